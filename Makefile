@@ -1,0 +1,69 @@
+# Everything a user or a developer does. `make` alone lists the targets.
+# All of it needs Go only; test and interop use python3 when it is there.
+
+BIN     := bin
+PREFIX  ?= /usr/local
+INTEROP ?= auto
+FUZZTIME ?= 30s
+PKG     ?= ./...
+COUNT   ?= 6
+export INTEROP
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test race interop lint fuzz bench proto golden install clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+
+build: ## build the commands into bin/
+	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
+
+run: build ## the main job: train on the digits data with the embedded runtime
+	$(BIN)/trainerd run examples/digits/digits.toml
+
+test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
+	go test -shuffle=on ./...
+	@$(MAKE) --no-print-directory interop
+
+race: ## Go tests under the race detector (needs a C compiler)
+	go test -race -short -shuffle=on $(PKG)
+
+interop: build ## check our files against real TensorFlow and TensorBoard (PYTEST='-k name' picks tests)
+	@TRAINERD_BIN_DIR="$(CURDIR)/$(BIN)" interop/run
+
+lint: ## formatting, vet, staticcheck, tidy modules, generated code up to date
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt: the files above are not formatted" >&2; exit 1; }
+	go vet ./...
+	cd tools && go vet ./...
+	cd tools && go build -o ../$(BIN)/tools/staticcheck honnef.co/go/tools/cmd/staticcheck
+	$(BIN)/tools/staticcheck ./...
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+	@$(MAKE) --no-print-directory proto
+	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
+
+fuzz: ## run every fuzz target for FUZZTIME (30s each)
+	@set -e; for pkg in $$(go list $(PKG)); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+bench: ## run the benchmarks COUNT times each (6) and summarise them with benchstat
+	@mkdir -p $(BIN)/tools
+	cd tools && go build -o ../$(BIN)/tools/benchstat golang.org/x/perf/cmd/benchstat
+	go test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKG) > $(BIN)/bench.txt
+	$(BIN)/tools/benchstat $(BIN)/bench.txt
+
+proto: ## regenerate the Go code of proto/*.proto
+	cd tools && go run ./protogen ..
+
+golden: ## make the fixtures again that real TensorFlow writes, and show what changed
+	@interop/golden
+	git diff --stat -- fixtures internal
+
+install: build ## install the commands under PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(BIN)/trainerd $(BIN)/ckpt $(BIN)/tfevents $(DESTDIR)$(PREFIX)/bin
+
+clean: ## remove what was built (never a logdir)
+	rm -rf $(BIN) .venv
