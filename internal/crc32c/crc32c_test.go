@@ -1,0 +1,44 @@
+package crc32c
+
+import (
+	"encoding/binary"
+	"testing"
+)
+
+// The stored forms below were read off files that TensorFlow 2.21 wrote.
+func TestMasked(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		data []byte
+		want uint32
+	}{
+		{"empty", nil, 0xa282ead8},
+		{"length field 62", binary.LittleEndian.AppendUint64(nil, 62), 0xe740d2d9},
+		{"length field 0", make([]byte, 8), 0x07980329},
+		{"empty table block and its type byte", []byte{0, 0, 0, 0, 1, 0, 0, 0, 0}, 0xb0a1f2c0},
+	} {
+		if got := Masked(tc.data); got != tc.want {
+			t.Errorf("%s: Masked = %#08x, want %#08x", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestUnmask(t *testing.T) {
+	for _, crc := range []uint32{0, 1, 0x7fff, 0x8000, 0xdeadbeef, 0xffffffff} {
+		if got := Unmask(Mask(crc)); got != crc {
+			t.Errorf("Unmask(Mask(%#x)) = %#x", crc, got)
+		}
+	}
+}
+
+func TestExtend(t *testing.T) {
+	whole := []byte("123456789")
+	if got, want := Value(whole), uint32(0xe3069283); got != want {
+		t.Fatalf("Value = %#x, want the standard check value %#x", got, want)
+	}
+	for i := range whole {
+		if got := Extend(Value(whole[:i]), whole[i:]); got != Value(whole) {
+			t.Errorf("split at %d: %#x, want %#x", i, got, Value(whole))
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Package tfproto writes and reads protocol messages the way TensorFlow's C++
+// and Python do, where Go's own encoders choose another of the legal forms.
+//
+// Binary ([Marshal]): Go's proto.Marshal puts the members of a oneof behind
+// all ordinary fields; TensorFlow's files have every field in the order of its
+// number. The difference reaches the first record of every events file:
+//
+//	TensorFlow  Event{wall_time(1), step(2), file_version(3), source_metadata(10)}
+//	Go          Event{wall_time(1), step(2), source_metadata(10), file_version(3)}
+//
+// Map entries are written in the order in which Python's protobuf writes them
+// when asked for a deterministic encoding, as it is for the files that must be
+// reproducible (.meta, saved_model.pb). That order is not the order of the keys:
+//
+//	strings  by their bytes, but a string before its own beginnings: "Tidx", "T", "_class"
+//	numbers  from the greatest to the least, those below zero first
+//
+// Text ([MarshalText], [UnmarshalText]): what graph.pbtxt, checkpoint and
+// projector_config.pbtxt hold, byte for byte as Python's text_format writes it.
+// Go's prototext varies its white space on purpose and cannot be used for
+// files that are compared.
+package tfproto
+
+import (
+	"google.golang.org/protobuf/proto"
+)
+
+// Marshal returns the encoding of m with its fields in the order of their
+// numbers and map entries in Python's order. Unknown fields follow the known
+// ones. Marshalling a message twice gives the same bytes.
+//
+// Marshal writes what it is given: it does not check that strings are UTF-8 or
+// that required fields are set. Extensions, which no message of TensorFlow's
+// has, are not put in order.
+func Marshal(m proto.Message) []byte { return Append(nil, m) }
+
+// Append appends the encoding of m to b. See [Marshal].
+//
+// The generated encoder does the work; where the type has fields that it puts
+// elsewhere than TensorFlow does, they are moved afterwards. Moving whole
+// fields changes no length, so it is done in place.
+func Append(b []byte, m proto.Message) []byte {
+	start := len(b)
+	opts := proto.MarshalOptions{AllowPartial: true}
+	out, err := opts.MarshalAppend(b, m)
+	if err != nil {
+		// A string that is not UTF-8: TensorFlow's reader is the judge of it.
+		return appendMessage(b[:start], m.ProtoReflect())
+	}
+	if l := layoutOf(m.ProtoReflect().Descriptor()); l != nil {
+		sortFields(l, out[start:])
+	}
+	return out
+}
