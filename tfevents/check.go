@@ -1,0 +1,51 @@
+package tfevents
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// checkEvent refuses what a reader could not decode. One string that is not
+// UTF-8 would make TensorBoard lose the rest of the file, and the Python loader
+// all that it has yet to load.
+func checkEvent(e *tfpb.Event) error {
+	if e == nil {
+		return errors.New("tfevents: nil event")
+	}
+	//lint:ignore SA1019 old programs write log messages still
+	logMessage := e.GetLogMessage().GetMessage()
+	for _, s := range []string{
+		e.GetFileVersion(), e.GetSourceMetadata().GetWriter(), logMessage,
+		e.GetSessionLog().GetCheckpointPath(), e.GetSessionLog().GetMsg(), e.GetTaggedRunMetadata().GetTag(),
+	} {
+		if err := checkString(s); err != nil {
+			return err
+		}
+	}
+	return checkSummary(e.GetSummary())
+}
+
+func checkSummary(s *tfpb.Summary) error {
+	for _, v := range s.GetValue() {
+		m := v.GetMetadata()
+		for _, s := range []string{
+			v.GetTag(), v.GetNodeName(), m.GetPluginData().GetPluginName(), m.GetDisplayName(),
+			m.GetSummaryDescription(), v.GetAudio().GetContentType(),
+		} {
+			if err := checkString(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkString(s string) error {
+	if utf8.ValidString(s) {
+		return nil
+	}
+	return fmt.Errorf("tfevents: %q is not UTF-8, which readers of events files refuse", s)
+}

@@ -1,0 +1,250 @@
+package tfevents
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/proto/tbpb"
+)
+
+// RunGraphTag is the tag under which TensorBoard keeps the graph of a run.
+const RunGraphTag = "__run_graph__"
+
+// dataClasses says how TensorBoard keeps the data of its plugins. No writer
+// does.
+var dataClasses = map[string]tfpb.DataClass{
+	PluginScalars:           tfpb.DataClass_DATA_CLASS_SCALAR,
+	PluginHistograms:        tfpb.DataClass_DATA_CLASS_TENSOR,
+	PluginText:              tfpb.DataClass_DATA_CLASS_TENSOR,
+	PluginHParams:           tfpb.DataClass_DATA_CLASS_TENSOR,
+	PluginPRCurves:          tfpb.DataClass_DATA_CLASS_TENSOR,
+	PluginMesh:              tfpb.DataClass_DATA_CLASS_TENSOR,
+	PluginCustomScalars:     tfpb.DataClass_DATA_CLASS_TENSOR,
+	PluginImages:            tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	PluginAudio:             tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	PluginGraphs:            tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	PluginRunMetadata:       tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	PluginRunMetadataGraph:  tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	PluginKerasModel:        tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	PluginTaggedRunMetadata: tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+}
+
+// Modern returns what e holds as values in the style of TensorFlow 2, in the
+// way TensorBoard converts older ones when it reads them: a tensor, and
+// metadata that names the plugin. Graphs and run metadata become values too.
+// Values without a tensor or without a plugin are returned as they are. Neither
+// e nor its parts are changed, but the result may share them.
+func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
+	switch what := e.GetWhat().(type) {
+	case *tfpb.Event_Summary:
+		values := make([]*tfpb.Summary_Value, len(what.Summary.GetValue()))
+		for i, v := range what.Summary.GetValue() {
+			values[i] = modernValue(v)
+		}
+		return values
+	case *tfpb.Event_GraphDef:
+		return []*tfpb.Summary_Value{withClass(PluginTensor(RunGraphTag, PluginGraphs, nil,
+			stringTensor(shapeProto(1), what.GraphDef)))}
+	case *tfpb.Event_TaggedRunMetadata:
+		m := what.TaggedRunMetadata
+		return []*tfpb.Summary_Value{withClass(PluginTensor(m.GetTag(), PluginTaggedRunMetadata, nil,
+			stringTensor(shapeProto(1), m.GetRunMetadata())))}
+	}
+	return nil
+}
+
+func modernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
+	switch x := v.GetValue().(type) {
+	case *tfpb.Summary_Value_SimpleValue:
+		return renewed(v, ScalarV2(v.GetTag(), float64(x.SimpleValue)))
+	case *tfpb.Summary_Value_Histo:
+		return renewed(v, BucketsV2(v.GetTag(), modernBuckets(x.Histo)))
+	case *tfpb.Summary_Value_Image:
+		size := [][]byte{
+			strconv.AppendInt(nil, int64(x.Image.GetWidth()), 10),
+			strconv.AppendInt(nil, int64(x.Image.GetHeight()), 10),
+			x.Image.GetEncodedImageString(),
+		}
+		content := marshal(&tbpb.ImagePluginData{ConvertedToTensor: true})
+		return renewed(v, PluginTensor(v.GetTag(), PluginImages, content, stringTensor(shapeProto(3), size...)))
+	case *tfpb.Summary_Value_Audio:
+		content := marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV, ConvertedToTensor: true})
+		return renewed(v, PluginTensor(v.GetTag(), PluginAudio, content,
+			stringTensor(shapeProto(1, 2), x.Audio.GetEncodedAudioString(), nil)))
+	}
+	return withClass(v)
+}
+
+// renewed gives the converted value the names of the old one.
+func renewed(old, v *tfpb.Summary_Value) *tfpb.Summary_Value {
+	v.NodeName = old.GetNodeName()
+	name := old.GetMetadata().GetDisplayName()
+	if name == "" {
+		name = old.GetTag()
+	}
+	return withClass(Describe(v, name, old.GetMetadata().GetSummaryDescription()))
+}
+
+// withClass fills in the data class of plugins that are known.
+func withClass(v *tfpb.Summary_Value) *tfpb.Summary_Value {
+	class := dataClasses[v.GetMetadata().GetPluginData().GetPluginName()]
+	if v.GetMetadata().GetDataClass() != tfpb.DataClass_DATA_CLASS_UNKNOWN || class == tfpb.DataClass_DATA_CLASS_UNKNOWN {
+		return v
+	}
+	v = &tfpb.Summary_Value{Tag: v.Tag, NodeName: v.NodeName, Value: v.Value, Metadata: proto.CloneOf(v.Metadata)}
+	v.Metadata.DataClass = class
+	return v
+}
+
+// modernBuckets drops the empty buckets at both ends and lets the outer ones
+// end at the least and the largest value: the limits of TensorFlow 1 reach as
+// far as doubles do.
+func modernBuckets(h *tfpb.HistogramProto) []Bucket {
+	limits, counts := h.GetBucketLimit(), h.GetBucket()
+	first, last := 0, min(len(limits), len(counts))-1
+	for first <= last && !(counts[first] > 0) {
+		first++
+	}
+	for last >= first && !(counts[last] > 0) {
+		last--
+	}
+	var out []Bucket
+	for i := first; i <= last; i++ {
+		b := Bucket{Left: h.GetMin(), Right: limits[i], Count: counts[i]}
+		if i > first {
+			b.Left = limits[i-1]
+		}
+		if i == last {
+			b.Right = h.GetMax()
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// ScalarOf returns the value of a scalar in either style. It accepts what the
+// Python loader of TensorBoard does: any tensor of one number.
+func ScalarOf(v *tfpb.Summary_Value) (float64, bool) {
+	if x, ok := v.GetValue().(*tfpb.Summary_Value_SimpleValue); ok {
+		return float64(x.SimpleValue), true
+	}
+	t := v.GetTensor()
+	if t == nil || elements(t.GetTensorShape()) != 1 {
+		return 0, false
+	}
+	if b := t.GetTensorContent(); len(b) > 0 {
+		return numberFromContent(t.GetDtype(), b)
+	}
+	return numberFromList(t)
+}
+
+// elements returns the number of elements of a shape, or -1 if that is unknown
+// or beyond counting.
+func elements(s *tfpb.TensorShapeProto) int64 {
+	n := int64(1)
+	for _, d := range s.GetDim() {
+		size := d.GetSize()
+		if size < 0 || size > 0 && n > math.MaxInt64/size {
+			return -1
+		}
+		n *= size
+	}
+	if s.GetUnknownRank() {
+		return -1
+	}
+	return n
+}
+
+// numberFromContent decodes a tensor_content of one number.
+func numberFromContent(d tfpb.DataType, b []byte) (float64, bool) {
+	le := binary.LittleEndian
+	switch len(b) {
+	case 1:
+		switch d {
+		case tfpb.DataType_DT_INT8:
+			return float64(int8(b[0])), true
+		case tfpb.DataType_DT_UINT8, tfpb.DataType_DT_BOOL:
+			return float64(b[0]), true
+		}
+	case 2:
+		switch v := le.Uint16(b); d {
+		case tfpb.DataType_DT_INT16:
+			return float64(int16(v)), true
+		case tfpb.DataType_DT_UINT16:
+			return float64(v), true
+		case tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16:
+			return halfToFloat(d, v), true
+		}
+	case 4:
+		switch v := le.Uint32(b); d {
+		case tfpb.DataType_DT_FLOAT:
+			return float64(math.Float32frombits(v)), true
+		case tfpb.DataType_DT_INT32:
+			return float64(int32(v)), true
+		case tfpb.DataType_DT_UINT32:
+			return float64(v), true
+		}
+	case 8:
+		switch v := le.Uint64(b); d {
+		case tfpb.DataType_DT_DOUBLE:
+			return math.Float64frombits(v), true
+		case tfpb.DataType_DT_INT64:
+			return float64(int64(v)), true
+		case tfpb.DataType_DT_UINT64:
+			return float64(v), true
+		}
+	}
+	return 0, false
+}
+
+// numberFromList returns the one number in the typed lists of a tensor.
+func numberFromList(t *tfpb.TensorProto) (float64, bool) {
+	switch {
+	case len(t.GetFloatVal()) == 1:
+		return float64(t.GetFloatVal()[0]), true
+	case len(t.GetDoubleVal()) == 1:
+		return t.GetDoubleVal()[0], true
+	case len(t.GetIntVal()) == 1:
+		return float64(t.GetIntVal()[0]), true
+	case len(t.GetInt64Val()) == 1:
+		return float64(t.GetInt64Val()[0]), true
+	case len(t.GetUint32Val()) == 1:
+		return float64(t.GetUint32Val()[0]), true
+	case len(t.GetUint64Val()) == 1:
+		return float64(t.GetUint64Val()[0]), true
+	case len(t.GetBoolVal()) == 1:
+		if t.GetBoolVal()[0] {
+			return 1, true
+		}
+		return 0, true
+	case len(t.GetHalfVal()) == 1:
+		return halfToFloat(t.GetDtype(), uint16(t.GetHalfVal()[0])), true
+	}
+	return 0, false
+}
+
+// halfToFloat returns the value of a half or bfloat16.
+func halfToFloat(d tfpb.DataType, v uint16) float64 {
+	if d == tfpb.DataType_DT_BFLOAT16 {
+		return float64(math.Float32frombits(uint32(v) << 16))
+	}
+	sign := 1.0
+	if v&0x8000 != 0 {
+		sign = -1
+	}
+	exponent, fraction := int(v>>10&0x1f), float64(v&0x3ff)
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(fraction, -24)
+	case 0x1f:
+		if fraction != 0 {
+			return math.NaN()
+		}
+		return math.Inf(int(sign))
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
+}

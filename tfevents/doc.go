@@ -1,0 +1,48 @@
+// Package tfevents writes and reads TensorBoard's events files.
+//
+// # Record files
+//
+// An events file is a TFRecord file: records one behind the other, with
+// nothing before, between or after them. All integers are little-endian.
+//
+//	offset  size  content
+//	     0     8  L, the length of the data
+//	     8     4  masked CRC-32C of the eight bytes before
+//	    12     L  data
+//	  12+L     4  masked CRC-32C of the data
+//
+// [RecordWriter] and [RecordReader] know this layer and nothing above it.
+//
+// # Events files
+//
+// The data of each record is one Event message. The first one names the
+// version, "brain.Event:2", and the program that wrote it. TensorBoard takes
+// every file whose name contains "tfevents" for an events file, and reads those
+// of one directory in the order of their names, as one run; TensorFlow names
+// them
+//
+//	events.out.tfevents.<seconds since 1970, ten digits>.<host><suffix>
+//
+// [EventsWriter] writes such a stream to any [io.Writer]; [FileWriter] writes
+// to a directory, in the background, and is what a training wants; [Reader]
+// reads one stream, also one that still grows.
+//
+// # Values
+//
+// A summary holds values with tags. TensorFlow 1 gave each kind of value a field
+// of its own; TensorFlow 2 stores tensors, and names in their metadata the
+// plugin of TensorBoard that shows them. TensorBoard reads both. Functions whose
+// names end in V2 make the latter; [Modern] turns the former into it.
+//
+// # Directories
+//
+// [FindRuns] finds what TensorBoard finds below a log directory, [ReadRun] reads
+// a run as curves, [Follow] goes on reading it, and [MergeRun] makes one stream
+// of it. A training that was killed and resumed from a checkpoint has written
+// some steps twice: [Purge] says which of them count.
+//
+// # Goroutines
+//
+// A FileWriter owns one goroutine, from its first event until Close returns.
+// Nothing else in this package starts any, and nothing logs or prints.
+package tfevents

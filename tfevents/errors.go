@@ -1,0 +1,63 @@
+package tfevents
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+var (
+	// ErrChecksum says that bytes do not match the checksum stored with them.
+	ErrChecksum = errors.New("tfevents: checksum mismatch")
+	// ErrTooLarge says that a record declares more bytes than the reader's limit.
+	ErrTooLarge = errors.New("tfevents: record larger than the limit")
+	// ErrClosed says that a writer was used after Close.
+	ErrClosed = errors.New("tfevents: writer is closed")
+)
+
+// The parts of a record that a [CorruptError] names.
+const (
+	PartLength = "length" // the length, or its checksum
+	PartData   = "data"   // the data, or its checksum
+	PartEvent  = "event"  // a sound record whose data is no Event message
+)
+
+// CorruptError describes a record that cannot be used.
+//
+// What can follow depends on it. With Err io.ErrUnexpectedEOF the file ends
+// within the record: the same call succeeds once the rest has been written.
+// With Lost above zero the next call goes on behind the lost bytes: the end of a
+// record with PartData or PartEvent is known, and with PartLength the reader has
+// searched for the next record if it was told to resync. Otherwise nothing can
+// follow.
+type CorruptError struct {
+	Name   string // file, "" when the reader was given none
+	Offset int64  // of the record's first byte
+	Part   string // PartLength, PartData or PartEvent
+	Lost   int64  // bytes from Offset on that the reader skips; 0 when it cannot go on
+	Err    error  // ErrChecksum, ErrTooLarge, io.ErrUnexpectedEOF, or why the event cannot be decoded
+}
+
+func (e *CorruptError) Error() string {
+	name := e.Name
+	if name == "" {
+		name = "tfevents"
+	}
+	if e.Torn() {
+		return fmt.Sprintf("%s: the record at offset %d is cut off in its %s", name, e.Offset, e.Part)
+	}
+	lost := "what follows cannot be read"
+	if e.Lost > 0 {
+		lost = fmt.Sprintf("%d bytes lost", e.Lost)
+	}
+	return fmt.Sprintf("%s: damaged record at offset %d, %s: %s: %v", name, e.Offset, lost, e.Part, e.Err)
+}
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Torn reports whether the data ends within the record, as it does while the
+// file is still being written and after a crash of its writer.
+func (e *CorruptError) Torn() bool { return e.Err == io.ErrUnexpectedEOF }
+
+// Skippable reports whether the reader goes on behind the damage.
+func (e *CorruptError) Skippable() bool { return e.Lost > 0 }

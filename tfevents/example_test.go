@@ -1,0 +1,73 @@
+package tfevents_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+func ExampleFileWriter() {
+	logdir, err := os.MkdirTemp("", "run")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(logdir)
+
+	ctx := context.Background()
+	w, err := tfevents.NewFileWriter(logdir, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	weights := []float32{0.5, -0.25, 0.125}
+	for step := range int64(3) {
+		if err := w.AddScalar(ctx, "loss", 1/float64(step+1), step); err != nil {
+			log.Fatal(err)
+		}
+		h, err := tfevents.HistogramOf("weights", weights)
+		if err != nil {
+			log.Fatal(err) // a weight is not finite
+		}
+		if err := w.AddSummary(ctx, tfevents.NewSummary(h), step); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	runs, err := tfevents.FindRuns(os.DirFS(logdir), ".")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, run := range runs {
+		data := tfevents.ReadRun(os.DirFS(logdir), run, nil)
+		for _, s := range data.Series {
+			fmt.Println(run.Name, s.Tag, s.Plugin(), len(s.Points))
+		}
+	}
+	// Output:
+	// . loss scalars 3
+	// . weights histograms 3
+}
+
+func ExampleReader_Events() {
+	f, err := os.Open("../fixtures/events/tf1_reopen/events.out.tfevents.1700000000.goldenhost")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for e, err := range tfevents.NewReader(f).Events() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, v := range e.GetSummary().GetValue() {
+			x, _ := tfevents.ScalarOf(v)
+			fmt.Printf("step %d: %s = %.2g\n", e.GetStep(), v.GetTag(), x)
+		}
+	}
+	// Output:
+	// step 0: train/loss = 0.1
+}

@@ -1,0 +1,264 @@
+package tfevents
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Defaults of [FileWriterOptions], TensorFlow's where it has the option.
+const (
+	DefaultMaxQueue   = 10
+	DefaultFlushEvery = 120 * time.Second
+	DefaultBufferSize = 64 << 10
+)
+
+// SyncPolicy says when a [FileWriter] makes the operating system put the file
+// onto the disk, so that it survives a power cut. TensorFlow never does.
+type SyncPolicy int
+
+const (
+	SyncAtCheckpoints SyncPolicy = iota // with SessionLog CHECKPOINT and STOP, and on Close
+	SyncAlways                          // with every write of the file
+	SyncNever
+)
+
+// Overflow says what happens to an event when the queue is full because the
+// disk is slower than the caller.
+type Overflow int
+
+const (
+	Block      Overflow = iota // the caller waits
+	DropOldest                 // the oldest waiting summary is dropped
+	Sample                     // every second waiting summary is dropped
+)
+
+// FileWriterOptions holds the choices of [NewFileWriter]. A zero field means
+// its default, a negative number switches off.
+type FileWriterOptions struct {
+	Form   Form
+	Suffix string // ends the file name; "" means ".v2" for TF2 and none otherwise
+	Host   string // for the file name; "" means os.Hostname
+	PID    int    // for the file name in forms that have it; 0 means os.Getpid
+
+	// BufferSize is how many bytes are collected before the file is written
+	// (default 64 KiB). MaxQueue is how many further events may be added while
+	// a write is still going on (default 10); then Overflow decides.
+	BufferSize int
+	MaxQueue   int
+	Overflow   Overflow
+
+	// FlushEvery is how long an event may wait before the file is written
+	// (default 120 s).
+	FlushEvery time.Duration
+	Sync       SyncPolicy
+
+	// A new file begins with the first event after the current one has reached
+	// MaxFileSize bytes or MaxFileAge. Both are off by default: TensorBoard's
+	// data server keeps every file open.
+	MaxFileSize int64
+	MaxFileAge  time.Duration
+
+	// PurgeStep, if not nil, makes a SessionLog START at that step the first
+	// event: TensorBoard's Python loader then drops what earlier files of the
+	// directory hold at that step and later.
+	PurgeStep *int64
+
+	// Now gives the time of events and of the file name; nil means time.Now.
+	Now func() time.Time
+}
+
+func (o FileWriterOptions) withDefaults() (FileWriterOptions, error) {
+	if o.Suffix == "" {
+		o.Suffix = o.Form.defaultSuffix()
+	}
+	if o.PID == 0 {
+		o.PID = os.Getpid()
+	}
+	o.BufferSize = defaultInt(o.BufferSize, DefaultBufferSize)
+	o.MaxQueue = defaultInt(o.MaxQueue, DefaultMaxQueue)
+	if o.FlushEvery == 0 {
+		o.FlushEvery = DefaultFlushEvery
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Host != "" {
+		return o, nil
+	}
+	var err error
+	o.Host, err = os.Hostname()
+	return o, err
+}
+
+// defaultInt returns n, or the default for zero, or zero for a negative number.
+func defaultInt(n, byDefault int) int {
+	if n == 0 {
+		return byDefault
+	}
+	return max(n, 0)
+}
+
+// FileWriter writes events to a file of its own in a log directory, from a
+// goroutine in the background. It is safe for concurrent use.
+//
+// An event is encoded before the call that adds it returns, so the caller may
+// change what it passed. Calls wait only while the queue is full, and then no
+// longer than their context allows. If the file cannot be written, every later
+// call returns the error; nothing is written behind a record that may be
+// incomplete. Close and Reopen go on with a new file.
+//
+// The file's name sorts behind those of all events files in the directory.
+// TensorBoard reads them in that order and follows only the last one, so one
+// directory should have one writer at a time.
+type FileWriter struct {
+	dir    string
+	tail   string // of file names
+	o      FileWriterOptions
+	create func(at time.Time) (f logFile, seconds int64, err error)
+
+	mu      sync.Mutex
+	active  batch               // what is added goes here
+	spare   []byte              // the buffer that is not in use
+	busy    bool                // a batch is with the goroutine
+	over    int                 // events added since active reached BufferSize
+	room    chan struct{}       // closed when busy ends; nil when nobody waits
+	seen    map[string]struct{} // tags whose metadata the current file has
+	file    fileState
+	dropped int64
+	closed  bool
+	err     error
+
+	handed  chan batch    // to the goroutine; nil when there is none
+	stopped chan struct{} // closed when the goroutine has ended
+}
+
+// fileState is what the caller's side knows of the current file.
+type fileState struct {
+	open  bool
+	at    time.Time
+	bytes int64 // added to it so far
+}
+
+// writerNumber counts the writers of forms whose file names carry a number.
+var writerNumber atomic.Int64
+
+// NewFileWriter returns a FileWriter for logdir, which it creates if needed.
+// The caller must Close it.
+func NewFileWriter(logdir string, o *FileWriterOptions) (*FileWriter, error) {
+	var opt FileWriterOptions
+	if o != nil {
+		opt = *o
+	}
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("tfevents: %w", err)
+	}
+	w := &FileWriter{dir: logdir, o: opt}
+	number := int64(0)
+	if opt.Form.numbered() {
+		number = writerNumber.Add(1) - 1
+	}
+	w.tail = fileTail(opt.Form, opt.Host, opt.PID, number, opt.Suffix)
+	if err := checkTail(w.tail); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(logdir, 0o777); err != nil {
+		return nil, fmt.Errorf("tfevents: %w", err)
+	}
+	w.create = w.createFile
+	if err := w.begin(); err != nil {
+		w.Close() // the same error
+		return nil, err
+	}
+	return w, nil
+}
+
+// begin does what a writer does before its first event.
+func (w *FileWriter) begin() error {
+	ctx := context.Background()
+	if w.o.PurgeStep != nil {
+		return w.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, *w.o.PurgeStep)
+	}
+	if w.o.Form == TF1 {
+		return nil
+	}
+	w.mu.Lock()
+	w.startFile(w.o.Now())
+	w.mu.Unlock()
+	return w.Flush(ctx)
+}
+
+// Dir returns the log directory.
+func (w *FileWriter) Dir() string { return w.dir }
+
+// Dropped returns how many summaries the Overflow policy has dropped.
+func (w *FileWriter) Dropped() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dropped
+}
+
+// Flush returns when the file holds all events that were added before.
+func (w *FileWriter) Flush(ctx context.Context) error {
+	return w.flush(ctx, w.o.Sync == SyncAlways)
+}
+
+// Close writes what was added, syncs and closes the file, and ends the
+// goroutine. Closing again returns the same result.
+func (w *FileWriter) Close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		w.active.sync = w.active.sync || w.o.Sync != SyncNever
+		w.wake()
+		w.handOver()
+	}
+	stopped := w.stopped
+	w.mu.Unlock()
+	if stopped != nil {
+		<-stopped
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Reopen makes a closed writer usable again, with a new file. It does nothing
+// to an open one. An error that ended the old file is forgotten.
+func (w *FileWriter) Reopen() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	stopped := w.stopped
+	w.mu.Unlock()
+	if stopped != nil {
+		<-stopped
+	}
+	w.mu.Lock()
+	reopened := w.closed // another call may have been faster
+	if reopened {
+		w.closed, w.err, w.stopped = false, nil, nil
+		w.active, w.file, w.over = batch{}, fileState{}, 0
+	}
+	w.mu.Unlock()
+	if !reopened {
+		return nil
+	}
+	return w.begin()
+}
+
+// closedError tells a use after Close from one after a failure.
+func (w *FileWriter) closedError() error {
+	if w.err != nil {
+		return w.err
+	}
+	return ErrClosed
+}

@@ -1,0 +1,183 @@
+package tfevents
+
+import (
+	"context"
+	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// AddScalar adds the value of one scalar, as tf.compat.v1.summary.scalar gives
+// it. Values are stored as float32. It allocates nothing.
+func (w *FileWriter) AddScalar(ctx context.Context, tag string, value float64, step int64) error {
+	return w.AddScalarAt(ctx, time.Time{}, tag, value, step)
+}
+
+// AddScalarAt is AddScalar with the given time. The zero time means now.
+func (w *FileWriter) AddScalarAt(ctx context.Context, t time.Time, tag string, value float64, step int64) error {
+	if err := checkString(tag); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.admit(ctx, t)
+	if err != nil {
+		return err
+	}
+	start := len(w.active.buf)
+	w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, tag, float32(value))
+	w.added(start, true)
+	return nil
+}
+
+// AddSummary adds an event with the current time. In the form TF1, metadata of
+// a tag is written with the first value of that tag in each file only: readers
+// use no other.
+func (w *FileWriter) AddSummary(ctx context.Context, s *tfpb.Summary, globalStep int64) error {
+	return w.AddSummaryAt(ctx, time.Time{}, s, globalStep)
+}
+
+// AddSummaryAt is AddSummary with the given time. The zero time means now.
+func (w *FileWriter) AddSummaryAt(ctx context.Context, t time.Time, s *tfpb.Summary, globalStep int64) error {
+	if err := checkSummary(s); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.admit(ctx, t)
+	if err != nil {
+		return err
+	}
+	s, first := w.withoutKnownMetadata(s)
+	w.append(&tfpb.Event{WallTime: w.o.Form.wallTime(t), Step: globalStep, What: &tfpb.Event_Summary{Summary: s}}, !first)
+	return nil
+}
+
+// AddEvent adds e as it is, its time included. One with a SessionLog is written
+// to the file before AddEvent returns.
+func (w *FileWriter) AddEvent(ctx context.Context, e *tfpb.Event) error {
+	if err := checkEvent(e); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	if _, err := w.admit(ctx, time.Time{}); err != nil {
+		w.mu.Unlock()
+		return err
+	}
+	w.append(e, e.GetSummary() != nil && !hasMetadata(e.GetSummary()))
+	w.mu.Unlock()
+	return w.flushLifecycle(ctx, e.GetSessionLog())
+}
+
+// AddSessionLog adds a mark of the run's life and returns when the file holds
+// it. Those with which progress has been saved, CHECKPOINT and STOP, are also
+// synced, unless the options say otherwise.
+func (w *FileWriter) AddSessionLog(ctx context.Context, l *tfpb.SessionLog, globalStep int64) error {
+	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: &tfpb.Event_SessionLog{SessionLog: l}})
+}
+
+// AddGraph adds an encoded GraphDef, which TensorBoard shows as the run's graph.
+func (w *FileWriter) AddGraph(ctx context.Context, graphDef []byte) error {
+	return w.addNow(ctx, &tfpb.Event{What: &tfpb.Event_GraphDef{GraphDef: graphDef}})
+}
+
+// AddMetaGraph adds an encoded MetaGraphDef.
+func (w *FileWriter) AddMetaGraph(ctx context.Context, metaGraphDef []byte, globalStep int64) error {
+	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: &tfpb.Event_MetaGraphDef{MetaGraphDef: metaGraphDef}})
+}
+
+// AddRunMetadata adds an encoded RunMetadata, which TensorBoard offers under
+// the tag to colour the graph by time and memory. A tag names one step only.
+func (w *FileWriter) AddRunMetadata(ctx context.Context, tag string, runMetadata []byte, globalStep int64) error {
+	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: &tfpb.Event_TaggedRunMetadata{
+		TaggedRunMetadata: &tfpb.TaggedRunMetadata{Tag: tag, RunMetadata: runMetadata},
+	}})
+}
+
+// addNow adds e with the current time.
+func (w *FileWriter) addNow(ctx context.Context, e *tfpb.Event) error {
+	if err := checkEvent(e); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	now, err := w.admit(ctx, time.Time{})
+	if err != nil {
+		w.mu.Unlock()
+		return err
+	}
+	e.WallTime = w.o.Form.wallTime(now)
+	w.append(e, false)
+	w.mu.Unlock()
+	return w.flushLifecycle(ctx, e.GetSessionLog())
+}
+
+// append encodes e behind what waits already.
+func (w *FileWriter) append(e *tfpb.Event, droppable bool) {
+	start := len(w.active.buf)
+	w.active.buf = appendEventRecord(w.active.buf, e)
+	w.added(start, droppable)
+}
+
+func (w *FileWriter) flushLifecycle(ctx context.Context, l *tfpb.SessionLog) error {
+	if l == nil {
+		return nil
+	}
+	saved := l.GetStatus() == tfpb.SessionLog_CHECKPOINT || l.GetStatus() == tfpb.SessionLog_STOP
+	return w.flush(ctx, w.o.Sync == SyncAlways || saved && w.o.Sync != SyncNever)
+}
+
+// withoutKnownMetadata returns s without the metadata that the file has
+// already, and whether it brings metadata that the file has not.
+func (w *FileWriter) withoutKnownMetadata(s *tfpb.Summary) (out *tfpb.Summary, first bool) {
+	if !hasMetadata(s) {
+		return s, false
+	}
+	if w.o.Form != TF1 {
+		return s, true
+	}
+	if w.seen == nil {
+		w.seen = make(map[string]struct{})
+	}
+	out = &tfpb.Summary{Value: make([]*tfpb.Summary_Value, len(s.GetValue()))}
+	for i, v := range s.GetValue() {
+		out.Value[i] = v
+		if v.GetMetadata() == nil {
+			continue
+		}
+		if _, known := w.seen[v.GetTag()]; known {
+			out.Value[i] = &tfpb.Summary_Value{Tag: v.Tag, NodeName: v.NodeName, Value: v.Value}
+			continue
+		}
+		w.seen[v.GetTag()] = struct{}{}
+		first = true
+	}
+	return out, first
+}
+
+func hasMetadata(s *tfpb.Summary) bool {
+	for _, v := range s.GetValue() {
+		if v.GetMetadata() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// startFile makes the next event the first of a new file.
+func (w *FileWriter) startFile(now time.Time) {
+	w.active.files = append(w.active.files, fileStart{pos: len(w.active.buf), at: now})
+	w.file = fileState{open: true, at: now}
+	clear(w.seen)
+}
+
+// fileIsFull reports whether the next event belongs into a new file.
+func (w *FileWriter) fileIsFull(now time.Time) bool {
+	if !w.file.open {
+		return true
+	}
+	if w.file.bytes == 0 {
+		return false
+	}
+	return w.o.MaxFileSize > 0 && w.file.bytes >= w.o.MaxFileSize ||
+		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge
+}

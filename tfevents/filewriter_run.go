@@ -1,0 +1,172 @@
+package tfevents
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// logFile is what the goroutine needs of an [os.File].
+type logFile interface {
+	io.WriteCloser
+	Sync() error
+}
+
+func (w *FileWriter) createFile(at time.Time) (logFile, int64, error) {
+	return createFile(w.dir, at.Unix(), w.o.Form, w.tail)
+}
+
+// run is the goroutine: it writes the batches that it is handed, and asks for
+// one when events have waited for long. It ends when handed is closed.
+func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}) {
+	defer close(stopped)
+	out := output{w: w}
+	var tick <-chan time.Time
+	if w.o.FlushEvery > 0 {
+		ticker := time.NewTicker(w.o.FlushEvery)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case b, ok := <-handed:
+			if !ok {
+				w.ended(out.close())
+				return
+			}
+			w.finished(b, out.write(b))
+		case <-tick:
+			w.flushWaiting()
+		}
+	}
+}
+
+// finished takes note that the goroutine has written b, or failed to.
+func (w *FileWriter) finished(b batch, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy = false
+	// One large image must not keep its memory for the rest of a long run.
+	if cap(b.buf) <= 4*max(w.o.BufferSize, DefaultBufferSize) {
+		w.spare = b.buf
+	}
+	if err != nil {
+		w.setError(err)
+	}
+	if b.done != nil {
+		close(b.done)
+	}
+	w.wake()
+	if w.closed || w.err != nil || w.active.urgent() || len(w.active.buf) >= max(w.o.BufferSize, 1) {
+		w.handOver()
+	}
+}
+
+// ended takes note of how closing the file went.
+func (w *FileWriter) ended(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.setError(err)
+	}
+}
+
+func (w *FileWriter) setError(err error) {
+	if w.err == nil {
+		w.err = fmt.Errorf("tfevents: %w (close and reopen the writer to go on in a new file)", err)
+	}
+}
+
+// flushWaiting hands over what has been added, however little.
+func (w *FileWriter) flushWaiting() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.active.buf) > 0 {
+		w.handOver()
+	}
+}
+
+// output is the goroutine's side of the current file.
+type output struct {
+	w         *FileWriter
+	f         logFile
+	dirSynced bool
+}
+
+func (o *output) write(b batch) error {
+	pos := 0
+	for _, start := range b.files {
+		if err := o.writeBytes(b.buf[pos:start.pos]); err != nil {
+			return err
+		}
+		if err := o.open(start.at); err != nil {
+			return err
+		}
+		pos = start.pos
+	}
+	if err := o.writeBytes(b.buf[pos:]); err != nil {
+		return err
+	}
+	if b.sync || o.w.o.Sync == SyncAlways {
+		return o.sync()
+	}
+	return nil
+}
+
+// open ends the current file, if any, and begins the next.
+func (o *output) open(at time.Time) error {
+	if o.w.o.Sync != SyncNever {
+		if err := o.sync(); err != nil {
+			return err
+		}
+	}
+	if err := o.close(); err != nil {
+		return err
+	}
+	f, seconds, err := o.w.create(at)
+	if err != nil {
+		return err
+	}
+	o.f, o.dirSynced = f, false
+	if at.Unix() != seconds {
+		at = time.Unix(seconds, 0)
+	}
+	return o.writeBytes(appendEventRecord(nil, o.w.o.Form.firstEvent(at)))
+}
+
+func (o *output) writeBytes(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := o.f.Write(b)
+	return err
+}
+
+// sync makes the file durable, and its name too.
+func (o *output) sync() error {
+	if o.f == nil {
+		return nil
+	}
+	if err := o.f.Sync(); err != nil {
+		return err
+	}
+	if o.dirSynced {
+		return nil
+	}
+	if err := atomicfile.OrOS(nil).SyncDir(o.w.dir); err != nil {
+		return err
+	}
+	o.dirSynced = true
+	return nil
+}
+
+func (o *output) close() error {
+	if o.f == nil {
+		return nil
+	}
+	err := o.f.Close()
+	o.f = nil
+	return err
+}

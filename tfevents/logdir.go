@@ -1,0 +1,96 @@
+package tfevents
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Run is a directory that holds events files: one curve of each tag.
+type Run struct {
+	Name  string   // the directory below the log directory, "." for itself
+	Files []string // in the order in which they are read, that of their names
+}
+
+// maxDepth ends a walk through directories that link to each other in ways
+// that the comparison with their parents does not see.
+const maxDepth = 64
+
+// FindRuns returns the runs below root, ordered by name, as TensorBoard finds
+// them: every directory that directly holds a file whose name contains
+// "tfevents". Links are followed. A directory that cannot be read is reported
+// in the error; what was found elsewhere is still returned.
+func FindRuns(fsys fs.FS, root string) ([]Run, error) {
+	w := walker{fsys: fsys, root: root}
+	w.walk(root, nil)
+	slices.SortFunc(w.runs, func(a, b Run) int { return strings.Compare(a.Name, b.Name) })
+	return w.runs, errors.Join(w.errs...)
+}
+
+type walker struct {
+	fsys fs.FS
+	root string
+	runs []Run
+	errs []error
+}
+
+// walk looks into dir, which lies within the given directories.
+func (w *walker) walk(dir string, within []fs.FileInfo) {
+	info, err := fs.Stat(w.fsys, dir)
+	if err != nil {
+		w.errs = append(w.errs, fmt.Errorf("tfevents: %w", err))
+		return
+	}
+	for _, parent := range within {
+		if os.SameFile(parent, info) {
+			return // a link to where the walk came from
+		}
+	}
+	entries, err := fs.ReadDir(w.fsys, dir)
+	if err != nil {
+		w.errs = append(w.errs, fmt.Errorf("tfevents: %w", err))
+	}
+	within = append(within[:len(within):len(within)], info)
+	run := Run{Name: w.runName(dir)}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		isDir, err := w.isDir(name, e)
+		switch {
+		case err != nil:
+			// A link to nothing, or a file that has just been removed.
+		case isDir && len(within) < maxDepth:
+			w.walk(name, within)
+		case !isDir && IsEventsFile(name):
+			run.Files = append(run.Files, name)
+		}
+	}
+	if len(run.Files) > 0 {
+		slices.Sort(run.Files)
+		w.runs = append(w.runs, run)
+	}
+}
+
+func (w *walker) isDir(name string, e fs.DirEntry) (bool, error) {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir(), nil
+	}
+	info, err := fs.Stat(w.fsys, name)
+	if err != nil {
+		return false, err
+	}
+	return info.IsDir(), nil
+}
+
+func (w *walker) runName(dir string) string {
+	if dir == w.root {
+		return "."
+	}
+	if w.root == "." {
+		return dir
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(dir, w.root), "/")
+}

@@ -1,0 +1,102 @@
+package tfevents
+
+import (
+	"encoding/binary"
+	"io"
+
+	"github.com/trainerd/trainerd/internal/crc32c"
+)
+
+// Wire format: the parts of a record beside its data.
+const (
+	lengthSize = 8
+	crcSize    = 4
+	headerSize = lengthSize + crcSize
+	frameSize  = headerSize + crcSize
+)
+
+// AppendRecord appends data to b as one record.
+func AppendRecord(b, data []byte) []byte {
+	start := len(b)
+	b = beginRecord(b)
+	return endRecord(append(b, data...), start)
+}
+
+// beginRecord sets the header's place aside; endRecord fills it once the data,
+// which begins headerSize behind start, is complete.
+func beginRecord(b []byte) []byte {
+	var header [headerSize]byte
+	return append(b, header[:]...)
+}
+
+func endRecord(b []byte, start int) []byte {
+	data := b[start+headerSize:]
+	putHeader(b[start:], len(data))
+	return binary.LittleEndian.AppendUint32(b, crc32c.Masked(data))
+}
+
+func putHeader(b []byte, n int) {
+	binary.LittleEndian.PutUint64(b, uint64(n))
+	crc := uint32(0)
+	if n < len(shortLengthCRC) {
+		crc = shortLengthCRC[n]
+	} else {
+		crc = crc32c.Masked(b[:lengthSize])
+	}
+	binary.LittleEndian.PutUint32(b[lengthSize:], crc)
+}
+
+// shortLengthCRC holds the checksums of the lengths that most events have: a
+// quarter of the work of framing a scalar.
+var shortLengthCRC = func() (table [256]uint32) {
+	var b [lengthSize]byte
+	for n := range table {
+		binary.LittleEndian.PutUint64(b[:], uint64(n))
+		table[n] = crc32c.Masked(b[:])
+	}
+	return table
+}()
+
+// wholeWriteLimit is the largest record that is copied in order to be written
+// at once. A reader that follows the file sees a larger one grow.
+const wholeWriteLimit = 1 << 20
+
+// RecordWriter writes a TFRecord stream. It is not safe for concurrent use and
+// does not buffer: each record is one Write.
+type RecordWriter struct {
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+// NewRecordWriter returns a RecordWriter that writes to w.
+func NewRecordWriter(w io.Writer) *RecordWriter { return &RecordWriter{w: w} }
+
+// WriteRecord writes data as one record. After an error the stream may end
+// within a record, so the same error is returned from then on.
+func (w *RecordWriter) WriteRecord(data []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	if len(data) > wholeWriteLimit {
+		return w.writeLarge(data)
+	}
+	w.buf = AppendRecord(w.buf[:0], data)
+	_, w.err = w.w.Write(w.buf)
+	return w.err
+}
+
+func (w *RecordWriter) writeLarge(data []byte) error {
+	var header [headerSize]byte
+	putHeader(header[:], len(data))
+	footer := binary.LittleEndian.AppendUint32(nil, crc32c.Masked(data))
+	for _, part := range [][]byte{header[:], data, footer} {
+		if _, w.err = w.w.Write(part); w.err != nil {
+			return w.err
+		}
+	}
+	return nil
+}
+
+// RecordSize returns how many bytes a record of n bytes of data takes.
+func RecordSize(n int) int { return frameSize + n }

@@ -1,0 +1,199 @@
+package tfevents
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/trainerd/trainerd/internal/crc32c"
+)
+
+// DefaultMaxSize is the largest record that readers accept unless told otherwise.
+const DefaultMaxSize = 1 << 30
+
+const (
+	readBufferSize = 128 << 10
+	// A record larger than the buffer is read in steps, so that a length
+	// without data behind it costs no more than twice the data there is.
+	maxGrowth = 64 << 20
+)
+
+// RecordReader reads a TFRecord stream. It is not safe for concurrent use.
+// The exported fields may be set before the first Next.
+type RecordReader struct {
+	Name        string // file name for errors
+	MaxSize     int64  // largest record accepted; 0 means DefaultMaxSize
+	SkipDataCRC bool   // accept data whatever its checksum says
+	Resync      bool   // after a damaged length, search for the next sound record
+
+	r      io.Reader
+	buf    []byte // buf[pos:end] is read but not handed out
+	pos    int
+	end    int
+	offset int64 // of buf[pos] in the stream
+	err    error // permanent: nothing can follow
+}
+
+// NewRecordReader returns a RecordReader that reads from r. It reads ahead.
+func NewRecordReader(r io.Reader) *RecordReader { return &RecordReader{r: r} }
+
+// Next returns the data of the next record, valid until the next call.
+//
+// At the end of the stream it returns io.EOF if the last record was complete.
+// If the stream ends within a record it returns a *[CorruptError] with Err
+// io.ErrUnexpectedEOF. After either, Next may be called again when the stream
+// has grown: it goes on where it stopped. Damage gives a *CorruptError too;
+// see there for what can follow. Errors of the underlying reader are returned
+// as they are, and Next may be called again after them as well.
+func (r *RecordReader) Next() ([]byte, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := r.fill(headerSize); err != nil {
+		return nil, r.shortRead(err, PartLength)
+	}
+	n, err := r.length()
+	if err != nil {
+		return nil, r.damagedLength(err)
+	}
+	if err := r.fill(frameSize + n); err != nil {
+		return nil, r.shortRead(err, PartData)
+	}
+	record := r.buf[r.pos : r.pos+frameSize+n]
+	data, sum := record[headerSize:headerSize+n:headerSize+n], record[headerSize+n:]
+	if !r.SkipDataCRC && crc32c.Masked(data) != binary.LittleEndian.Uint32(sum) {
+		damage := r.corrupt(PartData, ErrChecksum)
+		damage.Lost = int64(len(record))
+		r.skip(len(record))
+		return nil, damage
+	}
+	r.skip(len(record))
+	return data, nil
+}
+
+// Offset returns the offset of the next record: the end of the last one that
+// was returned or skipped.
+func (r *RecordReader) Offset() int64 { return r.offset }
+
+// length checks and returns the length of the record at the front of the buffer.
+func (r *RecordReader) length() (int, error) {
+	header := r.buf[r.pos : r.pos+headerSize]
+	if crc32c.Masked(header[:lengthSize]) != binary.LittleEndian.Uint32(header[lengthSize:]) {
+		return 0, ErrChecksum
+	}
+	n := binary.LittleEndian.Uint64(header)
+	if n > uint64(r.limit()) {
+		return 0, ErrTooLarge
+	}
+	return int(n), nil
+}
+
+func (r *RecordReader) limit() int64 {
+	if r.MaxSize > 0 {
+		return min(r.MaxSize, math.MaxInt-frameSize)
+	}
+	return DefaultMaxSize
+}
+
+func (r *RecordReader) skip(n int) {
+	r.pos += n
+	r.offset += int64(n)
+}
+
+func (r *RecordReader) corrupt(part string, err error) *CorruptError {
+	return &CorruptError{Name: r.Name, Offset: r.offset, Part: part, Err: err}
+}
+
+// damagedLength returns the error for the record at the front of the buffer,
+// whose end is unknown.
+func (r *RecordReader) damagedLength(err error) error {
+	damage := r.corrupt(PartLength, err)
+	if !r.Resync {
+		r.err = damage
+		return damage
+	}
+	if err := r.resync(); err != nil && err != io.EOF {
+		return err
+	}
+	damage.Lost = r.offset - damage.Offset
+	return damage
+}
+
+// resync moves behind the front of the buffer to where the next record begins,
+// or to the end. Checksums of length and data must both be right, for in a large
+// file the one alone is met by chance. Only a record that the end of the stream
+// cuts off is believed by its length.
+func (r *RecordReader) resync() error {
+	for {
+		r.skip(1)
+		if err := r.fill(headerSize); err != nil {
+			if err == io.EOF {
+				r.skip(r.end - r.pos)
+			}
+			return err
+		}
+		n, err := r.length()
+		if err != nil {
+			continue
+		}
+		if err := r.fill(frameSize + n); err != nil {
+			return err
+		}
+		data := r.buf[r.pos+headerSize:][:n:n]
+		sum := r.buf[r.pos+headerSize+n:]
+		if crc32c.Masked(data) == binary.LittleEndian.Uint32(sum) {
+			return nil
+		}
+	}
+}
+
+// shortRead turns the error of fill into that of Next.
+func (r *RecordReader) shortRead(err error, part string) error {
+	torn := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+	if !torn || r.end == r.pos {
+		return err
+	}
+	return r.corrupt(part, io.ErrUnexpectedEOF)
+}
+
+// fill reads until n bytes lie in the buffer. Whatever it read stays there
+// when it fails.
+func (r *RecordReader) fill(n int) error {
+	for empty := 0; r.end-r.pos < n; {
+		r.makeRoom(n)
+		m, err := r.r.Read(r.buf[r.end:])
+		if m < 0 || m > len(r.buf)-r.end {
+			return errors.New("tfevents: reader returned an impossible count")
+		}
+		r.end += m
+		if r.end-r.pos >= n {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if m > 0 {
+			empty = 0
+		} else if empty++; empty == 100 {
+			return io.ErrNoProgress
+		}
+	}
+	return nil
+}
+
+// makeRoom leaves room to read at least one byte towards n in the buffer.
+func (r *RecordReader) makeRoom(n int) {
+	have := r.end - r.pos
+	if r.pos > 0 && (have == 0 || len(r.buf)-r.pos < n) {
+		copy(r.buf, r.buf[r.pos:r.end])
+		r.pos, r.end = 0, have
+	}
+	if r.end < len(r.buf) {
+		return
+	}
+	size := max(readBufferSize, min(n, have+max(have, readBufferSize), have+maxGrowth))
+	grown := make([]byte, size)
+	copy(grown, r.buf[:r.end])
+	r.buf = grown
+}

@@ -1,0 +1,229 @@
+package tfevents
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Purge says what becomes of points that a run wrote before it was killed and
+// that the resumed run, which went back to a checkpoint, writes again.
+type Purge int
+
+const (
+	// PurgeExact drops what the resumed run has overtaken. A SessionLog START
+	// at step S drops every tag's points behind S, and those at S as soon as
+	// the new session writes S itself: writers put the restored step there, or
+	// the one behind it. Without START, a point of a later file drops those of
+	// its own tag in earlier files that are not before it. Graphs and other
+	// values that belong to the run as a whole stay.
+	PurgeExact Purge = iota
+	// PurgePython does what TensorBoard's Python loader does: each START but
+	// the first drops everything at its step or behind, graphs included.
+	PurgePython
+	// PurgeDataServer does what TensorBoard's data server does, the default on
+	// most machines: each point drops those of its tag that are not before it.
+	PurgeDataServer
+	// KeepAll drops nothing.
+	KeepAll
+)
+
+// Series holds the points of one tag of a run.
+type Series struct {
+	Tag      string
+	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
+	Points   []Point
+
+	session int   // the last that wrote to the series
+	least   int64 // the least step that it wrote
+}
+
+// Plugin returns the name of the plugin that shows the series, or "".
+func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
+
+// Point is one value of a series.
+type Point struct {
+	WallTime float64
+	Step     int64
+	Value    *tfpb.Summary_Value // as it was written; see [Modern] for one form of all
+
+	event   int // number of the event in the run
+	index   int // of the value in the event
+	session int // number of the session that wrote it
+}
+
+// RunData is what the events files of one run hold.
+type RunData struct {
+	Name   string
+	Series []*Series // in the order in which their tags were first seen
+	Events int       // read, those dropped included
+	Purged int       // points dropped
+	Damage []error   // *CorruptError, and errors of files that cannot be read
+
+	purger
+	stepsOnly bool // do not keep the values
+}
+
+// RunOptions holds the choices of [ReadRun].
+type RunOptions struct {
+	Purge   Purge
+	MaxSize int64 // largest record accepted; 0 means DefaultMaxSize
+
+	stepsOnly bool
+}
+
+// Lookup returns the series of a tag, or nil.
+func (d *RunData) Lookup(tag string) *Series { return d.byTag[tag] }
+
+// ReadRun reads all files of a run into memory. Damage does not end it: it is
+// recorded, and reading goes on as the purge mode's model does - behind the
+// damage with PurgeExact and KeepAll, with the next file otherwise.
+func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
+	if o == nil {
+		o = new(RunOptions)
+	}
+	d := &RunData{
+		Name:      run.Name,
+		purger:    purger{mode: o.Purge, byTag: make(map[string]*Series)},
+		stepsOnly: o.stepsOnly,
+	}
+	for _, name := range run.Files {
+		if o.Purge == PurgePython && strings.HasSuffix(name, ".profile-empty") {
+			continue // a marker that the profiler leaves; only this loader knows it
+		}
+		if err := d.readFile(fsys, name, o); err != nil {
+			d.Damage = append(d.Damage, err)
+		}
+	}
+	d.Series = slices.DeleteFunc(d.Series, func(s *Series) bool { return len(s.Points) == 0 })
+	return d
+}
+
+// readFile reads one file. Damage that is skipped goes to d.Damage.
+func (d *RunData) readFile(fsys fs.FS, name string, o *RunOptions) error {
+	d.startFile()
+	skipped, err := eachEvent(fsys, name, o, func(e *tfpb.Event) error {
+		if o.Purge == PurgeDataServer && math.IsNaN(e.GetWallTime()) {
+			return fmt.Errorf("%s: an event has no time: TensorBoard's data server gives the file up", name)
+		}
+		d.add(e)
+		return nil
+	})
+	d.Damage = append(d.Damage, skipped...)
+	return err
+}
+
+// eachEvent calls f with the events of a file, as far as the purge mode's model
+// reads it, and returns the damage that it has skipped.
+func eachEvent(fsys fs.FS, name string, o *RunOptions, f func(*tfpb.Event) error) (skipped []error, err error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("tfevents: %w", err)
+	}
+	defer file.Close()
+	r := NewReader(file)
+	r.Name, r.MaxSize = name, o.MaxSize
+	thorough := o.Purge == PurgeExact || o.Purge == KeepAll
+	r.Resync = thorough
+	r.SkipDataCRC = o.Purge == PurgeDataServer // it does not check it
+	for {
+		e, err := r.NextEvent()
+		var damage *CorruptError
+		switch {
+		case err == nil:
+			if err := f(e); err != nil {
+				return skipped, err
+			}
+		case err == io.EOF:
+			return skipped, nil
+		case thorough && errors.As(err, &damage) && damage.Skippable():
+			skipped = append(skipped, err)
+		default:
+			return skipped, err
+		}
+	}
+}
+
+// add stores what e holds.
+func (d *RunData) add(e *tfpb.Event) {
+	d.Events++
+	values := e.GetSummary().GetValue()
+	if e.GetSummary() == nil {
+		values = Modern(e) // of graphs and run metadata
+	}
+	d.purgeFor(e, values)
+	for i, v := range values {
+		d.addValue(e, v, i)
+	}
+	d.Purged = d.purged
+}
+
+func (d *RunData) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
+	s := d.byTag[v.GetTag()]
+	if s == nil {
+		s = &Series{Tag: v.GetTag(), Metadata: modernValue(v).GetMetadata()}
+		if s.Metadata == nil {
+			s.Metadata = new(tfpb.SummaryMetadata)
+		}
+		d.byTag[s.Tag] = s
+		d.Series = append(d.Series, s)
+	}
+	p := Point{WallTime: e.GetWallTime(), Step: e.GetStep(), Value: v, event: d.Events - 1, index: index, session: d.session}
+	if d.stepsOnly {
+		p.Value = nil
+	}
+	d.purgeTag(s, p.Step)
+	// The data server looks at a value only after its step has had its effect.
+	if d.mode != PurgeDataServer || shownByDataServer(s, e, v) {
+		s.Points = append(s.Points, p)
+	}
+}
+
+// shownByDataServer reports whether TensorBoard's data server keeps the value.
+func shownByDataServer(s *Series, e *tfpb.Event, v *tfpb.Summary_Value) bool {
+	if w := e.GetWallTime(); w-w != 0 { // infinite, or not a number
+		return false
+	}
+	class := s.Metadata.GetDataClass()
+	switch x := v.GetValue().(type) {
+	case *tfpb.Summary_Value_SimpleValue:
+		return class == tfpb.DataClass_DATA_CLASS_SCALAR || class == tfpb.DataClass_DATA_CLASS_TENSOR
+	case *tfpb.Summary_Value_Histo:
+		return class == tfpb.DataClass_DATA_CLASS_TENSOR
+	case *tfpb.Summary_Value_Image, *tfpb.Summary_Value_Audio:
+		return class == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE || class == tfpb.DataClass_DATA_CLASS_TENSOR
+	case *tfpb.Summary_Value_Tensor:
+		return tensorFits(class, x.Tensor, v)
+	}
+	return class == tfpb.DataClass_DATA_CLASS_TENSOR // metadata alone
+}
+
+// tensorFits reports whether a tensor has the form that its class asks for.
+func tensorFits(class tfpb.DataClass, t *tfpb.TensorProto, v *tfpb.Summary_Value) bool {
+	switch class {
+	case tfpb.DataClass_DATA_CLASS_SCALAR:
+		_, ok := ScalarOf(v)
+		return ok && t.GetDtype() == tfpb.DataType_DT_FLOAT && len(t.GetTensorShape().GetDim()) == 0
+	case tfpb.DataClass_DATA_CLASS_TENSOR:
+		return true
+	case tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE:
+		return t.GetDtype() == tfpb.DataType_DT_STRING
+	}
+	return false
+}
+
+// parseVersion returns the number in a file_version, 0 if there is none.
+func parseVersion(s string) float64 {
+	v, err := strconv.ParseFloat(strings.TrimPrefix(s, "brain.Event:"), 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,533 @@
+package tfevents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// eventsFile returns a file of the given events, with a version in front.
+func eventsFile(t testing.TB, events ...*tfpb.Event) *fstest.MapFile {
+	t.Helper()
+	var b bytes.Buffer
+	w := NewEventsWriter(&b, nil)
+	for _, e := range events {
+		if err := w.WriteEvent(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &fstest.MapFile{Data: b.Bytes()}
+}
+
+func startAt(step int64) *tfpb.Event {
+	return &tfpb.Event{Step: step, What: &tfpb.Event_SessionLog{SessionLog: &tfpb.SessionLog{Status: tfpb.SessionLog_START}}}
+}
+
+func graphAt(step int64) *tfpb.Event {
+	return &tfpb.Event{Step: step, What: &tfpb.Event_GraphDef{GraphDef: []byte("graph")}}
+}
+
+// losses returns events of the tag loss at the steps from first to last.
+func losses(attempt float64, first, last int64) (events []*tfpb.Event) {
+	for s := first; s <= last; s++ {
+		events = append(events, &tfpb.Event{Step: s, WallTime: 1, What: &tfpb.Event_Summary{Summary: NewSummary(Scalar("loss", attempt))}})
+	}
+	return events
+}
+
+// ranges writes the steps of a series as "1-10@1 11-30@2": steps and attempts.
+func ranges(s *Series) string {
+	if s == nil {
+		return ""
+	}
+	var parts []string
+	for i := 0; i < len(s.Points); {
+		value, _ := ScalarOf(s.Points[i].Value)
+		j := i
+		for j+1 < len(s.Points) && s.Points[j+1].Step == s.Points[j].Step+1 {
+			if v, _ := ScalarOf(s.Points[j+1].Value); v != value {
+				break
+			}
+			j++
+		}
+		parts = append(parts, fmt.Sprintf("%d-%d@%g", s.Points[i].Step, s.Points[j].Step, value))
+		i = j + 1
+	}
+	return strings.Join(parts, " ")
+}
+
+// TestPurgeModes holds what TensorBoard's two loaders show of resumed runs,
+// and what is really wanted.
+func TestPurgeModes(t *testing.T) {
+	for _, tc := range []struct {
+		name                            string
+		files                           [][]*tfpb.Event
+		exact, python, dataServer, keep string
+	}{
+		{
+			"START at the restored step",
+			[][]*tfpb.Event{append([]*tfpb.Event{startAt(0)}, losses(1, 1, 20)...), append([]*tfpb.Event{startAt(10)}, losses(2, 11, 30)...)},
+			"1-10@1 11-30@2", "1-9@1 11-30@2", "1-10@1 11-30@2", "1-20@1 11-30@2",
+		},
+		{
+			"START behind the restored step",
+			[][]*tfpb.Event{append([]*tfpb.Event{startAt(0)}, losses(1, 1, 20)...), append([]*tfpb.Event{startAt(11)}, losses(2, 11, 30)...)},
+			"1-10@1 11-30@2", "1-10@1 11-30@2", "1-10@1 11-30@2", "1-20@1 11-30@2",
+		},
+		{
+			"first START is in the second file",
+			[][]*tfpb.Event{losses(1, 1, 20), append([]*tfpb.Event{startAt(11)}, losses(2, 11, 30)...)},
+			"1-10@1 11-30@2", "1-20@1 11-30@2", "1-10@1 11-30@2", "1-20@1 11-30@2",
+		},
+		{
+			"no START",
+			[][]*tfpb.Event{losses(1, 1, 20), losses(2, 11, 30)},
+			"1-10@1 11-30@2", "1-20@1 11-30@2", "1-10@1 11-30@2", "1-20@1 11-30@2",
+		},
+		{
+			"first new point behind START",
+			[][]*tfpb.Event{append([]*tfpb.Event{startAt(0)}, losses(1, 1, 10)...), append([]*tfpb.Event{startAt(5)}, losses(2, 8, 10)...)},
+			"1-5@1 8-10@2", "1-4@1 8-10@2", "1-7@1 8-10@2", "1-10@1 8-10@2",
+		},
+		{
+			"tag not written any more",
+			[][]*tfpb.Event{append([]*tfpb.Event{startAt(0)}, losses(1, 1, 20)...), {startAt(10)}},
+			"1-10@1", "1-9@1", "1-20@1", "1-20@1",
+		},
+		{
+			"killed before any checkpoint",
+			[][]*tfpb.Event{append([]*tfpb.Event{startAt(0)}, losses(1, 1, 5)...), append([]*tfpb.Event{startAt(0)}, losses(2, 1, 8)...)},
+			"1-8@2", "1-8@2", "1-8@2", "1-5@1 1-8@2",
+		},
+		{
+			"two resumes",
+			[][]*tfpb.Event{
+				append([]*tfpb.Event{startAt(0)}, losses(1, 1, 12)...), append([]*tfpb.Event{startAt(11)}, losses(2, 11, 25)...),
+				append([]*tfpb.Event{startAt(21)}, losses(3, 21, 30)...),
+			},
+			"1-10@1 11-20@2 21-30@3", "1-10@1 11-20@2 21-30@3", "1-10@1 11-20@2 21-30@3", "1-12@1 11-25@2 21-30@3",
+		},
+		{
+			"steps run back within a session",
+			[][]*tfpb.Event{append(losses(1, 1, 5), losses(2, 3, 4)...)},
+			"1-5@1 3-4@2", "1-5@1 3-4@2", "1-2@1 3-4@2", "1-5@1 3-4@2",
+		},
+		{
+			"START at the last step there is",
+			[][]*tfpb.Event{losses(1, 1, 3), {startAt(math.MaxInt64)}},
+			"1-3@1", "1-3@1", "1-3@1", "1-3@1",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			fsys := fstest.MapFS{}
+			for i, events := range tc.files {
+				fsys[fmt.Sprintf("events.out.tfevents.%010d.h", i)] = eventsFile(t, events...)
+			}
+			runs, err := FindRuns(fsys, ".")
+			if err != nil || len(runs) != 1 {
+				t.Fatal(runs, err)
+			}
+			total := 0
+			for _, events := range tc.files {
+				for _, e := range events {
+					total += len(e.GetSummary().GetValue())
+				}
+			}
+			for mode, want := range map[Purge]string{PurgeExact: tc.exact, PurgePython: tc.python, PurgeDataServer: tc.dataServer, KeepAll: tc.keep} {
+				d := ReadRun(fsys, runs[0], &RunOptions{Purge: mode})
+				if got := ranges(d.Lookup("loss")); got != want {
+					t.Errorf("mode %d: %s, want %s", mode, got, want)
+				}
+				if d.Damage != nil || len(d.Lookup("loss").Points)+d.Purged != total {
+					t.Errorf("mode %d: purged %d of %d, damage %v", mode, d.Purged, total, d.Damage)
+				}
+			}
+			checkMerge(t, fsys, runs[0], tc.exact)
+		})
+	}
+}
+
+// checkMerge merges the run and reads the result as every loader does.
+func checkMerge(t *testing.T, fsys fs.FS, run Run, want string) {
+	t.Helper()
+	var merged bytes.Buffer
+	report, err := MergeRun(&merged, fsys, run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(splitRecords(t, merged.Bytes())); n != report.Events {
+		t.Errorf("merged file holds %d events, report says %d", n, report.Events)
+	}
+	result := fstest.MapFS{"tfevents": {Data: merged.Bytes()}}
+	for _, mode := range []Purge{PurgeExact, PurgePython, KeepAll} {
+		d := ReadRun(result, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: mode})
+		if got := ranges(d.Lookup("loss")); got != want {
+			t.Errorf("merged, read in mode %d: %s, want %s", mode, got, want)
+		}
+	}
+}
+
+// TestPurgeOldVersion has files without the version that makes START count.
+func TestPurgeOldVersion(t *testing.T) {
+	file := func(tags ...string) *fstest.MapFile {
+		var b bytes.Buffer
+		w := NewEventsWriter(&b, &EventsWriterOptions{Continue: true})
+		for i := range tags {
+			tag, step, _ := strings.Cut(tags[i], "@")
+			var n int64
+			fmt.Sscan(step, &n)
+			if err := w.WriteEvent(&tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: NewSummary(Scalar(tag, 1))}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return &fstest.MapFile{Data: b.Bytes()}
+	}
+	for _, tc := range []struct {
+		events []string
+		want   string
+	}{
+		{[]string{"loss@1", "loss@2", "loss@3", "loss@2", "loss@3"}, "1-3@1"},
+		{[]string{"loss@1", "loss@2", "loss@3", "other@1", "loss@2", "loss@3"}, "1-3@1 2-3@1"},
+	} {
+		d := ReadRun(fstest.MapFS{"tfevents": file(tc.events...)}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython})
+		if got := ranges(d.Lookup("loss")); got != tc.want {
+			t.Errorf("%v: %s, want %s", tc.events, got, tc.want)
+		}
+	}
+}
+
+func TestPurgeAndTheGraph(t *testing.T) {
+	fsys := fstest.MapFS{
+		"a.tfevents": eventsFile(t, append([]*tfpb.Event{graphAt(0), startAt(0)}, losses(1, 1, 3)...)...),
+		"b.tfevents": eventsFile(t, graphAt(0), startAt(0)),
+	}
+	run := Run{Files: []string{"a.tfevents", "b.tfevents"}}
+	for mode, want := range map[Purge]int{PurgeExact: 2, PurgePython: 0, PurgeDataServer: 1, KeepAll: 2} {
+		d := ReadRun(fsys, run, &RunOptions{Purge: mode})
+		got := 0
+		if s := d.Lookup(RunGraphTag); s != nil {
+			got = len(s.Points)
+		}
+		if got != want {
+			t.Errorf("mode %d: %d graphs, want %d", mode, got, want)
+		}
+	}
+}
+
+func TestReadRunDamage(t *testing.T) {
+	name := func(s string) string { return "events.out.tfevents.1." + s }
+	fsys := os.DirFS(filepath.Join(fixtures, "events/damaged"))
+	for _, tc := range []struct {
+		file   string
+		mode   Purge
+		events int
+		damage int
+	}{
+		{"flip_payload", PurgeExact, 16, 1},
+		{"flip_payload", PurgePython, 3, 1},
+		{"flip_payload", PurgeDataServer, 17, 0},
+		{"flip_length", PurgeExact, 16, 1},
+		{"flip_length", PurgePython, 3, 1},
+		{"flip_length", PurgeDataServer, 3, 1},
+		{"bad_proto_good_crc", PurgeExact, 17, 1},
+		{"bad_proto_good_crc", PurgeDataServer, 3, 1},
+		{"trunc_mid_payload", PurgeExact, 3, 1},
+		{"missing", PurgeExact, 0, 1},
+	} {
+		d := ReadRun(fsys, Run{Files: []string{name(tc.file)}}, &RunOptions{Purge: tc.mode})
+		if d.Events != tc.events || len(d.Damage) != tc.damage {
+			t.Errorf("%s, mode %d: %d events, damage %v; want %d and %d", tc.file, tc.mode, d.Events, d.Damage, tc.events, tc.damage)
+		}
+	}
+}
+
+// TestDataServerView compares with what the fixtures say that TensorBoard's
+// data server shows: each tag's last step.
+func TestDataServerView(t *testing.T) {
+	d := ReadRun(os.DirFS(filepath.Join(fixtures, "events/tf1_filewriter")),
+		Run{Files: []string{"events.out.tfevents.1699999990.goldenhost"}}, &RunOptions{Purge: PurgeDataServer})
+	got := map[string]int64{}
+	for _, s := range d.Series {
+		class := strings.ToLower(strings.TrimPrefix(s.Metadata.GetDataClass().String(), "DATA_CLASS_"))
+		got[class+"|"+s.Plugin()+"|"+s.Tag] = s.Points[len(s.Points)-1].Step
+	}
+	want := map[string]int64{
+		"blob_sequence|audio|a/audio": 5, "blob_sequence|graph_tagged_run_metadata|run/21": 11,
+		"blob_sequence|graphs|__run_graph__": 0, "blob_sequence|images|i/image/0": 4,
+		"scalar|scalars|": 9007199254740993, "scalar|scalars|inf": 1, "scalar|scalars|train/loss": 1, "scalar|scalars|train/loss/b": 1,
+		"tensor|histograms|h": 3, "tensor|text|s": 13,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDataServerGivesUpWithoutTime(t *testing.T) {
+	events := append(losses(1, 1, 2), losses(2, 3, 3)...)
+	events[1].WallTime = math.NaN()
+	fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
+	d := ReadRun(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
+	if got := ranges(d.Lookup("loss")); got != "1-1@1" || len(d.Damage) != 1 {
+		t.Errorf("%s, damage %v", got, d.Damage)
+	}
+}
+
+func BenchmarkReadRun(b *testing.B) {
+	const points = 20_000
+	fsys := fstest.MapFS{"tfevents": eventsFile(b, losses(1, 1, points)...)}
+	b.SetBytes(int64(len(fsys["tfevents"].Data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		d := ReadRun(fsys, Run{Files: []string{"tfevents"}}, nil)
+		if n := len(d.Lookup("loss").Points); n != points {
+			b.Fatal(n)
+		}
+	}
+}
+
+func TestProfileMarker(t *testing.T) {
+	fsys := fstest.MapFS{"events.out.tfevents.1.profile-empty": eventsFile(t, losses(1, 1, 3)...)}
+	run := Run{Files: []string{"events.out.tfevents.1.profile-empty"}}
+	for mode, want := range map[Purge]string{PurgeExact: "1-3@1", PurgePython: "", PurgeDataServer: "1-3@1"} {
+		if got := ranges(ReadRun(fsys, run, &RunOptions{Purge: mode}).Lookup("loss")); got != want {
+			t.Errorf("mode %d: %q, want %q", mode, got, want)
+		}
+	}
+}
+
+func TestMergeRestoresMetadata(t *testing.T) {
+	text := func(step int64, meta bool) *tfpb.Event {
+		v := Text("note", "x")
+		if !meta {
+			v.Metadata = nil
+		}
+		return &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: NewSummary(v)}}
+	}
+	// The value at step 5 carries the metadata and is overtaken; the one at
+	// step 2 is not.
+	fsys := fstest.MapFS{
+		"a.tfevents": eventsFile(t, startAt(0), text(5, true), text(2, false)),
+		"b.tfevents": eventsFile(t, startAt(4), text(6, false)),
+	}
+	var merged bytes.Buffer
+	report, err := MergeRun(&merged, fsys, Run{Files: []string{"a.tfevents", "b.tfevents"}}, nil)
+	if err != nil || report.Purged != 1 {
+		t.Fatal(report, err)
+	}
+	events := splitEvents(t, merged.Bytes())
+	var first *tfpb.Summary_Value
+	for _, e := range events {
+		if e.GetSummary() != nil && first == nil {
+			first = e.GetSummary().GetValue()[0]
+		}
+	}
+	if first.GetMetadata().GetPluginData().GetPluginName() != PluginText {
+		t.Errorf("first value of the tag has metadata %v", first.GetMetadata())
+	}
+	if _, err := MergeRun(&merged, fsys, Run{}, &RunOptions{Purge: PurgePython}); err == nil {
+		t.Error("merging as the Python loader reads: no error")
+	}
+	broken := errors.New("disk full")
+	if _, err := MergeRun(&failingWriter{10, broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
+		t.Errorf("merging onto a full disk: %v", err)
+	}
+}
+
+func TestFindRuns(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{
+		"events.out.tfevents.2.h", "events.out.tfevents.1.h", "notes.txt", "train/x.tfevents.bak", "train/deep/.tfevents.tmp",
+		"empty/other", "eval/my-tfevents-file",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"linked": "train", "train/loop": "..", "gone": "nowhere", "eval/link.tfevents": "my-tfevents-file"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []Run{
+		{".", []string{"events.out.tfevents.1.h", "events.out.tfevents.2.h"}},
+		{"eval", []string{"eval/link.tfevents", "eval/my-tfevents-file"}},
+		{"linked", []string{"linked/x.tfevents.bak"}},
+		{"linked/deep", []string{"linked/deep/.tfevents.tmp"}},
+		{"train", []string{"train/x.tfevents.bak"}},
+		{"train/deep", []string{"train/deep/.tfevents.tmp"}},
+	}
+	got, err := FindRuns(os.DirFS(dir), ".")
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	below, err := FindRuns(os.DirFS(dir), "linked")
+	if err != nil || len(below) == 0 || below[0].Name != "." || below[1].Name != "deep" {
+		t.Errorf("below a link: %v, %v", below, err)
+	}
+	if _, err := FindRuns(os.DirFS(dir), "missing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing directory: %v", err)
+	}
+}
+
+func TestModernHistogram(t *testing.T) {
+	most := math.MaxFloat64
+	for _, tc := range []struct {
+		name string
+		h    *tfpb.HistogramProto
+		want []Bucket
+	}{
+		{"empty", &tfpb.HistogramProto{BucketLimit: []float64{most}, Bucket: []float64{0}}, nil},
+		{"outer ones are empty", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{0, 2, 4, 6, most}, Bucket: []float64{0, 1, 0, 2, 0}},
+			[]Bucket{{1, 2, 1}, {2, 4, 0}, {4, 5, 2}}},
+		{"one bucket", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{most}, Bucket: []float64{3}}, []Bucket{{1, 5, 3}}},
+		{"limits missing", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{9}, Bucket: []float64{3, 4}}, []Bucket{{1, 5, 3}}},
+		{"NaN counts", &tfpb.HistogramProto{BucketLimit: []float64{9}, Bucket: []float64{nan}}, nil},
+	} {
+		if got := modernBuckets(tc.h); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestModernKeepsTheOriginal converts every fixture and looks that the events
+// are what they were.
+func TestModernKeepsTheOriginal(t *testing.T) {
+	for _, name := range eventsFiles(t) {
+		if strings.Contains(name, "damaged") {
+			continue
+		}
+		file, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range splitEvents(t, file) {
+			before := appendEventRecord(nil, e)
+			for _, v := range Modern(e) {
+				if v.GetTensor() == nil && v.GetTag() != "_hparams_/experiment" && v.GetMetadata().GetPluginData().GetPluginName() != PluginHParams {
+					t.Errorf("%s: %q has no tensor", name, v.GetTag())
+				}
+			}
+			if !bytes.Equal(appendEventRecord(nil, e), before) {
+				t.Errorf("%s: event was changed", name)
+			}
+		}
+	}
+}
+
+func TestScalarOf(t *testing.T) {
+	content := func(d tfpb.DataType, b ...byte) *tfpb.TensorProto {
+		return &tfpb.TensorProto{Dtype: d, TensorShape: shapeProto(), TensorContent: b}
+	}
+	for _, tc := range []struct {
+		name string
+		t    *tfpb.TensorProto
+		want float64
+		ok   bool
+	}{
+		{"float", content(tfpb.DataType_DT_FLOAT, 0, 0, 0xc0, 0x3f), 1.5, true},
+		{"double", content(tfpb.DataType_DT_DOUBLE, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f), 1.5, true},
+		{"half", content(tfpb.DataType_DT_HALF, 0, 0xbe), -1.5, true},
+		{"least half", content(tfpb.DataType_DT_HALF, 1, 0), math.Ldexp(1, -24), true},
+		{"infinite half", content(tfpb.DataType_DT_HALF, 0, 0xfc), math.Inf(-1), true},
+		{"bfloat16", content(tfpb.DataType_DT_BFLOAT16, 0xc0, 0x3f), 1.5, true},
+		{"int8", content(tfpb.DataType_DT_INT8, 0xff), -1, true},
+		{"uint8", content(tfpb.DataType_DT_UINT8, 0xff), 255, true},
+		{"int16", content(tfpb.DataType_DT_INT16, 0xff, 0xff), -1, true},
+		{"int32", content(tfpb.DataType_DT_INT32, 0xfe, 0xff, 0xff, 0xff), -2, true},
+		{"int64", content(tfpb.DataType_DT_INT64, 7, 0, 0, 0, 0, 0, 0, 0), 7, true},
+		{"half_val", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_HALF, HalfVal: []int32{0xbe00}}, -1.5, true},
+		{"bool_val", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_BOOL, BoolVal: []bool{true}}, 1, true},
+		{"int_val in a vector of one", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT32, TensorShape: shapeProto(1, 1), IntVal: []int32{3}}, 3, true},
+		{"two elements", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: shapeProto(2), FloatVal: []float32{1}}, 0, false},
+		{"wrong size", content(tfpb.DataType_DT_FLOAT, 0, 0), 0, false},
+		{"string", content(tfpb.DataType_DT_STRING), 0, false},
+		{"huge shape", &tfpb.TensorProto{TensorShape: shapeProto(math.MaxInt64, math.MaxInt64), FloatVal: []float32{1}}, 0, false},
+		{"negative shape", &tfpb.TensorProto{TensorShape: shapeProto(-1), FloatVal: []float32{1}}, 0, false},
+	} {
+		if got, ok := ScalarOf(Tensor("t", tc.t)); got != tc.want || ok != tc.ok {
+			t.Errorf("%s: %v, %v; want %v, %v", tc.name, got, ok, tc.want, tc.ok)
+		}
+	}
+	if _, ok := ScalarOf(new(tfpb.Summary_Value)); ok {
+		t.Error("a value without value is a scalar")
+	}
+}
+
+func FuzzReadRun(f *testing.F) {
+	for _, name := range eventsFiles(f) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(b) < 6000 {
+			f.Add(b, b[:len(b)/2])
+		}
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		fsys := fstest.MapFS{"a.tfevents": {Data: a}, "b.tfevents": {Data: b}}
+		run := Run{Files: []string{"a.tfevents", "b.tfevents"}}
+		for _, mode := range []Purge{PurgeExact, PurgePython, PurgeDataServer, KeepAll} {
+			d := ReadRun(fsys, run, &RunOptions{Purge: mode})
+			for _, s := range d.Series {
+				if mode == PurgeDataServer && !slices.IsSortedFunc(s.Points, func(a, b Point) int {
+					if a.Step < b.Step {
+						return -1
+					}
+					return 1
+				}) {
+					t.Errorf("the data server's series %q is not strictly increasing", s.Tag)
+				}
+			}
+		}
+		var merged bytes.Buffer
+		if _, err := MergeRun(&merged, fsys, run, nil); err != nil {
+			t.Fatal(err)
+		}
+		exact := ReadRun(fsys, run, nil)
+		again := ReadRun(fstest.MapFS{"tfevents": {Data: merged.Bytes()}}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: KeepAll})
+		if again.Damage != nil {
+			t.Fatalf("merged file is damaged: %v", again.Damage)
+		}
+		for _, s := range exact.Series {
+			if got := again.Lookup(s.Tag); got == nil || len(got.Points) != len(s.Points) {
+				t.Fatalf("merging lost points of %q", s.Tag)
+			}
+		}
+	})
+}
+
+func TestFixtureMetadataClasses(t *testing.T) {
+	file := readFixture(t, "events/tensorboardX/events.out.tfevents.1700000500.goldenhost.sfx")
+	var v *tfpb.Summary_Value
+	for _, e := range splitEvents(t, file) {
+		for _, m := range Modern(e) {
+			if m.GetTag() == "newstyle" {
+				v = m
+			}
+		}
+	}
+	want := &tfpb.SummaryMetadata{
+		PluginData:  &tfpb.SummaryMetadata_PluginData{PluginName: PluginScalars},
+		DisplayName: "D", SummaryDescription: "S", DataClass: tfpb.DataClass_DATA_CLASS_SCALAR,
+	}
+	if diff := cmp.Diff(want, v.GetMetadata(), protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}

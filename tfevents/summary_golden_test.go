@@ -1,0 +1,363 @@
+package tfevents
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/proto/tbpb"
+)
+
+const (
+	goldenTag      = "train/loss"
+	goldenText     = "hello *world*\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+	goldenLog      = "log \"line\" é"
+	goldenMarkdown = "**md** <b>"
+	goldenRate     = 44100
+)
+
+var goldenHParams = map[string]any{"lr": 0.01, "opt": "adam", "bn": true, "layers": 3}
+
+// must returns a value that is expected to be right.
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// one collects values into a summary.
+func one(v ...*tfpb.Summary_Value) []*tfpb.Summary_Value { return v }
+
+// linearFloats returns n float32 values from lo to hi, rounded as numpy does.
+func linearFloats(lo, hi float64, n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(lo + float64(float64(i)*((hi-lo)/float64(n-1))))
+	}
+	out[n-1] = float32(hi)
+	return out
+}
+
+// uint16s returns n values of the generator as numbers.
+func uint16s(seed uint64, n int) []int {
+	b := splitmix(seed, 2*n)
+	out := make([]int, n)
+	for i := range out {
+		out[i] = int(binary.LittleEndian.Uint16(b[2*i:]))
+	}
+	return out
+}
+
+func fixtureHistogram(seed uint64, n, mod, shift int, scale float64) []float64 {
+	out := make([]float64, n)
+	for i, x := range uint16s(seed, n) {
+		out[i] = float64(x%mod-shift) / scale
+	}
+	return out
+}
+
+// pngsOf returns the images in a fixture's value: they are input, for PNG
+// encoders differ.
+func pngsOf(v *tfpb.Summary_Value, width, height int) []EncodedImage {
+	var out []EncodedImage
+	for _, data := range v.GetTensor().GetStringVal()[2:] {
+		out = append(out, EncodedImage{Width: width, Height: height, Colorspace: 3, Data: data})
+	}
+	return out
+}
+
+// TestGoldenTF2Writer makes the calls that TensorFlow's writer was given.
+func TestGoldenTF2Writer(t *testing.T) {
+	const name = "events.out.tfevents.1700000000.goldenhost.4242.0.v2"
+	file := readFixture(t, "events/tf2_writer/"+name)
+	want := splitEvents(t, file)
+	value := must[*tfpb.Summary_Value](t)
+	clip := func(samples []float32) *Audio { return &Audio{SampleRate: goldenRate, Channels: 2, Samples: samples} }
+	sound := linearFloats(-0.9, 0.9, 24)
+	mesh := &Mesh{
+		Vertices: [][3]float32{{0, 0, 0}, {1, 0, 0}, {0, 1, 0.5}},
+		Faces:    [][3]int32{{0, 1, 2}},
+		Colors:   [][3]uint8{{200, 200, 200}, {200, 200, 200}, {200, 200, 200}},
+		Config:   `{"camera": {"cls": "PerspectiveCamera"}}`,
+	}
+	hist := func(tag string, values []float64, buckets int) *tfpb.Summary_Value {
+		return value(HistogramV2(tag, values, buckets))
+	}
+	raw := binary.LittleEndian.AppendUint64(nil, 1)
+	for _, v := range []uint64{2, 3, 4} {
+		raw = binary.LittleEndian.AppendUint64(raw, v)
+	}
+	calls := []struct {
+		step   int64
+		values []*tfpb.Summary_Value
+	}{
+		{0, one(ScalarV2(goldenTag, 1))},
+		{10, one(ScalarV2(goldenTag, 0.5))},
+		{20, one(ScalarV2(goldenTag, 0.25))},
+		{30, one(ScalarV2(goldenTag, nan))},
+		{0, one(Describe(hist("hist/a", fixtureHistogram(31, 40, 2001, 1000, 128), 0), "", goldenMarkdown))},
+		{1, one(Describe(hist("hist/a", fixtureHistogram(32, 7, 2001, 1000, 128), 5), "", goldenMarkdown))},
+		{9, one(hist("hist/empty", nil, 0))},
+		{9, one(hist("hist/const", []float64{0.1, 0.1, 0.1}, 0))},
+		{1, one(Describe(value(ImagesV2("imgs", pngsOf(want[9].GetSummary().GetValue()[0], 7, 5)...)), "", "pics"))},
+		{2, one(value(AudioV2("snd", clip(sound[:12]), clip(sound[12:]))))},
+		{3, one(Text("words", goldenText))},
+		{3, one(value(Texts("words2", []int64{2, 2}, "a", "b", goldenLog, "")))},
+		{5, one(PluginTensor("raw", PluginScalars, []byte("\x00\x01"), &tfpb.TensorProto{
+			Dtype: tfpb.DataType_DT_INT64, TensorShape: shapeProto(2, 2), TensorContent: raw,
+		}))},
+		{0, nil}, // the graph
+		{0, one(value(HParams(goldenHParams, "trial-a", at(1700000000.5))))},
+		{0, one(HParamsConfig(goldenExperiment()))},
+		{6, must[[]*tfpb.Summary_Value](t)(mesh.Values("shape"))},
+		{100, one(ScalarV2("after_flush", 1))},
+	}
+
+	dir := t.TempDir()
+	c := clock{at(1700000000.5)}
+	writerNumber.Store(0)
+	w := newTestWriter(t, dir, &FileWriterOptions{Form: TF2, Host: "goldenhost", PID: 4242, Now: c.now})
+	for i, call := range calls {
+		c.t = at(1700000000.5 + float64(i+1)*1.25)
+		if call.values == nil {
+			if err := w.AddGraph(t.Context(), want[14].GetGraphDef()); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for _, v := range call.values { // TensorFlow writes one event for each
+			if err := w.AddSummary(t.Context(), NewSummary(v), call.step); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gotName, got := onlyFile(t, dir)
+	if gotName != name {
+		t.Errorf("file name %q, want %q", gotName, name)
+	}
+	compareRecords(t, got, file)
+}
+
+func goldenExperiment() *tbpb.Experiment {
+	interval := func(lo, hi float64) *tbpb.HParamInfo_DomainInterval {
+		return &tbpb.HParamInfo_DomainInterval{DomainInterval: &tbpb.Interval{MinValue: lo, MaxValue: hi}}
+	}
+	return &tbpb.Experiment{
+		TimeCreatedSecs: 1700000000.5,
+		HparamInfos: []*tbpb.HParamInfo{
+			{Name: "opt", Type: tbpb.DataType_DATA_TYPE_STRING, Domain: &tbpb.HParamInfo_DomainDiscrete{
+				DomainDiscrete: &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue("adam"), structpb.NewStringValue("sgd")}},
+			}},
+			{Name: "lr", DisplayName: "Dn", Description: "Dd", Type: tbpb.DataType_DATA_TYPE_FLOAT64, Domain: interval(0.0001, 0.1)},
+			{Name: "n", Type: tbpb.DataType_DATA_TYPE_FLOAT64, Domain: interval(1, 9)},
+		},
+		MetricInfos: []*tbpb.MetricInfo{{
+			Name:        &tbpb.MetricName{Group: "g", Tag: goldenTag},
+			DisplayName: "M", DatasetType: tbpb.DatasetType_DATASET_VALIDATION,
+		}},
+	}
+}
+
+// compareRecords compares two files record by record. Python writes maps in a
+// random order, so the content of the hparams plugin is compared decoded.
+func compareRecords(t *testing.T, got, want []byte) {
+	t.Helper()
+	g, w := splitRecords(t, got), splitRecords(t, want)
+	if len(g) != len(w) {
+		t.Fatalf("%d records, want %d", len(g), len(w))
+	}
+	events, wantEvents := splitEvents(t, got), splitEvents(t, want)
+	for i := range g {
+		if bytes.Equal(g[i], w[i]) {
+			continue
+		}
+		diff := cmp.Diff(decodeHParams(t, wantEvents[i]), decodeHParams(t, events[i]), protocmp.Transform())
+		if diff != "" || len(g[i]) != len(w[i]) || hparamsContent(events[i]) == nil {
+			t.Errorf("record %d\n %x, want\n %x\n%s", i, g[i], w[i], diff)
+		}
+	}
+}
+
+func hparamsContent(e *tfpb.Event) []byte {
+	for _, v := range e.GetSummary().GetValue() {
+		if p := v.GetMetadata().GetPluginData(); p.GetPluginName() == PluginHParams {
+			return p.GetContent()
+		}
+	}
+	return nil
+}
+
+// decodeHParams returns e and, apart from it, its hparams content.
+func decodeHParams(t *testing.T, e *tfpb.Event) []proto.Message {
+	t.Helper()
+	content := hparamsContent(e)
+	if content == nil {
+		return []proto.Message{e}
+	}
+	data := new(tbpb.HParamsPluginData)
+	if err := proto.Unmarshal(content, data); err != nil {
+		t.Fatal(err)
+	}
+	e = proto.CloneOf(e)
+	e.GetSummary().GetValue()[0].GetMetadata().GetPluginData().Content = nil
+	return []proto.Message{e, data}
+}
+
+// TestGoldenTensorBoard compares with the values of TensorBoard's own helpers.
+// These store one float as float_val, so tensors are compared by content.
+func TestGoldenTensorBoard(t *testing.T) {
+	file := readFixture(t, "events/tensorboard_writer/events.out.tfevents.1700000401.goldenhost.4243.0.sfx")
+	want := splitEvents(t, file)[1:]
+	value := must[*tfpb.Summary_Value](t)
+	values := fixtureHistogram(24, 50, 401, 200, 16)
+	labels, predictions := make([]bool, 50), make([]float32, 50)
+	for i, x := range splitmix(25, 50) {
+		labels[i] = x&1 == 1
+	}
+	for i, x := range splitmix(26, 50) {
+		predictions[i] = float32(float64(x) / 255)
+	}
+	curve, err := PRCurveOf(labels, predictions, nil, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := &PRCurve{
+		TruePositives: []float64{9, 5, 1}, FalsePositives: []float64{8, 3, 0},
+		TrueNegatives: []float64{1, 4, 9}, FalseNegatives: []float64{0, 4, 8},
+		Precision: []float64{0.5, 0.6, 1}, Recall: []float64{1, 0.5, 0.1},
+	}
+	layout := &tbpb.Layout{Category: []*tbpb.Category{{Title: "losses", Chart: []*tbpb.Chart{
+		MultilineChart("c1", goldenTag, "loss.*"),
+		MarginChart("c2", &tbpb.MarginChartContent_Series{Value: "v", Lower: "l", Upper: "u"}),
+	}}}}
+	clip := &Audio{SampleRate: goldenRate, Samples: linearFloats(-0.5, 0.5, 8), Label: goldenMarkdown}
+	for i, got := range []*tfpb.Summary_Value{
+		Describe(ScalarV2("train/loss/scalar_summary", 0.1), "disp", "desc"),
+		Describe(ScalarV2(goldenTag, -3.4028234663852886e38), "", goldenMarkdown),
+		Describe(value(HistogramV2("h1/histogram_summary", values, 6)), "h1", ""),
+		value(HistogramV2("h2", values, 6)),
+		Describe(Text("t1/text_summary", goldenText), "t1", ""),
+		Text("t2", goldenText),
+		Describe(value(curve.Value("pr/pr_curves")), "PR", ""),
+		Describe(value(raw.Value("pr2/pr_curves")), "pr2", ""),
+		CustomScalars(layout),
+		value(HParams(goldenHParams, "trial-a", at(1700000000.5))),
+		Describe(value(ImagesV2("i1/image_summary", pngsOf(want[10].GetSummary().GetValue()[0], 3, 3)...)), "i1", ""),
+		Describe(value(AudioV2("a1/audio_summary", clip)), "a1", ""),
+		HParamsEnd(tbpb.Status_STATUS_SUCCESS, at(1700000449.5)),
+	} {
+		e := &tfpb.Event{WallTime: want[i].GetWallTime(), Step: want[i].GetStep(), What: &tfpb.Event_Summary{Summary: NewSummary(got)}}
+		diff := cmp.Diff(decodeHParams(t, contentForm(want[i])), decodeHParams(t, e), protocmp.Transform())
+		if diff != "" {
+			t.Errorf("event %d (-TensorBoard +got):\n%s", i+1, diff)
+		}
+	}
+}
+
+// contentForm moves a single float_val into tensor_content.
+func contentForm(e *tfpb.Event) *tfpb.Event {
+	for _, v := range e.GetSummary().GetValue() {
+		if x := v.GetTensor(); len(x.GetFloatVal()) == 1 {
+			v.Value = ScalarV2("", float64(x.GetFloatVal()[0])).GetValue()
+		}
+	}
+	return e
+}
+
+func TestGoldenTF1Session(t *testing.T) {
+	file := readFixture(t, "events/tf1_graph_session/events.out.tfevents.1700000000.goldenhost")
+	want := splitEvents(t, file)
+	value := must[*tfpb.Summary_Value](t)
+	ctx := t.Context()
+	dir := t.TempDir()
+	c := clock{at(1700000000.5)}
+	w := newTestWriter(t, dir, &FileWriterOptions{Host: "goldenhost", Now: c.now})
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(w.AddGraph(ctx, want[1].GetGraphDef()))
+	check(w.AddMetaGraph(ctx, want[2].GetMetaGraphDef(), 0))
+	check(w.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, 0))
+	for i := range 3 {
+		c.t = at(1700000001.5 + 1.25*float64(i))
+		first := want[4+i].GetSummary().GetValue()
+		images := func(i, width, height, colorspace int) EncodedImage {
+			return EncodedImage{Width: width, Height: height, Colorspace: colorspace, Data: first[i].GetImage().GetEncodedImageString()}
+		}
+		a, b := float64(6*(i+1)), float64(9*(i+1))
+		sound := &Audio{SampleRate: goldenRate, Channels: 2, Samples: linearFloats(-1, 1, 20)}
+		// The op writes its metadata with every run; the writer thins it out.
+		meta := want[4].GetSummary().GetValue()
+		values := []*tfpb.Summary_Value{Scalar("loss", 2*(a+b)), value(HistogramOf("y_hist", []float64{a, b, a, b}))}
+		values = append(values, Images("img", images(2, 4, 4, 3), images(3, 4, 4, 3))...)
+		values = append(values, Images("img_u8", images(4, 4, 4, 1))...)
+		values = append(values, value(sound.Value("aud/audio/0")), value(Texts("txt", []int64{2}, goldenMarkdown, "x")))
+		tensor := Tensor("tens", first[7].GetTensor())
+		tensor.Metadata = meta[7].GetMetadata()
+		values = append(values, tensor)
+		check(w.AddSummary(ctx, NewSummary(values...), int64(10*i)))
+	}
+	c.t = at(1700000050.5)
+	check(w.AddRunMetadata(ctx, "step3", nil, 7))
+	check(w.AddMetaGraph(ctx, want[8].GetMetaGraphDef(), 8))
+	check(w.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 99))
+	check(w.Close())
+	checkFile(t, dir, "events.out.tfevents.1700000000.goldenhost", file)
+}
+
+func TestGoldenTraceGraph(t *testing.T) {
+	file := readFixture(t, "events/tf2_trace_graph/events.out.tfevents.1700000200.goldenhost.4242.1.v2")
+	want := splitRecords(t, file)[1]
+	e := splitEvents(t, file)[1]
+	data := e.GetSummary().GetValue()[0].GetTensor().GetStringVal()[0]
+	e.What = &tfpb.Event_Summary{Summary: NewSummary(RunMetadataGraph("fn_trace", data))}
+	if got := appendEventRecord(nil, e); !bytes.Equal(got, AppendRecord(nil, want)) {
+		t.Errorf("got\n %x, want\n %x", got, want)
+	}
+}
+
+func TestGoldenProjector(t *testing.T) {
+	want := readFixture(t, "events/projector/projector_config.pbtxt")
+	dir := t.TempDir()
+	c := &tbpb.ProjectorConfig{ModelCheckpointPath: "model.ckpt-7"}
+	for i, name := range []string{"x_in_0", "x_in_1"} {
+		c.Embeddings = append(c.Embeddings, &tbpb.EmbeddingInfo{
+			TensorName:   name + "/.ATTRIBUTES/VARIABLE_VALUE",
+			MetadataPath: "meta " + name[len(name)-1:] + ".tsv",
+			TensorShape:  []uint32{10, 3},
+			Sprite:       &tbpb.SpriteMetadata{ImagePath: "s.png", SingleImageDim: []uint32{28, 28 + uint32(i)}},
+		})
+	}
+	if err := WriteProjectorConfig(dir, c); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, projectorConfigName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	back, err := ReadProjectorConfig(dir)
+	if diff := cmp.Diff(c, back, protocmp.Transform()); err != nil || diff != "" {
+		t.Errorf("read back: %v\n%s", err, diff)
+	}
+}
