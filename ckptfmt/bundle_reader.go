@@ -1,0 +1,321 @@
+package ckptfmt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/trainerd/trainerd/ckptfmt/sstable"
+	"github.com/trainerd/trainerd/internal/crc32c"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"google.golang.org/protobuf/proto"
+)
+
+// BundleReader reads a V2 checkpoint. Opening it reads only the header; names
+// and bytes are read when they are asked for, and every checksum is verified
+// on the way. It is safe for concurrent use.
+type BundleReader struct {
+	prefix string
+	index  *os.File
+	table  *sstable.Reader
+	header *tfpb.BundleHeaderProto
+	order  byteOrder
+
+	mu     sync.Mutex
+	shards map[int]*shard
+}
+
+// shard is an open data file.
+type shard struct {
+	file *os.File
+	size int64
+}
+
+// OpenBundle opens the checkpoint under prefix. A missing one matches
+// [fs.ErrNotExist].
+func OpenBundle(prefix string) (*BundleReader, error) {
+	name := IndexName(prefix)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &BundleReader{prefix: prefix, index: f, order: binary.LittleEndian, shards: make(map[int]*shard)}
+	if err := r.open(name); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+func (r *BundleReader) open(name string) error {
+	info, err := r.index.Stat()
+	if err != nil {
+		return err
+	}
+	if r.table, err = sstable.NewReader(r.index, info.Size(), &sstable.ReaderOptions{Name: name}); err != nil {
+		return err
+	}
+	value, err := r.table.Get([]byte(headerKey))
+	if errors.Is(err, sstable.ErrNotFound) {
+		return r.badHeader(errors.New("there is none"))
+	}
+	if err != nil {
+		return err
+	}
+	r.header = &tfpb.BundleHeaderProto{}
+	if err := proto.Unmarshal(value, r.header); err != nil {
+		return r.badHeader(err)
+	}
+	if err := checkVersion(r.header.GetVersion()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if r.header.NumShards < 1 || r.header.NumShards > maxShards {
+		return r.badHeader(fmt.Errorf("%d shards", r.header.NumShards))
+	}
+	if r.header.Endianness == tfpb.BundleHeaderProto_BIG {
+		r.order = binary.BigEndian
+	}
+	return nil
+}
+
+func (r *BundleReader) badHeader(err error) error {
+	return &CorruptError{Name: IndexName(r.prefix), Part: "bundle header", Err: err}
+}
+
+// Close closes the checkpoint's files.
+func (r *BundleReader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.index.Close()
+	for _, s := range r.shards {
+		err = errors.Join(err, s.file.Close())
+	}
+	clear(r.shards)
+	return err
+}
+
+// NumShards returns the number of data files.
+func (r *BundleReader) NumShards() int { return int(r.header.NumShards) }
+
+// Tensors returns what the checkpoint holds, ordered by name. A partitioned
+// tensor comes once, as the whole that its slices make up. An error with a
+// name concerns that tensor alone; one without ends the iteration.
+func (r *BundleReader) Tensors() iter.Seq2[TensorInfo, error] {
+	return func(yield func(TensorInfo, error) bool) {
+		sliceBytes := make(map[string]int64) // by tensor; slices come before it
+		for e, err := range r.entries(nil) {
+			if err != nil {
+				if !yield(TensorInfo{Name: string(e.key)}, err) {
+					return
+				}
+				continue
+			}
+			if isSliceKey(e.key) {
+				if name, _, err := parseSliceKey(e.key); err == nil {
+					sliceBytes[name] += e.size
+				}
+				continue
+			}
+			info := e.info(string(e.key))
+			if len(info.Slices) > 0 {
+				info.Bytes = sliceBytes[info.Name]
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// keyedEntry is an entry with its key, which is valid until the next step.
+type keyedEntry struct {
+	key []byte
+	bundleEntry
+}
+
+// entries returns the entries from key on, without the header. An error with
+// a key concerns that entry alone; one without ends the iteration.
+func (r *BundleReader) entries(key []byte) iter.Seq2[keyedEntry, error] {
+	return func(yield func(keyedEntry, error) bool) {
+		for raw, err := range r.table.From(key) {
+			if err == nil && len(raw.Key) == 0 {
+				continue
+			}
+			var e bundleEntry
+			if err == nil {
+				e, err = r.parse(raw.Key, raw.Value)
+			}
+			if !yield(keyedEntry{raw.Key, e}, err) {
+				return
+			}
+		}
+	}
+}
+
+func (r *BundleReader) parse(key, value []byte) (bundleEntry, error) {
+	e, err := parseBundleEntry(value)
+	if err == nil && e.shard >= r.header.NumShards {
+		err = fmt.Errorf("shard %d of %d", e.shard, r.header.NumShards)
+	}
+	if err != nil {
+		return bundleEntry{}, &CorruptError{Name: IndexName(r.prefix), Part: fmt.Sprintf("entry %q", key), Err: err}
+	}
+	return e, nil
+}
+
+// Info returns what the checkpoint holds under a name, or an error matching
+// [ErrNotFound]. The Bytes of a partitioned tensor are not added up.
+func (r *BundleReader) Info(name string) (TensorInfo, error) {
+	e, err := r.lookup(name, []byte(name))
+	if err != nil {
+		return TensorInfo{}, err
+	}
+	return e.info(name), nil
+}
+
+func (r *BundleReader) lookup(name string, key []byte) (bundleEntry, error) {
+	if len(key) == 0 {
+		return bundleEntry{}, fmt.Errorf("%w: %q in %s", ErrNotFound, name, r.prefix)
+	}
+	value, err := r.table.Get(key)
+	if errors.Is(err, sstable.ErrNotFound) {
+		return bundleEntry{}, fmt.Errorf("%w: %q in %s", ErrNotFound, name, r.prefix)
+	}
+	if err != nil {
+		return bundleEntry{}, err
+	}
+	return r.parse(key, value)
+}
+
+// Lookup returns a tensor, whole. The caller owns it. Damage is a
+// [*CorruptError] and concerns that tensor alone.
+func (r *BundleReader) Lookup(name string) (*Tensor, error) {
+	e, err := r.lookup(name, []byte(name))
+	if err != nil {
+		return nil, err
+	}
+	if len(e.slices) > 0 {
+		return r.assemble(name, &e, FullSlice(len(e.shape)))
+	}
+	return r.read(name, &e)
+}
+
+// LookupSlice returns a part of a tensor, which may be stored whole or in
+// other slices. The caller owns it.
+func (r *BundleReader) LookupSlice(name string, s TensorSlice) (*Tensor, error) {
+	e, err := r.lookup(name, []byte(name))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Shape(e.shape); err != nil {
+		return nil, fmt.Errorf("reading %q: %w", name, err)
+	}
+	if len(e.slices) > 0 {
+		return r.assemble(name, &e, s)
+	}
+	t, err := r.read(name, &e)
+	if err != nil || s.isFull(e.shape) {
+		return t, err
+	}
+	return cutSlice(t, s)
+}
+
+// read reads the bytes of one entry and checks them.
+func (r *BundleReader) read(name string, e *bundleEntry) (*Tensor, error) {
+	file, err := r.locate(name, e)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, e.size)
+	if n, err := file.ReadAt(b, e.offset); n < len(b) {
+		return nil, fmt.Errorf("reading tensor %q: %w", name, err)
+	}
+	t, err := r.decode(e, b)
+	if err != nil {
+		return nil, corruptTensor(file, name, e, err)
+	}
+	return t, nil
+}
+
+// locate returns the data file that holds all bytes of an entry.
+func (r *BundleReader) locate(name string, e *bundleEntry) (*os.File, error) {
+	s, err := r.shard(int(e.shard))
+	if err != nil {
+		return nil, err
+	}
+	if e.offset+e.size > s.size {
+		err := fmt.Errorf("%d bytes run past the file's end at %d: %w", e.size, s.size, io.ErrUnexpectedEOF)
+		return nil, corruptTensor(s.file, name, e, err)
+	}
+	return s.file, nil
+}
+
+func corruptTensor(f *os.File, name string, e *bundleEntry, err error) error {
+	return &CorruptError{Name: f.Name(), Offset: e.offset, Part: fmt.Sprintf("tensor %q", name), Err: err}
+}
+
+// decode makes a tensor of an entry's bytes, which it keeps.
+func (r *BundleReader) decode(e *bundleEntry, b []byte) (*Tensor, error) {
+	t := &Tensor{DType: e.dtype, Shape: e.shape}
+	var crc uint32
+	var err error
+	n, _ := NumElements(e.shape) // checked when the entry was parsed
+	switch {
+	case e.dtype == tfpb.DataType_DT_STRING:
+		t.Strings, crc, err = decodeStrings(b, n, r.order)
+	case e.dtype == tfpb.DataType_DT_VARIANT && r.order == binary.BigEndian:
+		err = fmt.Errorf("%w: variants of a big-endian machine", ErrType)
+	case e.dtype == tfpb.DataType_DT_VARIANT:
+		t.Strings, crc, err = decodeVariants(b, n)
+	default:
+		t.Data, crc = b, crc32c.Value(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if got := crc32c.Mask(crc); got != e.crc {
+		return nil, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, e.crc, got)
+	}
+	if r.order == binary.BigEndian {
+		swapBytes(t.Data, e.dtype)
+	}
+	return t, nil
+}
+
+// swapBytes reverses each number; a complex one is two.
+func swapBytes(b []byte, d tfpb.DataType) {
+	size := int(ElementSize(d))
+	if d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128 {
+		size /= 2
+	}
+	if size < 2 {
+		return
+	}
+	for ; len(b) >= size; b = b[size:] {
+		slices.Reverse(b[:size])
+	}
+}
+
+// shard returns an open data file.
+func (r *BundleReader) shard(i int) (*shard, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.shards[i]; s != nil {
+		return s, nil
+	}
+	f, err := os.Open(DataName(r.prefix, i, r.NumShards()))
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	s := &shard{f, info.Size()}
+	r.shards[i] = s
+	return s, nil
+}

@@ -1,0 +1,93 @@
+package ckptfmt
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A partitioned tensor has an entry under its name that lists its slices, and
+// for each slice an entry with the bytes.
+
+// sliceEntry looks up the entry of one slice of the tensor of entry e.
+func (r *BundleReader) sliceEntry(name string, e *bundleEntry, s TensorSlice) (bundleEntry, error) {
+	se, err := r.lookup(name+" "+s.String(), sliceKey(name, s))
+	if err != nil {
+		return bundleEntry{}, err
+	}
+	shape, err := s.Shape(e.shape)
+	if err == nil && (se.dtype != e.dtype || !slices.Equal(se.shape, shape) || len(se.slices) > 0) {
+		err = fmt.Errorf("slice %q is %s of shape %v in a tensor of %s of shape %v",
+			s, DTypeName(se.dtype), se.shape, DTypeName(e.dtype), e.shape)
+	}
+	if err != nil {
+		return bundleEntry{}, &CorruptError{Name: IndexName(r.prefix), Part: fmt.Sprintf("entry %q", name), Err: err}
+	}
+	return se, nil
+}
+
+// part is a stored slice that has something of what is asked for.
+type part struct {
+	entry  bundleEntry
+	name   string
+	stored box // what the slice holds
+	wanted box // what of it is asked for
+}
+
+// assemble reads the part s of a partitioned tensor out of its slices.
+func (r *BundleReader) assemble(name string, e *bundleEntry, s TensorSlice) (*Tensor, error) {
+	shape, err := s.Shape(e.shape)
+	if err != nil {
+		return nil, err
+	}
+	whole := boxOf(s, e.shape)
+	// That the parts are all there is known before memory is taken.
+	parts, err := r.parts(name, e, whole)
+	if err != nil {
+		return nil, err
+	}
+	out, err := newTensor(e.dtype, shape)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		t, err := r.read(p.name, &p.entry)
+		if err != nil {
+			return nil, err
+		}
+		copyBox(out, whole, t, p.stored, p.wanted)
+	}
+	return out, nil
+}
+
+// parts returns the stored slices that make up the box whole of a partitioned
+// tensor. Their bytes are there, but not yet read.
+func (r *BundleReader) parts(name string, e *bundleEntry, whole box) ([]part, error) {
+	var parts []part
+	boxes := make([]box, len(e.slices))
+	for i, s := range e.slices {
+		boxes[i] = boxOf(s, e.shape)
+		wanted, ok := boxes[i].intersect(whole)
+		if !ok {
+			continue
+		}
+		se, err := r.sliceEntry(name, e, s)
+		if err != nil {
+			return nil, err
+		}
+		p := part{se, name + " " + s.String(), boxes[i], wanted}
+		if _, err := r.locate(p.name, &p.entry); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	if err := checkCover(boxes, whole); err != nil {
+		return nil, fmt.Errorf("%s: tensor %q: %w", r.prefix, name, err)
+	}
+	return parts, nil
+}
+
+// checkSlices checks that a partitioned tensor's slices make it up.
+func (r *BundleReader) checkSlices(name string, e *bundleEntry) error {
+	_, err := r.parts(name, e, boxOf(FullSlice(len(e.shape)), e.shape))
+	return err
+}

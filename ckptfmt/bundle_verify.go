@@ -1,0 +1,168 @@
+package ckptfmt
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/trainerd/trainerd/internal/crc32c"
+)
+
+// Verify reads everything and yields the name of each tensor, or slice, with
+// what is wrong with it, nil when it is sound. Tensors that share bytes are
+// damage too. Damage to the table of the index, or the end of ctx, ends the
+// iteration with the name "".
+//
+// The files are read by several goroutines, which have ended when the
+// iteration has.
+func (r *BundleReader) Verify(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		stopped, stop := context.WithCancel(ctx)
+		defer stop()
+		// A verdict is put in line before its goroutine starts, so the line's
+		// length bounds how many there are.
+		line := make(chan chan verdictOf, runtime.GOMAXPROCS(0))
+		var extents []extent // read after the line was closed
+		wg.Go(func() {
+			defer close(line)
+			extents = r.startVerdicts(stopped, &wg, line)
+		})
+		for next := range line {
+			v := <-next
+			if ctx.Err() != nil {
+				break // what it says may be about ctx
+			}
+			if !yield(v.name, v.err) {
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			yield("", ctx.Err())
+			return
+		}
+		for name, err := range r.sharedBytes(extents) {
+			if !yield(name, err) {
+				return
+			}
+		}
+	}
+}
+
+type verdictOf struct {
+	name string
+	err  error
+}
+
+// extent is the place of a tensor's bytes.
+type extent struct {
+	shard       int32
+	offset, end int64
+	name        string
+}
+
+// startVerdicts starts a goroutine for each entry of the index, in order, and
+// returns where their bytes are.
+func (r *BundleReader) startVerdicts(ctx context.Context, wg *sync.WaitGroup, line chan<- chan verdictOf) []extent {
+	var extents []extent
+	for e, err := range r.entries(nil) {
+		v := verdictOf{name: string(e.key), err: err}
+		if err == nil {
+			v.name, v.err = r.entryName(e.key)
+		}
+		next := make(chan verdictOf, 1)
+		select {
+		case <-ctx.Done():
+			return nil
+		case line <- next:
+		}
+		if v.err != nil {
+			next <- v
+			continue
+		}
+		if len(e.slices) == 0 && e.size > 0 {
+			extents = append(extents, extent{e.shard, e.offset, e.offset + e.size, v.name})
+		}
+		entry := e.bundleEntry
+		wg.Go(func() {
+			v.err = r.verify(ctx, v.name, &entry)
+			next <- v
+		})
+	}
+	return extents
+}
+
+// entryName returns the name of the tensor under a key; of a slice also its
+// text form.
+func (r *BundleReader) entryName(key []byte) (string, error) {
+	if !isSliceKey(key) {
+		return string(key), nil
+	}
+	name, s, err := parseSliceKey(key)
+	if err != nil {
+		return string(key), &CorruptError{Name: IndexName(r.prefix), Part: fmt.Sprintf("entry %q", key), Err: err}
+	}
+	return name + " " + s.String(), nil
+}
+
+// verify checks the bytes of one entry, a piece at a time where it can.
+func (r *BundleReader) verify(ctx context.Context, name string, e *bundleEntry) error {
+	if len(e.slices) > 0 {
+		return r.checkSlices(name, e)
+	}
+	if hasStrings(e.dtype) {
+		_, err := r.read(name, e)
+		return err
+	}
+	file, err := r.locate(name, e)
+	if err != nil {
+		return err
+	}
+	crc := uint32(0)
+	piece := make([]byte, min(e.size, streamPiece))
+	for done := int64(0); done < e.size; done += int64(len(piece)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		piece = piece[:min(int64(len(piece)), e.size-done)]
+		if n, err := file.ReadAt(piece, e.offset+done); n < len(piece) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("reading tensor %q: %w", name, err)
+		}
+		crc = crc32c.Extend(crc, piece)
+	}
+	if got := crc32c.Mask(crc); got != e.crc {
+		return corruptTensor(file, name, e, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, e.crc, got))
+	}
+	return nil
+}
+
+// sharedBytes yields the tensors whose bytes are also another's.
+func (r *BundleReader) sharedBytes(extents []extent) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		slices.SortFunc(extents, func(a, b extent) int {
+			return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.offset, b.offset))
+		})
+		for i := 1; i < len(extents); i++ {
+			a, b := extents[i-1], extents[i]
+			if a.shard != b.shard || b.offset >= a.end {
+				continue
+			}
+			err := &CorruptError{
+				Name: DataName(r.prefix, int(b.shard), r.NumShards()), Offset: b.offset, Part: fmt.Sprintf("tensor %q", b.name),
+				Err: fmt.Errorf("it shares bytes with tensor %q", a.name),
+			}
+			if !yield(b.name, err) {
+				return
+			}
+		}
+	}
+}

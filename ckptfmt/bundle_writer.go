@@ -1,0 +1,347 @@
+package ckptfmt
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/sstable"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/crc32c"
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// BundleWriterOptions are the choices of a [BundleWriter]. The zero value is
+// TensorFlow's.
+type BundleWriterOptions struct {
+	FS FS // nil means the operating system's
+	// Alignment pads each tensor's bytes with zeros to a multiple of it. 0 and
+	// 1 mean no padding.
+	Alignment int
+}
+
+// BundleWriter writes a V2 checkpoint of one shard. Tensors go to the data
+// file as they are added and are not held. Nothing is to be seen under the
+// prefix until [BundleWriter.Finish].
+//
+// A BundleWriter is not safe for concurrent use. Its first error is its last.
+type BundleWriter struct {
+	prefix    string
+	fsys      FS
+	alignment int64
+	data      *atomicfile.Pending
+	buf       *bufio.Writer
+	size      int64 // of the data file so far
+	entries   map[string]*bundleEntry
+	err       error
+	finished  bool
+}
+
+const (
+	dataBuffer  = 256 << 10 // collects small tensors; large ones go past it
+	streamPiece = 1 << 20
+)
+
+// CreateBundle begins a checkpoint under prefix, and makes the prefix's
+// directory if only that is missing. Close must be called in the end. o may be
+// nil.
+func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) {
+	if o == nil {
+		o = &BundleWriterOptions{}
+	}
+	fsys := atomicfile.OrOS(o.FS)
+	if err := atomicfile.MkdirSync(fsys, filepath.Dir(prefix)); err != nil {
+		return nil, fmt.Errorf("creating checkpoint %s: %w", prefix, err)
+	}
+	name := DataName(prefix, 0, 1)
+	data, err := atomicfile.Create(fsys, name, bundleTemp(name))
+	if err != nil {
+		return nil, err
+	}
+	return &BundleWriter{
+		prefix: prefix, fsys: fsys, alignment: int64(max(o.Alignment, 1)),
+		data: data, buf: bufio.NewWriterSize(data, dataBuffer),
+		entries: make(map[string]*bundleEntry),
+	}, nil
+}
+
+// Add writes a tensor. The name is any string but "".
+func (w *BundleWriter) Add(name string, t *Tensor) error {
+	return w.AddSlice(name, t.Shape, FullSlice(len(t.Shape)), t)
+}
+
+// AddSlice writes a part of a tensor of the given full shape. All parts of a
+// tensor have its type; a reader needs them to cover it without overlap. A
+// part that is the whole is written as [BundleWriter.Add] writes it.
+func (w *BundleWriter) AddSlice(name string, fullShape []int64, s TensorSlice, t *Tensor) error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := t.Validate(); err != nil {
+		return w.refuse(name, err)
+	}
+	e := &bundleEntry{dtype: t.DType, shape: slices.Clone(t.Shape)}
+	_, err := w.add(name, fullShape, s, e, func() uint32 { return w.writeElements(t) })
+	return err
+}
+
+// addStream is [BundleWriter.AddSlice] for a tensor of fixed-size elements that
+// has type, shape and size of an entry, and bytes of its own. It returns their
+// checksum.
+func (w *BundleWriter) addStream(name string, fullShape []int64, s TensorSlice, like *bundleEntry, from io.Reader) (uint32, error) {
+	e := &bundleEntry{dtype: like.dtype, shape: slices.Clone(like.shape)}
+	return w.add(name, fullShape, s, e, func() uint32 { return w.writeStream(from, like.size) })
+}
+
+// add enters e, whose bytes body writes, under the key that the name and slice
+// need.
+func (w *BundleWriter) add(name string, fullShape []int64, s TensorSlice, e *bundleEntry, body func() uint32) (uint32, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	if name == headerKey || isSliceKey([]byte(name)) {
+		return 0, w.refuse(name, errors.New("not a name that a checkpoint can hold"))
+	}
+	shape, err := s.Shape(fullShape)
+	if err != nil {
+		return 0, w.refuse(name, err)
+	}
+	if !slices.Equal(shape, e.shape) {
+		return 0, w.refuse(name, fmt.Errorf("%w: slice %q of shape %v has a tensor of shape %v", ErrSlices, s, fullShape, e.shape))
+	}
+	key, whole := name, w.entries[name]
+	if !s.isFull(fullShape) {
+		key = string(sliceKey(name, s))
+		if whole == nil {
+			whole = &bundleEntry{dtype: e.dtype, shape: slices.Clone(fullShape)}
+		} else if err := whole.accepts(fullShape, e.dtype); err != nil {
+			return 0, w.refuse(name, err)
+		}
+	}
+	if w.entries[key] != nil {
+		return 0, w.refuse(name, ErrExists)
+	}
+	crc := w.writeEntry(e, body)
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.entries[key] = e
+	if key != name {
+		whole.slices = append(whole.slices, TensorSlice{slices.Clone(s.Start), slices.Clone(s.Length)})
+		w.entries[name] = whole
+	}
+	return crc, nil
+}
+
+// writeEntry writes a tensor's bytes and notes where they are.
+func (w *BundleWriter) writeEntry(e *bundleEntry, body func() uint32) uint32 {
+	e.offset = w.size
+	crc := body()
+	e.size = w.size - e.offset
+	e.crc = crc32c.Mask(crc)
+	w.pad()
+	return crc
+}
+
+// accepts reports why a slice cannot join those of e.
+func (e *bundleEntry) accepts(fullShape []int64, d tfpb.DataType) error {
+	if len(e.slices) == 0 {
+		return ErrExists
+	}
+	if e.dtype != d || !slices.Equal(e.shape, fullShape) {
+		return fmt.Errorf("%w: %s of shape %v beside slices of %s of shape %v",
+			ErrSlices, DTypeName(d), fullShape, DTypeName(e.dtype), e.shape)
+	}
+	return nil
+}
+
+// refuse rejects an argument. Nothing was written, so w stays good.
+func (w *BundleWriter) refuse(name string, err error) error {
+	return fmt.Errorf("adding tensor %q to checkpoint %s: %w", name, w.prefix, err)
+}
+
+// writeElements returns the checksum of what it writes.
+func (w *BundleWriter) writeElements(t *Tensor) uint32 {
+	switch t.DType {
+	case tfpb.DataType_DT_STRING:
+		head, crc := encodeStrings(t.Strings)
+		w.write(head)
+		for _, s := range t.Strings {
+			w.write(s)
+		}
+		return crc
+	case tfpb.DataType_DT_VARIANT:
+		b, crc := encodeVariants(t.Strings)
+		w.write(b)
+		return crc
+	}
+	if len(t.Data) < streamPiece {
+		w.write(t.Data)
+		return crc32c.Value(t.Data)
+	}
+	sum := make(chan uint32)
+	go func() { sum <- crc32c.Value(t.Data) }() // while the system writes
+	w.write(t.Data)
+	return <-sum
+}
+
+// writeStream copies size bytes and returns their checksum.
+func (w *BundleWriter) writeStream(from io.Reader, size int64) uint32 {
+	crc := uint32(0)
+	piece := make([]byte, min(size, streamPiece))
+	for size > 0 && w.err == nil {
+		piece = piece[:min(size, int64(len(piece)))]
+		if _, err := io.ReadFull(from, piece); err != nil {
+			w.err = fmt.Errorf("writing checkpoint %s: %w", w.prefix, err)
+			return 0
+		}
+		crc = crc32c.Extend(crc, piece)
+		w.write(piece)
+		size -= int64(len(piece))
+	}
+	return crc
+}
+
+func (w *BundleWriter) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	n, err := w.buf.Write(b)
+	w.size += int64(n)
+	w.err = err
+}
+
+func (w *BundleWriter) pad() {
+	if over := w.size % w.alignment; over != 0 {
+		w.write(make([]byte, w.alignment-over))
+	}
+}
+
+// Finish publishes the checkpoint: data and index are made durable under
+// temporary names, then the data file gets its name, then the index. A
+// checkpoint with its index is whole; without, it is none. When Finish returns
+// nil a power cut cannot take the checkpoint away.
+//
+// An older checkpoint under the same prefix is lost as soon as publishing
+// begins: its index is removed first, so that it is never read with the new
+// data.
+func (w *BundleWriter) Finish() error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.finished {
+		return nil
+	}
+	index, err := w.prepare()
+	if err != nil {
+		return w.fail(err)
+	}
+	defer index.Close()
+	if err := removeIndex(w.fsys, w.prefix); err != nil {
+		return w.fail(err)
+	}
+	if err := w.publish(index); err != nil {
+		return w.fail(err)
+	}
+	w.finished = true
+	return nil
+}
+
+// publish gives the data file and the index their names, in that order.
+func (w *BundleWriter) publish(index *atomicfile.Pending) error {
+	if err := w.data.Rename(); err != nil {
+		return err
+	}
+	dir := filepath.Dir(w.prefix)
+	err := w.fsys.SyncDir(dir)
+	if err == nil {
+		err = index.Rename()
+	}
+	if err != nil {
+		// Without an index nobody finds the data, and it may be what filled
+		// the disk.
+		return errors.Join(err, w.fsys.Remove(w.data.Name()))
+	}
+	return w.fsys.SyncDir(dir)
+}
+
+// removeIndex takes an older checkpoint out of force, durably.
+func removeIndex(fsys FS, prefix string) error {
+	err := fsys.Remove(IndexName(prefix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(prefix))
+}
+
+// prepare makes the data file and the index durable, both under temporary
+// names.
+func (w *BundleWriter) prepare() (*atomicfile.Pending, error) {
+	if err := w.buf.Flush(); err != nil {
+		return nil, err
+	}
+	if err := w.data.Sync(); err != nil {
+		return nil, err
+	}
+	return prepareIndex(w.fsys, w.prefix, newHeader(1), w.entries)
+}
+
+func (w *BundleWriter) fail(err error) error {
+	w.err = fmt.Errorf("finishing checkpoint %s: %w", w.prefix, err)
+	return w.err
+}
+
+// Close removes the temporary file of a checkpoint that was not finished. It
+// does nothing after Finish.
+func (w *BundleWriter) Close() error {
+	if w.err == nil && !w.finished {
+		w.err = os.ErrClosed
+	}
+	return w.data.Close()
+}
+
+// prepareIndex writes an index durably under a temporary name.
+func prepareIndex(fsys FS, prefix string, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry) (*atomicfile.Pending, error) {
+	name := IndexName(prefix)
+	p, err := atomicfile.Create(fsys, name, bundleTemp(name))
+	if err != nil {
+		return nil, err
+	}
+	buf := bufio.NewWriterSize(p, dataBuffer)
+	err = writeIndex(buf, h, entries)
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = p.Sync()
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func writeIndex(w io.Writer, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry) error {
+	t := sstable.NewWriter(w, nil)
+	if err := t.Add([]byte(headerKey), tfproto.Marshal(h)); err != nil {
+		return err
+	}
+	var value []byte
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		value = entries[key].append(value[:0])
+		if err := t.Add([]byte(key), value); err != nil {
+			return err
+		}
+	}
+	return t.Finish()
+}

@@ -1,0 +1,251 @@
+package ckptfmt
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/internal/crc32c"
+)
+
+// CopyOptions are the choices of [Copy]. The zero value copies everything into
+// one shard, which gives TensorFlow's single-shard bundles again byte for byte.
+type CopyOptions struct {
+	FS FS // nil means the operating system's
+	// Keep says which tensors are copied, by their old names; nil means all.
+	Keep func(name string) bool
+	// Rename gives new names; nil keeps the old.
+	Rename func(name string) string
+	// Shards spreads the tensors over that many data files; 0 means 1.
+	Shards int
+	// V1 writes a V1 checkpoint, in one file.
+	V1 bool
+}
+
+// Copy writes the checkpoint under from again under to, verifying every
+// checksum on the way. Unless it writes V1 it holds no more than a piece of a
+// tensor, or one tensor of strings, at a time.
+func Copy(ctx context.Context, from, to string, o *CopyOptions) (err error) {
+	if o == nil {
+		o = &CopyOptions{}
+	}
+	r, err := Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	parts, err := storedParts(r)
+	if err != nil {
+		return err
+	}
+	if parts, err = o.choose(parts); err != nil {
+		return fmt.Errorf("copying checkpoint %s: %w", from, err)
+	}
+	switch {
+	case o.V1:
+		return copyV1(ctx, parts, to, o)
+	case o.Shards > 1:
+		return copyShards(ctx, parts, to, o)
+	}
+	return copyShard(ctx, parts, to, o)
+}
+
+// storedPart is a tensor, or a slice of one, where it is stored.
+type storedPart struct {
+	name   string
+	full   []int64 // shape of the whole tensor
+	slice  TensorSlice
+	shard  int32
+	offset int64
+	size   int64
+	load   func() (*Tensor, error)
+	// bundle and entry are set where the bytes can be copied as they are.
+	bundle *BundleReader
+	entry  *bundleEntry
+}
+
+// storedParts returns what a checkpoint holds in the order of its files.
+func storedParts(r Reader) ([]storedPart, error) {
+	var parts []storedPart
+	var err error
+	switch r := r.(type) {
+	case *BundleReader:
+		parts, err = r.stored()
+	case *V1Reader:
+		parts = r.stored()
+	}
+	slices.SortStableFunc(parts, func(a, b storedPart) int {
+		// An empty tensor is where the next one begins.
+		return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size))
+	})
+	return parts, err
+}
+
+func (r *BundleReader) stored() ([]storedPart, error) {
+	var parts []storedPart
+	shapes := make(map[string][]int64) // of partitioned tensors
+	for e, err := range r.entries(nil) {
+		if err != nil {
+			return nil, err
+		}
+		if len(e.slices) > 0 {
+			shapes[string(e.key)] = e.shape
+			continue
+		}
+		entry := e.bundleEntry
+		p := storedPart{
+			name: string(e.key), full: e.shape, slice: FullSlice(len(e.shape)),
+			shard: e.shard, offset: e.offset, size: e.size, bundle: r, entry: &entry,
+		}
+		if isSliceKey(e.key) {
+			p.full = nil
+			if p.name, p.slice, err = parseSliceKey(e.key); err != nil {
+				return nil, &CorruptError{Name: IndexName(r.prefix), Part: fmt.Sprintf("entry %q", e.key), Err: err}
+			}
+		}
+		p.load = func() (*Tensor, error) { return r.read(p.name, &entry) }
+		parts = append(parts, p)
+	}
+	for i, p := range parts {
+		if p.full != nil || len(p.slice.Length) == 0 {
+			continue
+		}
+		shape, ok := shapes[p.name]
+		if !ok {
+			err := errors.New("slice of a tensor that is not there")
+			return nil, &CorruptError{Name: IndexName(r.prefix), Part: fmt.Sprintf("entry %q", p.name), Err: err}
+		}
+		parts[i].full = shape
+	}
+	return parts, nil
+}
+
+func (r *V1Reader) stored() []storedPart {
+	var parts []storedPart
+	for _, name := range r.names() {
+		t := r.tensors[name]
+		for _, s := range t.slices {
+			parts = append(parts, storedPart{
+				name: name, full: t.shape, slice: s.TensorSlice,
+				load: func() (*Tensor, error) { return r.read(name, t, s) },
+			})
+		}
+	}
+	return parts
+}
+
+// choose drops and renames tensors.
+func (o *CopyOptions) choose(parts []storedPart) ([]storedPart, error) {
+	old := make(map[string]string) // new name to old
+	var kept []storedPart
+	for _, p := range parts {
+		if o.Keep != nil && !o.Keep(p.name) {
+			continue
+		}
+		name := p.name
+		if o.Rename != nil {
+			name = o.Rename(p.name)
+		}
+		if before, ok := old[name]; ok && before != p.name {
+			return nil, fmt.Errorf("%w: %q and %q would both be %q", ErrExists, before, p.name, name)
+		}
+		old[name] = p.name
+		p.name = name
+		kept = append(kept, p)
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("%w: no tensor is left", ErrNotFound)
+	}
+	return kept, nil
+}
+
+func copyShard(ctx context.Context, parts []storedPart, to string, o *CopyOptions) (err error) {
+	w, err := CreateBundle(to, &BundleWriterOptions{FS: o.FS})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, p := range parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.copyTo(w); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+// copyShards gives each shard about the same number of bytes, in order, and
+// merges them.
+func copyShards(ctx context.Context, parts []storedPart, to string, o *CopyOptions) error {
+	total := int64(0)
+	for _, p := range parts {
+		total += p.size
+	}
+	shards := min(o.Shards, len(parts))
+	var prefixes []string
+	done := int64(0)
+	for i := range shards {
+		n := 0
+		left := shards - i - 1 // shards that need a tensor too
+		for n < len(parts)-left && (n == 0 || i == shards-1 || done < total/int64(shards)*int64(i+1)) {
+			done += parts[n].size
+			n++
+		}
+		prefix := filepath.Join(to+"_temp", fmt.Sprintf("part-%05d-of-%05d", i, shards))
+		if err := copyShard(ctx, parts[:n], prefix, o); err != nil {
+			return err
+		}
+		prefixes = append(prefixes, prefix)
+		parts = parts[n:]
+	}
+	return MergeBundles(ctx, prefixes, to, &MergeOptions{FS: o.FS, DeleteOldDirs: true})
+}
+
+func copyV1(ctx context.Context, parts []storedPart, to string, o *CopyOptions) (err error) {
+	w, err := CreateV1(to, &V1WriterOptions{FS: o.FS})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, p := range parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t, err := p.load()
+		if err != nil {
+			return err
+		}
+		if err := w.AddSlice(p.name, p.full, p.slice, t); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+// copyTo adds the part to a bundle, in pieces where its bytes may stay as they
+// are.
+func (p *storedPart) copyTo(w *BundleWriter) error {
+	if p.bundle == nil || p.bundle.order == binary.BigEndian || hasStrings(p.entry.dtype) {
+		t, err := p.load()
+		if err != nil {
+			return err
+		}
+		return w.AddSlice(p.name, p.full, p.slice, t)
+	}
+	file, err := p.bundle.locate(p.name, p.entry)
+	if err != nil {
+		return err
+	}
+	crc, err := w.addStream(p.name, p.full, p.slice, p.entry, io.NewSectionReader(file, p.offset, p.size))
+	if err == nil && crc32c.Mask(crc) != p.entry.crc {
+		err = corruptTensor(file, p.name, p.entry, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, p.entry.crc, crc32c.Mask(crc)))
+	}
+	return err
+}

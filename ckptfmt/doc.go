@@ -1,0 +1,69 @@
+// Package ckptfmt reads and writes TensorFlow checkpoints: bundles (V2), the
+// older slice files (V1), the `checkpoint` file that says which of them is in
+// force, and the MetaGraphDef beside them. For the same tensors the files are
+// TensorFlow's byte for byte.
+//
+// # A bundle
+//
+// The bundle with the prefix "logdir/model.ckpt-900" is these files:
+//
+//	logdir/model.ckpt-900.data-00000-of-00001   the elements
+//	logdir/model.ckpt-900.index                 where they are
+//
+// A data file holds the tensors one behind the other, in the order in which
+// they were saved, row-major and little-endian, without any header:
+//
+//	| tensor 0 | tensor 1 | ... |
+//
+// A tensor of strings is stored as
+//
+//	| length: varint ... | masked CRC-32C of the lengths: uint32 | string ... |
+//
+// The index is a table (package sstable), ordered by key:
+//
+//	""            BundleHeaderProto: number of data files, byte order, version
+//	slice keys    BundleEntryProto of each part of a partitioned tensor
+//	tensor names  BundleEntryProto: type, shape, shard, offset, size, masked
+//	              CRC-32C of the bytes; of a partitioned tensor: its slices
+//
+// Big-endian bundles are read, never written. The checksums cover all bytes
+// of the tensors, and all of the index but the metaindex block and the footer.
+//
+// # Writing
+//
+//	w, err := ckptfmt.CreateBundle("logdir/model.ckpt-900", nil)
+//	if err != nil { ... }
+//	defer w.Close()
+//	if err := w.Add("weights", weights); err != nil { ... }
+//	if err := w.Finish(); err != nil { ... }
+//	err = ckptfmt.UpdateState("logdir", &tfpb.CheckpointState{
+//		ModelCheckpointPath: "logdir/model.ckpt-900",
+//	}, nil)
+//
+// # Reading
+//
+//	prefix, err := ckptfmt.LatestCheckpoint("logdir", "")
+//	r, err := ckptfmt.Open(prefix)
+//	if err != nil { ... }
+//	defer r.Close()
+//	t, err := r.Lookup("weights")
+//	values, err := ckptfmt.Values[float32](t)
+//
+// # Durability
+//
+// TensorFlow never syncs what it writes. This package does, in this order:
+// data and index are written under temporary names and synced; the data file
+// is renamed and its directory synced; then the same with the index. A
+// checkpoint whose index has its name is whole. The state file is replaced in
+// the same way, after it. So a power cut at any moment leaves the checkpoint
+// before in force, or the new one. This holds where a sync reaches the disk
+// and a rename is one step, as on the usual local file systems; on systems
+// that cannot sync a directory it holds for crashes of the process only.
+//
+// # Damage
+//
+// Nothing in a file is believed before it is checked: lengths against what is
+// left, shapes against overflow and against the bytes there are. Damage is a
+// [*CorruptError] that names file, offset and part. No input makes this
+// package panic.
+package ckptfmt

@@ -1,0 +1,41 @@
+package ckptfmt
+
+import (
+	"strings"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// dtypeNames holds the names that differ from the lower-case enum name.
+var dtypeNames = map[tfpb.DataType]string{
+	tfpb.DataType_DT_FLOAT:  "float32",
+	tfpb.DataType_DT_DOUBLE: "float64",
+	tfpb.DataType_DT_HALF:   "float16",
+}
+
+// DTypeName returns the name that TensorFlow prints for a type, such as
+// "float32". A reference type has "_ref" behind it.
+func DTypeName(t tfpb.DataType) string {
+	const firstRef = 100
+	if t > firstRef && tfpb.DataType_name[int32(t)] != "" {
+		return DTypeName(t-firstRef) + "_ref"
+	}
+	if name, ok := dtypeNames[t]; ok {
+		return name
+	}
+	return strings.ToLower(strings.TrimPrefix(t.String(), "DT_"))
+}
+
+// ParseDType is the inverse of [DTypeName]. It also knows the names of the
+// enum, such as "DT_FLOAT".
+func ParseDType(name string) (tfpb.DataType, bool) {
+	if v, ok := tfpb.DataType_value[name]; ok {
+		return tfpb.DataType(v), true
+	}
+	for v := range tfpb.DataType_name {
+		if t := tfpb.DataType(v); DTypeName(t) == name {
+			return t, true
+		}
+	}
+	return tfpb.DataType_DT_INVALID, false
+}

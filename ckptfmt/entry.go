@@ -1,0 +1,232 @@
+package ckptfmt
+
+import (
+	"errors"
+	"fmt"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// TensorInfo says what a checkpoint holds under a name.
+type TensorInfo struct {
+	Name  string
+	DType tfpb.DataType
+	Shape []int64
+	// Bytes is the size in the data files. A partitioned tensor has the sum of
+	// its slices.
+	Bytes int64
+	// Shard, Offset and CRC (masked, as stored) say where the bytes are and
+	// what their checksum is. They mean nothing when Slices is not empty.
+	Shard  int
+	Offset int64
+	CRC    uint32
+	// Slices lists the parts that a partitioned tensor is stored in.
+	Slices []TensorSlice
+}
+
+// bundleEntry is what an index holds under a key: a BundleEntryProto. It is
+// read and written by hand, because an index may have a million of them.
+type bundleEntry struct {
+	dtype  tfpb.DataType
+	shape  []int64
+	shard  int32
+	offset int64
+	size   int64
+	crc    uint32 // masked
+	slices []TensorSlice
+}
+
+// Tags of BundleEntryProto, TensorShapeProto and Dim: the field number and
+// the wire type.
+const (
+	entryDType  = 1<<3 | uint64(protowire.VarintType)
+	entryShape  = 2<<3 | uint64(protowire.BytesType)
+	entryShard  = 3<<3 | uint64(protowire.VarintType)
+	entryOffset = 4<<3 | uint64(protowire.VarintType)
+	entrySize   = 5<<3 | uint64(protowire.VarintType)
+	entryCRC    = 6<<3 | uint64(protowire.Fixed32Type)
+	entrySlices = 7<<3 | uint64(protowire.BytesType)
+
+	shapeDim         = 2<<3 | uint64(protowire.BytesType)
+	shapeUnknownRank = 3<<3 | uint64(protowire.VarintType)
+	dimSize          = 1<<3 | uint64(protowire.VarintType)
+)
+
+// append appends e's encoding: all fields in order, zeros left out, the shape
+// always there.
+func (e *bundleEntry) append(b []byte) []byte {
+	varint := func(tag, v uint64) {
+		if v != 0 {
+			b = protowire.AppendVarint(protowire.AppendVarint(b, tag), v)
+		}
+	}
+	varint(entryDType, uint64(e.dtype))
+	b = protowire.AppendVarint(b, entryShape)
+	b = protowire.AppendBytes(b, appendShape(nil, e.shape))
+	varint(entryShard, uint64(e.shard))
+	varint(entryOffset, uint64(e.offset))
+	varint(entrySize, uint64(e.size))
+	if e.crc != 0 {
+		b = protowire.AppendFixed32(protowire.AppendVarint(b, entryCRC), e.crc)
+	}
+	for _, s := range e.slices {
+		p, _ := proto.Marshal(s.proto()) // only a string that is not UTF-8 could fail
+		b = protowire.AppendBytes(protowire.AppendVarint(b, entrySlices), p)
+	}
+	return b
+}
+
+func appendShape(b []byte, shape []int64) []byte {
+	for _, d := range shape {
+		b = protowire.AppendVarint(b, shapeDim)
+		if d == 0 {
+			b = protowire.AppendVarint(b, 0)
+			continue
+		}
+		size := 1 + protowire.SizeVarint(uint64(d))
+		b = protowire.AppendVarint(b, uint64(size))
+		b = protowire.AppendVarint(b, dimSize)
+		b = protowire.AppendVarint(b, uint64(d))
+	}
+	return b
+}
+
+// parseBundleEntry decodes and checks an entry. Unknown fields are skipped.
+func parseBundleEntry(b []byte) (bundleEntry, error) {
+	var e bundleEntry
+	err := eachField(b, func(tag, v uint64, body []byte) error {
+		switch tag {
+		case entryDType:
+			e.dtype = tfpb.DataType(int32(v))
+		case entryShape:
+			return e.parseShape(body)
+		case entryShard:
+			e.shard = int32(v)
+		case entryOffset:
+			e.offset = int64(v)
+		case entrySize:
+			e.size = int64(v)
+		case entryCRC:
+			e.crc = uint32(v)
+		case entrySlices:
+			return e.parseSlice(body)
+		}
+		return nil
+	})
+	if err != nil {
+		return bundleEntry{}, err
+	}
+	return e, e.check()
+}
+
+func (e *bundleEntry) parseShape(b []byte) error {
+	return eachField(b, func(tag, v uint64, body []byte) error {
+		if tag == shapeUnknownRank && v != 0 {
+			return errors.New("shape of unknown rank")
+		}
+		if tag != shapeDim {
+			return nil
+		}
+		var d int64
+		err := eachField(body, func(tag, v uint64, _ []byte) error {
+			if tag == dimSize {
+				d = int64(v)
+			}
+			return nil
+		})
+		e.shape = append(e.shape, d)
+		return err
+	})
+}
+
+func (e *bundleEntry) parseSlice(b []byte) error {
+	p := &tfpb.TensorSliceProto{}
+	if err := proto.Unmarshal(b, p); err != nil {
+		return err
+	}
+	s, err := sliceFromProto(p)
+	e.slices = append(e.slices, s)
+	return err
+}
+
+// maxRank is the largest rank that TensorFlow's shapes have.
+const maxRank = 254
+
+// check refuses what no reader can use.
+func (e *bundleEntry) check() error {
+	if len(e.shape) > maxRank {
+		return fmt.Errorf("shape of rank %d", len(e.shape))
+	}
+	n, err := NumElements(e.shape)
+	if err != nil {
+		return err
+	}
+	for _, s := range e.slices {
+		if _, err := s.Shape(e.shape); err != nil {
+			return err
+		}
+	}
+	if len(e.slices) > 0 {
+		return nil
+	}
+	if e.shard < 0 || e.offset < 0 || e.size < 0 || e.offset+e.size < 0 {
+		return fmt.Errorf("no such place: shard %d, offset %d, size %d", e.shard, e.offset, e.size)
+	}
+	if hasStrings(e.dtype) {
+		if n > e.size {
+			return fmt.Errorf("invalid size: %d bytes for %d strings", e.size, n)
+		}
+		return nil
+	}
+	size := ElementSize(e.dtype)
+	if size == 0 {
+		return fmt.Errorf("%w: %s is not stored in checkpoints", ErrType, DTypeName(e.dtype))
+	}
+	if e.size/size != n || e.size%size != 0 {
+		return fmt.Errorf("invalid size: stored size %d, expected %d elements of %d bytes", e.size, n, size)
+	}
+	return nil
+}
+
+func (e *bundleEntry) info(name string) TensorInfo {
+	return TensorInfo{
+		Name: name, DType: e.dtype, Shape: e.shape, Bytes: e.size,
+		Shard: int(e.shard), Offset: e.offset, CRC: e.crc, Slices: e.slices,
+	}
+}
+
+// eachField calls f for the fields of a message: numbers are in v, strings and
+// messages in body.
+func eachField(b []byte, f func(tag, v uint64, body []byte) error) error {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		var v uint64
+		var body []byte
+		switch typ {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed32Type:
+			var x uint32
+			x, n = protowire.ConsumeFixed32(b)
+			v = uint64(x)
+		case protowire.BytesType:
+			body, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if err := f(uint64(num)<<3|uint64(typ), v, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}

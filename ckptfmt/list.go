@@ -1,0 +1,177 @@
+package ckptfmt
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/sstable"
+)
+
+// Checkpoint is a checkpoint found in a directory.
+type Checkpoint struct {
+	// Prefix is the directory joined with the checkpoint's name: what [Open]
+	// takes. That of a sharded V1 checkpoint is a pattern.
+	Prefix string
+	// Step is the number behind the last dash of the name, or -1.
+	Step int64
+	// Time is when the index, or a V1 checkpoint's file, was last written.
+	Time time.Time
+	// Files are the names of all files that belong to the checkpoint, that
+	// without which it is none first. Bytes is their size.
+	Files []string
+	Bytes int64
+	// Latest says that the directory's state file names this checkpoint.
+	Latest bool
+}
+
+// shardMark is in the name of a sharded V1 checkpoint.
+const shardMark = "-?????-of-"
+
+var (
+	v2FilePattern  = regexp.MustCompile(`^(.+)\.(?:index|meta|manifest\.json|data-[0-9]{5}-of-[0-9]{5})$`)
+	v1ShardPattern = regexp.MustCompile(`^(.+-)[0-9]{5}(-of-[0-9]{5})$`)
+	stepPattern    = regexp.MustCompile(`-([0-9]+)$`)
+)
+
+// checkpointName returns the name of the checkpoint that a file belongs to,
+// and whether the file is the one that makes it a checkpoint.
+func checkpointName(dir, file string) (name string, main bool) {
+	if m := v2FilePattern.FindStringSubmatch(file); m != nil {
+		return m[1], strings.HasSuffix(file, indexSuffix)
+	}
+	if IsTemp(file) || !isTable(filepath.Join(dir, file)) {
+		return "", false
+	}
+	if m := v1ShardPattern.FindStringSubmatch(file); m != nil {
+		return m[1] + "?????" + m[2], true // a pattern
+	}
+	return file, true
+}
+
+// isTable reports whether a file ends as a table does.
+func isTable(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() < 8 {
+		return false
+	}
+	var magic [8]byte
+	_, err = f.ReadAt(magic[:], info.Size()-8)
+	return err == nil && binary.LittleEndian.Uint64(magic[:]) == sstable.Magic
+}
+
+// List returns the checkpoints in a directory, ordered by step, then by time.
+// Files of a V2 checkpoint that has no index are not part of any.
+func List(dir string) ([]Checkpoint, error) {
+	found, err := scan(dir)
+	if err != nil {
+		return nil, err
+	}
+	latest := latestName(dir)
+	var list []Checkpoint
+	for name, c := range found {
+		if !c.main {
+			continue
+		}
+		// The MetaGraph of a sharded V1 checkpoint has no shard in its name.
+		base, _, sharded := strings.Cut(name, shardMark)
+		if rest := found[base]; sharded && rest != nil && !rest.main {
+			c.Files = append(c.Files, rest.Files...)
+			c.Bytes += rest.Bytes
+		}
+		c.Latest = name == latest
+		list = append(list, c.Checkpoint)
+	}
+	slices.SortFunc(list, func(a, b Checkpoint) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), a.Time.Compare(b.Time), cmp.Compare(a.Prefix, b.Prefix))
+	})
+	return list, nil
+}
+
+// candidate is what may turn out to be a checkpoint.
+type candidate struct {
+	Checkpoint
+	main bool // the file without which it is none is there
+}
+
+// scan sorts the files of a directory by the checkpoints that they belong to.
+func scan(dir string) (map[string]*candidate, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]*candidate)
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since
+		}
+		if err != nil {
+			return nil, err
+		}
+		name, main := "", false
+		if info.Mode().IsRegular() {
+			name, main = checkpointName(dir, e.Name())
+		}
+		if name == "" {
+			continue
+		}
+		if found[name] == nil {
+			found[name] = &candidate{Checkpoint: Checkpoint{Prefix: filepath.Join(dir, name), Step: stepOf(name)}}
+		}
+		found[name].add(filepath.Join(dir, e.Name()), info, main)
+	}
+	return found, nil
+}
+
+func (c *candidate) add(file string, info fs.FileInfo, main bool) {
+	c.Files = append(c.Files, file)
+	c.Bytes += info.Size()
+	if !main {
+		return
+	}
+	last := len(c.Files) - 1
+	c.Files[0], c.Files[last] = c.Files[last], c.Files[0]
+	c.Time = info.ModTime()
+	c.main = true
+}
+
+// stepOf returns the step in a checkpoint's name, or -1.
+func stepOf(name string) int64 {
+	name, _, _ = strings.Cut(name, shardMark)
+	m := stepPattern.FindStringSubmatch(name)
+	if m == nil {
+		return -1
+	}
+	step, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return step
+}
+
+// latestName returns the name, within dir, of the checkpoint in force, or "".
+func latestName(dir string) string {
+	s, err := ReadState(dir, "")
+	if err != nil {
+		return ""
+	}
+	rel, err := storedPath(dir, s.ModelCheckpointPath, true)
+	if err != nil || filepath.Dir(rel) != "." {
+		return ""
+	}
+	return rel
+}

@@ -1,0 +1,172 @@
+package ckptfmt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"google.golang.org/protobuf/proto"
+)
+
+// MergeOptions are the choices of [MergeBundles].
+type MergeOptions struct {
+	FS FS // nil means the operating system's
+	// DeleteOldDirs removes the directories of the merged bundles if nothing
+	// else is in them.
+	DeleteOldDirs bool
+	// AllowMissing passes over prefixes under which there is no bundle.
+	AllowMissing bool
+}
+
+// MergeBundles makes one bundle under merged out of those under prefixes, as
+// TensorFlow's MergeV2Checkpoints does: the data files are renamed, not
+// copied, and get their shard numbers in the order of the prefixes; a new
+// index is written; the old ones are removed. A tensor may be in several
+// bundles only as slices.
+//
+// Nothing is changed before all inputs are found good. A crash in the middle
+// leaves no index under merged.
+func MergeBundles(ctx context.Context, prefixes []string, merged string, o *MergeOptions) error {
+	if o == nil {
+		o = &MergeOptions{}
+	}
+	m := &merge{fsys: atomicfile.OrOS(o.FS), to: merged, entries: make(map[string]*bundleEntry), ids: make(map[string]int32)}
+	var found []string
+	for _, p := range prefixes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := m.add(p)
+		if o.AllowMissing && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("merging checkpoint %s into %s: %w", p, merged, err)
+		}
+		found = append(found, p)
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("merging into %s: no checkpoint to merge: %w", merged, fs.ErrNotExist)
+	}
+	if err := m.publish(); err != nil {
+		return fmt.Errorf("merging into checkpoint %s: %w", merged, err)
+	}
+	return m.removeInputs(found, o.DeleteOldDirs)
+}
+
+// merge is the state of one call of MergeBundles.
+type merge struct {
+	fsys    FS
+	to      string
+	header  *tfpb.BundleHeaderProto
+	entries map[string]*bundleEntry
+	files   []string         // data files in the order of their new numbers
+	ids     map[string]int32 // the same by name
+}
+
+// add takes the entries of one bundle. A data file gets its number when the
+// first entry refers to it.
+func (m *merge) add(prefix string) (err error) {
+	r, err := OpenBundle(prefix)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := m.addHeader(r.header); err != nil {
+		return err
+	}
+	for e, err := range r.entries(nil) {
+		if err != nil {
+			return err
+		}
+		old := m.entries[string(e.key)]
+		if old != nil && (len(old.slices) == 0 || len(e.slices) == 0) {
+			return fmt.Errorf("%w: duplicate tensor keyed by %q", ErrExists, e.key)
+		}
+		if old != nil {
+			old.slices = append(old.slices, e.slices...)
+			continue
+		}
+		fresh := e.bundleEntry
+		fresh.shard = m.number(DataName(prefix, int(e.shard), r.NumShards()))
+		m.entries[string(e.key)] = &fresh
+	}
+	return nil
+}
+
+func (m *merge) addHeader(h *tfpb.BundleHeaderProto) error {
+	if m.header == nil {
+		m.header = proto.CloneOf(h)
+		return nil
+	}
+	if h.Endianness != m.header.Endianness || !proto.Equal(h.Version, m.header.Version) {
+		return errors.New("byte order or version differs from that of the bundles before it")
+	}
+	if m.header.NumShards > maxShards-h.NumShards {
+		return fmt.Errorf("more than %d shards", maxShards)
+	}
+	m.header.NumShards += h.NumShards
+	return nil
+}
+
+func (m *merge) number(file string) int32 {
+	id, ok := m.ids[file]
+	if !ok {
+		id = int32(len(m.files))
+		m.ids[file] = id
+		m.files = append(m.files, file)
+	}
+	return id
+}
+
+// publish renames the data files, then writes the index.
+func (m *merge) publish() error {
+	dir := filepath.Dir(m.to)
+	if err := atomicfile.MkdirSync(m.fsys, dir); err != nil {
+		return err
+	}
+	index, err := prepareIndex(m.fsys, m.to, m.header, m.entries)
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+	if err := removeIndex(m.fsys, m.to); err != nil {
+		return err
+	}
+	for i, file := range m.files {
+		if err := m.fsys.Rename(file, DataName(m.to, i, int(m.header.NumShards))); err != nil {
+			return err
+		}
+	}
+	if err := m.fsys.SyncDir(dir); err != nil {
+		return err
+	}
+	return index.Commit()
+}
+
+// removeInputs removes the indexes that name data files which are no more.
+// Directories that hold anything else stay, without an error.
+func (m *merge) removeInputs(prefixes []string, dirs bool) error {
+	var failed error
+	for _, p := range prefixes {
+		if err := m.fsys.Remove(IndexName(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	if !dirs {
+		return failed
+	}
+	var old []string
+	for _, p := range prefixes {
+		if dir := filepath.Dir(p); dir != filepath.Dir(m.to) && !slices.Contains(old, dir) {
+			old = append(old, dir)
+			_ = m.fsys.Remove(dir) // refused when it is not empty
+		}
+	}
+	return failed
+}

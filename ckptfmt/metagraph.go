@@ -1,0 +1,67 @@
+package ckptfmt
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"google.golang.org/protobuf/proto"
+)
+
+// MetaGraphOptions are the choices of [WriteMetaGraph] and [WriteGraphText].
+type MetaGraphOptions struct {
+	FS FS // nil means the operating system's
+}
+
+// WriteMetaGraph publishes a MetaGraphDef in binary form, as a Saver writes it
+// beside a checkpoint: fields in the order of their numbers, maps sorted.
+func WriteMetaGraph(name string, m *tfpb.MetaGraphDef, o *MetaGraphOptions) error {
+	return atomicfile.WriteFile(o.fs(), name, tfproto.Marshal(m))
+}
+
+// WriteGraphText publishes a message, such as a GraphDef as graph.pbtxt, in
+// protobuf's text form, as TensorFlow prints it.
+func WriteGraphText(name string, m proto.Message, o *MetaGraphOptions) error {
+	return atomicfile.WriteFile(o.fs(), name, tfproto.MarshalText(m))
+}
+
+func (o *MetaGraphOptions) fs() FS {
+	if o == nil {
+		return nil
+	}
+	return o.FS
+}
+
+// maxMessage is the largest message that protobuf has.
+const maxMessage = 1 << 31
+
+// ReadMetaGraph reads a MetaGraphDef in binary or, as TensorFlow does when it
+// is not that, in text form.
+func ReadMetaGraph(name string) (*tfpb.MetaGraphDef, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxMessage {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%d bytes are more than a message can have", info.Size())}
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	m := &tfpb.MetaGraphDef{}
+	binaryErr := proto.Unmarshal(b, m)
+	if binaryErr == nil {
+		return m, nil
+	}
+	m = &tfpb.MetaGraphDef{}
+	textErr := tfproto.UnmarshalText(b, m)
+	if textErr == nil {
+		return m, nil
+	}
+	err = fmt.Errorf("as binary: %w; as text: %w", binaryErr, textErr)
+	return nil, &CorruptError{Name: name, Part: "MetaGraphDef", Err: err}
+}

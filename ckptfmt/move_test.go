@@ -1,0 +1,63 @@
+package ckptfmt
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMoveCheckpoint(t *testing.T) {
+	dir := logdir(t)
+	from, to := filepath.Join(dir, "model.ckpt-30"), filepath.Join(dir, "best-30")
+	if err := MoveCheckpoint(from, to); err != nil {
+		t.Fatal(err)
+	}
+	latest, err := LatestCheckpoint(dir, "")
+	if err != nil || latest != to {
+		t.Errorf("in force: %s, %v", latest, err)
+	}
+	if err := verifyAll(t, to); err != nil {
+		t.Error(err)
+	}
+	files := list(t, dir)
+	if !slices.Contains(files, "best-30.meta") || slices.ContainsFunc(files, func(n string) bool { return strings.HasPrefix(n, "model.ckpt-30") }) {
+		t.Errorf("files %q", files)
+	}
+	s, err := ReadState(dir, "")
+	if err != nil || len(s.AllModelCheckpointPaths) != 3 || s.AllModelCheckpointPaths[2] != to {
+		t.Errorf("state %v, %v", s, err)
+	}
+}
+
+func TestMoveCheckpointElsewhere(t *testing.T) {
+	dir, other := logdir(t), t.TempDir()
+	to := filepath.Join(other, "kept-30")
+	if err := MoveCheckpoint(filepath.Join(dir, "model.ckpt-30"), to); err != nil {
+		t.Fatal(err)
+	}
+	if err := verifyAll(t, to); err != nil {
+		t.Error(err)
+	}
+	latest, err := LatestCheckpoint(dir, "")
+	if err != nil || filepath.Base(latest) != "model.ckpt-20" {
+		t.Errorf("in force: %s, %v", latest, err)
+	}
+}
+
+func TestMoveCheckpointRefuses(t *testing.T) {
+	dir := logdir(t)
+	before := list(t, dir)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := MoveCheckpoint(at("model.ckpt-30"), at("model.ckpt-20")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("onto another: %v", err)
+	}
+	if err := MoveCheckpoint(at("model.ckpt-99"), at("x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is not there: %v", err)
+	}
+	if after := list(t, dir); !slices.Equal(before, after) {
+		t.Errorf("files %q became %q", before, after)
+	}
+}

@@ -1,0 +1,112 @@
+package ckptfmt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// SelectCheckpoint puts a checkpoint into force: the state file of its
+// directory names it from now on, and lists it as the last. The other paths
+// there stay as they are written. A state file that TensorFlow could not read
+// is replaced.
+func SelectCheckpoint(prefix string, fsys FS) error {
+	if _, err := Find(prefix); err != nil {
+		return err
+	}
+	dir := filepath.Dir(prefix)
+	s, err := rawState(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrState) {
+		s, err = &tfpb.CheckpointState{}, nil
+	}
+	if err != nil {
+		return err
+	}
+	same, err := samePath(dir, prefix)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(prefix) // relative, so that the directory may be moved
+	stamps := s.AllModelCheckpointTimestamps
+	stamp, stamped := 0.0, len(stamps) > 0 && len(stamps) == len(s.AllModelCheckpointPaths)
+	if i := slices.IndexFunc(s.AllModelCheckpointPaths, same); i >= 0 {
+		name = s.AllModelCheckpointPaths[i]
+		if stamped {
+			stamp = stamps[i]
+		}
+	} else {
+		stamped = false // its time is not known, and there must be one for each or none
+	}
+	dropPaths(s, same)
+	s.ModelCheckpointPath = name
+	s.AllModelCheckpointPaths = append(s.AllModelCheckpointPaths, name)
+	if stamped {
+		s.AllModelCheckpointTimestamps = append(s.AllModelCheckpointTimestamps, stamp)
+	} else {
+		s.AllModelCheckpointTimestamps = nil
+	}
+	return atomicfile.WriteFile(fsys, statePath(dir, ""), FormatState(s))
+}
+
+// rawState reads the state file of a directory without resolving its paths.
+func rawState(dir string) (*tfpb.CheckpointState, error) {
+	file := statePath(dir, "")
+	text, err := readLimited(file)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ParseState(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return s, nil
+}
+
+// Unsound is a checkpoint that [NewestSound] passed over, and why.
+type Unsound struct {
+	Prefix string
+	Err    error
+}
+
+// NewestSound reads the checkpoints of a directory, from the newest to the
+// oldest, until one is sound in every byte. It returns that one, and those
+// that were not. If none is sound, the error matches [fs.ErrNotExist].
+func NewestSound(ctx context.Context, dir string) (Checkpoint, []Unsound, error) {
+	list, err := List(dir)
+	if err != nil {
+		return Checkpoint{}, nil, err
+	}
+	var bad []Unsound
+	for _, c := range slices.Backward(list) {
+		err := checkSound(ctx, c.Prefix)
+		if err == nil {
+			return c, bad, nil
+		}
+		if ctx.Err() != nil {
+			return Checkpoint{}, bad, ctx.Err()
+		}
+		bad = append(bad, Unsound{c.Prefix, err})
+	}
+	return Checkpoint{}, bad, fmt.Errorf("%s holds no sound checkpoint: %w", dir, fs.ErrNotExist)
+}
+
+// checkSound returns the first damage in a checkpoint.
+func checkSound(ctx context.Context, prefix string) error {
+	r, err := Open(prefix)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, err := range r.Verify(ctx) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

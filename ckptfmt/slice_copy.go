@@ -1,0 +1,170 @@
+package ckptfmt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// box is a slice with its dimensions written out: in each, [start, start+length).
+type box struct {
+	start, length []int64
+}
+
+// boxOf returns s, which lies within shape, as a box.
+func boxOf(s TensorSlice, shape []int64) box {
+	b := box{make([]int64, len(shape)), make([]int64, len(shape))}
+	for i, n := range s.Length {
+		b.start[i], b.length[i] = s.Start[i], n
+		if n == full {
+			b.start[i], b.length[i] = 0, shape[i]
+		}
+	}
+	return b
+}
+
+// intersect returns what a and b have in common, and false when that is
+// nothing.
+func (a box) intersect(b box) (box, bool) {
+	c := box{make([]int64, len(a.start)), make([]int64, len(a.start))}
+	for i := range a.start {
+		c.start[i] = max(a.start[i], b.start[i])
+		c.length[i] = min(a.start[i]+a.length[i], b.start[i]+b.length[i]) - c.start[i]
+		if c.length[i] <= 0 {
+			return box{}, false
+		}
+	}
+	return c, true
+}
+
+func (b box) elements() int64 {
+	n, _ := NumElements(b.length) // a part of a shape that was checked
+	return n
+}
+
+// copyBox copies the elements of part from a tensor that holds the box from to
+// one that holds the box to. Both contain part.
+func copyBox(dst *Tensor, to box, src *Tensor, from box, part box) {
+	rank := len(part.start)
+	size := ElementSize(src.DType)
+	run := int64(1) // elements of the last dimension lie together
+	if rank > 0 {
+		run = part.length[rank-1]
+	}
+	at := make([]int64, rank) // index within part
+	for {
+		d, s := to.offset(part, at), from.offset(part, at)
+		if hasStrings(src.DType) {
+			copy(dst.Strings[d:d+run], src.Strings[s:s+run])
+		} else {
+			copy(dst.Data[d*size:(d+run)*size], src.Data[s*size:(s+run)*size])
+		}
+		if !part.next(at) {
+			return
+		}
+	}
+}
+
+// offset returns where in a tensor that holds b the element of part at an
+// index is.
+func (b box) offset(part box, at []int64) int64 {
+	n := int64(0)
+	for i := range at {
+		n = n*b.length[i] + part.start[i] + at[i] - b.start[i]
+	}
+	return n
+}
+
+// next goes to the index of the next run, and returns false after the last.
+func (b box) next(at []int64) bool {
+	for i := len(at) - 2; i >= 0; i-- {
+		if at[i]++; at[i] < b.length[i] {
+			return true
+		}
+		at[i] = 0
+	}
+	return false
+}
+
+// newTensor returns a tensor of zeros.
+func newTensor(d tfpb.DataType, shape []int64) (*Tensor, error) {
+	n, err := NumElements(shape)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tensor{DType: d, Shape: shape}
+	if hasStrings(d) {
+		t.Strings = make([][]byte, n)
+		return t, nil
+	}
+	t.Data = make([]byte, n*ElementSize(d))
+	return t, nil
+}
+
+// cutSlice copies a slice out of a tensor.
+func cutSlice(t *Tensor, s TensorSlice) (*Tensor, error) {
+	shape, err := s.Shape(t.Shape)
+	if err != nil {
+		return nil, err
+	}
+	out, err := newTensor(t.DType, shape)
+	if err != nil {
+		return nil, err
+	}
+	part := boxOf(s, t.Shape)
+	if part.elements() > 0 {
+		copyBox(out, part, t, boxOf(FullSlice(len(t.Shape)), t.Shape), part)
+	}
+	return out, nil
+}
+
+// checkCover reports whether boxes lie side by side, without overlap, and
+// together hold all of whole.
+func checkCover(boxes []box, whole box) error {
+	var sum int64
+	for _, b := range boxes {
+		if c, ok := b.intersect(whole); ok {
+			sum += c.elements()
+		}
+	}
+	if overlap(boxes) {
+		return fmt.Errorf("%w: overlapping slices", ErrSlices)
+	}
+	if sum != whole.elements() {
+		return fmt.Errorf("%w: the stored slices hold %d of %d elements", ErrSlices, sum, whole.elements())
+	}
+	return nil
+}
+
+// overlap reports whether any two boxes have an element in common.
+func overlap(boxes []box) bool {
+	if len(boxes) == 0 || len(boxes[0].start) == 0 {
+		return len(boxes) > 1
+	}
+	// Ordered by where they begin, a box need only be compared with those that
+	// begin before it ends.
+	sorted := slices.SortedFunc(slices.Values(boxes), func(a, b box) int { return cmp.Compare(a.start[0], b.start[0]) })
+	for i, b := range sorted {
+		for _, o := range sorted[i+1:] {
+			if o.start[0] >= b.start[0]+b.length[0] {
+				break
+			}
+			if b.meets(o) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// meets reports whether two boxes have an element in common.
+func (a box) meets(b box) bool {
+	for i := range a.start {
+		if max(a.start[i], b.start[i]) >= min(a.start[i]+a.length[i], b.start[i]+b.length[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,231 @@
+package ckptfmt
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/sstable"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"google.golang.org/protobuf/proto"
+)
+
+// A V1 checkpoint is one table, or several of the same form:
+//
+//	""         SavedTensorSlices{meta}: for each tensor name, shape, type, slices
+//	slice key  SavedTensorSlices{data}: name, slice, elements
+//
+// A slice has the key that it would have in a bundle. A tensor saved whole is
+// a slice whose dimensions are all full. The elements are in a TensorProto
+// without type and shape, in the list of the type.
+
+// V1WriterOptions are the choices of a [V1Writer].
+type V1WriterOptions struct {
+	FS FS // nil means the operating system's
+}
+
+// V1Writer writes a V1 checkpoint, or one shard of it. It holds all tensors,
+// encoded, until [V1Writer.Finish], because a table is written in the order of
+// its keys. It is not safe for concurrent use.
+type V1Writer struct {
+	name   string
+	fsys   FS
+	values map[string][]byte
+	metas  map[string]*tfpb.SavedSliceMeta
+	done   bool
+}
+
+// CreateV1 begins a V1 checkpoint in the file name, and makes the file's
+// directory if only that is missing. o may be nil.
+func CreateV1(name string, o *V1WriterOptions) (*V1Writer, error) {
+	if o == nil {
+		o = &V1WriterOptions{}
+	}
+	fsys := atomicfile.OrOS(o.FS)
+	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
+		return nil, fmt.Errorf("creating checkpoint %s: %w", name, err)
+	}
+	return &V1Writer{name: name, fsys: fsys, values: make(map[string][]byte), metas: make(map[string]*tfpb.SavedSliceMeta)}, nil
+}
+
+// Add takes a whole tensor. The types that V1 lacks (bfloat16, uint32, uint64
+// and those younger) match [ErrType].
+func (w *V1Writer) Add(name string, t *Tensor) error {
+	return w.AddSlice(name, t.Shape, FullSlice(len(t.Shape)), t)
+}
+
+// AddSlice takes a part of a tensor of the given full shape.
+func (w *V1Writer) AddSlice(name string, fullShape []int64, s TensorSlice, t *Tensor) error {
+	if w.done {
+		return os.ErrClosed
+	}
+	if err := w.add(name, fullShape, s, t); err != nil {
+		return fmt.Errorf("adding tensor %q to checkpoint %s: %w", name, w.name, err)
+	}
+	return nil
+}
+
+func (w *V1Writer) add(name string, fullShape []int64, s TensorSlice, t *Tensor) error {
+	shape, err := s.Shape(fullShape)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(shape, t.Shape) {
+		return fmt.Errorf("%w: slice %q of shape %v has a tensor of shape %v", ErrSlices, s, fullShape, t.Shape)
+	}
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	key := string(sliceKey(name, s))
+	meta := w.metas[name]
+	switch {
+	case name == "":
+		return errors.New("not a name that a checkpoint can hold")
+	case w.values[key] != nil:
+		return ErrExists
+	case meta == nil:
+		meta = &tfpb.SavedSliceMeta{Name: name, Shape: shapeProto(fullShape), Type: t.DType}
+	case meta.Type != t.DType || !proto.Equal(meta.Shape, shapeProto(fullShape)):
+		return fmt.Errorf("%w: type or shape differs from that of the slices before it", ErrSlices)
+	}
+	data := &tfpb.SavedSlice{Name: name, Slice: s.proto()}
+	if err := checkV1Size(t, proto.Size(data)); err != nil {
+		return err
+	}
+	if data.Data, err = listProto(t); err != nil {
+		return err
+	}
+	w.values[key] = tfproto.Marshal(&tfpb.SavedTensorSlices{Data: data})
+	meta.Slice = append(meta.Slice, data.Slice)
+	w.metas[name] = meta
+	return nil
+}
+
+// maxV1Bytes has, for each type that V1 can hold, the bytes that an element
+// takes at most in its message.
+var maxV1Bytes = map[tfpb.DataType]int64{
+	tfpb.DataType_DT_FLOAT: 4, tfpb.DataType_DT_DOUBLE: 8,
+	tfpb.DataType_DT_INT32: 10, tfpb.DataType_DT_INT16: 10, tfpb.DataType_DT_INT8: 10, tfpb.DataType_DT_INT64: 10,
+	tfpb.DataType_DT_QINT8: 10, tfpb.DataType_DT_QUINT8: 2, tfpb.DataType_DT_QINT32: 10,
+	tfpb.DataType_DT_UINT8: 2, tfpb.DataType_DT_UINT16: 3, tfpb.DataType_DT_HALF: 3, tfpb.DataType_DT_BOOL: 1,
+	tfpb.DataType_DT_COMPLEX64: 8, tfpb.DataType_DT_COMPLEX128: 16, tfpb.DataType_DT_STRING: 10,
+}
+
+// checkV1Size refuses what could be too large for a message, by TensorFlow's
+// cautious estimate.
+func checkV1Size(t *Tensor, header int) error {
+	const room = 1024
+	each, ok := maxV1Bytes[t.DType]
+	if !ok {
+		return fmt.Errorf("%w: V1 checkpoints do not hold %s; save it as V2", ErrType, DTypeName(t.DType))
+	}
+	n, err := NumElements(t.Shape)
+	if err != nil {
+		return err
+	}
+	size := int64(header+room) + each*n
+	for _, s := range t.Strings {
+		size += int64(len(s))
+	}
+	if n > maxMessage || size > maxMessage {
+		return fmt.Errorf("tensor slice is too large to serialize: up to %d bytes; save it as V2 or in smaller slices", size)
+	}
+	return nil
+}
+
+// listProto returns t's elements in the list of their type, without type and
+// shape.
+func listProto(t *Tensor) (*tfpb.TensorProto, error) {
+	p := &tfpb.TensorProto{}
+	n, err := NumElements(t.Shape)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	switch t.DType {
+	case tfpb.DataType_DT_STRING:
+		p.StringVal = t.Strings
+	case tfpb.DataType_DT_FLOAT:
+		p.FloatVal = make([]float32, n)
+		_, err = binary.Decode(t.Data, le, p.FloatVal)
+	case tfpb.DataType_DT_DOUBLE:
+		p.DoubleVal = make([]float64, n)
+		_, err = binary.Decode(t.Data, le, p.DoubleVal)
+	case tfpb.DataType_DT_COMPLEX64:
+		p.ScomplexVal = make([]float32, 2*n)
+		_, err = binary.Decode(t.Data, le, p.ScomplexVal)
+	case tfpb.DataType_DT_COMPLEX128:
+		p.DcomplexVal = make([]float64, 2*n)
+		_, err = binary.Decode(t.Data, le, p.DcomplexVal)
+	case tfpb.DataType_DT_INT64:
+		p.Int64Val = make([]int64, n)
+		_, err = binary.Decode(t.Data, le, p.Int64Val)
+	case tfpb.DataType_DT_BOOL:
+		p.BoolVal = make([]bool, n)
+		_, err = binary.Decode(t.Data, le, p.BoolVal)
+	case tfpb.DataType_DT_HALF:
+		for b := t.Data; len(b) > 0; b = b[2:] {
+			p.HalfVal = append(p.HalfVal, int32(le.Uint16(b)))
+		}
+	default:
+		size := int(ElementSize(t.DType))
+		for b := t.Data; len(b) > 0; b = b[size:] {
+			p.IntVal = append(p.IntVal, intVal(t.DType, b))
+		}
+	}
+	return p, err
+}
+
+// Finish publishes the checkpoint, durably. The tensors are listed in the
+// order of their names, as TensorFlow's save ops list them.
+func (w *V1Writer) Finish() error {
+	if w.done {
+		return os.ErrClosed
+	}
+	w.done = true
+	p, err := atomicfile.Create(w.fsys, w.name, bundleTemp(w.name))
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(p, dataBuffer)
+	err = w.writeTable(sstable.NewWriter(buf, nil))
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = p.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("finishing checkpoint %s: %w", w.name, errors.Join(err, p.Close()))
+	}
+	return nil
+}
+
+func (w *V1Writer) writeTable(t *sstable.Writer) error {
+	meta := &tfpb.SavedTensorSliceMeta{Versions: &tfpb.VersionDef{Producer: bundleVersion}}
+	meta.Tensor = slices.SortedFunc(maps.Values(w.metas), func(a, b *tfpb.SavedSliceMeta) int { return cmp.Compare(a.Name, b.Name) })
+	if err := t.Add([]byte(headerKey), tfproto.Marshal(&tfpb.SavedTensorSlices{Meta: meta})); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.values)) {
+		if err := t.Add([]byte(key), w.values[key]); err != nil {
+			return err
+		}
+	}
+	return t.Finish()
+}
+
+// Close forgets a checkpoint that was not finished. It does nothing after
+// Finish.
+func (w *V1Writer) Close() error {
+	w.done = true
+	return nil
+}
