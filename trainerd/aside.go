@@ -1,0 +1,72 @@
+package trainerd
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// previousSuffix ends the prefix under which a checkpoint stays while another
+// is published under its own. Between the first file and the last the two are
+// mixed, and a crash then would leave neither.
+const previousSuffix = ".previous"
+
+// keepPrevious gives the files of the checkpoint that will be overwritten a
+// second name. It does nothing when there is no whole checkpoint: the index
+// comes last when one is published, and goes first.
+func (s *Saver) keepPrevious(prefix string) error {
+	if _, err := os.Stat(prefix + indexSuffix); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	// What has this name was left by a crash, after the checkpoint was whole.
+	if err := removeCheckpoint(s.FS, prefix+previousSuffix); err != nil {
+		return err
+	}
+	names, err := checkpointFiles(prefix)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(names) // data, then index
+	dir, base := filepath.Split(prefix)
+	for _, name := range names {
+		second := base + previousSuffix + strings.TrimPrefix(name, base)
+		if err := linkOrCopy(filepath.Join(dir, name), filepath.Join(dir, second)); err != nil {
+			return err
+		}
+	}
+	return atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(prefix))
+}
+
+// linkOrCopy copies where the file system has no links.
+func linkOrCopy(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return copyFile(from, to)
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := atomicfile.Create(nil, to, "")
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Commit()
+}

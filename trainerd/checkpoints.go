@@ -1,0 +1,171 @@
+package trainerd
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Checkpoints says which checkpoints a directory has, in the order in which a
+// restart tries them.
+type Checkpoints struct {
+	// State is the path of the `checkpoint` file, which need not exist.
+	State string
+	// StateErr says why the `checkpoint` file, if there is one, cannot be
+	// understood. The order is then that of the files in the directory.
+	StateErr error
+	// Prefixes are the checkpoints to try, best first.
+	Prefixes []string
+	// Newer are checkpoints in the directory that are newer than the one that
+	// `checkpoint` names. They are not tried: somebody may have edited
+	// `checkpoint` in order to go back.
+	Newer []string
+
+	state   *tfpb.CheckpointState // nil without a readable `checkpoint` file
+	orphans []string              // written by a run that was killed before it could list them
+}
+
+func (c *Checkpoints) empty() bool { return len(c.Prefixes) == 0 }
+
+// FindCheckpoints looks for checkpoints in a directory, named basename-STEP.
+//
+// The first to try is the one that the `checkpoint` file names, so editing that
+// file by hand chooses another one. Behind it come the older ones that the file
+// lists, newest first, then the files in the directory that have a smaller step
+// number. Without a readable `checkpoint` file, all those in the directory are
+// tried from the highest step downwards.
+//
+// Whether a checkpoint is there and sound shows when it is restored.
+func FindCheckpoints(dir, latestFilename, basename string) (*Checkpoints, error) {
+	found := &Checkpoints{State: filepath.Join(dir, latestFilename)}
+	state, err := ckptfmt.ReadState(dir, latestFilename)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, ckptfmt.ErrState), errors.Is(err, ckptfmt.ErrEmptyState):
+		found.StateErr = err
+	case err != nil:
+		return nil, err
+	default:
+		found.state = state
+		basename = baseOf(state.GetModelCheckpointPath())
+	}
+	onDisk, err := scanCheckpoints(dir, basename)
+	if err != nil {
+		return nil, err
+	}
+	if found.state == nil {
+		found.Prefixes = prefixesOf(onDisk)
+		found.withPrevious()
+		return found, nil
+	}
+	found.order(onDisk)
+	return found, nil
+}
+
+// order puts what the state file names before what else is in the directory.
+func (c *Checkpoints) order(onDisk []scanned) {
+	current := c.state.GetModelCheckpointPath()
+	c.Prefixes = []string{current}
+	listed := c.state.GetAllModelCheckpointPaths()
+	before := slices.Index(listed, current)
+	for i := before - 1; i >= 0; i-- {
+		if !slices.Contains(c.Prefixes, listed[i]) {
+			c.Prefixes = append(c.Prefixes, listed[i])
+		}
+	}
+	c.withPrevious()
+	stateTime := modTime(c.State)
+	for _, s := range onDisk {
+		if slices.Contains(c.Prefixes, s.prefix) {
+			continue
+		}
+		if s.step > stepOf(current) {
+			c.Newer = append(c.Newer, s.prefix)
+			if s.written.After(stateTime) && !slices.Contains(listed, s.prefix) {
+				c.orphans = append(c.orphans, s.prefix)
+			}
+			continue
+		}
+		c.Prefixes = append(c.Prefixes, s.prefix)
+	}
+}
+
+// withPrevious puts behind each checkpoint the one that was there before under
+// the same name, if a crash has left it.
+func (c *Checkpoints) withPrevious() {
+	var all []string
+	for _, prefix := range c.Prefixes {
+		all = append(all, prefix)
+		if ckptfmt.Exists(prefix + previousSuffix) {
+			all = append(all, prefix+previousSuffix)
+		}
+	}
+	c.Prefixes = all
+}
+
+// scanned is a checkpoint found in a directory.
+type scanned struct {
+	prefix  string
+	step    int64
+	written time.Time
+}
+
+// scanCheckpoints lists the checkpoints of one basename in a directory, highest
+// step first, one without a step last. A directory that does not exist has
+// none.
+func scanCheckpoints(dir, basename string) ([]scanned, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []scanned
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), indexSuffix)
+		if !ok || baseOf(base) != basename || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // gone meanwhile
+		}
+		all = append(all, scanned{filepath.Join(dir, base), stepOf(base), info.ModTime()})
+	}
+	slices.SortStableFunc(all, func(a, b scanned) int { return cmp.Compare(b.step, a.step) })
+	return all, nil
+}
+
+func prefixesOf(all []scanned) []string {
+	var prefixes []string
+	for _, s := range all {
+		prefixes = append(prefixes, s.prefix)
+	}
+	return prefixes
+}
+
+// baseOf returns the last element of a prefix without its step number.
+func baseOf(prefix string) string {
+	base := filepath.Base(prefix)
+	if stepOf(base) == NoStep {
+		return base
+	}
+	return base[:strings.LastIndexByte(base, '-')]
+}
+
+func modTime(name string) time.Time {
+	info, err := os.Stat(name)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

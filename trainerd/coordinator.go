@@ -1,0 +1,262 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Coordinator starts goroutines, tells them all to stop, and waits for them.
+// The zero Coordinator is ready to use.
+//
+// Any of them may ask for the stop. The first to ask decides how the run ended:
+// cleanly, or with its error. Errors that come later are kept behind the first
+// one, so none is lost.
+//
+// A Coordinator is safe for concurrent use. It must not be copied after first
+// use.
+type Coordinator struct {
+	// CleanStop lists errors that end a run without having failed it, matched
+	// by errors.Is. Nil means ErrOutOfRange alone; an empty slice means none.
+	CleanStop []error
+	// Logger receives errors that arrive when nobody waits for them any more.
+	// Nil discards.
+	Logger *slog.Logger
+
+	mu      sync.Mutex
+	ctx     context.Context // done once a stop was asked for; nil before first use
+	cancel  context.CancelFunc
+	errs    []error // the first cause, then the later ones
+	joined  bool
+	running map[*routine]struct{}
+}
+
+// Context returns the context that every goroutine of the Coordinator gets. It
+// is done once a stop was asked for.
+func (c *Coordinator) Context() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.contextLocked()
+}
+
+func (c *Coordinator) setLogger(l *slog.Logger) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Logger = l
+}
+
+func (c *Coordinator) contextLocked() context.Context {
+	if c.ctx == nil {
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+	}
+	return c.ctx
+}
+
+// Go runs f in a goroutine of its own. A non-nil error, or a panic, which
+// becomes a [*PanicError], asks everything else to stop. Returning nil does
+// not. Join waits for f.
+func (c *Coordinator) Go(name string, f func(ctx context.Context) error) {
+	r := &routine{name: name, started: time.Now(), done: make(chan struct{})}
+	c.mu.Lock()
+	ctx := c.contextLocked()
+	if c.running == nil {
+		c.running = make(map[*routine]struct{})
+	}
+	c.running[r] = struct{}{}
+	c.mu.Unlock()
+
+	go func() {
+		defer c.finish(r)
+		// What is in err if f never returns: it called runtime.Goexit.
+		var err error = &PanicError{Name: name, Value: errGoexit}
+		defer func() {
+			if err != nil {
+				c.RequestStop(err)
+			}
+		}()
+		r.id.Store(goroutineID())
+		err = callGuarded(name, func() error { return f(ctx) })
+	}()
+}
+
+func (c *Coordinator) finish(r *routine) {
+	c.mu.Lock()
+	delete(c.running, r)
+	c.mu.Unlock()
+	close(r.done)
+}
+
+// RequestStop asks everything to stop. A nil cause, or one of CleanStop, is a
+// clean end. The first call decides whether the run failed; a later error is
+// kept behind it. That a goroutine reports its cancellation after a stop is
+// what it was asked to do, and counts as clean.
+func (c *Coordinator) RequestStop(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stopped := c.contextLocked().Err() != nil
+	if cause != nil && !c.isClean(cause, stopped) {
+		c.errs = append(c.errs, cause)
+		if c.joined {
+			logger(c.Logger).Error("error after the stop", "err", cause)
+		}
+	}
+	c.cancel()
+}
+
+// ends reports whether err is one that ends a run cleanly at this time.
+func (c *Coordinator) ends(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isClean(err, c.contextLocked().Err() != nil)
+}
+
+func (c *Coordinator) isClean(err error, stopped bool) bool {
+	if stopped && (errors.Is(err, context.Canceled) || errors.Is(err, ErrCancelled)) {
+		return true
+	}
+	clean := c.CleanStop
+	if clean == nil {
+		clean = []error{ErrOutOfRange}
+	}
+	for _, target := range clean {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// ShouldStop reports whether a stop was asked for.
+func (c *Coordinator) ShouldStop() bool {
+	return c.Context().Err() != nil
+}
+
+// WaitForStop waits until a stop is asked for, or until ctx is done. It
+// reports whether a stop was asked for.
+func (c *Coordinator) WaitForStop(ctx context.Context) bool {
+	stop := c.Context()
+	select {
+	case <-stop.Done():
+	case <-ctx.Done():
+	}
+	return stop.Err() != nil
+}
+
+// StopOnError runs f in the calling goroutine. An error or a panic of f asks
+// everything to stop, and is returned by Join instead of here.
+func (c *Coordinator) StopOnError(name string, f func(ctx context.Context) error) {
+	ctx := c.Context()
+	if err := callGuarded(name, func() error { return f(ctx) }); err != nil {
+		c.RequestStop(err)
+	}
+}
+
+// Err returns what made the run fail so far, without waiting: the first cause,
+// with later errors behind it, or nil.
+func (c *Coordinator) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return joinErrors(c.errs...)
+}
+
+// Join waits until every goroutine has returned, or a stop was asked for; in
+// the latter case it gives them the grace period to end. It never asks for the
+// stop itself.
+//
+// It returns the first cause of the stop with the later errors behind it, and
+// a [*StopError] naming the goroutines that were still running when the grace
+// period was over. Join may be called again, and then reports the same causes
+// until Clear.
+func (c *Coordinator) Join(grace time.Duration) error {
+	stop := c.Context()
+	for r := c.anyRunning(); r != nil; r = c.anyRunning() {
+		select {
+		case <-r.done:
+			continue
+		case <-stop.Done():
+		}
+		break
+	}
+	left := c.awaitAll(grace)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joined = true
+	errs := c.errs
+	if len(left) > 0 {
+		errs = append(errs[:len(errs):len(errs)], newStopError(grace, left))
+		c.running = nil // a second Join does not wait for them again
+	}
+	return joinErrors(errs...)
+}
+
+// awaitAll waits up to grace for all goroutines and returns those still running.
+func (c *Coordinator) awaitAll(grace time.Duration) []*routine {
+	timer := time.NewTimer(max(grace, 0))
+	defer timer.Stop()
+	for r := c.anyRunning(); r != nil; r = c.anyRunning() {
+		select {
+		case <-r.done:
+			continue
+		default:
+		}
+		select {
+		case <-r.done:
+		case <-timer.C:
+			return c.allRunning()
+		}
+	}
+	return nil
+}
+
+func (c *Coordinator) anyRunning() *routine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for r := range c.running {
+		return r
+	}
+	return nil
+}
+
+func (c *Coordinator) allRunning() []*routine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*routine
+	for r := range c.running {
+		all = append(all, r)
+	}
+	return all
+}
+
+// Clear makes the Coordinator usable for another run: it forgets the stop and
+// its causes. Goroutines that still run keep their cancelled context.
+func (c *Coordinator) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx != nil && c.ctx.Err() == nil {
+		c.errs, c.joined = nil, false
+		return
+	}
+	c.ctx, c.cancel = nil, nil
+	c.errs, c.joined = nil, false
+}
+
+// joinErrors returns the only error as it is, and several as one.
+func joinErrors(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// logger lets every type of the package treat a nil Logger as discarding.
+func logger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}

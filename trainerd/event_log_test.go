@@ -1,0 +1,161 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+// When the events file cannot be written the training goes on, and writes again
+// when it can.
+func TestEventLogSurvivesFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "logdir")
+		w, err := tfevents.NewFileWriter(dir, nil)
+		mustNoErr(t, err)
+		mustNoErr(t, os.Remove(dir))
+		mustNoErr(t, os.WriteFile(dir, nil, 0o666)) // no file can be made in it now
+		log, lines := newLog()
+		l := &eventLog{writer: w, log: log}
+		ctx := t.Context()
+		for step := range int64(3) {
+			mustNoErr(t, l.addCheckpoint(ctx, "m", step))
+		}
+		wantLog(t, lines, "events file cannot be written")
+		if n := strings.Count(lines.String(), "\n"); n != 1 {
+			t.Errorf("%d log lines; want one for all failures:\n%s", n, lines)
+		}
+		time.Sleep(firstEventRetry)
+		mustNoErr(t, l.addScalar(ctx, "a", 1, 3)) // tries, and fails in the background
+		w.Flush(ctx)
+		mustNoErr(t, l.addScalar(ctx, "a", 1, 4))
+		mustNoErr(t, os.Remove(dir))
+		mustNoErr(t, os.Mkdir(dir, 0o777))
+		time.Sleep(2 * firstEventRetry)
+		mustNoErr(t, l.addScalar(ctx, "a", 1, 5))
+		mustNoErr(t, w.Close())
+		wantLog(t, lines, "began a new events file", "dropped=3")
+		got := events(t, dir)
+		if len(got) != 1 || got[0][1] != "a(5)" {
+			t.Errorf("events %v; want a(5)", got)
+		}
+		if err := l.addScalar(ctx, "a", 1, 6); !errors.Is(err, tfevents.ErrClosed) {
+			t.Errorf("after Close: %v; want ErrClosed", err)
+		}
+	})
+}
+
+func TestEventLogRefusesBadSummary(t *testing.T) {
+	w, err := tfevents.NewFileWriter(t.TempDir(), nil)
+	mustNoErr(t, err)
+	defer w.Close()
+	log, lines := newLog()
+	l := &eventLog{writer: w, log: log}
+	if err := l.addSummary(t.Context(), tfevents.NewSummary(tfevents.Scalar("\xff", 1)), 1); err == nil {
+		t.Error("a tag that is not UTF-8 is no error")
+	}
+	if lines.String() != "" {
+		t.Errorf("log: %s", lines)
+	}
+}
+
+// Both runs are in one file: one graph, two STARTs, no STOP.
+func TestST5KeepSummaryWriter(t *testing.T) {
+	dir := t.TempDir()
+	m := counterModel()
+	sv := newSupervisor(m, dir, 0)
+	sv.KeepSummaryWriter = true
+	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}}
+	for range 2 {
+		mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+			return sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), m.step())
+		}))
+	}
+	mustNoErr(t, sv.Writer().Close())
+	want := "version START(0) graph(0) meta(0) a(1) START(1) a(2)"
+	if got := strings.Join(events(t, dir)[0], " "); got != want {
+		t.Errorf("events %s; want %s", got, want)
+	}
+}
+
+// An explicit writer gets everything, also without a logdir, and is closed.
+func TestST4ExplicitSummaryWriter(t *testing.T) {
+	dir := t.TempDir()
+	w, err := tfevents.NewFileWriter(dir, nil)
+	mustNoErr(t, err)
+	m := counterModel()
+	sv := newSupervisor(m, "", 0)
+	sv.SummaryWriter = w
+	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}}
+	for range 2 {
+		mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+			return sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), m.step())
+		}))
+	}
+	got := events(t, dir)
+	if len(got) != 2 {
+		t.Fatalf("%d events files; want one for each run", len(got))
+	}
+	if all := strings.Join(got[1], " "); all != "version START(1) graph(0) meta(0) a(2) STOP(0)" {
+		t.Errorf("second file: %s", all)
+	}
+	if len(files(t, dir, "graph.pbtxt")) > 0 {
+		t.Error("EV7: graph.pbtxt without a logdir")
+	}
+}
+
+func TestSP6AgainAfterStop(t *testing.T) {
+	for _, nonChief := range []bool{false, true} {
+		m := counterModel()
+		if nonChief {
+			m.vars["w"].ready, m.vars["global_step"].ready = true, true
+		}
+		sv := newSupervisor(m, t.TempDir(), 0)
+		sv.NonChief = nonChief
+		for range 3 {
+			sess, err := sv.PrepareOrWaitForSession(t.Context())
+			mustNoErr(t, err)
+			if sv.ShouldStop() {
+				t.Error("ShouldStop is true after the session is prepared")
+			}
+			mustNoErr(t, sv.Stop())
+			mustNoErr(t, sv.Stop()) // ST-6
+			if !sv.ShouldStop() {
+				t.Error("ShouldStop is false after Stop")
+			}
+			mustNoErr(t, sess.Close()) // ST-3: Stop leaves it open
+		}
+		if m.open != 0 {
+			t.Errorf("%d sessions open", m.open)
+		}
+		if files := events(t, sv.Logdir); !nonChief && len(files) != 3 {
+			t.Errorf("%d events files; want one for each session", len(files))
+		}
+	}
+}
+
+func TestSP5NoStandardServices(t *testing.T) {
+	dir := t.TempDir()
+	m := counterModel()
+	sv := newSupervisor(m, dir, 0)
+	sv.SaveModelEvery, sv.NoStandardServices = long, true
+	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}}
+	mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error { return nil }))
+	if got := strings.Join(events(t, dir)[0], " "); got != "version graph(0) meta(0) STOP(0)" {
+		t.Errorf("events %s", got)
+	}
+	if got := files(t, dir, "*.index"); len(got) > 0 {
+		t.Errorf("checkpoints %v; want none", got)
+	}
+	if len(files(t, dir, "graph.pbtxt")) != 1 {
+		t.Error("no graph.pbtxt")
+	}
+}

@@ -1,0 +1,122 @@
+package trainerd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Hook is called in the course of a run, always from the goroutine of the
+// training. An error of Begin or AfterStep ends the training, as if it had
+// failed with that error; ErrOutOfRange ends it cleanly.
+type Hook interface {
+	// Begin is called when the session is ready, before the first step.
+	Begin(ctx context.Context, s Session) error
+	// AfterStep is called by Supervisor.StepDone, with the number of steps done.
+	AfterStep(ctx context.Context, s Session, step int64) error
+	// End is called when the training has ended without a failure, before the
+	// final checkpoint.
+	End(ctx context.Context, s Session) error
+}
+
+// HookFuncs is a Hook of functions. Those that are nil do nothing.
+type HookFuncs struct {
+	BeginFunc     func(ctx context.Context, s Session) error
+	AfterStepFunc func(ctx context.Context, s Session, step int64) error
+	EndFunc       func(ctx context.Context, s Session) error
+}
+
+// Begin calls BeginFunc.
+func (h HookFuncs) Begin(ctx context.Context, s Session) error {
+	if h.BeginFunc == nil {
+		return nil
+	}
+	return h.BeginFunc(ctx, s)
+}
+
+// AfterStep calls AfterStepFunc.
+func (h HookFuncs) AfterStep(ctx context.Context, s Session, step int64) error {
+	if h.AfterStepFunc == nil {
+		return nil
+	}
+	return h.AfterStepFunc(ctx, s, step)
+}
+
+// End calls EndFunc.
+func (h HookFuncs) End(ctx context.Context, s Session) error {
+	if h.EndFunc == nil {
+		return nil
+	}
+	return h.EndFunc(ctx, s)
+}
+
+// StopAtStep is a Hook that ends the training at a step, cleanly.
+type StopAtStep struct {
+	HookFuncs
+	// LastStep is the step to end at. A run that begins there ends after its
+	// first step.
+	LastStep int64
+}
+
+// AfterStep ends the training at LastStep.
+func (h *StopAtStep) AfterStep(_ context.Context, _ Session, step int64) error {
+	if step >= h.LastStep {
+		return ErrOutOfRange
+	}
+	return nil
+}
+
+// NaNError says that a loss is not a number, or infinite. The run ends without
+// a final checkpoint, so the last one from before is in force.
+type NaNError struct {
+	Step int64
+	Loss float64
+}
+
+func (e *NaNError) Error() string {
+	return fmt.Sprintf("the loss is %v at step %d; go on from an earlier checkpoint with a smaller learning rate", e.Loss, e.Step)
+}
+
+// NaNGuard is a Hook that ends the training with a [*NaNError] when the loss is
+// not a finite number.
+type NaNGuard struct {
+	HookFuncs
+	// Loss returns the loss of the last step, which the training has put aside.
+	Loss func() float64
+}
+
+// AfterStep checks the loss.
+func (h *NaNGuard) AfterStep(_ context.Context, _ Session, step int64) error {
+	if loss := h.Loss(); math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return &NaNError{Step: step, Loss: loss}
+	}
+	return nil
+}
+
+// Trigger tells when something that is done every so many steps, or every so
+// often, is due. The first step is always due, and no step twice.
+type Trigger struct {
+	Steps int64         // zero or less: not by steps
+	Every time.Duration // zero or less: not by time
+
+	fired bool
+	step  int64
+	at    time.Time
+}
+
+// Due reports whether it is time at a step, and if so begins to wait anew.
+// Elapsed is the time since it was due before, zero the first time.
+func (t *Trigger) Due(step int64) (elapsed time.Duration, due bool) {
+	now := time.Now()
+	if t.fired {
+		elapsed = now.Sub(t.at)
+		bySteps := t.Steps > 0 && step >= t.step+t.Steps
+		byTime := t.Every > 0 && elapsed >= t.Every && step != t.step
+		if !bySteps && !byTime {
+			return 0, false
+		}
+	}
+	t.fired, t.step, t.at = true, step, now
+	return elapsed, true
+}

@@ -1,0 +1,157 @@
+package trainerd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lockName is the file in a logdir that says which chief writes there. It must
+// not contain "tfevents", or TensorBoard would read it.
+const lockName = "trainerd.lock"
+
+// maxLockSize bounds what is read of a lock file.
+const maxLockSize = 4 << 10
+
+// LockHolder is the process that holds a logdir.
+type LockHolder struct {
+	Host  string    `json:"host"`
+	PID   int       `json:"pid"`
+	Start time.Time `json:"start"` // when it locked the logdir
+}
+
+func (h LockHolder) String() string {
+	if h.PID == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d on host %s, since %s", h.PID, h.Host, h.Start.Format(time.RFC3339))
+}
+
+// LockedError says that another chief writes to the logdir.
+type LockedError struct {
+	Logdir string
+	File   string // the lock file
+	Holder LockHolder
+}
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("logdir %s is in use by %v; stop it first, or use another logdir", e.Logdir, e.Holder)
+}
+
+// dirLock is a lock on a logdir. A nil dirLock is none.
+type dirLock struct {
+	file   *os.File
+	remove bool // the file's existence is the lock
+}
+
+func thisProcess() (LockHolder, error) {
+	host, err := os.Hostname()
+	return LockHolder{Host: host, PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Millisecond)}, err
+}
+
+// lockDir locks a logdir for this process. The error is a *LockedError when
+// another one holds it. A lock whose holder has died is taken over.
+func lockDir(dir string, log *slog.Logger) (*dirLock, error) {
+	me, err := thisProcess()
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, lockName)
+	lock, holder, err := acquireLock(name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("locking logdir: %w", err)
+	case lock == nil:
+		return nil, &LockedError{Logdir: dir, File: name, Holder: holder}
+	}
+	if holder.PID != 0 {
+		log.Warn("taking over the logdir from a process that has ended without closing it", "logdir", dir,
+			"host", holder.Host, "pid", holder.PID, "since", holder.Start)
+	}
+	if err := lock.write(me); err != nil {
+		return nil, fmt.Errorf("locking logdir: %w", errors.Join(err, lock.release()))
+	}
+	return lock, nil
+}
+
+// write names the holder in the lock file.
+func (l *dirLock) write(h LockHolder) error {
+	b, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = l.file.WriteAt(append(b, '\n'), 0)
+	return err
+}
+
+// release gives the logdir free. Where the lock is on an open file, the file
+// stays, empty: removing it would let two processes lock two files of the same
+// name.
+func (l *dirLock) release() error {
+	if l == nil {
+		return nil
+	}
+	if l.remove {
+		return errors.Join(l.file.Close(), os.Remove(l.file.Name()))
+	}
+	return errors.Join(l.file.Truncate(0), l.file.Close())
+}
+
+// readHolder returns who is named in a lock file, or the zero LockHolder.
+func readHolder(f io.ReaderAt) LockHolder {
+	var h LockHolder
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, maxLockSize))
+	if err != nil || json.Unmarshal(b, &h) != nil {
+		return LockHolder{}
+	}
+	return h
+}
+
+// lockByFile is the lock for systems and file systems without flock: whoever
+// creates the file holds the lock. A file left by a process of this host that
+// has ended is removed first.
+func lockByFile(name string) (*dirLock, LockHolder, error) {
+	var dead LockHolder
+	for range 2 {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if err == nil {
+			return &dirLock{file: f, remove: true}, dead, nil
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return nil, LockHolder{}, err
+		}
+		holder, err := holderOf(name)
+		if err != nil {
+			return nil, LockHolder{}, err
+		}
+		me, err := thisProcess()
+		if err != nil {
+			return nil, LockHolder{}, err
+		}
+		if holder.Host != me.Host || holder.PID == 0 || processExists(holder.PID) {
+			return nil, holder, nil
+		}
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, LockHolder{}, err
+		}
+		dead = holder
+	}
+	return nil, LockHolder{}, nil
+}
+
+func holderOf(name string) (LockHolder, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return LockHolder{}, err
+	}
+	defer f.Close()
+	return readHolder(f), nil
+}

@@ -1,0 +1,16 @@
+//go:build !unix
+
+package trainerd
+
+import "os"
+
+func acquireLock(name string) (*dirLock, LockHolder, error) { return lockByFile(name) }
+
+func processExists(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	p.Release()
+	return true
+}

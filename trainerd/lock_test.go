@@ -1,0 +1,128 @@
+package trainerd
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const lockHelperEnv = "TRAINERD_LOCK_HELPER"
+
+// TestLockHelper is not a test: it is another process that holds a logdir until
+// it is killed.
+func TestLockHelper(t *testing.T) {
+	dir := os.Getenv(lockHelperEnv)
+	if dir == "" {
+		t.Skip("only for TestLockOfKilledProcess")
+	}
+	log, _ := newLog()
+	lock, err := lockDir(dir, log)
+	mustNoErr(t, err)
+	defer lock.release() // keeps the file from being collected, and so closed
+	os.Stdout.WriteString("locked\n")
+	select {}
+}
+
+func TestLockOfKilledProcess(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestLockHelper$")
+	cmd.Env = append(os.Environ(), lockHelperEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	mustNoErr(t, err)
+	mustNoErr(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("helper says %q, %v", line, err)
+	}
+
+	log, lines := newLog()
+	_, err = lockDir(dir, log)
+	var locked *LockedError
+	if !errors.As(err, &locked) || locked.Holder.PID != cmd.Process.Pid {
+		t.Fatalf("lockDir = %v; want a LockedError of process %d", err, cmd.Process.Pid)
+	}
+	if text := err.Error(); !strings.Contains(text, dir) || !strings.Contains(text, "stop it first") {
+		t.Errorf("error %q lacks the logdir or what to do", text)
+	}
+	mustNoErr(t, cmd.Process.Kill())
+	cmd.Wait()
+	lock, err := lockDir(dir, log)
+	mustNoErr(t, err)
+	wantLog(t, lines, "taking over the logdir")
+	mustNoErr(t, lock.release())
+}
+
+func TestLockIsReleased(t *testing.T) {
+	dir := t.TempDir()
+	log, lines := newLog()
+	for range 3 {
+		lock, err := lockDir(dir, log)
+		mustNoErr(t, err)
+		mustNoErr(t, lock.release())
+	}
+	if lines.String() != "" {
+		t.Errorf("log after clean releases: %s", lines)
+	}
+}
+
+func TestLockFileIsJunk(t *testing.T) {
+	dir := t.TempDir()
+	mustNoErr(t, os.WriteFile(filepath.Join(dir, lockName), []byte(strings.Repeat("junk", 5000)), 0o666))
+	log, _ := newLog()
+	lock, err := lockDir(dir, log)
+	mustNoErr(t, err)
+	b, err := os.ReadFile(filepath.Join(dir, lockName))
+	mustNoErr(t, err)
+	var h LockHolder
+	if err := json.Unmarshal(b, &h); err != nil || h.PID != os.Getpid() {
+		t.Errorf("lock file %q, %v; want this process", b, err)
+	}
+	mustNoErr(t, lock.release())
+}
+
+// Without flock the file itself is the lock.
+func TestLockByFile(t *testing.T) {
+	me, err := thisProcess()
+	mustNoErr(t, err)
+	deadPID := 1 << 22 // above the largest that Linux gives
+	tests := []struct {
+		name   string
+		holder *LockHolder
+		taken  bool
+	}{
+		{"free", nil, false},
+		{"holder lives", &LockHolder{Host: me.Host, PID: os.Getpid(), Start: time.Now()}, true},
+		{"holder died", &LockHolder{Host: me.Host, PID: deadPID}, false},
+		{"holder on another host", &LockHolder{Host: "elsewhere", PID: deadPID}, true},
+		{"holder unknown", &LockHolder{}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), lockName)
+			if tt.holder != nil {
+				b, err := json.Marshal(tt.holder)
+				mustNoErr(t, err)
+				mustNoErr(t, os.WriteFile(name, b, 0o666))
+			}
+			lock, holder, err := lockByFile(name)
+			mustNoErr(t, err)
+			if (lock == nil) != tt.taken {
+				t.Fatalf("taken: %v, holder %v; want %v", lock == nil, holder, tt.taken)
+			}
+			if lock == nil {
+				return
+			}
+			mustNoErr(t, lock.release())
+			if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("lock file after the release: %v", err)
+			}
+		})
+	}
+}

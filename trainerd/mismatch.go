@@ -1,0 +1,117 @@
+package trainerd
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// CheckpointError says that a checkpoint is damaged or incomplete.
+type CheckpointError struct {
+	Prefix string
+	File   string // the file concerned
+	Err    error
+}
+
+func (e *CheckpointError) Error() string {
+	return fmt.Sprintf("checkpoint %s: %v", e.Prefix, e.Err)
+}
+
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+// NoSoundCheckpointError says that a directory has checkpoints but none that
+// can be used. The model is not initialised then: training from the beginning
+// would end by deleting what might still be rescued.
+type NoSoundCheckpointError struct {
+	Dir   string
+	State string // the `checkpoint` file
+	Tried []*CheckpointError
+	Newer []string // in the directory, but newer than what `checkpoint` names
+}
+
+func (e *NoSoundCheckpointError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no usable checkpoint in %s:", e.Dir)
+	for _, t := range e.Tried {
+		fmt.Fprintf(&b, "\n  %s: %v", filepath.Base(t.Prefix), t.Err)
+	}
+	if len(e.Newer) > 0 {
+		fmt.Fprintf(&b, "\n  newer than the one that %s names, so not tried: %s",
+			filepath.Base(e.State), strings.Join(baseNames(e.Newer), ", "))
+	}
+	fmt.Fprintf(&b, "\nput the missing files back, or let %s name another checkpoint, or use another logdir to start from the beginning", e.State)
+	return b.String()
+}
+
+// Unwrap returns what is wrong with each checkpoint that was tried.
+func (e *NoSoundCheckpointError) Unwrap() []error {
+	var errs []error
+	for _, t := range e.Tried {
+		errs = append(errs, t)
+	}
+	return errs
+}
+
+func baseNames(paths []string) []string {
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		names[i] = filepath.Base(p)
+	}
+	return names
+}
+
+// Difference is one variable that a checkpoint cannot fill. Where the
+// checkpoint has nothing under the key, its type and shape are zero.
+type Difference struct {
+	Key      string // in the checkpoint
+	Variable string // in the model
+
+	ModelDType, CheckpointDType tfpb.DataType
+	ModelShape, CheckpointShape []int64
+}
+
+// Missing reports whether the checkpoint has nothing under the key.
+func (d Difference) Missing() bool { return d.CheckpointDType == tfpb.DataType_DT_INVALID }
+
+func (d Difference) String() string {
+	name := d.Variable
+	if d.Key != d.Variable {
+		name += " (key " + d.Key + ")"
+	}
+	if d.Missing() {
+		return fmt.Sprintf("%s: missing in the checkpoint; the model has %s", name, typeText(d.ModelDType, d.ModelShape))
+	}
+	return fmt.Sprintf("%s: the model has %s, the checkpoint %s", name,
+		typeText(d.ModelDType, d.ModelShape), typeText(d.CheckpointDType, d.CheckpointShape))
+}
+
+// typeText writes a type and shape as in "float32 [64,10]".
+func typeText(t tfpb.DataType, shape []int64) string {
+	return ckptfmt.DTypeName(t) + " " + strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
+}
+
+// MismatchError says that a checkpoint is of another model: it lists every
+// variable that it cannot fill. Nothing was restored.
+type MismatchError struct {
+	Prefix      string
+	Differences []Difference // ordered by variable
+	// Extra lists keys of the checkpoint that the model has no use for. By
+	// themselves they are no reason to refuse it.
+	Extra []string
+}
+
+func (e *MismatchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "checkpoint %s is of a different model:", e.Prefix)
+	for _, d := range e.Differences {
+		b.WriteString("\n  " + d.String())
+	}
+	for _, key := range e.Extra {
+		fmt.Fprintf(&b, "\n  %s: only in the checkpoint", key)
+	}
+	b.WriteString("\nuse a new logdir for the changed model, or change the model back")
+	return b.String()
+}

@@ -1,0 +1,196 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Op is something that runs against a session: nodes of its graph, or a Go
+// function. So a program without a graph uses the same options as one with.
+//
+// The zero Op means the default, which each option describes. [None] means
+// explicitly nothing.
+type Op struct {
+	nodes []string
+	fn    func(ctx context.Context, s Session) ([]*ckptfmt.Tensor, error)
+	none  bool
+}
+
+// None returns the Op that does nothing, where the zero Op would mean a
+// default.
+func None() Op { return Op{none: true} }
+
+// Nodes returns the Op that runs the named nodes of the session's graph. A
+// name with an output, as in "ready:0", is fetched; a name without one is run
+// as a target, except where an option says that it needs the value.
+func Nodes(names ...string) Op {
+	if len(names) == 0 {
+		return None()
+	}
+	return Op{nodes: names}
+}
+
+// Func returns the Op that calls f.
+func Func(f func(ctx context.Context, s Session) error) Op {
+	return Op{fn: func(ctx context.Context, s Session) ([]*ckptfmt.Tensor, error) { return nil, f(ctx, s) }}
+}
+
+// SummaryFunc returns an Op for Supervisor.SummaryOp that calls f.
+func SummaryFunc(f func(ctx context.Context, s Session) (*tfpb.Summary, error)) Op {
+	return Op{fn: func(ctx context.Context, s Session) ([]*ckptfmt.Tensor, error) {
+		summary, err := f(ctx, s)
+		if err != nil || summary == nil {
+			return nil, err
+		}
+		b, err := proto.Marshal(summary)
+		if err != nil {
+			return nil, err
+		}
+		return []*ckptfmt.Tensor{{DType: tfpb.DataType_DT_STRING, Strings: [][]byte{b}}}, nil
+	}}
+}
+
+// IsDefault reports whether o is the zero Op.
+func (o Op) IsDefault() bool { return !o.none && o.fn == nil && len(o.nodes) == 0 }
+
+// IsNone reports whether o does nothing: it is [None], or the zero Op.
+func (o Op) IsNone() bool { return o.fn == nil && len(o.nodes) == 0 }
+
+func (o Op) String() string {
+	switch {
+	case len(o.nodes) > 0:
+		return strings.Join(o.nodes, ", ")
+	case o.fn != nil:
+		return "Go function"
+	case o.none:
+		return "none"
+	}
+	return "default"
+}
+
+// orDefault returns o, or the default where o is the zero Op.
+func (o Op) orDefault(f func() Op) Op {
+	if o.IsDefault() {
+		return f()
+	}
+	return o
+}
+
+// run runs o and returns what its fetched outputs gave.
+func (o Op) run(ctx context.Context, s Session, feeds map[string]*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
+	if o.fn != nil {
+		return o.fn(ctx, s)
+	}
+	if o.IsNone() {
+		return nil, nil
+	}
+	var fetches, targets []string
+	for _, name := range o.nodes {
+		if strings.Contains(name, ":") {
+			fetches = append(fetches, name)
+		} else {
+			targets = append(targets, name)
+		}
+	}
+	return s.Run(ctx, feeds, fetches, targets)
+}
+
+// NotReadyError says that a model is not ready for use, and why.
+type NotReadyError struct {
+	Missing []string // names of variables without a value, if known
+	Err     error    // the session's own error, if that said so
+}
+
+func (e *NotReadyError) Error() string {
+	if len(e.Missing) > 0 || e.Err == nil {
+		return "variables not initialized: " + strings.Join(e.Missing, ", ")
+	}
+	return e.Err.Error()
+}
+
+func (e *NotReadyError) Unwrap() error { return e.Err }
+
+// Is makes the error match [ErrFailedPrecondition].
+func (e *NotReadyError) Is(target error) bool { return target == ErrFailedPrecondition }
+
+// ready evaluates o as a readiness predicate. It returns nil when the model is
+// ready, a *NotReadyError when it is not, and any other error as it came.
+//
+// The predicate gives a vector of names that are not ready. No value at all, an
+// int32 and a vector without elements all mean that the model is ready.
+func (o Op) ready(ctx context.Context, s Session) error {
+	out, err := o.run(ctx, s, nil)
+	if err != nil {
+		return asNotReady(err)
+	}
+	var missing []string
+	for _, t := range out {
+		if t == nil || t.DType != tfpb.DataType_DT_STRING {
+			continue
+		}
+		for _, name := range t.Strings {
+			missing = append(missing, string(name))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return &NotReadyError{Missing: missing}
+}
+
+// asNotReady recognises the failure of reading a variable without a value.
+func asNotReady(err error) error {
+	var notReady *NotReadyError
+	if errors.As(err, &notReady) {
+		return notReady
+	}
+	if errors.Is(err, ErrFailedPrecondition) && strings.Contains(strings.ToLower(err.Error()), "uninitialized") {
+		return &NotReadyError{Err: err}
+	}
+	return err
+}
+
+// storeReady is the default readiness predicate of a session that knows its
+// variables.
+func storeReady(_ context.Context, s Session) error {
+	store, ok := s.(VariableStore)
+	if !ok {
+		return nil
+	}
+	var missing []string
+	for _, v := range store.Variables() {
+		if !v.Initialized {
+			missing = append(missing, v.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return &NotReadyError{Missing: missing}
+}
+
+// parseSummaries merges the serialised Summary messages that an op gave.
+func parseSummaries(out []*ckptfmt.Tensor) (*tfpb.Summary, error) {
+	merged := new(tfpb.Summary)
+	for _, t := range out {
+		if t == nil {
+			continue
+		}
+		if t.DType != tfpb.DataType_DT_STRING {
+			return nil, fmt.Errorf("summary op gave a %v; want a string", t.DType)
+		}
+		for _, b := range t.Strings {
+			if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(b, merged); err != nil {
+				return nil, fmt.Errorf("summary op: %w", err)
+			}
+		}
+	}
+	return merged, nil
+}

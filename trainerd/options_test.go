@@ -1,0 +1,196 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+func TestSupervisorOptionErrors(t *testing.T) {
+	m := counterModel()
+	for name, sv := range map[string]*Supervisor{
+		"NewSession":         {},
+		"GlobalStep":         {NewSession: m.newSession, GlobalStep: Nodes("a", "b")},
+		"CheckpointBasename": {NewSession: m.newSession, CheckpointBasename: "a/b"},
+	} {
+		err := sv.Run(t.Context(), func(context.Context, Session) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: Run = %v; want an error that names the option", name, err)
+		}
+	}
+}
+
+func TestMethodsWithoutRun(t *testing.T) {
+	sv := &Supervisor{Logdir: "logs"}
+	ctx := t.Context()
+	_, saveErr := sv.Save(ctx)
+	for name, err := range map[string]error{
+		"Save": saveErr, "StepDone": sv.StepDone(ctx, 1), "SummaryComputed": sv.SummaryComputed(ctx, nil, 1),
+		"StartStandardServices": sv.StartStandardServices(ctx), "StartQueueRunners": sv.StartQueueRunners(),
+	} {
+		if !errors.Is(err, errNoRun) {
+			t.Errorf("%s before a run: %v; want %v", name, err, errNoRun)
+		}
+	}
+	if _, saved := sv.LastSave(); saved || sv.Writer() != nil || sv.Prepared() != nil {
+		t.Error("there is something of a run before there was one")
+	}
+	mustNoErr(t, sv.Stop())
+}
+
+func TestCT9Accessors(t *testing.T) {
+	for _, tt := range []struct {
+		sv   *Supervisor
+		want string
+	}{
+		{&Supervisor{Logdir: "logs"}, filepath.Join("logs", "model.ckpt")},
+		{&Supervisor{Logdir: "logs", CheckpointBasename: "m"}, filepath.Join("logs", "m")},
+		{&Supervisor{}, ""},
+		{&Supervisor{Logdir: "logs", NonChief: true}, ""},
+	} {
+		if got := tt.sv.SavePath(); got != tt.want {
+			t.Errorf("SavePath = %q; want %q", got, tt.want)
+		}
+		if tt.sv.IsChief() == tt.sv.NonChief {
+			t.Error("IsChief is wrong")
+		}
+	}
+}
+
+func TestSaveNow(t *testing.T) {
+	dir := t.TempDir()
+	m := counterModel()
+	sv := newSupervisor(m, dir, 100)
+	mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+		m.step()
+		for range 2 { // the second finds the step saved
+			saved, err := sv.Save(ctx)
+			if err != nil || saved.Step != 1 || saved.Prefix != filepath.Join(dir, "model.ckpt-1") {
+				t.Errorf("Save = %+v, %v; want step 1", saved, err)
+			}
+		}
+		return nil
+	}))
+	if got := events(t, dir)[0]; len(got) != 4 {
+		t.Errorf("events %v; want one CHECKPOINT", got)
+	}
+	sv.Logdir = ""
+	mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+		if _, err := sv.Save(ctx); err == nil {
+			t.Error("Save without a logdir succeeds")
+		}
+		return nil
+	}))
+}
+
+func TestCancelledWhilePreparing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := counterModel()
+		sv := newSupervisor(m, "", 0)
+		sv.NonChief = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		mustNoErr(t, sv.Run(ctx, func(context.Context, Session) error { t.Error("train was called"); return nil }))
+		if m.open != 0 {
+			t.Errorf("%d sessions left open", m.open)
+		}
+	})
+}
+
+func TestStartStandardServicesLater(t *testing.T) {
+	dir := t.TempDir()
+	m := counterModel()
+	sv := newSupervisor(m, dir, 10)
+	sv.NoStandardServices = true
+	mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s Session) error {
+		m.step()
+		if err := sv.StartStandardServices(ctx); err != nil {
+			return err
+		}
+		return sv.StartStandardServices(ctx) // does nothing
+	}))
+	if diff := cmp.Diff(events(t, dir), [][]string{{"version", "START(0)", "CHECKPOINT(1)", "STOP(0)"}}); diff != "" {
+		t.Errorf("events (-got +want):\n%s", diff)
+	}
+}
+
+func TestCT11GlobalStep(t *testing.T) {
+	tests := []struct {
+		name string
+		t    *ckptfmt.Tensor
+		want int64
+		ok   bool
+	}{
+		{"scalar", ckptfmt.Scalar(int64(5)), 5, true},
+		{"int32", ckptfmt.Scalar(int32(-5)), -5, true},
+		{"one element", vector[int64](7), 7, true},
+		{"two elements", vector[int64](7, 8), 0, false},
+		{"float", ckptfmt.Scalar(float32(1)), 0, false},
+		{"nothing", nil, 0, false},
+		{"not valid", &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT32}, 0, false},
+	}
+	for _, tt := range tests {
+		got, err := scalarInt(tt.t)
+		if got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("%s: %d, %v; want %d, no error: %v", tt.name, got, err, tt.want, tt.ok)
+		}
+	}
+}
+
+// The default ready op of a session that knows its variables.
+func TestDefaultReadyOp(t *testing.T) {
+	m := counterModel()
+	m.op("half", func(*fakeSession) error { m.vars["w"].ready = true; return nil })
+	sv := newSupervisor(m, "", 0)
+	sv.InitOp = Nodes("half")
+	err := sv.Run(t.Context(), func(context.Context, Session) error { return nil })
+	var notReady *NotReadyError
+	if !errors.As(err, &notReady) || !errors.Is(err, ErrFailedPrecondition) || !cmp.Equal(notReady.Missing, []string{"global_step"}) {
+		t.Errorf("Run = %v; want global_step not initialised", err)
+	}
+	sv.NewSession = func(ctx context.Context) (Session, error) { s, err := m.newSession(ctx); return opSession{s}, err }
+	mustNoErr(t, sv.Run(t.Context(), func(context.Context, Session) error { return nil }))
+}
+
+func TestSummaryOpGivesNoSummary(t *testing.T) {
+	for _, out := range []*ckptfmt.Tensor{vector[float32](1), vector("\xff\xff")} {
+		if _, err := parseSummaries([]*ckptfmt.Tensor{nil, out}); err == nil {
+			t.Errorf("%v is taken for a summary", out)
+		}
+	}
+}
+
+// Where there are no hard links a checkpoint is copied before it is overwritten.
+func TestCopyInsteadOfLink(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	mustNoErr(t, os.WriteFile(from, []byte("data"), 0o666))
+	mustNoErr(t, copyFile(from, to))
+	if b, err := os.ReadFile(to); err != nil || string(b) != "data" {
+		t.Errorf("copy is %q, %v", b, err)
+	}
+	if err := copyFile(filepath.Join(dir, "none"), to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("copy of nothing: %v", err)
+	}
+}
+
+func TestServicesOption(t *testing.T) {
+	m := counterModel()
+	sv := newSupervisor(m, "", 0)
+	served := make(chan struct{})
+	sv.Services = []Service{ServiceFunc(func(ctx context.Context) error { close(served); <-ctx.Done(); return nil })}
+	mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error { <-served; return nil }))
+	if !sv.WaitForStop(t.Context()) {
+		t.Error("WaitForStop after the run reports none")
+	}
+}

@@ -1,0 +1,321 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+// run is one life of a session under a Supervisor, from the lock on the logdir
+// to its release.
+type run struct {
+	plan        *plan
+	lock        *dirLock // nil for a worker and without a logdir
+	sess        Session  // as NewSession made it
+	managed     Session  // as train sees it
+	prepared    *Prepared
+	startStep   int64                // of SessionLog START; earlier points belong to earlier runs
+	writer      *tfevents.FileWriter // nil for none
+	events      *eventLog            // over writer; nil for none
+	checkpoints *checkpointer        // nil when no checkpoints are written
+	services    bool                 // the standard services were started
+
+	stepsDone atomic.Int64 // as StepDone was told
+	failed    atomic.Bool  // the training failed: no final checkpoint
+	ended     atomic.Bool
+
+	stop    sync.Once
+	stopErr error
+}
+
+// PrepareOrWaitForSession makes the session ready: the chief restores or
+// initialises the model, a worker waits for the chief. It starts the services
+// and returns the session for the training.
+//
+// Run does this, and Stop in the end. A program that calls it by itself calls
+// Stop, and closes the session.
+func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context) (Session, error) {
+	if err := sv.check(); err != nil {
+		return nil, err
+	}
+	if r := sv.current(); r != nil && !r.ended.Load() {
+		return nil, errors.New("the supervisor is in a run; call Stop first")
+	}
+	sv.coord.Clear()
+	sv.coord.setLogger(sv.Logger)
+	sv.setCurrent(nil)
+	p, err := sv.plan()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{plan: p}
+	if err := sv.begin(ctx, r); err != nil {
+		sv.coord.RequestStop(nil)
+		return nil, joinErrors(err, sv.abandon(r))
+	}
+	return r.managed, nil
+}
+
+func (sv *Supervisor) begin(ctx context.Context, r *run) error {
+	if err := sv.openLogdir(r); err != nil {
+		return err
+	}
+	if err := sv.prepareSession(ctx, r); err != nil {
+		return err
+	}
+	r.managed = manage(r.sess)
+	if !sv.NonChief {
+		if err := sv.announce(ctx, r); err != nil {
+			return err
+		}
+	}
+	sv.setCurrent(r)
+	if !sv.NoStandardServices {
+		if !sv.NonChief {
+			if err := sv.startServices(ctx, r); err != nil {
+				return err
+			}
+		}
+		if err := sv.StartQueueRunners(); err != nil {
+			return err
+		}
+	}
+	for i, s := range sv.Services {
+		sv.coord.Go(fmt.Sprintf("service %d (%T)", i, s), s.Serve)
+	}
+	return nil
+}
+
+// abandon undoes a preparation that failed half-way.
+func (sv *Supervisor) abandon(r *run) error {
+	err := sv.coord.Join(sv.stopGrace())
+	if r.writer != nil && r.writer != sv.SummaryWriter {
+		err = joinErrors(err, r.writer.Close())
+		sv.kept = nil
+	}
+	if r.sess != nil {
+		r.sess.Close()
+	}
+	sv.setCurrent(nil)
+	return joinErrors(err, r.lock.release())
+}
+
+// openLogdir makes the logdir, locks it, and removes what a killed run left.
+func (sv *Supervisor) openLogdir(r *run) error {
+	if sv.NonChief || sv.Logdir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(sv.Logdir, 0o777); err != nil {
+		return fmt.Errorf("logdir %s cannot be made: %w", sv.Logdir, err)
+	}
+	lock, err := lockDir(sv.Logdir, sv.log())
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", sv.Logdir, err)
+	}
+	if err != nil {
+		return err
+	}
+	r.lock = lock
+	removed, err := sweepTemps(sv.Logdir, ckptfmt.IsTemp)
+	if len(removed) > 0 {
+		sv.log().Info("removed temporary files of a run that was killed", "files", removed)
+	}
+	if err != nil {
+		sv.log().Warn("temporary files could not be removed", "err", err)
+	}
+	return nil
+}
+
+func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
+	manager := sv.SessionManager
+	if manager == nil {
+		manager = sv.sessionManager(r.plan)
+	}
+	if sv.NonChief {
+		r.sess, err = manager.WaitForSession(ctx)
+		return err
+	}
+	r.sess, r.prepared, err = manager.PrepareSession(ctx)
+	if err != nil {
+		return err
+	}
+	if r.prepared.Restored == "" || manager.CheckpointDir == "" {
+		return nil
+	}
+	if err := sv.quarantine(r.prepared); err != nil {
+		return err
+	}
+	return manager.Saver.putInForce(manager.CheckpointDir, r.prepared.Restored)
+}
+
+func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
+	m := &SessionManager{
+		NewSession:          sv.NewSession,
+		InitOp:              p.init,
+		InitFeeds:           sv.InitFeeds,
+		InitFunc:            sv.InitFunc,
+		ReadyForLocalInitOp: p.readyForLocalInit,
+		LocalInitOp:         p.localInit,
+		ReadyOp:             p.ready,
+		WaitForCheckpoint:   sv.WaitForCheckpoint,
+		MaxWait:             sv.MaxWait,
+		RecoveryWait:        sv.RecoveryWait,
+		Logger:              sv.Logger,
+	}
+	if !sv.NonChief && sv.Logdir != "" {
+		m.Saver = p.saver
+		m.CheckpointDir = sv.Logdir
+		m.CheckpointBasename = filepath.Base(sv.SavePath())
+	}
+	return m
+}
+
+// announce opens the events file and writes what begins a session: SessionLog
+// START, then the graph. What stood before START would be dropped by
+// TensorBoard when the run is resumed.
+func (sv *Supervisor) announce(ctx context.Context, r *run) error {
+	r.plan.globalStep = sv.existingStep(r.sess, r.plan.globalStep)
+	step, err := readStep(ctx, r.sess, r.plan.globalStep)
+	if err != nil {
+		return fmt.Errorf("reading the global step: %w", err)
+	}
+	r.startStep = max(step, 0)
+	if r.prepared.Restored != "" && step >= 0 && !sv.StartAtRestoredStep {
+		r.startStep++
+	}
+	r.stepsDone.Store(max(step, 0))
+	hasGraph, err := sv.openWriter(r)
+	if err != nil {
+		return err
+	}
+	if r.writer != nil {
+		r.events = &eventLog{writer: r.writer, log: sv.log()}
+	}
+	if r.writer != nil && step >= 0 && !sv.NoStandardServices {
+		if err := sv.writeStart(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := sv.writeGraph(ctx, r, hasGraph); err != nil {
+		return err
+	}
+	sv.makeCheckpointer(r, step)
+	return nil
+}
+
+func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
+	return r.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, r.startStep)
+}
+
+// openWriter makes a new events file, or takes the writer that is given.
+func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
+	switch {
+	case sv.NoSummaryWriter:
+		return false, nil
+	case sv.kept != nil:
+		r.writer = sv.kept
+		return true, nil
+	case sv.SummaryWriter != nil:
+		r.writer = sv.SummaryWriter
+		return false, r.writer.Reopen()
+	case sv.Logdir == "":
+		return false, nil
+	}
+	r.writer, err = tfevents.NewFileWriter(sv.Logdir, nil)
+	return false, err
+}
+
+func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) error {
+	graph := sv.MetaGraph.GetGraphDef()
+	if graph == nil {
+		return nil
+	}
+	if r.writer != nil && !hasGraph {
+		if err := r.writer.AddGraph(ctx, tfproto.Marshal(graph)); err != nil {
+			return err
+		}
+		if err := r.writer.AddMetaGraph(ctx, tfproto.Marshal(sv.MetaGraph), 0); err != nil {
+			return err
+		}
+	}
+	if sv.Logdir == "" {
+		return nil
+	}
+	name := filepath.Join(sv.Logdir, "graph.pbtxt")
+	if err := atomicfile.WriteFile(nil, name, tfproto.MarshalText(graph)); err != nil {
+		return fmt.Errorf("writing the graph: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the run: it asks for the stop, waits for the services up to the
+// grace period, saves a final checkpoint unless the training has failed, writes
+// SessionLog STOP and closes the events file. It returns what Run returns. It
+// does not close the session.
+//
+// Stop must not be called by a service. Calling it again returns the same.
+func (sv *Supervisor) Stop() error {
+	sv.coord.RequestStop(nil)
+	r := sv.current()
+	if r == nil {
+		return sv.coord.Join(sv.stopGrace())
+	}
+	r.stop.Do(func() { r.stopErr = sv.end(r) })
+	return r.stopErr
+}
+
+func (sv *Supervisor) end(r *run) error {
+	defer r.ended.Store(true)
+	if r.checkpoints != nil {
+		r.checkpoints.await() // the grace period is not for a save under way
+	}
+	errs := []error{sv.coord.Join(sv.stopGrace())}
+	if r.checkpoints != nil && r.services && sv.saves() {
+		errs = append(errs, sv.finalSave(r, errs[0]))
+	}
+	errs = append(errs, sv.closeWriter(r), r.lock.release())
+	return joinErrors(errs...)
+}
+
+func (sv *Supervisor) finalSave(r *run, cause error) error {
+	var panicked *PanicError
+	if r.failed.Load() || errors.As(cause, &panicked) {
+		sv.log().Warn("no final checkpoint, because the run failed", "err", cause)
+		return nil
+	}
+	if err := r.checkpoints.saveFinal(); err != nil {
+		return fmt.Errorf("final checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (sv *Supervisor) closeWriter(r *run) error {
+	if r.writer == nil {
+		return nil
+	}
+	if sv.KeepSummaryWriter {
+		sv.kept = r.writer
+		return r.writer.Flush(context.Background())
+	}
+	sv.kept = nil
+	err := r.writer.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 0)
+	if closeErr := r.writer.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("closing the events file: %w", err)
+	}
+	return nil
+}

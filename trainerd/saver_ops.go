@@ -1,0 +1,111 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// saverDef returns the nodes by which a session saves itself.
+func (s *Saver) saverDef() (*tfpb.SaverDef, error) {
+	def := s.Def
+	if def == nil {
+		var err error
+		if def, err = (collections{s.MetaGraph}).saverDef(); err != nil {
+			return nil, err
+		}
+	}
+	if def.GetFilenameTensorName() == "" || def.GetSaveTensorName() == "" || def.GetRestoreOpName() == "" {
+		return nil, errors.New("saver: the session does not give out its variables, and no SaverDef names the ops that save them; " +
+			"export the graph with a Saver, or set Saver.Def")
+	}
+	return def, nil
+}
+
+func filenameFeed(def *tfpb.SaverDef, prefix string) map[string]*ckptfmt.Tensor {
+	return map[string]*ckptfmt.Tensor{def.GetFilenameTensorName(): ckptfmt.Scalar(prefix)}
+}
+
+// saveByOps lets the session write the checkpoint, and makes durable what it
+// wrote.
+func (s *Saver) saveByOps(ctx context.Context, sess Session, prefix string) error {
+	def, err := s.saverDef()
+	if err != nil {
+		return err
+	}
+	if _, err := sess.Run(ctx, filenameFeed(def, prefix), []string{def.GetSaveTensorName()}, nil); err != nil {
+		return err
+	}
+	names, err := checkpointFiles(prefix)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		logger(s.Logger).Warn("checkpoint is not to be seen from here; it is as durable as the session's own disk", "checkpoint", prefix)
+		return nil
+	}
+	dir := filepath.Dir(prefix)
+	for _, name := range names {
+		if err := syncFile(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return atomicfile.OrOS(s.FS).SyncDir(dir)
+}
+
+func syncFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// restoreByOps lets the session read a checkpoint, after verifying it if it is
+// to be seen from here.
+func (s *Saver) restoreByOps(ctx context.Context, sess Session, prefix string) error {
+	def, err := s.saverDef()
+	if err != nil {
+		return err
+	}
+	if err := verifyCheckpoint(ctx, prefix); err != nil {
+		return err
+	}
+	_, err = sess.Run(ctx, filenameFeed(def, prefix), nil, []string{nodeName(def.GetRestoreOpName())})
+	switch {
+	case errors.Is(err, ErrNotFound) && !ckptfmt.Exists(prefix):
+		return damaged(prefix, err)
+	case err != nil:
+		return fmt.Errorf("restoring %s: %w", prefix, err)
+	}
+	return nil
+}
+
+// verifyCheckpoint checks every checksum of a checkpoint. It has no opinion on
+// one that is not there: that may be on the disk of another machine.
+func verifyCheckpoint(ctx context.Context, prefix string) error {
+	r, err := ckptfmt.Open(prefix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return damaged(prefix, err)
+	}
+	defer r.Close()
+	for name, err := range r.Verify(ctx) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return damaged(prefix, fmt.Errorf("tensor %q: %w", name, err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// Restore restores the variables of a session from a checkpoint: all of them or
+// none. Every checksum of what is restored is verified before anything is
+// assigned.
+//
+// A checkpoint that is damaged or not there is a [*CheckpointError]; one of a
+// different model is a [*MismatchError]. Tensors in the checkpoint that the
+// Saver does not know are ignored.
+func (s *Saver) Restore(ctx context.Context, sess Session, prefix string) error {
+	if prefix == "" {
+		if s.AllowEmpty {
+			return nil
+		}
+		return errors.New("saver: no checkpoint to restore was named")
+	}
+	store, vars, err := s.variablesOf(sess)
+	if err != nil {
+		return err
+	}
+	if store == nil {
+		return s.restoreByOps(ctx, sess, prefix)
+	}
+	if len(vars) == 0 {
+		return nil
+	}
+	values, err := s.load(ctx, prefix, vars)
+	if err != nil {
+		return err
+	}
+	if err := store.Restore(ctx, values); err != nil {
+		return fmt.Errorf("restoring %s: %w", prefix, err)
+	}
+	return nil
+}
+
+// load reads the values of variables, and the session's own state, from a
+// checkpoint.
+func (s *Saver) load(ctx context.Context, prefix string, vars []boundVariable) ([]ckptfmt.NamedTensor, error) {
+	r, err := openCheckpoint(prefix)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	stateKeys, err := s.compare(r, prefix, vars)
+	if err != nil {
+		return nil, err
+	}
+	var values []ckptfmt.NamedTensor
+	for _, v := range vars {
+		t, err := lookup(ctx, r, prefix, v.savedVariable)
+		if err != nil {
+			return nil, err
+		}
+		if v.info.Shape != nil {
+			t.Shape = slices.Clone(v.info.Shape) // differs only where Reshape allowed it
+		}
+		values = append(values, ckptfmt.NamedTensor{Name: v.info.Name, Tensor: t})
+	}
+	for _, key := range stateKeys {
+		t, err := lookup(ctx, r, prefix, savedVariable{key: key})
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, ckptfmt.NamedTensor{Name: key, Tensor: t})
+	}
+	return values, nil
+}
+
+// compare checks that a checkpoint has every variable with the right type and
+// shape. It returns the keys of the session's own state.
+func (s *Saver) compare(r ckptfmt.Reader, prefix string, vars []boundVariable) (stateKeys []string, err error) {
+	stateKeys, mismatch, err := s.differences(r, prefix, vars)
+	if err != nil {
+		return nil, err
+	}
+	if len(mismatch.Differences) > 0 {
+		return nil, mismatch
+	}
+	if len(mismatch.Extra) > 0 {
+		logger(s.Logger).Info("checkpoint has tensors that the model does not use", "checkpoint", prefix, "tensors", mismatch.Extra)
+	}
+	return stateKeys, nil
+}
+
+// differences says in what a checkpoint and a model differ, if in anything.
+func (s *Saver) differences(r ckptfmt.Reader, prefix string, vars []boundVariable) (stateKeys []string, _ *MismatchError, err error) {
+	stored := make(map[string]ckptfmt.TensorInfo)
+	for t, err := range r.Tensors() {
+		if err != nil {
+			return nil, nil, damaged(prefix, err)
+		}
+		stored[t.Name] = t
+	}
+	mismatch := &MismatchError{Prefix: prefix}
+	for _, v := range vars {
+		if d := v.compare(stored); d.Missing() || d.CheckpointDType != d.ModelDType || !s.shapeFits(d) {
+			mismatch.Differences = append(mismatch.Differences, d)
+		}
+	}
+	for _, v := range vars {
+		delete(stored, v.key)
+	}
+	for key := range stored {
+		if strings.HasPrefix(key, StatePrefix) {
+			stateKeys = append(stateKeys, key)
+		} else {
+			mismatch.Extra = append(mismatch.Extra, key)
+		}
+	}
+	slices.Sort(stateKeys)
+	slices.Sort(mismatch.Extra)
+	return stateKeys, mismatch, nil
+}
+
+// compare says what the model has and what the checkpoint. Of a partitioned
+// tensor the whole counts, for it may be stored in other parts.
+func (v *boundVariable) compare(stored map[string]ckptfmt.TensorInfo) Difference {
+	d := Difference{Key: v.key, Variable: v.info.Name, ModelDType: v.info.DType, ModelShape: v.info.Shape}
+	if v.part != nil {
+		d.ModelShape = v.part.shape
+	}
+	if t, ok := stored[v.key]; ok {
+		d.CheckpointDType, d.CheckpointShape = t.DType, t.Shape
+	}
+	return d
+}
+
+func (s *Saver) shapeFits(d Difference) bool {
+	if d.ModelShape == nil || slices.Equal(d.ModelShape, d.CheckpointShape) {
+		return true
+	}
+	if !s.Reshape {
+		return false
+	}
+	want, err := ckptfmt.NumElements(d.ModelShape)
+	if err != nil {
+		return false
+	}
+	got, err := ckptfmt.NumElements(d.CheckpointShape)
+	return err == nil && want == got
+}
+
+func lookup(ctx context.Context, r ckptfmt.Reader, prefix string, v savedVariable) (t *ckptfmt.Tensor, err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if v.part != nil {
+		t, err = r.LookupSlice(v.key, v.part.slice)
+	} else {
+		t, err = r.Lookup(v.key)
+	}
+	if err != nil {
+		return nil, damaged(prefix, fmt.Errorf("tensor %s: %w", v.key, err))
+	}
+	return t, nil
+}
+
+// openCheckpoint opens a checkpoint of either version. That it is not there, or
+// cannot be read, is a *CheckpointError.
+func openCheckpoint(prefix string) (ckptfmt.Reader, error) {
+	r, err := ckptfmt.Open(prefix)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(prefix + indexSuffix) // the name to look for
+	}
+	if err != nil {
+		return nil, damaged(prefix, err)
+	}
+	return r, nil
+}
+
+// damaged makes the error for a checkpoint that cannot be read, naming the
+// file that is to blame.
+func damaged(prefix string, err error) error {
+	e := &CheckpointError{Prefix: prefix, File: prefix + indexSuffix, Err: err}
+	var corrupt *ckptfmt.CorruptError
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &corrupt) && corrupt.Name != "":
+		e.File = corrupt.Name
+	case errors.As(err, &path):
+		e.File = path.Path
+	}
+	return e
+}
+
+// recover takes over the checkpoints of the run before, after the one named by
+// found was restored. Damaged ones are no longer looked after: they leave the
+// state file with the next save.
+func (s *Saver) recover(found *Checkpoints, damaged []*CheckpointError, restored string) {
+	if found.state == nil {
+		s.RecoverLastCheckpoints([]string{restored})
+		return
+	}
+	listed := slices.DeleteFunc(slices.Clone(found.state.GetAllModelCheckpointPaths()), func(prefix string) bool {
+		return slices.ContainsFunc(damaged, func(e *CheckpointError) bool { return e.Prefix == prefix })
+	})
+	s.RecoverLastCheckpoints(append(slices.Clone(found.orphans), listed...))
+	s.recoverTimes(found)
+}
+
+// recoverTimes takes over the times from a state file that has them, and the
+// point that the keep-every periods had reached.
+func (s *Saver) recoverTimes(found *Checkpoints) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.kept {
+		if slices.Contains(found.orphans, s.kept[i].prefix) {
+			s.kept[i].saved = s.lastPreserved // never preserved: it was never in force
+		}
+	}
+	paths, times := found.state.GetAllModelCheckpointPaths(), found.state.GetAllModelCheckpointTimestamps()
+	if len(times) != len(paths) {
+		return
+	}
+	for i, prefix := range paths {
+		j := slices.IndexFunc(s.kept, func(k keptCheckpoint) bool { return k.prefix == prefix })
+		if j >= 0 {
+			s.kept[j].saved = fromUnixSeconds(times[i])
+		}
+	}
+	if last := found.state.GetLastPreservedTimestamp(); last > 0 {
+		s.lastPreserved = fromUnixSeconds(last)
+	}
+}
+
+// sweepTemps removes temporary files that a killed writer left in a directory.
+// The caller knows that no writer is at work.
+func sweepTemps(dir string, isTemp func(string) bool) (removed []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var errs []error
+	for _, e := range entries {
+		if !isTemp(e.Name()) || !e.Type().IsRegular() {
+			continue
+		}
+		if err := root.Remove(e.Name()); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, e.Name())
+	}
+	return removed, errors.Join(errs...)
+}

@@ -1,0 +1,159 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// StartStandardServices starts the summary service, the step counter and the
+// checkpoint service, as far as they are switched on, and the queue runners.
+// PrepareOrWaitForSession does so unless NoStandardServices is set.
+func (sv *Supervisor) StartStandardServices(ctx context.Context) error {
+	r := sv.current()
+	switch {
+	case r == nil:
+		return errNoRun
+	case sv.NonChief:
+		return errors.New("only the chief's supervisor can start the standard services")
+	case r.services:
+		return nil
+	}
+	if r.writer != nil && r.plan.globalStep != "" {
+		if err := sv.writeStart(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := sv.startServices(ctx, r); err != nil {
+		return err
+	}
+	return sv.StartQueueRunners()
+}
+
+func (sv *Supervisor) startServices(ctx context.Context, r *run) error {
+	r.services = true
+	if sv.Logdir == "" {
+		sv.log().Warn("standard services need a logdir; none is started")
+		return nil
+	}
+	every := interval(sv.SaveSummariesEvery, DefaultSaveSummariesEvery)
+	if r.writer != nil && every > 0 {
+		sv.startSummaries(r, every)
+	}
+	if every := interval(sv.SaveModelEvery, DefaultSaveModelEvery); r.checkpoints != nil && every > 0 {
+		return sv.startCheckpoints(ctx, r, every)
+	}
+	return nil
+}
+
+// startCheckpoints starts the checkpoint service. A model that was initialised
+// is saved as it is before the first step; one that was restored has its
+// checkpoint.
+func (sv *Supervisor) startCheckpoints(ctx context.Context, r *run, every time.Duration) error {
+	if r.prepared.Restored == "" {
+		if err := r.checkpoints.saveInBackground(ctx, &sv.coord); err != nil {
+			return err
+		}
+	}
+	loop := &Loop{Interval: every, Func: func(ctx context.Context) error { return r.checkpoints.tick(ctx, every) }}
+	sv.coord.Go("checkpoint service", func(ctx context.Context) error {
+		if !sleep(ctx, every) {
+			return nil
+		}
+		return loop.Serve(ctx)
+	})
+	return nil
+}
+
+func (sv *Supervisor) startSummaries(r *run, every time.Duration) {
+	if placeholder, yes := dependsOnPlaceholder(sv.MetaGraph.GetGraphDef(), r.plan.summary.nodes); yes {
+		sv.log().Info("no summary service: the summary op needs a feed; use SummaryComputed", "placeholder", placeholder)
+	} else if !r.plan.summary.IsNone() {
+		s := &summaryService{run: r, last: r.startStep - 1}
+		sv.Loop("summary service", every, s.tick)
+	}
+	if r.plan.globalStep != "" {
+		sv.Loop("step counter", every, (&stepCounter{run: r}).tick)
+	}
+}
+
+// summaryService writes what the summary op gives.
+type summaryService struct {
+	run  *run
+	last int64 // step of the last summary
+}
+
+func (s *summaryService) tick(ctx context.Context) error {
+	out, step, err := s.compute(ctx)
+	if err != nil {
+		return fmt.Errorf("summary op %v: %w", s.run.plan.summary, err)
+	}
+	// A second point at a step makes the curve go back in TensorBoard. After a
+	// restart the restored step has its point from the run before.
+	if step >= 0 && step <= s.last {
+		return nil
+	}
+	s.last = step
+	summary, err := parseSummaries(out)
+	if err != nil || len(summary.GetValue()) == 0 {
+		return err
+	}
+	return s.run.events.addSummary(ctx, summary, max(step, 0))
+}
+
+// compute runs the summary op, and with nodes also reads the step in the same
+// step of the session.
+func (s *summaryService) compute(ctx context.Context) (out []*ckptfmt.Tensor, step int64, err error) {
+	p := s.run.plan
+	if p.summary.fn != nil {
+		if out, err = p.summary.fn(ctx, s.run.sess); err != nil {
+			return nil, NoStep, err
+		}
+		step, err = readStep(ctx, s.run.sess, p.globalStep)
+		return out, step, err
+	}
+	fetches := append([]string(nil), p.summary.nodes...)
+	if p.globalStep != "" {
+		fetches = append(fetches, p.globalStep+":0")
+	}
+	if out, err = s.run.sess.Run(ctx, nil, fetches, nil); err != nil {
+		return nil, NoStep, err
+	}
+	if p.globalStep == "" {
+		return out, NoStep, nil
+	}
+	last := len(out) - 1
+	step, err = scalarInt(out[last])
+	return out[:last], step, err
+}
+
+// stepCounter writes how many steps the training makes a second.
+type stepCounter struct {
+	run  *run
+	step int64
+	at   time.Time // of step; zero before the first tick
+}
+
+// tick writes the rate since the last point. The first tick only looks at the
+// clock: TensorFlow writes a point there that says nothing. While no step ends
+// there is no point either, and the next one covers the whole time.
+func (c *stepCounter) tick(ctx context.Context) error {
+	step, err := readStep(ctx, c.run.sess, c.run.plan.globalStep)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	elapsed, steps := now.Sub(c.at), step-c.step
+	first := c.at.IsZero()
+	if !first && steps == 0 {
+		return nil
+	}
+	c.step, c.at = step, now
+	if first || steps < 0 || elapsed <= 0 {
+		return nil
+	}
+	return c.run.events.addScalar(ctx, c.run.plan.globalStep+"/sec", float64(steps)/elapsed.Seconds(), step)
+}

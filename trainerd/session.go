@@ -1,0 +1,62 @@
+package trainerd
+
+import (
+	"context"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Session runs parts of a model. The embedded runtime and the client of
+// TensorFlow's distributed runtime implement it; so may a Go program that
+// keeps its parameters itself.
+//
+// Run feeds the tensors named in feeds, computes the tensors named in fetches
+// (returned in that order) and runs the nodes named in targets. Tensors are
+// named as in TensorFlow, "node:output", where ":0" may be left out. A Session
+// is safe for concurrent use. The caller owns what Run returns; Run does not
+// keep or change what is fed.
+type Session interface {
+	Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error)
+	Close() error
+}
+
+// VariableInfo describes one variable of a [VariableStore].
+type VariableInfo struct {
+	Name        string // as a checkpoint names it: the variable's name, without ":0"
+	DType       tfpb.DataType
+	Shape       []int64 // nil with Initialized false when it is not known yet
+	Initialized bool
+}
+
+// Snapshot is a consistent copy of variables: all as they stood between the
+// same two steps.
+type Snapshot struct {
+	// Tensors holds the values asked for, in the order of the names.
+	Tensors []*ckptfmt.Tensor
+	// State is what the session needs beside the variables to go on exactly
+	// where it was, such as positions in random-number streams. Its names
+	// begin with StatePrefix, so TensorFlow, which ignores names that a graph
+	// does not know, still restores such a checkpoint.
+	State []ckptfmt.NamedTensor
+}
+
+// StatePrefix begins the names under which a checkpoint carries a session's
+// own state.
+const StatePrefix = "_trainerd/"
+
+// VariableStore is a Session whose variables a [Saver] copies in and out
+// itself. A Session that is not one (a remote server, which has its own disk)
+// is saved through the save and restore ops of its graph.
+type VariableStore interface {
+	Session
+	// Variables lists all variables, ordered by name.
+	Variables() []VariableInfo
+	// Snapshot copies the named variables between two steps. A variable that
+	// was never assigned is an *OpError with Code FAILED_PRECONDITION.
+	Snapshot(ctx context.Context, names []string) (*Snapshot, error)
+	// Restore assigns all values or none: names, types and shapes are checked
+	// first. Values whose names begin with StatePrefix restore the session's
+	// own state; those that the session does not know are ignored.
+	Restore(ctx context.Context, values []ckptfmt.NamedTensor) error
+}

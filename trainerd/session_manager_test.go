@@ -1,0 +1,398 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// readyNames is a readiness op over variables of the model, as
+// report_uninitialized_variables.
+func readyNames(m *fakeModel, names ...string) {
+	m.ops["ready"] = func(*fakeSession, map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
+		var missing []string
+		for _, name := range names {
+			if v := m.vars[name]; v == nil || !v.ready {
+				missing = append(missing, name)
+			}
+		}
+		return ckptfmt.FromValues([]int64{int64(len(missing))}, missing)
+	}
+}
+
+// saveStep writes a checkpoint of the counter model at a step.
+func saveStep(t *testing.T, dir string, step int64) string {
+	t.Helper()
+	m := counterModel()
+	m.set("global_step", ckptfmt.Scalar(step))
+	m.set("w", ckptfmt.Scalar(float32(step)))
+	s, _ := m.newSession(t.Context())
+	prefix, err := new(Saver).Save(t.Context(), s, filepath.Join(dir, "model.ckpt"), step)
+	mustNoErr(t, err)
+	return prefix
+}
+
+// trace makes ops that note that they ran.
+func trace(m *fakeModel, calls *[]string, names ...string) {
+	for _, name := range names {
+		m.op(name, func(*fakeSession) error { *calls = append(*calls, name); return nil })
+	}
+}
+
+func TestSP1OrderOnFreshChief(t *testing.T) {
+	m := counterModel()
+	var calls []string
+	trace(m, &calls, "init_op", "gate", "local", "ready_op")
+	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init_op"),
+		InitFunc:            func(context.Context, Session) error { calls = append(calls, "init_fn"); return nil },
+		ReadyForLocalInitOp: Nodes("gate"), LocalInitOp: Nodes("local"), ReadyOp: Nodes("ready_op"),
+		Saver: new(Saver), CheckpointDir: t.TempDir()}
+	sess, prepared, err := mgr.PrepareSession(t.Context())
+	mustNoErr(t, err)
+	defer sess.Close()
+	if diff := cmp.Diff(calls, []string{"init_op", "init_fn", "gate", "local", "ready_op"}); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+	if prepared.Restored != "" {
+		t.Errorf("restored %q from an empty directory", prepared.Restored)
+	}
+}
+
+func TestSP2OrderWithCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	prefix := saveStep(t, dir, 7)
+	for _, explicit := range []bool{false, true} {
+		m := counterModel()
+		var calls []string
+		trace(m, &calls, "init_op", "gate", "local", "ready_op")
+		mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init_op"),
+			InitFunc:            func(context.Context, Session) error { calls = append(calls, "init_fn"); return nil },
+			ReadyForLocalInitOp: Nodes("gate"), LocalInitOp: Nodes("local"), ReadyOp: Nodes("ready_op"), Saver: new(Saver)}
+		if explicit {
+			mgr.CheckpointPath = prefix // SP-14
+		} else {
+			mgr.CheckpointDir = dir
+		}
+		sess, prepared, err := mgr.PrepareSession(t.Context())
+		mustNoErr(t, err)
+		defer sess.Close()
+		if diff := cmp.Diff(calls, []string{"gate", "local", "ready_op"}); diff != "" {
+			t.Errorf("explicit %v: calls (-got +want):\n%s", explicit, diff)
+		}
+		if prepared.Restored != prefix {
+			t.Errorf("explicit %v: restored %q; want %q", explicit, prepared.Restored, prefix)
+		}
+		if n, _ := scalarInt(m.get("global_step")); n != 7 {
+			t.Errorf("explicit %v: step %d; want 7", explicit, n)
+		}
+	}
+}
+
+func TestPrepareSessionErrors(t *testing.T) {
+	errInit := errors.New("init failed")
+	tests := []struct {
+		name   string
+		change func(m *fakeModel, mgr *SessionManager)
+		want   string
+	}{
+		{"no factory", func(_ *fakeModel, mgr *SessionManager) { mgr.NewSession = nil }, "NewSession is not set"},
+		{"SP11 directory and path", func(_ *fakeModel, mgr *SessionManager) {
+			mgr.CheckpointDir, mgr.CheckpointPath = "a", "b"
+		}, "both set"},
+		{"SP16 nothing to initialise with", func(_ *fakeModel, mgr *SessionManager) { mgr.InitOp = None() }, "no init op"},
+		{"SP17 not ready for local init", func(m *fakeModel, mgr *SessionManager) {
+			mgr.InitOp = Func(func(context.Context, Session) error { return nil })
+			mgr.ReadyForLocalInitOp, mgr.LocalInitOp = Nodes("ready:0"), Nodes("init")
+		}, "did not make the model ready for local init"},
+		{"SP18 not ready", func(m *fakeModel, mgr *SessionManager) {
+			mgr.InitOp = Func(func(context.Context, Session) error { return nil })
+		}, "did not make the model ready for use (init op: Go function; local init op: default): variables not initialized: global_step, w"},
+		{"SP19 local init reads what is not initialised", func(m *fakeModel, mgr *SessionManager) {
+			mgr.InitOp = None()
+			mgr.LocalInitOp = Func(func(ctx context.Context, s Session) error {
+				_, err := s.Run(ctx, nil, []string{"w"}, nil)
+				return err
+			})
+		}, "uninitialized value w"},
+		{"SP32 gate without local init", func(_ *fakeModel, mgr *SessionManager) { mgr.ReadyForLocalInitOp = Nodes("ready:0") }, "without LocalInitOp"},
+		{"init op fails", func(m *fakeModel, mgr *SessionManager) {
+			m.op("init", func(*fakeSession) error { return errInit })
+		}, "init op init: init failed"},
+		{"init function fails", func(m *fakeModel, mgr *SessionManager) {
+			mgr.InitFunc = func(context.Context, Session) error { return errInit }
+		}, "init function: init failed"},
+		{"SP31 another failed precondition", func(m *fakeModel, mgr *SessionManager) {
+			mgr.ReadyOp = Func(func(context.Context, Session) error {
+				return &OpError{Code: ErrFailedPrecondition.(*OpError).Code, Message: "queue is closed"}
+			})
+		}, "queue is closed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := counterModel()
+			readyNames(m, "global_step", "w")
+			mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), ReadyOp: Nodes("ready:0")}
+			tt.change(m, mgr)
+			_, _, err := mgr.PrepareSession(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("PrepareSession = %v; want an error with %q", err, tt.want)
+			}
+			if m.open != 0 {
+				t.Errorf("SP7: %d sessions left open", m.open)
+			}
+		})
+	}
+}
+
+func TestInitWays(t *testing.T) {
+	assign := func(_ context.Context, s Session) error {
+		m := s.(*fakeSession).fakeModel
+		m.set("w", ckptfmt.Scalar(float32(1)))
+		m.set("global_step", ckptfmt.Scalar(int64(0)))
+		return nil
+	}
+	tests := []struct {
+		name   string
+		change func(m *fakeModel, mgr *SessionManager)
+	}{
+		{"init op", func(m *fakeModel, mgr *SessionManager) { mgr.InitOp = Nodes("init") }},
+		{"list of ops", func(m *fakeModel, mgr *SessionManager) {
+			m.op("init2", func(*fakeSession) error { return nil })
+			mgr.InitOp = Nodes("init2", "init")
+		}},
+		{"init function alone", func(m *fakeModel, mgr *SessionManager) { mgr.InitFunc = assign }},
+		{"local init op alone", func(m *fakeModel, mgr *SessionManager) { mgr.LocalInitOp = Nodes("init") }},
+		{"fed", func(m *fakeModel, mgr *SessionManager) {
+			mgr.InitFeeds = map[string]*ckptfmt.Tensor{"x": ckptfmt.Scalar(float32(4))}
+			mgr.InitOp = Nodes("feed")
+			m.ops["feed"] = func(s *fakeSession, feeds map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
+				m.vars["w"] = &fakeVariable{feeds["x"], true}
+				m.vars["global_step"].ready = true
+				return nil, nil
+			}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := counterModel()
+			readyNames(m, "global_step", "w")
+			mgr := &SessionManager{NewSession: m.newSession, ReadyOp: Nodes("ready:0")}
+			tt.change(m, mgr)
+			sess, _, err := mgr.PrepareSession(t.Context())
+			mustNoErr(t, err)
+			mustNoErr(t, sess.Close())
+		})
+	}
+}
+
+func TestSP41WaitForSessionGivesUp(t *testing.T) {
+	tests := []struct {
+		name         string
+		wait, max    time.Duration
+		wantSessions int
+		wantAfter    time.Duration
+	}{
+		{"vector 8", time.Second, 3*time.Second - time.Millisecond, 3, 2 * time.Second},
+		{"interval longer than the limit", 10 * time.Second, 500 * time.Millisecond, 1, 0},
+		{"pauses grow up to the interval", 4 * time.Second, 16 * time.Second, 6, 15 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := counterModel()
+				readyNames(m, "w")
+				mgr := &SessionManager{NewSession: m.newSession, ReadyOp: Nodes("ready:0"), RecoveryWait: tt.wait, MaxWait: tt.max}
+				start := time.Now()
+				_, err := mgr.WaitForSession(t.Context())
+				if !errors.Is(err, ErrDeadlineExceeded) || !strings.Contains(err.Error(), "not initialized: w") {
+					t.Errorf("WaitForSession = %v; want a deadline error with the reason", err)
+				}
+				if m.made != tt.wantSessions || m.open != 0 || time.Since(start) != tt.wantAfter {
+					t.Errorf("%d sessions, %d open, after %v; want %d, 0, %v", m.made, m.open, time.Since(start), tt.wantSessions, tt.wantAfter)
+				}
+			})
+		})
+	}
+}
+
+func TestWaitForSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := counterModel()
+		readyNames(m, "w", "global_step")
+		locals := 0
+		m.op("local", func(*fakeSession) error { locals++; return nil })
+		mgr := &SessionManager{NewSession: m.newSession, ReadyOp: Nodes("ready:0"),
+			ReadyForLocalInitOp: Nodes("ready:0"), LocalInitOp: Nodes("local"), MaxWait: -1}
+		time.AfterFunc(5*long, func() {
+			m.set("w", ckptfmt.Scalar(float32(1)))
+			m.set("global_step", ckptfmt.Scalar(int64(0)))
+		})
+		sess, err := mgr.WaitForSession(t.Context())
+		mustNoErr(t, err)
+		if m.open != 1 || locals != 1 {
+			t.Errorf("%d sessions open, local init ran %d times; want 1, 1", m.open, locals)
+		}
+		mustNoErr(t, sess.Close())
+	})
+}
+
+func TestWaitForSessionErrors(t *testing.T) {
+	errDown := errors.New("no such host")
+	mgr := &SessionManager{NewSession: func(context.Context) (Session, error) { return nil, errDown }}
+	if _, err := mgr.WaitForSession(t.Context()); !errors.Is(err, errDown) {
+		t.Errorf("WaitForSession = %v; want %v", err, errDown)
+	}
+	m := counterModel()
+	readyNames(m, "w")
+	mgr = &SessionManager{NewSession: m.newSession, ReadyOp: Nodes("ready:0")}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errDown)
+	defer cancel()
+	if _, err := mgr.WaitForSession(ctx); !errors.Is(err, errDown) {
+		t.Errorf("WaitForSession = %v; want the context's cause", err)
+	}
+}
+
+func TestSP13WaitForCheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "later")
+		m := counterModel()
+		mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: new(Saver), CheckpointDir: dir,
+			WaitForCheckpoint: true, RecoveryWait: time.Second, MaxWait: 10 * time.Second}
+		start := time.Now()
+		sess, prepared, err := mgr.PrepareSession(t.Context())
+		mustNoErr(t, err)
+		mustNoErr(t, sess.Close())
+		if got := time.Since(start); got != 10*time.Second || prepared.Restored != "" {
+			t.Errorf("initialised after %v, restored %q; want 10s, none", got, prepared.Restored)
+		}
+		time.AfterFunc(3500*time.Millisecond, func() { saveStep(t, dir, 4) })
+		start = time.Now()
+		sess, prepared, err = mgr.PrepareSession(t.Context())
+		mustNoErr(t, err)
+		mustNoErr(t, sess.Close())
+		if got := time.Since(start); got != 4*time.Second || stepOf(prepared.Restored) != 4 {
+			t.Errorf("restored %q after %v; want step 4 after 4s", prepared.Restored, got)
+		}
+	})
+}
+
+func TestSP50RecoverSession(t *testing.T) {
+	dir := t.TempDir()
+	prefix := saveStep(t, dir, 3)
+	tests := []struct {
+		name      string
+		change    func(*SessionManager)
+		want      bool
+		wantLocal int
+	}{
+		{"from directory", func(m *SessionManager) { m.CheckpointDir = dir }, true, 1},
+		{"from path", func(m *SessionManager) { m.CheckpointPath = prefix }, true, 1},
+		{"nothing to restore", func(m *SessionManager) { m.CheckpointDir = t.TempDir(); m.ReadyForLocalInitOp = None() }, false, 1},
+		{"directory missing", func(m *SessionManager) { m.CheckpointDir = filepath.Join(dir, "none"); m.ReadyForLocalInitOp = None() }, false, 1},
+		{"no saver", func(m *SessionManager) { m.CheckpointDir, m.Saver = dir, nil }, false, 0},
+		{"gate too strict", func(m *SessionManager) { m.CheckpointDir, m.ReadyForLocalInitOp = dir, Nodes("never") }, false, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := counterModel()
+			readyNames(m, "w")
+			m.op("never", func(*fakeSession) error { return &NotReadyError{Missing: []string{"x"}} })
+			locals := 0
+			m.op("local", func(*fakeSession) error { locals++; return nil })
+			mgr := &SessionManager{NewSession: m.newSession, Saver: new(Saver), ReadyOp: Nodes("ready:0"),
+				ReadyForLocalInitOp: Nodes("ready:0"), LocalInitOp: Nodes("local")}
+			tt.change(mgr)
+			sess, ready, err := mgr.RecoverSession(t.Context())
+			mustNoErr(t, err)
+			mustNoErr(t, sess.Close())
+			if ready != tt.want || locals != tt.wantLocal {
+				t.Errorf("ready %v, local init ran %d times; want %v, %d", ready, locals, tt.want, tt.wantLocal)
+			}
+		})
+	}
+}
+
+// A saver of some of the variables: the second run is refused, because the rest
+// has no value, unless the init op is to run before the restore.
+func TestSP20PartialSaver(t *testing.T) {
+	dir := t.TempDir()
+	prepare := func(m *fakeModel, initFirst bool) error {
+		readyNames(m, "w", "global_step")
+		mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), ReadyOp: Nodes("ready:0"),
+			Saver: &Saver{Variables: VariableList("global_step")}, CheckpointDir: dir, InitBeforeRestore: initFirst}
+		sess, _, err := mgr.PrepareSession(t.Context())
+		if err == nil {
+			sess.Close()
+		}
+		return err
+	}
+	saveStep(t, dir, 5)
+	if err := prepare(counterModel(), false); err == nil || !strings.Contains(err.Error(), "not initialized: w") {
+		t.Errorf("PrepareSession = %v; want w not initialised", err)
+	}
+	m := counterModel()
+	mustNoErr(t, prepare(m, true))
+	if n, _ := scalarInt(m.get("global_step")); n != 5 {
+		t.Errorf("step %d; want 5, restored after the init op", n)
+	}
+}
+
+func TestSP10NoSaverIgnoresCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	saveStep(t, dir, 5)
+	m := counterModel()
+	sv := newSupervisor(m, dir, 0)
+	sv.NoSaver = true
+	mustNoErr(t, sv.Run(t.Context(), func(context.Context, Session) error { return nil }))
+	if n, _ := scalarInt(m.get("global_step")); n != 0 {
+		t.Errorf("step %d; want 0", n)
+	}
+}
+
+// Local variables of two replicas are copies of a global one, taken after it
+// has its value and before it changes.
+func TestMR6LocalInitAfterRestore(t *testing.T) {
+	dir := t.TempDir()
+	m := newFakeModel(map[string]*ckptfmt.Tensor{"v": ckptfmt.Scalar(float32(10))})
+	m.vars["v"].ready = true
+	s, _ := m.newSession(t.Context())
+	_, err := new(Saver).Save(t.Context(), s, filepath.Join(dir, "model.ckpt"), NoStep)
+	mustNoErr(t, err)
+
+	m = newFakeModel(map[string]*ckptfmt.Tensor{"v": ckptfmt.Scalar(float32(0)), "w": ckptfmt.Scalar(float32(0))})
+	readyNames(m, "v")
+	m.op("copy", func(s *fakeSession) error {
+		v, err := s.read("v")
+		m.vars["w"] = &fakeVariable{v, true}
+		return err
+	})
+	sv := &Supervisor{NewSession: m.newSession, Logdir: dir, Saver: &Saver{Variables: VariableList("v")},
+		ReadyForLocalInitOp: Nodes("ready:0"), LocalInitOp: Nodes("copy"), SaveModelEvery: -1}
+	mustNoErr(t, sv.Run(t.Context(), func(context.Context, Session) error { return nil }))
+	if diff := cmp.Diff(m.get("w").Data, ckptfmt.Scalar(float32(10)).Data); diff != "" {
+		t.Errorf("w (-got +want):\n%s", diff)
+	}
+}
+
+func TestRestoreFailureClosesSession(t *testing.T) {
+	dir := t.TempDir()
+	mustNoErr(t, os.WriteFile(filepath.Join(dir, "checkpoint"), []byte("model_checkpoint_path: \"model.ckpt-9\"\n"), 0o666))
+	m := counterModel()
+	err := newSupervisor(m, dir, 0).Run(t.Context(), func(context.Context, Session) error { return nil })
+	var none *NoSoundCheckpointError
+	if !errors.As(err, &none) {
+		t.Fatalf("Run = %v; want a NoSoundCheckpointError", err)
+	}
+	if m.open != 0 {
+		t.Errorf("%d sessions left open", m.open)
+	}
+}

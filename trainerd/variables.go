@@ -1,0 +1,267 @@
+package trainerd
+
+import (
+	"cmp"
+	"context"
+	"encoding"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Variables is the session of a Go program that keeps its parameters itself:
+// slices of numbers, registered by name. It is a [VariableStore], so Saver and
+// Supervisor save and restore them like those of a graph. It counts the steps
+// in the variable "global_step".
+//
+// The program changes its slices within [Variables.Step] only; then a
+// checkpoint always holds them as they are between two steps. The zero
+// Variables is ready for use. Registering comes before the first step.
+type Variables struct {
+	mu     sync.Mutex
+	vars   map[string]goVariable
+	states map[string]BinaryState
+	step   int64
+}
+
+// goVariable is a registered slice.
+type goVariable struct {
+	dtype tfpb.DataType
+	shape []int64
+	get   func() (*ckptfmt.Tensor, error)
+	set   func(*ckptfmt.Tensor) error
+}
+
+// BinaryState is something that can be saved and restored whole, such as a
+// random source of math/rand/v2.
+type BinaryState interface {
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+// Float32 registers a slice as a variable. Without a shape it is a vector. The
+// slice is kept, and is written to when a checkpoint is restored.
+func (v *Variables) Float32(name string, values []float32, shape ...int64) error {
+	return register(v, name, values, shape)
+}
+
+// Float64 is like Float32.
+func (v *Variables) Float64(name string, values []float64, shape ...int64) error {
+	return register(v, name, values, shape)
+}
+
+// Int64 is like Float32.
+func (v *Variables) Int64(name string, values []int64, shape ...int64) error {
+	return register(v, name, values, shape)
+}
+
+func register[T ckptfmt.Element](v *Variables, name string, values []T, shape []int64) error {
+	if shape == nil {
+		shape = []int64{int64(len(values))}
+	}
+	first, err := ckptfmt.FromValues(shape, values)
+	if err != nil {
+		return fmt.Errorf("variable %s: %w", name, err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, ok := v.vars[name]; ok || name == DefaultGlobalStep || name == "" || strings.HasPrefix(name, StatePrefix) {
+		return fmt.Errorf("variable %q: the name is taken or reserved", name)
+	}
+	if v.vars == nil {
+		v.vars = make(map[string]goVariable)
+	}
+	v.vars[name] = goVariable{
+		dtype: first.DType,
+		shape: first.Shape,
+		get:   func() (*ckptfmt.Tensor, error) { return ckptfmt.FromValues(shape, values) },
+		set: func(t *ckptfmt.Tensor) error {
+			restored, err := ckptfmt.Values[T](t)
+			copy(values, restored)
+			return err
+		},
+	}
+	return nil
+}
+
+// State registers something besides the variables that a resumed run needs to
+// go on exactly, such as a random source.
+func (v *Variables) State(name string, s BinaryState) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, ok := v.states[name]; ok || name == "" {
+		return fmt.Errorf("state %q: the name is taken or empty", name)
+	}
+	if v.states == nil {
+		v.states = make(map[string]BinaryState)
+	}
+	v.states[name] = s
+	return nil
+}
+
+// Step runs one step of the training and returns how many there have been. No
+// checkpoint is taken while f runs. When f fails the step does not count.
+func (v *Variables) Step(f func() error) (int64, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := f(); err != nil {
+		return v.step, err
+	}
+	v.step++
+	return v.step, nil
+}
+
+// GlobalStep returns how many steps there have been, restored ones included.
+func (v *Variables) GlobalStep() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.step
+}
+
+// Run gives the values of the variables named in fetches. There is no graph, so
+// it takes neither feeds nor targets.
+func (v *Variables) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	if len(feeds) > 0 || len(targets) > 0 {
+		return nil, &OpError{Code: tfpb.Code_UNIMPLEMENTED, Message: "a session of Go variables has no graph to run"}
+	}
+	names := make([]string, len(fetches))
+	for i, f := range fetches {
+		names[i] = variableName(f)
+	}
+	snapshot, err := v.Snapshot(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Tensors, nil
+}
+
+// Close does nothing: the variables stay as they are.
+func (v *Variables) Close() error { return nil }
+
+// Variables lists the registered variables and the global step.
+func (v *Variables) Variables() []VariableInfo {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	infos := []VariableInfo{{Name: DefaultGlobalStep, DType: tfpb.DataType_DT_INT64, Shape: []int64{}, Initialized: true}}
+	for name, g := range v.vars {
+		infos = append(infos, VariableInfo{Name: name, DType: g.dtype, Shape: slices.Clone(g.shape), Initialized: true})
+	}
+	slices.SortFunc(infos, func(a, b VariableInfo) int { return cmp.Compare(a.Name, b.Name) })
+	return infos
+}
+
+// Snapshot copies the named variables and all registered state between two
+// steps.
+func (v *Variables) Snapshot(_ context.Context, names []string) (*Snapshot, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	snapshot := &Snapshot{Tensors: make([]*ckptfmt.Tensor, 0, len(names))}
+	for _, name := range names {
+		t, err := v.get(name)
+		if err != nil {
+			return nil, err
+		}
+		snapshot.Tensors = append(snapshot.Tensors, t)
+	}
+	for name, s := range v.states {
+		b, err := s.MarshalBinary()
+		if err != nil {
+			return nil, fmt.Errorf("state %s: %w", name, err)
+		}
+		snapshot.State = append(snapshot.State, ckptfmt.NamedTensor{Name: StatePrefix + name, Tensor: ckptfmt.Scalar(string(b))})
+	}
+	slices.SortFunc(snapshot.State, func(a, b ckptfmt.NamedTensor) int { return cmp.Compare(a.Name, b.Name) })
+	return snapshot, nil
+}
+
+func (v *Variables) get(name string) (*ckptfmt.Tensor, error) {
+	if name == DefaultGlobalStep {
+		return ckptfmt.Scalar(v.step), nil
+	}
+	g, ok := v.vars[name]
+	if !ok {
+		return nil, &OpError{Code: tfpb.Code_NOT_FOUND, Message: "no variable " + name}
+	}
+	return g.get()
+}
+
+// Restore assigns values to the registered variables and state, all or none.
+func (v *Variables) Restore(_ context.Context, values []ckptfmt.NamedTensor) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, value := range values {
+		if err := v.check(value); err != nil {
+			return err
+		}
+	}
+	before := make(map[string][]byte)
+	for _, value := range values {
+		if err := v.restoreState(value, before); err != nil {
+			return errors.Join(err, v.rollback(before))
+		}
+	}
+	for _, value := range values {
+		if value.Name == DefaultGlobalStep {
+			v.step, _ = scalarInt(value.Tensor) // checked
+		} else if g, ok := v.vars[value.Name]; ok {
+			if err := g.set(value.Tensor); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check refuses a value that cannot be assigned.
+func (v *Variables) check(value ckptfmt.NamedTensor) error {
+	if strings.HasPrefix(value.Name, StatePrefix) {
+		return nil
+	}
+	if err := value.Tensor.Validate(); err != nil {
+		return fmt.Errorf("variable %s: %w", value.Name, err)
+	}
+	g, ok := v.vars[value.Name]
+	if value.Name == DefaultGlobalStep {
+		g, ok = goVariable{dtype: tfpb.DataType_DT_INT64, shape: []int64{}}, true
+	}
+	if !ok {
+		return &OpError{Code: tfpb.Code_NOT_FOUND, Message: "no variable " + value.Name}
+	}
+	if value.Tensor.DType != g.dtype || !slices.Equal(value.Tensor.Shape, g.shape) {
+		return &OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("variable %s has %s, not %s", value.Name,
+			typeText(g.dtype, g.shape), typeText(value.Tensor.DType, value.Tensor.Shape))}
+	}
+	return nil
+}
+
+// restoreState restores one registered state, noting what it was.
+func (v *Variables) restoreState(value ckptfmt.NamedTensor, before map[string][]byte) (err error) {
+	name, isState := strings.CutPrefix(value.Name, StatePrefix)
+	s, ok := v.states[name]
+	if !isState || !ok {
+		return nil
+	}
+	if len(value.Tensor.Strings) != 1 {
+		return fmt.Errorf("state %s: %d values; want one string", name, len(value.Tensor.Strings))
+	}
+	if before[name], err = s.MarshalBinary(); err != nil {
+		return fmt.Errorf("state %s: %w", name, err)
+	}
+	if err := s.UnmarshalBinary(value.Tensor.Strings[0]); err != nil {
+		return fmt.Errorf("state %s: %w", name, err)
+	}
+	return nil
+}
+
+func (v *Variables) rollback(before map[string][]byte) error {
+	var errs []error
+	for name, b := range before {
+		errs = append(errs, v.states[name].UnmarshalBinary(b))
+	}
+	return errors.Join(errs...)
+}

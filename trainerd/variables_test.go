@@ -1,0 +1,151 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+func TestVariablesSaveRestore(t *testing.T) {
+	type model struct {
+		vars   Variables
+		f      []float32
+		d      []float64
+		i      []int64
+		source *rand.PCG
+	}
+	makeModel := func(seed uint64) *model {
+		m := &model{f: make([]float32, 6), d: make([]float64, 2), i: make([]int64, 1), source: rand.NewPCG(seed, seed)}
+		mustNoErr(t, errors.Join(m.vars.Float32("f", m.f, 2, 3), m.vars.Float64("d", m.d), m.vars.Int64("i", m.i), m.vars.State("random", m.source)))
+		return m
+	}
+	a := makeModel(1)
+	step, err := a.vars.Step(func() error {
+		a.f[5], a.d[1], a.i[0] = 1.5, -2, 1<<40
+		a.source.Uint64()
+		return nil
+	})
+	mustNoErr(t, err)
+	if step != 1 {
+		t.Errorf("Step = %d; want 1", step)
+	}
+	prefix := save(t, new(Saver), &a.vars, filepath.Join(t.TempDir(), "m"), step)
+	b := makeModel(2)
+	mustNoErr(t, new(Saver).Restore(t.Context(), &b.vars, prefix))
+	if !slices.Equal(b.f, a.f) || !slices.Equal(b.d, a.d) || !slices.Equal(b.i, a.i) || b.vars.GlobalStep() != 1 {
+		t.Errorf("restored %v %v %v step %d", b.f, b.d, b.i, b.vars.GlobalStep())
+	}
+	if x, y := a.source.Uint64(), b.source.Uint64(); x != y {
+		t.Errorf("random numbers go on with %d; want %d", y, x)
+	}
+}
+
+func TestVariablesRegister(t *testing.T) {
+	var v Variables
+	mustNoErr(t, v.Float32("w", make([]float32, 2)))
+	mustNoErr(t, v.State("s", rand.NewPCG(1, 1)))
+	for name, err := range map[string]error{
+		"twice":       v.Int64("w", []int64{1}),
+		"no name":     v.Int64("", []int64{1}),
+		"global step": v.Int64("global_step", []int64{1}),
+		"reserved":    v.Int64(StatePrefix+"x", []int64{1}),
+		"shape":       v.Int64("x", []int64{1}, 2),
+		"state twice": v.State("s", rand.NewPCG(1, 1)),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestVariablesStepFails(t *testing.T) {
+	var v Variables
+	if step, err := v.Step(func() error { return errFirst }); err != errFirst || step != 0 {
+		t.Errorf("Step = %d, %v; want 0 and the error", step, err)
+	}
+}
+
+func TestVariablesRestoreAllOrNone(t *testing.T) {
+	tests := []struct {
+		name   string
+		values []ckptfmt.NamedTensor
+	}{
+		{"unknown variable", []ckptfmt.NamedTensor{{Name: "w", Tensor: vector[float32](1, 2)}, {Name: "x", Tensor: vector[float32](1)}}},
+		{"wrong shape", []ckptfmt.NamedTensor{{Name: "global_step", Tensor: ckptfmt.Scalar(int64(5))}, {Name: "w", Tensor: vector[float32](1)}}},
+		{"wrong type", []ckptfmt.NamedTensor{{Name: "w", Tensor: vector(1.0, 2)}}},
+		{"invalid tensor", []ckptfmt.NamedTensor{{Name: "w", Tensor: &ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{2}}}}},
+		{"bad state", []ckptfmt.NamedTensor{{Name: "w", Tensor: vector[float32](1, 2)},
+			{Name: StatePrefix + "a", Tensor: ckptfmt.Scalar("pcg:0123456789abcdef")}, {Name: StatePrefix + "b", Tensor: ckptfmt.Scalar("x")}}},
+		{"state of wrong type", []ckptfmt.NamedTensor{{Name: StatePrefix + "a", Tensor: vector[float32](1)}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var v Variables
+			w := []float32{7, 8}
+			a, b := rand.NewPCG(1, 1), rand.NewPCG(2, 2)
+			mustNoErr(t, errors.Join(v.Float32("w", w), v.State("a", a), v.State("b", b)))
+			before, _ := a.MarshalBinary()
+			if err := v.Restore(t.Context(), tt.values); err == nil {
+				t.Fatal("no error")
+			}
+			after, _ := a.MarshalBinary()
+			if diff := cmp.Diff(after, before); diff != "" || w[0] != 7 || v.GlobalStep() != 0 {
+				t.Errorf("changed: w %v, step %d, state %s", w, v.GlobalStep(), diff)
+			}
+		})
+	}
+}
+
+func TestVariablesRun(t *testing.T) {
+	var v Variables
+	mustNoErr(t, v.Float32("w", []float32{3}))
+	out, err := v.Run(t.Context(), nil, []string{"w:0", "global_step"}, nil)
+	mustNoErr(t, err)
+	if diff := cmp.Diff(out[0].Data, vector[float32](3).Data); diff != "" {
+		t.Errorf("w (-got +want):\n%s", diff)
+	}
+	if _, err := v.Run(t.Context(), nil, []string{"x"}, nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("fetch of an unknown variable: %v; want ErrNotFound", err)
+	}
+	if _, err := v.Run(t.Context(), nil, nil, []string{"w"}); !errors.Is(err, ErrUnimplemented) {
+		t.Errorf("target: %v; want ErrUnimplemented", err)
+	}
+}
+
+// The training session of a store is one too, and leads to the original.
+func TestManagedSession(t *testing.T) {
+	v := new(Variables)
+	s := manage(v)
+	if _, ok := s.(VariableStore); !ok {
+		t.Error("the managed session of a VariableStore is none")
+	}
+	if got := s.(interface{ Unwrap() Session }).Unwrap(); got != Session(v) {
+		t.Errorf("Unwrap = %v", got)
+	}
+	if _, ok := manage(opSession{v}).(VariableStore); ok {
+		t.Error("the managed session of another session is a VariableStore")
+	}
+}
+
+func TestOpText(t *testing.T) {
+	for op, want := range map[string]Op{"default": {}, "none": None(), "a, b:0": Nodes("a", "b:0")} {
+		if want.String() != op {
+			t.Errorf("String = %q; want %q", want, op)
+		}
+	}
+	if !None().IsNone() || None().IsDefault() || !(Op{}).IsDefault() || !Nodes().IsNone() || Nodes().IsDefault() {
+		t.Error("default and none are not told apart")
+	}
+	if got := Func(func(context.Context, Session) error { return nil }).String(); !strings.Contains(got, "Go function") {
+		t.Errorf("String = %q", got)
+	}
+}
