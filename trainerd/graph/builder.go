@@ -1,0 +1,271 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// producerVersion is the GraphDef version that the graphs are written for: the
+// one that TensorFlow 2.21 stamps. Older TensorFlows load them too, for they
+// hold nothing that is new.
+const producerVersion = 2474
+
+// attrShapes is the attribute in which TensorFlow exports the shapes it
+// inferred; importers check it, displays show it.
+const attrShapes = "_output_shapes"
+
+// attrColocation is the attribute that lists the nodes to be placed with.
+const attrColocation = "_class"
+
+// Builder makes a graph. It keeps the first error and [Builder.MetaGraph]
+// returns it. A Builder is for one goroutine.
+type Builder struct {
+	nodes       []*Node
+	byName      map[string]*Node
+	names       namer
+	scope       string  // "" or "outer/inner/"
+	colocate    string  // the node that new nodes are placed with, "" for none
+	control     []*Node // what every new node waits for
+	vars        []*Variable
+	collections map[string]*tfpb.CollectionDef
+	saver       *tfpb.SaverDef
+	meta        *tfpb.MetaGraphDef // what the graph was started from, nil when new
+	err         error
+}
+
+// NewBuilder returns a Builder of an empty graph.
+func NewBuilder() *Builder {
+	return &Builder{
+		byName:      map[string]*Node{},
+		names:       namer{used: map[string]int{}},
+		collections: map[string]*tfpb.CollectionDef{},
+	}
+}
+
+// Node is a node of a graph under construction.
+type Node struct {
+	def     *tfpb.NodeDef
+	index   int // position in the graph; inputs come before
+	inputs  []Output
+	outputs []OutputType
+}
+
+// OutputType is what is known of one output of a node.
+type OutputType struct {
+	DType tfpb.DataType
+	Shape Shape
+}
+
+// Name returns the node's full name.
+func (n *Node) Name() string { return n.def.GetName() }
+
+// Op returns the node's op type.
+func (n *Node) Op() string { return n.def.GetOp() }
+
+// Output returns the node's i-th output.
+func (n *Node) Output(i int) Output { return Output{Node: n, Index: i} }
+
+// Output is one output of a node. The zero Output means "none".
+type Output struct {
+	Node  *Node
+	Index int
+}
+
+// Valid reports whether o is an output at all.
+func (o Output) Valid() bool { return o.Node != nil }
+
+// Name returns the tensor's name, "node:0", or "" for no output.
+func (o Output) Name() string {
+	if o.Node == nil {
+		return ""
+	}
+	return TensorName{Node: o.Node.Name(), Index: o.Index}.Tensor()
+}
+
+// DType returns the tensor's type, DT_INVALID when it is not known.
+func (o Output) DType() tfpb.DataType { return o.typ().DType }
+
+// Shape returns what is known of the tensor's shape.
+func (o Output) Shape() Shape { return o.typ().Shape }
+
+func (o Output) typ() OutputType {
+	if o.Node == nil || o.Index >= len(o.Node.outputs) {
+		return OutputType{Shape: UnknownShape}
+	}
+	return o.Node.outputs[o.Index]
+}
+
+// NodeSpec describes a node to add.
+type NodeSpec struct {
+	Op      string
+	Name    string // relative to the scope; "" means the op's type; made unique; with a trailing "/", taken as it stands
+	Inputs  []Output
+	Control []*Node // must run before
+	Attrs   Attrs
+	Outputs []OutputType
+}
+
+// Add adds a node and returns it, also after a mistake, so that calls can be
+// strung together.
+func (b *Builder) Add(s NodeSpec) *Node {
+	name := b.nodeName(s)
+	n := &Node{
+		def:     &tfpb.NodeDef{Name: name, Op: s.Op, Attr: map[string]*tfpb.AttrValue{}},
+		index:   len(b.nodes),
+		inputs:  s.Inputs,
+		outputs: s.Outputs,
+	}
+	b.check(n)
+	for _, in := range s.Inputs {
+		if in.Node != nil {
+			n.def.Input = append(n.def.Input, TensorName{Node: in.Node.Name(), Index: in.Index}.String())
+		}
+	}
+	n.def.Input = append(n.def.Input, controlInputs(b.control, s.Control)...)
+	maps.Copy(n.def.Attr, s.Attrs)
+	if len(s.Outputs) > 0 {
+		shapes := make([]Shape, len(s.Outputs))
+		for i, o := range s.Outputs {
+			shapes[i] = o.Shape
+		}
+		n.def.Attr[attrShapes] = ShapesAttr(shapes)
+	}
+	if b.colocate != "" {
+		n.def.Attr[attrColocation] = StringsAttr("loc:@" + b.colocate)
+	}
+	b.nodes = append(b.nodes, n)
+	b.byName[name] = n
+	return n
+}
+
+func (b *Builder) nodeName(s NodeSpec) string {
+	if full, ok := strings.CutSuffix(s.Name, "/"); ok && full != "" {
+		b.names.reserve(full)
+		return full
+	}
+	name := s.Name
+	if name == "" {
+		name = s.Op
+	}
+	return b.names.unique(b.scope + name)
+}
+
+func (b *Builder) check(n *Node) {
+	switch {
+	case !nodeNames.MatchString(n.Name()):
+		b.fail("node %q (%s): not a name that TensorFlow accepts", n.Name(), n.Op())
+	case b.byName[n.Name()] != nil:
+		b.fail("node %s (%s): there is a node of this name", n.Name(), n.Op())
+	}
+	for i, in := range n.inputs {
+		if in.Node == nil {
+			b.fail("node %s (%s): input %d is missing", n.Name(), n.Op(), i)
+		}
+	}
+}
+
+// controlInputs returns "^name" of every node once, sorted as TensorFlow does.
+func controlInputs(lists ...[]*Node) []string {
+	var names []string
+	for _, n := range slices.Concat(lists...) {
+		if n != nil {
+			names = append(names, "^"+n.Name())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Scope runs body with every new name below name, made unique if it is taken.
+// With a trailing "/" the name is taken as it stands, to enter a scope again.
+func (b *Builder) Scope(name string, body func()) {
+	outer := b.scope
+	defer func() { b.scope = outer }()
+	if strings.HasSuffix(name, "/") {
+		b.scope = name
+	} else {
+		b.scope = b.names.unique(outer+name) + "/"
+	}
+	body()
+}
+
+// Colocate runs body with every new node placed with n.
+func (b *Builder) Colocate(n *Node, body func()) {
+	outer := b.colocate
+	defer func() { b.colocate = outer }()
+	b.colocate = n.Name()
+	body()
+}
+
+// After runs body with every new node waiting for the given ones.
+func (b *Builder) After(nodes []*Node, body func()) {
+	outer := b.control
+	defer func() { b.control = outer }()
+	b.control = slices.Concat(outer, nodes)
+	body()
+}
+
+// Group adds a NoOp that waits for the given nodes.
+func (b *Builder) Group(name string, nodes ...*Node) *Node {
+	return b.Add(NodeSpec{Op: "NoOp", Name: name, Control: nodes})
+}
+
+// Err returns the first mistake made so far.
+func (b *Builder) Err() error { return b.err }
+
+func (b *Builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// MetaGraph returns what was built. The Builder must not be used afterwards.
+func (b *Builder) MetaGraph() (*tfpb.MetaGraphDef, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if len(b.nodes) == 0 {
+		return nil, errors.New("the graph has no nodes")
+	}
+	meta := b.meta
+	if meta == nil {
+		meta = &tfpb.MetaGraphDef{MetaInfoDef: &tfpb.MetaGraphDef_MetaInfoDef{}}
+	}
+	if meta.GraphDef == nil {
+		meta.GraphDef = &tfpb.GraphDef{}
+	}
+	if meta.GraphDef.Versions == nil {
+		meta.GraphDef.Versions = &tfpb.VersionDef{Producer: producerVersion}
+	}
+	meta.GraphDef.Node = make([]*tfpb.NodeDef, len(b.nodes))
+	for i, n := range b.nodes {
+		meta.GraphDef.Node[i] = n.def
+	}
+	meta.CollectionDef = b.collections
+	if b.saver != nil {
+		meta.SaverDef = b.saver
+	}
+	return meta, nil
+}
+
+// extend returns a Builder that goes on where a copy of meta ends.
+func extend(meta *tfpb.MetaGraphDef) *Builder {
+	b := NewBuilder()
+	b.meta = proto.CloneOf(meta)
+	for _, def := range b.meta.GetGraphDef().GetNode() {
+		n := &Node{def: def, index: len(b.nodes)}
+		b.nodes = append(b.nodes, n)
+		b.byName[def.GetName()] = n
+		b.names.reserve(def.GetName())
+	}
+	maps.Copy(b.collections, b.meta.CollectionDef)
+	b.saver = b.meta.SaverDef
+	return b
+}

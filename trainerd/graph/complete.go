@@ -1,0 +1,138 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Complete returns a copy of meta to which it adds what a Supervisor needs and
+// the program that exported it did not make, and names it in its collection:
+// init op, local init op, ready op, a summary op if there are summaries, and a
+// saver if there are variables. What is there already is left alone.
+func Complete(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
+	g, err := Parse(meta)
+	if err != nil {
+		return nil, err
+	}
+	b := extend(meta)
+	b.adopt(g.vars[GlobalVariables], false)
+	b.adopt(g.vars[LocalVariables], true)
+	global, local := b.Variables(false), b.Variables(true)
+	if g.ReadyOp() == "" {
+		b.AddNodes(ReadyOpKey, b.reportUninitialized(append(global, local...)).Name())
+	}
+	if g.InitOp() == "" {
+		b.AddNodes(InitOpKey, b.Group("init", b.initializers(global)...).Name())
+	}
+	if g.LocalInitOp() == "" {
+		ops := append(b.initializers(local), b.lookUp(g.Names(TableInitializers))...)
+		b.AddNodes(LocalInitOpKey, b.Group("local_init", ops...).Name())
+	}
+	if err := b.completeSaver(g, global); err != nil {
+		return nil, err
+	}
+	if g.SummaryOp() == "" && len(g.Summaries()) > 0 {
+		b.MergeSummaries(b.outputs(g.Summaries())...)
+	}
+	return b.MetaGraph()
+}
+
+func (b *Builder) completeSaver(g *Graph, vars []*Variable) error {
+	savers, err := g.Savers()
+	switch {
+	case err != nil:
+		return err
+	case len(savers) > 0:
+		b.saver = savers[0]
+	case len(vars) > 0:
+		b.AddSaver()
+	}
+	return nil
+}
+
+// adopt makes the variables of a graph that was read known to the Builder.
+func (b *Builder) adopt(refs []VariableRef, local bool) {
+	known := map[string]bool{}
+	for _, ref := range refs {
+		if known[ref.Name()] {
+			continue // programs may add a variable to a collection twice
+		}
+		known[ref.Name()] = true
+		v := &Variable{Def: ref.Def, DType: ref.DType, Shape: ref.Shape, local: local}
+		v.handle = b.output(ref.Def.GetVariableName())
+		v.read = b.output(ref.valueTensor())
+		if name := ref.Def.GetInitializerName(); name != "" {
+			v.init = b.output(name).Node
+		}
+		b.vars = append(b.vars, v)
+	}
+}
+
+// initializers returns the ops that set the variables.
+func (b *Builder) initializers(vars []*Variable) []*Node {
+	nodes := make([]*Node, len(vars))
+	for i, v := range vars {
+		if v.init == nil {
+			b.fail("variable %s: it has no initializer", v.Name())
+		}
+		nodes[i] = v.init
+	}
+	return nodes
+}
+
+// output returns the output that name refers to. Parse made sure that the
+// nodes exist.
+func (b *Builder) output(name string) Output {
+	t, err := ParseTensorName(name)
+	if err != nil {
+		b.fail("%w", err)
+		return Output{}
+	}
+	n := b.byName[t.Node]
+	if n == nil {
+		b.fail("there is no node %s", t.Node)
+	}
+	return Output{Node: n, Index: t.Index}
+}
+
+func (b *Builder) outputs(names []string) []Output {
+	list := make([]Output, len(names))
+	for i, name := range names {
+		list[i] = b.output(name)
+	}
+	return list
+}
+
+func (b *Builder) lookUp(names []string) []*Node {
+	list := make([]*Node, len(names))
+	for i, name := range names {
+		list[i] = b.output(name).Node
+	}
+	return list
+}
+
+// savedAs returns the key under which a checkpoint has the variable, and which
+// slice of that key's tensor it is: "" for all of it, else the full shape and
+// the start and length in each dimension, as in "10 4 0,5:0,4".
+func (v *Variable) savedAs() (key, slice string) {
+	info := v.Def.GetSaveSliceInfoDef()
+	if info == nil {
+		return v.Name(), ""
+	}
+	var s strings.Builder
+	for _, d := range info.GetFullShape() {
+		fmt.Fprintf(&s, "%d ", d)
+	}
+	for i, start := range info.GetVarOffset() {
+		if i > 0 {
+			s.WriteByte(':')
+		}
+		fmt.Fprintf(&s, "%d,", start)
+		if i < len(info.GetVarShape()) {
+			fmt.Fprintf(&s, "%d", info.GetVarShape()[i])
+		}
+	}
+	return info.GetFullName(), s.String()
+}

@@ -1,0 +1,28 @@
+// Package graph builds and reads TensorFlow MetaGraphDefs.
+//
+// # Building
+//
+// A [Builder] makes a graph node by node, with TensorFlow's rules for names,
+// scopes, collections and variables, and with the sub-graphs that a training
+// needs: gradients ([Builder.Gradients]), optimizers ([Builder.Minimize]),
+// initialisation and readiness ([Builder.AddInit], [Builder.AddReady]),
+// summaries and a saver ([Builder.AddSaver]). What it makes is laid out as a
+// TensorFlow 1 program's export is, so that TensorFlow imports, trains, saves
+// and restores it:
+//
+//	b := graph.NewBuilder()
+//	x := b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1, 4))
+//	w := b.Variable(graph.VariableSpec{Name: "w", ...})
+//	loss := b.Mean("loss", b.MatMul("", x, b.Read("", w), false, false))
+//	...
+//	meta, err := b.MetaGraph()
+//
+// A Builder remembers the first mistake and goes on; MetaGraph returns it. So
+// the calls in between need no checks.
+//
+// # Reading
+//
+// [Parse] indexes and checks a MetaGraphDef and gives a [Graph]: placeholders,
+// variables, the ops that collections name. [Complete] adds what a Supervisor
+// needs and the file lacks: a saver, ready, init and summary ops.
+package graph

@@ -1,0 +1,270 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Optimizer is a rule by which gradients change variables: [SGD], [Momentum],
+// [Adagrad], [Adam] or [RMSProp].
+type Optimizer interface {
+	// prepare adds what all variables share and returns a function that adds
+	// one variable's slots, and later its update.
+	prepare(b *Builder, vars []*Variable) optimizerState
+	// name is the optimizer's name in TensorFlow, that of its slots and scope.
+	name() string
+}
+
+// optimizerState is an optimizer at work on one graph.
+type optimizerState struct {
+	// slots adds the values that are kept for v.
+	slots func(v *Variable) []*Variable
+	// hyper adds the constants of the optimizer's scope.
+	hyper func()
+	// update adds the op that changes v, in its own scope.
+	update func(v *Variable, slots []*Variable, lr, grad Output) *Node
+	// finish adds what runs once all updates are done; may be nil.
+	finish func(updates []*Node) []*Node
+}
+
+// SGD subtracts the gradient, times the learning rate.
+type SGD struct{}
+
+// Momentum keeps a sum of past gradients that decays with Momentum.
+type Momentum struct {
+	Momentum float32
+	Nesterov bool
+}
+
+// Adagrad divides each element's rate by the root of the sum of its squared
+// gradients, which begins at InitialAccumulator.
+type Adagrad struct{ InitialAccumulator float32 }
+
+// Adam keeps decaying means of the gradients and of their squares.
+type Adam struct{ Beta1, Beta2, Epsilon float32 }
+
+// RMSProp divides by the root of a decaying mean of squared gradients.
+type RMSProp struct{ Decay, Momentum, Epsilon float32 }
+
+func (SGD) name() string      { return "GradientDescent" }
+func (Momentum) name() string { return "Momentum" }
+func (Adagrad) name() string  { return "Adagrad" }
+func (Adam) name() string     { return "Adam" }
+func (RMSProp) name() string  { return "RMSProp" }
+
+// LearningRate is how fast an optimizer goes: a constant, or one that decays
+// exponentially with the global step when DecaySteps is set.
+type LearningRate struct {
+	Initial    float32
+	DecaySteps int64 // Initial * DecayRate^(step/DecaySteps); 0 means constant
+	DecayRate  float32
+	Staircase  bool // decay at whole multiples of DecaySteps only
+}
+
+// Minimize adds the gradients of loss, the optimizer's slots and updates, and
+// the train op, which runs all updates and then raises step by one. The train
+// op is named in its collection. rate is the learning rate's tensor.
+func (b *Builder) Minimize(loss Output, o Optimizer, lr LearningRate, step *Variable, vars []*Variable) (train *Node, rate Output) {
+	if lr.DecaySteps > 0 {
+		rate = b.exponentialDecay(lr, step)
+	}
+	handles := make([]Output, len(vars))
+	for i, v := range vars {
+		handles[i] = v.handle
+	}
+	grads := b.Gradients(loss, handles)
+	for i, g := range grads {
+		if !g.Valid() {
+			b.fail("variable %s: %s does not depend on it", vars[i].Name(), loss.Name())
+			return b.Group("train"), rate
+		}
+	}
+	return b.applyGradients(o, lr, rate, step, vars, grads)
+}
+
+func (b *Builder) applyGradients(o Optimizer, lr LearningRate, rate Output, step *Variable, vars []*Variable, grads []Output) (*Node, Output) {
+	state := o.prepare(b, vars)
+	slots := make([][]*Variable, len(vars))
+	for i, v := range vars {
+		slots[i] = state.slots(v)
+	}
+	scope := b.names.unique(b.scope + o.name())
+	var train *Node
+	b.Scope(scope+"/", func() {
+		if !rate.Valid() {
+			rate = b.Const("learning_rate", FloatTensor(lr.Initial))
+		}
+		state.hyper()
+		updates := make([]*Node, len(vars))
+		for i, v := range vars {
+			b.Scope("update_"+v.Name(), func() {
+				b.Colocate(v.handle.Node, func() { updates[i] = state.update(v, slots[i], rate, grads[i]) })
+			})
+		}
+		if state.finish != nil {
+			updates = append(updates, state.finish(updates)...)
+		}
+		train = b.countStep(scope, step, b.Group("update", updates...))
+	})
+	b.AddNodes(TrainOpKey, train.Name())
+	return train, rate
+}
+
+// countStep adds the op that raises the step after done, named as the
+// optimizer is: it stands for the whole training step.
+func (b *Builder) countStep(name string, step *Variable, done *Node) (count *Node) {
+	b.Colocate(step.handle.Node, func() {
+		var one Output
+		b.After([]*Node{done}, func() { one = b.Const("Const", Int64Tensor(1)) })
+		count = b.Add(NodeSpec{
+			Op: "AssignAddVariableOp", Name: name + "/", Inputs: []Output{step.handle, one},
+			Attrs: Attrs{"dtype": TypeAttr(step.DType)},
+		})
+	})
+	return count
+}
+
+func (b *Builder) exponentialDecay(lr LearningRate, step *Variable) (rate Output) {
+	full := b.names.unique(b.scope + "ExponentialDecay")
+	b.Scope(full+"/", func() {
+		initial := b.Const("initial_learning_rate", FloatTensor(lr.Initial))
+		every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
+		factor := b.Const("decay_rate", FloatTensor(lr.DecayRate))
+		now := b.Cast("Cast", b.Read("Cast/ReadVariableOp", step), tfpb.DataType_DT_FLOAT)
+		periods := b.RealDiv("truediv", now, every)
+		if lr.Staircase {
+			periods = b.Floor("Floor", periods)
+		}
+		rate = b.Mul(full+"/", initial, b.Pow("Pow", factor, periods))
+	})
+	return rate
+}
+
+// slot adds a variable of v's shape that belongs to an optimizer.
+func (b *Builder) slot(v *Variable, name string, initial Initial) *Variable {
+	return b.Variable(VariableSpec{
+		Name: v.Name() + "/" + name, DType: v.DType, Shape: v.Shape, Initial: initial, With: v,
+	})
+}
+
+// apply adds an update op; they all take the variable and its slots first.
+func (b *Builder) apply(op string, v *Variable, slots []*Variable, rest []Output, attrs Attrs) *Node {
+	ins := []Output{v.handle}
+	for _, s := range slots {
+		ins = append(ins, s.handle)
+	}
+	all := Attrs{"T": TypeAttr(v.DType), "use_locking": BoolAttr(false)}
+	for k, a := range attrs {
+		all[k] = a
+	}
+	return b.Add(NodeSpec{Op: op, Inputs: append(ins, rest...), Attrs: all})
+}
+
+func (SGD) prepare(b *Builder, _ []*Variable) optimizerState {
+	return optimizerState{
+		slots: func(*Variable) []*Variable { return nil },
+		hyper: func() {},
+		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
+			return b.apply("ResourceApplyGradientDescent", v, slots, []Output{lr, grad}, nil)
+		},
+	}
+}
+
+func (o Momentum) prepare(b *Builder, _ []*Variable) optimizerState {
+	var momentum Output
+	return optimizerState{
+		slots: func(v *Variable) []*Variable { return []*Variable{b.slot(v, "Momentum", Zeros())} },
+		hyper: func() { momentum = b.Const("momentum", FloatTensor(o.Momentum)) },
+		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
+			return b.apply("ResourceApplyMomentum", v, slots, []Output{lr, grad, momentum},
+				Attrs{"use_nesterov": BoolAttr(o.Nesterov)})
+		},
+	}
+}
+
+func (o Adagrad) prepare(b *Builder, _ []*Variable) optimizerState {
+	return optimizerState{
+		slots: func(v *Variable) []*Variable {
+			return []*Variable{b.slot(v, "Adagrad", Constant(o.InitialAccumulator))}
+		},
+		hyper: func() {},
+		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
+			return b.apply("ResourceApplyAdagrad", v, slots, []Output{lr, grad},
+				Attrs{"update_slots": BoolAttr(true)})
+		},
+	}
+}
+
+func (o RMSProp) prepare(b *Builder, _ []*Variable) optimizerState {
+	var decay, momentum, epsilon Output
+	return optimizerState{
+		slots: func(v *Variable) []*Variable {
+			return []*Variable{b.slot(v, "RMSProp", Ones()), b.slot(v, "RMSProp", Zeros())}
+		},
+		hyper: func() {
+			decay = b.Const("decay", FloatTensor(o.Decay))
+			momentum = b.Const("momentum", FloatTensor(o.Momentum))
+			epsilon = b.Const("epsilon", FloatTensor(o.Epsilon))
+		},
+		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
+			return b.apply("ResourceApplyRMSProp", v, slots, []Output{lr, decay, momentum, epsilon, grad}, nil)
+		},
+	}
+}
+
+// adamState holds what Adam shares between variables.
+type adamState struct {
+	Adam
+	b                     *Builder
+	power1, power2        *Variable // beta1^t, beta2^t
+	beta1, beta2, epsilon Output
+}
+
+func (o Adam) prepare(b *Builder, vars []*Variable) optimizerState {
+	s := &adamState{Adam: o, b: b}
+	// TensorFlow keeps the two powers beside the variable first in order.
+	first := slices.MinFunc(vars, func(x, y *Variable) int { return cmp.Compare(x.Name(), y.Name()) })
+	power := func(name string, beta float32) *Variable {
+		return b.Variable(VariableSpec{
+			Name: name, DType: tfpb.DataType_DT_FLOAT, Initial: Value(FloatTensor(beta)), With: first,
+		})
+	}
+	s.power1, s.power2 = power("beta1_power", o.Beta1), power("beta2_power", o.Beta2)
+	return optimizerState{
+		slots: func(v *Variable) []*Variable {
+			return []*Variable{b.slot(v, "Adam", Zeros()), b.slot(v, "Adam", Zeros())}
+		},
+		hyper:  s.hyper,
+		update: s.update,
+		finish: s.finish,
+	}
+}
+
+func (s *adamState) hyper() {
+	s.beta1 = s.b.Const("beta1", FloatTensor(s.Beta1))
+	s.beta2 = s.b.Const("beta2", FloatTensor(s.Beta2))
+	s.epsilon = s.b.Const("epsilon", FloatTensor(s.Epsilon))
+}
+
+func (s *adamState) update(v *Variable, slots []*Variable, lr, grad Output) *Node {
+	power1 := s.b.Read("ResourceApplyAdam/ReadVariableOp", s.power1)
+	power2 := s.b.Read("ResourceApplyAdam/ReadVariableOp", s.power2)
+	return s.b.apply("ResourceApplyAdam", v, slots,
+		[]Output{power1, power2, lr, s.beta1, s.beta2, s.epsilon, grad},
+		Attrs{"use_nesterov": BoolAttr(false)})
+}
+
+// finish raises both powers, after every update has read them.
+func (s *adamState) finish(updates []*Node) []*Node {
+	raise := func(power *Variable, beta Output) (n *Node) {
+		s.b.Colocate(power.handle.Node, func() {
+			var now Output
+			s.b.After(updates, func() { now = s.b.Read("", power) })
+			n = s.b.assign("AssignVariableOp", power, s.b.Mul("mul", now, beta))
+		})
+		return n
+	}
+	return []*Node{raise(s.power1, s.beta1), raise(s.power2, s.beta2)}
+}
