@@ -1,0 +1,140 @@
+package runtime
+
+import (
+	"fmt"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// builder is what an op's build function sees of a node: its attributes, and
+// the session that the kernel will belong to. Attributes that are absent have
+// the op's default; the first bad one is kept in err and fails the build.
+type builder struct {
+	sess    *Session
+	node    *node
+	outputs int     // number of outputs; the build function changes it from 1
+	flags   opFlags // what the build function adds to the op's own
+	path    string  // of the node, through the calls that lead to it
+	depth   int     // of those calls
+	err     error
+}
+
+func (b *builder) attr(name string) *tfpb.AttrValue { return b.node.def.GetAttr()[name] }
+
+func (b *builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// dtype returns a type attribute, or def when it is absent. DT_INVALID as
+// default makes the attribute mandatory.
+func (b *builder) dtype(name string, def tfpb.DataType) tfpb.DataType {
+	v, ok := b.attr(name).GetValue().(*tfpb.AttrValue_Type)
+	if ok {
+		return baseType(v.Type)
+	}
+	if def == tfpb.DataType_DT_INVALID {
+		b.fail("attribute %s (a type) is missing", name)
+	}
+	return def
+}
+
+func (b *builder) types(name string) []tfpb.DataType {
+	list := b.attr(name).GetList().GetType()
+	out := make([]tfpb.DataType, len(list))
+	for i, t := range list {
+		out[i] = baseType(t)
+	}
+	return out
+}
+
+func (b *builder) bool(name string, def bool) bool {
+	if v, ok := b.attr(name).GetValue().(*tfpb.AttrValue_B); ok {
+		return v.B
+	}
+	return def
+}
+
+func (b *builder) int(name string, def int) int {
+	if v, ok := b.attr(name).GetValue().(*tfpb.AttrValue_I); ok {
+		return int(v.I)
+	}
+	return def
+}
+
+// outputsFrom returns an integer attribute that counts a node's outputs,
+// within what a graph can sensibly ask for.
+func (b *builder) outputsFrom(name string) int {
+	n := b.int(name, 1)
+	if n < 0 || n > 1<<16 {
+		b.fail("attribute %s is %d", name, n)
+		return 0
+	}
+	return n
+}
+
+func (b *builder) float(name string, def float64) float64 {
+	if v, ok := b.attr(name).GetValue().(*tfpb.AttrValue_F); ok {
+		return float64(v.F)
+	}
+	return def
+}
+
+func (b *builder) string(name, def string) string {
+	if v, ok := b.attr(name).GetValue().(*tfpb.AttrValue_S); ok {
+		return string(v.S)
+	}
+	return def
+}
+
+func (b *builder) strings(name string) []string {
+	var out []string
+	for _, s := range b.attr(name).GetList().GetS() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+func (b *builder) ints(name string) []int {
+	var out []int
+	for _, v := range b.attr(name).GetList().GetI() {
+		out = append(out, int(v))
+	}
+	return out
+}
+
+// shape returns a shape attribute, -1 for unknown dimensions, and whether its
+// rank is known.
+func (b *builder) shape(name string) ([]int, bool) {
+	v, ok := b.attr(name).GetValue().(*tfpb.AttrValue_Shape)
+	if !ok || v.Shape.GetUnknownRank() {
+		return nil, false
+	}
+	s, err := shapeFromProto(v.Shape)
+	if err != nil {
+		b.fail("attribute %s: %v", name, err)
+		return nil, false
+	}
+	return s, true
+}
+
+// shapes returns a list of shapes; a nil entry has no known rank.
+func (b *builder) shapes(name string) [][]int {
+	var out [][]int
+	for _, p := range b.attr(name).GetList().GetShape() {
+		if p.GetUnknownRank() {
+			out = append(out, nil)
+			continue
+		}
+		s, err := shapeFromProto(p)
+		if err != nil {
+			b.fail("attribute %s: %v", name, err)
+		}
+		if s == nil {
+			s = []int{}
+		}
+		out = append(out, s)
+	}
+	return out
+}

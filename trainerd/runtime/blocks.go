@@ -1,0 +1,120 @@
+package runtime
+
+// Ops that move blocks of space into the batch dimension and back, as dilated
+// convolutions of older programs do.
+var _ = register(opTable{
+	"SpaceToBatchND": {in: "T Tblock_shape=int32 Tpaddings=int32", types: valueTypes, build: simple(spaceToBatch)},
+	"BatchToSpaceND": {in: "T Tblock_shape=int32 Tcrops=int32", types: valueTypes, build: simple(batchToSpace)},
+})
+
+// blocks is the correspondence of an image [batch, space..., rest...] and
+// its blocks [block..., batch, space/block..., rest...].
+type blocks struct {
+	size, before, after []int // per spatial dimension
+}
+
+// blocksOf reads the block sizes and the paddings or crops.
+func (c *call) blocksOf(x *tensor) (blocks, error) {
+	b := blocks{size: c.intsOf(1, c.in(1))}
+	margins := c.intsOf(2, c.in(2))
+	n := len(b.size)
+	if len(c.in(1).shape) != 1 || len(margins) != 2*n || len(x.shape) < n+1 || len(x.shape) > maxRank {
+		return b, c.invalid("blocks %s with margins %s do not fit %s", c.in(1).describe(), c.in(2).describe(), x.describe())
+	}
+	b.before, b.after = c.dims(3, n), c.dims(4, n)
+	for i, s := range b.size {
+		b.before[i], b.after[i] = margins[2*i], margins[2*i+1]
+		if s < 1 || s > 1<<30 || b.before[i] < 0 || b.after[i] < 0 || b.before[i] > 1<<40 || b.after[i] > 1<<40 {
+			return b, c.invalid("block %d with margins %d and %d", s, b.before[i], b.after[i])
+		}
+	}
+	return b, nil
+}
+
+// each calls f for every row of elements of the blocked tensor with its number
+// and that of the image's row, -1 where it lies in a margin.
+func (b *blocks) each(blocked, image []int, f func(row, from int)) {
+	n := len(b.size)
+	batch := image[0]
+	row := 0
+	for o := range blocked[0] {
+		at := [maxRank]int{}
+		for range product(blocked[1 : n+1]) {
+			f(row, b.imageRow(o/batch, o%batch, at[:n], image))
+			row++
+			for i := n - 1; i >= 0; i-- {
+				if at[i]++; at[i] < blocked[i+1] {
+					break
+				}
+				at[i] = 0
+			}
+		}
+	}
+}
+
+// imageRow returns the row of the image at a place of a block, -1 in a margin.
+func (b *blocks) imageRow(block, batch int, at, image []int) int {
+	row, step := 0, 1
+	for i := len(at) - 1; i >= 0; i-- {
+		p := at[i]*b.size[i] + block%b.size[i] - b.before[i]
+		block /= b.size[i]
+		if p < 0 || p >= image[i+1] {
+			return -1
+		}
+		row += p * step
+		step *= image[i+1]
+	}
+	return batch*step + row
+}
+
+func spaceToBatch(c *call) error {
+	x := c.in(0)
+	b, err := c.blocksOf(x)
+	if err != nil {
+		return err
+	}
+	n := len(b.size)
+	shape := append(c.dims(0, 0), x.shape...)
+	for i, s := range b.size {
+		padded := x.shape[i+1] + b.before[i] + b.after[i]
+		if padded%s != 0 {
+			return c.invalid("dimension %d is %d with its margins, which blocks of %d do not divide", i+1, padded, s)
+		}
+		shape[i+1] = padded / s
+		shape[0] *= s
+	}
+	d := c.out(0, x.dtype, shape...)
+	zero(d)
+	rest := product(x.shape[n+1:])
+	b.each(shape, x.shape, func(row, from int) {
+		if from >= 0 {
+			copyElems(d, row*rest, x, from*rest, rest)
+		}
+	})
+	return nil
+}
+
+func batchToSpace(c *call) error {
+	x := c.in(0)
+	b, err := c.blocksOf(x)
+	if err != nil {
+		return err
+	}
+	n := len(b.size)
+	shape := append(c.dims(0, 0), x.shape...)
+	for i, s := range b.size {
+		shape[i+1] = x.shape[i+1]*s - b.before[i] - b.after[i]
+		if shape[0]%s != 0 || shape[i+1] < 0 {
+			return c.invalid("%s does not hold blocks of %s with crops %s", x.describe(), shapeString(b.size), shapeString(c.intsOf(2, c.in(2))))
+		}
+		shape[0] /= s
+	}
+	d := c.out(0, x.dtype, shape...)
+	rest := product(x.shape[n+1:])
+	b.each(x.shape, shape, func(row, to int) {
+		if to >= 0 {
+			copyElems(d, to*rest, x, row*rest, rest)
+		}
+	})
+	return nil
+}

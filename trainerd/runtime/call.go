@@ -1,0 +1,172 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// call is one run of one step: a kernel's view of its inputs and outputs.
+// Nothing obtained from it outlives the kernel.
+type call struct {
+	ctx  context.Context
+	run  *run
+	f    *frame
+	step *step
+}
+
+// bail carries a failure out of a kernel's depth, where an error return at
+// every allocation would bury the arithmetic. The executor recovers it.
+type bail struct{ err *trainerd.OpError }
+
+func (c *call) errorf(code tfpb.Code, format string, args ...any) error {
+	return &trainerd.OpError{Code: code, Node: c.step.name, Op: c.step.op, Message: fmt.Sprintf(format, args...)}
+}
+
+func (c *call) invalid(format string, args ...any) error {
+	return c.errorf(tfpb.Code_INVALID_ARGUMENT, format, args...)
+}
+
+// inputs returns the number of inputs.
+func (c *call) inputs() int { return len(c.step.in) }
+
+// in returns input i.
+func (c *call) in(i int) *tensor { return &c.f.slots[c.step.in[i]] }
+
+// slot returns the tensor of output i, to be set by the kernel itself.
+func (c *call) slot(i int) *tensor {
+	t := &c.f.slots[c.step.out[i]]
+	t.dead = false
+	return t
+}
+
+// out returns output i, with memory for the given type and shape whose
+// contents are unspecified. Too large a shape ends the run with
+// RESOURCE_EXHAUSTED.
+func (c *call) out(i int, dt tfpb.DataType, shape ...int) *tensor {
+	slot := c.step.out[i]
+	t := &c.f.slots[slot]
+	t.dead = false
+	t.res = nil
+	t.dtype = dt
+	t.shape = append(t.shape[:0], shape...)
+	if dt == tString {
+		n := c.size(shape, 24)
+		if cap(t.strs) < n {
+			t.strs = make([][]byte, n)
+		}
+		t.strs = t.strs[:n]
+		return t
+	}
+	size := elemSize(dt)
+	t.data = c.f.bufs[c.f.plan.bufOf[slot]].bytes(c.size(shape, size) * size)
+	return t
+}
+
+// outLike returns output i with the shape of t.
+func (c *call) outLike(i int, dt tfpb.DataType, t *tensor) *tensor { return c.out(i, dt, t.shape...) }
+
+// size returns the number of elements of shape, or bails when they would take
+// more than the session's limit.
+func (c *call) size(shape []int, elem int) int {
+	n, ok := checkedCount(shape)
+	if !ok {
+		panic(bail{c.invalid("%s is not the shape of a tensor", shapeString(shape)).(*trainerd.OpError)})
+	}
+	if elem > 0 && n > c.run.limit/elem {
+		panic(bail{c.errorf(tfpb.Code_RESOURCE_EXHAUSTED, "a tensor of shape %s exceeds the limit of %d bytes", shapeString(shape), c.run.limit).(*trainerd.OpError)})
+	}
+	return n
+}
+
+// alias makes output i a view of t's memory with another shape.
+func (c *call) alias(i int, t *tensor, shape []int) {
+	o := c.slot(i)
+	o.dtype, o.data, o.strs, o.res = t.dtype, t.data, t.strs, t.res
+	o.shape = append(o.shape[:0], shape...)
+}
+
+// scratch returns n elements of working memory, valid until the kernel
+// returns. Different numbers k give different memory.
+func scratch[T element](c *call, k, n int) []T {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	c.size([]int{n}, size)
+	b := c.f.scratch[k].bytes(n * size)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// Numbers of the scratch memories.
+const (
+	scratchA = iota
+	scratchB
+	scratchC
+	scratchCount
+)
+
+// intsOf returns the elements of an int32 or int64 vector (or scalar) as
+// dimensions, in scratch memory k of the call. It bails for other types.
+func (c *call) intsOf(k int, t *tensor) []int {
+	if !indices.has(t.dtype) {
+		panic(bail{c.invalid("integers expected, not %s", t.describe()).(*trainerd.OpError)})
+	}
+	n := t.count()
+	out := c.f.ints[k][:0]
+	for i := range n {
+		out = append(out, t.intAt(i))
+	}
+	c.f.ints[k] = out
+	return out
+}
+
+// dims returns n integers of scratch memory k.
+func (c *call) dims(k, n int) []int {
+	if cap(c.f.ints[k]) < n {
+		c.f.ints[k] = make([]int, n)
+	}
+	c.f.ints[k] = c.f.ints[k][:n]
+	return c.f.ints[k]
+}
+
+// intAt returns element i of an int32 or int64 tensor.
+func (t *tensor) intAt(i int) int {
+	if t.dtype == tInt32 {
+		return int(elems[int32](t)[i])
+	}
+	return int(elems[int64](t)[i])
+}
+
+// floatAt returns element i of a float or double tensor.
+func (t *tensor) floatAt(i int) float64 {
+	if t.dtype == tFloat {
+		return float64(elems[float32](t)[i])
+	}
+	return elems[float64](t)[i]
+}
+
+// intScalar returns an input that must hold one int32 or int64.
+func (c *call) intScalar(i int, what string) (int, error) {
+	t := c.in(i)
+	if t.count() != 1 || !indices.has(t.dtype) {
+		return 0, c.invalid("%s must be one integer, not %s", what, t.describe())
+	}
+	return t.intAt(0), nil
+}
+
+// axis returns an input that names a dimension of a tensor of the given rank.
+func (c *call) axis(i, rank int) (int, error) {
+	a, err := c.intScalar(i, "the axis")
+	if err != nil {
+		return 0, err
+	}
+	if a < -rank || a >= rank {
+		return 0, c.invalid("axis %d is outside a tensor of rank %d", a, rank)
+	}
+	if a < 0 {
+		a += rank
+	}
+	return a, nil
+}

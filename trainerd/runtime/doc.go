@@ -1,0 +1,74 @@
+// Package runtime is the embedded runtime: it executes TensorFlow graphs in
+// this process, with kernels in Go on gonum's BLAS.
+//
+//	sess, err := runtime.New(meta.GetGraphDef(), nil)
+//	...
+//	step, err := sess.MakeCallable([]string{"x:0", "y:0"}, []string{"loss:0"}, []string{"train"})
+//	...
+//	out, err := step.Run(ctx, []*ckptfmt.Tensor{x, y})
+//
+// # Plans
+//
+// A run names feeds, fetches and targets. The first run with given names
+// compiles a plan, which the session keeps:
+//
+//	prune     only what fetches and targets need, up to what is fed
+//	check     every node without a kernel is reported, in one error
+//	sort      data and control edges; else the order of the GraphDef. What
+//	          leads to an op that may wait (a queue) comes first
+//	build     each node's attributes are parsed once, into its kernel
+//	fold      what has only constant inputs is computed now; nodes that only
+//	          pass their input on are no steps at all
+//	lay out   every value gets a buffer, which the next value takes over when
+//	          the last step that needs it is done
+//
+// A plan is a list of steps, run one after the other. What changes during a
+// run is in a frame: the tensors, their buffers and the kernels' working
+// memory. Frames are kept, and buffers only grow, so a warm step of a small
+// model allocates nothing. Runs of one plan at the same time have a frame
+// each.
+//
+// The order of steps is fixed and kernels do not race, so equal inputs give
+// equal bits, on every run. Control flow is part of this: the outputs of a
+// Switch that are not taken are dead, and so is what depends on them; If, Case,
+// While and the calls of functions run plans of their own.
+//
+// # Variables, and the state lock
+//
+// Variables and the positions of random streams are the session's state. A
+// run takes the state lock before its first access and holds it to its end:
+// shared if its plan only reads, else alone. A step of a training is thereby
+// atomic: [Session.Snapshot] and other runs see what is before it or behind
+// it. An op that waits - for a queue, or for another run's turn at a reader -
+// lets go of the lock while it does.
+//
+// Reading a variable copies nothing unless the value is needed after a step
+// that may change the variable; the compiler knows which.
+//
+// A value handed to Run is used in place while the run lasts. What Run
+// returns is a copy.
+//
+// # Random numbers
+//
+// Random ops draw from TensorFlow's Philox streams: a graph with seeds gives
+// TensorFlow's numbers, the same in every run of the program. The position of
+// each stream is part of [Session.Snapshot], so that a resumed training draws
+// what it would have drawn. Ops that have only drawn the initial values of
+// variables are left out: nobody draws from them again.
+//
+// # Goroutines
+//
+// The package starts none; BLAS may, for the length of one call. Whoever waits
+// returns when its context is done or the session is closed.
+//
+// # Adding an op
+//
+// Each file of kernels registers its ops in one table. An entry gives the types
+// of the inputs in order, the dtypes that there are kernels for, and a build
+// function. That one parses attributes through the [builder], sets the number
+// of outputs if it is not one, and returns the kernel. A kernel takes inputs
+// from c.in, memory for outputs from c.out, and returns c.invalid for values
+// it cannot take; the types of its inputs are checked before. An op with state
+// or effects says so in its flags, or it may be folded. Then record what
+// TensorFlow computes, with fixtures/graphs/kernels/make_kernels.py.
+package runtime

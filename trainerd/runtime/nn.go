@@ -1,0 +1,281 @@
+package runtime
+
+import (
+	"math"
+)
+
+var _ = register(opTable{
+	"BiasAdd":     {in: "T T", types: numbers, build: buildBiasAdd},
+	"BiasAddV1":   {in: "T T", types: numbers, build: buildBiasAdd},
+	"BiasAddGrad": {in: "T", types: numbers, build: buildBiasAddGrad},
+	"Softmax": {in: "T", types: floats, build: func(b *builder) (kernel, error) {
+		return byFloat(b.dtype("T", tNone), softmax[float32], softmax[float64])
+	}},
+	"LogSoftmax": {in: "T", types: floats, build: func(b *builder) (kernel, error) {
+		return byFloat(b.dtype("T", tNone), logSoftmax[float32], logSoftmax[float64])
+	}},
+	"SparseSoftmaxCrossEntropyWithLogits": {in: "T Tlabels=int64", types: floats, build: func(b *builder) (kernel, error) {
+		b.outputs = 2
+		return byFloat(b.dtype("T", tNone), sparseCrossEntropy[float32], sparseCrossEntropy[float64])
+	}},
+	"SoftmaxCrossEntropyWithLogits": {in: "T T", types: floats, build: func(b *builder) (kernel, error) {
+		b.outputs = 2
+		return byFloat(b.dtype("T", tNone), crossEntropy[float32], crossEntropy[float64])
+	}},
+	"InTopK":   {in: "float T", types: indices, build: buildInTopK},
+	"InTopKV2": {in: "float T T", types: indices, build: simple(inTopKV2)},
+})
+
+// biasLayout returns how often a bias of n elements repeats over x: x is seen
+// as [outer, n, inner]. inner is 1 unless the channels come first.
+func (c *call) biasLayout(x *tensor, channelsFirst bool) (outer, n, inner int, err error) {
+	if len(x.shape) < 2 {
+		return 0, 0, 0, c.invalid("the values must have at least two dimensions, not %s", x.describe())
+	}
+	if channelsFirst {
+		return x.shape[0], x.shape[1], product(x.shape[2:]), nil
+	}
+	n = x.dim(-1)
+	return product(x.shape[:len(x.shape)-1]), n, 1, nil
+}
+
+func buildBiasAdd(b *builder) (kernel, error) {
+	first := b.string("data_format", "NHWC") == "NCHW"
+	return byType(b.dtype("T", tNone), biasAdd[float32](first), biasAdd[float64](first), biasAdd[int32](first), biasAdd[int64](first))
+}
+
+func biasAdd[T number](channelsFirst bool) kernel {
+	return func(c *call) error {
+		x, bias := c.in(0), c.in(1)
+		outer, n, inner, err := c.biasLayout(x, channelsFirst)
+		if err != nil {
+			return err
+		}
+		if len(bias.shape) != 1 || bias.shape[0] != n {
+			return c.invalid("a bias of shape %s does not fit values of shape %s", shapeString(bias.shape), shapeString(x.shape))
+		}
+		xs, bs, d := elems[T](x), elems[T](bias), elems[T](c.outLike(0, x.dtype, x))
+		if inner == 1 {
+			for o := range outer {
+				row, from := d[o*n:(o+1)*n], xs[o*n:(o+1)*n]
+				for i, v := range bs {
+					row[i] = from[i] + v
+				}
+			}
+			return nil
+		}
+		for i := range outer * n {
+			addScalar(d[i*inner:(i+1)*inner], xs[i*inner:(i+1)*inner], bs[i%n])
+		}
+		return nil
+	}
+}
+
+func buildBiasAddGrad(b *builder) (kernel, error) {
+	first := b.string("data_format", "NHWC") == "NCHW"
+	return byType(b.dtype("T", tNone), biasAddGrad[float32](first), biasAddGrad[float64](first), biasAddGrad[int32](first), biasAddGrad[int64](first))
+}
+
+func biasAddGrad[T number](channelsFirst bool) kernel {
+	return func(c *call) error {
+		g := c.in(0)
+		outer, n, inner, err := c.biasLayout(g, channelsFirst)
+		if err != nil {
+			return err
+		}
+		gs, d := elems[T](g), elems[T](c.out(0, g.dtype, n))
+		clear(d)
+		if inner == 1 {
+			for o := range outer {
+				addTo(d, gs[o*n:(o+1)*n])
+			}
+			return nil
+		}
+		for i := range outer * n {
+			d[i%n] = sum(d[i%n], gs[i*inner:(i+1)*inner])
+		}
+		return nil
+	}
+}
+
+// rowsOf sees a tensor as rows of its last dimension.
+func (c *call) rowsOf(x *tensor) (rows, n int, err error) {
+	if len(x.shape) == 0 {
+		return 0, 0, c.invalid("logits must have at least one dimension, not %s", x.describe())
+	}
+	n = x.dim(-1)
+	return product(x.shape[:len(x.shape)-1]), n, nil
+}
+
+// maxOf returns the largest element of a row that has some.
+func maxOf[T float](row []T) T {
+	m := T(math.Inf(-1))
+	for _, v := range row {
+		if v > m || v != v {
+			m = v
+		}
+	}
+	return m
+}
+
+// expShifted sets d to exp(x-max) and returns the sum.
+func expShifted[T float](d, x []T, max T) T {
+	s := 0.0
+	for i, v := range x {
+		e := T(math.Exp(float64(v - max)))
+		d[i] = e
+		s += float64(e)
+	}
+	return T(s)
+}
+
+func softmax[T float](c *call) error {
+	x := c.in(0)
+	rows, n, err := c.rowsOf(x)
+	if err != nil {
+		return err
+	}
+	xs, d := elems[T](x), elems[T](c.outLike(0, x.dtype, x))
+	for i := range rows {
+		row, out := xs[i*n:(i+1)*n], d[i*n:(i+1)*n]
+		s := expShifted(out, row, maxOf(row))
+		for j := range out {
+			out[j] /= s
+		}
+	}
+	return nil
+}
+
+func logSoftmax[T float](c *call) error {
+	x := c.in(0)
+	rows, n, err := c.rowsOf(x)
+	if err != nil {
+		return err
+	}
+	xs, d := elems[T](x), elems[T](c.outLike(0, x.dtype, x))
+	for i := range rows {
+		row, out := xs[i*n:(i+1)*n], d[i*n:(i+1)*n]
+		m := maxOf(row)
+		log := T(math.Log(float64(expShifted(out, row, m))))
+		for j, v := range row {
+			out[j] = v - m - log
+		}
+	}
+	return nil
+}
+
+// sparseCrossEntropy returns the loss of each row and its gradient with
+// respect to the logits.
+func sparseCrossEntropy[T float](c *call) error {
+	x, labels := c.in(0), c.in(1)
+	if len(x.shape) != 2 || len(labels.shape) != 1 || labels.shape[0] != x.shape[0] {
+		return c.invalid("logits %s and labels %s do not fit", x.describe(), labels.describe())
+	}
+	rows, n := x.shape[0], x.shape[1]
+	if n == 0 && rows > 0 {
+		return c.invalid("logits %s have no classes", x.describe())
+	}
+	loss, grad := elems[T](c.out(0, x.dtype, rows)), elems[T](c.outLike(1, x.dtype, x))
+	xs := elems[T](x)
+	for i := range rows {
+		row, g := xs[i*n:(i+1)*n], grad[i*n:(i+1)*n]
+		label := labels.intAt(i)
+		if label < 0 || label >= n {
+			return c.invalid("label %d of row %d is outside [0, %d)", label, i, n)
+		}
+		m := maxOf(row)
+		s := expShifted(g, row, m)
+		loss[i] = T(math.Log(float64(s))) - (row[label] - m)
+		for j := range g {
+			g[j] /= s
+		}
+		g[label]--
+	}
+	return nil
+}
+
+func crossEntropy[T float](c *call) error {
+	var b broadcast
+	x, y := c.in(0), c.in(1)
+	if err := b.init(x.shape, y.shape); err != nil {
+		return c.invalid("logits and labels: %v", err)
+	}
+	if b.rank != 2 {
+		return c.invalid("logits and labels must be matrices, not %s and %s", x.describe(), y.describe())
+	}
+	rows, n := b.out[0], b.out[1]
+	loss, grad := elems[T](c.out(0, x.dtype, rows)), elems[T](c.out(1, x.dtype, rows, n))
+	row, label := scratch[T](c, scratchA, n), scratch[T](c, scratchB, n)
+	for i := range rows {
+		broadcastRow(row, x, i)
+		broadcastRow(label, y, i)
+		g := grad[i*n : (i+1)*n]
+		m := maxOf(row)
+		s := expShifted(g, row, m)
+		log := T(math.Log(float64(s)))
+		l := 0.0
+		for j, v := range row {
+			// A label of zero contributes nothing even where the log is infinite.
+			if label[j] != 0 {
+				l += float64(label[j] * (log - (v - m)))
+			}
+			g[j] = g[j]/s - label[j]
+		}
+		loss[i] = T(l)
+	}
+	return nil
+}
+
+// broadcastRow copies row i of a tensor of rank at most 2 whose dimensions may
+// be one.
+func broadcastRow[T float](d []T, x *tensor, i int) {
+	xs := elems[T](x)
+	n := dimFrom(x.shape, 2, 1)
+	if dimFrom(x.shape, 2, 0) == 1 {
+		i = 0
+	}
+	for j := range d {
+		d[j] = xs[i*n+j%n]
+	}
+}
+
+func buildInTopK(b *builder) (kernel, error) {
+	k := b.int("k", 0)
+	return func(c *call) error { return inTopK(c, k) }, nil
+}
+
+func inTopKV2(c *call) error {
+	k, err := c.intScalar(2, "k")
+	if err != nil {
+		return err
+	}
+	return inTopK(c, k)
+}
+
+// inTopK tells for each row whether fewer than k predictions beat the target's.
+func inTopK(c *call, k int) error {
+	p, targets := c.in(0), c.in(1)
+	if len(p.shape) != 2 || len(targets.shape) != 1 || p.shape[0] != targets.shape[0] {
+		return c.invalid("predictions %s and targets %s do not fit", p.describe(), targets.describe())
+	}
+	n := p.shape[1]
+	ps, d := elems[float32](p), elems[bool](c.out(0, tBool, p.shape[0]))
+	for i := range d {
+		d[i] = false
+		t := targets.intAt(i)
+		if t < 0 || t >= n || !finite(ps[i*n+t]) {
+			continue
+		}
+		better, ok := 0, true
+		for _, v := range ps[i*n : (i+1)*n] {
+			ok = ok && finite(v)
+			if v > ps[i*n+t] {
+				better++
+			}
+		}
+		d[i] = ok && better < k
+	}
+	return nil
+}
+
+func finite(v float32) bool { return v-v == 0 }

@@ -1,0 +1,188 @@
+package runtime
+
+import (
+	"math"
+)
+
+var _ = register(opTable{
+	"MaxPool":       {in: "T=float", build: buildPool(1, maxPool[float32], maxPool[float64])},
+	"MaxPoolV2":     {in: "T=float int32 int32", build: buildPool(1, maxPool[float32], maxPool[float64])},
+	"MaxPoolGrad":   {in: "T=float T=float T=float", build: buildPool(3, maxPoolGrad[float32], maxPoolGrad[float64])},
+	"MaxPoolGradV2": {in: "T=float T=float T=float int32 int32", build: buildPool(3, maxPoolGrad[float32], maxPoolGrad[float64])},
+	"AvgPool":       {in: "T", build: buildPool(1, avgPool[float32], avgPool[float64])},
+	"AvgPoolGrad":   {in: "int32 T", build: buildPool(2, avgPoolGrad[float32], avgPoolGrad[float64])},
+})
+
+// pooling is a window and its size.
+type pooling struct {
+	window
+	kh, kw int
+}
+
+// buildPool builds a pooling whose window may come, in the ops that end in V2,
+// from the inputs behind the first data ones.
+func buildPool(data int, f32, f64 func(c *call, p *pooling) error) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		p := pooling{window: b.window()}
+		p.kh, p.kw = b.spatial("ksize", 0)
+		dynamic := len(b.node.inputs) > data
+		if !dynamic && p.kh == 0 {
+			b.fail("attribute ksize is missing")
+		}
+		wrap := func(f func(c *call, p *pooling) error) kernel {
+			return func(c *call) error {
+				q := &p
+				if dynamic {
+					r, err := p.fromInputs(c, data)
+					if err != nil {
+						return err
+					}
+					q = &r
+				}
+				return f(c, q)
+			}
+		}
+		return byFloat(b.dtype("T", tFloat), wrap(f32), wrap(f64))
+	}
+}
+
+// fromInputs returns p with window size and strides from inputs i and i+1.
+func (p pooling) fromInputs(c *call, i int) (pooling, error) {
+	for k, to := range [][2]*int{{&p.kh, &p.kw}, {&p.sh, &p.sw}} {
+		v := c.intsOf(0, c.in(i+k))
+		if len(v) != 4 || v[0] != 1 || v[3] != 1 || v[1] < 1 || v[2] < 1 {
+			return p, c.invalid("input %d is %s, not [1,height,width,1]", i+k, shapeString(v))
+		}
+		*to[0], *to[1] = v[1], v[2]
+	}
+	return p, nil
+}
+
+// eachWindow calls f for every output pixel and channel row with the input
+// pixels under its window, in raster order.
+func (g *geometry) eachWindow(f func(out int, pixels []int), c *call) {
+	pixels := c.dims(1, g.h.kernel*g.w.kernel)
+	for n := range g.batch {
+		for oh := range g.h.out {
+			hlo, hhi, hbase := g.h.span(oh)
+			for ow := range g.w.out {
+				wlo, whi, wbase := g.w.span(ow)
+				pixels = pixels[:0]
+				for kh := hlo; kh < hhi; kh++ {
+					for kw := wlo; kw < whi; kw++ {
+						pixels = append(pixels, (n*g.h.in+hbase+kh)*g.w.in+wbase+kw)
+					}
+				}
+				f((n*g.h.out+oh)*g.w.out+ow, pixels)
+			}
+		}
+	}
+}
+
+func maxPool[T float](c *call, p *pooling) error {
+	x := c.in(0)
+	g, err := p.geometry(c, x.shape, p.kh, p.kw)
+	if err != nil {
+		return err
+	}
+	xs, d := elems[T](x), elems[T](c.out(0, x.dtype, g.batch, g.h.out, g.w.out, g.cin))
+	for i := range d {
+		d[i] = T(math.Inf(-1))
+	}
+	g.eachWindow(func(out int, pixels []int) {
+		to := d[out*g.cin : (out+1)*g.cin]
+		for _, p := range pixels {
+			for ch, v := range xs[p*g.cin : (p+1)*g.cin] {
+				if v > to[ch] || v != v {
+					to[ch] = v
+				}
+			}
+		}
+	}, c)
+	return nil
+}
+
+// maxPoolGrad gives the gradient to the first of the largest under a window.
+func maxPoolGrad[T float](c *call, p *pooling) error {
+	x, grad := c.in(0), c.in(2)
+	g, err := p.geometry(c, x.shape, p.kh, p.kw)
+	if err != nil {
+		return err
+	}
+	if err := c.poolGradient(&g, grad); err != nil {
+		return err
+	}
+	d := c.outLike(0, x.dtype, x)
+	zero(d)
+	xs, gs, ds := elems[T](x), elems[T](grad), elems[T](d)
+	g.eachWindow(func(out int, pixels []int) {
+		for ch := range g.cin {
+			best := -1
+			for _, p := range pixels {
+				if at := p*g.cin + ch; best < 0 || xs[at] > xs[best] {
+					best = at
+				}
+			}
+			if best >= 0 {
+				ds[best] += gs[out*g.cin+ch]
+			}
+		}
+	}, c)
+	return nil
+}
+
+func (c *call) poolGradient(g *geometry, grad *tensor) error {
+	want := c.dims(2, 0)
+	want = append(want, g.batch, g.h.out, g.w.out, g.cin)
+	if !sameShape(grad.shape, want) {
+		return c.invalid("the gradient has the shape %s, the output %s", shapeString(grad.shape), shapeString(want))
+	}
+	return nil
+}
+
+func avgPool[T float](c *call, p *pooling) error {
+	x := c.in(0)
+	g, err := p.geometry(c, x.shape, p.kh, p.kw)
+	if err != nil {
+		return err
+	}
+	d := c.out(0, x.dtype, g.batch, g.h.out, g.w.out, g.cin)
+	zero(d)
+	xs, ds := elems[T](x), elems[T](d)
+	g.eachWindow(func(out int, pixels []int) {
+		to := ds[out*g.cin : (out+1)*g.cin]
+		for _, p := range pixels {
+			addTo(to, xs[p*g.cin:(p+1)*g.cin])
+		}
+		for ch := range to {
+			to[ch] /= T(len(pixels))
+		}
+	}, c)
+	return nil
+}
+
+func avgPoolGrad[T float](c *call, p *pooling) error {
+	grad := c.in(1)
+	shape, err := c.shapeInput(0, nil)
+	if err != nil {
+		return err
+	}
+	g, err := p.geometry(c, shape, p.kh, p.kw)
+	if err != nil {
+		return err
+	}
+	if err := c.poolGradient(&g, grad); err != nil {
+		return err
+	}
+	d := c.out(0, grad.dtype, shape...)
+	zero(d)
+	gs, ds := elems[T](grad), elems[T](d)
+	g.eachWindow(func(out int, pixels []int) {
+		for _, p := range pixels {
+			for ch := range g.cin {
+				ds[p*g.cin+ch] += gs[out*g.cin+ch] / T(len(pixels))
+			}
+		}
+	}, c)
+	return nil
+}

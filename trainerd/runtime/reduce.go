@@ -1,0 +1,371 @@
+package runtime
+
+import (
+	"math"
+)
+
+var _ = register(opTable{
+	"Sum":           {in: "T Tidx=int32", types: numbers, build: buildSum},
+	"Mean":          {in: "T Tidx=int32", types: numbers, build: buildMean},
+	"Prod":          {in: "T Tidx=int32", types: numbers, build: buildProd},
+	"Max":           {in: "T Tidx=int32", types: numbers, build: buildMax},
+	"Min":           {in: "T Tidx=int32", types: numbers, build: buildMin},
+	"All":           {in: "bool Tidx=int32", build: buildAll},
+	"Any":           {in: "bool Tidx=int32", build: buildAny},
+	"EuclideanNorm": {in: "T Tidx=int32", types: floats, build: buildNorm},
+	"ArgMax":        {in: "T Tidx=int32", types: numbers, build: buildArg(func(x, best float64) bool { return x > best }, func(x, best int64) bool { return x > best })},
+	"ArgMin":        {in: "T Tidx=int32", types: numbers, build: buildArg(func(x, best float64) bool { return x < best }, func(x, best int64) bool { return x < best })},
+	"L2Loss": {in: "T", types: floats, build: func(b *builder) (kernel, error) {
+		return byFloat(b.dtype("T", tNone), l2Loss[float32], l2Loss[float64])
+	}},
+	"Cumsum":  {in: "T Tidx=int32", types: numbers, build: buildCumulative(0, false)},
+	"Cumprod": {in: "T Tidx=int32", types: numbers, build: buildCumulative(1, true)},
+})
+
+// reducer folds runs of elements.
+type reducer[T element] struct {
+	init T
+	run  func(acc T, x []T) T // folds x into one value
+	vec  func(acc, x []T)     // folds x into acc, element by element
+	done func(acc []T, n int) // after n elements were folded into each; may be nil
+}
+
+// reduceLoops is the loop nest of a reduction over the input in memory order.
+type reduceLoops struct {
+	loops   int
+	dim, so [maxRank]int // so: stride in the output, 0 for reduced loops
+	rank    int
+	out     [maxRank]int
+	folded  int // elements per result
+}
+
+// init computes the loops for a reduction of shape over axes.
+func (r *reduceLoops) init(c *call, shape, axes []int, keep bool) error {
+	if len(shape) > maxRank {
+		return c.invalid("a tensor of rank %d is beyond the %d that can be reduced", len(shape), maxRank)
+	}
+	var reduced [maxRank]bool
+	for _, a := range axes {
+		if a < -len(shape) || a >= len(shape) {
+			return c.invalid("axis %d is outside a tensor of rank %d", a, len(shape))
+		}
+		if a < 0 {
+			a += len(shape)
+		}
+		reduced[a] = true
+	}
+	r.rank, r.folded, r.loops = 0, 1, 0
+	for i, d := range shape {
+		switch {
+		case !reduced[i]:
+			r.out[r.rank] = d
+			r.rank++
+		case keep:
+			r.out[r.rank] = 1
+			r.rank++
+			fallthrough
+		default:
+			r.folded *= d
+		}
+	}
+	r.collapse(shape, &reduced)
+	return nil
+}
+
+func (r *reduceLoops) collapse(shape []int, reduced *[maxRank]bool) {
+	stride := 1
+	last := -1
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] == 1 {
+			continue
+		}
+		mode := 0
+		if reduced[i] {
+			mode = 1
+		}
+		if mode == last {
+			r.dim[r.loops-1] *= shape[i]
+		} else {
+			r.dim[r.loops], r.so[r.loops] = shape[i], stride*(1-mode)
+			r.loops++
+			last = mode
+		}
+		if mode == 0 {
+			stride *= shape[i]
+		}
+	}
+	if r.loops == 0 {
+		r.dim[0], r.so[0], r.loops = 1, 1, 1
+	}
+	for i, j := 0, r.loops-1; i < j; i, j = i+1, j-1 {
+		r.dim[i], r.dim[j] = r.dim[j], r.dim[i]
+		r.so[i], r.so[j] = r.so[j], r.so[i]
+	}
+}
+
+// reduceInto folds x into d.
+func reduceInto[T element](r *reduceLoops, d, x []T, f *reducer[T]) {
+	for i := range d {
+		d[i] = f.init
+	}
+	inner := r.loops - 1
+	n := r.dim[inner]
+	var at [maxRank]int
+	o := 0
+	for i := 0; i < len(x); i += n {
+		if r.so[inner] == 0 {
+			d[o] = f.run(d[o], x[i:i+n])
+		} else {
+			f.vec(d[o:o+n], x[i:i+n])
+		}
+		for k := inner - 1; k >= 0; k-- {
+			o += r.so[k]
+			if at[k]++; at[k] < r.dim[k] {
+				break
+			}
+			o -= r.so[k] * r.dim[k]
+			at[k] = 0
+		}
+	}
+	if f.done != nil {
+		f.done(d, r.folded)
+	}
+}
+
+// reduce is the kernel of a reduction.
+func reduce[T element](keep bool, f *reducer[T]) kernel {
+	return func(c *call) error {
+		x, axes := c.in(0), c.in(1)
+		var r reduceLoops
+		if err := r.init(c, x.shape, c.intsOf(0, axes), keep); err != nil {
+			return err
+		}
+		d := c.out(0, x.dtype, r.out[:r.rank]...)
+		reduceInto(&r, elems[T](d), elems[T](x), f)
+		return nil
+	}
+}
+
+func (b *builder) keepDims() bool { return b.bool("keep_dims", false) }
+
+// sumFloat32 adds a run in double precision: one rounding however long it is.
+func sumFloat32(acc float32, x []float32) float32 {
+	s := float64(acc)
+	for _, v := range x {
+		s += float64(v)
+	}
+	return float32(s)
+}
+
+func sum[T number](acc T, x []T) T {
+	for _, v := range x {
+		acc += v
+	}
+	return acc
+}
+
+func addTo[T number](acc, x []T) {
+	x = x[:len(acc)]
+	for i := range acc {
+		acc[i] += x[i]
+	}
+}
+
+func buildSum(b *builder) (kernel, error) {
+	keep := b.keepDims()
+	return byType(b.dtype("T", tNone),
+		reduce(keep, &reducer[float32]{run: sumFloat32, vec: addTo[float32]}),
+		reduce(keep, &reducer[float64]{run: sum[float64], vec: addTo[float64]}),
+		reduce(keep, &reducer[int32]{run: sum[int32], vec: addTo[int32]}),
+		reduce(keep, &reducer[int64]{run: sum[int64], vec: addTo[int64]}))
+}
+
+func divideBy[T float](acc []T, n int) {
+	for i := range acc {
+		acc[i] /= T(n)
+	}
+}
+
+func divideIntBy[T integer](acc []T, n int) {
+	if n == 0 {
+		return
+	}
+	for i := range acc {
+		acc[i] /= T(n)
+	}
+}
+
+func buildMean(b *builder) (kernel, error) {
+	keep := b.keepDims()
+	return byType(b.dtype("T", tNone),
+		reduce(keep, &reducer[float32]{run: sumFloat32, vec: addTo[float32], done: divideBy[float32]}),
+		reduce(keep, &reducer[float64]{run: sum[float64], vec: addTo[float64], done: divideBy[float64]}),
+		reduce(keep, &reducer[int32]{run: sum[int32], vec: addTo[int32], done: divideIntBy[int32]}),
+		reduce(keep, &reducer[int64]{run: sum[int64], vec: addTo[int64], done: divideIntBy[int64]}))
+}
+
+// folding makes a reducer of an operation on two elements.
+func folding[T element](init T, f func(a, x T) T) *reducer[T] {
+	return &reducer[T]{
+		init: init,
+		run: func(acc T, x []T) T {
+			for _, v := range x {
+				acc = f(acc, v)
+			}
+			return acc
+		},
+		vec: func(acc, x []T) {
+			for i := range acc {
+				acc[i] = f(acc[i], x[i])
+			}
+		},
+	}
+}
+
+func product2[T number](a, x T) T { return a * x }
+
+func buildProd(b *builder) (kernel, error) {
+	keep := b.keepDims()
+	return byType(b.dtype("T", tNone), reduce(keep, folding(1, product2[float32])), reduce(keep, folding(1, product2[float64])),
+		reduce(keep, folding(1, product2[int32])), reduce(keep, folding(1, product2[int64])))
+}
+
+func buildMax(b *builder) (kernel, error) {
+	keep := b.keepDims()
+	return byType(b.dtype("T", tNone), reduce(keep, folding(float32(math.Inf(-1)), larger[float32])), reduce(keep, folding(math.Inf(-1), larger[float64])),
+		reduce(keep, folding(math.MinInt32, larger[int32])), reduce(keep, folding(math.MinInt64, larger[int64])))
+}
+
+func buildMin(b *builder) (kernel, error) {
+	keep := b.keepDims()
+	return byType(b.dtype("T", tNone), reduce(keep, folding(float32(math.Inf(1)), smaller[float32])), reduce(keep, folding(math.Inf(1), smaller[float64])),
+		reduce(keep, folding(math.MaxInt32, smaller[int32])), reduce(keep, folding(math.MaxInt64, smaller[int64])))
+}
+
+func buildAll(b *builder) (kernel, error) {
+	return reduce(b.keepDims(), folding(true, func(a, x bool) bool { return a && x })), nil
+}
+
+func buildAny(b *builder) (kernel, error) {
+	return reduce(b.keepDims(), folding(false, func(a, x bool) bool { return a || x })), nil
+}
+
+func buildNorm(b *builder) (kernel, error) {
+	keep := b.keepDims()
+	return byFloat(b.dtype("T", tNone), reduce(keep, norm[float32]()), reduce(keep, norm[float64]()))
+}
+
+func norm[T float]() *reducer[T] {
+	r := folding(0, func(a, x T) T { return a + x*x })
+	r.done = func(acc []T, _ int) {
+		for i, v := range acc {
+			acc[i] = T(math.Sqrt(float64(v)))
+		}
+	}
+	return r
+}
+
+func l2Loss[T float](c *call) error {
+	x := c.in(0)
+	s := 0.0
+	for _, v := range elems[T](x) {
+		s += float64(v) * float64(v)
+	}
+	elems[T](c.out(0, x.dtype))[0] = T(s / 2)
+	return nil
+}
+
+func buildArg(better func(x, best float64) bool, betterInt func(x, best int64) bool) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		out32 := b.dtype("output_type", tInt64) == tInt32
+		f := func(x, best float32) bool { return better(float64(x), float64(best)) }
+		i := func(x, best int32) bool { return betterInt(int64(x), int64(best)) }
+		return byType(b.dtype("T", tNone), arg(out32, f), arg(out32, better), arg(out32, i), arg(out32, betterInt))
+	}
+}
+
+// arg is the kernel that finds where along an axis the best element is, the
+// first of equals.
+func arg[T number](out32 bool, better func(x, best T) bool) kernel {
+	return func(c *call) error {
+		x := c.in(0)
+		a, err := c.axis(1, len(x.shape))
+		if err != nil {
+			return err
+		}
+		n, inner := x.shape[a], product(x.shape[a+1:])
+		if n == 0 {
+			return c.invalid("axis %d of %s has no elements to choose from", a, x.describe())
+		}
+		shape := append(append(c.dims(0, 0), x.shape[:a]...), x.shape[a+1:]...)
+		dt := tInt64
+		if out32 {
+			dt = tInt32
+		}
+		d := c.out(0, dt, shape...)
+		xs := elems[T](x)
+		for i := range d.count() {
+			at := i/inner*n*inner + i%inner
+			best, k := xs[at], 0
+			for j := 1; j < n; j++ {
+				if v := xs[at+j*inner]; better(v, best) {
+					best, k = v, j
+				}
+			}
+			setInt(d, i, k)
+		}
+		return nil
+	}
+}
+
+// setInt stores an element of an int32 or int64 tensor.
+func setInt(t *tensor, i, v int) {
+	if t.dtype == tInt32 {
+		elems[int32](t)[i] = int32(v)
+		return
+	}
+	elems[int64](t)[i] = int64(v)
+}
+
+func buildCumulative(init int, multiply bool) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		ex, rev := b.bool("exclusive", false), b.bool("reverse", false)
+		return byType(b.dtype("T", tNone), cumulate(float32(init), multiply, ex, rev), cumulate(float64(init), multiply, ex, rev),
+			cumulate(int32(init), multiply, ex, rev), cumulate(int64(init), multiply, ex, rev))
+	}
+}
+
+// cumulate is the kernel of running sums and products along an axis.
+func cumulate[T number](init T, multiply, exclusive, reverse bool) kernel {
+	return func(c *call) error {
+		x := c.in(0)
+		a, err := c.axis(1, len(x.shape))
+		if err != nil {
+			return err
+		}
+		n, inner := x.shape[a], product(x.shape[a+1:])
+		xs, d := elems[T](x), elems[T](c.outLike(0, x.dtype, x))
+		for o := 0; o < len(xs); o += n * inner {
+			for k := range inner {
+				acc := init
+				for j := range n {
+					at := o + k + j*inner
+					if reverse {
+						at = o + k + (n-1-j)*inner
+					}
+					before := acc
+					if multiply {
+						acc *= xs[at]
+					} else {
+						acc += xs[at]
+					}
+					d[at] = acc
+					if exclusive {
+						d[at] = before
+					}
+				}
+			}
+		}
+		return nil
+	}
+}

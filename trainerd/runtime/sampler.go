@@ -1,0 +1,117 @@
+package runtime
+
+import (
+	"math"
+
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/philox"
+)
+
+// Samplers of the classes that sampled losses compare with.
+var _ = register(opTable{
+	"UniformCandidateSampler":    {in: "int64", flags: stateful | writesState, build: buildSampler(uniformClasses)},
+	"LogUniformCandidateSampler": {in: "int64", flags: stateful | writesState, build: buildSampler(logUniformClasses)},
+})
+
+// classes is a distribution of the classes below n.
+type classes struct {
+	draw        func(w *philox.Words) int64
+	probability func(class float64) float64
+}
+
+func uniformClasses(n int) classes {
+	return classes{
+		draw:        func(w *philox.Words) int64 { return int64(below(w, uint64(n))) },
+		probability: func(float64) float64 { return 1 / float64(n) },
+	}
+}
+
+// logUniformClasses is Zipf's law: small numbers stand for frequent classes.
+func logUniformClasses(n int) classes {
+	span := math.Log1p(float64(n))
+	return classes{
+		draw:        func(w *philox.Words) int64 { return (int64(math.Exp(unit(w)*span)) - 1) % int64(n) },
+		probability: func(class float64) float64 { return math.Log((class+2)/(class+1)) / span },
+	}
+}
+
+func word64(w *philox.Words) uint64 {
+	lo := uint64(w.Next())
+	return uint64(w.Next())<<32 | lo
+}
+
+// unit draws from [0, 1) with the bits of two words.
+func unit(w *philox.Words) float64 {
+	x0 := w.Next()
+	return philox.Float64(x0, w.Next())
+}
+
+// below draws from [0, n) without bias.
+func below(w *philox.Words, n uint64) uint64 {
+	if n&(n-1) == 0 {
+		return word64(w) & (n - 1)
+	}
+	reject := math.MaxUint64%n + 1
+	for {
+		if v := word64(w); v >= reject {
+			return v % n
+		}
+	}
+}
+
+func buildSampler(of func(n int) classes) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		b.outputs = 3
+		n, want, unique := b.int("range_max", 0), b.int("num_sampled", 0), b.bool("unique", false)
+		if n < 1 || want < 1 || want > 1<<24 || unique && want > n {
+			b.fail("%d samples of %d classes", want, n)
+			return nil, nil
+		}
+		dist, st := of(n), b.stream()
+		return func(c *call) error {
+			x := c.in(0)
+			c.run.use(st)
+			g := st.gen.ReserveWords(2048 * want)
+			words := philox.NewWords(&g)
+			sampled := c.out(0, tInt64, want)
+			tries := drawClasses(&dist, elems[int64](sampled), words, unique)
+			c.expectedCounts(1, &dist, x, want, tries)
+			c.expectedCounts(2, &dist, sampled, want, tries)
+			return nil
+		}, nil
+	}
+}
+
+// drawClasses fills d and returns the number of draws that it took.
+func drawClasses(dist *classes, d []int64, words *philox.Words, unique bool) int {
+	if !unique {
+		for i := range d {
+			d[i] = dist.draw(words)
+		}
+		return len(d)
+	}
+	used := make(map[int64]bool, len(d))
+	tries := 0
+	for i := 0; i < len(d); {
+		tries++
+		if v := dist.draw(words); !used[v] {
+			used[v] = true
+			d[i] = v
+			i++
+		}
+	}
+	return tries
+}
+
+// expectedCounts makes output i the number of times that each class is expected
+// among the samples.
+func (c *call) expectedCounts(i int, dist *classes, x *tensor, samples, tries int) {
+	d := elems[float32](c.outLike(i, tFloat, x))
+	for k, class := range elems[int64](x) {
+		p := float64(float32(dist.probability(float64(class))))
+		if tries == samples {
+			d[k] = float32(p * float64(samples))
+		} else {
+			d[k] = float32(-math.Expm1(float64(tries) * math.Log1p(-p)))
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// Options changes how a Session works. The zero value, and nil, are good.
+type Options struct {
+	// MaxTensorBytes bounds the memory of one tensor, so that a damaged graph
+	// or feed cannot exhaust the machine. 0 means 16 GiB.
+	MaxTensorBytes int64
+	// Dir is the directory that relative file names in the graph start from.
+	// "" means the working directory.
+	Dir string
+}
+
+// Session runs a graph in this process. It implements [trainerd.VariableStore].
+// All methods are safe for concurrent use.
+type Session struct {
+	g     *graph
+	limit int
+	dir   string
+
+	closed atomic.Bool
+	ctx    context.Context // done when the session is closed
+	cancel context.CancelFunc
+
+	// state is the lock that makes steps atomic: a run holds it from its
+	// first access to a variable or random stream to its end, shared when it
+	// only reads.
+	state sync.RWMutex
+
+	mu        sync.Mutex // guards what follows
+	plans     map[string]*plan
+	vars      map[string]*variable
+	streams   map[string]*stream
+	resources map[string]any
+	library   map[string]*tfpb.FunctionDef
+}
+
+var _ trainerd.VariableStore = (*Session)(nil)
+
+var errClosed error = &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "the session is closed"}
+
+// New returns a session for a graph. Ops that the runtime lacks are no error
+// here, only where a run needs them.
+func New(def *tfpb.GraphDef, o *Options) (*Session, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	g, err := newGraph(def.GetNode())
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{g: g, limit: 16 << 30, dir: o.Dir, plans: map[string]*plan{}, vars: map[string]*variable{},
+		streams: map[string]*stream{}, resources: map[string]any{}, library: map[string]*tfpb.FunctionDef{}}
+	if o.MaxTensorBytes > 0 {
+		s.limit = int(o.MaxTensorBytes)
+	}
+	for _, f := range def.GetLibrary().GetFunction() {
+		s.library[f.GetSignature().GetName()] = f
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if n.op != "VariableV2" && n.op != "Variable" && n.op != "VarHandleOp" {
+			continue
+		}
+		if _, err := s.declare(&builder{sess: s, node: n, path: n.name}); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Close ends the session. Runs that wait for a queue return with CANCELLED;
+// later calls fail.
+func (s *Session) Close() error {
+	s.closed.Store(true)
+	s.cancel()
+	return nil
+}
+
+// Run implements [trainerd.Session]. The first call with a given set of names
+// compiles a plan; later ones find it. A loop that runs the same names often
+// is better served by [Session.MakeCallable].
+func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	names := make([]string, 0, len(feeds))
+	for name := range feeds {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	p, err := s.plan(names, fetches, targets)
+	if err != nil {
+		return nil, err
+	}
+	return s.do(ctx, p, func(i int) *ckptfmt.Tensor { return feeds[p.feeds[i].name] })
+}
+
+// Callable is a compiled set of feeds, fetches and targets. It is safe for
+// concurrent use.
+type Callable struct {
+	sess *Session
+	plan *plan
+}
+
+// MakeCallable compiles a plan for repeated use.
+func (s *Session) MakeCallable(feeds []string, fetches, targets []string) (*Callable, error) {
+	p, err := s.plan(feeds, fetches, targets)
+	if err != nil {
+		return nil, err
+	}
+	return &Callable{sess: s, plan: p}, nil
+}
+
+// Run runs the callable; feeds are in the order given to MakeCallable. Apart
+// from that it is as Session.Run.
+func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
+	if len(feeds) != len(c.plan.feeds) {
+		return nil, &trainerd.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("%d tensors fed where the callable takes %d", len(feeds), len(c.plan.feeds))}
+	}
+	return c.sess.do(ctx, c.plan, func(i int) *ckptfmt.Tensor { return feeds[i] })
+}
+
+// plan returns the plan for the given names, compiling it at first sight.
+func (s *Session) plan(feeds, fetches, targets []string) (*plan, error) {
+	key := planKey(feeds, fetches, targets)
+	s.mu.Lock()
+	p := s.plans[string(key)]
+	s.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	p, err := s.compile(slices.Clone(feeds), fetches, targets)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first := s.plans[string(key)]; first != nil {
+		return first, nil
+	}
+	s.plans[string(key)] = p
+	return p, nil
+}
+
+// planKey is unambiguous whatever the names contain.
+func planKey(lists ...[]string) []byte {
+	var key []byte
+	for _, list := range lists {
+		key = strconv.AppendInt(key, int64(len(list)), 10)
+		for _, name := range list {
+			key = append(key, ' ')
+			key = strconv.AppendInt(key, int64(len(name)), 10)
+			key = append(key, ':')
+			key = append(key, name...)
+		}
+		key = append(key, '\n')
+	}
+	return key
+}

@@ -1,0 +1,297 @@
+package runtime
+
+import (
+	"slices"
+)
+
+// Ops on sparse tensors: a matrix with the index of each value in a row, the
+// values, and the dense shape.
+var _ = register(opTable{
+	"SparseReshape":            {in: "int64 int64 int64", build: buildSparseReshape},
+	"SparseReorder":            {in: "int64 T int64", types: valueTypes, build: buildSparseReorder},
+	"SparseFillEmptyRows":      {in: "int64 T int64 T", types: valueTypes, build: buildFillEmptyRows},
+	"SparseFillEmptyRowsGrad":  {in: "int64 T", types: floats, build: buildFillEmptyRowsGrad},
+	"SparseReduceSum":          {in: "int64 T int64 int32", types: numbers, build: buildSparseReduceSum},
+	"SparseSegmentSumGradV2":   {in: "T Tidx=int32 Tsegmentids=int32 int32", types: floats, build: buildSegmentGradRows(weightOne)},
+	"SparseSegmentMeanGradV2":  {in: "T Tidx=int32 Tsegmentids=int32 int32", types: floats, build: buildSegmentGradRows(weightMean)},
+	"SparseSegmentSqrtNGradV2": {in: "T Tidx=int32 Tsegmentids=int32 int32", types: floats, build: buildSegmentGradRows(weightSqrt)},
+})
+
+// sparseInput checks the sparse tensor of inputs index, values and shape, the
+// values left out when negative, and returns its dense shape in scratch memory 1.
+func (c *call) sparseInput(index, values, shape int) ([]int, error) {
+	x := c.in(index)
+	dims := c.intsOf(1, c.in(shape))
+	if len(x.shape) != 2 || len(c.in(shape).shape) != 1 || x.shape[1] != len(dims) || values >= 0 && c.in(values).count() != x.shape[0] {
+		return nil, c.invalid("the indices %s do not fit the shape %s", x.describe(), shapeString(dims))
+	}
+	if _, ok := checkedCount(dims); !ok {
+		return nil, c.invalid("%s is not the shape of a tensor", shapeString(dims))
+	}
+	for i, v := range elems[int64](x) {
+		if n := dims[i%len(dims)]; v < 0 || v >= int64(n) {
+			return nil, c.invalid("index %d is %d, outside [0, %d)", i/len(dims), v, n)
+		}
+	}
+	return dims, nil
+}
+
+// flatten returns the place of an index in a tensor of the given shape.
+func flatten(index []int64, shape []int) int {
+	at := 0
+	for i, n := range shape {
+		at = at*n + int(index[i])
+	}
+	return at
+}
+
+// unflatten is its inverse.
+func unflatten(at int, shape []int, index []int64) {
+	for i := len(shape) - 1; i >= 0; i-- {
+		index[i] = int64(at % shape[i])
+		at /= shape[i]
+	}
+}
+
+func buildSparseReshape(b *builder) (kernel, error) {
+	b.outputs = 2
+	return func(c *call) error {
+		dims, err := c.sparseInput(0, -1, 1)
+		if err != nil {
+			return err
+		}
+		shape := c.intsOf(2, c.in(2))
+		total, open, n := product(dims), -1, 1
+		for i, d := range shape {
+			switch {
+			case d == -1 && open < 0:
+				open = i
+			case d < 0:
+				return c.invalid("%s is not a shape to reshape to", shapeString(shape))
+			default:
+				n *= d
+			}
+		}
+		if open >= 0 && n > 0 {
+			shape[open] = total / n
+			n *= shape[open]
+		}
+		if n != total || open >= 0 && shape[open] < 0 {
+			return c.invalid("%s cannot be reshaped to %s", shapeString(dims), shapeString(shape))
+		}
+		rows, from := c.in(0).shape[0], elems[int64](c.in(0))
+		to := elems[int64](c.out(0, tInt64, rows, len(shape)))
+		for i := range rows {
+			unflatten(flatten(from[i*len(dims):], dims), shape, to[i*len(shape):])
+		}
+		d := c.out(1, tInt64, len(shape))
+		for i, v := range shape {
+			setInt(d, i, v)
+		}
+		return nil
+	}, nil
+}
+
+func buildSparseReorder(b *builder) (kernel, error) {
+	b.outputs = 2
+	return func(c *call) error {
+		dims, err := c.sparseInput(0, 1, 2)
+		if err != nil {
+			return err
+		}
+		x, values := c.in(0), c.in(1)
+		from := elems[int64](x)
+		order := c.dims(2, x.shape[0])
+		for i := range order {
+			order[i] = i
+		}
+		r := len(dims)
+		slices.SortStableFunc(order, func(i, j int) int { return slices.Compare(from[i*r:(i+1)*r], from[j*r:(j+1)*r]) })
+		to, moved := c.outLike(0, tInt64, x), c.outLike(1, values.dtype, values)
+		for i, j := range order {
+			copyElems(to, i*r, x, j*r, r)
+			copyElems(moved, i, values, j, 1)
+		}
+		return nil
+	}, nil
+}
+
+// buildFillEmptyRows builds the op that gives each row without values a
+// default one. The rest keeps its order within the rows.
+func buildFillEmptyRows(b *builder) (kernel, error) {
+	b.outputs = 4
+	return func(c *call) error {
+		dims, err := c.sparseInput(0, 1, 2)
+		if err != nil {
+			return err
+		}
+		x, values, def := c.in(0), c.in(1), c.in(3)
+		if len(dims) == 0 || def.count() != 1 {
+			return c.invalid("the shape %s has no rows, or the default %s is no scalar", shapeString(dims), def.describe())
+		}
+		empty := c.out(2, tBool, dims[0])
+		at := c.rowStarts(dims, elems[bool](empty))
+		r, total := len(dims), at[dims[0]]
+		index, out := c.out(0, tInt64, total, r), c.out(1, values.dtype, total)
+		places, back := elems[int64](index), elems[int64](c.out(3, tInt64, x.shape[0]))
+		clear(places)
+		for row, none := range elems[bool](empty) {
+			if none {
+				places[at[row]*r] = int64(row)
+				copyElems(out, at[row], def, 0, 1)
+			}
+		}
+		for i := range x.shape[0] {
+			row := elems[int64](x)[i*r]
+			to := at[row]
+			at[row]++
+			copyElems(index, to*r, x, i*r, r)
+			copyElems(out, to, values, i, 1)
+			back[i] = int64(to)
+		}
+		return nil
+	}, nil
+}
+
+// rowStarts says which rows of the sparse input are empty, and returns where
+// each row begins when empty ones get one value; the last entry is the total.
+func (c *call) rowStarts(dims []int, empty []bool) []int {
+	c.size([]int{dims[0], 1}, 16)
+	counts := c.zeros(2, dims[0]+1)
+	from := elems[int64](c.in(0))
+	for i := 0; i < len(from); i += len(dims) {
+		counts[from[i]]++
+	}
+	total := 0
+	for row := range empty {
+		empty[row] = counts[row] == 0
+		n := max(1, counts[row])
+		counts[row] = total
+		total += n
+	}
+	counts[dims[0]] = total
+	return counts
+}
+
+func buildFillEmptyRowsGrad(b *builder) (kernel, error) {
+	b.outputs = 2
+	return byFloat(b.dtype("T", tNone), fillEmptyRowsGrad[float32], fillEmptyRowsGrad[float64])
+}
+
+func fillEmptyRowsGrad[T float](c *call) error {
+	back, grad := c.in(0), c.in(1)
+	d, def := elems[T](c.outLike(0, grad.dtype, back)), elems[T](c.out(1, grad.dtype))
+	gs := elems[T](grad)
+	var sum T
+	for _, g := range gs {
+		sum += g
+	}
+	for i, at := range elems[int64](back) {
+		if at < 0 || at >= int64(len(gs)) {
+			return c.invalid("entry %d is %d, outside [0, %d)", i, at, len(gs))
+		}
+		d[i] = gs[at]
+		sum -= gs[at]
+	}
+	def[0] = sum
+	return nil
+}
+
+func buildSparseReduceSum(b *builder) (kernel, error) {
+	keep := b.keepDims()
+	return byType(b.dtype("T", tNone), sparseReduceSum[float32](keep), sparseReduceSum[float64](keep), sparseReduceSum[int32](keep), sparseReduceSum[int64](keep))
+}
+
+func sparseReduceSum[T number](keep bool) kernel {
+	return func(c *call) error {
+		dims, err := c.sparseInput(0, 1, 2)
+		if err != nil {
+			return err
+		}
+		r := len(dims)
+		reduced := c.zeros(2, r)
+		for _, a := range c.intsOf(3, c.in(3)) {
+			if a < -r || a >= r {
+				return c.invalid("axis %d is outside %s", a, shapeString(dims))
+			}
+			reduced[(a+r)%r] = 1
+		}
+		shape, stride := c.dims(0, 0), c.zeros(4, r)
+		step := 1
+		for i := r - 1; i >= 0; i-- {
+			if reduced[i] == 0 {
+				stride[i] = step
+				step *= dims[i]
+			}
+		}
+		for i, n := range dims {
+			switch {
+			case reduced[i] == 0:
+				shape = append(shape, n)
+			case keep:
+				shape = append(shape, 1)
+			}
+		}
+		d := c.out(0, c.in(1).dtype, shape...)
+		zero(d)
+		index, ds := elems[int64](c.in(0)), elems[T](d)
+		for i, v := range elems[T](c.in(1)) {
+			at := 0
+			for k, s := range stride {
+				at += int(index[i*r+k]) * s
+			}
+			ds[at] += v
+		}
+		return nil
+	}
+}
+
+func buildSegmentGradRows(weight func(n int) float64) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		b.outputs = 2
+		return byFloat(b.dtype("T", tNone), segmentGradRows[float32](weight), segmentGradRows[float64](weight))
+	}
+}
+
+// segmentGradRows is the kernel of a sparse segment sum's gradient that gives
+// only the rows that are not zero, with their numbers in ascending order.
+func segmentGradRows[T float](weight func(n int) float64) kernel {
+	return func(c *call) error {
+		g, idx, ids := c.in(0), c.in(1), c.in(2)
+		n, err := c.intScalar(3, "the number of rows")
+		if err != nil {
+			return err
+		}
+		if len(g.shape) == 0 || len(ids.shape) != 1 || !sameShape(idx.shape, ids.shape) {
+			return c.invalid("indices %s and segments %s do not fit %s", idx.describe(), ids.describe(), g.describe())
+		}
+		counts := c.zeros(1, g.shape[0])
+		for k := range ids.shape[0] {
+			id, i := ids.intAt(k), idx.intAt(k)
+			if id < 0 || id >= len(counts) || i < 0 || i >= n {
+				return c.invalid("row %d or segment %d is outside [0, %d) or [0, %d)", i, id, n, len(counts))
+			}
+			counts[id]++
+		}
+		rows := c.intsOf(2, idx)
+		slices.Sort(rows)
+		rows = slices.Compact(rows)
+		numbers := c.out(1, idx.dtype, len(rows))
+		for i, v := range rows {
+			setInt(numbers, i, v)
+		}
+		d := c.out(0, g.dtype, append(append(c.dims(0, 0), len(rows)), g.shape[1:]...)...)
+		zero(d)
+		row := product(g.shape[1:])
+		gs, ds := elems[T](g), elems[T](d)
+		for k := range ids.shape[0] {
+			id := ids.intAt(k)
+			to, _ := slices.BinarySearch(rows, idx.intAt(k))
+			w := T(weight(counts[id]))
+			for j := range row {
+				ds[to*row+j] += gs[id*row+j] * w
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,219 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// variable is a named value that outlives runs. Its value is guarded by
+// Session.state; the rest does not change.
+type variable struct {
+	name  string
+	dtype tfpb.DataType
+	shape []int // nil when the rank is unknown; -1 for unknown dimensions
+	init  bool
+	value tensor
+	own   buffer
+}
+
+// set copies t into the variable.
+func (v *variable) set(t *tensor) {
+	v.resize(t.shape, t.strs != nil)
+	copy(v.value.data, t.data)
+	copy(v.value.strs, t.strs)
+	v.init = true
+}
+
+// resize gives the variable memory for a shape. The contents are unspecified.
+func (v *variable) resize(shape []int, strings bool) {
+	v.value.dtype = v.dtype
+	v.value.shape = append(v.value.shape[:0], shape...)
+	n := product(shape)
+	if v.dtype == tString {
+		v.value.strs = make([][]byte, n)
+		return
+	}
+	v.value.data = v.own.bytes(n * elemSize(v.dtype))
+}
+
+// fits reports whether a value of the given shape may be stored.
+func (v *variable) fits(shape []int) bool {
+	if v.shape == nil {
+		return true
+	}
+	if len(shape) != len(v.shape) {
+		return false
+	}
+	for i, d := range v.shape {
+		if d >= 0 && d != shape[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// declare returns the variable of a VariableV2 or VarHandleOp node, which
+// nodes with the same container and shared name have in common.
+func (s *Session) declare(b *builder) (*variable, error) {
+	dt := b.dtype("dtype", tNone)
+	shape, known := b.shape("shape")
+	name := b.string("shared_name", "")
+	if name == "" {
+		name = b.node.name
+	}
+	if b.err != nil {
+		return nil, &trainerd.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Node: b.node.name, Op: b.node.op, Message: b.err.Error()}
+	}
+	if known && shape == nil {
+		shape = []int{}
+	}
+	key := b.string("container", "") + "\x00" + name
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v, ok := s.vars[key]; ok {
+		if v.dtype != dt {
+			return nil, &trainerd.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Node: b.node.name, Op: b.node.op,
+				Message: fmt.Sprintf("the variable %q is %s here and %s elsewhere", name, typeName(dt), typeName(v.dtype))}
+		}
+		return v, nil
+	}
+	v := &variable{name: name, dtype: dt, shape: shape}
+	s.vars[key] = v
+	return v, nil
+}
+
+// sortedVars returns the variables by name. The caller does not hold s.mu.
+func (s *Session) sortedVars() []*variable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*variable, 0, len(s.vars))
+	for _, v := range s.vars {
+		list = append(list, v)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
+	return list
+}
+
+func (s *Session) varsByName() map[string]*variable {
+	m := map[string]*variable{}
+	for _, v := range s.sortedVars() {
+		m[v.name] = v
+	}
+	return m
+}
+
+// Variables implements [trainerd.VariableStore].
+func (s *Session) Variables() []trainerd.VariableInfo {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	var list []trainerd.VariableInfo
+	for _, v := range s.sortedVars() {
+		info := trainerd.VariableInfo{Name: v.name, DType: v.dtype, Initialized: v.init}
+		switch {
+		case v.init:
+			info.Shape = shape64(v.value.shape)
+		case v.fits(v.shape) && !hasUnknown(v.shape):
+			info.Shape = shape64(v.shape)
+		}
+		list = append(list, info)
+	}
+	return list
+}
+
+func hasUnknown(shape []int) bool {
+	for _, d := range shape {
+		if d < 0 {
+			return true
+		}
+	}
+	return shape == nil
+}
+
+func shape64(shape []int) []int64 {
+	out := make([]int64, len(shape))
+	for i, d := range shape {
+		out[i] = int64(d)
+	}
+	return out
+}
+
+// Snapshot implements [trainerd.VariableStore]. Runs that write wait while the
+// values are copied.
+func (s *Session) Snapshot(ctx context.Context, names []string) (*trainerd.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "snapshot", Err: err}
+	}
+	vars := s.varsByName()
+	s.state.RLock()
+	defer s.state.RUnlock()
+	snap := &trainerd.Snapshot{Tensors: make([]*ckptfmt.Tensor, len(names))}
+	for i, name := range names {
+		v, ok := vars[name]
+		if !ok {
+			return nil, &trainerd.OpError{Code: tfpb.Code_NOT_FOUND, Message: fmt.Sprintf("no variable is named %q", name)}
+		}
+		if !v.init {
+			return nil, &trainerd.OpError{Code: tfpb.Code_FAILED_PRECONDITION, Message: fmt.Sprintf("variable %q was never assigned", name)}
+		}
+		snap.Tensors[i] = v.value.export()
+	}
+	snap.State = s.saveStreams()
+	return snap, nil
+}
+
+// Restore implements [trainerd.VariableStore].
+func (s *Session) Restore(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	if err := ctx.Err(); err != nil {
+		return &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "restore", Err: err}
+	}
+	vars := s.varsByName()
+	for _, nv := range values {
+		if err := s.checkValue(vars, nv); err != nil {
+			return err
+		}
+	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	for _, nv := range values {
+		if strings.HasPrefix(nv.Name, trainerd.StatePrefix) {
+			s.restoreStream(nv)
+			continue
+		}
+		vars[nv.Name].set(importTensor(nv.Tensor))
+	}
+	return nil
+}
+
+// checkValue says why a value cannot be restored.
+func (s *Session) checkValue(vars map[string]*variable, nv ckptfmt.NamedTensor) error {
+	bad := func(code tfpb.Code, format string, args ...any) error {
+		return &trainerd.OpError{Code: code, Message: fmt.Sprintf("restoring %q: ", nv.Name) + fmt.Sprintf(format, args...)}
+	}
+	if err := checkTensor(nv.Tensor); err != nil {
+		return bad(tfpb.Code_INVALID_ARGUMENT, "%v", err)
+	}
+	if strings.HasPrefix(nv.Name, trainerd.StatePrefix) {
+		return s.checkStream(nv)
+	}
+	v, ok := vars[nv.Name]
+	if !ok {
+		return bad(tfpb.Code_NOT_FOUND, "the graph has no such variable")
+	}
+	if v.dtype != nv.Tensor.DType {
+		return bad(tfpb.Code_INVALID_ARGUMENT, "the variable is %s, the value %s", typeName(v.dtype), typeName(nv.Tensor.DType))
+	}
+	shape := make([]int, len(nv.Tensor.Shape))
+	for i, d := range nv.Tensor.Shape {
+		shape[i] = int(d)
+	}
+	if !v.fits(shape) {
+		return bad(tfpb.Code_INVALID_ARGUMENT, "the variable has the shape %s, the value %s", shapeString(v.shape), shapeString(shape))
+	}
+	return nil
+}

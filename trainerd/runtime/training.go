@@ -1,0 +1,452 @@
+package runtime
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// The optimizers' update rules. Each op exists for reference variables, which
+// it returns, and for resource variables; many also in a sparse form, whose
+// gradient has rows for some indices only. All run the same rule over a
+// variable, its slots and a gradient.
+var _ = register(applyOps(map[string]optimizer{
+	"GradientDescent":         {vars: 1, dense: "alpha grad", f32: gradientDescent[float32], f64: gradientDescent[float64]},
+	"Momentum":                {vars: 2, dense: "lr grad momentum", sparse: "lr grad indices momentum", f32: momentum[float32], f64: momentum[float64]},
+	"KerasMomentum":           {vars: 2, dense: "lr grad momentum", sparse: "lr grad indices momentum", f32: kerasMomentum[float32], f64: kerasMomentum[float64]},
+	"Adagrad":                 {vars: 2, dense: "lr grad", sparse: "lr grad indices", f32: adagrad[float32], f64: adagrad[float64]},
+	"AdagradV2":               {vars: 2, dense: "lr epsilon grad", sparse: "lr epsilon grad indices", f32: adagradV2[float32], f64: adagradV2[float64]},
+	"AdagradDA":               {vars: 3, dense: "grad lr l1 l2 step", sparse: "grad indices lr l1 l2 step", f32: adagradDA[float32], f64: adagradDA[float64]},
+	"Adadelta":                {vars: 3, dense: "lr rho epsilon grad", sparse: "lr rho epsilon grad indices", f32: adadelta[float32], f64: adadelta[float64]},
+	"Adam":                    {vars: 3, dense: "beta1_power beta2_power lr beta1 beta2 epsilon grad", f32: adam[float32], f64: adam[float64]},
+	"AdamWithAmsgrad":         {vars: 4, dense: "beta1_power beta2_power lr beta1 beta2 epsilon grad", f32: amsgrad[float32], f64: amsgrad[float64]},
+	"AdaMax":                  {vars: 3, dense: "beta1_power lr beta1 beta2 epsilon grad", f32: adaMax[float32], f64: adaMax[float64]},
+	"RMSProp":                 {vars: 3, dense: "lr rho momentum epsilon grad", sparse: "lr rho momentum epsilon grad indices", f32: rmsProp[float32], f64: rmsProp[float64]},
+	"CenteredRMSProp":         {vars: 4, dense: "lr rho momentum epsilon grad", sparse: "lr rho momentum epsilon grad indices", f32: centeredRMSProp[float32], f64: centeredRMSProp[float64]},
+	"Ftrl":                    {vars: 3, dense: "grad lr l1 l2 lr_power", sparse: "grad indices lr l1 l2 lr_power", f32: ftrl[float32], f64: ftrl[float64]},
+	"FtrlV2":                  {vars: 3, dense: "grad lr l1 l2 l2_shrinkage lr_power", sparse: "grad indices lr l1 l2 l2_shrinkage lr_power", f32: ftrlV2[float32], f64: ftrlV2[float64]},
+	"ProximalGradientDescent": {vars: 1, dense: "alpha l1 l2 grad", sparse: "alpha l1 l2 grad indices", f32: proximalDescent[float32], f64: proximalDescent[float64]},
+	"ProximalAdagrad":         {vars: 2, dense: "lr l1 l2 grad", sparse: "lr l1 l2 grad indices", f32: proximalAdagrad[float32], f64: proximalAdagrad[float64]},
+	"AddSign":                 {vars: 2, dense: "lr alpha sign_decay beta grad", f32: addSign[float32], f64: addSign[float64]},
+	"PowerSign":               {vars: 2, dense: "lr logbase sign_decay beta grad", f32: powerSign[float32], f64: powerSign[float64]},
+}))
+
+// optimizer describes one update rule: how many variables it changes (the
+// model's and its slots) and what inputs follow them.
+type optimizer struct {
+	vars          int
+	dense, sparse string // inputs behind the variables, by name
+	f32           func(b *builder) rule[float32]
+	f64           func(b *builder) rule[float64]
+}
+
+// rule updates v[0] and its slots v[1:] from the gradient g; h are the scalar
+// inputs in the op's order. It works element by element, so it may be given
+// any part of the variables.
+type rule[T float] func(v [][]T, h, g []T)
+
+func applyOps(list map[string]optimizer) opTable {
+	t := opTable{}
+	add := func(prefix, name, inputs string, o optimizer) {
+		if inputs == "" {
+			return
+		}
+		sig := signatureOf(inputs)
+		build := o.build(strings.Fields(inputs))
+		t[prefix+name] = opSpec{in: strings.Repeat("&T ", o.vars) + sig, types: floats, flags: stateful | writesState | forwardsRef, build: build}
+		t["Resource"+prefix+name] = opSpec{in: strings.Repeat("resource ", o.vars) + sig, types: floats, flags: stateful | writesState, build: noOutput(build)}
+	}
+	for name, o := range list {
+		add("Apply", name, o.dense, o)
+		add("SparseApply", name, o.sparse, o)
+	}
+	return t
+}
+
+// signatureOf returns the types of inputs given by name.
+func signatureOf(inputs string) string {
+	var types []string
+	for _, name := range strings.Fields(inputs) {
+		switch name {
+		case "indices":
+			types = append(types, "Tindices")
+		case "step":
+			types = append(types, "int64")
+		default:
+			types = append(types, "T")
+		}
+	}
+	return strings.Join(types, " ")
+}
+
+func (o optimizer) build(inputs []string) func(*builder) (kernel, error) {
+	grad, rows := o.vars+slices.Index(inputs, "grad"), 0
+	if i := slices.Index(inputs, "indices"); i >= 0 {
+		rows = o.vars + i
+	}
+	return func(b *builder) (kernel, error) {
+		if b.dtype("T", tNone) == tFloat {
+			return applyRule(o.vars, grad, rows, o.f32(b)), nil
+		}
+		return applyRule(o.vars, grad, rows, o.f64(b)), nil
+	}
+}
+
+// maxOperands bounds the variables and the scalars of a rule.
+const maxOperands = 8
+
+// operands are what a rule is applied to.
+type operands[T float] struct {
+	vars    [maxOperands][]T
+	scalars [maxOperands]T
+	n       int // scalars
+	first   *variable
+}
+
+// load collects the variables and the scalars; inputs grad and rows are
+// neither.
+func (o *operands[T]) load(c *call, vars, grad, rows int) error {
+	for i := range vars {
+		v, err := c.typed(i, dtypeOf[T]())
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			o.first = v
+		}
+		if !sameShape(v.value.shape, o.first.value.shape) {
+			return c.invalid("slot %q has the shape %s, variable %q %s", v.name, shapeString(v.value.shape), o.first.name, shapeString(o.first.value.shape))
+		}
+		o.vars[i] = elems[T](&v.value)
+	}
+	for i := vars; i < c.inputs(); i++ {
+		if i == grad || i == rows {
+			continue
+		}
+		t := c.in(i)
+		if t.count() != 1 {
+			return c.invalid("input %d must be a scalar, not %s", i, t.describe())
+		}
+		if t.dtype == tInt64 {
+			o.scalars[o.n] = T(elems[int64](t)[0])
+		} else {
+			o.scalars[o.n] = elems[T](t)[0]
+		}
+		o.n++
+	}
+	return nil
+}
+
+// applyRule is the kernel of an optimizer. rows is the input that holds the
+// indices of a sparse gradient, 0 for a dense one.
+func applyRule[T float](vars, grad, rows int, f rule[T]) kernel {
+	return func(c *call) error {
+		o := operandsIn[T](c)
+		if err := o.load(c, vars, grad, rows); err != nil {
+			return err
+		}
+		g := c.in(grad)
+		if rows > 0 {
+			return applyRows(c, o, vars, g, c.in(rows), f)
+		}
+		if !sameShape(g.shape, o.first.value.shape) {
+			return c.invalid("the gradient has the shape %s, variable %q %s", shapeString(g.shape), o.first.name, shapeString(o.first.value.shape))
+		}
+		f(o.vars[:vars], o.scalars[:o.n], elems[T](g))
+		return nil
+	}
+}
+
+// operandsIn returns the frame's operands, empty, so that a step does not
+// allocate them.
+func operandsIn[T float](c *call) *operands[T] {
+	var o any = &c.f.operands32
+	if dtypeOf[T]() == tDouble {
+		o = &c.f.operands64
+	}
+	p := o.(*operands[T])
+	*p = operands[T]{}
+	return p
+}
+
+// applyRows applies a rule to the rows of the variables that idx names.
+func applyRows[T float](c *call, o *operands[T], vars int, g, idx *tensor, f rule[T]) error {
+	shape := o.first.value.shape
+	if len(shape) == 0 || len(idx.shape) != 1 || len(g.shape) != len(shape) || g.shape[0] != idx.shape[0] || !sameShape(g.shape[1:], shape[1:]) {
+		return c.invalid("gradient %s at indices %s does not fit variable %q of shape %s", g.describe(), idx.describe(), o.first.name, shapeString(shape))
+	}
+	n, row := shape[0], product(shape[1:])
+	gs := elems[T](g)
+	whole := o.vars
+	for k := range idx.shape[0] {
+		i := idx.intAt(k)
+		if i < 0 || i >= n {
+			return c.invalid("index %d is %d, outside [0, %d)", k, i, n)
+		}
+		for j := range vars {
+			o.vars[j] = whole[j][i*row : (i+1)*row]
+		}
+		f(o.vars[:vars], o.scalars[:o.n], gs[k*row:(k+1)*row])
+	}
+	return nil
+}
+
+func sqrt[T float](x T) T { return T(math.Sqrt(float64(x))) }
+
+func power[T float](x, y T) T {
+	switch y {
+	case -0.5:
+		return 1 / sqrt(x)
+	case 0.5:
+		return sqrt(x)
+	}
+	return T(math.Pow(float64(x), float64(y)))
+}
+
+func gradientDescent[T float](*builder) rule[T] {
+	return func(v [][]T, h, g []T) {
+		w, lr := v[0][:len(g)], h[0]
+		for i, d := range g {
+			w[i] -= d * lr
+		}
+	}
+}
+
+func momentum[T float](b *builder) rule[T] {
+	nesterov := b.bool("use_nesterov", false)
+	return func(v [][]T, h, g []T) {
+		w, acc, lr, m := v[0][:len(g)], v[1][:len(g)], h[0], h[1]
+		for i, d := range g {
+			acc[i] = acc[i]*m + d
+			if nesterov {
+				w[i] -= d*lr + acc[i]*m*lr
+			} else {
+				w[i] -= acc[i] * lr
+			}
+		}
+	}
+}
+
+func kerasMomentum[T float](b *builder) rule[T] {
+	nesterov := b.bool("use_nesterov", false)
+	return func(v [][]T, h, g []T) {
+		w, acc, lr, m := v[0][:len(g)], v[1][:len(g)], h[0], h[1]
+		for i, d := range g {
+			acc[i] = acc[i]*m - d*lr
+			if nesterov {
+				w[i] += acc[i]*m - d*lr
+			} else {
+				w[i] += acc[i]
+			}
+		}
+	}
+}
+
+func adagrad[T float](b *builder) rule[T] {
+	update := b.bool("update_slots", true)
+	return func(v [][]T, h, g []T) {
+		w, acc, lr := v[0][:len(g)], v[1][:len(g)], h[0]
+		for i, d := range g {
+			if update {
+				acc[i] += d * d
+			}
+			w[i] -= d * lr / sqrt(acc[i])
+		}
+	}
+}
+
+func adagradV2[T float](b *builder) rule[T] {
+	update := b.bool("update_slots", true)
+	return func(v [][]T, h, g []T) {
+		w, acc, lr, eps := v[0][:len(g)], v[1][:len(g)], h[0], h[1]
+		for i, d := range g {
+			if update {
+				acc[i] += d * d
+			}
+			w[i] -= d * lr / (sqrt(acc[i]) + eps)
+		}
+	}
+}
+
+// adagradDA follows Duchi et al., "Adaptive subgradient methods" (JMLR 2011),
+// dual averaging; the variables are the model's and the accumulators of the
+// gradient and of its square.
+func adagradDA[T float](*builder) rule[T] {
+	return func(v [][]T, h, g []T) {
+		w, acc, squared := v[0][:len(g)], v[1][:len(g)], v[2][:len(g)]
+		lr, l1, l2, step := h[0], h[1], h[2], h[3]
+		for i, d := range g {
+			acc[i] += d
+			squared[i] += d * d
+			t := acc[i]
+			if l1 > 0 {
+				t = sign(t) * max(absolute(t)-l1*step, 0)
+			}
+			w[i] = -lr * t / (l2*step*lr + sqrt(squared[i]))
+		}
+	}
+}
+
+func adadelta[T float](*builder) rule[T] {
+	return func(v [][]T, h, g []T) {
+		w, acc, accUpdate, lr, rho, eps := v[0][:len(g)], v[1][:len(g)], v[2][:len(g)], h[0], h[1], h[2]
+		for i, d := range g {
+			acc[i] = acc[i]*rho + d*d*(1-rho)
+			u := sqrt(accUpdate[i]+eps) / sqrt(acc[i]+eps) * d
+			w[i] -= u * lr
+			accUpdate[i] = accUpdate[i]*rho + u*u*(1-rho)
+		}
+	}
+}
+
+func adam[T float](b *builder) rule[T] {
+	nesterov := b.bool("use_nesterov", false)
+	return func(s [][]T, h, g []T) {
+		w, m, v := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)]
+		beta1Power, beta2Power, lr, beta1, beta2, eps := h[0], h[1], h[2], h[3], h[4], h[5]
+		alpha := lr * sqrt(1-beta2Power) / (1 - beta1Power)
+		for i, d := range g {
+			m[i] += (d - m[i]) * (1 - beta1)
+			v[i] += (d*d - v[i]) * (1 - beta2)
+			if nesterov {
+				w[i] -= (d*(1-beta1) + beta1*m[i]) * alpha / (sqrt(v[i]) + eps)
+			} else {
+				w[i] -= m[i] * alpha / (sqrt(v[i]) + eps)
+			}
+		}
+	}
+}
+
+func amsgrad[T float](*builder) rule[T] {
+	return func(s [][]T, h, g []T) {
+		w, m, v, top := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)], s[3][:len(g)]
+		beta1Power, beta2Power, lr, beta1, beta2, eps := h[0], h[1], h[2], h[3], h[4], h[5]
+		alpha := lr * sqrt(1-beta2Power) / (1 - beta1Power)
+		for i, d := range g {
+			m[i] += (d - m[i]) * (1 - beta1)
+			v[i] += (d*d - v[i]) * (1 - beta2)
+			top[i] = max(top[i], v[i])
+			w[i] -= m[i] * alpha / (sqrt(top[i]) + eps)
+		}
+	}
+}
+
+func adaMax[T float](*builder) rule[T] {
+	return func(s [][]T, h, g []T) {
+		w, m, v := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)]
+		beta1Power, lr, beta1, beta2, eps := h[0], h[1], h[2], h[3], h[4]
+		for i, d := range g {
+			m[i] += (d - m[i]) * (1 - beta1)
+			v[i] = max(beta2*v[i], absolute(d))
+			w[i] -= lr / (1 - beta1Power) * (m[i] / (v[i] + eps))
+		}
+	}
+}
+
+func rmsProp[T float](*builder) rule[T] {
+	return func(s [][]T, h, g []T) {
+		w, ms, mom := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)]
+		lr, rho, m, eps := h[0], h[1], h[2], h[3]
+		for i, d := range g {
+			ms[i] += (d*d - ms[i]) * (1 - rho)
+			mom[i] = mom[i]*m + d*lr/sqrt(ms[i]+eps)
+			w[i] -= mom[i]
+		}
+	}
+}
+
+func centeredRMSProp[T float](*builder) rule[T] {
+	return func(s [][]T, h, g []T) {
+		w, mg, ms, mom := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)], s[3][:len(g)]
+		lr, rho, m, eps := h[0], h[1], h[2], h[3]
+		for i, d := range g {
+			ms[i] += (d*d - ms[i]) * (1 - rho)
+			mg[i] += (d - mg[i]) * (1 - rho)
+			mom[i] = mom[i]*m + d*lr/sqrt(ms[i]-mg[i]*mg[i]+eps)
+			w[i] -= mom[i]
+		}
+	}
+}
+
+func ftrl[T float](b *builder) rule[T] {
+	linear := b.bool("multiply_linear_by_lr", false)
+	return func(s [][]T, h, g []T) { ftrlStep(s, g, h[0], h[1], h[2], 0, h[3], linear) }
+}
+
+func ftrlV2[T float](b *builder) rule[T] {
+	linear := b.bool("multiply_linear_by_lr", false)
+	return func(s [][]T, h, g []T) { ftrlStep(s, g, h[0], h[1], h[2], h[3], h[4], linear) }
+}
+
+// ftrlStep follows McMahan et al., "Ad click prediction" (KDD 2013); lr enters
+// the linear term when byLR is set.
+func ftrlStep[T float](s [][]T, g []T, lr, l1, l2, shrinkage, lrPower T, byLR bool) {
+	w, acc, linear := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)]
+	for i, d := range g {
+		grad := d + 2*shrinkage*w[i]
+		next := acc[i] + d*d
+		sigma := power(next, -lrPower) - power(acc[i], -lrPower)
+		scale, bound := T(1), l1
+		if byLR {
+			scale, bound = lr, l1*lr
+			linear[i] += grad*lr - sigma*w[i]
+		} else {
+			linear[i] += grad - sigma/lr*w[i]
+		}
+		if absolute(linear[i]) > bound {
+			quadratic := power(next, -lrPower)/lr*scale + 2*l2*scale
+			w[i] = (sign(linear[i])*bound - linear[i]) / quadratic
+		} else {
+			w[i] = 0
+		}
+		acc[i] = next
+	}
+}
+
+// shrink is the proximal step of the l1 and l2 regularisers.
+func shrink[T float](w, lr, l1, l2 T) T {
+	if l1 > 0 {
+		return sign(w) * max(absolute(w)-lr*l1, 0) / (1 + l2*lr)
+	}
+	return w / (1 + l2*lr)
+}
+
+func proximalDescent[T float](*builder) rule[T] {
+	return func(v [][]T, h, g []T) {
+		w, lr, l1, l2 := v[0][:len(g)], h[0], h[1], h[2]
+		for i, d := range g {
+			w[i] = shrink(w[i]-d*lr, lr, l1, l2)
+		}
+	}
+}
+
+func proximalAdagrad[T float](*builder) rule[T] {
+	return func(v [][]T, h, g []T) {
+		w, acc, lr, l1, l2 := v[0][:len(g)], v[1][:len(g)], h[0], h[1], h[2]
+		for i, d := range g {
+			acc[i] += d * d
+			rate := lr / sqrt(acc[i])
+			w[i] = shrink(w[i]-d*rate, rate, l1, l2)
+		}
+	}
+}
+
+func addSign[T float](*builder) rule[T] {
+	return func(v [][]T, h, g []T) {
+		w, m, lr, alpha, decay, beta := v[0][:len(g)], v[1][:len(g)], h[0], h[1], h[2], h[3]
+		for i, d := range g {
+			m[i] = m[i]*beta + d*(1-beta)
+			w[i] -= lr * (alpha + decay*sign(d)*sign(m[i])) * d
+		}
+	}
+}
+
+func powerSign[T float](*builder) rule[T] {
+	return func(v [][]T, h, g []T) {
+		w, m, lr, base, decay, beta := v[0][:len(g)], v[1][:len(g)], h[0], h[1], h[2], h[3]
+		for i, d := range g {
+			m[i] = m[i]*beta + d*(1-beta)
+			w[i] -= lr * T(math.Exp(float64(base*decay*sign(d)*sign(m[i])))) * d
+		}
+	}
+}

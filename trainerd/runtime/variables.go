@@ -1,0 +1,226 @@
+package runtime
+
+import (
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+var _ = register(opTable{
+	"VariableV2":  {build: buildVariable},
+	"Variable":    {build: buildVariable},
+	"VarHandleOp": {build: buildVariable},
+
+	"Assign":                {in: "&T T", flags: stateful | writesState | forwardsRef, build: buildAssign},
+	"AssignAdd":             {in: "&T T", types: numbers, flags: stateful | writesState | forwardsRef, build: buildAssignAdd("T")},
+	"AssignSub":             {in: "&T T", types: numbers, flags: stateful | writesState | forwardsRef, build: buildAssignSub("T")},
+	"IsVariableInitialized": {in: "&dtype", flags: stateful | readsState, build: simple(isInitialized)},
+	"CountUpTo":             {in: "&T", types: indices, flags: stateful | writesState, build: buildCountUpTo},
+
+	"ReadVariableOp":      {in: "resource", flags: stateful | readsState, build: buildReadVariable},
+	"AssignVariableOp":    {in: "resource dtype", flags: stateful | writesState, build: buildAssignVariable},
+	"AssignAddVariableOp": {in: "resource dtype", types: numbers, typeAttr: "dtype", flags: stateful | writesState, build: noOutput(buildAssignAdd("dtype"))},
+	"AssignSubVariableOp": {in: "resource dtype", types: numbers, typeAttr: "dtype", flags: stateful | writesState, build: noOutput(buildAssignSub("dtype"))},
+	"VarIsInitializedOp":  {in: "resource", flags: stateful | readsState, build: simple(isInitialized)},
+	"VariableShape":       {in: "resource", flags: stateful | readsState, build: buildVariableShape},
+	"DestroyResourceOp":   {in: "resource", flags: stateful | writesState, build: noOutput(simple(destroyVariable))},
+	"ResourceCountUpTo":   {in: "resource", types: indices, flags: stateful | writesState, build: buildCountUpTo},
+})
+
+func buildVariable(b *builder) (kernel, error) {
+	v, err := b.sess.declare(b)
+	if err != nil {
+		return nil, err
+	}
+	dt := v.dtype
+	if b.node.op == "VarHandleOp" {
+		dt = tResource
+	}
+	return func(c *call) error {
+		t := c.slot(0)
+		t.dtype, t.res = dt, v
+		return nil
+	}, nil
+}
+
+// noOutput makes the build function of an op without outputs.
+func noOutput(build func(*builder) (kernel, error)) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		b.outputs = 0
+		return build(b)
+	}
+}
+
+// variable returns the variable that input i refers to.
+func (c *call) variable(i int) (*variable, error) {
+	v, ok := c.in(i).res.(*variable)
+	if !ok {
+		return nil, c.invalid("input %d is not a variable", i)
+	}
+	return v, nil
+}
+
+// initialized returns the variable of input i, which must have a value.
+func (c *call) initialized(i int) (*variable, error) {
+	v, err := c.variable(i)
+	if err != nil {
+		return nil, err
+	}
+	if !v.init {
+		return nil, c.errorf(tfpb.Code_FAILED_PRECONDITION, "variable %q was never assigned", v.name)
+	}
+	return v, nil
+}
+
+// typed is initialized, and checks the variable's type.
+func (c *call) typed(i int, dt tfpb.DataType) (*variable, error) {
+	v, err := c.initialized(i)
+	if err != nil {
+		return nil, err
+	}
+	if v.dtype != dt {
+		return nil, c.invalid("variable %q is %s, not %s", v.name, typeName(v.dtype), typeName(dt))
+	}
+	return v, nil
+}
+
+// readVariable is the kernel that makes a variable's value a tensor.
+func readVariable(c *call) error {
+	v, err := c.initialized(0)
+	if err != nil {
+		return err
+	}
+	if !c.step.copyRead {
+		c.alias(0, &v.value, v.value.shape)
+		c.slot(0).res = nil
+		return nil
+	}
+	d := c.outLike(0, v.dtype, &v.value)
+	copy(d.data, v.value.data)
+	copy(d.strs, v.value.strs)
+	return nil
+}
+
+func buildReadVariable(b *builder) (kernel, error) {
+	dt := b.dtype("dtype", tNone)
+	return func(c *call) error {
+		if _, err := c.typed(0, dt); err != nil {
+			return err
+		}
+		return readVariable(c)
+	}, nil
+}
+
+func isInitialized(c *call) error {
+	v, err := c.variable(0)
+	if err != nil {
+		return err
+	}
+	elems[bool](c.out(0, tBool))[0] = v.init
+	return nil
+}
+
+func destroyVariable(c *call) error {
+	v, err := c.variable(0)
+	if err != nil {
+		return err
+	}
+	v.init = false
+	return nil
+}
+
+// assign stores the value of input 1 in the variable of input 0.
+func (c *call) assign(validate bool) error {
+	v, err := c.variable(0)
+	if err != nil {
+		return err
+	}
+	t := c.in(1)
+	if v.dtype != t.dtype {
+		return c.invalid("variable %q is %s, the value %s", v.name, typeName(v.dtype), typeName(t.dtype))
+	}
+	if validate && !v.fits(t.shape) {
+		return c.invalid("variable %q has the shape %s, the value %s", v.name, shapeString(v.shape), shapeString(t.shape))
+	}
+	c.run.inited = c.run.inited || !v.init
+	v.set(t)
+	return nil
+}
+
+func buildAssign(b *builder) (kernel, error) {
+	validate := b.bool("validate_shape", true)
+	return func(c *call) error { return c.assign(validate) }, nil
+}
+
+func buildAssignVariable(b *builder) (kernel, error) {
+	b.outputs = 0
+	// The shape of the handle holds whatever validate_shape says, because
+	// later users of the variable were built for it.
+	return func(c *call) error { return c.assign(true) }, nil
+}
+
+func buildAssignAdd(attr string) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		return byType(b.dtype(attr, tNone), update(addTo[float32]), update(addTo[float64]), update(addTo[int32]), update(addTo[int64]))
+	}
+}
+
+func subtractFrom[T number](acc, x []T) {
+	x = x[:len(acc)]
+	for i := range acc {
+		acc[i] -= x[i]
+	}
+}
+
+func buildAssignSub(attr string) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		return byType(b.dtype(attr, tNone), update(subtractFrom[float32]), update(subtractFrom[float64]), update(subtractFrom[int32]), update(subtractFrom[int64]))
+	}
+}
+
+// update is the kernel that changes a variable in place by a value of its
+// shape.
+func update[T number](f func(acc, x []T)) kernel {
+	return func(c *call) error {
+		v, err := c.typed(0, dtypeOf[T]())
+		if err != nil {
+			return err
+		}
+		x := c.in(1)
+		if !sameShape(x.shape, v.value.shape) {
+			return c.invalid("variable %q has the shape %s, the value %s", v.name, shapeString(v.value.shape), shapeString(x.shape))
+		}
+		f(elems[T](&v.value), elems[T](x))
+		return nil
+	}
+}
+
+func buildCountUpTo(b *builder) (kernel, error) {
+	limit, dt := b.int("limit", 0), b.dtype("T", tNone)
+	return func(c *call) error {
+		v, err := c.typed(0, dt)
+		if err != nil {
+			return err
+		}
+		if v.value.count() != 1 {
+			return c.invalid("variable %q is no scalar", v.name)
+		}
+		n := v.value.intAt(0)
+		if n >= limit {
+			return c.errorf(tfpb.Code_OUT_OF_RANGE, "reached the limit of %d", limit)
+		}
+		setInt(c.out(0, v.dtype), 0, n)
+		setInt(&v.value, 0, n+1)
+		return nil
+	}, nil
+}
+
+func buildVariableShape(b *builder) (kernel, error) {
+	dt := b.indexType("out_type", tInt32)
+	return func(c *call) error {
+		v, err := c.initialized(0)
+		if err != nil {
+			return err
+		}
+		c.shapeOf(0, dt, &v.value)
+		return nil
+	}, nil
+}
