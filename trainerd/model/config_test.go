@@ -1,0 +1,99 @@
+package model
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// mlp is a good configuration, to be spoilt.
+func mlp() Config {
+	return Config{Family: "mlp", Inputs: 64, Classes: 10, Hidden: []int{128}, Optimizer: "adam"}
+}
+
+func TestConfigErrors(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(c *Config)
+		want  string
+	}{
+		{"no family", func(c *Config) { c.Family = "" }, `model: family = "": want linear, logistic, softmax or mlp`},
+		{"family", func(c *Config) { c.Family = "MLP" }, `model: family = "MLP": want linear, logistic, softmax or mlp`},
+		{"activation", func(c *Config) { c.Activation = "reul" }, `model: activation = "reul": want relu, tanh or sigmoid`},
+		{"initializer", func(c *Config) { c.Initializer = "he" },
+			`model: initializer = "he": want glorot_uniform, glorot_normal, truncated_normal or zeros`},
+		{"optimizer", func(c *Config) { c.Optimizer = "adamw" },
+			`model: optimizer = "adamw": want sgd, momentum, adagrad, adam or rmsprop`},
+		{"no inputs", func(c *Config) { c.Inputs = 0 }, "model: inputs = 0: want 1 to 16777216"},
+		{"inputs", func(c *Config) { c.Inputs = 1 << 25 }, "model: inputs = 33554432: want 1 to 16777216"},
+		{"classes", func(c *Config) { c.Classes = 1 }, "model: classes = 1: want 2 to 16777216"},
+		{"classes of linear", func(c *Config) { c.Family, c.Hidden = "linear", nil }, "model: classes = 10: want none"},
+		{"classes of logistic", func(c *Config) { c.Family, c.Hidden = "logistic", nil }, "model: classes = 10: want 2 (or none)"},
+		{"no hidden", func(c *Config) { c.Hidden = nil }, "model: hidden = []: want the size of at least one hidden layer"},
+		{"hidden", func(c *Config) { c.Hidden = []int{8, -1} }, "model: hidden = -1: want 1 to 16777216"},
+		{"hidden of softmax", func(c *Config) { c.Family = "softmax" }, "model: hidden = [128]: want none: only the mlp family"},
+		{"l2", func(c *Config) { c.L2 = -1 }, "model: l2 = -1: want 0 or more"},
+		{"learning rate", func(c *Config) { c.LearningRate = -.1 }, "model: learning_rate = -0.1: want more than 0"},
+		{"infinite rate", func(c *Config) { c.LearningRate = math.Inf(1) }, "model: learning_rate = +Inf: want more than 0"},
+		{"rate too large for the graph", func(c *Config) { c.LearningRate = 1e300 }, "model: learning_rate = 1e+300: want"},
+		{"no number", func(c *Config) { c.L2 = math.NaN() }, "model: l2 = NaN: want 0 or more"},
+		{"decay steps", func(c *Config) { c.DecaySteps = -5 }, "model: decay_steps = -5: want 0 or more"},
+		{"decay rate", func(c *Config) { c.DecayRate = -1 }, "model: decay_rate = -1: want more than 0"},
+		{"momentum", func(c *Config) { c.Momentum = 1 }, "model: momentum = 1: want 0 to less than 1"},
+		{"beta1", func(c *Config) { c.Beta1 = 1.5 }, "model: beta1 = 1.5: want between 0 and 1"},
+		{"beta2", func(c *Config) { c.Beta2 = -1 }, "model: beta2 = -1: want between 0 and 1"},
+		{"rho", func(c *Config) { c.Rho = 1 }, "model: rho = 1: want between 0 and 1"},
+		{"epsilon", func(c *Config) { c.Epsilon = -1e-8 }, "model: epsilon = -1e-08: want more than 0"},
+		{"accumulator", func(c *Config) { c.InitialAccumulator = -1 }, "model: initial_accumulator = -1: want more than 0"},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := mlp()
+			c.spoil(&cfg)
+			m, err := Build(cfg)
+			var one *ConfigError
+			if m != nil || !errors.As(err, &one) {
+				t.Fatalf("got %v, %v; want a *ConfigError", m, err)
+			}
+			if !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("got  %s\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestConfigErrorsComeTogether(t *testing.T) {
+	cfg := Config{Family: "mlp", Hidden: []int{0}, Activation: "x", LearningRate: -1}
+	err := cfg.Check()
+	for _, key := range []string{"activation", "inputs", "classes", "hidden", "learning_rate"} {
+		if err == nil || !strings.Contains(err.Error(), "model: "+key+" = ") {
+			t.Errorf("%s is missing in: %v", key, err)
+		}
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	tests := []struct {
+		optimizer               string
+		rate, momentum, epsilon float64
+	}{
+		{"", 0.1, 0, 1e-8},
+		{"momentum", 0.01, 0.9, 1e-8},
+		{"adagrad", 0.1, 0, 1e-8},
+		{"adam", 0.001, 0, 1e-8},
+		{"rmsprop", 0.001, 0, 1e-10},
+	}
+	for _, c := range tests {
+		got := Config{Family: "softmax", Optimizer: c.optimizer}.withDefaults()
+		if got.LearningRate != c.rate || got.Momentum != c.momentum || got.Epsilon != c.epsilon {
+			t.Errorf("%q: rate %v, momentum %v, epsilon %v; want %v, %v, %v", c.optimizer,
+				got.LearningRate, got.Momentum, got.Epsilon, c.rate, c.momentum, c.epsilon)
+		}
+	}
+	given := mlp()
+	given.LearningRate, given.Epsilon, given.Activation = .5, 1, "tanh"
+	if got := given.withDefaults(); got.LearningRate != .5 || got.Epsilon != 1 || got.Activation != "tanh" {
+		t.Errorf("what was given changed: %+v", got)
+	}
+}

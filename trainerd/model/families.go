@@ -1,0 +1,154 @@
+package model
+
+import (
+	"fmt"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
+)
+
+// families holds the forward pass of each family. Each sets the maker's
+// weights, loss and accuracy and the names of its predictions.
+var families = map[string]func(*maker){
+	"linear":   (*maker).linear,
+	"logistic": (*maker).logistic,
+	"softmax":  func(m *maker) { m.classify(m.x) },
+	"mlp":      (*maker).mlp,
+}
+
+// truncatedStddev is the spread of the initializer truncated_normal.
+const truncatedStddev = 0.1
+
+func (m *maker) initializer() graph.Initial {
+	// Each kernel has a stream of its own. An op seed of zero beside a graph
+	// seed of zero would mean a random seed, so they count from one.
+	seeds := graph.Seeds{Graph: m.cfg.Seed, Op: int64(len(m.kernels)) + 1}
+	switch m.cfg.Initializer {
+	case "glorot_normal":
+		return graph.GlorotNormal(seeds)
+	case "truncated_normal":
+		return graph.TruncatedNormal(0, truncatedStddev, seeds)
+	case "zeros":
+		return graph.Zeros()
+	}
+	return graph.GlorotUniform(seeds)
+}
+
+// dense adds a layer: x times a kernel, plus a bias. Then may add to the
+// layer's scope; it may be nil.
+func (m *maker) dense(name string, x graph.Output, size int64, then func(graph.Output) graph.Output) (out graph.Output) {
+	b := m.b
+	variable := func(part string, initial graph.Initial, dims ...int64) *graph.Variable {
+		v := b.Variable(graph.VariableSpec{
+			Name: name + "/" + part, DType: tfpb.DataType_DT_FLOAT,
+			Shape: graph.MakeShape(dims...), Initial: initial, Trainable: true,
+		})
+		m.weights = append(m.weights, v)
+		return v
+	}
+	b.Scope(name, func() {
+		kernel := variable("kernel", m.initializer(), x.Shape().Dims[1], size)
+		bias := variable("bias", graph.Zeros(), size)
+		w := b.Read("MatMul/ReadVariableOp", kernel)
+		m.kernels = append(m.kernels, w)
+		product := b.MatMul("MatMul", x, w, false, false)
+		out = b.BiasAdd("BiasAdd", product, b.Read("BiasAdd/ReadVariableOp", bias))
+		if then != nil {
+			out = then(out)
+		}
+	})
+	return out
+}
+
+func (m *maker) mlp() {
+	x := m.x
+	for i, size := range m.cfg.Hidden {
+		name := "hidden"
+		if len(m.cfg.Hidden) > 1 {
+			name = fmt.Sprintf("hidden_%d", i+1)
+		}
+		x = m.dense(name, x, int64(size), m.activation)
+	}
+	m.classify(x)
+}
+
+func (m *maker) activation(x graph.Output) graph.Output {
+	switch m.cfg.Activation {
+	case "tanh":
+		return m.b.Tanh("Tanh", x)
+	case "sigmoid":
+		return m.b.Sigmoid("Sigmoid", x)
+	}
+	return m.b.Relu("Relu", x)
+}
+
+// classify adds the logits of a softmax over the classes, and the loss.
+func (m *maker) classify(x graph.Output) {
+	b := m.b
+	logits := m.dense("logits", x, int64(m.cfg.Classes), nil)
+	m.out.Logits = logits.Name()
+	m.addLoss(func() graph.Output {
+		return b.SparseSoftmaxCrossEntropyWithLogits("", logits, m.y)
+	})
+	var classes graph.Output
+	b.Scope("predictions", func() { classes = b.ArgMax("ArgMax", logits, 1) })
+	m.addAccuracy(classes)
+}
+
+// logistic tells two classes apart by the sign of one logit z. Its cross
+// entropy is log(1 + exp(z)) - y z.
+func (m *maker) logistic() {
+	b := m.b
+	logits := m.flat(m.dense("logits", m.x, 1, nil))
+	m.out.Logits = logits.Name()
+	m.addLoss(func() graph.Output {
+		labels := b.Cast("Cast", m.y, tfpb.DataType_DT_FLOAT)
+		return b.Sub("cross_entropy", b.Softplus("Softplus", logits), b.Mul("mul", logits, labels))
+	})
+	var classes graph.Output
+	b.Scope("predictions", func() {
+		positive := b.Greater("Greater", logits, b.Const("zero", graph.FloatTensor(0)))
+		classes = b.Cast("Cast", positive, tfpb.DataType_DT_INT64)
+	})
+	m.addAccuracy(classes)
+}
+
+// linear predicts a number; its loss is the mean squared error.
+func (m *maker) linear() {
+	b := m.b
+	values := m.flat(m.dense("linear", m.x, 1, nil))
+	m.out.Predictions = values.Name()
+	m.addLoss(func() graph.Output { return b.Square("Square", b.Sub("sub", values, m.y)) })
+}
+
+// flat makes a vector of a matrix with one column.
+func (m *maker) flat(x graph.Output) graph.Output {
+	return m.b.Reshape("predictions/Reshape", x, graph.MakeShape(-1))
+}
+
+// addLoss adds the mean of the examples' losses, plus the L2 term.
+func (m *maker) addLoss(examples func() graph.Output) {
+	b := m.b
+	b.Scope("loss", func() {
+		if m.cfg.L2 == 0 {
+			m.loss = b.Mean("loss/", examples())
+			return
+		}
+		mean := b.Mean("Mean", examples())
+		squares := make([]graph.Output, len(m.kernels))
+		for i, w := range m.kernels {
+			squares[i] = b.L2Loss("L2Loss", w)
+		}
+		weight := b.Const("l2", graph.FloatTensor(float32(m.cfg.L2)))
+		m.loss = b.AddV2("loss/", mean, b.Mul("mul", weight, b.AddN("AddN", squares...)))
+	})
+}
+
+func (m *maker) addAccuracy(classes graph.Output) {
+	b := m.b
+	m.out.Predictions = classes.Name()
+	b.Scope("accuracy", func() {
+		right := b.Cast("Cast", b.Equal("Equal", classes, m.y), tfpb.DataType_DT_FLOAT)
+		m.accuracy = b.Mean("accuracy/", right)
+	})
+}

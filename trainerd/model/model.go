@@ -1,0 +1,144 @@
+// Package model builds the model families that a job's configuration can name,
+// as MetaGraphDefs that TensorFlow imports and that any session runs: forward
+// pass, gradients, optimizer, initialisation, summaries and saver.
+//
+// The variables bear the names that TensorFlow's users expect: hidden/kernel
+// and hidden/bias (hidden_1, hidden_2, ... when there are several layers),
+// logits/kernel and logits/bias, global_step, and each optimizer's slots, such
+// as logits/kernel/Adam. Kernels are drawn by seeded ops, so that all runtimes
+// begin with the same numbers.
+package model
+
+import (
+	"fmt"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
+)
+
+// Model is a model ready to train, with the names of what can be fed, fetched
+// and run. Names of tensors end in ":0"; those of ops do not.
+type Model struct {
+	Meta *tfpb.MetaGraphDef
+
+	// X takes a batch of examples, float32 [batch, inputs].
+	X graph.Placeholder
+	// Y takes their labels: the classes, int64 [batch]; for the linear family
+	// the values, float32 [batch].
+	Y graph.Placeholder
+
+	Loss        string // mean loss of the batch, the L2 term included
+	Accuracy    string // part of the batch predicted rightly; "" for linear
+	Predictions string // predicted classes, int64 [batch]; for linear the values
+	Logits      string // what the classes are predicted from; "" for linear
+
+	TrainOp     string // makes one step
+	InitOp      string // gives all variables their initial values
+	LocalInitOp string
+	ReadyOp     string // lists the variables that have no value yet
+	SummaryOp   string // all summaries as one encoded Summary
+	GlobalStep  string // number of steps made, int64
+}
+
+// Build makes the model that cfg describes.
+func Build(cfg Config) (*Model, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	m := &maker{b: graph.NewBuilder(), cfg: cfg.withDefaults()}
+	m.inputs()
+	m.step = m.b.GlobalStep()
+	families[m.cfg.Family](m)
+	m.train()
+	m.summaries()
+	m.finish()
+	meta, err := m.b.MetaGraph()
+	if err != nil {
+		return nil, fmt.Errorf("model: family %s: %w", cfg.Family, err)
+	}
+	m.out.Meta = meta
+	return &m.out, nil
+}
+
+// maker holds a model under construction.
+type maker struct {
+	b    *graph.Builder
+	cfg  Config
+	out  Model
+	x, y graph.Output
+	step *graph.Variable
+
+	weights  []*graph.Variable // in the order in which the optimizer goes through them
+	kernels  []graph.Output    // the kernels as the forward pass reads them
+	loss     graph.Output
+	accuracy graph.Output // not valid for linear
+	rate     graph.Output
+}
+
+func (m *maker) inputs() {
+	yType := tfpb.DataType_DT_INT64
+	if m.cfg.Family == "linear" {
+		yType = tfpb.DataType_DT_FLOAT
+	}
+	xShape, yShape := graph.MakeShape(-1, int64(m.cfg.Inputs)), graph.MakeShape(-1)
+	m.x = m.b.Placeholder("x", tfpb.DataType_DT_FLOAT, xShape)
+	m.y = m.b.Placeholder("y", yType, yShape)
+	m.out.X = graph.Placeholder{Name: m.x.Name(), DType: m.x.DType(), Shape: xShape}
+	m.out.Y = graph.Placeholder{Name: m.y.Name(), DType: yType, Shape: yShape}
+}
+
+func (m *maker) train() {
+	lr := graph.LearningRate{
+		Initial:    float32(m.cfg.LearningRate),
+		DecaySteps: m.cfg.DecaySteps,
+		DecayRate:  float32(m.cfg.DecayRate),
+		Staircase:  m.cfg.Staircase,
+	}
+	train, rate := m.b.Minimize(m.loss, optimizer(m.cfg), lr, m.step, m.weights)
+	m.out.TrainOp, m.rate = train.Name(), rate
+}
+
+func optimizer(c Config) graph.Optimizer {
+	switch c.Optimizer {
+	case "momentum":
+		return graph.Momentum{Momentum: float32(c.Momentum), Nesterov: c.Nesterov}
+	case "adagrad":
+		return graph.Adagrad{InitialAccumulator: float32(c.InitialAccumulator)}
+	case "adam":
+		return graph.Adam{Beta1: float32(c.Beta1), Beta2: float32(c.Beta2), Epsilon: float32(c.Epsilon)}
+	case "rmsprop":
+		return graph.RMSProp{Decay: float32(c.Rho), Momentum: float32(c.Momentum), Epsilon: float32(c.Epsilon)}
+	}
+	return graph.SGD{}
+}
+
+// summaries adds what TensorBoard shows: loss, accuracy, a learning rate that
+// changes, and the distribution of each weight.
+func (m *maker) summaries() {
+	b := m.b
+	var all []graph.Output
+	b.Scope("summaries", func() {
+		all = append(all, b.ScalarSummary("loss", "loss", m.loss))
+		if m.accuracy.Valid() {
+			all = append(all, b.ScalarSummary("accuracy", "accuracy", m.accuracy))
+		}
+		if m.cfg.DecaySteps > 0 {
+			all = append(all, b.ScalarSummary("learning_rate", "learning_rate", m.rate))
+		}
+		for _, v := range m.weights {
+			value := b.Read(v.Name()+"/ReadVariableOp", v)
+			all = append(all, b.HistogramSummary(v.Name(), v.Name(), value))
+		}
+	})
+	m.out.SummaryOp = b.MergeSummaries(all...).Name()
+}
+
+func (m *maker) finish() {
+	init, local := m.b.AddInit()
+	ready, _ := m.b.AddReady()
+	m.b.AddSaver()
+	m.out.InitOp, m.out.LocalInitOp, m.out.ReadyOp = init.Name(), local.Name(), ready.Name()
+	m.out.GlobalStep = m.step.Def.GetSnapshotName()
+	m.out.Loss = m.loss.Name()
+	m.out.Accuracy = m.accuracy.Name()
+}
