@@ -1,0 +1,90 @@
+package remote
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// Callable is a set of feeds, fetches and targets that the server has compiled
+// for repeated use. It is safe for concurrent use.
+type Callable struct {
+	sess   *Session
+	step   *step
+	handle int64
+
+	released  atomic.Bool
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// MakeCallable compiles a step. At least one tensor that is not fed has to be
+// fetched, or one target run. Later extensions of the graph do not change it.
+func (s *Session) MakeCallable(ctx context.Context, feeds, fetches, targets []string) (*Callable, error) {
+	graph := s.index()
+	st, err := newStep(graph, feeds, fetches, targets)
+	if err != nil {
+		return nil, err
+	}
+	req := &tfpb.MakeCallableRequest{SessionHandle: s.handle, RequestId: requestID(),
+		Options: &tfpb.CallableOptions{Feed: st.feeds, Fetch: st.fetches, Target: st.targets}}
+	resp := &tfpb.MakeCallableResponse{}
+	if err := s.call(ctx, "MakeCallable", req, resp, graph.ops); err != nil {
+		return nil, err
+	}
+	return &Callable{sess: s, step: st, handle: resp.GetHandle()}, nil
+}
+
+// Run runs the callable, as Session.Run does a step; feeds are in the order
+// that was given to MakeCallable.
+func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
+	if c.released.Load() {
+		return nil, errReleased
+	}
+	if len(feeds) != len(c.step.feeds) {
+		return nil, invalid("%d tensors fed where the callable takes %d", len(feeds), len(c.step.feeds))
+	}
+	req := &tfpb.RunCallableRequest{SessionHandle: c.sess.handle, Handle: c.handle, RequestId: requestID()}
+	for i, t := range feeds {
+		p, err := encode(c.step.feeds[i], t)
+		if err != nil {
+			return nil, err
+		}
+		req.Feed = append(req.Feed, p)
+	}
+	resp := &tfpb.RunCallableResponse{}
+	if err := c.sess.call(ctx, "RunCallable", req, resp, c.sess.index().ops); err != nil {
+		return nil, err
+	}
+	if got, want := len(resp.GetFetch()), len(c.step.fetches); got != want {
+		return nil, &trainerd.OpError{Code: tfpb.Code_INTERNAL, Message: "the server did not send what the callable fetches"}
+	}
+	return c.step.results(func(name string) (*ckptfmt.Tensor, error) {
+		if i := slices.Index(c.step.feeds, name); i >= 0 {
+			return feeds[i], nil
+		}
+		return decode(name, resp.GetFetch()[slices.Index(c.step.fetches, name)])
+	})
+}
+
+// Close lets the server forget the callable. Closing the session does so too.
+// It is bounded as Session.Close is, and a session that is gone or closed is
+// no error.
+func (c *Callable) Close() error {
+	c.closeOnce.Do(func() {
+		c.released.Store(true)
+		ctx, cancel := context.WithTimeout(context.Background(), c.sess.client.closeTimeout)
+		defer cancel()
+		req := &tfpb.ReleaseCallableRequest{SessionHandle: c.sess.handle, Handle: c.handle}
+		err := c.sess.call(ctx, "ReleaseCallable", req, &tfpb.ReleaseCallableResponse{}, nil)
+		if !isCode(err, tfpb.Code_ABORTED) && c.sess.ctx.Err() == nil {
+			c.closeErr = err
+		}
+	})
+	return c.closeErr
+}

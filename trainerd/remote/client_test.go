@@ -1,0 +1,259 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+func TestCreateSessionSendsGraphConfigAndTarget(t *testing.T) {
+	f := startFake(t)
+	c := dial(t, f.target(), nil)
+	config := &tfpb.ConfigProto{AllowSoftPlacement: true, DeviceFilters: []string{"/job:ps"}}
+	s, err := c.NewSession(t.Context(), smallGraph, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &tfpb.CreateSessionRequest{GraphDef: smallGraph, Config: config, Target: f.target()}
+	if diff := cmp.Diff(want, f.sessions[s.Handle()].create, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRestartOfTheServer(t *testing.T) {
+	f := startFake(t)
+	f.step = echo
+	c := dial(t, f.target(), &Options{MaxReconnectDelay: 200 * time.Millisecond})
+	s := newSession(t, c)
+	callable, err := s.MakeCallable(t.Context(), nil, nil, []string{"y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, began, _ := blocking()
+	f.step = step
+	inFlight := make(chan error, 1)
+	go func() {
+		_, err := s.Run(context.WithoutCancel(t.Context()), nil, nil, []string{"y"})
+		inFlight <- err
+	}()
+	receive(t, began, "the step")
+	addr := f.addr
+	f.stop()
+	wantError(t, <-inFlight, trainerd.ErrUnavailable, c.Target())
+
+	_, err = s.Run(t.Context(), nil, nil, []string{"y"})
+	wantError(t, err, trainerd.ErrUnavailable, c.Target())
+	_, err = c.NewSession(t.Context(), smallGraph, nil)
+	wantError(t, err, trainerd.ErrUnavailable, "connection refused")
+
+	f.step = echo
+	f.start(t, addr)
+	if err := c.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Run(t.Context(), nil, nil, []string{"y"})
+	wantError(t, err, trainerd.ErrAborted, "is not found", c.Target())
+	_, err = s.ListDevices(t.Context())
+	wantError(t, err, trainerd.ErrAborted)
+	_, err = callable.Run(t.Context(), nil)
+	wantError(t, err, trainerd.ErrAborted)
+	if err := errors.Join(callable.Close(), s.Close()); err != nil {
+		t.Errorf("closing what the server has lost: %v", err)
+	}
+
+	if _, err := newSession(t, c).Run(t.Context(), nil, nil, []string{"y"}); err != nil {
+		t.Errorf("on a new session: %v", err)
+	}
+}
+
+func TestWaitEndsWithContext(t *testing.T) {
+	f, c, _ := open(t)
+	f.stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := c.Wait(ctx)
+	wantError(t, err, trainerd.ErrDeadlineExceeded, c.Target()+": ") // and what was in the way
+	wantError(t, err, context.DeadlineExceeded)
+}
+
+func TestDialFails(t *testing.T) {
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := unused.Addr().String()
+	unused.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherServer := grpc.NewServer() // gRPC, but no MasterService
+	go otherServer.Serve(other)
+	defer otherServer.Stop()
+
+	tests := []struct {
+		name, addr string
+		kind       error
+		says       string
+	}{
+		{"nobody listens", refuses, trainerd.ErrUnavailable, "connection refused"},
+		{"nobody answers", silent.Addr().String(), trainerd.ErrUnavailable, "no answer within 100ms"},
+		{"not TensorFlow", other.Addr().String(), trainerd.ErrUnimplemented, "is no TensorFlow server"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			timeout := 100 * time.Millisecond
+			if test.kind == trainerd.ErrUnimplemented {
+				timeout = 0
+			}
+			_, err := Dial(t.Context(), "grpc://"+test.addr, &Options{ConnectTimeout: timeout})
+			wantError(t, err, test.kind, test.says, "grpc://"+test.addr)
+		})
+	}
+	t.Run("ctx ends first", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := Dial(ctx, "grpc://"+refuses, nil)
+		wantError(t, err, trainerd.ErrDeadlineExceeded, "connection refused")
+	})
+	t.Run("without asking the server", func(t *testing.T) {
+		c := dial(t, "grpc://"+refuses, &Options{ConnectTimeout: -1})
+		_, err := c.NewSession(t.Context(), nil, nil)
+		wantError(t, err, trainerd.ErrUnavailable, "connection refused")
+	})
+}
+
+func TestDialWaitsForAServerThatStarts(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	f := &fakeMaster{}
+	var attempts int
+	o := &Options{DialContext: func(ctx context.Context, addr string) (net.Conn, error) {
+		if attempts++; attempts == 3 {
+			f.start(t, addr)
+			t.Cleanup(f.stop)
+		}
+		return dialTCP(ctx, addr)
+	}}
+	dial(t, "grpc://"+addr, o)
+	if attempts != 3 {
+		t.Errorf("%d attempts", attempts)
+	}
+}
+
+func TestTLSThroughATunnel(t *testing.T) {
+	web := httptest.NewTLSServer(nil) // for its certificate
+	defer web.Close()
+	f := &fakeMaster{options: []grpc.ServerOption{grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: web.TLS.Certificates}))}}
+	f.start(t, "127.0.0.1:0")
+	t.Cleanup(f.stop)
+	tunnel := func(ctx context.Context, addr string) (net.Conn, error) {
+		if addr != "example.com:2222" { // the name in the certificate
+			return nil, fmt.Errorf("dialled %s", addr)
+		}
+		return dialTCP(ctx, f.addr)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+	newSession(t, dial(t, "grpc://example.com:2222", &Options{TLS: &tls.Config{RootCAs: roots}, DialContext: tunnel}))
+
+	for name, config := range map[string]*tls.Config{"plain text": nil, "unknown authority": {RootCAs: x509.NewCertPool()}} {
+		_, err := Dial(t.Context(), "grpc://example.com:2222", &Options{TLS: config, DialContext: tunnel, ConnectTimeout: 200 * time.Millisecond})
+		if !errors.Is(err, trainerd.ErrUnavailable) {
+			t.Errorf("%s: got %v, want UNAVAILABLE", name, err)
+		}
+	}
+}
+
+func TestListDevices(t *testing.T) {
+	_, c, s := open(t)
+	local, others, err := c.ListDevices(t.Context())
+	if err != nil || len(local) != 1 || local[0].GetIncarnation() != 7 || len(others) != 1 {
+		t.Errorf("the server's: %v, %v, %v", local, others, err)
+	}
+	all, err := s.ListDevices(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Errorf("the session's: %v, %v", all, err)
+	}
+}
+
+func TestReset(t *testing.T) {
+	f, c, s := open(t)
+	if err := s.Close(); err != nil || len(f.resets) != 0 {
+		t.Fatalf("closing a session: %v, resets %v", err, f.resets)
+	}
+	s = newSession(t, c)
+	if err := Reset(t.Context(), c, []string{"mine"}, []string{"/job:ps"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []*tfpb.ResetRequest{{Container: []string{"mine"}, DeviceFilters: []string{"/job:ps"}}}
+	if diff := cmp.Diff(want, f.resets, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	_, err := s.Run(t.Context(), nil, nil, []string{"y"})
+	wantError(t, err, trainerd.ErrAborted)
+}
+
+func TestClosedClient(t *testing.T) {
+	f, c, s := open(t)
+	step, began, _ := blocking()
+	f.step = step
+	result := make(chan error, 1)
+	go func() {
+		_, err := s.Run(context.WithoutCancel(t.Context()), nil, nil, []string{"y"})
+		result <- err
+	}()
+	receive(t, began, "the step")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, <-result, trainerd.ErrCancelled)
+	_, err := c.NewSession(t.Context(), nil, nil)
+	wantError(t, err, trainerd.ErrCancelled, "closing")
+	wantError(t, s.Close(), trainerd.ErrCancelled)
+}
+
+func TestCreateSessionThatWaitsForTheCluster(t *testing.T) {
+	f := startFake(t)
+	f.create = func(ctx context.Context, _ *tfpb.CreateSessionRequest) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	c := dial(t, f.target(), nil)
+	_, err := c.NewSession(t.Context(), smallGraph, &tfpb.ConfigProto{OperationTimeoutInMs: 50})
+	wantError(t, err, trainerd.ErrDeadlineExceeded, "waits for all servers of its cluster")
+}
+
+func TestCreateSessionWithAnOpThatTheServerLacks(t *testing.T) {
+	f := startFake(t)
+	f.create = func(context.Context, *tfpb.CreateSessionRequest) error {
+		return status.Error(codes.NotFound, "Op type not registered 'NoSuchOp' in binary running on host.")
+	}
+	_, err := dial(t, f.target(), nil).NewSession(t.Context(), smallGraph, nil)
+	wantError(t, err, trainerd.ErrUnimplemented, "NoSuchOp")
+}

@@ -1,0 +1,223 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/status"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+var (
+	errSessionClosed error = &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "the session is closed"}
+	errReleased      error = &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "the callable is closed"}
+)
+
+func statusOf(err error) *status.Status {
+	st, _ := status.FromError(err)
+	return st
+}
+
+func isCode(err error, code tfpb.Code) bool {
+	var op *trainerd.OpError
+	return errors.As(err, &op) && op.Code == code
+}
+
+// messageOf returns what err says beyond its code.
+func messageOf(err error) string {
+	var op *trainerd.OpError
+	if errors.As(err, &op) && op.Message != "" {
+		return op.Message
+	}
+	return err.Error()
+}
+
+// callError makes the error of a call from what came back.
+func (c *Client) callError(ctx context.Context, method string, code tfpb.Code, message string, ops opTypes) error {
+	if gaveUp(code) && ended(ctx) {
+		_, reason, _ := strings.Cut(message, "latest balancer error: ")
+		return c.contextError(ctx, reason)
+	}
+	e := &trainerd.OpError{Code: reviseCode(code, message)}
+	e.Node, e.Op, e.Message = parseMessage(message, ops)
+	if e.Node != "" {
+		return e
+	}
+	e.Message = connectionMessage(e.Message)
+	if method != "" {
+		e.Message = method + ": " + e.Message
+	}
+	e.Message = c.target + ": " + e.Message
+	return e
+}
+
+// gaveUp reports whether code is what a call gives whose ctx has ended.
+func gaveUp(code tfpb.Code) bool {
+	return code == tfpb.Code_CANCELLED || code == tfpb.Code_DEADLINE_EXCEEDED
+}
+
+// ended reports whether ctx is over. Its timer may lag behind the server,
+// which is told of the deadline and keeps it too.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
+}
+
+// contextError is the error of a call that was given up because its ctx ended.
+// reason is what was in its way until then, if that is known.
+func (c *Client) contextError(ctx context.Context, reason string) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if cause == errSessionClosed {
+		return errSessionClosed
+	}
+	if err == nil {
+		cause, err = context.DeadlineExceeded, context.DeadlineExceeded // see ended
+	}
+	e := &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: c.target, Err: cause}
+	if !errors.Is(cause, err) {
+		e.Err = fmt.Errorf("%w: %w", err, cause)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		e.Code = tfpb.Code_DEADLINE_EXCEEDED
+	}
+	if reason != "" {
+		e.Message += ": " + connectionMessage(reason)
+	}
+	return e
+}
+
+// unknownOp begins the message for a graph with an op that the server lacks.
+const unknownOp = "Op type not registered"
+
+// reviseCode returns the code by which callers decide, where TensorFlow uses
+// one for two things.
+func reviseCode(code tfpb.Code, message string) tfpb.Code {
+	switch {
+	case code == tfpb.Code_ABORTED && strings.HasPrefix(message, "Current version is "):
+		// A stale version of the graph. The session is alive.
+		return tfpb.Code_FAILED_PRECONDITION
+	case code == tfpb.Code_INVALID_ARGUMENT && strings.HasPrefix(message, "Session ") && strings.Contains(message, " is not found"):
+		// What ListDevices says where other calls say ABORTED.
+		return tfpb.Code_ABORTED
+	case code == tfpb.Code_FAILED_PRECONDITION && message == "Session is closed.":
+		// Somebody else closed it, as by Reset.
+		return tfpb.Code_ABORTED
+	case code == tfpb.Code_NOT_FOUND && strings.HasPrefix(message, unknownOp):
+		return tfpb.Code_UNIMPLEMENTED
+	}
+	return code
+}
+
+// transferNode is the name that TensorFlow gives to a node by which it moves a
+// fed or fetched tensor: the name of the tensor's node, and numbers.
+// partitionNode is the name of a copy of a node made when the graph was divided
+// among devices.
+var (
+	transferNode  = regexp.MustCompile(`^_(?:recv|send|arg|retval)_(.+)_\d+$`)
+	partitionNode = regexp.MustCompile(`^(.+)_S\d+$`)
+)
+
+// find returns the graph's node that name stands for.
+func (o opTypes) find(name string) (string, bool) {
+	for {
+		if _, ok := o[name]; ok {
+			return name, true
+		}
+		if m := partitionNode.FindStringSubmatch(name); m != nil {
+			name = m[1]
+			continue
+		}
+		m := transferNode.FindStringSubmatch(name)
+		if m == nil {
+			return "", false
+		}
+		if _, ok := o[m[1]]; ok {
+			return m[1], true
+		}
+		name = "_arg_" + m[1] // another number may follow
+	}
+}
+
+var (
+	// nodeMark is how TensorFlow points at a node: {{node NAME}}. Before 1.14
+	// it was [[Node: NAME = Op[attributes](inputs)]], and a server that knows
+	// the place of definition writes [[node NAME (defined at ...)]].
+	nodeMark = regexp.MustCompile(`\{\{node ([^{}\s]+)\}\}|\[\[Node: (\S+) = (\w+)|\[\[node ([^\s\[\]]+)`)
+	// nodeLine is a line that holds nothing but such marks.
+	nodeLine = regexp.MustCompile(`^\[\[.*\]\]$`)
+	// nodePrefix are marks before the message.
+	nodePrefix = regexp.MustCompile(`^(\{\{(function_)?node [^{}]*\}\}\s*)+`)
+	// wireLine is a line about the call between two servers. What it says of
+	// the failure is in the lines before it too.
+	wireLine = regexp.MustCompile(`^(Additional GRPC error information|:UNKNOWN:|:\{"created")`)
+	// rule is the line around a message that is made of several: one for each
+	// server that failed, which begins with its code.
+	rule     = regexp.MustCompile(`^=+$`)
+	codeLine = regexp.MustCompile(`^[A-Z_]+: `)
+)
+
+// parseMessage takes the failed node out of a message of TensorFlow, and makes
+// one line of the rest. Where the failure is inside of a function, the message
+// lists the nodes from the inside to the outside; the first that is in the
+// session's graph is the one.
+func parseMessage(message string, ops opTypes) (node, op, rest string) {
+	var text strings.Builder
+	var known, several bool
+	for line := range strings.SplitSeq(message, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || wireLine.MatchString(line) {
+			continue
+		}
+		if rule.MatchString(line) {
+			several = true
+			continue
+		}
+		if !known {
+			node, op, known = nodeIn(line, ops, node, op)
+		}
+		if nodeLine.MatchString(line) {
+			continue
+		}
+		switch {
+		case text.Len() == 0:
+		case several && codeLine.MatchString(line):
+			text.WriteString("; ")
+		default:
+			text.WriteString(" ")
+		}
+		text.WriteString(line)
+	}
+	return node, op, nodePrefix.ReplaceAllString(text.String(), "")
+}
+
+// nodeIn returns the first node in line that is in the graph, which makes it
+// known; or else the given one; or else the first of line.
+func nodeIn(line string, ops opTypes, node, op string) (_, _ string, known bool) {
+	for _, m := range nodeMark.FindAllStringSubmatch(line, -1) {
+		name := m[1] + m[2] + m[4]
+		if own, ok := ops.find(name); ok {
+			return own, ops[own], true
+		}
+		if node == "" {
+			node, op = name, m[3]
+		}
+	}
+	return node, op, false
+}
+
+// connectionMessage takes the wrapping off grpc's words for a failed
+// connection: connection error: desc = "transport: Error while dialing: ...".
+func connectionMessage(s string) string {
+	_, desc, ok := strings.Cut(s, `connection error: desc = "`)
+	if !ok {
+		return s
+	}
+	desc = strings.TrimSuffix(strings.TrimPrefix(desc, "transport: "), `"`)
+	return strings.TrimPrefix(desc, "Error while dialing: ")
+}

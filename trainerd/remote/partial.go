@@ -1,0 +1,50 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// PartialRun is one step that is run in parts: later parts may be fed with
+// what was computed from the tensors of earlier ones. It is safe for concurrent
+// use; its parts run one after the other.
+//
+// It ends when everything that was announced has been fed and fetched, or with
+// the first part that fails. One that is not brought to its end is kept on the
+// server until the session is closed.
+type PartialRun struct {
+	sess    *Session
+	handle  string
+	running chan struct{} // holds a token during a part
+}
+
+// PartialRunSetup begins a step in parts. It announces every tensor that any
+// part will feed or fetch; targets run as soon as what they need is there.
+func (s *Session) PartialRunSetup(ctx context.Context, feeds, fetches, targets []string) (*PartialRun, error) {
+	graph := s.index()
+	st, err := newStep(graph, feeds, fetches, targets)
+	if err != nil {
+		return nil, err
+	}
+	req := &tfpb.PartialRunSetupRequest{SessionHandle: s.handle, Feed: st.feeds, Fetch: st.fetches, Target: st.targets, RequestId: requestID()}
+	resp := &tfpb.PartialRunSetupResponse{}
+	if err := s.call(ctx, "PartialRunSetup", req, resp, graph.ops); err != nil {
+		return nil, err
+	}
+	return &PartialRun{sess: s, handle: resp.GetPartialRunHandle(), running: make(chan struct{}, 1)}, nil
+}
+
+// Run runs the next part: it feeds and fetches tensors that were announced and
+// that no part before has fed or fetched.
+func (p *PartialRun) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches []string) ([]*ckptfmt.Tensor, error) {
+	select {
+	case p.running <- struct{}{}:
+		defer func() { <-p.running }()
+	case <-ctx.Done():
+		return nil, p.sess.client.contextError(ctx, "")
+	}
+	out, _, err := p.sess.runStep(ctx, &tfpb.RunStepRequest{PartialRunHandle: p.handle}, feeds, fetches, nil)
+	return out, err
+}

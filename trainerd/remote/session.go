@@ -1,0 +1,268 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// Session is a session on a server. Its variables are the server's: they are
+// shared with its other sessions and stay when it is closed.
+//
+// It is no [trainerd.VariableStore]: checkpoints go through the save and
+// restore ops of its graph, see [trainerd.Saver].
+type Session struct {
+	client  *Client
+	handle  string
+	timeout time.Duration // of each call, 0: none
+
+	ctx       context.Context // done when the session is closed
+	cancel    context.CancelCauseFunc
+	closeOnce sync.Once
+	closeErr  error
+
+	extending chan struct{} // holds a token during ExtendSession
+
+	mu      sync.Mutex // guards what follows
+	version int64      // of the graph
+	graph   *graphIndex
+}
+
+var _ trainerd.Session = (*Session)(nil)
+
+// NewSession creates a session with a graph, which may be empty or nil, and
+// configures it; a nil config is TensorFlow's default. Neither is kept.
+//
+// The server first waits until every server of its cluster answers, without
+// end; let ctx bound it, and config.DeviceFilters leave out servers that are
+// not needed. When ctx ends meanwhile, the server may still make the session
+// and keep it until it is restarted.
+func (c *Client) NewSession(ctx context.Context, graph *tfpb.GraphDef, config *tfpb.ConfigProto) (*Session, error) {
+	index, timeout := newGraphIndex(graph), milliseconds(config.GetOperationTimeoutInMs())
+	ctx, cancel := withTimeout(ctx, timeout)
+	defer cancel()
+	req := &tfpb.CreateSessionRequest{GraphDef: graph, Config: config, Target: c.target}
+	resp := &tfpb.CreateSessionResponse{}
+	if err := c.invoke(ctx, "CreateSession", req, resp, index.ops); err != nil {
+		return nil, waitingForCluster(err)
+	}
+	s := &Session{client: c, handle: resp.GetSessionHandle(), timeout: timeout,
+		extending: make(chan struct{}, 1), version: resp.GetGraphVersion(), graph: index}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// waitingForCluster says why a CreateSession that timed out may have done so.
+func waitingForCluster(err error) error {
+	var op *trainerd.OpError
+	if !errors.As(err, &op) || op.Code != tfpb.Code_DEADLINE_EXCEEDED {
+		return err
+	}
+	e := *op
+	e.Message += ": no answer to CreateSession; the server waits for all servers of its cluster that the device filters admit"
+	return &e
+}
+
+// Handle returns the name that the server gave the session.
+func (s *Session) Handle() string { return s.handle }
+
+// Target returns the server's address as grpc://host:port.
+func (s *Session) Target() string { return s.client.target }
+
+// GraphVersion returns how often the graph was extended.
+func (s *Session) GraphVersion() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// Run implements [trainerd.Session]: it is one step. The name of a resource
+// variable stands for its value, as in TensorFlow's Python, if the graph has an
+// op that reads it.
+func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	out, _, err := s.RunWithOptions(ctx, nil, feeds, fetches, targets)
+	return out, err
+}
+
+// RunWithOptions is Run with options, such as a trace level, and gives what
+// the server recorded of the step. A nil o is the default. The client keeps
+// o.TimeoutInMs, as TensorFlow's does: the server alone would not.
+func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
+	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
+	return s.runStep(ctx, &tfpb.RunStepRequest{Options: o}, feeds, fetches, targets)
+}
+
+// runStep completes req and runs it.
+func (s *Session) runStep(ctx context.Context, req *tfpb.RunStepRequest, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
+	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
+	names := feedNames(feeds)
+	graph := s.index()
+	st, err := newStep(graph, names, fetches, targets)
+	if err != nil {
+		return nil, nil, err
+	}
+	fed := make(map[string]*ckptfmt.Tensor, len(names))
+	for i, name := range st.feeds {
+		t := feeds[names[i]]
+		p, err := encode(name, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		fed[name] = t
+		req.Feed = append(req.Feed, &tfpb.NamedTensorProto{Name: name, Tensor: p})
+	}
+	req.Fetch, req.Target = st.fetches, st.targets
+	resp := &tfpb.RunStepResponse{}
+	if !st.idle() || req.PartialRunHandle != "" {
+		if err := s.callRunStep(ctx, req, resp, graph.ops); err != nil {
+			return nil, nil, err
+		}
+	} else if err := s.open(ctx); err != nil {
+		return nil, nil, err
+	}
+	out, err := st.results(func(name string) (*ckptfmt.Tensor, error) {
+		if t, ok := fed[name]; ok {
+			return t, nil
+		}
+		for _, nt := range resp.GetTensor() {
+			if nt.GetName() == name {
+				return decode(name, nt.GetTensor())
+			}
+		}
+		return nil, missing(name)
+	})
+	return out, resp.GetMetadata(), err
+}
+
+// callRunStep sends a RunStep. Its errors come in the body, where the server
+// does not shorten them.
+func (s *Session) callRunStep(ctx context.Context, req *tfpb.RunStepRequest, resp *tfpb.RunStepResponse, ops opTypes) error {
+	req.SessionHandle = s.handle
+	req.StoreErrorsInResponseBody = true
+	req.RequestId = requestID()
+	ctx, cancel := withTimeout(ctx, milliseconds(req.GetOptions().GetTimeoutInMs()))
+	defer cancel()
+	ctx, done := s.bound(ctx)
+	defer done()
+	if err := s.client.invoke(ctx, "RunStep", req, resp, ops); err != nil {
+		return err
+	}
+	if code := tfpb.Code(resp.GetStatusCode()); code != tfpb.Code_OK {
+		return s.client.callError(ctx, "RunStep", code, resp.GetStatusErrorMessage(), ops)
+	}
+	return nil
+}
+
+// Extend adds nodes to the graph. It is nobody's error but the caller's when
+// one of them is there already: INVALID_ARGUMENT.
+//
+// When ctx ends or the connection breaks during the call, it is not known
+// whether the nodes were added. If they were, every later Extend fails with
+// FAILED_PRECONDITION, and the graph is better put into a new session.
+func (s *Session) Extend(ctx context.Context, nodes *tfpb.GraphDef) error {
+	select {
+	case s.extending <- struct{}{}:
+		defer func() { <-s.extending }()
+	case <-ctx.Done():
+		return s.client.contextError(ctx, "")
+	}
+	s.mu.Lock()
+	version, index := s.version, s.graph.extended(nodes.GetNode())
+	s.mu.Unlock()
+	req := &tfpb.ExtendSessionRequest{SessionHandle: s.handle, GraphDef: nodes, CurrentGraphVersion: version}
+	resp := &tfpb.ExtendSessionResponse{}
+	if err := s.call(ctx, "ExtendSession", req, resp, index.ops); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version, s.graph = resp.GetNewGraphVersion(), index
+	return nil
+}
+
+// ListDevices returns the devices that the session may use, those of all
+// servers among them.
+func (s *Session) ListDevices(ctx context.Context) ([]*tfpb.DeviceAttributes, error) {
+	resp := &tfpb.ListDevicesResponse{}
+	if err := s.call(ctx, "ListDevices", &tfpb.ListDevicesRequest{SessionHandle: s.handle}, resp, nil); err != nil {
+		return nil, err
+	}
+	return append(resp.GetLocalDevice(), resp.GetRemoteDevice()...), nil
+}
+
+// Close ends the session. Calls in flight return with CANCELLED, and so do
+// later ones. It returns within Options.CloseTimeout, also when the server
+// does not answer; that is an error, for the session may then be left there.
+// A session that the server has lost is closed without error. Closing again
+// gives the same result.
+func (s *Session) Close() error {
+	s.closeOnce.Do(func() {
+		s.cancel(errSessionClosed)
+		ctx, cancel := context.WithTimeout(context.Background(), s.client.closeTimeout)
+		defer cancel()
+		err := s.client.invoke(ctx, "CloseSession", &tfpb.CloseSessionRequest{SessionHandle: s.handle}, &tfpb.CloseSessionResponse{}, nil)
+		if !isCode(err, tfpb.Code_ABORTED) {
+			s.closeErr = err
+		}
+	})
+	return s.closeErr
+}
+
+// call calls a method for the session.
+func (s *Session) call(ctx context.Context, method string, req, resp proto.Message, ops opTypes) error {
+	ctx, done := s.bound(ctx)
+	defer done()
+	return s.client.invoke(ctx, method, req, resp, ops)
+}
+
+// bound returns a ctx that also ends when the session is closed or the call
+// takes longer than the session's calls may. The caller calls done after the
+// call.
+func (s *Session) bound(ctx context.Context) (_ context.Context, done func()) {
+	ctx, stop := withTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	detach := context.AfterFunc(s.ctx, func() { cancel(errSessionClosed) })
+	return ctx, func() {
+		detach()
+		cancel(nil)
+		stop()
+	}
+}
+
+// withTimeout is context.WithTimeout, where zero is no timeout.
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// milliseconds returns n of them, or as many as a Duration holds.
+func milliseconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
+
+// open fails when the session is closed or ctx has ended.
+func (s *Session) open(ctx context.Context) error {
+	if s.ctx.Err() != nil {
+		return errSessionClosed
+	}
+	if ctx.Err() != nil {
+		return s.client.contextError(ctx, "")
+	}
+	return nil
+}
+
+func (s *Session) index() *graphIndex {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.graph
+}

@@ -1,0 +1,109 @@
+package remote
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// step is what one run asks for, in the form in which the server takes it: each
+// tensor is fetched once, and none that is fed.
+type step struct {
+	feeds   []string
+	fetches []string
+	targets []string
+
+	asked []string // what the caller fetches, in order
+}
+
+// newStep brings names into the server's form.
+func newStep(graph *graphIndex, feeds, fetches, targets []string) (*step, error) {
+	s := &step{}
+	for _, name := range feeds {
+		name = tensorName(name)
+		if slices.Contains(s.feeds, name) {
+			return nil, invalid("%q is fed twice", name)
+		}
+		s.feeds = append(s.feeds, name)
+	}
+	seen := make(map[string]bool, len(feeds)+len(fetches))
+	for _, name := range s.feeds {
+		seen[name] = true
+	}
+	for _, name := range fetches {
+		if name = tensorName(name); !slices.Contains(s.feeds, name) {
+			name = graph.fetched(name)
+		}
+		s.asked = append(s.asked, name)
+		if !seen[name] {
+			seen[name] = true
+			s.fetches = append(s.fetches, name)
+		}
+	}
+	for _, name := range targets {
+		if name = nodeName(name); !slices.Contains(s.targets, name) {
+			s.targets = append(s.targets, name)
+		}
+	}
+	return s, nil
+}
+
+// idle reports whether there is nothing for the server to do.
+func (s *step) idle() bool { return len(s.fetches) == 0 && len(s.targets) == 0 }
+
+// results puts the tensors together that the caller asked for. value gives
+// those that were fetched and those that were fed. A tensor that is asked for
+// twice is given as two, for the caller owns them.
+func (s *step) results(value func(name string) (*ckptfmt.Tensor, error)) ([]*ckptfmt.Tensor, error) {
+	out := make([]*ckptfmt.Tensor, len(s.asked))
+	given := make(map[string]*ckptfmt.Tensor, len(s.asked))
+	for i, name := range s.asked {
+		if t, ok := given[name]; ok {
+			out[i] = clone(t)
+			continue
+		}
+		t, err := value(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(s.feeds, name) {
+			t = clone(t)
+		}
+		out[i], given[name] = t, t
+	}
+	return out, nil
+}
+
+// feedNames returns the names of feeds, sorted: the server compiles and keeps
+// a graph for each order of the names.
+func feedNames(feeds map[string]*ckptfmt.Tensor) []string {
+	return slices.Sorted(maps.Keys(feeds))
+}
+
+// tensorName completes "node" to "node:0".
+func tensorName(name string) string {
+	if name == "" || strings.Contains(name, ":") || strings.HasPrefix(name, "^") {
+		return name
+	}
+	return name + ":0"
+}
+
+// nodeName cuts "node:0" and "^node" to "node".
+func nodeName(name string) string {
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "^"), ":")
+	return name
+}
+
+// requestID returns a number by which the server knows a request again if the
+// network brings it twice. Zero would mean that it need not look.
+func requestID() int64 { return 1 + rand.Int64N(1<<62) }
+
+// missing is the error for a server that left out a fetched tensor.
+func missing(name string) error {
+	return &trainerd.OpError{Code: tfpb.Code_INTERNAL, Message: "the server did not send the fetched " + name}
+}
