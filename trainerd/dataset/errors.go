@@ -1,0 +1,92 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is one thing that is wrong with the data. It names the place, the
+// cause, and what to do about it.
+type Error struct {
+	File   string
+	Line   int    // 1 is the first; 0 when the whole file is meant
+	Column int    // 1 is the first; 0 when no single column is meant
+	Name   string // the column's name, when the file has a header
+	Reason string // what is wrong
+	Hint   string // what to do, may be empty
+	Err    error  // cause, may be nil
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	if e.Column > 0 {
+		fmt.Fprintf(&b, "column %d", e.Column)
+		if e.Name != "" {
+			fmt.Fprintf(&b, " (%q)", e.Name)
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Reason)
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// maxProblems is how many faults of a file are described one by one.
+const maxProblems = 10
+
+// Errors holds everything that [Load] found wrong with one file: the first
+// faults in full and the number of those that followed.
+type Errors struct {
+	File     string
+	Problems []*Error
+	More     int
+}
+
+func (e *Errors) Error() string {
+	lines := make([]string, 0, len(e.Problems)+1)
+	for _, p := range e.Problems {
+		lines = append(lines, p.Error())
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("%s: %d more problems like these", e.File, e.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap lets errors.As find the first [Error].
+func (e *Errors) Unwrap() []error {
+	errs := make([]error, len(e.Problems))
+	for i, p := range e.Problems {
+		errs[i] = p
+	}
+	return errs
+}
+
+func (e *Errors) add(p *Error) {
+	if len(e.Problems) == maxProblems {
+		e.More++
+		return
+	}
+	p.File = e.File
+	e.Problems = append(e.Problems, p)
+}
+
+// err returns e, or nil when nothing is wrong.
+func (e *Errors) err() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return e
+}

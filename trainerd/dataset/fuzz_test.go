@@ -1,0 +1,46 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+)
+
+// FuzzCSV reads anything: it is refused with a located error, or it is a
+// table of finite numbers and classes in range.
+func FuzzCSV(f *testing.F) {
+	for _, seed := range []string{"", "0,1\n1,2\n", "a,b\n1,2\n3,0\n", "0,\"1\"\"\n", "\x1f\x8b", zipped(numbered(20, 3)), "\xef\xbb\xbf1,2\r\n0,3", "0;1\n1;2"} {
+		f.Add([]byte(seed), false, int8(0), uint8(0), true)
+		f.Add([]byte(seed), true, int8(-1), uint8(100), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, header bool, label int8, tests uint8, shuffle bool) {
+		o := Options{Header: header, Label: Column{Index: int(label)}, TestFraction: float64(tests) / 256, Shuffle: shuffle, BatchSize: 3}
+		switch tests % 3 {
+		case 1:
+			o.Normalize = NormalizeStandard
+		case 2:
+			o.Normalize = NormalizeMinMax
+		}
+		d, err := Read(bytes.NewReader(data), "data.csv", o)
+		if err != nil {
+			if e := new(Error); !errors.As(err, &e) || e.File == "" || e.Reason == "" {
+				t.Fatalf("the error %v has no place", err)
+			}
+			return
+		}
+		for step := range int64(4) {
+			x, y := d.Batch(step)
+			for _, v := range floats(x) {
+				if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+					t.Fatalf("the feature %v came through", v)
+				}
+			}
+			for _, v := range ints(y) {
+				if v < 0 || v >= int64(d.Classes) {
+					t.Fatalf("the label %d came through with %d classes", v, d.Classes)
+				}
+			}
+		}
+	})
+}
