@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/urfave/cli/v2"
+)
+
+func catCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "cat",
+		Usage:     "print the elements of a tensor",
+		ArgsUsage: "PREFIX NAME",
+		Description: `Prints an element a line in row-major order. --json prints nested arrays.
+--raw prints the elements' bytes, little-endian; int4 and bool take one byte
+each, a string has its length before it as a little-endian uint64. --npy prints
+a numpy file; bfloat16 and the 8-bit floats are in it as their bits.`,
+		Flags: []cli.Flag{
+			jsonFlag(),
+			&cli.BoolFlag{Name: "raw", Usage: "print bytes"},
+			&cli.BoolFlag{Name: "npy", Usage: "print a numpy file"},
+			&cli.StringFlag{Name: "slice", Usage: "print a part, such as `0,10:-`: start,length or - for each dimension"},
+		},
+		Action: catAction,
+	}
+}
+
+func catAction(c *cli.Context) error {
+	a, err := args(c, "PREFIX", "NAME")
+	if err != nil {
+		return err
+	}
+	forms := 0
+	for _, form := range []string{"json", "raw", "npy"} {
+		if c.Bool(form) {
+			forms++
+		}
+	}
+	if forms > 1 {
+		return usagef("--json, --raw and --npy exclude each other")
+	}
+	r, prefix, err := open(a[0])
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	t, err := lookup(r, a[1], c.String("slice"))
+	if errors.Is(err, ckptfmt.ErrNotFound) {
+		return fmt.Errorf("%w; `ckpt ls %s` lists its tensors", err, prefix)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("raw"):
+		return writeRaw(c.App.Writer, t)
+	case c.Bool("npy"):
+		return writeNPY(c.App.Writer, t)
+	case c.Bool("json"):
+		return writeTensorJSON(c.App.Writer, t)
+	}
+	return writeText(c.App.Writer, t)
+}
+
+func lookup(r ckptfmt.Reader, name, slice string) (*ckptfmt.Tensor, error) {
+	if slice == "" {
+		return r.Lookup(name)
+	}
+	s, err := ckptfmt.ParseTensorSlice(slice)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	t, err := r.LookupSlice(name, s)
+	if errors.Is(err, ckptfmt.ErrSlices) {
+		return nil, usageError{err}
+	}
+	return t, err
+}
+
+// writeRaw writes the bytes of the elements.
+func writeRaw(w io.Writer, t *ckptfmt.Tensor) error {
+	for _, s := range t.Strings {
+		if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(s)))); err != nil {
+			return err
+		}
+		if _, err := w.Write(s); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(t.Data)
+	return err
+}

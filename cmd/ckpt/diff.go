@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/urfave/cli/v2"
+)
+
+func diffCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "diff",
+		Usage:       "show what differs between two checkpoints",
+		ArgsUsage:   "PREFIX PREFIX",
+		Description: "Exits with 4 if anything differs.",
+		Flags:       []cli.Flag{jsonFlag()},
+		Action:      diff,
+	}
+}
+
+// diffJSON is an element of `ckpt diff A B --json`.
+type diffJSON struct {
+	Name     string  `json:"name"`
+	Kind     string  `json:"kind"` // "only in a", "only in b", "type", "shape", "values"
+	A        string  `json:"a,omitempty"`
+	B        string  `json:"b,omitempty"`
+	Elements int64   `json:"elements,omitempty"`
+	MaxAbs   *double `json:"max_abs,omitempty"`
+	MaxRel   *double `json:"max_rel,omitempty"`
+}
+
+func diff(c *cli.Context) error {
+	names, err := args(c, "PREFIX", "PREFIX")
+	if err != nil {
+		return err
+	}
+	a, _, err := open(names[0])
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, _, err := open(names[1])
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	list := []diffJSON{}
+	for d, err := range ckptfmt.Diff(c.Context, a, b) {
+		if err != nil {
+			return err
+		}
+		list = append(list, describe(d))
+	}
+	if c.Bool("json") {
+		err = printList(c.App.Writer, list)
+	} else {
+		err = printDiff(c.App.Writer, list)
+	}
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return exitError(exitDiffers)
+}
+
+func printDiff(w io.Writer, list []diffJSON) error {
+	for _, d := range list {
+		if _, err := fmt.Fprintln(w, d.text()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func describe(d ckptfmt.Difference) diffJSON {
+	kind := func(t *ckptfmt.TensorInfo) string { return ckptfmt.DTypeName(t.DType) + shapeText(t.Shape) }
+	out := diffJSON{Name: d.Name, Elements: d.Elements}
+	if d.A != nil {
+		out.A = kind(d.A)
+	}
+	if d.B != nil {
+		out.B = kind(d.B)
+	}
+	switch {
+	case d.B == nil:
+		out.Kind = "only in a"
+	case d.A == nil:
+		out.Kind = "only in b"
+	case d.A.DType != d.B.DType:
+		out.Kind = "type"
+	case out.A != out.B:
+		out.Kind = "shape"
+	default:
+		out.Kind = "values"
+		if !d.NotNumbers {
+			maxAbs, maxRel := double(d.MaxAbs), double(d.MaxRel)
+			out.MaxAbs, out.MaxRel = &maxAbs, &maxRel
+		}
+	}
+	return out
+}
+
+func (d diffJSON) text() string {
+	name := printable(d.Name)
+	switch {
+	case d.Kind == "only in a":
+		return fmt.Sprintf("- %s %s", name, d.A)
+	case d.Kind == "only in b":
+		return fmt.Sprintf("+ %s %s", name, d.B)
+	case d.Kind != "values":
+		return fmt.Sprintf("! %s %s -> %s", name, d.A, d.B)
+	case d.MaxAbs == nil:
+		return fmt.Sprintf("~ %s %s: %d elements differ", name, d.A, d.Elements)
+	}
+	return fmt.Sprintf("~ %s %s: %d elements differ, by at most %.6g (relative %.6g)",
+		name, d.A, d.Elements, float64(*d.MaxAbs), float64(*d.MaxRel))
+}

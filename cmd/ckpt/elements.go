@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// writeText writes an element a line.
+func writeText(w io.Writer, t *ckptfmt.Tensor) error {
+	element, n, err := elements(t, false)
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriter(w)
+	for i := range n {
+		fmt.Fprintln(buf, element(i))
+	}
+	return buf.Flush()
+}
+
+// writeTensorJSON writes a tensor as arrays in arrays.
+func writeTensorJSON(w io.Writer, t *ckptfmt.Tensor) error {
+	element, _, err := elements(t, true)
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriter(w)
+	next := 0
+	writeNested(buf, t.Shape, func() {
+		buf.WriteString(element(next))
+		next++
+	})
+	buf.WriteByte('\n')
+	return buf.Flush()
+}
+
+func writeNested(buf *bufio.Writer, shape []int64, element func()) {
+	if len(shape) == 0 {
+		element()
+		return
+	}
+	buf.WriteByte('[')
+	for i := range shape[0] {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		writeNested(buf, shape[1:], element)
+	}
+	buf.WriteByte(']')
+}
+
+// elements returns what writes an element of t, and how many there are. In
+// JSON a number that JSON lacks is a string, a complex one a pair; a string is
+// base64 unless it is UTF-8.
+func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int, err error) {
+	if t.DType == tfpb.DataType_DT_STRING || t.DType == tfpb.DataType_DT_VARIANT {
+		return func(i int) string { return stringElement(t.Strings[i], asJSON) }, len(t.Strings), nil
+	}
+	if t.DType == tfpb.DataType_DT_BOOL {
+		return func(i int) string { return strconv.FormatBool(t.Data[i] != 0) }, len(t.Data), nil
+	}
+	if v, err := ckptfmt.Values[int64](t); err == nil {
+		return func(i int) string { return strconv.FormatInt(v[i], 10) }, len(v), nil
+	}
+	if v, err := ckptfmt.Values[uint64](t); err == nil {
+		return func(i int) string { return strconv.FormatUint(v[i], 10) }, len(v), nil
+	}
+	nums, err := ckptfmt.NumbersOf(t)
+	if err != nil {
+		return nil, 0, err
+	}
+	bits := 64
+	if t.DType == tfpb.DataType_DT_FLOAT || t.DType == tfpb.DataType_DT_COMPLEX64 || ckptfmt.ElementSize(t.DType) < 4 {
+		bits = 32 // the shortest digits that give the same element
+	}
+	number := func(i int) string { return numberText(nums.At(i), bits, asJSON) }
+	if t.DType != tfpb.DataType_DT_COMPLEX64 && t.DType != tfpb.DataType_DT_COMPLEX128 {
+		return number, nums.Len(), nil
+	}
+	pair := func(i int) string {
+		if asJSON {
+			return "[" + number(2*i) + "," + number(2*i+1) + "]"
+		}
+		return number(2*i) + " " + number(2*i+1)
+	}
+	return pair, nums.Len() / 2, nil
+}
+
+func numberText(v float64, bits int, asJSON bool) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		if b, err := double(v).MarshalJSON(); asJSON && err == nil {
+			return string(b)
+		}
+	}
+	return strconv.FormatFloat(v, 'g', -1, bits)
+}
+
+func stringElement(s []byte, asJSON bool) string {
+	if !asJSON {
+		return strconv.Quote(string(s))
+	}
+	var v any = s // base64
+	if utf8.Valid(s) {
+		v = string(s)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "null"
+	}
+	return string(b)
+}

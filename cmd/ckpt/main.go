@@ -1,0 +1,135 @@
+// Command ckpt looks into TensorFlow checkpoints of both versions.
+//
+//	ckpt ls LOGDIR               the checkpoints of a directory
+//	ckpt ls LOGDIR/model.ckpt-9  the tensors of one of them
+//
+// `ckpt help` lists the commands. Data goes to the standard output, all other
+// words to the standard error.
+//
+// Exit codes:
+//
+//	0    it is done
+//	1    it could not be done
+//	2    the command line is wrong
+//	3    damage was found
+//	4    the checkpoints differ (diff), or there are NaNs (stat --nan)
+//	5    there is no such checkpoint or tensor
+//	130  interrupted
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+)
+
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDamaged     = 3
+	exitDiffers     = 4
+	exitNothing     = 5
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program; args begins with its name.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	app := newApp(stdout, stderr)
+	words, err := cliargs.FlagsFirst(app, args)
+	if err != nil {
+		err = usageError{err}
+	} else {
+		err = app.RunContext(ctx, words)
+	}
+	if err == nil {
+		return exitOK
+	}
+	var quiet exitError
+	if errors.As(err, &quiet) {
+		return int(quiet)
+	}
+	fmt.Fprintf(stderr, "ckpt: %v\n", err)
+	return exitCode(ctx, err)
+}
+
+func newApp(stdout, stderr io.Writer) *cli.App {
+	app := &cli.App{
+		Name:      "ckpt",
+		Usage:     "look into TensorFlow checkpoints",
+		UsageText: "ckpt COMMAND [options] DIR|PREFIX ...",
+		Description: `A PREFIX names a checkpoint, such as LOGDIR/model.ckpt-900; the name of one
+of its files will do as well. Where a command takes a PREFIX, a directory
+stands for the checkpoint that is in force there.`,
+		Writer: stdout, ErrWriter: stderr,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true,                         // patterns may have commas
+		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
+		OnUsageError:              wrongUsage,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("there is no command %q; `ckpt help` lists them", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+		Commands: []*cli.Command{
+			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), diffCommand(), treeCommand(), metaCommand(),
+			repairCommand(), selectCommand(), cpCommand(), mergeCommand(), mvCommand(), rmCommand(), gcCommand(),
+		},
+	}
+	for _, c := range app.Commands {
+		c.OnUsageError = wrongUsage
+	}
+	return app
+}
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func wrongUsage(c *cli.Context, err error, _ bool) error {
+	if c.Command.Name == "" || c.Command.Name == "ckpt" {
+		return usagef("%w; `ckpt help` lists the commands", err)
+	}
+	return usagef("%w; `ckpt help %s` shows the options", err, c.Command.Name)
+}
+
+// exitError ends a command that has said all there was to say.
+type exitError int
+
+func (exitError) Error() string { return "" }
+
+// exitCode returns the documented code for an error.
+func exitCode(ctx context.Context, err error) int {
+	var usage usageError
+	var corrupt *ckptfmt.CorruptError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.As(err, &corrupt), errors.Is(err, ckptfmt.ErrEmptyState), errors.Is(err, ckptfmt.ErrSlices):
+		return exitDamaged
+	case errors.Is(err, ckptfmt.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, ckptfmt.ErrState):
+		return exitNothing
+	}
+	return exitFailed
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"ckpt": main})
+}
+
+// The stories in testdata use checkpoints that TensorFlow wrote, from
+// $FIXTURES. The command `exits` runs ckpt and checks its exit code.
+func TestScripts(t *testing.T) {
+	fixtures, err := filepath.Abs("../../fixtures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("FIXTURES", fixtures)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "copydir": copyDir},
+	})
+}
+
+// exits CODE ARGS...: ckpt ARGS ends with that code.
+func exits(ts *testscript.TestScript, neg bool, words []string) {
+	if neg || len(words) < 2 {
+		ts.Fatalf("usage: exits CODE ARGS...")
+	}
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec("ckpt", words[1:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != words[0] {
+		ts.Fatalf("ckpt %s: exit code %d, want %s", strings.Join(words[1:], " "), code, words[0])
+	}
+}
+
+// copydir FROM TO: copies the files of a directory.
+func copyDir(ts *testscript.TestScript, neg bool, words []string) {
+	if neg || len(words) != 2 {
+		ts.Fatalf("usage: copydir FROM TO")
+	}
+	ts.Check(os.CopyFS(ts.MkAbs(words[1]), os.DirFS(ts.MkAbs(words[0]))))
+}
+
+func TestEveryCommandIsDocumented(t *testing.T) {
+	for _, c := range newApp(nil, nil).Commands {
+		if c.Usage == "" || c.ArgsUsage == "" || c.Action == nil {
+			t.Errorf("%s: no usage", c.Name)
+		}
+		names := []string{}
+		for _, f := range c.Flags {
+			names = append(names, f.Names()...)
+		}
+		slices.Sort(names)
+		if len(slices.Compact(names)) != len(names) {
+			t.Errorf("%s: a flag twice in %q", c.Name, names)
+		}
+	}
+}

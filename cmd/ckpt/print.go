@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// table is text in columns, left-aligned, two blanks apart.
+type table struct {
+	rows   [][]string
+	widths []int
+}
+
+func (t *table) add(cells ...string) {
+	for i, cell := range cells {
+		if i == len(t.widths) {
+			t.widths = append(t.widths, 0)
+		}
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+	}
+	t.rows = append(t.rows, cells)
+}
+
+func (t *table) write(w io.Writer) error {
+	buf := bufio.NewWriter(w)
+	for _, row := range t.rows {
+		for i, cell := range row {
+			buf.WriteString(cell)
+			if i == len(row)-1 {
+				break // no blanks at the end of a line
+			}
+			for range t.widths[i] + 2 - utf8.RuneCountInString(cell) {
+				buf.WriteByte(' ')
+			}
+		}
+		buf.WriteByte('\n')
+	}
+	return buf.Flush()
+}
+
+// printList writes an array, an element a line.
+func printList[T any](w io.Writer, list []T) error {
+	buf := bufio.NewWriter(w)
+	buf.WriteByte('[')
+	for i, v := range list {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		buf.WriteByte('\n')
+		buf.Write(b)
+	}
+	if len(list) > 0 {
+		buf.WriteByte('\n')
+	}
+	buf.WriteString("]\n")
+	return buf.Flush()
+}
+
+// printable quotes a name that would disturb a terminal or a table.
+func printable(name string) string {
+	plain := name != "" && utf8.ValidString(name)
+	for _, r := range name {
+		plain = plain && strconv.IsPrint(r) && r != '"' && r != '\\'
+	}
+	if plain {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// shapeText is a shape without blanks, so that tools can cut columns.
+func shapeText(shape []int64) string {
+	if len(shape) == 0 {
+		return "[]"
+	}
+	dims := make([]string, len(shape))
+	for i, d := range shape {
+		dims[i] = strconv.FormatInt(d, 10)
+	}
+	return "[" + strings.Join(dims, ",") + "]"
+}
+
+func sizeText(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB"}
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v := float64(n) / 1024
+	for len(units) > 1 && v >= 1024 {
+		v, units = v/1024, units[1:]
+	}
+	return fmt.Sprintf("%.1f %s", v, units[0])
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/urfave/cli/v2"
+)
+
+func selectCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "select",
+		Usage:     "put a checkpoint into force: the next start goes on from it",
+		ArgsUsage: "PREFIX",
+		Action: func(c *cli.Context) error {
+			a, err := args(c, "PREFIX")
+			if err != nil {
+				return err
+			}
+			if isDir(a[0]) {
+				return usagef("%s is a directory; `ckpt ls %s` lists its checkpoints", a[0], a[0])
+			}
+			prefix, err := prefixOf(a[0])
+			if err != nil {
+				return err
+			}
+			r, _, err := open(prefix)
+			if err != nil {
+				return err
+			}
+			if err := r.Close(); err != nil {
+				return err
+			}
+			return ckptfmt.SelectCheckpoint(prefix, nil)
+		},
+	}
+}
+
+func repairCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "repair",
+		Usage:     "put the newest checkpoint that is sound in every byte back into force",
+		ArgsUsage: "DIR",
+		Description: `Damaged checkpoints are named and stay where they are. Exits with 5 if none
+is sound; the checkpoint file is then left as it is.`,
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be done"}},
+		Action: func(c *cli.Context) error {
+			a, err := args(c, "DIR")
+			if err != nil {
+				return err
+			}
+			sound, bad, err := ckptfmt.NewestSound(c.Context, a[0])
+			for _, u := range bad {
+				fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is damaged: %v\n", u.Prefix, u.Err)
+			}
+			if err != nil {
+				return fmt.Errorf("%w; there is nothing to repair with", err)
+			}
+			if !sound.Latest && !c.Bool("dry-run") {
+				if err := ckptfmt.SelectCheckpoint(sound.Prefix, nil); err != nil {
+					return err
+				}
+			}
+			_, err = fmt.Fprintln(c.App.Writer, sound.Prefix)
+			return err
+		},
+	}
+}
+
+func gcCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "gc",
+		Usage:       "remove the checkpoints of a directory that no rule keeps, and say why the others stay",
+		ArgsUsage:   "DIR",
+		Description: "The checkpoint in force always stays.",
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "keep-last", Usage: "keep the newest `N`", Value: 5},
+			&cli.DurationFlag{Name: "keep-every", Usage: "keep also the first within each `TIME`, such as 1h"},
+			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be removed"},
+		},
+		Action: gc,
+	}
+}
+
+func gc(c *cli.Context) error {
+	a, err := args(c, "DIR")
+	if err != nil {
+		return err
+	}
+	if c.Int("keep-last") < 0 || c.Duration("keep-every") < 0 {
+		return usagef("--keep-last and --keep-every take no negative number")
+	}
+	list, err := ckptfmt.List(a[0])
+	if err != nil {
+		return err
+	}
+	rule := ckptfmt.KeepRule{Last: c.Int("keep-last"), Every: c.Duration("keep-every")}
+	for _, k := range rule.Apply(list) {
+		if k.Why != "" {
+			fmt.Fprintf(c.App.Writer, "keep    %s: %s\n", filepath.Base(k.Prefix), k.Why)
+			continue
+		}
+		if err := c.Context.Err(); err != nil {
+			return err
+		}
+		if !c.Bool("dry-run") {
+			if err := ckptfmt.RemoveCheckpoint(k.Prefix, nil); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(c.App.Writer, "remove  %s: %s\n", filepath.Base(k.Prefix), sizeText(k.Bytes))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/urfave/cli/v2"
+)
+
+func statCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "stat",
+		Usage:     "show smallest, largest, mean, norm, NaNs and zeros of each tensor of numbers",
+		ArgsUsage: "PREFIX",
+		Flags: []cli.Flag{
+			jsonFlag(),
+			&cli.BoolFlag{Name: "nan", Usage: "list only tensors with NaN or infinity, and exit with 4 if there are any"},
+		},
+		Action: stat,
+	}
+}
+
+// statJSON is an element of `ckpt stat PREFIX --json`.
+type statJSON struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+	Min   double `json:"min"`
+	Max   double `json:"max"`
+	Mean  double `json:"mean"`
+	Norm  double `json:"norm"`
+	Zeros int    `json:"zeros"`
+	NaN   int    `json:"nan"`
+	Inf   int    `json:"inf"`
+}
+
+func stat(c *cli.Context) error {
+	a, err := args(c, "PREFIX")
+	if err != nil {
+		return err
+	}
+	r, _, err := open(a[0])
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	list := []statJSON{}
+	bad := false
+	for info, err := range r.Tensors() {
+		if err != nil {
+			return err
+		}
+		if err := c.Context.Err(); err != nil {
+			return err
+		}
+		s, err := statOf(r, info.Name)
+		if errors.Is(err, ckptfmt.ErrType) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		notFinite := s.NaN+s.Inf > 0
+		bad = bad || notFinite
+		if notFinite || !c.Bool("nan") {
+			list = append(list, s)
+		}
+	}
+	if err := printStats(c, list); err != nil {
+		return err
+	}
+	if bad && c.Bool("nan") {
+		return exitError(exitDiffers)
+	}
+	return nil
+}
+
+func statOf(r ckptfmt.Reader, name string) (statJSON, error) {
+	t, err := r.Lookup(name)
+	if err != nil {
+		return statJSON{}, err
+	}
+	s, err := ckptfmt.StatsOf(t)
+	return statJSON{
+		Name: name, Count: s.Count, Min: double(s.Min), Max: double(s.Max), Mean: double(s.Mean), Norm: double(s.Norm),
+		Zeros: s.Zeros, NaN: s.NaN, Inf: s.Inf,
+	}, err
+}
+
+func printStats(c *cli.Context, list []statJSON) error {
+	if c.Bool("json") {
+		return printList(c.App.Writer, list)
+	}
+	var t table
+	t.add("NAME", "COUNT", "MIN", "MAX", "MEAN", "NORM", "ZEROS", "NAN", "INF")
+	for _, s := range list {
+		t.add(printable(s.Name), strconv.Itoa(s.Count), short(s.Min), short(s.Max), short(s.Mean), short(s.Norm),
+			strconv.Itoa(s.Zeros), strconv.Itoa(s.NaN), strconv.Itoa(s.Inf))
+	}
+	return t.write(c.App.Writer)
+}
+
+func short(v double) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/urfave/cli/v2"
+)
+
+func stateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "state",
+		Usage:     "show what a directory's checkpoint file says, paths resolved",
+		ArgsUsage: "DIR",
+		Description: `Exits with 5 where TensorFlow would see no checkpoint (there is no file, or
+none that it can parse), and with 3 where it would raise an error.`,
+		Flags: []cli.Flag{jsonFlag(), &cli.StringFlag{Name: "name", Value: ckptfmt.StateName, Usage: "`FILE` within the directory"}},
+		Action: func(c *cli.Context) error {
+			a, err := args(c, "DIR")
+			if err != nil {
+				return err
+			}
+			s, err := ckptfmt.ReadState(a[0], c.String("name"))
+			if err != nil {
+				return stateHint(err, a[0])
+			}
+			if c.Bool("json") {
+				return printStateJSON(c.App.Writer, s)
+			}
+			return printState(c.App.Writer, s)
+		},
+	}
+}
+
+// stateHint adds what to do about a state file.
+func stateHint(err error, dir string) error {
+	if errors.Is(err, ckptfmt.ErrState) || errors.Is(err, ckptfmt.ErrEmptyState) {
+		return fmt.Errorf("%w; edit the file, or remove it and see `ckpt ls %s`", err, dir)
+	}
+	return fmt.Errorf("%w; `ckpt ls %s` lists the checkpoints there", err, dir)
+}
+
+// stateJSON has TensorFlow's field names. A number that JSON lacks is the text
+// that protobuf's JSON has for it.
+type stateJSON struct {
+	Model         string   `json:"model_checkpoint_path"`
+	All           []string `json:"all_model_checkpoint_paths"`
+	Timestamps    []double `json:"all_model_checkpoint_timestamps,omitempty"`
+	LastPreserved *double  `json:"last_preserved_timestamp,omitempty"`
+}
+
+type double float64
+
+func (d double) MarshalJSON() ([]byte, error) {
+	switch v := float64(d); {
+	case math.IsNaN(v):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(v, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(v, -1):
+		return []byte(`"-Infinity"`), nil
+	default:
+		return json.Marshal(v)
+	}
+}
+
+func stateToJSON(s *tfpb.CheckpointState) stateJSON {
+	out := stateJSON{Model: s.ModelCheckpointPath, All: append([]string{}, s.AllModelCheckpointPaths...)}
+	for _, t := range s.AllModelCheckpointTimestamps {
+		out.Timestamps = append(out.Timestamps, double(t))
+	}
+	if t := double(s.LastPreservedTimestamp); t != 0 {
+		out.LastPreserved = &t
+	}
+	return out
+}
+
+func printStateJSON(w io.Writer, s *tfpb.CheckpointState) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(stateToJSON(s))
+}
+
+func printState(w io.Writer, s *tfpb.CheckpointState) error {
+	missing := func(prefix string) string {
+		if ckptfmt.Exists(prefix) {
+			return ""
+		}
+		return "  (missing)"
+	}
+	_, err := fmt.Fprintf(w, "in force: %s%s\n", printable(s.ModelCheckpointPath), missing(s.ModelCheckpointPath))
+	for i, p := range s.AllModelCheckpointPaths {
+		stamp := ""
+		if i < len(s.AllModelCheckpointTimestamps) {
+			stamp = "  saved " + strconv.FormatFloat(s.AllModelCheckpointTimestamps[i], 'f', -1, 64)
+		}
+		_, err = fmt.Fprintf(w, "kept:     %s%s%s\n", printable(p), stamp, missing(p))
+	}
+	if s.LastPreservedTimestamp != 0 {
+		_, err = fmt.Fprintf(w, "last preserved: %s\n", strconv.FormatFloat(s.LastPreservedTimestamp, 'f', -1, 64))
+	}
+	return err
+}
+
+func latestCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "latest",
+		Usage:     "print the prefix of the checkpoint in force in a directory",
+		ArgsUsage: "DIR",
+		Action: func(c *cli.Context) error {
+			a, err := args(c, "DIR")
+			if err != nil {
+				return err
+			}
+			prefix, err := ckptfmt.LatestCheckpoint(a[0], "")
+			if err != nil {
+				return stateHint(err, a[0])
+			}
+			_, err = fmt.Fprintln(c.App.Writer, prefix)
+			return err
+		},
+	}
+}

@@ -1,0 +1,73 @@
+// Package cliargs lets the commands accept flags before and after arguments,
+// where the cli package knows them only before.
+package cliargs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// FlagsFirst returns args, whose first word is the program's name, with the
+// flags of a command or subcommand before its arguments, so that
+// `ckpt ls DIR --json` means what it says. The words behind "--" are arguments,
+// whatever they look like. A flag without the value that it needs is an error.
+func FlagsFirst(app *cli.App, args []string) ([]string, error) {
+	command, words := find(app, args)
+	if command == nil {
+		return args, nil
+	}
+	head := args[:len(args)-len(words)]
+	var flags, rest []string
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if word == "--" {
+			rest = append(rest, words[i+1:]...)
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			rest = append(rest, word)
+			continue
+		}
+		flags = append(flags, word)
+		if takesValue(command, word) {
+			if i++; i == len(words) {
+				return nil, fmt.Errorf("%s: %s needs a value", strings.Join(head[1:], " "), word)
+			}
+			flags = append(flags, words[i])
+		}
+	}
+	return slices.Concat(head, flags, []string{"--"}, rest), nil
+}
+
+// find returns the command that args name, and the words behind its name.
+func find(app *cli.App, args []string) (*cli.Command, []string) {
+	if len(args) < 2 {
+		return nil, nil
+	}
+	command := app.Command(args[1])
+	words := args[2:]
+	for command != nil && len(words) > 0 {
+		sub := slices.IndexFunc(command.Subcommands, func(c *cli.Command) bool { return c.HasName(words[0]) })
+		if sub < 0 {
+			break
+		}
+		command, words = command.Subcommands[sub], words[1:]
+	}
+	return command, words
+}
+
+// takesValue reports whether the word behind a flag belongs to it.
+func takesValue(command *cli.Command, word string) bool {
+	name := strings.TrimLeft(word, "-")
+	for _, f := range command.Flags {
+		if !slices.Contains(f.Names(), name) {
+			continue
+		}
+		doc, ok := f.(cli.DocGenerationFlag)
+		return ok && doc.TakesValue()
+	}
+	return false
+}

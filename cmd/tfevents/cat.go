@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+func catCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "cat",
+		Usage:     "print the events of files",
+		ArgsUsage: "PATH...",
+		Description: "With --json each event is one line of JSON, from which `tfevents write` makes the\n" +
+			"same bytes again.",
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON lines"}},
+		Action: cat,
+	}
+}
+
+func cat(c *cli.Context) error {
+	if c.NArg() == 0 {
+		return usagef("cat: want a PATH")
+	}
+	report := newReporter(c)
+	for _, arg := range c.Args().Slice() {
+		s, err := openSource(arg)
+		if err != nil {
+			return err
+		}
+		for _, path := range s.files() {
+			if err := catFile(c, path, report); err != nil {
+				return err
+			}
+		}
+	}
+	return report.result()
+}
+
+func catFile(c *cli.Context, path string, report *reporter) error {
+	return eachRecord(path, func(data []byte) error {
+		if err := c.Context.Err(); err != nil {
+			return err
+		}
+		if c.Bool("json") {
+			line, err := jsonLine(data)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			_, err = c.App.Writer.Write(append(line, '\n'))
+			return err
+		}
+		e := new(tfpb.Event)
+		if err := proto.Unmarshal(data, e); err != nil {
+			report.damaged(fmt.Errorf("%s: record holds no event: %w", path, err))
+			return nil
+		}
+		return printEvent(c.App.Writer, e)
+	}, report.damaged)
+}
+
+// printEvent prints an event for people: one line, or one for each value.
+func printEvent(w io.Writer, e *tfpb.Event) error {
+	when := time.UnixMicro(int64(e.GetWallTime() * 1e6)).UTC().Format("2006-01-02T15:04:05.000Z")
+	head := fmt.Sprintf("%s %8d  ", when, e.GetStep())
+	for _, line := range describe(e) {
+		if _, err := fmt.Fprintln(w, head+line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func describe(e *tfpb.Event) []string {
+	switch what := e.GetWhat().(type) {
+	case *tfpb.Event_FileVersion:
+		return []string{"version " + what.FileVersion}
+	case *tfpb.Event_GraphDef:
+		return []string{fmt.Sprintf("graph, %d bytes", len(what.GraphDef))}
+	case *tfpb.Event_MetaGraphDef:
+		return []string{fmt.Sprintf("meta graph, %d bytes", len(what.MetaGraphDef))}
+	case *tfpb.Event_SessionLog:
+		l := what.SessionLog
+		return []string{strings.TrimSpace(fmt.Sprintf("session %s %s %s", l.GetStatus(), l.GetCheckpointPath(), l.GetMsg()))}
+	case *tfpb.Event_LogMessage:
+		//lint:ignore SA1019 old files hold log messages
+		m := what.LogMessage
+		return []string{fmt.Sprintf("log %s %q", m.GetLevel(), m.GetMessage())}
+	case *tfpb.Event_TaggedRunMetadata:
+		m := what.TaggedRunMetadata
+		return []string{fmt.Sprintf("run metadata %q, %d bytes", m.GetTag(), len(m.GetRunMetadata()))}
+	case *tfpb.Event_Summary:
+		var lines []string
+		for _, v := range what.Summary.GetValue() {
+			lines = append(lines, strconv.Quote(v.GetTag())+" "+describeValue(v))
+		}
+		return lines
+	}
+	return []string{"nothing"}
+}
+
+func describeValue(v *tfpb.Summary_Value) string {
+	if x, ok := tfevents.ScalarOf(v); ok {
+		return strconv.FormatFloat(x, 'g', -1, 32)
+	}
+	switch x := v.GetValue().(type) {
+	case *tfpb.Summary_Value_Histo:
+		h := x.Histo
+		return fmt.Sprintf("histogram of %g values from %g to %g", h.GetNum(), h.GetMin(), h.GetMax())
+	case *tfpb.Summary_Value_Image:
+		return fmt.Sprintf("image %dx%d, %d bytes", x.Image.GetWidth(), x.Image.GetHeight(), len(x.Image.GetEncodedImageString()))
+	case *tfpb.Summary_Value_Audio:
+		return fmt.Sprintf("audio, %d frames at %g Hz", x.Audio.GetLengthFrames(), x.Audio.GetSampleRate())
+	case *tfpb.Summary_Value_Tensor:
+		return describeTensor(v.GetMetadata().GetPluginData().GetPluginName(), x.Tensor)
+	}
+	return "no value"
+}
+
+func describeTensor(plugin string, t *tfpb.TensorProto) string {
+	if s := t.GetStringVal(); plugin == tfevents.PluginText && len(s) == 1 {
+		return strconv.Quote(string(s[0]))
+	}
+	shape := make([]string, len(t.GetTensorShape().GetDim()))
+	for i, d := range t.GetTensorShape().GetDim() {
+		shape[i] = strconv.FormatInt(d.GetSize(), 10)
+	}
+	text := fmt.Sprintf("tensor %s [%s]", strings.TrimPrefix(t.GetDtype().String(), "DT_"), strings.Join(shape, ","))
+	if plugin != "" {
+		text = plugin + " " + text
+	}
+	return text
+}
+
+func writeCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "write",
+		Usage:       "make an events file of JSON lines",
+		ArgsUsage:   "FILE",
+		Description: "Reads from the standard input what `tfevents cat --json` printed. FILE must not exist.",
+		Action: func(c *cli.Context) error {
+			name, err := oneArg(c, "FILE")
+			if err != nil {
+				return err
+			}
+			return createRecords(name, func(w *tfevents.RecordWriter) error { return writeLines(c, w) })
+		},
+	}
+}
+
+func writeLines(c *cli.Context, w *tfevents.RecordWriter) error {
+	lines := bufio.NewReaderSize(c.App.Reader, 1<<16)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return err
+		}
+		end := err == io.EOF
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			data, err := recordOf(line)
+			if err != nil {
+				return fmt.Errorf("standard input, line %d: %w", n, err)
+			}
+			if err := w.WriteRecord(data); err != nil {
+				return err
+			}
+		}
+		if end || c.Context.Err() != nil {
+			return c.Context.Err()
+		}
+	}
+}
+
+// createRecords writes a new file of records.
+func createRecords(name string, write func(*tfevents.RecordWriter) error) error {
+	return createFile(name, func(f *os.File) error {
+		buf := bufio.NewWriterSize(f, 1<<16)
+		if err := write(tfevents.NewRecordWriter(buf)); err != nil {
+			return err
+		}
+		return buf.Flush()
+	})
+}
+
+// createFile writes a new file. If that fails, the file is removed: half of it
+// would be taken for the whole.
+func createFile(name string, write func(*os.File) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	if err = write(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}

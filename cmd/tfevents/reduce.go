@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+)
+
+func reduceCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "reduce",
+		Usage:     "print mean, standard deviation, least and largest value of the scalars of several runs",
+		ArgsUsage: "PATH",
+		Description: "A row for each tag and step that a run has; the column \"runs\" says how many have it.\n" +
+			"The standard deviation is that of these runs, not an estimate for others.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Value: "csv", Usage: "csv or json"},
+			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
+			&cli.StringFlag{Name: "tag", Usage: "only tags that match the `REGEXP`"},
+			&cli.IntFlag{Name: "min-runs", Value: 1, Usage: "leave out steps that fewer than `N` runs have"},
+			purgeFlag(),
+		},
+		Action: reduce,
+	}
+}
+
+// reduced is what several runs say about one step of a tag.
+type reduced struct {
+	Tag  string `json:"tag"`
+	Step int64  `json:"step"`
+	Runs int    `json:"runs"`
+	Mean number `json:"mean"`
+	Std  number `json:"std"`
+	Min  number `json:"min"`
+	Max  number `json:"max"`
+}
+
+func reduce(c *cli.Context) error {
+	path, err := oneArg(c, "PATH")
+	if err != nil {
+		return err
+	}
+	print := reducedCSV
+	switch c.String("format") {
+	case "csv":
+	case "json":
+		print = func(w io.Writer, rows []reduced) error { return printJSON(w, rows) }
+	default:
+		return usagef("reduce: --format %s: want csv or json", c.String("format"))
+	}
+	report := newReporter(c)
+	points, err := scalars(c, path, report)
+	if err != nil {
+		return err
+	}
+	rows := reducePoints(points, c.Int("min-runs"))
+	if err := print(c.App.Writer, rows); err != nil {
+		return err
+	}
+	if len(rows) == 0 && report.count == 0 {
+		return fmt.Errorf("%w: no scalars in %s match", errNothing, path)
+	}
+	return report.result()
+}
+
+// reducePoints brings the runs together. Where a run has several points of a tag
+// at one step, its last one counts.
+func reducePoints(points []scalarPoint, minRuns int) []reduced {
+	t := newWideTable(points)
+	rows := []reduced{}
+	for _, tag := range t.tags {
+		values := make(map[int64][]float64)
+		var steps []int64
+		for _, run := range t.runs {
+			for _, step := range t.steps[run] {
+				x, ok := t.cells[cellID{rowID{run, step}, tag}]
+				if !ok {
+					continue
+				}
+				if values[step] == nil {
+					steps = append(steps, step)
+				}
+				values[step] = append(values[step], float64(x))
+			}
+		}
+		slices.Sort(steps)
+		for _, step := range steps {
+			if v := values[step]; len(v) >= minRuns {
+				rows = append(rows, reduceValues(tag, step, v))
+			}
+		}
+	}
+	return rows
+}
+
+func reduceValues(tag string, step int64, values []float64) reduced {
+	n := float64(len(values))
+	lo, hi, sum := values[0], values[0], 0.0
+	for _, v := range values {
+		lo, hi = min(lo, v), max(hi, v)
+		sum += v
+	}
+	mean, squares := sum/n, 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return reduced{
+		Tag: tag, Step: step, Runs: len(values),
+		Mean: number(mean), Std: number(math.Sqrt(squares / n)), Min: number(lo), Max: number(hi),
+	}
+}
+
+func reducedCSV(w io.Writer, rows []reduced) error {
+	out := csv.NewWriter(w)
+	if err := out.Write([]string{"tag", "step", "runs", "mean", "std", "min", "max"}); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		row := []string{r.Tag, strconv.FormatInt(r.Step, 10), strconv.Itoa(r.Runs)}
+		for _, x := range []number{r.Mean, r.Std, r.Min, r.Max} {
+			row = append(row, formatNumber(float64(x)))
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
