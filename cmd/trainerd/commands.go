@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/trainerd/daemon"
+)
+
+const runHelp = `Goes on from the newest sound checkpoint in the logdir; without one it begins
+at step 0. Ctrl-C or SIGTERM stops after the current step, saves, and exits
+with 0; a second one exits at once. A job that is complete is left as it is.
+
+EXAMPLES:
+   trainerd run examples/digits/digits.toml
+   trainerd run job.toml --logdir /data/run2 --set train.steps=5000
+   trainerd run job.toml --set 'model.hidden=[64, 32]' --set model.activation=tanh
+
+EXIT CODES:
+     0  the job is complete, or was stopped and has saved
+     1  anything that has no code of its own
+     2  wrong words on the command line
+    65  the training data are missing or wrong
+    74  a checkpoint is damaged, or a file cannot be written or read
+    75  another process has the logdir
+    78  the config is wrong, or does not fit the checkpoints in the logdir
+   130  a second signal ended the process at once`
+
+const checkHelp = `Reads config, data and logdir, builds the model, and restores the newest
+checkpoint, but changes nothing. The exit codes are those of run.
+
+EXAMPLES:
+   trainerd check examples/digits/digits.toml
+   trainerd check job.toml --set data.label=-1`
+
+func jobFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "logdir", Usage: "write checkpoints and events to `DIR` instead of the config's logdir"},
+		&cli.StringFlag{Name: "master", Usage: "run the model at `M` instead of the config's master"},
+		&cli.StringSliceFlag{Name: "set", Usage: "change the config: `KEY=VALUE`, as in train.steps=500; may be repeated"},
+	}
+}
+
+func runCommand(stderr io.Writer) *cli.Command {
+	return &cli.Command{
+		Name:        "run",
+		Usage:       "train, from where the logdir stands to the last step",
+		UsageText:   "trainerd run [--logdir DIR] [--master M] [--set KEY=VALUE]... CONFIG",
+		Description: runHelp,
+		Flags:       jobFlags(),
+		Action: func(c *cli.Context) error {
+			name, err := configArg(c)
+			if err != nil {
+				return err
+			}
+			config, err := daemon.LoadConfig(name, overrides(c))
+			if err != nil {
+				return err
+			}
+			ctx, release := stopOnSignal(c.Context, stderr, "stopping after this step and saving")
+			defer release()
+			return daemon.Run(ctx, config, daemon.RunOptions{
+				Stdout: c.App.Writer, Stderr: stderr, Terminal: isTerminal(stderr),
+				Again: again(c, name),
+			})
+		},
+	}
+}
+
+func checkCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "check",
+		Usage:       "say what run would do, and everything that is wrong, without training",
+		UsageText:   "trainerd check [--logdir DIR] [--master M] [--set KEY=VALUE]... CONFIG",
+		Description: checkHelp,
+		Flags:       jobFlags(),
+		Action: func(c *cli.Context) error {
+			name, err := configArg(c)
+			if err != nil {
+				return err
+			}
+			return daemon.Check(c.Context, name, overrides(c), c.App.Writer)
+		},
+	}
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print the version",
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("version takes no arguments")
+			}
+			version := "(devel)"
+			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+				version = info.Main.Version
+			}
+			_, err := fmt.Fprintf(c.App.Writer, "trainerd %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// configArg returns the only argument of a command.
+func configArg(c *cli.Context) (string, error) {
+	switch {
+	case c.NArg() == 0 || c.Args().First() == "":
+		return "", usagef("%s: the config file is missing", c.Command.Name)
+	case c.NArg() > 1:
+		return "", usagef("%s: one config file is wanted, got %d arguments", c.Command.Name, c.NArg())
+	}
+	return c.Args().First(), nil
+}
+
+// overrides returns what the flags change in the config. --logdir and --master
+// win over --set.
+func overrides(c *cli.Context) []daemon.Override {
+	var all []daemon.Override
+	for _, assignment := range c.StringSlice("set") {
+		all = append(all, daemon.Override{Flag: "--set " + assignment, Assignment: assignment})
+	}
+	for _, name := range []string{"logdir", "master"} {
+		if c.IsSet(name) {
+			value := c.String(name)
+			all = append(all, daemon.Override{Flag: fmt.Sprintf("--%s %s", name, value), Assignment: name + "=" + value, Literal: true})
+		}
+	}
+	return all
+}
+
+// again returns the command line that starts the same job.
+func again(c *cli.Context, config string) string {
+	words := []string{os.Args[0], "run", config}
+	for _, name := range []string{"logdir", "master"} {
+		if c.IsSet(name) {
+			words = append(words, "--"+name, c.String(name))
+		}
+	}
+	for _, assignment := range c.StringSlice("set") {
+		words = append(words, "--set", assignment)
+	}
+	return daemon.CommandLine(words)
+}

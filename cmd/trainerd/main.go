@@ -1,0 +1,105 @@
+// Command trainerd keeps trainings alive: it trains the model that a TOML file
+// describes, saves checkpoints that TensorFlow loads and events files that
+// TensorBoard shows, and goes on where it was when it is started again. It also
+// shows and runs MetaGraphs that TensorFlow has exported.
+//
+// See `trainerd help` for the commands, and package daemon for the config and
+// the exit codes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/trainerd/daemon"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	app := newApp(stdin, stdout, stderr)
+	words, err := cliargs.FlagsFirst(app, args)
+	if err != nil {
+		err = usagef("%w", err)
+	} else {
+		err = app.RunContext(ctx, words)
+	}
+	if err == nil {
+		return daemon.ExitOK
+	}
+	var usage *usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "trainerd: %v\ntype `trainerd help` for the commands, `trainerd COMMAND --help` for one of them\n", err)
+		return daemon.ExitUsage
+	}
+	fmt.Fprintf(stderr, "%s\n", message(err))
+	return daemon.ExitCode(err)
+}
+
+// message returns the text of an error for a person. What begins with the place
+// in a file needs no name of a program before it.
+func message(err error) string {
+	if code := daemon.ExitCode(err); code == daemon.ExitData {
+		return err.Error()
+	}
+	var config *daemon.ConfigError
+	if errors.As(err, &config) {
+		return err.Error()
+	}
+	return "trainerd: " + err.Error()
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
+	usage := func(_ *cli.Context, err error, _ bool) error { return &usageError{err} }
+	app := &cli.App{
+		Name:      "trainerd",
+		Usage:     "train a model, and keep the training alive",
+		UsageText: "trainerd COMMAND [options] FILE",
+		Description: `Trains what a TOML file describes. Checkpoints and events files in the
+logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
+		Reader: stdin, Writer: stdout, ErrWriter: stderr,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true, // a list in --set has commas
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              usage,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("there is no command %q", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+		Commands: []*cli.Command{runCommand(stderr), checkCommand(), graphCommand(stderr), versionCommand()},
+	}
+	setUsage(app.Commands, usage)
+	return app
+}
+
+// setUsage makes all commands, and theirs, answer wrong flags alike.
+func setUsage(commands []*cli.Command, usage cli.OnUsageErrorFunc) {
+	for _, c := range commands {
+		c.OnUsageError = usage
+		c.HideHelpCommand = true
+		setUsage(c.Subcommands, usage)
+	}
+}
+
+// isTerminal reports whether w shows text to a person at once.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"trainerd": main})
+}
+
+// TestScripts runs the stories in testdata. Beside the usual commands they have
+//
+//	exits N COMMAND   run a command that must end with the exit code N
+//	awaitstep DIR N   wait until the newest checkpoint is of step N or later
+//	sigterm DIR       send SIGTERM to the process that holds the logdir
+//	flip FILE         flip a bit in the middle of a file
+//	listing DIR       print all files with their sizes and times
+//	samebits A B      compare the newest checkpoints of two logdirs, bit by bit
+//	curves DIR        print the points of all curves as TensorBoard shows them
+func TestScripts(t *testing.T) {
+	digits, graphs, arrays := absolute(t, "../../examples/digits"), absolute(t, graphsDir), absolute(t, "../../internal/npy/testdata")
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("DIGITS", digits)
+			env.Setenv("GRAPHS", graphs)
+			env.Setenv("NPY", arrays)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":     exits,
+			"awaitstep": awaitStep,
+			"sigterm":   sigterm,
+			"flip":      flip,
+			"listing":   listing,
+			"samebits":  sameBits,
+			"curves":    curves,
+		},
+	})
+}
+
+func absolute(t *testing.T, name string) string {
+	t.Helper()
+	name, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func arguments(ts *testscript.TestScript, neg bool, args []string, n int) {
+	if neg || len(args) != n {
+		ts.Fatalf("want %d arguments and no !", n)
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != want {
+		ts.Fatalf("%s ended with %v, want exit code %d", args[1], err, want)
+	}
+}
+
+// newest returns the prefix and step of the checkpoint that a logdir names, -1
+// when there is none yet.
+func newest(dir string) (string, int64) {
+	state, err := ckptfmt.ReadState(dir, "")
+	if err != nil {
+		return "", -1
+	}
+	name := filepath.Base(state.GetModelCheckpointPath())
+	step, err := strconv.ParseInt(name[strings.LastIndexByte(name, '-')+1:], 10, 64)
+	if err != nil {
+		return "", -1
+	}
+	return filepath.Join(dir, name), step
+}
+
+func awaitStep(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2)
+	want, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+		if _, step := newest(ts.MkAbs(args[0])); step >= want {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no checkpoint of step %d within a minute", want)
+		}
+	}
+}
+
+func sigterm(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1)
+	var holder trainerd.LockHolder
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(filepath.Join(args[0], "trainerd.lock"))), &holder))
+	process, err := os.FindProcess(holder.PID)
+	ts.Check(err)
+	ts.Check(process.Signal(syscall.SIGTERM))
+}
+
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1)
+	name := ts.MkAbs(args[0])
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	b[len(b)/2] ^= 4
+	ts.Check(os.WriteFile(name, b, 0o666))
+}
+
+func listing(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1)
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, e := range entries {
+		info, err := e.Info()
+		ts.Check(err)
+		fmt.Fprintln(ts.Stdout(), e.Name(), info.Size(), info.ModTime().UnixNano())
+	}
+}
+
+func sameBits(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2)
+	a, stepA := newest(ts.MkAbs(args[0]))
+	b, stepB := newest(ts.MkAbs(args[1]))
+	if stepA < 0 || stepA != stepB {
+		ts.Fatalf("the newest checkpoints are of the steps %d and %d", stepA, stepB)
+	}
+	for _, suffix := range []string{".index", ".data-00000-of-00001"} {
+		if ts.ReadFile(a+suffix) != ts.ReadFile(b+suffix) {
+			ts.Fatalf("%s and %s differ", a+suffix, b+suffix)
+		}
+	}
+}
+
+var clockTag = regexp.MustCompile(`/sec$`)
+
+// curves reads the events files in their order. SessionLog START of step S
+// drops what the runs before had from S on. Rates are left out: they are no
+// function of the step.
+func curves(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1)
+	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "events.out.tfevents.*"))
+	ts.Check(err)
+	slices.Sort(files)
+	var points []*tfpb.Event
+	for _, name := range files {
+		f, err := os.Open(name)
+		ts.Check(err)
+		for e := range tfevents.NewReader(f).Events() {
+			if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {
+				points = slices.DeleteFunc(points, func(p *tfpb.Event) bool { return p.GetStep() >= e.GetStep() })
+			}
+			if e.GetSummary() != nil {
+				points = append(points, e)
+			}
+		}
+		f.Close()
+	}
+	for _, e := range points {
+		for _, v := range e.GetSummary().GetValue() {
+			if !clockTag.MatchString(v.GetTag()) {
+				fmt.Fprintln(ts.Stdout(), e.GetStep(), v.GetTag(), describeValue(v))
+			}
+		}
+	}
+}
+
+func describeValue(v *tfpb.Summary_Value) string {
+	if h := v.GetHisto(); h != nil {
+		return fmt.Sprintf("histogram %x %x", math.Float64bits(h.GetSum()), math.Float64bits(h.GetSumSquares()))
+	}
+	return fmt.Sprintf("%x", math.Float32bits(v.GetSimpleValue()))
+}

@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/model"
+)
+
+// Exit codes of the command trainerd. They are part of its interface: scripts
+// and service managers decide by them whether to start a job again. From 64 on
+// they follow BSD's sysexits.h.
+const (
+	ExitOK          = 0   // the job is complete, or was stopped and has saved
+	ExitFailed      = 1   // anything that has no code of its own
+	ExitUsage       = 2   // wrong words on the command line, or names that the graph does not have
+	ExitData        = 65  // the training data, or the values to feed, are missing or wrong
+	ExitIO          = 74  // a checkpoint or graph is damaged, or a file cannot be written or read
+	ExitInUse       = 75  // another process has the logdir; try again later
+	ExitConfig      = 78  // the config is wrong, or does not fit the checkpoints in the logdir
+	ExitInterrupted = 130 // a second signal ended the process at once
+)
+
+// ExitCode returns the exit code for an error of this package.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return ExitOK
+	case is[*ConfigError](err), is[*model.ConfigError](err), is[*trainerd.MismatchError](err):
+		return ExitConfig
+	case is[*dataset.Error](err), is[*FeedError](err):
+		return ExitData
+	case is[*ArgumentError](err):
+		return ExitUsage
+	case is[*trainerd.LockedError](err):
+		return ExitInUse
+	case is[*trainerd.CheckpointError](err), is[*trainerd.NoSoundCheckpointError](err), is[*trainerd.SaveFailedError](err),
+		is[*GraphFileError](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err):
+		return ExitIO
+	}
+	return ExitFailed
+}
+
+// is reports whether an error of type E is in err's tree.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

@@ -1,0 +1,101 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// ConfigProblem is one thing that is wrong with a config, with its place: a
+// line of the file or a flag.
+type ConfigProblem struct {
+	File   string
+	Line   int    // 0 when no line is to blame
+	Flag   string // the flag that set the value, instead of the file
+	Key    string // full, as in "train.steps"
+	Reason string
+	Hint   string // what to do, may be empty
+
+	meant string // for an unknown key: the one that was probably meant
+}
+
+func (p *ConfigProblem) Error() string {
+	var b strings.Builder
+	switch {
+	case p.Flag != "":
+		b.WriteString(p.Flag)
+	case p.Line > 0:
+		fmt.Fprintf(&b, "%s:%d", p.File, p.Line)
+	default:
+		b.WriteString(p.File)
+	}
+	b.WriteString(": ")
+	if p.Key != "" {
+		b.WriteString(p.Key + ": ")
+	}
+	b.WriteString(p.Reason)
+	if p.Hint != "" {
+		b.WriteString("; " + p.Hint)
+	}
+	return b.String()
+}
+
+// ConfigError holds everything that is wrong with a config.
+type ConfigError struct {
+	Problems []*ConfigProblem // ordered by place
+
+	syntax bool // the file could not be parsed, so nothing else can be told
+}
+
+func (e *ConfigError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap lets errors.As find the first [ConfigProblem].
+func (e *ConfigError) Unwrap() []error {
+	errs := make([]error, len(e.Problems))
+	for i, p := range e.Problems {
+		errs[i] = p
+	}
+	return errs
+}
+
+func (e *ConfigError) add(p *ConfigProblem) { e.Problems = append(e.Problems, p) }
+
+// err returns e with its problems in order, or nil when there are none.
+func (e *ConfigError) err() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Problems, func(a, b *ConfigProblem) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Flag, b.Flag), cmp.Compare(a.Key, b.Key))
+	})
+	return e
+}
+
+// rank puts lines of the file first, then what is missing from it, then flags.
+func rank(p *ConfigProblem) int {
+	switch {
+	case p.Flag != "":
+		return 2
+	case p.Line == 0:
+		return 1
+	}
+	return 0
+}
+
+// pathCause drops the file's name from an error; ours name it already.
+func pathCause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

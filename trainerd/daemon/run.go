@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// RunOptions says where a run tells what.
+type RunOptions struct {
+	Stdout io.Writer // results
+	Stderr io.Writer // how it goes
+	// Terminal draws a progress bar on Stderr instead of writing a log.
+	Terminal bool
+	// Again is the command that starts this job, for the message after a stop.
+	Again string
+}
+
+// Run trains the job that c describes, from where its logdir stands. When ctx
+// is done it stops after the current step, saves, and returns nil. A job that
+// is complete already is evaluated, and its logdir left as it is.
+func Run(ctx context.Context, c *Config, o RunOptions) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if done := j.completed(ctx); done != nil {
+		defer done.sess.Close()
+		// The checkpoint may be of a run that goes on, to a later step.
+		if err := trainerd.CheckLogdir(c.Logdir); err != nil {
+			return err
+		}
+		return j.reportComplete(ctx, done, o)
+	}
+	log, show := o.reporting()
+	t := &training{job: j, sv: j.supervisor(log), show: show}
+	t.sv.OnSave = func(s trainerd.SavedCheckpoint) { show.saved(s.Step) }
+	if err := t.sv.Run(ctx, t.run); err != nil {
+		return err
+	}
+	if t.step < j.steps {
+		t.reportStopped(o)
+		return nil
+	}
+	j.reportResult(t.tested, o)
+	return nil
+}
+
+// reporting returns the log and the progress display of a run.
+func (o RunOptions) reporting() (*slog.Logger, progress) {
+	if !o.Terminal {
+		log := slog.New(slog.NewTextHandler(o.Stderr, nil))
+		return log, &logProgress{log: log}
+	}
+	bar := newBarProgress(o.Stderr)
+	// The bar shows what is normal; only the rest needs a line.
+	return slog.New(slog.NewTextHandler(bar, &slog.HandlerOptions{Level: slog.LevelWarn})), bar
+}
+
+// reportComplete answers a run of a job that has nothing left to do.
+func (j *job) reportComplete(ctx context.Context, s *standing, o RunOptions) error {
+	fmt.Fprintf(o.Stdout, "job is complete: step %d of %d, %s\n", s.step, j.steps, s.prefix)
+	if j.data.TestRows == 0 {
+		j.reportResult(nil, o)
+		return nil
+	}
+	e, err := j.evaluate(ctx, s.sess)
+	if err != nil {
+		return err
+	}
+	j.reportResult(&e, o)
+	return nil
+}
+
+// reportResult prints how well the model does, and what to type next.
+func (j *job) reportResult(e *evaluation, o RunOptions) {
+	if e != nil {
+		fmt.Fprintf(o.Stdout, "test accuracy: %.3f\n", e.accuracy)
+	}
+	logdir := shellQuote(absolute(j.config.Logdir))
+	fmt.Fprintf(o.Stdout, "next:\n  tensorboard --logdir %s\n  ckpt ls %s\n", logdir, logdir)
+}
+
+// reportStopped says what a stopped run leaves behind.
+func (t *training) reportStopped(o RunOptions) {
+	saved, ok := t.sv.LastSave()
+	switch {
+	case ok && saved.Step == t.step:
+		fmt.Fprintf(o.Stderr, "stopped at step %d of %d, and saved\n", t.step, t.steps)
+	case ok:
+		fmt.Fprintf(o.Stderr, "stopped at step %d of %d; the newest checkpoint is of step %d\n", t.step, t.steps, saved.Step)
+	default:
+		fmt.Fprintf(o.Stderr, "stopped at step %d of %d\n", t.step, t.steps)
+	}
+	if o.Again != "" {
+		fmt.Fprintf(o.Stderr, "to go on, type: %s\n", o.Again)
+	}
+}
+
+// absolute returns path from the root, or as it is when there is no working
+// directory.
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return abs
+}
+
+// shellQuote quotes a word for a POSIX shell if that is needed.
+func shellQuote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// CommandLine returns the words of a command as a user types them.
+func CommandLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellQuote(w)
+	}
+	return strings.Join(quoted, " ")
+}

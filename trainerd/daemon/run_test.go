@@ -1,0 +1,403 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/model"
+)
+
+// clusters is a file of rows around two points, easy to tell apart.
+func clusters(rows int) string {
+	var b strings.Builder
+	for i := range rows {
+		class := i % 2
+		fmt.Fprintf(&b, "%d.%d,%d,%d\n", 4*class, i%7, 3-4*class+i%3, class)
+	}
+	return b.String()
+}
+
+const clustersJob = `logdir = "LOGDIR"
+[data]
+file = "clusters.csv"
+test_fraction = 0.25
+batch_size = 4
+[model]
+family = "logistic"
+[train]
+steps = 40
+[supervisor]
+save_model_secs = 0
+save_model_steps = 10
+save_summaries_steps = 10
+save_summaries_secs = 0
+`
+
+// clustersConfig writes the job and its data to a new folder and loads it.
+func clustersConfig(t *testing.T, overrides ...string) *Config {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{
+		"clusters.csv": clusters(80),
+		"job.toml":     strings.Replace(clustersJob, "LOGDIR", filepath.Join(dir, "logs"), 1),
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []Override
+	for _, o := range overrides {
+		all = append(all, Override{Flag: "--set " + o, Assignment: o})
+	}
+	c, err := LoadConfig(filepath.Join(dir, "job.toml"), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// runJob runs a job and returns what it says.
+func runJob(t *testing.T, ctx context.Context, c *Config) (stdout, stderr string) {
+	t.Helper()
+	var out, log bytes.Buffer
+	if err := Run(ctx, c, RunOptions{Stdout: &out, Stderr: &log, Again: "again"}); err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	return out.String(), log.String()
+}
+
+func lastStep(t *testing.T, c *Config) int64 {
+	t.Helper()
+	found, err := trainerd.FindCheckpoints(c.Logdir, trainerd.DefaultLatestFilename, c.Supervisor.CheckpointBasename)
+	if err != nil || len(found.Prefixes) == 0 {
+		t.Fatalf("checkpoints %v, %v", found, err)
+	}
+	return savedStep(found.Prefixes[0])
+}
+
+func TestRun(t *testing.T) {
+	c := clustersConfig(t)
+	stdout, stderr := runJob(t, t.Context(), c)
+	want := fmt.Sprintf("test accuracy: 1.000\nnext:\n  tensorboard --logdir %[1]s\n  ckpt ls %[1]s\n", c.Logdir)
+	if stdout != want {
+		t.Errorf("stdout is\n%s\nwant\n%s", stdout, want)
+	}
+	for _, line := range []string{`msg="training from the beginning" steps=40`, "msg=saved step=10 ", "msg=saved step=40 "} {
+		if !strings.Contains(stderr, line) {
+			t.Errorf("the log has no %s:\n%s", line, stderr)
+		}
+	}
+	if got := lastStep(t, c); got != 40 {
+		t.Errorf("the last checkpoint is of step %d, want 40", got)
+	}
+	stdout, stderr = runJob(t, t.Context(), c)
+	if wantLine := "job is complete: step 40 of 40, " + filepath.Join(c.Logdir, "model.ckpt-40") + "\n"; stdout != wantLine+want || stderr != "" {
+		t.Errorf("again: stdout\n%s\nstderr\n%s", stdout, stderr)
+	}
+}
+
+// stopAfter is a writer that cancels a context when a text was written.
+type stopAfter struct {
+	bytes.Buffer
+	text   string
+	cancel context.CancelFunc
+}
+
+func (s *stopAfter) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), s.text) {
+		s.cancel()
+	}
+	return s.Buffer.Write(b)
+}
+
+// TestRunStopped stops a run in the middle and compares what it comes to with
+// a run that was left alone.
+func TestRunStopped(t *testing.T) {
+	alone := clustersConfig(t, "train.steps=200")
+	runJob(t, t.Context(), alone)
+
+	c := clustersConfig(t, "train.steps=200")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	log := &stopAfter{text: "msg=saved step=20 ", cancel: cancel}
+	var out bytes.Buffer
+	if err := Run(ctx, c, RunOptions{Stdout: &out, Stderr: log, Again: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	step := lastStep(t, c)
+	if step < 20 || step >= 200 || out.Len() > 0 {
+		t.Fatalf("stopped at step %d, stdout %q", step, out.String())
+	}
+	if want := fmt.Sprintf("stopped at step %d of 200, and saved\nto go on, type: again\n", step); !strings.HasSuffix(log.String(), want) {
+		t.Errorf("the log does not end in\n%s\n%s", want, log.String())
+	}
+	_, stderr := runJob(t, t.Context(), c)
+	if want := fmt.Sprintf(`restored; training goes on" step=%d `, step); !strings.Contains(stderr, want) {
+		t.Errorf("the log has no %s\n%s", want, stderr)
+	}
+	for _, suffix := range []string{".index", ".data-00000-of-00001"} {
+		a, errA := os.ReadFile(filepath.Join(alone.Logdir, "model.ckpt-200"+suffix))
+		b, errB := os.ReadFile(filepath.Join(c.Logdir, "model.ckpt-200"+suffix))
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("model.ckpt-200%s differs from that of the undisturbed run (%v, %v)", suffix, errA, errB)
+		}
+	}
+}
+
+func TestRunCancelledBefore(t *testing.T) {
+	c := clustersConfig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if stdout, stderr := runJob(t, ctx, c); stdout != "" || !strings.Contains(stderr, "stopped at step 0 of 40") {
+		t.Errorf("stdout %q, stderr %q", stdout, stderr)
+	}
+}
+
+// TestRunOnTerminal looks at what a person sees: no log lines, a bar, the
+// newest checkpoint.
+func TestRunOnTerminal(t *testing.T) {
+	var out, screen bytes.Buffer
+	if err := Run(t.Context(), clustersConfig(t), RunOptions{Stdout: &out, Stderr: &screen, Terminal: true}); err != nil {
+		t.Fatal(err)
+	}
+	text := screen.String()
+	if !strings.Contains(text, "step 40/40  loss ") || !strings.Contains(text, "100%") || strings.Contains(text, "level=INFO") {
+		t.Errorf("the screen shows %q", text)
+	}
+	if !strings.HasPrefix(out.String(), "test accuracy: ") {
+		t.Errorf("stdout %q", out.String())
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	tests := []struct {
+		name      string
+		overrides []string
+		spoil     func(t *testing.T, c *Config)
+		want      string
+		code      int
+	}{
+		{name: "no data", overrides: []string{"data.file=nowhere.csv"}, want: "nowhere.csv: cannot be opened", code: ExitData},
+		{name: "inputs differ", overrides: []string{"model.inputs=7"}, want: "model.inputs: is 7, but the data have 2 features", code: ExitConfig},
+		{name: "logdir is a file", want: "not a directory", code: ExitIO, spoil: func(t *testing.T, c *Config) {
+			if err := os.WriteFile(c.Logdir, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "another model", want: "is of a different model", code: ExitConfig, spoil: func(t *testing.T, c *Config) {
+			runJob(t, t.Context(), c)
+			c.Model.Family, c.Model.Hidden = "mlp", []int{3}
+		}},
+		{name: "damaged checkpoints", want: "no usable checkpoint", code: ExitIO, spoil: func(t *testing.T, c *Config) {
+			runJob(t, t.Context(), c)
+			files, _ := filepath.Glob(filepath.Join(c.Logdir, "*.index"))
+			for _, f := range files {
+				if err := os.WriteFile(f, []byte("no index"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+		{name: "loss overflows", overrides: []string{"model.learning_rate=1e38", "model.family=softmax"}, want: "the loss is ", code: ExitFailed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clustersConfig(t, tt.overrides...)
+			if tt.spoil != nil {
+				tt.spoil(t, c)
+			}
+			var out, log bytes.Buffer
+			err := Run(t.Context(), c, RunOptions{Stdout: &out, Stderr: &log})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("got %v, want %s", err, tt.want)
+			}
+			if code := ExitCode(err); code != tt.code {
+				t.Errorf("exit code %d for %v, want %d", code, err, tt.code)
+			}
+		})
+	}
+}
+
+func TestEvaluateInParts(t *testing.T) {
+	c := clustersConfig(t)
+	if err := os.WriteFile(c.Data.File, []byte(clusters(6000)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c.Data.TestFraction = .5
+	j, err := newJob(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := j.stand(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.sess.Close()
+	got, err := j.evaluate(t.Context(), s.sess)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := j.data.Test(0, j.data.TestRows)
+	out, err := s.sess.Run(t.Context(), map[string]*ckptfmt.Tensor{j.model.X.Name: x, j.model.Y.Name: y}, []string{j.model.Accuracy, j.model.Loss}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accuracy, _ := scalarFloat(out[0])
+	loss, _ := scalarFloat(out[1])
+	near := func(a, b float64) bool { return a-b < 1e-5 && b-a < 1e-5 }
+	if got.rows != 3000 || !near(got.accuracy, accuracy) || !near(got.loss, loss) {
+		t.Errorf("got %+v, want accuracy %v and loss %v of 3000 rows", got, accuracy, loss)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	tests := []struct {
+		overrides []string
+		want      int64
+	}{
+		{[]string{"train.steps=7"}, 7},
+		{[]string{"train.epochs=1"}, 15},
+		{[]string{"train.epochs=0.01"}, 1},
+		{[]string{"train.epochs=2.5", "data.batch_size=7"}, 22},
+	}
+	for _, tt := range tests {
+		c := clustersConfig(t)
+		c.Train = TrainConfig{}
+		d := &decoder{root: reflect.ValueOf(c).Elem(), origins: c.origins, problems: &ConfigError{}}
+		for _, o := range tt.overrides {
+			d.set(Override{Flag: "--set", Assignment: o})
+		}
+		j, err := newJob(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.steps != tt.want {
+			t.Errorf("%v: %d steps, want %d", tt.overrides, j.steps, tt.want)
+		}
+	}
+}
+
+func TestSummaryDue(t *testing.T) {
+	due := func(steps int64, s SupervisorConfig, from int64) (at []int64) {
+		tr := &training{job: &job{config: &Config{Supervisor: s}, steps: steps}}
+		for step := from; step <= steps; step++ {
+			if tr.summaryDue(step) {
+				at = append(at, step)
+			}
+		}
+		return at
+	}
+	tests := []struct {
+		name        string
+		steps, from int64
+		config      SupervisorConfig
+		want        []int64
+	}{
+		{"by steps", 25, 1, SupervisorConfig{SaveSummariesSteps: 10, SaveSummariesSecs: 1}, []int64{1, 10, 20, 25}},
+		{"resumed", 25, 11, SupervisorConfig{SaveSummariesSteps: 10}, []int64{20, 25}},
+		{"off", 25, 1, SupervisorConfig{}, nil},
+		{"by the clock", 25, 1, SupervisorConfig{SaveSummariesSecs: 3600}, []int64{1}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, due(tt.steps, tt.config, tt.from)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	tests := []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("x"), 1},
+		{fmt.Errorf("a: %w", &ConfigError{Problems: []*ConfigProblem{{Reason: "x"}}}), 78},
+		{errors.Join(&model.ConfigError{Key: "hidden"}), 78},
+		{&trainerd.MismatchError{}, 78},
+		{errors.Join(&ConfigError{}, &dataset.Error{}), 78},
+		{&dataset.Error{Err: fs.ErrNotExist}, 65},
+		{&dataset.Errors{Problems: []*dataset.Error{{}}}, 65},
+		{fmt.Errorf("b: %w", &trainerd.LockedError{}), 75},
+		{&trainerd.NoSoundCheckpointError{}, 74},
+		{&fs.PathError{Op: "open", Err: syscall.EACCES}, 74},
+		{&trainerd.SaveFailedError{Err: errors.New("x")}, 74},
+		{&os.LinkError{Err: syscall.ENOSPC}, 74},
+	}
+	for _, tt := range tests {
+		if got := ExitCode(tt.err); got != tt.want {
+			t.Errorf("ExitCode(%T %v) = %d, want %d", tt.err, tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	tests := []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"trainerd", "run", "a/b.toml"}, "trainerd run a/b.toml"},
+		{[]string{"x", "--set", "model.hidden=[3, 4]"}, "x --set 'model.hidden=[3, 4]'"},
+		{[]string{"it's", ""}, `'it'\''s' ''`},
+		{[]string{"$HOME", "a b", "~"}, `'$HOME' 'a b' '~'`},
+	}
+	for _, tt := range tests {
+		if got := CommandLine(tt.words); got != tt.want {
+			t.Errorf("CommandLine(%q) = %s, want %s", tt.words, got, tt.want)
+		}
+	}
+}
+
+func TestScalars(t *testing.T) {
+	if _, err := scalarInt(&ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Shape: []int64{2}, Data: make([]byte, 16)}); err == nil {
+		t.Error("two numbers are taken for one")
+	}
+	if _, err := scalarFloat(&ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Data: make([]byte, 8)}); err == nil {
+		t.Error("an integer is taken for a float")
+	}
+	if _, err := parseSummary(&ckptfmt.Tensor{DType: tfpb.DataType_DT_STRING, Strings: [][]byte{{0xff}}}); err == nil {
+		t.Error("rubbish is taken for a summary")
+	}
+}
+
+func TestCheckChangesNothing(t *testing.T) {
+	c := clustersConfig(t)
+	var out bytes.Buffer
+	if err := Check(t.Context(), c.file, nil, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "fresh: begins at step 0") || !strings.Contains(out.String(), "parameters   3\n") {
+		t.Errorf("check says\n%s", out.String())
+	}
+	if _, err := os.Stat(c.Logdir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the logdir was made: %v", err)
+	}
+}
+
+func TestSecondsOrOff(t *testing.T) {
+	tests := []struct {
+		secs Seconds
+		want time.Duration
+	}{{0, -1}, {0.25, 250 * time.Millisecond}, {1e-12, 1}, {maxSeconds, 100 * 365 * 24 * time.Hour}}
+	for _, tt := range tests {
+		if got := tt.secs.orOff(); got != tt.want {
+			t.Errorf("%v s: %v, want %v", float64(tt.secs), got, tt.want)
+		}
+	}
+}

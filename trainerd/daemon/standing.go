@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// standing is where a job is according to its logdir.
+type standing struct {
+	step     int64
+	prefix   string // of the checkpoint that a run would go on from, "" for none
+	damaged  []*trainerd.CheckpointError
+	sess     trainerd.Session // with the model as it stands; to be closed
+	complete bool
+}
+
+// stand finds out where the job is, as a run would, but changes nothing in the
+// logdir.
+func (j *job) stand(ctx context.Context) (*standing, error) {
+	manager := &trainerd.SessionManager{
+		NewSession:         j.newSession,
+		InitOp:             trainerd.Nodes(j.model.InitOp),
+		LocalInitOp:        trainerd.Nodes(j.model.LocalInitOp),
+		ReadyOp:            trainerd.Nodes(j.model.ReadyOp),
+		Saver:              j.saver(slog.New(slog.DiscardHandler)),
+		CheckpointDir:      j.config.Logdir,
+		CheckpointBasename: j.config.Supervisor.CheckpointBasename,
+	}
+	sess, prepared, err := manager.PrepareSession(ctx)
+	if err != nil {
+		return nil, err
+	}
+	step, err := j.globalStep(ctx, sess)
+	if err != nil {
+		sess.Close()
+		return nil, err
+	}
+	return &standing{step: step, prefix: prepared.Restored, damaged: prepared.Damaged, sess: sess, complete: step >= j.steps}, nil
+}
+
+// completed returns the standing of a job that has nothing left to do, nil for
+// any other. It reads no more than one number unless the job looks complete.
+// What is wrong with a checkpoint is left for the run to find and to say.
+func (j *job) completed(ctx context.Context) *standing {
+	found, err := trainerd.FindCheckpoints(j.config.Logdir, trainerd.DefaultLatestFilename, j.config.Supervisor.CheckpointBasename)
+	if err != nil || len(found.Prefixes) == 0 || savedStep(found.Prefixes[0]) < j.steps {
+		return nil
+	}
+	s, err := j.stand(ctx)
+	if err != nil {
+		return nil
+	}
+	if !s.complete {
+		s.sess.Close()
+		return nil
+	}
+	return s
+}
+
+// savedStep returns the global step in a checkpoint, or -1 when it cannot be
+// read.
+func savedStep(prefix string) int64 {
+	r, err := ckptfmt.OpenBundle(prefix)
+	if err != nil {
+		return -1
+	}
+	defer r.Close()
+	t, err := r.Lookup(trainerd.DefaultGlobalStep)
+	if err != nil {
+		return -1
+	}
+	step, err := scalarInt(t)
+	if err != nil {
+		return -1
+	}
+	return step
+}
