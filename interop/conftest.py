@@ -1,0 +1,73 @@
+"""Fixtures of the interop suite, and the rule that with INTEROP=required nothing may be skipped."""
+
+import os
+import pathlib
+import types
+
+# Before anything imports TensorFlow: quiet, on the processor, and the same sums every time.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import pytest
+
+from harness import browser as chromium
+from harness import commands as cmd
+from harness import tensorboard as tb
+
+REQUIRED = os.environ.get("INTEROP") == "required"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    return _refuse_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    return _refuse_skip((yield))
+
+
+def _refuse_skip(report):
+    """Turns a skip into a failure where INTEROP=required asks for it."""
+    if REQUIRED and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which INTEROP=required makes a failure: {report.longrepr[-1]}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def bin_dir():
+    """The folder with the built commands."""
+    path = os.environ.get("TRAINERD_BIN_DIR")
+    if not path:
+        pytest.skip("TRAINERD_BIN_DIR does not name the folder with the built commands")
+    return pathlib.Path(path).resolve(strict=True)
+
+
+@pytest.fixture(scope="session")
+def commands(bin_dir, tmp_path_factory):
+    return cmd.Commands(bin_dir, tmp_path_factory.mktemp("commands"))
+
+
+@pytest.fixture(scope="session")
+def digits(commands, tmp_path_factory):
+    """One full training of the example, which many tests look at: its result and its logdir. Nobody changes it."""
+    logdir = tmp_path_factory.mktemp("digits") / "logdir"
+    result = cmd.assert_success(commands.train(logdir))
+    return types.SimpleNamespace(logdir=logdir, result=result)
+
+
+@pytest.fixture(scope="session", params=tb.LOADERS)
+def digits_board(request, digits):
+    """Real TensorBoard on the digits run, once for each of its loaders."""
+    with tb.TensorBoard(digits.logdir, request.param) as board:
+        yield board
+
+
+@pytest.fixture(scope="session")
+def chromium_path():
+    path = chromium.find()
+    if not path:
+        pytest.skip("no Chromium here (Debian: apt-get install chromium)")
+    return path

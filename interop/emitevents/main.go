@@ -1,0 +1,161 @@
+// Emitevents writes one value of every kind that package tfevents knows, for
+// tests that look at them with TensorBoard.
+//
+//	emitevents LOGDIR
+//
+// makes the runs v1 and v2, in the styles of TensorFlow 1 and 2.
+package main
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/color/palette"
+	"image/gif"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/proto/tbpb"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: emitevents LOGDIR")
+		os.Exit(2)
+	}
+	if err := emit(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "emitevents:", err)
+		os.Exit(1)
+	}
+}
+
+func emit(logdir string) error {
+	if err := writeRun(filepath.Join(logdir, "v1"), tfevents.TF1, valuesV1); err != nil {
+		return err
+	}
+	return writeRun(filepath.Join(logdir, "v2"), tfevents.TF2, valuesV2)
+}
+
+func writeRun(dir string, form tfevents.Form, values func() ([]*tfpb.Summary_Value, error)) error {
+	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{Form: form})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	ctx := context.Background()
+	graph, err := proto.Marshal(&tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: "node_of_" + filepath.Base(dir), Op: "NoOp"}}})
+	if err != nil {
+		return err
+	}
+	if err := w.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, 0); err != nil {
+		return err
+	}
+	if err := w.AddGraph(ctx, graph); err != nil {
+		return err
+	}
+	list, err := values()
+	if err != nil {
+		return err
+	}
+	for step := range int64(2) { // the second time without metadata
+		if err := w.AddSummary(ctx, tfevents.NewSummary(list...), step); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// collector gathers values until the first error.
+type collector struct {
+	values []*tfpb.Summary_Value
+	err    error
+}
+
+func (c *collector) add(v *tfpb.Summary_Value, err error) {
+	c.values = append(c.values, v)
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *collector) addAll(values []*tfpb.Summary_Value, err error) {
+	for _, v := range values {
+		c.add(v, err)
+	}
+}
+
+func valuesV1() ([]*tfpb.Summary_Value, error) {
+	var c collector
+	c.add(tfevents.Scalar("scalar", 1.5), nil)
+	c.add(tfevents.HistogramOf("histogram", []float64{-1, 0, 0, 2}))
+	c.add(tfevents.Buckets("buckets", &tfpb.HistogramProto{
+		Min: 0, Max: 2, Num: 3, Sum: 3, BucketLimit: []float64{1, 2}, Bucket: []float64{1, 2},
+	}))
+	picture, err := tfevents.EncodePNG(checkers(image.NewRGBA(image.Rect(0, 0, 8, 6))))
+	if err != nil {
+		return nil, err
+	}
+	c.addAll(tfevents.Images("picture", picture, picture), nil)
+	frame := image.NewPaletted(image.Rect(0, 0, 8, 6), palette.Plan9)
+	film, err := tfevents.EncodeGIF(&gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{10, 10}})
+	if err != nil {
+		return nil, err
+	}
+	c.add(tfevents.Image("film", film), nil)
+	c.add((&tfevents.Audio{SampleRate: 8000, Samples: make([]float32, 80)}).Value("audio"))
+	c.add(tfevents.Text("text", "some *words*"), nil)
+	c.add(tfevents.Table("table", []string{"a", "b"}, []string{"1", "2"}), nil)
+	return c.values, c.err
+}
+
+func valuesV2() ([]*tfpb.Summary_Value, error) {
+	var c collector
+	c.add(tfevents.ScalarV2("scalar", 1.5), nil)
+	c.add(tfevents.HistogramV2("histogram", []float64{-1, 0, 0, 2}, 3))
+	c.add(tfevents.BucketsV2("buckets", []tfevents.Bucket{{Left: 0, Right: 1, Count: 1}, {Left: 1, Right: 2, Count: 2}}), nil)
+	picture, err := tfevents.EncodePNG(checkers(image.NewGray(image.Rect(0, 0, 8, 6))))
+	if err != nil {
+		return nil, err
+	}
+	c.add(tfevents.ImagesV2("picture", picture, picture))
+	c.add(tfevents.AudioV2("audio", &tfevents.Audio{SampleRate: 8000, Channels: 2, Samples: make([]float32, 80), Label: "silence"}))
+	c.add(tfevents.Texts("text", []int64{2}, "one", "two"))
+	curve, err := tfevents.PRCurveOf([]bool{true, false, true}, []float32{1, 0.4, 0.2}, nil, 11)
+	if err != nil {
+		return nil, err
+	}
+	c.add(curve.Value("curve"))
+	mesh := &tfevents.Mesh{Vertices: [][3]float32{{}, {1, 0, 0}, {0, 1, 0}}, Faces: [][3]int32{{0, 1, 2}}, Colors: make([][3]uint8, 3)}
+	c.addAll(mesh.Values("mesh"))
+	c.add(tfevents.CustomScalars(&tbpb.Layout{Category: []*tbpb.Category{{
+		Title: "together", Chart: []*tbpb.Chart{tfevents.MultilineChart("chart", "scalar")},
+	}}}), nil)
+	c.add(tfevents.HParamsConfig(&tbpb.Experiment{
+		HparamInfos: []*tbpb.HParamInfo{{Name: "rate", Type: tbpb.DataType_DATA_TYPE_FLOAT64}},
+		MetricInfos: []*tbpb.MetricInfo{{Name: &tbpb.MetricName{Tag: "scalar"}}},
+	}), nil)
+	c.add(tfevents.HParams(map[string]any{"rate": 0.25}, "", time.Now()))
+	c.add(tfevents.HParamsEnd(tbpb.Status_STATUS_SUCCESS, time.Now()), nil)
+	return c.values, c.err
+}
+
+// canvas is an image that can be painted.
+type canvas interface {
+	image.Image
+	Set(x, y int, c color.Color)
+}
+
+func checkers(m canvas) image.Image {
+	for y := range m.Bounds().Dy() {
+		for x := range m.Bounds().Dx() {
+			m.Set(x, y, color.Gray{Y: uint8((x + y) % 2 * 255)})
+		}
+	}
+	return m
+}

@@ -1,0 +1,197 @@
+// Replay runs recorded programs on the embedded runtime, for the tests that
+// compare it with TensorFlow.
+//
+//	replay OUT RECORDED...
+//
+// runs the programs of the folders RECORDED and writes what each did to the
+// bundle OUT/<name>, in the form of the recording. For each it prints one JSON
+// object that tells whether it ran to its end.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/runtime"
+)
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: replay OUT RECORDED...")
+		os.Exit(2)
+	}
+	if err := replayAll(os.Args[1], os.Args[2:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		os.Exit(1)
+	}
+}
+
+// outcome is what is printed for a program.
+type outcome struct {
+	Program string `json:"program"`
+	Error   string `json:"error,omitempty"`
+	Code    string `json:"code,omitempty"` // of an error of the runtime
+	Steps   int    `json:"steps"`          // that ran before the error
+}
+
+// replayAll fails only when it cannot print: a program that fails says so in
+// its outcome.
+func replayAll(out string, dirs []string, w io.Writer) error {
+	enc := json.NewEncoder(w)
+	for _, dir := range dirs {
+		o := outcome{Program: filepath.Base(dir)}
+		if err := replay(dir, filepath.Join(out, o.Program), &o.Steps); err != nil {
+			o.Error = err.Error()
+			var op *trainerd.OpError
+			if errors.As(err, &op) {
+				o.Code = op.Code.String()
+			}
+		}
+		if err := enc.Encode(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// program is the recording's program.json.
+type program struct {
+	Steps     int               `json:"steps"`
+	TrainOp   string            `json:"train_op"`
+	InitOps   []string          `json:"init_ops"`
+	Fetches   map[string]string `json:"fetches"`
+	Variables []string          `json:"variables"`
+}
+
+// player runs one program.
+type player struct {
+	program
+	sess *runtime.Session
+	log  *ckptfmt.BundleWriter
+}
+
+func replay(dir, out string, steps *int) error {
+	var p player
+	text, err := os.ReadFile(filepath.Join(dir, "program.json"))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &p.program); err != nil {
+		return err
+	}
+	meta, err := ckptfmt.ReadMetaGraph(filepath.Join(dir, "graph.meta"))
+	if err != nil {
+		return err
+	}
+	init, feeds, err := recorded(filepath.Join(dir, "record"), p.Steps)
+	if err != nil {
+		return err
+	}
+	if p.sess, err = runtime.New(meta.GetGraphDef(), nil); err != nil {
+		return err
+	}
+	defer p.sess.Close()
+	if p.log, err = ckptfmt.CreateBundle(out, nil); err != nil {
+		return err
+	}
+	defer p.log.Close()
+	if err := p.play(init, feeds, steps); err != nil {
+		return err
+	}
+	return p.log.Finish()
+}
+
+// recorded reads the initial variables and the feeds of each step.
+func recorded(prefix string, steps int) ([]ckptfmt.NamedTensor, []map[string]*ckptfmt.Tensor, error) {
+	r, err := ckptfmt.OpenBundle(prefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	var init []ckptfmt.NamedTensor
+	feeds := make([]map[string]*ckptfmt.Tensor, steps)
+	for i := range feeds {
+		feeds[i] = map[string]*ckptfmt.Tensor{}
+	}
+	for info, err := range r.Tensors() {
+		if err != nil {
+			return nil, nil, err
+		}
+		t, err := r.Lookup(info.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		part, name, _ := strings.Cut(info.Name, "/")
+		switch part {
+		case "init":
+			init = append(init, ckptfmt.NamedTensor{Name: name, Tensor: t})
+		case "feeds":
+			step, placeholder, _ := strings.Cut(name, "/")
+			var n int
+			if _, err := fmt.Sscanf(step, "step_%d", &n); err != nil || n < 0 || n >= steps {
+				return nil, nil, fmt.Errorf("%s: the key %q names no step", prefix, info.Name)
+			}
+			feeds[n][placeholder] = t
+		}
+	}
+	return init, feeds, nil
+}
+
+// play initialises the variables in the program's way, notes them, sets them to
+// the recorded ones and runs the steps.
+func (p *player) play(init []ckptfmt.NamedTensor, feeds []map[string]*ckptfmt.Tensor, steps *int) error {
+	ctx := context.Background()
+	if _, err := p.sess.Run(ctx, nil, nil, p.InitOps); err != nil {
+		return err
+	}
+	if err := p.noteVariables("init/"); err != nil {
+		return err
+	}
+	if err := p.sess.Restore(ctx, init); err != nil {
+		return err
+	}
+	keys := make([]string, 0, len(p.Fetches))
+	for key := range p.Fetches {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = p.Fetches[key]
+	}
+	for n, feed := range feeds {
+		values, err := p.sess.Run(ctx, feed, names, []string{p.TrainOp})
+		if err != nil {
+			return err
+		}
+		for i, v := range values {
+			if err := p.log.Add(fmt.Sprintf("fetches/step_%03d/%s", n, keys[i]), v); err != nil {
+				return err
+			}
+		}
+		*steps = n + 1
+	}
+	return p.noteVariables("final/")
+}
+
+func (p *player) noteVariables(prefix string) error {
+	snap, err := p.sess.Snapshot(context.Background(), p.Variables)
+	if err != nil {
+		return err
+	}
+	for i, v := range snap.Tensors {
+		if err := p.log.Add(prefix+p.Variables[i], v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
