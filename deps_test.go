@@ -25,6 +25,7 @@ const layers = `
 	trainerd/graph | trainerd/dataset
 	trainerd/model
 	trainerd/runtime/... | trainerd/remote/...
+	trainerd/master
 	trainerd/daemon/...
 	examples/... interop/... | cmd/...
 `
@@ -125,7 +126,7 @@ func TestDependencies(t *testing.T) {
 		"golang.org/x/sys":               {"internal", "ckptfmt", "trainerd"},
 		"golang.org/x/term":              {"trainerd/daemon", "cmd"},
 		"gonum.org/v1/gonum":             {"trainerd", "examples"},
-		"google.golang.org/grpc":         {"trainerd/remote"},
+		"google.golang.org/grpc":         {"trainerd/remote", "trainerd/master"},
 		"google.golang.org/protobuf":     {"proto", "internal/tfproto", "tfevents", "ckptfmt", "trainerd", "cmd", "interop"},
 	}
 	for name, list := range imports(t) {

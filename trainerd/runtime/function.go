@@ -65,7 +65,7 @@ type body struct {
 
 // body converts a FunctionDef.
 func (s *Session) body(name string) (*body, error) {
-	def, ok := s.library[name]
+	def, ok := s.function(name)
 	if !ok {
 		return nil, graphError("there is no function %q", name)
 	}

@@ -49,6 +49,15 @@ func newGraph(defs []*tfpb.NodeDef) (*graph, error) {
 	return g, nil
 }
 
+// defs returns the nodes that the graph was made of.
+func (g *graph) defs() []*tfpb.NodeDef {
+	list := make([]*tfpb.NodeDef, len(g.nodes))
+	for i := range g.nodes {
+		list[i] = g.nodes[i].def
+	}
+	return list
+}
+
 func (g *graph) link(n *node) error {
 	for _, in := range n.def.GetInput() {
 		if name, ok := strings.CutPrefix(in, "^"); ok {

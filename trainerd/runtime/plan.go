@@ -76,7 +76,7 @@ type compiler struct {
 
 // compile builds the plan for the named feeds, fetches and targets.
 func (s *Session) compile(feeds, fetches, targets []string) (*plan, error) {
-	return s.compileAt(s.g, "", 0, feeds, fetches, targets)
+	return s.compileAt(s.graph(), "", 0, feeds, fetches, targets)
 }
 
 // compileAt compiles part of the graph, or of a function that is called at

@@ -247,7 +247,7 @@ func (h *itemHeap) Pop() any {
 	return it
 }
 
-// resource returns the session's object of the builder's node, which nodes of
+// resource returns the object of the builder's node, which nodes of
 // one op with the same container and shared name have in common, making it at
 // first use.
 func (b *builder) resource(kind string, make func(name string) any) any {
@@ -256,14 +256,7 @@ func (b *builder) resource(kind string, make func(name string) any) any {
 		name = b.path
 	}
 	key := kind + "\x00" + b.string("container", "") + "\x00" + name
-	b.sess.mu.Lock()
-	defer b.sess.mu.Unlock()
-	if r, ok := b.sess.resources[key]; ok {
-		return r
-	}
-	r := make(name)
-	b.sess.resources[key] = r
-	return r
+	return b.sess.res.object(key, func() any { return make(name) })
 }
 
 // handleKernel makes output 0 a handle.

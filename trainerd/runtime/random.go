@@ -21,7 +21,7 @@ var _ = register(opTable{
 	"RandomShuffle":        {in: "T", types: valueTypes, flags: stateful | writesState, build: buildRandomShuffle},
 })
 
-// stream is the random stream of one node. It is guarded by Session.state.
+// stream is the random stream of one node. It is guarded by Resources.state.
 type stream struct {
 	path string
 	gen  philox.Generator

@@ -22,30 +22,29 @@ type Options struct {
 	// Dir is the directory that relative file names in the graph start from.
 	// "" means the working directory.
 	Dir string
+	// Resources are the variables, queues and tables that the session shares
+	// with others. nil gives it some of its own.
+	Resources *Resources
 }
 
 // Session runs a graph in this process. It implements [trainerd.VariableStore].
 // All methods are safe for concurrent use.
 type Session struct {
-	g     *graph
 	limit int
 	dir   string
+	res   *Resources
+	state *sync.RWMutex // of res
 
 	closed atomic.Bool
 	ctx    context.Context // done when the session is closed
 	cancel context.CancelFunc
 
-	// state is the lock that makes steps atomic: a run holds it from its
-	// first access to a variable or random stream to its end, shared when it
-	// only reads.
-	state sync.RWMutex
-
-	mu        sync.Mutex // guards what follows
-	plans     map[string]*plan
-	vars      map[string]*variable
-	streams   map[string]*stream
-	resources map[string]any
-	library   map[string]*tfpb.FunctionDef
+	mu      sync.Mutex // guards what follows
+	g       *graph
+	library map[string]*tfpb.FunctionDef
+	plans   map[string]*plan
+	vars    map[string]*variable // those of res that the graph has nodes of
+	streams map[string]*stream
 }
 
 var _ trainerd.VariableStore = (*Session)(nil)
@@ -58,29 +57,61 @@ func New(def *tfpb.GraphDef, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	g, err := newGraph(def.GetNode())
-	if err != nil {
-		return nil, err
+	s := &Session{g: &graph{}, limit: 16 << 30, dir: o.Dir, res: o.Resources, library: map[string]*tfpb.FunctionDef{},
+		plans: map[string]*plan{}, vars: map[string]*variable{}, streams: map[string]*stream{}}
+	if s.res == nil {
+		s.res = &Resources{}
 	}
-	s := &Session{g: g, limit: 16 << 30, dir: o.Dir, plans: map[string]*plan{}, vars: map[string]*variable{},
-		streams: map[string]*stream{}, resources: map[string]any{}, library: map[string]*tfpb.FunctionDef{}}
+	s.state = &s.res.state
 	if o.MaxTensorBytes > 0 {
 		s.limit = int(o.MaxTensorBytes)
 	}
-	for _, f := range def.GetLibrary().GetFunction() {
-		s.library[f.GetSignature().GetName()] = f
+	if err := s.Extend(def); err != nil {
+		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for i := range g.nodes {
-		n := &g.nodes[i]
+	return s, nil
+}
+
+// Extend adds nodes and functions to the graph. The nodes may have those that
+// are there already as inputs. All are added or, after an error, none. What
+// was compiled stays valid, for a graph only grows.
+func (s *Session) Extend(def *tfpb.GraphDef) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, err := newGraph(append(s.g.defs(), def.GetNode()...))
+	if err != nil {
+		return err
+	}
+	for i := range g.nodes[len(s.g.nodes):] {
+		n := &g.nodes[len(s.g.nodes)+i]
 		if n.op != "VariableV2" && n.op != "Variable" && n.op != "VarHandleOp" {
 			continue
 		}
-		if _, err := s.declare(&builder{sess: s, node: n, path: n.name}); err != nil {
-			return nil, err
+		if _, err := s.declareLocked(&builder{sess: s, node: n, path: n.name}); err != nil {
+			return err
 		}
 	}
-	return s, nil
+	s.g = g
+	for _, f := range def.GetLibrary().GetFunction() {
+		s.library[f.GetSignature().GetName()] = f
+	}
+	return nil
+}
+
+// graph returns the graph as it is now.
+func (s *Session) graph() *graph {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.g
+}
+
+// function returns a function of the graph's library.
+func (s *Session) function(name string) (*tfpb.FunctionDef, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.library[name]
+	return f, ok
 }
 
 // Close ends the session. Runs that wait for a queue return with CANCELLED;

@@ -12,7 +12,7 @@ import (
 )
 
 // variable is a named value that outlives runs. Its value is guarded by
-// Session.state; the rest does not change.
+// Resources.state; the rest does not change.
 type variable struct {
 	name  string
 	dtype tfpb.DataType
@@ -61,6 +61,13 @@ func (v *variable) fits(shape []int) bool {
 // declare returns the variable of a VariableV2 or VarHandleOp node, which
 // nodes with the same container and shared name have in common.
 func (s *Session) declare(b *builder) (*variable, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.declareLocked(b)
+}
+
+// declareLocked is declare for a caller that holds s.mu.
+func (s *Session) declareLocked(b *builder) (*variable, error) {
 	dt := b.dtype("dtype", tNone)
 	shape, known := b.shape("shape")
 	name := b.string("shared_name", "")
@@ -74,16 +81,11 @@ func (s *Session) declare(b *builder) (*variable, error) {
 		shape = []int{}
 	}
 	key := b.string("container", "") + "\x00" + name
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v, ok := s.vars[key]; ok {
-		if v.dtype != dt {
-			return nil, &trainerd.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Node: b.node.name, Op: b.node.op,
-				Message: fmt.Sprintf("the variable %q is %s here and %s elsewhere", name, typeName(dt), typeName(v.dtype))}
-		}
-		return v, nil
+	v := s.res.variable(key, func() *variable { return &variable{name: name, dtype: dt, shape: shape} })
+	if v.dtype != dt {
+		return nil, &trainerd.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Node: b.node.name, Op: b.node.op,
+			Message: fmt.Sprintf("the variable %q is %s here and %s elsewhere", name, typeName(dt), typeName(v.dtype))}
 	}
-	v := &variable{name: name, dtype: dt, shape: shape}
 	s.vars[key] = v
 	return v, nil
 }

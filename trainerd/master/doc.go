@@ -1,0 +1,44 @@
+// Package master serves the embedded runtime as TensorFlow's MasterService:
+// what a tf.distribute.Server answers to, on one device, the CPU of this
+// process. Any client of that service then trains on it, or looks at the
+// variables of a training that goes on: the client of [trainerd/remote], and a
+// Python program with tf.compat.v1.Session("grpc://127.0.0.1:PORT").
+//
+//	resources := new(runtime.Resources)
+//	sess, err := runtime.New(meta.GetGraphDef(), &runtime.Options{Resources: resources})
+//	...
+//	server := master.New(&master.Options{Runtime: runtime.Options{Resources: resources}})
+//	ln, err := net.Listen("tcp", "127.0.0.1:0")
+//	...
+//	go server.Serve(ln) // ends with server.Close
+//
+// # What is served
+//
+//	CreateSession     a graph, and a session on it; ConfigProto.isolate_session_state gives it
+//	                  variables of its own, all others see those of the server
+//	ExtendSession     more nodes; a stale version of the graph is ABORTED
+//	RunStep           feeds, fetches, targets; errors in the body if the request asks for it;
+//	                  RunOptions.timeout_in_ms is kept by the server too
+//	MakeCallable, RunCallable, ReleaseCallable
+//	ListDevices       the one device
+//	CloseSession      ends the session's steps; the variables stay
+//	Reset             ends all sessions and drops the variables, only if Options.AllowReset
+//	PartialRunSetup   UNIMPLEMENTED: the embedded runtime runs a step whole
+//
+// An error carries the code of the op's error, and a message that names the
+// node as TensorFlow's do, so that clients find it.
+//
+// # Concurrency
+//
+// Everything is safe for concurrent use; steps of all sessions, those of the
+// process's own [runtime.Session] included, are atomic among each other.
+// Serve owns its goroutines; all have ended when Close returns.
+//
+// # Security
+//
+// Whoever reaches the port can run ops that read and write files with the
+// rights of the process. Nothing asks for a password. Listen on loopback or a
+// unix socket only.
+//
+// [trainerd/remote]: https://pkg.go.dev/github.com/trainerd/trainerd/trainerd/remote
+package master

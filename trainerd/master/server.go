@@ -1,0 +1,115 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/runtime"
+)
+
+// ServiceName is the name under which TensorFlow's servers register.
+const ServiceName = "tensorflow.MasterService"
+
+// Options changes how a Server works. The zero value, and nil, are good.
+type Options struct {
+	// Runtime is for the sessions that clients create. Its Resources are the
+	// server's variables; nil gives the server some of its own.
+	Runtime runtime.Options
+	// MaxSessions bounds the sessions that are open at once, since a client
+	// that dies leaves its own behind. 0 means 1000.
+	MaxSessions int
+	// AllowReset lets a client end every session and drop the variables.
+	AllowReset bool
+}
+
+// Server answers MasterService. Make one with [New].
+type Server struct {
+	options Options
+	grpc    *grpc.Server
+
+	mu       sync.Mutex
+	sessions map[string]*session
+}
+
+// New returns a server without sessions.
+func New(o *Options) *Server {
+	s := &Server{sessions: map[string]*session{}}
+	if o != nil {
+		s.options = *o
+	}
+	if s.options.Runtime.Resources == nil {
+		s.options.Runtime.Resources = &runtime.Resources{}
+	}
+	if s.options.MaxSessions <= 0 {
+		s.options.MaxSessions = 1000
+	}
+	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(math.MaxInt32), grpc.WaitForHandlers(true))
+	s.grpc.RegisterService(&service, s)
+	return s
+}
+
+// Serve answers clients that ln accepts, until Close. It closes ln. The error
+// is nil after Close.
+func (s *Server) Serve(ln net.Listener) error {
+	err := s.grpc.Serve(ln)
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+// Close ends every session and its steps, breaks the connections, and waits
+// for what runs.
+func (s *Server) Close() error {
+	s.endSessions()
+	s.grpc.Stop()
+	s.endSessions() // those that were being created
+	return nil
+}
+
+// service lists the methods; each decodes its request and hands it over.
+var service = grpc.ServiceDesc{ServiceName: ServiceName, HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{
+	method("CreateSession", (*Server).createSession),
+	method("ExtendSession", (*Server).extendSession),
+	method("RunStep", (*Server).runStep),
+	method("PartialRunSetup", (*Server).partialRunSetup),
+	method("MakeCallable", (*Server).makeCallable),
+	method("RunCallable", (*Server).runCallable),
+	method("ReleaseCallable", (*Server).releaseCallable),
+	method("ListDevices", (*Server).listDevices),
+	method("CloseSession", (*Server).closeSession),
+	method("Reset", (*Server).reset),
+}}
+
+// message is a pointer to a request or an answer.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+func method[Req, Resp any, PReq message[Req], PResp message[Resp]](name string, serve func(*Server, context.Context, PReq) (PResp, error)) grpc.MethodDesc {
+	return grpc.MethodDesc{MethodName: name, Handler: func(srv any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		req := PReq(new(Req))
+		if err := decode(req); err != nil {
+			return nil, err
+		}
+		resp, err := serve(srv.(*Server), ctx, req)
+		if err != nil {
+			return nil, wireError(err)
+		}
+		return resp, nil
+	}}
+}
+
+// device is what the server computes on.
+func device() *tfpb.DeviceAttributes {
+	return &tfpb.DeviceAttributes{Name: "/job:localhost/replica:0/task:0/device:CPU:0", DeviceType: "CPU",
+		MemoryLimit: 256 << 20, Incarnation: incarnation}
+}

@@ -1,0 +1,61 @@
+package runtime
+
+import "sync"
+
+// Resources holds what outlives the runs of a session, as a device of a
+// TensorFlow server does: variables, queues, tables, readers. Sessions that
+// are made with the same Resources see the same ones, by container and shared
+// name, and their steps are atomic among each other. The zero value is empty
+// and ready; a Resources must not be copied after first use.
+type Resources struct {
+	// state is the lock that makes steps atomic: a run holds it from its
+	// first access to a variable or random stream to its end, shared when it
+	// only reads.
+	state sync.RWMutex
+
+	mu    sync.Mutex // guards what follows
+	vars  map[string]*variable
+	named map[string]any
+}
+
+// variable returns the variable of a key, which make is called for at first
+// sight.
+func (r *Resources) variable(key string, make func() *variable) *variable {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := r.vars[key]
+	if ok {
+		return v
+	}
+	if r.vars == nil {
+		r.vars = map[string]*variable{}
+	}
+	v = make()
+	r.vars[key] = v
+	return v
+}
+
+// object is as variable, for everything else.
+func (r *Resources) object(key string, make func() any) any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o, ok := r.named[key]
+	if ok {
+		return o
+	}
+	if r.named == nil {
+		r.named = map[string]any{}
+	}
+	o = make()
+	r.named[key] = o
+	return o
+}
+
+// Clear forgets everything. Sessions that were made before keep what they
+// have; later ones start with nothing.
+func (r *Resources) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.vars)
+	clear(r.named)
+}
