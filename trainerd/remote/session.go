@@ -18,7 +18,8 @@ import (
 // shared with its other sessions and stay when it is closed.
 //
 // It is no [trainerd.VariableStore]: checkpoints go through the save and
-// restore ops of its graph, see [trainerd.Saver].
+// restore ops of its graph, on the disk of the servers, see [trainerd.Saver].
+// [NewStore] makes one of it.
 type Session struct {
 	client  *Client
 	handle  string

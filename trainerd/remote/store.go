@@ -1,0 +1,220 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// Store is a Session whose variables are copied over the connection, so that
+// checkpoints are written and read by the client. It is for servers that share
+// no disk with it; see [Session] for the others.
+//
+// A snapshot is consistent with respect to the steps of the Store. Other
+// clients of the server, such as replicas, may change variables while it is
+// taken, as they may while TensorFlow's own saver runs.
+type Store struct {
+	*Session
+	vars    []*storeVariable // by name
+	byName  map[string]*storeVariable
+	writers *writers
+	gate    *gate
+
+	mu    sync.Mutex
+	gated map[string]bool // by names of a step: whether it changes variables
+}
+
+var _ trainerd.VariableStore = (*Store)(nil)
+
+// NewStore makes a Store of a session whose graph is given. It adds nodes of
+// its own to the graph of the session.
+func NewStore(ctx context.Context, s *Session, graph *tfpb.GraphDef) (*Store, error) {
+	vars, added := storeGraph(graph)
+	if err := s.Extend(ctx, added); err != nil {
+		return nil, fmt.Errorf("adding the ops by which variables are copied: %w", err)
+	}
+	sort.Slice(vars, func(i, j int) bool { return vars[i].name < vars[j].name })
+	st := &Store{Session: s, vars: vars, byName: map[string]*storeVariable{}, writers: newWriters(graph), gate: newGate(), gated: map[string]bool{}}
+	for _, v := range vars {
+		st.byName[v.name] = v
+	}
+	return st, nil
+}
+
+// Run implements [trainerd.Session]. A step that changes variables waits while
+// a snapshot is taken.
+func (st *Store) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	if !st.changes(feeds, fetches, targets) {
+		return st.Session.Run(ctx, feeds, fetches, targets)
+	}
+	if err := st.gate.enter(ctx); err != nil {
+		return nil, st.client.contextError(ctx, "waiting for a snapshot of the variables")
+	}
+	defer st.gate.leave()
+	return st.Session.Run(ctx, feeds, fetches, targets)
+}
+
+// changes is writers.step, remembered.
+func (st *Store) changes(feeds map[string]*ckptfmt.Tensor, fetches, targets []string) bool {
+	key := strings.Join(feedNames(feeds), "\x00") + "\x01" + strings.Join(fetches, "\x00") + "\x01" + strings.Join(targets, "\x00")
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	changes, ok := st.gated[key]
+	if !ok {
+		changes = st.writers.step(feeds, fetches, targets)
+		st.gated[key] = changes
+	}
+	return changes
+}
+
+// Variables implements [trainerd.VariableStore]. When the server cannot be
+// asked, none is initialized.
+func (st *Store) Variables() []trainerd.VariableInfo {
+	list := make([]trainerd.VariableInfo, len(st.vars))
+	var fetches []string
+	for i, v := range st.vars {
+		list[i] = trainerd.VariableInfo{Name: v.name, DType: v.dtype}
+		if v.known() {
+			list[i].Shape = append([]int64{}, v.shape...)
+		}
+		fetches = append(fetches, v.initialized)
+	}
+	set, err := st.Session.Run(st.ctx, nil, fetches, nil)
+	if err != nil {
+		return list
+	}
+	var open []int // initialized, of a shape that the graph does not say
+	var shapes []string
+	for i, t := range set {
+		list[i].Initialized = len(t.Data) == 1 && t.Data[0] != 0
+		if list[i].Initialized && list[i].Shape == nil {
+			open, shapes = append(open, i), append(shapes, st.vars[i].shapeOf)
+		}
+	}
+	values, err := st.Session.Run(st.ctx, nil, shapes, nil)
+	if err != nil {
+		return list
+	}
+	for k, t := range values {
+		if shape, err := ckptfmt.Values[int64](t); err == nil {
+			list[open[k]].Shape = shape
+		}
+	}
+	return list
+}
+
+// chunkBytes bounds the tensors of one message, which holds less than 2 GiB.
+const chunkBytes = 512 << 20
+
+// Snapshot implements [trainerd.VariableStore].
+func (st *Store) Snapshot(ctx context.Context, names []string) (*trainerd.Snapshot, error) {
+	fetches := make([]string, len(names))
+	for i, name := range names {
+		v, ok := st.byName[name]
+		if !ok {
+			return nil, &trainerd.OpError{Code: tfpb.Code_NOT_FOUND, Message: fmt.Sprintf("no variable is named %q", name)}
+		}
+		fetches[i] = v.read
+	}
+	if err := st.gate.exclude(ctx); err != nil {
+		return nil, st.client.contextError(ctx, "waiting for steps to end before a snapshot")
+	}
+	defer st.gate.open()
+	snap := &trainerd.Snapshot{}
+	for len(fetches) > 0 {
+		n := st.chunk(names[len(snap.Tensors):])
+		tensors, err := st.Session.Run(ctx, nil, fetches[:n], nil)
+		if err != nil {
+			return nil, err
+		}
+		snap.Tensors = append(snap.Tensors, tensors...)
+		fetches = fetches[n:]
+	}
+	return snap, nil
+}
+
+// chunk returns how many of the named variables fit into one message. One that
+// is too large for any is sent alone.
+func (st *Store) chunk(names []string) int {
+	total := int64(0)
+	for i, name := range names {
+		v := st.byName[name]
+		if n, err := ckptfmt.NumElements(v.shape); err == nil && v.known() {
+			total += n * max(1, ckptfmt.ElementSize(v.dtype))
+		}
+		if total > chunkBytes && i > 0 {
+			return i
+		}
+	}
+	return len(names)
+}
+
+// Restore implements [trainerd.VariableStore]. Values whose names begin with
+// [trainerd.StatePrefix] are the embedded runtime's, and left out.
+func (st *Store) Restore(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	var own []ckptfmt.NamedTensor
+	for _, nv := range values {
+		if strings.HasPrefix(nv.Name, trainerd.StatePrefix) {
+			continue
+		}
+		if err := st.checkValue(nv); err != nil {
+			return err
+		}
+		own = append(own, nv)
+	}
+	if err := st.gate.exclude(ctx); err != nil {
+		return st.client.contextError(ctx, "waiting for steps to end before variables are restored")
+	}
+	defer st.gate.open()
+	for len(own) > 0 {
+		n := restoreChunk(own)
+		feeds, targets := map[string]*ckptfmt.Tensor{}, []string{}
+		for _, nv := range own[:n] {
+			v := st.byName[nv.Name]
+			feeds[v.feed] = nv.Tensor
+			targets = append(targets, v.assign)
+		}
+		if _, err := st.Session.Run(ctx, feeds, nil, targets); err != nil {
+			return err
+		}
+		own = own[n:]
+	}
+	return nil
+}
+
+// restoreChunk is chunk for values.
+func restoreChunk(values []ckptfmt.NamedTensor) int {
+	total := 0
+	for i, nv := range values {
+		if total += len(nv.Tensor.Data); total > chunkBytes && i > 0 {
+			return i
+		}
+	}
+	return len(values)
+}
+
+func (st *Store) checkValue(nv ckptfmt.NamedTensor) error {
+	if nv.Tensor == nil {
+		return invalid("restoring %q: no tensor", nv.Name)
+	}
+	if err := nv.Tensor.Validate(); err != nil {
+		return invalid("restoring %q: %v", nv.Name, err)
+	}
+	v, ok := st.byName[nv.Name]
+	if !ok {
+		return &trainerd.OpError{Code: tfpb.Code_NOT_FOUND, Message: fmt.Sprintf("restoring %q: the graph has no such variable", nv.Name)}
+	}
+	if v.dtype != nv.Tensor.DType {
+		return invalid("restoring %q: the variable is %s, the value %s", nv.Name, ckptfmt.DTypeName(v.dtype), ckptfmt.DTypeName(nv.Tensor.DType))
+	}
+	if !v.fits(nv.Tensor.Shape) {
+		return invalid("restoring %q: the variable has the shape %v, the value %v", nv.Name, v.shape, nv.Tensor.Shape)
+	}
+	return nil
+}
