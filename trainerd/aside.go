@@ -2,7 +2,6 @@ package trainerd
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +16,10 @@ import (
 // is published under its own. Between the first file and the last the two are
 // mixed, and a crash then would leave neither.
 const previousSuffix = ".previous"
+
+// previousName returns the prefix of the checkpoint that prefix was given to
+// before.
+func previousName(prefix string) string { return unsharded(prefix) + previousSuffix }
 
 // keepPrevious gives the files of the checkpoint that will be overwritten a
 // second name. It does nothing when there is no whole checkpoint: the index
@@ -40,34 +43,15 @@ func (s *Saver) keepPrevious(prefix string) error {
 	dir, base := filepath.Split(prefix)
 	for _, name := range names {
 		second := base + previousSuffix + strings.TrimPrefix(name, base)
-		if err := linkOrCopy(filepath.Join(dir, name), filepath.Join(dir, second)); err != nil {
+		if err := atomicfile.Link(s.FS, filepath.Join(dir, name), filepath.Join(dir, second)); err != nil {
 			return err
 		}
 	}
-	return atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(prefix))
-}
-
-// linkOrCopy copies where the file system has no links.
-func linkOrCopy(from, to string) error {
-	if os.Link(from, to) == nil {
-		return nil
-	}
-	return copyFile(from, to)
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
+	// A manifest is true as long as it is there, so that of the old files goes
+	// before them.
+	fsys := atomicfile.OrOS(s.FS)
+	if err := fsys.Remove(ckptfmt.ManifestName(prefix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer in.Close()
-	out, err := atomicfile.Create(nil, to, "")
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Commit()
+	return fsys.SyncDir(filepath.Dir(prefix))
 }
