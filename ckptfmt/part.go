@@ -238,3 +238,40 @@ func (w *BundleWriter) AddPart(p Part) error {
 	}
 	return w.err
 }
+
+// JoinSlices loads the slices of one tensor and makes it of them. It is an
+// error matching [ErrSlices] when they are not all of it.
+func JoinSlices(list []Part) (*Tensor, error) {
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w: there are none", ErrSlices)
+	}
+	first := list[0]
+	boxes := make([]box, len(list))
+	for i, p := range list {
+		if p.DType != first.DType || !slices.Equal(p.Full, first.Full) {
+			return nil, fmt.Errorf("%w: slices of tensors of several types or shapes", ErrSlices)
+		}
+		boxes[i] = boxOf(p.Slice, p.Full)
+	}
+	whole := boxOf(FullSlice(len(first.Full)), first.Full)
+	if err := checkCover(boxes, whole); err != nil {
+		return nil, err
+	}
+	loaded := make([]*Tensor, len(list))
+	for i, p := range list {
+		var err error
+		if loaded[i], err = p.Load(); err != nil {
+			return nil, err
+		}
+	}
+	out, err := newTensor(first.DType, slices.Clone(first.Full))
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range loaded {
+		if boxes[i].elements() > 0 {
+			copyBox(out, whole, t, boxes[i], boxes[i])
+		}
+	}
+	return out, nil
+}
