@@ -16,11 +16,25 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// ReaderOptions are the choices of [OpenWith]. The zero value verifies
+// everything and maps nothing.
+type ReaderOptions struct {
+	// SkipChecksums leaves the checksums of tensors unverified, so that a slice
+	// is read without the rest of its tensor. Those of the index, and of the
+	// lengths of strings, are verified all the same, and so is everything by
+	// Verify.
+	SkipChecksums bool
+	// Mmap lets [BundleReader.View] map data files into memory.
+	Mmap bool
+}
+
 // BundleReader reads a V2 checkpoint. Opening it reads only the header; names
 // and bytes are read when they are asked for, and every checksum is verified
-// on the way. It is safe for concurrent use.
+// on the way. Files stay open, the data files from their first use on. It is
+// safe for concurrent use.
 type BundleReader struct {
 	prefix string
+	opts   ReaderOptions
 	index  *os.File
 	table  *sstable.Reader
 	header *tfpb.BundleHeaderProto
@@ -34,17 +48,27 @@ type BundleReader struct {
 type shard struct {
 	file *os.File
 	size int64
+
+	mapOnce sync.Once
+	mapped  []byte // by View
+	mapErr  error
 }
 
 // OpenBundle opens the checkpoint under prefix. A missing one matches
 // [fs.ErrNotExist].
-func OpenBundle(prefix string) (*BundleReader, error) {
+func OpenBundle(prefix string) (*BundleReader, error) { return OpenBundleWith(prefix, nil) }
+
+// OpenBundleWith is [OpenBundle] with a choice. o may be nil.
+func OpenBundleWith(prefix string, o *ReaderOptions) (*BundleReader, error) {
+	if o == nil {
+		o = &ReaderOptions{}
+	}
 	name := IndexName(prefix)
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	r := &BundleReader{prefix: prefix, index: f, order: binary.LittleEndian, shards: make(map[int]*shard)}
+	r := &BundleReader{prefix: prefix, opts: *o, index: f, order: binary.LittleEndian, shards: make(map[int]*shard)}
 	if err := r.open(name); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -86,12 +110,16 @@ func (r *BundleReader) badHeader(err error) error {
 	return &CorruptError{Name: IndexName(r.prefix), Part: "bundle header", Err: err}
 }
 
-// Close closes the checkpoint's files.
+// Close closes the checkpoint's files. What [BundleReader.View] gave must not
+// be touched any more.
 func (r *BundleReader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.index.Close()
 	for _, s := range r.shards {
+		if s.mapped != nil {
+			err = errors.Join(err, unmapFile(s.mapped))
+		}
 		err = errors.Join(err, s.file.Close())
 	}
 	clear(r.shards)
@@ -217,11 +245,14 @@ func (r *BundleReader) LookupSlice(name string, s TensorSlice) (*Tensor, error) 
 	if len(e.slices) > 0 {
 		return r.assemble(name, &e, s)
 	}
-	t, err := r.read(name, &e)
-	if err != nil || s.isFull(e.shape) {
-		return t, err
+	if s.isFull(e.shape) || hasStrings(e.dtype) {
+		t, err := r.read(name, &e)
+		if err != nil || s.isFull(e.shape) {
+			return t, err
+		}
+		return cutSlice(t, s)
 	}
-	return cutSlice(t, s)
+	return r.readSlice(name, &e, s)
 }
 
 // read reads the bytes of one entry and checks them.
@@ -231,14 +262,38 @@ func (r *BundleReader) read(name string, e *bundleEntry) (*Tensor, error) {
 		return nil, err
 	}
 	b := make([]byte, e.size)
-	if n, err := file.ReadAt(b, e.offset); n < len(b) {
-		return nil, fmt.Errorf("reading tensor %q: %w", name, err)
+	crc, err := e.crc, error(nil)
+	if r.opts.SkipChecksums || hasStrings(e.dtype) {
+		err = readInto(file, b, e.offset)
+	} else {
+		crc, err = readSum(file, b, e.offset)
+		crc = crc32c.Mask(crc)
 	}
-	t, err := r.decode(e, b)
+	if err != nil {
+		return nil, readError(file, name, e, err)
+	}
+	t := &Tensor{DType: e.dtype, Shape: e.shape, Data: b}
+	if hasStrings(e.dtype) {
+		crc, err = r.decode(e, t)
+	}
+	if err == nil {
+		err = e.checkSum(crc)
+	}
 	if err != nil {
 		return nil, corruptTensor(file, name, e, err)
 	}
+	if r.order == binary.BigEndian {
+		swapBytes(t.Data, e.dtype)
+	}
 	return t, nil
+}
+
+// checkSum compares a masked checksum with the stored one.
+func (e *bundleEntry) checkSum(got uint32) error {
+	if got != e.crc {
+		return fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, e.crc, got)
+	}
+	return nil
 }
 
 // locate returns the data file that holds all bytes of an entry.
@@ -258,32 +313,31 @@ func corruptTensor(f *os.File, name string, e *bundleEntry, err error) error {
 	return &CorruptError{Name: f.Name(), Offset: e.offset, Part: fmt.Sprintf("tensor %q", name), Err: err}
 }
 
-// decode makes a tensor of an entry's bytes, which it keeps.
-func (r *BundleReader) decode(e *bundleEntry, b []byte) (*Tensor, error) {
-	t := &Tensor{DType: e.dtype, Shape: e.shape}
+// readError makes damage of a file that became shorter, and leaves an error of
+// the device what it is.
+func readError(f *os.File, name string, e *bundleEntry, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return corruptTensor(f, name, e, err)
+	}
+	return fmt.Errorf("reading tensor %q: %w", name, err)
+}
+
+// decode splits t's bytes into strings, which share memory with them, and
+// returns the masked checksum.
+func (r *BundleReader) decode(e *bundleEntry, t *Tensor) (uint32, error) {
 	var crc uint32
 	var err error
 	n, _ := NumElements(e.shape) // checked when the entry was parsed
 	switch {
 	case e.dtype == tfpb.DataType_DT_STRING:
-		t.Strings, crc, err = decodeStrings(b, n, r.order)
-	case e.dtype == tfpb.DataType_DT_VARIANT && r.order == binary.BigEndian:
+		t.Strings, crc, err = decodeStrings(t.Data, n, r.order)
+	case r.order == binary.BigEndian:
 		err = fmt.Errorf("%w: variants of a big-endian machine", ErrType)
-	case e.dtype == tfpb.DataType_DT_VARIANT:
-		t.Strings, crc, err = decodeVariants(b, n)
 	default:
-		t.Data, crc = b, crc32c.Value(b)
+		t.Strings, crc, err = decodeVariants(t.Data, n)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if got := crc32c.Mask(crc); got != e.crc {
-		return nil, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, e.crc, got)
-	}
-	if r.order == binary.BigEndian {
-		swapBytes(t.Data, e.dtype)
-	}
-	return t, nil
+	t.Data = nil
+	return crc32c.Mask(crc), err
 }
 
 // swapBytes reverses each number; a complex one is two.
@@ -315,7 +369,7 @@ func (r *BundleReader) shard(i int) (*shard, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	s := &shard{f, info.Size()}
+	s := &shard{file: f, size: info.Size()}
 	r.shards[i] = s
 	return s, nil
 }

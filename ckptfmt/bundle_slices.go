@@ -1,6 +1,8 @@
 package ckptfmt
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -84,6 +86,45 @@ func (r *BundleReader) parts(name string, e *bundleEntry, whole box) ([]part, er
 		return nil, fmt.Errorf("%s: tensor %q: %w", r.prefix, name, err)
 	}
 	return parts, nil
+}
+
+// sortParts orders parts by where in the tensor they begin.
+func sortParts(parts []part) {
+	slices.SortFunc(parts, func(a, b part) int { return slices.Compare(a.stored.start, b.stored.start) })
+}
+
+// readSlice reads a part of a tensor of numbers that is stored whole. A
+// checksum covers the whole tensor, so all of it is read, a piece at a time;
+// unless checksums are skipped, then the part alone.
+func (r *BundleReader) readSlice(name string, e *bundleEntry, s TensorSlice) (*Tensor, error) {
+	file, err := r.locate(name, e)
+	if err != nil {
+		return nil, err
+	}
+	shape, err := s.Shape(e.shape)
+	if err != nil {
+		return nil, err
+	}
+	out, err := newTensor(e.dtype, shape)
+	if err != nil {
+		return nil, err
+	}
+	runs := runsOf(boxOf(s, e.shape), e.shape, ElementSize(e.dtype))
+	if r.opts.SkipChecksums {
+		err = runs.read(file, e.offset, out.Data)
+	} else {
+		err = runs.readSummed(file, e, out.Data)
+	}
+	if errors.Is(err, ErrChecksum) {
+		return nil, corruptTensor(file, name, e, err)
+	}
+	if err != nil {
+		return nil, readError(file, name, e, err)
+	}
+	if r.order == binary.BigEndian {
+		swapBytes(out.Data, e.dtype)
+	}
+	return out, nil
 }
 
 // checkSlices checks that a partitioned tensor's slices make it up.

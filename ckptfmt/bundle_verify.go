@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"runtime"
 	"slices"
@@ -117,30 +116,19 @@ func (r *BundleReader) verify(ctx context.Context, name string, e *bundleEntry) 
 		return r.checkSlices(name, e)
 	}
 	if hasStrings(e.dtype) {
-		_, err := r.read(name, e)
+		_, err := r.read(name, e) // which always checks them
 		return err
 	}
 	file, err := r.locate(name, e)
 	if err != nil {
 		return err
 	}
-	crc := uint32(0)
-	piece := make([]byte, min(e.size, streamPiece))
-	for done := int64(0); done < e.size; done += int64(len(piece)) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		piece = piece[:min(int64(len(piece)), e.size-done)]
-		if n, err := file.ReadAt(piece, e.offset+done); n < len(piece) {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("reading tensor %q: %w", name, err)
-		}
-		crc = crc32c.Extend(crc, piece)
+	crc, err := sumAt(ctx, file, e.offset, e.size)
+	if err != nil {
+		return readError(file, name, e, err)
 	}
-	if got := crc32c.Mask(crc); got != e.crc {
-		return corruptTensor(file, name, e, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, e.crc, got))
+	if err := e.checkSum(crc32c.Mask(crc)); err != nil {
+		return corruptTensor(file, name, e, err)
 	}
 	return nil
 }

@@ -25,6 +25,13 @@ type BundleWriterOptions struct {
 	// Alignment pads each tensor's bytes with zeros to a multiple of it. 0 and
 	// 1 mean no padding.
 	Alignment int
+	// Snappy compresses the blocks of the index that shrink by it. TensorFlow
+	// reads them, but writes none.
+	Snappy bool
+	// NoSync leaves it to the system when the files reach the disk, as
+	// TensorFlow does: a crash of the process loses nothing, a power cut may
+	// leave a checkpoint that is damaged.
+	NoSync bool
 }
 
 // BundleWriter writes a V2 checkpoint of one shard. Tensors go to the data
@@ -36,6 +43,7 @@ type BundleWriter struct {
 	prefix    string
 	fsys      FS
 	alignment int64
+	index     indexOptions
 	data      *atomicfile.Pending
 	buf       *bufio.Writer
 	size      int64 // of the data file so far
@@ -44,10 +52,9 @@ type BundleWriter struct {
 	finished  bool
 }
 
-const (
-	dataBuffer  = 256 << 10 // collects small tensors; large ones go past it
-	streamPiece = 1 << 20
-)
+// dataBuffer collects small tensors. The pieces of large ones, which do not fit
+// into it, go past it.
+const dataBuffer = sumPiece / 4
 
 // CreateBundle begins a checkpoint under prefix, and makes the prefix's
 // directory if only that is missing. Close must be called in the end. o may be
@@ -57,6 +64,9 @@ func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) 
 		o = &BundleWriterOptions{}
 	}
 	fsys := atomicfile.OrOS(o.FS)
+	if o.NoSync {
+		fsys = atomicfile.NoSync(fsys)
+	}
 	if err := atomicfile.MkdirSync(fsys, filepath.Dir(prefix)); err != nil {
 		return nil, fmt.Errorf("creating checkpoint %s: %w", prefix, err)
 	}
@@ -66,7 +76,7 @@ func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) 
 		return nil, err
 	}
 	return &BundleWriter{
-		prefix: prefix, fsys: fsys, alignment: int64(max(o.Alignment, 1)),
+		prefix: prefix, fsys: fsys, alignment: int64(max(o.Alignment, 1)), index: indexOptions{snappy: o.Snappy},
 		data: data, buf: bufio.NewWriterSize(data, dataBuffer),
 		entries: make(map[string]*bundleEntry),
 	}, nil
@@ -182,22 +192,16 @@ func (w *BundleWriter) writeElements(t *Tensor) uint32 {
 		w.write(b)
 		return crc
 	}
-	if len(t.Data) < streamPiece {
-		w.write(t.Data)
-		return crc32c.Value(t.Data)
-	}
-	sum := make(chan uint32)
-	go func() { sum <- crc32c.Value(t.Data) }() // while the system writes
-	w.write(t.Data)
-	return <-sum
+	return sumWhile(t.Data, w.write)
 }
 
 // writeStream copies size bytes and returns their checksum.
 func (w *BundleWriter) writeStream(from io.Reader, size int64) uint32 {
 	crc := uint32(0)
-	piece := make([]byte, min(size, streamPiece))
+	buf := pieces.Get().(*[sumPiece]byte)
+	defer pieces.Put(buf)
 	for size > 0 && w.err == nil {
-		piece = piece[:min(size, int64(len(piece)))]
+		piece := buf[:min(size, sumPiece)]
 		if _, err := io.ReadFull(from, piece); err != nil {
 			w.err = fmt.Errorf("writing checkpoint %s: %w", w.prefix, err)
 			return 0
@@ -298,7 +302,7 @@ func (w *BundleWriter) prepare() (*atomicfile.Pending, error) {
 	if err := w.data.Sync(); err != nil {
 		return nil, err
 	}
-	return prepareIndex(w.fsys, w.prefix, newHeader(1), w.entries)
+	return prepareIndex(w.fsys, w.prefix, newHeader(1), w.entries, w.index)
 }
 
 func (w *BundleWriter) fail(err error) error {
@@ -315,15 +319,18 @@ func (w *BundleWriter) Close() error {
 	return w.data.Close()
 }
 
+// indexOptions are the choices of an index; the zero value is TensorFlow's.
+type indexOptions struct{ snappy bool }
+
 // prepareIndex writes an index durably under a temporary name.
-func prepareIndex(fsys FS, prefix string, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry) (*atomicfile.Pending, error) {
+func prepareIndex(fsys FS, prefix string, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry, o indexOptions) (*atomicfile.Pending, error) {
 	name := IndexName(prefix)
 	p, err := atomicfile.Create(fsys, name, bundleTemp(name))
 	if err != nil {
 		return nil, err
 	}
 	buf := bufio.NewWriterSize(p, dataBuffer)
-	err = writeIndex(buf, h, entries)
+	err = writeIndex(buf, h, entries, o)
 	if err == nil {
 		err = buf.Flush()
 	}
@@ -336,8 +343,8 @@ func prepareIndex(fsys FS, prefix string, h *tfpb.BundleHeaderProto, entries map
 	return p, nil
 }
 
-func writeIndex(w io.Writer, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry) error {
-	t := sstable.NewWriter(w, nil)
+func writeIndex(w io.Writer, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry, o indexOptions) error {
+	t := sstable.NewWriter(w, &sstable.WriterOptions{Snappy: o.snappy})
 	if err := t.Add([]byte(headerKey), tfproto.Marshal(h)); err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (m *merge) publish() error {
 	if err := atomicfile.MkdirSync(m.fsys, dir); err != nil {
 		return err
 	}
-	index, err := prepareIndex(m.fsys, m.to, m.header, m.entries)
+	index, err := prepareIndex(m.fsys, m.to, m.header, m.entries, indexOptions{})
 	if err != nil {
 		return err
 	}

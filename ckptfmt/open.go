@@ -20,6 +20,9 @@ type Reader interface {
 	Lookup(name string) (*Tensor, error)
 	// LookupSlice returns a part of a tensor, however it is stored.
 	LookupSlice(name string, s TensorSlice) (*Tensor, error)
+	// OpenTensor returns a reader of the elements of a tensor of numbers, which
+	// need not fit into memory.
+	OpenTensor(name string) (*TensorReader, error)
 	// Verify reads everything and yields the name of each tensor with what is
 	// wrong with it. Damage beyond single tensors, or the end of ctx, ends it
 	// with the name "".
@@ -30,8 +33,12 @@ type Reader interface {
 
 // Open opens the checkpoint under prefix. As in TensorFlow it is taken for a
 // V2 checkpoint if there is an index, and for a V1 checkpoint if not.
-func Open(prefix string) (Reader, error) {
-	b, err := OpenBundle(prefix)
+func Open(prefix string) (Reader, error) { return OpenWith(prefix, nil) }
+
+// OpenWith is [Open] with a choice, of which there is none for V1 checkpoints.
+// o may be nil.
+func OpenWith(prefix string, o *ReaderOptions) (Reader, error) {
+	b, err := OpenBundleWith(prefix, o)
 	if err == nil {
 		return b, nil
 	}

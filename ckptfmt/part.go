@@ -1,15 +1,12 @@
 package ckptfmt
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
-	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -142,7 +139,13 @@ func (s storedPart) part(r Reader) (Part, error) {
 			return t.Strings, nil
 		}
 	case s.bundle != nil:
-		p.Open = func() (io.ReadCloser, error) { return s.bundle.openEntry(s.name, s.entry) }
+		p.Open = func() (io.ReadCloser, error) {
+			r, err := s.bundle.entryReader(s.name, s.entry)
+			if err != nil {
+				return nil, err
+			}
+			return io.NopCloser(r), nil
+		}
 	default: // a V1 checkpoint has the elements within a message
 		p.Open = func() (io.ReadCloser, error) {
 			t, err := s.load()
@@ -155,62 +158,6 @@ func (s storedPart) part(r Reader) (Part, error) {
 	return p, nil
 }
 
-// entryReader gives the elements of an entry, and its verdict at their end.
-type entryReader struct {
-	from    *io.SectionReader
-	unit    int // bytes of a number that are to be turned around, or 0
-	crc     uint32
-	verdict func(crc uint32) error
-}
-
-func (r *BundleReader) openEntry(name string, e *bundleEntry) (io.ReadCloser, error) {
-	file, err := r.locate(name, e)
-	if err != nil {
-		return nil, err
-	}
-	v := &entryReader{from: io.NewSectionReader(file, e.offset, e.size)}
-	v.verdict = func(crc uint32) error {
-		if got := crc32c.Mask(crc); got != e.crc {
-			return corruptTensor(file, name, e, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, e.crc, got))
-		}
-		return io.EOF
-	}
-	if r.order == binary.BigEndian {
-		v.unit = numberSize(e.dtype)
-		return io.NopCloser(bufio.NewReaderSize(v, swapBuffer)), nil
-	}
-	return io.NopCloser(v), nil
-}
-
-// swapBuffer is read at once, so that no number is read in pieces.
-const swapBuffer = 64 << 10
-
-// numberSize returns the bytes of one number; a complex element is two.
-func numberSize(d tfpb.DataType) int {
-	size := int(ElementSize(d))
-	if d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128 {
-		size /= 2
-	}
-	return size
-}
-
-func (v *entryReader) Read(b []byte) (int, error) {
-	if v.unit > 1 && len(b) >= v.unit { // whole numbers
-		b = b[:len(b)/v.unit*v.unit]
-	}
-	n, err := v.from.Read(b)
-	v.crc = crc32c.Extend(v.crc, b[:n])
-	if v.unit > 1 {
-		for rest := b[:n]; len(rest) >= v.unit; rest = rest[v.unit:] {
-			slices.Reverse(rest[:v.unit])
-		}
-	}
-	if err == io.EOF {
-		err = v.verdict(v.crc)
-	}
-	return n, err
-}
-
 // AddPart writes a part of a tensor as it is read, without holding it. When
 // its reader fails the bundle cannot be finished.
 func (w *BundleWriter) AddPart(p Part) error {
@@ -221,16 +168,12 @@ func (w *BundleWriter) AddPart(p Part) error {
 		}
 		return w.AddSlice(p.Name, p.Full, p.Slice, t)
 	}
-	size, err := p.Size()
-	if err != nil {
-		return w.refuse(p.Name, err)
-	}
 	r, err := p.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if _, err := w.addStream(p.Name, p.Full, p.Slice, &bundleEntry{dtype: p.DType, shape: p.Shape, size: size}, r); err != nil {
+	if err := w.AddSliceFrom(p.Name, p.Full, p.Slice, p.DType, r); err != nil {
 		return err
 	}
 	if err := atEnd(r); err != nil { // the bytes are in the data file already

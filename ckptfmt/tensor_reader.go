@@ -1,0 +1,238 @@
+package ckptfmt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/trainerd/trainerd/internal/crc32c"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// TensorReader reads the elements of a tensor of numbers from the first to the
+// last: their little-endian bytes in row-major order, as Tensor.Data has them.
+// When the last byte was read, the checksum is verified: damage comes as a
+// [*CorruptError] in place of [io.EOF], so whoever must not pass on damaged
+// elements waits for that. It holds no file of its own, so it need not be
+// closed, and must not be used after its Reader was. It is not safe for
+// concurrent use.
+type TensorReader struct {
+	Info TensorInfo
+	from io.Reader
+}
+
+// Read implements [io.Reader].
+func (t *TensorReader) Read(p []byte) (int, error) { return t.from.Read(p) }
+
+// WriteTo implements [io.WriterTo], in large pieces.
+func (t *TensorReader) WriteTo(w io.Writer) (n int64, err error) {
+	buf := pieces.Get().(*[sumPiece]byte)
+	defer pieces.Put(buf)
+	return io.CopyBuffer(w, struct{ io.Reader }{t.from}, buf[:])
+}
+
+// OpenTensor returns a reader of a tensor's elements. It reads a piece at a
+// time, except that a tensor that is partitioned in another dimension than its
+// first is put together in memory. Strings are an error matching [ErrType].
+func (r *BundleReader) OpenTensor(name string) (*TensorReader, error) {
+	e, err := r.lookup(name, []byte(name))
+	if err != nil {
+		return nil, err
+	}
+	if hasStrings(e.dtype) {
+		return nil, errNoStream(name, e.info(name))
+	}
+	t := &TensorReader{Info: e.info(name)}
+	t.from, err = r.stream(name, &e)
+	return t, err
+}
+
+func errNoStream(name string, info TensorInfo) error {
+	return fmt.Errorf("%w: tensor %q of %s has no bytes of fixed-size elements; look it up instead", ErrType, name, DTypeName(info.DType))
+}
+
+// stream returns a reader of the bytes of a tensor.
+func (r *BundleReader) stream(name string, e *bundleEntry) (io.Reader, error) {
+	if len(e.slices) == 0 {
+		return r.entryReader(name, e)
+	}
+	whole := boxOf(FullSlice(len(e.shape)), e.shape)
+	parts, err := r.parts(name, e, whole)
+	if err != nil {
+		return nil, err
+	}
+	if !rowsInOrder(parts, whole) {
+		t, err := r.assemble(name, e, FullSlice(len(e.shape)))
+		if err != nil {
+			return nil, err
+		}
+		return bytes.NewReader(t.Data), nil
+	}
+	var readers []io.Reader
+	for _, p := range parts {
+		from, err := r.entryReader(p.name, &p.entry)
+		if err != nil {
+			return nil, err
+		}
+		readers = append(readers, from)
+	}
+	return io.MultiReader(readers...), nil
+}
+
+// rowsInOrder sorts parts by where they begin, and reports whether each is so
+// many whole rows, so that they make up the tensor one behind the other.
+func rowsInOrder(parts []part, whole box) bool {
+	sortParts(parts)
+	for _, p := range parts {
+		for i := 1; i < len(whole.length); i++ {
+			if p.stored.length[i] != whole.length[i] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// entryReader returns a reader of the bytes of one entry.
+func (r *BundleReader) entryReader(name string, e *bundleEntry) (io.Reader, error) {
+	file, err := r.locate(name, e)
+	if err != nil {
+		return nil, err
+	}
+	entry := *e
+	t := &entryReader{name: name, entry: &entry, file: file, check: !r.opts.SkipChecksums}
+	if r.order == binary.BigEndian {
+		return &swapReader{from: t, dtype: e.dtype}, nil
+	}
+	return t, nil
+}
+
+// entryReader reads an entry's bytes and checks them in the end.
+type entryReader struct {
+	name  string
+	entry *bundleEntry
+	file  *os.File
+	check bool
+	done  int64
+	crc   uint32
+}
+
+func (t *entryReader) Read(p []byte) (int, error) {
+	left := t.entry.size - t.done
+	if left == 0 {
+		return 0, t.end()
+	}
+	p = p[:min(int64(len(p)), left)]
+	if err := readFullAt(t.file, p, t.entry.offset+t.done); err != nil {
+		return 0, readError(t.file, t.name, t.entry, err)
+	}
+	t.crc = crc32c.Extend(t.crc, p)
+	t.done += int64(len(p))
+	return len(p), nil
+}
+
+func (t *entryReader) end() error {
+	if !t.check {
+		return io.EOF
+	}
+	if err := t.entry.checkSum(crc32c.Mask(t.crc)); err != nil {
+		return corruptTensor(t.file, t.name, t.entry, err)
+	}
+	return io.EOF
+}
+
+// swapReader turns the elements of a big-endian file round.
+type swapReader struct {
+	from  io.Reader
+	dtype tfpb.DataType
+	buf   []byte
+	ready []byte // of buf, turned round, not yet read
+}
+
+func (s *swapReader) Read(p []byte) (int, error) {
+	if len(s.ready) == 0 {
+		if s.buf == nil {
+			s.buf = make([]byte, sumPiece) // a whole number of elements of any type
+		}
+		n, err := io.ReadFull(s.from, s.buf)
+		if n == 0 || err != nil && err != io.ErrUnexpectedEOF {
+			return 0, err
+		}
+		s.ready = s.buf[:n]
+		swapBytes(s.ready, s.dtype)
+	}
+	n := copy(p, s.ready)
+	s.ready = s.ready[n:]
+	return n, nil
+}
+
+// OpenTensor returns a reader of a tensor's elements. They are in memory, for
+// V1 checkpoints store messages, not bytes.
+func (r *V1Reader) OpenTensor(name string) (*TensorReader, error) {
+	info, err := r.Info(name)
+	if err != nil {
+		return nil, err
+	}
+	if hasStrings(info.DType) {
+		return nil, errNoStream(name, info)
+	}
+	t, err := r.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return &TensorReader{Info: info, from: bytes.NewReader(t.Data)}, nil
+}
+
+// CheckTensor reads the bytes of one tensor, keeps nothing of them, and returns
+// what is wrong with them.
+func (r *BundleReader) CheckTensor(ctx context.Context, name string) error {
+	e, err := r.lookup(name, []byte(name))
+	if err != nil {
+		return err
+	}
+	if len(e.slices) == 0 {
+		return r.verify(ctx, name, &e)
+	}
+	parts, err := r.parts(name, &e, boxOf(FullSlice(len(e.shape)), e.shape))
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := r.verify(ctx, p.name, &p.entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddFrom writes a tensor of fixed-size elements whose bytes it reads, a piece
+// at a time: as many as the shape asks for, little-endian, in row-major order.
+// An error of from, or its early end, ends the checkpoint.
+func (w *BundleWriter) AddFrom(name string, d tfpb.DataType, shape []int64, from io.Reader) error {
+	return w.AddSliceFrom(name, shape, FullSlice(len(shape)), d, from)
+}
+
+// AddSliceFrom is [BundleWriter.AddSlice] with elements as in
+// [BundleWriter.AddFrom].
+func (w *BundleWriter) AddSliceFrom(name string, fullShape []int64, s TensorSlice, d tfpb.DataType, from io.Reader) error {
+	shape, err := s.Shape(fullShape)
+	if err != nil {
+		return w.refuse(name, err)
+	}
+	n, err := NumElements(shape)
+	if err != nil {
+		return w.refuse(name, err)
+	}
+	e := &bundleEntry{dtype: d, shape: shape, size: n}
+	if size := ElementSize(d); size > 0 {
+		e.size = n * size
+	}
+	if err := e.check(); err != nil || hasStrings(d) {
+		return w.refuse(name, fmt.Errorf("%w: %s cannot be written from a stream", ErrType, DTypeName(d)))
+	}
+	_, err = w.addStream(name, fullShape, s, e, from)
+	return err
+}

@@ -1,0 +1,63 @@
+package ckptfmt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// errNoMmap says that a file cannot be mapped here: View reads instead.
+var errNoMmap = errors.New("this system does not map files")
+
+// View returns a tensor whose elements are the bytes of the data file itself,
+// mapped into memory: nothing is read until it is touched, and nothing is
+// copied. No checksum is verified; [BundleReader.CheckTensor] does that.
+//
+// The tensor must not be changed, and must not be touched after Close. A data
+// file must not be cut short while it is mapped: touching what is gone kills
+// the process. Nothing in this package does that, for files are replaced, not
+// overwritten; but other programs may, so a program that must not die reads
+// with Lookup. For that reason the reader must have been opened with
+// ReaderOptions.Mmap; all other methods read the files without mapping them.
+//
+// Where bytes cannot be used as they are - strings, partitioned tensors,
+// big-endian files, systems without mmap - View reads and verifies them as
+// [BundleReader.Lookup] does.
+func (r *BundleReader) View(name string) (*Tensor, error) {
+	if !r.opts.Mmap {
+		return nil, fmt.Errorf("ckptfmt: viewing tensor %q: the reader of %s was not opened for it; set ReaderOptions.Mmap", name, r.prefix)
+	}
+	e, err := r.lookup(name, []byte(name))
+	if err != nil {
+		return nil, err
+	}
+	if len(e.slices) > 0 || hasStrings(e.dtype) || r.order == binary.BigEndian {
+		return r.Lookup(name)
+	}
+	if _, err := r.locate(name, &e); err != nil {
+		return nil, err
+	}
+	s, err := r.shard(int(e.shard))
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.view()
+	if errors.Is(err, errNoMmap) {
+		return r.Lookup(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mapping %s: %w", s.file.Name(), err)
+	}
+	end := e.offset + e.size
+	return &Tensor{DType: e.dtype, Shape: e.shape, Data: data[e.offset:end:end]}, nil
+}
+
+// view maps the file on first use.
+func (s *shard) view() ([]byte, error) {
+	s.mapOnce.Do(func() {
+		if s.size > 0 { // nothing cannot be mapped
+			s.mapped, s.mapErr = mapFile(s.file, s.size)
+		}
+	})
+	return s.mapped, s.mapErr
+}
