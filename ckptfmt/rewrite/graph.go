@@ -13,16 +13,16 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// graphKey is the string tensor in which tf.train.Checkpoint keeps the graph
-// of the objects that it saved. In a safetensors file, which has no strings,
-// its base64 is in the metadata under this name.
-const graphKey = "_CHECKPOINTABLE_OBJECT_GRAPH"
+// ObjectGraph is the name of the string tensor in which tf.train.Checkpoint
+// keeps the graph of the objects that it saved. In a safetensors file, which
+// has no strings, its base64 is in the metadata under this name.
+const ObjectGraph = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 // DropGraph leaves the graph of objects out.
 func (s *Source) DropGraph() {
 	var kept []ckptfmt.Part
 	for _, p := range s.parts {
-		if p.Name != graphKey {
+		if p.Name != ObjectGraph {
 			kept = append(kept, p)
 		}
 	}
@@ -32,7 +32,7 @@ func (s *Source) DropGraph() {
 // objectGraph returns the graph of objects, nil when there is none.
 func (s *Source) objectGraph() (*tfpb.TrackableObjectGraph, error) {
 	for _, p := range s.parts {
-		if p.Name == graphKey && p.Strings != nil {
+		if p.Name == ObjectGraph && p.Strings != nil {
 			list, err := p.Strings()
 			if err != nil {
 				return nil, err
@@ -45,7 +45,7 @@ func (s *Source) objectGraph() (*tfpb.TrackableObjectGraph, error) {
 
 func parseGraph(name string, list [][]byte) (*tfpb.TrackableObjectGraph, error) {
 	damaged := func(err error) error {
-		return &ckptfmt.CorruptError{Name: name, Part: fmt.Sprintf("tensor %q", graphKey), Err: err}
+		return &ckptfmt.CorruptError{Name: name, Part: fmt.Sprintf("tensor %q", ObjectGraph), Err: err}
 	}
 	if len(list) != 1 {
 		return nil, damaged(fmt.Errorf("%d strings, not one", len(list)))
@@ -66,7 +66,7 @@ func (s *Source) written() []ckptfmt.Part {
 	parts := make([]ckptfmt.Part, len(s.parts))
 	copy(parts, s.parts)
 	for i, p := range parts {
-		if p.Name != graphKey || p.Strings == nil {
+		if p.Name != ObjectGraph || p.Strings == nil {
 			continue
 		}
 		parts[i].Strings = func() ([][]byte, error) {
@@ -132,17 +132,17 @@ func (s *Source) follow(g *tfpb.TrackableObjectGraph) bool {
 
 // takeStrings makes a tensor of the graph of objects in the metadata.
 func (s *Source) takeStrings() error {
-	text, ok := s.metadata[graphKey]
+	text, ok := s.metadata[ObjectGraph]
 	if !ok {
 		return nil
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		err = &ckptfmt.CorruptError{Name: s.name, Offset: 0, Part: "metadata " + graphKey, Err: err}
+		err = &ckptfmt.CorruptError{Name: s.name, Offset: 0, Part: "metadata " + ObjectGraph, Err: err}
 		return errors.Join(err, s.Close())
 	}
-	delete(s.metadata, graphKey)
-	p := ckptfmt.WholePart(graphKey, tfpb.DataType_DT_STRING, nil, nil)
+	delete(s.metadata, ObjectGraph)
+	p := ckptfmt.WholePart(ObjectGraph, tfpb.DataType_DT_STRING, nil, nil)
 	p.Strings = func() ([][]byte, error) { return [][]byte{b}, nil }
 	s.parts = append(s.parts, p)
 	return nil

@@ -112,7 +112,7 @@ func (s *Source) Keep(keep func(name string) bool) error {
 	var kept []ckptfmt.Part
 	graph := -1
 	for _, p := range s.parts {
-		if p.Name == graphKey {
+		if p.Name == ObjectGraph {
 			graph = len(kept)
 		} else if !keep(p.Name) {
 			continue
@@ -137,7 +137,7 @@ func (s *Source) Rename(rename func(name string) string) error {
 	old := make(map[string]string, len(s.parts)) // new name to old
 	for i, p := range s.parts {
 		name := p.Name
-		if name != graphKey {
+		if name != ObjectGraph {
 			name = rename(name)
 		}
 		if before, ok := old[name]; ok && before != p.Name {

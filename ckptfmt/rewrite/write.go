@@ -82,7 +82,7 @@ func (s *Source) writeSafetensors(ctx context.Context, w io.Writer, parts []ckpt
 	metadata := maps.Clone(s.metadata)
 	var tensors []ckptfmt.Part
 	for _, p := range parts {
-		if p.Name != graphKey || p.Strings == nil {
+		if p.Name != ObjectGraph || p.Strings == nil {
 			tensors = append(tensors, p)
 			continue
 		}
@@ -93,7 +93,7 @@ func (s *Source) writeSafetensors(ctx context.Context, w io.Writer, parts []ckpt
 		if metadata == nil {
 			metadata = make(map[string]string)
 		}
-		metadata[graphKey] = base64.StdEncoding.EncodeToString(bytes.Join(list, nil))
+		metadata[ObjectGraph] = base64.StdEncoding.EncodeToString(bytes.Join(list, nil))
 	}
 	return safetensors.Write(ctx, w, whole(tensors), metadata)
 }
