@@ -1,6 +1,9 @@
 package ckptfmt
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // slotSuffixes are what TensorFlow's optimizers add to the name of a variable
 // for the values that they keep beside it.
@@ -10,12 +13,18 @@ var slotSuffixes = []string{
 	"/gradient_accumulator", "/gradient_squared_accumulator",
 }
 
+// kerasSuffixes are those of Keras' optimizers in a name-based checkpoint,
+// where the optimizer's name stands before the variable's:
+// "training/Adam/dense/kernel/m".
+var kerasSuffixes = []string{
+	"/m", "/v", "/vhat", "/momentum", "/rms", "/mg", "/accumulator", "/linear", "/accum_grad", "/accum_var",
+}
+
 // slotMark is in the name of every slot in an object-based checkpoint.
 const slotMark = "/.OPTIMIZER_SLOT/"
 
 // FindSlots returns what tells which tensors of the checkpoint under prefix
-// are optimizer slots: a variable's name with a slot's suffix is one where the
-// variable itself is in the checkpoint.
+// are optimizer slots, as [SlotsAmong] does.
 func FindSlots(prefix string) (isSlot func(name string) bool, err error) {
 	r, err := Open(prefix)
 	if err != nil {
@@ -26,19 +35,39 @@ func FindSlots(prefix string) (isSlot func(name string) bool, err error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]bool, len(infos))
-	for _, t := range infos {
-		names[t.Name] = true
+	names := make([]string, len(infos))
+	for i, t := range infos {
+		names[i] = t.Name
+	}
+	return SlotsAmong(names), nil
+}
+
+// SlotsAmong returns what tells which of a checkpoint's tensors are optimizer
+// slots by their names: a variable's name with a slot's suffix is one where
+// the variable itself is in the checkpoint.
+func SlotsAmong(names []string) (isSlot func(name string) bool) {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
 	}
 	return func(name string) bool {
 		if strings.Contains(name, slotMark) {
 			return true
 		}
-		for _, s := range slotSuffixes {
-			if variable, ok := strings.CutSuffix(name, s); ok && names[variable] {
-				return true
-			}
+		if slices.ContainsFunc(slotSuffixes, func(s string) bool {
+			variable, ok := strings.CutSuffix(name, s)
+			return ok && known[variable]
+		}) {
+			return true
 		}
-		return false
-	}, nil
+		return slices.ContainsFunc(kerasSuffixes, func(s string) bool {
+			variable, ok := strings.CutSuffix(name, s)
+			for ok {
+				if _, variable, ok = strings.Cut(variable, "/"); known[variable] {
+					return ok
+				}
+			}
+			return false
+		})
+	}
 }

@@ -1,234 +1,353 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/rewrite"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/urfave/cli/v2"
 )
+
+// rewriteFlags are those of the commands that write a checkpoint anew.
+func rewriteFlags(more ...cli.Flag) []cli.Flag {
+	return append(more,
+		&cli.StringSliceFlag{Name: "only", Usage: "take only tensors that match a `PATTERN`"},
+		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out tensors that match a `PATTERN`"},
+		&cli.StringSliceFlag{Name: "rename", Usage: "rename by `s/PATTERN/TEXT/`; $1 stands for a group"},
+		&cli.BoolFlag{Name: "drop-slots", Usage: "leave out what optimizers keep beside each variable"},
+		&cli.StringFlag{Name: "dtype", Usage: "convert floating-point numbers to `TYPE`: bf16, f16 or f32"},
+		&cli.IntFlag{Name: "shards", Usage: "spread the tensors over `N` data files", Value: 1},
+		&cli.BoolFlag{Name: "v1", Usage: "write the older format, in one file"},
+		&cli.BoolFlag{Name: "force", Usage: "replace what is there"},
+	)
+}
+
+const rewriteHelp = `
+
+Takes little memory, however large the tensors are, except with --v1. The
+patterns of --only, --exclude and --rename are regular expressions that may
+match any part of a name. In a checkpoint of tf.train.Checkpoint the graph of
+objects follows the names; an --exclude that matches its name leaves it out.`
 
 func cpCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "cp",
 		Usage:     "copy a checkpoint, whole or in part, checking every checksum",
 		ArgsUsage: "PREFIX NEWPREFIX",
-		Description: `Takes little memory, however large the checkpoint is, except with --v1. The
-patterns of --only, --exclude and --rename are regular expressions that may
-match any part of a name.`,
-		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "only", Usage: "copy only tensors that match a `PATTERN`"},
-			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out tensors that match a `PATTERN`"},
-			&cli.StringSliceFlag{Name: "rename", Usage: "rename by `s/PATTERN/TEXT/`; $1 stands for a group"},
-			&cli.BoolFlag{Name: "drop-slots", Usage: "leave out what optimizers keep beside each variable"},
-			&cli.IntFlag{Name: "shards", Usage: "spread the tensors over `N` data files", Value: 1},
-			&cli.BoolFlag{Name: "v1", Usage: "write the older format, in one file"},
-			&cli.BoolFlag{Name: "force", Usage: "replace a checkpoint that is there"},
-		},
-		Action: cp,
-	}
-}
-
-func cp(c *cli.Context) error {
-	a, err := args(c, "PREFIX", "NEWPREFIX")
-	if err != nil {
-		return err
-	}
-	from, err := prefixOf(a[0])
-	if err != nil {
-		return err
-	}
-	o, err := copyOptions(c, from)
-	if err != nil {
-		return err
-	}
-	if ckptfmt.Exists(a[1]) && !c.Bool("force") {
-		return fmt.Errorf("there is a checkpoint %s already; --force replaces it", a[1])
-	}
-	if err := ckptfmt.Copy(c.Context, from, a[1], o); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w; `ckpt ls DIR` lists the checkpoints of a directory", err)
-		}
-		return err
-	}
-	return nil
-}
-
-func copyOptions(c *cli.Context, from string) (*ckptfmt.CopyOptions, error) {
-	only, err := patterns(c.StringSlice("only"))
-	if err != nil {
-		return nil, err
-	}
-	exclude, err := patterns(c.StringSlice("exclude"))
-	if err != nil {
-		return nil, err
-	}
-	rename, err := renames(c.StringSlice("rename"))
-	if err != nil {
-		return nil, err
-	}
-	if c.Int("shards") < 1 || c.Int("shards") > 99999 || c.Bool("v1") && c.Int("shards") > 1 {
-		return nil, usagef("--shards takes a number from 1 to 99999, and none with --v1")
-	}
-	isSlot := func(string) bool { return false }
-	if c.Bool("drop-slots") {
-		if isSlot, err = ckptfmt.FindSlots(from); err != nil {
-			return nil, err
-		}
-	}
-	return &ckptfmt.CopyOptions{
-		Keep: func(name string) bool {
-			return (len(only) == 0 || matchAny(only, name)) && !matchAny(exclude, name) && !isSlot(name)
-		},
-		Rename: rename, Shards: c.Int("shards"), V1: c.Bool("v1"),
-	}, nil
-}
-
-func patterns(texts []string) ([]*regexp.Regexp, error) {
-	var list []*regexp.Regexp
-	for _, text := range texts {
-		p, err := regexp.Compile(text)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		list = append(list, p)
-	}
-	return list, nil
-}
-
-func matchAny(list []*regexp.Regexp, name string) bool {
-	for _, p := range list {
-		if p.MatchString(name) {
-			return true
-		}
-	}
-	return false
-}
-
-// renames reads s/PATTERN/TEXT/ with any character for the slash, and returns
-// what applies them one after the other.
-func renames(texts []string) (func(string) string, error) {
-	type rule struct {
-		pattern *regexp.Regexp
-		text    string
-	}
-	var rules []rule
-	for _, text := range texts {
-		var parts []string
-		if len(text) > 2 && text[0] == 's' {
-			parts = strings.Split(text[2:], text[1:2])
-		}
-		if len(parts) != 3 || parts[2] != "" {
-			return nil, usagef("--rename takes s/PATTERN/TEXT/, not %q", text)
-		}
-		p, err := regexp.Compile(parts[0])
-		if err != nil {
-			return nil, usageError{err}
-		}
-		rules = append(rules, rule{p, parts[1]})
-	}
-	return func(name string) string {
-		for _, r := range rules {
-			name = r.pattern.ReplaceAllString(name, r.text)
-		}
-		return name
-	}, nil
-}
-
-func mergeCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "merge",
-		Usage:     "make one checkpoint of several that hold different tensors",
-		ArgsUsage: "PREFIX ... NEWPREFIX",
-		Description: `The data files are renamed, not copied: the merged checkpoints are gone
-afterwards. Slices of one tensor in several checkpoints come together.`,
-		Action: func(c *cli.Context) error {
-			names := c.Args().Slice()
-			if len(names) < 2 {
-				return usagef("merge takes PREFIX ... NEWPREFIX; `ckpt help merge` shows the options")
-			}
-			last := len(names) - 1
-			if ckptfmt.Exists(names[last]) {
-				return fmt.Errorf("there is a checkpoint %s already; choose another name", names[last])
-			}
-			return ckptfmt.MergeBundles(c.Context, names[:last], names[last], nil)
-		},
-	}
-}
-
-func mvCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "mv",
-		Usage:       "rename all files of a checkpoint, and its name in the checkpoint file",
-		ArgsUsage:   "PREFIX NEWPREFIX",
-		Description: "Both names must be on one file system; `ckpt cp` copies to another.",
+		Description: `A whole copy takes the MetaGraph and the manifest with it. With no option the
+copy of a checkpoint with one data file has the same bytes.` + rewriteHelp,
+		Flags: rewriteFlags(),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX", "NEWPREFIX")
 			if err != nil {
 				return err
 			}
-			if isDir(a[0]) || isDir(a[1]) {
-				return usagef("mv takes the names of checkpoints, not directories; `ckpt help mv` shows how")
+			if rewrite.FormatOf(a[0]) != rewrite.Checkpoint || rewrite.FormatOf(a[1]) != rewrite.Checkpoint {
+				return usagef("cp copies checkpoints; `ckpt convert %s %s` goes to and from other formats", a[0], a[1])
 			}
-			from, err := prefixOf(a[0])
+			return rewriteOne(c, a[0], a[1], nil)
+		},
+	}
+}
+
+func convertCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "convert",
+		Usage:     "convert between checkpoints, .npz and .safetensors files",
+		ArgsUsage: "PREFIX|FILE NEWPREFIX|NEWFILE",
+		Description: `A name's extension, .npz or .safetensors, tells the format; any other name is
+a checkpoint's. In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
+a comment beside each array keeps the types that NumPy does not know, for the
+way back. What a format cannot hold (strings, complex128, 4-bit integers in
+.safetensors) is an error; leave it out with --exclude, or convert it with
+--dtype. The graph of objects of tf.train.Checkpoint goes along.` + rewriteHelp,
+		Flags: rewriteFlags(),
+		Action: func(c *cli.Context) error {
+			a, err := args(c, "PREFIX|FILE", "NEWPREFIX|NEWFILE")
 			if err != nil {
 				return err
 			}
-			if err := ckptfmt.MoveCheckpoint(from, a[1]); err != nil {
-				return fmt.Errorf("%w; `ckpt ls %s` shows what is there", err, filepath.Dir(from))
-			}
-			return nil
+			return rewriteOne(c, a[0], a[1], nil)
 		},
 	}
 }
 
-func rmCommand() *cli.Command {
+func emaCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "rm",
-		Usage:     "remove all files of checkpoints, and their names from the checkpoint file",
-		ArgsUsage: "PREFIX ...",
-		Description: `A checkpoint in force is followed by the newest of the others that the
-checkpoint file keeps.`,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be removed"}},
+		Name:      "ema",
+		Usage:     "put moving averages into the place of their variables",
+		ArgsUsage: "PREFIX NEWPREFIX",
+		Description: `Each variable that has an average, NAME/ExponentialMovingAverage, gets its
+value; of Keras optimizers with use_ema, the graph of objects tells the
+averages. They are left out unless --keep is given. Exits with 5 if there are
+none.` + rewriteHelp,
+		Flags: rewriteFlags(
+			&cli.StringFlag{Name: "name", Value: rewrite.AverageName, Usage: "`NAME` of the averages, behind that of the variable"},
+			&cli.BoolFlag{Name: "keep", Usage: "keep the averages beside the variables"},
+		),
 		Action: func(c *cli.Context) error {
-			if !c.Args().Present() {
-				return usagef("rm takes PREFIX ...; `ckpt help rm` shows the options")
+			a, err := args(c, "PREFIX", "NEWPREFIX")
+			if err != nil {
+				return err
 			}
-			for _, prefix := range c.Args().Slice() {
-				if isDir(prefix) {
-					return usagef("%s is a directory; name the checkpoint that is to be removed", prefix)
+			return rewriteOne(c, a[0], a[1], func(s *rewrite.Source) error {
+				n, err := s.UseAverages(c.String("name"), c.Bool("keep"))
+				if err != nil {
+					return fmt.Errorf("%w; --name takes another name", err)
 				}
-				if err := rm(c, prefix); err != nil {
-					return err
-				}
-			}
-			return nil
+				fmt.Fprintf(c.App.ErrWriter, "%d averages\n", n)
+				return nil
+			})
 		},
 	}
 }
 
-func rm(c *cli.Context, arg string) error {
-	prefix, err := prefixOf(arg)
+func avgCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "avg",
+		Usage:     "average several checkpoints, element by element",
+		ArgsUsage: "PREFIX ... NEWPREFIX",
+		Description: `All must have the same tensors. Floating-point and complex numbers are averaged
+in float64 and rounded to their type. Integers, such as the global step, bools
+and strings are those of the last checkpoint.` + rewriteHelp,
+		Flags:  rewriteFlags(),
+		Action: avg,
+	}
+}
+
+func avg(c *cli.Context) (err error) {
+	names := c.Args().Slice()
+	if len(names) < 2 {
+		return usagef("avg takes PREFIX ... NEWPREFIX; `ckpt help avg` shows the options")
+	}
+	last := len(names) - 1
+	var sources []*rewrite.Source
+	defer func() {
+		for _, s := range sources {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	for _, name := range names[:last] {
+		s, _, err := openSource(name)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, s)
+	}
+	mean, err := rewrite.Average(sources)
+	if err != nil {
+		return fmt.Errorf("%w; `ckpt diff` shows what differs", err)
+	}
+	return rewriteTo(c, mean, names[last])
+}
+
+// openSource opens what an argument means, and returns its name.
+func openSource(arg string) (*rewrite.Source, string, error) {
+	name := arg
+	if rewrite.FormatOf(arg) == rewrite.Checkpoint {
+		prefix, err := prefixOf(arg)
+		if err != nil {
+			return nil, "", err
+		}
+		name = prefix
+	}
+	s, err := rewrite.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("there is no %s: %w; `ckpt ls %s` lists the checkpoints there are", name, fs.ErrNotExist, filepath.Dir(name))
+	}
+	return s, name, err
+}
+
+// rewriteOne writes one source anew after change, which may be nil.
+func rewriteOne(c *cli.Context, from, to string, change func(*rewrite.Source) error) (err error) {
+	s, name, err := openSource(from)
 	if err != nil {
 		return err
 	}
-	ck, err := ckptfmt.Find(prefix)
-	if err != nil {
-		return fmt.Errorf("%w; `ckpt ls DIR` lists the checkpoints of a directory", err)
-	}
-	if !c.Bool("dry-run") {
-		if err := ckptfmt.RemoveCheckpoint(prefix, nil); err != nil {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if change != nil {
+		if err := change(s); err != nil {
 			return err
 		}
 	}
-	for _, name := range ck.Files {
-		if _, err := fmt.Fprintln(c.App.Writer, name); err != nil {
-			return err
-		}
+	if err := rewriteTo(c, s, to); err != nil {
+		return err
+	}
+	if change == nil && isWhole(c) && rewrite.FormatOf(from) == rewrite.Checkpoint && rewrite.FormatOf(to) == rewrite.Checkpoint {
+		return copyBeside(c.Context, name, to)
 	}
 	return nil
+}
+
+// isWhole reports whether all tensors stay as they are.
+func isWhole(c *cli.Context) bool {
+	return !slices.ContainsFunc([]string{"only", "exclude", "rename", "drop-slots", "dtype", "v1"}, c.IsSet)
+}
+
+// copyBeside copies the MetaGraph, and makes a manifest like the old one.
+func copyBeside(ctx context.Context, from, to string) error {
+	if same, err := samePrefix(from, to); same || err != nil {
+		return err
+	}
+	m, err := ckptfmt.ReadMetaGraph(ckptfmt.MetaName(from))
+	if err == nil {
+		err = ckptfmt.WriteMetaGraph(ckptfmt.MetaName(to), m, nil)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	manifest, err := ckptfmt.ReadManifest(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return ckptfmt.WriteManifest(ctx, to, manifest, nil)
+}
+
+func samePrefix(a, b string) (bool, error) {
+	x, err := filepath.Abs(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := filepath.Abs(b)
+	return x == y, err
+}
+
+// rewriteTo writes a source as the flags say.
+func rewriteTo(c *cli.Context, s *rewrite.Source, to string) error {
+	if err := checkTarget(c, to); err != nil {
+		return err
+	}
+	if err := changeSource(c, s); err != nil {
+		return err
+	}
+	old, err := oldFiles(to)
+	if err != nil {
+		return err
+	}
+	if err := rewrite.Write(c.Context, s, to, &rewrite.Options{Shards: c.Int("shards"), V1: c.Bool("v1")}); err != nil {
+		if errors.Is(err, ckptfmt.ErrType) {
+			return fmt.Errorf("%w; --exclude leaves tensors out", err)
+		}
+		return err
+	}
+	return removeOld(old, to, c.Bool("v1"))
+}
+
+func checkTarget(c *cli.Context, to string) error {
+	format := rewrite.FormatOf(to)
+	shards := c.Int("shards")
+	switch {
+	case shards < 1 || shards > 99999 || c.Bool("v1") && shards > 1:
+		return usagef("--shards takes a number from 1 to 99999, and none with --v1")
+	case format != rewrite.Checkpoint && (c.IsSet("shards") || c.Bool("v1")):
+		return usagef("--shards and --v1 are about checkpoints, %s is a file", to)
+	case isDir(to):
+		return usagef("%s is a directory; name the new checkpoint in it", to)
+	case c.Bool("force"):
+		return nil
+	}
+	if _, err := os.Lstat(to); err == nil || format == rewrite.Checkpoint && ckptfmt.Exists(to) {
+		return fmt.Errorf("there is %s already; --force replaces it", to)
+	}
+	return nil
+}
+
+// changeSource applies the flags about what is taken, and how.
+func changeSource(c *cli.Context, s *rewrite.Source) error {
+	only, err := patterns(c.StringSlice("only"))
+	if err != nil {
+		return err
+	}
+	exclude, err := patterns(c.StringSlice("exclude"))
+	if err != nil {
+		return err
+	}
+	rename, err := renames(c.StringSlice("rename"))
+	if err != nil {
+		return err
+	}
+	if c.Bool("drop-slots") {
+		if err := s.DropSlots(); err != nil {
+			return err
+		}
+	}
+	if matchAny(exclude, rewrite.ObjectGraph) {
+		s.DropGraph()
+	}
+	if len(only)+len(exclude) > 0 {
+		keep := func(name string) bool { return (len(only) == 0 || matchAny(only, name)) && !matchAny(exclude, name) }
+		if err := s.Keep(keep); err != nil {
+			return err
+		}
+	}
+	if c.IsSet("rename") {
+		if err := s.Rename(rename); err != nil {
+			return err
+		}
+	}
+	if !c.IsSet("dtype") {
+		return nil
+	}
+	to, ok := map[string]tfpb.DataType{
+		"bf16": tfpb.DataType_DT_BFLOAT16, "bfloat16": tfpb.DataType_DT_BFLOAT16,
+		"f16": tfpb.DataType_DT_HALF, "float16": tfpb.DataType_DT_HALF,
+		"f32": tfpb.DataType_DT_FLOAT, "float32": tfpb.DataType_DT_FLOAT,
+	}[c.String("dtype")]
+	if !ok {
+		return usagef("--dtype takes bf16, f16 or f32, not %q", c.String("dtype"))
+	}
+	return s.Cast(to)
+}
+
+// oldFiles returns the files of the checkpoint that is to be replaced.
+func oldFiles(to string) ([]string, error) {
+	if rewrite.FormatOf(to) != rewrite.Checkpoint {
+		return nil, nil
+	}
+	ck, err := ckptfmt.Find(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return ck.Files, err
+}
+
+// removeOld removes those of the old files that are none of the new
+// checkpoint: data files of another number of shards, the index of another
+// format, and the manifest, which is true no longer.
+func removeOld(old []string, to string, v1 bool) error {
+	fresh := []string{to}
+	if !v1 {
+		r, err := ckptfmt.OpenBundle(to)
+		if err != nil {
+			if rewrite.FormatOf(to) != rewrite.Checkpoint {
+				return nil
+			}
+			return err
+		}
+		fresh = []string{ckptfmt.IndexName(to), ckptfmt.MetaName(to)}
+		for i := range r.NumShards() {
+			fresh = append(fresh, ckptfmt.DataName(to, i, r.NumShards()))
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for _, name := range old {
+		if !slices.ContainsFunc(fresh, func(f string) bool { return filepath.Base(f) == filepath.Base(name) }) && !strings.HasSuffix(name, ".meta") {
+			failed = errors.Join(failed, os.Remove(name))
+		}
+	}
+	return failed
 }

@@ -91,7 +91,8 @@ stands for the checkpoint that is in force there.`,
 		},
 		Commands: []*cli.Command{
 			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), diffCommand(), treeCommand(), metaCommand(),
-			repairCommand(), selectCommand(), cpCommand(), mergeCommand(), mvCommand(), rmCommand(), gcCommand(),
+			planCommand(), repairCommand(), selectCommand(),
+			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), convertCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
 	}
 	for _, c := range app.Commands {

@@ -32,6 +32,8 @@ var kinds = map[string]kind{
 	"u1": {tfpb.DataType_DT_UINT8, 1, 1}, "u2": {tfpb.DataType_DT_UINT16, 2, 2},
 	"u4": {tfpb.DataType_DT_UINT32, 4, 4}, "u8": {tfpb.DataType_DT_UINT64, 8, 8},
 	"f2": {tfpb.DataType_DT_HALF, 2, 2}, "f4": {tfpb.DataType_DT_FLOAT, 4, 4}, "f8": {tfpb.DataType_DT_DOUBLE, 8, 8},
+	"V2": {tfpb.DataType_DT_BFLOAT16, 2, 2}, "f1": {tfpb.DataType_DT_FLOAT8_E5M2, 1, 1},
+	"V1": {tfpb.DataType_DT_INVALID, 1, 1}, // any type of one byte
 	"c8": {tfpb.DataType_DT_COMPLEX64, 8, 4}, "c16": {tfpb.DataType_DT_COMPLEX128, 16, 8},
 }
 
@@ -48,11 +50,15 @@ func (h *header) setDescr(descr string) error {
 		return fmt.Errorf("the type %q of the elements is not known", descr)
 	}
 	order, name := descr[0], descr[1:]
-	if what := refused[name[0]]; what != "" {
-		return fmt.Errorf("the elements are %s (%q); only numbers and bools can be read", what, descr)
+	if k, ok := stringKind(name); ok && strings.ContainsRune("<>|", rune(order)) {
+		h.kind, h.bigEndian = k, order == '>'
+		return nil
 	}
 	k, ok := kinds[name]
-	if !ok || !strings.ContainsRune("<>|", rune(order)) || order == '|' && k.unit > 1 {
+	if what := refused[name[0]]; what != "" && !ok {
+		return fmt.Errorf("the elements are %s (%q); only numbers and bools can be read", what, descr)
+	}
+	if !ok || !strings.ContainsRune("<>|", rune(order)) || order == '|' && k.unit > 1 && name[0] != 'V' {
 		return fmt.Errorf("the type %q of the elements is not known", descr)
 	}
 	h.kind, h.bigEndian = k, order == '>'

@@ -1,4 +1,5 @@
-// Package npy reads arrays of numbers from NumPy's files of one array.
+// Package npy reads arrays of numbers from NumPy's files of one array, and
+// writes the headers of such files.
 //
 // # Format
 //
@@ -17,8 +18,11 @@
 //
 //	b1  i1 i2 i4 i8  u1 u2 u4 u8  f2 f4 f8  c8 c16
 //
-// Strings, dates, records, long doubles and pickled objects are refused. The
-// elements of an array in Fortran order are put into row-major order.
+// and, of the package ml_dtypes, V2 for bfloat16 and f1 for float8_e5m2. V1 may
+// be any type of one byte that NumPy has no name for. Strings, S and U, are
+// read by [Elements] alone. Dates, records, long doubles and pickled objects
+// are refused. The elements of an array in Fortran order are put into
+// row-major order.
 //
 // Nothing in a file is believed before it is checked: the elements must fill
 // the file exactly, so the memory taken is bounded by the file's size.
@@ -47,7 +51,10 @@ type Error struct {
 	Name   string // file, "" for a bare reader
 	Offset int64
 	Reason string
+	err    error // of the reader below
 }
+
+func (e *Error) Unwrap() error { return e.err }
 
 func (e *Error) Error() string {
 	where := fmt.Sprintf("offset %d: %s", e.Offset, e.Reason)
@@ -88,38 +95,21 @@ func ReadFile(name string) (*Array, error) {
 
 // Read reads the array in the size bytes that r gives.
 func Read(r io.Reader, size int64) (*Array, error) {
-	text, start, err := readHeader(r, size)
+	e, err := Open(r, size, tfpb.DataType_DT_INVALID)
 	if err != nil {
 		return nil, err
 	}
-	h, bad := parseHeader(text)
-	if bad != nil {
-		bad.Offset += start - int64(len(text))
-		return nil, bad
+	if e.DType == tfpb.DataType_DT_STRING {
+		return nil, &Error{Offset: e.offset, Reason: fmt.Sprintf("the elements are strings (%s); only numbers and bools can be read", e.header.descr)}
 	}
-	n, ok := product(h.shape, int64(h.kind.size))
-	if !ok {
-		return nil, &Error{Offset: start, Reason: fmt.Sprintf("the shape %v is larger than any file", h.shape)}
+	data, err := e.all()
+	if err != nil {
+		return nil, err
 	}
-	if n != size-start {
-		return nil, &Error{Offset: start, Reason: fmt.Sprintf("an array of shape %v and %s takes %d bytes, but %d follow", h.shape, h.descr, n, size-start)}
+	if e.header.fortran {
+		data = rowMajor(data, e.Shape, e.header.kind.size)
 	}
-	data := make([]byte, n)
-	if k, err := io.ReadFull(r, data); err != nil {
-		return nil, &Error{Offset: start + int64(k), Reason: "the file ends within the elements: " + err.Error()}
-	}
-	if h.kind.dtype == tfpb.DataType_DT_BOOL {
-		if i := slices.IndexFunc(data, func(b byte) bool { return b > 1 }); i >= 0 {
-			return nil, &Error{Offset: start + int64(i), Reason: fmt.Sprintf("the byte %#02x is no bool", data[i])}
-		}
-	}
-	if h.bigEndian {
-		swap(data, h.kind.unit)
-	}
-	if h.fortran {
-		data = rowMajor(data, h.shape, h.kind.size)
-	}
-	return &Array{DType: h.kind.dtype, Shape: h.shape, Data: data}, nil
+	return &Array{DType: e.DType, Shape: e.Shape, Data: data}, nil
 }
 
 // readHeader returns the header's text, and the offset of the first element.

@@ -1,0 +1,73 @@
+// Package npz reads and writes NumPy's files of many arrays, as numpy.savez
+// and numpy.savez_compressed make them and numpy.load opens them.
+//
+// # Format
+//
+// An .npz file is a zip archive. Each member is an .npy file (see package
+// internal/npy for its bytes), whose name is that of the array with ".npy"
+// behind it; a name may have slashes:
+//
+//	| local header "dense/kernel.npy" | 93 NUMPY … elements | descriptor |
+//	| local header "step.npy"         | 93 NUMPY … elements | descriptor |
+//	| directory: a record for each member | end of directory |
+//
+// The numbers of the zip format are little-endian. A member's CRC-32 is
+// verified when its last byte was read.
+//
+// # Types
+//
+// NumPy has no name for some of TensorFlow's types. bfloat16 is written as
+// NumPy writes the one of package ml_dtypes (raw elements of two bytes, V2),
+// the 8-bit floats as raw bytes (V1), int4, uint4 and the quantised types as
+// the integers of their size. The comment of the member in the archive's
+// directory, which NumPy does not look at, then says the type ("dtype=int4"),
+// so that reading the file gives it again. Strings are written as bytes of one
+// width (S); one that ends in a zero byte is refused, for it would come back
+// without it. Variants are refused.
+//
+//	r, err := npz.Open("weights.npz")
+//	if err != nil { ... }
+//	defer r.Close()
+//	for _, p := range r.Parts() { ... }
+package npz
+
+import (
+	"fmt"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Wire format.
+const (
+	suffix     = ".npy"   // of a member's name
+	typeMark   = "dtype=" // before the type in a member's comment
+	bufferSize = 64 << 10
+)
+
+// plain are the types that NumPy's header tells.
+var plain = map[tfpb.DataType]bool{
+	tfpb.DataType_DT_FLOAT: true, tfpb.DataType_DT_DOUBLE: true, tfpb.DataType_DT_HALF: true, tfpb.DataType_DT_BFLOAT16: true,
+	tfpb.DataType_DT_COMPLEX64: true, tfpb.DataType_DT_COMPLEX128: true, tfpb.DataType_DT_BOOL: true,
+	tfpb.DataType_DT_INT8: true, tfpb.DataType_DT_INT16: true, tfpb.DataType_DT_INT32: true, tfpb.DataType_DT_INT64: true,
+	tfpb.DataType_DT_UINT8: true, tfpb.DataType_DT_UINT16: true, tfpb.DataType_DT_UINT32: true, tfpb.DataType_DT_UINT64: true,
+	tfpb.DataType_DT_STRING: true,
+}
+
+func typeComment(d tfpb.DataType) string {
+	if plain[d] {
+		return ""
+	}
+	return typeMark + ckptfmt.DTypeName(d)
+}
+
+// Check reports why an .npz file cannot hold a tensor; nil when it can.
+func Check(p ckptfmt.Part) error {
+	switch {
+	case !p.IsWhole():
+		return fmt.Errorf("%w: %q is a slice; an .npz file holds whole tensors", ckptfmt.ErrSlices, p.Name)
+	case p.DType == tfpb.DataType_DT_VARIANT:
+		return fmt.Errorf("%w: an .npz file cannot hold %q of %s", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package npz
+
+import (
+	"archive/zip"
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/npy"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Reader reads the arrays of a file. It is safe for concurrent use.
+type Reader struct {
+	name  string
+	file  io.Closer
+	parts []ckptfmt.Part
+}
+
+// Open opens the file of that name and reads the headers of its arrays.
+func Open(name string) (*Reader, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r, err := NewReader(f, info.Size(), name)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.file = f
+	return r, nil
+}
+
+// NewReader reads the archive in the size bytes of from. name is for errors.
+// Damage is a [*ckptfmt.CorruptError].
+func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
+	archive, err := zip.NewReader(from, size)
+	if err != nil {
+		return nil, &ckptfmt.CorruptError{Name: name, Part: "zip archive", Err: err}
+	}
+	r := &Reader{name: name}
+	seen := make(map[string]bool, len(archive.File))
+	for _, f := range archive.File {
+		array, ok := strings.CutSuffix(f.Name, suffix)
+		if !ok {
+			return nil, r.corrupt(f, 0, fmt.Errorf("it is no array: its name does not end in %s", suffix))
+		}
+		if seen[array] {
+			return nil, r.corrupt(f, 0, errors.New("there are two of that name"))
+		}
+		seen[array] = true
+		p, err := r.part(array, f)
+		if err != nil {
+			return nil, err
+		}
+		r.parts = append(r.parts, p)
+	}
+	return r, nil
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}
+
+// Parts returns the arrays in the order of the archive's directory. They are
+// valid until the reader is closed.
+func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
+
+// corrupt locates damage at an offset within a member.
+func (r *Reader) corrupt(f *zip.File, offset int64, err error) error {
+	if start, e := f.DataOffset(); e == nil && f.Method == zip.Store {
+		offset += start
+	}
+	return &ckptfmt.CorruptError{Name: r.name, Offset: offset, Part: fmt.Sprintf("member %q", f.Name), Err: err}
+}
+
+// part reads the header of one array.
+func (r *Reader) part(name string, f *zip.File) (ckptfmt.Part, error) {
+	e, err := r.open(f)
+	if err != nil {
+		return ckptfmt.Part{}, err
+	}
+	defer e.Close()
+	d, err := elementType(e.DType, f.Comment)
+	if err != nil {
+		return ckptfmt.Part{}, r.corrupt(f, 0, err)
+	}
+	p := ckptfmt.WholePart(name, d, e.Shape, nil)
+	if d == tfpb.DataType_DT_STRING {
+		p.Strings = func() ([][]byte, error) {
+			e, err := r.open(f)
+			if err != nil {
+				return nil, err
+			}
+			defer e.Close()
+			list, err := e.Strings()
+			return list, r.locate(f, err)
+		}
+		return p, nil
+	}
+	p.Open = func() (io.ReadCloser, error) { return r.open(f) }
+	return p, nil
+}
+
+// elementType returns the type that a member's comment tells, if the elements
+// in the file can be of that type.
+func elementType(d tfpb.DataType, comment string) (tfpb.DataType, error) {
+	text, ok := strings.CutPrefix(comment, typeMark)
+	if !ok || d == tfpb.DataType_DT_STRING {
+		return d, nil
+	}
+	told, ok := ckptfmt.ParseDType(text)
+	if !ok || ckptfmt.ElementSize(told) != ckptfmt.ElementSize(d) {
+		return d, fmt.Errorf("the comment calls elements of %s %q", ckptfmt.DTypeName(d), text)
+	}
+	return told, nil
+}
+
+// elements are those of one member.
+type elements struct {
+	*npy.Elements
+	io.Reader // buffered, so that numbers are read whole
+	member    io.Closer
+	located   func(error) error
+}
+
+func (r *Reader) open(f *zip.File) (*elements, error) {
+	if f.UncompressedSize64 > math.MaxInt64 {
+		return nil, r.corrupt(f, 0, errors.New("its size is larger than any file"))
+	}
+	member, err := f.Open()
+	if err != nil {
+		return nil, r.corrupt(f, 0, err)
+	}
+	like := tfpb.DataType_DT_INVALID
+	if text, ok := strings.CutPrefix(f.Comment, typeMark); ok {
+		if d, ok := ckptfmt.ParseDType(text); ok && ckptfmt.ElementSize(d) == 1 {
+			like = d
+		}
+	}
+	e, err := npy.Open(member, int64(f.UncompressedSize64), like)
+	if err != nil {
+		return nil, errors.Join(r.locate(f, err), member.Close())
+	}
+	return &elements{
+		Elements: e, Reader: bufio.NewReaderSize(e, bufferSize), member: member,
+		located: func(err error) error { return r.locate(f, err) },
+	}, nil
+}
+
+func (e *elements) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	if err == io.EOF {
+		return n, err
+	}
+	return n, e.located(err)
+}
+
+func (e *elements) Close() error { return e.member.Close() }
+
+// locate adds file and member to an error of a member's content.
+func (r *Reader) locate(f *zip.File, err error) error {
+	if err == nil {
+		return nil
+	}
+	offset := int64(0)
+	var bad *npy.Error
+	if errors.As(err, &bad) {
+		offset = bad.Offset
+		err = errors.New(bad.Reason)
+	}
+	return r.corrupt(f, offset, err)
+}

@@ -1,0 +1,220 @@
+package ckptfmt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Part is a tensor, or a slice of one, whose elements are read when they are
+// asked for: what tools work with that rewrite checkpoints larger than the
+// memory. Exactly one of Open and Strings is set.
+type Part struct {
+	Name  string // of the tensor
+	DType tfpb.DataType
+	Full  []int64     // shape of the whole tensor
+	Slice TensorSlice // what of it this part is
+	Shape []int64     // of the part
+	// Open returns the elements as [Tensor.Data] has them, from the first on.
+	// The reader verifies them: damage comes in place of io.EOF, after the last
+	// byte. It belongs to the caller.
+	Open func() (io.ReadCloser, error)
+	// Strings returns the elements of a tensor of strings.
+	Strings func() ([][]byte, error)
+}
+
+// WholePart returns a part that is a whole tensor of elements of fixed size.
+func WholePart(name string, d tfpb.DataType, shape []int64, open func() (io.ReadCloser, error)) Part {
+	return Part{Name: name, DType: d, Full: shape, Slice: FullSlice(len(shape)), Shape: shape, Open: open}
+}
+
+// IsWhole reports whether the part is all of its tensor.
+func (p *Part) IsWhole() bool { return p.Slice.isFull(p.Full) }
+
+// Size returns the bytes that Open gives, or 0 for strings.
+func (p *Part) Size() (int64, error) {
+	n, err := NumElements(p.Shape)
+	if err != nil || p.Strings != nil {
+		return 0, err
+	}
+	size := ElementSize(p.DType)
+	if size == 0 {
+		return 0, fmt.Errorf("%w: %s has no stored form", ErrType, DTypeName(p.DType))
+	}
+	if n > (1<<63-1)/size {
+		return 0, fmt.Errorf("shape %v of %s is larger than any file", p.Shape, DTypeName(p.DType))
+	}
+	return n * size, nil
+}
+
+// Load reads the part into memory.
+func (p *Part) Load() (*Tensor, error) {
+	t := &Tensor{DType: p.DType, Shape: slices.Clone(p.Shape)}
+	if p.Strings != nil {
+		var err error
+		t.Strings, err = p.Strings()
+		return t, err
+	}
+	size, err := p.Size()
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.Open()
+	if err != nil {
+		return nil, err
+	}
+	t.Data, err = readExactly(r, size)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, fmt.Errorf("reading tensor %q: %w", p.Name, err)
+	}
+	return t, nil
+}
+
+// readExactly reads size bytes, which must be all. Memory grows with what is
+// there, not with what a file claims.
+func readExactly(r io.Reader, size int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, size))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) < size {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return b, atEnd(r)
+}
+
+// atEnd returns nil if r gives io.EOF.
+func atEnd(r io.Reader) error {
+	n, err := io.ReadFull(r, make([]byte, 1))
+	if n > 0 {
+		return errors.New("there are more bytes than the shape has elements")
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// Parts returns what a checkpoint holds, in the order in which its files hold
+// it, so that writing the parts again in that order gives the same files. They
+// are valid until r is closed.
+func Parts(r Reader) ([]Part, error) {
+	stored, err := storedParts(r)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]Part, len(stored))
+	for i, s := range stored {
+		if parts[i], err = s.part(r); err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", s.name, err)
+		}
+	}
+	return parts, nil
+}
+
+func (s storedPart) part(r Reader) (Part, error) {
+	info, err := r.Info(s.name)
+	if err != nil {
+		return Part{}, err
+	}
+	shape, err := s.slice.Shape(s.full)
+	if err != nil {
+		return Part{}, err
+	}
+	p := Part{Name: s.name, DType: info.DType, Full: s.full, Slice: s.slice, Shape: shape}
+	if s.entry != nil && (s.entry.dtype != p.DType || !slices.Equal(s.entry.shape, shape)) {
+		return Part{}, fmt.Errorf("%w: slice %q is %s of shape %v", ErrSlices, s.slice, DTypeName(s.entry.dtype), s.entry.shape)
+	}
+	switch {
+	case hasStrings(p.DType):
+		p.Strings = func() ([][]byte, error) {
+			t, err := s.load()
+			if err != nil {
+				return nil, err
+			}
+			return t.Strings, nil
+		}
+	case s.bundle != nil:
+		p.Open = func() (io.ReadCloser, error) {
+			r, err := s.bundle.entryReader(s.name, s.entry)
+			if err != nil {
+				return nil, err
+			}
+			return io.NopCloser(r), nil
+		}
+	default: // a V1 checkpoint has the elements within a message
+		p.Open = func() (io.ReadCloser, error) {
+			t, err := s.load()
+			if err != nil {
+				return nil, err
+			}
+			return io.NopCloser(bytes.NewReader(t.Data)), nil
+		}
+	}
+	return p, nil
+}
+
+// AddPart writes a part of a tensor as it is read, without holding it. When
+// its reader fails the bundle cannot be finished.
+func (w *BundleWriter) AddPart(p Part) error {
+	if p.Strings != nil {
+		t, err := p.Load()
+		if err != nil {
+			return err
+		}
+		return w.AddSlice(p.Name, p.Full, p.Slice, t)
+	}
+	r, err := p.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := w.AddSliceFrom(p.Name, p.Full, p.Slice, p.DType, r); err != nil {
+		return err
+	}
+	if err := atEnd(r); err != nil { // the bytes are in the data file already
+		w.err = fmt.Errorf("adding tensor %q to checkpoint %s: %w", p.Name, w.prefix, err)
+	}
+	return w.err
+}
+
+// JoinSlices loads the slices of one tensor and makes it of them. It is an
+// error matching [ErrSlices] when they are not all of it.
+func JoinSlices(list []Part) (*Tensor, error) {
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w: there are none", ErrSlices)
+	}
+	first := list[0]
+	boxes := make([]box, len(list))
+	for i, p := range list {
+		if p.DType != first.DType || !slices.Equal(p.Full, first.Full) {
+			return nil, fmt.Errorf("%w: slices of tensors of several types or shapes", ErrSlices)
+		}
+		boxes[i] = boxOf(p.Slice, p.Full)
+	}
+	whole := boxOf(FullSlice(len(first.Full)), first.Full)
+	if err := checkCover(boxes, whole); err != nil {
+		return nil, err
+	}
+	loaded := make([]*Tensor, len(list))
+	for i, p := range list {
+		var err error
+		if loaded[i], err = p.Load(); err != nil {
+			return nil, err
+		}
+	}
+	out, err := newTensor(first.DType, slices.Clone(first.Full))
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range loaded {
+		if boxes[i].elements() > 0 {
+			copyBox(out, whole, t, boxes[i], boxes[i])
+		}
+	}
+	return out, nil
+}

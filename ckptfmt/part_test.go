@@ -1,0 +1,114 @@
+package ckptfmt
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// writeParts copies a checkpoint part by part.
+func writeParts(t *testing.T, from, to string) error {
+	t.Helper()
+	r, err := Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	parts, err := Parts(r)
+	if err != nil {
+		return err
+	}
+	w, err := CreateBundle(to, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, p := range parts {
+		if err := w.AddPart(p); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+func TestPartsGiveTheSameFiles(t *testing.T) {
+	for _, name := range []string{"dtypes", "partitioned", "strings", "scalars_empty", "unsorted_input", "variant", "wide_slices"} {
+		from, to := filepath.Join("../fixtures/ckpt_v2", name, "model.ckpt"), filepath.Join(t.TempDir(), "copy")
+		if err := writeParts(t, from, to); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, suffix := range []string{".index", ".data-00000-of-00001"} {
+			want, err := os.ReadFile(from + suffix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(to + suffix); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s%s differs: %v", name, suffix, err)
+			}
+		}
+	}
+}
+
+func TestPartLoadsWhatLookupGives(t *testing.T) {
+	for _, prefix := range []string{"../fixtures/ckpt_v2/dtypes/model.ckpt", "../fixtures/ckpt_v1/dtypes/model.ckpt", "../fixtures/ckpt_v2/damaged/ok_big_endian/model.ckpt", "../fixtures/ckpt_v2/strings/model.ckpt"} {
+		r, err := Open(prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		parts, err := Parts(r)
+		if err != nil || len(parts) == 0 {
+			t.Fatalf("%s: %d parts, %v", prefix, len(parts), err)
+		}
+		for _, p := range parts {
+			got, err := p.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := r.Lookup(p.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Data, want.Data) || !cmp.Equal(got.Strings, want.Strings) || got.DType != want.DType {
+				t.Errorf("%s: %q differs", prefix, p.Name)
+			}
+		}
+	}
+}
+
+// Damage is found when the last byte was read, and then nothing is published.
+func TestPartOfDamagedBundle(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "copy")
+	err := writeParts(t, "../fixtures/ckpt_v2/damaged/data_flip/model.ckpt", to)
+	var damage *CorruptError
+	if !errors.As(err, &damage) || !errors.Is(err, ErrChecksum) {
+		t.Errorf("err = %v, want a checksum error", err)
+	}
+	if Exists(to) {
+		t.Error("a checkpoint was published")
+	}
+}
+
+// A reader that gives more or less than the shape has is refused.
+func TestAddPartWithWrongLength(t *testing.T) {
+	for _, n := range []int{0, 4, 12} {
+		w, err := CreateBundle(filepath.Join(t.TempDir(), "x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		p := WholePart("a", 1, []int64{2}, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(make([]byte, n))), nil })
+		if err := w.AddPart(p); err == nil {
+			t.Errorf("%d bytes for 8 were taken", n)
+		}
+		if err := w.Finish(); err == nil {
+			t.Errorf("%d bytes for 8 were published", n)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// Package plan says, before anything is loaded, what restoring a checkpoint
+// into a list of variables would match, miss and mismatch.
+//
+// The list comes from a MetaGraph, whose Saver tells what it would restore, or
+// from another checkpoint.
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Variable is what is to be restored.
+type Variable struct {
+	Name  string // in the checkpoint
+	DType tfpb.DataType
+	// Shape is that of the whole variable; it means nothing when AnyShape is
+	// set.
+	Shape    []int64
+	AnyShape bool
+}
+
+// Kind is what becomes of a variable, or of a tensor.
+type Kind string
+
+// The kinds of an [Item].
+const (
+	Match    Kind = "match"    // it is restored
+	Miss     Kind = "miss"     // the checkpoint lacks it: restoring fails
+	Mismatch Kind = "mismatch" // its type or shape differs: restoring fails
+	Unused   Kind = "unused"   // only the checkpoint has it: restoring passes over it
+)
+
+// Item is what becomes of one name.
+type Item struct {
+	Kind   Kind
+	Name   string
+	Want   *Variable           // nil when it is unused
+	Have   *ckptfmt.TensorInfo // nil when it is missed
+	Reason string              // "type" or "shape" of a mismatch
+}
+
+// Of returns the variables that a checkpoint would fill: its tensors.
+func Of(r ckptfmt.Reader) ([]Variable, error) {
+	var list []Variable
+	for t, err := range r.Tensors() {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Variable{Name: t.Name, DType: t.DType, Shape: t.Shape})
+	}
+	return list, nil
+}
+
+// Make compares variables with what a checkpoint has; the result is ordered by
+// name.
+func Make(want []Variable, r ckptfmt.Reader) ([]Item, error) {
+	have := make(map[string]*ckptfmt.TensorInfo)
+	for t, err := range r.Tensors() {
+		if err != nil {
+			return nil, err
+		}
+		have[t.Name] = &t
+	}
+	var items []Item
+	wanted := make(map[string]bool, len(want))
+	for _, v := range want {
+		wanted[v.Name] = true
+		items = append(items, compare(v, have[v.Name]))
+	}
+	for name, t := range have {
+		if !wanted[name] {
+			items = append(items, Item{Kind: Unused, Name: name, Have: t})
+		}
+	}
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Name, b.Name) })
+	return items, nil
+}
+
+func compare(v Variable, t *ckptfmt.TensorInfo) Item {
+	item := Item{Kind: Match, Name: v.Name, Want: &v, Have: t}
+	switch {
+	case t == nil:
+		item.Kind = Miss
+	case v.DType != tfpb.DataType_DT_INVALID && v.DType != t.DType:
+		item.Kind, item.Reason = Mismatch, "type"
+	case !v.AnyShape && !fits(v.Shape, t.Shape):
+		item.Kind, item.Reason = Mismatch, "shape"
+	}
+	return item
+}
+
+// fits reports whether a tensor has a shape, in which -1 stands for any
+// number.
+func fits(want, have []int64) bool {
+	return slices.EqualFunc(want, have, func(w, h int64) bool { return w == h || w < 0 })
+}

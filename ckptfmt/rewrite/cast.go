@@ -1,0 +1,203 @@
+package rewrite
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// pieceElements is how many elements are worked on at once.
+const pieceElements = 16 << 10
+
+// isFloat reports whether elements of a type are real floating-point numbers.
+func isFloat(d tfpb.DataType) bool {
+	switch d {
+	case tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16,
+		tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
+		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ:
+		return true
+	}
+	return false
+}
+
+// Cast converts all tensors of floating-point numbers, but not complex ones,
+// to float32, float16 or bfloat16, rounding as tf.cast does: to the nearest,
+// of two equally near to the even one; what is too large becomes infinite.
+func (s *Source) Cast(to tfpb.DataType) error {
+	encode, ok := encoders[to]
+	if !ok || to == tfpb.DataType_DT_DOUBLE {
+		return fmt.Errorf("%w: cannot cast to %s, only to float32, float16 and bfloat16", ckptfmt.ErrType, ckptfmt.DTypeName(to))
+	}
+	for i, p := range s.parts {
+		if !isFloat(p.DType) || p.DType == to {
+			continue
+		}
+		from, open := p.DType, p.Open
+		s.parts[i].DType = to
+		s.parts[i].Open = func() (io.ReadCloser, error) {
+			r, err := open()
+			if err != nil {
+				return nil, err
+			}
+			size := int(ckptfmt.ElementSize(from))
+			return pieceReader(r, func() ([]byte, error) {
+				in := make([]byte, pieceElements*size)
+				n, err := io.ReadFull(r, in)
+				if n%size != 0 || err != nil && err != io.ErrUnexpectedEOF {
+					return nil, orUnexpected(n, err)
+				}
+				return cast(in[:n], from, encode, to)
+			}), nil
+		}
+	}
+	return nil
+}
+
+// orUnexpected returns the error of a reader that gave n bytes and then err.
+func orUnexpected(n int, err error) error {
+	if n > 0 && (err == io.EOF || err == nil || err == io.ErrUnexpectedEOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func cast(in []byte, from tfpb.DataType, encode func([]byte, float64) []byte, to tfpb.DataType) ([]byte, error) {
+	numbers, err := numbersOf(in, from)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, numbers.Len()*int(ckptfmt.ElementSize(to)))
+	for i := range numbers.Len() {
+		out = encode(out, numbers.At(i))
+	}
+	return out, nil
+}
+
+// numbersOf returns the numbers in the bytes of elements.
+func numbersOf(b []byte, d tfpb.DataType) (*ckptfmt.Numbers, error) {
+	n := int64(len(b)) / ckptfmt.ElementSize(d)
+	return ckptfmt.NumbersOf(&ckptfmt.Tensor{DType: d, Shape: []int64{n}, Data: b})
+}
+
+// pieces is a reader of what a function makes piece by piece, until it returns
+// an error.
+type pieces struct {
+	next  func() ([]byte, error)
+	rest  []byte
+	close func() error
+}
+
+func pieceReader(from io.Closer, next func() ([]byte, error)) io.ReadCloser {
+	return &pieces{next: next, close: from.Close}
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		var err error
+		if p.rest, err = p.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func (p *pieces) Close() error { return p.close() }
+
+// encoders append a number in the form of a type.
+var encoders = map[tfpb.DataType]func([]byte, float64) []byte{
+	tfpb.DataType_DT_DOUBLE: func(b []byte, v float64) []byte { return binary.LittleEndian.AppendUint64(b, math.Float64bits(v)) },
+	tfpb.DataType_DT_FLOAT: func(b []byte, v float64) []byte {
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+	},
+	// Over float32, as TensorFlow goes from float64.
+	tfpb.DataType_DT_HALF:     func(b []byte, v float64) []byte { return binary.LittleEndian.AppendUint16(b, half(float32(v))) },
+	tfpb.DataType_DT_BFLOAT16: func(b []byte, v float64) []byte { return binary.LittleEndian.AppendUint16(b, bfloat(float32(v))) },
+}
+
+// bfloat rounds to the upper half of a float32.
+func bfloat(v float32) uint16 {
+	bits := math.Float32bits(v)
+	if v != v {
+		return uint16(bits>>16)&0x8000 | 0x7fc0
+	}
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// half rounds to one bit of sign, 5 of exponent, 10 of mantissa.
+func half(v float32) uint16 {
+	const (
+		inf       = 0x7c00
+		maxFloat  = (127+16)<<23 - 1<<12 // from here on it is infinite
+		minNormal = (127 - 14) << 23
+	)
+	bits := math.Float32bits(v)
+	sign := uint16(bits>>16) & 0x8000
+	bits &= 1<<31 - 1
+	switch {
+	case v != v:
+		return sign | 0x7e00
+	case bits >= maxFloat:
+		return sign | inf
+	case bits < minNormal:
+		// The sum has its last bit where that of a subnormal half is.
+		const magic = 0.5
+		return sign | uint16(math.Float32bits(math.Float32frombits(bits)+magic)-math.Float32bits(magic))
+	}
+	bits += 0xfff + bits>>13&1
+	return sign | uint16((bits-(127-15)<<23)>>13)
+}
+
+// byteCodes returns what encodes a number in an 8-bit float: the nearest
+// value, of two equally near the one with the even code.
+func byteCodes(d tfpb.DataType) (func([]byte, float64) []byte, error) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	numbers, err := numbersOf(all, d)
+	if err != nil {
+		return nil, err
+	}
+	type code struct {
+		v float64
+		c byte
+	}
+	var values []code
+	nan := byte(0)
+	for i := range numbers.Len() {
+		switch v := numbers.At(i); {
+		case math.IsNaN(v):
+			nan = byte(i)
+		case v != 0 || !math.Signbit(v):
+			values = append(values, code{v, byte(i)})
+		}
+	}
+	slices.SortFunc(values, func(a, b code) int {
+		if a.v < b.v {
+			return -1
+		}
+		return 1
+	})
+	return func(b []byte, v float64) []byte {
+		if math.IsNaN(v) {
+			return append(b, nan)
+		}
+		i, _ := slices.BinarySearchFunc(values, v, func(c code, v float64) int {
+			if c.v < v {
+				return -1
+			}
+			return 1
+		})
+		if i == len(values) || i > 0 && (v-values[i-1].v < values[i].v-v || v-values[i-1].v == values[i].v-v && values[i].c&1 == 1) {
+			i--
+		}
+		return append(b, values[i].c)
+	}, nil
+}

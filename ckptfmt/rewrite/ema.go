@@ -1,0 +1,142 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// AverageName is what tf.train.ExponentialMovingAverage puts behind the name
+// of a variable for its average, unless it was given another name.
+const AverageName = "ExponentialMovingAverage"
+
+// debiased are the variables that an average without bias has beside it.
+var debiased = []string{"biased", "local_step"}
+
+// UseAverages puts the moving averages into the place of their variables, and
+// leaves them out where they were unless keep is set. It returns how many
+// there are; none is an error that matches [ckptfmt.ErrNotFound]. Averages are
+// found by their names (variable/name) and, of Keras' optimizers with use_ema,
+// by the graph of objects.
+func (s *Source) UseAverages(name string, keep bool) (int, error) {
+	averages, err := s.averages(name)
+	if err != nil {
+		return 0, err
+	}
+	if len(averages) == 0 {
+		return 0, fmt.Errorf("%w: no moving average in %s: no name ends in /%s", ckptfmt.ErrNotFound, s.name, name)
+	}
+	if err := s.checkAverages(averages); err != nil {
+		return 0, err
+	}
+	source := make(map[string]bool, len(averages)) // names of averages
+	for _, a := range averages {
+		source[a] = true
+	}
+	var parts []ckptfmt.Part
+	for _, p := range s.parts {
+		if averages[p.Name] == "" && (keep || !source[p.Name] && !isDebias(p.Name, source)) {
+			parts = append(parts, p)
+		}
+	}
+	for _, p := range s.parts {
+		for _, variable := range variablesOf(averages, p.Name) {
+			p.Name = variable
+			parts = append(parts, p)
+		}
+	}
+	s.parts = parts
+	if !keep {
+		s.keys = append(s.keys, func(key string) string {
+			if source[key] {
+				return ""
+			}
+			return key
+		})
+	}
+	return len(averages), nil
+}
+
+// variablesOf returns the variables whose average has a name.
+func variablesOf(averages map[string]string, name string) []string {
+	var list []string
+	for variable, average := range averages {
+		if average == name {
+			list = append(list, variable)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func isDebias(name string, averages map[string]bool) bool {
+	for _, suffix := range debiased {
+		if of, ok := strings.CutSuffix(name, "/"+suffix); ok && averages[of] {
+			return true
+		}
+	}
+	return false
+}
+
+// averages returns the names of the averages by those of their variables.
+func (s *Source) averages(name string) (map[string]string, error) {
+	found := make(map[string]string)
+	for _, p := range s.parts {
+		if variable, ok := strings.CutSuffix(p.Name, "/"+name); ok && variable != "" {
+			found[variable] = p.Name
+		}
+	}
+	g, err := s.objectGraph()
+	if err != nil {
+		return nil, err
+	}
+	for i := range g.GetNodes() {
+		variables, ok := child(g, i, kerasTrainable)
+		averages, hasAny := child(g, i, kerasAverages)
+		if !ok || !hasAny {
+			continue
+		}
+		of := valuesByName(g, variables)
+		for n, average := range valuesByName(g, averages) {
+			if variable := of[n]; variable != "" && average != "" {
+				found[s.key(variable)] = s.key(average)
+			}
+		}
+	}
+	delete(found, "")
+	return found, nil
+}
+
+// valuesByName returns the keys of the values of a list's elements.
+func valuesByName(g *tfpb.TrackableObjectGraph, list int) map[string]string {
+	keys := make(map[string]string)
+	for _, c := range g.Nodes[list].GetChildren() {
+		if !inGraph(g, c.GetNodeId()) {
+			continue
+		}
+		if a := g.Nodes[c.GetNodeId()].GetAttributes(); len(a) == 1 {
+			keys[c.GetLocalName()] = a[0].GetCheckpointKey()
+		}
+	}
+	return keys
+}
+
+// checkAverages insists that an average has the type and shape of its
+// variable, where that is in the checkpoint too.
+func (s *Source) checkAverages(averages map[string]string) error {
+	byName := make(map[string]ckptfmt.Part, len(s.parts))
+	for _, p := range s.parts {
+		byName[p.Name] = p
+	}
+	for variable, average := range averages {
+		v, ok := byName[variable]
+		a := byName[average]
+		if ok && (v.DType != a.DType || !slices.Equal(v.Full, a.Full)) {
+			return fmt.Errorf("%q is %s%v, its average %s%v", variable, ckptfmt.DTypeName(v.DType), v.Full, ckptfmt.DTypeName(a.DType), a.Full)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package rewrite
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// ObjectGraph is the name of the string tensor in which tf.train.Checkpoint
+// keeps the graph of the objects that it saved. In a safetensors file, which
+// has no strings, its base64 is in the metadata under this name.
+const ObjectGraph = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+// DropGraph leaves the graph of objects out.
+func (s *Source) DropGraph() {
+	var kept []ckptfmt.Part
+	for _, p := range s.parts {
+		if p.Name != ObjectGraph {
+			kept = append(kept, p)
+		}
+	}
+	s.parts = kept
+}
+
+// objectGraph returns the graph of objects, nil when there is none.
+func (s *Source) objectGraph() (*tfpb.TrackableObjectGraph, error) {
+	for _, p := range s.parts {
+		if p.Name == ObjectGraph && p.Strings != nil {
+			list, err := p.Strings()
+			if err != nil {
+				return nil, err
+			}
+			return parseGraph(s.name, list)
+		}
+	}
+	return nil, nil
+}
+
+func parseGraph(name string, list [][]byte) (*tfpb.TrackableObjectGraph, error) {
+	damaged := func(err error) error {
+		return &ckptfmt.CorruptError{Name: name, Part: fmt.Sprintf("tensor %q", ObjectGraph), Err: err}
+	}
+	if len(list) != 1 {
+		return nil, damaged(fmt.Errorf("%d strings, not one", len(list)))
+	}
+	g := &tfpb.TrackableObjectGraph{}
+	if err := proto.Unmarshal(list[0], g); err != nil {
+		return nil, damaged(err)
+	}
+	return g, nil
+}
+
+// written returns the parts as they are to be written: with the graph of
+// objects following what happened to the names.
+func (s *Source) written() []ckptfmt.Part {
+	if len(s.keys) == 0 {
+		return s.parts
+	}
+	parts := make([]ckptfmt.Part, len(s.parts))
+	copy(parts, s.parts)
+	for i, p := range parts {
+		if p.Name != ObjectGraph || p.Strings == nil {
+			continue
+		}
+		parts[i].Strings = func() ([][]byte, error) {
+			list, err := p.Strings()
+			if err != nil {
+				return nil, err
+			}
+			g, err := parseGraph(s.name, list)
+			if err != nil {
+				return nil, err
+			}
+			if s.follow(g) {
+				list = [][]byte{tfproto.Marshal(g)}
+			}
+			return list, nil
+		}
+	}
+	return parts
+}
+
+// key returns what became of a name, "" when it was left out.
+func (s *Source) key(name string) string {
+	for _, f := range s.keys {
+		if name == "" {
+			break
+		}
+		name = f(name)
+	}
+	return name
+}
+
+// follow changes the keys in a graph, and reports whether there was any need.
+func (s *Source) follow(g *tfpb.TrackableObjectGraph) bool {
+	changed := false
+	gone := make(map[int32]bool) // nodes that lost their values
+	for i, n := range g.GetNodes() {
+		var kept []*tfpb.TrackableObjectGraph_TrackableObject_SerializedTensor
+		for _, a := range n.GetAttributes() {
+			key := s.key(a.GetCheckpointKey())
+			changed = changed || key != a.GetCheckpointKey()
+			if key != "" {
+				a.CheckpointKey = key
+				kept = append(kept, a)
+			}
+		}
+		if len(kept) == 0 && len(n.GetAttributes()) > 0 {
+			gone[int32(i)] = true
+			n.HasCheckpointValues = wrapperspb.Bool(false)
+		}
+		n.Attributes = kept
+	}
+	for _, n := range g.GetNodes() {
+		var slots []*tfpb.TrackableObjectGraph_TrackableObject_SlotVariableReference
+		for _, slot := range n.GetSlotVariables() {
+			if !gone[slot.GetSlotVariableNodeId()] {
+				slots = append(slots, slot)
+			}
+		}
+		n.SlotVariables = slots
+	}
+	return changed
+}
+
+// takeStrings makes a tensor of the graph of objects in the metadata.
+func (s *Source) takeStrings() error {
+	text, ok := s.metadata[ObjectGraph]
+	if !ok {
+		return nil
+	}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		err = &ckptfmt.CorruptError{Name: s.name, Offset: 0, Part: "metadata " + ObjectGraph, Err: err}
+		return errors.Join(err, s.Close())
+	}
+	delete(s.metadata, ObjectGraph)
+	p := ckptfmt.WholePart(ObjectGraph, tfpb.DataType_DT_STRING, nil, nil)
+	p.Strings = func() ([][]byte, error) { return [][]byte{b}, nil }
+	s.parts = append(s.parts, p)
+	return nil
+}

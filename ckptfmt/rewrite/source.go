@@ -1,0 +1,151 @@
+// Package rewrite makes checkpoints of checkpoints, and of the files of NumPy
+// and safetensors: copies in part, under other names, in other types, averages
+// of several, moving averages in the place of the variables.
+//
+// A [Source] is a list of parts that are read when they are written, a piece
+// at a time. What is done to it changes the list; [WriteBundle] and its like
+// run it. So memory does not grow with the tensors, except with strings, with
+// partitioned tensors that are written whole and are cut along another than
+// the first dimension, with arrays in Fortran order, and with V1 checkpoints,
+// whose elements are within messages.
+//
+// Checkpoints of tf.train.Checkpoint hold a graph of objects that says under
+// which key each value is. It follows: what is renamed is found under its new
+// name, what is left out is no longer asked for.
+//
+//	s, err := rewrite.Open("logdir/model.ckpt-900")
+//	if err != nil { ... }
+//	defer s.Close()
+//	s.Keep(func(name string) bool { return !strings.HasPrefix(name, "debug/") })
+//	s.Cast(tfpb.DataType_DT_BFLOAT16)
+//	err = rewrite.WriteBundle(ctx, s, "small/model.ckpt-900", nil)
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/npz"
+	"github.com/trainerd/trainerd/ckptfmt/safetensors"
+)
+
+// Source is what is to be written. It is not safe for concurrent use.
+type Source struct {
+	name     string
+	parts    []ckptfmt.Part
+	reader   ckptfmt.Reader // nil when it is no checkpoint
+	metadata map[string]string
+	close    []func() error
+	keys     []func(string) string // what happened to the names, "": left out
+	byName   map[string][]ckptfmt.Part
+}
+
+// A Format is a kind of file that holds tensors.
+type Format int
+
+// The formats that [FormatOf] tells apart.
+const (
+	Checkpoint Format = iota
+	NPZ
+	Safetensors
+)
+
+// FormatOf tells the format by a name's extension.
+func FormatOf(name string) Format {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".npz":
+		return NPZ
+	case ".safetensors":
+		return Safetensors
+	}
+	return Checkpoint
+}
+
+// Open opens a checkpoint of either version by its prefix, or a file of one of
+// the other formats.
+func Open(name string) (*Source, error) {
+	switch FormatOf(name) {
+	case NPZ:
+		r, err := npz.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		return &Source{name: name, parts: r.Parts(), close: []func() error{r.Close}}, nil
+	case Safetensors:
+		r, err := safetensors.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		s := &Source{name: name, parts: r.Parts(), metadata: r.Metadata(), close: []func() error{r.Close}}
+		return s, s.takeStrings()
+	}
+	r, err := ckptfmt.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := ckptfmt.Parts(r)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return &Source{name: name, parts: parts, reader: r, close: []func() error{r.Close}}, nil
+}
+
+// Close closes the files.
+func (s *Source) Close() error {
+	var err error
+	for _, f := range s.close {
+		err = errors.Join(err, f())
+	}
+	s.close = nil
+	return err
+}
+
+// Parts returns what would be written.
+func (s *Source) Parts() []ckptfmt.Part { return s.parts }
+
+// Keep leaves out the tensors whose names do not satisfy keep. The graph of
+// objects stays as long as any value that it has does.
+func (s *Source) Keep(keep func(name string) bool) error {
+	var kept []ckptfmt.Part
+	graph := -1
+	for _, p := range s.parts {
+		if p.Name == ObjectGraph {
+			graph = len(kept)
+		} else if !keep(p.Name) {
+			continue
+		}
+		kept = append(kept, p)
+	}
+	if len(kept) == 0 || graph >= 0 && len(kept) == 1 && len(s.parts) > 1 {
+		return fmt.Errorf("%w: no tensor of %s is left", ckptfmt.ErrNotFound, s.name)
+	}
+	s.parts = kept
+	s.keys = append(s.keys, func(key string) string {
+		if keep(key) {
+			return key
+		}
+		return ""
+	})
+	return nil
+}
+
+// Rename gives the tensors other names. The graph of objects keeps its own.
+func (s *Source) Rename(rename func(name string) string) error {
+	old := make(map[string]string, len(s.parts)) // new name to old
+	for i, p := range s.parts {
+		name := p.Name
+		if name != ObjectGraph {
+			name = rename(name)
+		}
+		if before, ok := old[name]; ok && before != p.Name {
+			return fmt.Errorf("%w: %q and %q of %s would both be %q", ckptfmt.ErrExists, before, p.Name, s.name, name)
+		}
+		old[name] = p.Name
+		s.parts[i].Name = name
+	}
+	s.keys = append(s.keys, rename)
+	return nil
+}

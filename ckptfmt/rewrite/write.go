@@ -1,0 +1,312 @@
+package rewrite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/npz"
+	"github.com/trainerd/trainerd/ckptfmt/safetensors"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// Options are the choices of [Write]. The zero value writes one shard.
+type Options struct {
+	FS ckptfmt.FS // nil means the operating system's
+	// Shards spreads the tensors of a checkpoint over that many data files; 0
+	// means 1.
+	Shards int
+	// V1 writes a V1 checkpoint, in one file.
+	V1 bool
+}
+
+// Write writes what a source holds, to a checkpoint or to a file of another
+// format, by the name's extension. It is published when it is whole and
+// durable.
+func Write(ctx context.Context, s *Source, to string, o *Options) error {
+	if o == nil {
+		o = &Options{}
+	}
+	err := write(ctx, s, to, o)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", to, err)
+	}
+	return nil
+}
+
+func write(ctx context.Context, s *Source, to string, o *Options) error {
+	parts := s.written()
+	switch f := FormatOf(to); {
+	case f == NPZ:
+		return writeFile(o.FS, to, func(w io.Writer) error {
+			return npz.Write(ctx, w, whole(parts))
+		})
+	case f == Safetensors:
+		return writeFile(o.FS, to, func(w io.Writer) error { return s.writeSafetensors(ctx, w, parts) })
+	case o.V1:
+		return writeV1(ctx, parts, to, o)
+	case o.Shards > 1:
+		return writeShards(ctx, parts, to, o)
+	}
+	return writeShard(ctx, parts, to, o)
+}
+
+// writeFile publishes a file that body writes.
+func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err error) {
+	fsys = atomicfile.OrOS(fsys)
+	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
+		return err
+	}
+	p, err := atomicfile.Create(fsys, name, atomicfile.TempName(name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := body(p); err != nil {
+		return err
+	}
+	return p.Commit()
+}
+
+// writeSafetensors puts the graph of objects into the metadata.
+func (s *Source) writeSafetensors(ctx context.Context, w io.Writer, parts []ckptfmt.Part) error {
+	metadata := maps.Clone(s.metadata)
+	var tensors []ckptfmt.Part
+	for _, p := range parts {
+		if p.Name != ObjectGraph || p.Strings == nil {
+			tensors = append(tensors, p)
+			continue
+		}
+		list, err := p.Strings()
+		if err != nil {
+			return err
+		}
+		if metadata == nil {
+			metadata = make(map[string]string)
+		}
+		metadata[ObjectGraph] = base64.StdEncoding.EncodeToString(bytes.Join(list, nil))
+	}
+	return safetensors.Write(ctx, w, whole(tensors), metadata)
+}
+
+func writeShard(ctx context.Context, parts []ckptfmt.Part, to string, o *Options) (err error) {
+	w, err := ckptfmt.CreateBundle(to, &ckptfmt.BundleWriterOptions{FS: o.FS})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, p := range parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.AddPart(p); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+// writeShards gives each shard about the same number of bytes, in order, and
+// merges them.
+func writeShards(ctx context.Context, parts []ckptfmt.Part, to string, o *Options) (err error) {
+	groups, err := split(parts, o.Shards)
+	if err != nil {
+		return err
+	}
+	dir := to + "_temp"
+	var prefixes []string
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeShards(o.FS, dir, prefixes))
+		}
+	}()
+	for i, group := range groups {
+		prefix := filepath.Join(dir, fmt.Sprintf("part-%05d-of-%05d", i, len(groups)))
+		prefixes = append(prefixes, prefix)
+		if err := writeShard(ctx, group, prefix, o); err != nil {
+			return err
+		}
+	}
+	return ckptfmt.MergeBundles(ctx, prefixes, to, &ckptfmt.MergeOptions{FS: o.FS, DeleteOldDirs: true})
+}
+
+// removeShards removes what a failed write leaves.
+func removeShards(fsys ckptfmt.FS, dir string, prefixes []string) error {
+	fsys = atomicfile.OrOS(fsys)
+	var failed error
+	for _, p := range prefixes {
+		for _, name := range []string{ckptfmt.IndexName(p), ckptfmt.DataName(p, 0, 1)} {
+			if err := fsys.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+				failed = errors.Join(failed, err)
+			}
+		}
+	}
+	_ = fsys.Remove(dir) // refused when anything else is in it
+	return failed
+}
+
+// split cuts a list into at most n groups of about the same size, none empty.
+func split(parts []ckptfmt.Part, n int) ([][]ckptfmt.Part, error) {
+	sizes := make([]int64, len(parts))
+	total := int64(0)
+	for i, p := range parts {
+		size, err := p.Size()
+		if err != nil {
+			return nil, err
+		}
+		sizes[i] = size
+		total += size
+	}
+	n = min(n, len(parts))
+	var groups [][]ckptfmt.Part
+	at, done := 0, int64(0)
+	for i := range n {
+		begin, left := at, n-i-1 // groups that need a part too
+		for at < len(parts)-left && (at == begin || i == n-1 || done < total/int64(n)*int64(i+1)) {
+			done += sizes[at]
+			at++
+		}
+		groups = append(groups, parts[begin:at])
+	}
+	return groups, nil
+}
+
+func writeV1(ctx context.Context, parts []ckptfmt.Part, to string, o *Options) (err error) {
+	w, err := ckptfmt.CreateV1(to, &ckptfmt.V1WriterOptions{FS: o.FS})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, p := range parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t, err := p.Load()
+		if err != nil {
+			return err
+		}
+		if err := w.AddSlice(p.Name, p.Full, p.Slice, t); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+// whole joins the slices of partitioned tensors.
+func whole(parts []ckptfmt.Part) []ckptfmt.Part {
+	slicesOf := make(map[string][]ckptfmt.Part)
+	for _, p := range parts {
+		if !p.IsWhole() {
+			slicesOf[p.Name] = append(slicesOf[p.Name], p)
+		}
+	}
+	var out []ckptfmt.Part
+	for _, p := range parts {
+		list, cut := slicesOf[p.Name]
+		switch {
+		case !cut:
+			out = append(out, p)
+		case list != nil:
+			out = append(out, join(list))
+			slicesOf[p.Name] = nil // once
+		}
+	}
+	return out
+}
+
+// join makes one tensor of its slices: by reading one after the other where
+// they are cut along the first dimension, and in memory where not.
+func join(list []ckptfmt.Part) ckptfmt.Part {
+	first := list[0]
+	list = slices.SortedFunc(slices.Values(list), func(a, b ckptfmt.Part) int { return cmp.Compare(a.Slice.Start[0], b.Slice.Start[0]) })
+	whole := ckptfmt.WholePart(first.Name, first.DType, first.Full, nil)
+	load := func() (*ckptfmt.Tensor, error) {
+		t, err := ckptfmt.JoinSlices(list)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", first.Name, err)
+		}
+		return t, nil
+	}
+	switch {
+	case first.Strings != nil:
+		whole.Strings = func() ([][]byte, error) {
+			t, err := load()
+			if err != nil {
+				return nil, err
+			}
+			return t.Strings, nil
+		}
+	case alongFirst(list):
+		whole.Open = func() (io.ReadCloser, error) { return &chain{left: list}, nil }
+	default:
+		whole.Open = func() (io.ReadCloser, error) {
+			t, err := load()
+			if err != nil {
+				return nil, err
+			}
+			return bytesReader(t.Data), nil
+		}
+	}
+	return whole
+}
+
+// alongFirst reports whether sorted slices follow each other along the first
+// dimension and have all of the others.
+func alongFirst(list []ckptfmt.Part) bool {
+	at := int64(0)
+	for _, p := range list {
+		if !slices.Equal(p.Shape[1:], p.Full[1:]) || p.Slice.Start[0] != at {
+			return false
+		}
+		at += p.Shape[0]
+	}
+	return at == list[0].Full[0]
+}
+
+func bytesReader(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
+
+// chain reads parts one after the other.
+type chain struct {
+	left []ckptfmt.Part
+	open io.ReadCloser
+}
+
+func (c *chain) Read(b []byte) (int, error) {
+	for {
+		if c.open == nil {
+			if len(c.left) == 0 {
+				return 0, io.EOF
+			}
+			var err error
+			if c.open, err = c.left[0].Open(); err != nil {
+				return 0, err
+			}
+			c.left = c.left[1:]
+		}
+		n, err := c.open.Read(b)
+		if err == io.EOF {
+			err = c.Close()
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+func (c *chain) Close() error {
+	if c.open == nil {
+		return nil
+	}
+	err := c.open.Close()
+	c.open = nil
+	return err
+}

@@ -1,0 +1,262 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Reader reads the tensors of a file. It is safe for concurrent use.
+type Reader struct {
+	name     string
+	from     io.ReaderAt
+	file     io.Closer
+	start    int64 // of the elements
+	size     int64 // of the elements
+	tensors  []tensor
+	metadata map[string]string
+}
+
+// tensor is an entry of the header.
+type tensor struct {
+	name       string
+	dtype      tfpb.DataType
+	shape      []int64
+	begin, end int64
+}
+
+// Open opens the file of that name and reads its header.
+func Open(name string) (*Reader, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r, err := NewReader(f, info.Size(), name)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.file = f
+	return r, nil
+}
+
+// NewReader reads the header in the size bytes of from. name is for errors.
+func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
+	r := &Reader{name: name, from: from}
+	var length [lengthSize]byte
+	if size < lengthSize {
+		return nil, r.corrupt(0, "length of the header", io.ErrUnexpectedEOF)
+	}
+	if _, err := from.ReadAt(length[:], 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader || int64(n) > size-lengthSize {
+		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, in a file of %d, of at most %d", n, size, maxHeader))
+	}
+	header := make([]byte, n)
+	if _, err := from.ReadAt(header, lengthSize); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r.start = lengthSize + int64(n)
+	r.size = size - r.start
+	if err := r.parse(header); err != nil {
+		return nil, err
+	}
+	return r, r.checkExtents()
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}
+
+// Metadata returns the texts about the tensors.
+func (r *Reader) Metadata() map[string]string { return r.metadata }
+
+// Parts returns the tensors in the order of their bytes. They are valid until
+// the reader is closed.
+func (r *Reader) Parts() []ckptfmt.Part {
+	parts := make([]ckptfmt.Part, len(r.tensors))
+	for i, t := range r.tensors {
+		parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, func() (io.ReadCloser, error) {
+			section := io.NewSectionReader(r.from, r.start+t.begin, t.end-t.begin)
+			if t.dtype == tfpb.DataType_DT_BOOL {
+				return io.NopCloser(&bools{section, r, t}), nil
+			}
+			return io.NopCloser(section), nil
+		})
+	}
+	return parts
+}
+
+// bools refuses bytes that are neither 0 nor 1.
+type bools struct {
+	*io.SectionReader
+	r *Reader
+	t tensor
+}
+
+func (b *bools) Read(p []byte) (int, error) {
+	n, err := b.SectionReader.Read(p)
+	if i := slices.IndexFunc(p[:n], func(c byte) bool { return c > 1 }); i >= 0 {
+		return 0, b.r.corrupt(b.r.start+b.t.begin, fmt.Sprintf("tensor %q", b.t.name), fmt.Errorf("the byte %#02x is no bool", p[i]))
+	}
+	return n, err
+}
+
+func (r *Reader) corrupt(offset int64, part string, err error) error {
+	return &ckptfmt.CorruptError{Name: r.name, Offset: offset, Part: part, Err: err}
+}
+
+// parse reads the header's JSON.
+func (r *Reader) parse(text []byte) error {
+	if !utf8.Valid(text) {
+		return r.corrupt(lengthSize, "header", errors.New("it is not UTF-8"))
+	}
+	seen := make(map[string]bool)
+	err := eachMember(text, func(key string, value json.RawMessage) error {
+		if seen[key] {
+			return fmt.Errorf("%q comes twice", key)
+		}
+		seen[key] = true
+		if key == metadataKey {
+			return json.Unmarshal(value, &r.metadata)
+		}
+		t, err := parseTensor(key, value)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", key, err)
+		}
+		r.tensors = append(r.tensors, t)
+		return nil
+	})
+	if err != nil {
+		return r.corrupt(lengthSize, "header", err)
+	}
+	return nil
+}
+
+// eachMember calls f for the members of a JSON object, of which encoding/json
+// would keep only the last of one name.
+func eachMember(text []byte, f func(key string, value json.RawMessage) error) error {
+	if !json.Valid(text) {
+		var v any
+		return json.Unmarshal(text, &v) // says where
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("it is no JSON object")
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		if err := f(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseTensor(name string, value json.RawMessage) (tensor, error) {
+	var e struct {
+		DType   *string
+		Shape   *[]json.Number
+		Offsets *[]json.Number
+	}
+	err := eachMember(value, func(key string, v json.RawMessage) error {
+		switch key {
+		case "dtype":
+			return json.Unmarshal(v, &e.DType)
+		case "shape":
+			return json.Unmarshal(v, &e.Shape)
+		case "data_offsets":
+			return json.Unmarshal(v, &e.Offsets)
+		}
+		return fmt.Errorf("%q is not known", key)
+	})
+	if err != nil {
+		return tensor{}, err
+	}
+	if e.DType == nil || e.Shape == nil || e.Offsets == nil || len(*e.Offsets) != 2 {
+		return tensor{}, errors.New("dtype, shape or the two data_offsets are missing")
+	}
+	t := tensor{name: name}
+	var ok bool
+	if t.dtype, ok = byName(*e.DType); !ok {
+		return tensor{}, fmt.Errorf("%w: %q", ckptfmt.ErrType, *e.DType)
+	}
+	if t.shape, err = numbers(*e.Shape); err != nil {
+		return tensor{}, err
+	}
+	offsets, err := numbers(*e.Offsets)
+	if err != nil {
+		return tensor{}, err
+	}
+	t.begin, t.end = offsets[0], offsets[1]
+	return t, t.check()
+}
+
+func numbers(list []json.Number) ([]int64, error) {
+	out := make([]int64, len(list))
+	for i, text := range list {
+		n, err := text.Int64()
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("%q is no number from 0 to 2^63-1", text)
+		}
+		out[i] = n
+	}
+	return out, nil
+}
+
+func (t *tensor) check() error {
+	p := ckptfmt.WholePart(t.name, t.dtype, t.shape, nil)
+	size, err := p.Size()
+	if err != nil {
+		return err
+	}
+	if t.begin > t.end || t.end-t.begin != size {
+		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets are [%d,%d]", t.shape, ckptfmt.DTypeName(t.dtype), size, t.begin, t.end)
+	}
+	return nil
+}
+
+// checkExtents insists that the tensors fill the file without hole or overlap.
+func (r *Reader) checkExtents() error {
+	slices.SortStableFunc(r.tensors, func(a, b tensor) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+	})
+	at := int64(0)
+	for _, t := range r.tensors {
+		if t.begin != at {
+			return r.corrupt(r.start+at, fmt.Sprintf("tensor %q", t.name), fmt.Errorf("it begins at %d, the tensor before it ends at %d", t.begin, at))
+		}
+		at = t.end
+	}
+	if at != r.size {
+		return r.corrupt(r.start+at, "elements", fmt.Errorf("the tensors take %d bytes, %d follow the header", at, r.size))
+	}
+	return nil
+}

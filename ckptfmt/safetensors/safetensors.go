@@ -1,0 +1,106 @@
+// Package safetensors reads and writes the files of the safetensors library.
+//
+// # Format
+//
+//	offset  bytes  what
+//	0       8      N, length of the header, little-endian
+//	8       N      header: a JSON object in UTF-8, filled up with blanks
+//	                 {"__metadata__":{"format":"pt"},
+//	                  "w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
+//	8+N     …      the elements, row-major and little-endian
+//
+// Offsets count from the end of the header. The tensors follow each other
+// without holes or overlap and fill the file. There are no checksums.
+//
+// The writer gives the bytes that the library gives: tensors ordered by the
+// size of their elements, the largest first, so that each is aligned, within
+// one type by name; a header filled up to a multiple of 8 bytes.
+//
+// # Types
+//
+//	BOOL  I8 I16 I32 I64  U8 U16 U32 U64  F16 BF16 F32 F64  C64
+//	F8_E5M2 F8_E4M3 F8_E5M2FNUZ F8_E4M3FNUZ
+//
+// Strings, complex128, 4-bit and quantised integers have no form there; they
+// are refused.
+//
+// Nothing in a file is believed before it is checked. Damage is a
+// [*ckptfmt.CorruptError].
+//
+//	r, err := safetensors.Open("model.safetensors")
+//	if err != nil { ... }
+//	defer r.Close()
+//	for _, p := range r.Parts() { ... }
+package safetensors
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Wire format.
+const (
+	lengthSize  = 8
+	headerAlign = 8
+	// maxHeader is the largest header that the library reads.
+	maxHeader   = 100_000_000
+	metadataKey = "__metadata__"
+)
+
+// dtype is a type with its name in the header. Their order is the library's:
+// it writes the last first.
+type dtype struct {
+	name string
+	t    tfpb.DataType
+}
+
+var dtypes = []dtype{
+	{"BOOL", tfpb.DataType_DT_BOOL},
+	{"U8", tfpb.DataType_DT_UINT8},
+	{"I8", tfpb.DataType_DT_INT8},
+	{"F8_E5M2", tfpb.DataType_DT_FLOAT8_E5M2},
+	{"F8_E4M3", tfpb.DataType_DT_FLOAT8_E4M3FN},
+	{"F8_E4M3FNUZ", tfpb.DataType_DT_FLOAT8_E4M3FNUZ},
+	{"F8_E5M2FNUZ", tfpb.DataType_DT_FLOAT8_E5M2FNUZ},
+	{"I16", tfpb.DataType_DT_INT16},
+	{"U16", tfpb.DataType_DT_UINT16},
+	{"F16", tfpb.DataType_DT_HALF},
+	{"BF16", tfpb.DataType_DT_BFLOAT16},
+	{"I32", tfpb.DataType_DT_INT32},
+	{"U32", tfpb.DataType_DT_UINT32},
+	{"F32", tfpb.DataType_DT_FLOAT},
+	{"C64", tfpb.DataType_DT_COMPLEX64},
+	{"F64", tfpb.DataType_DT_DOUBLE},
+	{"I64", tfpb.DataType_DT_INT64},
+	{"U64", tfpb.DataType_DT_UINT64},
+}
+
+// rank returns the place of a type in dtypes, or -1.
+func rank(t tfpb.DataType) int {
+	return slices.IndexFunc(dtypes, func(d dtype) bool { return d.t == t })
+}
+
+func byName(name string) (tfpb.DataType, bool) {
+	i := slices.IndexFunc(dtypes, func(d dtype) bool { return d.name == name })
+	if i < 0 {
+		return tfpb.DataType_DT_INVALID, false
+	}
+	return dtypes[i].t, true
+}
+
+// Check reports why a file cannot hold a tensor; nil when it can.
+func Check(p ckptfmt.Part) error {
+	switch {
+	case !p.IsWhole():
+		return fmt.Errorf("%w: %q is a slice; a safetensors file holds whole tensors", ckptfmt.ErrSlices, p.Name)
+	case rank(p.DType) < 0:
+		return fmt.Errorf("%w: a safetensors file cannot hold %q of %s", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+	case p.Name == metadataKey || !utf8.ValidString(p.Name):
+		return fmt.Errorf("the name %q cannot be that of a tensor in a safetensors file; rename it", p.Name)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package safetensors
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+func checkpoint(t testing.TB, name string) []ckptfmt.Part {
+	t.Helper()
+	r, err := ckptfmt.Open(filepath.Join("../../fixtures/ckpt_v2", name, "model.ckpt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	parts, err := ckptfmt.Parts(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+func file(header string, data string) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), data...)
+}
+
+func read(b []byte) (*Reader, error) {
+	return NewReader(bytes.NewReader(b), int64(len(b)), "x.safetensors")
+}
+
+func TestRoundTrip(t *testing.T) {
+	for _, name := range []string{"dtypes", "scalars_empty", "one"} {
+		want := map[string]ckptfmt.Part{}
+		var list []ckptfmt.Part
+		for _, p := range checkpoint(t, name) {
+			if Check(p) == nil {
+				want[p.Name] = p
+				list = append(list, p)
+			}
+		}
+		var b bytes.Buffer
+		if err := Write(t.Context(), &b, list, map[string]string{"format": "tf", "note": "a\"b\n"}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r, err := read(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(map[string]string{"format": "tf", "note": "a\"b\n"}, r.Metadata()); d != "" {
+			t.Errorf("metadata: %s", d)
+		}
+		if len(r.Parts()) != len(want) || len(want) == 0 {
+			t.Fatalf("%s: %d tensors, want %d", name, len(r.Parts()), len(want))
+		}
+		for _, p := range r.Parts() {
+			w := want[p.Name]
+			a, err := w.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := p.Load()
+			if err != nil || b.DType != a.DType || len(a.Shape)+len(b.Shape) > 0 && !cmp.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
+				t.Errorf("%s: %q: got %v, %v; want %v", name, p.Name, b, err, a)
+			}
+		}
+	}
+}
+
+// The library's own bytes, read and written again.
+func TestGolden(t *testing.T) {
+	header := `{"__metadata__":{"a":"y"},"i":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},"a":{"dtype":"F64","shape":[],"data_offsets":[8,16]},` +
+		`"b/é\"":{"dtype":"F32","shape":[3],"data_offsets":[16,28]},"a\tb` + "\u2028\x7f" + `\u0001":{"dtype":"I32","shape":[1],"data_offsets":[28,32]},` +
+		`"bf":{"dtype":"BF16","shape":[2],"data_offsets":[32,36]},"z":{"dtype":"I8","shape":[2,0],"data_offsets":[36,36]},` +
+		`"q":{"dtype":"BOOL","shape":[1],"data_offsets":[36,37]}}`
+	header += strings.Repeat(" ", (headerAlign-len(header)%headerAlign)%headerAlign)
+	golden := file(header, strings.Repeat("\x01", 37))
+	r, err := read(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := r.Parts()
+	parts[0], parts[3] = parts[3], parts[0]
+	var b bytes.Buffer
+	if err := Write(t.Context(), &b, parts, r.Metadata()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.Bytes(), golden) {
+		t.Errorf("got  %q\nwant %q", b.Bytes(), golden)
+	}
+}
+
+func TestRefusedToWrite(t *testing.T) {
+	one := checkpoint(t, "one")
+	named := func(name string) []ckptfmt.Part {
+		p := one[0]
+		p.Name = name
+		return []ckptfmt.Part{p}
+	}
+	for name, c := range map[string]struct {
+		parts []ckptfmt.Part
+		want  string
+	}{
+		"strings":  {checkpoint(t, "strings"), "cannot hold"},
+		"types":    {checkpoint(t, "dtypes"), "cannot hold"},
+		"slices":   {checkpoint(t, "partitioned"), "is a slice"},
+		"twice":    {append(one, one...), "already"},
+		"no UTF-8": {named("\xff"), "rename it"},
+		"reserved": {named(metadataKey), "rename it"},
+	} {
+		if err := Write(t.Context(), &bytes.Buffer{}, c.parts, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Write(ctx, &bytes.Buffer{}, one, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func entry(dtype, shape, offsets string) string {
+	return `{"dtype":"` + dtype + `","shape":` + shape + `,"data_offsets":` + offsets + `}`
+}
+
+func TestDamaged(t *testing.T) {
+	two := `{"a":` + entry("U8", "[2]", "[0,2]") + `}`
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"nothing":          {nil, "offset 0: length of the header"},
+		"long header":      {file(two, "ab")[:20], "53 bytes, in a file of 20"},
+		"huge header":      {append([]byte{255, 255, 255, 255, 255, 255, 255, 255}, two...), "of at most"},
+		"no JSON":          {file("{", ""), "unexpected end of JSON"},
+		"array":            {file("[]", ""), "no JSON object"},
+		"two objects":      {file("{}{}", ""), "after top-level value"},
+		"no UTF-8":         {file("{\"\xff\":1}", ""), "not UTF-8"},
+		"twice":            {file(`{"a":`+entry("U8", "[0]", "[0,0]")+`,"a":`+entry("U8", "[0]", "[0,0]")+`}`, ""), `"a" comes twice`},
+		"metadata":         {file(`{"__metadata__":{"a":1}}`, ""), "cannot unmarshal"},
+		"strange member":   {file(`{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1],"x":1}}`, "a"), `"x" is not known`},
+		"no object":        {file(`{"a":1}`, ""), "no JSON object"},
+		"missing":          {file(`{"a":{"dtype":"U8","shape":[]}}`, ""), "missing"},
+		"three offsets":    {file(`{"a":`+entry("U8", "[2]", "[0,1,2]")+`}`, "ab"), "missing"},
+		"null":             {file(`{"a":`+entry("U8", "null", "[0,1]")+`}`, "a"), "missing"},
+		"type":             {file(`{"a":`+entry("F4", "[2]", "[0,1]")+`}`, "a"), `"F4"`},
+		"negative":         {file(`{"a":`+entry("U8", "[-1]", "[0,1]")+`}`, "a"), `"-1" is no number`},
+		"fraction":         {file(`{"a":`+entry("U8", "[1.5]", "[0,1]")+`}`, "a"), `"1.5" is no number`},
+		"overflow":         {file(`{"a":`+entry("U8", "[4294967296,4294967296]", "[0,0]")+`}`, ""), "than an int64 can count"},
+		"overflow in size": {file(`{"a":`+entry("F64", "[4611686018427387904]", "[0,0]")+`}`, ""), "larger than any file"},
+		"size":             {file(`{"a":`+entry("U8", "[2]", "[0,1]")+`}`, "a"), "needs 2 bytes"},
+		"backwards":        {file(`{"a":`+entry("U8", "[2]", "[2,0]")+`}`, "ab"), "needs 2 bytes"},
+		"hole":             {file(`{"a":`+entry("U8", "[1]", "[1,2]")+`}`, "ab"), "begins at 1"},
+		"overlap":          {file(`{"a":`+entry("U8", "[2]", "[0,2]")+`,"b":`+entry("U8", "[2]", "[1,3]")+`}`, "abc"), "begins at 1, the tensor before it ends at 2"},
+		"beyond":           {file(two, "a"), "take 2 bytes, 1 follow"},
+		"more":             {file(two, "abc"), "take 2 bytes, 3 follow"},
+	} {
+		_, err := read(c.file)
+		var damage *ckptfmt.CorruptError
+		if !errors.As(err, &damage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	whole := file(`{"a":`+entry("U8", "[2]", "[0,2]")+`}`, "ab")
+	for i := range whole {
+		if _, err := read(whole[:i]); err == nil {
+			t.Errorf("cut at %d: no error", i)
+		}
+	}
+}
+
+func TestBool(t *testing.T) {
+	r, err := read(file(`{"a":`+entry("BOOL", "[2]", "[0,2]")+`}`, "\x01\x02"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var damage *ckptfmt.CorruptError
+	if _, err := r.Parts()[0].Load(); !errors.As(err, &damage) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpenFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.safetensors")
+	if _, err := Open(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(name, file(`{"a":`+entry("I16", "[1]", "[0,2]")+`}`, "\x01\x02"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got, err := r.Parts()[0].Load()
+	if err != nil || got.DType != tfpb.DataType_DT_INT16 || string(got.Data) != "\x01\x02" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add(file(`{"__metadata__":{"a":"b"},"a":`+entry("U8", "[2]", "[0,2]")+`}`, "ab"))
+	f.Add(file(`{"a":`+entry("BF16", "[]", "[0,2]")+`,"b":`+entry("BOOL", "[1,1]", "[2,3]")+`}  `, "abc"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := read(b)
+		var damage *ckptfmt.CorruptError
+		if err != nil {
+			if !errors.As(err, &damage) {
+				t.Fatalf("an error of type %T: %v", err, err)
+			}
+			return
+		}
+		total := 0
+		for _, p := range r.Parts() {
+			x, err := p.Load()
+			if err != nil {
+				if !errors.As(err, &damage) {
+					t.Fatalf("an error of type %T: %v", err, err)
+				}
+				return
+			}
+			total += len(x.Data)
+		}
+		if total > len(b) {
+			t.Errorf("%d bytes of elements in a file of %d", total, len(b))
+		}
+		var again bytes.Buffer
+		if err := Write(t.Context(), &again, r.Parts(), r.Metadata()); err == nil {
+			if _, err := read(again.Bytes()); err != nil {
+				t.Errorf("what was written cannot be read: %v", err)
+			}
+		}
+	})
+}

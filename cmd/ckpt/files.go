@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/urfave/cli/v2"
+)
+
+func mergeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "merge",
+		Usage:     "make one checkpoint of several that hold different tensors",
+		ArgsUsage: "PREFIX ... NEWPREFIX",
+		Description: `The data files are renamed, not copied: the merged checkpoints are gone
+afterwards. Slices of one tensor in several checkpoints come together.`,
+		Action: func(c *cli.Context) error {
+			names := c.Args().Slice()
+			if len(names) < 2 {
+				return usagef("merge takes PREFIX ... NEWPREFIX; `ckpt help merge` shows the options")
+			}
+			last := len(names) - 1
+			if ckptfmt.Exists(names[last]) {
+				return fmt.Errorf("there is a checkpoint %s already; choose another name", names[last])
+			}
+			return ckptfmt.MergeBundles(c.Context, names[:last], names[last], nil)
+		},
+	}
+}
+
+func mvCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "mv",
+		Usage:       "rename all files of a checkpoint, and its name in the checkpoint file",
+		ArgsUsage:   "PREFIX NEWPREFIX",
+		Description: "Both names must be on one file system; `ckpt cp` copies to another.",
+		Action: func(c *cli.Context) error {
+			a, err := args(c, "PREFIX", "NEWPREFIX")
+			if err != nil {
+				return err
+			}
+			if isDir(a[0]) || isDir(a[1]) {
+				return usagef("mv takes the names of checkpoints, not directories; `ckpt help mv` shows how")
+			}
+			from, err := prefixOf(a[0])
+			if err != nil {
+				return err
+			}
+			if err := ckptfmt.MoveCheckpoint(from, a[1]); err != nil {
+				return fmt.Errorf("%w; `ckpt ls %s` shows what is there", err, filepath.Dir(from))
+			}
+			return nil
+		},
+	}
+}
+
+func rmCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "rm",
+		Usage:     "remove all files of checkpoints, and their names from the checkpoint file",
+		ArgsUsage: "PREFIX ...",
+		Description: `A checkpoint in force is followed by the newest of the others that the
+checkpoint file keeps.`,
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be removed"}},
+		Action: func(c *cli.Context) error {
+			if !c.Args().Present() {
+				return usagef("rm takes PREFIX ...; `ckpt help rm` shows the options")
+			}
+			for _, prefix := range c.Args().Slice() {
+				if isDir(prefix) {
+					return usagef("%s is a directory; name the checkpoint that is to be removed", prefix)
+				}
+				if err := rm(c, prefix); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func rm(c *cli.Context, arg string) error {
+	prefix, err := prefixOf(arg)
+	if err != nil {
+		return err
+	}
+	ck, err := ckptfmt.Find(prefix)
+	if err != nil {
+		return fmt.Errorf("%w; `ckpt ls DIR` lists the checkpoints of a directory", err)
+	}
+	if !c.Bool("dry-run") {
+		if err := ckptfmt.RemoveCheckpoint(prefix, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range ck.Files {
+		if _, err := fmt.Fprintln(c.App.Writer, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/plan"
+	"github.com/urfave/cli/v2"
+)
+
+func planCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "plan",
+		Usage:     "say what restoring a checkpoint would match, miss and mismatch",
+		ArgsUsage: "PREFIX",
+		Description: `The variables to be restored are those of a MetaGraph's Saver (--meta) or the
+tensors of another checkpoint (--against). A line for each name:
+
+  match     it would be restored
+  miss      the checkpoint lacks it; restoring fails
+  mismatch  its type or shape differs; restoring fails
+  unused    only the checkpoint has it; restoring passes over it
+
+Exits with 4 if anything is missed or mismatched.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "meta", Usage: "`FILE` of the MetaGraph, or prefix of a checkpoint that has one"},
+			&cli.StringFlag{Name: "against", Usage: "`PREFIX` of the checkpoint whose names, types and shapes are wanted"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "leave out what matches"},
+			jsonFlag(),
+		},
+		Action: planAction,
+	}
+}
+
+// planJSON is an element of `ckpt plan PREFIX --json`.
+type planJSON struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // "match", "miss", "mismatch", "unused"
+	Want   string `json:"want,omitempty"`
+	Have   string `json:"have,omitempty"`
+	Reason string `json:"reason,omitempty"` // "type", "shape"
+}
+
+func planAction(c *cli.Context) error {
+	a, err := args(c, "PREFIX")
+	if err != nil {
+		return err
+	}
+	if c.IsSet("meta") == c.IsSet("against") {
+		return usagef("plan takes one of --meta and --against; `ckpt help plan` shows how")
+	}
+	want, err := wantedVariables(c)
+	if err != nil {
+		return err
+	}
+	r, _, err := open(a[0])
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	items, err := plan.Make(want, r)
+	if err != nil {
+		return err
+	}
+	list := []planJSON{}
+	count := map[plan.Kind]int{}
+	for _, item := range items {
+		count[item.Kind]++
+		if item.Kind != plan.Match || !c.Bool("quiet") {
+			list = append(list, describeItem(item))
+		}
+	}
+	if err := printPlan(c, list); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.ErrWriter, "%d match, %d miss, %d mismatch, %d unused\n",
+		count[plan.Match], count[plan.Miss], count[plan.Mismatch], count[plan.Unused])
+	if count[plan.Miss]+count[plan.Mismatch] > 0 {
+		return exitError(exitDiffers)
+	}
+	return nil
+}
+
+func wantedVariables(c *cli.Context) ([]plan.Variable, error) {
+	if c.IsSet("against") {
+		r, _, err := open(c.String("against"))
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return plan.Of(r)
+	}
+	name, err := metaFile(c.String("meta"))
+	if err != nil {
+		return nil, err
+	}
+	m, err := ckptfmt.ReadMetaGraph(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; --against takes a checkpoint instead", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	want, err := plan.FromMeta(m)
+	if err == nil && len(want) == 0 {
+		err = fmt.Errorf("%w: %s has no variables", ckptfmt.ErrNotFound, name)
+	}
+	return want, err
+}
+
+func describeItem(item plan.Item) planJSON {
+	out := planJSON{Name: item.Name, Kind: string(item.Kind), Reason: item.Reason}
+	if v := item.Want; v != nil {
+		shape := shapeText(v.Shape)
+		if v.AnyShape {
+			shape = "[?]"
+		}
+		out.Want = ckptfmt.DTypeName(v.DType) + shape
+	}
+	if t := item.Have; t != nil {
+		out.Have = ckptfmt.DTypeName(t.DType) + shapeText(t.Shape)
+	}
+	return out
+}
+
+func printPlan(c *cli.Context, list []planJSON) error {
+	if c.Bool("json") {
+		return printList(c.App.Writer, list)
+	}
+	var t table
+	for _, p := range list {
+		row := []string{p.Kind, printable(p.Name)}
+		switch plan.Kind(p.Kind) {
+		case plan.Miss:
+			row = append(row, "wanted "+p.Want)
+		case plan.Mismatch:
+			row = append(row, fmt.Sprintf("wanted %s, it is %s", p.Want, p.Have))
+		default:
+			row = append(row, p.Have)
+		}
+		t.add(row...)
+	}
+	return t.write(c.App.Writer)
+}
