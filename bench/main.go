@@ -29,8 +29,8 @@
 //
 // In commands {ours} stands for the area's program ours, built from its folder
 // of that name; {python} for the interpreter; {area} for the area's folder; {tmp}
-// for a folder that is new for each run; {data} for the one that prepare has
-// filled. Races with the same commands share their runs, so that one run can be
+// for a folder that is new for each run; {data} for one that stays for all runs,
+// and that prepare, if given, has filled. Races with the same commands share their runs, so that one run can be
 // measured in several ways.
 //
 // A contestant measures itself and prints one JSON object as its last line:

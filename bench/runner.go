@@ -135,12 +135,9 @@ func (r *runner) workArgs(race race) []string {
 	return race.Full
 }
 
-// prepared returns the folder that the race's contestants read, or "". Races
-// that are prepared alike share it.
+// prepared returns the folder that outlives the race's single runs. Races that
+// are prepared alike share it.
 func (r *runner) prepared(ctx context.Context, race race) (string, error) {
-	if len(race.Prepare) == 0 {
-		return "", nil
-	}
 	key := fmt.Sprintf("%q", [][]string{race.Prepare, r.workArgs(race)})
 	if dir := r.data[key]; dir != "" {
 		return dir, nil
@@ -149,11 +146,15 @@ func (r *runner) prepared(ctx context.Context, race race) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	r.data[key] = dir
+	if len(race.Prepare) == 0 {
+		return dir, nil
+	}
 	fmt.Fprintf(r.log, "%s: preparing\n", race.Name)
 	if _, err := r.execute(ctx, 0, r.expand(race, race.Prepare, "", dir)); err != nil {
+		delete(r.data, key)
 		return "", err
 	}
-	r.data[key] = dir
 	return dir, nil
 }
 

@@ -3,10 +3,12 @@ package tfevents
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/trainerd/trainerd/internal/crc32c"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -31,36 +33,54 @@ const (
 	keySimpleValue = 2<<3 | 5
 )
 
+// maxScalarSize is the size of the largest scalar record without its tag.
+const maxScalarSize = frameSize + (1 + 8) + (1 + binary.MaxVarintLen64) +
+	3*(1+binary.MaxVarintLen64) + (1 + 4)
+
 // appendScalarRecord appends the record of an event that holds one
 // simple_value: what appendEventRecord gives for the same message, without
 // building the message.
 func appendScalarRecord(b []byte, wallTime float64, step int64, tag string, v float32) []byte {
 	start := len(b)
-	b = beginRecord(b)
+	b = slices.Grow(b, maxScalarSize+len(tag))
+	r := b[start : start+maxScalarSize+len(tag)]
+	n := headerSize
 	if bits := math.Float64bits(wallTime); bits != 0 {
-		b = binary.LittleEndian.AppendUint64(append(b, keyWallTime), bits)
+		r[n] = keyWallTime
+		binary.LittleEndian.PutUint64(r[n+1:], bits)
+		n += 1 + 8
 	}
 	if step != 0 {
-		b = appendVarint(append(b, keyStep), uint64(step))
+		r[n] = keyStep
+		n = putVarint(r, n+1, uint64(step))
 	}
 	value := 1 + 4
 	if tag != "" {
 		value += 1 + protowire.SizeBytes(len(tag))
 	}
-	b = appendVarint(append(b, keySummary), uint64(1+protowire.SizeBytes(value)))
-	b = appendVarint(append(b, keyValue), uint64(value))
+	r[n] = keySummary
+	n = putVarint(r, n+1, uint64(1+protowire.SizeBytes(value)))
+	r[n] = keyValue
+	n = putVarint(r, n+1, uint64(value))
 	if tag != "" {
-		b = appendVarint(append(b, keyTag), uint64(len(tag)))
-		b = append(b, tag...)
+		r[n] = keyTag
+		n = putVarint(r, n+1, uint64(len(tag)))
+		n += copy(r[n:], tag)
 	}
-	b = binary.LittleEndian.AppendUint32(append(b, keySimpleValue), math.Float32bits(v))
-	return endRecord(b, start)
+	r[n] = keySimpleValue
+	binary.LittleEndian.PutUint32(r[n+1:], math.Float32bits(v))
+	n += 1 + 4
+	putHeader(r, n-headerSize)
+	binary.LittleEndian.PutUint32(r[n:], crc32c.Masked(r[headerSize:n]))
+	return b[:start+n+crcSize]
 }
 
-// appendVarint is protowire.AppendVarint, inlined for what most lengths are.
-func appendVarint(b []byte, v uint64) []byte {
-	if v < 0x80 {
-		return append(b, byte(v))
+// putVarint puts v at b[n:] and returns the place behind it.
+func putVarint(b []byte, n int, v uint64) int {
+	for ; v >= 0x80; v >>= 7 {
+		b[n] = byte(v) | 0x80
+		n++
 	}
-	return protowire.AppendVarint(b, v)
+	b[n] = byte(v)
+	return n + 1
 }

@@ -19,15 +19,14 @@ func (w *FileWriter) AddScalarAt(ctx context.Context, t time.Time, tag string, v
 		return err
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	t, err := w.admit(ctx, t)
-	if err != nil {
-		return err
+	if err == nil {
+		start := len(w.active.buf)
+		w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, tag, float32(value))
+		w.added(start, true)
 	}
-	start := len(w.active.buf)
-	w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, tag, float32(value))
-	w.added(start, true)
-	return nil
+	w.mu.Unlock() // deferring it would cost as much as the lock
+	return err
 }
 
 // AddSummary adds an event with the current time. In the form TF1, metadata of
@@ -172,12 +171,6 @@ func (w *FileWriter) startFile(now time.Time) {
 
 // fileIsFull reports whether the next event belongs into a new file.
 func (w *FileWriter) fileIsFull(now time.Time) bool {
-	if !w.file.open {
-		return true
-	}
-	if w.file.bytes == 0 {
-		return false
-	}
-	return w.o.MaxFileSize > 0 && w.file.bytes >= w.o.MaxFileSize ||
-		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge
+	return w.file.bytes > 0 && (w.o.MaxFileSize > 0 && w.file.bytes >= w.o.MaxFileSize ||
+		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge)
 }

@@ -34,10 +34,30 @@ func (b *batch) urgent() bool { return b.flush || b.sync || b.done != nil }
 // admit waits until an event can be added and returns its time: t, or now if
 // that is zero. w.mu is held, but not while it waits.
 func (w *FileWriter) admit(ctx context.Context, t time.Time) (time.Time, error) {
-	for w.closed || w.err != nil || w.full() {
-		if w.closed || w.err != nil {
-			return time.Time{}, w.closedError()
+	if w.closed || w.err != nil || w.full() {
+		if err := w.waitForRoom(ctx); err != nil {
+			return t, err
 		}
+	}
+	// Reading the clock costs as much as all the rest; a file is dated by the
+	// clock, whatever the times of its events.
+	if !t.IsZero() && w.file.open && w.o.MaxFileAge <= 0 && w.o.MaxFileSize <= 0 {
+		return t, nil
+	}
+	now := w.o.Now()
+	if t.IsZero() {
+		t = now
+	}
+	if !w.file.open || w.fileIsFull(now) {
+		w.startFile(now)
+		w.active.flush = true // the file appears with its first event
+	}
+	return t, nil
+}
+
+// waitForRoom waits until the queue has a place for another event.
+func (w *FileWriter) waitForRoom(ctx context.Context) error {
+	for !w.closed && w.err == nil && w.full() {
 		if w.o.Overflow != Block && w.drop() {
 			continue
 		}
@@ -45,23 +65,13 @@ func (w *FileWriter) admit(ctx context.Context, t time.Time) (time.Time, error) 
 			w.room = make(chan struct{})
 		}
 		if err := w.waitFor(ctx, w.room); err != nil {
-			return time.Time{}, err
+			return err
 		}
 	}
-	// Reading the clock costs as much as all the rest; a file is dated by the
-	// clock, whatever the times of its events.
-	now := t
-	if t.IsZero() || !w.file.open || w.o.MaxFileAge > 0 {
-		now = w.o.Now()
+	if w.closed || w.err != nil {
+		return w.closedError()
 	}
-	if t.IsZero() {
-		t = now
-	}
-	if w.fileIsFull(now) {
-		w.startFile(now)
-		w.active.flush = true // the file appears with its first event
-	}
-	return t, nil
+	return nil
 }
 
 // waitFor waits for ch to be closed. w.mu is held before and after.
