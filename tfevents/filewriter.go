@@ -129,6 +129,7 @@ type FileWriter struct {
 	over    int                 // events added since active reached BufferSize
 	room    chan struct{}       // closed when busy ends; nil when nobody waits
 	seen    map[string]struct{} // tags whose metadata the current file has
+	tags    tagCache
 	file    fileState
 	dropped int64
 	closed  bool

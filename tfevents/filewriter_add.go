@@ -15,18 +15,25 @@ func (w *FileWriter) AddScalar(ctx context.Context, tag string, value float64, s
 
 // AddScalarAt is AddScalar with the given time. The zero time means now.
 func (w *FileWriter) AddScalarAt(ctx context.Context, t time.Time, tag string, value float64, step int64) error {
-	if err := checkString(tag); err != nil {
-		return err
-	}
 	w.mu.Lock()
-	t, err := w.admit(ctx, t)
-	if err == nil {
-		start := len(w.active.buf)
-		w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, tag, float32(value))
-		w.added(start, true)
-	}
+	err := w.addScalar(ctx, t, tag, float32(value), step)
 	w.mu.Unlock() // deferring it would cost as much as the lock
 	return err
+}
+
+func (w *FileWriter) addScalar(ctx context.Context, t time.Time, tag string, value float32, step int64) error {
+	if err := w.waitForRoom(ctx); err != nil {
+		return err
+	}
+	encoded, err := w.tags.encode(tag)
+	if err != nil {
+		return err
+	}
+	t = w.eventTime(t)
+	start := len(w.active.buf)
+	w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, encoded, value)
+	w.added(start, true)
+	return nil
 }
 
 // AddSummary adds an event with the current time. In the form TF1, metadata of
