@@ -3,10 +3,12 @@ package tfevents
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/trainerd/trainerd/internal/crc32c"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -31,36 +33,86 @@ const (
 	keySimpleValue = 2<<3 | 5
 )
 
+// maxScalarSize is the size of the largest scalar record without what its tag
+// contributes.
+const maxScalarSize = frameSize + (1 + 8) + (1 + binary.MaxVarintLen64) + 4
+
 // appendScalarRecord appends the record of an event that holds one
 // simple_value: what appendEventRecord gives for the same message, without
-// building the message.
-func appendScalarRecord(b []byte, wallTime float64, step int64, tag string, v float32) []byte {
+// building the message. The tag is given as appendScalarTag has encoded it.
+func appendScalarRecord(b []byte, wallTime float64, step int64, tag []byte, v float32) []byte {
 	start := len(b)
-	b = beginRecord(b)
+	b = slices.Grow(b, maxScalarSize+len(tag))
+	r := b[start : start+maxScalarSize+len(tag)]
+	n := headerSize
 	if bits := math.Float64bits(wallTime); bits != 0 {
-		b = binary.LittleEndian.AppendUint64(append(b, keyWallTime), bits)
+		r[n] = keyWallTime
+		binary.LittleEndian.PutUint64(r[n+1:], bits)
+		n += 1 + 8
 	}
 	if step != 0 {
-		b = appendVarint(append(b, keyStep), uint64(step))
+		r[n] = keyStep
+		n = putVarint(r, n+1, uint64(step))
 	}
+	n += copy(r[n:], tag)
+	binary.LittleEndian.PutUint32(r[n:], math.Float32bits(v))
+	n += 4
+	putHeader(r, n-headerSize)
+	binary.LittleEndian.PutUint32(r[n:], crc32c.Masked(r[headerSize:n]))
+	return b[:start+n+crcSize]
+}
+
+// appendScalarTag appends the part of an event with one simple_value that is the
+// same for all of a tag: what stands between the step and the four bytes of the
+// value.
+func appendScalarTag(b []byte, tag string) []byte {
 	value := 1 + 4
 	if tag != "" {
 		value += 1 + protowire.SizeBytes(len(tag))
 	}
-	b = appendVarint(append(b, keySummary), uint64(1+protowire.SizeBytes(value)))
-	b = appendVarint(append(b, keyValue), uint64(value))
+	b = protowire.AppendVarint(append(b, keySummary), uint64(1+protowire.SizeBytes(value)))
+	b = protowire.AppendVarint(append(b, keyValue), uint64(value))
 	if tag != "" {
-		b = appendVarint(append(b, keyTag), uint64(len(tag)))
+		b = protowire.AppendVarint(append(b, keyTag), uint64(len(tag)))
 		b = append(b, tag...)
 	}
-	b = binary.LittleEndian.AppendUint32(append(b, keySimpleValue), math.Float32bits(v))
-	return endRecord(b, start)
+	return append(b, keySimpleValue)
 }
 
-// appendVarint is protowire.AppendVarint, inlined for what most lengths are.
-func appendVarint(b []byte, v uint64) []byte {
-	if v < 0x80 {
-		return append(b, byte(v))
+// tagCache remembers encoded tags, each in a place that the tag determines. It
+// is not safe for concurrent use.
+type tagCache [64]struct {
+	tagLen  int
+	encoded []byte
+}
+
+// encode returns what appendScalarTag appends, valid until the next call, or an
+// error if the tag is not UTF-8.
+func (c *tagCache) encode(tag string) ([]byte, error) {
+	n := len(tag)
+	place := n
+	if n > 0 {
+		place += int(tag[n-1]) + 7*int(tag[n/2])
 	}
-	return protowire.AppendVarint(b, v)
+	place %= len(c)
+	e := &c[place]
+	// The tag lies before the last byte, which is keySimpleValue.
+	if last := len(e.encoded) - 1; e.tagLen == n && last >= n && string(e.encoded[last-n:last]) == tag {
+		return e.encoded, nil
+	}
+	if err := checkString(tag); err != nil {
+		return nil, err
+	}
+	e.tagLen, e.encoded = n, appendScalarTag(e.encoded[:0], tag)
+	return e.encoded, nil
+}
+
+// putVarint puts v at b[n:] and returns the place behind it.
+func putVarint(b []byte, n int, v uint64) int {
+	for ; v >= 0x80; v >>= 7 {
+		b[n] = byte(v) | 0x80
+		n++
+	}
+	b[n] = byte(v)
+	return n + 1
 }

@@ -15,7 +15,7 @@ import (
 const (
 	DefaultMaxQueue   = 10
 	DefaultFlushEvery = 120 * time.Second
-	DefaultBufferSize = 64 << 10
+	DefaultBufferSize = 256 << 10
 )
 
 // SyncPolicy says when a [FileWriter] makes the operating system put the file
@@ -47,7 +47,7 @@ type FileWriterOptions struct {
 	PID    int    // for the file name in forms that have it; 0 means os.Getpid
 
 	// BufferSize is how many bytes are collected before the file is written
-	// (default 64 KiB). MaxQueue is how many further events may be added while
+	// (default 256 KiB). MaxQueue is how many further events may be added while
 	// a write is still going on (default 10); then Overflow decides.
 	BufferSize int
 	MaxQueue   int
@@ -86,7 +86,7 @@ func (o FileWriterOptions) withDefaults() (FileWriterOptions, error) {
 		o.FlushEvery = DefaultFlushEvery
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = new(quickClock).now
 	}
 	if o.Host != "" {
 		return o, nil
@@ -129,6 +129,7 @@ type FileWriter struct {
 	over    int                 // events added since active reached BufferSize
 	room    chan struct{}       // closed when busy ends; nil when nobody waits
 	seen    map[string]struct{} // tags whose metadata the current file has
+	tags    tagCache
 	file    fileState
 	dropped int64
 	closed  bool

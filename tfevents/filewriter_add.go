@@ -15,17 +15,23 @@ func (w *FileWriter) AddScalar(ctx context.Context, tag string, value float64, s
 
 // AddScalarAt is AddScalar with the given time. The zero time means now.
 func (w *FileWriter) AddScalarAt(ctx context.Context, t time.Time, tag string, value float64, step int64) error {
-	if err := checkString(tag); err != nil {
+	w.mu.Lock()
+	err := w.addScalar(ctx, t, tag, float32(value), step)
+	w.mu.Unlock() // deferring it would cost as much as the lock
+	return err
+}
+
+func (w *FileWriter) addScalar(ctx context.Context, t time.Time, tag string, value float32, step int64) error {
+	if err := w.waitForRoom(ctx); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t, err := w.admit(ctx, t)
+	encoded, err := w.tags.encode(tag)
 	if err != nil {
 		return err
 	}
+	t = w.eventTime(t)
 	start := len(w.active.buf)
-	w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, tag, float32(value))
+	w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, encoded, value)
 	w.added(start, true)
 	return nil
 }
@@ -172,12 +178,6 @@ func (w *FileWriter) startFile(now time.Time) {
 
 // fileIsFull reports whether the next event belongs into a new file.
 func (w *FileWriter) fileIsFull(now time.Time) bool {
-	if !w.file.open {
-		return true
-	}
-	if w.file.bytes == 0 {
-		return false
-	}
-	return w.o.MaxFileSize > 0 && w.file.bytes >= w.o.MaxFileSize ||
-		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge
+	return w.file.bytes > 0 && (w.o.MaxFileSize > 0 && w.file.bytes >= w.o.MaxFileSize ||
+		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge)
 }

@@ -34,9 +34,17 @@ func (b *batch) urgent() bool { return b.flush || b.sync || b.done != nil }
 // admit waits until an event can be added and returns its time: t, or now if
 // that is zero. w.mu is held, but not while it waits.
 func (w *FileWriter) admit(ctx context.Context, t time.Time) (time.Time, error) {
+	if err := w.waitForRoom(ctx); err != nil {
+		return t, err
+	}
+	return w.eventTime(t), nil
+}
+
+// waitForRoom waits until the queue has a place for another event.
+func (w *FileWriter) waitForRoom(ctx context.Context) error {
 	for w.closed || w.err != nil || w.full() {
 		if w.closed || w.err != nil {
-			return time.Time{}, w.closedError()
+			return w.closedError()
 		}
 		if w.o.Overflow != Block && w.drop() {
 			continue
@@ -45,23 +53,29 @@ func (w *FileWriter) admit(ctx context.Context, t time.Time) (time.Time, error) 
 			w.room = make(chan struct{})
 		}
 		if err := w.waitFor(ctx, w.room); err != nil {
-			return time.Time{}, err
+			return err
 		}
 	}
+	return nil
+}
+
+// eventTime returns the time of the event that is about to be added: t, or now
+// if that is zero. It begins the file that the event belongs into.
+func (w *FileWriter) eventTime(t time.Time) time.Time {
 	// Reading the clock costs as much as all the rest; a file is dated by the
 	// clock, whatever the times of its events.
-	now := t
-	if t.IsZero() || !w.file.open || w.o.MaxFileAge > 0 {
-		now = w.o.Now()
+	if !t.IsZero() && w.file.open && w.o.MaxFileAge <= 0 && w.o.MaxFileSize <= 0 {
+		return t
 	}
+	now := w.o.Now()
 	if t.IsZero() {
 		t = now
 	}
-	if w.fileIsFull(now) {
+	if !w.file.open || w.fileIsFull(now) {
 		w.startFile(now)
 		w.active.flush = true // the file appears with its first event
 	}
-	return t, nil
+	return t
 }
 
 // waitFor waits for ch to be closed. w.mu is held before and after.

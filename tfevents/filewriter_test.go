@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -698,18 +699,39 @@ func TestFileWriterConcurrent(t *testing.T) {
 func TestAddScalarAllocatesNothing(t *testing.T) {
 	ctx := t.Context()
 	w := newTestWriter(t, t.TempDir(), nil)
+	tags := make([]string, 200) // more than are remembered
+	for i := range tags {
+		tags[i] = fmt.Sprintf("layer%d/loss", i)
+	}
 	step := int64(0)
 	add := func() {
-		if err := w.AddScalar(ctx, "train/loss", 0.5, step); err != nil {
+		if err := w.AddScalar(ctx, tags[step%int64(len(tags))], 0.5, step); err != nil {
 			t.Fatal(err)
 		}
 		step++
 	}
-	for range 5000 { // the buffers grow to their size
+	for range 20_000 { // the buffers grow to their size
 		add()
 	}
 	if n := testing.AllocsPerRun(2000, add); n != 0 {
 		t.Errorf("AddScalar allocates %v times", n)
+	}
+}
+
+// TestTagCache adds tags that differ in little, in an order that makes them
+// take each other's places.
+func TestTagCache(t *testing.T) {
+	var cache tagCache
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		tag := strings.Repeat("a", random.IntN(4)) + strings.Repeat("é", random.IntN(3)) + strings.Repeat("b", random.IntN(200))
+		got, err := cache.encode(tag)
+		if want := appendScalarTag(nil, tag); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("tag %q: got %x, %v, want %x", tag, got, err, want)
+		}
+		if _, err := cache.encode(tag + "\xff"); err == nil {
+			t.Fatalf("tag %q with a byte that is no UTF-8: no error", tag)
+		}
 	}
 }
 
@@ -721,7 +743,7 @@ func TestScalarRecordEqualsMessage(t *testing.T) {
 					want := appendEventRecord(nil, &tfpb.Event{WallTime: wall, Step: step, What: &tfpb.Event_Summary{
 						Summary: NewSummary(Scalar(tag, float64(v))),
 					}})
-					if got := appendScalarRecord(nil, wall, step, tag, v); !bytes.Equal(got, want) {
+					if got := appendScalarRecord(nil, wall, step, appendScalarTag(nil, tag), v); !bytes.Equal(got, want) {
 						t.Fatalf("wall %v step %d tag %q value %v:\n got %x\nwant %x", wall, step, tag, v, got, want)
 					}
 				}
