@@ -27,6 +27,7 @@ type unit struct {
 
 var units = []unit{
 	{"internal/blas", "blas", emitBLAS},
+	{"internal/vec", "vec", emitVec},
 }
 
 func main() {
