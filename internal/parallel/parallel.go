@@ -3,6 +3,8 @@
 // waits for it. All calls together have no more helpers than there are
 // processors besides the first, so that programs that run many steps at once
 // do not pay for more.
+//
+// A panic in a part is one of the caller, after all other parts are done.
 package parallel
 
 import (
@@ -19,10 +21,11 @@ type Job interface {
 
 // helper is one further goroutine of a call, and its memory between calls.
 type helper struct {
-	job  Job
-	i, n int
-	done *sync.WaitGroup
-	run  func() // made once, so that starting it allocates nothing
+	job    Job
+	i, n   int
+	failed any // what a panic of the part carried
+	done   *sync.WaitGroup
+	run    func() // made once, so that starting it allocates nothing
 }
 
 // team is what a call of Run needs, kept for the next.
@@ -53,12 +56,27 @@ func Run(max int, job Job) {
 		h.job, h.i, h.n = job, i+1, n
 		go h.run()
 	}
+	defer t.finish(n - 1)
 	job.Part(0, n)
+}
+
+// finish waits for the first n helpers and lets go of them. A panic in one of
+// them becomes the caller's.
+func (t *team) finish(n int) {
 	t.done.Wait()
-	busy.Add(int64(1 - n))
+	var failed any
+	for _, h := range t.helpers[:n] {
+		if h.failed != nil {
+			failed, h.failed = h.failed, nil
+		}
+	}
+	busy.Add(int64(-n))
 	mu.Lock()
-	defer mu.Unlock()
 	teams = append(teams, t)
+	mu.Unlock()
+	if failed != nil {
+		panic(failed)
+	}
 }
 
 // reserve returns how many helpers the call may have, at most want.
@@ -93,10 +111,12 @@ func idleTeam(n int) *team {
 }
 
 func (h *helper) part() {
-	defer h.done.Done()
-	job := h.job
-	h.job = nil
-	job.Part(h.i, h.n)
+	defer func() {
+		h.failed = recover()
+		h.job = nil
+		h.done.Done()
+	}()
+	h.job.Part(h.i, h.n)
 }
 
 // Span returns the part i of n of the numbers below total, in multiples of

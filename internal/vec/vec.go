@@ -14,7 +14,7 @@ import "math"
 //go:generate go -C ../../tools run ./asmgen ..
 
 // Float is a type of elements.
-type Float interface{ float32 | float64 }
+type Float interface{ ~float32 | ~float64 }
 
 func sqrt[T Float](x T) T { return T(math.Sqrt(float64(x))) }
 
