@@ -22,6 +22,9 @@ type frame struct {
 	// What the optimizers work on, here for reuse.
 	operands32 operands[float32]
 	operands64 operands[float64]
+	// What long element-wise kernels work on.
+	shared32 shared[float32]
+	shared64 shared[float64]
 
 	call call
 	run  run

@@ -219,22 +219,22 @@ func buildAdd(b *builder) (kernel, error) {
 	if dt == tString {
 		return combine(loopsOf(func(x, y []byte) []byte { return append(append([]byte{}, x...), y...) })), nil
 	}
-	return byNumber(dt, combine(addLoops[float32]()), combine(addLoops[float64]()), combine(addLoops[int32]()), combine(addLoops[int64]()),
+	return byNumber(dt, addFloats[float32](), addFloats[float64](), combine(addLoops[int32]()), combine(addLoops[int64]()),
 		combine(addLoops[int8]()), combine(addLoops[int16]()), combine(addLoops[uint8]()), combine(addLoops[uint16]()), combine(addLoops[uint32]()), combine(addLoops[uint64]()))
 }
 
 func buildSub(b *builder) (kernel, error) {
-	return byNumber(b.dtype("T", tNone), combine(subLoops[float32]()), combine(subLoops[float64]()), combine(subLoops[int32]()), combine(subLoops[int64]()),
+	return byNumber(b.dtype("T", tNone), subFloats[float32](), subFloats[float64](), combine(subLoops[int32]()), combine(subLoops[int64]()),
 		combine(subLoops[int8]()), combine(subLoops[int16]()), combine(subLoops[uint8]()), combine(subLoops[uint16]()), combine(subLoops[uint32]()), combine(subLoops[uint64]()))
 }
 
 func buildMul(b *builder) (kernel, error) {
-	return byNumber(b.dtype("T", tNone), combine(mulLoops[float32]()), combine(mulLoops[float64]()), combine(mulLoops[int32]()), combine(mulLoops[int64]()),
+	return byNumber(b.dtype("T", tNone), mulFloats[float32](), mulFloats[float64](), combine(mulLoops[int32]()), combine(mulLoops[int64]()),
 		combine(mulLoops[int8]()), combine(mulLoops[int16]()), combine(mulLoops[uint8]()), combine(mulLoops[uint16]()), combine(mulLoops[uint32]()), combine(mulLoops[uint64]()))
 }
 
 func buildFloatDiv(b *builder) (kernel, error) {
-	return byFloat(b.dtype("T", tNone), combine(divLoops[float32]()), combine(divLoops[float64]()))
+	return byFloat(b.dtype("T", tNone), divFloats[float32](), divFloats[float64]())
 }
 
 func truncDiv[T integer](x, y T) T { return x / y }
@@ -281,7 +281,7 @@ func nonZero[T integer](k kernel) kernel {
 // floats.
 func buildDiv(i32 func(x, y int32) int32, i64 func(x, y int64) int64, round func(float64) float64) func(*builder) (kernel, error) {
 	return func(b *builder) (kernel, error) {
-		f32, f64 := combine(divLoops[float32]()), combine(divLoops[float64]())
+		f32, f64 := divFloats[float32](), divFloats[float64]()
 		if round != nil {
 			f32 = combine(loopsOf(func(x, y float32) float32 { return float32(round(float64(x / y))) }))
 			f64 = combine(loopsOf(func(x, y float64) float64 { return round(x / y) }))

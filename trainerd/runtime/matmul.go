@@ -4,6 +4,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	fastblas "github.com/trainerd/trainerd/internal/blas"
 )
 
 var _ = register(opTable{
@@ -37,9 +39,14 @@ func strides(ta, tb bool, m, n, k int) (lda, ldb int) {
 	return lda, ldb
 }
 
+// gonum's own products skip zeros in their factors, so that zero times infinity
+// is zero where it should be NaN; they also take ten times as long.
+func init() {
+	blas32.Use(fastblas.Implementation{})
+	blas64.Use(fastblas.Implementation{})
+}
+
 // gemm32 multiplies with whatever float32 BLAS the program has registered.
-// Gonum's own passes over zeros in its factors: zero times infinity is then
-// zero, where it should be NaN.
 func gemm32(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) {
 	if m == 0 || n == 0 || k == 0 {
 		if beta == 0 {

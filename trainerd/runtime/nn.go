@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"math"
+
+	"github.com/trainerd/trainerd/internal/vec"
 )
 
 var _ = register(opTable{
@@ -41,10 +43,12 @@ func (c *call) biasLayout(x *tensor, channelsFirst bool) (outer, n, inner int, e
 
 func buildBiasAdd(b *builder) (kernel, error) {
 	first := b.string("data_format", "NHWC") == "NCHW"
-	return byType(b.dtype("T", tNone), biasAdd[float32](first), biasAdd[float64](first), biasAdd[int32](first), biasAdd[int64](first))
+	return byType(b.dtype("T", tNone), biasAdd(first, slicewise[float32](vec.Add[float32]).applyRows), biasAdd(first, slicewise[float64](vec.Add[float64]).applyRows),
+		biasAdd(first, addRow[int32]), biasAdd(first, addRow[int64]))
 }
 
-func biasAdd[T number](channelsFirst bool) kernel {
+// biasAdd adds a bias; add is what adds a row to all rows.
+func biasAdd[T number](channelsFirst bool, add func(c *call, d, x, row []T)) kernel {
 	return func(c *call) error {
 		x, bias := c.in(0), c.in(1)
 		outer, n, inner, err := c.biasLayout(x, channelsFirst)
@@ -56,18 +60,19 @@ func biasAdd[T number](channelsFirst bool) kernel {
 		}
 		xs, bs, d := elems[T](x), elems[T](bias), elems[T](c.outLike(0, x.dtype, x))
 		if inner == 1 {
-			for o := range outer {
-				row, from := d[o*n:(o+1)*n], xs[o*n:(o+1)*n]
-				for i, v := range bs {
-					row[i] = from[i] + v
-				}
-			}
+			add(c, d, xs, bs)
 			return nil
 		}
 		for i := range outer * n {
 			addScalar(d[i*inner:(i+1)*inner], xs[i*inner:(i+1)*inner], bs[i%n])
 		}
 		return nil
+	}
+}
+
+func addRow[T integer](_ *call, d, x, row []T) {
+	for i := range d {
+		d[i] = x[i] + row[i%len(row)]
 	}
 }
 
@@ -118,13 +123,21 @@ func maxOf[T float](row []T) T {
 	return m
 }
 
-// expShifted sets d to exp(x-max) and returns the sum.
-func expShifted[T float](d, x []T, max T) T {
+// expRows sets the rows of d to the exponentials of the rows of x, less the
+// largest element of each.
+func expRows[T float](d, x []T, n int) {
+	for at := 0; at < len(d); at += n {
+		row := x[at : at+n]
+		vec.AddScalar(d[at:at+n], row, -maxOf(row))
+	}
+	vec.Exp(d, d)
+}
+
+// sumOf returns the sum of a row, added up in float64.
+func sumOf[T float](row []T) T {
 	s := 0.0
-	for i, v := range x {
-		e := T(math.Exp(float64(v - max)))
-		d[i] = e
-		s += float64(e)
+	for _, v := range row {
+		s += float64(v)
 	}
 	return T(s)
 }
@@ -136,12 +149,10 @@ func softmax[T float](c *call) error {
 		return err
 	}
 	xs, d := elems[T](x), elems[T](c.outLike(0, x.dtype, x))
+	expRows(d, xs, max(n, 1))
 	for i := range rows {
-		row, out := xs[i*n:(i+1)*n], d[i*n:(i+1)*n]
-		s := expShifted(out, row, maxOf(row))
-		for j := range out {
-			out[j] /= s
-		}
+		out := d[i*n : (i+1)*n]
+		vec.DivScalar(out, out, sumOf(out))
 	}
 	return nil
 }
@@ -153,10 +164,10 @@ func logSoftmax[T float](c *call) error {
 		return err
 	}
 	xs, d := elems[T](x), elems[T](c.outLike(0, x.dtype, x))
+	expRows(d, xs, max(n, 1))
 	for i := range rows {
 		row, out := xs[i*n:(i+1)*n], d[i*n:(i+1)*n]
-		m := maxOf(row)
-		log := T(math.Log(float64(expShifted(out, row, m))))
+		m, log := maxOf(row), T(math.Log(float64(sumOf(out))))
 		for j, v := range row {
 			out[j] = v - m - log
 		}
@@ -177,18 +188,16 @@ func sparseCrossEntropy[T float](c *call) error {
 	}
 	loss, grad := elems[T](c.out(0, x.dtype, rows)), elems[T](c.outLike(1, x.dtype, x))
 	xs := elems[T](x)
+	expRows(grad, xs, max(n, 1))
 	for i := range rows {
 		row, g := xs[i*n:(i+1)*n], grad[i*n:(i+1)*n]
 		label := labels.intAt(i)
 		if label < 0 || label >= n {
 			return c.invalid("label %d of row %d is outside [0, %d)", label, i, n)
 		}
-		m := maxOf(row)
-		s := expShifted(g, row, m)
-		loss[i] = T(math.Log(float64(s))) - (row[label] - m)
-		for j := range g {
-			g[j] /= s
-		}
+		s := sumOf(g)
+		loss[i] = T(math.Log(float64(s))) - (row[label] - maxOf(row))
+		vec.DivScalar(g, g, s)
 		g[label]--
 	}
 	return nil
@@ -210,8 +219,8 @@ func crossEntropy[T float](c *call) error {
 		broadcastRow(row, x, i)
 		broadcastRow(label, y, i)
 		g := grad[i*n : (i+1)*n]
-		m := maxOf(row)
-		s := expShifted(g, row, m)
+		expRows(g, row, max(n, 1))
+		m, s := maxOf(row), sumOf(g)
 		log := T(math.Log(float64(s)))
 		l := 0.0
 		for j, v := range row {

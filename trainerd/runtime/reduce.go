@@ -164,13 +164,6 @@ func sum[T number](acc T, x []T) T {
 	return acc
 }
 
-func addTo[T number](acc, x []T) {
-	x = x[:len(acc)]
-	for i := range acc {
-		acc[i] += x[i]
-	}
-}
-
 func buildSum(b *builder) (kernel, error) {
 	keep := b.keepDims()
 	return byType(b.dtype("T", tNone),

@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 )
 
 // The optimizers' update rules. Each op exists for reference variables, which
@@ -101,6 +104,36 @@ type operands[T float] struct {
 	scalars [maxOperands]T
 	n       int // scalars
 	first   *variable
+
+	// A long update is shared between processors, each with its parts of the
+	// variables in here.
+	rule  rule[T]
+	width int
+	grad  []T
+	parts [][maxOperands][]T
+}
+
+// apply runs a rule on the first vars variables.
+func (o *operands[T]) apply(f rule[T], vars int, grad []T) {
+	if len(grad) < parallelElements {
+		f(o.vars[:vars], o.scalars[:o.n], grad)
+		return
+	}
+	if o.parts == nil {
+		o.parts = make([][maxOperands][]T, maxParts)
+	}
+	o.rule, o.width, o.grad = f, vars, grad
+	parallel.Run(maxParts, o)
+}
+
+// Part implements [parallel.Job].
+func (o *operands[T]) Part(i, n int) {
+	from, to := parallel.Span(len(o.grad), spreadStep, i, n)
+	own := &o.parts[i]
+	for k := range o.width {
+		own[k] = o.vars[k][from:to]
+	}
+	o.rule(own[:o.width], o.scalars[:o.n], o.grad[from:to])
 }
 
 // load collects the variables and the scalars; inputs grad and rows are
@@ -152,7 +185,7 @@ func applyRule[T float](vars, grad, rows int, f rule[T]) kernel {
 		if !sameShape(g.shape, o.first.value.shape) {
 			return c.invalid("the gradient has the shape %s, variable %q %s", shapeString(g.shape), o.first.name, shapeString(o.first.value.shape))
 		}
-		f(o.vars[:vars], o.scalars[:o.n], elems[T](g))
+		o.apply(f, vars, elems[T](g))
 		return nil
 	}
 }
@@ -165,7 +198,7 @@ func operandsIn[T float](c *call) *operands[T] {
 		o = &c.f.operands64
 	}
 	p := o.(*operands[T])
-	*p = operands[T]{}
+	*p = operands[T]{parts: p.parts}
 	return p
 }
 
@@ -206,9 +239,7 @@ func power[T float](x, y T) T {
 func gradientDescent[T float](*builder) rule[T] {
 	return func(v [][]T, h, g []T) {
 		w, lr := v[0][:len(g)], h[0]
-		for i, d := range g {
-			w[i] -= d * lr
-		}
+		vec.Descend(w, g, lr)
 	}
 }
 
@@ -216,13 +247,10 @@ func momentum[T float](b *builder) rule[T] {
 	nesterov := b.bool("use_nesterov", false)
 	return func(v [][]T, h, g []T) {
 		w, acc, lr, m := v[0][:len(g)], v[1][:len(g)], h[0], h[1]
-		for i, d := range g {
-			acc[i] = acc[i]*m + d
-			if nesterov {
-				w[i] -= d*lr + acc[i]*m*lr
-			} else {
-				w[i] -= acc[i] * lr
-			}
+		if nesterov {
+			vec.Nesterov(w, acc, g, lr, m)
+		} else {
+			vec.Momentum(w, acc, g, lr, m)
 		}
 	}
 }
@@ -246,10 +274,11 @@ func adagrad[T float](b *builder) rule[T] {
 	update := b.bool("update_slots", true)
 	return func(v [][]T, h, g []T) {
 		w, acc, lr := v[0][:len(g)], v[1][:len(g)], h[0]
+		if update {
+			vec.Adagrad(w, acc, g, lr)
+			return
+		}
 		for i, d := range g {
-			if update {
-				acc[i] += d * d
-			}
 			w[i] -= d * lr / sqrt(acc[i])
 		}
 	}
@@ -305,14 +334,14 @@ func adam[T float](b *builder) rule[T] {
 		w, m, v := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)]
 		beta1Power, beta2Power, lr, beta1, beta2, eps := h[0], h[1], h[2], h[3], h[4], h[5]
 		alpha := lr * sqrt(1-beta2Power) / (1 - beta1Power)
+		if !nesterov {
+			vec.Adam(w, m, v, g, alpha, 1-beta1, 1-beta2, eps)
+			return
+		}
 		for i, d := range g {
 			m[i] += (d - m[i]) * (1 - beta1)
 			v[i] += (d*d - v[i]) * (1 - beta2)
-			if nesterov {
-				w[i] -= (d*(1-beta1) + beta1*m[i]) * alpha / (sqrt(v[i]) + eps)
-			} else {
-				w[i] -= m[i] * alpha / (sqrt(v[i]) + eps)
-			}
+			w[i] -= (d*(1-beta1) + beta1*m[i]) * alpha / (sqrt(v[i]) + eps)
 		}
 	}
 }
@@ -347,11 +376,7 @@ func rmsProp[T float](*builder) rule[T] {
 	return func(s [][]T, h, g []T) {
 		w, ms, mom := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)]
 		lr, rho, m, eps := h[0], h[1], h[2], h[3]
-		for i, d := range g {
-			ms[i] += (d*d - ms[i]) * (1 - rho)
-			mom[i] = mom[i]*m + d*lr/sqrt(ms[i]+eps)
-			w[i] -= mom[i]
-		}
+		vec.RMSProp(w, ms, mom, g, lr, 1-rho, m, eps)
 	}
 }
 

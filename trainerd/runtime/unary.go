@@ -3,11 +3,12 @@ package runtime
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 var _ = register(opTable{
-	"Exp": floatUnary(math.Exp), "Expm1": floatUnary(math.Expm1), "Log": floatUnary(math.Log), "Log1p": floatUnary(math.Log1p),
+	"Exp": {in: "T", types: floats, build: buildExp}, "Expm1": floatUnary(math.Expm1), "Log": floatUnary(math.Log), "Log1p": floatUnary(math.Log1p),
 	"Sqrt": floatUnary(math.Sqrt), "Rsqrt": floatUnary(func(x float64) float64 { return 1 / math.Sqrt(x) }),
 	"Sin": floatUnary(math.Sin), "Cos": floatUnary(math.Cos), "Tan": floatUnary(math.Tan),
 	"Asin": floatUnary(math.Asin), "Acos": floatUnary(math.Acos), "Atan": floatUnary(math.Atan),
@@ -23,7 +24,7 @@ var _ = register(opTable{
 	"Selu":       {in: "T", types: floats, build: buildUnary(selu[float32], selu[float64], nil, nil)},
 	"Reciprocal": {in: "T", types: floats, build: buildUnary(reciprocal[float32], reciprocal[float64], nil, nil)},
 	"Inv":        {in: "T", types: floats, build: buildUnary(reciprocal[float32], reciprocal[float64], nil, nil)},
-	"Relu":       {in: "T", types: numbers, build: buildUnary(relu[float32], relu[float64], relu[int32], relu[int64])},
+	"Relu":       {in: "T", types: numbers, build: buildRelu},
 	"Relu6":      {in: "T", types: numbers, build: buildUnary(relu6[float32], relu6[float64], relu6[int32], relu6[int64])},
 	"LeakyRelu":  {in: "T=float", build: buildLeakyRelu},
 	"Neg":        {in: "T", types: numbers, build: buildUnary(neg[float32], neg[float64], neg[int32], neg[int64])},
@@ -37,7 +38,7 @@ var _ = register(opTable{
 	"IsInf":    floatTest(func(x float64) bool { return math.IsInf(x, 0) }),
 	"IsFinite": floatTest(func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }),
 
-	"ReluGrad":       gradient(reluGrad[float32], reluGrad[float64]),
+	"ReluGrad":       {in: "T T", types: floats, build: buildReluGrad},
 	"Relu6Grad":      gradient(relu6Grad[float32], relu6Grad[float64]),
 	"EluGrad":        gradient(eluGrad[float32], eluGrad[float64]),
 	"SeluGrad":       gradient(seluGrad[float32], seluGrad[float64]),
@@ -57,6 +58,10 @@ func floatUnary(f func(float64) float64) opSpec {
 	return opSpec{in: "T", types: floats, build: func(b *builder) (kernel, error) {
 		return byFloat(b.dtype("T", tNone), narrow, unary(f))
 	}}
+}
+
+func buildExp(b *builder) (kernel, error) {
+	return byFloat(b.dtype("T", tNone), sliceUnary(vec.Exp[float32]), sliceUnary(vec.Exp[float64]))
 }
 
 func floatTest(f func(float64) bool) opSpec {
@@ -134,6 +139,14 @@ func relu[T number](x T) T {
 	return x
 }
 
+func buildRelu(b *builder) (kernel, error) {
+	return byType(b.dtype("T", tNone), sliceUnary(vec.Relu[float32]), sliceUnary(vec.Relu[float64]), unary(relu[int32]), unary(relu[int64]))
+}
+
+func buildReluGrad(b *builder) (kernel, error) {
+	return byFloat(b.dtype("T", tNone), slicePairwise(vec.ReluGrad[float32]), slicePairwise(vec.ReluGrad[float64]))
+}
+
 func relu6[T number](x T) T {
 	if x > 6 {
 		return 6
@@ -187,13 +200,6 @@ func leakyGrad[T float](alpha float64) func(g, x T) T {
 		}
 		return a * g
 	}
-}
-
-func reluGrad[T float](g, x T) T {
-	if x > 0 {
-		return g
-	}
-	return 0
 }
 
 func relu6Grad[T float](g, x T) T {

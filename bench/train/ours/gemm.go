@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	gonum "gonum.org/v1/gonum/blas"
+
+	"github.com/trainerd/trainerd/internal/blas"
+)
+
+// gemm multiplies square matrices of small whole numbers, whose products are
+// exact in any order of summation.
+func gemm(_ context.Context, o *options) (*result, error) {
+	n := o.size
+	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+	for i := range a {
+		a[i], b[i] = float32(i%7), float32(i%5)
+	}
+	multiply := func() {
+		blas.Implementation{}.Sgemm(gonum.NoTrans, gonum.NoTrans, n, n, n, 1, a, n, b, n, 0, c, n)
+	}
+	multiply()
+	r, err := timed(func() error {
+		for range o.times {
+			multiply()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum := int64(0)
+	for _, v := range c {
+		sum += int64(v)
+	}
+	r.Work = fmt.Sprintf("%d products of %d by %d, sum %d", o.times, n, n, sum)
+	r.Metrics["gflops"] = 2 * float64(n) * float64(n) * float64(n) * float64(o.times) / r.Seconds / 1e9
+	return r, nil
+}

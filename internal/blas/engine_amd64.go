@@ -1,0 +1,87 @@
+//go:build amd64 && !noasm
+
+package blas
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// The engines of this processor; nil means gonum.
+var single, double = engines(cpu.X86.HasAVX2 && cpu.X86.HasFMA, cpu.X86.HasAVX512F)
+
+func engines(avx2, avx512 bool) (*engine[float32], *engine[float64]) {
+	switch {
+	case avx2 && avx512:
+		return &engine[float32]{rows: 12, cols: 32, kc: 320, mc: 240, nc: 4096, gather: gather[float32], columns: columns32,
+				tiles: []tile[float32]{sgemmTile1AVX512, sgemmTile2AVX512, sgemmTile3AVX512, sgemmTile4AVX512, sgemmTile5AVX512, sgemmTile6AVX512,
+					sgemmTile7AVX512, sgemmTile8AVX512, sgemmTile9AVX512, sgemmTile10AVX512, sgemmTile11AVX512, sgemmTile12AVX512}},
+			&engine[float64]{rows: 12, cols: 16, kc: 320, mc: 120, nc: 2048, gather: gather[float64], columns: columns64,
+				tiles: []tile[float64]{dgemmTile1AVX512, dgemmTile2AVX512, dgemmTile3AVX512, dgemmTile4AVX512, dgemmTile5AVX512, dgemmTile6AVX512,
+					dgemmTile7AVX512, dgemmTile8AVX512, dgemmTile9AVX512, dgemmTile10AVX512, dgemmTile11AVX512, dgemmTile12AVX512}}
+	case avx2:
+		return &engine[float32]{rows: 6, cols: 16, kc: 320, mc: 144, nc: 4096, gather: gather[float32], columns: columns32,
+				tiles: []tile[float32]{sgemmTile1AVX2, sgemmTile2AVX2, sgemmTile3AVX2, sgemmTile4AVX2, sgemmTile5AVX2, sgemmTile6AVX2}},
+			&engine[float64]{rows: 6, cols: 8, kc: 320, mc: 72, nc: 2048, gather: gather[float64], columns: columns64,
+				tiles: []tile[float64]{dgemmTile1AVX2, dgemmTile2AVX2, dgemmTile3AVX2, dgemmTile4AVX2, dgemmTile5AVX2, dgemmTile6AVX2}}
+	}
+	return nil, nil
+}
+
+// gather copies the first width elements, a width that an engine has, of k
+// rows.
+func gather[T float32 | float64](width int, dst, src *T, ld, k int) {
+	size := int(unsafe.Sizeof(*dst))
+	to, from := (*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(src))
+	switch width * size {
+	case 24:
+		gather24AVX2(to, from, ld*size, k)
+	case 48:
+		gather48AVX2(to, from, ld*size, k)
+	case 64:
+		gather64AVX2(to, from, ld*size, k)
+	case 96:
+		gather96AVX2(to, from, ld*size, k)
+	case 128:
+		gather128AVX2(to, from, ld*size, k)
+	}
+}
+
+func columns32(width, step int, dst, src []float32, ld, k int) int {
+	if k &^= 3; k == 0 || width < 2 {
+		return 0
+	}
+	r := 0
+	for ; r+4 <= width; r += 4 {
+		sTranspose4AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, k)
+	}
+	if r+2 <= width {
+		sTranspose2AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, k)
+		r += 2
+	}
+	if r < width {
+		oneColumn(dst[r:], src[r*ld:], step, k)
+	}
+	return k
+}
+
+func columns64(width, step int, dst, src []float64, ld, k int) int {
+	if k &^= 1; k == 0 || width < 2 {
+		return 0
+	}
+	r := 0
+	for ; r+2 <= width; r += 2 {
+		dTranspose2AVX2(&dst[r], &src[r*ld], 8*ld, 8*step, k)
+	}
+	if r < width {
+		oneColumn(dst[r:], src[r*ld:], step, k)
+	}
+	return k
+}
+
+func oneColumn[T float32 | float64](dst, row []T, step, k int) {
+	for i, v := range row[:k] {
+		dst[i*step] = v
+	}
+}

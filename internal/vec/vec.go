@@ -1,0 +1,164 @@
+// Package vec is element-wise arithmetic on slices of floats, with AVX2 where
+// the processor has it (and the build tag noasm is not set).
+//
+// In every function the first slice gives the length, and the others must not
+// be shorter. Slices may be the same, but must not overlap otherwise. Apart
+// from [Exp], results are bit for bit those of the loops in this file, whatever
+// the processor: no operation is fused or reordered.
+//
+// The assembly is written by tools/asmgen.
+package vec
+
+import "math"
+
+//go:generate go -C ../../tools run ./asmgen ..
+
+// Float is a type of elements.
+type Float interface{ ~float32 | ~float64 }
+
+func sqrt[T Float](x T) T { return T(math.Sqrt(float64(x))) }
+
+// Add sets d to x + y.
+func Add[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := addWide(d, x, y); i < len(d); i++ {
+		d[i] = x[i] + y[i]
+	}
+}
+
+// Sub sets d to x - y.
+func Sub[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := subWide(d, x, y); i < len(d); i++ {
+		d[i] = x[i] - y[i]
+	}
+}
+
+// Mul sets d to x * y.
+func Mul[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := mulWide(d, x, y); i < len(d); i++ {
+		d[i] = x[i] * y[i]
+	}
+}
+
+// Div sets d to x / y.
+func Div[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := divWide(d, x, y); i < len(d); i++ {
+		d[i] = x[i] / y[i]
+	}
+}
+
+// AddScalar sets d to x + s.
+func AddScalar[T Float](d, x []T, s T) {
+	x = x[:len(d)]
+	for i := addScalarWide(d, x, s); i < len(d); i++ {
+		d[i] = x[i] + s
+	}
+}
+
+// MulScalar sets d to x * s.
+func MulScalar[T Float](d, x []T, s T) {
+	x = x[:len(d)]
+	for i := mulScalarWide(d, x, s); i < len(d); i++ {
+		d[i] = x[i] * s
+	}
+}
+
+// DivScalar sets d to x / s.
+func DivScalar[T Float](d, x []T, s T) {
+	x = x[:len(d)]
+	for i := divScalarWide(d, x, s); i < len(d); i++ {
+		d[i] = x[i] / s
+	}
+}
+
+// Relu sets d to x, and to zero where x is below it.
+func Relu[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := reluWide(d, x); i < len(d); i++ {
+		d[i] = x[i]
+		if x[i] < 0 {
+			d[i] = 0
+		}
+	}
+}
+
+// ReluGrad sets d to g where x is above zero, else to zero.
+func ReluGrad[T Float](d, g, x []T) {
+	g, x = g[:len(d)], x[:len(d)]
+	for i := reluGradWide(d, g, x); i < len(d); i++ {
+		v := g[i]
+		if !(x[i] > 0) {
+			v = 0
+		}
+		d[i] = v
+	}
+}
+
+// Exp sets d to the exponentials of x, within two units in the last place. It
+// is faster than [math.Exp] for float32.
+func Exp[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := expWide(d, x); i < len(d); i++ {
+		d[i] = T(math.Exp(float64(x[i])))
+	}
+}
+
+// Descend subtracts lr*g from w.
+func Descend[T Float](w, g []T, lr T) {
+	g = g[:len(w)]
+	for i := descendWide(w, g, lr); i < len(w); i++ {
+		w[i] -= T(g[i] * lr)
+	}
+}
+
+// Momentum is a step of the momentum optimizer.
+func Momentum[T Float](w, acc, g []T, lr, m T) {
+	acc, g = acc[:len(w)], g[:len(w)]
+	for i := momentumWide(w, acc, g, lr, m); i < len(w); i++ {
+		acc[i] = T(acc[i]*m) + g[i]
+		w[i] -= T(acc[i] * lr)
+	}
+}
+
+// Nesterov is Momentum with Nesterov's look ahead.
+func Nesterov[T Float](w, acc, g []T, lr, m T) {
+	acc, g = acc[:len(w)], g[:len(w)]
+	for i := nesterovWide(w, acc, g, lr, m); i < len(w); i++ {
+		acc[i] = T(acc[i]*m) + g[i]
+		w[i] -= T(g[i]*lr) + T(T(acc[i]*m)*lr)
+	}
+}
+
+// Adagrad is a step of the Adagrad optimizer.
+func Adagrad[T Float](w, acc, g []T, lr T) {
+	acc, g = acc[:len(w)], g[:len(w)]
+	for i := adagradWide(w, acc, g, lr); i < len(w); i++ {
+		acc[i] += T(g[i] * g[i])
+		w[i] -= T(g[i]*lr) / sqrt(acc[i])
+	}
+}
+
+// Adam is a step of the Adam optimizer: m and v are the moments, c1 and c2 one
+// less their decays, and alpha is the corrected learning rate.
+func Adam[T Float](w, m, v, g []T, alpha, c1, c2, eps T) {
+	m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
+	for i := adamWide(w, m, v, g, alpha, c1, c2, eps); i < len(w); i++ {
+		m[i] += T((g[i] - m[i]) * c1)
+		v[i] += T((T(g[i]*g[i]) - v[i]) * c2)
+		w[i] -= T(m[i]*alpha) / (sqrt(v[i]) + eps)
+	}
+}
+
+// RMSProp is a step of the RMSProp optimizer: ms is the mean square, c one
+// less its decay, mom the momentum and m its factor.
+func RMSProp[T Float](w, ms, mom, g []T, lr, c, m, eps T) {
+	ms, mom, g = ms[:len(w)], mom[:len(w)], g[:len(w)]
+	for i := rmsPropWide(w, ms, mom, g, lr, c, m, eps); i < len(w); i++ {
+		ms[i] += T((T(g[i]*g[i]) - ms[i]) * c)
+		mom[i] = T(mom[i]*m) + T(g[i]*lr)/sqrt(ms[i]+eps)
+		w[i] -= mom[i]
+	}
+}

@@ -1,0 +1,165 @@
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// special are the values around which float arithmetic has its corners.
+var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e-40, -1e-40, 3e38, -3e38, 1e-20}
+
+// operands returns n slices of some length, with special values among random
+// ones.
+func operands[T Float](r *rand.Rand, n, length int) [][]T {
+	out := make([][]T, n)
+	for i := range out {
+		out[i] = make([]T, length)
+		for j := range out[i] {
+			out[i][j] = T(r.NormFloat64())
+			if r.IntN(8) == 0 {
+				out[i][j] = T(special[r.IntN(len(special))])
+			}
+		}
+	}
+	return out
+}
+
+// portable holds, for each function, what it must do to one element: a gets
+// the elements of the slices, s the scalars.
+type function[T Float] struct {
+	name            string
+	slices, scalars int
+	run             func(v [][]T, s []T)
+}
+
+func functions[T Float]() []function[T] {
+	return []function[T]{
+		{"Add", 3, 0, func(v [][]T, s []T) { Add(v[0], v[1], v[2]) }},
+		{"Sub", 3, 0, func(v [][]T, s []T) { Sub(v[0], v[1], v[2]) }},
+		{"Mul", 3, 0, func(v [][]T, s []T) { Mul(v[0], v[1], v[2]) }},
+		{"Div", 3, 0, func(v [][]T, s []T) { Div(v[0], v[1], v[2]) }},
+		{"AddScalar", 2, 1, func(v [][]T, s []T) { AddScalar(v[0], v[1], s[0]) }},
+		{"MulScalar", 2, 1, func(v [][]T, s []T) { MulScalar(v[0], v[1], s[0]) }},
+		{"DivScalar", 2, 1, func(v [][]T, s []T) { DivScalar(v[0], v[1], s[0]) }},
+		{"Relu", 2, 0, func(v [][]T, s []T) { Relu(v[0], v[1]) }},
+		{"ReluGrad", 3, 0, func(v [][]T, s []T) { ReluGrad(v[0], v[1], v[2]) }},
+		{"Exp", 2, 0, func(v [][]T, s []T) { Exp(v[0], v[1]) }},
+		{"Descend", 2, 1, func(v [][]T, s []T) { Descend(v[0], v[1], s[0]) }},
+		{"Momentum", 3, 2, func(v [][]T, s []T) { Momentum(v[0], v[1], v[2], s[0], s[1]) }},
+		{"Nesterov", 3, 2, func(v [][]T, s []T) { Nesterov(v[0], v[1], v[2], s[0], s[1]) }},
+		{"Adagrad", 3, 1, func(v [][]T, s []T) { Adagrad(v[0], v[1], v[2], s[0]) }},
+		{"Adam", 4, 4, func(v [][]T, s []T) { Adam(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
+		{"RMSProp", 4, 4, func(v [][]T, s []T) { RMSProp(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
+	}
+}
+
+func clone[T any](v [][]T) [][]T {
+	out := make([][]T, len(v))
+	for i := range v {
+		out[i] = append([]T(nil), v[i]...)
+	}
+	return out
+}
+
+func same[T Float](x, y T) bool {
+	return x != x && y != y || x == y && math.Signbit(float64(x)) == math.Signbit(float64(y))
+}
+
+// check holds a run on whole slices against one on single elements, which are
+// too few for a register and so take the portable loop.
+func check[T Float](t *testing.T, f function[T], r *rand.Rand, length int) {
+	t.Helper()
+	in, scalars := operands[T](r, f.slices, length), operands[T](r, 1, f.scalars)[0]
+	got, want := clone(in), clone(in)
+	f.run(got, scalars)
+	for i := range length {
+		one := make([][]T, f.slices)
+		for k := range one {
+			one[k] = want[k][i : i+1]
+		}
+		f.run(one, scalars)
+	}
+	for k := range got {
+		for i := range got[k] {
+			if !same(got[k][i], want[k][i]) {
+				t.Fatalf("length %d, slice %d, element %d: got %v, want %v of %v, scalars %v", length, k, i, got[k][i], want[k][i], in[k][i], scalars)
+			}
+		}
+	}
+}
+
+func TestBitsOfPortable(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, f := range functions[float32]() {
+		t.Run(f.name+"/float32", func(t *testing.T) {
+			for length := range 70 {
+				check(t, f, r, length)
+			}
+		})
+	}
+	for _, f := range functions[float64]() {
+		t.Run(f.name+"/float64", func(t *testing.T) {
+			for length := range 70 {
+				check(t, f, r, length)
+			}
+		})
+	}
+}
+
+func FuzzBitsOfPortable(f *testing.F) {
+	for i := range len(functions[float32]()) {
+		f.Add(uint64(i), byte(i), byte(3*i))
+	}
+	single, double := functions[float32](), functions[float64]()
+	f.Fuzz(func(t *testing.T, seed uint64, which, length byte) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		check(t, single[int(which)%len(single)], r, int(length))
+		check(t, double[int(which)%len(double)], r, int(length))
+	})
+}
+
+func TestShortOperandPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a slice that is too short was read past its end")
+		}
+	}()
+	Add(make([]float32, 16), make([]float32, 15), make([]float32, 16))
+}
+
+func TestExp(t *testing.T) {
+	x := []float32{0, 1, -1, 88.7, 88.8, 200, -87, -88, -95, -103, -104, -200, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+	for i := range 20000 {
+		x = append(x, float32(i-10000)*.0105)
+	}
+	d := make([]float32, len(x))
+	Exp(d, x)
+	for i, v := range x {
+		want := float32(math.Exp(float64(v)))
+		if same(d[i], want) {
+			continue
+		}
+		if apart := int64(math.Float32bits(d[i])) - int64(math.Float32bits(want)); apart < -2 || apart > 2 {
+			t.Errorf("exp(%v) is %v, want %v", v, d[i], want)
+		}
+	}
+}
+
+func BenchmarkVec(b *testing.B) {
+	for _, f := range functions[float32]() {
+		for _, n := range []int{1000, 1 << 20} {
+			b.Run(fmt.Sprintf("%s/%d", f.name, n), func(b *testing.B) {
+				v, s := make([][]float32, f.slices), []float32{1e-3, 1e-3, 1e-3, 1e-3}
+				for i := range v {
+					v[i] = make([]float32, n)
+				}
+				b.SetBytes(int64(4 * n))
+				for b.Loop() {
+					f.run(v, s)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,351 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// lanes is a kind of vector: its elements, and the width of the registers.
+type lanes struct {
+	prefix string // of function names
+	goType string
+	size   uint64 // bytes of an element
+	width  uint64 // bytes of a register
+	suffix string // of function names
+}
+
+// tileCols is the width of a tile of the product, in registers.
+const tileCols = 2
+
+// tileRows is the height of the highest tile. It is a multiple of three,
+// because three rows share a pointer.
+func (l lanes) tileRows() int {
+	if l.width == 64 {
+		return 12
+	}
+	return 6
+}
+
+func emitBLAS(c *build.Context) {
+	for _, l := range []lanes{
+		{"sgemm", "float32", 4, 32, "AVX2"},
+		{"dgemm", "float64", 8, 32, "AVX2"},
+		{"sgemm", "float32", 4, 64, "AVX512"},
+		{"dgemm", "float64", 8, 64, "AVX512"},
+	} {
+		for rows := 1; rows <= l.tileRows(); rows++ {
+			emitTile(c, l, rows)
+		}
+	}
+	for _, n := range []int{24, 48, 64, 96, 128} {
+		emitGather(c, n)
+	}
+	emitTranspose4(c)
+	emitTranspose2(c, "sTranspose2", "float32", 4)
+	emitTranspose2(c, "dTranspose2", "float64", 8)
+}
+
+// emitTile writes the function that computes a tile of rows by two registers
+// of a product and keeps it in registers for the whole inner dimension.
+func emitTile(c *build.Context, l lanes, rows int) {
+	name := fmt.Sprintf("%sTile%d%s", l.prefix, rows, l.suffix)
+	c.Function(name)
+	c.Attributes(attr.NOSPLIT)
+	c.Pragma("noescape")
+	c.Doc(fmt.Sprintf("%s computes %d by %d elements of a product.", name, rows, tileCols*l.width/l.size))
+	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add int)", l.goType))
+	t := &tile{c: c, l: l, rows: rows}
+	t.load()
+	t.multiply()
+	t.store()
+}
+
+type tile struct {
+	c    *build.Context
+	l    lanes
+	rows int
+
+	k, rs, cs, b, ldb reg.Register
+	a                 []reg.Register // pointers to every third row
+	acc               [][tileCols]reg.VecVirtual
+}
+
+func (t *tile) vec() reg.VecVirtual {
+	if t.l.width == 64 {
+		return t.c.ZMM()
+	}
+	return t.c.YMM()
+}
+
+// bytes loads a count of elements as a count of bytes.
+func (t *tile) bytes(param string) reg.Register {
+	r := t.c.Load(t.c.Param(param), t.c.GP64())
+	shift := uint64(2)
+	if t.l.size == 8 {
+		shift = 3
+	}
+	t.c.SHLQ(operand.U8(shift), r)
+	return r
+}
+
+func (t *tile) load() {
+	c := t.c
+	t.k = c.Load(c.Param("k"), c.GP64())
+	first := c.Load(c.Param("a"), c.GP64())
+	t.a = append(t.a, first)
+	t.rs, t.cs = t.bytes("rs"), t.bytes("cs")
+	t.b, t.ldb = c.Load(c.Param("b"), c.GP64()), t.bytes("ldb")
+	for i := 3; i < t.rows; i += 3 {
+		p := c.GP64()
+		c.LEAQ(operand.Mem{Base: t.a[len(t.a)-1], Index: t.rs, Scale: 2}, p)
+		c.ADDQ(t.rs, p)
+		t.a = append(t.a, p)
+	}
+	for range t.rows {
+		var row [tileCols]reg.VecVirtual
+		for j := range row {
+			row[j] = t.vec()
+			t.zero(row[j])
+		}
+		t.acc = append(t.acc, row)
+	}
+}
+
+func (t *tile) zero(v reg.VecVirtual) {
+	if t.l.width == 64 {
+		t.c.VPXORD(v, v, v)
+		return
+	}
+	t.c.VXORPS(v, v, v)
+}
+
+// unroll is the number of steps of the inner dimension in one turn.
+const unroll = 4
+
+func (t *tile) multiply() {
+	c := t.c
+	c.SUBQ(operand.U8(unroll), t.k)
+	c.JLT(operand.LabelRef("tail"))
+	c.Label("loop")
+	for range unroll {
+		t.step()
+	}
+	c.SUBQ(operand.U8(unroll), t.k)
+	c.JGE(operand.LabelRef("loop"))
+	c.Label("tail")
+	c.ADDQ(operand.U8(unroll), t.k)
+	c.JE(operand.LabelRef("done"))
+	c.Label("single")
+	t.step()
+	c.DECQ(t.k)
+	c.JNE(operand.LabelRef("single"))
+	c.Label("done")
+}
+
+// step adds one column of a times one row of b.
+func (t *tile) step() {
+	c := t.c
+	var row [tileCols]reg.VecVirtual
+	for j := range row {
+		row[j] = t.vec()
+		c.VMOVUPS(operand.Mem{Base: t.b, Disp: j * int(t.l.width)}, row[j])
+	}
+	c.ADDQ(t.ldb, t.b)
+	for i := range t.rows {
+		v := t.vec()
+		m := operand.Mem{Base: t.a[i/3]}
+		if i%3 > 0 {
+			m.Index, m.Scale = t.rs, uint8(i%3)
+		}
+		if t.l.size == 8 {
+			c.VBROADCASTSD(m, v)
+		} else {
+			c.VBROADCASTSS(m, v)
+		}
+		for j := range row {
+			if t.l.size == 8 {
+				c.VFMADD231PD(row[j], v, t.acc[i][j])
+			} else {
+				c.VFMADD231PS(row[j], v, t.acc[i][j])
+			}
+		}
+	}
+	for _, p := range t.a {
+		c.ADDQ(t.cs, p)
+	}
+}
+
+// store writes the tile to c, or adds it to what is there.
+func (t *tile) store() {
+	c := t.c
+	p, ldc := c.Load(c.Param("c"), c.GP64()), t.bytes("ldc")
+	add := c.Load(c.Param("add"), c.GP64())
+	c.TESTQ(add, add)
+	c.JE(operand.LabelRef("store"))
+	sum := c.GP64()
+	c.MOVQ(p, sum)
+	for i, row := range t.acc {
+		for j, v := range row {
+			m := operand.Mem{Base: sum, Disp: j * int(t.l.width)}
+			if t.l.size == 8 {
+				c.VADDPD(m, v, v)
+			} else {
+				c.VADDPS(m, v, v)
+			}
+		}
+		if i < t.rows-1 {
+			c.ADDQ(ldc, sum)
+		}
+	}
+	c.Label("store")
+	for i, row := range t.acc {
+		for j, v := range row {
+			c.VMOVUPS(v, operand.Mem{Base: p, Disp: j * int(t.l.width)})
+		}
+		if i < t.rows-1 {
+			c.ADDQ(ldc, p)
+		}
+	}
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// emitGather writes the function that copies n bytes from each of k rows.
+func emitGather(c *build.Context, n int) {
+	name := fmt.Sprintf("gather%dAVX2", n)
+	c.Function(name)
+	c.Attributes(attr.NOSPLIT)
+	c.Pragma("noescape")
+	c.Doc(fmt.Sprintf("%s copies %d bytes from each of k rows that are ld bytes apart.", name, n))
+	c.SignatureExpr("func(dst, src *byte, ld, k int)")
+	dst, src := c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64())
+	ld, k := c.Load(c.Param("ld"), c.GP64()), c.Load(c.Param("k"), c.GP64())
+	c.TESTQ(k, k)
+	c.JE(operand.LabelRef("done"))
+	c.Label("loop")
+	type move struct {
+		v  reg.Register
+		at int
+	}
+	var moves []move
+	for at := 0; at < n; {
+		from := operand.Mem{Base: src, Disp: at}
+		switch left := n - at; {
+		case left >= 32:
+			v := c.YMM()
+			c.VMOVUPS(from, v)
+			moves, at = append(moves, move{v, at}), at+32
+		case left >= 16:
+			v := c.XMM()
+			c.VMOVUPS(from, v)
+			moves, at = append(moves, move{v, at}), at+16
+		default:
+			v := c.GP64()
+			c.MOVQ(from, v)
+			moves, at = append(moves, move{v, at}), at+8
+		}
+	}
+	for _, m := range moves {
+		to := operand.Mem{Base: dst, Disp: m.at}
+		if _, ok := m.v.(reg.GP); ok {
+			c.MOVQ(m.v, to)
+		} else {
+			c.VMOVUPS(m.v, to)
+		}
+	}
+	c.ADDQ(ld, src)
+	c.ADDQ(operand.Imm(uint64(n)), dst)
+	c.DECQ(k)
+	c.JNE(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// transposeParams declares a transposing function and loads its parameters.
+func transposeParams(c *build.Context, name, goType string, rows int) (dst, src, ld, step, k reg.Register) {
+	c.Function(name + "AVX2")
+	c.Attributes(attr.NOSPLIT)
+	c.Pragma("noescape")
+	c.Doc(fmt.Sprintf("%sAVX2 makes %d rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.", name, rows))
+	c.SignatureExpr(fmt.Sprintf("func(dst, src *%s, ld, step, k int)", goType))
+	return c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64()),
+		c.Load(c.Param("ld"), c.GP64()), c.Load(c.Param("step"), c.GP64()), c.Load(c.Param("k"), c.GP64())
+}
+
+// emitTranspose4 writes the function that transposes blocks of 4 by 4; k is a
+// multiple of 4.
+func emitTranspose4(c *build.Context) {
+	dst, src, ld, step, k := transposeParams(c, "sTranspose4", "float32", 4)
+	ld3, step3 := c.GP64(), c.GP64()
+	c.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+	c.LEAQ(operand.Mem{Base: step, Index: step, Scale: 2}, step3)
+	c.SUBQ(operand.U8(4), k)
+	c.JLT(operand.LabelRef("done"))
+	c.Label("loop")
+	var r [4]reg.VecVirtual
+	for i, m := range rowsAt(src, ld, ld3) {
+		r[i] = c.XMM()
+		c.VMOVUPS(m, r[i])
+	}
+	lo01, hi01, lo23, hi23 := c.XMM(), c.XMM(), c.XMM(), c.XMM()
+	c.VUNPCKLPS(r[1], r[0], lo01)
+	c.VUNPCKHPS(r[1], r[0], hi01)
+	c.VUNPCKLPS(r[3], r[2], lo23)
+	c.VUNPCKHPS(r[3], r[2], hi23)
+	out := [4]reg.VecVirtual{c.XMM(), c.XMM(), c.XMM(), c.XMM()}
+	c.VMOVLHPS(lo23, lo01, out[0])
+	c.VMOVHLPS(lo01, lo23, out[1])
+	c.VMOVLHPS(hi23, hi01, out[2])
+	c.VMOVHLPS(hi01, hi23, out[3])
+	for i, m := range rowsAt(dst, step, step3) {
+		c.VMOVUPS(out[i], m)
+	}
+	c.ADDQ(operand.U8(16), src)
+	c.LEAQ(operand.Mem{Base: dst, Index: step, Scale: 4}, dst)
+	c.SUBQ(operand.U8(4), k)
+	c.JGE(operand.LabelRef("loop"))
+	c.Label("done")
+	c.RET()
+}
+
+func rowsAt(p, ld, ld3 reg.Register) [4]operand.Mem {
+	return [4]operand.Mem{{Base: p}, {Base: p, Index: ld, Scale: 1}, {Base: p, Index: ld, Scale: 2}, {Base: p, Index: ld3, Scale: 1}}
+}
+
+// emitTranspose2 writes the function that transposes two rows; k is a multiple
+// of the number of elements in 16 bytes.
+func emitTranspose2(c *build.Context, name, goType string, size int) {
+	dst, src, ld, step, k := transposeParams(c, name, goType, 2)
+	turn := 16 / size
+	c.SUBQ(operand.U8(uint64(turn)), k)
+	c.JLT(operand.LabelRef("done"))
+	c.Label("loop")
+	r0, r1, lo, hi := c.XMM(), c.XMM(), c.XMM(), c.XMM()
+	c.VMOVUPS(operand.Mem{Base: src}, r0)
+	c.VMOVUPS(operand.Mem{Base: src, Index: ld, Scale: 1}, r1)
+	if size == 8 {
+		c.VUNPCKLPD(r1, r0, lo)
+		c.VUNPCKHPD(r1, r0, hi)
+		c.VMOVUPS(lo, operand.Mem{Base: dst})
+		c.VMOVUPS(hi, operand.Mem{Base: dst, Index: step, Scale: 1})
+	} else {
+		c.VUNPCKLPS(r1, r0, lo)
+		c.VUNPCKHPS(r1, r0, hi)
+		c.VMOVLPS(lo, operand.Mem{Base: dst})
+		c.VMOVHPS(lo, operand.Mem{Base: dst, Index: step, Scale: 1})
+		c.LEAQ(operand.Mem{Base: dst, Index: step, Scale: 2}, dst)
+		c.VMOVLPS(hi, operand.Mem{Base: dst})
+		c.VMOVHPS(hi, operand.Mem{Base: dst, Index: step, Scale: 1})
+	}
+	c.LEAQ(operand.Mem{Base: dst, Index: step, Scale: 2}, dst)
+	c.ADDQ(operand.U8(16), src)
+	c.SUBQ(operand.U8(uint64(turn)), k)
+	c.JGE(operand.LabelRef("loop"))
+	c.Label("done")
+	c.RET()
+}

@@ -1,0 +1,75 @@
+// Command asmgen writes the amd64 assembly of internal/blas and internal/vec,
+// and the Go declarations of its functions.
+//
+//	go run ./asmgen ..
+//
+// Its argument is the root of the repository.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// unit is one package's assembly.
+type unit struct {
+	dir, pkg string
+	emit     func(c *build.Context)
+}
+
+var units = []unit{
+	{"internal/blas", "blas", emitBLAS},
+	{"internal/vec", "vec", emitVec},
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "asmgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("the one argument is the root of the repository")
+	}
+	for _, u := range units {
+		if err := u.write(args[0]); err != nil {
+			return fmt.Errorf("%s: %w", u.dir, err)
+		}
+	}
+	return nil
+}
+
+func (u unit) write(root string) error {
+	c := build.NewContext()
+	c.ConstraintExpr("amd64,!noasm")
+	u.emit(c)
+	file, err := c.Result()
+	if err != nil {
+		build.LogError(log.New(os.Stderr, "", 0), err, 0)
+		return err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return err
+	}
+	cfg := printer.Config{Argv: []string{"go", "run", "./asmgen", ".."}, Name: "asmgen", Pkg: u.pkg}
+	for name, p := range map[string]printer.Printer{"asm_amd64.s": printer.NewGoAsm(cfg), "asm_amd64.go": printer.NewStubs(cfg)} {
+		text, err := p.Print(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(root, u.dir, name), append(bytes.TrimSpace(text), '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
