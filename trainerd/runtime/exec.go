@@ -25,6 +25,7 @@ type frame struct {
 
 	call call
 	run  run
+	loop loopState
 }
 
 func newFrame(p *plan) *frame {

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"cmp"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -40,10 +42,12 @@ type tensorList struct {
 	items []*tensor
 }
 
-func (c *call) list() (*tensorList, error) {
-	l, ok := c.in(0).res.(*tensorList)
+func (c *call) list() (*tensorList, error) { return c.listAt(0) }
+
+func (c *call) listAt(i int) (*tensorList, error) {
+	l, ok := c.in(i).res.(*tensorList)
 	if !ok {
-		return nil, c.invalid("input 0 is not a list of tensors")
+		return nil, c.invalid("input %d is not a list of tensors", i)
 	}
 	return l, nil
 }
@@ -227,6 +231,76 @@ func listFromTensor(c *call) error {
 	}
 	c.variant(0, l)
 	return nil
+}
+
+// addLists adds lists element by element. Unset elements are zeros.
+func addLists(c *call) error {
+	sum, err := c.listAt(0)
+	if err != nil {
+		return err
+	}
+	items := append([]*tensor(nil), sum.items...)
+	for i := 1; i < c.inputs(); i++ {
+		l, err := c.listAt(i)
+		if err != nil {
+			return err
+		}
+		if len(l.items) != len(items) {
+			return c.invalid("a list of %d elements is added to one of %d", len(l.items), len(items))
+		}
+		for k, t := range l.items {
+			if items[k], err = c.sumOf(items[k], t); err != nil {
+				return err
+			}
+		}
+	}
+	c.variant(0, sum.with(items))
+	return nil
+}
+
+// sumOf returns the sum of two elements, of which either may be unset.
+func (c *call) sumOf(a, b *tensor) (*tensor, error) {
+	if a == nil || b == nil {
+		return cmp.Or(a, b), nil
+	}
+	if a.dtype != b.dtype || !sameShape(a.shape, b.shape) {
+		return nil, c.invalid("%s is added to %s", b.describe(), a.describe())
+	}
+	sum := a.clone()
+	return sum, c.addTo(sum, b)
+}
+
+// zerosLikeVariant makes all tensors in a list or an optional value zeros.
+func zerosLikeVariant(c *call) error {
+	switch v := c.in(0).res.(type) {
+	case *tensorList:
+		c.variant(0, zerosOf(v))
+	case *optional:
+		zeros := &optional{set: v.set}
+		for _, t := range v.values {
+			u := t.clone()
+			zero(u)
+			if l, ok := t.res.(*tensorList); ok {
+				u.res = zerosOf(l)
+			}
+			zeros.values = append(zeros.values, u)
+		}
+		c.variant(0, zeros)
+	default:
+		return c.invalid("input 0 is neither a list nor an optional value")
+	}
+	return nil
+}
+
+func zerosOf(l *tensorList) *tensorList {
+	items := make([]*tensor, len(l.items))
+	for i, t := range l.items {
+		if t != nil {
+			items[i] = newTensor(t.dtype, t.shape)
+			zero(items[i])
+		}
+	}
+	return l.with(items)
 }
 
 func buildElementShape(b *builder) (kernel, error) {
