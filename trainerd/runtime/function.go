@@ -48,7 +48,8 @@ var outputNames = map[string][]string{
 	"LogUniformCandidateSampler":   {"sampled_candidates", "true_expected_count", "sampled_expected_count"},
 	"StringSplit":                  {"indices", "values", "shape"},
 	"StatelessRandomGetKeyCounter": {"key", "counter"},
-	"StringSplitV2":                {"indices", "values", "shape"}, "ReaderReadV2": {"key", "value"}, "ReaderReadUpToV2": {"keys", "values"},
+	"TensorListConcat":             {"tensor", "lengths"}, "TensorListConcatV2": {"tensor", "lengths"},
+	"StringSplitV2": {"indices", "values", "shape"}, "ReaderReadV2": {"key", "value"}, "ReaderReadUpToV2": {"keys", "values"},
 }
 
 // argOp is the op of the nodes that stand for a function's arguments. They are

@@ -207,7 +207,7 @@ func (a *tensorArray) put(c *call, i int, t *tensor) error {
 		return c.invalid("an element of shape %s in an array of %s", shapeString(t.shape), shapeString(a.shape))
 	}
 	if a.same && hasUnknown(a.shape) {
-		a.shape = t.shape
+		a.shape = append([]int{}, t.shape...)
 	}
 	it := &a.items[i]
 	switch {
@@ -221,7 +221,7 @@ func (a *tensorArray) put(c *call, i int, t *tensor) error {
 		}
 		return c.addTo(it.value, t)
 	}
-	*it = arrayItem{value: t, shape: t.shape, known: true}
+	*it = arrayItem{value: t, shape: append([]int{}, t.shape...), known: true}
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (a *tensorArray) get(c *call, i int) (*tensor, error) {
 		t = c.newZeros(a.dtype, shape)
 	}
 	if a.once {
-		*it = arrayItem{shape: t.shape, known: true, read: true}
+		*it = arrayItem{shape: append([]int{}, t.shape...), known: true, read: true}
 	}
 	return t, nil
 }

@@ -18,7 +18,7 @@ var _ = register(opTable{
 	"TensorListPopBack":      {in: "any int32", flags: stateful, build: buildPopBack},
 	"TensorListLength":       {in: "any", flags: stateful, build: simple(listLength)},
 	"TensorListGetItem":      {in: "any int32 int32", flags: stateful, build: buildGetItem},
-	"TensorListSetItem":      {in: "any int32 element_dtype", flags: stateful, build: simple(setItem)},
+	"TensorListSetItem":      {in: "any int32 element_dtype", flags: stateful, build: buildSetItem},
 	"TensorListStack":        {in: "any int32", flags: stateful, build: buildListStack},
 	"TensorListFromTensor":   {in: "element_dtype shape_type=int32", flags: stateful, build: simple(listFromTensor)},
 	"TensorListElementShape": {in: "any", flags: stateful, build: buildElementShape},
@@ -163,22 +163,27 @@ func buildGetItem(b *builder) (kernel, error) {
 	}, nil
 }
 
-func setItem(c *call) error {
-	l, err := c.list()
-	if err != nil {
-		return err
-	}
-	k, err := c.intScalar(1, "the index")
-	if err != nil {
-		return err
-	}
-	if k < 0 || k >= len(l.items) {
-		return c.invalid("element %d of a list of %d", k, len(l.items))
-	}
-	items := append([]*tensor(nil), l.items...)
-	items[k] = c.in(2).clone()
-	c.variant(0, l.with(items))
-	return nil
+func buildSetItem(b *builder) (kernel, error) {
+	grows := b.bool("resize_if_index_out_of_bounds", false)
+	return func(c *call) error {
+		l, err := c.list()
+		if err != nil {
+			return err
+		}
+		k, err := c.intScalar(1, "the index")
+		if err != nil {
+			return err
+		}
+		if k < 0 || k >= len(l.items) && !grows {
+			return c.invalid("element %d of a list of %d", k, len(l.items))
+		}
+		c.size([]int{k + 1}, 8)
+		items := make([]*tensor, max(len(l.items), k+1))
+		copy(items, l.items)
+		items[k] = c.in(2).clone()
+		c.variant(0, l.with(items))
+		return nil
+	}, nil
 }
 
 func buildListStack(b *builder) (kernel, error) {
@@ -188,33 +193,38 @@ func buildListStack(b *builder) (kernel, error) {
 		if err != nil {
 			return err
 		}
-		shape := c.elementShape(1)
-		if hasUnknown(shape) {
-			shape = l.shape
-		}
-		for _, t := range l.items {
-			if t != nil {
-				shape = t.shape
-				break
-			}
-		}
-		if hasUnknown(shape) {
-			return c.invalid("the shape of the list's elements is not known")
-		}
-		d := c.out(0, dt, append([]int{len(l.items)}, shape...)...)
-		zero(d)
-		n := product(shape)
-		for k, t := range l.items {
-			if t == nil {
-				continue
-			}
-			if t.dtype != dt || !sameShape(t.shape, shape) {
-				return c.invalid("element %d is %s in a list of %s%s", k, t.describe(), typeName(dt), shapeString(shape))
-			}
-			copyElems(d, k*n, t, 0, n)
-		}
-		return nil
+		return l.stack(c, dt, c.elementShape(1))
 	}, nil
+}
+
+// stack makes output 0 one tensor of all elements, which have the given shape
+// unless they know better.
+func (l *tensorList) stack(c *call, dt tfpb.DataType, shape []int) error {
+	if hasUnknown(shape) {
+		shape = l.shape
+	}
+	for _, t := range l.items {
+		if t != nil {
+			shape = append([]int{}, t.shape...) // that of a scalar is known, too
+			break
+		}
+	}
+	if hasUnknown(shape) {
+		return c.invalid("the shape of the list's elements is not known")
+	}
+	d := c.out(0, dt, append([]int{len(l.items)}, shape...)...)
+	zero(d)
+	n := product(shape)
+	for k, t := range l.items {
+		if t == nil {
+			continue
+		}
+		if t.dtype != dt || !sameShape(t.shape, shape) {
+			return c.invalid("element %d is %s in a list of %s%s", k, t.describe(), typeName(dt), shapeString(shape))
+		}
+		copyElems(d, k*n, t, 0, n)
+	}
+	return nil
 }
 
 func listFromTensor(c *call) error {
