@@ -394,6 +394,9 @@ func arrayScatter(c *call) error {
 
 // rows copies n rows of t, from row i on, into a new tensor.
 func rows(t *tensor, i, n int, shape []int) *tensor {
+	if t.dtype == tVariant {
+		return variantRows(t, i, n, shape)
+	}
 	e := newTensor(t.dtype, shape)
 	size := product(t.shape[1:])
 	copyElems(e, 0, t, i*size, n*size)
