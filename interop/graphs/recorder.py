@@ -14,6 +14,9 @@ tf1 = tf.compat.v1
 
 PROGRAMS = {}
 
+# Where the program that is being recorded puts the files that it reads.
+folder = None
+
 
 @dataclasses.dataclass
 class Built:
@@ -54,6 +57,19 @@ def variable(name, shape, resource=False, scale=0.5, dtype=tf.float32, **kw):
     seed = sum(map(ord, name))
     value = np.random.RandomState(seed).uniform(-scale, scale, shape).astype(dtype.as_numpy_dtype)
     return tf1.get_variable(name, dtype=dtype, initializer=tf.constant(value), use_resource=resource, **kw)
+
+
+def data_file(name, contents):
+    """Writes a file for the program to read and returns its path."""
+    path = folder / name
+    path.write_bytes(contents)
+    return str(path)
+
+
+def initialized(iterator):
+    """Has the initializer of an iterator run with those of the tables."""
+    tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+    return iterator.get_next()
 
 
 def total(outputs):
@@ -101,6 +117,8 @@ def record(prog, out):
     """Runs a program in TensorFlow and writes what it did to the folder out."""
     out = pathlib.Path(out)
     out.mkdir(parents=True)
+    global folder
+    folder = out
     log = collections.defaultdict(dict)
     with tf.Graph().as_default():
         tf1.set_random_seed(7)

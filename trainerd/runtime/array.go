@@ -26,7 +26,7 @@ var _ = register(opTable{
 	"Squeeze":                {in: "T", flags: aliasFirst, build: buildSqueeze},
 	"EnsureShape":            {in: "T", flags: aliasFirst, build: buildEnsureShape},
 	"Fill":                   {in: "index_type=int32 T", types: valueTypes, build: simple(fill)},
-	"ZerosLike":              {in: "T", types: valueTypes, build: simple(zerosLike)},
+	"ZerosLike":              {in: "T", types: valueTypes | setOf(tVariant), build: simple(zerosLike)},
 	"OnesLike":               {in: "T", types: plainTypes, build: simple(onesLike)},
 	"Range":                  {in: "Tidx=int32 Tidx=int32 Tidx=int32", types: numbers, typeAttr: "Tidx", build: buildRange},
 	"LinSpace":               {in: "T T Tidx=int32", types: floats, build: buildLinSpace},
@@ -240,6 +240,9 @@ func repeatElem(d, v *tensor) {
 }
 
 func zerosLike(c *call) error {
+	if c.in(0).dtype == tVariant {
+		return zerosLikeVariant(c)
+	}
 	zero(c.outLike(0, c.in(0).dtype, c.in(0)))
 	return nil
 }

@@ -28,6 +28,7 @@ type frame struct {
 
 	call call
 	run  run
+	loop loopState
 }
 
 func newFrame(p *plan) *frame {

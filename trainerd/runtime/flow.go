@@ -14,7 +14,7 @@ var _ = register(opTable{
 	"Switch":         {in: "T bool", flags: aliasFirst, build: buildSwitch},
 	"RefSwitch":      {in: "&T bool", flags: stateful | aliasFirst, build: buildSwitch},
 	"Merge":          {in: "T...", flags: aliasAny | seesDead, build: buildMerge},
-	"ControlTrigger": {flags: stateful, build: noOutput(simple(func(*call) error { return nil }))},
+	"ControlTrigger": {flags: stateful | seesDead, build: noOutput(simple(func(*call) error { return nil }))},
 })
 
 func buildAssert(b *builder) (kernel, error) {

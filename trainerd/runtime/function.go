@@ -48,7 +48,9 @@ var outputNames = map[string][]string{
 	"LogUniformCandidateSampler":   {"sampled_candidates", "true_expected_count", "sampled_expected_count"},
 	"StringSplit":                  {"indices", "values", "shape"},
 	"StatelessRandomGetKeyCounter": {"key", "counter"},
-	"StringSplitV2":                {"indices", "values", "shape"}, "ReaderReadV2": {"key", "value"}, "ReaderReadUpToV2": {"keys", "values"},
+	"TensorListConcat":             {"tensor", "lengths"}, "TensorListConcatV2": {"tensor", "lengths"},
+	"DeserializeSparse": {"sparse_indices", "sparse_values", "sparse_shape"},
+	"StringSplitV2": {"indices", "values", "shape"}, "ReaderReadV2": {"key", "value"}, "ReaderReadUpToV2": {"keys", "values"},
 }
 
 // argOp is the op of the nodes that stand for a function's arguments. They are
@@ -131,10 +133,13 @@ func flatOutput(ops map[string]string, in string) (string, error) {
 	return fmt.Sprintf("%s:%d", parts[0], index), nil
 }
 
+// functionAttrs are the attributes that hold a function.
+var functionAttrs = []string{"f", "then_branch", "else_branch", "cond", "body", "dataset_factory", "predicate", "key_func", "reduce_func", "window_size_func"}
+
 // functionsOf returns the names of the functions that a node calls.
 func functionsOf(n *node) []string {
 	var names []string
-	for _, key := range []string{"f", "then_branch", "else_branch", "cond", "body"} {
+	for _, key := range functionAttrs {
 		if v, ok := n.def.GetAttr()[key].GetValue().(*tfpb.AttrValue_Func); ok {
 			names = append(names, v.Func.GetName())
 		}

@@ -21,6 +21,7 @@ type node struct {
 	def      *tfpb.NodeDef
 	inputs   []output
 	control  []int
+	loop     *loop // that the compiler put this node in the place of
 }
 
 // graph is a GraphDef, checked and indexed. It does not change.

@@ -87,8 +87,8 @@ var _ = register(opTable{
 	"BitwiseXor":   {in: "T T", types: indices, build: buildBits(xor[int32], xor[int64])},
 
 	"ApproximateEqual": {in: "T T", types: floats, build: buildApproximateEqual},
-	"AddN":             {in: "T...", types: numbers, build: buildAddN},
-	"AccumulateNV2":    {in: "T...", types: numbers, build: buildAddN},
+	"AddN":             {in: "T...", types: realTypes | setOf(tVariant), build: buildAddN},
+	"AccumulateNV2":    {in: "T...", types: realTypes, build: buildAddN},
 	"Cast":             {in: "SrcT", types: plainTypes | halves, typeAttr: "SrcT", build: buildCast},
 	"ClipByValue":      {in: "T T T", types: numbers, build: buildClip},
 	"Cross":            {in: "T T", types: floats, build: func(b *builder) (kernel, error) { return byFloat(b.dtype("T", tNone), cross[float32], cross[float64]) }},
@@ -448,7 +448,11 @@ func buildApproximateEqual(b *builder) (kernel, error) {
 }
 
 func buildAddN(b *builder) (kernel, error) {
-	return byType(b.dtype("T", tNone), addN[float32], addN[float64], addN[int32], addN[int64])
+	if b.dtype("T", tNone) == tVariant {
+		return addLists, nil
+	}
+	return byNumber(b.dtype("T", tNone), addN[float32], addN[float64], addN[int32], addN[int64],
+		addN[int8], addN[int16], addN[uint8], addN[uint16], addN[uint32], addN[uint64])
 }
 
 func addN[T number](c *call) error {

@@ -82,8 +82,7 @@ func (s *Session) compile(feeds, fetches, targets []string) (*plan, error) {
 // compileAt compiles part of the graph, or of a function that is called at
 // prefix, depth calls deep.
 func (s *Session) compileAt(g *graph, prefix string, depth int, feeds, fetches, targets []string) (*plan, error) {
-	c := &compiler{sess: s, g: g, prefix: prefix, depth: depth, plan: &plan{}, fed: map[output]int32{}, slotOf: map[output]int32{},
-		consts: map[int32]*tensor{}, refs: map[int32]bool{}, reads: map[int32]int32{}, alive: map[int]int32{}}
+	c := newCompiler(s, g, prefix, depth)
 	if err := c.addFeeds(feeds); err != nil {
 		return nil, err
 	}
@@ -95,20 +94,36 @@ func (s *Session) compileAt(g *graph, prefix string, depth int, feeds, fetches, 
 	if err := c.checkOps(needed); err != nil {
 		return nil, err
 	}
-	order, err := c.sort(needed)
-	if err != nil {
+	if c.g, needed, err = cutLoops(g, needed); err != nil {
 		return nil, err
 	}
-	for _, n := range order {
-		if err := c.addNode(&g.nodes[n], n); err != nil {
-			return nil, err
-		}
+	if err := c.addNodes(needed); err != nil {
+		return nil, err
 	}
 	if err := c.addFetches(fetches, outs); err != nil {
 		return nil, err
 	}
 	c.finish()
 	return c.plan, nil
+}
+
+func newCompiler(s *Session, g *graph, prefix string, depth int) *compiler {
+	return &compiler{sess: s, g: g, prefix: prefix, depth: depth, plan: &plan{}, fed: map[output]int32{}, slotOf: map[output]int32{},
+		consts: map[int32]*tensor{}, refs: map[int32]bool{}, reads: map[int32]int32{}, alive: map[int]int32{}}
+}
+
+// addNodes appends the steps of the needed nodes.
+func (c *compiler) addNodes(needed []bool) error {
+	order, err := c.sort(needed)
+	if err != nil {
+		return err
+	}
+	for _, n := range order {
+		if err := c.addNode(&c.g.nodes[n], n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *compiler) newSlot() int32 {
@@ -320,6 +335,9 @@ func (h *nodeHeap) Pop() any {
 // addNode appends the steps of one node: usually one, none when the node is a
 // constant or only passes its input on.
 func (c *compiler) addNode(n *node, index int) error {
+	if n.loop != nil {
+		return c.addLoop(n, index)
+	}
 	mayDie, control := c.controlOf(n)
 	if n.op == "NoOp" {
 		if mayDie {

@@ -3,6 +3,8 @@ package runtime
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
@@ -248,7 +250,11 @@ type recordFile struct {
 }
 
 func openRecords(b *builder) func(path, work string) (recordSource, error) {
-	kind := tfevents.Compression(b.string("compression_type", ""))
+	return recordOpener(b.string("compression_type", ""))
+}
+
+func recordOpener(compression string) func(path, work string) (recordSource, error) {
+	kind := tfevents.Compression(compression)
 	return func(path, work string) (recordSource, error) {
 		f, err := os.Open(path)
 		if err != nil {
@@ -281,13 +287,21 @@ type lineFile struct {
 }
 
 func openLines(b *builder) func(path, work string) (recordSource, error) {
-	skip := b.int("skip_header_lines", 0)
+	return lineOpener("", b.int("skip_header_lines", 0))
+}
+
+func lineOpener(compression string, skip int) func(path, work string) (recordSource, error) {
 	return func(path, work string) (recordSource, error) {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		l := &lineFile{File: f, work: work, r: bufio.NewReader(f)}
+		plain, err := decompressed(f, compression)
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		l := &lineFile{File: f, work: work, r: bufio.NewReader(plain)}
 		for range skip {
 			if _, _, err := l.next(); err != nil {
 				break // a file shorter than its header has no lines
@@ -295,6 +309,19 @@ func openLines(b *builder) func(path, work string) (recordSource, error) {
 		}
 		return l, nil
 	}
+}
+
+// decompressed returns the plain contents of a file.
+func decompressed(r io.Reader, compression string) (io.Reader, error) {
+	switch compression {
+	case "":
+		return r, nil
+	case "GZIP":
+		return gzip.NewReader(r)
+	case "ZLIB":
+		return zlib.NewReader(r)
+	}
+	return nil, fmt.Errorf("unknown compression %q: it is GZIP, ZLIB or empty", compression)
 }
 
 func (l *lineFile) next() (string, []byte, error) {
@@ -345,29 +372,54 @@ type fixedFile struct {
 	n           int
 }
 
-func openFixed(b *builder) func(path, work string) (recordSource, error) {
-	header, record, footer, hop := b.int("header_bytes", 0), b.int("record_bytes", 0), b.int("footer_bytes", 0), b.int("hop_bytes", 0)
-	if e := b.string("encoding", ""); e != "" {
-		b.fail("no kernel for encoding=%s", e)
+// fixedLayout is the layout of a file of records of one length, in bytes; a
+// record begins hop bytes behind the one before.
+type fixedLayout struct{ header, record, footer, hop int }
+
+func (l *fixedLayout) check() error {
+	if l.header < 0 || l.record < 1 || l.footer < 0 || l.hop < 1 {
+		return fmt.Errorf("header, record, footer and hop of %d, %d, %d and %d bytes", l.header, l.record, l.footer, l.hop)
 	}
-	if header < 0 || record < 1 || footer < 0 || hop < 0 {
-		b.fail("header, record, footer and hop of %d, %d, %d and %d bytes", header, record, footer, hop)
-	}
-	if hop == 0 {
-		hop = record
-	}
+	return nil
+}
+
+func (l *fixedLayout) opener(compression string) func(path, work string) (recordSource, error) {
 	return func(path, work string) (recordSource, error) {
-		data, err := os.ReadFile(path)
+		f, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		if len(data) < header || len(data)-header < footer {
+		defer f.Close()
+		plain, err := decompressed(f, compression)
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(plain)
+		if err != nil {
+			return nil, err
+		}
+		if len(data) < l.header || len(data)-l.header < l.footer {
 			data = nil
 		} else {
-			data = data[header : len(data)-footer]
+			data = data[l.header : len(data)-l.footer]
 		}
-		return &fixedFile{work: work, data: data, record: record, hop: hop}, nil
+		return &fixedFile{work: work, data: data, record: l.record, hop: l.hop}, nil
 	}
+}
+
+func openFixed(b *builder) func(path, work string) (recordSource, error) {
+	l := fixedLayout{b.int("header_bytes", 0), b.int("record_bytes", 0), b.int("footer_bytes", 0), b.int("hop_bytes", 0)}
+	if l.hop == 0 {
+		l.hop = l.record
+	}
+	compression := b.string("encoding", "")
+	if compression == "none" {
+		compression = ""
+	}
+	if err := l.check(); err != nil {
+		b.fail("%v", err)
+	}
+	return l.opener(compression)
 }
 
 func (f *fixedFile) Close() error { return nil }

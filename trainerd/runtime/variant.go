@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"cmp"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -16,7 +18,7 @@ var _ = register(opTable{
 	"TensorListPopBack":      {in: "any int32", flags: stateful, build: buildPopBack},
 	"TensorListLength":       {in: "any", flags: stateful, build: simple(listLength)},
 	"TensorListGetItem":      {in: "any int32 int32", flags: stateful, build: buildGetItem},
-	"TensorListSetItem":      {in: "any int32 element_dtype", flags: stateful, build: simple(setItem)},
+	"TensorListSetItem":      {in: "any int32 element_dtype", flags: stateful, build: buildSetItem},
 	"TensorListStack":        {in: "any int32", flags: stateful, build: buildListStack},
 	"TensorListFromTensor":   {in: "element_dtype shape_type=int32", flags: stateful, build: simple(listFromTensor)},
 	"TensorListElementShape": {in: "any", flags: stateful, build: buildElementShape},
@@ -40,10 +42,12 @@ type tensorList struct {
 	items []*tensor
 }
 
-func (c *call) list() (*tensorList, error) {
-	l, ok := c.in(0).res.(*tensorList)
+func (c *call) list() (*tensorList, error) { return c.listAt(0) }
+
+func (c *call) listAt(i int) (*tensorList, error) {
+	l, ok := c.in(i).res.(*tensorList)
 	if !ok {
-		return nil, c.invalid("input 0 is not a list of tensors")
+		return nil, c.invalid("input %d is not a list of tensors", i)
 	}
 	return l, nil
 }
@@ -159,22 +163,27 @@ func buildGetItem(b *builder) (kernel, error) {
 	}, nil
 }
 
-func setItem(c *call) error {
-	l, err := c.list()
-	if err != nil {
-		return err
-	}
-	k, err := c.intScalar(1, "the index")
-	if err != nil {
-		return err
-	}
-	if k < 0 || k >= len(l.items) {
-		return c.invalid("element %d of a list of %d", k, len(l.items))
-	}
-	items := append([]*tensor(nil), l.items...)
-	items[k] = c.in(2).clone()
-	c.variant(0, l.with(items))
-	return nil
+func buildSetItem(b *builder) (kernel, error) {
+	grows := b.bool("resize_if_index_out_of_bounds", false)
+	return func(c *call) error {
+		l, err := c.list()
+		if err != nil {
+			return err
+		}
+		k, err := c.intScalar(1, "the index")
+		if err != nil {
+			return err
+		}
+		if k < 0 || k >= len(l.items) && !grows {
+			return c.invalid("element %d of a list of %d", k, len(l.items))
+		}
+		c.size([]int{k + 1}, 8)
+		items := make([]*tensor, max(len(l.items), k+1))
+		copy(items, l.items)
+		items[k] = c.in(2).clone()
+		c.variant(0, l.with(items))
+		return nil
+	}, nil
 }
 
 func buildListStack(b *builder) (kernel, error) {
@@ -184,33 +193,38 @@ func buildListStack(b *builder) (kernel, error) {
 		if err != nil {
 			return err
 		}
-		shape := c.elementShape(1)
-		if hasUnknown(shape) {
-			shape = l.shape
-		}
-		for _, t := range l.items {
-			if t != nil {
-				shape = t.shape
-				break
-			}
-		}
-		if hasUnknown(shape) {
-			return c.invalid("the shape of the list's elements is not known")
-		}
-		d := c.out(0, dt, append([]int{len(l.items)}, shape...)...)
-		zero(d)
-		n := product(shape)
-		for k, t := range l.items {
-			if t == nil {
-				continue
-			}
-			if t.dtype != dt || !sameShape(t.shape, shape) {
-				return c.invalid("element %d is %s in a list of %s%s", k, t.describe(), typeName(dt), shapeString(shape))
-			}
-			copyElems(d, k*n, t, 0, n)
-		}
-		return nil
+		return l.stack(c, dt, c.elementShape(1))
 	}, nil
+}
+
+// stack makes output 0 one tensor of all elements, which have the given shape
+// unless they know better.
+func (l *tensorList) stack(c *call, dt tfpb.DataType, shape []int) error {
+	if hasUnknown(shape) {
+		shape = l.shape
+	}
+	for _, t := range l.items {
+		if t != nil {
+			shape = append([]int{}, t.shape...) // that of a scalar is known, too
+			break
+		}
+	}
+	if hasUnknown(shape) {
+		return c.invalid("the shape of the list's elements is not known")
+	}
+	d := c.out(0, dt, append([]int{len(l.items)}, shape...)...)
+	zero(d)
+	n := product(shape)
+	for k, t := range l.items {
+		if t == nil {
+			continue
+		}
+		if t.dtype != dt || !sameShape(t.shape, shape) {
+			return c.invalid("element %d is %s in a list of %s%s", k, t.describe(), typeName(dt), shapeString(shape))
+		}
+		copyElems(d, k*n, t, 0, n)
+	}
+	return nil
 }
 
 func listFromTensor(c *call) error {
@@ -227,6 +241,76 @@ func listFromTensor(c *call) error {
 	}
 	c.variant(0, l)
 	return nil
+}
+
+// addLists adds lists element by element. Unset elements are zeros.
+func addLists(c *call) error {
+	sum, err := c.listAt(0)
+	if err != nil {
+		return err
+	}
+	items := append([]*tensor(nil), sum.items...)
+	for i := 1; i < c.inputs(); i++ {
+		l, err := c.listAt(i)
+		if err != nil {
+			return err
+		}
+		if len(l.items) != len(items) {
+			return c.invalid("a list of %d elements is added to one of %d", len(l.items), len(items))
+		}
+		for k, t := range l.items {
+			if items[k], err = c.sumOf(items[k], t); err != nil {
+				return err
+			}
+		}
+	}
+	c.variant(0, sum.with(items))
+	return nil
+}
+
+// sumOf returns the sum of two elements, of which either may be unset.
+func (c *call) sumOf(a, b *tensor) (*tensor, error) {
+	if a == nil || b == nil {
+		return cmp.Or(a, b), nil
+	}
+	if a.dtype != b.dtype || !sameShape(a.shape, b.shape) {
+		return nil, c.invalid("%s is added to %s", b.describe(), a.describe())
+	}
+	sum := a.clone()
+	return sum, c.addTo(sum, b)
+}
+
+// zerosLikeVariant makes all tensors in a list or an optional value zeros.
+func zerosLikeVariant(c *call) error {
+	switch v := c.in(0).res.(type) {
+	case *tensorList:
+		c.variant(0, zerosOf(v))
+	case *optional:
+		zeros := &optional{set: v.set}
+		for _, t := range v.values {
+			u := t.clone()
+			zero(u)
+			if l, ok := t.res.(*tensorList); ok {
+				u.res = zerosOf(l)
+			}
+			zeros.values = append(zeros.values, u)
+		}
+		c.variant(0, zeros)
+	default:
+		return c.invalid("input 0 is neither a list nor an optional value")
+	}
+	return nil
+}
+
+func zerosOf(l *tensorList) *tensorList {
+	items := make([]*tensor, len(l.items))
+	for i, t := range l.items {
+		if t != nil {
+			items[i] = newTensor(t.dtype, t.shape)
+			zero(items[i])
+		}
+	}
+	return l.with(items)
 }
 
 func buildElementShape(b *builder) (kernel, error) {

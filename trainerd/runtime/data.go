@@ -1,0 +1,220 @@
+package runtime
+
+import (
+	"io"
+	"sync"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Input pipelines: a data set is a value that describes elements, tuples of
+// tensors; an iterator walks through one, and belongs to the session. Nothing
+// is fetched ahead: an element is made by the run that asks for it. That gives
+// the elements, and their order, that TensorFlow's pipelines give when they are
+// told to be deterministic.
+
+// dataset is a description of elements. It does not change.
+type dataset interface {
+	// open starts a new walk.
+	open(p *puller) (source, error)
+}
+
+// source is a walk through a data set. io.EOF ends it.
+type source interface {
+	next(p *puller) (item, error)
+}
+
+// sourceFunc is a source that is one function.
+type sourceFunc func(p *puller) (item, error)
+
+func (f sourceFunc) next(p *puller) (item, error) { return f(p) }
+
+// opened is a data set that is the function that opens it.
+type opened func(p *puller) (source, error)
+
+func (f opened) open(p *puller) (source, error) { return f(p) }
+
+// puller is the call for whose sake elements are made. It runs functions apart
+// from the run that it is part of, and without the state lock of that one.
+type puller struct {
+	*call
+	files *fileSet
+}
+
+// fileSet closes the files of an iterator that stops before their end.
+type fileSet struct {
+	mu     sync.Mutex
+	open   map[io.Closer]bool
+	closed bool
+}
+
+func (s *fileSet) add(f io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		f.Close()
+		return
+	}
+	if s.open == nil {
+		s.open = map[io.Closer]bool{}
+	}
+	s.open[f] = true
+}
+
+func (s *fileSet) remove(f io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, f)
+	f.Close()
+}
+
+func (s *fileSet) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for f := range s.open {
+		f.Close()
+	}
+	s.open = nil
+}
+
+// dataset returns the data set that input i holds.
+func (c *call) dataset(i int) (dataset, error) {
+	d, ok := c.in(i).res.(dataset)
+	if !ok {
+		return nil, c.invalid("input %d is not a data set", i)
+	}
+	return d, nil
+}
+
+// datasetOp is an op that makes a data set: make reads the inputs, which do not
+// outlive the call.
+func datasetOp(in string, build func(b *builder) func(c *call) (dataset, error)) opSpec {
+	return opSpec{in: in, flags: stateful, build: func(b *builder) (kernel, error) {
+		make := build(b)
+		return func(c *call) error {
+			d, err := make(c)
+			if err != nil {
+				return err
+			}
+			c.variant(0, d)
+			return nil
+		}, nil
+	}}
+}
+
+// transform is an op whose data set walks through another one.
+func transform(in string, build func(b *builder) func(c *call, of dataset) (dataset, error)) opSpec {
+	return datasetOp(in, func(b *builder) func(c *call) (dataset, error) {
+		make := build(b)
+		return func(c *call) (dataset, error) {
+			of, err := c.dataset(0)
+			if err != nil {
+				return nil, err
+			}
+			return make(c, of)
+		}
+	})
+}
+
+// over is a data set that turns each walk through another one into its own.
+func over(of dataset, walk func(in source) source) dataset {
+	return opened(func(p *puller) (source, error) {
+		in, err := of.open(p)
+		if err != nil {
+			return nil, err
+		}
+		return walk(in), nil
+	})
+}
+
+// dataFunc is a function of the graph with the values that it captured.
+type dataFunc struct {
+	plan     *plan
+	captured item
+}
+
+// dataPlan compiles the function in an attribute. It runs when elements are
+// asked for, so the node itself needs no access to state for it.
+func (b *builder) dataPlan(attr string) *plan {
+	flags := b.flags
+	p := b.branch(attr)
+	b.flags = flags
+	return p
+}
+
+// capture returns the function with the inputs from one to before another.
+func (c *call) capture(p *plan, from, to int) *dataFunc {
+	return &dataFunc{p, c.copies(from, to)}
+}
+
+// copies returns copies of some inputs.
+func (c *call) copies(from, to int) item {
+	it := make(item, 0, max(0, to-from))
+	for i := from; i < to; i++ {
+		it = append(it, c.in(i).clone())
+	}
+	return it
+}
+
+// apply calls the function on an element.
+func (f *dataFunc) apply(p *puller, args item) (item, error) {
+	out := make(item, len(f.plan.fetches))
+	err := p.invoke(f.plan, func(i int) *tensor {
+		if i < len(args) {
+			return args[i]
+		}
+		return f.captured[i-len(args)]
+	}, len(args)+len(f.captured), func(i int, t *tensor) { out[i] = t.clone() })
+	p.run.releaseLock()
+	return out, err
+}
+
+// test calls a function that is a condition.
+func (f *dataFunc) test(p *puller, args item) (bool, error) {
+	out, err := f.apply(p, args)
+	if err != nil {
+		return false, err
+	}
+	if len(out) != 1 {
+		return false, p.invalid("the predicate has %d results", len(out))
+	}
+	return p.truth(out[0])
+}
+
+// datasetOf calls a function that makes a data set of an element.
+func (f *dataFunc) datasetOf(p *puller, args item) (dataset, error) {
+	out, err := f.apply(p, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(out) == 1 {
+		if d, ok := out[0].res.(dataset); ok {
+			return d, nil
+		}
+	}
+	return nil, p.invalid("the function does not return a data set")
+}
+
+// longAt returns an input that must be one integer.
+func (c *call) longAt(i int, what string) int {
+	n, err := c.intScalar(i, what)
+	if err != nil {
+		panic(bail{asOpError(err)})
+	}
+	return n
+}
+
+// flagAt returns an input that must be one boolean.
+func (c *call) flagAt(i int, what string) bool {
+	t := c.in(i)
+	if t.dtype != tBool || t.count() != 1 {
+		panic(bail{asOpError(c.invalid("%s must be one boolean, not %s", what, t.describe()))})
+	}
+	return elems[bool](t)[0]
+}
+
+// elementError says that an element is not what an op takes.
+func (p *puller) elementError(t *tensor, want tfpb.DataType) error {
+	return p.invalid("an element is %s, not %s", t.describe(), typeName(want))
+}

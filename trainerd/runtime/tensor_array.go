@@ -1,0 +1,509 @@
+package runtime
+
+import (
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Stacks and arrays of tensors: what the loops of TensorFlow 1 keep values of
+// each iteration in. They live as long as the run; the graph hands their handle
+// around, and a float called flow that orders the accesses.
+var _ = register(opTable{
+	"StackV2":      {in: "int32", flags: stateful, build: buildStack},
+	"StackPushV2":  {in: "any T", flags: stateful | aliasAny, build: simple(stackPush)},
+	"StackPopV2":   {in: "any", flags: stateful, build: buildStackPop},
+	"StackCloseV2": {in: "any", flags: stateful, build: noOutput(simple(func(*call) error { return nil }))},
+
+	"TensorArrayV3":            {in: "int32", flags: stateful, build: buildTensorArray},
+	"TensorArrayGradV3":        {in: "any float", flags: stateful, build: buildTensorArrayGrad},
+	"TensorArrayGradWithShape": {in: "any float int32", flags: stateful, build: buildTensorArrayGrad},
+	"TensorArrayWriteV3":       {in: "any int32 T float", flags: stateful, build: simple(arrayWrite)},
+	"TensorArrayReadV3":        {in: "any int32 float", flags: stateful, build: buildArrayRead},
+	"TensorArrayGatherV3":      {in: "any int32 float", flags: stateful, build: buildArrayGather},
+	"TensorArrayScatterV3":     {in: "any int32 T float", flags: stateful, build: simple(arrayScatter)},
+	"TensorArrayConcatV3":      {in: "any float", flags: stateful, build: buildArrayConcat},
+	"TensorArraySplitV3":       {in: "any T int64 float", flags: stateful, build: simple(arraySplit)},
+	"TensorArraySizeV3":        {in: "any float", flags: stateful, build: simple(arraySize)},
+	"TensorArrayCloseV3":       {in: "any", flags: stateful, build: noOutput(simple(func(*call) error { return nil }))},
+})
+
+// handle makes output i a handle of a resource of this run.
+func (c *call) handle(i int, res any) {
+	t := c.slot(i)
+	t.dtype, t.shape, t.data, t.strs, t.res = tResource, t.shape[:0], nil, nil, res
+}
+
+// stack is a stack of tensors.
+type stack struct {
+	dtype tfpb.DataType
+	limit int // -1 for none
+	items []*tensor
+}
+
+func buildStack(b *builder) (kernel, error) {
+	dt := b.dtype("elem_type", tNone)
+	return func(c *call) error {
+		n, err := c.intScalar(0, "the largest size of the stack")
+		if err != nil {
+			return err
+		}
+		c.handle(0, &stack{dtype: dt, limit: n})
+		return nil
+	}, nil
+}
+
+func (c *call) stack() (*stack, error) {
+	s, ok := c.in(0).res.(*stack)
+	if !ok {
+		return nil, c.invalid("input 0 is not a stack")
+	}
+	return s, nil
+}
+
+func stackPush(c *call) error {
+	s, err := c.stack()
+	if err != nil {
+		return err
+	}
+	t := c.in(1)
+	if s.limit >= 0 && len(s.items) >= s.limit {
+		return c.invalid("the stack has its largest size, %d", s.limit)
+	}
+	if t.dtype != s.dtype {
+		return c.invalid("%s pushed on a stack of %s", t.describe(), typeName(s.dtype))
+	}
+	s.items = append(s.items, t.clone())
+	c.alias(0, t, t.shape)
+	return nil
+}
+
+func buildStackPop(b *builder) (kernel, error) {
+	dt := b.dtype("elem_type", tNone)
+	return func(c *call) error {
+		s, err := c.stack()
+		if err != nil {
+			return err
+		}
+		n := len(s.items)
+		if n == 0 {
+			return c.invalid("the stack is empty")
+		}
+		t := s.items[n-1]
+		if t.dtype != dt {
+			return c.invalid("the top of the stack is %s, not %s", t.describe(), typeName(dt))
+		}
+		s.items[n-1] = nil
+		s.items = s.items[:n-1]
+		c.alias(0, t, t.shape)
+		return nil
+	}, nil
+}
+
+// tensorArray is an array of tensors, each written and read once; or, when it
+// gathers gradients, written often, which adds.
+type tensorArray struct {
+	dtype   tfpb.DataType
+	shape   []int // of every element, -1 for unknown dimensions; nil when not known
+	same    bool  // all elements have the shape of the first one
+	grows   bool
+	once    bool // an element is forgotten when it is read
+	adds    bool
+	items   []arrayItem
+	grads   map[string]*tensorArray
+	leading []int // dimensions that gradients have more than what they are of
+}
+
+// arrayItem is an element: its value, or just its shape, which stands for
+// zeros.
+type arrayItem struct {
+	value *tensor
+	shape []int
+	known bool // has been written, or has a shape
+	read  bool // is gone
+}
+
+func buildTensorArray(b *builder) (kernel, error) {
+	dt := b.dtype("dtype", tNone)
+	shape, known := b.shape("element_shape")
+	if known && shape == nil {
+		shape = []int{}
+	}
+	proto := tensorArray{dtype: dt, shape: shape, same: b.bool("identical_element_shapes", false), grows: b.bool("dynamic_size", false), once: b.bool("clear_after_read", true)}
+	b.outputs = 2
+	return func(c *call) error {
+		n, err := c.intScalar(0, "the size")
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			return c.invalid("an array of %d elements", n)
+		}
+		c.size([]int{n}, 64)
+		a := proto
+		a.items = make([]arrayItem, n)
+		c.handle(0, &a)
+		c.flow(1)
+		return nil
+	}, nil
+}
+
+// flow sets the output that orders accesses.
+func (c *call) flow(i int) { elems[float32](c.out(i, tFloat))[0] = 0 }
+
+func (c *call) array() (*tensorArray, error) {
+	a, ok := c.in(0).res.(*tensorArray)
+	if !ok {
+		return nil, c.invalid("input 0 is not an array of tensors")
+	}
+	return a, nil
+}
+
+// buildTensorArrayGrad builds the op that finds the array of gradients that
+// belongs to an array and to one backward pass, its source.
+func buildTensorArrayGrad(b *builder) (kernel, error) {
+	source := b.string("source", "")
+	widened := b.node.op == "TensorArrayGradWithShape"
+	b.outputs = 2
+	return func(c *call) error {
+		a, err := c.array()
+		if err != nil {
+			return err
+		}
+		if a.grads == nil {
+			a.grads = map[string]*tensorArray{}
+		}
+		g := a.grads[source]
+		if g == nil {
+			g = &tensorArray{dtype: a.dtype, shape: a.shape, same: a.same, once: false, adds: true, items: make([]arrayItem, len(a.items))}
+			if widened {
+				g.leading = append([]int{}, c.intsOf(0, c.in(2))...)
+			}
+			for i, it := range a.items {
+				g.items[i] = arrayItem{shape: append(append([]int{}, g.leading...), it.shape...), known: it.known}
+			}
+			if g.shape != nil {
+				g.shape = append(append([]int{}, g.leading...), g.shape...)
+			}
+			a.grads[source] = g
+		}
+		c.handle(0, g)
+		c.flow(1)
+		return nil
+	}, nil
+}
+
+// put stores a value, which the array owns from now on.
+func (a *tensorArray) put(c *call, i int, t *tensor) error {
+	if i < 0 || i >= len(a.items) && !a.grows {
+		return c.invalid("index %d is outside an array of %d elements", i, len(a.items))
+	}
+	if i >= len(a.items) {
+		c.size([]int{i + 1}, 64)
+		a.items = append(a.items, make([]arrayItem, i+1-len(a.items))...)
+	}
+	if t.dtype != a.dtype {
+		return c.invalid("%s written to an array of %s", t.describe(), typeName(a.dtype))
+	}
+	if !shapeFits(a.shape, t.shape) {
+		return c.invalid("an element of shape %s in an array of %s", shapeString(t.shape), shapeString(a.shape))
+	}
+	if a.same && hasUnknown(a.shape) {
+		a.shape = append([]int{}, t.shape...)
+	}
+	it := &a.items[i]
+	switch {
+	case it.read:
+		return c.invalid("element %d was read already, and is written again", i)
+	case it.value != nil && !a.adds:
+		return c.invalid("element %d is written twice", i)
+	case it.value != nil:
+		if !sameShape(it.value.shape, t.shape) {
+			return c.invalid("a gradient of shape %s is added to one of shape %s", shapeString(t.shape), shapeString(it.value.shape))
+		}
+		return c.addTo(it.value, t)
+	}
+	*it = arrayItem{value: t, shape: append([]int{}, t.shape...), known: true}
+	return nil
+}
+
+// get returns an element. One that was not written is zeros, if its shape is
+// known.
+func (a *tensorArray) get(c *call, i int) (*tensor, error) {
+	if i < 0 || i >= len(a.items) {
+		return nil, c.invalid("index %d is outside an array of %d elements", i, len(a.items))
+	}
+	it := &a.items[i]
+	if it.read {
+		return nil, c.invalid("element %d was read already, and the array forgets what is read (clear_after_read)", i)
+	}
+	t := it.value
+	if t == nil {
+		shape := it.shape
+		if !it.known {
+			shape = a.shape
+		}
+		if hasUnknown(shape) {
+			return nil, c.invalid("element %d was not written, and its shape is not known", i)
+		}
+		t = c.newZeros(a.dtype, shape)
+	}
+	if a.once {
+		*it = arrayItem{shape: append([]int{}, t.shape...), known: true, read: true}
+	}
+	return t, nil
+}
+
+// newZeros returns a new tensor of zeros.
+func (c *call) newZeros(dt tfpb.DataType, shape []int) *tensor {
+	c.size(shape, elemSize(dt))
+	t := newTensor(dt, shape)
+	zero(t)
+	return t
+}
+
+// shapeFits reports whether a shape is one of those that a pattern, with -1
+// for unknown dimensions, stands for.
+func shapeFits(pattern, shape []int) bool {
+	if pattern == nil {
+		return true
+	}
+	if len(pattern) != len(shape) {
+		return false
+	}
+	for i, d := range pattern {
+		if d >= 0 && d != shape[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func arrayWrite(c *call) error {
+	a, err := c.array()
+	if err != nil {
+		return err
+	}
+	i, err := c.intScalar(1, "the index")
+	if err != nil {
+		return err
+	}
+	if err := a.put(c, i, c.in(2).clone()); err != nil {
+		return err
+	}
+	c.flow(0)
+	return nil
+}
+
+func buildArrayRead(b *builder) (kernel, error) {
+	dt := b.dtype("dtype", tNone)
+	return func(c *call) error {
+		a, err := c.array()
+		if err != nil {
+			return err
+		}
+		i, err := c.intScalar(1, "the index")
+		if err != nil {
+			return err
+		}
+		t, err := a.get(c, i)
+		if err != nil {
+			return err
+		}
+		if t.dtype != dt {
+			return c.invalid("an array of %s is read as %s", typeName(t.dtype), typeName(dt))
+		}
+		if a.adds {
+			// It may be added to after this.
+			copyElems(c.outLike(0, dt, t), 0, t, 0, t.count())
+			return nil
+		}
+		c.alias(0, t, t.shape)
+		return nil
+	}, nil
+}
+
+func buildArrayGather(b *builder) (kernel, error) {
+	dt := b.dtype("dtype", tNone)
+	shape, known := b.shape("element_shape")
+	if known && shape == nil {
+		shape = []int{}
+	}
+	return func(c *call) error {
+		a, err := c.array()
+		if err != nil {
+			return err
+		}
+		if a.dtype != dt {
+			return c.invalid("an array of %s is read as %s", typeName(a.dtype), typeName(dt))
+		}
+		index := append([]int(nil), c.intsOf(0, c.in(1))...)
+		if len(index) == 0 {
+			if hasUnknown(shape) {
+				shape := a.shape
+				if hasUnknown(shape) {
+					return c.invalid("no elements are gathered, and their shape is not known")
+				}
+				c.out(0, dt, append([]int{0}, shape...)...)
+				return nil
+			}
+			c.out(0, dt, append([]int{0}, shape...)...)
+			return nil
+		}
+		return a.gather(c, index)
+	}, nil
+}
+
+// gather stacks elements.
+func (a *tensorArray) gather(c *call, index []int) error {
+	var d *tensor
+	n := 0
+	for k, i := range index {
+		t, err := a.get(c, i)
+		if err != nil {
+			return err
+		}
+		if d == nil {
+			d = c.out(0, a.dtype, append([]int{len(index)}, t.shape...)...)
+			n = t.count()
+		}
+		if !sameShape(d.shape[1:], t.shape) {
+			return c.invalid("elements of the shapes %s and %s cannot be stacked", shapeString(d.shape[1:]), shapeString(t.shape))
+		}
+		copyElems(d, k*n, t, 0, n)
+	}
+	return nil
+}
+
+func arrayScatter(c *call) error {
+	a, err := c.array()
+	if err != nil {
+		return err
+	}
+	t := c.in(2)
+	index := append([]int(nil), c.intsOf(0, c.in(1))...)
+	if len(t.shape) == 0 || t.shape[0] != len(index) {
+		return c.invalid("%s cannot be cut into %d elements", t.describe(), len(index))
+	}
+	for k, i := range index {
+		if err := a.put(c, i, rows(t, k, 1, t.shape[1:])); err != nil {
+			return err
+		}
+	}
+	c.flow(0)
+	return nil
+}
+
+// rows copies n rows of t, from row i on, into a new tensor.
+func rows(t *tensor, i, n int, shape []int) *tensor {
+	if t.dtype == tVariant {
+		return variantRows(t, i, n, shape)
+	}
+	e := newTensor(t.dtype, shape)
+	size := product(t.shape[1:])
+	copyElems(e, 0, t, i*size, n*size)
+	return e
+}
+
+func buildArrayConcat(b *builder) (kernel, error) {
+	dt := b.dtype("dtype", tNone)
+	b.outputs = 2
+	return func(c *call) error {
+		a, err := c.array()
+		if err != nil {
+			return err
+		}
+		if a.dtype != dt {
+			return c.invalid("an array of %s is read as %s", typeName(a.dtype), typeName(dt))
+		}
+		return a.concat(c)
+	}, nil
+}
+
+// concat joins all elements along their first dimension.
+func (a *tensorArray) concat(c *call) error {
+	items := make([]*tensor, len(a.items))
+	lengths := elems[int64](c.out(1, tInt64, len(items)))
+	total := 0
+	var rest []int
+	for i := range items {
+		t, err := a.get(c, i)
+		if err != nil {
+			return err
+		}
+		if len(t.shape) == 0 || i > 0 && !sameShape(t.shape[1:], rest) {
+			return c.invalid("element %d, %s, cannot be joined to the others", i, t.describe())
+		}
+		items[i], rest, lengths[i] = t, t.shape[1:], int64(t.shape[0])
+		total += t.shape[0]
+	}
+	if len(items) == 0 && len(a.shape) > 0 && !hasUnknown(a.shape[1:]) {
+		rest = a.shape[1:]
+	}
+	d := c.out(0, a.dtype, append([]int{total}, rest...)...)
+	at := 0
+	for _, t := range items {
+		copyElems(d, at, t, 0, t.count())
+		at += t.count()
+	}
+	return nil
+}
+
+func arraySplit(c *call) error {
+	a, err := c.array()
+	if err != nil {
+		return err
+	}
+	t, lengths := c.in(1), append([]int(nil), c.intsOf(0, c.in(2))...)
+	if len(t.shape) == 0 {
+		return c.invalid("a scalar cannot be split")
+	}
+	at := 0
+	for i, n := range lengths {
+		if n < 0 || n > t.shape[0]-at {
+			return c.invalid("%s cannot be split into the lengths %v", t.describe(), lengths)
+		}
+		if err := a.put(c, i, rows(t, at, n, append([]int{n}, t.shape[1:]...))); err != nil {
+			return err
+		}
+		at += n
+	}
+	if at != t.shape[0] || len(lengths) != len(a.items) {
+		return c.invalid("%s does not split into the lengths %v of an array of %d", t.describe(), lengths, len(a.items))
+	}
+	c.flow(0)
+	return nil
+}
+
+func arraySize(c *call) error {
+	a, err := c.array()
+	if err != nil {
+		return err
+	}
+	elems[int32](c.out(0, tInt32))[0] = int32(len(a.items))
+	return nil
+}
+
+// addTo adds t to sum, of the same type and shape.
+func (c *call) addTo(sum, t *tensor) error {
+	add := adders[sum.dtype]
+	if add == nil {
+		return c.invalid("%s cannot be added", typeName(sum.dtype))
+	}
+	add(sum, t)
+	return nil
+}
+
+// adders add a tensor to another one.
+var adders = map[tfpb.DataType]func(sum, t *tensor){
+	tFloat: addElems[float32], tDouble: addElems[float64], tInt32: addElems[int32], tInt64: addElems[int64],
+	tfpb.DataType_DT_INT8: addElems[int8], tfpb.DataType_DT_INT16: addElems[int16],
+	tfpb.DataType_DT_UINT8: addElems[uint8], tfpb.DataType_DT_UINT16: addElems[uint16],
+	tfpb.DataType_DT_UINT32: addElems[uint32], tfpb.DataType_DT_UINT64: addElems[uint64],
+	tfpb.DataType_DT_COMPLEX64: addElems[complex64], tfpb.DataType_DT_COMPLEX128: addElems[complex128],
+}
+
+func addElems[T number | complex64 | complex128](sum, t *tensor) {
+	d, x := elems[T](sum), elems[T](t)
+	for i := range d {
+		d[i] += x[i]
+	}
+}
