@@ -66,7 +66,6 @@ func check(c *cli.Context) error {
 			return err
 		}
 	}
-	screenOf(c).progress.Clear()
 	if c.Bool("json") {
 		err = printJSON(c.App.Writer, k.findings)
 	} else {

@@ -238,19 +238,20 @@ func noEvent(path string, offset int64, data []byte, err error) error {
 
 // reporter prints damage and remembers that there was some.
 type reporter struct {
-	screen *screen
-	out    io.Writer
-	count  int
+	out   io.Writer
+	count int
 }
 
-func newReporter(c *cli.Context) *reporter {
-	return &reporter{screen: screenOf(c), out: c.App.ErrWriter}
-}
+func newReporter(c *cli.Context) *reporter { return &reporter{out: c.App.ErrWriter} }
 
 func (r *reporter) damaged(err error) {
 	r.count++
-	r.screen.progress.Clear()
-	fmt.Fprintf(r.out, "tfevents: %v\n", err)
+	var damage *tfevents.CorruptError
+	hint := ""
+	if errors.As(err, &damage) && damage.Offset == 0 && damage.Part == tfevents.PartLength {
+		hint = "; is it an events file?"
+	}
+	fmt.Fprintf(r.out, "tfevents: %v%s\n", err, hint)
 }
 
 // result is the error of a command that has read everything.

@@ -78,9 +78,9 @@ func main() {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	out := bufio.NewWriter(stdout)
-	app := newApp(stdin, out, stderr)
 	view := newScreen(stdout, stderr)
+	out, stderr := bufio.NewWriter(view.progress.Before(stdout)), view.progress.Before(stderr)
+	app := newApp(stdin, out, stderr)
 	app.Metadata = map[string]any{screenKey: view}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {

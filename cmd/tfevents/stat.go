@@ -113,7 +113,6 @@ func stat(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	screenOf(c).progress.Clear()
 	if c.Bool("json") {
 		err = printJSON(c.App.Writer, stats)
 	} else {

@@ -185,7 +185,6 @@ func repair(c *cli.Context) error {
 // printReport tells what a command has done: in words to people, or as JSON to
 // scripts.
 func printReport(c *cli.Context, info any, format string, args ...any) error {
-	screenOf(c).progress.Clear()
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, info)
 	}
