@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 var (
@@ -50,7 +51,8 @@ func (e *CorruptError) Error() string {
 	if e.Lost > 0 {
 		lost = fmt.Sprintf("%d bytes lost", e.Lost)
 	}
-	return fmt.Sprintf("%s: damaged record at offset %d, %s: %s: %v", name, e.Offset, lost, e.Part, e.Err)
+	cause := strings.TrimPrefix(e.Err.Error(), "tfevents: ")
+	return fmt.Sprintf("%s: damaged record at offset %d, %s: %s: %s", name, e.Offset, lost, e.Part, cause)
 }
 
 func (e *CorruptError) Unwrap() error { return e.Err }

@@ -31,6 +31,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 )
 
 const (
@@ -95,10 +96,31 @@ stands for the checkpoint that is in force there.`,
 			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), convertCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
 	}
+	ckptDoc().Install(app)
 	for _, c := range app.Commands {
 		c.OnUsageError = wrongUsage
 	}
 	return app
+}
+
+// ckptDoc is what the help and the manual page say beside the commands.
+func ckptDoc() *clidoc.Doc {
+	return &clidoc.Doc{
+		Exits: []clidoc.Exit{
+			{Code: exitOK, Meaning: "it is done"},
+			{Code: exitFailed, Meaning: "it could not be done"},
+			{Code: exitUsage, Meaning: "the command line is wrong"},
+			{Code: exitDamaged, Meaning: "damage was found"},
+			{Code: exitDiffers, Meaning: "the checkpoints differ (diff), or there are NaNs (stat --nan)"},
+			{Code: exitNothing, Meaning: "there is no such checkpoint or tensor"},
+			{Code: exitInterrupted, Meaning: "interrupted"},
+		},
+		Examples: []clidoc.Entry{
+			{Term: "ckpt ls LOGDIR", Text: "the checkpoints of a directory"},
+			{Term: "ckpt ls LOGDIR/model.ckpt-9", Text: "the tensors of one of them"},
+		},
+		SeeAlso: []string{"tfevents(1)", "trainerd(1)"},
+	}
 }
 
 // usageError is a wrong command line.

@@ -24,36 +24,33 @@ func catCommand() *cli.Command {
 		Usage:     "print the events of files",
 		ArgsUsage: "PATH...",
 		Description: "With --json each event is one line of JSON, from which `tfevents write` makes the\n" +
-			"same bytes again.",
+			"same bytes again. The PATH - is the standard input.",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON lines"}},
 		Action: cat,
 	}
 }
 
 func cat(c *cli.Context) error {
-	if c.NArg() == 0 {
-		return usagef("cat: want a PATH")
+	args, err := someArgs(c, "PATH")
+	if err != nil {
+		return err
+	}
+	screenOf(c).printsAsItReads()
+	s, err := openSource(c, args...)
+	if err != nil {
+		return err
 	}
 	report := newReporter(c)
-	for _, arg := range c.Args().Slice() {
-		s, err := openSource(arg)
-		if err != nil {
+	for _, path := range s.files() {
+		if err := catFile(c, s, path, report); err != nil {
 			return err
-		}
-		for _, path := range s.files() {
-			if err := catFile(c, path, report); err != nil {
-				return err
-			}
 		}
 	}
 	return report.result()
 }
 
-func catFile(c *cli.Context, path string, report *reporter) error {
-	return eachRecord(path, func(data []byte) error {
-		if err := c.Context.Err(); err != nil {
-			return err
-		}
+func catFile(c *cli.Context, s *source, path string, report *reporter) error {
+	_, err := s.eachRecord(path, func(offset int64, data []byte) error {
 		if c.Bool("json") {
 			line, err := jsonLine(data)
 			if err != nil {
@@ -64,17 +61,19 @@ func catFile(c *cli.Context, path string, report *reporter) error {
 		}
 		e := new(tfpb.Event)
 		if err := proto.Unmarshal(data, e); err != nil {
-			report.damaged(fmt.Errorf("%s: record holds no event: %w", path, err))
+			report.damaged(noEvent(path, offset, data, err))
 			return nil
 		}
-		return printEvent(c.App.Writer, e)
+		return printEvent(c.App.Writer, "", e)
 	}, report.damaged)
+	return err
 }
 
-// printEvent prints an event for people: one line, or one for each value.
-func printEvent(w io.Writer, e *tfpb.Event) error {
+// printEvent prints an event for people: one line, or one for each value, each
+// with the prefix.
+func printEvent(w io.Writer, prefix string, e *tfpb.Event) error {
 	when := time.UnixMicro(int64(e.GetWallTime() * 1e6)).UTC().Format("2006-01-02T15:04:05.000Z")
-	head := fmt.Sprintf("%s %8d  ", when, e.GetStep())
+	head := fmt.Sprintf("%s%s %8d  ", prefix, when, e.GetStep())
 	for _, line := range describe(e) {
 		if _, err := fmt.Fprintln(w, head+line); err != nil {
 			return err

@@ -3,28 +3,25 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
-	"os"
-	"path"
-	"regexp"
 	"strings"
-
-	"github.com/urfave/cli/v2"
-	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/urfave/cli/v2"
 )
 
 func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",
 		Usage:     "explain what TensorBoard will not show, or not as it was meant",
-		ArgsUsage: "PATH",
+		ArgsUsage: "PATH...",
 		Description: "TensorBoard has two loaders: the data server, which most users have, and the one in\n" +
 			"Python (--load_fast=false). Where they differ from each other or from what the files\n" +
 			"hold, check says how and why, and ends with 4, or with 3 if a file is damaged.",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}},
+		Flags: []cli.Flag{
+			jsonFlag(),
+			&cli.BoolFlag{Name: "for-tensorboard", Usage: "what check does anyhow; see also stat --for-tensorboard", Hidden: true},
+		},
 		Action: check,
 	}
 }
@@ -38,57 +35,66 @@ type finding struct {
 	Problem string `json:"problem"`
 }
 
-func (f finding) String() string {
-	where := f.Run
+// where is the place of the finding in words.
+func (f finding) where() string {
+	where := shown(f.Run)
 	if f.File != "" {
 		where = f.File
 	}
 	if f.Tag != "" {
 		where += fmt.Sprintf(": tag %q", f.Tag)
 	}
-	return where + ": " + f.Problem
+	return where
 }
 
 func check(c *cli.Context) error {
-	path, err := oneArg(c, "PATH")
+	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err
 	}
-	s, err := openSource(path)
+	misnamed, err := findMisnamed(c.Context, args)
 	if err != nil {
 		return err
 	}
-	k := checker{source: s, findings: []finding{}}
-	for _, run := range s.runs {
-		if err := c.Context.Err(); err != nil {
-			return err
-		}
-		if err := k.checkRun(run); err != nil {
+	s, err := openSource(c, args...)
+	if err != nil && !(errors.Is(err, errNothing) && len(misnamed) > 0) {
+		return err
+	}
+	k := &checker{source: s, findings: misnamed}
+	if s != nil {
+		if err := k.checkRuns(); err != nil {
 			return err
 		}
 	}
-	if err := k.print(c); err != nil {
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, k.findings)
+	} else {
+		err = printFindings(c, k.findings)
+	}
+	if err != nil {
 		return err
 	}
 	return k.result()
+}
+
+func printFindings(c *cli.Context, findings []finding) error {
+	style := screenOf(c).style
+	for _, f := range findings {
+		where := style.Warn(f.where())
+		if f.Damage {
+			where = style.Bad(f.where())
+		}
+		if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", where, f.Problem); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checker collects findings.
 type checker struct {
 	source   *source
 	findings []finding
-}
-
-func (k *checker) print(c *cli.Context) error {
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, k.findings)
-	}
-	for _, f := range k.findings {
-		if _, err := fmt.Fprintln(c.App.Writer, f); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (k *checker) result() error {
@@ -103,24 +109,38 @@ func (k *checker) result() error {
 	return nil
 }
 
-func (k *checker) checkRun(run tfevents.Run) error {
-	for _, name := range run.Files {
-		if err := k.checkFile(run, name); err != nil {
+func (k *checker) checkRuns() error {
+	for range 3 {
+		k.source.expect() // files are read four times in all
+	}
+	for _, run := range k.source.runs {
+		if err := k.checkRun(run); err != nil {
 			return err
 		}
 	}
-	read := func(mode tfevents.Purge) *tfevents.RunData {
-		return tfevents.ReadRun(k.source.fsys, run, &tfevents.RunOptions{Purge: mode})
+	return nil
+}
+
+func (k *checker) checkRun(run tfevents.Run) error {
+	var files []*fileTimes
+	for _, name := range run.Files {
+		times, err := k.checkFile(run, name)
+		if err != nil {
+			return err
+		}
+		files = append(files, times)
 	}
-	meant, python, server := read(tfevents.PurgeExact), read(tfevents.PurgePython), read(tfevents.PurgeDataServer)
+	k.checkOrder(run, files)
+	var views [3]*tfevents.RunData
+	for i, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
+		views[i] = tfevents.ReadRun(k.source, run, &tfevents.RunOptions{Purge: mode, MaxSize: maxRecord})
+		if err := k.source.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	meant, python, server := views[0], views[1], views[2]
 	for _, s := range meant.Series {
-		problem := formProblem(s)
-		if problem == "" && len(meant.Damage) == 0 {
-			problem = purgeProblem(s, python.Lookup(s.Tag), server.Lookup(s.Tag))
-		}
-		if problem == "" {
-			problem = sampleProblem(s)
-		}
+		problem := seriesProblem(s, python.Lookup(s.Tag), server.Lookup(s.Tag), len(meant.Damage) > 0)
 		if problem != "" {
 			k.findings = append(k.findings, finding{Run: run.Name, Tag: s.Tag, Problem: problem})
 		}
@@ -131,42 +151,24 @@ func (k *checker) checkRun(run tfevents.Run) error {
 	return nil
 }
 
-// usualName matches the names that TensorFlow and its kin give their files.
-var usualName = regexp.MustCompile(`^events\.out\.tfevents\.\d{10}\..*[^~]$`)
-
-var backupSuffix = regexp.MustCompile(`\.(bak|tmp|swp|old|orig|gz|zip|part)$`)
-
-func (k *checker) checkFile(run tfevents.Run, name string) error {
-	file := k.source.path(name)
-	add := func(damage bool, format string, args ...any) {
-		k.findings = append(k.findings, finding{run.Name, file, "", damage, fmt.Sprintf(format, args...)})
+// seriesProblem returns the first thing that is wrong with a series: the others
+// mostly follow from it.
+func seriesProblem(meant, python, server *tfevents.Series, damaged bool) string {
+	if p := formProblem(meant); p != "" {
+		return p
 	}
-	if base := path.Base(name); !usualName.MatchString(base) || backupSuffix.MatchString(base) {
-		add(false, "is read too, in the order of its name, because that contains \"tfevents\"; move copies out of the log directory")
+	if p := kindProblem(meant); p != "" {
+		return p
 	}
-	first := true
-	err := eachRecord(file, func(data []byte) error {
-		e := new(tfpb.Event)
-		if err := proto.Unmarshal(data, e); err != nil {
-			add(true, "holds a record that is no event: the Python loader stops loading, also other runs; the data server gives this file up")
-			return nil
+	if p := stepProblem(meant); p != "" {
+		return p
+	}
+	if !damaged {
+		if p := purgeProblem(meant, python, server); p != "" {
+			return p
 		}
-		if first && e.GetFileVersion() == "" {
-			add(false, "does not begin with a version: the Python loader takes every step back for a restart and drops points")
-		}
-		first = false
-		if math.IsNaN(e.GetWallTime()) {
-			add(false, "holds an event at step %d without a time: the data server gives the file up there", e.GetStep())
-		}
-		return nil
-	}, func(err error) { add(true, "%s", damageProblem(err)) })
-	if err != nil {
-		return err
 	}
-	if info, err := os.Stat(file); err == nil && info.Size() == 0 {
-		add(false, "is empty")
-	}
-	return nil
+	return sampleProblem(meant)
 }
 
 // damageProblem says what the loaders make of damage.
@@ -210,6 +212,68 @@ func formProblem(s *tfevents.Series) string {
 		return fmt.Sprintf("%d of %d points are not single float32 values: the data server does not show them", odd, len(s.Points))
 	}
 	return ""
+}
+
+// kindProblem says that not all points are of the kind that the first one set.
+func kindProblem(s *tfevents.Series) string {
+	other := 0
+	for _, p := range s.Points {
+		if p.Value.GetMetadata() == nil && p.Value.GetTensor() != nil {
+			continue // of the kind that was said before
+		}
+		v := tfevents.Modern(&tfpb.Event{What: &tfpb.Event_Summary{Summary: tfevents.NewSummary(p.Value)}})
+		if name := v[0].GetMetadata().GetPluginData().GetPluginName(); name != "" && name != s.Plugin() {
+			other++
+		}
+	}
+	if other == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d points are of another kind than the first, which sets the plugin to %q: they are not shown; give them a tag of their own", other, len(s.Points), s.Plugin())
+}
+
+// stepProblem says what is odd about the steps of a series.
+func stepProblem(s *tfevents.Series) string {
+	back, negative, same := 0, 0, 0
+	for i, p := range s.Points {
+		if p.Step < 0 {
+			negative++
+		}
+		if i == 0 {
+			continue
+		}
+		switch before := s.Points[i-1].Step; {
+		case p.Step < before:
+			back++
+		case p.Step == before:
+			same++
+		}
+	}
+	switch n := len(s.Points); {
+	case negative > 0:
+		return fmt.Sprintf("%d of %d points have a negative step", negative, n)
+	case n > 2 && same == n-1:
+		return fmt.Sprintf("all %d points have step %d: the data server shows the last of them only; count steps", n, s.Points[0].Step)
+	case back > 0:
+		return fmt.Sprintf("its steps go back %s without a restart: the Python loader draws a zigzag, the data server drops what it goes back over", times(back))
+	case same > 0:
+		return fmt.Sprintf("%s the step of the point before: the data server shows the last of each step only", has(same))
+	}
+	return ""
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func has(n int) string {
+	if n == 1 {
+		return "1 point has"
+	}
+	return fmt.Sprintf("%d points have", n)
 }
 
 // purgeProblem says how the loaders differ from what a resumed training meant.
@@ -266,12 +330,32 @@ func points(n int) string {
 	return fmt.Sprintf("%d points", n)
 }
 
-// shownScalars is how many points of a scalar TensorBoard shows by default.
-const shownScalars = 1000
+// shownPoints is how many points of a tag the loaders show by default: a random
+// choice of them, and always the last.
+var shownPoints = map[string]struct{ python, server int }{
+	tfevents.PluginScalars:    {1000, 1000},
+	tfevents.PluginHistograms: {500, 100},
+	tfevents.PluginImages:     {10, 10},
+	tfevents.PluginAudio:      {10, 10},
+	tfevents.PluginText:       {10, 100},
+	tfevents.PluginPRCurves:   {100, 100},
+	tfevents.PluginMesh:       {10, 100},
+}
 
 func sampleProblem(s *tfevents.Series) string {
-	if s.Plugin() != tfevents.PluginScalars || len(s.Points) <= shownScalars {
+	limit, known := shownPoints[s.Plugin()]
+	n := len(s.Points)
+	if !known || n <= min(limit.python, limit.server) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d points are shown, a random choice; --samples_per_plugin=scalars=%d shows all", shownScalars, len(s.Points), len(s.Points))
+	shown := fmt.Sprintf("%d of %d points are shown", limit.server, n)
+	switch {
+	case n <= limit.server:
+		shown = fmt.Sprintf("%d of %d points are shown by the Python loader", limit.python, n)
+	case limit.python != limit.server && n > limit.python:
+		shown += fmt.Sprintf(" (%d by the Python loader)", limit.python)
+	case limit.python != limit.server:
+		shown += " (all by the Python loader)"
+	}
+	return fmt.Sprintf("%s, a random choice; --samples_per_plugin=%s=%d shows all", shown, s.Plugin(), n)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"strings"
 
@@ -28,9 +27,19 @@ func editCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "delete", Usage: "delete tags that match the `REGEXP` as a whole and are not renamed; may be given several times"},
 			&cli.Int64Flag{Name: "shift", Usage: "add `N` to the steps of all events but graphs and versions"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
+			jsonFlag(),
 		},
 		Action: edit,
 	}
+}
+
+// editInfo is what edit --json prints.
+type editInfo struct {
+	File    string `json:"file"`
+	DryRun  bool   `json:"dry_run"`
+	Renamed int    `json:"renamed"` // values
+	Deleted int    `json:"deleted"` // values
+	Shifted int    `json:"shifted"` // events
 }
 
 // edits are the changes that the command line asks for.
@@ -73,23 +82,23 @@ func edit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(from); err != nil {
+	if err := existingFile(c, from); err != nil {
 		return err
-	} else if info.IsDir() {
-		return usagef("edit: %s is a directory; edit its files one by one", from)
+	}
+	s, err := openSource(c, from)
+	if err != nil {
+		return err
 	}
 	report := newReporter(c)
 	copyTo := func(w *tfevents.RecordWriter) error {
-		return eachRecord(from, func(data []byte) error {
-			if err := c.Context.Err(); err != nil {
-				return err
-			}
+		_, err := s.eachRecord(from, func(_ int64, data []byte) error {
 			data, keep, err := e.apply(data)
 			if err != nil || !keep {
 				return err
 			}
 			return w.WriteRecord(data)
 		}, report.damaged)
+		return err
 	}
 	if c.Bool("dry-run") {
 		err = copyTo(tfevents.NewRecordWriter(io.Discard))
@@ -99,7 +108,10 @@ func edit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "tfevents: values renamed: %d, deleted: %d; events shifted: %d\n", e.renamed, e.deleted, e.shifted)
+	info := editInfo{File: to, DryRun: c.Bool("dry-run"), Renamed: e.renamed, Deleted: e.deleted, Shifted: e.shifted}
+	if err := printReport(c, info, "values renamed: %d, deleted: %d; events shifted: %d", e.renamed, e.deleted, e.shifted); err != nil {
+		return err
+	}
 	return report.result()
 }
 

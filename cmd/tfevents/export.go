@@ -1,27 +1,36 @@
 package main
 
 import (
+	"bufio"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "export",
-		Usage:     "print the scalars of runs as CSV or JSON",
-		ArgsUsage: "PATH",
+		Usage:     "print the scalars of runs as CSV, JSON or Parquet",
+		ArgsUsage: "PATH...",
+		Description: "The formats csv, json and parquet have a row for each point: run, tag, step, wall_time\n" +
+			"and value. wide is CSV with a row for each step of a run and a column for each tag.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "csv", Usage: "csv (a row for each point), wide (a row for each step, a column for each tag) or json"},
+			formatFlag("csv, wide, json or parquet", exportNames...),
+			&cli.BoolFlag{Name: "wide", Usage: "with csv: a row for each step, a column for each tag"},
+			jsonFlag(),
+			outputFlag(),
 			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
 			&cli.StringFlag{Name: "tag", Usage: "only tags that match the `REGEXP`"},
 			purgeFlag(),
@@ -30,14 +39,49 @@ func exportCommand() *cli.Command {
 	}
 }
 
+func formatFlag(usage string, values ...string) cli.Flag {
+	return &clidoc.Choice{
+		StringFlag: &cli.StringFlag{Name: "format", Aliases: []string{"f"}, Value: values[0], Usage: usage},
+		Values:     values,
+	}
+}
+
+// formatOf returns the format that a command is to print; --json is short for
+// one of them.
+func formatOf(c *cli.Context) string {
+	if c.Bool("json") && !c.IsSet("format") {
+		return "json"
+	}
+	return c.String("format")
+}
+
+func outputFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, which must not exist, instead of the standard output"}
+}
+
+// toOutput calls print with what --output says.
+func toOutput(c *cli.Context, print func(io.Writer) error) error {
+	name := c.String("output")
+	if name == "" {
+		return print(c.App.Writer)
+	}
+	return createFile(name, func(f *os.File) error {
+		w := bufio.NewWriterSize(f, 1<<16)
+		if err := print(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
+}
+
 // scalarPoint is a point as export --format json prints it. JSON has no NaN and
 // no infinity: Value is then a string.
 type scalarPoint struct {
-	Run      string  `json:"run"`
-	Tag      string  `json:"tag"`
-	Step     int64   `json:"step"`
-	WallTime float64 `json:"wall_time"`
-	Value    number  `json:"value"`
+	Run      string `json:"run"`
+	Tag      string `json:"tag"`
+	Step     int64  `json:"step"`
+	WallTime number `json:"wall_time"`
+	Value    number `json:"value"`
 }
 
 // number is a float64 whatever its value.
@@ -60,38 +104,61 @@ func formatNumber(x float64) string {
 	case math.IsInf(x, -1):
 		return "-Infinity"
 	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
+	// As JSON has it: times in plain digits, however long.
+	format := byte('f')
+	if abs := math.Abs(x); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	return strconv.FormatFloat(x, format, -1, 64)
 }
 
+var exportNames = []string{"csv", "wide", "json", "parquet"}
+
 var exportFormats = map[string]func(io.Writer, []scalarPoint) error{
-	"csv": exportLong, "wide": exportWide, "json": exportJSON,
+	"csv": exportLong, "wide": exportWide, "json": exportJSON, "parquet": exportParquet,
+}
+
+func exportFormat(c *cli.Context) (func(io.Writer, []scalarPoint) error, error) {
+	format := formatOf(c)
+	print, ok := exportFormats[format]
+	switch {
+	case !ok:
+		return nil, usagef("export: --format %s: want csv, wide, json or parquet", format)
+	case c.Bool("wide") && (format == "json" || format == "parquet"):
+		return nil, usagef("export: --wide is a form of csv, not of %s", format)
+	case c.Bool("wide"):
+		return exportWide, nil
+	case format == "parquet" && c.String("output") == "" && screenOf(c).isTerminal:
+		return nil, usagef("export: Parquet is no text: send it to a file with --output FILE")
+	}
+	return print, nil
 }
 
 func export(c *cli.Context) error {
-	path, err := oneArg(c, "PATH")
+	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err
 	}
-	print, ok := exportFormats[c.String("format")]
-	if !ok {
-		return usagef("export: --format %s: want csv, wide or json", c.String("format"))
+	print, err := exportFormat(c)
+	if err != nil {
+		return err
 	}
 	report := newReporter(c)
-	points, err := scalars(c, path, report)
+	points, err := scalars(c, args, report)
 	if err != nil {
-		return err
-	}
-	if err := print(c.App.Writer, points); err != nil {
 		return err
 	}
 	if len(points) == 0 && report.count == 0 {
-		return fmt.Errorf("%w: no scalars in %s match", errNothing, path)
+		return fmt.Errorf("%w: no scalars in %s match", errNothing, strings.Join(args, ", "))
+	}
+	if err := toOutput(c, func(w io.Writer) error { return print(w, points) }); err != nil {
+		return err
 	}
 	return report.result()
 }
 
 // scalars reads the points that the flags of a command select.
-func scalars(c *cli.Context, path string, report *reporter) ([]scalarPoint, error) {
+func scalars(c *cli.Context, paths []string, report *reporter) ([]scalarPoint, error) {
 	mode, err := purgeMode(c)
 	if err != nil {
 		return nil, err
@@ -104,19 +171,19 @@ func scalars(c *cli.Context, path string, report *reporter) ([]scalarPoint, erro
 	if err != nil {
 		return nil, usagef("%s: --tag: %w", c.Command.Name, err)
 	}
-	s, err := openSource(path)
+	s, err := openSource(c, paths...)
 	if err != nil {
 		return nil, err
 	}
 	points := []scalarPoint{}
 	for _, run := range s.runs {
-		if err := c.Context.Err(); err != nil {
-			return nil, err
-		}
 		if !runs.MatchString(run.Name) {
 			continue
 		}
-		d := s.read(run, mode, report)
+		d, err := s.read(run, mode, report)
+		if err != nil {
+			return nil, err
+		}
 		for _, series := range d.Series {
 			if series.Plugin() == tfevents.PluginScalars && tags.MatchString(series.Tag) {
 				points = appendPoints(points, run.Name, series)
@@ -129,7 +196,7 @@ func scalars(c *cli.Context, path string, report *reporter) ([]scalarPoint, erro
 func appendPoints(points []scalarPoint, run string, s *tfevents.Series) []scalarPoint {
 	for _, p := range s.Points {
 		if x, ok := tfevents.ScalarOf(p.Value); ok {
-			points = append(points, scalarPoint{run, s.Tag, p.Step, p.WallTime, number(x)})
+			points = append(points, scalarPoint{run, s.Tag, p.Step, number(p.WallTime), number(x)})
 		}
 	}
 	return points
@@ -143,7 +210,7 @@ func exportLong(w io.Writer, points []scalarPoint) error {
 		return err
 	}
 	for _, p := range points {
-		row := []string{p.Run, p.Tag, strconv.FormatInt(p.Step, 10), formatNumber(p.WallTime), formatNumber(float64(p.Value))}
+		row := []string{p.Run, p.Tag, strconv.FormatInt(p.Step, 10), formatNumber(float64(p.WallTime)), formatNumber(float64(p.Value))}
 		if err := out.Write(row); err != nil {
 			return err
 		}

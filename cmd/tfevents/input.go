@@ -1,111 +1,238 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// source is a log directory, or one file of it, that the command line names.
+// stdinName stands for the standard input where a command takes files.
+const stdinName = "-"
+
+// source is what the paths of a command line stand for. It is an [fs.FS] whose
+// names are paths of the operating system, those in runs.
 type source struct {
-	dir  string // of the operating system
-	fsys fs.FS  // below dir
-	runs []tfevents.Run
+	ctx      context.Context
+	stdin    io.Reader
+	progress *terminal.Progress
+	runs     []tfevents.Run
+	bytes    int64 // of all files
 }
 
-// openSource finds the runs that path stands for.
-func openSource(path string) (*source, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		dir, name := filepath.Split(filepath.Clean(path))
-		if dir == "" {
-			dir = "."
+// openSource finds the runs that paths stand for. A directory stands for all
+// runs below it; files of one directory are one run.
+func openSource(c *cli.Context, paths ...string) (*source, error) {
+	s := newSource(c)
+	for _, path := range paths {
+		if err := s.addPath(path, len(paths) > 1); err != nil {
+			return nil, err
 		}
-		return &source{dir: dir, fsys: os.DirFS(dir), runs: []tfevents.Run{{Name: ".", Files: []string{name}}}}, nil
-	}
-	s := &source{dir: path, fsys: os.DirFS(path)}
-	if s.runs, err = tfevents.FindRuns(s.fsys, "."); err != nil {
-		return nil, err
 	}
 	if len(s.runs) == 0 {
-		return nil, fmt.Errorf("%w in %s: no file below it has \"tfevents\" in its name", errNothing, path)
+		return nil, fmt.Errorf("%w in %s: no file below it has \"tfevents\" in its name", errNothing, paths[0])
 	}
+	s.expect()
 	return s, nil
 }
 
-// path returns the name of one of the source's files for the operating system.
-func (s *source) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
+func newSource(c *cli.Context) *source {
+	return &source{ctx: c.Context, stdin: c.App.Reader, progress: screenOf(c).progress}
+}
+
+// addPath adds the runs of one path. With other paths beside it, it is part of
+// the runs' names.
+func (s *source) addPath(path string, named bool) error {
+	if path == stdinName {
+		s.runs = append(s.runs, tfevents.Run{Name: ".", Files: []string{stdinName}})
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		s.addFile(path, named)
+		return nil
+	}
+	runs, err := tfevents.FindRuns(os.DirFS(path), ".")
+	for i, r := range runs {
+		for j, f := range r.Files {
+			r.Files[j] = filepath.Join(path, filepath.FromSlash(f))
+		}
+		if named {
+			runs[i].Name = filepath.ToSlash(filepath.Join(path, filepath.FromSlash(r.Name)))
+		}
+	}
+	s.runs = append(s.runs, runs...)
+	return err
+}
+
+func (s *source) addFile(path string, named bool) {
+	name := "."
+	if named {
+		name = filepath.ToSlash(filepath.Dir(path))
+	}
+	i := slices.IndexFunc(s.runs, func(r tfevents.Run) bool { return r.Name == name })
+	if i < 0 {
+		i = len(s.runs)
+		s.runs = append(s.runs, tfevents.Run{Name: name})
+	}
+	if !slices.Contains(s.runs[i].Files, path) {
+		s.runs[i].Files = append(s.runs[i].Files, path)
+	}
+}
+
+// expect tells the progress bar that all files will be read once more.
+func (s *source) expect() {
+	if s.bytes == 0 {
+		for _, path := range s.files() {
+			if info, err := os.Stat(path); err == nil {
+				s.bytes += info.Size()
+			}
+		}
+	}
+	s.progress.Expect(s.bytes)
+}
 
 // files returns the paths of all files.
 func (s *source) files() (paths []string) {
 	for _, r := range s.runs {
-		for _, f := range r.Files {
-			paths = append(paths, s.path(f))
-		}
+		paths = append(paths, r.Files...)
 	}
 	return paths
 }
 
-// read reads a run and reports its damage.
-func (s *source) read(run tfevents.Run, mode tfevents.Purge, report *reporter) *tfevents.RunData {
-	d := tfevents.ReadRun(s.fsys, run, &tfevents.RunOptions{Purge: mode})
-	for _, err := range d.Damage {
-		report.damaged(s.located(err))
-	}
-	return d
-}
+// Open opens a file for reading. Reading ends early when the command is
+// interrupted; compressed files are read as what they hold.
+func (s *source) Open(path string) (fs.File, error) { return s.open(path) }
 
-// located gives damage the path that leads to the file from here.
-func (s *source) located(err error) error {
-	var damage *tfevents.CorruptError
-	if !errors.As(err, &damage) {
-		return err
+func (s *source) open(path string) (*input, error) {
+	if path == stdinName {
+		in := &input{}
+		in.plain, in.compression = tfevents.Inflate(&watched{s, s.stdin})
+		return in, nil
 	}
-	d := *damage
-	d.Name = s.path(d.Name)
-	return &d
-}
-
-// eachRecord calls f with the data of each sound record of a file, and damaged
-// with each damage: reading goes on behind it where it can. The data is valid
-// until f returns.
-func eachRecord(path string, f func(data []byte) error, damaged func(error)) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer file.Close()
-	r := tfevents.NewRecordReader(file)
-	r.Name, r.Resync = path, true
+	in := &input{file: file}
+	in.plain, in.compression = tfevents.Inflate(&watched{s, file})
+	return in, nil
+}
+
+// input is a file that is read as one without compression.
+type input struct {
+	file        *os.File // nil for the standard input
+	plain       io.Reader
+	compression tfevents.Compression
+	size        int64 // read so far, of the plain stream
+}
+
+func (in *input) Read(b []byte) (int, error) {
+	n, err := in.plain.Read(b)
+	in.size += int64(n)
+	return n, err
+}
+
+func (in *input) Stat() (fs.FileInfo, error) { return in.file.Stat() } // of a nil file, an error
+
+func (in *input) Close() error {
+	if in.file == nil {
+		return nil
+	}
+	return in.file.Close()
+}
+
+// watched is a file whose reading can be interrupted and is shown.
+type watched struct {
+	s *source
+	r io.Reader
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	if err := w.s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.r.Read(b)
+	w.s.progress.Add(n)
+	return n, err
+}
+
+// read reads a run and reports its damage.
+func (s *source) read(run tfevents.Run, mode tfevents.Purge, report *reporter) (*tfevents.RunData, error) {
+	d := tfevents.ReadRun(s, run, &tfevents.RunOptions{Purge: mode, MaxSize: maxRecord})
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, err := range d.Damage {
+		report.damaged(err)
+	}
+	return d, nil
+}
+
+// maxRecord lets the commands read whatever a writer has managed to write. A
+// false length costs no memory: readers believe it as far as there is data.
+const maxRecord = math.MaxInt32
+
+// eachRecord calls f with the offset and the data of each sound record of a
+// file, and damaged with each damage: reading goes on behind it where it can.
+// The data is valid until f returns. It returns the length of the plain stream.
+func (s *source) eachRecord(path string, f func(offset int64, data []byte) error, damaged func(error)) (size int64, err error) {
+	in, err := s.open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	r := tfevents.NewRecordReader(in)
+	r.Name, r.MaxSize, r.Resync = path, maxRecord, true
 	for {
+		at := r.Offset()
 		data, err := r.Next()
 		if err == io.EOF {
-			return nil
+			return in.size, nil
 		}
 		if err == nil {
-			if err := f(data); err != nil {
-				return err
+			if err := f(at, data); err != nil {
+				return in.size, err
 			}
 			continue
 		}
+		if s.ctx.Err() != nil {
+			return in.size, s.ctx.Err()
+		}
 		var damage *tfevents.CorruptError
-		if !errors.As(err, &damage) {
-			return err
+		switch {
+		case errors.As(err, &damage):
+			damaged(err)
+		case in.compression != tfevents.Uncompressed:
+			// A compressed stream cannot be read behind its damage.
+			damaged(&tfevents.CorruptError{Name: path, Offset: r.Offset(), Part: tfevents.PartData, Err: err})
+			return in.size, nil
+		default:
+			return in.size, err
 		}
-		damaged(err)
 		if !damage.Skippable() {
-			return nil
+			return in.size, nil
 		}
+	}
+}
+
+// noEvent is the damage of a sound record whose data is no Event message.
+func noEvent(path string, offset int64, data []byte, err error) error {
+	return &tfevents.CorruptError{
+		Name: path, Offset: offset, Part: tfevents.PartEvent, Lost: int64(tfevents.RecordSize(len(data))), Err: err,
 	}
 }
 
@@ -119,7 +246,12 @@ func newReporter(c *cli.Context) *reporter { return &reporter{out: c.App.ErrWrit
 
 func (r *reporter) damaged(err error) {
 	r.count++
-	fmt.Fprintf(r.out, "tfevents: %v\n", err)
+	var damage *tfevents.CorruptError
+	hint := ""
+	if errors.As(err, &damage) && damage.Offset == 0 && damage.Part == tfevents.PartLength {
+		hint = "; is it an events file?"
+	}
+	fmt.Fprintf(r.out, "tfevents: %v%s\n", err, hint)
 }
 
 // result is the error of a command that has read everything.
@@ -133,12 +265,21 @@ func (r *reporter) result() error {
 	return fmt.Errorf("%w in %d places", errDamaged, r.count)
 }
 
+// someArgs returns the arguments of a command that takes one or more.
+func someArgs(c *cli.Context, what string) ([]string, error) {
+	args := c.Args().Slice()
+	if len(args) == 0 {
+		return nil, usagef("%s: want a %s", c.Command.Name, what)
+	}
+	return args, nonEmpty(c, args)
+}
+
 // oneArg returns the only argument of a command.
 func oneArg(c *cli.Context, what string) (string, error) {
 	if c.NArg() != 1 {
 		return "", usagef("%s: want one %s, got %d arguments", c.Command.Name, what, c.NArg())
 	}
-	return c.Args().First(), nil
+	return c.Args().First(), nonEmpty(c, c.Args().Slice())
 }
 
 // twoArgs returns the two arguments of a command.
@@ -146,5 +287,23 @@ func twoArgs(c *cli.Context, first, second string) (a, b string, err error) {
 	if c.NArg() != 2 {
 		return "", "", usagef("%s: want %s and %s, got %d arguments", c.Command.Name, first, second, c.NArg())
 	}
-	return c.Args().Get(0), c.Args().Get(1), nil
+	return c.Args().Get(0), c.Args().Get(1), nonEmpty(c, c.Args().Slice())
+}
+
+// nonEmpty refuses what a variable without a value leaves in a script.
+func nonEmpty(c *cli.Context, args []string) error {
+	if slices.Contains(args, "") {
+		return usagef("%s: an argument is empty", c.Command.Name)
+	}
+	return nil
+}
+
+// existingFile returns an error unless path names something other than a
+// directory.
+func existingFile(c *cli.Context, path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return usagef("%s: %s is a directory; %s its files one by one", c.Command.Name, path, c.Command.Name)
+	}
+	return err
 }

@@ -13,10 +13,30 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// rawKey is the one member of a line that is no field of the Event message: the
+// rawKey is a member of a line that is no field of the Event message: the
 // record's own bytes, where the message alone would not give them back. If it is
 // there, the other members are for the eye only.
 const rawKey = "_raw"
+
+// runKey is the member that names the run of an event, where several are
+// printed together. It is no part of the record.
+const runKey = "_run"
+
+// withRun adds the name of a run to a line.
+func withRun(line []byte, run string) []byte {
+	if run == "." {
+		return line
+	}
+	name, err := json.Marshal(run)
+	if err != nil { // of a string, none
+		return line
+	}
+	head := append([]byte(`{"`+runKey+`":`), name...)
+	if len(line) > len("{}") {
+		head = append(head, ',')
+	}
+	return append(head, line[1:]...)
+}
 
 type rawLine struct {
 	Raw []byte `json:"_raw"`
@@ -57,6 +77,13 @@ func recordOf(line []byte) ([]byte, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil {
 		return nil, err
+	}
+	if _, ok := members[runKey]; ok {
+		delete(members, runKey)
+		var err error
+		if line, err = json.Marshal(members); err != nil {
+			return nil, err
+		}
 	}
 	if raw, ok := members[rawKey]; ok {
 		var data []byte

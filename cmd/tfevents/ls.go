@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
@@ -23,10 +23,13 @@ var purgeModes = map[string]tfevents.Purge{
 }
 
 func purgeFlag() cli.Flag {
-	return &cli.StringFlag{
-		Name:  "purge",
-		Value: "exact",
-		Usage: "what to leave out that a resumed training wrote again: exact, python or data-server (as these loaders of TensorBoard do), none",
+	return &clidoc.Choice{
+		StringFlag: &cli.StringFlag{
+			Name:  "purge",
+			Value: "exact",
+			Usage: "what to leave out that a resumed training wrote again: exact, python or data-server (as these loaders of TensorBoard do), none",
+		},
+		Values: []string{"exact", "python", "data-server", "none"},
 	}
 }
 
@@ -42,11 +45,15 @@ func lsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ls",
 		Usage:     "list runs and their tags",
-		ArgsUsage: "PATH",
-		Flags:     []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}, purgeFlag()},
-		Action:    ls,
+		ArgsUsage: "PATH...",
+		Description: "SIZE is that of the values of a tag; with --json there are also the files of a run,\n" +
+			"their size, and how many points were left out.",
+		Flags:  []cli.Flag{jsonFlag(), purgeFlag()},
+		Action: ls,
 	}
 }
+
+func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
 
 // runInfo is a run as ls --json prints it.
 type runInfo struct {
@@ -59,16 +66,19 @@ type runInfo struct {
 }
 
 type tagInfo struct {
-	Tag       string   `json:"tag"`
-	Plugin    string   `json:"plugin"`
-	Points    int      `json:"points"`
-	FirstStep int64    `json:"first_step"`
-	LastStep  int64    `json:"last_step"`
-	Last      *float64 `json:"last_value,omitempty"` // of scalars, if JSON can say it
+	Tag       string  `json:"tag"`
+	Plugin    string  `json:"plugin"`
+	Points    int     `json:"points"`
+	FirstStep int64   `json:"first_step"`
+	LastStep  int64   `json:"last_step"`
+	FirstTime number  `json:"first_wall_time"`
+	LastTime  number  `json:"last_wall_time"`
+	Bytes     int64   `json:"bytes"`
+	Last      *number `json:"last_value,omitempty"` // of scalars
 }
 
 func ls(c *cli.Context) error {
-	path, err := oneArg(c, "PATH")
+	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err
 	}
@@ -76,46 +86,49 @@ func ls(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := openSource(path)
+	s, err := openSource(c, args...)
 	if err != nil {
 		return err
 	}
 	report := newReporter(c)
 	infos := []runInfo{}
 	for _, run := range s.runs {
-		if err := c.Context.Err(); err != nil {
+		d, err := s.read(run, mode, report)
+		if err != nil {
 			return err
 		}
-		d := s.read(run, mode, report)
-		infos = append(infos, describeRun(s, run, d))
+		infos = append(infos, describeRun(run, d))
 	}
 	if c.Bool("json") {
-		if err := printJSON(c.App.Writer, infos); err != nil {
-			return err
-		}
-	} else if err := printRuns(c.App.Writer, infos); err != nil {
+		err = printJSON(c.App.Writer, infos)
+	} else {
+		err = printRuns(c, infos)
+	}
+	if err != nil {
 		return err
 	}
 	return report.result()
 }
 
-func describeRun(s *source, run tfevents.Run, d *tfevents.RunData) runInfo {
-	info := runInfo{Run: run.Name, Events: d.Events, Purged: d.Purged, Tags: []tagInfo{}}
+func describeRun(run tfevents.Run, d *tfevents.RunData) runInfo {
+	info := runInfo{Run: run.Name, Files: run.Files, Events: d.Events, Purged: d.Purged, Tags: []tagInfo{}}
 	for _, f := range run.Files {
-		info.Files = append(info.Files, s.path(f))
-		if stat, err := os.Stat(s.path(f)); err == nil {
+		if stat, err := os.Stat(f); err == nil {
 			info.Bytes += stat.Size()
 		}
 	}
 	for _, series := range d.Series {
-		last := series.Points[len(series.Points)-1]
+		first, last := series.Points[0], series.Points[len(series.Points)-1]
 		t := tagInfo{
 			Tag: series.Tag, Plugin: series.Plugin(), Points: len(series.Points),
-			FirstStep: series.Points[0].Step, LastStep: last.Step,
+			FirstStep: first.Step, LastStep: last.Step,
+			FirstTime: number(first.WallTime), LastTime: number(last.WallTime),
 		}
-		x, ok := tfevents.ScalarOf(last.Value)
-		if ok && t.Plugin == tfevents.PluginScalars && !math.IsNaN(x) && !math.IsInf(x, 0) {
-			t.Last = &x
+		for _, p := range series.Points {
+			t.Bytes += int64(proto.Size(p.Value))
+		}
+		if x, ok := tfevents.ScalarOf(last.Value); ok && t.Plugin == tfevents.PluginScalars {
+			t.Last = (*number)(&x)
 		}
 		info.Tags = append(info.Tags, t)
 	}
@@ -129,24 +142,20 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-func printRuns(w io.Writer, infos []runInfo) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "RUN\tTAG\tPLUGIN\tPOINTS\tSTEPS\tLAST")
+func printRuns(c *cli.Context, infos []runInfo) error {
+	t := newTable("RUN", "TAG", "PLUGIN", "POINTS", "STEPS", "SIZE", "LAST")
 	for _, info := range infos {
 		for _, tag := range info.Tags {
 			last := ""
 			if tag.Last != nil {
-				last = strconv.FormatFloat(*tag.Last, 'g', 6, 64)
+				last = strconv.FormatFloat(float64(*tag.Last), 'g', 6, 64)
 			}
-			plugin := tag.Plugin
-			if plugin == "" {
-				plugin = "-"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d..%d\t%s\n", info.Run, tag.Tag, plugin, tag.Points, tag.FirstStep, tag.LastStep, last)
+			t.add(shown(info.Run), shown(tag.Tag), orDash(tag.Plugin), strconv.Itoa(tag.Points),
+				fmt.Sprintf("%d..%d", tag.FirstStep, tag.LastStep), formatBytes(tag.Bytes), last)
 		}
 		if len(info.Tags) == 0 {
-			fmt.Fprintf(t, "%s\t-\t-\t0\t\t\n", info.Run)
+			t.add(shown(info.Run), "-", "-", "0")
 		}
 	}
-	return t.Flush()
+	return t.print(c.App.Writer, screenOf(c).style)
 }

@@ -1,22 +1,26 @@
 // Command tfevents reads, checks, repairs and rewrites TensorBoard's events
 // files.
 //
-//	ls PATH               runs, tags, steps
-//	cat PATH...           events, as text or as JSON lines
-//	write NEWFILE         an events file of such JSON lines
-//	verify PATH...        every checksum, every event
-//	check PATH            what TensorBoard will not show as it was meant
-//	repair FILE NEWFILE   the sound records of a damaged file
-//	merge PATH NEWFILE    the files of a resumed training as one
-//	export PATH           scalars as CSV or JSON
-//	reduce PATH           mean, deviation and extremes over runs
-//	plot PATH             scalars as charts in the terminal
-//	tail DIR              events as they are written
-//	edit FILE NEWFILE     tags renamed or deleted, steps shifted
+//	ls PATH...               runs, tags, plugins, steps, sizes
+//	cat PATH...              events, as text or as JSON lines
+//	write NEWFILE            an events file of such JSON lines
+//	stat PATH...             a digest: files, sessions, tags, extremes
+//	check PATH...            what TensorBoard will not show as it was meant
+//	verify PATH...           every checksum, every event
+//	repair FILE NEWFILE      the sound records of a damaged file
+//	merge PATH... NEWFILE    the files of a resumed training as one
+//	export PATH...           scalars as CSV, JSON or Parquet
+//	reduce PATH...           mean, deviation and extremes over runs
+//	plot PATH...             scalars as charts in the terminal
+//	tail PATH                events as they are written
+//	edit FILE NEWFILE        tags renamed or deleted, steps shifted
+//	completion SHELL         a script that completes command lines
+//	man                      the manual page
 //
 // PATH is an events file or a log directory; a directory stands for all runs
-// below it. Data goes to the standard output, all other words to the standard
-// error. Flags may stand before and behind arguments.
+// below it. Files may be compressed with gzip or zlib, though TensorBoard does
+// not read them then. Data goes to the standard output, all other words to the
+// standard error. Flags may stand before and behind arguments.
 //
 // Exit codes:
 //
@@ -24,7 +28,7 @@
 //	1    it could not be done
 //	2    the command line is wrong
 //	3    damage was found
-//	4    TensorBoard shows something else (check)
+//	4    TensorBoard shows something else (check, stat --for-tensorboard)
 //	5    there are no events, or none that match
 //	130  interrupted
 package main
@@ -43,7 +47,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
-
+	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
@@ -73,8 +78,10 @@ func main() {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	out := bufio.NewWriter(stdout)
+	view := newScreen(stdout, stderr)
+	out, stderr := bufio.NewWriter(view.progress.Before(stdout)), view.progress.Before(stderr)
 	app := newApp(stdin, out, stderr)
+	app.Metadata = map[string]any{screenKey: view}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {
 		err = usagef("%w", err)
@@ -84,12 +91,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}
+	view.progress.Clear()
 	if err == nil {
 		return exitOK
 	}
 	code := exitCode(ctx, err)
 	switch {
-	case code == exitInterrupted:
+	case code == exitInterrupted, errors.Is(err, syscall.EPIPE): // nobody is there to read
 	case code == exitUsage:
 		fmt.Fprintf(stderr, "tfevents: %v\ntype `tfevents help` for the commands, `tfevents COMMAND --help` for one of them\n", err)
 	default:
@@ -98,35 +106,94 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
+// screen is what commands know of the terminal they run on, if they do.
+type screen struct {
+	stdout     io.Writer // the real one, for asking what it is
+	isTerminal bool      // stdout is one
+	style      terminal.Style
+	progress   *terminal.Progress
+}
+
+// screenKey is where the app's metadata holds the screen.
+const screenKey = "screen"
+
+func newScreen(stdout, stderr io.Writer) *screen {
+	return &screen{
+		stdout: stdout, isTerminal: terminal.Is(stdout), style: terminal.StyleFor(stdout),
+		progress: terminal.NewProgress(stderr, "reading"),
+	}
+}
+
+func screenOf(c *cli.Context) *screen { return c.App.Metadata[screenKey].(*screen) }
+
+// printsAsItReads tells that the command prints while it reads: on a terminal,
+// a progress bar would stand in what it prints.
+func (s *screen) printsAsItReads() {
+	if s.isTerminal {
+		s.progress = nil
+	}
+}
+
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
-	return &cli.App{
-		Name:           "tfevents",
-		Usage:          "read, check, repair and rewrite TensorBoard's events files",
-		Reader:         stdin,
-		Writer:         stdout,
-		ErrWriter:      stderr,
-		ExitErrHandler: func(*cli.Context, error) {}, // run prints and counts
-		OnUsageError:   onUsageError,
+	app := &cli.App{
+		Name:      "tfevents",
+		Usage:     "read, check, repair and rewrite TensorBoard's events files",
+		UsageText: "tfevents COMMAND [options] PATH...",
+		Description: "PATH is an events file or a log directory; a directory stands for all runs below\n" +
+			"it. Files may be compressed with gzip or zlib, though TensorBoard does not read\n" +
+			"them then. Data goes to the standard output, all other words to the standard\n" +
+			"error. Flags may stand before and behind arguments.",
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true, // patterns may have commas
+		Reader:                    stdin,
+		Writer:                    stdout,
+		ErrWriter:                 stderr,
+		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
+		OnUsageError:              onUsageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("no command %q", c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
-		Commands: commands(),
+		Commands: []*cli.Command{
+			lsCommand(), catCommand(), writeCommand(), statCommand(), checkCommand(), verifyCommand(),
+			repairCommand(), mergeCommand(), exportCommand(), reduceCommand(), plotCommand(),
+			tailCommand(), editCommand(),
+		},
 	}
+	doc().Install(app)
+	for _, c := range app.Commands {
+		c.OnUsageError = onUsageError
+		c.HideHelpCommand = true
+	}
+	return app
 }
 
-func commands() []*cli.Command {
-	list := []*cli.Command{
-		lsCommand(), catCommand(), writeCommand(), verifyCommand(), checkCommand(), repairCommand(),
-		mergeCommand(), exportCommand(), reduceCommand(), plotCommand(),
-		tailCommand(), editCommand(),
+// doc is what the help and the manual page say beside the commands.
+func doc() *clidoc.Doc {
+	return &clidoc.Doc{
+		Exits: []clidoc.Exit{
+			{Code: exitOK, Meaning: "it is done"},
+			{Code: exitFailed, Meaning: "it could not be done"},
+			{Code: exitUsage, Meaning: "the command line is wrong"},
+			{Code: exitDamaged, Meaning: "damage was found"},
+			{Code: exitDiffers, Meaning: "TensorBoard shows something else (check, stat --for-tensorboard)"},
+			{Code: exitNothing, Meaning: "there are no events, or none that match"},
+			{Code: exitInterrupted, Meaning: "interrupted"},
+		},
+		Examples: []clidoc.Entry{
+			{Term: "tfevents ls logs", Text: "list runs and tags"},
+			{Term: "tfevents check logs", Text: "explain what TensorBoard does not show"},
+			{Term: "tfevents export logs --tag loss > loss.csv", Text: "print curves as CSV"},
+			{Term: "tfevents merge logs/train merged/events.out.tfevents.1.merged", Text: "join the files that a resumed training has left"},
+			{Term: "tfevents cat FILE --json | tfevents write COPY", Text: "make the same file of JSON lines again"},
+		},
+		Environment: []clidoc.Entry{
+			{Term: "NO_COLOR", Text: "if set, no colours are used, on a terminal either"},
+		},
+		SeeAlso: []string{"ckpt(1)", "trainerd(1)", "tensorboard(1)"},
 	}
-	for _, c := range list {
-		c.OnUsageError = onUsageError
-	}
-	return list
 }
 
 // usageError is a command line that makes no sense.

@@ -2,16 +2,23 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -29,6 +36,7 @@ func TestMain(m *testing.M) {
 //	                                unless it is "-", and loss=V at the steps
 //	cut FILE N                      remove the last N bytes of a file
 //	flip FILE N                     flip a bit of byte N
+//	gzip FILE NEWFILE               compress a file
 func TestScripts(t *testing.T) {
 	fixtures, err := filepath.Abs("../../fixtures/events")
 	if err != nil {
@@ -42,7 +50,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "session": session, "cut": cut, "flip": flip,
+			"exits": exits, "session": session, "cut": cut, "flip": flip, "gzip": compress,
 		},
 	})
 }
@@ -61,22 +69,29 @@ func session(ts *testscript.TestScript, _ bool, args []string) {
 	name := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(filepath.Dir(name), 0o777))
 	var file bytes.Buffer
-	w := tfevents.NewEventsWriter(&file, nil)
 	number := func(s string) int64 {
 		n, err := strconv.ParseInt(s, 10, 64)
 		ts.Check(err)
 		return n
 	}
+	// A second for each step, from the one in the file's name.
+	begin := int64(0)
+	if m := regexp.MustCompile(`\d{10}`).FindString(args[0]); m != "" {
+		begin = number(m)
+	}
+	wall := func(step int64) float64 { return float64(begin + step) }
+	first, last := number(args[2]), number(args[3])
+	w := tfevents.NewEventsWriter(&file, &tfevents.EventsWriterOptions{Now: func() time.Time { return time.Unix(begin+first, 0) }})
 	if args[1] != "-" {
-		ts.Check(w.WriteEvent(&tfpb.Event{Step: number(args[1]), What: &tfpb.Event_SessionLog{
+		ts.Check(w.WriteEvent(&tfpb.Event{WallTime: wall(first), Step: number(args[1]), What: &tfpb.Event_SessionLog{
 			SessionLog: &tfpb.SessionLog{Status: tfpb.SessionLog_START},
 		}}))
 	}
 	value, err := strconv.ParseFloat(args[4], 64)
 	ts.Check(err)
-	for step := number(args[2]); step <= number(args[3]); step++ {
+	for step := first; step <= last; step++ {
 		s := tfevents.NewSummary(tfevents.Scalar("loss", value))
-		ts.Check(w.WriteEvent(&tfpb.Event{WallTime: float64(step), Step: step, What: &tfpb.Event_Summary{Summary: s}}))
+		ts.Check(w.WriteEvent(&tfpb.Event{WallTime: wall(step), Step: step, What: &tfpb.Event_Summary{Summary: s}}))
 	}
 	ts.Check(os.WriteFile(name, file.Bytes(), 0o666))
 }
@@ -98,6 +113,99 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	b[n] ^= 4
 	ts.Check(os.WriteFile(name, b, 0o666))
+}
+
+func compress(ts *testscript.TestScript, _ bool, args []string) {
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err = w.Write(b)
+	ts.Check(errors.Join(err, w.Close()))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), out.Bytes(), 0o666))
+}
+
+// TestExitCodes has a command line for each of the codes that the help lists.
+func TestExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	sound := "../../fixtures/events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	tested := make(map[int]bool)
+	for _, tc := range []struct {
+		ctx  context.Context
+		code int
+		args []string
+	}{
+		{t.Context(), exitOK, []string{"ls", sound}},
+		{t.Context(), exitFailed, []string{"repair", sound, dir}}, // which exists
+		{t.Context(), exitUsage, []string{"ls", "--wrong"}},
+		{t.Context(), exitDamaged, []string{"verify", "../../fixtures/events/damaged"}},
+		{t.Context(), exitDiffers, []string{"check", "../../fixtures/events/tf2_writer"}},
+		{t.Context(), exitNothing, []string{"ls", dir}},
+		{cancelled, exitInterrupted, []string{"ls", sound}},
+		{cancelled, exitInterrupted, []string{"cat", sound}},
+		{cancelled, exitInterrupted, []string{"check", sound}},
+		{cancelled, exitInterrupted, []string{"stat", sound}},
+		{cancelled, exitInterrupted, []string{"verify", sound}},
+		{cancelled, exitInterrupted, []string{"export", sound}},
+		{cancelled, exitInterrupted, []string{"tail", dir}},
+		{cancelled, exitInterrupted, []string{"merge", sound, filepath.Join(dir, "new")}},
+		{cancelled, exitInterrupted, []string{"repair", sound, filepath.Join(dir, "new")}},
+	} {
+		var out, words bytes.Buffer
+		if code := run(tc.ctx, append([]string{"tfevents"}, tc.args...), nil, &out, &words); code != tc.code {
+			t.Errorf("%q: exit code %d, want %d\n%s", tc.args, code, tc.code, &words)
+		}
+		tested[tc.code] = true
+	}
+	for _, e := range doc().Exits {
+		if !tested[e.Code] {
+			t.Errorf("exit code %d is documented, but not tested", e.Code)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("an interrupted command left %v, %v", left, err)
+	}
+}
+
+// TestParquet reads what export writes.
+func TestParquet(t *testing.T) {
+	points := []scalarPoint{}
+	for i := range 3000 {
+		points = append(points, scalarPoint{"run", fmt.Sprint("tag", i%3), int64(i), number(1.7e9 + float64(i)), number(float64(i) / 8)})
+	}
+	points[5].Value, points[6].Value = number(math.Inf(-1)), number(math.NaN())
+	var file bytes.Buffer
+	if err := exportParquet(&file, points); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := parquet.Read[parquetPoint](bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []scalarPoint
+	for _, r := range rows {
+		got = append(got, scalarPoint{r.Run, r.Tag, r.Step, number(r.WallTime), number(r.Value)})
+	}
+	if diff := cmp.Diff(points, got, cmp.Comparer(func(a, b number) bool { return a == b || a != a && b != b })); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestNoColourWithoutTerminal finds no escape in what goes to a file, whatever
+// the variables say.
+func TestNoColourWithoutTerminal(t *testing.T) {
+	for _, args := range [][]string{
+		{"ls", "../../fixtures/events"}, {"check", "../../fixtures/events"}, {"plot", "../../fixtures/events/tf1_filewriter"},
+		{"verify", "../../fixtures/events"}, {"stat", "../../fixtures/events"}, {"help"},
+	} {
+		var out, words bytes.Buffer
+		run(t.Context(), append([]string{"tfevents"}, args...), nil, &out, &words)
+		if out.Len() == 0 || bytes.ContainsRune(append(out.Bytes(), words.Bytes()...), 0x1b) {
+			t.Errorf("%q:\n%s%s", args, &out, &words)
+		}
+	}
 }
 
 // TestJSONIsLossless prints every fixture as JSON and makes it again: the bytes
@@ -139,6 +247,30 @@ func TestJSONIsLossless(t *testing.T) {
 	}
 }
 
+// FuzzWriteLine gives lines that no `tfevents cat` has printed.
+func FuzzWriteLine(f *testing.F) {
+	for _, line := range []string{
+		`{"step":"1"}`, `{}`, `null`, `[]`, `{"_raw":"AA=="}`, `{"_raw":1}`, `{"_run":"a","step":"2"}`, `{"_run":1,"_raw":""}`,
+		`{"wall_time":"NaN","summary":{"value":[{"tag":"a","simple_value":"-Infinity"}]}}`, `{"fileVersion":"x"}`, `{"step":1e400}`,
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		data, err := recordOf(line)
+		if err != nil {
+			return
+		}
+		again, err := jsonLine(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := recordOf(withRun(again, "a \"run\""))
+		if err != nil || !bytes.Equal(back, data) {
+			t.Fatalf("%q became %x, and by way of %s %x, %v", line, data, again, back, err)
+		}
+	})
+}
+
 func FuzzJSONLine(f *testing.F) {
 	for _, name := range []string{"tf1_filewriter/events.out.tfevents.1699999990.goldenhost", "damaged/events.out.tfevents.1.bad_proto_good_crc", "damaged/events.out.tfevents.1.unknown_field"} {
 		file, err := os.Open(filepath.Join("../../fixtures/events", name))
@@ -175,8 +307,8 @@ func FuzzJSONLine(f *testing.F) {
 
 // TestEveryCommandIsDescribed keeps the help complete.
 func TestEveryCommandIsDescribed(t *testing.T) {
-	for _, c := range commands() {
-		if c.Usage == "" || c.ArgsUsage == "" || strings.HasSuffix(c.Usage, ".") {
+	for _, c := range newApp(nil, nil, nil).Commands {
+		if c.Usage == "" || c.ArgsUsage == "" || c.Action == nil || strings.HasSuffix(c.Usage, ".") {
 			t.Errorf("%s: usage %q, arguments %q", c.Name, c.Usage, c.ArgsUsage)
 		}
 	}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bufio"
-	"fmt"
+	"cmp"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,30 +17,56 @@ func mergeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "merge",
 		Usage:     "join the files of a run into one, without what a resumed training wrote again",
-		ArgsUsage: "PATH NEWFILE",
-		Description: "PATH is the directory of one run. Its files are left as they are, NEWFILE must not\n" +
-			"exist. TensorBoard shows both as long as both are in one directory.",
+		ArgsUsage: "PATH... NEWFILE",
+		Description: "PATH is the directory of one run, or an events file. Several are joined into one run:\n" +
+			"in the order of time if all files are named as TensorFlow names them, otherwise as they\n" +
+			"are given. They are left as they are, NEWFILE must not exist. TensorBoard shows both as\n" +
+			"long as both are in one directory.",
+		Flags:  []cli.Flag{jsonFlag()},
 		Action: merge,
 	}
 }
 
+// mergeInfo is what merge --json prints.
+type mergeInfo struct {
+	File   string     `json:"file"`
+	From   []string   `json:"from"`
+	Events int        `json:"events"`
+	Purged int        `json:"purged"` // points left out
+	Damage []damageAt `json:"damage"`
+}
+
 func merge(c *cli.Context) error {
-	path, to, err := twoArgs(c, "PATH", "NEWFILE")
-	if err != nil {
+	args := c.Args().Slice()
+	if len(args) < 2 {
+		return usagef("merge: want PATH and NEWFILE, got %d arguments", len(args))
+	}
+	if err := nonEmpty(c, args); err != nil {
 		return err
 	}
-	s, err := openSource(path)
-	if err != nil {
-		return err
+	paths, to := args[:len(args)-1], args[len(args)-1]
+	s := newSource(c)
+	run := tfevents.Run{Name: "."}
+	for _, path := range paths {
+		one, err := openSource(c, path)
+		if err != nil {
+			return err
+		}
+		if len(one.runs) > 1 {
+			return usagef("merge: %s holds %d runs, the first two %q and %q; merge them one by one", path, len(one.runs), one.runs[0].Name, one.runs[1].Name)
+		}
+		run.Files = append(run.Files, one.runs[0].Files...)
+		s.bytes += one.bytes
 	}
-	if len(s.runs) > 1 {
-		return usagef("merge: %s holds %d runs, the first two %q and %q; merge them one by one", path, len(s.runs), s.runs[0].Name, s.runs[1].Name)
-	}
-	report := newReporter(c)
+	orderByTime(run.Files)
+	s.progress.Expect(s.bytes) // a second time: files are read twice
 	var result *tfevents.MergeReport
-	err = createFile(to, func(f *os.File) error {
+	err := createFile(to, func(f *os.File) (err error) {
 		w := bufio.NewWriterSize(f, 1<<16)
-		if result, err = tfevents.MergeRun(w, s.fsys, s.runs[0], nil); err != nil {
+		if result, err = tfevents.MergeRun(w, s, run, &tfevents.RunOptions{MaxSize: maxRecord}); err != nil {
+			return err
+		}
+		if err := c.Context.Err(); err != nil {
 			return err
 		}
 		return w.Flush()
@@ -45,9 +74,24 @@ func merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	report := newReporter(c)
+	info := mergeInfo{File: to, From: run.Files, Events: result.Events, Purged: result.Purged, Damage: []damageAt{}}
 	for _, err := range result.Damage {
-		report.damaged(s.located(err))
+		report.damaged(err)
+		info.Damage = append(info.Damage, damageOf(err))
 	}
-	fmt.Fprintf(c.App.ErrWriter, "tfevents: %s holds %d events of %d files; points left out: %d\n", to, result.Events, len(s.runs[0].Files), result.Purged)
-	return nil
+	return printReport(c, info, "%s holds %d events of %d files; points left out: %d", to, result.Events, len(run.Files), result.Purged)
+}
+
+// datedName matches file names that begin with their time.
+var datedName = regexp.MustCompile(`^events\.out\.tfevents\.\d{10}\.`)
+
+// orderByTime sorts paths by the time in their names, if all have one.
+func orderByTime(paths []string) {
+	for _, p := range paths {
+		if !datedName.MatchString(filepath.Base(p)) {
+			return
+		}
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(filepath.Base(a), filepath.Base(b)) })
 }

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
+
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 func plotCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "plot",
 		Usage:       "draw scalars in the terminal",
-		ArgsUsage:   "PATH",
+		ArgsUsage:   "PATH...",
 		Description: "One chart for each run and tag, steps to the right.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
@@ -38,19 +38,19 @@ const (
 )
 
 func plot(c *cli.Context) error {
-	path, err := oneArg(c, "PATH")
+	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err
 	}
 	width, height := c.Int("width"), c.Int("height")
 	if width == 0 {
-		width = terminalWidth()
+		width = max(leastWidth, min(terminal.Width(screenOf(c).stdout), mostWidth))
 	}
 	if width < leastWidth || width > mostWidth || height < 2 || height > mostWidth {
 		return usagef("plot: a chart of %d columns and %d rows: want %d to %d columns, 2 to %d rows", width, height, leastWidth, mostWidth, mostWidth)
 	}
 	report := newReporter(c)
-	points, err := scalars(c, path, report)
+	points, err := scalars(c, args, report)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func plot(c *cli.Context) error {
 		for n < len(points) && points[n].Run == points[0].Run && points[n].Tag == points[0].Tag {
 			n++
 		}
-		if err := drawSeries(c.App.Writer, points[:n], width, height); err != nil {
+		if err := drawSeries(c.App.Writer, screenOf(c).style, points[:n], width, height); err != nil {
 			return err
 		}
 		points = points[n:]
@@ -70,26 +70,19 @@ func plot(c *cli.Context) error {
 	if report.count > 0 {
 		return report.result()
 	}
-	return fmt.Errorf("%w: no scalars in %s match", errNothing, path)
-}
-
-func terminalWidth() int {
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w >= leastWidth {
-		return min(w, mostWidth)
-	}
-	return 80
+	return fmt.Errorf("%w: no scalars in %s match", errNothing, strings.Join(args, ", "))
 }
 
 // drawSeries draws the points of one tag of one run. Those that are no numbers
 // are counted, not drawn.
-func drawSeries(w io.Writer, points []scalarPoint, width, height int) error {
+func drawSeries(w io.Writer, style terminal.Style, points []scalarPoint, width, height int) error {
 	var drawn []scalarPoint
 	for _, p := range points {
 		if x := float64(p.Value); !math.IsNaN(x) && !math.IsInf(x, 0) {
 			drawn = append(drawn, p)
 		}
 	}
-	title := fmt.Sprintf("%s  %s", points[0].Run, points[0].Tag)
+	title := style.Heading(fmt.Sprintf("%s  %s", shown(points[0].Run), shown(points[0].Tag)))
 	if n := len(points) - len(drawn); n > 0 {
 		title += fmt.Sprintf("  (not drawn, for they are not finite: %d)", n)
 	}
@@ -98,7 +91,7 @@ func drawSeries(w io.Writer, points []scalarPoint, width, height int) error {
 	}
 	c := newChart(drawn, width-labelWidth-2, height)
 	for row, line := range c.lines() {
-		if _, err := fmt.Fprintf(w, "%*s ┤%s\n", labelWidth, c.label(row), line); err != nil {
+		if _, err := fmt.Fprintf(w, "%*s ┤%s\n", labelWidth, c.label(row), style.Data(line)); err != nil {
 			return err
 		}
 	}

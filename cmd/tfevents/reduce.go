@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 )
@@ -15,11 +16,13 @@ func reduceCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "reduce",
 		Usage:     "print mean, standard deviation, least and largest value of the scalars of several runs",
-		ArgsUsage: "PATH",
+		ArgsUsage: "PATH...",
 		Description: "A row for each tag and step that a run has; the column \"runs\" says how many have it.\n" +
 			"The standard deviation is that of these runs, not an estimate for others.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "csv", Usage: "csv or json"},
+			formatFlag("csv or json", "csv", "json"),
+			jsonFlag(),
+			outputFlag(),
 			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
 			&cli.StringFlag{Name: "tag", Usage: "only tags that match the `REGEXP`"},
 			&cli.IntFlag{Name: "min-runs", Value: 1, Usage: "leave out steps that fewer than `N` runs have"},
@@ -41,29 +44,29 @@ type reduced struct {
 }
 
 func reduce(c *cli.Context) error {
-	path, err := oneArg(c, "PATH")
+	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err
 	}
 	print := reducedCSV
-	switch c.String("format") {
+	switch format := formatOf(c); format {
 	case "csv":
 	case "json":
 		print = func(w io.Writer, rows []reduced) error { return printJSON(w, rows) }
 	default:
-		return usagef("reduce: --format %s: want csv or json", c.String("format"))
+		return usagef("reduce: --format %s: want csv or json", format)
 	}
 	report := newReporter(c)
-	points, err := scalars(c, path, report)
+	points, err := scalars(c, args, report)
 	if err != nil {
 		return err
 	}
 	rows := reducePoints(points, c.Int("min-runs"))
-	if err := print(c.App.Writer, rows); err != nil {
-		return err
-	}
 	if len(rows) == 0 && report.count == 0 {
-		return fmt.Errorf("%w: no scalars in %s match", errNothing, path)
+		return fmt.Errorf("%w: no scalars in %s match", errNothing, strings.Join(args, ", "))
+	}
+	if err := toOutput(c, func(w io.Writer) error { return print(w, rows) }); err != nil {
+		return err
 	}
 	return report.result()
 }

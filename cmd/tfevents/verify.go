@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -18,82 +19,113 @@ func verifyCommand() *cli.Command {
 		ArgsUsage: "PATH...",
 		Description: "TensorBoard's loaders check less, and say nothing: the one stops at a damaged\n" +
 			"record, the other shows what is in it.",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}},
+		Flags:  []cli.Flag{jsonFlag()},
 		Action: verify,
 	}
 }
 
 // fileInfo is a file as verify --json prints it.
 type fileInfo struct {
-	File    string   `json:"file"`
-	Bytes   int64    `json:"bytes"`
-	Records int      `json:"records"` // sound ones
-	Lost    int64    `json:"lost"`    // bytes
-	Damage  []string `json:"damage"`
+	File    string      `json:"file"`
+	Bytes   int64       `json:"bytes"`
+	Records int         `json:"records"` // sound ones
+	Lost    int64       `json:"lost"`    // bytes that belong to no sound record
+	Damage  []damageAt  `json:"damage"`
+	Format  compression `json:"compression,omitempty"`
+}
+
+// compression is how a file is compressed, "" if it is not.
+type compression = tfevents.Compression
+
+// damageAt is a damaged place.
+type damageAt struct {
+	Offset int64  `json:"offset"` // in the stream that the file holds
+	Part   string `json:"part"`   // length, data or event
+	Torn   bool   `json:"torn"`   // the file ends within the record
+	Lost   int64  `json:"lost"`   // bytes
+	Error  string `json:"error"`
 }
 
 func verify(c *cli.Context) error {
-	if c.NArg() == 0 {
-		return usagef("verify: want a PATH")
+	args, err := someArgs(c, "PATH")
+	if err != nil {
+		return err
+	}
+	s, err := openSource(c, args...)
+	if err != nil {
+		return err
 	}
 	report := newReporter(c)
 	infos := []fileInfo{}
-	for _, arg := range c.Args().Slice() {
-		s, err := openSource(arg)
+	for _, path := range s.files() {
+		info, err := verifyFile(s, path, report)
 		if err != nil {
 			return err
 		}
-		for _, path := range s.files() {
-			info, err := verifyFile(c, path, report)
-			if err != nil {
-				return err
-			}
-			infos = append(infos, *info)
-		}
+		infos = append(infos, *info)
 	}
 	if c.Bool("json") {
-		if err := printJSON(c.App.Writer, infos); err != nil {
-			return err
-		}
+		err = printJSON(c.App.Writer, infos)
 	} else {
-		for _, i := range infos {
-			fmt.Fprintf(c.App.Writer, "%s: %d sound records, %d bytes%s\n", i.File, i.Records, i.Bytes, damageSummary(i))
-		}
+		err = printVerified(c, infos)
+	}
+	if err != nil {
+		return err
 	}
 	return report.result()
 }
 
-func damageSummary(i fileInfo) string {
-	if len(i.Damage) == 0 {
-		return ""
+func printVerified(c *cli.Context, infos []fileInfo) error {
+	style := screenOf(c).style
+	for _, i := range infos {
+		verdict := style.Good("sound")
+		if len(i.Damage) > 0 {
+			verdict = style.Bad(fmt.Sprintf("damaged, %d bytes lost", i.Lost))
+		}
+		if _, err := fmt.Fprintf(c.App.Writer, "%s: %d sound records, %d bytes; %s\n", i.File, i.Records, i.Bytes, verdict); err != nil {
+			return err
+		}
 	}
-	return fmt.Sprintf("; damaged, %d bytes lost", i.Lost)
+	return nil
 }
 
-func verifyFile(c *cli.Context, path string, report *reporter) (*fileInfo, error) {
-	stat, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+func verifyFile(s *source, path string, report *reporter) (*fileInfo, error) {
+	info := &fileInfo{File: path, Damage: []damageAt{}}
+	if stat, err := os.Stat(path); err == nil {
+		info.Bytes = stat.Size()
 	}
-	info := &fileInfo{File: path, Bytes: stat.Size(), Damage: []string{}}
-	sound := int64(0)
 	damaged := func(err error) {
-		info.Damage = append(info.Damage, err.Error())
+		info.Damage = append(info.Damage, damageOf(err))
 		report.damaged(err)
 	}
-	err = eachRecord(path, func(data []byte) error {
+	size, err := s.eachRecord(path, func(offset int64, data []byte) error {
 		if err := proto.Unmarshal(data, new(tfpb.Event)); err != nil {
-			damaged(fmt.Errorf("%s: a record holds no event: %w", path, err))
+			damaged(noEvent(path, offset, data, err))
 			return nil
 		}
 		info.Records++
-		sound += int64(tfevents.RecordSize(len(data)))
-		return c.Context.Err()
+		return nil
 	}, damaged)
-	if len(info.Damage) > 0 {
-		info.Lost = info.Bytes - sound
+	if err != nil {
+		return nil, err
 	}
-	return info, err
+	for i := range info.Damage {
+		d := &info.Damage[i]
+		if d.Lost == 0 { // nothing follows
+			d.Lost = size - d.Offset
+		}
+		info.Lost += d.Lost
+	}
+	return info, nil
+}
+
+func damageOf(err error) damageAt {
+	d := damageAt{Error: err.Error()}
+	var damage *tfevents.CorruptError
+	if errors.As(err, &damage) {
+		d.Offset, d.Part, d.Torn, d.Lost = damage.Offset, damage.Part, damage.Torn(), damage.Lost
+	}
+	return d
 }
 
 func repairCommand() *cli.Command {
@@ -103,8 +135,16 @@ func repairCommand() *cli.Command {
 		ArgsUsage: "FILE NEWFILE",
 		Description: "FILE is left as it is, NEWFILE must not exist. TensorBoard shows both as long as\n" +
 			"both are in the log directory under names that contain \"tfevents\".",
+		Flags:  []cli.Flag{jsonFlag()},
 		Action: repair,
 	}
+}
+
+// repairInfo is what repair --json prints.
+type repairInfo struct {
+	File    string     `json:"file"`
+	Records int        `json:"records"`
+	Damage  []damageAt `json:"damage"`
 }
 
 func repair(c *cli.Context) error {
@@ -112,29 +152,42 @@ func repair(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(from); err != nil {
+	if err := existingFile(c, from); err != nil {
 		return err
-	} else if info.IsDir() {
-		return usagef("repair: %s is a directory; repair its files one by one", from)
+	}
+	s, err := openSource(c, from)
+	if err != nil {
+		return err
 	}
 	report := newReporter(c)
-	copied := 0
+	info := repairInfo{File: to, Damage: []damageAt{}}
+	damaged := func(err error) {
+		info.Damage = append(info.Damage, damageOf(err))
+		report.damaged(err)
+	}
 	err = createRecords(to, func(w *tfevents.RecordWriter) error {
-		return eachRecord(from, func(data []byte) error {
-			if err := c.Context.Err(); err != nil {
-				return err
-			}
+		_, err := s.eachRecord(from, func(offset int64, data []byte) error {
 			if err := proto.Unmarshal(data, new(tfpb.Event)); err != nil {
-				report.damaged(fmt.Errorf("%s: a record holds no event: %w", from, err))
+				damaged(noEvent(from, offset, data, err))
 				return nil
 			}
-			copied++
+			info.Records++
 			return w.WriteRecord(data)
-		}, report.damaged)
+		}, damaged)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "tfevents: %s holds the %d sound records of %s; damaged places left out: %d\n", to, copied, from, report.count)
-	return nil
+	return printReport(c, info, "%s holds the %d sound records of %s; damaged places left out: %d", to, info.Records, from, report.count)
+}
+
+// printReport tells what a command has done: in words to people, or as JSON to
+// scripts.
+func printReport(c *cli.Context, info any, format string, args ...any) error {
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, info)
+	}
+	_, err := fmt.Fprintf(c.App.ErrWriter, "tfevents: "+format+"\n", args...)
+	return err
 }

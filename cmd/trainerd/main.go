@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
 
@@ -85,8 +86,30 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 		},
 		Commands: []*cli.Command{runCommand(stderr), checkCommand(), graphCommand(stderr), versionCommand()},
 	}
+	trainerdDoc().Install(app)
 	setUsage(app.Commands, usage)
 	return app
+}
+
+// trainerdDoc is what the help and the manual page say beside the commands.
+func trainerdDoc() *clidoc.Doc {
+	return &clidoc.Doc{
+		Exits: []clidoc.Exit{
+			{Code: daemon.ExitOK, Meaning: "the job is complete, or was stopped and has saved"},
+			{Code: daemon.ExitFailed, Meaning: "anything that has no code of its own"},
+			{Code: daemon.ExitUsage, Meaning: "wrong words on the command line"},
+			{Code: daemon.ExitData, Meaning: "the training data are missing or wrong"},
+			{Code: daemon.ExitIO, Meaning: "a checkpoint or graph is damaged, or a file cannot be written or read"},
+			{Code: daemon.ExitInUse, Meaning: "another process has the logdir"},
+			{Code: daemon.ExitConfig, Meaning: "the config is wrong, or does not fit the checkpoints in the logdir"},
+			{Code: daemon.ExitInterrupted, Meaning: "a second signal ended the process at once"},
+		},
+		Examples: []clidoc.Entry{
+			{Term: "trainerd check job.toml", Text: "say what the job would do, and what is wrong with it"},
+			{Term: "trainerd run job.toml --set train.steps=5000", Text: "train, or go on training"},
+		},
+		SeeAlso: []string{"ckpt(1)", "tfevents(1)"},
+	}
 }
 
 // setUsage makes all commands, and theirs, answer wrong flags alike.

@@ -1,0 +1,224 @@
+package clidoc
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+//go:embed scripts
+var scripts embed.FS
+
+// wantFiles is the line of __complete that asks the script to offer files too.
+const wantFiles = ":files"
+
+// completionCommand prints the scripts.
+func completionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print a script that completes command lines in a shell",
+		ArgsUsage: "bash|zsh|fish",
+		Description: "For the running shell: source <(PROGRAM completion bash), or zsh; in fish:\n" +
+			"PROGRAM completion fish | source. For all shells to come, put the script into\n\n" +
+			"   bash  ~/.local/share/bash-completion/completions/PROGRAM\n" +
+			"   zsh   a directory of $fpath, as _PROGRAM\n" +
+			"   fish  ~/.config/fish/completions/PROGRAM.fish",
+		Action: func(c *cli.Context) error {
+			shell := c.Args().First()
+			text, err := scripts.ReadFile("scripts/" + shell)
+			if c.NArg() != 1 || err != nil {
+				return usageError(c, errors.New("completion: want one of bash, zsh and fish"))
+			}
+			_, err = io.WriteString(c.App.Writer, strings.ReplaceAll(string(text), programMark, c.App.Name))
+			return err
+		},
+	}
+}
+
+// usageError makes err what the program makes of a wrong command line.
+func usageError(c *cli.Context, err error) error {
+	if c.App.OnUsageError == nil {
+		return err
+	}
+	return c.App.OnUsageError(c, err, true)
+}
+
+// completeCommand prints what may stand in place of the last of its arguments,
+// the others being the words before it: a line for each candidate, with its
+// explanation behind a tab.
+func completeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "__complete",
+		Usage:     "print completions, for the scripts",
+		ArgsUsage: "WORD...",
+		Hidden:    true,
+		Action: func(c *cli.Context) error {
+			for _, line := range complete(c.App, c.Args().Slice()) {
+				if _, err := fmt.Fprintln(c.App.Writer, line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// complete returns the lines for the words of a command line behind the name of
+// the program. The last word is the one to complete; it may be empty.
+func complete(app *cli.App, words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	t := typed{flags: app.Flags, commands: app.Commands}
+	for _, w := range words[:len(words)-1] {
+		t.pass(w)
+	}
+	current := words[len(words)-1]
+	lines := t.candidates(current)
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l != wantFiles && !strings.HasPrefix(l, current) })
+	return slices.Compact(lines)
+}
+
+// typed is what the words before the one to complete have come to.
+type typed struct {
+	command  *cli.Command // nil before the name of one
+	flags    []cli.Flag
+	commands []*cli.Command // that may be named next
+	args     int
+	used     []string // flags given
+	value    cli.Flag // the flag whose value comes next
+	rest     bool     // behind "--"
+}
+
+func (t *typed) pass(word string) {
+	switch {
+	case t.value != nil:
+		t.value = nil
+	case t.rest:
+		t.args++
+	case word == "--":
+		t.rest = true
+	case len(word) > 1 && word[0] == '-':
+		name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		t.used = append(t.used, name)
+		if f := t.flag(name); f != nil && takesValue(f) && !hasValue {
+			t.value = f
+		}
+	default:
+		t.passName(word)
+	}
+}
+
+func (t *typed) passName(word string) {
+	i := slices.IndexFunc(t.commands, func(c *cli.Command) bool { return c.HasName(word) })
+	if i < 0 || t.args > 0 {
+		t.args++
+		return
+	}
+	t.command = t.commands[i]
+	t.flags, t.commands, t.used = t.command.Flags, t.command.Subcommands, nil
+}
+
+func (t *typed) flag(name string) cli.Flag {
+	for _, f := range t.flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+func takesValue(f cli.Flag) bool {
+	doc, ok := f.(cli.DocGenerationFlag)
+	return ok && doc.TakesValue()
+}
+
+func (t *typed) candidates(current string) []string {
+	name, _, hasValue := strings.Cut(current, "=")
+	switch {
+	case t.value != nil:
+		return valuesOf(t.value, "")
+	case t.rest:
+		return []string{wantFiles}
+	case strings.HasPrefix(current, "-") && hasValue:
+		if f := t.flag(strings.TrimLeft(name, "-")); f != nil {
+			return valuesOf(f, name+"=")
+		}
+		return nil
+	case strings.HasPrefix(current, "-"):
+		return t.flagLines()
+	}
+	return append(t.commandLines(), t.argumentLines()...)
+}
+
+// valuesOf returns the values of a flag.
+func valuesOf(f cli.Flag, prefix string) (lines []string) {
+	choice, ok := f.(*Choice)
+	if !ok {
+		return []string{wantFiles}
+	}
+	for _, v := range choice.Values {
+		lines = append(lines, prefix+v)
+	}
+	return lines
+}
+
+// flagLines returns the flags that may still be given.
+func (t *typed) flagLines() (lines []string) {
+	for _, f := range t.flags {
+		_, many := f.(*cli.StringSliceFlag)
+		given := slices.ContainsFunc(f.Names(), func(n string) bool { return slices.Contains(t.used, n) })
+		if visible, ok := f.(cli.VisibleFlag); ok && !visible.IsVisible() || given && !many {
+			continue
+		}
+		lines = append(lines, dashed(f.Names()[0])+"\t"+usageOf(f))
+	}
+	return append(lines, "--help\tshow help")
+}
+
+// dashed returns a flag's name as it is typed.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// usageOf returns the explanation of a flag.
+func usageOf(f cli.Flag) string {
+	if doc, ok := f.(cli.DocGenerationFlag); ok {
+		return strings.ReplaceAll(doc.GetUsage(), "`", "")
+	}
+	return ""
+}
+
+func (t *typed) commandLines() (lines []string) {
+	if t.args > 0 {
+		return nil
+	}
+	for _, c := range t.commands {
+		if !c.Hidden {
+			lines = append(lines, c.Name+"\t"+c.Usage)
+		}
+	}
+	return lines
+}
+
+// argumentLines returns what a command takes besides flags: files, or the words
+// that its ArgsUsage spells out in lower case.
+func (t *typed) argumentLines() []string {
+	switch {
+	case t.command == nil || strings.TrimSpace(t.command.ArgsUsage) == "" && t.command.UsageText == "":
+		return nil
+	case t.command.ArgsUsage == "" || t.command.ArgsUsage != strings.ToLower(t.command.ArgsUsage):
+		return []string{wantFiles}
+	case t.args > 0:
+		return nil
+	}
+	return strings.Split(t.command.ArgsUsage, "|")
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+// usualName matches the names that TensorFlow and its kin give their files.
+var usualName = regexp.MustCompile(`^events\.out\.tfevents\.\d{10}\..*[^~]$`)
+
+var backupSuffix = regexp.MustCompile(`\.(bak|tmp|swp|old|orig|gz|zip|part)$`)
+
+// fileTimes is when the events of a file happened, as they say. Zero times and
+// such that are no numbers do not count.
+type fileTimes struct {
+	name        string
+	first, last float64
+	events      int
+	back        int // times that the clock went back by more than leap
+}
+
+// leap is how far behind the event before it an event may be: programs with
+// several threads write them a little out of order.
+const leap = 5.0
+
+// Times beyond are no seconds since 1970: the one is the year 1985, the other,
+// in milliseconds, still 1973.
+const (
+	earliest = 5e8
+	latest   = 1e11
+)
+
+func (t *fileTimes) add(wall float64) {
+	if !(wall > 0) || math.IsInf(wall, 0) {
+		return
+	}
+	if t.events > 0 && wall < t.last-leap {
+		t.back++
+	}
+	if t.events == 0 {
+		t.first = wall
+	}
+	t.last = wall
+	t.events++
+}
+
+// checkFile checks one file for what makes a loader stop or misunderstand it.
+func (k *checker) checkFile(run tfevents.Run, name string) (*fileTimes, error) {
+	seen := fileTimes{name: name}
+	add := func(damage bool, format string, args ...any) {
+		k.findings = append(k.findings, finding{run.Name, name, "", damage, fmt.Sprintf(format, args...)})
+	}
+	if base := filepath.Base(name); !tfevents.IsEventsFile(name) {
+		add(false, "is not read: its name does not contain \"tfevents\"")
+	} else if !usualName.MatchString(base) || backupSuffix.MatchString(base) {
+		add(false, "is read too, in the order of its name, because that contains \"tfevents\"; move copies out of the log directory")
+	}
+	f := fileChecker{seen: &seen, add: add}
+	in, err := k.source.open(name)
+	if err == nil {
+		f.compression = in.compression
+		in.Close()
+		_, err = k.source.eachRecord(name, f.record, func(err error) { add(true, "%s", damageProblem(err)) })
+	}
+	if k.source.ctx.Err() != nil {
+		return nil, k.source.ctx.Err()
+	}
+	if err != nil {
+		add(false, "cannot be read: %v", err)
+		return &seen, nil
+	}
+	f.finish()
+	if info, err := os.Stat(name); err == nil && info.Size() == 0 {
+		add(false, "is empty")
+	}
+	return &seen, nil
+}
+
+// fileChecker looks at the events of one file.
+type fileChecker struct {
+	seen             *fileTimes
+	add              func(damage bool, format string, args ...any)
+	compression      compression
+	behindFirst      bool
+	noTime, infinite int
+}
+
+func (f *fileChecker) record(_ int64, data []byte) error {
+	e := new(tfpb.Event)
+	if err := proto.Unmarshal(data, e); err != nil {
+		f.add(true, "holds a record that is no event: the Python loader stops loading, also other runs; the data server gives this file up")
+		return nil
+	}
+	if !f.behindFirst && e.GetFileVersion() == "" {
+		f.add(false, "does not begin with a version: the Python loader takes every step back for a restart and drops points")
+	}
+	f.behindFirst = true
+	switch wall := e.GetWallTime(); {
+	case math.IsNaN(wall):
+		if f.noTime++; f.noTime == 1 {
+			f.add(false, "holds an event at step %d without a time: the data server gives the file up there", e.GetStep())
+		}
+	case math.IsInf(wall, 0):
+		if f.infinite++; f.infinite == 1 {
+			f.add(false, "holds an event at step %d with an infinite time: the data server does not show it", e.GetStep())
+		}
+	default:
+		f.seen.add(wall)
+	}
+	return nil
+}
+
+func (f *fileChecker) finish() {
+	if f.compression != tfevents.Uncompressed {
+		f.add(false, "is compressed (%s): TensorBoard reads no compressed files; `tfevents repair` makes a plain one", f.compression)
+	}
+	if f.seen.back > 0 {
+		f.add(false, "the clock went back %s: the horizontal axes \"relative\" and \"wall\" run back there", times(f.seen.back))
+	}
+	if f.seen.events > 0 && (f.seen.last > latest || f.seen.last < earliest && f.seen.last > 1e6) {
+		f.add(false, "its times are no seconds since 1970 (the last is %s)", formatNumber(f.seen.last))
+	}
+}
+
+// checkOrder compares the files of a run: TensorBoard reads them in the order of
+// their names, and the Python loader leaves each for good once there is a later
+// one.
+func (k *checker) checkOrder(run tfevents.Run, files []*fileTimes) {
+	var before *fileTimes
+	for _, f := range files {
+		if f.events == 0 {
+			continue
+		}
+		if before != nil {
+			problem := ""
+			switch {
+			case f.first < before.first-leap:
+				problem = fmt.Sprintf("is read behind %s, though its events are older: what is older overwrites what is newer", filepath.Base(before.name))
+			case before.last > f.first+leap:
+				problem = fmt.Sprintf("was begun while %s was still written: a Python loader that runs meanwhile follows only the last file; the data server takes one for a restart of the other. Give each writer a directory of its own", filepath.Base(before.name))
+			}
+			if problem != "" {
+				k.findings = append(k.findings, finding{Run: run.Name, File: f.name, Problem: problem})
+			}
+		}
+		before = f
+	}
+}
+
+// misnamedLimit is how many files below a directory are looked into that are no
+// events files by their names.
+const misnamedLimit = 10000
+
+// findMisnamed looks for events files that TensorBoard does not take for such.
+func findMisnamed(ctx context.Context, paths []string) ([]finding, error) {
+	found, looked := []finding{}, 0
+	for _, root := range paths {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil || path == root || !d.Type().IsRegular() || tfevents.IsEventsFile(path) {
+				return nil // what cannot be read is told elsewhere
+			}
+			if looked++; looked > misnamedLimit {
+				return fs.SkipAll
+			}
+			if beginsAsEventsFile(path) {
+				dir := filepath.ToSlash(filepath.Dir(path))
+				found = append(found, finding{Run: dir, File: path, Problem: "is an events file, but is not read: its name does not contain \"tfevents\""})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// beginsAsEventsFile reports whether the first record of a file is an event with
+// a version.
+func beginsAsEventsFile(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	head := make([]byte, 256)
+	n, _ := file.Read(head)
+	r := tfevents.NewReader(bytes.NewReader(head[:n]))
+	e, err := r.NextEvent()
+	return err == nil && strings.HasPrefix(e.GetFileVersion(), "brain.Event:")
+}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+func statCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "stat",
+		Usage:     "show a digest of runs: files, sessions, tags, steps, extremes",
+		ArgsUsage: "PATH...",
+		Description: "Counts everything that the files hold, also what a resumed training wrote again. BACK\n" +
+			"is how often the step went back. It reads files once and keeps none of their values.",
+		Flags: []cli.Flag{
+			jsonFlag(),
+			&cli.BoolFlag{Name: "for-tensorboard", Usage: "explain what TensorBoard will not show, as check does"},
+		},
+		Action: stat,
+	}
+}
+
+// runStat is a run as stat --json prints it.
+type runStat struct {
+	Run         string         `json:"run"`
+	Files       []fileStat     `json:"files"`
+	Bytes       int64          `json:"bytes"`
+	Events      int            `json:"events"`
+	Kinds       map[string]int `json:"kinds"` // events
+	FirstTime   number         `json:"first_wall_time"`
+	LastTime    number         `json:"last_wall_time"`
+	Starts      int            `json:"session_starts"`
+	Stops       int            `json:"session_stops"`
+	Checkpoints int            `json:"session_checkpoints"`
+	Tags        []*tagStat     `json:"tags"`
+	Findings    []finding      `json:"findings,omitempty"` // with --for-tensorboard
+
+	byTag map[string]*tagStat
+	timed bool
+}
+
+// fileStat is a file as stat --json prints it.
+type fileStat struct {
+	File    string `json:"file"`
+	Bytes   int64  `json:"bytes"`
+	Events  int    `json:"events"`
+	Version string `json:"version,omitempty"`
+	Writer  string `json:"writer,omitempty"`
+	Damage  int    `json:"damaged_places"`
+}
+
+// tagStat is a tag as stat --json prints it.
+type tagStat struct {
+	Tag       string  `json:"tag"`
+	Plugin    string  `json:"plugin"`
+	Points    int     `json:"points"`
+	Bytes     int64   `json:"bytes"`
+	FirstStep int64   `json:"first_step"`
+	LastStep  int64   `json:"last_step"`
+	MinStep   int64   `json:"min_step"`
+	MaxStep   int64   `json:"max_step"`
+	Back      int     `json:"steps_back"`
+	Scalar    *values `json:"scalar,omitempty"`
+}
+
+// values is what stat says of scalars. The mean and the extremes are those of
+// the finite ones.
+type values struct {
+	Last      number `json:"last"`
+	Min       number `json:"min"`
+	Max       number `json:"max"`
+	Mean      number `json:"mean"`
+	NonFinite int    `json:"non_finite"`
+
+	sum   float64
+	count int
+}
+
+func stat(c *cli.Context) error {
+	args, err := someArgs(c, "PATH")
+	if err != nil {
+		return err
+	}
+	s, err := openSource(c, args...)
+	if err != nil {
+		return err
+	}
+	report := newReporter(c)
+	stats := []*runStat{}
+	for _, run := range s.runs {
+		r, err := statRun(s, run, report)
+		if err != nil {
+			return err
+		}
+		stats = append(stats, r)
+	}
+	var verdict error
+	if c.Bool("for-tensorboard") {
+		verdict, err = addFindings(c.Context, s, args, stats)
+	}
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, stats)
+	} else {
+		err = printStats(c, stats)
+	}
+	return cmp.Or(err, report.result(), verdict)
+}
+
+func statRun(s *source, run tfevents.Run, report *reporter) (*runStat, error) {
+	r := &runStat{Run: run.Name, Kinds: make(map[string]int), Tags: []*tagStat{}, byTag: make(map[string]*tagStat)}
+	for _, path := range run.Files {
+		f := fileStat{File: path}
+		if info, err := os.Stat(path); err == nil {
+			f.Bytes = info.Size()
+		}
+		damaged := func(err error) {
+			f.Damage++
+			report.damaged(err)
+		}
+		_, err := s.eachRecord(path, func(offset int64, data []byte) error {
+			e := new(tfpb.Event)
+			if err := proto.Unmarshal(data, e); err != nil {
+				damaged(noEvent(path, offset, data, err))
+				return nil
+			}
+			f.add(e)
+			r.add(e)
+			return nil
+		}, damaged)
+		if err != nil {
+			return nil, err
+		}
+		r.Files = append(r.Files, f)
+		r.Bytes += f.Bytes
+	}
+	return r, nil
+}
+
+func (f *fileStat) add(e *tfpb.Event) {
+	f.Events++
+	if v := e.GetFileVersion(); v != "" && f.Version == "" {
+		f.Version, f.Writer = v, e.GetSourceMetadata().GetWriter()
+	}
+}
+
+func (r *runStat) add(e *tfpb.Event) {
+	r.Events++
+	r.Kinds[kindOf(e)]++
+	if wall := e.GetWallTime(); wall > 0 && !math.IsInf(wall, 0) {
+		if !r.timed {
+			r.FirstTime, r.LastTime, r.timed = number(wall), number(wall), true
+		}
+		r.FirstTime, r.LastTime = min(r.FirstTime, number(wall)), max(r.LastTime, number(wall))
+	}
+	switch e.GetSessionLog().GetStatus() {
+	case tfpb.SessionLog_START:
+		r.Starts++
+	case tfpb.SessionLog_STOP:
+		r.Stops++
+	case tfpb.SessionLog_CHECKPOINT:
+		r.Checkpoints++
+	}
+	for _, v := range tfevents.Modern(e) {
+		r.addValue(e, v)
+	}
+}
+
+// kindOf names what an event holds, by its field.
+func kindOf(e *tfpb.Event) string {
+	m := e.ProtoReflect()
+	if f := m.WhichOneof(m.Descriptor().Oneofs().ByName("what")); f != nil {
+		return string(f.Name())
+	}
+	return "empty"
+}
+
+func (r *runStat) addValue(e *tfpb.Event, v *tfpb.Summary_Value) {
+	t := r.byTag[v.GetTag()]
+	if t == nil {
+		t = &tagStat{
+			Tag: v.GetTag(), Plugin: v.GetMetadata().GetPluginData().GetPluginName(),
+			FirstStep: e.GetStep(), LastStep: e.GetStep(), MinStep: e.GetStep(), MaxStep: e.GetStep(),
+		}
+		r.byTag[t.Tag] = t
+		r.Tags = append(r.Tags, t)
+	}
+	if e.GetStep() < t.LastStep {
+		t.Back++
+	}
+	t.Points++
+	t.Bytes += int64(proto.Size(v))
+	t.LastStep = e.GetStep()
+	t.MinStep, t.MaxStep = min(t.MinStep, t.LastStep), max(t.MaxStep, t.LastStep)
+	if x, ok := tfevents.ScalarOf(v); ok && t.Plugin == tfevents.PluginScalars {
+		if t.Scalar == nil {
+			t.Scalar = &values{Min: number(math.NaN()), Max: number(math.NaN()), Mean: number(math.NaN())}
+		}
+		t.Scalar.add(x)
+	}
+}
+
+func (v *values) add(x float64) {
+	v.Last = number(x)
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		v.NonFinite++
+		return
+	}
+	if v.count == 0 {
+		v.Min, v.Max = number(x), number(x)
+	}
+	v.Min, v.Max = min(v.Min, number(x)), max(v.Max, number(x))
+	v.count++
+	v.sum += x
+	v.Mean = number(v.sum / float64(v.count))
+}
+
+func printStats(c *cli.Context, stats []*runStat) error {
+	w, style := c.App.Writer, screenOf(c).style
+	for _, r := range stats {
+		when := ""
+		if r.timed {
+			took := time.Duration(float64(r.LastTime-r.FirstTime) * float64(time.Second)).Round(time.Second)
+			when = fmt.Sprintf(", %s to %s (%s)", formatTime(r.FirstTime), formatTime(r.LastTime), took)
+		}
+		title := style.Heading("run " + shown(r.Run))
+		fmt.Fprintf(w, "%s: %d events, %s%s\n", title, r.Events, formatBytes(r.Bytes), when)
+		fmt.Fprintf(w, "sessions: started %d, stopped %d; checkpoints told of: %d\n", r.Starts, r.Stops, r.Checkpoints)
+		for _, f := range r.Files {
+			fmt.Fprintf(w, "file %s: %d events, %s%s\n", f.File, f.Events, formatBytes(f.Bytes), f.remarks())
+		}
+		if err := r.table().print(w, style); err != nil {
+			return err
+		}
+		if err := printFindings(c, r.Findings); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+func formatTime(seconds number) string {
+	return time.UnixMicro(int64(seconds * 1e6)).UTC().Format("2006-01-02T15:04:05Z")
+}
+
+func (f *fileStat) remarks() (text string) {
+	if f.Version != "" {
+		text += ", " + shown(f.Version)
+	}
+	if f.Writer != "" {
+		text += " by " + shown(f.Writer)
+	}
+	if f.Damage > 0 {
+		text += ", damaged places: " + strconv.Itoa(f.Damage)
+	}
+	return text
+}
+
+func (r *runStat) table() *table {
+	t := newTable("TAG", "PLUGIN", "POINTS", "STEPS", "BACK", "SIZE", "MIN", "MEAN", "MAX", "LAST", "NOT FINITE")
+	for _, tag := range r.Tags {
+		row := []string{
+			shown(tag.Tag), orDash(tag.Plugin), strconv.Itoa(tag.Points),
+			fmt.Sprintf("%d..%d", tag.MinStep, tag.MaxStep), strconv.Itoa(tag.Back), formatBytes(tag.Bytes),
+		}
+		if v := tag.Scalar; v != nil {
+			for _, x := range []number{v.Min, v.Mean, v.Max, v.Last} {
+				row = append(row, strconv.FormatFloat(float64(x), 'g', 6, 64))
+			}
+			row = append(row, strconv.Itoa(v.NonFinite))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// addFindings checks the runs and gives each its findings; those about files
+// that belong to no run go to the first. verdict is the result of the check.
+func addFindings(ctx context.Context, s *source, args []string, stats []*runStat) (verdict, err error) {
+	misnamed, err := findMisnamed(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	s.expect()
+	k := &checker{source: s, findings: misnamed}
+	if err := k.checkRuns(); err != nil {
+		return nil, err
+	}
+	for _, f := range k.findings {
+		i := max(0, slices.IndexFunc(stats, func(r *runStat) bool { return r.Run == f.Run }))
+		stats[i].Findings = append(stats[i].Findings, f)
+	}
+	return k.result(), nil
+}
