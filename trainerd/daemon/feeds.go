@@ -61,9 +61,9 @@ func overlay(base, over []binding) []binding {
 
 // bind resolves one entry of feeds.
 func (g *graphFile) bind(name string, value any, c *Config, data *dataset.Dataset) (binding, error) {
-	tensor, err := g.tensor("placeholder", name)
+	tensor, err := g.tensor("", name)
 	if err != nil {
-		return binding{}, err
+		return binding{}, errors.New(strings.TrimSpace(err.Error()))
 	}
 	b := binding{tensor: tensor}
 	p := graph.Placeholder{Name: tensor, Shape: graph.UnknownShape}

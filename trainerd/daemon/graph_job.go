@@ -50,6 +50,17 @@ func (j *graphJob) bad(key string, err error) {
 	}
 }
 
+// value returns the tensor that a key names, reporting what is wrong with it.
+func (j *graphJob) value(key, name string) string {
+	if n, err := j.g.Node(name); err == nil && hasNoValue(n.GetOp()) {
+		j.require(false, key, fmt.Sprintf("%s (%s) is an op without a value", name, n.GetOp()), "name a tensor")
+		return ""
+	}
+	tensor, err := j.g.fetched("", name)
+	j.bad(key, err)
+	return tensor
+}
+
 func (j *graphJob) findTrainOp() {
 	name := j.config.Graph.TrainOp
 	if name == "" {
@@ -69,9 +80,7 @@ func (j *graphJob) findTrainOp() {
 func (j *graphJob) findLoss() {
 	name := j.config.Graph.Loss
 	if name != "" {
-		tensor, err := j.g.fetched("", name)
-		j.bad("graph.loss", err)
-		j.p.loss = tensor
+		j.p.loss = j.value("graph.loss", name)
 		return
 	}
 	if losses := j.g.Names("losses"); len(losses) == 1 {
@@ -107,14 +116,10 @@ func isScalarFloat(n *tfpb.NodeDef) bool {
 func (j *graphJob) findFetches() {
 	c := j.config
 	for _, name := range c.Graph.Fetches {
-		tensor, err := j.g.fetched("", name)
-		j.bad("graph.fetches", err)
-		j.p.show = append(j.p.show, metric{name, tensor})
+		j.p.show = append(j.p.show, metric{name, j.value("graph.fetches", name)})
 	}
 	for _, name := range c.Eval.Fetches {
-		tensor, err := j.g.fetched("", name)
-		j.bad("eval.fetches", err)
-		j.p.metrics = append(j.p.metrics, metric{strings.TrimSuffix(name, ":0"), tensor})
+		j.p.metrics = append(j.p.metrics, metric{strings.TrimSuffix(name, ":0"), j.value("eval.fetches", name)})
 	}
 	if len(c.Eval.Fetches) == 0 && j.p.loss != "" {
 		j.p.metrics = append(j.p.metrics, metric{"loss", j.p.loss})
@@ -131,9 +136,7 @@ func (j *graphJob) findFetches() {
 			j.p.summary = j.g.Summaries()
 		}
 	default:
-		tensor, err := j.g.tensor("", name)
-		j.bad("graph.summary_op", err)
-		j.p.summary = []string{tensor}
+		j.p.summary = []string{j.value("graph.summary_op", name)}
 	}
 	for i, name := range j.p.summary {
 		if !strings.Contains(name, ":") {
@@ -218,8 +221,10 @@ func (j *graphJob) input(data *dataset.Dataset) input {
 // checkFed reports placeholders that a step needs and nothing feeds.
 func (j *graphJob) checkFed(in *boundInput) {
 	fed := make(map[string]bool)
-	for _, b := range in.train {
-		fed[b.tensor] = true
+	for name := range j.config.Graph.Feeds {
+		if t, err := graph.ParseTensorName(name); err == nil {
+			fed[t.Tensor()] = true // what is wrong with it is said already
+		}
 	}
 	if b, ok := in.input.(*bundleInput); ok {
 		for _, name := range b.feeds.names(0) {
@@ -237,9 +242,17 @@ func (j *graphJob) checkFed(in *boundInput) {
 		j.problems.add(&ConfigProblem{
 			File: j.config.file, Line: j.config.origins["graph.feeds"].line, Key: "graph.feeds",
 			Reason: fmt.Sprintf("nothing feeds the placeholder %s (%s)", nodeOf(p.Name), describePlaceholder(p)),
-			Hint:   fmt.Sprintf(`say what does, for example feeds = { %s = "features" }`, quoteKey(nodeOf(p.Name))),
+			Hint:   fmt.Sprintf(`say what does, for example feeds = { %s = "%s" }`, quoteKey(nodeOf(p.Name)), likelyFeed(p)),
 		})
 	}
+}
+
+// likelyFeed guesses what a placeholder is for.
+func likelyFeed(p graph.Placeholder) string {
+	if p.Shape.Rank() == 1 {
+		return label
+	}
+	return features
 }
 
 // quoteKey returns a key as TOML wants it.

@@ -77,6 +77,10 @@ type logProgress struct {
 	next  time.Time
 	pause time.Duration
 	extra []any // values of the next line
+
+	last    int64 // step
+	loss    float64
+	pending bool // the last step has had no line
 }
 
 func (p *logProgress) begin(step, steps int64, restored string) {
@@ -116,27 +120,38 @@ func (p *logProgress) evaluated(step int64, e *evaluation) {
 
 func (p *logProgress) step(step int64, loss float64) {
 	now := time.Now()
-	if now.Before(p.next) && step != p.steps {
+	p.last, p.loss = step, loss
+	if p.pending = now.Before(p.next) && step != p.steps; p.pending {
 		return
 	}
-	args := []any{"step", step}
-	if !math.IsNaN(loss) {
-		args = append(args, "loss", rounded(loss))
+	p.line(now)
+	p.pause = min(2*p.pause, maxPause)
+	p.next = now.Add(p.pause)
+}
+
+// line logs the last step.
+func (p *logProgress) line(now time.Time) {
+	args := []any{"step", p.last}
+	if !math.IsNaN(p.loss) {
+		args = append(args, "loss", rounded(p.loss))
 	}
 	args = append(args, p.extra...)
-	args = append(args, "steps_per_sec", rounded(p.speed.update(step, now)))
+	args = append(args, "steps_per_sec", rounded(p.speed.update(p.last, now)))
 	if p.steps > 0 {
 		args = append(args, "eta", p.speed.eta(p.steps))
 	}
 	p.log.Info("training", args...)
 	p.extra = p.extra[:0]
-	p.pause = min(2*p.pause, maxPause)
-	p.next = now.Add(p.pause)
 }
 
 func (p *logProgress) saved(int64) {} // the Supervisor logs it
 
-func (p *logProgress) end() {}
+// end logs where a training has ended before its last step.
+func (p *logProgress) end() {
+	if p.pending {
+		p.line(time.Now())
+	}
+}
 
 // rounded keeps four digits of a number, as many as a reader wants.
 func rounded(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
