@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ func TestMain(m *testing.M) {
 //	listing DIR       print all files with their sizes and times
 //	samebits A B      compare the newest checkpoints of two logdirs, bit by bit
 //	curves DIR        print the points of all curves as TensorBoard shows them
+//	best DIR N        there are N checkpoints, and the best of them is in force
+//	fill FILE...      replace the names of folders, such as GRAPHS, in files
 func TestScripts(t *testing.T) {
 	digits, graphs, arrays := absolute(t, "../../examples/digits"), absolute(t, graphsDir), absolute(t, "../../internal/npy/testdata")
 	testscript.Run(t, testscript.Params{
@@ -44,6 +47,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DIGITS", digits)
+			env.Setenv("EXAMPLES", filepath.Dir(digits))
 			env.Setenv("GRAPHS", graphs)
 			env.Setenv("NPY", arrays)
 			return nil
@@ -56,6 +60,8 @@ func TestScripts(t *testing.T) {
 			"listing":   listing,
 			"samebits":  sameBits,
 			"curves":    curves,
+			"best":      best,
+			"fill":      fill,
 		},
 	})
 }
@@ -154,6 +160,43 @@ func sameBits(ts *testscript.TestScript, neg bool, args []string) {
 		if ts.ReadFile(a+suffix) != ts.ReadFile(b+suffix) {
 			ts.Fatalf("%s and %s differ", a+suffix, b+suffix)
 		}
+	}
+}
+
+func best(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2)
+	var record struct {
+		Checkpoints []struct {
+			Step  int64
+			Value float64
+		}
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(filepath.Join(args[0], "best.json"))), &record))
+	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*.index"))
+	ts.Check(err)
+	if len(files) != len(record.Checkpoints) || strconv.Itoa(len(files)) != args[1] {
+		ts.Fatalf("%d checkpoints and %d in the record, want %s", len(files), len(record.Checkpoints), args[1])
+	}
+	if _, step := newest(ts.MkAbs(args[0])); step != record.Checkpoints[0].Step {
+		ts.Fatalf("step %d is in force, the best is %d", step, record.Checkpoints[0].Step)
+	}
+	if !slices.IsSortedFunc(record.Checkpoints, func(a, b struct {
+		Step  int64
+		Value float64
+	}) int {
+		return cmp.Compare(b.Value, a.Value)
+	}) {
+		ts.Fatalf("not the best first: %v", record.Checkpoints)
+	}
+}
+
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		text := ts.ReadFile(name)
+		for _, folder := range []string{"GRAPHS", "DIGITS"} {
+			text = strings.ReplaceAll(text, folder, ts.Getenv(folder))
+		}
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o666))
 	}
 }
 

@@ -9,10 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/trainerd/trainerd/ckptfmt"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
@@ -29,6 +25,7 @@ func Check(ctx context.Context, name string, overrides []Override, w io.Writer) 
 	if err != nil {
 		return err
 	}
+	defer j.close()
 	s, err := j.stand(ctx)
 	if err != nil {
 		return err
@@ -45,37 +42,102 @@ func (c *Config) checkData() error {
 	}
 	v := &validator{c, &ConfigError{}}
 	v.data()
-	if len(v.problems.Problems) > 0 || c.Model.Classes < 0 {
+	if len(v.problems.Problems) > 0 || c.Model.Classes < 0 || c.Model.Inputs < 0 {
 		return nil
 	}
-	_, err := dataset.Load(c.Data.File, c.datasetOptions())
-	return err
+	data, err := dataset.Load(c.Data.File, c.datasetOptions())
+	if err != nil {
+		return errors.Join(err, c.checkGraph())
+	}
+	return data.Close()
 }
 
 // describe writes the table of a job.
 func (j *job) describe(w io.Writer, s *standing) error {
-	parameters, err := j.parameters(s.sess)
+	parameters, err := j.program.parameters()
 	if err != nil {
 		return err
 	}
-	c, d := j.config, j.data
+	c := j.config
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("job", "%s", c.Name)
-	row("data", "%s", c.Data.File)
-	row("rows", "%d to train, %d to test", d.TrainRows, d.TestRows)
-	row("features", "%d", d.Features)
-	row("classes", "%d", d.Classes)
+	if j.data != nil {
+		row("data", "%s", c.Data.File)
+		row("rows", "%d to train, %d to test", j.data.TrainRows, j.data.TestRows)
+		row("features", "%d", j.data.Features)
+	}
+	if j.data != nil && j.data.Classes > 0 {
+		row("classes", "%d", j.data.Classes)
+	}
 	row("model", "%s", describeModel(c))
+	if c.ofGraph() {
+		j.describeGraph(row)
+	}
 	row("parameters", "%d", parameters)
-	row("steps", "%d of %d rows (%.4g epochs)", j.steps, d.BatchSize(), float64(j.steps)*float64(d.BatchSize())/float64(d.TrainRows))
+	row("steps", "%s", j.describeSteps())
 	row("checkpoints", "%s", describeSaves(c.Supervisor))
+	if j.evaluates() {
+		row("eval", "%s", j.describeEval())
+	}
 	row("logdir", "%s", absolute(c.Logdir))
 	row("state", "%s", j.describeStanding(s))
 	return t.Flush()
 }
 
+// describeGraph says what was found in a graph.
+func (j *job) describeGraph(row func(name, format string, args ...any)) {
+	p := j.program
+	row("train op", "%s", strings.Join(p.train, ", "))
+	if p.loss != "" {
+		row("loss", "%s", p.loss)
+	}
+	if len(p.summary) > 0 {
+		row("summaries", "%s", strings.Join(p.summary, ", "))
+	}
+	if in, ok := j.input.(*boundInput); ok && len(in.train) > 0 {
+		names := make([]string, len(in.train))
+		for i, b := range in.train {
+			names[i] = nodeOf(b.tensor)
+		}
+		row("feeds", "%s", strings.Join(names, ", "))
+	}
+	if len(p.consume) > 0 {
+		row("input", "%s", strings.Join(p.consume, ", "))
+	}
+}
+
+func (j *job) describeSteps() string {
+	switch {
+	case j.steps == 0:
+		return "until the input ends"
+	case j.data == nil:
+		return fmt.Sprint(j.steps)
+	}
+	epochs := float64(j.steps) * float64(j.data.BatchSize()) / float64(j.data.TrainRows)
+	return fmt.Sprintf("%d of %d rows (%.4g epochs)", j.steps, j.data.BatchSize(), epochs)
+}
+
+func (j *job) describeEval() string {
+	e := j.config.Eval
+	var when []string
+	if e.Steps > 0 {
+		when = append(when, fmt.Sprintf("every %d steps", e.Steps))
+	}
+	if e.Secs > 0 {
+		when = append(when, fmt.Sprintf("every %v", e.Secs.Duration()))
+	}
+	text := strings.Join(append(when, "at the end"), ", ")
+	if b := newBestCheckpoints(j); b != nil {
+		text += fmt.Sprintf("; kept by the %s of %s: %d", b.mode(), b.metric, b.keep)
+	}
+	return text
+}
+
 func describeModel(c *Config) string {
+	if c.ofGraph() {
+		return c.Graph.Meta
+	}
 	text := c.Model.Family
 	if len(c.Model.Hidden) > 0 {
 		text += fmt.Sprintf(" %v", c.Model.Hidden)
@@ -121,32 +183,4 @@ func (j *job) describeStanding(s *standing) string {
 		fmt.Fprintf(&b, "; %s is damaged: %v", filepath.Base(d.Prefix), d.Err)
 	}
 	return b.String()
-}
-
-// parameters counts the numbers that training changes.
-func (j *job) parameters(sess trainerd.Session) (int64, error) {
-	store, ok := sess.(trainerd.VariableStore)
-	if !ok {
-		return 0, fmt.Errorf("session %T does not list its variables", sess)
-	}
-	trainable := make(map[string]bool)
-	for _, b := range j.model.Meta.GetCollectionDef()["trainable_variables"].GetBytesList().GetValue() {
-		v := new(tfpb.VariableDef)
-		if err := proto.Unmarshal(b, v); err != nil {
-			return 0, fmt.Errorf("collection trainable_variables: %w", err)
-		}
-		trainable[strings.TrimSuffix(v.GetVariableName(), ":0")] = true
-	}
-	total := int64(0)
-	for _, v := range store.Variables() {
-		if !trainable[v.Name] {
-			continue
-		}
-		n, err := ckptfmt.NumElements(v.Shape)
-		if err != nil {
-			return 0, fmt.Errorf("variable %s: %w", v.Name, err)
-		}
-		total += n
-	}
-	return total, nil
 }

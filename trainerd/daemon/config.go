@@ -22,29 +22,45 @@ type Config struct {
 	// Master is where the model runs: "" is this process.
 	Master string `toml:"master"`
 
-	Data       DataConfig       `toml:"data"`
-	Model      model.Config     `toml:"model"`
-	Train      TrainConfig      `toml:"train"`
+	Data  DataConfig   `toml:"data"`
+	Model model.Config `toml:"model"`
+	Graph GraphConfig  `toml:"graph"`
+	Train TrainConfig  `toml:"train"`
+	Eval  EvalConfig   `toml:"eval"`
+
 	Supervisor SupervisorConfig `toml:"supervisor"`
 
 	file    string
 	origins map[string]origin
 }
 
-// DataConfig says what to train on.
+// DataConfig says what to train on. A relative path starts at the config's
+// folder; one given with --set starts at the working directory.
 type DataConfig struct {
-	// File with the examples. A relative path starts at the config's folder;
-	// one given with --set starts at the working directory.
+	// File with the examples; of images the folder that has a folder of PNG and
+	// JPEG files for each class; of tfrecord a file, or a pattern such as
+	// "train-*". A graph that reads its own input has none.
 	File string `toml:"file"`
-	// Format of the file: "csv", plain or compressed with gzip.
-	Format string `toml:"format"`
-	// Separator of the columns.
+	// Format of the file: "csv", "tfrecord" (of tf.Example messages), "idx" (as
+	// MNIST's) or "images". All but images may be compressed with gzip.
+	Format dataset.Format `toml:"format"`
+	// Separator of the columns of CSV.
 	Separator string `toml:"separator"`
-	// Header says that the first row holds the names of the columns.
+	// Header says that the first row of CSV holds the names of the columns.
 	Header bool `toml:"header"`
-	// Label is the column with the class: a name, or an index from 0; negative
-	// ones count from the end.
+	// Label is the column of CSV with the class, or for the linear family the
+	// number to predict: a name, or an index from 0; negative ones count from
+	// the end. Of tfrecord it is the name of a feature, "label" by default.
 	Label Column `toml:"label"`
+	// Labels is the file with the labels of IDX data. Default: the file's name
+	// with "labels-idx1" for "images-idx3".
+	Labels string `toml:"labels"`
+	// Features names the features of tf.Example messages that an example is made
+	// of, in this order. Default: all but the label, ordered by name.
+	Features []string `toml:"features"`
+	// Image is the height, width and channels (1: grey, 3: colours) to which
+	// images are brought, as in [32, 32, 3].
+	Image []int `toml:"image"`
 	// Scale divides all features.
 	Scale float64 `toml:"scale"`
 	// Normalize each feature by the training part: "standard" for mean 0 and
@@ -53,8 +69,18 @@ type DataConfig struct {
 	// Shuffle the rows before the split and in each epoch. Without it the last
 	// rows are the test part.
 	Shuffle bool `toml:"shuffle"`
+	// ShuffleBuffer is the number of examples of tfrecord that are in memory at a
+	// time, to be mixed among themselves; 0 holds all.
+	ShuffleBuffer int `toml:"shuffle_buffer"`
+	// MemoryMB bounds the examples that are held in memory, in MiB. Images beyond
+	// it are read again when they are used; for other data it is an error.
+	MemoryMB int64 `toml:"memory_mb"`
 	// Seed of the shuffle. The same seed gives the same split and batches.
 	Seed uint64 `toml:"seed"`
+	// TestFile holds the test part, in the format of file; TestLabels its labels,
+	// if it is IDX. Without it a part of the rows is kept for testing.
+	TestFile   string `toml:"test_file"`
+	TestLabels string `toml:"test_labels"`
 	// TestFraction of the rows is kept for testing.
 	TestFraction float64 `toml:"test_fraction"`
 	// TestRows is the number of rows kept for testing, instead of a fraction.
@@ -63,15 +89,78 @@ type DataConfig struct {
 	BatchSize int `toml:"batch_size"`
 }
 
+// GraphConfig says which exported graph to train, instead of a model family.
+// Tensors may be named without ":0". What is left out is found in the graph's
+// collections, as TensorFlow's Supervisor finds it.
+type GraphConfig struct {
+	// Meta is the file with the MetaGraphDef, binary or text, as
+	// tf.compat.v1.train.export_meta_graph and Savers write it. A relative path
+	// starts at the config's folder; one given with --set starts at the working
+	// directory.
+	Meta string `toml:"meta"`
+	// Dir is the folder at which names of files in the graph start. Default: the
+	// working directory, as in TensorFlow. It is itself a path like meta.
+	Dir string `toml:"dir"`
+	// TrainOp makes one step. Default: the first of the collection train_op.
+	TrainOp string `toml:"train_op"`
+	// Loss is a scalar to show and to watch: a job whose loss is not finite is
+	// stopped. Default: the only one in the collection losses, or else the tensor
+	// named loss or shown by the summary of that name; else none.
+	Loss string `toml:"loss"`
+	// SummaryOp gives encoded summaries. Default: the first of the collection
+	// summary_op, else all of the collection summaries; "none" for none.
+	SummaryOp string `toml:"summary_op"`
+	// Fetches are tensors to print, or to log, with the progress.
+	Fetches []string `toml:"fetches"`
+	// Feeds says what placeholders are fed, as in
+	// feeds = { x = "features", y = "label", keep_prob = 0.5 }:
+	// "features" and "label" are those of the data, "one_hot" the label as a row
+	// of zeros and a one, "column:NAME" one column of CSV, "npy:FILE" an array
+	// that is the same for each step; a number, truth value or list of them is
+	// fed as it is.
+	Feeds Feeds `toml:"feeds"`
+	// EvalFeeds are fed instead in evaluations, as in { keep_prob = 1 }.
+	EvalFeeds Feeds `toml:"eval_feeds"`
+	// Bundle is the prefix of a checkpoint whose key step_NNN/PLACEHOLDER has what
+	// a step is fed, counted from 000. The job ends with its last step.
+	Bundle string `toml:"bundle"`
+}
+
 // TrainConfig says how long to train.
 type TrainConfig struct {
-	// Steps to train; the job is complete at this global step.
+	// Steps to train; the job is complete at this global step. A graph that reads
+	// its own input may leave it out, to train until the input ends.
 	Steps int64 `toml:"steps"`
 	// Epochs to train, instead of steps: how often each row is used.
 	Epochs float64 `toml:"epochs"`
-	// EvalSteps is the number of steps between two evaluations on the test
-	// part. 0 evaluates at the end alone.
+	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`
+}
+
+// EvalConfig says when the model is evaluated on the test part, and which
+// checkpoints are kept for it. The results go to an events file of their own,
+// in the folder eval of the logdir.
+type EvalConfig struct {
+	// Steps between two evaluations. There is always one at the end.
+	Steps int64 `toml:"steps"`
+	// Secs is the time between two evaluations, besides or instead of steps; 0
+	// switches it off. Which steps it comes to differs from run to run.
+	Secs Seconds `toml:"secs"`
+	// BatchSize is the number of rows that are evaluated at a time.
+	BatchSize int `toml:"batch_size"`
+	// Fetches are the scalars of a graph to evaluate, each the mean of a batch.
+	// Default: graph.loss. A model family has its loss, and accuracy if it has
+	// classes.
+	Fetches []string `toml:"fetches"`
+	// Metric by which the best checkpoint is chosen: accuracy (default, if there
+	// is one), loss, or one of fetches.
+	Metric string `toml:"metric"`
+	// Mode is "max" if more of the metric is better, "min" if less is. Default:
+	// "min" for names that end in loss or error, else "max".
+	Mode string `toml:"mode"`
+	// KeepBest is the number of best checkpoints that are kept in the folder best
+	// of the logdir; 0 keeps none.
+	KeepBest int `toml:"keep_best"`
 }
 
 // SupervisorConfig has the arguments of TensorFlow's Supervisor and Saver, with
@@ -107,7 +196,11 @@ type SupervisorConfig struct {
 // DefaultConfig returns the values of keys that are left out.
 func DefaultConfig() *Config {
 	return &Config{
-		Data: DataConfig{Format: "csv", Separator: ",", Label: Column{Index: -1}, Scale: 1, Shuffle: true, BatchSize: 32},
+		Data: DataConfig{
+			Format: dataset.FormatCSV, Separator: ",", Label: Column{Index: -1}, Scale: 1, Shuffle: true,
+			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
+		},
+		Eval: EvalConfig{BatchSize: 1024},
 		Supervisor: SupervisorConfig{
 			SaveModelSecs: 600, SaveSummariesSecs: 120, RecoveryWaitSecs: 30, StopGraceSecs: 120,
 			CheckpointBasename: "model.ckpt", MaxToKeep: 5, KeepCheckpointEveryNHours: 10000, IsChief: true,
@@ -189,27 +282,63 @@ func (c *Config) resolve() {
 		base := filepath.Base(c.file)
 		c.Name = base[:len(base)-len(filepath.Ext(base))]
 	}
-	if c.Data.File != "" && !filepath.IsAbs(c.Data.File) && c.origins["data.file"].flag == "" {
-		c.Data.File = filepath.Join(filepath.Dir(c.file), c.Data.File)
+	for key, path := range map[string]*string{
+		"data.file": &c.Data.File, "data.labels": &c.Data.Labels,
+		"data.test_file": &c.Data.TestFile, "data.test_labels": &c.Data.TestLabels,
+		"graph.meta": &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
+	} {
+		*path = c.beside(key, *path)
 	}
+	if c.Eval.Steps == 0 {
+		c.Eval.Steps = c.Train.EvalSteps
+	}
+}
+
+// beside returns a path of the config: a relative one starts at the config's
+// folder, unless a flag has set it.
+func (c *Config) beside(key, path string) string {
+	if path == "" || filepath.IsAbs(path) || c.origins[key].flag != "" {
+		return path
+	}
+	return filepath.Join(filepath.Dir(c.file), path)
 }
 
 // datasetOptions says how the data are read.
 func (c *Config) datasetOptions() dataset.Options {
 	comma, _ := utf8.DecodeRuneInString(c.Data.Separator)
-	return dataset.Options{
-		Comma:  comma,
-		Header: c.Data.Header, Label: dataset.Column(c.Data.Label), Classes: c.Model.Classes,
-		Scale: c.Data.Scale, Normalize: c.Data.Normalize,
-		Shuffle: c.Data.Shuffle, Seed: c.Data.Seed,
-		TestRows: c.Data.TestRows, TestFraction: c.Data.TestFraction, BatchSize: c.Data.BatchSize,
+	d, m := c.Data, c.Model
+	o := dataset.Options{
+		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
+		LabelFile: d.Labels, Image: d.Image,
+		Numbers: m.Family == "linear", IDs: m.Family == "embedding_bag", Classes: m.Classes,
+		Scale: d.Scale, Normalize: d.Normalize,
+		Shuffle: d.Shuffle, Seed: d.Seed, ShuffleBuffer: d.ShuffleBuffer, MemoryLimit: d.MemoryMB << 20,
+		TestFile: d.TestFile, TestLabelFile: d.TestLabels,
+		TestRows: d.TestRows, TestFraction: d.TestFraction, BatchSize: d.BatchSize,
 	}
+	if o.IDs {
+		o.Width = m.Inputs
+	}
+	if o.Image == nil {
+		o.Image = m.Image
+	}
+	return o
 }
 
-// steps returns the global step at which the job is complete.
+// steps returns the global step at which the job is complete, 0 for that at
+// which the input ends.
 func (c *Config) steps(d *dataset.Dataset) int64 {
-	if c.Train.Steps > 0 {
+	if c.Train.Steps > 0 || d == nil {
 		return c.Train.Steps
 	}
 	return max(1, int64(math.Ceil(c.Train.Epochs*float64(d.TrainRows)/float64(d.BatchSize()))))
+}
+
+// ofGraph reports whether the job trains an exported graph.
+func (c *Config) ofGraph() bool { return c.Graph.Meta != "" || c.given("graph.meta") }
+
+// given reports whether the config sets a key.
+func (c *Config) given(key string) bool {
+	_, ok := c.origins[key]
+	return ok
 }

@@ -93,7 +93,8 @@ max_to_keep = 0
 	if c.Name != "n" || c.Logdir != "/abs/logs" || c.Data.File != "/abs/data.csv" {
 		t.Errorf("got %+v", c)
 	}
-	want := dataset.Options{Comma: ';', Header: true, Label: dataset.Column{Name: "digit"}, Scale: 1,
+	want := dataset.Options{Format: dataset.FormatCSV, MemoryLimit: dataset.DefaultMemoryLimit,
+		Comma: ';', Header: true, Label: dataset.Column{Name: "digit"}, Scale: 1,
 		Normalize: dataset.NormalizeStandard, Seed: 1<<63 - 1, TestRows: 100, BatchSize: 8}
 	if diff := cmp.Diff(want, c.datasetOptions()); diff != "" {
 		t.Errorf("dataset options (-want +got):\n%s", diff)
@@ -127,7 +128,7 @@ func TestConfigErrors(t *testing.T) {
 		{name: "empty", text: "", want: []string{
 			`job.toml: data.file: is missing; set it to the file with the examples`,
 			`job.toml: logdir: is missing; set it to the folder for checkpoints and events, such as "logs/job"`,
-			`job.toml: model.family: want linear, logistic, softmax or mlp, got ""`,
+			`job.toml: model.family: want linear, logistic, softmax, mlp, convnet or embedding_bag, got ""`,
 			`job.toml: train.steps: is missing; set it to the number of steps to train, or set train.epochs`}},
 		{name: "misspelled key", text: strings.Replace(smallest, "steps", "stpes", 1), want: []string{
 			"job.toml:7: unknown key train.stpes; did you mean train.steps?"}},
@@ -167,7 +168,7 @@ steps = 1e3
 			`job.toml:2: data: want a table, got 3; write [data] on a line of its own, and its keys below`,
 			`job.toml:3: model: want a table, got the list [1]; write [model] on a line of its own, and its keys below`,
 			`job.toml: data.file: is missing; set it to the file with the examples`,
-			`job.toml: model.family: want linear, logistic, softmax or mlp, got ""`}},
+			`job.toml: model.family: want linear, logistic, softmax, mlp, convnet or embedding_bag, got ""`}},
 		{name: "list of tables", text: smallest + "[[supervisor]]\nmax_to_keep = 3\n", want: []string{
 			`job.toml:8: supervisor: want a table, got a list of tables; write [supervisor] on a line of its own, and its keys below`}},
 		{name: "table where a value belongs", text: smallest + "[train.epochs]\nx = 3\n", want: []string{
@@ -202,15 +203,15 @@ is_chief = false
 `, want: []string{
 			`job.toml:1: logdir: is missing; set it to the folder for checkpoints and events, such as "logs/job"`,
 			`job.toml:2: master: there is no runtime for "grpc://host:2222" in this version; leave it out, or "", for the embedded runtime`,
-			`job.toml:5: data.format: there is no format "json"; want "csv"`,
+			`job.toml:5: data.format: there is no format "json"; want "csv", "tfrecord", "idx" or "images"`,
 			`job.toml:6: data.separator: ", " cannot divide columns; want one character, such as "," or ";" or "\t"`,
 			`job.toml:7: data.label: is a name, but the file is read without a header; set data.header = true, or data.label to an index`,
 			`job.toml:8: data.scale: want more than 0, got 0`,
 			`job.toml:9: data.normalize: there is no normalisation "z-score"; want "standard", "minmax" or ""`,
 			`job.toml:10: data.test_fraction: want 0 to less than 1, got 1`,
 			`job.toml:11: data.batch_size: want 1 to 16777216, got 0`,
-			`job.toml:14: model.hidden: want none: only the mlp family has hidden layers, got [3]`,
-			`job.toml:15: model.optimizer: want sgd, momentum, adagrad, adam or rmsprop, got "sdg"`,
+			`job.toml:14: model.hidden: want none: only the families mlp, convnet and embedding_bag have hidden layers, got [3]`,
+			`job.toml:15: model.optimizer: want sgd, momentum, nesterov, adagrad, adadelta, adam, rmsprop or ftrl, got "sdg"`,
 			`job.toml:16: model.learning_rate: want more than 0, got 0`,
 			`job.toml:18: train.steps: want 1 or more, got 0`,
 			`job.toml:19: train.eval_steps: want 0 (at the end alone) or more, got -1`,
@@ -223,12 +224,39 @@ is_chief = false
 			`job.toml:27: supervisor.is_chief: the embedded runtime has no other process that could be the chief; remove it`}},
 		{name: "settings that exclude each other", text: smallest + "epochs = 1\n[data.x]\n", want: []string{
 			`job.toml:8: train.epochs: is set beside train.steps; remove one of the two`,
-			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, label, scale, normalize, shuffle, seed, test_fraction, test_rows, batch_size`}},
+			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, label, labels, features, image, scale, normalize, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
 		{name: "split twice, scaled twice", text: strings.Replace(smallest, "[model]", "scale = 2\nnormalize = 'minmax'\ntest_rows = 5\ntest_fraction = 0.5\n[model]", 1), want: []string{
 			`job.toml:4: data.scale: has no effect beside data.normalize; remove one of the two`,
 			`job.toml:6: data.test_rows: is set beside data.test_fraction; remove one of the two`}},
-		{name: "linear family", text: strings.Replace(smallest, "softmax", "linear", 1), want: []string{
-			`job.toml:5: model.family: the linear family predicts numbers, but the labels of CSV data are classes; want logistic, softmax or mlp`}},
+		{name: "data of other formats", text: smallest, overrides: set("data.format=tfrecord", "data.label=2", "data.labels=y", "data.shuffle_buffer=-1", "data.memory_mb=0"), want: []string{
+			`--set data.label=2: data.label: is an index, but features have names; set it to the name of the feature with the label`,
+			`--set data.labels=y: data.labels: has no effect on the format "tfrecord"; remove it; data.label says where the label is`,
+			`--set data.memory_mb=0: data.memory_mb: want 1 to 16777216, got 0`,
+			`--set data.shuffle_buffer=-1: data.shuffle_buffer: want 0 (all) to 16777216, got -1`}},
+		{name: "data of CSV", text: smallest, overrides: set("data.features=['a']", "data.shuffle_buffer=9", "data.image=[3,3,2]", "data.test_file=x.csv", "data.test_rows=3"), want: []string{
+			`--set data.features=['a']: data.features: has no effect on the format "csv"; remove it`,
+			`--set data.image=[3,3,2]: data.image: want height, width and channels (1 or 3), got [3 3 2]; for example data.image = [32, 32, 3]`,
+			`--set data.shuffle_buffer=9: data.shuffle_buffer: has no effect on the format "csv"; remove it, or store the data as tfrecord`,
+			`--set data.test_file=x.csv: data.test_file: is set beside data.test_rows or data.test_fraction; remove one of them`}},
+		{name: "images without a size", text: smallest, overrides: set("data.format=images"), want: []string{
+			`job.toml: data.image: want height, width and channels (1 or 3), got []; for example data.image = [32, 32, 3]`}},
+		{name: "eval", text: smallest, overrides: set("eval.steps=1", "train.eval_steps=2", "eval.secs=-1", "eval.batch_size=0", "eval.mode=best", "eval.keep_best=-1", "eval.fetches=['x']", "eval.metric=f1"), want: []string{
+			`--set eval.batch_size=0: eval.batch_size: want 1 to 16777216, got 0`,
+			`--set eval.fetches=['x']: eval.fetches: is for graphs; a model family has accuracy and loss; remove it`,
+			`--set eval.keep_best=-1: eval.keep_best: want 0 (none) to 1000, got -1`,
+			`--set eval.metric=f1: eval.metric: there is no metric "f1"; want accuracy or loss`,
+			`--set eval.mode=best: eval.mode: there is no mode "best"; want "min" or "max"`,
+			`--set eval.secs=-1: eval.secs: want 0 (off) to 3153600000 seconds, got -1`,
+			`--set train.eval_steps=2: train.eval_steps: is set beside eval.steps, its newer name; remove train.eval_steps`}},
+		{name: "graph and model", text: smallest, overrides: set("graph.meta=m.meta", "graph.bundle=feeds", "graph.feeds={x=[{}]}", "graph.sumary_op=x"), want: []string{
+			`job.toml:5: model.family: is set beside graph.meta; remove [model] to train the graph, or [graph] to train the family`,
+			`--set graph.bundle=feeds: graph.bundle: is set beside data.file; remove one of the two`,
+			`--set graph.sumary_op=x: unknown key graph.sumary_op; did you mean graph.summary_op?`}},
+		{name: "feeds", text: smallest, overrides: set("graph.feeds=x"), want: []string{
+			`--set graph.feeds=x: graph.feeds: want a table of placeholders, as in { x = "features", y = "label" }, got the string "x"`}},
+		{name: "graph without data", text: "logdir = 'x'\n[graph]\nmeta = ''\n[train]\nepochs = 3\n", want: []string{
+			`job.toml:3: graph.meta: is empty; set it to the file with the MetaGraphDef`,
+			`job.toml:5: train.epochs: needs data.file, whose rows it counts; set train.steps instead, or leave both out to train until the input ends`}},
 		{name: "overrides", text: smallest, overrides: set("train.steps=x", "train.stpes=3", "train", "train=1", "=1", "data.batch_size=0", "a.b.c=1", "data.label.name=1"), want: []string{
 			`--set =1: want KEY=VALUE; for example --set train.steps=500`,
 			`--set a.b.c=1: unknown key a.b.c`,

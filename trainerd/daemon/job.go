@@ -3,9 +3,9 @@ package daemon
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -15,42 +15,77 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/model"
-	"github.com/trainerd/trainerd/trainerd/runtime"
 )
 
-// job is a config with its data and its model.
+// job is a config with what it trains and its input.
 type job struct {
-	config *Config
-	data   *dataset.Dataset
-	model  *model.Model
-	steps  int64 // the global step at which the job is complete
+	config  *Config
+	program *program
+	input   input
+	data    *dataset.Dataset // nil for a graph that has none
+	steps   int64            // the global step at which the job is complete; 0 for when the input ends
 }
 
-// newJob loads the data and builds the model that fits them.
+// newJob loads the data and builds the model that fits them, or reads the
+// graph. The job is to be closed.
 func newJob(c *Config) (*job, error) {
-	data, err := dataset.Load(c.Data.File, c.datasetOptions())
+	j := &job{config: c}
+	if c.Data.File != "" {
+		data, err := dataset.Load(c.Data.File, c.datasetOptions())
+		if err != nil {
+			return nil, errors.Join(err, c.checkGraph())
+		}
+		j.data = data
+	}
+	var err error
+	if c.ofGraph() {
+		j.program, j.input, err = newGraphProgram(c, j.data)
+	} else {
+		j.program, j.input, err = newFamilyProgram(c, j.data)
+	}
 	if err != nil {
+		if j.data != nil {
+			j.data.Close()
+		}
 		return nil, err
 	}
+	j.steps = c.steps(j.data)
+	return j, nil
+}
+
+// close ends the use of the input.
+func (j *job) close() { j.input.close() }
+
+// checkGraph returns what is wrong with a graph when the data cannot be read,
+// as far as it can be told without them.
+func (c *Config) checkGraph() error {
+	if !c.ofGraph() {
+		return nil
+	}
+	_, err := loadGraph(c.Graph.Meta)
+	return err
+}
+
+// newFamilyProgram builds the model that fits the data.
+func newFamilyProgram(c *Config, data *dataset.Dataset) (*program, input, error) {
 	m := c.Model
 	problems := &ConfigError{}
 	v := &validator{c, problems}
 	v.require(m.Inputs == 0 || m.Inputs == data.Features, "model.inputs",
 		fmt.Sprintf("is %d, but the data have %d features", m.Inputs, data.Features), "leave it out, or check data.label and data.file")
 	m.Inputs, m.Classes = data.Features, data.Classes
+	if m.Family == "convnet" && len(m.Image) == 0 {
+		m.Image = data.Image
+	}
 	v.modelErrors(m.Check())
 	if err := problems.err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	built, err := model.Build(m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &job{config: c, data: data, model: built, steps: c.steps(data)}, nil
-}
-
-func (j *job) newSession(context.Context) (trainerd.Session, error) {
-	return runtime.New(j.model.Meta.GetGraphDef(), nil)
+	return familyProgram(built), familyInput(built, data), nil
 }
 
 // supervisor returns the Supervisor that the config describes.
@@ -58,10 +93,13 @@ func (j *job) supervisor(log *slog.Logger) *trainerd.Supervisor {
 	s := j.config.Supervisor
 	return &trainerd.Supervisor{
 		NewSession:         j.newSession,
-		MetaGraph:          j.model.Meta,
+		MetaGraph:          j.program.meta,
+		InitOp:             nodes(j.program.init),
+		LocalInitOp:        nodes(j.program.localInit),
+		ReadyOp:            nodes(j.program.ready),
 		Logdir:             j.config.Logdir,
 		NonChief:           !s.IsChief,
-		SummaryOp:          trainerd.None(), // it needs a batch; the training loop runs it
+		SummaryOp:          trainerd.None(), // a step gives its summaries; by itself the op would take input of its own
 		Saver:              j.saver(log),
 		CheckpointBasename: s.CheckpointBasename,
 		SaveModelEvery:     s.SaveModelSecs.orOff(),
@@ -82,68 +120,62 @@ func (j *job) saver(log *slog.Logger) *trainerd.Saver {
 	return &trainerd.Saver{
 		MaxToKeep: keep,
 		KeepEvery: time.Duration(s.KeepCheckpointEveryNHours * float64(time.Hour)),
-		MetaGraph: j.model.Meta,
+		MetaGraph: j.program.meta,
 		Logger:    log,
 	}
 }
 
 // globalStep reads the number of steps that the model has made.
 func (j *job) globalStep(ctx context.Context, sess trainerd.Session) (int64, error) {
-	out, err := sess.Run(ctx, nil, []string{j.model.GlobalStep}, nil)
+	out, err := sess.Run(ctx, nil, []string{j.program.globalStep}, nil)
 	if err != nil {
 		return 0, fmt.Errorf("reading the global step: %w", err)
 	}
 	return scalarInt(out[0])
 }
 
-// evalRows is how many test rows are evaluated in one run.
-const evalRows = 1024
-
-// evaluation is how a model does on the test part.
-type evaluation struct {
-	rows           int
-	accuracy, loss float64
-}
-
-// evaluate runs the model on the test part of the data.
-func (j *job) evaluate(ctx context.Context, sess trainerd.Session) (evaluation, error) {
-	var e evaluation
-	fetches := []string{j.model.Accuracy, j.model.Loss}
-	for e.rows < j.data.TestRows {
-		x, y := j.data.Test(e.rows, evalRows)
-		out, err := sess.Run(ctx, map[string]*ckptfmt.Tensor{j.model.X.Name: x, j.model.Y.Name: y}, fetches, nil)
-		if err != nil {
-			return e, fmt.Errorf("evaluating on the test rows: %w", err)
-		}
-		accuracy, err := scalarFloat(out[0])
-		if err != nil {
-			return e, err
-		}
-		loss, err := scalarFloat(out[1])
-		if err != nil {
-			return e, err
-		}
-		n := int(x.Shape[0])
-		share := float64(n) / float64(e.rows+n)
-		e.accuracy += (accuracy - e.accuracy) * share
-		e.loss += (loss - e.loss) * share
-		e.rows += n
-	}
-	return e, nil
-}
-
 func scalarInt(t *ckptfmt.Tensor) (int64, error) {
-	if t.DType != tfpb.DataType_DT_INT64 || len(t.Data) != 8 {
-		return 0, fmt.Errorf("want one int64, got %v %v", t.DType, t.Shape)
+	v, err := scalar(t)
+	if err != nil || t.DType != tfpb.DataType_DT_INT64 && t.DType != tfpb.DataType_DT_INT32 {
+		return 0, fmt.Errorf("want one integer, got %v %v", t.DType, t.Shape)
 	}
-	return int64(binary.LittleEndian.Uint64(t.Data)), nil
+	if t.DType == tfpb.DataType_DT_INT64 {
+		return int64(binary.LittleEndian.Uint64(t.Data)), nil
+	}
+	return int64(v), nil
 }
 
 func scalarFloat(t *ckptfmt.Tensor) (float64, error) {
-	if t.DType != tfpb.DataType_DT_FLOAT || len(t.Data) != 4 {
-		return 0, fmt.Errorf("want one float32, got %v %v", t.DType, t.Shape)
+	v, err := scalar(t)
+	if err != nil || t.DType != tfpb.DataType_DT_FLOAT && t.DType != tfpb.DataType_DT_DOUBLE {
+		return 0, fmt.Errorf("want one float, got %v %v", t.DType, t.Shape)
 	}
-	return float64(math.Float32frombits(binary.LittleEndian.Uint32(t.Data))), nil
+	return v, nil
+}
+
+// scalar returns the only number of a tensor.
+func scalar(t *ckptfmt.Tensor) (float64, error) {
+	if n, err := ckptfmt.NumElements(t.Shape); err != nil || n != 1 {
+		return 0, fmt.Errorf("want one number, got %v %v", t.DType, t.Shape)
+	}
+	numbers, err := ckptfmt.NumbersOf(t)
+	if err != nil {
+		return 0, err
+	}
+	return numbers.At(0), nil
+}
+
+// parseSummaries decodes what the summary ops gave, as one.
+func parseSummaries(tensors []*ckptfmt.Tensor) (*tfpb.Summary, error) {
+	all := new(tfpb.Summary)
+	for _, t := range tensors {
+		s, err := parseSummary(t)
+		if err != nil {
+			return nil, err
+		}
+		all.Value = append(all.Value, s.GetValue()...)
+	}
+	return all, nil
 }
 
 // parseSummary decodes what the summary op gave.

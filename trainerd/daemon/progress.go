@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -13,11 +14,19 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress tells how a training goes. begin, step and end are called by the
-// goroutine that trains, saved by the one that saves.
+// progress tells how a training goes. saved is called by the goroutine that
+// saves, everything else by the one that trains.
 type progress interface {
+	// begin starts the display; steps is 0 for a training that ends with its
+	// input.
 	begin(step, steps int64, restored string)
+	// wants reports whether the display of step will show values.
+	wants(step int64) bool
+	// value hands over what step will show.
+	value(name, text string)
+	// step shows a step. The loss is NaN when there is none.
 	step(step int64, loss float64)
+	evaluated(step int64, e *evaluation)
 	saved(step int64)
 	end()
 }
@@ -67,6 +76,11 @@ type logProgress struct {
 	speed speedometer
 	next  time.Time
 	pause time.Duration
+	extra []any // values of the next line
+
+	last    int64 // step
+	loss    float64
+	pending bool // the last step has had no line
 }
 
 func (p *logProgress) begin(step, steps int64, restored string) {
@@ -76,26 +90,68 @@ func (p *logProgress) begin(step, steps int64, restored string) {
 	p.pause = firstLine
 	p.next = now.Add(p.pause)
 	if restored == "" {
-		p.log.Info("training from the beginning", "steps", steps)
+		p.log.Info("training from the beginning", "steps", stepsText(steps))
 		return
 	}
-	p.log.Info("restored; training goes on", "step", step, "steps", steps, "checkpoint", restored)
+	p.log.Info("restored; training goes on", "step", step, "steps", stepsText(steps), "checkpoint", restored)
+}
+
+// stepsText is the number of steps for a person.
+func stepsText(steps int64) string {
+	if steps == 0 {
+		return "until the input ends"
+	}
+	return strconv.FormatInt(steps, 10)
+}
+
+func (p *logProgress) wants(step int64) bool {
+	return !time.Now().Before(p.next) || step == p.steps
+}
+
+func (p *logProgress) value(name, text string) { p.extra = append(p.extra, name, text) }
+
+func (p *logProgress) evaluated(step int64, e *evaluation) {
+	args := []any{"step", step}
+	for i, name := range e.names {
+		args = append(args, name, rounded(e.values[i]))
+	}
+	p.log.Info("evaluated", args...)
 }
 
 func (p *logProgress) step(step int64, loss float64) {
 	now := time.Now()
-	if now.Before(p.next) && step < p.steps {
+	p.last, p.loss = step, loss
+	if p.pending = now.Before(p.next) && step != p.steps; p.pending {
 		return
 	}
-	rate := p.speed.update(step, now)
-	p.log.Info("training", "step", step, "loss", rounded(loss), "steps_per_sec", rounded(rate), "eta", p.speed.eta(p.steps))
+	p.line(now)
 	p.pause = min(2*p.pause, maxPause)
 	p.next = now.Add(p.pause)
 }
 
+// line logs the last step.
+func (p *logProgress) line(now time.Time) {
+	args := []any{"step", p.last}
+	if !math.IsNaN(p.loss) {
+		args = append(args, "loss", rounded(p.loss))
+	}
+	args = append(args, p.extra...)
+	args = append(args, "steps_per_sec", rounded(p.speed.update(p.last, now)))
+	if p.steps > 0 {
+		args = append(args, "eta", p.speed.eta(p.steps))
+	}
+	p.log.Info("training", args...)
+	p.extra = p.extra[:0]
+}
+
 func (p *logProgress) saved(int64) {} // the Supervisor logs it
 
-func (p *logProgress) end() {}
+// end logs where a training has ended before its last step.
+func (p *logProgress) end() {
+	if p.pending {
+		p.line(time.Now())
+	}
+}
 
 // rounded keeps four digits of a number, as many as a reader wants.
 func rounded(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
@@ -116,7 +172,9 @@ type barProgress struct {
 	next    time.Time
 	last    int64
 	loss    float64
-	savedAt int64 // -1 for none yet
+	savedAt int64  // -1 for none yet
+	extra   string // values to show, each behind two spaces
+	tested  string // the newest evaluation
 }
 
 func newBarProgress(out io.Writer) *barProgress { return &barProgress{out: out, savedAt: -1} }
@@ -129,7 +187,11 @@ func (p *barProgress) begin(step, steps int64, restored string) {
 	}
 	p.steps, p.last = steps, step
 	p.speed = speedometer{step: step, at: time.Now()}
-	p.bar = progressbar.NewOptions64(steps,
+	total := steps
+	if total == 0 {
+		total = -1 // not known
+	}
+	p.bar = progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(&p.frame),
 		progressbar.OptionSetWidth(20),
 		progressbar.OptionSetPredictTime(false),
@@ -142,12 +204,37 @@ func (p *barProgress) begin(step, steps int64, restored string) {
 	p.flush()
 }
 
+func (p *barProgress) wants(step int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Now().Before(p.next) && step != p.steps {
+		return false
+	}
+	p.extra = ""
+	return true
+}
+
+func (p *barProgress) value(name, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.extra += "  " + name + " " + text
+}
+
+func (p *barProgress) evaluated(_ int64, e *evaluation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tested = ""
+	for i, name := range e.names {
+		p.tested += fmt.Sprintf("  eval %s %s", name, rounded(e.values[i]))
+	}
+}
+
 func (p *barProgress) step(step int64, loss float64) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last, p.loss = step, loss
-	if now.Before(p.next) && step < p.steps {
+	if now.Before(p.next) && step != p.steps {
 		return
 	}
 	p.next = now.Add(barInterval)
@@ -163,7 +250,17 @@ func (p *barProgress) saved(step int64) {
 
 // draw shows the bar as things are. The caller holds mu.
 func (p *barProgress) draw() {
-	text := fmt.Sprintf(" step %d/%d  loss %s  %s steps/s  ETA %v", p.last, p.steps, rounded(p.loss), rounded(p.speed.rate), p.speed.eta(p.steps))
+	text := fmt.Sprintf(" step %d", p.last)
+	if p.steps > 0 {
+		text += fmt.Sprintf("/%d", p.steps)
+	}
+	if !math.IsNaN(p.loss) {
+		text += "  loss " + rounded(p.loss)
+	}
+	text += p.extra + p.tested + "  " + rounded(p.speed.rate) + " steps/s"
+	if p.steps > 0 {
+		text += fmt.Sprintf("  ETA %v", p.speed.eta(p.steps))
+	}
 	if p.savedAt >= 0 {
 		text += fmt.Sprintf("  saved %d", p.savedAt)
 	}

@@ -29,6 +29,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	if err != nil {
 		return err
 	}
+	defer j.close()
 	if done := j.completed(ctx); done != nil {
 		defer done.sess.Close()
 		// The checkpoint may be of a run that goes on, to a later step.
@@ -38,16 +39,23 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 		return j.reportComplete(ctx, done, o)
 	}
 	log, show := o.reporting()
-	t := &training{job: j, sv: j.supervisor(log), show: show}
+	t := &training{job: j, sv: j.supervisor(log), show: show, eval: newEvaluator(j)}
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) { show.saved(s.Step) }
-	if err := t.sv.Run(ctx, t.run); err != nil {
+	err = t.sv.Run(ctx, t.run)
+	if closeErr := t.eval.close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
 		return err
 	}
-	if t.step < j.steps {
+	if !t.ended && (j.steps == 0 || t.step < j.steps) {
 		t.reportStopped(o)
 		return nil
 	}
-	j.reportResult(t.tested, o)
+	if t.ended {
+		fmt.Fprintf(o.Stderr, "the input ended at step %d\n", t.step)
+	}
+	j.reportResult(t.eval.newest(), o)
 	return nil
 }
 
@@ -65,7 +73,7 @@ func (o RunOptions) reporting() (*slog.Logger, progress) {
 // reportComplete answers a run of a job that has nothing left to do.
 func (j *job) reportComplete(ctx context.Context, s *standing, o RunOptions) error {
 	fmt.Fprintf(o.Stdout, "job is complete: step %d of %d, %s\n", s.step, j.steps, s.prefix)
-	if j.data.TestRows == 0 {
+	if !j.evaluates() {
 		j.reportResult(nil, o)
 		return nil
 	}
@@ -80,7 +88,11 @@ func (j *job) reportComplete(ctx context.Context, s *standing, o RunOptions) err
 // reportResult prints how well the model does, and what to type next.
 func (j *job) reportResult(e *evaluation, o RunOptions) {
 	if e != nil {
-		fmt.Fprintf(o.Stdout, "test accuracy: %.3f\n", e.accuracy)
+		for i, name := range e.names {
+			if _, has := e.value("accuracy"); !has || name != "loss" {
+				fmt.Fprintf(o.Stdout, "test %s: %.3f\n", name, e.values[i])
+			}
+		}
 	}
 	logdir := shellQuote(absolute(j.config.Logdir))
 	fmt.Fprintf(o.Stdout, "next:\n  tensorboard --logdir %s\n  ckpt ls %s\n", logdir, logdir)
@@ -89,13 +101,17 @@ func (j *job) reportResult(e *evaluation, o RunOptions) {
 // reportStopped says what a stopped run leaves behind.
 func (t *training) reportStopped(o RunOptions) {
 	saved, ok := t.sv.LastSave()
+	at := fmt.Sprintf("stopped at step %d", t.step)
+	if t.steps > 0 {
+		at += fmt.Sprintf(" of %d", t.steps)
+	}
 	switch {
 	case ok && saved.Step == t.step:
-		fmt.Fprintf(o.Stderr, "stopped at step %d of %d, and saved\n", t.step, t.steps)
+		fmt.Fprintf(o.Stderr, "%s, and saved\n", at)
 	case ok:
-		fmt.Fprintf(o.Stderr, "stopped at step %d of %d; the newest checkpoint is of step %d\n", t.step, t.steps, saved.Step)
+		fmt.Fprintf(o.Stderr, "%s; the newest checkpoint is of step %d\n", at, saved.Step)
 	default:
-		fmt.Fprintf(o.Stderr, "stopped at step %d of %d\n", t.step, t.steps)
+		fmt.Fprintln(o.Stderr, at)
 	}
 	if o.Again != "" {
 		fmt.Fprintf(o.Stderr, "to go on, type: %s\n", o.Again)

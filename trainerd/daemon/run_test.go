@@ -89,7 +89,7 @@ func lastStep(t *testing.T, c *Config) int64 {
 	if err != nil || len(found.Prefixes) == 0 {
 		t.Fatalf("checkpoints %v, %v", found, err)
 	}
-	return savedStep(found.Prefixes[0])
+	return savedStep(found.Prefixes[0], trainerd.DefaultGlobalStep)
 }
 
 func TestRun(t *testing.T) {
@@ -253,15 +253,18 @@ func TestEvaluateInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, y := j.data.Test(0, j.data.TestRows)
-	out, err := s.sess.Run(t.Context(), map[string]*ckptfmt.Tensor{j.model.X.Name: x, j.model.Y.Name: y}, []string{j.model.Accuracy, j.model.Loss}, nil)
+	feeds := make(feed)
+	if _, err := j.input.test(0, j.data.TestRows, feeds); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.sess.Run(t.Context(), feeds, []string{"accuracy:0", "loss:0"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	accuracy, _ := scalarFloat(out[0])
 	loss, _ := scalarFloat(out[1])
 	near := func(a, b float64) bool { return a-b < 1e-5 && b-a < 1e-5 }
-	if got.rows != 3000 || !near(got.accuracy, accuracy) || !near(got.loss, loss) {
+	if got.rows != 3000 || !near(got.values[0], accuracy) || !near(got.values[1], loss) {
 		t.Errorf("got %+v, want accuracy %v and loss %v of 3000 rows", got, accuracy, loss)
 	}
 }

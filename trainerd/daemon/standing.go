@@ -22,9 +22,9 @@ type standing struct {
 func (j *job) stand(ctx context.Context) (*standing, error) {
 	manager := &trainerd.SessionManager{
 		NewSession:         j.newSession,
-		InitOp:             trainerd.Nodes(j.model.InitOp),
-		LocalInitOp:        trainerd.Nodes(j.model.LocalInitOp),
-		ReadyOp:            trainerd.Nodes(j.model.ReadyOp),
+		InitOp:             nodes(j.program.init),
+		LocalInitOp:        nodes(j.program.localInit),
+		ReadyOp:            nodes(j.program.ready),
 		Saver:              j.saver(slog.New(slog.DiscardHandler)),
 		CheckpointDir:      j.config.Logdir,
 		CheckpointBasename: j.config.Supervisor.CheckpointBasename,
@@ -38,15 +38,18 @@ func (j *job) stand(ctx context.Context) (*standing, error) {
 		sess.Close()
 		return nil, err
 	}
-	return &standing{step: step, prefix: prepared.Restored, damaged: prepared.Damaged, sess: sess, complete: step >= j.steps}, nil
+	return &standing{step: step, prefix: prepared.Restored, damaged: prepared.Damaged, sess: sess, complete: j.steps > 0 && step >= j.steps}, nil
 }
 
 // completed returns the standing of a job that has nothing left to do, nil for
 // any other. It reads no more than one number unless the job looks complete.
 // What is wrong with a checkpoint is left for the run to find and to say.
 func (j *job) completed(ctx context.Context) *standing {
+	if j.steps == 0 {
+		return nil // only the input knows
+	}
 	found, err := trainerd.FindCheckpoints(j.config.Logdir, trainerd.DefaultLatestFilename, j.config.Supervisor.CheckpointBasename)
-	if err != nil || len(found.Prefixes) == 0 || savedStep(found.Prefixes[0]) < j.steps {
+	if err != nil || len(found.Prefixes) == 0 || savedStep(found.Prefixes[0], j.program.stepKey) < j.steps {
 		return nil
 	}
 	s, err := j.stand(ctx)
@@ -60,15 +63,15 @@ func (j *job) completed(ctx context.Context) *standing {
 	return s
 }
 
-// savedStep returns the global step in a checkpoint, or -1 when it cannot be
+// savedStep returns the global step in a checkpoint, which is under key, or -1 when it cannot be
 // read.
-func savedStep(prefix string) int64 {
+func savedStep(prefix, key string) int64 {
 	r, err := ckptfmt.OpenBundle(prefix)
 	if err != nil {
 		return -1
 	}
 	defer r.Close()
-	t, err := r.Lookup(trainerd.DefaultGlobalStep)
+	t, err := r.Lookup(key)
 	if err != nil {
 		return -1
 	}

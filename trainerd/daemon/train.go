@@ -2,12 +2,13 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -16,30 +17,68 @@ type training struct {
 	*job
 	sv   *trainerd.Supervisor
 	show progress
+	eval *evaluator // nil when there is nothing to evaluate
 
 	step        int64 // steps done
+	ended       bool  // the input did, before the last step
 	nextSummary time.Time
-	feeds       map[string]*ckptfmt.Tensor
-	tested      *evaluation // on the test part, at the last step
+	feeds       feed
 }
 
-// run trains until the last step, or until ctx is done.
+// run trains until the last step, the end of the input, or until ctx is done.
 func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 	step, err := t.globalStep(ctx, sess)
 	if err != nil {
 		return err
 	}
-	t.step = step
-	t.feeds = make(map[string]*ckptfmt.Tensor, 2)
+	t.step, t.feeds = step, make(feed)
 	restored := ""
 	if p := t.sv.Prepared(); p != nil {
 		restored = p.Restored
 	}
+	if err := t.eval.begin(ctx, step, restored != ""); err != nil {
+		return err
+	}
 	t.show.begin(step, t.steps, restored)
 	defer t.show.end()
-	for t.step < t.steps && ctx.Err() == nil {
-		if err := t.makeStep(ctx, sess); err != nil {
+	if err := t.train(ctx, sess); err != nil {
+		return err
+	}
+	if !t.ended || ctx.Err() != nil {
+		return nil
+	}
+	return t.eval.last(ctx, t, sess)
+}
+
+func (t *training) train(ctx context.Context, sess trainerd.Session) error {
+	err := t.catchUp(ctx, sess)
+	for err == nil && (t.step < t.steps || t.steps == 0) && ctx.Err() == nil {
+		err = t.makeStep(ctx, sess)
+	}
+	switch {
+	case errors.Is(err, trainerd.ErrOutOfRange):
+		t.ended = true
+		return nil
+	case ctx.Err() != nil && errors.Is(err, trainerd.ErrCancelled):
+		return nil // it waited for a queue, which the stop has closed
+	}
+	return err
+}
+
+// catchUp takes from the input of the graph what the steps before a restart
+// took, so that a resumed training goes on with what would have come. The
+// queues and readers themselves begin anew with each session.
+func (t *training) catchUp(ctx context.Context, sess trainerd.Session) error {
+	if len(t.program.consume) == 0 {
+		return nil
+	}
+	for skipped := int64(0); skipped < t.step && ctx.Err() == nil; skipped++ {
+		clear(t.feeds)
+		if err := t.input.feed(skipped, t.feeds); err != nil {
 			return err
+		}
+		if _, err := sess.Run(ctx, t.feeds, nil, t.program.consume); err != nil {
+			return fmt.Errorf("passing over the input of step %d: %w", skipped+1, err)
 		}
 	}
 	return nil
@@ -47,35 +86,98 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 
 // makeStep trains on one batch, and writes what is due after it.
 func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
-	x, y := t.data.Batch(t.step)
-	t.feeds[t.model.X.Name], t.feeds[t.model.Y.Name] = x, y
-	fetches := []string{t.model.Loss}
-	summarize := t.summaryDue(t.step + 1)
-	if summarize {
-		fetches = append(fetches, t.model.SummaryOp)
+	clear(t.feeds)
+	if err := t.input.feed(t.step, t.feeds); err != nil {
+		return err
 	}
-	out, err := sess.Run(ctx, t.feeds, fetches, []string{t.model.TrainOp})
+	fetches, summarize := t.fetches()
+	out, err := sess.Run(ctx, t.feeds, fetches, t.program.train)
 	if err != nil {
 		return fmt.Errorf("step %d: %w", t.step+1, err)
 	}
-	loss, err := scalarFloat(out[0])
+	if err := t.advance(ctx, sess); err != nil {
+		return err
+	}
+	loss, err := t.look(out)
 	if err != nil {
-		return fmt.Errorf("loss: %w", err)
+		return err
 	}
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return fmt.Errorf("the loss is %v at step %d; lower model.learning_rate, or scale the features (data.normalize), and start in a new logdir", loss, t.step+1)
-	}
-	t.step++
 	if summarize {
-		if err := t.writeSummary(ctx, out[1]); err != nil {
+		if err := t.writeSummary(ctx, out[len(out)-len(t.program.summary):]); err != nil {
 			return err
 		}
 	}
-	if err := t.test(ctx, sess); err != nil {
+	if err := t.eval.due(ctx, t, sess); err != nil {
 		return err
 	}
 	t.show.step(t.step, loss)
 	return t.sv.StepDone(ctx, t.step)
+}
+
+// fetches returns what the next step is asked for: the loss, if there is one,
+// what is to be shown, and when they are due the summaries.
+func (t *training) fetches() (names []string, summarize bool) {
+	if t.program.loss != "" {
+		names = append(names, t.program.loss)
+	}
+	for _, m := range t.program.show {
+		names = append(names, m.tensor)
+	}
+	if summarize = len(t.program.summary) > 0 && t.summaryDue(t.step+1); summarize {
+		names = slices.Concat(names, t.program.summary)
+	}
+	return names, summarize
+}
+
+// advance counts the step. A graph that is not known to count by ones is asked.
+func (t *training) advance(ctx context.Context, sess trainerd.Session) error {
+	if t.program.counts {
+		t.step++
+		return nil
+	}
+	step, err := t.globalStep(ctx, sess)
+	if err != nil {
+		return err
+	}
+	if step <= t.step {
+		return fmt.Errorf("graph.train_op: %s has left the global step at %d, but a step must raise it; export the graph with minimize(loss, global_step=tf.compat.v1.train.get_or_create_global_step())",
+			t.program.train[0], step)
+	}
+	t.step = step
+	return nil
+}
+
+// look reads the loss, and hands on what is to be shown.
+func (t *training) look(out []*ckptfmt.Tensor) (loss float64, err error) {
+	loss = math.NaN() // for none
+	if t.program.loss != "" {
+		if loss, err = scalarFloat(out[0]); err != nil {
+			return 0, fmt.Errorf("loss: %w", err)
+		}
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return 0, t.astray(loss)
+		}
+		out = out[1:]
+	}
+	for i, m := range t.program.show {
+		if !t.show.wants(t.step) {
+			break
+		}
+		text, err := describeValue(out[i])
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", m.name, err)
+		}
+		t.show.value(m.name, text)
+	}
+	return loss, nil
+}
+
+func (t *training) astray(loss float64) error {
+	advice := "lower model.learning_rate, or scale the features (data.normalize), and start in a new logdir"
+	if t.config.ofGraph() {
+		advice = "lower the graph's learning rate, or scale what it is fed, and start in a new logdir"
+	}
+	return fmt.Errorf("the loss is %v at step %d; %s", loss, t.step, advice)
 }
 
 // summaryDue reports whether the step that will be the given one is to write
@@ -97,28 +199,10 @@ func (t *training) summaryDue(step int64) bool {
 	return true
 }
 
-func (t *training) writeSummary(ctx context.Context, encoded *ckptfmt.Tensor) error {
-	s, err := parseSummary(encoded)
+func (t *training) writeSummary(ctx context.Context, encoded []*ckptfmt.Tensor) error {
+	s, err := parseSummaries(encoded)
 	if err != nil {
 		return err
 	}
-	return t.sv.SummaryComputed(context.WithoutCancel(ctx), s, t.step)
-}
-
-// test evaluates the model on the test part when that is due: after each
-// train.eval_steps, and after the last step.
-func (t *training) test(ctx context.Context, sess trainerd.Session) error {
-	every := t.config.Train.EvalSteps
-	if t.data.TestRows == 0 || t.step != t.steps && (every == 0 || t.step%every != 0) {
-		return nil
-	}
-	e, err := t.evaluate(ctx, sess)
-	if err != nil {
-		return err
-	}
-	if t.step == t.steps {
-		t.tested = &e
-	}
-	s := tfevents.NewSummary(tfevents.Scalar("test/accuracy", e.accuracy), tfevents.Scalar("test/loss", e.loss))
 	return t.sv.SummaryComputed(context.WithoutCancel(ctx), s, t.step)
 }

@@ -30,9 +30,14 @@ type validator struct {
 func (c *Config) check(problems *ConfigError) {
 	v := &validator{c, problems}
 	v.top()
-	v.data()
 	v.train()
+	v.eval()
 	v.supervisor()
+	if c.ofGraph() {
+		v.graph()
+		return
+	}
+	v.data()
 	v.model()
 }
 
@@ -46,12 +51,6 @@ func (v *validator) require(ok bool, key, reason, hint string) {
 	v.problems.add(&ConfigProblem{File: v.config.file, Line: from.line, Flag: from.flag, Key: key, Reason: reason, Hint: hint})
 }
 
-// given reports whether the config sets a key.
-func (v *validator) given(key string) bool {
-	_, ok := v.config.origins[key]
-	return ok
-}
-
 func (v *validator) top() {
 	c := v.config
 	v.require(c.Logdir != "", "logdir", "is missing", `set it to the folder for checkpoints and events, such as "logs/`+c.Name+`"`)
@@ -62,11 +61,12 @@ func (v *validator) top() {
 func (v *validator) data() {
 	d := v.config.Data
 	v.require(d.File != "", "data.file", "is missing", "set it to the file with the examples")
-	v.require(d.Format == "csv", "data.format", fmt.Sprintf("there is no format %q", d.Format), `want "csv"`)
+	formats := []dataset.Format{dataset.FormatCSV, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatImages}
+	v.require(slices.Contains(formats, d.Format), "data.format", fmt.Sprintf("there is no format %q", d.Format), `want "csv", "tfrecord", "idx" or "images"`)
 	comma, _ := utf8.DecodeRuneInString(d.Separator)
 	v.require(utf8.RuneCountInString(d.Separator) == 1 && comma != utf8.RuneError && comma != '"' && !unicode.IsDigit(comma) && !strings.ContainsRune("\r\n.+-", comma),
 		"data.separator", fmt.Sprintf("%q cannot divide columns", d.Separator), `want one character, such as "," or ";" or "\t"`)
-	v.require(d.Label.Name == "" || d.Header, "data.label", "is a name, but the file is read without a header",
+	v.require(d.Label.Name == "" || d.Header || slices.Contains(formats[1:], d.Format), "data.label", "is a name, but the file is read without a header",
 		"set data.header = true, or data.label to an index")
 	v.require(d.Scale > 0, "data.scale", fmt.Sprintf("want more than 0, got %v", d.Scale), "")
 	switch d.Normalize {
@@ -77,24 +77,87 @@ func (v *validator) data() {
 		v.require(false, "data.normalize", fmt.Sprintf("there is no normalisation %q", d.Normalize), `want "standard", "minmax" or ""`)
 	}
 	v.require(d.TestFraction >= 0 && d.TestFraction < 1, "data.test_fraction", fmt.Sprintf("want 0 to less than 1, got %v", d.TestFraction), "")
+	v.dataOfFormat(d)
+	v.require(d.TestFile == "" || d.TestRows == 0 && d.TestFraction == 0, "data.test_file", "is set beside data.test_rows or data.test_fraction", "remove one of them")
 	v.require(d.TestRows >= 0, "data.test_rows", fmt.Sprintf("want 0 or more, got %d", d.TestRows), "")
 	v.require(d.TestRows == 0 || d.TestFraction == 0, "data.test_rows", "is set beside data.test_fraction", "remove one of the two")
 	v.require(d.BatchSize >= 1 && d.BatchSize <= maxBatch, "data.batch_size", fmt.Sprintf("want 1 to %d, got %d", maxBatch, d.BatchSize), "")
 }
 
+// dataOfFormat checks what only some formats have.
+func (v *validator) dataOfFormat(d DataConfig) {
+	v.require(d.ShuffleBuffer >= 0 && d.ShuffleBuffer <= maxBatch, "data.shuffle_buffer", fmt.Sprintf("want 0 (all) to %d, got %d", maxBatch, d.ShuffleBuffer), "")
+	v.require(d.ShuffleBuffer == 0 || d.Format == dataset.FormatTFRecord, "data.shuffle_buffer", fmt.Sprintf("has no effect on the format %q", d.Format),
+		"remove it, or store the data as tfrecord")
+	v.require(d.Labels == "" || d.Format == dataset.FormatIDX, "data.labels", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it; data.label says where the label is")
+	v.require(len(d.Features) == 0 || d.Format == dataset.FormatTFRecord, "data.features", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it")
+	v.require(d.Format != dataset.FormatTFRecord || d.Label.Name != "" || !v.config.given("data.label"), "data.label", "is an index, but features have names", "set it to the name of the feature with the label")
+	v.require(d.MemoryMB >= 1 && d.MemoryMB <= maxMemoryMB, "data.memory_mb", fmt.Sprintf("want 1 to %d, got %d", maxMemoryMB, d.MemoryMB), "")
+	if d.Format != dataset.FormatImages && len(d.Image) == 0 {
+		return
+	}
+	sound := len(d.Image) == 3 && (d.Image[2] == 1 || d.Image[2] == 3)
+	for _, n := range d.Image {
+		sound = sound && n >= 1 && n <= maxImage
+	}
+	v.require(sound, "data.image", fmt.Sprintf("want height, width and channels (1 or 3), got %v", d.Image), "for example data.image = [32, 32, 3]")
+}
+
+const (
+	maxMemoryMB = 1 << 24
+	maxImage    = 1 << 12 // pixels along one side of an image to train on
+)
+
+func (v *validator) eval() {
+	e, t := v.config.Eval, v.config.Train
+	v.require(!v.config.given("eval.steps") || !v.config.given("train.eval_steps"), "train.eval_steps", "is set beside eval.steps, its newer name", "remove train.eval_steps")
+	v.require(t.EvalSteps >= 0, "train.eval_steps", fmt.Sprintf("want 0 (at the end alone) or more, got %d", t.EvalSteps), "")
+	v.require(e.Steps >= 0 || e.Steps == t.EvalSteps, "eval.steps", fmt.Sprintf("want 0 (at the end alone) or more, got %d", e.Steps), "")
+	v.require(e.Secs >= 0 && e.Secs <= maxSeconds, "eval.secs", fmt.Sprintf("want 0 (off) to %.0f seconds, got %v", float64(maxSeconds), float64(e.Secs)), "")
+	v.require(e.BatchSize >= 1 && e.BatchSize <= maxBatch, "eval.batch_size", fmt.Sprintf("want 1 to %d, got %d", maxBatch, e.BatchSize), "")
+	v.require(e.Mode == "" || e.Mode == "min" || e.Mode == "max", "eval.mode", fmt.Sprintf("there is no mode %q", e.Mode), `want "min" or "max"`)
+	v.require(e.KeepBest >= 0 && e.KeepBest <= maxKeepBest, "eval.keep_best", fmt.Sprintf("want 0 (none) to %d, got %d", maxKeepBest, e.KeepBest), "")
+	if v.config.ofGraph() {
+		return
+	}
+	v.require(len(e.Fetches) == 0, "eval.fetches", "is for graphs; a model family has accuracy and loss", "remove it")
+	names := []string{"accuracy", "loss"}
+	if v.config.Model.Family == "linear" {
+		names = names[1:]
+	}
+	v.require(e.Metric == "" || slices.Contains(names, e.Metric), "eval.metric", fmt.Sprintf("there is no metric %q", e.Metric), "want "+strings.Join(names, " or "))
+}
+
+// maxKeepBest is more than anybody looks at.
+const maxKeepBest = 1000
+
+// graph checks what shows without the graph.
+func (v *validator) graph() {
+	c := v.config
+	v.require(c.Graph.Meta != "", "graph.meta", "is empty", "set it to the file with the MetaGraphDef")
+	v.require(!c.given("model.family"), "model.family", "is set beside graph.meta", "remove [model] to train the graph, or [graph] to train the family")
+	v.require(c.Graph.Bundle == "" || c.Data.File == "", "graph.bundle", "is set beside data.file", "remove one of the two")
+	if c.Data.File != "" {
+		v.data()
+	}
+}
+
 func (v *validator) train() {
 	t := v.config.Train
+	endless := v.config.ofGraph() && v.config.Data.File == ""
 	switch {
-	case !v.given("train.steps") && !v.given("train.epochs"):
+	case endless && v.config.given("train.epochs"):
+		v.require(false, "train.epochs", "needs data.file, whose rows it counts", "set train.steps instead, or leave both out to train until the input ends")
+	case endless && !v.config.given("train.steps"):
+	case !v.config.given("train.steps") && !v.config.given("train.epochs"):
 		v.require(false, "train.steps", "is missing", "set it to the number of steps to train, or set train.epochs")
-	case v.given("train.steps") && v.given("train.epochs"):
+	case v.config.given("train.steps") && v.config.given("train.epochs"):
 		v.require(false, "train.epochs", "is set beside train.steps", "remove one of the two")
-	case v.given("train.steps"):
+	case v.config.given("train.steps"):
 		v.require(t.Steps >= 1, "train.steps", fmt.Sprintf("want 1 or more, got %d", t.Steps), "")
 	default:
 		v.require(t.Epochs > 0 && t.Epochs <= 1e9, "train.epochs", fmt.Sprintf("want more than 0, up to 1e9, got %v", t.Epochs), "")
 	}
-	v.require(t.EvalSteps >= 0, "train.eval_steps", fmt.Sprintf("want 0 (at the end alone) or more, got %d", t.EvalSteps), "")
 }
 
 func (v *validator) supervisor() {
@@ -128,27 +191,42 @@ var zeroIsDefault = map[string]func(model.Config) float64{
 	"rho":                 func(m model.Config) float64 { return m.Rho },
 	"epsilon":             func(m model.Config) float64 { return m.Epsilon },
 	"initial_accumulator": func(m model.Config) float64 { return m.InitialAccumulator },
+	"power":               func(m model.Config) float64 { return m.Power },
+	"batch_norm_momentum": func(m model.Config) float64 { return m.BatchNormMomentum },
 }
 
 func (v *validator) model() {
 	m := v.config.Model
 	for name, value := range zeroIsDefault {
 		key := "model." + name
-		v.require(!v.given(key) || value(m) != 0, key, "want more than 0, got 0", "")
-	}
-	if m.Family == "linear" {
-		v.require(false, "model.family", "the linear family predicts numbers, but the labels of CSV data are classes", "want logistic, softmax or mlp")
-		return
+		v.require(!v.config.given(key) || value(m) != 0, key, "want more than 0, got 0", "")
 	}
 	v.require(m.Inputs >= 0, "model.inputs", fmt.Sprintf("want the number of features, or none, got %d", m.Inputs), "")
 	// What the data decide is assumed to be right for now.
 	if m.Inputs <= 0 {
 		m.Inputs = 1
 	}
-	if m.Classes == 0 {
+	if m.Classes == 0 && m.Family != "linear" {
 		m.Classes = 2
 	}
+	if m.Family == "convnet" {
+		v.image(&m)
+	}
 	v.modelErrors(m.Check())
+}
+
+// image fills in the size of images that the data will decide.
+func (v *validator) image(m *model.Config) {
+	if len(m.Image) == 0 {
+		m.Image = v.config.Data.Image
+	}
+	if len(m.Image) == 0 {
+		m.Image = []int{1, 1, 1}
+	}
+	m.Inputs = 1
+	for _, n := range m.Image {
+		m.Inputs *= min(max(n, 1), maxImage)
+	}
 }
 
 // modelErrors adds what the model's own check found.

@@ -66,6 +66,21 @@ type tableReader struct {
 	errs    *Errors
 }
 
+// readCSV reads CSV as a source.
+func readCSV(r io.Reader, name string, o Options) (*source, error) {
+	t, err := readTable(r, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return &source{
+		rows: &floatRows{values: t.features, width: t.width, labels: t.labels},
+		name: name, width: t.width, classes: t.classes, columns: t.columns(), close: noClose,
+		place: func(_, feature int) *Error {
+			return &Error{File: name, Column: t.column(feature) + 1, Name: t.nameOf(t.column(feature))}
+		},
+	}, nil
+}
+
 // readTable reads all rows. It goes on after a faulty row, so that one run
 // shows more than one fault, and stops where the rest makes no sense.
 func readTable(r io.Reader, name string, o Options) (*table, error) {
@@ -132,6 +147,10 @@ func (t *tableReader) readAll() error {
 		}
 		t.records++
 		t.row(record)
+		if size := 4*int64(len(t.table.features)) + 8*int64(len(t.table.labels)); size > t.opts.MemoryLimit {
+			return t.stop(&Error{Line: t.line, Reason: fmt.Sprintf("the rows take more than data.memory_mb = %d", t.opts.MemoryLimit>>20),
+				Hint: "raise it, or store the data as TFRecord and set data.shuffle_buffer"})
+		}
 	}
 }
 
@@ -231,7 +250,7 @@ func (t *tableReader) row(record []string) {
 			t.addLabel(i, field)
 			continue
 		}
-		v, reason, hint := parseFeature(field)
+		v, reason, hint := t.opts.parseFeature(field)
 		if reason != "" {
 			t.fault(i, reason, t.orHeader(field, hint))
 			continue
@@ -255,6 +274,24 @@ func (t *tableReader) orHeader(field, hint string) string {
 	return hint
 }
 
+// maxID bounds ids: a float32 holds all integers up to it.
+const maxID = 1 << 24
+
+// parseFeature returns the number or id in a field, or what is wrong with it.
+func (o Options) parseFeature(field string) (v float32, reason, hint string) {
+	if !o.IDs {
+		return parseFeature(field)
+	}
+	if field == "" {
+		return -1, "", ""
+	}
+	id, err := strconv.ParseInt(field, 10, 64)
+	if err != nil || id < -maxID || id >= maxID {
+		return 0, fmt.Sprintf("%s is not an id", clip(field)), fmt.Sprintf("ids are integers from 0 to %d; leave the field empty for none", maxID-1)
+	}
+	return float32(id), "", ""
+}
+
 // parseFeature returns the number in a field, or what is wrong with it.
 func parseFeature(field string) (v float32, reason, hint string) {
 	if field == "" {
@@ -274,19 +311,26 @@ func parseFeature(field string) (v float32, reason, hint string) {
 
 // addLabel parses the label of a row.
 func (t *tableReader) addLabel(column int, field string) {
+	if t.opts.Numbers {
+		v, reason, hint := parseFeature(field)
+		if reason != "" {
+			t.fault(column, "the label: "+reason, t.orHeader(field, hint))
+			return
+		}
+		t.table.labels = append(t.table.labels, int64(math.Float32bits(v)))
+		return
+	}
 	label, err := strconv.ParseInt(field, 10, 64)
-	switch {
-	case err != nil:
+	if err != nil {
 		t.fault(column, fmt.Sprintf("the label %s is not an integer", clip(field)),
 			t.orHeader(field, "labels are the classes' numbers, from 0 up; check that data.label is the right column"))
-	case label < 0:
-		t.fault(column, fmt.Sprintf("the label %d is negative", label), "number the classes from 0 up")
-	case t.opts.Classes > 0 && label >= int64(t.opts.Classes):
-		t.fault(column, fmt.Sprintf("the label %d is out of range: model.classes = %d allows 0 to %d", label, t.opts.Classes, t.opts.Classes-1),
-			"correct the label or model.classes")
-	default:
-		t.table.labels = append(t.table.labels, label)
+		return
 	}
+	if reason, hint := t.opts.checkClass(label); reason != "" {
+		t.fault(column, reason, hint)
+		return
+	}
+	t.table.labels = append(t.table.labels, label)
 }
 
 // clip quotes a field for a message, cut when it is very long.
@@ -300,22 +344,45 @@ func clip(field string) string {
 
 // finish checks what only the whole file shows.
 func (t *tableReader) finish() error {
-	t.table.classes = t.opts.Classes
-	if t.opts.Classes > 0 {
-		return nil
+	classes, e := t.opts.countClasses(t.table.labels, "check that data.label is the right column")
+	if e != nil {
+		e.Column, e.Name = t.table.label+1, t.table.nameOf(t.table.label)
+		return t.stop(e)
 	}
-	top := slices.Max(t.table.labels)
+	t.table.classes = classes
+	return nil
+}
+
+// countClasses returns the number of classes. If the labels cannot be right,
+// check says what the user should look at.
+func (o Options) countClasses(labels []int64, check string) (int, *Error) {
+	if o.Numbers {
+		return 0, nil
+	}
+	if o.Classes > 0 {
+		return o.Classes, nil
+	}
+	top := slices.Max(labels)
 	switch {
 	case top == 0:
-		return t.stop(&Error{Column: t.table.label + 1, Name: t.table.nameOf(t.table.label), Reason: "every label is 0",
-			Hint: "a classifier needs at least two classes; check that data.label is the right column"})
-	case top >= int64(max(t.records, 2)):
-		return t.stop(&Error{Column: t.table.label + 1, Name: t.table.nameOf(t.table.label),
-			Reason: fmt.Sprintf("the greatest label is %d, but there are only %d rows", top, t.records),
-			Hint:   "check that data.label is the right column; if it is, set model.classes"})
+		return 0, &Error{Reason: "every label is 0", Hint: "a classifier needs at least two classes; " + check}
+	case top >= int64(max(len(labels), 2)):
+		return 0, &Error{Reason: fmt.Sprintf("the greatest label is %d, but there are only %d rows", top, len(labels)),
+			Hint: check + "; if it is, set model.classes"}
 	}
-	t.table.classes = int(top) + 1
-	return nil
+	return int(top) + 1, nil
+}
+
+// checkClass says what is wrong with a class, "" when it is one.
+func (o Options) checkClass(label int64) (reason, hint string) {
+	switch {
+	case label < 0:
+		return fmt.Sprintf("the label %d is negative", label), "number the classes from 0 up"
+	case o.Classes > 0 && label >= int64(o.Classes):
+		return fmt.Sprintf("the label %d is out of range: model.classes = %d allows 0 to %d", label, o.Classes, o.Classes-1),
+			"correct the label or model.classes"
+	}
+	return "", ""
 }
 
 // unwrapPath drops the file's name from an error; ours names it already.

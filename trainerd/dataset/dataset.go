@@ -1,11 +1,29 @@
 package dataset
 
 import (
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Format is how the examples are stored.
+type Format string
+
+const (
+	// FormatCSV is a table of text, plain or compressed with gzip.
+	FormatCSV Format = "csv"
+	// FormatTFRecord is one or more TFRecord files of tf.Example messages, plain
+	// or compressed with gzip. The name may be a pattern, as in "train-*".
+	FormatTFRecord Format = "tfrecord"
+	// FormatIDX is a file of arrays and one of labels, as those of MNIST, plain
+	// or compressed with gzip.
+	FormatIDX Format = "idx"
+	// FormatImages is a folder with a folder of PNG and JPEG files for each
+	// class. The classes are numbered in the order of their names.
+	FormatImages Format = "images"
 )
 
 // Normalize says how features are scaled by the statistics of the training rows.
@@ -29,17 +47,37 @@ type Column struct {
 	Index int
 }
 
-// Options says how to read and divide the data. The zero value reads a file
+// Options says how to read and divide the data. The zero value reads CSV
 // without a header, takes the first column as label, keeps the features as
 // they are and the rows in the file's order, and trains on all of them, one by
 // one.
 type Options struct {
-	// Comma divides the columns; 0 means ','.
+	// Format of the data; "" means FormatCSV.
+	Format Format
+	// Comma divides the columns of CSV; 0 means ','.
 	Comma rune
-	// Header says that the first row holds column names.
+	// Header says that the first row of CSV holds column names.
 	Header bool
-	// Label is the column with the class.
+	// Label is the column of CSV with the label; of tf.Example messages the
+	// feature of that name, "label" unless it is given.
 	Label Column
+	// Features names the features of tf.Example messages that make up an
+	// example's, in this order; none means all but the label, by name.
+	Features []string
+	// LabelFile holds the labels of IDX data. "" means the name of the data with
+	// "labels-idx1" for "images-idx3".
+	LabelFile string
+	// Image is the height, width and channels (1: grey, 3: colours) that images
+	// are brought to. IDX data have a size of their own.
+	Image []int
+	// Numbers says that labels are numbers to predict, not classes.
+	Numbers bool
+	// IDs says that features are ids, integers below 2^24. Below 0 is none: so is
+	// an empty field of CSV, and what lists of tf.Example messages lack.
+	IDs bool
+	// Width is the number of ids of an example, to which lists are filled up; 0
+	// means that of the longest list. Other features have one number of them all.
+	Width int
 	// Classes is the number of classes; 0 means one more than the greatest label.
 	Classes int
 	// Scale divides every feature; 0 means 1. With Normalize it has no effect.
@@ -50,6 +88,19 @@ type Options struct {
 	// Without it the last rows of the file are the test part.
 	Shuffle bool
 	Seed    uint64
+	// ShuffleBuffer, if not 0, reads TFRecord files as a stream, of which so many
+	// examples are in memory at a time; Shuffle then mixes them among
+	// themselves. See the package's documentation.
+	ShuffleBuffer int
+	// MemoryLimit bounds the bytes of examples that are held in memory; 0 means
+	// DefaultMemoryLimit. Image files beyond it are read anew for each batch;
+	// for other data it is an error.
+	MemoryLimit int64
+	// TestFile holds the test part, in the same format. "" means that a part of
+	// the rows is kept for testing.
+	TestFile string
+	// TestLabelFile is the LabelFile of TestFile.
+	TestLabelFile string
 	// TestRows is how many rows to keep for testing. When it is 0, TestFraction
 	// (at least 0, less than 1) of the rows, rounded to the nearest, are kept.
 	TestRows     int
@@ -58,83 +109,154 @@ type Options struct {
 	BatchSize int
 }
 
-// Dataset is tabular data in memory: rows of float32 features with an int64
-// label each, in a training and a test part.
+// DefaultMemoryLimit is 2 GiB.
+const DefaultMemoryLimit = 2 << 30
+
+// Dataset is training data: examples of float32 features, or int64 ids, with a
+// label each, int64 classes or float32 numbers; in a training and a test part.
 //
-// Batch uses buffers of the Dataset, so a Dataset is for one goroutine at a time.
+// Batch and Test use buffers of the Dataset, so a Dataset is for one goroutine
+// at a time.
 type Dataset struct {
-	// Columns holds the names of the features, nil when the file has no header.
-	Columns []string
-	// Features is the number of features of a row.
+	// Columns holds the names of the features of CSV, nil without a header; the
+	// names of the classes' folders are in ClassNames.
+	Columns    []string
+	ClassNames []string
+	// Features is the number of features of an example.
 	Features int
-	// Classes is the number of classes; labels lie in [0, Classes).
+	// Image is the height, width and channels of images, nil for other data.
+	Image []int
+	// Classes is the number of classes; labels lie in [0, Classes). It is 0 for
+	// numbers.
 	Classes int
 	// TrainRows and TestRows are the sizes of the two parts.
 	TrainRows, TestRows int
 
 	opts  Options
-	train part
-	test  part
+	train ordered
+	test  store
 
-	// The batch that was made last, and the order of the epoch that it came from.
-	batchX, batchY ckptfmt.Tensor
-	order          []uint32
-	epoch          uint64
-	ordered        bool
+	x, y   ckptfmt.Tensor // the batch that was made last
+	tx, ty ckptfmt.Tensor // the test rows that were asked for last
+	close  []func() error
 }
 
-// part is a run of rows as tensors hold them: little-endian, one behind the other.
-type part struct {
-	x []byte // float32, Features a row
-	y []byte // int64, one a row
-}
-
-// Load reads the file name. What is wrong with the contents is an [*Errors].
+// Load reads the data called name. What is wrong with the contents is an
+// [*Errors]. The Dataset is to be closed.
 func Load(name string, o Options) (*Dataset, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, &Error{File: name, Reason: "cannot be opened", Err: unwrapPath(err), Hint: "check data.file; a relative path starts at the config's folder"}
-	}
-	defer f.Close()
-	return Read(f, name, o)
-}
-
-// Read is [Load] from r; name is what errors call it.
-func Read(r io.Reader, name string, o Options) (*Dataset, error) {
-	t, err := readTable(r, name, o)
+	o = o.withDefaults()
+	train, err := open(name, o.LabelFile, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.TestFile == "" {
+		return newDataset(train, nil, o)
+	}
+	fit := o
+	fit.Classes, fit.Width, fit.Image = train.classes, train.width, train.image
+	test, err := open(o.TestFile, o.TestLabelFile, fit)
+	if err != nil {
+		return nil, err
+	}
+	if test.width != train.width {
+		return nil, &Error{File: o.TestFile, Reason: fmt.Sprintf("its examples have %d features, those of %s %d", test.width, name, train.width),
+			Hint: "data.test_file wants examples of the same kind as data.file"}
+	}
+	return newDataset(train, test, o)
+}
+
+// Read is [Load] of CSV from r; name is what errors call it.
+func Read(r io.Reader, name string, o Options) (*Dataset, error) {
+	o = o.withDefaults()
+	s, err := readCSV(r, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return newDataset(s, nil, o)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Format == "" {
+		o.Format = FormatCSV
 	}
 	if o.Scale == 0 {
 		o.Scale = 1
 	}
+	if o.MemoryLimit == 0 {
+		o.MemoryLimit = DefaultMemoryLimit
+	}
 	o.BatchSize = max(o.BatchSize, 1)
-	return newDataset(t, o)
+	return o
 }
 
-// newDataset splits and scales the rows of t.
-func newDataset(t *table, o Options) (*Dataset, error) {
-	rows := len(t.labels)
-	tests, err := testRows(t.name, rows, o)
-	if err != nil {
-		return nil, err
+// open reads the examples of a file or folder.
+func open(name, labels string, o Options) (*source, error) {
+	switch o.Format {
+	case FormatCSV:
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, openError(name, err)
+		}
+		defer f.Close()
+		return readCSV(f, name, o)
+	case FormatTFRecord:
+		return openRecords(name, o)
+	case FormatIDX:
+		return openIDX(name, labels, o)
+	case FormatImages:
+		return openImages(name, o)
 	}
-	order := make([]uint32, rows)
-	arrange(order, o.Shuffle, o.Seed, splitEpoch)
-	trainOrder, testOrder := order[:rows-tests], order[rows-tests:]
-	if err := scale(t, trainOrder, o); err != nil {
-		return nil, err
-	}
+	return nil, &Error{File: name, Reason: fmt.Sprintf("there is no format %q", o.Format), Hint: "use csv, tfrecord, idx or images"}
+}
+
+func openError(name string, err error) *Error {
+	return &Error{File: name, Reason: "cannot be opened", Err: unwrapPath(err), Hint: "check data.file; a relative path starts at the config's folder"}
+}
+
+// newDataset splits and scales the examples of train, unless test has the test
+// part.
+func newDataset(train, test *source, o Options) (*Dataset, error) {
 	d := &Dataset{
-		Columns: t.columns(), Features: t.width, Classes: t.classes,
-		TrainRows: len(trainOrder), TestRows: len(testOrder),
-		opts: o, train: t.take(trainOrder), test: t.take(testOrder),
-		order: order[:len(trainOrder)],
+		Columns: train.columns, ClassNames: train.classNames,
+		Features: train.width, Image: train.image, Classes: train.classes, opts: o,
+	}
+	d.close = append(d.close, train.close)
+	if err := d.divide(train, test); err != nil {
+		d.Close()
+		return nil, err
 	}
 	n := int64(o.BatchSize)
-	d.batchX = ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{n, int64(t.width)}}
-	d.batchY = ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Shape: []int64{n}}
+	d.x = ckptfmt.Tensor{DType: o.featureType(), Shape: []int64{n, int64(d.Features)}}
+	d.y = ckptfmt.Tensor{DType: o.labelType(), Shape: []int64{n}}
+	d.tx = ckptfmt.Tensor{DType: o.featureType(), Shape: []int64{0, int64(d.Features)}}
+	d.ty = ckptfmt.Tensor{DType: o.labelType(), Shape: []int64{0}}
 	return d, nil
+}
+
+func (o Options) featureType() tfpb.DataType {
+	if o.IDs {
+		return tfpb.DataType_DT_INT64
+	}
+	return tfpb.DataType_DT_FLOAT
+}
+
+func (o Options) labelType() tfpb.DataType {
+	if o.Numbers {
+		return tfpb.DataType_DT_FLOAT
+	}
+	return tfpb.DataType_DT_INT64
+}
+
+// Close closes the files that a Dataset reads from.
+func (d *Dataset) Close() error {
+	var first error
+	for _, f := range d.close {
+		if err := f(); first == nil {
+			first = err
+		}
+	}
+	d.close = nil
+	return first
 }
 
 // BatchSize returns the number of rows of every batch.
@@ -148,43 +270,36 @@ func (d *Dataset) StepsPerEpoch() int64 {
 }
 
 // Batch returns the training batch of a step, counted from 0: features
-// [BatchSize, Features] of DT_FLOAT and labels [BatchSize] of DT_INT64. It
-// depends on nothing but the data, the options and the step; the package's
-// documentation says how. The tensors are overwritten by the next call.
-func (d *Dataset) Batch(step int64) (x, y *ckptfmt.Tensor) {
-	wide := 4 * d.Features
-	d.batchX.Data = d.batchX.Data[:0]
-	d.batchY.Data = d.batchY.Data[:0]
+// [BatchSize, Features] and labels [BatchSize]. It depends on nothing but the
+// data, the options and the step; the package's documentation says how. The
+// tensors are overwritten by the next call. An error is that of a file which
+// has changed, or was not held in memory and is damaged.
+func (d *Dataset) Batch(step int64) (x, y *ckptfmt.Tensor, err error) {
+	d.x.Data, d.y.Data = d.x.Data[:0], d.y.Data[:0]
 	n := uint64(d.TrainRows)
 	position := uint64(step) * uint64(d.opts.BatchSize)
 	for range d.opts.BatchSize {
-		d.enter(position / n)
-		row := int(d.order[position%n])
-		d.batchX.Data = append(d.batchX.Data, d.train.x[row*wide:(row+1)*wide]...)
-		d.batchY.Data = append(d.batchY.Data, d.train.y[row*8:(row+1)*8]...)
+		d.x.Data, d.y.Data, err = d.train.example(d.x.Data, d.y.Data, position/n, int(position%n))
+		if err != nil {
+			return nil, nil, err
+		}
 		position++
 	}
-	return &d.batchX, &d.batchY
-}
-
-// enter makes d.order the order of an epoch.
-func (d *Dataset) enter(epoch uint64) {
-	if d.ordered && (d.epoch == epoch || !d.opts.Shuffle) {
-		return
-	}
-	arrange(d.order, d.opts.Shuffle, d.opts.Seed, epoch)
-	d.epoch, d.ordered = epoch, true
+	return &d.x, &d.y, nil
 }
 
 // Test returns up to limit test rows from row start on, as Batch returns
-// training rows; the first dimension is the number of rows. The tensors share
-// the Dataset's memory and must not be changed.
-func (d *Dataset) Test(start, limit int) (x, y *ckptfmt.Tensor) {
+// training rows; the first dimension is the number of rows. The tensors are
+// overwritten by the next call.
+func (d *Dataset) Test(start, limit int) (x, y *ckptfmt.Tensor, err error) {
 	start = min(max(start, 0), d.TestRows)
 	end := start + min(max(limit, 0), d.TestRows-start)
-	wide := 4 * d.Features
-	n := int64(end - start)
-	x = &ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{n, int64(d.Features)}, Data: d.test.x[start*wide : end*wide]}
-	y = &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Shape: []int64{n}, Data: d.test.y[start*8 : end*8]}
-	return x, y
+	d.tx.Data, d.ty.Data = d.tx.Data[:0], d.ty.Data[:0]
+	d.tx.Shape[0], d.ty.Shape[0] = int64(end-start), int64(end-start)
+	for i := start; i < end; i++ {
+		if d.tx.Data, d.ty.Data, err = d.test.append(d.tx.Data, d.ty.Data, i); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &d.tx, &d.ty, nil
 }

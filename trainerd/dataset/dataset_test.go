@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 			tt.opts.BatchSize = len(tt.y)
 			check := func(d *Dataset) {
 				t.Helper()
-				x, y := d.Batch(0)
+				x, y, _ := d.Batch(0)
 				if diff := cmp.Diff(tt.x, floats(x)); diff != "" {
 					t.Errorf("features (-want +got):\n%s", diff)
 				}
@@ -300,8 +300,8 @@ func TestSplit(t *testing.T) {
 			if d.TrainRows != tt.train || d.TestRows != tt.test {
 				t.Fatalf("got %d+%d rows, want %d+%d", d.TrainRows, d.TestRows, tt.train, tt.test)
 			}
-			x, y := d.Batch(0)
-			tx, ty := d.Test(0, 50)
+			x, y, _ := d.Batch(0)
+			tx, ty, _ := d.Test(0, 50)
 			all := append(floats(x), floats(tx)...)
 			labels := append(ints(y), ints(ty)...)
 			for i, v := range all {
@@ -337,7 +337,7 @@ func TestTestRange(t *testing.T) {
 		{0, -1, []float32{}},
 	}
 	for _, tt := range tests {
-		x, y := d.Test(tt.start, tt.limit)
+		x, y, _ := d.Test(tt.start, tt.limit)
 		if diff := cmp.Diff(tt.want, floats(x)); diff != "" || x.Shape[0] != int64(len(tt.want)) || y.Shape[0] != x.Shape[0] {
 			t.Errorf("Test(%d, %d), shapes %v and %v: (-want +got)\n%s", tt.start, tt.limit, x.Shape, y.Shape, diff)
 		}
@@ -353,7 +353,7 @@ func TestNormalizeUnseen(t *testing.T) {
 		want float32
 	}{{NormalizeMinMax, 100}, {NormalizeStandard, 199}} {
 		d := read(t, text, Options{TestRows: 1, Normalize: tt.how})
-		x, _ := d.Test(0, 1)
+		x, _, _ := d.Test(0, 1)
 		if got := floats(x)[0]; got != tt.want {
 			t.Errorf("%s: the test row became %v, want %v", tt.how, got, tt.want)
 		}

@@ -11,7 +11,8 @@ type Error struct {
 	File   string
 	Line   int    // 1 is the first; 0 when the whole file is meant
 	Column int    // 1 is the first; 0 when no single column is meant
-	Name   string // the column's name, when the file has a header
+	Record int    // of a TFRecord file, an IDX file or such, 1 is the first; 0 when no single record is meant
+	Name   string // the column's name, when the file has a header; the feature's of a tf.Example
 	Reason string // what is wrong
 	Hint   string // what to do, may be empty
 	Err    error  // cause, may be nil
@@ -24,12 +25,16 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, ":%d", e.Line)
 	}
 	b.WriteString(": ")
-	if e.Column > 0 {
-		fmt.Fprintf(&b, "column %d", e.Column)
-		if e.Name != "" {
-			fmt.Fprintf(&b, " (%q)", e.Name)
-		}
-		b.WriteString(": ")
+	if e.Record > 0 {
+		fmt.Fprintf(&b, "record %d: ", e.Record)
+	}
+	switch {
+	case e.Column > 0 && e.Name != "":
+		fmt.Fprintf(&b, "column %d (%q): ", e.Column, e.Name)
+	case e.Column > 0:
+		fmt.Fprintf(&b, "column %d: ", e.Column)
+	case e.Name != "":
+		fmt.Fprintf(&b, "feature %q: ", e.Name)
 	}
 	b.WriteString(e.Reason)
 	if e.Err != nil {
@@ -79,7 +84,9 @@ func (e *Errors) add(p *Error) {
 		e.More++
 		return
 	}
-	p.File = e.File
+	if p.File == "" {
+		p.File = e.File
+	}
 	e.Problems = append(e.Problems, p)
 }
 

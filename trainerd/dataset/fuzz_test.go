@@ -30,7 +30,7 @@ func FuzzCSV(f *testing.F) {
 			return
 		}
 		for step := range int64(4) {
-			x, y := d.Batch(step)
+			x, y, _ := d.Batch(step)
 			for _, v := range floats(x) {
 				if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 					t.Fatalf("the feature %v came through", v)

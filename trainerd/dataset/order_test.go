@@ -56,7 +56,7 @@ func TestBatchEpochs(t *testing.T) {
 	d := read(t, numbered(rows, 3), Options{Label: Column{Index: 1}, Shuffle: true, Seed: 5, BatchSize: size})
 	var stream []int
 	for step := range int64(3 * rows) {
-		x, y := d.Batch(step)
+		x, y, _ := d.Batch(step)
 		for i, v := range floats(x) {
 			stream = append(stream, int(v))
 			if ints(y)[i] != int64(v)%3 {
@@ -89,15 +89,15 @@ func TestBatchPure(t *testing.T) {
 		const steps = 40
 		want := make([][]float32, steps)
 		for s := range want {
-			x, _ := d.Batch(int64(s))
+			x, _, _ := d.Batch(int64(s))
 			want[s] = floats(x)
 		}
 		for s := steps - 1; s >= 0; s-- {
-			x, _ := d.Batch(int64(s))
+			x, _, _ := d.Batch(int64(s))
 			if diff := cmp.Diff(want[s], floats(x)); diff != "" {
 				t.Errorf("step %d, backwards (-want +got):\n%s", s, diff)
 			}
-			x, _ = read(t, numbered(20, 2), opts).Batch(int64(s))
+			x, _, _ = read(t, numbered(20, 2), opts).Batch(int64(s))
 			if diff := cmp.Diff(want[s], floats(x)); diff != "" {
 				t.Errorf("step %d, alone (-want +got):\n%s", s, diff)
 			}
@@ -107,7 +107,7 @@ func TestBatchPure(t *testing.T) {
 
 func TestBatchGreaterThanData(t *testing.T) {
 	d := read(t, numbered(3, 2), Options{Label: Column{Index: 1}, BatchSize: 8})
-	x, _ := d.Batch(1)
+	x, _, _ := d.Batch(1)
 	if diff := cmp.Diff([]float32{2, 0, 1, 2, 0, 1, 2, 0}, floats(x)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -116,7 +116,7 @@ func TestBatchGreaterThanData(t *testing.T) {
 func TestBatchOddSteps(t *testing.T) {
 	d := read(t, numbered(3, 2), Options{Label: Column{Index: 1}, BatchSize: 2, Shuffle: true})
 	for _, step := range []int64{-1, math.MinInt64, math.MaxInt64} {
-		if x, y := d.Batch(step); len(x.Data) != 8 || len(y.Data) != 16 {
+		if x, y, _ := d.Batch(step); len(x.Data) != 8 || len(y.Data) != 16 {
 			t.Errorf("step %d: %d and %d bytes", step, len(x.Data), len(y.Data))
 		}
 	}

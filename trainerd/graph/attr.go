@@ -40,6 +40,9 @@ func TypesAttr(ts []tfpb.DataType) *tfpb.AttrValue {
 	return listAttr(&tfpb.AttrValue_ListValue{Type: ts})
 }
 
+// IntsAttr is an attribute that holds a list of integers.
+func IntsAttr(vs ...int64) *tfpb.AttrValue { return listAttr(&tfpb.AttrValue_ListValue{I: vs}) }
+
 // StringsAttr is an attribute that holds a list of strings.
 func StringsAttr(ss ...string) *tfpb.AttrValue {
 	l := &tfpb.AttrValue_ListValue{}
@@ -69,6 +72,21 @@ func FloatTensor(v float32) *tfpb.TensorProto { return FilledTensor(v, Shape{}) 
 // same room whatever its shape.
 func FilledTensor(v float32, s Shape) *tfpb.TensorProto {
 	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: s.Proto(), FloatVal: []float32{v}}
+}
+
+// BoolTensor is a scalar of DT_BOOL.
+func BoolTensor(v bool) *tfpb.TensorProto {
+	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_BOOL, TensorShape: Shape{}.Proto(), BoolVal: []bool{v}}
+}
+
+// FloatsTensor is a vector of DT_FLOAT.
+func FloatsTensor(vs ...float32) *tfpb.TensorProto {
+	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: MakeShape(int64(len(vs))).Proto(), FloatVal: vs}
+}
+
+// Int64sTensor is a vector of DT_INT64.
+func Int64sTensor(vs ...int64) *tfpb.TensorProto {
+	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT64, TensorShape: MakeShape(int64(len(vs))).Proto(), Int64Val: vs}
 }
 
 // Int32Tensor is a scalar of DT_INT32.

@@ -37,7 +37,10 @@ type Builder struct {
 	collections map[string]*tfpb.CollectionDef
 	saver       *tfpb.SaverDef
 	meta        *tfpb.MetaGraphDef // what the graph was started from, nil when new
-	err         error
+	// indices marks sparse gradients: a tensor of rows is the gradient of those
+	// rows of a variable whose numbers are in the vector that it maps to.
+	indices map[Output]Output
+	err     error
 }
 
 // NewBuilder returns a Builder of an empty graph.
@@ -46,6 +49,7 @@ func NewBuilder() *Builder {
 		byName:      map[string]*Node{},
 		names:       namer{used: map[string]int{}},
 		collections: map[string]*tfpb.CollectionDef{},
+		indices:     map[Output]Output{},
 	}
 }
 

@@ -73,6 +73,14 @@ func (p *backprop) sum(x Output) Output {
 	if len(parts) == 0 {
 		return Output{}
 	}
+	if p.b.indices[parts[0]].Valid() && len(parts) == 1 {
+		return parts[0]
+	}
+	for _, part := range parts {
+		if p.b.indices[part].Valid() {
+			p.b.fail("gradients of %s: rows of it are read beside other uses, which is not supported", x.Name())
+		}
+	}
 	total := p.b.AddN("", parts...)
 	p.sums[x] = []Output{total}
 	return total

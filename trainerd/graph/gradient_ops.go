@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"slices"
-
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -12,23 +10,30 @@ var gradients = map[string]gradientFunc{
 	"AddV2":          gradAdd,
 	"BiasAdd":        gradBiasAdd,
 	"Cast":           gradCast,
+	"Conv2D":         gradConv2D,
 	"Identity":       passOn,
 	"L2Loss":         gradL2Loss,
 	"MatMul":         gradMatMul,
+	"MaxPool":        gradMaxPool,
 	"Mean":           gradMean,
 	"Mul":            gradMul,
 	"Neg":            gradNeg,
 	"ReadVariableOp": passOn,
 	"Relu":           gradFromOutput("ReluGrad", true),
 	"Reshape":        gradReshape,
+	"ResourceGather": gradResourceGather,
+	"Rsqrt":          gradRsqrt,
+	"SelectV2":       gradSelect,
 	"Sigmoid":        gradFromOutput("SigmoidGrad", false),
 	"Softplus":       gradSoftplus,
 	"Square":         gradSquare,
+	"StopGradient":   gradStop,
 	"Sub":            gradSub,
 	"Sum":            gradSum,
 	"Tanh":           gradFromOutput("TanhGrad", false),
 
 	"SparseSoftmaxCrossEntropyWithLogits": gradSparseSoftmaxCrossEntropy,
+	"SquaredDifference":                   gradSquaredDifference,
 }
 
 func passOn(b *backward) []Output { return b.grads[:1] }
@@ -161,10 +166,16 @@ func gradReshape(b *backward) []Output {
 }
 
 func gradSum(b *backward) []Output {
+	if b.keepsDims() {
+		return []Output{b.repeat(b.ShapeOf("Shape", b.n.inputs[0])), {}}
+	}
 	return []Output{b.spread(b.ShapeOf("Shape", b.n.inputs[0])), {}}
 }
 
 func gradMean(b *backward) []Output {
+	if b.keepsDims() {
+		return gradMeanKept(b)
+	}
 	shape := b.ShapeOf("Shape", b.n.inputs[0])
 	sum := b.spread(shape)
 	count := b.reduce("Prod", "Prod", shape, b.Const("Const", Int32sTensor(0)), Shape{})
@@ -199,10 +210,6 @@ func gradSparseSoftmaxCrossEntropy(b *backward) []Output {
 	if !g.Valid() {
 		return make([]Output, 2)
 	}
-	column := b.Add(NodeSpec{
-		Op: "ExpandDims", Inputs: []Output{g, b.Const("ExpandDims/dim", Int32Tensor(-1))},
-		Attrs:   Attrs{"T": TypeAttr(g.DType()), "Tdim": TypeAttr(tfpb.DataType_DT_INT32)},
-		Outputs: []OutputType{{g.DType(), MakeShape(append(slices.Clone(g.Shape().Dims), 1)...)}},
-	}).Output(0)
+	column := b.expandDims("ExpandDims", g)
 	return []Output{b.Mul("mul", column, b.n.Output(1)), {}}
 }

@@ -169,6 +169,15 @@ func TestGradientShapes(t *testing.T) {
 			labels := b.Placeholder("labels", tfpb.DataType_DT_INT64, MakeShape(-1))
 			return b.SparseSoftmaxCrossEntropyWithLogits("", x, labels)
 		})},
+		{"Rsqrt", MakeShape(-1), Shape{}, unary(func(b *Builder, x Output) Output { return b.Rsqrt("", x) })},
+		{"SquaredDifference", MakeShape(-1, 3), MakeShape(3), func(b *Builder, x, y Output) Output { return b.SquaredDifference("", x, y) }},
+		{"SelectV2", MakeShape(-1, 3), MakeShape(-1, 3), func(b *Builder, x, y Output) Output {
+			return b.SelectV2("", b.Placeholder("condition", tfpb.DataType_DT_BOOL, Shape{}), x, y)
+		}},
+		{"Mean", MakeShape(-1, 3), Shape{}, unary(func(b *Builder, x Output) Output { return b.MeanOver("Mean", x, 0) })},
+		{"Sum", MakeShape(-1, 3, 2), Shape{}, unary(func(b *Builder, x Output) Output { return b.SumOver("Sum", x, 1) })},
+		{"Conv2D", MakeShape(-1, 5, 5, 2), MakeShape(3, 3, 2, 4), func(b *Builder, x, y Output) Output { return b.Conv2D("", x, y) }},
+		{"MaxPool", MakeShape(-1, 5, 5, 2), Shape{}, unary(func(b *Builder, x Output) Output { return b.MaxPool("", x, 2) })},
 	}
 	untested := DifferentiableOps()
 	for _, c := range tests {
@@ -192,7 +201,8 @@ func TestGradientShapes(t *testing.T) {
 		})
 		untested = slices.DeleteFunc(untested, func(op string) bool { return op == c.op })
 	}
-	if !slices.Equal(untested, []string{"ReadVariableOp"}) { // tested with the optimizers
+	// Variables are tested with the optimizers; a StopGradient lets nothing back.
+	if !slices.Equal(untested, []string{"ReadVariableOp", "ResourceGather", "StopGradient"}) {
 		t.Errorf("ops with a gradient and without a test: %v", untested)
 	}
 }
@@ -217,6 +227,8 @@ func TestOptimizers(t *testing.T) {
 		{Momentum{Momentum: .9}, "Momentum", "ResourceApplyMomentum", slots("Momentum"), ""},
 		{Momentum{Momentum: .9, Nesterov: true}, "Momentum", "ResourceApplyMomentum", slots("Momentum"), "use_nesterov"},
 		{Adagrad{InitialAccumulator: .1}, "Adagrad", "ResourceApplyAdagrad", slots("Adagrad"), "update_slots"},
+		{Adadelta{Rho: .95, Epsilon: 1e-8}, "Adadelta", "ResourceApplyAdadelta", slots("Adadelta", "Adadelta_1"), ""},
+		{Ftrl{Power: -.5, InitialAccumulator: .1}, "Ftrl", "ResourceApplyFtrl", slots("Ftrl", "Ftrl_1"), ""},
 		{RMSProp{Decay: .9, Epsilon: 1e-10}, "RMSProp", "ResourceApplyRMSProp", slots("RMSProp", "RMSProp_1"), ""},
 		{Adam{.9, .999, 1e-8}, "Adam", "ResourceApplyAdam", slices.Sorted(slices.Values(append(slots("Adam", "Adam_1"), "beta1_power", "beta2_power"))), ""},
 	}
@@ -273,6 +285,44 @@ func checkUpdates(t *testing.T, g *Graph, train, op, attr string) {
 		if group, _ := g.Node(train + "/update"); !slices.Contains(group.GetInput(), "^"+name) {
 			t.Errorf("%s/update does not wait for %s", train, name)
 		}
+	}
+}
+
+// TestSparseUpdates trains a table of which rows are read: the update is that
+// of rows, after the gradients of equal rows were added up.
+func TestSparseUpdates(t *testing.T) {
+	tests := []struct {
+		optimizer Optimizer
+		op        string
+	}{
+		{SGD{}, "ResourceScatterAdd"},
+		{Momentum{Momentum: .9}, "ResourceSparseApplyMomentum"},
+		{Adagrad{InitialAccumulator: .1}, "ResourceSparseApplyAdagrad"},
+		{Adadelta{Rho: .95, Epsilon: 1e-8}, "ResourceSparseApplyAdadelta"},
+		{Ftrl{Power: -.5, InitialAccumulator: .1}, "ResourceSparseApplyFtrl"},
+		{RMSProp{Decay: .9, Epsilon: 1e-10}, "ResourceSparseApplyRMSProp"},
+		{Adam{.9, .999, 1e-8}, "ResourceApplyAdam"}, // changes all rows, as in TensorFlow
+	}
+	for _, c := range tests {
+		t.Run(fmt.Sprintf("%T", c.optimizer), func(t *testing.T) {
+			b, step, w, _ := softmax()
+			rows := b.GatherVariable("rows", w, b.Placeholder("ids", tfpb.DataType_DT_INT64, MakeShape(-1, 2)))
+			b.Minimize(b.L2Loss("loss", rows), c.optimizer, LearningRate{Initial: .5}, step, []*Variable{w})
+			if b.Err() != nil {
+				t.Fatal(b.Err())
+			}
+			name := c.optimizer.name() + "/update_w/" + c.op
+			if n := b.byName[name]; n == nil || n.def.Input[0] != "w" {
+				t.Errorf("there is no %s", name)
+			}
+		})
+	}
+	b, step, w, _ := softmax()
+	rows := b.GatherVariable("rows", w, b.Placeholder("ids", tfpb.DataType_DT_INT64, MakeShape(-1)))
+	loss := b.AddV2("loss", b.L2Loss("a", rows), b.L2Loss("b", b.Read("", w)))
+	b.Minimize(loss, SGD{}, LearningRate{Initial: .5}, step, []*Variable{w})
+	if err := b.Err(); err == nil || !strings.Contains(err.Error(), "rows of it are read beside other uses") {
+		t.Errorf("rows and the whole of a variable: got %v", err)
 	}
 }
 

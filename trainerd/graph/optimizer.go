@@ -8,7 +8,7 @@ import (
 )
 
 // Optimizer is a rule by which gradients change variables: [SGD], [Momentum],
-// [Adagrad], [Adam] or [RMSProp].
+// [Adagrad], [Adadelta], [Adam], [RMSProp] or [Ftrl].
 type Optimizer interface {
 	// prepare adds what all variables share and returns a function that adds
 	// one variable's slots, and later its update.
@@ -25,6 +25,9 @@ type optimizerState struct {
 	hyper func()
 	// update adds the op that changes v, in its own scope.
 	update func(v *Variable, slots []*Variable, lr, grad Output) *Node
+	// sparse adds the op that changes the rows of v at the given indices, each
+	// of which comes once; nil where it is update that takes all rows.
+	sparse func(v *Variable, slots []*Variable, lr, rows, indices Output) *Node
 	// finish adds what runs once all updates are done; may be nil.
 	finish func(updates []*Node) []*Node
 }
@@ -54,21 +57,13 @@ func (Adagrad) name() string  { return "Adagrad" }
 func (Adam) name() string     { return "Adam" }
 func (RMSProp) name() string  { return "RMSProp" }
 
-// LearningRate is how fast an optimizer goes: a constant, or one that decays
-// exponentially with the global step when DecaySteps is set.
-type LearningRate struct {
-	Initial    float32
-	DecaySteps int64 // Initial * DecayRate^(step/DecaySteps); 0 means constant
-	DecayRate  float32
-	Staircase  bool // decay at whole multiples of DecaySteps only
-}
-
 // Minimize adds the gradients of loss, the optimizer's slots and updates, and
 // the train op, which runs all updates and then raises step by one. The train
-// op is named in its collection. rate is the learning rate's tensor.
-func (b *Builder) Minimize(loss Output, o Optimizer, lr LearningRate, step *Variable, vars []*Variable) (train *Node, rate Output) {
-	if lr.DecaySteps > 0 {
-		rate = b.exponentialDecay(lr, step)
+// op is named in its collection. rate is the learning rate's tensor. The train
+// op also runs the given nodes, such as updates of moving averages.
+func (b *Builder) Minimize(loss Output, o Optimizer, lr LearningRate, step *Variable, vars []*Variable, with ...*Node) (train *Node, rate Output) {
+	if lr.Changes() {
+		rate = b.learningRate(lr, step)
 	}
 	handles := make([]Output, len(vars))
 	for i, v := range vars {
@@ -81,32 +76,32 @@ func (b *Builder) Minimize(loss Output, o Optimizer, lr LearningRate, step *Vari
 			return b.Group("train"), rate
 		}
 	}
-	return b.applyGradients(o, lr, rate, step, vars, grads)
+	if !rate.Valid() {
+		return b.applyGradients(o, func() Output { return b.Const("learning_rate", FloatTensor(lr.Initial)) }, step, vars, grads, with)
+	}
+	return b.applyGradients(o, func() Output { return rate }, step, vars, grads, with)
 }
 
-func (b *Builder) applyGradients(o Optimizer, lr LearningRate, rate Output, step *Variable, vars []*Variable, grads []Output) (*Node, Output) {
+func (b *Builder) applyGradients(o Optimizer, lr func() Output, step *Variable, vars []*Variable, grads []Output, with []*Node) (train *Node, rate Output) {
 	state := o.prepare(b, vars)
 	slots := make([][]*Variable, len(vars))
 	for i, v := range vars {
 		slots[i] = state.slots(v)
 	}
 	scope := b.names.unique(b.scope + o.name())
-	var train *Node
 	b.Scope(scope+"/", func() {
-		if !rate.Valid() {
-			rate = b.Const("learning_rate", FloatTensor(lr.Initial))
-		}
+		rate = lr()
 		state.hyper()
 		updates := make([]*Node, len(vars))
 		for i, v := range vars {
 			b.Scope("update_"+v.Name(), func() {
-				b.Colocate(v.handle.Node, func() { updates[i] = state.update(v, slots[i], rate, grads[i]) })
+				b.Colocate(v.handle.Node, func() { updates[i] = state.change(b, v, slots[i], rate, grads[i]) })
 			})
 		}
 		if state.finish != nil {
 			updates = append(updates, state.finish(updates)...)
 		}
-		train = b.countStep(scope, step, b.Group("update", updates...))
+		train = b.countStep(scope, step, b.Group("update", append(updates, with...)...))
 	})
 	b.AddNodes(TrainOpKey, train.Name())
 	return train, rate
@@ -124,22 +119,6 @@ func (b *Builder) countStep(name string, step *Variable, done *Node) (count *Nod
 		})
 	})
 	return count
-}
-
-func (b *Builder) exponentialDecay(lr LearningRate, step *Variable) (rate Output) {
-	full := b.names.unique(b.scope + "ExponentialDecay")
-	b.Scope(full+"/", func() {
-		initial := b.Const("initial_learning_rate", FloatTensor(lr.Initial))
-		every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
-		factor := b.Const("decay_rate", FloatTensor(lr.DecayRate))
-		now := b.Cast("Cast", b.Read("Cast/ReadVariableOp", step), tfpb.DataType_DT_FLOAT)
-		periods := b.RealDiv("truediv", now, every)
-		if lr.Staircase {
-			periods = b.Floor("Floor", periods)
-		}
-		rate = b.Mul(full+"/", initial, b.Pow("Pow", factor, periods))
-	})
-	return rate
 }
 
 // slot adds a variable of v's shape that belongs to an optimizer.
@@ -169,6 +148,9 @@ func (SGD) prepare(b *Builder, _ []*Variable) optimizerState {
 		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
 			return b.apply("ResourceApplyGradientDescent", v, slots, []Output{lr, grad}, nil)
 		},
+		sparse: func(v *Variable, _ []*Variable, lr, rows, indices Output) *Node {
+			return b.scatterAdd(v, indices, b.Mul("mul", b.Neg("Neg", rows), lr))
+		},
 	}
 }
 
@@ -180,6 +162,10 @@ func (o Momentum) prepare(b *Builder, _ []*Variable) optimizerState {
 		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
 			return b.apply("ResourceApplyMomentum", v, slots, []Output{lr, grad, momentum},
 				Attrs{"use_nesterov": BoolAttr(o.Nesterov)})
+		},
+		sparse: func(v *Variable, slots []*Variable, lr, rows, indices Output) *Node {
+			return b.applySparse("ResourceSparseApplyMomentum", v, slots, []Output{lr, rows, indices, momentum},
+				indices, Attrs{"use_nesterov": BoolAttr(o.Nesterov)})
 		},
 	}
 }
@@ -193,6 +179,10 @@ func (o Adagrad) prepare(b *Builder, _ []*Variable) optimizerState {
 		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
 			return b.apply("ResourceApplyAdagrad", v, slots, []Output{lr, grad},
 				Attrs{"update_slots": BoolAttr(true)})
+		},
+		sparse: func(v *Variable, slots []*Variable, lr, rows, indices Output) *Node {
+			return b.applySparse("ResourceSparseApplyAdagrad", v, slots, []Output{lr, rows, indices},
+				indices, Attrs{"update_slots": BoolAttr(true)})
 		},
 	}
 }
@@ -210,6 +200,10 @@ func (o RMSProp) prepare(b *Builder, _ []*Variable) optimizerState {
 		},
 		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
 			return b.apply("ResourceApplyRMSProp", v, slots, []Output{lr, decay, momentum, epsilon, grad}, nil)
+		},
+		sparse: func(v *Variable, slots []*Variable, lr, rows, indices Output) *Node {
+			return b.applySparse("ResourceSparseApplyRMSProp", v, slots,
+				[]Output{lr, decay, momentum, epsilon, rows, indices}, indices, nil)
 		},
 	}
 }

@@ -19,6 +19,7 @@ const (
 	ReadyOpKey          = "ready_op"
 	ReadyForLocalInitOp = "ready_for_local_init_op"
 	SummaryOpKey        = "summary_op"
+	UpdateOpsKey        = "update_ops"
 	SummariesKey        = "summaries"
 	SaversKey           = "savers"
 	QueueRunnersKey     = "queue_runners"

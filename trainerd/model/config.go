@@ -1,73 +1,133 @@
 package model
 
-import (
-	"errors"
-	"fmt"
-	"math"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // Config says which model to build and how it learns. The zero value of a
 // field means its default; the names in the tags are those of the fields in a
 // job's configuration and in errors.
 type Config struct {
 	// Family is linear (one number from a weighted sum, squared error),
-	// logistic (two classes), softmax (any number of classes) or mlp (softmax
-	// behind hidden layers).
+	// logistic (two classes), softmax (any number of classes), mlp (softmax
+	// behind hidden layers), convnet (softmax behind convolutions of images) or
+	// embedding_bag (softmax of the mean of learnt vectors, one for each id in a
+	// bag of ids, such as the words of a text).
 	Family string `toml:"family"`
-	// Inputs is the number of features of an example.
+	// Inputs is the number of features of an example; for embedding_bag the
+	// number of ids in a bag.
 	Inputs int `toml:"inputs"`
-	// Classes is the number of classes of softmax and mlp. Linear has none,
-	// logistic always two.
+	// Classes is the number of classes. Linear has none, logistic always two.
 	Classes int `toml:"classes"`
-	// Hidden lists the sizes of an mlp's hidden layers.
+	// Hidden lists the sizes of the hidden layers. An mlp has at least one;
+	// convnet and embedding_bag may have some before the logits.
 	Hidden []int `toml:"hidden"`
-	// Activation of the hidden layers: relu (default), tanh or sigmoid.
+	// Activation of the layers: relu (default), tanh or sigmoid.
 	Activation string `toml:"activation"`
 	// Initializer of the kernels: glorot_uniform (default), glorot_normal,
 	// truncated_normal (standard deviation 0.1) or zeros. Biases begin at zero.
 	Initializer string `toml:"initializer"`
+	// Dropout is the part of each hidden layer's outputs, of mlp, convnet and
+	// embedding_bag, that a training step leaves out; 0: none.
+	Dropout float64 `toml:"dropout"`
+	// BatchNorm normalises each hidden layer of an mlp, and each convolution of
+	// a convnet, by the mean and variance of the batch; for predictions by
+	// moving averages of them. Such a layer has beta and gamma instead of a bias.
+	BatchNorm bool `toml:"batch_norm"`
+	// BatchNormMomentum is the decay of these moving averages; default 0.99.
+	BatchNormMomentum float64 `toml:"batch_norm_momentum"`
 	// L2 is the weight in the loss of half the kernels' squares; 0: none.
 	L2 float64 `toml:"l2"`
-	// Seed of the initial values. Equal seeds give equal models.
+	// Seed of the initial values and of dropout. Equal seeds give equal models.
 	Seed int64 `toml:"seed"`
 
-	// Optimizer is sgd (default), momentum, adagrad, adam or rmsprop.
+	// Image is the size of a convnet's images: height, width and channels, as in
+	// [28, 28, 1]. Their product is the number of inputs. Data of images know it.
+	Image []int `toml:"image"`
+	// Filters lists the numbers of filters of a convnet's convolutions, as in
+	// [32, 64]. Behind each is a max pooling.
+	Filters []int `toml:"filters"`
+	// KernelSize is the height and width of a convnet's kernels; default 3.
+	KernelSize int `toml:"kernel_size"`
+	// Pool is the height and width of what a max pooling makes one; default 2,
+	// and 1 for no pooling.
+	Pool int `toml:"pool"`
+
+	// Vocabulary is the number of ids of embedding_bag: they lie in 0 to
+	// Vocabulary-1. A negative id is no id, and fills up a bag.
+	Vocabulary int `toml:"vocabulary"`
+	// Embedding is the length of embedding_bag's vectors; default 16.
+	Embedding int `toml:"embedding"`
+	// Combiner makes one vector of a bag's: mean (default) or sum.
+	Combiner string `toml:"combiner"`
+
+	// Optimizer is sgd (default), momentum, nesterov (momentum that looks
+	// ahead), adagrad, adadelta, adam, rmsprop or ftrl.
 	Optimizer string `toml:"optimizer"`
-	// LearningRate, default: 0.1 for sgd and adagrad, 0.01 for momentum,
-	// 0.001 for adam and rmsprop.
+	// LearningRate, default: 0.1 for sgd, adagrad and ftrl, 0.01 for momentum
+	// and nesterov, 0.001 for adadelta, adam and rmsprop.
 	LearningRate float64 `toml:"learning_rate"`
-	// DecaySteps makes the learning rate fall: after n steps it is
-	// LearningRate * DecayRate^(n/DecaySteps). 0: it stays.
+	// Schedule of the learning rate r after n steps:
+	// constant (default, unless decay_steps is set),
+	// exponential: r * decay_rate^(n/decay_steps),
+	// polynomial: from r to end_learning_rate in decay_steps, as (1-n/decay_steps)^power,
+	// piecewise: rates[i] up to step boundaries[i], then the last of the rates,
+	// cosine: from r to end_learning_rate in decay_steps along half a wave,
+	// inverse_time: r / (1 + decay_rate*n/decay_steps).
+	Schedule string `toml:"schedule"`
+	// DecaySteps is the schedule's length or period in steps. Set without a
+	// schedule it means the exponential one.
 	DecaySteps int64 `toml:"decay_steps"`
-	// DecayRate is the factor of each DecaySteps; default 0.96.
+	// DecayRate is the factor of exponential (default 0.96) and inverse_time
+	// (default 0.5).
 	DecayRate float64 `toml:"decay_rate"`
-	// Staircase lets the rate fall at multiples of DecaySteps only.
+	// Staircase lets exponential and inverse_time fall at multiples of
+	// DecaySteps only.
 	Staircase bool `toml:"staircase"`
-	// Momentum of momentum (default 0.9) and rmsprop (default 0).
+	// EndLearningRate is where polynomial (default 0.0001) and cosine (default
+	// 0) end.
+	EndLearningRate float64 `toml:"end_learning_rate"`
+	// Power of polynomial; default 1.
+	Power float64 `toml:"power"`
+	// Boundaries are the steps at which piecewise goes on to the next rate.
+	Boundaries []int64 `toml:"boundaries"`
+	// Rates are the learning rates of piecewise, one more than boundaries.
+	Rates []float64 `toml:"rates"`
+	// WarmupSteps is the number of first steps in which the rate rises evenly
+	// to what the schedule says; 0: none.
+	WarmupSteps int64 `toml:"warmup_steps"`
+
+	// Momentum of momentum and nesterov (default 0.9) and rmsprop (default 0).
 	Momentum float64 `toml:"momentum"`
-	// Nesterov makes momentum look ahead.
+	// Nesterov makes momentum look ahead, as optimizer = "nesterov" does.
 	Nesterov bool `toml:"nesterov"`
 	// Beta1 is adam's decay of the mean gradient; default 0.9.
 	Beta1 float64 `toml:"beta1"`
 	// Beta2 is adam's decay of the mean squared gradient; default 0.999.
 	Beta2 float64 `toml:"beta2"`
-	// Rho is rmsprop's decay of the mean squared gradient; default 0.9.
+	// Rho is the decay of the mean squared gradient of rmsprop (default 0.9)
+	// and adadelta (default 0.95).
 	Rho float64 `toml:"rho"`
-	// Epsilon keeps divisors from zero; default 1e-8 for adam, 1e-10 for
-	// rmsprop.
+	// Epsilon keeps divisors from zero; default 1e-8 for adam and adadelta,
+	// 1e-10 for rmsprop.
 	Epsilon float64 `toml:"epsilon"`
-	// InitialAccumulator is where adagrad's sums begin; default 0.1.
+	// InitialAccumulator is where the sums of adagrad and ftrl begin; default
+	// 0.1.
 	InitialAccumulator float64 `toml:"initial_accumulator"`
+	// LearningRatePower is the exponent of ftrl's sums in its rate; default
+	// -0.5.
+	LearningRatePower float64 `toml:"learning_rate_power"`
+	// FtrlL1 and FtrlL2 are ftrl's own penalties on the weights; default 0.
+	FtrlL1 float64 `toml:"ftrl_l1"`
+	FtrlL2 float64 `toml:"ftrl_l2"`
 }
 
 // The values that the named fields take.
 var (
-	Families     = []string{"linear", "logistic", "softmax", "mlp"}
+	Families     = []string{"linear", "logistic", "softmax", "mlp", "convnet", "embedding_bag"}
 	Activations  = []string{"relu", "tanh", "sigmoid"}
 	Initializers = []string{"glorot_uniform", "glorot_normal", "truncated_normal", "zeros"}
-	Optimizers   = []string{"sgd", "momentum", "adagrad", "adam", "rmsprop"}
+	Combiners    = []string{"mean", "sum"}
+	Optimizers   = []string{"sgd", "momentum", "nesterov", "adagrad", "adadelta", "adam", "rmsprop", "ftrl"}
+	Schedules    = []string{"constant", "exponential", "polynomial", "piecewise", "cosine", "inverse_time"}
 )
 
 // maxSize bounds the sizes of layers, so that a slip of the keyboard is not
@@ -88,80 +148,61 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("model: %s = %v: want %s", e.Key, e.Value, e.Want)
 }
 
-// Check returns an error that joins a *[ConfigError] for each field that is
-// wrong, nil when all are right.
-func (c Config) Check() error {
-	v := &checker{}
-	v.oneOf("family", c.Family, Families)
-	c = c.withDefaults()
-	v.oneOf("activation", c.Activation, Activations)
-	v.oneOf("initializer", c.Initializer, Initializers)
-	v.oneOf("optimizer", c.Optimizer, Optimizers)
-	v.size("inputs", c.Inputs)
-	c.checkShape(v)
-	c.checkNumbers(v)
-	return errors.Join(v.errs...)
-}
-
-func (c Config) checkShape(v *checker) {
-	switch c.Family {
-	case "linear":
-		v.require(c.Classes == 0, "classes", c.Classes, "none: the linear family predicts a number")
-	case "logistic":
-		v.require(c.Classes == 2, "classes", c.Classes, "2 (or none): the logistic family tells two classes apart")
-	case "softmax", "mlp":
-		v.require(c.Classes >= 2 && c.Classes <= maxSize, "classes", c.Classes, fmt.Sprintf("2 to %d", maxSize))
-	}
-	switch {
-	case c.Family == "mlp":
-		v.require(len(c.Hidden) > 0, "hidden", c.Hidden, "the size of at least one hidden layer, as in [128]")
-		for _, n := range c.Hidden {
-			v.size("hidden", n)
-		}
-	case slices.Contains(Families, c.Family):
-		v.require(len(c.Hidden) == 0, "hidden", c.Hidden, "none: only the mlp family has hidden layers")
-	}
-}
-
-func (c Config) checkNumbers(v *checker) {
-	v.number("l2", c.L2, c.L2 >= 0, "0 or more")
-	v.number("learning_rate", c.LearningRate, c.LearningRate > 0, "more than 0")
-	v.require(c.DecaySteps >= 0, "decay_steps", c.DecaySteps, "0 or more")
-	v.number("decay_rate", c.DecayRate, c.DecayRate > 0, "more than 0")
-	v.number("momentum", c.Momentum, c.Momentum >= 0 && c.Momentum < 1, "0 to less than 1")
-	v.number("beta1", c.Beta1, c.Beta1 > 0 && c.Beta1 < 1, "between 0 and 1")
-	v.number("beta2", c.Beta2, c.Beta2 > 0 && c.Beta2 < 1, "between 0 and 1")
-	v.number("rho", c.Rho, c.Rho > 0 && c.Rho < 1, "between 0 and 1")
-	v.number("epsilon", c.Epsilon, c.Epsilon > 0, "more than 0")
-	v.number("initial_accumulator", c.InitialAccumulator, c.InitialAccumulator > 0, "more than 0")
-}
-
 // withDefaults returns c with the fields that were left out filled in.
 func (c Config) withDefaults() Config {
 	c.Activation = orDefault(c.Activation, "relu")
 	c.Initializer = orDefault(c.Initializer, "glorot_uniform")
-	c.Optimizer = orDefault(c.Optimizer, "sgd")
+	c.Combiner = orDefault(c.Combiner, "mean")
+	c.Embedding = orDefault(c.Embedding, 16)
+	c.KernelSize = orDefault(c.KernelSize, 3)
+	c.Pool = orDefault(c.Pool, 2)
+	c.BatchNormMomentum = orDefault(c.BatchNormMomentum, 0.99)
 	if c.Family == "logistic" {
 		c.Classes = orDefault(c.Classes, 2)
 	}
-	c.LearningRate = orDefault(c.LearningRate, defaultRate[c.Optimizer])
-	if c.Optimizer == "momentum" {
+	return c.optimizerDefaults().scheduleDefaults()
+}
+
+func (c Config) optimizerDefaults() Config {
+	c.Optimizer = orDefault(c.Optimizer, "sgd")
+	c.LearningRate = orDefault(c.LearningRate, orDefault(defaultRate[c.Optimizer], 0.1))
+	switch c.Optimizer {
+	case "momentum", "nesterov":
 		c.Momentum = orDefault(c.Momentum, 0.9)
-	}
-	if c.Optimizer == "rmsprop" {
+		c.Nesterov = c.Nesterov || c.Optimizer == "nesterov"
+	case "rmsprop":
 		c.Epsilon = orDefault(c.Epsilon, 1e-10)
+	case "adadelta":
+		c.Rho = orDefault(c.Rho, 0.95)
 	}
 	c.Epsilon = orDefault(c.Epsilon, 1e-8)
-	c.DecayRate = orDefault(c.DecayRate, 0.96)
 	c.Beta1 = orDefault(c.Beta1, 0.9)
 	c.Beta2 = orDefault(c.Beta2, 0.999)
 	c.Rho = orDefault(c.Rho, 0.9)
 	c.InitialAccumulator = orDefault(c.InitialAccumulator, 0.1)
+	c.LearningRatePower = orDefault(c.LearningRatePower, -0.5)
+	return c
+}
+
+func (c Config) scheduleDefaults() Config {
+	if c.Schedule == "" && c.DecaySteps != 0 {
+		c.Schedule = "exponential"
+	}
+	c.Schedule = orDefault(c.Schedule, "constant")
+	switch c.Schedule {
+	case "inverse_time":
+		c.DecayRate = orDefault(c.DecayRate, 0.5)
+	case "polynomial":
+		c.EndLearningRate = orDefault(c.EndLearningRate, 1e-4)
+	}
+	c.DecayRate = orDefault(c.DecayRate, 0.96)
+	c.Power = orDefault(c.Power, 1)
 	return c
 }
 
 var defaultRate = map[string]float64{
-	"sgd": 0.1, "momentum": 0.01, "adagrad": 0.1, "adam": 0.001, "rmsprop": 0.001,
+	"sgd": 0.1, "momentum": 0.01, "nesterov": 0.01, "adagrad": 0.1, "adadelta": 0.001,
+	"adam": 0.001, "rmsprop": 0.001, "ftrl": 0.1,
 }
 
 func orDefault[T comparable](v, fallback T) T {
@@ -170,29 +211,4 @@ func orDefault[T comparable](v, fallback T) T {
 		return fallback
 	}
 	return v
-}
-
-// checker collects what is wrong.
-type checker struct{ errs []error }
-
-func (v *checker) require(ok bool, key string, value any, want string) {
-	if !ok {
-		v.errs = append(v.errs, &ConfigError{Key: key, Value: value, Want: want})
-	}
-}
-
-func (v *checker) oneOf(key, value string, allowed []string) {
-	last := len(allowed) - 1
-	v.require(slices.Contains(allowed, value), key, value,
-		strings.Join(allowed[:last], ", ")+" or "+allowed[last])
-}
-
-func (v *checker) size(key string, n int) {
-	v.require(n >= 1 && n <= maxSize, key, n, fmt.Sprintf("1 to %d", maxSize))
-}
-
-// number checks a field that becomes a float32 of the graph.
-func (v *checker) number(key string, x float64, ok bool, want string) {
-	fits := math.Abs(x) <= math.MaxFloat32 // false for NaN
-	v.require(ok && fits, key, x, want)
 }

@@ -10,10 +10,12 @@ import (
 // families holds the forward pass of each family. Each sets the maker's
 // weights, loss and accuracy and the names of its predictions.
 var families = map[string]func(*maker){
-	"linear":   (*maker).linear,
-	"logistic": (*maker).logistic,
-	"softmax":  func(m *maker) { m.classify(m.x) },
-	"mlp":      (*maker).mlp,
+	"linear":        (*maker).linear,
+	"logistic":      (*maker).logistic,
+	"softmax":       func(m *maker) { m.classify(m.x) },
+	"mlp":           func(m *maker) { m.classify(m.hidden(m.x)) },
+	"convnet":       (*maker).convnet,
+	"embedding_bag": (*maker).embeddingBag,
 }
 
 // truncatedStddev is the spread of the initializer truncated_normal.
@@ -22,7 +24,7 @@ const truncatedStddev = 0.1
 func (m *maker) initializer() graph.Initial {
 	// Each kernel has a stream of its own. An op seed of zero beside a graph
 	// seed of zero would mean a random seed, so they count from one.
-	seeds := graph.Seeds{Graph: m.cfg.Seed, Op: int64(len(m.kernels)) + 1}
+	seeds := graph.Seeds{Graph: m.cfg.Seed, Op: int64(len(m.kernels)) + m.seeds + 1}
 	switch m.cfg.Initializer {
 	case "glorot_normal":
 		return graph.GlorotNormal(seeds)
@@ -34,42 +36,69 @@ func (m *maker) initializer() graph.Initial {
 	return graph.GlorotUniform(seeds)
 }
 
-// dense adds a layer: x times a kernel, plus a bias. Then may add to the
-// layer's scope; it may be nil.
-func (m *maker) dense(name string, x graph.Output, size int64, then func(graph.Output) graph.Output) (out graph.Output) {
-	b := m.b
-	variable := func(part string, initial graph.Initial, dims ...int64) *graph.Variable {
-		v := b.Variable(graph.VariableSpec{
-			Name: name + "/" + part, DType: tfpb.DataType_DT_FLOAT,
-			Shape: graph.MakeShape(dims...), Initial: initial, Trainable: true,
-		})
-		m.weights = append(m.weights, v)
-		return v
-	}
-	b.Scope(name, func() {
-		kernel := variable("kernel", m.initializer(), x.Shape().Dims[1], size)
-		bias := variable("bias", graph.Zeros(), size)
-		w := b.Read("MatMul/ReadVariableOp", kernel)
-		m.kernels = append(m.kernels, w)
-		product := b.MatMul("MatMul", x, w, false, false)
-		out = b.BiasAdd("BiasAdd", product, b.Read("BiasAdd/ReadVariableOp", bias))
-		if then != nil {
-			out = then(out)
-		}
+// variable adds a weight of a layer.
+func (m *maker) variable(name string, initial graph.Initial, dims ...int64) *graph.Variable {
+	v := m.b.Variable(graph.VariableSpec{
+		Name: name, DType: tfpb.DataType_DT_FLOAT,
+		Shape: graph.MakeShape(dims...), Initial: initial, Trainable: true,
 	})
+	m.weights = append(m.weights, v)
+	return v
+}
+
+// dense adds a layer: x times a kernel, plus a bias.
+func (m *maker) dense(name string, x graph.Output, size int64) (out graph.Output) {
+	m.b.Scope(name, func() { out = m.bias(name, m.product(name, x, size)) })
 	return out
 }
 
-func (m *maker) mlp() {
-	x := m.x
-	for i, size := range m.cfg.Hidden {
-		name := "hidden"
-		if len(m.cfg.Hidden) > 1 {
-			name = fmt.Sprintf("hidden_%d", i+1)
-		}
-		x = m.dense(name, x, int64(size), m.activation)
+// product adds x times a kernel.
+func (m *maker) product(name string, x graph.Output, size int64) graph.Output {
+	kernel := m.variable(name+"/kernel", m.initializer(), x.Shape().Dims[1], size)
+	w := m.b.Read("MatMul/ReadVariableOp", kernel)
+	m.kernels = append(m.kernels, w)
+	return m.b.MatMul("MatMul", x, w, false, false)
+}
+
+// bias adds a number of its own to each channel of x.
+func (m *maker) bias(name string, x graph.Output) graph.Output {
+	dims := x.Shape().Dims
+	bias := m.variable(name+"/bias", graph.Zeros(), dims[len(dims)-1])
+	return m.b.BiasAdd("BiasAdd", x, m.b.Read("BiasAdd/ReadVariableOp", bias))
+}
+
+// biasOrNorm adds what comes between a layer's product and its activation.
+// Batch normalisation takes any bias out again and has one of its own.
+func (m *maker) biasOrNorm(name string, x graph.Output) graph.Output {
+	if m.cfg.BatchNorm {
+		return m.batchNorm(name, x)
 	}
-	m.classify(x)
+	return m.bias(name, x)
+}
+
+// hidden adds the hidden layers.
+func (m *maker) hidden(x graph.Output) graph.Output {
+	for i, size := range m.cfg.Hidden {
+		name := layerName("hidden", i, len(m.cfg.Hidden))
+		m.b.Scope(name, func() {
+			x = m.product(name, x, int64(size))
+			if m.cfg.Family == "mlp" {
+				x = m.biasOrNorm(name, x)
+			} else {
+				x = m.bias(name, x)
+			}
+			x = m.dropout(m.activation(x))
+		})
+	}
+	return x
+}
+
+// layerName numbers layers from one, unless there is a single one.
+func layerName(kind string, i, n int) string {
+	if n == 1 {
+		return kind
+	}
+	return fmt.Sprintf("%s_%d", kind, i+1)
 }
 
 func (m *maker) activation(x graph.Output) graph.Output {
@@ -85,7 +114,7 @@ func (m *maker) activation(x graph.Output) graph.Output {
 // classify adds the logits of a softmax over the classes, and the loss.
 func (m *maker) classify(x graph.Output) {
 	b := m.b
-	logits := m.dense("logits", x, int64(m.cfg.Classes), nil)
+	logits := m.dense("logits", x, int64(m.cfg.Classes))
 	m.out.Logits = logits.Name()
 	m.addLoss(func() graph.Output {
 		return b.SparseSoftmaxCrossEntropyWithLogits("", logits, m.y)
@@ -99,7 +128,7 @@ func (m *maker) classify(x graph.Output) {
 // entropy is log(1 + exp(z)) - y z.
 func (m *maker) logistic() {
 	b := m.b
-	logits := m.flat(m.dense("logits", m.x, 1, nil))
+	logits := m.flat(m.dense("logits", m.x, 1))
 	m.out.Logits = logits.Name()
 	m.addLoss(func() graph.Output {
 		labels := b.Cast("Cast", m.y, tfpb.DataType_DT_FLOAT)
@@ -116,7 +145,7 @@ func (m *maker) logistic() {
 // linear predicts a number; its loss is the mean squared error.
 func (m *maker) linear() {
 	b := m.b
-	values := m.flat(m.dense("linear", m.x, 1, nil))
+	values := m.flat(m.dense("linear", m.x, 1))
 	m.out.Predictions = values.Name()
 	m.addLoss(func() graph.Output { return b.Square("Square", b.Sub("sub", values, m.y)) })
 }

@@ -4,8 +4,8 @@
 //
 // The variables bear the names that TensorFlow's users expect: hidden/kernel
 // and hidden/bias (hidden_1, hidden_2, ... when there are several layers),
-// logits/kernel and logits/bias, global_step, and each optimizer's slots, such
-// as logits/kernel/Adam. Kernels are drawn by seeded ops, so that all runtimes
+// logits/kernel and logits/bias, conv_1/kernel, embedding/table, global_step, and
+// each optimizer's slots, such as logits/kernel/Adam. Kernels are drawn by seeded ops, so that all runtimes
 // begin with the same numbers.
 package model
 
@@ -21,11 +21,16 @@ import (
 type Model struct {
 	Meta *tfpb.MetaGraphDef
 
-	// X takes a batch of examples, float32 [batch, inputs].
+	// X takes a batch of examples, float32 [batch, inputs]; for convnet float32
+	// [batch, height, width, channels], for embedding_bag int64 [batch, inputs].
 	X graph.Placeholder
 	// Y takes their labels: the classes, int64 [batch]; for the linear family
 	// the values, float32 [batch].
 	Y graph.Placeholder
+	// Training is a bool that is true in a training step and false, which it is
+	// unless it is fed, otherwise: the tensor's name, or "" for a model that
+	// does the same in both.
+	Training string
 
 	Loss        string // mean loss of the batch, the L2 term included
 	Accuracy    string // part of the batch predicted rightly; "" for linear
@@ -70,6 +75,10 @@ type maker struct {
 
 	weights  []*graph.Variable // in the order in which the optimizer goes through them
 	kernels  []graph.Output    // the kernels as the forward pass reads them
+	seeds    int64             // random initial values beside the kernels'
+	dropouts int64
+	updates  []*graph.Node // of moving averages
+	training graph.Output  // not valid for a model without dropout and batch norm
 	loss     graph.Output
 	accuracy graph.Output // not valid for linear
 	rate     graph.Output
@@ -80,36 +89,65 @@ func (m *maker) inputs() {
 	if m.cfg.Family == "linear" {
 		yType = tfpb.DataType_DT_FLOAT
 	}
-	xShape, yShape := graph.MakeShape(-1, int64(m.cfg.Inputs)), graph.MakeShape(-1)
-	m.x = m.b.Placeholder("x", tfpb.DataType_DT_FLOAT, xShape)
+	xType, xShape, yShape := tfpb.DataType_DT_FLOAT, graph.MakeShape(-1, int64(m.cfg.Inputs)), graph.MakeShape(-1)
+	switch m.cfg.Family {
+	case "convnet":
+		xShape = graph.MakeShape(-1, int64(m.cfg.Image[0]), int64(m.cfg.Image[1]), int64(m.cfg.Image[2]))
+	case "embedding_bag":
+		xType = tfpb.DataType_DT_INT64
+	}
+	m.x = m.b.Placeholder("x", xType, xShape)
 	m.y = m.b.Placeholder("y", yType, yShape)
 	m.out.X = graph.Placeholder{Name: m.x.Name(), DType: m.x.DType(), Shape: xShape}
 	m.out.Y = graph.Placeholder{Name: m.y.Name(), DType: yType, Shape: yShape}
+	if m.cfg.Dropout > 0 || m.cfg.BatchNorm {
+		no := m.b.Const("training/input", graph.BoolTensor(false))
+		m.training = m.b.PlaceholderWithDefault("training", no, graph.Shape{})
+		m.out.Training = m.training.Name()
+	}
 }
 
 func (m *maker) train() {
-	lr := graph.LearningRate{
-		Initial:    float32(m.cfg.LearningRate),
-		DecaySteps: m.cfg.DecaySteps,
-		DecayRate:  float32(m.cfg.DecayRate),
-		Staircase:  m.cfg.Staircase,
-	}
-	train, rate := m.b.Minimize(m.loss, optimizer(m.cfg), lr, m.step, m.weights)
+	train, rate := m.b.Minimize(m.loss, optimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
 	m.out.TrainOp, m.rate = train.Name(), rate
 }
 
 func optimizer(c Config) graph.Optimizer {
 	switch c.Optimizer {
-	case "momentum":
+	case "momentum", "nesterov":
 		return graph.Momentum{Momentum: float32(c.Momentum), Nesterov: c.Nesterov}
 	case "adagrad":
 		return graph.Adagrad{InitialAccumulator: float32(c.InitialAccumulator)}
+	case "adadelta":
+		return graph.Adadelta{Rho: float32(c.Rho), Epsilon: float32(c.Epsilon)}
+	case "ftrl":
+		return graph.Ftrl{Power: float32(c.LearningRatePower), InitialAccumulator: float32(c.InitialAccumulator),
+			L1: float32(c.FtrlL1), L2: float32(c.FtrlL2)}
 	case "adam":
 		return graph.Adam{Beta1: float32(c.Beta1), Beta2: float32(c.Beta2), Epsilon: float32(c.Epsilon)}
 	case "rmsprop":
 		return graph.RMSProp{Decay: float32(c.Rho), Momentum: float32(c.Momentum), Epsilon: float32(c.Epsilon)}
 	}
 	return graph.SGD{}
+}
+
+func learningRate(c Config) graph.LearningRate {
+	lr := graph.LearningRate{
+		Initial: float32(c.LearningRate), Schedule: schedules[c.Schedule],
+		DecaySteps: c.DecaySteps, DecayRate: float32(c.DecayRate), Staircase: c.Staircase,
+		End: float32(c.EndLearningRate), Power: float32(c.Power),
+		Boundaries: c.Boundaries, WarmupSteps: c.WarmupSteps,
+	}
+	for _, rate := range c.Rates {
+		lr.Values = append(lr.Values, float32(rate))
+	}
+	return lr
+}
+
+var schedules = map[string]graph.Schedule{
+	"constant": graph.ScheduleConstant, "exponential": graph.ScheduleExponential,
+	"polynomial": graph.SchedulePolynomial, "piecewise": graph.SchedulePiecewise,
+	"cosine": graph.ScheduleCosine, "inverse_time": graph.ScheduleInverseTime,
 }
 
 // summaries adds what TensorBoard shows: loss, accuracy, a learning rate that
@@ -122,7 +160,7 @@ func (m *maker) summaries() {
 		if m.accuracy.Valid() {
 			all = append(all, b.ScalarSummary("accuracy", "accuracy", m.accuracy))
 		}
-		if m.cfg.DecaySteps > 0 {
+		if learningRate(m.cfg).Changes() {
 			all = append(all, b.ScalarSummary("learning_rate", "learning_rate", m.rate))
 		}
 		for _, v := range m.weights {

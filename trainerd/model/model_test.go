@@ -113,6 +113,10 @@ func everyConfig() (all []Config) {
 				c.Classes, c.Hidden, c.Activation = 3, []int{7, 5}, "tanh"
 			case "softmax":
 				c.Classes = 3
+			case "convnet":
+				c.Classes, c.Inputs, c.Image, c.Filters, c.BatchNorm = 3, 18, []int{3, 3, 2}, []int{6, 4}, true
+			case "embedding_bag":
+				c.Classes, c.Vocabulary, c.Hidden, c.Dropout = 3, 9, []int{12}, .2
 			}
 			all = append(all, c)
 		}
@@ -140,6 +144,9 @@ func TestNames(t *testing.T) {
 				}
 			} else {
 				names = append(names, m.Accuracy, m.Logits)
+			}
+			if m.Training != "" {
+				names = append(names, m.Training)
 			}
 			for _, name := range names {
 				if _, err := g.Node(name); err != nil {

@@ -1,0 +1,184 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// bestDir is the folder of the logdir with the best checkpoints, and bestFile
+// the file in it that says how good they are.
+const (
+	bestDir  = "best"
+	bestFile = "best.json"
+)
+
+// bestCheckpoints keeps the checkpoints with the best values of a metric, in a
+// folder of their own, where no rotation removes them. A nil one keeps none.
+type bestCheckpoints struct {
+	dir    string
+	base   string
+	metric string
+	less   bool // less is better
+	keep   int
+	saver  *trainerd.Saver
+	kept   []bestCheckpoint // the best first
+}
+
+// bestCheckpoint is an entry of bestFile.
+type bestCheckpoint struct {
+	Step  int64   `json:"step"`
+	Value float64 `json:"value"`
+	Name  string  `json:"checkpoint"`
+}
+
+// bestRecord is what bestFile has.
+type bestRecord struct {
+	Metric      string           `json:"metric"`
+	Mode        string           `json:"mode"`
+	Checkpoints []bestCheckpoint `json:"checkpoints"`
+}
+
+// newBestCheckpoints returns what eval.keep_best asks for, nil for none.
+func newBestCheckpoints(j *job) *bestCheckpoints {
+	e := j.config.Eval
+	if e.KeepBest == 0 {
+		return nil
+	}
+	b := &bestCheckpoints{dir: filepath.Join(j.config.Logdir, bestDir), base: j.config.Supervisor.CheckpointBasename, metric: e.Metric, keep: e.KeepBest}
+	if b.metric == "" {
+		b.metric = j.program.metrics[0].name
+	}
+	b.less = e.Mode == "min" || e.Mode == "" && lessIsBetter(b.metric)
+	b.saver = &trainerd.Saver{MaxToKeep: -1, MetaGraph: j.program.meta, Logger: slog.New(slog.DiscardHandler)}
+	return b
+}
+
+func lessIsBetter(metric string) bool {
+	return strings.HasSuffix(metric, "loss") || strings.HasSuffix(metric, "error")
+}
+
+func (b *bestCheckpoints) mode() string {
+	if b.less {
+		return "min"
+	}
+	return "max"
+}
+
+// begin learns what earlier runs have kept. What they kept of steps that will be
+// made again is forgotten, for it comes again.
+func (b *bestCheckpoints) begin(step int64) error {
+	if b == nil {
+		return nil
+	}
+	name := filepath.Join(b.dir, bestFile)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var r bestRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("%s: %w; remove it, and the best checkpoints will be chosen anew", name, err)
+	}
+	if r.Metric != b.metric || r.Mode != b.mode() {
+		return fmt.Errorf("%s: the best checkpoints were chosen by the %s of %s, but the config says the %s of %s; move %s away to choose anew",
+			name, r.Mode, r.Metric, b.mode(), b.metric, b.dir)
+	}
+	for _, c := range r.Checkpoints {
+		if _, err := ckptfmt.Find(filepath.Join(b.dir, filepath.Base(c.Name))); err == nil && c.Step < step {
+			b.kept = append(b.kept, c)
+		}
+	}
+	return nil
+}
+
+// better reports whether x comes before y. Of equal values the earlier is
+// better: it has trained less for the same.
+func (b *bestCheckpoints) better(x, y bestCheckpoint) int {
+	order := cmp.Compare(y.Value, x.Value)
+	if b.less {
+		order = -order
+	}
+	return cmp.Or(order, cmp.Compare(x.Step, y.Step))
+}
+
+// offer keeps the model if it is among the best.
+func (b *bestCheckpoints) offer(ctx context.Context, sess trainerd.Session, step int64, e *evaluation) error {
+	if b == nil {
+		return nil
+	}
+	value, ok := e.value(b.metric)
+	if !ok || math.IsNaN(value) {
+		return nil
+	}
+	c := bestCheckpoint{Step: step, Value: value, Name: fmt.Sprintf("%s-%d", b.base, step)}
+	if len(b.kept) >= b.keep && b.better(c, b.kept[b.keep-1]) > 0 {
+		return nil
+	}
+	if err := os.MkdirAll(b.dir, 0o777); err != nil {
+		return err
+	}
+	if _, err := b.saver.Save(ctx, sess, filepath.Join(b.dir, b.base), step); err != nil {
+		return fmt.Errorf("saving the best checkpoint: %w", err)
+	}
+	b.kept = append(slices.DeleteFunc(b.kept, func(k bestCheckpoint) bool { return k.Step == step }), c)
+	slices.SortFunc(b.kept, b.better)
+	return b.publish()
+}
+
+// publish makes files and record agree with what is kept: first the record, so
+// that it never names what is gone, then the checkpoints that it left out.
+func (b *bestCheckpoints) publish() error {
+	b.kept = b.kept[:min(len(b.kept), b.keep)]
+	text, err := json.MarshalIndent(bestRecord{b.metric, b.mode(), b.kept}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteFile(nil, filepath.Join(b.dir, bestFile), append(text, '\n')); err != nil {
+		return err
+	}
+	if err := b.updateState(); err != nil {
+		return err
+	}
+	all, err := ckptfmt.List(b.dir)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if slices.ContainsFunc(b.kept, func(k bestCheckpoint) bool { return k.Name == filepath.Base(c.Prefix) }) {
+			continue
+		}
+		if err := ckptfmt.RemoveCheckpoint(c.Prefix, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateState writes the folder's state file: the best checkpoint is its
+// newest, so that whoever loads "the latest" of the folder gets the best.
+func (b *bestCheckpoints) updateState() error {
+	state := new(tfpb.CheckpointState)
+	for _, k := range slices.Backward(b.kept) {
+		state.AllModelCheckpointPaths = append(state.AllModelCheckpointPaths, filepath.Join(b.dir, k.Name))
+	}
+	state.ModelCheckpointPath = filepath.Join(b.dir, b.kept[0].Name)
+	return ckptfmt.UpdateState(b.dir, state, &ckptfmt.StateOptions{RelativePaths: true})
+}

@@ -1,0 +1,171 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// evalDir is the folder of the logdir with the events of evaluations, which
+// TensorBoard shows as a run of its own beside the training.
+const evalDir = "eval"
+
+// evaluation is how a model does on the test part.
+type evaluation struct {
+	rows   int
+	names  []string
+	values []float64
+}
+
+// value returns a metric.
+func (e *evaluation) value(name string) (float64, bool) {
+	for i, n := range e.names {
+		if n == name {
+			return e.values[i], true
+		}
+	}
+	return 0, false
+}
+
+// evaluate runs the model on the test part of the data. A metric is the mean of
+// all rows.
+func (j *job) evaluate(ctx context.Context, sess trainerd.Session) (evaluation, error) {
+	e := evaluation{values: make([]float64, len(j.program.metrics))}
+	fetches := make([]string, len(j.program.metrics))
+	for i, m := range j.program.metrics {
+		e.names, fetches[i] = append(e.names, m.name), m.tensor
+	}
+	_, tests := j.input.rows()
+	feeds := make(feed)
+	for e.rows < tests {
+		clear(feeds)
+		n, err := j.input.test(e.rows, j.config.Eval.BatchSize, feeds)
+		if err != nil {
+			return e, err
+		}
+		out, err := sess.Run(ctx, feeds, fetches, nil)
+		if err != nil {
+			return e, fmt.Errorf("evaluating on the test rows: %w", err)
+		}
+		share := float64(n) / float64(e.rows+n)
+		for i, t := range out {
+			v, err := scalar(t)
+			if err != nil {
+				return e, fmt.Errorf("evaluating %s: %w", e.names[i], err)
+			}
+			e.values[i] += (v - e.values[i]) * share
+		}
+		e.rows += n
+	}
+	return e, nil
+}
+
+// evaluates reports whether there is a test part, and what to look at.
+func (j *job) evaluates() bool {
+	_, tests := j.input.rows()
+	return tests > 0 && len(j.program.metrics) > 0
+}
+
+// evaluator evaluates a training when that is due, writes the results, and
+// keeps the best checkpoints. A nil evaluator does nothing.
+type evaluator struct {
+	*job
+	best   *bestCheckpoints // nil when none are kept
+	writer *tfevents.FileWriter
+	next   time.Time   // when one is due by the clock
+	result *evaluation // the newest
+	at     int64       // its step
+}
+
+func newEvaluator(j *job) *evaluator {
+	if !j.evaluates() {
+		return nil
+	}
+	return &evaluator{job: j, best: newBestCheckpoints(j)}
+}
+
+// begin opens the events file. It lets TensorBoard drop the points of steps
+// that will be made again.
+func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error {
+	if e == nil {
+		return nil
+	}
+	e.next = time.Now().Add(e.config.Eval.Secs.Duration())
+	var err error
+	if e.writer, err = tfevents.NewFileWriter(filepath.Join(e.config.Logdir, evalDir), nil); err != nil {
+		return err
+	}
+	if restored {
+		step++
+	}
+	if err := e.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, step); err != nil {
+		return err
+	}
+	return e.best.begin(step)
+}
+
+// due evaluates if that is due after the training's last step: after every
+// eval.steps, at the latest eval.secs after the last time, and at the end.
+func (e *evaluator) due(ctx context.Context, t *training, sess trainerd.Session) error {
+	if e == nil {
+		return nil
+	}
+	every, clock := e.config.Eval.Steps, e.config.Eval.Secs.Duration()
+	byClock := clock > 0 && !time.Now().Before(e.next)
+	if t.step != e.steps && (every == 0 || t.step%every != 0) && !byClock {
+		return nil
+	}
+	return e.look(ctx, t, sess)
+}
+
+// last evaluates at the end of the input, unless the last step was.
+func (e *evaluator) last(ctx context.Context, t *training, sess trainerd.Session) error {
+	if e == nil || e.result != nil && e.at == t.step {
+		return nil
+	}
+	return e.look(ctx, t, sess)
+}
+
+func (e *evaluator) look(ctx context.Context, t *training, sess trainerd.Session) error {
+	result, err := e.evaluate(ctx, sess)
+	if err != nil {
+		return err
+	}
+	e.result, e.at = &result, t.step
+	e.next = time.Now().Add(e.config.Eval.Secs.Duration())
+	s := new(tfpb.Summary)
+	for i, name := range result.names {
+		s.Value = append(s.Value, tfevents.Scalar(name, result.values[i]))
+	}
+	writing := context.WithoutCancel(ctx)
+	if err := e.writer.AddSummary(writing, s, t.step); err != nil {
+		return fmt.Errorf("writing the evaluation: %w", err)
+	}
+	// An evaluation is rare, and what it says is wanted at once.
+	if err := e.writer.Flush(writing); err != nil {
+		return fmt.Errorf("writing the evaluation: %w", err)
+	}
+	t.show.evaluated(t.step, &result)
+	return e.best.offer(writing, sess, t.step, &result)
+}
+
+// newest returns the newest evaluation, nil for none.
+func (e *evaluator) newest() *evaluation {
+	if e == nil {
+		return nil
+	}
+	return e.result
+}
+
+// close ends the events file.
+func (e *evaluator) close() error {
+	if e == nil || e.writer == nil {
+		return nil
+	}
+	return e.writer.Close()
+}

@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/runtime"
+)
+
+// newSession makes the session in which a job's program lives. It is the one
+// place that knows what masters there are; what comes back is used through
+// [trainerd.Session] alone.
+func (j *job) newSession(context.Context) (trainerd.Session, error) {
+	sess, err := runtime.New(j.program.meta.GetGraphDef(), &runtime.Options{Dir: j.program.dir})
+	if err != nil {
+		return nil, err
+	}
+	if err := j.checkOps(sess); err != nil {
+		sess.Close()
+		return nil, err
+	}
+	return sess, nil
+}
+
+// checkOps reports all ops that the runtime lacks of those that the job needs.
+func (j *job) checkOps(sess *runtime.Session) error {
+	p := j.program
+	targets := slices.Concat(p.train, p.init, p.localInit, p.ready, p.readyForLocal)
+	fetches := append(slices.Clone(p.summary), p.globalStep)
+	for _, m := range slices.Concat(p.show, p.metrics) {
+		fetches = append(fetches, m.tensor)
+	}
+	g, err := graph.Parse(p.meta)
+	if err != nil {
+		return err
+	}
+	runners, err := g.QueueRunners()
+	if err != nil {
+		return err
+	}
+	for _, q := range runners {
+		targets = append(targets, q.GetEnqueueOpName()...)
+		for _, op := range []string{q.GetCloseOpName(), q.GetCancelOpName()} {
+			targets = append(targets, named(op)...)
+		}
+	}
+	return sess.Check(nil, fetches, targets)
+}

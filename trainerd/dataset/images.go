@@ -1,0 +1,250 @@
+package dataset
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/jpeg" // the formats that images come in
+	_ "image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxPixels bounds the images that are decoded: what one of them takes in
+// memory is four times as many bytes.
+const maxPixels = 1 << 26
+
+// imageRows are files of images, decoded and brought to one size when they are
+// asked for, unless all are held in memory.
+type imageRows struct {
+	files []string
+	size  [3]int // height, width, channels
+	pixel []byte // of the last image
+	labels
+}
+
+func (r *imageRows) count() int { return len(r.files) }
+
+func (r *imageRows) features(x []float32, i int) ([]float32, error) {
+	var err error
+	if r.pixel, err = readImage(r.pixel[:0], r.files[i], r.size); err != nil {
+		return x, err
+	}
+	for _, v := range r.pixel {
+		x = append(x, float32(v))
+	}
+	return x, nil
+}
+
+// openImages reads a folder of classes.
+func openImages(dir string, o Options) (*source, error) {
+	if len(o.Image) != 3 || o.Image[2] != 1 && o.Image[2] != 3 {
+		return nil, &Error{File: dir, Reason: fmt.Sprintf("the size of images is %v", o.Image), Hint: "set data.image to height, width and channels (1 or 3), as in [32, 32, 3]"}
+	}
+	r := &imageRows{size: [3]int(o.Image)}
+	names, err := r.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.Classes > 0 && len(names) > o.Classes {
+		return nil, &Error{File: dir, Reason: fmt.Sprintf("has %d classes, but model.classes = %d", len(names), o.Classes), Hint: "correct model.classes, or remove a folder"}
+	}
+	width := o.Image[0] * o.Image[1] * o.Image[2]
+	s := &source{rows: r, name: dir, width: width, image: o.Image, classes: max(o.Classes, len(names)), classNames: names, close: noClose}
+	s.place = func(row, _ int) *Error { return &Error{File: r.files[row]} }
+	if int64(len(r.files))*int64(width) > o.MemoryLimit {
+		return s, r.check()
+	}
+	if s.rows, err = r.load(dir, width); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// list finds the files of each class.
+func (r *imageRows) list(dir string) (names []string, err error) {
+	folders, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	for _, folder := range folders {
+		if !folder.IsDir() || strings.HasPrefix(folder.Name(), ".") {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(dir, folder.Name()))
+		if err != nil {
+			return nil, openError(filepath.Join(dir, folder.Name()), err)
+		}
+		for _, f := range files {
+			if isImage(f.Name()) && !f.IsDir() {
+				r.files = append(r.files, filepath.Join(dir, folder.Name(), f.Name()))
+				r.labels = append(r.labels, int64(len(names)))
+			}
+		}
+		names = append(names, folder.Name())
+	}
+	if len(names) < 2 || len(r.files) == 0 {
+		return nil, &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d PNG and JPEG files", len(names), len(r.files)),
+			Hint: "make a folder for each of at least two classes, with its images in it"}
+	}
+	return names, nil
+}
+
+func isImage(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".png", ".jpg", ".jpeg":
+		return !strings.HasPrefix(name, ".")
+	}
+	return false
+}
+
+// load decodes all images.
+func (r *imageRows) load(dir string, width int) (*byteRows, error) {
+	errs := &Errors{File: dir}
+	values := make([]byte, 0, len(r.files)*width)
+	for _, name := range r.files {
+		var err error
+		if values, err = readImage(values, name, r.size); err != nil {
+			errs.add(err.(*Error))
+		}
+	}
+	return &byteRows{values: values, width: width, labels: r.labels}, errs.err()
+}
+
+// check looks at the head of each file.
+func (r *imageRows) check() error {
+	errs := &Errors{File: filepath.Dir(filepath.Dir(r.files[0]))}
+	for _, name := range r.files {
+		f, err := os.Open(name)
+		if err != nil {
+			errs.add(openError(name, err))
+			continue
+		}
+		if e := checkImage(name, f); e != nil {
+			errs.add(e)
+		}
+		f.Close()
+	}
+	return errs.err()
+}
+
+func checkImage(name string, f io.Reader) *Error {
+	c, _, err := image.DecodeConfig(f)
+	switch {
+	case err != nil:
+		return imageError(name, err)
+	case c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height:
+		return &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels, of which at most %d are read", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
+	}
+	return nil
+}
+
+func imageError(name string, err error) *Error {
+	return &Error{File: name, Reason: "is not a sound PNG or JPEG image", Err: unwrapPath(err), Hint: "remove the file or get it again"}
+}
+
+// readImage appends an image of the given size. Its errors are of type *Error.
+func readImage(pixels []byte, name string, size [3]int) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return pixels, openError(name, err)
+	}
+	defer f.Close()
+	return decodeImage(pixels, name, f, size)
+}
+
+func decodeImage(pixels []byte, name string, f io.ReadSeeker, size [3]int) ([]byte, error) {
+	if e := checkImage(name, f); e != nil {
+		return pixels, e
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return pixels, imageError(name, err)
+	}
+	m, _, err := image.Decode(f)
+	if err != nil {
+		return pixels, imageError(name, err)
+	}
+	return resize(pixels, m, size), nil
+}
+
+// resize appends m, brought to a size: each pixel is the mean of those that it
+// covers, each by the part that it covers, where m is larger, and lies between
+// its neighbours where m is smaller.
+func resize(pixels []byte, m image.Image, size [3]int) []byte {
+	b, channels := m.Bounds(), size[2]
+	ys, xs := spans(b.Dy(), size[0]), spans(b.Dx(), size[1])
+	rows := make([]float64, b.Dy()*size[1]*channels) // resized across, not yet down
+	line := make([]float64, b.Dx()*channels)
+	for y := range b.Dy() {
+		readLine(line, m, b.Min.Y+y, channels)
+		for x, s := range xs {
+			for c := range channels {
+				rows[(y*size[1]+x)*channels+c] = s.sum(line, c, channels)
+			}
+		}
+	}
+	stride := size[1] * channels
+	for _, s := range ys {
+		for at := range stride {
+			pixels = append(pixels, byte(s.sum(rows, at, stride)+0.5))
+		}
+	}
+	return pixels
+}
+
+// readLine reads a line of an image as numbers from 0 to 255. What is
+// transparent shows black.
+func readLine(line []float64, m image.Image, y, channels int) {
+	b := m.Bounds()
+	for x := range b.Dx() {
+		c := m.At(b.Min.X+x, y)
+		if channels == 1 {
+			line[x] = float64(color.Gray16Model.Convert(c).(color.Gray16).Y) / 257
+			continue
+		}
+		r, g, blue, _ := c.RGBA()
+		line[3*x], line[3*x+1], line[3*x+2] = float64(r)/257, float64(g)/257, float64(blue)/257
+	}
+}
+
+// span is the source of one pixel along one axis: weights of consecutive
+// pixels.
+type span struct {
+	first   int
+	weights []float64 // their sum is 1
+}
+
+func (s span) sum(values []float64, offset, stride int) float64 {
+	total := 0.0
+	for i, w := range s.weights {
+		total += w * values[(s.first+i)*stride+offset]
+	}
+	return total
+}
+
+// spans returns the source of each of to pixels along an axis of from pixels.
+func spans(from, to int) []span {
+	all := make([]span, to)
+	scale := float64(from) / float64(to)
+	for i := range all {
+		low, high := float64(i)*scale, float64(i+1)*scale
+		if scale < 1 {
+			middle := (low + high) / 2
+			low, high = middle-.5, middle+.5
+		}
+		all[i] = cover(max(low, 0), min(high, float64(from)))
+	}
+	return all
+}
+
+// cover returns how much of each pixel lies between low and high.
+func cover(low, high float64) span {
+	s := span{first: int(low)}
+	for p := s.first; float64(p) < high; p++ {
+		part := min(high, float64(p+1)) - max(low, float64(p))
+		s.weights = append(s.weights, part/(high-low))
+	}
+	return s
+}

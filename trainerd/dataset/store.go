@@ -1,0 +1,187 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// source is the examples of a file or folder, as they stand there.
+type source struct {
+	rows
+	name       string
+	width      int
+	image      []int
+	classes    int
+	columns    []string
+	classNames []string
+	place      func(row, feature int) *Error // says where a feature stands
+	reopen     func() *source                // the same examples for another reader; nil when they are in memory
+	close      func() error
+}
+
+// rows gives examples by number.
+type rows interface {
+	count() int
+	// features appends the features of example i, unscaled.
+	features(x []float32, i int) ([]float32, error)
+	// label returns the label of example i: a class, or for numbers their bits.
+	label(i int) (int64, error)
+}
+
+// labels are those of examples in memory.
+type labels []int64
+
+func (l labels) label(i int) (int64, error) { return l[i], nil }
+
+// floatRows are examples in memory, one behind the other.
+type floatRows struct {
+	values []float32
+	width  int
+	labels
+}
+
+func (r *floatRows) count() int { return len(r.labels) }
+func (r *floatRows) features(x []float32, i int) ([]float32, error) {
+	return append(x, r.values[i*r.width:(i+1)*r.width]...), nil
+}
+
+// byteRows are examples of 8-bit features in memory.
+type byteRows struct {
+	values []byte
+	width  int
+	labels
+}
+
+func (r *byteRows) count() int { return len(r.labels) }
+func (r *byteRows) features(x []float32, i int) ([]float32, error) {
+	for _, v := range r.values[i*r.width : (i+1)*r.width] {
+		x = append(x, float32(v))
+	}
+	return x, nil
+}
+
+// noClose is for sources that have nothing open.
+func noClose() error { return nil }
+
+// store is a part of the examples, scaled.
+type store interface {
+	// append appends example i of the part to tensors' data.
+	append(x, y []byte, i int) ([]byte, []byte, error)
+}
+
+// packed is a part as tensors have it: little-endian, one behind the other.
+type packed struct {
+	x, y        []byte
+	wide, label int // bytes of an example
+}
+
+func (p *packed) append(x, y []byte, i int) ([]byte, []byte, error) {
+	return append(x, p.x[i*p.wide:(i+1)*p.wide]...), append(y, p.y[i*p.label:(i+1)*p.label]...), nil
+}
+
+// scaled is a part whose examples are scaled when they are asked for.
+type scaled struct {
+	source  *source
+	order   []uint32
+	columns []affine
+	opts    Options
+	row     []float32
+}
+
+func (s *scaled) append(x, y []byte, i int) (_, _ []byte, err error) {
+	row := int(s.order[i])
+	if s.row, err = s.source.features(s.row[:0], row); err != nil {
+		return x, y, err
+	}
+	label, err := s.source.label(row)
+	if err != nil {
+		return x, y, err
+	}
+	if x, err = appendFeatures(x, s.source, row, s.row, s.columns, s.opts); err != nil {
+		return x, y, err
+	}
+	return x, appendLabel(y, label, s.opts), nil
+}
+
+// take returns the given rows as a part. Numbers in memory are scaled now;
+// what takes less room as it is, is scaled when it is used.
+func (s *source) take(order []uint32, columns []affine, o Options) (store, error) {
+	lazy := &scaled{source: s, order: append([]uint32(nil), order...), columns: columns, opts: o}
+	if _, ok := s.rows.(*floatRows); !ok {
+		return lazy, nil
+	}
+	p := &packed{wide: s.width * o.featureSize(), label: o.labelSize()}
+	p.x, p.y = make([]byte, 0, len(order)*p.wide), make([]byte, 0, len(order)*p.label)
+	var err error
+	for i := range order {
+		if p.x, p.y, err = lazy.append(p.x, p.y, i); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (o Options) featureSize() int {
+	if o.IDs {
+		return 8
+	}
+	return 4
+}
+
+func (o Options) labelSize() int {
+	if o.Numbers {
+		return 4
+	}
+	return 8
+}
+
+// appendFeatures appends the features of an example as a tensor has them.
+func appendFeatures(x []byte, s *source, row int, features []float32, columns []affine, o Options) ([]byte, error) {
+	if o.IDs {
+		for _, v := range features {
+			x = binary.LittleEndian.AppendUint64(x, uint64(int64(v)))
+		}
+		return x, nil
+	}
+	for i, v := range features {
+		w := columns[i].apply(v)
+		if math.IsInf(float64(w), 0) || math.IsNaN(float64(w)) {
+			e := s.place(row, i)
+			e.Reason, e.Hint = fmt.Sprintf("scaling makes %v infinite", v), "check data.scale"
+			return x, e
+		}
+		x = binary.LittleEndian.AppendUint32(x, math.Float32bits(w))
+	}
+	return x, nil
+}
+
+func appendLabel(y []byte, label int64, o Options) []byte {
+	if o.Numbers {
+		return binary.LittleEndian.AppendUint32(y, uint32(label))
+	}
+	return binary.LittleEndian.AppendUint64(y, uint64(label))
+}
+
+// ordered gives the training examples in the order of each epoch.
+type ordered interface {
+	example(x, y []byte, epoch uint64, position int) ([]byte, []byte, error)
+}
+
+// shuffled is a part of which every epoch has another order of all examples.
+type shuffled struct {
+	store   store
+	order   []uint32
+	shuffle bool
+	seed    uint64
+	epoch   uint64
+	ordered bool
+}
+
+func (s *shuffled) example(x, y []byte, epoch uint64, position int) ([]byte, []byte, error) {
+	if !s.ordered || s.epoch != epoch && s.shuffle {
+		arrange(s.order, s.shuffle, s.seed, epoch)
+		s.epoch, s.ordered = epoch, true
+	}
+	return s.store.append(x, y, int(s.order[position]))
+}

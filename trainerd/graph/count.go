@@ -1,0 +1,34 @@
+package graph
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// StepCounter names the parts of a counter of steps.
+type StepCounter struct {
+	Init  string // op that sets it to zero
+	Count string // op that raises it by one
+}
+
+// AddStepCounter returns a copy of meta, the graph of a program that does not
+// count its steps, with a variable "global_step". The graph's saver, which does
+// not know it, is left out; [Complete] adds another.
+func AddStepCounter(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, StepCounter, error) {
+	if _, err := Parse(meta); err != nil {
+		return nil, StepCounter{}, err
+	}
+	meta = proto.CloneOf(meta)
+	meta.SaverDef = nil
+	delete(meta.CollectionDef, SaversKey)
+	b := extend(meta)
+	step := b.GlobalStep()
+	one := b.Const("global_step/count/one", Int64Tensor(1))
+	count := b.Add(NodeSpec{
+		Op: "AssignAddVariableOp", Name: "global_step/count", Inputs: []Output{step.handle, one},
+		Attrs: Attrs{"dtype": TypeAttr(step.DType)},
+	})
+	counted, err := b.MetaGraph()
+	return counted, StepCounter{Init: step.init.Name(), Count: count.Name()}, err
+}

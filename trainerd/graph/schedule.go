@@ -1,0 +1,175 @@
+package graph
+
+import (
+	"math"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// Schedule is how a learning rate changes with the global step.
+type Schedule int
+
+// The schedules, as TensorFlow's functions of these names compute them.
+const (
+	// ScheduleConstant stays at Initial, unless DecaySteps is set: then it is
+	// ScheduleExponential.
+	ScheduleConstant Schedule = iota
+	// ScheduleExponential is Initial * DecayRate^(step/DecaySteps).
+	ScheduleExponential
+	// SchedulePolynomial falls from Initial to End in DecaySteps, along the
+	// Power of the steps left, and stays there.
+	SchedulePolynomial
+	// SchedulePiecewise is Values[i] up to step Boundaries[i], and the last of
+	// the Values behind the last boundary.
+	SchedulePiecewise
+	// ScheduleCosine falls from Initial to End in DecaySteps along half a
+	// cosine wave, and stays there.
+	ScheduleCosine
+	// ScheduleInverseTime is Initial / (1 + DecayRate*step/DecaySteps).
+	ScheduleInverseTime
+)
+
+// LearningRate is how fast an optimizer goes: a constant, or a function of the
+// global step.
+type LearningRate struct {
+	Initial    float32
+	Schedule   Schedule
+	DecaySteps int64
+	DecayRate  float32
+	Staircase  bool // ScheduleExponential, ScheduleInverseTime: change at whole multiples of DecaySteps only
+	End        float32
+	Power      float32 // of SchedulePolynomial
+	Boundaries []int64
+	Values     []float32 // one more than Boundaries
+	// WarmupSteps raises the rate evenly during the first steps: step n, counted
+	// from 0, has (n+1)/WarmupSteps of what the schedule says.
+	WarmupSteps int64
+}
+
+// schedule is the schedule with its default resolved.
+func (lr LearningRate) schedule() Schedule {
+	if lr.Schedule == ScheduleConstant && lr.DecaySteps > 0 {
+		return ScheduleExponential
+	}
+	return lr.Schedule
+}
+
+// Changes reports whether the rate depends on the step.
+func (lr LearningRate) Changes() bool {
+	return lr.schedule() != ScheduleConstant || lr.WarmupSteps > 0
+}
+
+// learningRate adds the nodes of a rate that changes.
+func (b *Builder) learningRate(lr LearningRate, step *Variable) (rate Output) {
+	switch lr.schedule() {
+	case ScheduleExponential:
+		rate = b.exponentialDecay(lr, step)
+	case SchedulePolynomial:
+		rate = b.polynomialDecay(lr, step)
+	case SchedulePiecewise:
+		rate = b.piecewiseConstant(lr, step)
+	case ScheduleCosine:
+		rate = b.cosineDecay(lr, step)
+	case ScheduleInverseTime:
+		rate = b.inverseTimeDecay(lr, step)
+	default:
+		rate = b.Const("base_learning_rate", FloatTensor(lr.Initial))
+	}
+	if lr.WarmupSteps <= 0 {
+		return rate
+	}
+	b.named("Warmup", func(name string) {
+		one := b.Const("one", FloatTensor(1))
+		share := b.RealDiv("truediv", b.AddV2("add", b.stepNow(step), one), b.Const("warmup_steps", FloatTensor(float32(lr.WarmupSteps))))
+		rate = b.Mul(name, rate, b.Minimum("Minimum", share, one))
+	})
+	return rate
+}
+
+// named runs body in a new scope, with the name of the scope's result.
+func (b *Builder) named(scope string, body func(result string)) {
+	full := b.names.unique(b.scope + scope)
+	b.Scope(full+"/", func() { body(full + "/") })
+}
+
+func (b *Builder) stepNow(step *Variable) Output {
+	return b.Cast("Cast", b.Read("Cast/ReadVariableOp", step), tfpb.DataType_DT_FLOAT)
+}
+
+// periods adds how many DecaySteps have passed.
+func (b *Builder) periods(lr LearningRate, now, every Output) Output {
+	p := b.RealDiv("truediv", now, every)
+	if lr.Staircase {
+		p = b.Floor("Floor", p)
+	}
+	return p
+}
+
+func (b *Builder) exponentialDecay(lr LearningRate, step *Variable) (rate Output) {
+	b.named("ExponentialDecay", func(name string) {
+		initial := b.Const("initial_learning_rate", FloatTensor(lr.Initial))
+		every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
+		factor := b.Const("decay_rate", FloatTensor(lr.DecayRate))
+		rate = b.Mul(name, initial, b.Pow("Pow", factor, b.periods(lr, b.stepNow(step), every)))
+	})
+	return rate
+}
+
+func (b *Builder) inverseTimeDecay(lr LearningRate, step *Variable) (rate Output) {
+	b.named("InverseTimeDecay", func(name string) {
+		initial := b.Const("initial_learning_rate", FloatTensor(lr.Initial))
+		every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
+		factor := b.Const("decay_rate", FloatTensor(lr.DecayRate))
+		periods := b.periods(lr, b.stepNow(step), every)
+		rate = b.RealDiv(name, initial, b.AddV2("Add", b.Const("Const", FloatTensor(1)), b.Mul("Mul", factor, periods)))
+	})
+	return rate
+}
+
+// progress adds the part of DecaySteps that has passed, at most one.
+func (b *Builder) progress(lr LearningRate, step *Variable) Output {
+	every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
+	return b.RealDiv("truediv", b.Minimum("Minimum", b.stepNow(step), every), every)
+}
+
+func (b *Builder) polynomialDecay(lr LearningRate, step *Variable) (rate Output) {
+	b.named("PolynomialDecay", func(name string) {
+		end := b.Const("end_learning_rate", FloatTensor(lr.End))
+		span := b.Sub("sub", b.Const("initial_learning_rate", FloatTensor(lr.Initial)), end)
+		left := b.Sub("sub_1", b.Const("one", FloatTensor(1)), b.progress(lr, step))
+		power := b.Pow("Pow", left, b.Const("power", FloatTensor(lr.Power)))
+		rate = b.AddV2(name, b.Mul("Mul", span, power), end)
+	})
+	return rate
+}
+
+func (b *Builder) cosineDecay(lr LearningRate, step *Variable) (rate Output) {
+	b.named("CosineDecay", func(name string) {
+		one, half := b.Const("one", FloatTensor(1)), b.Const("half", FloatTensor(.5))
+		angle := b.Mul("mul", b.Const("pi", FloatTensor(math.Pi)), b.progress(lr, step))
+		wave := b.Mul("mul_1", half, b.AddV2("add", one, b.Cos("Cos", angle)))
+		alpha := float32(0)
+		if lr.Initial != 0 {
+			alpha = lr.End / lr.Initial
+		}
+		share := b.AddV2("add_1", b.Mul("mul_2", b.Const("span", FloatTensor(1-alpha)), wave), b.Const("alpha", FloatTensor(alpha)))
+		rate = b.Mul(name, b.Const("initial_learning_rate", FloatTensor(lr.Initial)), share)
+	})
+	return rate
+}
+
+// piecewiseConstant counts the boundaries behind the step, and takes the value
+// of that number.
+func (b *Builder) piecewiseConstant(lr LearningRate, step *Variable) (rate Output) {
+	if len(lr.Values) != len(lr.Boundaries)+1 {
+		b.fail("learning rate: %d values for %d boundaries, want one more", len(lr.Values), len(lr.Boundaries))
+		return b.Const("base_learning_rate", FloatTensor(lr.Initial))
+	}
+	b.named("PiecewiseConstant", func(name string) {
+		bounds := b.Const("boundaries", Int64sTensor(lr.Boundaries...))
+		behind := b.Greater("Greater", b.Read("ReadVariableOp", step), bounds)
+		piece := b.Sum("Sum", b.Cast("Cast", behind, tfpb.DataType_DT_INT32))
+		rate = b.gather(name, b.Const("values", FloatsTensor(lr.Values...)), piece)
+	})
+	return rate
+}
