@@ -26,7 +26,7 @@ func TestLockHelper(t *testing.T) {
 	mustNoErr(t, err)
 	defer lock.release() // keeps the file from being collected, and so closed
 	os.Stdout.WriteString("locked\n")
-	select {}
+	time.Sleep(time.Hour) // until killed; without a timer the runtime would call it a deadlock
 }
 
 func TestLockOfKilledProcess(t *testing.T) {

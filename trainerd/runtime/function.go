@@ -50,7 +50,7 @@ var outputNames = map[string][]string{
 	"StatelessRandomGetKeyCounter": {"key", "counter"},
 	"TensorListConcat":             {"tensor", "lengths"}, "TensorListConcatV2": {"tensor", "lengths"},
 	"DeserializeSparse": {"sparse_indices", "sparse_values", "sparse_shape"},
-	"StringSplitV2": {"indices", "values", "shape"}, "ReaderReadV2": {"key", "value"}, "ReaderReadUpToV2": {"keys", "values"},
+	"StringSplitV2":     {"indices", "values", "shape"}, "ReaderReadV2": {"key", "value"}, "ReaderReadUpToV2": {"keys", "values"},
 }
 
 // argOp is the op of the nodes that stand for a function's arguments. They are

@@ -198,16 +198,14 @@ func buildGetNextAsOptional(b *builder) (kernel, error) {
 	}, nil
 }
 
-// The text that stands for an iterator is its name; it is good for the session
-// that gave it.
+// The text that stands for an iterator is its name; it is good for the
+// sessions that share the iterator.
 func iteratorToString(c *call) error {
 	it, err := c.iterator(0)
 	if err != nil {
 		return err
 	}
-	c.run.sess.mu.Lock()
-	c.run.sess.resources[iteratorKey(it.name)] = it
-	c.run.sess.mu.Unlock()
+	c.run.sess.res.put(iteratorKey(it.name), it)
 	c.out(0, tString).strs[0] = []byte(it.name)
 	return nil
 }
@@ -217,11 +215,9 @@ func iteratorFromString(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.run.sess.mu.Lock()
-	it, ok := c.run.sess.resources[iteratorKey(name)].(*iterator)
-	c.run.sess.mu.Unlock()
+	it, ok := c.run.sess.res.lookup(iteratorKey(name)).(*iterator)
 	if !ok {
-		return c.errorf(tfpb.Code_NOT_FOUND, "%q is not the handle of an iterator of this session", name)
+		return c.errorf(tfpb.Code_NOT_FOUND, "%q is not the handle of an iterator here", name)
 	}
 	return handleKernel(it)(c)
 }

@@ -51,6 +51,23 @@ func (r *Resources) object(key string, make func() any) any {
 	return o
 }
 
+// put keeps an object under a key, in place of an earlier one.
+func (r *Resources) put(key string, o any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.named == nil {
+		r.named = map[string]any{}
+	}
+	r.named[key] = o
+}
+
+// lookup returns the object of a key, nil if there is none.
+func (r *Resources) lookup(key string) any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.named[key]
+}
+
 // Clear forgets everything. Sessions that were made before keep what they
 // have; later ones start with nothing.
 func (r *Resources) Clear() {
