@@ -175,6 +175,7 @@ func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
 		LocalInitTimeout:    sv.LocalInitTimeout,
 		ReadyOp:             p.ready,
 		WaitForCheckpoint:   sv.WaitForCheckpoint,
+		Adopt:               sv.Adopt,
 		MaxWait:             sv.MaxWait,
 		RecoveryWait:        sv.RecoveryWait,
 		Logger:              sv.Logger,
@@ -197,7 +198,7 @@ func (sv *Supervisor) announce(ctx context.Context, r *run) error {
 		return fmt.Errorf("reading the global step: %w", err)
 	}
 	r.startStep = max(step, 0)
-	if r.prepared.Restored != "" && step >= 0 && !sv.StartAtRestoredStep {
+	if (r.prepared.Restored != "" || r.prepared.Adopted) && step >= 0 && !sv.StartAtRestoredStep {
 		r.startStep++
 	}
 	r.stepsDone.Store(max(step, 0))

@@ -67,6 +67,11 @@ type SessionManager struct {
 	// afterwards: for a Saver that covers only some of the variables.
 	InitBeforeRestore bool
 
+	// Adopt, if not nil, is asked before anything is restored or initialised:
+	// whether the model that is alive in the session, and ready, is this run's
+	// and goes on as it is. It is for runtimes that outlive the process.
+	Adopt func(ctx context.Context, s Session) (bool, error)
+
 	// WaitForCheckpoint lets PrepareSession wait up to MaxWait for a checkpoint
 	// to appear before it initialises.
 	WaitForCheckpoint bool
@@ -85,6 +90,8 @@ type Prepared struct {
 	// Restored is the prefix of the checkpoint that the model was restored
 	// from, or "" if it was initialised.
 	Restored string
+	// Adopted says that the model was found alive, see SessionManager.Adopt.
+	Adopted bool
 	// Damaged lists newer checkpoints that were passed over.
 	Damaged []*CheckpointError
 }
@@ -215,6 +222,13 @@ func (m *SessionManager) attempt(ctx context.Context) (_ Session, err error) {
 }
 
 func (m *SessionManager) restoreOrInit(ctx context.Context, sess Session) (*Prepared, error) {
+	adopted, err := m.adopt(ctx, sess)
+	if err != nil {
+		return nil, err
+	}
+	if adopted {
+		return &Prepared{Adopted: true}, m.takeOver()
+	}
 	if m.InitBeforeRestore {
 		if err := m.init(ctx, sess); err != nil {
 			return nil, err
@@ -228,6 +242,40 @@ func (m *SessionManager) restoreOrInit(ctx context.Context, sess Session) (*Prep
 		return prepared, nil
 	}
 	return prepared, m.init(ctx, sess)
+}
+
+// takeOver makes the Saver look after the checkpoints of an adopted model.
+func (m *SessionManager) takeOver() error {
+	if m.Saver == nil || m.CheckpointDir == "" {
+		return nil
+	}
+	found, err := FindCheckpoints(m.CheckpointDir, m.Saver.latestFilename(), m.checkpointBasename())
+	if err != nil || found.empty() {
+		return err
+	}
+	m.Saver.recover(found, nil, found.Prefixes[0])
+	return nil
+}
+
+// adopt reports whether the model that the session has is to be kept.
+func (m *SessionManager) adopt(ctx context.Context, sess Session) (bool, error) {
+	if m.Adopt == nil {
+		return false, nil
+	}
+	var notReady *NotReadyError
+	if err := m.ReadyOp.ready(ctx, sess); errors.As(err, &notReady) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	adopted, err := m.Adopt(ctx, sess)
+	if err != nil {
+		return false, fmt.Errorf("looking for the model of an earlier process: %w", err)
+	}
+	if adopted {
+		logger(m.Logger).Info("the model is alive, and goes on as it is")
+	}
+	return adopted, nil
 }
 
 func (m *SessionManager) init(ctx context.Context, sess Session) error {

@@ -113,11 +113,12 @@ type Supervisor struct {
 
 	// SessionManager is used instead of one made from the options above.
 	SessionManager *SessionManager
-	// RecoveryWait, MaxWait and WaitForCheckpoint are those of the
+	// RecoveryWait, MaxWait, WaitForCheckpoint and Adopt are those of the
 	// SessionManager.
 	RecoveryWait      time.Duration
 	MaxWait           time.Duration
 	WaitForCheckpoint bool
+	Adopt             func(ctx context.Context, s Session) (bool, error)
 
 	// Services run beside the training, in every process.
 	Services []Service
