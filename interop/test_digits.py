@@ -54,9 +54,10 @@ def test_logdir_holds_whole_checkpoints(digits):
     assert all(re.fullmatch(r"model\.ckpt-\d+", p) for p in prefixes), prefixes
 
 
-def test_logdir_holds_one_events_file(digits):
-    (only,) = [p for p in digits.logdir.rglob("*") if "tfevents" in p.name]
-    assert re.fullmatch(r"events\.out\.tfevents\.\d{10}\..+", only.name)
+def test_logdir_holds_one_events_file_of_the_training_and_one_of_the_evaluations(digits):
+    files = [p for p in digits.logdir.rglob("*") if "tfevents" in p.name]
+    assert sorted(p.parent for p in files) == [digits.logdir, digits.logdir / "eval"]
+    assert all(re.fullmatch(r"events\.out\.tfevents\.\d{10}\..+", p.name) for p in files)
 
 
 def test_logdir_holds_no_temporary_files(digits):

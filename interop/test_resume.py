@@ -155,7 +155,15 @@ def test_complete_job_changes_no_file(again):
 
 
 def test_board_lists_every_run(board):
-    assert set(board.runs()) == {"never", *DISTURBED}
+    runs = {"never", *DISTURBED}
+    assert set(board.runs()) == runs | {f"{run}/eval" for run in runs}
+
+
+@pytest.mark.parametrize("run", DISTURBED)
+def test_board_shows_the_undisturbed_evaluations(board, run):
+    for tag in ("loss", "accuracy"):
+        expected = [(step, value) for step, value, _ in board.scalars("never/eval", tag)]
+        assert expected and [(step, value) for step, value, _ in board.scalars(f"{run}/eval", tag)] == expected
 
 
 @pytest.mark.parametrize("tag", ["loss", "accuracy"])

@@ -9,6 +9,7 @@ from harness import events
 from tensorflow.core.framework import graph_pb2
 
 RUN = "."  # TensorBoard's name for a logdir that holds events files itself
+EVAL = "eval"
 SERVED_HISTOGRAMS = 51  # its histogram plugin hands out a sample of this size at most, whatever it is told
 
 
@@ -17,18 +18,30 @@ def written(digits):
     return events.read_dir(digits.logdir)
 
 
-def test_serves_one_run(digits_board):
-    assert digits_board.runs() == [RUN]
+@pytest.fixture(scope="module")
+def evaluated(digits):
+    return events.read_dir(digits.logdir / EVAL)
 
 
-def test_serves_the_scalar_tags(digits_board, written):
-    assert digits_board.scalar_tags() == {RUN: set(events.scalars(written))}
+def test_serves_the_training_and_the_evaluations(digits_board):
+    assert sorted(digits_board.runs()) == [RUN, EVAL]
+
+
+def test_serves_the_scalar_tags(digits_board, written, evaluated):
+    assert digits_board.scalar_tags() == {RUN: set(events.scalars(written)), EVAL: set(events.scalars(evaluated))}
+    assert set(events.scalars(evaluated)) == {"loss", "accuracy"}
     assert {"loss", "accuracy", "global_step/sec"} <= set(events.scalars(written))
 
 
 def test_serves_every_scalar_point(digits_board, written):
     for tag, points in events.scalars(written).items():
         assert digits_board.scalars(RUN, tag) == points, tag
+
+
+def test_serves_every_evaluation(digits_board, evaluated):
+    for tag, points in events.scalars(evaluated).items():
+        assert [step for step, _, _ in points] == list(range(200, 4001, 200)), tag
+        assert digits_board.scalars(EVAL, tag) == points, tag
 
 
 def test_curves_have_points_to_draw(written):

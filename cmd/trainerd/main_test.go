@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"os"
 	"os/exec"
@@ -39,6 +41,7 @@ func TestMain(m *testing.M) {
 //	samebits A B      compare the newest checkpoints of two logdirs, bit by bit
 //	curves DIR        print the points of all curves as TensorBoard shows them
 //	best DIR N        there are N checkpoints, and the best of them is in force
+//	images DIR        make a folder of images in two classes, dots and stripes
 //	fill FILE...      replace the names of folders, such as GRAPHS, in files
 func TestScripts(t *testing.T) {
 	digits, graphs, arrays := absolute(t, "../../examples/digits"), absolute(t, graphsDir), absolute(t, "../../internal/npy/testdata")
@@ -50,6 +53,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", filepath.Dir(digits))
 			env.Setenv("GRAPHS", graphs)
 			env.Setenv("NPY", arrays)
+			env.Setenv("RECORDS", filepath.Join(graphs, "digits.tfrecord"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -62,6 +66,7 @@ func TestScripts(t *testing.T) {
 			"curves":    curves,
 			"best":      best,
 			"fill":      fill,
+			"images":    images,
 		},
 	})
 }
@@ -193,10 +198,30 @@ func best(ts *testscript.TestScript, neg bool, args []string) {
 func fill(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {
 		text := ts.ReadFile(name)
-		for _, folder := range []string{"GRAPHS", "DIGITS"} {
+		for _, folder := range []string{"GRAPHS", "DIGITS", "RECORDS"} {
 			text = strings.ReplaceAll(text, folder, ts.Getenv(folder))
 		}
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o666))
+	}
+}
+
+func images(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1)
+	for i := range 48 {
+		class := []string{"dots", "stripes"}[i%2]
+		m := image.NewGray(image.Rect(0, 0, 12, 12))
+		for p := range m.Pix {
+			x, y := p%12+i/2%3, p/12+i/6%3
+			if x%4 < 2 && (class == "stripes" || y%4 < 2) {
+				m.Pix[p] = byte(200 + i)
+			}
+		}
+		dir := ts.MkAbs(filepath.Join(args[0], class))
+		ts.Check(os.MkdirAll(dir, 0o777))
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%02d.png", i)))
+		ts.Check(err)
+		ts.Check(png.Encode(f, m))
+		ts.Check(f.Close())
 	}
 }
 

@@ -1,33 +1,58 @@
-// Package dataset reads tabular training data and hands it out in batches.
+// Package dataset reads training data and hands them out in batches.
 //
-// [Load] reads a CSV file, plain or compressed with gzip, whatever its name
-// says. Every row is one example: one column holds the label, an integer class
-// from 0 up, and all others are features, finite numbers. Reading is strict; a
-// value that is not what it should be is an [Error] with the file, the line and
-// the column, never a guess.
+// [Load] reads CSV, TFRecord files of tf.Example messages, IDX files such as
+// MNIST's, and folders of images; [Options] says which. An example is a row of
+// features, finite numbers or ids, and a label: a class from 0 up, or a number
+// to predict. Reading is strict: what is not as it should be is an [Error] with
+// the file, the line or record, the column or feature, and what to do; never a
+// guess. All of it is read, and so checked, before the first batch.
 //
-// The rows are split into a training and a test part, the features are scaled
-// as [Options] asks (from the training part's statistics alone, so that the
-// test part stays unseen), and [Dataset.Batch] gives the training rows in
-// batches of one size.
+// The examples are split into a training and a test part, the features are
+// scaled as [Options] asks (from the training part's statistics alone, so that
+// the test part stays unseen), and [Dataset.Batch] gives the training examples
+// in batches of one size.
 //
-// # Which rows a batch holds
+// # Memory
+//
+//	CSV          4 bytes a feature, twice while loading
+//	IDX          the file's elements: a byte a pixel for MNIST
+//	images       a byte for each pixel and channel; beyond Options.MemoryLimit
+//	             only the names, and images are decoded for each batch
+//	TFRecord     4 bytes a feature, twice while loading; with
+//	             Options.ShuffleBuffer that of so many examples, and a bit for
+//	             each of the others
+//
+// What would need more than Options.MemoryLimit is an error that says so.
+//
+// # Which examples a batch holds
 //
 // A batch is a pure function of the options and the step, so a training that is
-// resumed at a step sees exactly the rows that it would have seen without the
-// interruption; no position needs to be saved.
+// resumed at a step sees exactly the examples that it would have seen without
+// the interruption; no position needs to be saved.
 //
-// Epoch e is a permutation of the n training rows. The training reads the
+// Epoch e is a permutation of the n training examples. The training reads the
 // epochs one after the other, without a seam: the batch of step s holds the
 // positions s*B to s*B+B-1 of that endless row of rows, B being the batch size.
-// All batches are therefore full, each row is used equally often, and a batch
-// may hold the end of one epoch and the beginning of the next.
+// All batches are therefore full, each example is used equally often, and a
+// batch may hold the end of one epoch and the beginning of the next.
 //
 // The permutation of an epoch is a Fisher-Yates shuffle, from the last place to
 // the first, of 0..n-1. The place to swap with comes from ChaCha8 (math/rand/v2)
 // as the high 64 bits of the 128-bit product of its next output and the number of
 // places left. Its 32-byte key is the seed, then the number of the epoch, both
 // as 64-bit little-endian integers, then the 16 bytes "trainerd/dataset". The
-// split uses the same shuffle over all rows, keyed with the epoch number
-// 2^64-1: the rows that come first train, the others test.
+// split uses the same shuffle over all examples, keyed with the epoch number
+// 2^64-1: those that come first train, the others test.
+//
+// # Streams
+//
+// With Options.ShuffleBuffer = W the examples are not all in memory. The
+// training examples of an epoch, in the order of the files, are cut into windows
+// of W, of which one is in memory at a time and is mixed as above; the key ends
+// in "windows", a zero, and the window's number instead. The first window of an
+// epoch is shorter by a number that ChaCha8 draws, keyed with the epoch and
+// "trainerd/shift" and two zeros, so that examples which are in different windows
+// now are together another time. To resume, the files are read again up to the
+// window of the step. The test examples of a stream are drawn one by one, each
+// as likely as any other.
 package dataset

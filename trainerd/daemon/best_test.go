@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+// offers gives bestCheckpoints one value after the other, at the steps 1, 2, ...
+func offers(t *testing.T, c *Config, first int64, values ...float64) {
+	t.Helper()
+	j, err := newJob(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	s, err := j.stand(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.sess.Close()
+	b := newBestCheckpoints(j)
+	if err := b.begin(first); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range values {
+		e := &evaluation{names: []string{"accuracy", "loss"}, values: []float64{v, v}}
+		if err := b.offer(t.Context(), s.sess, first+int64(i), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// keptSteps returns the steps in the record, the best first, and makes sure that
+// the folder has these checkpoints and no others.
+func keptSteps(t *testing.T, c *Config) []int64 {
+	t.Helper()
+	dir := filepath.Join(c.Logdir, bestDir)
+	text, err := os.ReadFile(filepath.Join(dir, bestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r bestRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	var steps []int64
+	var want, got []string
+	for _, k := range r.Checkpoints {
+		steps, want = append(steps, k.Step), append(want, k.Name+".index")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		got = append(got, filepath.Base(f))
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("checkpoints (-record +folder):\n%s", diff)
+	}
+	return steps
+}
+
+func TestBest(t *testing.T) {
+	nan := math.NaN()
+	tests := []struct {
+		name      string
+		overrides []string
+		values    []float64
+		want      []int64
+	}{
+		{"one", []string{"eval.keep_best=1"}, []float64{.5, .7, .6, .7}, []int64{2}},
+		{"two", []string{"eval.keep_best=2"}, []float64{.5, .7, .6, .7, .1}, []int64{2, 4}},
+		{"more than come", []string{"eval.keep_best=9"}, []float64{.5, .7}, []int64{2, 1}},
+		{"less is better", []string{"eval.keep_best=2", "eval.metric=loss"}, []float64{.5, .7, .6, .4}, []int64{4, 1}},
+		{"less is better of anything", []string{"eval.keep_best=1", "eval.mode=min"}, []float64{.5, .7, .4}, []int64{3}},
+		{"no numbers", []string{"eval.keep_best=1"}, []float64{nan, .1, nan}, []int64{2}},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			config := clustersConfig(t, c.overrides...)
+			offers(t, config, 1, c.values...)
+			if got := keptSteps(t, config); !slices.Equal(got, c.want) {
+				t.Errorf("kept %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestBestResumed goes on at step 3, once more: what was kept of steps from
+// there on is chosen anew.
+func TestBestResumed(t *testing.T) {
+	c := clustersConfig(t, "eval.keep_best=2")
+	offers(t, c, 1, .5, .4, .9, .8)
+	offers(t, c, 3, .6)
+	if got := keptSteps(t, c); !slices.Equal(got, []int64{3}) {
+		t.Errorf("kept %v", got)
+	}
+	name := filepath.Join(c.Logdir, bestDir, bestFile)
+	if err := os.WriteFile(name, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	j, err := newJob(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	if err := newBestCheckpoints(j).begin(1); err == nil || !strings.Contains(err.Error(), "best.json: unexpected end of JSON input; remove it") {
+		t.Errorf("damaged record: got %v", err)
+	}
+}
+
+func TestKeepNone(t *testing.T) {
+	c := clustersConfig(t)
+	runJob(t, t.Context(), c)
+	if _, err := os.Stat(filepath.Join(c.Logdir, bestDir)); !os.IsNotExist(err) {
+		t.Errorf("there is a folder of the best: %v", err)
+	}
+}
+
+// evalSteps returns the steps of the evaluations that a logdir has.
+func evalSteps(t *testing.T, c *Config) (steps []int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(c.Logdir, evalDir, "events.out.tfevents.*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("events files %v, %v", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := false
+	for e, err := range tfevents.NewReader(bytes.NewReader(data)).Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		started = started || e.GetSessionLog().GetStatus() == tfpb.SessionLog_START
+		if s := e.GetSummary(); s != nil {
+			if len(s.Value) != 2 || s.Value[0].GetTag() != "accuracy" || s.Value[1].GetTag() != "loss" {
+				t.Errorf("step %d has %v", e.GetStep(), s)
+			}
+			steps = append(steps, e.GetStep())
+		}
+	}
+	if !started {
+		t.Error("no session has begun")
+	}
+	return steps
+}
+
+func TestEvalDue(t *testing.T) {
+	tests := []struct {
+		name      string
+		overrides []string
+		want      []int64
+	}{
+		{"at the end", nil, []int64{40}},
+		{"by steps", []string{"eval.steps=15"}, []int64{15, 30, 40}},
+		{"by the older name", []string{"train.eval_steps=20"}, []int64{20, 40}},
+		{"by a slow clock", []string{"eval.secs=3600"}, []int64{40}},
+		{"by a fast clock", []string{"eval.secs=1e-9", "train.steps=4"}, []int64{1, 2, 3, 4}},
+		{"by both", []string{"eval.secs=3600", "eval.steps=25"}, []int64{25, 40}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clustersConfig(t, tt.overrides...)
+			runJob(t, t.Context(), c)
+			if diff := cmp.Diff(tt.want, evalSteps(t, c)); diff != "" {
+				t.Errorf("evaluations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
