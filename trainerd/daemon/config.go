@@ -19,7 +19,9 @@ type Config struct {
 	// Logdir is where checkpoints, events and the graph go. A relative path
 	// starts at the working directory.
 	Logdir string `toml:"logdir"`
-	// Master is where the model runs: "" is this process.
+	// Master is where the model runs: "" is this process; "local" is this
+	// process too, and lets other clients of TensorFlow's MasterService look at
+	// it; "grpc://host:port" is a TensorFlow server.
 	Master string `toml:"master"`
 
 	Data  DataConfig   `toml:"data"`
@@ -29,6 +31,7 @@ type Config struct {
 	Eval  EvalConfig   `toml:"eval"`
 
 	Supervisor SupervisorConfig `toml:"supervisor"`
+	Cluster    ClusterConfig    `toml:"cluster"`
 
 	file    string
 	origins map[string]origin
@@ -193,6 +196,36 @@ type SupervisorConfig struct {
 	IsChief bool `toml:"is_chief"`
 }
 
+// ClusterConfig says how the model is spread over TensorFlow's servers, and
+// which part this process has. All processes of a job share one logdir; one of
+// them is the chief, see supervisor.is_chief.
+type ClusterConfig struct {
+	// PSTasks is the number of parameter servers, /job:ps, on which the
+	// variables of a model family are placed in turn. An exported graph keeps the
+	// places that its program gave it. 0: everything is on the master.
+	PSTasks int `toml:"ps_tasks"`
+	// Workers is the number of processes that train together.
+	Workers int `toml:"workers"`
+	// Task is the number of this one, from 0: /job:worker/task:N.
+	Task int `toml:"task"`
+	// CheckpointVia says who writes checkpoints: "server", by the save ops of
+	// the graph, on the disk of the servers; "client", this process, which
+	// copies the variables over the connection.
+	CheckpointVia string `toml:"checkpoint_via"`
+	// PatienceSecs is how long to wait for servers that are out of reach, and as
+	// a worker for the chief, before giving up. 0 is for ever.
+	PatienceSecs Seconds `toml:"patience_secs"`
+	// Listen is the loopback address, or the unix:PATH, at which the master
+	// "local" is served. Port 0 is any free one.
+	Listen string `toml:"listen"`
+	// TLSCA, TLSCert and TLSKey are PEM files: the authority of the proxy or
+	// tunnel in front of the server, and this client's certificate with its key.
+	// TensorFlow's own servers do not encrypt.
+	TLSCA   string `toml:"tls_ca"`
+	TLSCert string `toml:"tls_cert"`
+	TLSKey  string `toml:"tls_key"`
+}
+
 // DefaultConfig returns the values of keys that are left out.
 func DefaultConfig() *Config {
 	return &Config{
@@ -205,6 +238,7 @@ func DefaultConfig() *Config {
 			SaveModelSecs: 600, SaveSummariesSecs: 120, RecoveryWaitSecs: 30, StopGraceSecs: 120,
 			CheckpointBasename: "model.ckpt", MaxToKeep: 5, KeepCheckpointEveryNHours: 10000, IsChief: true,
 		},
+		Cluster: ClusterConfig{Workers: 1, CheckpointVia: "server", PatienceSecs: 600, Listen: "127.0.0.1:0"},
 		origins: make(map[string]origin),
 	}
 }
@@ -286,6 +320,7 @@ func (c *Config) resolve() {
 		"data.file": &c.Data.File, "data.labels": &c.Data.Labels,
 		"data.test_file": &c.Data.TestFile, "data.test_labels": &c.Data.TestLabels,
 		"graph.meta": &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
+		"cluster.tls_ca": &c.Cluster.TLSCA, "cluster.tls_cert": &c.Cluster.TLSCert, "cluster.tls_key": &c.Cluster.TLSKey,
 	} {
 		*path = c.beside(key, *path)
 	}

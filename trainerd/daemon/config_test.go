@@ -173,8 +173,22 @@ steps = 1e3
 			`job.toml:8: supervisor: want a table, got a list of tables; write [supervisor] on a line of its own, and its keys below`}},
 		{name: "table where a value belongs", text: smallest + "[train.epochs]\nx = 3\n", want: []string{
 			`job.toml:8: train.epochs: want a number, got a table`}},
+		{name: "cluster", text: smallest + "[cluster]\nps_tasks = -1\nworkers = 0\ntask = 3\ncheckpoint_via = \"fax\"\nlisten = \"0.0.0.0:2222\"\ntls_cert = \"c.pem\"\npatience_secs = -1\n", overrides: set("master=grpc://host:1"), want: []string{
+			`job.toml:9: cluster.ps_tasks: want 0 (none) to 65536, got -1`,
+			`job.toml:10: cluster.workers: want 1 to 65536, got 0`,
+			`job.toml:11: cluster.task: want 0 to -1, one less than cluster.workers, got 3`,
+			`job.toml:12: cluster.checkpoint_via: there is no way "fax"; want "server" or "client"`,
+			`job.toml:13: cluster.listen: is for another master; set master = "local", or remove it`,
+			`job.toml:15: cluster.patience_secs: want 0 (for ever) to 3153600000 seconds, got -1`,
+			`job.toml: cluster.tls_key: cluster.tls_cert and cluster.tls_key are one without the other; set both, or neither`}},
+		{name: "cluster without servers", text: "master = \"local\"\n" + smallest + "[supervisor]\nis_chief = false\n[cluster]\nworkers = 2\nlisten = \":1\"\n", want: []string{
+			`job.toml:10: supervisor.is_chief: the embedded runtime has no other process that could be the chief; remove it`,
+			`job.toml:12: cluster.workers: needs a TensorFlow server; set master = "grpc://host:port", or remove it`,
+			`job.toml:13: cluster.listen: ":1" is not an address of this machine alone; whoever reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH`}},
+		{name: "no such master", text: "master = \"loca\"\n" + smallest, want: []string{
+			`job.toml:1: master: there is no runtime "loca"; want "" for the embedded runtime, "local" to serve it, or "grpc://host:port"`}},
 		{name: "values out of range", text: `logdir = ""
-master = "grpc://host:2222"
+master = "grpc://host"
 [data]
 file = "data.csv"
 format = "json"
@@ -202,7 +216,7 @@ keep_checkpoint_every_n_hours = -0.5
 is_chief = false
 `, want: []string{
 			`job.toml:1: logdir: is missing; set it to the folder for checkpoints and events, such as "logs/job"`,
-			`job.toml:2: master: there is no runtime for "grpc://host:2222" in this version; leave it out, or "", for the embedded runtime`,
+			`job.toml:2: master: "grpc://host": the port is missing; TensorFlow has no default one, 2222 is customary: grpc://host:2222`,
 			`job.toml:5: data.format: there is no format "json"; want "csv", "tfrecord", "idx" or "images"`,
 			`job.toml:6: data.separator: ", " cannot divide columns; want one character, such as "," or ";" or "\t"`,
 			`job.toml:7: data.label: is a name, but the file is read without a header; set data.header = true, or data.label to an index`,
@@ -220,8 +234,7 @@ is_chief = false
 			`job.toml:23: supervisor.save_summaries_steps: want 0 (off) or more, got -2`,
 			`job.toml:24: supervisor.checkpoint_basename: "a/b" cannot begin a checkpoint's name; want a file name without folders, such as "model.ckpt"`,
 			`job.toml:25: supervisor.max_to_keep: want 0 (keep all) or more, got -1`,
-			`job.toml:26: supervisor.keep_checkpoint_every_n_hours: want 0 (none) to 876000 hours, got -0.5`,
-			`job.toml:27: supervisor.is_chief: the embedded runtime has no other process that could be the chief; remove it`}},
+			`job.toml:26: supervisor.keep_checkpoint_every_n_hours: want 0 (none) to 876000 hours, got -0.5`}},
 		{name: "settings that exclude each other", text: smallest + "epochs = 1\n[data.x]\n", want: []string{
 			`job.toml:8: train.epochs: is set beside train.steps; remove one of the two`,
 			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, label, labels, features, image, scale, normalize, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},

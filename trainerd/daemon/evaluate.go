@@ -80,10 +80,11 @@ type evaluator struct {
 	next   time.Time   // when one is due by the clock
 	result *evaluation // the newest
 	at     int64       // its step
+	seen   int64       // the step of the training that due saw last
 }
 
 func newEvaluator(j *job) *evaluator {
-	if !j.evaluates() {
+	if !j.evaluates() || !j.config.Supervisor.IsChief {
 		return nil
 	}
 	return &evaluator{job: j, best: newBestCheckpoints(j)}
@@ -95,8 +96,11 @@ func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error 
 	if e == nil {
 		return nil
 	}
-	e.next = time.Now().Add(e.config.Eval.Secs.Duration())
-	var err error
+	e.next, e.seen = time.Now().Add(e.config.Eval.Secs.Duration()), step
+	err := e.close() // of a session that was lost
+	if err != nil {
+		return err
+	}
 	if e.writer, err = tfevents.NewFileWriter(filepath.Join(e.config.Logdir, evalDir), nil); err != nil {
 		return err
 	}
@@ -116,8 +120,10 @@ func (e *evaluator) due(ctx context.Context, t *training, sess trainerd.Session)
 		return nil
 	}
 	every, clock := e.config.Eval.Steps, e.config.Eval.Secs.Duration()
+	passed := every > 0 && t.step/every > e.seen/every // other workers may have made the very multiple
+	e.seen = t.step
 	byClock := clock > 0 && !time.Now().Before(e.next)
-	if t.step != e.steps && (every == 0 || t.step%every != 0) && !byClock {
+	if t.step != e.steps && !passed && !byClock {
 		return nil
 	}
 	return e.look(ctx, t, sess)
@@ -167,5 +173,7 @@ func (e *evaluator) close() error {
 	if e == nil || e.writer == nil {
 		return nil
 	}
-	return e.writer.Close()
+	w := e.writer
+	e.writer = nil
+	return w.Close()
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/remote"
@@ -278,7 +277,7 @@ func (r *graphRun) saver() *trainerd.Saver {
 // newSession makes the session at the master.
 func (r *graphRun) newSession(ctx context.Context) (trainerd.Session, error) {
 	if r.Master != "" {
-		return dialSession(ctx, r.Master, r.full.Meta.GetGraphDef())
+		return dial(ctx, r.Master, r.full.Meta.GetGraphDef(), nil, nil)
 	}
 	sess, err := runtime.New(r.full.Meta.GetGraphDef(), nil)
 	if err != nil {
@@ -312,27 +311,6 @@ func (r *graphRun) checkOps(sess *runtime.Session) error {
 	}
 	return sess.Check(r.feeds.names(0), r.fetches, targets)
 }
-
-// remoteSession closes its connection with it.
-type remoteSession struct {
-	*remote.Session
-	client *remote.Client
-}
-
-func dialSession(ctx context.Context, master string, def *tfpb.GraphDef) (trainerd.Session, error) {
-	client, err := remote.Dial(ctx, master, nil)
-	if err != nil {
-		return nil, err
-	}
-	sess, err := client.NewSession(ctx, def, nil)
-	if err != nil {
-		client.Close()
-		return nil, err
-	}
-	return remoteSession{sess, client}, nil
-}
-
-func (s remoteSession) Close() error { return errors.Join(s.Session.Close(), s.client.Close()) }
 
 // train runs the steps and saves. The end of the input, and the end of stop,
 // which the user asks for, end it as the last step does. When a queue runner

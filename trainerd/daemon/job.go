@@ -24,12 +24,15 @@ type job struct {
 	input   input
 	data    *dataset.Dataset // nil for a graph that has none
 	steps   int64            // the global step at which the job is complete; 0 for when the input ends
+	log     *slog.Logger
+
+	served func(master string) // told where the model is served; may be nil
 }
 
 // newJob loads the data and builds the model that fits them, or reads the
 // graph. The job is to be closed.
 func newJob(c *Config) (*job, error) {
-	j := &job{config: c}
+	j := &job{config: c, log: slog.New(slog.DiscardHandler)}
 	if c.Data.File != "" {
 		data, err := dataset.Load(c.Data.File, c.datasetOptions())
 		if err != nil {
@@ -89,9 +92,9 @@ func newFamilyProgram(c *Config, data *dataset.Dataset) (*program, input, error)
 }
 
 // supervisor returns the Supervisor that the config describes.
-func (j *job) supervisor(log *slog.Logger) *trainerd.Supervisor {
+func (j *job) supervisor() *trainerd.Supervisor {
 	s := j.config.Supervisor
-	return &trainerd.Supervisor{
+	sv := &trainerd.Supervisor{
 		NewSession:         j.newSession,
 		MetaGraph:          j.program.meta,
 		InitOp:             nodes(j.program.init),
@@ -100,14 +103,28 @@ func (j *job) supervisor(log *slog.Logger) *trainerd.Supervisor {
 		Logdir:             j.config.Logdir,
 		NonChief:           !s.IsChief,
 		SummaryOp:          trainerd.None(), // a step gives its summaries; by itself the op would take input of its own
-		Saver:              j.saver(log),
+		Saver:              j.saver(j.log),
 		CheckpointBasename: s.CheckpointBasename,
 		SaveModelEvery:     s.SaveModelSecs.orOff(),
 		SaveModelSteps:     s.SaveModelSteps,
 		SaveSummariesEvery: s.SaveSummariesSecs.orOff(),
 		RecoveryWait:       s.RecoveryWaitSecs.orOff(),
 		StopGrace:          s.StopGraceSecs.orOff(),
-		Logger:             log,
+		Logger:             j.log,
+	}
+	if j.config.isRemote() {
+		j.superviseRemote(sv)
+	}
+	return sv
+}
+
+// superviseRemote adds what a model on servers needs.
+func (j *job) superviseRemote(sv *trainerd.Supervisor) {
+	sv.Logdir = absolute(sv.Logdir) // the servers run in directories of their own
+	sv.MaxRestarts = maxRestarts
+	sv.MaxWait = j.config.Cluster.PatienceSecs.orOff()
+	if j.config.Supervisor.IsChief {
+		sv.Adopt = j.adopt
 	}
 }
 

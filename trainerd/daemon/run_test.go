@@ -298,7 +298,7 @@ func TestSteps(t *testing.T) {
 
 func TestSummaryDue(t *testing.T) {
 	due := func(steps int64, s SupervisorConfig, from int64) (at []int64) {
-		tr := &training{job: &job{config: &Config{Supervisor: s}, steps: steps}}
+		tr := &training{job: &job{config: &Config{Supervisor: s}, steps: steps}, looked: from - 1}
 		for step := from; step <= steps; step++ {
 			if tr.summaryDue(step) {
 				at = append(at, step)

@@ -12,8 +12,20 @@ import (
 // newSession makes the session in which a job's program lives. It is the one
 // place that knows what masters there are; what comes back is used through
 // [trainerd.Session] alone.
-func (j *job) newSession(context.Context) (trainerd.Session, error) {
-	sess, err := runtime.New(j.program.meta.GetGraphDef(), &runtime.Options{Dir: j.program.dir})
+func (j *job) newSession(ctx context.Context) (trainerd.Session, error) {
+	switch {
+	case j.config.isRemote():
+		return j.connect(ctx)
+	case j.config.Master == masterLocal:
+		return j.serve()
+	}
+	return j.embedded(nil)
+}
+
+// embedded makes a session of this process. The model is in resources, or in
+// some of its own.
+func (j *job) embedded(resources *runtime.Resources) (*runtime.Session, error) {
+	sess, err := runtime.New(j.program.meta.GetGraphDef(), &runtime.Options{Dir: j.program.dir, Resources: resources})
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,10 @@ type standing struct {
 }
 
 // stand finds out where the job is, as a run would, but changes nothing in the
-// logdir.
+// logdir, nor on a server: the model is put into this process.
 func (j *job) stand(ctx context.Context) (*standing, error) {
 	manager := &trainerd.SessionManager{
-		NewSession:         j.newSession,
+		NewSession:         func(context.Context) (trainerd.Session, error) { return j.embedded(nil) },
 		InitOp:             nodes(j.program.init),
 		LocalInitOp:        nodes(j.program.localInit),
 		ReadyOp:            nodes(j.program.ready),

@@ -19,7 +19,9 @@ type training struct {
 	show progress
 	eval *evaluator // nil when there is nothing to evaluate
 
-	step        int64 // steps done
+	step        int64 // steps done, by all workers
+	first, made int64 // the step at which this process began, and steps that it made itself
+	looked      int64 // the step that summaryDue was asked about last
 	ended       bool  // the input did, before the last step
 	nextSummary time.Time
 	feeds       feed
@@ -31,10 +33,18 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 	if err != nil {
 		return err
 	}
-	t.step, t.feeds = step, make(feed)
+	t.step, t.first, t.looked, t.made, t.feeds = step, step, step, 0, make(feed)
 	restored := ""
 	if p := t.sv.Prepared(); p != nil {
 		restored = p.Restored
+		if p.Adopted {
+			restored = t.config.Master
+		}
+	}
+	if t.config.isRemote() && t.config.Supervisor.IsChief {
+		if err := t.mark(ctx, sess); err != nil {
+			return err
+		}
 	}
 	if err := t.eval.begin(ctx, step, restored != ""); err != nil {
 		return err
@@ -69,8 +79,8 @@ func (t *training) train(ctx context.Context, sess trainerd.Session) error {
 // took, so that a resumed training goes on with what would have come. The
 // queues and readers themselves begin anew with each session.
 func (t *training) catchUp(ctx context.Context, sess trainerd.Session) error {
-	if len(t.program.consume) == 0 {
-		return nil
+	if len(t.program.consume) == 0 || t.config.Cluster.Workers > 1 {
+		return nil // who of several workers took what is not known
 	}
 	for skipped := int64(0); skipped < t.step && ctx.Err() == nil; skipped++ {
 		clear(t.feeds)
@@ -87,7 +97,7 @@ func (t *training) catchUp(ctx context.Context, sess trainerd.Session) error {
 // makeStep trains on one batch, and writes what is due after it.
 func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 	clear(t.feeds)
-	if err := t.input.feed(t.step, t.feeds); err != nil {
+	if err := t.input.feed(t.batch(), t.feeds); err != nil {
 		return err
 	}
 	fetches, summarize := t.fetches()
@@ -123,15 +133,27 @@ func (t *training) fetches() (names []string, summarize bool) {
 	for _, m := range t.program.show {
 		names = append(names, m.tensor)
 	}
-	if summarize = len(t.program.summary) > 0 && t.summaryDue(t.step+1); summarize {
+	if summarize = len(t.program.summary) > 0 && t.config.Supervisor.IsChief && t.summaryDue(t.step+1); summarize {
 		names = slices.Concat(names, t.program.summary)
 	}
 	return names, summarize
 }
 
-// advance counts the step. A graph that is not known to count by ones is asked.
+// batch returns the number of the batch for the next step. Workers share the
+// batches out among themselves.
+func (t *training) batch() int64 {
+	c := t.config.Cluster
+	if c.Workers <= 1 {
+		return t.step
+	}
+	return t.first + t.made*int64(c.Workers) + int64(c.Task)
+}
+
+// advance counts the step. A graph that is not known to count by ones is asked,
+// and so is one that several workers train.
 func (t *training) advance(ctx context.Context, sess trainerd.Session) error {
-	if t.program.counts {
+	t.made++
+	if t.program.counts && t.config.Cluster.Workers <= 1 {
 		t.step++
 		return nil
 	}
@@ -186,7 +208,10 @@ func (t *training) astray(loss float64) error {
 func (t *training) summaryDue(step int64) bool {
 	s := t.config.Supervisor
 	if s.SaveSummariesSteps > 0 {
-		return step == 1 || step == t.steps || step%s.SaveSummariesSteps == 0
+		// Other workers may have made the very multiple.
+		passed := step/s.SaveSummariesSteps > t.looked/s.SaveSummariesSteps
+		t.looked = step
+		return step == 1 || step == t.steps || passed
 	}
 	if s.SaveSummariesSecs == 0 {
 		return false

@@ -33,6 +33,7 @@ func (c *Config) check(problems *ConfigError) {
 	v.train()
 	v.eval()
 	v.supervisor()
+	v.cluster()
 	if c.ofGraph() {
 		v.graph()
 		return
@@ -54,8 +55,6 @@ func (v *validator) require(ok bool, key, reason, hint string) {
 func (v *validator) top() {
 	c := v.config
 	v.require(c.Logdir != "", "logdir", "is missing", `set it to the folder for checkpoints and events, such as "logs/`+c.Name+`"`)
-	v.require(c.Master == "", "master", fmt.Sprintf("there is no runtime for %q in this version", c.Master),
-		`leave it out, or "", for the embedded runtime`)
 }
 
 func (v *validator) data() {
@@ -178,7 +177,7 @@ func (v *validator) supervisor() {
 	name := s.CheckpointBasename
 	v.require(name != "" && name == filepath.Base(name) && name != "." && name != ".." && name != "checkpoint" && !strings.Contains(name, "tfevents"),
 		"supervisor.checkpoint_basename", fmt.Sprintf("%q cannot begin a checkpoint's name", name), `want a file name without folders, such as "model.ckpt"`)
-	v.require(s.IsChief, "supervisor.is_chief", "the embedded runtime has no other process that could be the chief", "remove it")
+	v.require(s.IsChief || v.config.isRemote(), "supervisor.is_chief", "the embedded runtime has no other process that could be the chief", "remove it")
 }
 
 // zeroIsDefault are the model's numbers for which the model takes 0 as not

@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/remote"
+)
+
+// sayAfter is how long servers may take to answer before it is said who is
+// waited for.
+const sayAfter = 5 * time.Second
+
+// maxRestarts is how often in a row a session is replaced that servers have
+// lost, without a checkpoint in between.
+const maxRestarts = 10
+
+// remoteSession closes its connection with it.
+type remoteSession struct {
+	*remote.Session
+	client *remote.Client
+}
+
+func (s remoteSession) Close() error { return errors.Join(s.Session.Close(), s.client.Close()) }
+
+// remoteStore is a remoteSession whose variables this process copies.
+type remoteStore struct {
+	*remote.Store
+	client *remote.Client
+}
+
+func (s remoteStore) Close() error { return errors.Join(s.Store.Close(), s.client.Close()) }
+
+// dial makes a session with a graph on a server. ctx bounds how long.
+func dial(ctx context.Context, target string, def *tfpb.GraphDef, o *remote.Options, config *tfpb.ConfigProto) (remoteSession, error) {
+	client, err := remote.Dial(ctx, target, o)
+	if err != nil {
+		return remoteSession{}, err
+	}
+	sess, err := client.NewSession(ctx, def, config)
+	if err != nil {
+		client.Close()
+		return remoteSession{}, err
+	}
+	return remoteSession{sess, client}, nil
+}
+
+// connect makes a session with the job's program on its servers. It waits for
+// them as long as the job's patience lasts.
+func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
+	c := j.config.Cluster
+	options, err := c.dialOptions()
+	if err != nil {
+		return nil, err
+	}
+	def, err := j.placed()
+	if err != nil {
+		return nil, err
+	}
+	if c.PatienceSecs > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.PatienceSecs.Duration())
+		defer cancel()
+	}
+	slow := time.AfterFunc(sayAfter, func() {
+		j.log.Warn("waiting for the servers to answer", "master", j.config.Master, "needs", strings.Join(c.deviceFilters(), " "), "patience", c.PatienceSecs.Duration())
+	})
+	defer slow.Stop()
+	config := &tfpb.ConfigProto{AllowSoftPlacement: true, DeviceFilters: c.deviceFilters()}
+	s, err := dial(ctx, j.config.Master, def, options, config)
+	if err != nil {
+		return nil, err
+	}
+	if c.CheckpointVia == "server" {
+		return s, nil
+	}
+	store, err := remote.NewStore(ctx, s.Session, def)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return remoteStore{store, s.client}, nil
+}
+
+func (c ClusterConfig) dialOptions() (*remote.Options, error) {
+	o := &remote.Options{ConnectTimeout: max(c.PatienceSecs.Duration(), time.Second)}
+	if c.PatienceSecs == 0 {
+		o.ConnectTimeout = maxSeconds * time.Second
+	}
+	if c.TLSCA == "" && c.TLSCert == "" {
+		return o, nil
+	}
+	o.TLS = &tls.Config{}
+	if c.TLSCA != "" {
+		pem, err := os.ReadFile(c.TLSCA)
+		if err != nil {
+			return nil, fmt.Errorf("cluster.tls_ca: %w", err)
+		}
+		o.TLS.RootCAs = x509.NewCertPool()
+		if !o.TLS.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("cluster.tls_ca: %s holds no certificate in PEM", c.TLSCA)
+		}
+	}
+	if c.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("cluster.tls_cert: %w", err)
+		}
+		o.TLS.Certificates = []tls.Certificate{pair}
+	}
+	return o, nil
+}
+
+// spread reports whether the model is on more than the master.
+func (c ClusterConfig) spread() bool { return c.PSTasks > 0 || c.Workers > 1 }
+
+func (c ClusterConfig) worker() string { return fmt.Sprintf("/job:worker/task:%d", c.Task) }
+
+// deviceFilters names the servers that the session needs, so that it does not
+// wait for those of other replicas. None means all.
+func (c ClusterConfig) deviceFilters() []string {
+	if c.PSTasks == 0 {
+		return nil
+	}
+	return []string{"/job:ps", c.worker()}
+}
+
+// placed returns the graph as the servers get it: a family with its places,
+// and the nodes of the run's mark.
+func (j *job) placed() (*tfpb.GraphDef, error) {
+	c := j.config
+	def := proto.Clone(j.program.meta.GetGraphDef()).(*tfpb.GraphDef)
+	switch {
+	case c.ofGraph() && !c.Supervisor.IsChief:
+		if v := unplaced(def); v != "" {
+			return nil, &GraphFileError{File: c.Graph.Meta, Err: fmt.Errorf("variable %s has no device, so that each worker would have one of its own; export the graph under tf.compat.v1.device(tf.compat.v1.train.replica_device_setter(...))", v)}
+		}
+	case !c.ofGraph() && c.Cluster.spread():
+		def = graph.Place(def, graph.Placement{PSTasks: c.Cluster.PSTasks, WorkerDevice: c.Cluster.worker()})
+	}
+	addMark(def, nodeOf(j.program.globalStep))
+	return def, nil
+}
+
+// unplaced returns a variable without a device, "" if there is none.
+func unplaced(def *tfpb.GraphDef) string {
+	for _, n := range def.GetNode() {
+		switch n.GetOp() {
+		case "Variable", "VariableV2", "VarHandleOp":
+			if n.GetDevice() == "" {
+				return n.GetName()
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/master"
+	"github.com/trainerd/trainerd/trainerd/runtime"
+)
+
+// servedSession is a session of this process whose variables other clients can
+// reach as long as it is open.
+type servedSession struct {
+	*runtime.Session
+	server *master.Server
+	ended  chan error // of serving
+}
+
+// serve makes a session of this process and serves its variables.
+func (j *job) serve() (trainerd.Session, error) {
+	resources := &runtime.Resources{}
+	sess, err := j.embedded(resources)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := listenLocal(j.config.Cluster.Listen)
+	if err != nil {
+		sess.Close()
+		return nil, fmt.Errorf("cluster.listen: %w", err)
+	}
+	s := &servedSession{Session: sess, ended: make(chan error, 1),
+		server: master.New(&master.Options{Runtime: runtime.Options{Dir: j.program.dir, Resources: resources}})}
+	go func() { s.ended <- s.server.Serve(ln) }()
+	if j.served != nil {
+		j.served("grpc://" + ln.Addr().String())
+	}
+	return s, nil
+}
+
+// Close ends the serving, then the session.
+func (s *servedSession) Close() error {
+	return errors.Join(s.server.Close(), <-s.ended, s.Session.Close())
+}
+
+// listenLocal listens at an address that [validListen] accepts. The socket of
+// a process that was killed is replaced.
+func listenLocal(addr string) (net.Listener, error) {
+	path, ok := strings.CutPrefix(addr, "unix:")
+	if !ok {
+		return net.Listen("tcp", addr)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
+		if conn, err := net.Dial("unix", path); err == nil {
+			conn.Close()
+			return nil, fmt.Errorf("%s is in use by another process", path)
+		}
+		os.Remove(path)
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return ln, nil
+}

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/remote"
+)
+
+// masterLocal is the master string of the embedded runtime that is served.
+const masterLocal = "local"
+
+// maxTasks is more than any cluster has.
+const maxTasks = 1 << 16
+
+// isRemote reports whether the model runs on a TensorFlow server.
+func (c *Config) isRemote() bool { return c.Master != "" && c.Master != masterLocal }
+
+func (v *validator) cluster() {
+	c := v.config
+	cl := c.Cluster
+	v.master(c.Master)
+	v.require(cl.PSTasks >= 0 && cl.PSTasks <= maxTasks, "cluster.ps_tasks", fmt.Sprintf("want 0 (none) to %d, got %d", maxTasks, cl.PSTasks), "")
+	v.require(cl.Workers >= 1 && cl.Workers <= maxTasks, "cluster.workers", fmt.Sprintf("want 1 to %d, got %d", maxTasks, cl.Workers), "")
+	v.require(cl.Task >= 0 && cl.Task < max(cl.Workers, 1), "cluster.task", fmt.Sprintf("want 0 to %d, one less than cluster.workers, got %d", cl.Workers-1, cl.Task), "")
+	v.require(cl.CheckpointVia == "server" || cl.CheckpointVia == "client", "cluster.checkpoint_via", fmt.Sprintf("there is no way %q", cl.CheckpointVia), `want "server" or "client"`)
+	v.require(cl.PatienceSecs >= 0 && cl.PatienceSecs <= maxSeconds, "cluster.patience_secs", fmt.Sprintf("want 0 (for ever) to %.0f seconds, got %v", float64(maxSeconds), float64(cl.PatienceSecs)), "")
+	v.require((cl.TLSCert == "") == (cl.TLSKey == ""), "cluster.tls_key", "cluster.tls_cert and cluster.tls_key are one without the other", "set both, or neither")
+	if !c.isRemote() {
+		for _, key := range []string{"ps_tasks", "workers", "task", "checkpoint_via", "patience_secs", "tls_ca", "tls_cert", "tls_key"} {
+			v.require(!c.given("cluster."+key), "cluster."+key, "needs a TensorFlow server", `set master = "grpc://host:port", or remove it`)
+		}
+	}
+	v.require(c.Master == masterLocal || !c.given("cluster.listen"), "cluster.listen", "is for another master", `set master = "local", or remove it`)
+	v.require(validListen(cl.Listen), "cluster.listen", fmt.Sprintf("%q is not an address of this machine alone", cl.Listen),
+		"whoever reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH")
+}
+
+func (v *validator) master(master string) {
+	if !v.config.isRemote() {
+		return
+	}
+	if !strings.Contains(master, "://") {
+		v.require(false, "master", fmt.Sprintf("there is no runtime %q", master), `want "" for the embedded runtime, "local" to serve it, or "grpc://host:port"`)
+		return
+	}
+	_, err := remote.ParseTarget(master)
+	var target *remote.TargetError
+	if errors.As(err, &target) {
+		v.require(false, "master", fmt.Sprintf("%q: %s", master, target.Reason), "")
+	}
+}
+
+// validListen reports whether no other machine can reach an address.
+func validListen(addr string) bool {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		return path != ""
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
