@@ -102,6 +102,10 @@ func (j *job) describeGraph(row func(name, format string, args ...any)) {
 		}
 		row("feeds", "%s", strings.Join(names, ", "))
 	}
+	if c := j.config.Graph; c.Bundle != "" {
+		steps, _ := j.input.rows()
+		row("bundle", "%s, %d steps", c.Bundle, steps)
+	}
 	if len(p.consume) > 0 {
 		row("input", "%s", strings.Join(p.consume, ", "))
 	}
