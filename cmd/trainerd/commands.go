@@ -12,12 +12,16 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
 
-const runHelp = `Goes on from the newest sound checkpoint in the logdir; without one it begins
+const runHelp = `Trains the model family that [model] describes, or the graph of [graph] meta,
+which TensorFlow has exported.
+
+Goes on from the newest sound checkpoint in the logdir; without one it begins
 at step 0. Ctrl-C or SIGTERM stops after the current step, saves, and exits
 with 0; a second one exits at once. A job that is complete is left as it is.
 
 EXAMPLES:
    trainerd run examples/digits/digits.toml
+   trainerd run examples/graph/graph.toml
    trainerd run job.toml --logdir /data/run2 --set train.steps=5000
    trainerd run job.toml --set 'model.hidden=[64, 32]' --set model.activation=tanh
 
@@ -31,8 +35,9 @@ EXIT CODES:
     78  the config is wrong, or does not fit the checkpoints in the logdir
    130  a second signal ended the process at once`
 
-const checkHelp = `Reads config, data and logdir, builds the model, and restores the newest
-checkpoint, but changes nothing. The exit codes are those of run.
+const checkHelp = `Reads config, data and logdir, builds the model or reads the graph, and restores
+the newest checkpoint, but changes nothing. All that is wrong is said at once.
+The exit codes are those of run.
 
 EXAMPLES:
    trainerd check examples/digits/digits.toml

@@ -34,22 +34,42 @@ func Check(ctx context.Context, name string, overrides []Override, w io.Writer) 
 	return j.describe(w, s)
 }
 
-// checkData returns what is wrong with the data of a config that has problems,
-// if their settings are not among these.
+// checkData returns what is wrong with the data and the graph of a config that
+// has problems, if their settings are not among these.
 func (c *Config) checkData() error {
-	if c == nil || c.Data.File == "" {
+	switch {
+	case c == nil:
 		return nil
+	case c.Data.File == "":
+		return c.checkProgram(nil)
 	}
 	v := &validator{c, &ConfigError{}}
 	v.data()
 	if len(v.problems.Problems) > 0 || c.Model.Classes < 0 || c.Model.Inputs < 0 {
-		return nil
+		return c.checkGraph()
 	}
 	data, err := dataset.Load(c.Data.File, c.datasetOptions())
 	if err != nil {
 		return errors.Join(err, c.checkGraph())
 	}
-	return data.Close()
+	defer data.Close()
+	return c.checkProgram(data)
+}
+
+// checkProgram returns what is wrong with the graph.
+func (c *Config) checkProgram(data *dataset.Dataset) error {
+	unread := c.given("graph.feeds") && c.Graph.Feeds == nil || c.given("graph.eval_feeds") && c.Graph.EvalFeeds == nil
+	if c.Graph.Meta == "" || unread {
+		return nil
+	}
+	_, in, err := newGraphProgram(c, data)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return in.close()
+	}
+	return nil // the input is the data
 }
 
 // describe writes the table of a job.
@@ -101,6 +121,10 @@ func (j *job) describeGraph(row func(name, format string, args ...any)) {
 			names[i] = nodeOf(b.tensor)
 		}
 		row("feeds", "%s", strings.Join(names, ", "))
+	}
+	if c := j.config.Graph; c.Bundle != "" {
+		steps, _ := j.input.rows()
+		row("bundle", "%s, %d steps", c.Bundle, steps)
 	}
 	if len(p.consume) > 0 {
 		row("input", "%s", strings.Join(p.consume, ", "))

@@ -80,9 +80,10 @@ type DataConfig struct {
 	MemoryMB int64 `toml:"memory_mb"`
 	// Seed of the shuffle. The same seed gives the same split and batches.
 	Seed uint64 `toml:"seed"`
-	// TestFile holds the test part, in the format of file; TestLabels its labels,
-	// if it is IDX. Without it a part of the rows is kept for testing.
-	TestFile   string `toml:"test_file"`
+	// TestFile holds the test part, in the format of file. Without it a part of
+	// the rows is kept for testing.
+	TestFile string `toml:"test_file"`
+	// TestLabels is for test_file what labels is for file.
 	TestLabels string `toml:"test_labels"`
 	// TestFraction of the rows is kept for testing.
 	TestFraction float64 `toml:"test_fraction"`

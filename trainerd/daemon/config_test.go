@@ -241,6 +241,10 @@ is_chief = false
 		{name: "split twice, scaled twice", text: strings.Replace(smallest, "[model]", "scale = 2\nnormalize = 'minmax'\ntest_rows = 5\ntest_fraction = 0.5\n[model]", 1), want: []string{
 			`job.toml:4: data.scale: has no effect beside data.normalize; remove one of the two`,
 			`job.toml:6: data.test_rows: is set beside data.test_fraction; remove one of the two`}},
+		{name: "zeros", text: smallest, overrides: set("model.kernel_size=0", "model.end_learning_rate=0", "model.schedule=polynomial", "model.decay_steps=3", "model.learning_rate_power=0"), want: []string{
+			`--set model.end_learning_rate=0: model.end_learning_rate: want more than 0 for the polynomial schedule, got 0; a very small rate, such as 1e-12, is as good as none`,
+			`--set model.kernel_size=0: model.kernel_size: want 1 or more, got 0`,
+			`--set model.learning_rate_power=0: model.learning_rate_power: want less than 0, got 0`}},
 		{name: "data of other formats", text: smallest, overrides: set("data.format=tfrecord", "data.label=2", "data.labels=y", "data.shuffle_buffer=-1", "data.memory_mb=0"), want: []string{
 			`--set data.label=2: data.label: is an index, but features have names; set it to the name of the feature with the label`,
 			`--set data.labels=y: data.labels: has no effect on the format "tfrecord"; remove it; data.label says where the label is`,

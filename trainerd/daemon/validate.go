@@ -200,6 +200,12 @@ func (v *validator) model() {
 		key := "model." + name
 		v.require(!v.config.given(key) || value(m) != 0, key, "want more than 0, got 0", "")
 	}
+	for key, value := range map[string]int{"model.kernel_size": m.KernelSize, "model.pool": m.Pool, "model.embedding": m.Embedding} {
+		v.require(!v.config.given(key) || value != 0, key, "want 1 or more, got 0", "")
+	}
+	v.require(!v.config.given("model.learning_rate_power") || m.LearningRatePower != 0, "model.learning_rate_power", "want less than 0, got 0", "")
+	v.require(!v.config.given("model.end_learning_rate") || m.EndLearningRate != 0 || m.Schedule != "polynomial", "model.end_learning_rate",
+		"want more than 0 for the polynomial schedule, got 0", "a very small rate, such as 1e-12, is as good as none")
 	v.require(m.Inputs >= 0, "model.inputs", fmt.Sprintf("want the number of features, or none, got %d", m.Inputs), "")
 	// What the data decide is assumed to be right for now.
 	if m.Inputs <= 0 {

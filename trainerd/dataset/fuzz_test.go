@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 // FuzzCSV reads anything: it is refused with a located error, or it is a
@@ -39,6 +41,48 @@ func FuzzCSV(f *testing.F) {
 			for _, v := range ints(y) {
 				if v < 0 || v >= int64(d.Classes) {
 					t.Fatalf("the label %d came through with %d classes", v, d.Classes)
+				}
+			}
+		}
+	})
+}
+
+// FuzzFormats is FuzzCSV for what is not text.
+func FuzzFormats(f *testing.F) {
+	f.Add(uint8(0), idx(idxUint8, []int{2, 3}, 1, 2, 3, 4, 5, 6))
+	f.Add(uint8(1), records(example{"label": tfevents.Int64Feature(1), "x": tfevents.FloatFeature(1, 2)}))
+	f.Add(uint8(2), pngOf(gradient(4, 4, red, blue)))
+	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
+		dir := t.TempDir()
+		o := Options{Image: []int{2, 2, 1}, MemoryLimit: 1 << 16, BatchSize: 2}
+		name := write(t, dir, "a/x.png", data)
+		switch kind % 4 {
+		case 0:
+			o.Format, o.LabelFile = FormatIDX, write(t, dir, "y", idx(idxUint8, []int{2}, 0, 1))
+		case 1:
+			o.Format = FormatTFRecord
+		case 2:
+			o.Format, name = FormatImages, dir
+			write(t, dir, "b/ok.png", pngOf(gradient(1, 1, red, red)))
+		case 3:
+			o.Format, o.ShuffleBuffer = FormatTFRecord, 1
+		}
+		d, err := Load(name, o)
+		if err != nil {
+			if e := new(Error); !errors.As(err, &e) || e.Reason == "" {
+				t.Fatalf("the error %v has no cause", err)
+			}
+			return
+		}
+		defer d.Close()
+		for step := range int64(3) {
+			x, _, err := d.Batch(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range floats(x) {
+				if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+					t.Fatalf("the feature %v came through", v)
 				}
 			}
 		}

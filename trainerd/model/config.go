@@ -115,8 +115,10 @@ type Config struct {
 	// LearningRatePower is the exponent of ftrl's sums in its rate; default
 	// -0.5.
 	LearningRatePower float64 `toml:"learning_rate_power"`
-	// FtrlL1 and FtrlL2 are ftrl's own penalties on the weights; default 0.
+	// FtrlL1 is ftrl's penalty on the weights' absolute values, which makes small
+	// ones exactly zero; default 0.
 	FtrlL1 float64 `toml:"ftrl_l1"`
+	// FtrlL2 is ftrl's own penalty on the weights' squares; default 0.
 	FtrlL2 float64 `toml:"ftrl_l2"`
 }
 
