@@ -52,8 +52,11 @@ const (
 )
 
 // isLost reports whether an error means that the session is gone, not that
-// something is wrong with the training.
+// something is wrong with the training, nor that waiting for one was given up.
 func isLost(err error) bool {
+	if errors.Is(err, ErrDeadlineExceeded) {
+		return false
+	}
 	return errors.Is(err, ErrAborted) || errors.Is(err, ErrUnavailable)
 }
 

@@ -82,6 +82,12 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !j.config.Supervisor.IsChief {
+		if err := j.awaited(ctx, s); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
 	if c.CheckpointVia == "server" {
 		return s, nil
 	}

@@ -123,7 +123,8 @@ func (e *evaluator) due(ctx context.Context, t *training, sess trainerd.Session)
 	passed := every > 0 && t.step/every > e.seen/every // other workers may have made the very multiple
 	e.seen = t.step
 	byClock := clock > 0 && !time.Now().Before(e.next)
-	if t.step != e.steps && !passed && !byClock {
+	atEnd := e.steps > 0 && t.step >= e.steps
+	if !atEnd && !passed && !byClock {
 		return nil
 	}
 	return e.look(ctx, t, sess)

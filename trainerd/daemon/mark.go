@@ -19,8 +19,9 @@ import (
 
 // A run's mark is a random text in the logdir and, while the model lives
 // there, in a variable of the servers. A chief that comes back and finds its
-// own mark there goes on with the model as it is. Without the mark it would
-// take the model of whoever used the servers before for its own.
+// own mark there goes on with the model as it is, and a worker waits for it.
+// Without the mark they would take the model of whoever used the servers before
+// for their own.
 const (
 	markFile = "run-id"
 
@@ -67,13 +68,8 @@ func (j *job) runID() (string, error) {
 	return made, atomicfile.WriteFile(nil, name, []byte(made))
 }
 
-// adopt reports whether the servers still have the model of this run, no older
-// than its newest checkpoint.
-func (j *job) adopt(ctx context.Context, sess trainerd.Session) (bool, error) {
-	id, err := j.runID()
-	if err != nil {
-		return false, err
-	}
+// marked reports whether the servers have the mark of this run.
+func (j *job) marked(ctx context.Context, sess trainerd.Session) (bool, error) {
 	out, err := sess.Run(ctx, nil, []string{markHas}, nil)
 	if err != nil {
 		return false, err
@@ -84,8 +80,29 @@ func (j *job) adopt(ctx context.Context, sess trainerd.Session) (bool, error) {
 	if out, err = sess.Run(ctx, nil, []string{markRead}, nil); err != nil {
 		return false, err
 	}
-	if len(out[0].Strings) != 1 || string(out[0].Strings[0]) != id {
-		return false, nil
+	id, err := os.ReadFile(filepath.Join(j.config.Logdir, markFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return err == nil && len(out[0].Strings) == 1 && string(out[0].Strings[0]) == string(id), nil
+}
+
+// awaited is the reason for which a worker waits while the servers do not have
+// the model of its run.
+func (j *job) awaited(ctx context.Context, sess trainerd.Session) error {
+	ours, err := j.marked(ctx, sess)
+	if ours || err != nil {
+		return err
+	}
+	return &trainerd.OpError{Code: tfpb.Code_UNAVAILABLE,
+		Message: fmt.Sprintf("the chief has not made the model of the logdir %s ready on the servers", absolute(j.config.Logdir))}
+}
+
+// adopt reports whether the servers still have the model of this run, no older
+// than its newest checkpoint.
+func (j *job) adopt(ctx context.Context, sess trainerd.Session) (bool, error) {
+	if ours, err := j.marked(ctx, sess); !ours || err != nil {
+		return false, err
 	}
 	step, err := j.globalStep(ctx, sess)
 	if err != nil {

@@ -211,7 +211,7 @@ func (t *training) summaryDue(step int64) bool {
 		// Other workers may have made the very multiple.
 		passed := step/s.SaveSummariesSteps > t.looked/s.SaveSummariesSteps
 		t.looked = step
-		return step == 1 || step == t.steps || passed
+		return step == 1 || step >= t.steps && t.steps > 0 || passed
 	}
 	if s.SaveSummariesSecs == 0 {
 		return false

@@ -1,0 +1,168 @@
+"""A job on TensorFlow's own distributed runtime: one parameter server, a chief and a second worker, and what becomes of
+it when each of them is killed."""
+
+import re
+import time
+
+import pytest
+from cluster import Cluster
+from harness import checkpoints
+from harness.commands import assert_success
+from harness.logdirs import announced_steps, current_step
+from harness.tensorboard import LOADERS, TensorBoard
+
+ENDLESS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with Cluster(tmp_path_factory.mktemp("servers")) as servers:
+        yield servers
+
+
+@pytest.fixture
+def replica(cluster, commands, tmp_path):
+    """Starts the job's process for a task; task 0 is the chief. All share one logdir."""
+    logdir = tmp_path / "logdir"
+    started = []
+
+    def start(task=0, **settings):
+        job = {
+            "master": cluster.target(task), "cluster__ps_tasks": 1, "cluster__task": task, "cluster__workers": 2,
+            "supervisor__is_chief": str(task == 0).lower(), "supervisor__save_model_steps": 50,
+            "supervisor__recovery_wait_secs": 1, "train__steps": ENDLESS, "train__eval_steps": 0,
+        } | settings
+        started.append(commands.start_training(logdir, **job))
+        return started[-1]
+
+    start.logdir = logdir
+    yield start
+    for process in started:
+        if process.running:
+            process.kill()
+
+
+def steps_shown(process):
+    """The steps of the log lines about the training."""
+    return [int(step) for step in re.findall(r'msg=training step=(\d+)', process.text)]
+
+
+def wait_for_step(process, step, timeout=60):
+    process.wait_until(lambda: max(steps_shown(process), default=-1) >= step, f"step {step}", timeout)
+
+
+def wait_for_save(process, logdir, step, timeout=60):
+    process.wait_until(lambda: current_step(logdir) >= step, f"checkpoint of step {step}", timeout)
+
+
+@pytest.mark.parametrize("via", ["server", "client"])
+def test_two_workers_train_one_model(replica, via):
+    settings = {"train__steps": 400, "cluster__checkpoint_via": via}
+    worker = replica(1, **settings)
+    chief = replica(0, **settings)
+    results = [assert_success(p.wait()) for p in (chief, worker)]
+    assert "waiting for the chief" in results[1].text
+    prefix = checkpoints.latest(replica.logdir)
+    saved = checkpoints.variables(prefix)
+    assert 400 <= saved["global_step"] <= 401  # the other worker may be one step ahead
+    with checkpoints.Model(prefix) as model:
+        assert model.step() == saved["global_step"]
+    assert float(re.search(r"test accuracy: (\d\.\d+)", results[0].out)[1]) > 0.9
+    # Both did their share: neither could have made all the steps.
+    assert all(len(set(steps_shown(p))) > 0 for p in (chief, worker))
+
+
+def test_a_worker_that_is_killed_comes_back(replica):
+    chief, worker = replica(0), replica(1)
+    wait_for_step(worker, 1)
+    worker.kill()
+    again = replica(1)
+    wait_for_step(again, max(steps_shown(chief)) + 1)
+    assert chief.running
+
+
+def test_a_chief_that_is_killed_finds_the_model_alive(replica):
+    chief = replica(0, supervisor__save_model_steps=100)
+    wait_for_save(chief, replica.logdir, 100)
+    wait_for_step(chief, 120)
+    reached = max(steps_shown(chief))
+    chief.kill()
+    began = time.monotonic()
+    again = replica(0, supervisor__save_model_steps=100)
+    wait_for_step(again, reached + 1)
+    print(f"a killed chief: training goes on after {time.monotonic() - began:.1f} s")
+    assert "the model is alive, and goes on as it is" in again.text
+    resumed = int(re.search(r"restored; training goes on.*?\bstep=(\d+)", again.text)[1])
+    assert resumed >= reached, "steps were lost though the servers had them"
+
+
+def test_another_runs_model_is_not_taken_over(replica, cluster, commands, tmp_path):
+    """The servers still have a model of a run with another logdir, in variables of the same names."""
+    first = replica(0)
+    wait_for_step(first, 20)
+    first.kill()
+    other = tmp_path / "other"
+    result = assert_success(commands.train(
+        other, master=cluster.target(0), cluster__ps_tasks=1, train__steps=5, supervisor__save_model_steps=1))
+    assert "training from the beginning" in result.text
+    assert announced_steps(result)[-1] == 5
+
+
+def test_a_parameter_server_that_is_lost(replica, cluster):
+    """The chief puts the last checkpoint into its successor, the worker waits for that; then both go on."""
+    chief, worker = replica(0), replica(1)
+    wait_for_save(chief, replica.logdir, 100)
+    wait_for_step(worker, 1)
+    cluster.kill("ps", 0)
+    saved = current_step(replica.logdir)
+    began = time.monotonic()
+    cluster.start("ps", 0)
+    back = time.monotonic()
+    wait_for_save(chief, replica.logdir, saved + 50, timeout=120)
+    print(f"a killed parameter server: back after {back - began:.1f} s, a new checkpoint {time.monotonic() - back:.1f} s later")
+    assert "session was lost" in chief.text
+    resumed = [int(step) for step in re.findall(r"restored; training goes on.*?\bstep=(\d+)", chief.text)]
+    assert resumed and resumed[-1] >= saved
+    before = max(steps_shown(worker))
+    wait_for_step(worker, max(before, current_step(replica.logdir)) + 1, timeout=120)
+    assert chief.running and worker.running
+
+
+def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
+    """Nobody waits in silence, nor for ever."""
+    result = commands.train(tmp_path / "nobody", master="grpc://127.0.0.1:1", cluster__patience_secs=7)
+    assert result.code != 0
+    assert "waiting for the servers to answer" in result.text and "127.0.0.1:1" in result.text
+    worker = replica(1, cluster__patience_secs=3, model__hidden="[7]", cluster__task=1)
+    result = worker.wait()
+    assert result.code != 0 and "is the chief running?" in result.text
+
+
+@pytest.fixture(scope="module")
+def moved(cluster, commands, tmp_path_factory):
+    """One run that began in its own process, went on on servers, and came back."""
+    logdir = tmp_path_factory.mktemp("moved") / "logdir"
+    job = {"supervisor__save_model_steps": 50, "supervisor__save_summaries_steps": 10}
+    assert_success(commands.train(logdir, train__steps=100, **job))
+    assert_success(commands.train(
+        logdir, train__steps=200, master=cluster.target(0), cluster__ps_tasks=1, **job))
+    assert_success(commands.train(logdir, train__steps=300, **job))
+    return logdir
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_a_run_that_moves_is_one_curve(moved, loader):
+    with TensorBoard(moved, loader) as board:
+        for tag in ("loss", "accuracy"):
+            steps = [step for step, _, _ in board.scalars(".", tag)]
+            assert steps == [1, *range(10, 301, 10)]
+
+
+def test_a_run_that_moves_loses_nothing(moved, commands, tmp_path):
+    """Its variables are what training in one place gives, as far as two runtimes round alike."""
+    logdir = tmp_path / "still"
+    assert_success(commands.train(logdir, train__steps=300))
+    here, there = (checkpoints.variables(checkpoints.latest(d)) for d in (logdir, moved))
+    assert set(here) == set(there)
+    for name, value in here.items():
+        assert abs(value - there[name]).max() < 1e-3, name
