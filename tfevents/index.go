@@ -1,7 +1,6 @@
 package tfevents
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"io/fs"
@@ -168,7 +167,7 @@ func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
 	return nil
 }
 
-// addValue adds a value at the point c, of which it completes the form.
+// addValue adds a value at the point c, of which it sets the form.
 func (x *RunIndex) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	x.purgeTag(s, c.step)
@@ -179,10 +178,7 @@ func (x *RunIndex) addValue(v *valueScan, c *cell) {
 	if s.newest != x.session {
 		s.newest, s.old = x.session, s.points.n
 	}
-	c.form = v.form()
-	if c.form != formOther {
-		c.number = binary.LittleEndian.Uint32(v.number)
-	}
+	c.form, c.number = v.form, v.number
 	s.points.add(c)
 }
 

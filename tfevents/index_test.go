@@ -76,7 +76,7 @@ func TestIndexOfFixtures(t *testing.T) {
 
 // TestIndexOfRandomRuns indexes runs that were resumed at random steps.
 func TestIndexOfRandomRuns(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(150) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		fsys, run := fstest.MapFS{}, Run{}
 		for i := range 1 + random.IntN(4) {

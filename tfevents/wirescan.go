@@ -3,6 +3,7 @@ package tfevents
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -31,8 +32,8 @@ type valueScan struct {
 	tag     []byte
 	raw     []byte              // the whole encoded Summary.Value
 	decoded *tfpb.Summary_Value // in its place, if the general decoder was needed
-	field   protowire.Number    // of the value itself
-	number  []byte              // of a simple_value, or of a tensor that is one float32
+	form    byte                // how a column keeps it
+	number  uint32              // of a simple_value, or of a tensor that is one float32
 }
 
 // Wire format: field numbers of Event and Summary.Value.
@@ -103,7 +104,13 @@ func (e *eventScan) parseScalar(b []byte) bool {
 		return false
 	}
 	e.wallTime, e.step = wallTime, int64(step)
-	e.values = append(e.values[:0], valueScan{tag: tag, raw: b[4:], field: fieldSimpleValue, number: b[n-4:]})
+	if cap(e.values) == 0 {
+		e.values = make([]valueScan, 1, 16)
+	}
+	e.values = e.values[:1]
+	v := &e.values[0]
+	v.tag, v.raw, v.decoded = tag, b[4:], nil
+	v.form, v.number = formSimple, binary.LittleEndian.Uint32(b[n-4:])
 	return true
 }
 
@@ -124,7 +131,7 @@ func (e *eventScan) parseSummary(b []byte) bool {
 
 // parse scans an encoded Summary.Value.
 func (v *valueScan) parse(b []byte) bool {
-	v.raw = b
+	v.raw, v.form = b, formOther
 	var seen uint32
 	for len(b) > 0 {
 		field, content, rest := nextField(b)
@@ -136,19 +143,24 @@ func (v *valueScan) parse(b []byte) bool {
 		case fieldTag:
 			v.tag = content
 		case fieldSimpleValue:
-			v.number = content
+			v.setNumber(content)
 		case fieldTensor:
-			v.number = floatOf(content)
-		}
-		if valueShape.oneof&(1<<field.number) != 0 {
-			if v.field != 0 {
-				return false // the last one counts
-			}
-			v.field = field.number
+			v.setNumber(floatOf(content))
 		}
 		b = rest
 	}
-	return true
+	if seen == 1<<fieldTag|1<<fieldSimpleValue {
+		v.form = formSimple
+	}
+	// Of several values the last one counts.
+	return bits.OnesCount32(seen&valueShape.oneof) <= 1
+}
+
+// setNumber sets the value to the float32 that b holds, if any.
+func (v *valueScan) setNumber(b []byte) {
+	if b != nil {
+		v.form, v.number = formNumber, binary.LittleEndian.Uint32(b)
+	}
 }
 
 // fill makes e what the general decoder has found.
@@ -156,9 +168,9 @@ func (e *eventScan) fill(from *tfpb.Event) eventFacts {
 	values := valuesOf(from)
 	*e = eventScan{wallTime: from.GetWallTime(), step: from.GetStep(), values: e.values[:0]}
 	for _, v := range values {
-		scan := valueScan{tag: []byte(v.GetTag()), decoded: v}
+		scan := valueScan{tag: []byte(v.GetTag()), decoded: v, form: formOther}
 		if x, ok := v.GetValue().(*tfpb.Summary_Value_SimpleValue); ok {
-			scan.number = binary.LittleEndian.AppendUint32(nil, math.Float32bits(x.SimpleValue))
+			scan.form, scan.number = formNumber, math.Float32bits(x.SimpleValue)
 		}
 		e.values = append(e.values, scan)
 	}
@@ -173,29 +185,6 @@ func (v *valueScan) message() *tfpb.Summary_Value {
 		_ = proto.Unmarshal(v.raw, v.decoded)
 	}
 	return v.decoded
-}
-
-// form returns in which form a column keeps the value.
-func (v *valueScan) form() byte {
-	switch {
-	case v.simple():
-		return formSimple
-	case v.number != nil:
-		return formNumber
-	}
-	return formOther
-}
-
-// simple reports whether the value is nothing but a simple_value and its tag.
-func (v *valueScan) simple() bool {
-	if v.field != fieldSimpleValue {
-		return false
-	}
-	size := 1 + 4
-	if len(v.tag) > 0 {
-		size += 1 + protowire.SizeBytes(len(v.tag))
-	}
-	return len(v.raw) == size
 }
 
 // floatOf returns the four bytes of a tensor that is one float32 without
