@@ -71,3 +71,31 @@ func ExampleReader_Events() {
 	// Output:
 	// step 0: train/loss = 0.1
 }
+
+func ExampleIndexRuns() {
+	fsys := os.DirFS("../fixtures/events/tf1_reopen")
+	runs, err := tfevents.FindRuns(fsys, ".")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, x := range tfevents.IndexRuns(fsys, runs, nil) {
+		for _, s := range x.Series {
+			for p := range s.Points() {
+				if scalar, ok := p.Scalar(); ok {
+					fmt.Printf("%s, step %d: %.2g\n", s.Tag, p.Step, scalar)
+					continue
+				}
+				v, err := x.Value(p) // read from the file
+				if err != nil {
+					log.Fatal(err)
+				}
+				fmt.Printf("%s, step %d: %s\n", s.Tag, p.Step, v)
+			}
+		}
+	}
+	// Output:
+	// train/loss, step 0: 0.1
+	// train/loss, step 1: -3.4e+38
+	// train/loss/b, step 1: NaN
+	// inf, step 1: -Inf
+}

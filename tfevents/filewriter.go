@@ -69,7 +69,9 @@ type FileWriterOptions struct {
 	// directory hold at that step and later.
 	PurgeStep *int64
 
-	// Now gives the time of events and of the file name; nil means time.Now.
+	// Now gives the time of events and of the file name. Nil means the system's
+	// clock; events that come faster than a million a second may share a time,
+	// for a millisecond at most.
 	Now func() time.Time
 }
 

@@ -2,15 +2,14 @@ package tfevents
 
 import (
 	"math"
-	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // purger drops points of a run as its mode says.
-type purger struct {
+type purger[S purgeable] struct {
 	mode   Purge
-	byTag  map[string]*Series
+	byTag  map[string]S
 	purged int
 
 	version  float64 // of the events, as the last file_version says
@@ -22,102 +21,139 @@ type purger struct {
 	restart   bool  // restarted is set
 }
 
+// purgeable is a series that a purger drops points of.
+type purgeable interface {
+	// progress returns what the purger notes about the series.
+	progress() *progress
+	// cut drops the points at the end that have at least the given step.
+	cut(step int64) (dropped int)
+	// drop drops all points of sessions before the given one that have at
+	// least the given step.
+	drop(step int64, before int) (dropped int)
+}
+
+// progress says how far a series has got.
+type progress struct {
+	ofRun   bool  // the series describes the run instead of a step of it
+	session int   // the last that wrote to the series
+	least   int64 // the least step that it wrote
+}
+
+// eventFacts is what counts of an event beside its values.
+type eventFacts struct {
+	step    int64
+	version string // a file_version
+	start   bool   // a SessionLog START
+	summary bool
+	values  bool // a summary, or something else that is shown
+}
+
+func factsOf(e *tfpb.Event, values []*tfpb.Summary_Value) eventFacts {
+	return eventFacts{
+		step:    e.GetStep(),
+		version: e.GetFileVersion(),
+		start:   e.GetSessionLog().GetStatus() == tfpb.SessionLog_START,
+		summary: e.GetSummary() != nil,
+		values:  len(values) > 0 || e.GetSummary() != nil,
+	}
+}
+
 // startFile begins a new session: no writer appends to a file that it did not
 // begin.
-func (p *purger) startFile() {
+func (p *purger[S]) startFile() {
 	p.session++
 	p.restart = false
 }
 
-// purgeFor drops what e, which is about to be stored, makes obsolete in other
-// tags.
-func (p *purger) purgeFor(e *tfpb.Event, values []*tfpb.Summary_Value) {
+// purgeFor drops what an event that is about to be stored makes obsolete in
+// other tags. It reports whether its own tags lose their points at its step and
+// behind, too.
+func (p *purger[S]) purgeFor(e *eventFacts) (own bool) {
 	switch p.mode {
 	case PurgePython:
-		p.purgePython(e, values)
+		return p.purgePython(e)
 	case PurgeExact:
 		p.purgeExact(e)
 	}
+	return false
 }
 
-func (p *purger) purgePython(e *tfpb.Event, values []*tfpb.Summary_Value) {
-	if v := e.GetFileVersion(); v != "" {
-		p.version = parseVersion(v)
+func (p *purger[S]) purgePython(e *eventFacts) (own bool) {
+	if e.version != "" {
+		p.version = parseVersion(e.version)
 	}
-	isSummary := len(values) > 0 || e.GetSummary() != nil
 	switch {
 	case p.version >= 2:
-		if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {
+		if e.start {
 			if p.started {
-				p.dropAll(e.GetStep(), false)
+				p.dropAll(e.step, false)
 			}
 			p.started = true
 		}
-	case isSummary && e.GetStep() < p.lastStep:
-		for _, v := range values {
-			if s := p.byTag[v.GetTag()]; s != nil {
-				p.drop(s, func(pt Point) bool { return pt.Step >= e.GetStep() })
-			}
-		}
+	case e.values && e.step < p.lastStep:
+		own = true
 	}
-	if isSummary {
-		p.lastStep = e.GetStep()
+	if e.values {
+		p.lastStep = e.step
 	}
+	return own
 }
 
-func (p *purger) purgeExact(e *tfpb.Event) {
-	if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {
+func (p *purger[S]) purgeExact(e *eventFacts) {
+	if e.start {
 		p.session++
-		p.restart, p.restarted = true, e.GetStep()
-		if e.GetStep() < math.MaxInt64 {
-			p.dropAll(e.GetStep()+1, true)
+		p.restart, p.restarted = true, e.step
+		if e.step < math.MaxInt64 {
+			p.dropAll(e.step+1, true)
 		}
 		return
 	}
-	if p.restart && e.GetSummary() != nil && e.GetStep() == p.restarted {
+	if p.restart && e.summary && e.step == p.restarted {
 		p.restart = false
 		p.dropAll(p.restarted, true)
 	}
 }
 
+// purgeOwn drops the points of a tag at a step and behind.
+func (p *purger[S]) purgeOwn(tag string, step int64) {
+	if s, ok := p.byTag[tag]; ok {
+		p.purged += s.drop(step, math.MaxInt)
+	}
+}
+
 // purgeTag drops what a point at the given step makes obsolete in its own tag.
-func (p *purger) purgeTag(s *Series, step int64) {
+func (p *purger[S]) purgeTag(s S, step int64) {
 	switch p.mode {
 	case PurgeDataServer:
-		for n := len(s.Points); n > 0 && s.Points[n-1].Step >= step; n-- {
-			s.Points = s.Points[:n-1]
-			p.purged++
-		}
+		p.purged += s.cut(step)
 	case PurgeExact:
-		if belongsToRun(s) || s.session == p.session && step >= s.least {
+		at := s.progress()
+		if at.ofRun || at.session == p.session && step >= at.least {
 			return
 		}
-		s.session, s.least = p.session, step
-		p.drop(s, func(pt Point) bool { return pt.session < p.session && pt.Step >= step })
+		at.session, at.least = p.session, step
+		p.purged += s.drop(step, p.session)
 	}
 }
 
 // dropAll drops the points at step and behind of all tags. If exact, those of
 // the current session stay, and what belongs to the run as a whole.
-func (p *purger) dropAll(step int64, exact bool) {
+func (p *purger[S]) dropAll(step int64, exact bool) {
+	before := math.MaxInt
+	if exact {
+		before = p.session
+	}
 	for _, s := range p.byTag {
-		if exact && belongsToRun(s) {
-			continue
+		if !exact || !s.progress().ofRun {
+			p.purged += s.drop(step, before)
 		}
-		p.drop(s, func(pt Point) bool { return pt.Step >= step && !(exact && pt.session == p.session) })
 	}
 }
 
-func (p *purger) drop(s *Series, obsolete func(Point) bool) {
-	n := len(s.Points)
-	s.Points = slices.DeleteFunc(s.Points, obsolete)
-	p.purged += n - len(s.Points)
-}
-
-// belongsToRun reports whether the series describes the run instead of a step
-// of it.
-func belongsToRun(s *Series) bool {
-	switch s.Plugin() {
+// describesRun reports whether the values of a plugin describe the run instead
+// of a step of it.
+func describesRun(plugin string) bool {
+	switch plugin {
 	case PluginGraphs, PluginRunMetadata, PluginRunMetadataGraph, PluginKerasModel, PluginTaggedRunMetadata,
 		PluginHParams, PluginCustomScalars:
 		return true

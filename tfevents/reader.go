@@ -28,9 +28,14 @@ func (r *Reader) NextEvent() (*tfpb.Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeEvent(r.Name, at, data)
+}
+
+// decodeEvent decodes the data of the record at the given offset of a file.
+func decodeEvent(name string, at int64, data []byte) (*tfpb.Event, error) {
 	e := new(tfpb.Event)
 	if err := proto.Unmarshal(data, e); err != nil {
-		return nil, &CorruptError{Name: r.Name, Offset: at, Part: PartEvent, Lost: r.Offset() - at, Err: err}
+		return nil, &CorruptError{Name: name, Offset: at, Part: PartEvent, Lost: int64(RecordSize(len(data))), Err: err}
 	}
 	return e, nil
 }

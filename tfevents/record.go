@@ -37,13 +37,15 @@ func endRecord(b []byte, start int) []byte {
 
 func putHeader(b []byte, n int) {
 	binary.LittleEndian.PutUint64(b, uint64(n))
-	crc := uint32(0)
-	if n < len(shortLengthCRC) {
-		crc = shortLengthCRC[n]
-	} else {
-		crc = crc32c.Masked(b[:lengthSize])
+	binary.LittleEndian.PutUint32(b[lengthSize:], lengthCRC(uint64(n), b[:lengthSize]))
+}
+
+// lengthCRC returns the checksum of n, which b holds encoded.
+func lengthCRC(n uint64, b []byte) uint32 {
+	if n < uint64(len(shortLengthCRC)) {
+		return shortLengthCRC[n]
 	}
-	binary.LittleEndian.PutUint32(b[lengthSize:], crc)
+	return crc32c.Masked(b)
 }
 
 // shortLengthCRC holds the checksums of the lengths that most events have: a

@@ -79,10 +79,10 @@ func (r *RecordReader) Offset() int64 { return r.offset }
 // length checks and returns the length of the record at the front of the buffer.
 func (r *RecordReader) length() (int, error) {
 	header := r.buf[r.pos : r.pos+headerSize]
-	if crc32c.Masked(header[:lengthSize]) != binary.LittleEndian.Uint32(header[lengthSize:]) {
+	n := binary.LittleEndian.Uint64(header)
+	if lengthCRC(n, header[:lengthSize]) != binary.LittleEndian.Uint32(header[lengthSize:]) {
 		return 0, ErrChecksum
 	}
-	n := binary.LittleEndian.Uint64(header)
 	if n > uint64(r.limit()) {
 		return 0, ErrTooLarge
 	}

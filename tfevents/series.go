@@ -41,12 +41,27 @@ type Series struct {
 	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
 	Points   []Point
 
-	session int   // the last that wrote to the series
-	least   int64 // the least step that it wrote
+	at progress
 }
 
 // Plugin returns the name of the plugin that shows the series, or "".
 func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
+
+func (s *Series) progress() *progress { return &s.at }
+
+func (s *Series) cut(step int64) int {
+	n := len(s.Points)
+	for len(s.Points) > 0 && s.Points[len(s.Points)-1].Step >= step {
+		s.Points = s.Points[:len(s.Points)-1]
+	}
+	return n - len(s.Points)
+}
+
+func (s *Series) drop(step int64, before int) int {
+	n := len(s.Points)
+	s.Points = slices.DeleteFunc(s.Points, func(p Point) bool { return p.Step >= step && p.session < before })
+	return n - len(s.Points)
+}
 
 // Point is one value of a series.
 type Point struct {
@@ -67,7 +82,7 @@ type RunData struct {
 	Purged int       // points dropped
 	Damage []error   // *CorruptError, and errors of files that cannot be read
 
-	purger
+	purger[*Series]
 	stepsOnly bool // do not keep the values
 }
 
@@ -77,6 +92,12 @@ type RunOptions struct {
 	MaxSize int64 // largest record accepted; 0 means DefaultMaxSize
 
 	stepsOnly bool
+}
+
+// reads reports whether the purge mode's model reads the file.
+func (o *RunOptions) reads(name string) bool {
+	// A marker that the profiler leaves; only that loader knows it.
+	return o.Purge != PurgePython || !strings.HasSuffix(name, ".profile-empty")
 }
 
 // Lookup returns the series of a tag, or nil.
@@ -91,12 +112,12 @@ func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
 	}
 	d := &RunData{
 		Name:      run.Name,
-		purger:    purger{mode: o.Purge, byTag: make(map[string]*Series)},
+		purger:    purger[*Series]{mode: o.Purge, byTag: make(map[string]*Series)},
 		stepsOnly: o.stepsOnly,
 	}
 	for _, name := range run.Files {
-		if o.Purge == PurgePython && strings.HasSuffix(name, ".profile-empty") {
-			continue // a marker that the profiler leaves; only this loader knows it
+		if !o.reads(name) {
+			continue
 		}
 		if err := d.readFile(fsys, name, o); err != nil {
 			d.Damage = append(d.Damage, err)
@@ -111,7 +132,7 @@ func (d *RunData) readFile(fsys fs.FS, name string, o *RunOptions) error {
 	d.startFile()
 	skipped, err := eachEvent(fsys, name, o, func(e *tfpb.Event) error {
 		if o.Purge == PurgeDataServer && math.IsNaN(e.GetWallTime()) {
-			return fmt.Errorf("%s: an event has no time: TensorBoard's data server gives the file up", name)
+			return errNoTime(name)
 		}
 		d.add(e)
 		return nil
@@ -120,30 +141,50 @@ func (d *RunData) readFile(fsys fs.FS, name string, o *RunOptions) error {
 	return err
 }
 
+// errNoTime says what TensorBoard's data server does to an event whose time is
+// not a number.
+func errNoTime(name string) error {
+	return fmt.Errorf("%s: an event has no time: TensorBoard's data server gives the file up", name)
+}
+
 // eachEvent calls f with the events of a file, as far as the purge mode's model
 // reads it, and returns the damage that it has skipped.
 func eachEvent(fsys fs.FS, name string, o *RunOptions, f func(*tfpb.Event) error) (skipped []error, err error) {
+	return eachRecord(fsys, name, o, func(data []byte, at int64) error {
+		e, err := decodeEvent(name, at, data)
+		if err != nil {
+			return err
+		}
+		return f(e)
+	})
+}
+
+// eachRecord calls f with the records of a file and their offsets, as far as
+// the purge mode's model reads it, and returns the damage that it has skipped,
+// among which may be what f returns.
+func eachRecord(fsys fs.FS, name string, o *RunOptions, f func(data []byte, at int64) error) (skipped []error, err error) {
 	file, err := fsys.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("tfevents: %w", err)
 	}
 	defer file.Close()
-	r := NewReader(file)
+	r := NewRecordReader(file)
 	r.Name, r.MaxSize = name, o.MaxSize
 	thorough := o.Purge == PurgeExact || o.Purge == KeepAll
 	r.Resync = thorough
 	r.SkipDataCRC = o.Purge == PurgeDataServer // it does not check it
 	for {
-		e, err := r.NextEvent()
-		var damage *CorruptError
+		at := r.Offset()
+		data, err := r.Next()
+		if err == io.EOF {
+			return skipped, nil
+		}
+		if err == nil {
+			err = f(data, at)
+		}
 		switch {
 		case err == nil:
-			if err := f(e); err != nil {
-				return skipped, err
-			}
-		case err == io.EOF:
-			return skipped, nil
-		case thorough && errors.As(err, &damage) && damage.Skippable():
+		case thorough && skippable(err):
 			skipped = append(skipped, err)
 		default:
 			return skipped, err
@@ -151,27 +192,41 @@ func eachEvent(fsys fs.FS, name string, o *RunOptions, f func(*tfpb.Event) error
 	}
 }
 
+// skippable reports whether err is damage behind which reading goes on.
+func skippable(err error) bool {
+	var damage *CorruptError
+	return errors.As(err, &damage) && damage.Skippable()
+}
+
 // add stores what e holds.
 func (d *RunData) add(e *tfpb.Event) {
 	d.Events++
-	values := e.GetSummary().GetValue()
-	if e.GetSummary() == nil {
-		values = Modern(e) // of graphs and run metadata
+	values := valuesOf(e)
+	facts := factsOf(e, values)
+	if d.purgeFor(&facts) {
+		for _, v := range values {
+			d.purgeOwn(v.GetTag(), e.GetStep())
+		}
 	}
-	d.purgeFor(e, values)
 	for i, v := range values {
 		d.addValue(e, v, i)
 	}
 	d.Purged = d.purged
 }
 
+// valuesOf returns the values that a run keeps of e, as they were written.
+func valuesOf(e *tfpb.Event) []*tfpb.Summary_Value {
+	if s := e.GetSummary(); s != nil {
+		return s.GetValue()
+	}
+	return Modern(e) // of graphs and run metadata
+}
+
 func (d *RunData) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 	s := d.byTag[v.GetTag()]
 	if s == nil {
-		s = &Series{Tag: v.GetTag(), Metadata: modernValue(v).GetMetadata()}
-		if s.Metadata == nil {
-			s.Metadata = new(tfpb.SummaryMetadata)
-		}
+		s = &Series{Tag: v.GetTag(), Metadata: metadataOf(v)}
+		s.at.ofRun = describesRun(s.Plugin())
 		d.byTag[s.Tag] = s
 		d.Series = append(d.Series, s)
 	}
@@ -181,17 +236,26 @@ func (d *RunData) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 	}
 	d.purgeTag(s, p.Step)
 	// The data server looks at a value only after its step has had its effect.
-	if d.mode != PurgeDataServer || shownByDataServer(s, e, v) {
+	if d.mode != PurgeDataServer || shownByDataServer(s.Metadata, e.GetWallTime(), v) {
 		s.Points = append(s.Points, p)
 	}
 }
 
-// shownByDataServer reports whether TensorBoard's data server keeps the value.
-func shownByDataServer(s *Series, e *tfpb.Event, v *tfpb.Summary_Value) bool {
-	if w := e.GetWallTime(); w-w != 0 { // infinite, or not a number
+// metadataOf returns the metadata of a series that begins with v.
+func metadataOf(v *tfpb.Summary_Value) *tfpb.SummaryMetadata {
+	if m := modernValue(v).GetMetadata(); m != nil {
+		return m
+	}
+	return new(tfpb.SummaryMetadata)
+}
+
+// shownByDataServer reports whether TensorBoard's data server keeps a value of
+// a series with the given metadata.
+func shownByDataServer(m *tfpb.SummaryMetadata, wallTime float64, v *tfpb.Summary_Value) bool {
+	if wallTime-wallTime != 0 { // infinite, or not a number
 		return false
 	}
-	class := s.Metadata.GetDataClass()
+	class := m.GetDataClass()
 	switch x := v.GetValue().(type) {
 	case *tfpb.Summary_Value_SimpleValue:
 		return class == tfpb.DataClass_DATA_CLASS_SCALAR || class == tfpb.DataClass_DATA_CLASS_TENSOR

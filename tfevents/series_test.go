@@ -156,6 +156,7 @@ func TestPurgeModes(t *testing.T) {
 				}
 			}
 			checkMerge(t, fsys, runs[0], tc.exact)
+			checkIndex(t, fsys, runs[0])
 		})
 	}
 }
@@ -496,6 +497,7 @@ func FuzzReadRun(f *testing.F) {
 				}
 			}
 		}
+		checkIndex(t, fsys, run)
 		var merged bytes.Buffer
 		if _, err := MergeRun(&merged, fsys, run, nil); err != nil {
 			t.Fatal(err)

@@ -89,7 +89,10 @@ func newMedia() (m media, err error) {
 	for i := range m.images {
 		img := image.NewNRGBA(image.Rect(0, 0, 192, 192))
 		for p := range img.Pix {
-			img.Pix[p] = byte(random.Uint32()) | 0xff*byte(p&3/3) // opaque noise
+			img.Pix[p] = byte(random.Uint32())
+			if p%4 == 3 {
+				img.Pix[p] = 0xff // opaque
+			}
 		}
 		encoded, err := tfevents.EncodePNG(img)
 		if err != nil {

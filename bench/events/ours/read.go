@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
 
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -20,21 +18,7 @@ func read(dir string) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	loaded := make([]*tfevents.RunData, len(runs))
-	next := make(chan int)
-	var readers sync.WaitGroup
-	for range min(len(runs), runtime.GOMAXPROCS(0)) {
-		readers.Go(func() {
-			for i := range next {
-				loaded[i] = tfevents.ReadRun(fsys, runs[i], nil)
-			}
-		})
-	}
-	for i := range runs {
-		next <- i
-	}
-	close(next)
-	readers.Wait()
+	loaded := tfevents.IndexRuns(fsys, runs, nil)
 	r, err := watch.result("")
 	if err != nil {
 		return result{}, err
@@ -48,7 +32,7 @@ func read(dir string) (result, error) {
 
 // contents says how many series and points there are, and what their steps add
 // up to.
-func contents(loaded []*tfevents.RunData) (string, error) {
+func contents(loaded []*tfevents.RunIndex) (string, error) {
 	series, points, steps := 0, 0, int64(0)
 	for _, d := range loaded {
 		if d.Damage != nil {
@@ -56,8 +40,8 @@ func contents(loaded []*tfevents.RunData) (string, error) {
 		}
 		for _, s := range d.Series {
 			series++
-			points += len(s.Points)
-			for _, p := range s.Points {
+			points += s.Len()
+			for p := range s.Points() {
 				steps += p.Step
 			}
 		}

@@ -1,0 +1,209 @@
+package tfevents
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// A column holds the points of one series in few bytes. Each point is stored as
+// its difference from the one before; blocks are decoded on their own.
+//
+//	byte    form in the upper two bits; the step's difference in the lower six,
+//	        or manySteps
+//	varint  difference of the step, zigzag, if the byte says manySteps
+//	varint  difference of the time, taken of the bits of the float64, zigzag
+//	uint32  bits of the float32, for formSimple and formNumber
+//	varint  number of the file, for formNumber and formOther
+//	varint  difference of the record's offset, zigzag, for the same
+//	varint  number of the value in the event, for the same
+type column struct {
+	blocks []block
+	n      int  // points
+	tail   cell // the last one
+}
+
+// block is a part of a column.
+type block struct {
+	before cell // what the first point differs from
+	n      int
+	data   []byte
+}
+
+// cell is a decoded point.
+type cell struct {
+	form   byte
+	wall   uint64 // bits of the float64
+	step   int64
+	number uint32 // bits of the float32
+	file   int
+	offset int64 // of the record in the file
+	index  int   // of the value in the event
+}
+
+const (
+	formSimple byte = iota << 6 // a simple_value and its tag, nothing else
+	formNumber                  // a float32 in another form, and where it is
+	formOther                   // where the value is
+
+	formMask  = 0b11 << 6
+	manySteps = 0b111111
+)
+
+// Blocks grow with their column, so that short series take little room.
+const (
+	firstBlock   = 64
+	lastBlock    = 4096
+	maxCellSize  = 1 + 2*binary.MaxVarintLen64 + 4 + 3*binary.MaxVarintLen64
+	blockGrowing = 2
+)
+
+func zigzag(d int64) uint64   { return uint64(d<<1) ^ uint64(d>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// add appends a point.
+func (c *column) add(p *cell) {
+	b := c.room()
+	c.n++
+	b.n++
+	steps := p.step - c.tail.step
+	data := b.data[:cap(b.data)] // room for the largest point
+	n := len(b.data)
+	if steps >= 0 && steps < manySteps {
+		data[n] = p.form | byte(steps)
+		n++
+	} else {
+		data[n] = p.form | manySteps
+		n = putVarint(data, n+1, zigzag(steps))
+	}
+	n = putVarint(data, n, zigzag(int64(p.wall-c.tail.wall)))
+	if p.form != formOther {
+		binary.LittleEndian.PutUint32(data[n:], p.number)
+		n += 4
+	}
+	if p.form == formSimple {
+		c.tail.step, c.tail.wall = p.step, p.wall
+	} else {
+		n = putVarint(data, n, uint64(p.file))
+		n = putVarint(data, n, zigzag(p.offset-c.tail.offset))
+		n = putVarint(data, n, uint64(p.index))
+		c.tail = *p
+	}
+	b.data = data[:n]
+}
+
+// room returns the last block, with place for a point.
+func (c *column) room() *block {
+	size := firstBlock
+	if n := len(c.blocks); n > 0 {
+		last := &c.blocks[n-1]
+		if cap(last.data)-len(last.data) >= maxCellSize {
+			return last
+		}
+		size = min(cap(last.data)*blockGrowing, lastBlock)
+	}
+	c.blocks = append(c.blocks, block{before: c.tail, data: make([]byte, 0, max(size, maxCellSize))})
+	return &c.blocks[len(c.blocks)-1]
+}
+
+// next decodes the point at the front of data, which follows p, into p and
+// returns what is behind it.
+func (p *cell) next(data []byte) []byte {
+	head := data[0]
+	data = data[1:]
+	p.form = head & formMask
+	if steps := head &^ formMask; steps != manySteps {
+		p.step += int64(steps)
+	} else {
+		p.step += p.difference(&data)
+	}
+	p.wall += uint64(p.difference(&data))
+	if p.form != formOther {
+		p.number = binary.LittleEndian.Uint32(data)
+		data = data[4:]
+	}
+	if p.form != formSimple {
+		p.file = uvarint(&data)
+		p.offset += p.difference(&data)
+		p.index = uvarint(&data)
+	}
+	return data
+}
+
+func (*cell) difference(data *[]byte) int64 {
+	u, n := binary.Uvarint(*data)
+	*data = (*data)[n:]
+	return unzigzag(u)
+}
+
+func uvarint(data *[]byte) int {
+	u, n := binary.Uvarint(*data)
+	*data = (*data)[n:]
+	return int(u)
+}
+
+// each calls f with the points in their order until it returns false.
+func (c *column) each(f func(p *cell) bool) {
+	for _, b := range c.blocks {
+		p := b.before
+		for data := b.data; len(data) > 0; {
+			data = p.next(data)
+			if !f(&p) {
+				return
+			}
+		}
+	}
+}
+
+// cut drops the points at the end that have at least the given step, where
+// steps only grow, and returns how many.
+func (c *column) cut(step int64) (dropped int) {
+	for c.n > 0 && c.tail.step >= step {
+		b := &c.blocks[len(c.blocks)-1]
+		p, kept, n := b.before, 0, 0
+		for kept < len(b.data) {
+			q := p
+			rest := q.next(b.data[kept:])
+			if q.step >= step {
+				break
+			}
+			p, kept, n = q, len(b.data)-len(rest), n+1
+		}
+		dropped += b.n - n
+		c.n -= b.n - n
+		c.tail = p
+		if b.data, b.n = b.data[:kept], n; n == 0 {
+			c.blocks = slices.Delete(c.blocks, len(c.blocks)-1, len(c.blocks))
+		}
+	}
+	return dropped
+}
+
+// drop drops those of the first n points that have at least the given step, and
+// returns how many.
+func (c *column) drop(n int, step int64) (dropped int) {
+	i, found := 0, false
+	c.each(func(p *cell) bool {
+		found = i < n && p.step >= step
+		i++
+		return i < n && !found
+	})
+	if !found {
+		return 0
+	}
+	var kept column
+	i = 0
+	c.each(func(p *cell) bool {
+		if i >= n || p.step < step {
+			kept.add(p)
+		}
+		i++
+		return true
+	})
+	dropped = c.n - kept.n
+	*c = kept
+	return dropped
+}
+
+// wallTime returns the time of the point.
+func (p *cell) wallTime() float64 { return math.Float64frombits(p.wall) }

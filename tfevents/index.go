@@ -1,0 +1,256 @@
+package tfevents
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// RunIndex is what [ReadRun] returns in the form for large logs: it keeps some
+// ten bytes of a scalar and, of all else, where in the files it is.
+type RunIndex struct {
+	Name   string
+	Series []*SeriesIndex // in the order in which their tags were first seen
+	Events int            // read, those dropped included
+	Purged int            // points dropped
+	Damage []error        // *CorruptError, and errors of files that cannot be read
+
+	fsys  fs.FS
+	files []string
+	o     RunOptions
+
+	purger[*SeriesIndex]
+	scan  eventScan
+	facts eventFacts
+	last  *SeriesIndex // the one that a value was added to last
+}
+
+// SeriesIndex holds the points of one tag of a run.
+type SeriesIndex struct {
+	Tag      string
+	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
+
+	points  column
+	old     int // points of sessions before the one in newest
+	newest  int // session of the last point
+	at      progress
+	follows *SeriesIndex // the series that came next the last time
+}
+
+// Plugin returns the name of the plugin that shows the series, or "".
+func (s *SeriesIndex) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
+
+// Len returns the number of points.
+func (s *SeriesIndex) Len() int { return s.points.n }
+
+// IndexPoint is one point of a [SeriesIndex]. [RunIndex.Value] returns its value.
+type IndexPoint struct {
+	WallTime float64
+	Step     int64
+
+	series *SeriesIndex
+	cell   cell
+}
+
+// Points returns the points in their order.
+func (s *SeriesIndex) Points() iter.Seq[IndexPoint] {
+	return func(yield func(IndexPoint) bool) {
+		s.points.each(func(c *cell) bool {
+			return yield(IndexPoint{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c})
+		})
+	}
+}
+
+// Scalar returns the value of a scalar that the index holds: one of 32 bits, in
+// either style, as all writers make them. [ScalarOf] knows the others.
+func (p IndexPoint) Scalar() (float64, bool) {
+	return float64(math.Float32frombits(p.cell.number)), p.cell.form != formOther
+}
+
+func (s *SeriesIndex) progress() *progress { return &s.at }
+
+func (s *SeriesIndex) cut(step int64) int { return s.points.cut(step) }
+
+func (s *SeriesIndex) drop(step int64, before int) int {
+	if s.newest < before {
+		s.old = s.points.n // all of them
+	}
+	dropped := s.points.drop(s.old, step)
+	s.old -= dropped
+	return dropped
+}
+
+// IndexRun reads all files of a run as [ReadRun] does, once from their
+// beginnings to their ends. The index reads them again where a value is asked
+// for.
+func IndexRun(fsys fs.FS, run Run, o *RunOptions) *RunIndex {
+	x := &RunIndex{Name: run.Name, fsys: fsys, files: run.Files}
+	if o != nil {
+		x.o = *o
+	}
+	x.purger = purger[*SeriesIndex]{mode: x.o.Purge, byTag: make(map[string]*SeriesIndex)}
+	for file, name := range run.Files {
+		if !x.o.reads(name) {
+			continue
+		}
+		x.startFile()
+		skipped, err := eachRecord(fsys, name, &x.o, func(data []byte, at int64) error {
+			return x.addRecord(data, file, at)
+		})
+		x.Damage = append(x.Damage, skipped...)
+		if err != nil {
+			x.Damage = append(x.Damage, err)
+		}
+	}
+	x.Purged = x.purged
+	x.Series = slices.DeleteFunc(x.Series, func(s *SeriesIndex) bool { return s.Len() == 0 })
+	return x
+}
+
+// IndexRuns indexes runs side by side, as many as there are processors. The
+// goroutines that do it have ended when it returns.
+func IndexRuns(fsys fs.FS, runs []Run, o *RunOptions) []*RunIndex {
+	indexes := make([]*RunIndex, len(runs))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	for range min(len(runs), runtime.GOMAXPROCS(0)) {
+		readers.Go(func() {
+			for i := range next {
+				indexes[i] = IndexRun(fsys, runs[i], o)
+			}
+		})
+	}
+	for i := range runs {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	return indexes
+}
+
+// Lookup returns the series of a tag, or nil.
+func (x *RunIndex) Lookup(tag string) *SeriesIndex { return x.byTag[tag] }
+
+// addRecord adds the event in a record.
+func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
+	if x.scan.parse(data) {
+		x.facts = eventFacts{step: x.scan.step, summary: true, values: true}
+	} else {
+		e, err := decodeEvent(x.files[file], at, data)
+		if err != nil {
+			return err
+		}
+		x.facts = x.scan.fill(e)
+	}
+	e := &x.scan
+	if x.o.Purge == PurgeDataServer && math.IsNaN(e.wallTime) {
+		return errNoTime(x.files[file])
+	}
+	x.Events++
+	if x.purgeFor(&x.facts) {
+		for i := range e.values {
+			x.purgeOwn(string(e.values[i].tag), e.step)
+		}
+	}
+	c := cell{wall: math.Float64bits(e.wallTime), step: e.step, file: file, offset: at}
+	for i := range e.values {
+		c.index = i
+		x.addValue(&e.values[i], &c)
+	}
+	return nil
+}
+
+// addValue adds a value at the point c, of which it sets the form.
+func (x *RunIndex) addValue(v *valueScan, c *cell) {
+	s := x.seriesOf(v)
+	x.purgeTag(s, c.step)
+	// The data server looks at a value only after its step has had its effect.
+	if x.mode == PurgeDataServer && !shownByDataServer(s.Metadata, c.wallTime(), v.message()) {
+		return
+	}
+	if s.newest != x.session {
+		s.newest, s.old = x.session, s.points.n
+	}
+	c.form, c.number = v.form, v.number
+	s.points.add(c)
+}
+
+// seriesOf returns the series that the value belongs to. Most writers write
+// their tags in the same order again and again.
+func (x *RunIndex) seriesOf(v *valueScan) *SeriesIndex {
+	if x.last != nil {
+		if s := x.last.follows; s != nil && s.Tag == string(v.tag) {
+			x.last = s
+			return s
+		}
+	}
+	s := x.byTag[string(v.tag)]
+	if s == nil {
+		s = &SeriesIndex{Tag: string(v.tag), Metadata: metadataOf(v.message())}
+		s.at.ofRun = describesRun(s.Plugin())
+		x.byTag[s.Tag] = s
+		x.Series = append(x.Series, s)
+	}
+	if x.last != nil {
+		x.last.follows = s
+	}
+	x.last = s
+	return s
+}
+
+// Value returns the value of a point of one of the series as it was written.
+// It reads the file, except for a scalar in the style of TensorFlow 1.
+func (x *RunIndex) Value(p IndexPoint) (*tfpb.Summary_Value, error) {
+	if p.cell.form == formSimple {
+		number := math.Float32frombits(p.cell.number)
+		return &tfpb.Summary_Value{Tag: p.series.Tag, Value: &tfpb.Summary_Value_SimpleValue{SimpleValue: number}}, nil
+	}
+	e, err := x.eventAt(x.files[p.cell.file], p.cell.offset)
+	if err != nil {
+		return nil, err
+	}
+	values := valuesOf(e)
+	if p.cell.index >= len(values) || values[p.cell.index].GetTag() != p.series.Tag {
+		return nil, fmt.Errorf("%s: the event at offset %d is another one than when it was indexed: index the run again",
+			x.files[p.cell.file], p.cell.offset)
+	}
+	return values[p.cell.index], nil
+}
+
+// valueBufferSize is what is read at first for a value: most are small.
+const valueBufferSize = 4 << 10
+
+func (x *RunIndex) eventAt(name string, offset int64) (*tfpb.Event, error) {
+	f, err := x.fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("tfevents: %w", err)
+	}
+	defer f.Close()
+	if s, ok := f.(io.Seeker); ok {
+		_, err = s.Seek(offset, io.SeekStart)
+	} else {
+		_, err = io.CopyN(io.Discard, f, offset)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tfevents: %w", err)
+	}
+	r := RecordReader{
+		Name: name, MaxSize: x.o.MaxSize, SkipDataCRC: x.o.Purge == PurgeDataServer,
+		r: f, buf: make([]byte, valueBufferSize), offset: offset,
+	}
+	data, err := r.Next()
+	if err == io.EOF {
+		return nil, fmt.Errorf("tfevents: %s has lost the record at offset %d: %w", name, offset, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeEvent(name, offset, data)
+}
