@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -17,13 +18,24 @@ func lsCommand() *cli.Command {
 		Name:      "ls",
 		Usage:     "list the checkpoints of a directory, or the tensors of a checkpoint",
 		ArgsUsage: "DIR|PREFIX",
+		Description: `With --tree the tensors are shown below their scopes, the parts of their names
+before slashes, each with the number and size of all that is in it; --depth
+shows only so many levels, --scopes no tensors. --csv begins with a line of
+names; shapes and slices are as --long prints them.`,
 		Flags: []cli.Flag{
 			jsonFlag(),
+			&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values"},
 			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "of tensors also shard, offset, checksum and slices"},
+			&cli.BoolFlag{Name: "tree", Usage: "show the tensors below their scopes, with totals"},
+			&cli.BoolFlag{Name: "scopes", Usage: "show the scopes alone, with totals"},
+			&cli.IntFlag{Name: "depth", Usage: "show `N` levels of scopes"},
 		},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "DIR or PREFIX")
 			if err != nil {
+				return err
+			}
+			if err := checkLs(c); err != nil {
 				return err
 			}
 			if isDir(a[0]) {
@@ -32,6 +44,18 @@ func lsCommand() *cli.Command {
 			return lsTensors(c, a[0])
 		},
 	}
+}
+
+func checkLs(c *cli.Context) error {
+	switch {
+	case c.Bool("json") && c.Bool("csv"):
+		return usagef("--json and --csv exclude each other")
+	case c.Int("depth") < 0 || c.IsSet("depth") && c.Int("depth") == 0:
+		return usagef("--depth takes a number from 1 on")
+	case c.IsSet("depth") && !c.Bool("tree") && !c.Bool("scopes"):
+		return usagef("--depth is about --tree and --scopes")
+	}
+	return nil
 }
 
 // checkpointJSON is an element of `ckpt ls DIR --json`.
@@ -48,7 +72,8 @@ func lsCheckpoints(c *cli.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
+	switch {
+	case c.Bool("json"):
 		out := make([]checkpointJSON, len(list))
 		for i, ck := range list {
 			out[i] = checkpointJSON{Prefix: ck.Prefix, Time: ck.Time.UTC(), Bytes: ck.Bytes, Latest: ck.Latest}
@@ -57,7 +82,13 @@ func lsCheckpoints(c *cli.Context, dir string) error {
 			}
 		}
 		err = printList(c.App.Writer, out)
-	} else {
+	case c.Bool("csv"):
+		rows := [][]string{{"prefix", "step", "time", "bytes", "latest"}}
+		for _, ck := range list {
+			rows = append(rows, []string{ck.Prefix, stepText(ck, ""), ck.Time.UTC().Format(time.RFC3339Nano), strconv.FormatInt(ck.Bytes, 10), strconv.FormatBool(ck.Latest)})
+		}
+		err = printCSV(c.App.Writer, rows)
+	default:
 		err = printCheckpoints(c.App.Writer, list)
 	}
 	if err != nil {
@@ -77,17 +108,21 @@ func printCheckpoints(w io.Writer, list []ckptfmt.Checkpoint) error {
 	var t table
 	t.add("STEP", "TIME", "SIZE", "PREFIX")
 	for _, ck := range list {
-		step := "-"
-		if ck.Step >= 0 {
-			step = strconv.FormatInt(ck.Step, 10)
-		}
-		row := []string{step, ck.Time.Format(time.DateTime), sizeText(ck.Bytes), printable(ck.Prefix)}
+		row := []string{stepText(ck, "-"), ck.Time.Format(time.DateTime), sizeText(ck.Bytes), printable(ck.Prefix)}
 		if ck.Latest {
 			row = append(row, "<- checkpoint")
 		}
 		t.add(row...)
 	}
 	return t.write(w)
+}
+
+// stepText is a checkpoint's step, or what stands for none.
+func stepText(ck ckptfmt.Checkpoint, none string) string {
+	if ck.Step < 0 {
+		return none
+	}
+	return strconv.FormatInt(ck.Step, 10)
 }
 
 // explainState warns when the state file does not lead to a checkpoint.
@@ -125,10 +160,22 @@ func lsTensors(c *cli.Context, arg string) error {
 		}
 		list = append(list, info)
 	}
-	if c.Bool("json") {
-		return printTensorsJSON(c.App.Writer, list, c.Bool("long"))
+	long := c.Bool("long")
+	switch {
+	case (c.Bool("tree") || c.Bool("scopes")) && c.Bool("json"):
+		return printScopesJSON(c.App.Writer, scopesOf(list), c.Int("depth"))
+	case (c.Bool("tree") || c.Bool("scopes")) && c.Bool("csv"):
+		return printScopesCSV(c.App.Writer, scopesOf(list), c.Int("depth"))
+	case c.Bool("json"):
+		return printTensorsJSON(c.App.Writer, list, long)
+	case c.Bool("csv"):
+		return printTensorsCSV(c.App.Writer, list, long)
+	case c.Bool("tree") || c.Bool("scopes"):
+		err = printScopes(c.App.Writer, scopesOf(list), c.Int("depth"), !c.Bool("scopes"))
+	default:
+		err = printTensors(c.App.Writer, list, long)
 	}
-	if err := printTensors(c.App.Writer, list, c.Bool("long")); err != nil {
+	if err != nil {
 		return err
 	}
 	return summarise(c.App.ErrWriter, list)
@@ -155,20 +202,48 @@ func printTensors(w io.Writer, list []ckptfmt.TensorInfo, long bool) error {
 	var t table
 	header := []string{"NAME", "DTYPE", "SHAPE", "BYTES"}
 	if long {
-		header = append(header, "SHARD", "OFFSET", "CRC32C")
+		header = append(header, "SHARD", "OFFSET", "CRC32C", "SLICES")
 	}
 	t.add(header...)
 	for _, x := range list {
 		row := []string{printable(x.Name), ckptfmt.DTypeName(x.DType), shapeText(x.Shape), strconv.FormatInt(x.Bytes, 10)}
 		switch {
 		case long && len(x.Slices) > 0:
-			row = append(row, fmt.Sprintf("%d slices", len(x.Slices)))
+			row = append(row, "-", "-", "-", slicesText(x.Slices))
 		case long:
 			row = append(row, strconv.Itoa(x.Shard), strconv.FormatInt(x.Offset, 10), fmt.Sprintf("%08x", x.CRC))
 		}
 		t.add(row...)
 	}
 	return t.write(w)
+}
+
+// slicesText joins the text forms of slices by blanks.
+func slicesText(list []ckptfmt.TensorSlice) string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, " ")
+}
+
+func printTensorsCSV(w io.Writer, list []ckptfmt.TensorInfo, long bool) error {
+	header := []string{"name", "dtype", "shape", "bytes"}
+	if long {
+		header = append(header, "shard", "offset", "crc32c", "slices")
+	}
+	rows := [][]string{header}
+	for _, x := range list {
+		row := []string{x.Name, ckptfmt.DTypeName(x.DType), shapeText(x.Shape), strconv.FormatInt(x.Bytes, 10)}
+		switch {
+		case long && len(x.Slices) > 0:
+			row = append(row, "", "", "", slicesText(x.Slices))
+		case long:
+			row = append(row, strconv.Itoa(x.Shard), strconv.FormatInt(x.Offset, 10), fmt.Sprintf("%08x", x.CRC), "")
+		}
+		rows = append(rows, row)
+	}
+	return printCSV(w, rows)
 }
 
 // summarise adds up what the tensors hold.

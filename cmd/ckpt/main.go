@@ -127,7 +127,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &corrupt), errors.Is(err, ckptfmt.ErrEmptyState), errors.Is(err, ckptfmt.ErrSlices):
+	case errors.As(err, &corrupt), errors.Is(err, ckptfmt.ErrEmptyState), errors.Is(err, ckptfmt.ErrStateEncoding), errors.Is(err, ckptfmt.ErrSlices):
 		return exitDamaged
 	case errors.Is(err, ckptfmt.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, ckptfmt.ErrState):
 		return exitNothing
