@@ -28,8 +28,8 @@ type CopyOptions struct {
 }
 
 // Copy writes the checkpoint under from again under to, verifying every
-// checksum on the way. Unless it writes V1 it holds no more than a piece of a
-// tensor, or one tensor of strings, at a time.
+// checksum on the way. It holds no more than a piece of a tensor at a time, or
+// one tensor where that is of strings or one of the checkpoints is V1.
 func Copy(ctx context.Context, from, to string, o *CopyOptions) (err error) {
 	if o == nil {
 		o = &CopyOptions{}

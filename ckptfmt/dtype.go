@@ -2,6 +2,7 @@ package ckptfmt
 
 import (
 	"strings"
+	"sync"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -13,12 +14,30 @@ var dtypeNames = map[tfpb.DataType]string{
 	tfpb.DataType_DT_HALF:   "float16",
 }
 
+// allNames holds the names of all types, for they are asked for by each line
+// of a listing.
+var allNames = sync.OnceValue(func() map[tfpb.DataType]string {
+	all := make(map[tfpb.DataType]string, len(tfpb.DataType_name))
+	for v := range tfpb.DataType_name {
+		t := tfpb.DataType(v)
+		all[t] = nameOf(t)
+	}
+	return all
+})
+
 // DTypeName returns the name that TensorFlow prints for a type, such as
 // "float32". A reference type has "_ref" behind it.
 func DTypeName(t tfpb.DataType) string {
+	if name, ok := allNames()[t]; ok {
+		return name
+	}
+	return nameOf(t)
+}
+
+func nameOf(t tfpb.DataType) string {
 	const firstRef = 100
 	if t > firstRef && tfpb.DataType_name[int32(t)] != "" {
-		return DTypeName(t-firstRef) + "_ref"
+		return nameOf(t-firstRef) + "_ref"
 	}
 	if name, ok := dtypeNames[t]; ok {
 		return name

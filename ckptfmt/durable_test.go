@@ -13,14 +13,17 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// saveStep saves a checkpoint as a Saver does: the bundle, its MetaGraph, then
-// the state file.
+// saveStep saves a checkpoint as a Saver does: the bundle, its MetaGraph, the
+// manifest, then the state file.
 func saveStep(fsys FS, dir string, step int64, shards int) error {
 	prefix := filepath.Join(dir, fmt.Sprintf("model.ckpt-%d", step))
 	if err := saveShards(fsys, prefix, step, shards); err != nil {
 		return err
 	}
 	if err := WriteMetaGraph(MetaName(prefix), &tfpb.MetaGraphDef{}, &MetaGraphOptions{FS: fsys}); err != nil {
+		return err
+	}
+	if err := WriteManifest(context.Background(), prefix, &Manifest{Step: step}, fsys); err != nil {
 		return err
 	}
 	return UpdateState(dir, &tfpb.CheckpointState{ModelCheckpointPath: prefix}, &StateOptions{FS: fsys, RelativePaths: true})
@@ -78,6 +81,11 @@ func latestStep(t *testing.T, dir string) int64 {
 	}
 	defer r.Close()
 	for name, err := range r.Verify(t.Context()) {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, err := range VerifyManifest(t.Context(), prefix) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -96,49 +96,56 @@ func appendShape(b []byte, shape []int64) []byte {
 // parseBundleEntry decodes and checks an entry. Unknown fields are skipped.
 func parseBundleEntry(b []byte) (bundleEntry, error) {
 	var e bundleEntry
-	err := eachField(b, func(tag, v uint64, body []byte) error {
-		switch tag {
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
 		case entryDType:
-			e.dtype = tfpb.DataType(int32(v))
+			e.dtype = tfpb.DataType(int32(f.v))
 		case entryShape:
-			return e.parseShape(body)
+			f.fail(e.parseShape(f.body))
 		case entryShard:
-			e.shard = int32(v)
+			e.shard = int32(f.v)
 		case entryOffset:
-			e.offset = int64(v)
+			e.offset = int64(f.v)
 		case entrySize:
-			e.size = int64(v)
+			e.size = int64(f.v)
 		case entryCRC:
-			e.crc = uint32(v)
+			e.crc = uint32(f.v)
 		case entrySlices:
-			return e.parseSlice(body)
+			f.fail(e.parseSlice(f.body))
 		}
-		return nil
-	})
-	if err != nil {
-		return bundleEntry{}, err
+	}
+	if f.err != nil {
+		return bundleEntry{}, f.err
 	}
 	return e, e.check()
 }
 
 func (e *bundleEntry) parseShape(b []byte) error {
-	return eachField(b, func(tag, v uint64, body []byte) error {
-		if tag == shapeUnknownRank && v != 0 {
-			return errors.New("shape of unknown rank")
-		}
-		if tag != shapeDim {
-			return nil
-		}
-		var d int64
-		err := eachField(body, func(tag, v uint64, _ []byte) error {
-			if tag == dimSize {
-				d = int64(v)
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
+		case shapeUnknownRank:
+			if f.v != 0 {
+				return errors.New("shape of unknown rank")
 			}
-			return nil
-		})
-		e.shape = append(e.shape, d)
-		return err
-	})
+		case shapeDim:
+			d, err := parseDim(f.body)
+			f.fail(err)
+			e.shape = append(e.shape, d)
+		}
+	}
+	return f.err
+}
+
+func parseDim(b []byte) (size int64, err error) {
+	f := fields{rest: b}
+	for f.next() {
+		if f.tag == dimSize {
+			size = int64(f.v)
+		}
+	}
+	return size, f.err
 }
 
 func (e *bundleEntry) parseSlice(b []byte) error {
@@ -197,36 +204,53 @@ func (e *bundleEntry) info(name string) TensorInfo {
 	}
 }
 
-// eachField calls f for the fields of a message: numbers are in v, strings and
-// messages in body.
-func eachField(b []byte, f func(tag, v uint64, body []byte) error) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		var v uint64
-		var body []byte
-		switch typ {
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(b)
-		case protowire.Fixed32Type:
-			var x uint32
-			x, n = protowire.ConsumeFixed32(b)
-			v = uint64(x)
-		case protowire.BytesType:
-			body, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(num, typ, b)
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		if err := f(uint64(num)<<3|uint64(typ), v, body); err != nil {
-			return err
-		}
+// fields walks the fields of a message: a number is in v, a string or message
+// in body.
+type fields struct {
+	rest   []byte
+	tag, v uint64
+	body   []byte
+	err    error
+}
+
+// next goes to the next field. It returns false at the end, and for damage.
+func (f *fields) next() bool {
+	if len(f.rest) == 0 || f.err != nil {
+		return false
 	}
-	return nil
+	if b := f.rest; len(b) > 1 && b[0]&0x87 == byte(protowire.VarintType) && b[0] >= 1<<3 && b[1] < 0x80 {
+		f.tag, f.v, f.rest = uint64(b[0]), uint64(b[1]), b[2:] // most of them are that short
+		return true
+	}
+	num, typ, n := protowire.ConsumeTag(f.rest)
+	if n < 0 {
+		f.fail(protowire.ParseError(n))
+		return false
+	}
+	b := f.rest[n:]
+	f.tag, f.v, f.body = uint64(num)<<3|uint64(typ), 0, nil
+	switch typ {
+	case protowire.VarintType:
+		f.v, n = protowire.ConsumeVarint(b)
+	case protowire.Fixed32Type:
+		var x uint32
+		x, n = protowire.ConsumeFixed32(b)
+		f.v = uint64(x)
+	case protowire.BytesType:
+		f.body, n = protowire.ConsumeBytes(b)
+	default:
+		n = protowire.ConsumeFieldValue(num, typ, b)
+	}
+	if n < 0 {
+		f.fail(protowire.ParseError(n))
+		return false
+	}
+	f.rest = b[n:]
+	return true
+}
+
+func (f *fields) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
 }

@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps a file read-only.
+// mapFile maps a file into memory that is the caller's: what is written there
+// is a copy, and never reaches the file.
 func mapFile(f *os.File, size int64) ([]byte, error) {
 	if int64(int(size)) != size {
 		return nil, errNoMmap // larger than the address space
 	}
-	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
 }
 
 func unmapFile(b []byte) error { return unix.Munmap(b) }

@@ -45,7 +45,6 @@ func sumAt(ctx context.Context, r io.ReaderAt, offset, size int64) (uint32, erro
 
 // readSum fills b from a file and returns its checksum.
 func readSum(r io.ReaderAt, b []byte, offset int64) (uint32, error) {
-	adviseHuge(b)
 	return inStripes(int64(len(b)), func(from, to int64) (uint32, error) {
 		crc := uint32(0)
 		for from < to {
@@ -62,7 +61,6 @@ func readSum(r io.ReaderAt, b []byte, offset int64) (uint32, error) {
 
 // readInto fills b from a file without summing it.
 func readInto(r io.ReaderAt, b []byte, offset int64) error {
-	adviseHuge(b)
 	_, err := inStripes(int64(len(b)), func(from, to int64) (uint32, error) {
 		return 0, readFullAt(r, b[from:to], offset+from)
 	})

@@ -2,6 +2,7 @@ package ckptfmt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -95,10 +96,53 @@ func TestWaysToRead(t *testing.T) {
 				continue
 			}
 			v, err := r.View(name)
+			if err == nil && name == "large" {
+				v.Data[9]++ // a copy, which the others and the file do not see
+				v.Data[9]--
+			}
 			if err != nil || !bytes.Equal(v.Data, want.Data) || !slices.Equal(v.Shape, want.Shape) {
 				t.Errorf("View(%q) differs, %v", name, err)
 			}
 		}
+	}
+}
+
+// LookupAll and ViewAll give what Lookup gives, and the first error.
+func TestAll(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "model.ckpt")
+	want := saveLarge(t, prefix, nil)
+	r := openBundle(t, prefix, &ReaderOptions{Mmap: true})
+	for _, all := range []func(context.Context, []string) ([]NamedTensor, error){r.LookupAll, r.ViewAll} {
+		got, err := all(t.Context(), nil)
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d tensors, %v", len(got), err)
+		}
+		for _, n := range got {
+			if !bytes.Equal(n.Tensor.Data, want[n.Name].Data) {
+				t.Errorf("%q differs", n.Name)
+			}
+		}
+		if !slices.IsSortedFunc(got, func(a, b NamedTensor) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Error("not in order")
+		}
+		got, err = all(t.Context(), []string{"rows", "large"})
+		if err != nil || got[0].Name != "rows" || got[1].Name != "large" {
+			t.Errorf("%v, %v", got, err)
+		}
+		if _, err := all(t.Context(), []string{"rows", "none"}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("of a name that is not there: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := all(ctx, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("after cancel: %v", err)
+		}
+	}
+	if err := flipBit(DataName(prefix, 0, 1), 3<<20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ViewAll(t.Context(), nil); !errors.Is(err, ErrChecksum) {
+		t.Errorf("of damage: %v", err)
 	}
 }
 

@@ -3,9 +3,9 @@ package ckptfmt
 import (
 	"bufio"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,21 +27,34 @@ import (
 // a slice whose dimensions are all full. The elements are in a TensorProto
 // without type and shape, in the list of the type.
 
-// V1WriterOptions are the choices of a [V1Writer].
+// V1WriterOptions are the choices of a [V1Writer]. The zero value is
+// TensorFlow's.
 type V1WriterOptions struct {
 	FS FS // nil means the operating system's
+	// Snappy compresses the blocks that shrink by it.
+	Snappy bool
 }
 
-// V1Writer writes a V1 checkpoint, or one shard of it. It holds all tensors,
-// encoded, until [V1Writer.Finish], because a table is written in the order of
-// its keys. It is not safe for concurrent use.
+// V1Writer writes a V1 checkpoint, or one shard of it. A table is written in
+// the order of its keys, and begins with the names of all tensors. So tensors
+// go, encoded, to a temporary file as they are added, and from there into the
+// table by [V1Writer.Finish], which holds one at a time. A V1Writer is not safe
+// for concurrent use. Its first error in writing is its last.
 type V1Writer struct {
 	name   string
 	fsys   FS
-	values map[string][]byte
+	snappy bool
+	spill  *atomicfile.Pending
+	buf    *bufio.Writer // of the spill
+	size   int64         // of the spill
+	places map[string]place
 	metas  map[string]*tfpb.SavedSliceMeta
+	err    error
 	done   bool
 }
+
+// place is where in the temporary file the value of a key is.
+type place struct{ offset, size int64 }
 
 // CreateV1 begins a V1 checkpoint in the file name, and makes the file's
 // directory if only that is missing. o may be nil.
@@ -53,7 +66,14 @@ func CreateV1(name string, o *V1WriterOptions) (*V1Writer, error) {
 	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
 		return nil, fmt.Errorf("creating checkpoint %s: %w", name, err)
 	}
-	return &V1Writer{name: name, fsys: fsys, values: make(map[string][]byte), metas: make(map[string]*tfpb.SavedSliceMeta)}, nil
+	spill, err := atomicfile.Create(fsys, name, bundleTemp(name))
+	if err != nil {
+		return nil, err
+	}
+	return &V1Writer{
+		name: name, fsys: fsys, snappy: o.Snappy, spill: spill, buf: bufio.NewWriterSize(spill, dataBuffer),
+		places: make(map[string]place), metas: make(map[string]*tfpb.SavedSliceMeta),
+	}, nil
 }
 
 // Add takes a whole tensor. The types that V1 lacks (bfloat16, uint32, uint64
@@ -64,6 +84,9 @@ func (w *V1Writer) Add(name string, t *Tensor) error {
 
 // AddSlice takes a part of a tensor of the given full shape.
 func (w *V1Writer) AddSlice(name string, fullShape []int64, s TensorSlice, t *Tensor) error {
+	if w.err != nil {
+		return w.err
+	}
 	if w.done {
 		return os.ErrClosed
 	}
@@ -89,24 +112,31 @@ func (w *V1Writer) add(name string, fullShape []int64, s TensorSlice, t *Tensor)
 	switch {
 	case name == "":
 		return errors.New("not a name that a checkpoint can hold")
-	case w.values[key] != nil:
+	case w.has(key):
 		return ErrExists
 	case meta == nil:
 		meta = &tfpb.SavedSliceMeta{Name: name, Shape: shapeProto(fullShape), Type: t.DType}
 	case meta.Type != t.DType || !proto.Equal(meta.Shape, shapeProto(fullShape)):
 		return fmt.Errorf("%w: type or shape differs from that of the slices before it", ErrSlices)
 	}
-	data := &tfpb.SavedSlice{Name: name, Slice: s.proto()}
-	if err := checkV1Size(t, proto.Size(data)); err != nil {
+	slice := s.proto()
+	if err := checkV1Size(t, proto.Size(&tfpb.SavedSlice{Name: name, Slice: slice})); err != nil {
 		return err
 	}
-	if data.Data, err = listProto(t); err != nil {
-		return err
+	record := newV1Record(name, slice, t)
+	if w.err = record.write(w.buf); w.err != nil {
+		return w.err
 	}
-	w.values[key] = tfproto.Marshal(&tfpb.SavedTensorSlices{Data: data})
-	meta.Slice = append(meta.Slice, data.Slice)
+	w.places[key] = place{w.size, record.size}
+	w.size += record.size
+	meta.Slice = append(meta.Slice, slice)
 	w.metas[name] = meta
 	return nil
+}
+
+func (w *V1Writer) has(key string) bool {
+	_, ok := w.places[key]
+	return ok
 }
 
 // maxV1Bytes has, for each type that V1 can hold, the bytes that an element
@@ -141,91 +171,70 @@ func checkV1Size(t *Tensor, header int) error {
 	return nil
 }
 
-// listProto returns t's elements in the list of their type, without type and
-// shape.
-func listProto(t *Tensor) (*tfpb.TensorProto, error) {
-	p := &tfpb.TensorProto{}
-	n, err := NumElements(t.Shape)
-	if err != nil {
-		return nil, err
-	}
-	le := binary.LittleEndian
-	switch t.DType {
-	case tfpb.DataType_DT_STRING:
-		p.StringVal = t.Strings
-	case tfpb.DataType_DT_FLOAT:
-		p.FloatVal = make([]float32, n)
-		_, err = binary.Decode(t.Data, le, p.FloatVal)
-	case tfpb.DataType_DT_DOUBLE:
-		p.DoubleVal = make([]float64, n)
-		_, err = binary.Decode(t.Data, le, p.DoubleVal)
-	case tfpb.DataType_DT_COMPLEX64:
-		p.ScomplexVal = make([]float32, 2*n)
-		_, err = binary.Decode(t.Data, le, p.ScomplexVal)
-	case tfpb.DataType_DT_COMPLEX128:
-		p.DcomplexVal = make([]float64, 2*n)
-		_, err = binary.Decode(t.Data, le, p.DcomplexVal)
-	case tfpb.DataType_DT_INT64:
-		p.Int64Val = make([]int64, n)
-		_, err = binary.Decode(t.Data, le, p.Int64Val)
-	case tfpb.DataType_DT_BOOL:
-		p.BoolVal = make([]bool, n)
-		_, err = binary.Decode(t.Data, le, p.BoolVal)
-	case tfpb.DataType_DT_HALF:
-		for b := t.Data; len(b) > 0; b = b[2:] {
-			p.HalfVal = append(p.HalfVal, int32(le.Uint16(b)))
-		}
-	default:
-		size := int(ElementSize(t.DType))
-		for b := t.Data; len(b) > 0; b = b[size:] {
-			p.IntVal = append(p.IntVal, intVal(t.DType, b))
-		}
-	}
-	return p, err
-}
-
 // Finish publishes the checkpoint, durably. The tensors are listed in the
 // order of their names, as TensorFlow's save ops list them.
 func (w *V1Writer) Finish() error {
+	if w.err != nil {
+		return w.err
+	}
 	if w.done {
 		return os.ErrClosed
 	}
 	w.done = true
+	err := w.buf.Flush()
+	if err == nil {
+		err = w.publish()
+	}
+	if err = errors.Join(err, w.spill.Close()); err != nil {
+		w.err = fmt.Errorf("finishing checkpoint %s: %w", w.name, err)
+	}
+	return w.err
+}
+
+func (w *V1Writer) publish() (err error) {
+	from, err := os.Open(w.spill.Temp())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
 	p, err := atomicfile.Create(w.fsys, w.name, bundleTemp(w.name))
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, p.Close()) }()
 	buf := bufio.NewWriterSize(p, dataBuffer)
-	err = w.writeTable(sstable.NewWriter(buf, nil))
-	if err == nil {
-		err = buf.Flush()
+	if err := w.writeTable(sstable.NewWriter(buf, &sstable.WriterOptions{Snappy: w.snappy}), from); err != nil {
+		return err
 	}
-	if err == nil {
-		err = p.Commit()
+	if err := buf.Flush(); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("finishing checkpoint %s: %w", w.name, errors.Join(err, p.Close()))
-	}
-	return nil
+	return p.Commit()
 }
 
-func (w *V1Writer) writeTable(t *sstable.Writer) error {
+func (w *V1Writer) writeTable(t *sstable.Writer, from io.ReaderAt) error {
 	meta := &tfpb.SavedTensorSliceMeta{Versions: &tfpb.VersionDef{Producer: bundleVersion}}
 	meta.Tensor = slices.SortedFunc(maps.Values(w.metas), func(a, b *tfpb.SavedSliceMeta) int { return cmp.Compare(a.Name, b.Name) })
 	if err := t.Add([]byte(headerKey), tfproto.Marshal(&tfpb.SavedTensorSlices{Meta: meta})); err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(w.values)) {
-		if err := t.Add([]byte(key), w.values[key]); err != nil {
+	var value []byte
+	for _, key := range slices.Sorted(maps.Keys(w.places)) {
+		p := w.places[key]
+		value = slices.Grow(value[:0], int(p.size))[:p.size]
+		if err := readFullAt(from, value, p.offset); err != nil {
+			return err
+		}
+		if err := t.Add([]byte(key), value); err != nil {
 			return err
 		}
 	}
 	return t.Finish()
 }
 
-// Close forgets a checkpoint that was not finished. It does nothing after
-// Finish.
+// Close removes what there is of a checkpoint that was not finished. It does
+// nothing after Finish.
 func (w *V1Writer) Close() error {
 	w.done = true
-	return nil
+	return w.spill.Close()
 }

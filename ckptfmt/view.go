@@ -1,6 +1,7 @@
 package ckptfmt
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,15 +11,16 @@ import (
 var errNoMmap = errors.New("this system does not map files")
 
 // View returns a tensor whose elements are the bytes of the data file itself,
-// mapped into memory: nothing is read until it is touched, and nothing is
-// copied. No checksum is verified; [BundleReader.CheckTensor] does that.
+// mapped into memory: nothing is read until it is touched, and only what is
+// changed is copied; the file stays as it is. No checksum is verified;
+// [BundleReader.CheckTensor] and [BundleReader.ViewAll] do that.
 //
-// The tensor must not be changed, and must not be touched after Close. A data
-// file must not be cut short while it is mapped: touching what is gone kills
-// the process. Nothing in this package does that, for files are replaced, not
-// overwritten; but other programs may, so a program that must not die reads
-// with Lookup. For that reason the reader must have been opened with
-// ReaderOptions.Mmap; all other methods read the files without mapping them.
+// The tensor must not be touched after Close. A data file must not be cut short
+// while it is mapped: touching what is gone kills the process. Nothing in this
+// package does that, for files are replaced, not overwritten; but other
+// programs may, so a program that must not die reads with Lookup. For that
+// reason the reader must have been opened with ReaderOptions.Mmap; all other
+// methods read the files without mapping them.
 //
 // Where bytes cannot be used as they are - strings, partitioned tensors,
 // big-endian files, systems without mmap - View reads and verifies them as
@@ -50,6 +52,17 @@ func (r *BundleReader) View(name string) (*Tensor, error) {
 	}
 	end := e.offset + e.size
 	return &Tensor{DType: e.dtype, Shape: e.shape, Data: data[e.offset:end:end]}, nil
+}
+
+// ViewAll is [BundleReader.LookupAll] with tensors as of [BundleReader.View],
+// whose checksums it has verified.
+func (r *BundleReader) ViewAll(ctx context.Context, names []string) ([]NamedTensor, error) {
+	return r.all(ctx, names, func(name string) (*Tensor, error) {
+		if err := r.CheckTensor(ctx, name); err != nil {
+			return nil, err
+		}
+		return r.View(name)
+	})
 }
 
 // view maps the file on first use.
