@@ -19,6 +19,11 @@ type Part struct {
 	Full  []int64     // shape of the whole tensor
 	Slice TensorSlice // what of it this part is
 	Shape []int64     // of the part
+	// Where the bytes are in a bundle, and their masked checksum. They mean
+	// nothing elsewhere.
+	Shard  int
+	Offset int64
+	CRC    uint32
 	// Open returns the elements as [Tensor.Data] has them, from the first on.
 	// The reader verifies them: damage comes in place of io.EOF, after the last
 	// byte. It belongs to the caller.
@@ -128,6 +133,9 @@ func (s storedPart) part(r Reader) (Part, error) {
 	p := Part{Name: s.name, DType: info.DType, Full: s.full, Slice: s.slice, Shape: shape}
 	if s.entry != nil && (s.entry.dtype != p.DType || !slices.Equal(s.entry.shape, shape)) {
 		return Part{}, fmt.Errorf("%w: slice %q is %s of shape %v", ErrSlices, s.slice, DTypeName(s.entry.dtype), s.entry.shape)
+	}
+	if s.entry != nil {
+		p.Shard, p.Offset, p.CRC = int(s.entry.shard), s.entry.offset, s.entry.crc
 	}
 	switch {
 	case hasStrings(p.DType):

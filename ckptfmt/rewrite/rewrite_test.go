@@ -422,12 +422,12 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func (*endless) Close() error { return nil }
 
-// Tensors ten times as large as the heap may be are rewritten.
+// Tensors eight times as large as the heap may be are rewritten.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes some hundred megabytes")
+		t.Skip("writes two hundred megabytes")
 	}
-	const limit, size = 10 << 20, 100 << 20
+	const limit, size = 8 << 20, 64 << 20
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	var peak uint64

@@ -54,6 +54,17 @@ func (s *scope) add(t ckptfmt.TensorInfo, elements int64) {
 	s.bytes += t.Bytes
 }
 
+// only returns the tensor of a scope that has one, at any depth.
+func (s *scope) only() *ckptfmt.TensorInfo {
+	for s.count == 1 && len(s.scopes) == 1 {
+		s = s.scopes[0]
+	}
+	if s.count == 1 && len(s.tensors) == 1 {
+		return &s.tensors[0]
+	}
+	return nil
+}
+
 // last is the last element of a scope's name.
 func (s *scope) last() string {
 	name := strings.TrimSuffix(s.name, "/")
@@ -72,24 +83,31 @@ func (s *scope) walk(depth, level int, f func(s *scope, level int)) {
 }
 
 // printScopes writes a line for each scope, and for each tensor if they are
-// wanted.
+// wanted. A scope with a single tensor is shown as that.
 func printScopes(w io.Writer, root *scope, depth int, tensors bool) error {
 	var t table
 	t.add("SCOPE", "TENSORS", "ELEMENTS", "SIZE")
 	row := func(s *scope, name string, level int) {
 		t.add(strings.Repeat("  ", level)+name, strconv.Itoa(s.count), strconv.FormatInt(s.elements, 10), sizeText(s.bytes))
 	}
+	tensor := func(s *scope, x ckptfmt.TensorInfo, level int) {
+		elements, _ := ckptfmt.NumElements(x.Shape) // checked when it was read
+		t.add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), ckptfmt.DTypeName(x.DType)+shapeText(x.Shape),
+			strconv.FormatInt(elements, 10), sizeText(x.Bytes))
+	}
 	var below func(s *scope, level int)
 	below = func(s *scope, level int) {
 		if tensors {
 			for _, x := range s.tensors {
-				name := x.Name[len(s.name):]
-				elements, _ := ckptfmt.NumElements(x.Shape)
-				t.add(strings.Repeat("  ", level)+printable(name), ckptfmt.DTypeName(x.DType)+shapeText(x.Shape), strconv.FormatInt(elements, 10), sizeText(x.Bytes))
+				tensor(s, x, level)
 			}
 		}
 		slices.SortFunc(s.scopes, func(a, b *scope) int { return cmp.Compare(a.name, b.name) })
 		for _, inner := range s.scopes {
+			if only := inner.only(); tensors && only != nil {
+				tensor(s, *only, level)
+				continue
+			}
 			row(inner, printable(inner.last()), level)
 			if depth == 0 || level < depth {
 				below(inner, level+1)
