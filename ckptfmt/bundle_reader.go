@@ -30,8 +30,7 @@ type ReaderOptions struct {
 
 // BundleReader reads a V2 checkpoint. Opening it reads only the header; names
 // and bytes are read when they are asked for, and every checksum is verified
-// on the way. Files stay open, the data files from their first use on. It is
-// safe for concurrent use.
+// on the way. It is safe for concurrent use.
 type BundleReader struct {
 	prefix string
 	opts   ReaderOptions
@@ -42,16 +41,8 @@ type BundleReader struct {
 
 	mu     sync.Mutex
 	shards map[int]*shard
-}
-
-// shard is an open data file.
-type shard struct {
-	file *os.File
-	size int64
-
-	mapOnce sync.Once
-	mapped  []byte // by View
-	mapErr  error
+	open   int // how many of them are
+	closed bool
 }
 
 // OpenBundle opens the checkpoint under prefix. A missing one matches
@@ -69,13 +60,13 @@ func OpenBundleWith(prefix string, o *ReaderOptions) (*BundleReader, error) {
 		return nil, err
 	}
 	r := &BundleReader{prefix: prefix, opts: *o, index: f, order: binary.LittleEndian, shards: make(map[int]*shard)}
-	if err := r.open(name); err != nil {
+	if err := r.start(name); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
 }
 
-func (r *BundleReader) open(name string) error {
+func (r *BundleReader) start(name string) error {
 	info, err := r.index.Stat()
 	if err != nil {
 		return err
@@ -108,22 +99,6 @@ func (r *BundleReader) open(name string) error {
 
 func (r *BundleReader) badHeader(err error) error {
 	return &CorruptError{Name: IndexName(r.prefix), Part: "bundle header", Err: err}
-}
-
-// Close closes the checkpoint's files. What [BundleReader.View] gave must not
-// be touched any more.
-func (r *BundleReader) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	err := r.index.Close()
-	for _, s := range r.shards {
-		if s.mapped != nil {
-			err = errors.Join(err, unmapFile(s.mapped))
-		}
-		err = errors.Join(err, s.file.Close())
-	}
-	clear(r.shards)
-	return err
 }
 
 // NumShards returns the number of data files.
@@ -297,27 +272,27 @@ func (e *bundleEntry) checkSum(got uint32) error {
 }
 
 // locate returns the data file that holds all bytes of an entry.
-func (r *BundleReader) locate(name string, e *bundleEntry) (*os.File, error) {
+func (r *BundleReader) locate(name string, e *bundleEntry) (*shard, error) {
 	s, err := r.shard(int(e.shard))
 	if err != nil {
 		return nil, err
 	}
 	if e.offset+e.size > s.size {
 		err := fmt.Errorf("%d bytes run past the file's end at %d: %w", e.size, s.size, io.ErrUnexpectedEOF)
-		return nil, corruptTensor(s.file, name, e, err)
+		return nil, corruptTensor(s, name, e, err)
 	}
-	return s.file, nil
+	return s, nil
 }
 
-func corruptTensor(f *os.File, name string, e *bundleEntry, err error) error {
-	return &CorruptError{Name: f.Name(), Offset: e.offset, Part: fmt.Sprintf("tensor %q", name), Err: err}
+func corruptTensor(s *shard, name string, e *bundleEntry, err error) error {
+	return &CorruptError{Name: s.name, Offset: e.offset, Part: fmt.Sprintf("tensor %q", name), Err: err}
 }
 
 // readError makes damage of a file that became shorter, and leaves an error of
 // the device what it is.
-func readError(f *os.File, name string, e *bundleEntry, err error) error {
+func readError(s *shard, name string, e *bundleEntry, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return corruptTensor(f, name, e, err)
+		return corruptTensor(s, name, e, err)
 	}
 	return fmt.Errorf("reading tensor %q: %w", name, err)
 }
@@ -352,24 +327,4 @@ func swapBytes(b []byte, d tfpb.DataType) {
 	for ; len(b) >= size; b = b[size:] {
 		slices.Reverse(b[:size])
 	}
-}
-
-// shard returns an open data file.
-func (r *BundleReader) shard(i int) (*shard, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s := r.shards[i]; s != nil {
-		return s, nil
-	}
-	f, err := os.Open(DataName(r.prefix, i, r.NumShards()))
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	s := &shard{file: f, size: info.Size()}
-	r.shards[i] = s
-	return s, nil
 }

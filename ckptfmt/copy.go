@@ -57,16 +57,24 @@ func Copy(ctx context.Context, from, to string, o *CopyOptions) (err error) {
 
 // storedPart is a tensor, or a slice of one, where it is stored.
 type storedPart struct {
-	name   string
-	full   []int64 // shape of the whole tensor
-	slice  TensorSlice
+	name   string // in the copy
+	stored string
+	full   []int64      // shape of the whole tensor
+	slice  *TensorSlice // nil: all of it
 	shard  int32
 	offset int64
 	size   int64
-	load   func() (*Tensor, error)
+	load   func(p *storedPart) (*Tensor, error)
 	// bundle and entry are set where the bytes can be copied as they are.
 	bundle *BundleReader
 	entry  *bundleEntry
+}
+
+func (p *storedPart) tensorSlice() TensorSlice {
+	if p.slice == nil {
+		return FullSlice(len(p.full))
+	}
+	return *p.slice
 }
 
 // storedParts returns what a checkpoint holds in the order of its files.
@@ -88,6 +96,8 @@ func storedParts(r Reader) ([]storedPart, error) {
 
 func (r *BundleReader) stored() ([]storedPart, error) {
 	var parts []storedPart
+	// Damage is said of what is stored, whatever its name will be.
+	load := func(p *storedPart) (*Tensor, error) { return r.read(p.stored, p.entry) }
 	shapes := make(map[string][]int64) // of partitioned tensors
 	for e, err := range r.entries(nil) {
 		if err != nil {
@@ -99,20 +109,21 @@ func (r *BundleReader) stored() ([]storedPart, error) {
 		}
 		entry := e.bundleEntry
 		p := storedPart{
-			name: string(e.key), full: e.shape, slice: FullSlice(len(e.shape)),
-			shard: e.shard, offset: e.offset, size: e.size, bundle: r, entry: &entry,
+			stored: string(e.key), full: e.shape, shard: e.shard, offset: e.offset, size: e.size,
+			load: load, bundle: r, entry: &entry,
 		}
 		if isSliceKey(e.key) {
-			p.full = nil
-			if p.name, p.slice, err = parseSliceKey(e.key); err != nil {
+			name, s, err := parseSliceKey(e.key)
+			if err != nil {
 				return nil, &CorruptError{Name: IndexName(r.prefix), Part: fmt.Sprintf("entry %q", e.key), Err: err}
 			}
+			p.stored, p.slice = name, &s
 		}
-		p.load = func() (*Tensor, error) { return r.read(p.name, &entry) }
+		p.name = p.stored
 		parts = append(parts, p)
 	}
 	for i, p := range parts {
-		if p.full != nil || len(p.slice.Length) == 0 {
+		if p.slice == nil {
 			continue
 		}
 		shape, ok := shapes[p.name]
@@ -131,8 +142,8 @@ func (r *V1Reader) stored() []storedPart {
 		t := r.tensors[name]
 		for _, s := range t.slices {
 			parts = append(parts, storedPart{
-				name: name, full: t.shape, slice: s.TensorSlice,
-				load: func() (*Tensor, error) { return r.read(name, t, s) },
+				name: name, stored: name, full: t.shape, slice: &s.TensorSlice,
+				load: func(*storedPart) (*Tensor, error) { return r.read(name, t, s) },
 			})
 		}
 	}
@@ -142,20 +153,18 @@ func (r *V1Reader) stored() []storedPart {
 // choose drops and renames tensors.
 func (o *CopyOptions) choose(parts []storedPart) ([]storedPart, error) {
 	old := make(map[string]string) // new name to old
-	var kept []storedPart
+	kept := parts[:0]
 	for _, p := range parts {
 		if o.Keep != nil && !o.Keep(p.name) {
 			continue
 		}
-		name := p.name
 		if o.Rename != nil {
-			name = o.Rename(p.name)
+			p.name = o.Rename(p.stored)
+			if before, ok := old[p.name]; ok && before != p.stored {
+				return nil, fmt.Errorf("%w: %q and %q would both be %q", ErrExists, before, p.stored, p.name)
+			}
+			old[p.name] = p.stored
 		}
-		if before, ok := old[name]; ok && before != p.name {
-			return nil, fmt.Errorf("%w: %q and %q would both be %q", ErrExists, before, p.name, name)
-		}
-		old[name] = p.name
-		p.name = name
 		kept = append(kept, p)
 	}
 	if len(kept) == 0 {
@@ -218,11 +227,11 @@ func copyV1(ctx context.Context, parts []storedPart, to string, o *CopyOptions) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t, err := p.load()
+		t, err := p.load(&p)
 		if err != nil {
 			return err
 		}
-		if err := w.AddSlice(p.name, p.full, p.slice, t); err != nil {
+		if err := w.AddSlice(p.name, p.full, p.tensorSlice(), t); err != nil {
 			return err
 		}
 	}
@@ -233,19 +242,19 @@ func copyV1(ctx context.Context, parts []storedPart, to string, o *CopyOptions) 
 // are.
 func (p *storedPart) copyTo(w *BundleWriter) error {
 	if p.bundle == nil || p.bundle.order == binary.BigEndian || hasStrings(p.entry.dtype) {
-		t, err := p.load()
+		t, err := p.load(p)
 		if err != nil {
 			return err
 		}
-		return w.AddSlice(p.name, p.full, p.slice, t)
+		return w.AddSlice(p.name, p.full, p.tensorSlice(), t)
 	}
-	file, err := p.bundle.locate(p.name, p.entry)
+	file, err := p.bundle.locate(p.stored, p.entry)
 	if err != nil {
 		return err
 	}
-	crc, err := w.addStream(p.name, p.full, p.slice, p.entry, io.NewSectionReader(file, p.offset, p.size))
+	crc, err := w.addStream(p.name, p.full, p.tensorSlice(), p.entry, io.NewSectionReader(file, p.offset, p.size))
 	if err == nil && crc32c.Mask(crc) != p.entry.crc {
-		err = corruptTensor(file, p.name, p.entry, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, p.entry.crc, crc32c.Mask(crc)))
+		err = corruptTensor(file, p.stored, p.entry, fmt.Errorf("%w: stored %#08x, computed %#08x", ErrChecksum, p.entry.crc, crc32c.Mask(crc)))
 	}
 	return err
 }

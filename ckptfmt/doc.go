@@ -27,7 +27,11 @@
 //	              CRC-32C of the bytes; of a partitioned tensor: its slices
 //
 // Big-endian bundles are read, never written. The checksums cover all bytes
-// of the tensors, and all of the index but the metaindex block and the footer.
+// of the tensors, and all of the index but the metaindex block and the footer:
+// a flipped bit there is found only if it leads to a wrong block. Nor do they
+// cover what pads tensors that are aligned, the MetaGraphDef and the state
+// file. The manifest, a side file of this package, has a SHA-256 of each file;
+// see [Manifest].
 //
 // # Writing
 //
@@ -49,16 +53,27 @@
 //	t, err := r.Lookup("weights")
 //	values, err := ckptfmt.Values[float32](t)
 //
+// A tensor is read whole, by [Reader].Lookup; in part, by LookupSlice; as a
+// stream, by OpenTensor; or without copying it, by [BundleReader.View], which
+// maps the file and has conditions. All but the last verify its checksum, for
+// which all of it must be read; [ReaderOptions] can do without. Writers take a
+// tensor, a slice, or a stream, and hold none of them.
+//
+// Large tensors are read and summed by several goroutines, as many as there are
+// processors. They have ended when the call has returned.
+//
 // # Durability
 //
 // TensorFlow never syncs what it writes. This package does, in this order:
 // data and index are written under temporary names and synced; the data file
 // is renamed and its directory synced; then the same with the index. A
-// checkpoint whose index has its name is whole. The state file is replaced in
-// the same way, after it. So a power cut at any moment leaves the checkpoint
+// checkpoint whose index has its name is whole. The MetaGraphDef, the manifest
+// and the state file are replaced in the same way, after it; a checkpoint is
+// removed in the reverse order. So a power cut at any moment leaves the checkpoint
 // before in force, or the new one. This holds where a sync reaches the disk
 // and a rename is one step, as on the usual local file systems; on systems
-// that cannot sync a directory it holds for crashes of the process only.
+// that cannot sync a directory it holds for crashes of the process only. What
+// a crash leaves behind, [CheckDir] finds and [SweepTemps] removes.
 //
 // # Damage
 //

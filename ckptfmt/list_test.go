@@ -324,6 +324,9 @@ func TestSmallFloats(t *testing.T) {
 		{tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, []byte{0x7f}, 30},
 		{tfpb.DataType_DT_FLOAT8_E5M2FNUZ, []byte{0x7f}, 57344},
 		{tfpb.DataType_DT_FLOAT8_E5M2FNUZ, []byte{0x01}, 0x1p-17},
+		{tfpb.DataType_DT_FLOAT4_E2M1FN, []byte{0x01}, 0.5},
+		{tfpb.DataType_DT_FLOAT4_E2M1FN, []byte{0x07}, 6},
+		{tfpb.DataType_DT_FLOAT4_E2M1FN, []byte{0x0b}, -1.5},
 		{tfpb.DataType_DT_INT4, []byte{0xf8}, -8},
 		{tfpb.DataType_DT_UINT64, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 0x1p63},
 	} {

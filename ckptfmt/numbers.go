@@ -57,7 +57,7 @@ func decoder(d tfpb.DataType) (get func([]byte) float64, size int) {
 	case tfpb.DataType_DT_BOOL:
 		return func(b []byte) float64 { return float64(min(b[0], 1)) }, 1
 	}
-	if f, ok := float8Formats[d]; ok {
+	if f, ok := smallFormats[d]; ok {
 		return func(b []byte) float64 { return f.decode(uint32(b[0])) }, 1
 	}
 	if isIntVal(d) {
@@ -80,16 +80,18 @@ const (
 	ieee       specials = iota // largest exponent: infinity, or NaN with a mantissa
 	nanOnly                    // all bits one: NaN; no infinity
 	nanForZero                 // the pattern of -0: NaN; no infinity
+	allFinite                  // none
 )
 
 var halfFormat = floatFormat{5, 10, 15, ieee}
 
-var float8Formats = map[tfpb.DataType]floatFormat{
+var smallFormats = map[tfpb.DataType]floatFormat{
 	tfpb.DataType_DT_FLOAT8_E5M2:        {5, 2, 15, ieee},
 	tfpb.DataType_DT_FLOAT8_E4M3FN:      {4, 3, 7, nanOnly},
 	tfpb.DataType_DT_FLOAT8_E4M3FNUZ:    {4, 3, 8, nanForZero},
 	tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ: {4, 3, 11, nanForZero},
 	tfpb.DataType_DT_FLOAT8_E5M2FNUZ:    {5, 2, 16, nanForZero},
+	tfpb.DataType_DT_FLOAT4_E2M1FN:      {2, 1, 1, allFinite},
 }
 
 func (f floatFormat) decode(bits uint32) float64 {

@@ -94,6 +94,10 @@ func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, er
 // checksum. A second goroutine, which has ended when it returns, sums from the
 // end; where that gets no processor, each piece is summed once it is written.
 func sumWhile(b []byte, write func([]byte)) uint32 {
+	if len(b) <= sumPiece {
+		write(b)
+		return crc32c.Value(b)
+	}
 	todo := unsummed{b: b, back: len(b)}
 	tail := make(chan uint32, 1)
 	if len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {

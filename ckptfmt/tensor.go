@@ -37,7 +37,7 @@ func ElementSize(t tfpb.DataType) int64 {
 	switch t {
 	case tfpb.DataType_DT_UINT8, tfpb.DataType_DT_INT8, tfpb.DataType_DT_BOOL, tfpb.DataType_DT_QINT8, tfpb.DataType_DT_QUINT8,
 		tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
-		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ,
+		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ, tfpb.DataType_DT_FLOAT4_E2M1FN,
 		tfpb.DataType_DT_INT4, tfpb.DataType_DT_UINT4, tfpb.DataType_DT_INT2, tfpb.DataType_DT_UINT2:
 		return 1
 	case tfpb.DataType_DT_INT16, tfpb.DataType_DT_UINT16, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16,

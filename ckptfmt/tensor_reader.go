@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -114,7 +113,7 @@ func (r *BundleReader) entryReader(name string, e *bundleEntry) (io.Reader, erro
 type entryReader struct {
 	name  string
 	entry *bundleEntry
-	file  *os.File
+	file  *shard
 	check bool
 	done  int64
 	crc   uint32

@@ -3,7 +3,9 @@ package ckptfmt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -407,5 +410,52 @@ func TestBundleWriterChoices(t *testing.T) {
 				t.Errorf("index of %d bytes, %v", info.Size(), err)
 			}
 		})
+	}
+}
+
+// A checkpoint may have more shards than the reader keeps open.
+func TestManyShards(t *testing.T) {
+	const n = maxOpenShards + 40
+	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
+	w, err := CreateBundle(from, &BundleWriterOptions{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range n {
+		if err := w.Add(fmt.Sprint("t", i), Scalar(int32(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Copy(t.Context(), from, to, &CopyOptions{Shards: n, FS: atomicfile.NoSync(nil)}); err != nil {
+		t.Fatal(err)
+	}
+	r := openBundle(t, to, &ReaderOptions{Mmap: true})
+	if r.NumShards() != n {
+		t.Fatalf("%d shards", r.NumShards())
+	}
+	for range 2 {
+		all, err := r.LookupAll(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range all {
+			v, err := r.View(x.Name)
+			if err != nil || x.Name != fmt.Sprint("t", binary.LittleEndian.Uint32(x.Tensor.Data)) || !bytes.Equal(v.Data, x.Tensor.Data) {
+				t.Fatalf("%s is %x, %v", x.Name, x.Tensor.Data, err)
+			}
+		}
+		if r.open > maxOpenShards {
+			t.Errorf("%d files are open", r.open)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Lookup("t0"); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after Close: %v", err)
 	}
 }

@@ -190,10 +190,11 @@ func listLen(d tfpb.DataType, p *tfpb.TensorProto) (int, error) {
 	return 0, fmt.Errorf("%w: no tensor can be made of %s", ErrType, DTypeName(d))
 }
 
+// isFloat8 reports whether elements of type d are in float8_val.
 func isFloat8(d tfpb.DataType) bool {
 	switch d {
 	case tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
-		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ:
+		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ, tfpb.DataType_DT_FLOAT4_E2M1FN:
 		return true
 	}
 	return false

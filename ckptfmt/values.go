@@ -32,7 +32,7 @@ func elementTypes[T Element]() []tfpb.DataType {
 	case uint8:
 		return []tfpb.DataType{tfpb.DataType_DT_UINT8, tfpb.DataType_DT_QUINT8, tfpb.DataType_DT_UINT4, tfpb.DataType_DT_UINT2,
 			tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
-			tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ}
+			tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ, tfpb.DataType_DT_FLOAT4_E2M1FN}
 	case uint16:
 		return []tfpb.DataType{tfpb.DataType_DT_UINT16, tfpb.DataType_DT_QUINT16, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16}
 	case uint32:

@@ -36,10 +36,7 @@ func (r *BundleReader) View(name string) (*Tensor, error) {
 	if len(e.slices) > 0 || hasStrings(e.dtype) || r.order == binary.BigEndian {
 		return r.Lookup(name)
 	}
-	if _, err := r.locate(name, &e); err != nil {
-		return nil, err
-	}
-	s, err := r.shard(int(e.shard))
+	s, err := r.locate(name, &e)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +45,7 @@ func (r *BundleReader) View(name string) (*Tensor, error) {
 		return r.Lookup(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("mapping %s: %w", s.file.Name(), err)
+		return nil, fmt.Errorf("mapping %s: %w", s.name, err)
 	}
 	end := e.offset + e.size
 	return &Tensor{DType: e.dtype, Shape: e.shape, Data: data[e.offset:end:end]}, nil
@@ -63,14 +60,4 @@ func (r *BundleReader) ViewAll(ctx context.Context, names []string) ([]NamedTens
 		}
 		return r.View(name)
 	})
-}
-
-// view maps the file on first use.
-func (s *shard) view() ([]byte, error) {
-	s.mapOnce.Do(func() {
-		if s.size > 0 { // nothing cannot be mapped
-			s.mapped, s.mapErr = mapFile(s.file, s.size)
-		}
-	})
-	return s.mapped, s.mapErr
 }

@@ -78,10 +78,11 @@ def saver(args):
 
     tensors = make(args.large)
     with tf.Graph().as_default(), tf.Session() as sess:
+        holders = {}
         for name, value in tensors.items():
-            holder = tf.placeholder(tf.float32, value.shape)
-            variable = tf.Variable(holder, name=name)
-            sess.run(variable.initializer, {holder: value})
+            holders[name] = tf.placeholder(tf.float32, value.shape)
+            tf.Variable(holders[name], name=name)
+        sess.run(tf.global_variables_initializer(), {holders[name]: value for name, value in tensors.items()})
         s = tf.train.Saver(max_to_keep=1)
         timed_saves(tensors, args.dir, lambda prefix: s.save(sess, prefix, write_meta_graph=False))
 
