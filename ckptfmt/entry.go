@@ -3,6 +3,7 @@ package ckptfmt
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -122,6 +123,8 @@ func parseBundleEntry(b []byte) (bundleEntry, error) {
 }
 
 func (e *bundleEntry) parseShape(b []byte) error {
+	var room [8]int64 // collects most shapes, so that one slice is made for each
+	shape := append(room[:0], e.shape...)
 	f := fields{rest: b}
 	for f.next() {
 		switch f.tag {
@@ -132,8 +135,11 @@ func (e *bundleEntry) parseShape(b []byte) error {
 		case shapeDim:
 			d, err := parseDim(f.body)
 			f.fail(err)
-			e.shape = append(e.shape, d)
+			shape = append(shape, d)
 		}
+	}
+	if len(shape) > 0 {
+		e.shape = slices.Clone(shape)
 	}
 	return f.err
 }

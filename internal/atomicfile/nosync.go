@@ -2,7 +2,14 @@ package atomicfile
 
 // NoSync returns a file system on which syncing does nothing: what is
 // published on it appears in one step, but a power cut may take it away.
-func NoSync(fsys FS) FS { return noSync{OrOS(fsys)} }
+func NoSync(fsys FS) FS {
+	switch fsys := OrOS(fsys).(type) {
+	case osFS:
+		return osFS{noSync: true}
+	default:
+		return noSync{fsys}
+	}
+}
 
 type noSync struct{ FS }
 

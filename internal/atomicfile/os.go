@@ -6,19 +6,50 @@ import (
 )
 
 // osFS is the operating system's file system.
-type osFS struct{}
+type osFS struct {
+	noSync bool
+}
 
-func (osFS) Create(name string) (File, error) {
+func (o osFS) Create(name string) (File, error) {
 	// Exclusive creation follows no symbolic link; openNoFollow says it
 	// again for systems whose network file systems forget.
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openNoFollow, 0o666)
 	if err != nil {
 		return nil, err // not f: a nil *os.File in a File is not nil
 	}
-	return f, nil
+	if o.noSync {
+		return noSyncFile{f}, nil
+	}
+	return &osFile{File: f}, nil
 }
 
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
 func (osFS) Remove(name string) error             { return os.Remove(name) }
 func (osFS) Mkdir(name string) error              { return os.Mkdir(name, fs.ModePerm) }
-func (osFS) SyncDir(name string) error            { return syncDir(name) }
+
+func (o osFS) SyncDir(name string) error {
+	if o.noSync {
+		return nil
+	}
+	return syncDir(name)
+}
+
+// writebackPiece is how much is written before the disk is set to work on it.
+const writebackPiece = 8 << 20
+
+// osFile is a file that will be synced. It lets the disk begin while there is
+// still more to be written, so that the sync has less to wait for.
+type osFile struct {
+	*os.File
+	written, begun int64
+}
+
+func (f *osFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.written += int64(n)
+	if f.written-f.begun >= writebackPiece {
+		beginWriteback(f.File, f.begun, f.written-f.begun)
+		f.begun = f.written
+	}
+	return n, err
+}
