@@ -19,6 +19,11 @@ type Part struct {
 	Full  []int64     // shape of the whole tensor
 	Slice TensorSlice // what of it this part is
 	Shape []int64     // of the part
+	// Where the bytes are in a bundle, and their masked checksum. They mean
+	// nothing elsewhere.
+	Shard  int
+	Offset int64
+	CRC    uint32
 	// Open returns the elements as [Tensor.Data] has them, from the first on.
 	// The reader verifies them: damage comes in place of io.EOF, after the last
 	// byte. It belongs to the caller.
@@ -108,7 +113,8 @@ func Parts(r Reader) ([]Part, error) {
 		return nil, err
 	}
 	parts := make([]Part, len(stored))
-	for i, s := range stored {
+	for i := range stored {
+		s := &stored[i]
 		if parts[i], err = s.part(r); err != nil {
 			return nil, fmt.Errorf("tensor %q: %w", s.name, err)
 		}
@@ -116,23 +122,29 @@ func Parts(r Reader) ([]Part, error) {
 	return parts, nil
 }
 
-func (s storedPart) part(r Reader) (Part, error) {
-	info, err := r.Info(s.name)
+func (s *storedPart) part(r Reader) (Part, error) {
+	slice := s.tensorSlice()
+	shape, err := slice.Shape(s.full)
 	if err != nil {
 		return Part{}, err
 	}
-	shape, err := s.slice.Shape(s.full)
-	if err != nil {
-		return Part{}, err
-	}
-	p := Part{Name: s.name, DType: info.DType, Full: s.full, Slice: s.slice, Shape: shape}
-	if s.entry != nil && (s.entry.dtype != p.DType || !slices.Equal(s.entry.shape, shape)) {
-		return Part{}, fmt.Errorf("%w: slice %q is %s of shape %v", ErrSlices, s.slice, DTypeName(s.entry.dtype), s.entry.shape)
+	p := Part{Name: s.name, Full: s.full, Slice: slice, Shape: shape}
+	if s.entry == nil {
+		info, err := r.Info(s.name)
+		if err != nil {
+			return Part{}, err
+		}
+		p.DType = info.DType
+	} else {
+		if !slices.Equal(s.entry.shape, shape) {
+			return Part{}, fmt.Errorf("%w: slice %q is of shape %v", ErrSlices, slice, s.entry.shape)
+		}
+		p.DType, p.Shard, p.Offset, p.CRC = s.entry.dtype, int(s.entry.shard), s.entry.offset, s.entry.crc
 	}
 	switch {
 	case hasStrings(p.DType):
 		p.Strings = func() ([][]byte, error) {
-			t, err := s.load()
+			t, err := s.load(s)
 			if err != nil {
 				return nil, err
 			}
@@ -148,7 +160,7 @@ func (s storedPart) part(r Reader) (Part, error) {
 		}
 	default: // a V1 checkpoint has the elements within a message
 		p.Open = func() (io.ReadCloser, error) {
-			t, err := s.load()
+			t, err := s.load(s)
 			if err != nil {
 				return nil, err
 			}

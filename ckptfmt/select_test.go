@@ -2,7 +2,9 @@ package ckptfmt
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,7 +123,11 @@ func TestKeepRule(t *testing.T) {
 		{KeepRule{Last: 1, Every: 40 * time.Minute}, "tft-t-n"},
 	} {
 		got := ""
-		for _, k := range tc.rule.Apply(list) {
+		kept, err := tc.rule.Apply(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range kept {
 			switch {
 			case k.Why == "":
 				got += "-"
@@ -135,6 +141,58 @@ func TestKeepRule(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%+v: %s, want %s", tc.rule, got, tc.want)
+		}
+	}
+}
+
+func TestKeepBestAndPinned(t *testing.T) {
+	dir := t.TempDir()
+	for step, loss := range []Metric{3, 1, Metric(math.NaN()), 2, 5} {
+		prefix := filepath.Join(dir, fmt.Sprintf("m-%d", step))
+		w, err := CreateBundle(prefix, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if err := errors.Join(w.Add("a", Scalar(int64(step))), w.Finish()); err != nil {
+			t.Fatal(err)
+		}
+		m := &Manifest{Step: int64(step), Metrics: map[string]Metric{"loss": loss}}
+		if step == 4 {
+			continue // it has no manifest
+		}
+		if err := WriteManifest(t.Context(), prefix, m, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		rule KeepRule
+		want string
+	}{
+		"smallest":    {KeepRule{Best: 2, Metric: "loss"}, "1: it is one of the best 2: loss 1, 3: it is one of the best 2: loss 2"},
+		"largest":     {KeepRule{Best: 1, Metric: "loss", Largest: true}, "0: it is one of the best 1: loss 3"},
+		"more":        {KeepRule{Best: 9, Metric: "loss"}, "0: it is one of the best 9: loss 3, 1: it is one of the best 9: loss 1, 3: it is one of the best 9: loss 2"},
+		"pinned":      {KeepRule{Pinned: []string{"4", "m-0", filepath.Join(dir, "m-2")}}, "0: it is pinned, 2: it is pinned, 4: it is pinned"},
+		"other value": {KeepRule{Best: 1, Metric: "auc"}, `ckptfmt: not found in checkpoint: no checkpoint's manifest has a value of "auc"`},
+		"no such pin": {KeepRule{Pinned: []string{"m-9"}}, `ckptfmt: not found in checkpoint: the pinned checkpoint "m-9" is not there`},
+	} {
+		kept, err := c.rule.Apply(list)
+		var got []string
+		for _, k := range kept {
+			if k.Why != "" {
+				got = append(got, fmt.Sprintf("%d: %s", k.Step, k.Why))
+			}
+		}
+		text := strings.Join(got, ", ")
+		if err != nil {
+			text = err.Error()
+		}
+		if text != c.want {
+			t.Errorf("%s: got %q, want %q", name, text, c.want)
 		}
 	}
 }

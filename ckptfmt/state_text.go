@@ -104,7 +104,7 @@ func formatDouble(v float64) string {
 func ParseState(text []byte) (*tfpb.CheckpointState, error) {
 	p := &stateParser{}
 	if i := invalidUTF8(text); i >= 0 {
-		return nil, fmt.Errorf("%w: byte %d is not UTF-8", ErrState, i)
+		return nil, fmt.Errorf("%w: %w: byte %d", ErrState, ErrStateEncoding, i)
 	}
 	p.lines = strings.Split(string(text), "\n")
 	s := &tfpb.CheckpointState{}

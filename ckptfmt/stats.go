@@ -1,6 +1,12 @@
 package ckptfmt
 
-import "math"
+import (
+	"fmt"
+	"io"
+	"math"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
 
 // Stats describes the numbers of a tensor. Min, Max and Mean are those of the
 // finite numbers, NaN when there are none; Norm is the root of the sum of
@@ -17,10 +23,49 @@ func StatsOf(t *Tensor) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	s := Stats{Count: n.Len(), Min: math.NaN(), Max: math.NaN(), Mean: math.NaN()}
-	finite := 0
-	var mean, scale, squares float64
-	for i := range s.Count {
+	var s statsSum
+	s.add(n)
+	return s.stats(), nil
+}
+
+// StatsFrom computes the statistics of the elements of a type that r gives,
+// such as a [TensorReader], and holds no more than a piece of them.
+func StatsFrom(r io.Reader, d tfpb.DataType) (Stats, error) {
+	size := ElementSize(d)
+	if get, _ := decoder(d); get == nil {
+		return Stats{}, fmt.Errorf("%w: elements of %s are not numbers", ErrType, DTypeName(d))
+	}
+	var s statsSum
+	piece := make([]byte, statsPiece*size)
+	for {
+		n, err := io.ReadFull(r, piece)
+		if err == io.EOF {
+			return s.stats(), nil
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return Stats{}, err
+		}
+		numbers, err := NumbersOf(&Tensor{DType: d, Shape: []int64{int64(n) / size}, Data: piece[:n]})
+		if err != nil {
+			return Stats{}, err
+		}
+		s.add(numbers)
+	}
+}
+
+// statsPiece is how many elements are looked at together.
+const statsPiece = 64 << 10
+
+// statsSum adds up numbers.
+type statsSum struct {
+	Stats
+	finite               int
+	mean, scale, squares float64
+}
+
+func (s *statsSum) add(n *Numbers) {
+	for i := range n.Len() {
+		s.Count++
 		v := n.At(i)
 		switch {
 		case math.IsNaN(v):
@@ -32,19 +77,24 @@ func StatsOf(t *Tensor) (Stats, error) {
 		case v == 0:
 			s.Zeros++
 		}
-		if finite == 0 {
+		if s.finite == 0 {
 			s.Min, s.Max = v, v
 		}
-		finite++
+		s.finite++
 		s.Min, s.Max = min(s.Min, v), max(s.Max, v)
-		mean += v/float64(finite) - mean/float64(finite) // the sum could overflow
-		scale, squares = addSquare(scale, squares, math.Abs(v))
+		s.mean += v/float64(s.finite) - s.mean/float64(s.finite) // the sum could overflow
+		s.scale, s.squares = addSquare(s.scale, s.squares, math.Abs(v))
 	}
-	if finite > 0 {
-		s.Mean = mean
+}
+
+func (s *statsSum) stats() Stats {
+	out := s.Stats
+	out.Mean = s.mean
+	if s.finite == 0 {
+		out.Min, out.Max, out.Mean = math.NaN(), math.NaN(), math.NaN()
 	}
-	s.Norm = scale * math.Sqrt(squares)
-	return s, nil
+	out.Norm = s.scale * math.Sqrt(s.squares)
+	return out
 }
 
 // addSquare adds a square to scale²·squares without overflow.

@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -132,13 +133,35 @@ func (s *Source) Keep(keep func(name string) bool) error {
 	return nil
 }
 
+// attributes stands in the keys of values of objects, between the object and
+// what of it the value is.
+const attributes = "/.ATTRIBUTES/"
+
+// checkKey refuses a new key under which tf.train.Checkpoint would not find
+// the value: it takes the object's part of the key from the graph of objects,
+// and knows the rest.
+func (s *Source) checkKey(old, key string) error {
+	object, rest, ok := strings.Cut(old, attributes)
+	if _, newRest, is := strings.Cut(key, attributes); !ok || is && rest == newRest {
+		return nil
+	}
+	return fmt.Errorf("%q would be %q: tf.train.Checkpoint finds a value only by a name that ends in %q; rename %q alone, or leave %s out",
+		old, key, attributes+rest, object, ObjectGraph)
+}
+
 // Rename gives the tensors other names. The graph of objects keeps its own.
 func (s *Source) Rename(rename func(name string) string) error {
 	old := make(map[string]string, len(s.parts)) // new name to old
+	hasGraph := slices.ContainsFunc(s.parts, func(p ckptfmt.Part) bool { return p.Name == ObjectGraph })
 	for i, p := range s.parts {
 		name := p.Name
 		if name != ObjectGraph {
 			name = rename(name)
+		}
+		if hasGraph {
+			if err := s.checkKey(p.Name, name); err != nil {
+				return err
+			}
 		}
 		if before, ok := old[name]; ok && before != p.Name {
 			return fmt.Errorf("%w: %q and %q of %s would both be %q", ckptfmt.ErrExists, before, p.Name, s.name, name)

@@ -18,7 +18,8 @@ func catCommand() *cli.Command {
 		Description: `Prints an element a line in row-major order. --json prints nested arrays.
 --raw prints the elements' bytes, little-endian; int4 and bool take one byte
 each, a string has its length before it as a little-endian uint64. --npy prints
-a numpy file; bfloat16 and the 8-bit floats are in it as their bits.`,
+a numpy file: bfloat16 is in it as the raw bytes (V2) that numpy writes for
+ml_dtypes.bfloat16, an 8-bit float as V1, int4 as int8, strings as S.`,
 		Flags: []cli.Flag{
 			jsonFlag(),
 			&cli.BoolFlag{Name: "raw", Usage: "print bytes"},

@@ -21,7 +21,7 @@ func rewriteFlags(more ...cli.Flag) []cli.Flag {
 	return append(more,
 		&cli.StringSliceFlag{Name: "only", Usage: "take only tensors that match a `PATTERN`"},
 		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out tensors that match a `PATTERN`"},
-		&cli.StringSliceFlag{Name: "rename", Usage: "rename by `s/PATTERN/TEXT/`; $1 stands for a group"},
+		&cli.StringSliceFlag{Name: "rename", Usage: "rename by `s/PATTERN/TEXT/`; \\1 stands for a group, a g behind it means every match"},
 		&cli.BoolFlag{Name: "drop-slots", Usage: "leave out what optimizers keep beside each variable"},
 		&cli.StringFlag{Name: "dtype", Usage: "convert floating-point numbers to `TYPE`: bf16, f16 or f32"},
 		&cli.IntFlag{Name: "shards", Usage: "spread the tensors over `N` data files", Value: 1},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -82,6 +83,9 @@ func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int
 		bits = 32 // the shortest digits that give the same element
 	}
 	number := func(i int) string { return numberText(nums.At(i), bits, asJSON) }
+	if isInteger(t.DType) {
+		number = func(i int) string { return strconv.FormatFloat(nums.At(i), 'f', -1, 64) }
+	}
 	if t.DType != tfpb.DataType_DT_COMPLEX64 && t.DType != tfpb.DataType_DT_COMPLEX128 {
 		return number, nums.Len(), nil
 	}
@@ -92,6 +96,12 @@ func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int
 		return number(2*i) + " " + number(2*i+1)
 	}
 	return pair, nums.Len() / 2, nil
+}
+
+// isInteger reports whether a type holds integers that a float64 can, which
+// are to be written without an exponent.
+func isInteger(d tfpb.DataType) bool {
+	return strings.Contains(ckptfmt.DTypeName(d), "int") // also qint8
 }
 
 func numberText(v float64, bits int, asJSON bool) string {

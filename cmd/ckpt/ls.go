@@ -17,21 +17,44 @@ func lsCommand() *cli.Command {
 		Name:      "ls",
 		Usage:     "list the checkpoints of a directory, or the tensors of a checkpoint",
 		ArgsUsage: "DIR|PREFIX",
+		Description: `With --tree the tensors are shown below their scopes, the parts of their names
+before slashes, each with the number and size of all that is in it; --depth
+shows only so many levels, --scopes no tensors. --csv begins with a line of
+names. Of a partitioned tensor --long shows the place of each slice.`,
 		Flags: []cli.Flag{
 			jsonFlag(),
+			&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values"},
 			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "of tensors also shard, offset, checksum and slices"},
+			&cli.BoolFlag{Name: "tree", Usage: "show the tensors below their scopes, with totals"},
+			&cli.BoolFlag{Name: "scopes", Usage: "show the scopes alone, with totals"},
+			&cli.IntFlag{Name: "depth", Usage: "show `N` levels of scopes"},
 		},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "DIR or PREFIX")
 			if err != nil {
 				return err
 			}
-			if isDir(a[0]) {
+			if err := checkLs(c); err != nil {
+				return err
+			}
+			if isDir(a[0]) && !c.Bool("tree") && !c.Bool("scopes") {
 				return lsCheckpoints(c, a[0])
 			}
 			return lsTensors(c, a[0])
 		},
 	}
+}
+
+func checkLs(c *cli.Context) error {
+	switch {
+	case c.Bool("json") && c.Bool("csv"):
+		return usagef("--json and --csv exclude each other")
+	case c.Int("depth") < 0 || c.IsSet("depth") && c.Int("depth") == 0:
+		return usagef("--depth takes a number from 1 on")
+	case c.IsSet("depth") && !c.Bool("tree") && !c.Bool("scopes"):
+		return usagef("--depth is about --tree and --scopes")
+	}
+	return nil
 }
 
 // checkpointJSON is an element of `ckpt ls DIR --json`.
@@ -48,7 +71,8 @@ func lsCheckpoints(c *cli.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
+	switch {
+	case c.Bool("json"):
 		out := make([]checkpointJSON, len(list))
 		for i, ck := range list {
 			out[i] = checkpointJSON{Prefix: ck.Prefix, Time: ck.Time.UTC(), Bytes: ck.Bytes, Latest: ck.Latest}
@@ -57,7 +81,13 @@ func lsCheckpoints(c *cli.Context, dir string) error {
 			}
 		}
 		err = printList(c.App.Writer, out)
-	} else {
+	case c.Bool("csv"):
+		rows := [][]string{{"prefix", "step", "time", "bytes", "latest"}}
+		for _, ck := range list {
+			rows = append(rows, []string{ck.Prefix, stepText(ck, ""), ck.Time.UTC().Format(time.RFC3339Nano), strconv.FormatInt(ck.Bytes, 10), strconv.FormatBool(ck.Latest)})
+		}
+		err = printCSV(c.App.Writer, rows)
+	default:
 		err = printCheckpoints(c.App.Writer, list)
 	}
 	if err != nil {
@@ -77,17 +107,21 @@ func printCheckpoints(w io.Writer, list []ckptfmt.Checkpoint) error {
 	var t table
 	t.add("STEP", "TIME", "SIZE", "PREFIX")
 	for _, ck := range list {
-		step := "-"
-		if ck.Step >= 0 {
-			step = strconv.FormatInt(ck.Step, 10)
-		}
-		row := []string{step, ck.Time.Format(time.DateTime), sizeText(ck.Bytes), printable(ck.Prefix)}
+		row := []string{stepText(ck, "-"), ck.Time.Format(time.DateTime), sizeText(ck.Bytes), printable(ck.Prefix)}
 		if ck.Latest {
 			row = append(row, "<- checkpoint")
 		}
 		t.add(row...)
 	}
 	return t.write(w)
+}
+
+// stepText is a checkpoint's step, or what stands for none.
+func stepText(ck ckptfmt.Checkpoint, none string) string {
+	if ck.Step < 0 {
+		return none
+	}
+	return strconv.FormatInt(ck.Step, 10)
 }
 
 // explainState warns when the state file does not lead to a checkpoint.
@@ -109,7 +143,19 @@ type tensorJSON struct {
 	Offset *int64  `json:"offset,omitempty"`
 	CRC32C *uint32 `json:"crc32c,omitempty"` // masked, as it is stored
 
-	Slices []string `json:"slices,omitempty"`
+	// Of a partitioned tensor: the text forms of its slices, and where they are.
+	Slices []string    `json:"slices,omitempty"`
+	Parts  []sliceJSON `json:"parts,omitempty"`
+}
+
+// sliceJSON is a slice of a partitioned tensor. A V1 checkpoint has no
+// checksums for it, and no place but its file.
+type sliceJSON struct {
+	Slice  string `json:"slice"`
+	Bytes  int64  `json:"bytes"`
+	Shard  int    `json:"shard"`
+	Offset int64  `json:"offset"`
+	CRC32C uint32 `json:"crc32c"`
 }
 
 func lsTensors(c *cli.Context, arg string) error {
@@ -125,16 +171,54 @@ func lsTensors(c *cli.Context, arg string) error {
 		}
 		list = append(list, info)
 	}
-	if c.Bool("json") {
-		return printTensorsJSON(c.App.Writer, list, c.Bool("long"))
+	long := c.Bool("long")
+	var parts map[string][]sliceJSON
+	if b, ok := r.(*ckptfmt.BundleReader); ok && long {
+		if parts, err = slicesOf(b); err != nil {
+			return err
+		}
 	}
-	if err := printTensors(c.App.Writer, list, c.Bool("long")); err != nil {
+	switch {
+	case (c.Bool("tree") || c.Bool("scopes")) && c.Bool("json"):
+		return printScopesJSON(c.App.Writer, scopesOf(list), c.Int("depth"))
+	case (c.Bool("tree") || c.Bool("scopes")) && c.Bool("csv"):
+		return printScopesCSV(c.App.Writer, scopesOf(list), c.Int("depth"))
+	case c.Bool("json"):
+		return printTensorsJSON(c.App.Writer, list, long, parts)
+	case c.Bool("csv"):
+		return printTensorsCSV(c.App.Writer, list, long, parts)
+	case c.Bool("tree") || c.Bool("scopes"):
+		err = printScopes(c.App.Writer, scopesOf(list), c.Int("depth"), !c.Bool("scopes"))
+	default:
+		err = printTensors(c.App.Writer, list, long, parts)
+	}
+	if err != nil {
 		return err
 	}
 	return summarise(c.App.ErrWriter, list)
 }
 
-func printTensorsJSON(w io.Writer, list []ckptfmt.TensorInfo, long bool) error {
+// slicesOf returns where the slices of partitioned tensors are.
+func slicesOf(r *ckptfmt.BundleReader) (map[string][]sliceJSON, error) {
+	parts, err := ckptfmt.Parts(r)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]sliceJSON)
+	for _, p := range parts {
+		if p.IsWhole() {
+			continue
+		}
+		size, err := p.Size()
+		if err != nil {
+			return nil, err
+		}
+		found[p.Name] = append(found[p.Name], sliceJSON{p.Slice.String(), size, p.Shard, p.Offset, p.CRC})
+	}
+	return found, nil
+}
+
+func printTensorsJSON(w io.Writer, list []ckptfmt.TensorInfo, long bool, parts map[string][]sliceJSON) error {
 	out := make([]tensorJSON, len(list))
 	for i, t := range list {
 		out[i] = tensorJSON{Name: t.Name, DType: ckptfmt.DTypeName(t.DType), Shape: append([]int64{}, t.Shape...), Bytes: t.Bytes}
@@ -147,28 +231,76 @@ func printTensorsJSON(w io.Writer, list []ckptfmt.TensorInfo, long bool) error {
 		for _, s := range t.Slices {
 			out[i].Slices = append(out[i].Slices, s.String())
 		}
+		out[i].Parts = parts[t.Name]
 	}
 	return printList(w, out)
 }
 
-func printTensors(w io.Writer, list []ckptfmt.TensorInfo, long bool) error {
+func printTensors(w io.Writer, list []ckptfmt.TensorInfo, long bool, parts map[string][]sliceJSON) error {
 	var t table
 	header := []string{"NAME", "DTYPE", "SHAPE", "BYTES"}
 	if long {
-		header = append(header, "SHARD", "OFFSET", "CRC32C")
+		header = append(header, "SHARD", "OFFSET", "CRC32C", "SLICE")
 	}
 	t.add(header...)
 	for _, x := range list {
 		row := []string{printable(x.Name), ckptfmt.DTypeName(x.DType), shapeText(x.Shape), strconv.FormatInt(x.Bytes, 10)}
 		switch {
 		case long && len(x.Slices) > 0:
-			row = append(row, fmt.Sprintf("%d slices", len(x.Slices)))
+			t.add(append(row, "-", "-", "-", fmt.Sprintf("%d slices", len(x.Slices)))...)
+			for _, row := range sliceRows("", x, parts[x.Name]) {
+				t.add(row...)
+			}
 		case long:
-			row = append(row, strconv.Itoa(x.Shard), strconv.FormatInt(x.Offset, 10), fmt.Sprintf("%08x", x.CRC))
+			t.add(append(row, placeText(x.Shard, x.Offset, x.CRC)...)...)
+		default:
+			t.add(row...)
 		}
-		t.add(row...)
 	}
 	return t.write(w)
+}
+
+func placeText(shard int, offset int64, crc uint32) []string {
+	return []string{strconv.Itoa(shard), strconv.FormatInt(offset, 10), fmt.Sprintf("%08x", crc)}
+}
+
+// sliceRows has a row for each slice of a partitioned tensor, in which the
+// name is name.
+func sliceRows(name string, x ckptfmt.TensorInfo, parts []sliceJSON) [][]string {
+	var rows [][]string
+	for _, p := range parts {
+		shape := ""
+		if s, err := ckptfmt.ParseTensorSlice(p.Slice); err == nil {
+			if dims, err := s.Shape(x.Shape); err == nil {
+				shape = shapeText(dims)
+			}
+		}
+		row := []string{name, ckptfmt.DTypeName(x.DType), shape, strconv.FormatInt(p.Bytes, 10)}
+		rows = append(rows, append(append(row, placeText(p.Shard, p.Offset, p.CRC32C)...), p.Slice))
+	}
+	return rows
+}
+
+// printTensorsCSV has a row for each slice in the place of a partitioned
+// tensor's row if its place is asked for.
+func printTensorsCSV(w io.Writer, list []ckptfmt.TensorInfo, long bool, parts map[string][]sliceJSON) error {
+	header := []string{"name", "dtype", "shape", "bytes"}
+	if long {
+		header = append(header, "shard", "offset", "crc32c", "slice")
+	}
+	rows := [][]string{header}
+	for _, x := range list {
+		row := []string{x.Name, ckptfmt.DTypeName(x.DType), shapeText(x.Shape), strconv.FormatInt(x.Bytes, 10)}
+		switch {
+		case long && len(parts[x.Name]) > 0:
+			rows = append(rows, sliceRows(x.Name, x, parts[x.Name])...)
+		case long:
+			rows = append(rows, append(append(row, placeText(x.Shard, x.Offset, x.CRC)...), ""))
+		default:
+			rows = append(rows, row)
+		}
+	}
+	return printCSV(w, rows)
 }
 
 // summarise adds up what the tensors hold.

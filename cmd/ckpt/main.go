@@ -1,18 +1,34 @@
-// Command ckpt looks into TensorFlow checkpoints of both versions.
+// Command ckpt looks into TensorFlow checkpoints of both versions, checks them,
+// and makes others of them.
 //
-//	ckpt ls LOGDIR               the checkpoints of a directory
-//	ckpt ls LOGDIR/model.ckpt-9  the tensors of one of them
+//	ls DIR|PREFIX          checkpoints of a directory, tensors of a checkpoint
+//	cat PREFIX NAME        the elements of a tensor, or of a slice
+//	state DIR, latest DIR  what the checkpoint file says
+//	stat PREFIX            smallest, largest, mean, norm, NaNs
+//	verify PREFIX|DIR      every checksum, orphans, stale entries
+//	diff PREFIX PREFIX     what differs
+//	tree PREFIX            the objects of tf.train.Checkpoint
+//	meta PREFIX|FILE       what a MetaGraph holds
+//	plan PREFIX            what restoring would match, miss and mismatch
+//	repair DIR             the newest sound checkpoint back into force
+//	select PREFIX          another checkpoint into force
+//	cp PREFIX NEW          a copy, in part, renamed, in another type
+//	merge, avg, ema        of several one; their mean; moving averages
+//	convert FROM TO        to and from .npz and .safetensors
+//	mv, rm, gc             all files of a checkpoint together
 //
-// `ckpt help` lists the commands. Data goes to the standard output, all other
-// words to the standard error.
+// `ckpt help COMMAND` shows the options, which may stand before and behind the
+// arguments. Data goes to the standard output, all other words to the standard
+// error.
 //
 // Exit codes:
 //
 //	0    it is done
 //	1    it could not be done
 //	2    the command line is wrong
-//	3    damage was found
-//	4    the checkpoints differ (diff), or there are NaNs (stat --nan)
+//	3    damage was found, or TensorFlow would raise an error (state)
+//	4    the checkpoints differ (diff), there are NaNs (stat --nan), or restoring
+//	     would fail (plan)
 //	5    there is no such checkpoint or tensor
 //	130  interrupted
 package main
@@ -74,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:      "ckpt",
-		Usage:     "look into TensorFlow checkpoints",
+		Usage:     "look into TensorFlow checkpoints, check and rewrite them",
 		UsageText: "ckpt COMMAND [options] DIR|PREFIX ...",
 		Description: `A PREFIX names a checkpoint, such as LOGDIR/model.ckpt-900; the name of one
 of its files will do as well. Where a command takes a PREFIX, a directory
@@ -149,7 +165,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &corrupt), errors.Is(err, ckptfmt.ErrEmptyState), errors.Is(err, ckptfmt.ErrSlices):
+	case errors.As(err, &corrupt), errors.Is(err, ckptfmt.ErrEmptyState), errors.Is(err, ckptfmt.ErrStateEncoding), errors.Is(err, ckptfmt.ErrSlices):
 		return exitDamaged
 	case errors.Is(err, ckptfmt.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, ckptfmt.ErrState):
 		return exitNothing

@@ -74,3 +74,29 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+func TestRenames(t *testing.T) {
+	for _, c := range []struct{ rules, name, want string }{
+		{"s/a/b/", "a/a", "b/a"},
+		{"s/a/b/g", "a/a", "b/b"},
+		{"s|/|.|g", "a/b/c", "a.b.c"},
+		{`s/(\w)(\d)/\2x\1/`, "k1/k2", "1xk/k2"},
+		{"s/(a)/${1}${1}/g", "aba", "aabaa"},
+		{"s/^/net-/ s/net-x/y/", "x", "y"},
+		{"s/z/y/", "x", "x"},
+	} {
+		rename, err := renames(strings.Fields(c.rules))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rename(c.name); got != c.want {
+			t.Errorf("%s: %s became %s, want %s", c.rules, c.name, got, c.want)
+		}
+	}
+	for _, bad := range []string{"", "s", "s/a/b", "s/a/b/c/", "s/a/b/x", "s/(/b/", "a"} {
+		var usage usageError
+		if _, err := renames([]string{bad}); !errors.As(err, &usage) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

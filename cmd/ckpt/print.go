@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -63,6 +64,12 @@ func printList[T any](w io.Writer, list []T) error {
 	}
 	buf.WriteString("]\n")
 	return buf.Flush()
+}
+
+// printCSV writes rows, the first of which names the columns.
+func printCSV(w io.Writer, rows [][]string) error {
+	out := csv.NewWriter(w)
+	return out.WriteAll(rows)
 }
 
 // printable quotes a name that would disturb a terminal or a table.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/urfave/cli/v2"
@@ -66,50 +65,4 @@ is sound; the checkpoint file is then left as it is.`,
 			return err
 		},
 	}
-}
-
-func gcCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "gc",
-		Usage:       "remove the checkpoints of a directory that no rule keeps, and say why the others stay",
-		ArgsUsage:   "DIR",
-		Description: "The checkpoint in force always stays.",
-		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "keep-last", Usage: "keep the newest `N`", Value: 5},
-			&cli.DurationFlag{Name: "keep-every", Usage: "keep also the first within each `TIME`, such as 1h"},
-			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be removed"},
-		},
-		Action: gc,
-	}
-}
-
-func gc(c *cli.Context) error {
-	a, err := args(c, "DIR")
-	if err != nil {
-		return err
-	}
-	if c.Int("keep-last") < 0 || c.Duration("keep-every") < 0 {
-		return usagef("--keep-last and --keep-every take no negative number")
-	}
-	list, err := ckptfmt.List(a[0])
-	if err != nil {
-		return err
-	}
-	rule := ckptfmt.KeepRule{Last: c.Int("keep-last"), Every: c.Duration("keep-every")}
-	for _, k := range rule.Apply(list) {
-		if k.Why != "" {
-			fmt.Fprintf(c.App.Writer, "keep    %s: %s\n", filepath.Base(k.Prefix), k.Why)
-			continue
-		}
-		if err := c.Context.Err(); err != nil {
-			return err
-		}
-		if !c.Bool("dry-run") {
-			if err := ckptfmt.RemoveCheckpoint(k.Prefix, nil); err != nil {
-				return err
-			}
-		}
-		fmt.Fprintf(c.App.Writer, "remove  %s: %s\n", filepath.Base(k.Prefix), sizeText(k.Bytes))
-	}
-	return nil
 }

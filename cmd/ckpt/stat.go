@@ -76,11 +76,11 @@ func stat(c *cli.Context) error {
 }
 
 func statOf(r ckptfmt.Reader, name string) (statJSON, error) {
-	t, err := r.Lookup(name)
+	t, err := r.OpenTensor(name)
 	if err != nil {
 		return statJSON{}, err
 	}
-	s, err := ckptfmt.StatsOf(t)
+	s, err := ckptfmt.StatsFrom(t, t.Info.DType)
 	return statJSON{
 		Name: name, Count: s.Count, Min: double(s.Min), Max: double(s.Max), Mean: double(s.Mean), Norm: double(s.Norm),
 		Zeros: s.Zeros, NaN: s.NaN, Inf: s.Inf,

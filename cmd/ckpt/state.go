@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"strconv"
+	"syscall"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -43,6 +45,9 @@ func stateHint(err error, dir string) error {
 	if errors.Is(err, ckptfmt.ErrState) || errors.Is(err, ckptfmt.ErrEmptyState) {
 		return fmt.Errorf("%w; edit the file, or remove it and see `ckpt ls %s`", err, dir)
 	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%s is no directory: %w", dir, fs.ErrNotExist)
+	}
 	return fmt.Errorf("%w; `ckpt ls %s` lists the checkpoints there", err, dir)
 }
 
@@ -75,7 +80,7 @@ func stateToJSON(s *tfpb.CheckpointState) stateJSON {
 	for _, t := range s.AllModelCheckpointTimestamps {
 		out.Timestamps = append(out.Timestamps, double(t))
 	}
-	if t := double(s.LastPreservedTimestamp); t != 0 {
+	if t := double(s.LastPreservedTimestamp); math.Float64bits(float64(t)) != 0 { // -0 is there
 		out.LastPreserved = &t
 	}
 	return out
@@ -103,7 +108,7 @@ func printState(w io.Writer, s *tfpb.CheckpointState) error {
 		}
 		_, err = fmt.Fprintf(w, "kept:     %s%s%s\n", printable(p), stamp, missing(p))
 	}
-	if s.LastPreservedTimestamp != 0 {
+	if math.Float64bits(s.LastPreservedTimestamp) != 0 {
 		_, err = fmt.Fprintf(w, "last preserved: %s\n", strconv.FormatFloat(s.LastPreservedTimestamp, 'f', -1, 64))
 	}
 	return err

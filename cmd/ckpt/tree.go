@@ -34,7 +34,8 @@ func treeCommand() *cli.Command {
 			}
 			buf := bufio.NewWriter(c.App.Writer)
 			fmt.Fprintln(buf, "root")
-			p := treePrinter{buf, r}
+			p := treePrinter{buf, r, map[string]string{}}
+			p.learn(root)
 			if err := p.below(root, 1); err != nil {
 				return err
 			}
@@ -46,30 +47,64 @@ func treeCommand() *cli.Command {
 type treePrinter struct {
 	w *bufio.Writer
 	r ckptfmt.Reader
+	// names are what the program calls the values of objects, by their paths.
+	names map[string]string
 }
 
-// below prints what an object has, at the given depth.
+// learn notes the names below an object.
+func (p treePrinter) learn(o *ckptfmt.Object) {
+	if len(o.Values) == 1 && o.Values[0].FullName != "" {
+		p.names[o.Path] = "  " + printable(o.Values[0].FullName)
+	}
+	for _, c := range o.Children {
+		p.learn(c)
+	}
+}
+
+// value describes a tensor of an object: its type and shape, and the name that
+// the program gave it. One that a copy left out is said to be missing.
+func (p treePrinter) value(v ckptfmt.ObjectValue) (string, error) {
+	name := ""
+	if v.FullName != "" {
+		name = "  " + printable(v.FullName)
+	}
+	info, err := p.r.Info(v.Key)
+	if errors.Is(err, ckptfmt.ErrNotFound) {
+		return "= missing" + name, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return "= " + ckptfmt.DTypeName(info.DType) + shapeText(info.Shape) + name, nil
+}
+
+// below prints what an object has, at the given depth. An object that is one
+// value and no more is a line.
 func (p treePrinter) below(o *ckptfmt.Object, depth int) error {
 	indent := strings.Repeat("  ", depth)
 	for _, v := range o.Values {
-		info, err := p.r.Info(v.Key)
+		text, err := p.value(v)
 		if err != nil {
 			return err
 		}
-		name := ""
-		if v.FullName != "" {
-			name = "  " + printable(v.FullName)
-		}
-		fmt.Fprintf(p.w, "%s= %s%s%s\n", indent, ckptfmt.DTypeName(info.DType), shapeText(info.Shape), name)
+		fmt.Fprintf(p.w, "%s%s\n", indent, text)
 	}
 	for _, c := range o.Children {
+		if len(c.Values) == 1 && len(c.Children)+len(c.Links)+len(c.Slots) == 0 {
+			text, err := p.value(c.Values[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.w, "%s%s %s\n", indent, printable(c.Name), text)
+			continue
+		}
 		fmt.Fprintf(p.w, "%s%s\n", indent, printable(c.Name))
 		if err := p.below(c, depth+1); err != nil {
 			return err
 		}
 	}
 	for _, l := range o.Links {
-		fmt.Fprintf(p.w, "%s%s -> %s\n", indent, printable(l.Name), pathText(l.Path))
+		fmt.Fprintf(p.w, "%s%s -> %s%s\n", indent, printable(l.Name), pathText(l.Path), p.names[l.Path])
 	}
 	for _, s := range o.Slots {
 		fmt.Fprintf(p.w, "%sslot %s of %s\n", indent, printable(s.Name), pathText(s.Variable))

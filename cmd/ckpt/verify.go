@@ -1,47 +1,186 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/urfave/cli/v2"
 )
 
 func verifyCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "verify",
-		Usage:       "read a whole checkpoint and check every checksum",
-		ArgsUsage:   "PREFIX",
-		Description: "Prints a line for each damaged tensor, and exits with 3 if there is one.",
+		Name:      "verify",
+		Usage:     "read checkpoints and check every checksum; of a directory also what lies about",
+		ArgsUsage: "PREFIX|DIR",
+		Description: `Of a checkpoint: every tensor in every shard, and the SHA-256 of each file in
+its manifest if it has one. Of a directory: all its checkpoints, files that
+belong to none (orphans), files of saves that did not end (temporary), missing
+shards, and entries of the checkpoint file that lead nowhere (stale).
+
+Prints a line for each finding - what it is about, a tab, what is wrong - and
+exits with 3 if there is any.`,
+		Flags: []cli.Flag{jsonFlag()},
 		Action: func(c *cli.Context) error {
-			a, err := args(c, "PREFIX")
+			a, err := args(c, "PREFIX or DIR")
 			if err != nil {
 				return err
 			}
-			r, prefix, err := open(a[0])
+			v := &verification{c: c, list: []findingJSON{}}
+			if isDir(a[0]) {
+				err = v.directory(a[0])
+			} else {
+				err = v.argument(a[0])
+			}
 			if err != nil {
 				return err
 			}
-			defer r.Close()
-			sound, damaged := 0, 0
-			for name, err := range r.Verify(c.Context) {
-				if c.Context.Err() != nil {
-					return c.Context.Err()
-				}
-				if err == nil {
-					sound++
-					continue
-				}
-				damaged++
-				if _, err := fmt.Fprintf(c.App.Writer, "%s\t%v\n", printable(name), err); err != nil {
-					return err
-				}
-			}
-			if damaged == 0 {
-				fmt.Fprintf(c.App.ErrWriter, "%s: %d tensors, all sound\n", prefix, sound)
-				return nil
-			}
-			fmt.Fprintf(c.App.ErrWriter, "ckpt: %s: %d of %d tensors are damaged; restore an older checkpoint\n", prefix, damaged, sound+damaged)
-			return exitError(exitDamaged)
+			return v.report(a[0])
 		},
 	}
+}
+
+// findingJSON is an element of `ckpt verify --json`.
+type findingJSON struct {
+	Kind   string `json:"kind"` // "tensor", "file", "checkpoint", "orphan", "temporary", "missing", "stale", "state"
+	Prefix string `json:"prefix,omitempty"`
+	Name   string `json:"name"` // of the tensor or file
+	Error  string `json:"error"`
+}
+
+// verification is the state of one call.
+type verification struct {
+	c           *cli.Context
+	list        []findingJSON
+	checkpoints int
+	tensors     int
+}
+
+func (v *verification) argument(arg string) error {
+	prefix, err := prefixOf(arg)
+	if err != nil {
+		return err
+	}
+	r, prefix, err := open(prefix)
+	if err != nil {
+		return err
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	return v.checkpoint(prefix)
+}
+
+func (v *verification) directory(dir string) error {
+	list, err := ckptfmt.List(dir)
+	if err != nil {
+		return err
+	}
+	problems, err := ckptfmt.CheckDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && len(problems) == 0 {
+		return fmt.Errorf("there are no checkpoints in %s: %w", dir, fs.ErrNotExist)
+	}
+	for _, ck := range list {
+		if err := v.checkpoint(ck.Prefix); err != nil {
+			return err
+		}
+	}
+	for _, p := range problems {
+		v.add(findingJSON{Kind: string(p.Kind), Name: p.Path, Error: p.Err.Error()})
+	}
+	return nil
+}
+
+// checkpoint checks all tensors, and the files by the manifest.
+func (v *verification) checkpoint(prefix string) error {
+	v.checkpoints++
+	ctx := v.c.Context
+	r, err := ckptfmt.Open(prefix)
+	if err != nil {
+		v.add(findingJSON{Kind: "checkpoint", Prefix: prefix, Name: prefix, Error: err.Error()})
+		return nil
+	}
+	defer r.Close()
+	for name, err := range r.Verify(ctx) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		v.tensors++
+		if err != nil {
+			v.add(findingJSON{Kind: "tensor", Prefix: prefix, Name: name, Error: err.Error()})
+		}
+	}
+	return v.manifest(ctx, prefix)
+}
+
+func (v *verification) manifest(ctx context.Context, prefix string) error {
+	if _, err := ckptfmt.ReadManifest(prefix); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for name, err := range ckptfmt.VerifyManifest(ctx, prefix) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			v.add(findingJSON{Kind: "file", Prefix: prefix, Name: name, Error: err.Error()})
+		}
+	}
+	return nil
+}
+
+func (v *verification) add(f findingJSON) { v.list = append(v.list, f) }
+
+func (v *verification) report(arg string) error {
+	if v.c.Bool("json") {
+		if err := printList(v.c.App.Writer, v.list); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range v.list {
+			what := printable(f.Name)
+			switch {
+			case f.Kind == "tensor" && v.checkpoints > 1:
+				what = filepath.Base(f.Prefix) + ": " + what
+			case f.Kind != "tensor":
+				what = f.Kind + " " + what
+			}
+			if _, err := fmt.Fprintf(v.c.App.Writer, "%s\t%s\n", what, f.Error); err != nil {
+				return err
+			}
+		}
+	}
+	return v.summarise(arg)
+}
+
+// summarise says in words what was found, and what to do next.
+func (v *verification) summarise(arg string) error {
+	words := v.c.App.ErrWriter
+	damaged := map[string]int{}
+	for _, f := range v.list {
+		damaged[f.Kind]++
+	}
+	damage := damaged["tensor"] + damaged["file"] + damaged["checkpoint"]
+	switch {
+	case len(v.list) == 0 && isDir(arg):
+		fmt.Fprintf(words, "%s: %d checkpoints, %d tensors, all sound\n", arg, v.checkpoints, v.tensors)
+		return nil
+	case len(v.list) == 0:
+		fmt.Fprintf(words, "%s: %d tensors, all sound\n", arg, v.tensors)
+		return nil
+	case damage == 0:
+		fmt.Fprintf(words, "ckpt: %s: no checkpoint is damaged; %d other findings\n", arg, len(v.list))
+	case isDir(arg):
+		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are damaged, %d other findings; `ckpt repair %s` puts the newest sound checkpoint into force\n",
+			arg, damaged["tensor"], v.tensors, len(v.list)-damaged["tensor"], arg)
+	default:
+		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are damaged, %d other findings; restore an older checkpoint\n",
+			arg, damaged["tensor"], v.tensors, len(v.list)-damaged["tensor"])
+	}
+	return exitError(exitDamaged)
 }
