@@ -7,13 +7,15 @@ INTEROP ?= auto
 FUZZTIME ?= 30s
 PKG     ?= ./...
 COUNT   ?= 6
+AREA    ?= events ckpt loop train
+BENCH   ?= -short
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench proto golden install clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto golden install clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 build: ## build the commands into bin/
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
@@ -48,7 +50,11 @@ fuzz: ## run every fuzz target for FUZZTIME (30s each)
 	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; done
 
-bench: ## run the benchmarks COUNT times each (6) and summarise them with benchstat
+bench: ## race against TensorFlow, TensorBoard and others, short form (AREA='events ckpt' picks; BENCH= for the full form)
+	@interop/venv
+	go run ./bench $(BENCH) -python .venv/bin/python $(AREA)
+
+microbench: ## run the Go benchmarks COUNT times each (6) and summarise them with benchstat
 	@mkdir -p $(BIN)/tools
 	cd tools && go build -o ../$(BIN)/tools/benchstat golang.org/x/perf/cmd/benchstat
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKG) > $(BIN)/bench.txt
