@@ -26,7 +26,7 @@ const layers = `
 	trainerd/model
 	trainerd/runtime/... | trainerd/remote/...
 	trainerd/daemon/...
-	examples/... interop/... | cmd/...
+	examples/... interop/... bench/... | cmd/...
 `
 
 type group struct {
@@ -124,9 +124,9 @@ func TestDependencies(t *testing.T) {
 		"github.com/urfave/cli":          {"cmd"},
 		"golang.org/x/sys":               {"internal", "ckptfmt", "trainerd"},
 		"golang.org/x/term":              {"trainerd/daemon", "cmd"},
-		"gonum.org/v1/gonum":             {"trainerd", "examples"},
+		"gonum.org/v1/gonum":             {"internal/blas", "trainerd", "examples", "bench"},
 		"google.golang.org/grpc":         {"trainerd/remote"},
-		"google.golang.org/protobuf":     {"proto", "internal/tfproto", "tfevents", "ckptfmt", "trainerd", "cmd", "interop"},
+		"google.golang.org/protobuf":     {"proto", "internal/tfproto", "tfevents", "ckptfmt", "trainerd", "bench", "cmd", "interop"},
 	}
 	for name, list := range imports(t) {
 		for _, imported := range list {
