@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -78,7 +79,7 @@ func net(ctx context.Context, o *options) (*result, error) {
 	if !ok {
 		return nil, fmt.Errorf("no net %q", o.net)
 	}
-	sess, err := session("bench/train/graphs/" + o.net + ".meta")
+	sess, err := session(filepath.Join(o.area, "graphs", o.net+".meta"))
 	if err != nil {
 		return nil, err
 	}
