@@ -5,8 +5,9 @@
 // are processors besides the first, so that programs that run many steps at
 // once do not pay for more.
 //
-// A helper is started by the call that needs it, which also waits for its part.
-// It then looks out for the next call for some ten microseconds, because
+// A helper is started by the call that needs it, which also waits for its part,
+// or does it itself if the helper has not got a processor by then. The helper
+// then looks out for the next call for some ten microseconds, because
 // waking a processor takes longer than many parts, and ends. While it looks
 // out, it makes way for any other goroutine.
 //
@@ -29,7 +30,8 @@ type Job interface {
 const (
 	asleep  int32 = iota // it has no goroutine
 	looking              // it has one, and no work
-	working              // it has a part to do
+	given                // there is a part for it, or for its caller
+	working              // it does the part
 )
 
 // looks is how often a goroutine looks for a change before it gives up.
@@ -38,7 +40,7 @@ const looks = 400
 // helper is one further goroutine of a call, and its memory between calls.
 type helper struct {
 	state atomic.Int32
-	// undone is locked from when a part is given out to when it is done. A
+	// undone is locked while there is a part that is not done. A
 	// mutex, unlike a channel or a WaitGroup, may be shared with the bubbles
 	// of testing/synctest.
 	undone sync.Mutex
@@ -124,18 +126,22 @@ func (t *team) finish(n int) {
 	}
 }
 
-// give hands a part to the helper, which is not working.
+// give hands a part to the helper, which has none.
 func (h *helper) give(job Job, i, n int) {
 	h.job, h.i, h.n = job, i, n
 	h.undone.Lock()
-	if !h.state.CompareAndSwap(looking, working) {
-		h.state.Store(working)
+	if !h.state.CompareAndSwap(looking, given) {
+		h.state.Store(given)
 		go h.run()
 	}
 }
 
 // wait returns when the part is done.
 func (h *helper) wait() {
+	if h.state.CompareAndSwap(given, working) {
+		h.part()
+		return
+	}
 	for i := 0; i < looks && h.state.Load() == working; i++ {
 		runtime.Gosched()
 	}
@@ -144,19 +150,18 @@ func (h *helper) wait() {
 	h.undone.Unlock()
 }
 
-// work does the part that there is, and those that come while it looks out.
+// work does the parts that there are while it looks out.
 func (h *helper) work() {
-	for {
-		h.part()
-		for i := 0; i < looks && h.state.Load() == looking; i++ {
-			runtime.Gosched()
+	for i := 0; i < looks || !h.state.CompareAndSwap(looking, asleep); i++ {
+		if h.state.CompareAndSwap(given, working) {
+			h.part()
+			i = 0
 		}
-		if h.state.CompareAndSwap(looking, asleep) {
-			return
-		}
+		runtime.Gosched()
 	}
 }
 
+// part does the part, in the helper's goroutine or its caller's.
 func (h *helper) part() {
 	defer func() {
 		h.failed = recover()
