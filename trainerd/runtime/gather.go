@@ -357,6 +357,17 @@ func buildUnique(counted bool) func(*builder) (kernel, error) {
 	}
 }
 
+// seenIn returns the frame's map of the elements seen, empty.
+func seenIn[K comparable](c *call) map[K]int {
+	seen, ok := c.f.seen.(map[K]int)
+	if !ok {
+		seen = map[K]int{}
+		c.f.seen = seen
+	}
+	clear(seen)
+	return seen
+}
+
 // unique is the kernel that keeps the first of equal elements and says for
 // each element which one that is.
 func unique[K comparable](dt tfpb.DataType, counted bool, key func(t *tensor, i int) K) kernel {
@@ -365,7 +376,7 @@ func unique[K comparable](dt tfpb.DataType, counted bool, key func(t *tensor, i 
 		if len(x.shape) != 1 {
 			return c.invalid("the input must be a vector, not %s", x.describe())
 		}
-		seen := make(map[K]int, x.count())
+		seen := seenIn[K](c)
 		first := c.dims(0, 0)
 		counts := c.dims(1, 0)
 		idx := c.outLike(1, dt, x)
