@@ -27,10 +27,10 @@ var _ = register(opTable{
 	"Relu":       {in: "T", types: numbers, build: buildRelu},
 	"Relu6":      {in: "T", types: numbers, build: buildUnary(relu6[float32], relu6[float64], relu6[int32], relu6[int64])},
 	"LeakyRelu":  {in: "T=float", build: buildLeakyRelu},
-	"Neg":        {in: "T", types: numbers, build: buildUnary(neg[float32], neg[float64], neg[int32], neg[int64])},
+	"Neg":        alsoComplex(opSpec{in: "T", types: numbers, build: buildUnary(neg[float32], neg[float64], neg[int32], neg[int64])}, unary(negOf[complex64]), unary(negOf[complex128])),
 	"Abs":        {in: "T", types: numbers, build: buildUnary(absolute[float32], absolute[float64], absolute[int32], absolute[int64])},
 	"Sign":       {in: "T", types: numbers, build: buildUnary(sign[float32], sign[float64], sign[int32], sign[int64])},
-	"Square":     {in: "T", types: numbers, build: buildUnary(square[float32], square[float64], square[int32], square[int64])},
+	"Square":     alsoComplex(opSpec{in: "T", types: numbers, build: buildUnary(square[float32], square[float64], square[int32], square[int64])}, unary(squareOf[complex64]), unary(squareOf[complex128])),
 	"Round":      {in: "T", types: numbers, build: buildUnary(round[float32], round[float64], same[int32], same[int64])},
 	"Invert":     {in: "T", types: indices, build: buildUnary(nil, nil, invert[int32], invert[int64])},
 
