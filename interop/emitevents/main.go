@@ -39,7 +39,23 @@ func emit(logdir string) error {
 	if err := writeRun(filepath.Join(logdir, "v1"), tfevents.TF1, valuesV1); err != nil {
 		return err
 	}
-	return writeRun(filepath.Join(logdir, "v2"), tfevents.TF2, valuesV2)
+	if err := writeRun(filepath.Join(logdir, "v2"), tfevents.TF2, valuesV2); err != nil {
+		return err
+	}
+	return writeEmbedding(filepath.Join(logdir, "v2"))
+}
+
+func writeEmbedding(dir string) error {
+	info, err := tfevents.WriteEmbedding(dir, &tfevents.Embedding{
+		Name:    "words",
+		Vectors: [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}},
+		Labels:  [][]string{{"one", "1"}, {"two", "2"}, {"three", "3"}, {"four", "4"}},
+		Header:  []string{"word", "number"},
+	})
+	if err != nil {
+		return err
+	}
+	return tfevents.WriteProjectorConfig(dir, &tbpb.ProjectorConfig{Embeddings: []*tbpb.EmbeddingInfo{info}})
 }
 
 func writeRun(dir string, form tfevents.Form, values func() ([]*tfpb.Summary_Value, error)) error {
