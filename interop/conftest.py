@@ -1,5 +1,7 @@
 """Fixtures of the interop suite, and the rule that with INTEROP=required nothing may be skipped."""
 
+import contextlib
+import functools
 import os
 import pathlib
 import shutil
@@ -76,6 +78,13 @@ def kinds(tmp_path_factory):
         pytest.skip("no Go here to build the writer of all kinds with")
     subprocess.run([go, "run", "./interop/emitevents", logdir], cwd=cmd.REPO, check=True)
     return logdir
+
+
+@pytest.fixture(scope="session")
+def kinds_boards(kinds):
+    """Real TensorBoard on that logdir, by the name of the loader; each is started once."""
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda loader: stack.enter_context(tb.TensorBoard(kinds, loader)))
 
 
 @pytest.fixture(scope="session")

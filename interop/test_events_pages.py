@@ -2,7 +2,6 @@
 
 import pytest
 from harness import pages, timeseries
-from harness import tensorboard as tb
 from harness.browser import Browser
 
 
@@ -13,9 +12,8 @@ def browser(chromium_path):
 
 
 @pytest.fixture(scope="module")
-def board(kinds):
-    with tb.TensorBoard(kinds, "data-server") as board:
-        yield board
+def board(kinds_boards):
+    return kinds_boards("data-server")
 
 
 @pytest.fixture
