@@ -21,7 +21,7 @@ func KerasModel(tag, json string) *tfpb.Summary_Value {
 // AddLogMessage adds a message. Old programs did, and old readers print it;
 // TensorBoard shows none, and takes a [Text] instead.
 func (w *FileWriter) AddLogMessage(ctx context.Context, level tfpb.LogMessage_Level, message string, globalStep int64) error {
-	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: &tfpb.Event_LogMessage{
-		LogMessage: &tfpb.LogMessage{Level: level, Message: message},
-	}})
+	//lint:ignore SA1019 it is for those who still read them
+	what := &tfpb.Event_LogMessage{LogMessage: &tfpb.LogMessage{Level: level, Message: message}}
+	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: what})
 }
