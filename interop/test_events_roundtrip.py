@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import signal
 import struct
 import zlib
 
@@ -132,3 +133,24 @@ def test_damage_is_told_and_the_rest_kept(commands, tmp_path):
     repaired = tmp_path / "repaired"
     cmd.assert_success(commands.run("tfevents", "repair", damaged, repaired))
     assert data.startswith(copy.read_bytes()) and repaired.read_bytes() == copy.read_bytes()
+
+
+def test_colours_only_on_a_terminal(bin_dir, commands, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    tensorboard(source)
+    code, shown = cmd.on_terminal([bin_dir / "tfevents", "ls", source])
+    assert code == 0 and "\x1b[1m" in shown
+    code, shown = cmd.on_terminal([bin_dir / "tfevents", "ls", source], env={"NO_COLOR": "1"})
+    assert code == 0 and "\x1b" not in shown
+    assert "\x1b" not in cmd.assert_success(commands.run("tfevents", "ls", source)).text
+
+
+def test_interrupt_ends_with_130(commands, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    tensorboard(source)
+    process = commands.start("tfevents", "tail", source)
+    process.wait_until(lambda: "-0" in process.text, "first events")
+    process.signal(signal.SIGINT)
+    assert process.wait().code == 130
