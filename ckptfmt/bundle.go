@@ -27,7 +27,6 @@ const (
 	// for.
 	maxShards = 99999
 
-	indexSuffix = ".index"
 	// tempMark separates a name from the random number of a file that is
 	// being written, as TensorFlow has it.
 	tempMark = ".tempstate"
@@ -62,7 +61,7 @@ func DataName(prefix string, shard, numShards int) string {
 
 // MetaName returns the name of the MetaGraphDef that a Saver writes beside a
 // checkpoint.
-func MetaName(prefix string) string { return prefix + ".meta" }
+func MetaName(prefix string) string { return prefix + metaSuffix }
 
 func bundleTemp(name string) string {
 	return name + tempMark + strconv.FormatUint(rand.Uint64(), 10)

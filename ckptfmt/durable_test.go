@@ -82,7 +82,7 @@ func latestStep(t *testing.T, dir string) int64 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	return stepOf(prefix)
+	return StepOf(prefix)
 }
 
 // A power cut at any moment of a save leaves the checkpoint before it in

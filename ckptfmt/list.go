@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -33,13 +32,15 @@ type Checkpoint struct {
 	Latest bool
 }
 
+// V2 reports whether it is a bundle, which has an index.
+func (c *Checkpoint) V2() bool { return strings.HasSuffix(c.Files[0], indexSuffix) }
+
 // shardMark is in the name of a sharded V1 checkpoint.
 const shardMark = "-?????-of-"
 
 var (
-	v2FilePattern  = regexp.MustCompile(`^(.+)\.(?:index|meta|manifest\.json|data-[0-9]{5}-of-[0-9]{5})$`)
+	v2FilePattern  = regexp.MustCompile(`^(.+)(?:\.index|\.meta|\.manifest\.json|\.data-[0-9]{5,}-of-[0-9]{5,})$`)
 	v1ShardPattern = regexp.MustCompile(`^(.+-)[0-9]{5}(-of-[0-9]{5})$`)
-	stepPattern    = regexp.MustCompile(`-([0-9]+)$`)
 )
 
 // checkpointName returns the name of the checkpoint that a file belongs to,
@@ -130,7 +131,7 @@ func scan(dir string) (map[string]*candidate, error) {
 			continue
 		}
 		if found[name] == nil {
-			found[name] = &candidate{Checkpoint: Checkpoint{Prefix: filepath.Join(dir, name), Step: stepOf(name)}}
+			found[name] = &candidate{Checkpoint: Checkpoint{Prefix: filepath.Join(dir, name), Step: StepOf(name)}}
 		}
 		found[name].add(filepath.Join(dir, e.Name()), info, main)
 	}
@@ -147,20 +148,6 @@ func (c *candidate) add(file string, info fs.FileInfo, main bool) {
 	c.Files[0], c.Files[last] = c.Files[last], c.Files[0]
 	c.Time = info.ModTime()
 	c.main = true
-}
-
-// stepOf returns the step in a checkpoint's name, or -1.
-func stepOf(name string) int64 {
-	name, _, _ = strings.Cut(name, shardMark)
-	m := stepPattern.FindStringSubmatch(name)
-	if m == nil {
-		return -1
-	}
-	step, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil {
-		return -1
-	}
-	return step
 }
 
 // latestName returns the name, within dir, of the checkpoint in force, or "".

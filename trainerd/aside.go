@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -28,10 +29,10 @@ func (s *Saver) keepPrevious(prefix string) error {
 		return err
 	}
 	// What has this name was left by a crash, after the checkpoint was whole.
-	if err := removeCheckpoint(s.FS, prefix+previousSuffix); err != nil {
+	if err := ckptfmt.RemoveFiles(prefix+previousSuffix, s.FS); err != nil {
 		return err
 	}
-	names, err := checkpointFiles(prefix)
+	names, err := ckptfmt.FilesOf(prefix)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ type scanned struct {
 // step first, one without a step last. A directory that does not exist has
 // none.
 func scanCheckpoints(dir, basename string) ([]scanned, error) {
-	entries, err := os.ReadDir(dir)
+	list, err := ckptfmt.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -130,16 +130,10 @@ func scanCheckpoints(dir, basename string) ([]scanned, error) {
 		return nil, err
 	}
 	var all []scanned
-	for _, e := range entries {
-		base, ok := strings.CutSuffix(e.Name(), indexSuffix)
-		if !ok || baseOf(base) != basename || !e.Type().IsRegular() {
-			continue
+	for _, c := range list {
+		if c.V2() && baseOf(c.Prefix) == basename {
+			all = append(all, scanned{c.Prefix, c.Step, c.Time})
 		}
-		info, err := e.Info()
-		if err != nil {
-			continue // gone meanwhile
-		}
-		all = append(all, scanned{filepath.Join(dir, base), stepOf(base), info.ModTime()})
 	}
 	slices.SortStableFunc(all, func(a, b scanned) int { return cmp.Compare(b.step, a.step) })
 	return all, nil

@@ -48,7 +48,7 @@ func (sv *Supervisor) inLogdir(prefix string) bool {
 
 // moveAside moves the files of a checkpoint into a new directory beside it.
 func moveAside(prefix string, now time.Time) (dir string, err error) {
-	names, err := checkpointFiles(prefix)
+	names, err := ckptfmt.FilesOf(prefix)
 	if err != nil || len(names) == 0 {
 		return "", err
 	}

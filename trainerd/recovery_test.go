@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,26 +240,6 @@ func TestOrphanOfKilledRunIsAdopted(t *testing.T) {
 	want := []string{"model.ckpt-30.index", "model.ckpt-35.index", "model.ckpt-42.index"}
 	if diff := cmp.Diff(files(t, dir, "*.index"), want); diff != "" {
 		t.Errorf("checkpoints (-got +want):\n%s", diff)
-	}
-}
-
-func TestSweepTemps(t *testing.T) {
-	dir := t.TempDir()
-	gone := []string{".trainerd-0123456789abcdef.tmp", "model.ckpt-3.index.tempstate99"}
-	stay := []string{".trainerd-xyz.tmp", "model.ckpt-3.index", "notes.tmp", "model.ckpt-3.index.tempstate"}
-	for _, name := range slices.Concat(gone, stay) {
-		mustNoErr(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
-	}
-	removed, err := sweepTemps(dir, ckptfmt.IsTemp)
-	mustNoErr(t, err)
-	slices.Sort(removed)
-	if diff := cmp.Diff(removed, gone); diff != "" {
-		t.Errorf("removed (-got +want):\n%s", diff)
-	}
-	entries, err := os.ReadDir(dir)
-	mustNoErr(t, err)
-	if len(entries) != len(stay) {
-		t.Errorf("left %v; want %v", entries, stay)
 	}
 }
 

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // rotation is the list of checkpoints that a Saver looks after, oldest first.
@@ -71,69 +69,7 @@ func (r *rotation) listed(newest keptCheckpoint) []keptCheckpoint {
 	return all
 }
 
-// shardFiles matches what follows a prefix in the name of a data file.
-const (
-	indexSuffix = ".index"
-	metaSuffix  = ".meta"
-	dataInfix   = ".data-"
-	shardDigits = 5
-)
-
-// isShardSuffix reports whether s is ".data-?????-of-?????" with digits.
-func isShardSuffix(s string) bool {
-	numbers, ok := strings.CutPrefix(s, dataInfix)
-	if !ok {
-		return false
-	}
-	shard, count, ok := strings.Cut(numbers, "-of-")
-	return ok && isShardNumber(shard) && isShardNumber(count)
-}
-
-func isShardNumber(s string) bool {
-	return len(s) >= shardDigits && strings.Trim(s, "0123456789") == ""
-}
-
-// checkpointFiles returns the names of a checkpoint's files in its directory,
-// in the order in which they are to be removed: the index before the data, so
-// that what is left never looks whole.
-func checkpointFiles(prefix string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Dir(prefix))
-	if err != nil {
-		return nil, err
-	}
-	base := filepath.Base(prefix)
-	var names, data []string
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), base)
-		switch {
-		case !ok || !e.Type().IsRegular():
-		case isShardSuffix(rest):
-			data = append(data, e.Name())
-		case rest == metaSuffix, rest == indexSuffix:
-			names = append(names, e.Name())
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) }) // meta, index
-	return append(names, data...), nil
-}
-
-// removeCheckpoint deletes the files of one checkpoint: regular files of its
-// directory, and nothing that a link there leads to.
-func removeCheckpoint(fsys ckptfmt.FS, prefix string) error {
-	names, err := checkpointFiles(prefix)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	fsys = atomicfile.OrOS(fsys)
-	dir := filepath.Dir(prefix)
-	var errs []error
-	for _, name := range names {
-		if err := fsys.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(append(errs, fsys.SyncDir(dir))...)
-}
+const indexSuffix = ".index"
 
 // checkpointTime returns when a checkpoint was written, by its index or, for
 // the older format, by the file itself.
@@ -165,19 +101,4 @@ func checkpointPrefix(path string, step int64, pad bool) string {
 }
 
 // stepOf returns the step number at the end of a checkpoint's name, or NoStep.
-func stepOf(prefix string) int64 {
-	base := filepath.Base(prefix)
-	i := strings.LastIndexByte(base, '-')
-	if i < 0 {
-		return NoStep
-	}
-	digits := base[i+1:]
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return NoStep
-	}
-	step, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return NoStep
-	}
-	return step
-}
+func stepOf(prefix string) int64 { return ckptfmt.StepOf(prefix) }

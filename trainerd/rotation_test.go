@@ -209,9 +209,9 @@ func TestSA24RemovesAllFilesOfCheckpointOnly(t *testing.T) {
 		mustNoErr(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 	}
 	mustNoErr(t, os.Mkdir(filepath.Join(dir, "m-2.index"), 0o777))
-	mustNoErr(t, removeCheckpoint(nil, filepath.Join(dir, "m-1")))
-	mustNoErr(t, removeCheckpoint(nil, filepath.Join(dir, "m-2")))
-	mustNoErr(t, removeCheckpoint(nil, filepath.Join(dir, "m-3")))
+	mustNoErr(t, ckptfmt.RemoveFiles(filepath.Join(dir, "m-1"), nil))
+	mustNoErr(t, ckptfmt.RemoveFiles(filepath.Join(dir, "m-2"), nil))
+	mustNoErr(t, ckptfmt.RemoveFiles(filepath.Join(dir, "m-3"), nil))
 	slices.Sort(stay)
 	left := files(t, dir, "*")
 	slices.Sort(left)

@@ -128,7 +128,7 @@ func (sv *Supervisor) openLogdir(r *run) error {
 		return err
 	}
 	r.lock = lock
-	removed, err := sweepTemps(sv.Logdir, ckptfmt.IsTemp)
+	removed, err := ckptfmt.SweepTemps(sv.Logdir, 0, nil)
 	if len(removed) > 0 {
 		sv.log().Info("removed temporary files of a run that was killed", "files", removed)
 	}

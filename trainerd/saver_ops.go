@@ -43,7 +43,7 @@ func (s *Saver) saveByOps(ctx context.Context, sess Session, prefix string) erro
 	if _, err := sess.Run(ctx, filenameFeed(def, prefix), []string{def.GetSaveTensorName()}, nil); err != nil {
 		return err
 	}
-	names, err := checkpointFiles(prefix)
+	names, err := ckptfmt.FilesOf(prefix)
 	if err != nil {
 		return err
 	}

@@ -235,29 +235,3 @@ func (s *Saver) recoverTimes(found *Checkpoints) {
 		s.lastPreserved = fromUnixSeconds(last)
 	}
 }
-
-// sweepTemps removes temporary files that a killed writer left in a directory.
-// The caller knows that no writer is at work.
-func sweepTemps(dir string, isTemp func(string) bool) (removed []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	var errs []error
-	for _, e := range entries {
-		if !isTemp(e.Name()) || !e.Type().IsRegular() {
-			continue
-		}
-		if err := root.Remove(e.Name()); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		removed = append(removed, e.Name())
-	}
-	return removed, errors.Join(errs...)
-}

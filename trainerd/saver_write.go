@@ -100,7 +100,7 @@ func (s *Saver) discardPartial(prefix string) {
 	if _, err := os.Stat(prefix + indexSuffix); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if err := removeCheckpoint(s.FS, prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := ckptfmt.RemoveFiles(prefix, s.FS); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		logger(s.Logger).Warn("part of a checkpoint could not be deleted", "checkpoint", prefix, "err", err)
 	}
 }
@@ -197,7 +197,7 @@ func (s *Saver) removeAll(evicted []keptCheckpoint, dir string) (left []keptChec
 			log.Warn("old checkpoint is in another directory; not deleted", "checkpoint", k.prefix)
 			continue
 		}
-		if err := removeCheckpoint(s.FS, k.prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := ckptfmt.RemoveFiles(k.prefix, s.FS); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Warn("old checkpoint could not be deleted; trying again after the next save", "checkpoint", k.prefix, "err", err)
 			left = append(left, k)
 			continue
