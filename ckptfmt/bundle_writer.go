@@ -244,7 +244,7 @@ func (w *BundleWriter) Finish() error {
 		return w.fail(err)
 	}
 	defer index.Close()
-	if err := removeIndex(w.fsys, w.prefix); err != nil {
+	if err := retire(w.fsys, w.prefix); err != nil {
 		return w.fail(err)
 	}
 	if err := w.publish(index); err != nil {
@@ -272,14 +272,19 @@ func (w *BundleWriter) publish(index *atomicfile.Pending) error {
 	return w.fsys.SyncDir(dir)
 }
 
-// removeIndex takes an older checkpoint out of force, durably.
-func removeIndex(fsys FS, prefix string) error {
-	err := fsys.Remove(IndexName(prefix))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// retire takes an older checkpoint of that prefix out of force, durably: its
+// manifest, which would not be true any more, and its index.
+func retire(fsys FS, prefix string) error {
+	removed := false
+	for _, name := range []string{ManifestName(prefix), IndexName(prefix)} {
+		err := fsys.Remove(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		removed = removed || err == nil
 	}
-	if err != nil {
-		return err
+	if !removed {
+		return nil
 	}
 	return fsys.SyncDir(filepath.Dir(prefix))
 }

@@ -35,6 +35,18 @@ type Checkpoint struct {
 // V2 reports whether it is a bundle, which has an index.
 func (c *Checkpoint) V2() bool { return strings.HasSuffix(c.Files[0], indexSuffix) }
 
+// published returns the files in the order in which they are published; they
+// are removed in the reverse order.
+func (c *Checkpoint) published() []string {
+	files := slices.Clone(c.Files)
+	slices.Reverse(files) // of a V1 checkpoint the first comes last
+	if c.V2() {
+		rank := func(file string) int { return publishRank(strings.TrimPrefix(file, c.Prefix)) }
+		slices.SortStableFunc(files, func(a, b string) int { return rank(a) - rank(b) })
+	}
+	return files
+}
+
 // shardMark is in the name of a sharded V1 checkpoint.
 const shardMark = "-?????-of-"
 

@@ -135,7 +135,7 @@ func (m *merge) publish() error {
 		return err
 	}
 	defer index.Close()
-	if err := removeIndex(m.fsys, m.to); err != nil {
+	if err := retire(m.fsys, m.to); err != nil {
 		return err
 	}
 	for i, file := range m.files {
@@ -154,8 +154,10 @@ func (m *merge) publish() error {
 func (m *merge) removeInputs(prefixes []string, dirs bool) error {
 	var failed error
 	for _, p := range prefixes {
-		if err := m.fsys.Remove(IndexName(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = errors.Join(failed, err)
+		for _, name := range []string{ManifestName(p), IndexName(p)} {
+			if err := m.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = errors.Join(failed, err)
+			}
 		}
 	}
 	if !dirs {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -28,9 +27,8 @@ func MoveCheckpoint(from, to string) error {
 		return fmt.Errorf("moving checkpoint %s: %w: %s", from, os.ErrExist, to)
 	}
 	fsys := atomicfile.OrOS(nil)
-	// The file that makes it a checkpoint is the first; it comes last here.
-	for _, old := range slices.Backward(c.Files) {
-		if old == c.Files[0] {
+	for _, old := range c.published() {
+		if old == c.Files[0] { // that makes it a checkpoint
 			if err := fsys.SyncDir(filepath.Dir(to)); err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func RemoveCheckpoint(prefix string, fsys FS) error {
 	if err := forget(dir, c.Prefix, fsys); err != nil {
 		return fmt.Errorf("removing checkpoint %s: %w", prefix, err)
 	}
-	for _, name := range c.Files { // the one that makes it a checkpoint goes first
+	for _, name := range slices.Backward(c.published()) {
 		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -1,0 +1,290 @@
+package ckptfmt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// Manifest is what is known about a checkpoint beside its tensors. It is in
+// the file PREFIX.manifest.json, which TensorFlow does not look at: a field of
+// our own in the state file would make TensorFlow ignore that one.
+//
+//	{
+//	  "version": 1,
+//	  "step": 900,
+//	  "wall_time": "2026-11-21T14:28:31.5Z",
+//	  "metrics": {"loss": 0.25, "auc": "NaN"},
+//	  "config_hash": "sha256:9f86…",
+//	  "parent": "model.ckpt-800",
+//	  "files": [
+//	    {"suffix": ".data-00000-of-00001", "bytes": 8192, "sha256": "1b4f…"},
+//	    {"suffix": ".index", "bytes": 310, "sha256": "60303…"}
+//	  ]
+//	}
+//
+// Files are named by what follows the prefix, so a checkpoint may be moved.
+// The manifest is published after them and goes before them: as long as it is
+// there, it is true.
+type Manifest struct {
+	// Step is the global step, or -1 where there is none.
+	Step int64 `json:"step"`
+	// WallTime is when the state that was saved was reached.
+	WallTime time.Time `json:"wall_time"`
+	// Metrics are values measured at that step, such as a loss.
+	Metrics map[string]Metric `json:"metrics,omitempty"`
+	// ConfigHash tells apart runs of different configurations.
+	ConfigHash string `json:"config_hash,omitempty"`
+	// Parent is the name, within the directory, of the checkpoint that the
+	// run had started from or had saved before.
+	Parent string `json:"parent,omitempty"`
+	// Files are the checkpoint's files in the order in which they were
+	// published. [WriteManifest] fills it in.
+	Files []ManifestFile `json:"files"`
+}
+
+// ManifestFile is a file of a checkpoint as its manifest has it.
+type ManifestFile struct {
+	Suffix string `json:"suffix"` // of the name, behind the prefix
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // hexadecimal
+}
+
+// Metric is a number that in JSON may also be "NaN", "Infinity" or
+// "-Infinity".
+type Metric float64
+
+// MarshalJSON implements [json.Marshaler].
+func (m Metric) MarshalJSON() ([]byte, error) {
+	switch v := float64(m); {
+	case math.IsNaN(v):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(v, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(v, -1):
+		return []byte(`"-Infinity"`), nil
+	default:
+		return json.Marshal(v)
+	}
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (m *Metric) UnmarshalJSON(b []byte) error {
+	switch text, _ := strconv.Unquote(string(b)); text {
+	case "NaN", "Infinity", "-Infinity":
+		v, err := strconv.ParseFloat(text, 64)
+		*m = Metric(v)
+		return err
+	}
+	var v float64
+	err := json.Unmarshal(b, &v)
+	*m = Metric(v)
+	return err
+}
+
+const (
+	manifestVersion = 1
+	maxManifestSize = 64 << 20 // a file for each of the most shards there can be
+)
+
+// manifestJSON is a manifest as its file has it.
+type manifestJSON struct {
+	Version int `json:"version"`
+	Manifest
+}
+
+// ManifestName returns the name of a checkpoint's manifest.
+func ManifestName(prefix string) string { return prefix + manifestSuffix }
+
+// WriteManifest publishes m as the manifest of a checkpoint that is there
+// already, with its MetaGraph if it has one. It reads the files anew for their
+// checksums and sets m.Files. Whoever writes a checkpoint does this before
+// [UpdateState]. fsys may be nil.
+func WriteManifest(ctx context.Context, prefix string, m *Manifest, fsys FS) error {
+	files, err := describeFiles(ctx, prefix)
+	if err != nil {
+		return fmt.Errorf("writing manifest of checkpoint %s: %w", prefix, err)
+	}
+	m.Files = files
+	b, err := json.MarshalIndent(manifestJSON{manifestVersion, *m}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing manifest of checkpoint %s: %w", prefix, err)
+	}
+	return atomicfile.WriteFile(fsys, ManifestName(prefix), append(b, '\n'))
+}
+
+// describeFiles returns the files of a checkpoint but the manifest, in the
+// order in which they are published.
+func describeFiles(ctx context.Context, prefix string) ([]ManifestFile, error) {
+	if _, err := os.Stat(IndexName(prefix)); err != nil {
+		return nil, err
+	}
+	names, err := FilesOf(prefix)
+	if err != nil {
+		return nil, err
+	}
+	var files []ManifestFile
+	for _, name := range slices.Backward(names) {
+		if suffix := strings.TrimPrefix(name, filepath.Base(prefix)); suffix != manifestSuffix {
+			files = append(files, ManifestFile{Suffix: suffix})
+		}
+	}
+	found := make([]ManifestFile, len(files))
+	failed := hashFiles(ctx, prefix, files, found)
+	return found, errors.Join(failed...)
+}
+
+// hashFiles reads files and sets the elements of found that stand where theirs
+// do. Several goroutines read, which have ended when it returns.
+func hashFiles(ctx context.Context, prefix string, files, found []ManifestFile) []error {
+	failed := make([]error, len(files))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
+		wg.Go(func() {
+			for i := range next {
+				found[i], failed[i] = hashFile(ctx, prefix, files[i].Suffix)
+			}
+		})
+	}
+	for i := range files {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return failed
+}
+
+func hashFile(ctx context.Context, prefix, suffix string) (ManifestFile, error) {
+	f, err := os.Open(prefix + suffix)
+	if err != nil {
+		return ManifestFile{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	piece := make([]byte, 256<<10)
+	size := int64(0)
+	for {
+		if err := ctx.Err(); err != nil {
+			return ManifestFile{}, err
+		}
+		n, err := f.Read(piece)
+		h.Write(piece[:n])
+		size += int64(n)
+		if err == io.EOF {
+			return ManifestFile{suffix, size, hex.EncodeToString(h.Sum(nil))}, nil
+		}
+		if err != nil {
+			return ManifestFile{}, err
+		}
+	}
+}
+
+// ReadManifest reads the manifest of a checkpoint. A missing one matches
+// [fs.ErrNotExist], damage is a [*CorruptError]. Fields that are not known are
+// passed over.
+func ReadManifest(prefix string) (*Manifest, error) {
+	name := ManifestName(prefix)
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxManifestSize {
+		return nil, corruptManifest(name, fmt.Errorf("%d bytes are too many", info.Size()))
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(name, b)
+}
+
+func parseManifest(name string, b []byte) (*Manifest, error) {
+	var m manifestJSON
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, corruptManifest(name, err)
+	}
+	if m.Version > manifestVersion {
+		return nil, fmt.Errorf("%s: %w: it has version %d, this reads %d", name, ErrVersion, m.Version, manifestVersion)
+	}
+	if m.Version < 1 {
+		return nil, corruptManifest(name, errors.New("it has no version"))
+	}
+	for i, f := range m.Files {
+		if err := f.check(); err != nil {
+			return nil, corruptManifest(name, fmt.Errorf("file %d: %w", i, err))
+		}
+	}
+	return &m.Manifest, nil
+}
+
+func corruptManifest(name string, err error) error {
+	return &CorruptError{Name: name, Part: "manifest", Err: err}
+}
+
+// check refuses what is no file of a checkpoint: nothing outside its directory
+// is ever read because a manifest says so.
+func (f *ManifestFile) check() error {
+	if rank := publishRank(f.Suffix); rank < 0 || f.Suffix == manifestSuffix {
+		return fmt.Errorf("%q is not the end of a checkpoint's file's name", f.Suffix)
+	}
+	if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size {
+		return fmt.Errorf("%q is not a SHA-256", f.SHA256)
+	}
+	if f.Bytes < 0 {
+		return fmt.Errorf("%d bytes", f.Bytes)
+	}
+	return nil
+}
+
+// VerifyManifest reads the files that a checkpoint's manifest names, and
+// yields each one's name with what is wrong with it, nil when it is as the
+// manifest says. If the manifest itself cannot be read, it yields that alone.
+func VerifyManifest(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		m, err := ReadManifest(prefix)
+		if err != nil {
+			yield(ManifestName(prefix), err)
+			return
+		}
+		found := make([]ManifestFile, len(m.Files))
+		failed := hashFiles(ctx, prefix, m.Files, found)
+		for i, want := range m.Files {
+			name := prefix + want.Suffix
+			if !yield(name, want.compare(name, found[i], failed[i])) {
+				return
+			}
+		}
+	}
+}
+
+// compare returns what is wrong with a file that was found, or not.
+func (f *ManifestFile) compare(name string, got ManifestFile, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case got.Bytes != f.Bytes:
+		err = fmt.Errorf("it has %d bytes, its manifest says %d", got.Bytes, f.Bytes)
+	case !strings.EqualFold(got.SHA256, f.SHA256):
+		err = fmt.Errorf("SHA-256 %w: its manifest says %s, computed %s", ErrChecksum, f.SHA256, got.SHA256)
+	default:
+		return nil
+	}
+	return &CorruptError{Name: name, Part: "file", Err: err}
+}
