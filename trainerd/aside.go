@@ -2,7 +2,6 @@ package trainerd
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,34 +39,9 @@ func (s *Saver) keepPrevious(prefix string) error {
 	dir, base := filepath.Split(prefix)
 	for _, name := range names {
 		second := base + previousSuffix + strings.TrimPrefix(name, base)
-		if err := linkOrCopy(filepath.Join(dir, name), filepath.Join(dir, second)); err != nil {
+		if err := atomicfile.Link(s.FS, filepath.Join(dir, name), filepath.Join(dir, second)); err != nil {
 			return err
 		}
 	}
 	return atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(prefix))
-}
-
-// linkOrCopy copies where the file system has no links.
-func linkOrCopy(from, to string) error {
-	if os.Link(from, to) == nil {
-		return nil
-	}
-	return copyFile(from, to)
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := atomicfile.Create(nil, to, "")
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Commit()
 }

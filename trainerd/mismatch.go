@@ -101,6 +101,9 @@ type MismatchError struct {
 	// Extra lists keys of the checkpoint that the model has no use for. By
 	// themselves they are no reason to refuse it.
 	Extra []string
+	// Named says that the checkpoint was asked for by its name, and not found
+	// in the logdir of a run.
+	Named bool
 }
 
 func (e *MismatchError) Error() string {
@@ -112,6 +115,10 @@ func (e *MismatchError) Error() string {
 	for _, key := range e.Extra {
 		fmt.Fprintf(&b, "\n  %s: only in the checkpoint", key)
 	}
-	b.WriteString("\nuse a new logdir for the changed model, or change the model back")
+	if e.Named {
+		b.WriteString("\nname a checkpoint of this model, or go on without one")
+	} else {
+		b.WriteString("\nuse a new logdir for the changed model, or change the model back")
+	}
 	return b.String()
 }

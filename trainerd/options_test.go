@@ -3,7 +3,6 @@ package trainerd
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -167,20 +166,6 @@ func TestSummaryOpGivesNoSummary(t *testing.T) {
 		if _, err := parseSummaries([]*ckptfmt.Tensor{nil, out}); err == nil {
 			t.Errorf("%v is taken for a summary", out)
 		}
-	}
-}
-
-// Where there are no hard links a checkpoint is copied before it is overwritten.
-func TestCopyInsteadOfLink(t *testing.T) {
-	dir := t.TempDir()
-	from, to := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	mustNoErr(t, os.WriteFile(from, []byte("data"), 0o666))
-	mustNoErr(t, copyFile(from, to))
-	if b, err := os.ReadFile(to); err != nil || string(b) != "data" {
-		t.Errorf("copy is %q, %v", b, err)
-	}
-	if err := copyFile(filepath.Join(dir, "none"), to); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("copy of nothing: %v", err)
 	}
 }
 

@@ -281,6 +281,10 @@ func (m *SessionManager) restore(ctx context.Context, sess Session) (*Prepared, 
 	}
 	if m.CheckpointPath != "" {
 		if err := m.Saver.Restore(ctx, sess, m.CheckpointPath); err != nil {
+			var mismatch *MismatchError
+			if errors.As(err, &mismatch) {
+				mismatch.Named = true
+			}
 			return nil, err
 		}
 		prepared.Restored = m.CheckpointPath

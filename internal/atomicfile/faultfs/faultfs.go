@@ -46,6 +46,7 @@ const (
 	syncFile
 	closeFile
 	rename
+	link
 	remove
 	mkdir
 	syncDir
@@ -54,7 +55,7 @@ const (
 type op struct {
 	kind    opKind
 	name    string
-	newName string // of a rename
+	newName string // of a rename or link
 	data    []byte // of a write
 }
 
@@ -89,6 +90,12 @@ func (f *FS) Create(name string) (atomicfile.File, error) {
 
 func (f *FS) Rename(oldname, newname string) error {
 	return f.do(op{kind: rename, name: oldname, newName: newname}, func() error { return f.os.Rename(oldname, newname) })
+}
+
+func (f *FS) Link(oldname, newname string) error {
+	return f.do(op{kind: link, name: oldname, newName: newname}, func() error {
+		return f.os.(atomicfile.Linker).Link(oldname, newname)
+	})
 }
 
 func (f *FS) Remove(name string) error {
@@ -212,6 +219,10 @@ func (f *FS) replay(n int) *disk {
 			current[o.newName] = c
 			delete(current, o.name)
 			d.pending = append(d.pending, change{filepath.Dir(o.newName), map[string]*content{o.newName: c, o.name: nil}})
+		case link:
+			c := current[o.name]
+			current[o.newName] = c
+			d.pending = append(d.pending, change{filepath.Dir(o.newName), map[string]*content{o.newName: c}})
 		case remove:
 			delete(current, o.name)
 			d.pending = append(d.pending, change{dir, map[string]*content{o.name: nil}})
