@@ -17,6 +17,10 @@ import (
 // mixed, and a crash then would leave neither.
 const previousSuffix = ".previous"
 
+// previousName returns the prefix of the checkpoint that prefix was given to
+// before.
+func previousName(prefix string) string { return unsharded(prefix) + previousSuffix }
+
 // keepPrevious gives the files of the checkpoint that will be overwritten a
 // second name. It does nothing when there is no whole checkpoint: the index
 // comes last when one is published, and goes first.
@@ -43,5 +47,11 @@ func (s *Saver) keepPrevious(prefix string) error {
 			return err
 		}
 	}
-	return atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(prefix))
+	// A manifest is true as long as it is there, so that of the old files goes
+	// before them.
+	fsys := atomicfile.OrOS(s.FS)
+	if err := fsys.Remove(ckptfmt.ManifestName(prefix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(prefix))
 }

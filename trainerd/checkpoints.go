@@ -1,13 +1,11 @@
 package trainerd
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -130,12 +128,11 @@ func scanCheckpoints(dir, basename string) ([]scanned, error) {
 		return nil, err
 	}
 	var all []scanned
-	for _, c := range list {
-		if c.V2() && baseOf(c.Prefix) == basename {
+	for _, c := range slices.Backward(list) {
+		if baseOf(c.Prefix) == basename {
 			all = append(all, scanned{c.Prefix, c.Step, c.Time})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b scanned) int { return cmp.Compare(b.step, a.step) })
 	return all, nil
 }
 
@@ -145,15 +142,6 @@ func prefixesOf(all []scanned) []string {
 		prefixes = append(prefixes, s.prefix)
 	}
 	return prefixes
-}
-
-// baseOf returns the last element of a prefix without its step number.
-func baseOf(prefix string) string {
-	base := filepath.Base(prefix)
-	if stepOf(base) == NoStep {
-		return base
-	}
-	return base[:strings.LastIndexByte(base, '-')]
 }
 
 func modTime(name string) time.Time {

@@ -1,15 +1,8 @@
 package trainerd
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/trainerd/trainerd/ckptfmt"
 )
 
 // rotation is the list of checkpoints that a Saver looks after, oldest first.
@@ -24,8 +17,44 @@ type rotation struct {
 
 // keptCheckpoint is a checkpoint in a rotation. Its prefix is absolute.
 type keptCheckpoint struct {
-	prefix string
-	saved  time.Time
+	prefix  string
+	saved   time.Time
+	metrics map[string]float64
+}
+
+func (k keptCheckpoint) stored() StoredCheckpoint {
+	return StoredCheckpoint{Prefix: k.prefix, Step: stepOf(k.prefix), Saved: k.saved, Metrics: k.metrics}
+}
+
+func storedOf(all []keptCheckpoint) []StoredCheckpoint {
+	stored := make([]StoredCheckpoint, len(all))
+	for i, k := range all {
+		stored[i] = k.stored()
+	}
+	return stored
+}
+
+// put puts a checkpoint in the newest place, also if it was in the list.
+func (r *rotation) put(c keptCheckpoint) {
+	r.kept = slices.DeleteFunc(r.kept, func(k keptCheckpoint) bool { return k.prefix == c.prefix })
+	r.kept = append(r.kept, c)
+}
+
+// retain puts a checkpoint in the newest place and returns those that no policy
+// wants any more.
+func (r *rotation) retain(c keptCheckpoint, policies []Retention) (evicted []keptCheckpoint) {
+	r.put(c)
+	why := reasons(policies, storedOf(r.kept))
+	kept := r.kept[:0:0]
+	for i, k := range r.kept {
+		if len(why[i]) > 0 {
+			kept = append(kept, k)
+		} else {
+			evicted = append(evicted, k)
+		}
+	}
+	r.kept = kept
+	return evicted
 }
 
 // add puts a checkpoint in the newest place, also if it was in the list, and
@@ -35,8 +64,7 @@ func (r *rotation) add(c keptCheckpoint, limit int, every time.Duration) (evicte
 	if limit < 0 {
 		return nil
 	}
-	r.kept = slices.DeleteFunc(r.kept, func(k keptCheckpoint) bool { return k.prefix == c.prefix })
-	r.kept = append(r.kept, c)
+	r.put(c)
 	for len(r.kept) > limit {
 		oldest := r.kept[0]
 		r.kept = slices.Delete(r.kept, 0, 1)
@@ -68,37 +96,3 @@ func (r *rotation) listed(newest keptCheckpoint) []keptCheckpoint {
 	}
 	return all
 }
-
-const indexSuffix = ".index"
-
-// checkpointTime returns when a checkpoint was written, by its index or, for
-// the older format, by the file itself.
-func checkpointTime(prefix string) (time.Time, error) {
-	info, err := os.Stat(prefix + indexSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		info, err = os.Stat(prefix)
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	return info.ModTime(), nil
-}
-
-// NoStep stands for a step number where there is none: such a checkpoint has
-// no number in its name, such a summary no step.
-const NoStep int64 = -1
-
-// checkpointPrefix returns the name of the checkpoint of a step.
-func checkpointPrefix(path string, step int64, pad bool) string {
-	if step < 0 {
-		return path
-	}
-	digits := strconv.FormatInt(step, 10)
-	if pad && len(digits) < 8 {
-		digits = strings.Repeat("0", 8-len(digits)) + digits
-	}
-	return path + "-" + digits
-}
-
-// stepOf returns the step number at the end of a checkpoint's name, or NoStep.
-func stepOf(prefix string) int64 { return ckptfmt.StepOf(prefix) }

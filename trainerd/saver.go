@@ -3,11 +3,8 @@ package trainerd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +44,15 @@ type Saver struct {
 	// KeepEvery preserves for good one checkpoint for each such period. The
 	// periods go on across restarts. Zero or less preserves none.
 	KeepEvery time.Duration
+	// Retention, if not empty, says which checkpoints stay in place of
+	// MaxToKeep and KeepEvery: those that any of the policies wants. See also
+	// Pin.
+	Retention []Retention
+
+	// Format is how checkpoints are written. The zero Format is V2.
+	Format Format
+	// Shards spreads the tensors over that many data files. Zero means one.
+	Shards int
 
 	// LatestFilename is the name of the state file. "" means "checkpoint".
 	LatestFilename string
@@ -55,6 +61,14 @@ type Saver struct {
 	AbsolutePaths bool
 	// PadStep writes the step number with at least eight digits.
 	PadStep bool
+
+	// NoManifest leaves out the side file with the checkpoint's step, time,
+	// metrics and checksums. Without it KeepBest knows no metrics after a
+	// restart.
+	NoManifest bool
+	// ConfigHash is entered in the manifest, to tell apart runs of different
+	// configurations.
+	ConfigHash string
 
 	// MetaGraph is written beside each checkpoint, unless nil.
 	MetaGraph *tfpb.MetaGraphDef
@@ -73,6 +87,7 @@ type Saver struct {
 	rotation
 	started bool             // lastPreserved is set
 	doomed  []keptCheckpoint // out of the rotation, still to be deleted
+	last    string           // restored or saved last
 
 	graphOnce sync.Once // for what MetaGraph says
 	graphVars []savedVariable
@@ -89,21 +104,6 @@ func VariableList(names ...string) map[string]string {
 	return m
 }
 
-// Cut is the state of a session between two steps, taken by [Saver.Cut] to be
-// written by [Saver.Write].
-type Cut struct {
-	// Step is the value of the global step in the cut, or NoStep.
-	Step int64
-
-	sess    Session
-	tensors []cutTensor // by key; nil when the session saves itself
-}
-
-type cutTensor struct {
-	savedVariable
-	tensor *ckptfmt.Tensor
-}
-
 // Save writes a checkpoint and returns its prefix: path, with the step number
 // appended unless step is negative. It returns when the checkpoint is durable:
 // after a crash at any later time it is there, and named in the state file.
@@ -115,60 +115,6 @@ func (s *Saver) Save(ctx context.Context, sess Session, path string, step int64)
 		return "", err
 	}
 	return s.Write(ctx, cut, path, step)
-}
-
-// Cut copies the session's variables as they stand between two steps. Training
-// may go on while [Saver.Write] writes them. stepName names the variable that
-// counts the steps; "" means that there is none.
-//
-// The variables of a session that is not a [VariableStore] are not copied:
-// Write lets the session save them, as they are by then.
-func (s *Saver) Cut(ctx context.Context, sess Session, stepName string) (*Cut, error) {
-	cut := &Cut{Step: NoStep, sess: sess}
-	store, vars, err := s.variablesOf(sess)
-	if err != nil {
-		return nil, err
-	}
-	if store == nil {
-		cut.Step, err = readStep(ctx, sess, stepName)
-		return cut, err
-	}
-	names := make([]string, len(vars), len(vars)+1)
-	for i, v := range vars {
-		names[i] = v.info.Name
-	}
-	if stepName != "" {
-		names = append(names, variableName(stepName))
-	}
-	snapshot, err := store.Snapshot(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	if len(snapshot.Tensors) != len(names) {
-		return nil, fmt.Errorf("session gave %d values for %d variables", len(snapshot.Tensors), len(names))
-	}
-	if stepName != "" {
-		if cut.Step, err = scalarInt(snapshot.Tensors[len(vars)]); err != nil {
-			return nil, fmt.Errorf("global step %s: %w", stepName, err)
-		}
-	}
-	cut.tensors = cutTensors(vars, snapshot)
-	return cut, nil
-}
-
-// cutTensors returns what goes into the checkpoint, ordered by key.
-func cutTensors(vars []boundVariable, snapshot *Snapshot) []cutTensor {
-	tensors := make([]cutTensor, 0, len(vars)+len(snapshot.State))
-	for i, v := range vars {
-		tensors = append(tensors, cutTensor{v.savedVariable, snapshot.Tensors[i]})
-	}
-	if len(vars) > 0 {
-		for _, state := range snapshot.State {
-			tensors = append(tensors, cutTensor{savedVariable{key: state.Name}, state.Tensor})
-		}
-	}
-	slices.SortStableFunc(tensors, func(a, b cutTensor) int { return strings.Compare(a.key, b.key) })
-	return tensors
 }
 
 // variablesOf returns the variables to save or restore, or a nil store when the
@@ -210,7 +156,7 @@ func (s *Saver) RecoverLastCheckpoints(prefixes []string) {
 		if err != nil {
 			continue
 		}
-		kept = append(kept, keptCheckpoint{abs, saved})
+		kept = append(kept, keptCheckpoint{abs, saved, storedMetrics(abs)})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,6 +171,41 @@ func (s *Saver) start() {
 		s.lastPreserved = time.Now()
 	}
 }
+
+// KeptCheckpoint is a checkpoint that a Saver looks after, and why.
+type KeptCheckpoint struct {
+	StoredCheckpoint
+	Why []string
+}
+
+// Kept returns the checkpoints that the Saver looks after, oldest first, with
+// the reasons why they stay.
+func (s *Saver) Kept() []KeptCheckpoint {
+	s.mu.Lock()
+	stored := storedOf(s.kept)
+	s.mu.Unlock()
+	policies := append([]Retention{keepPinned{}}, s.Retention...)
+	if len(s.Retention) == 0 {
+		policies = append(policies, KeepLast(s.maxToKeep()))
+	}
+	kept := make([]KeptCheckpoint, len(stored))
+	for i, why := range reasons(policies, stored) {
+		kept[i] = KeptCheckpoint{stored[i], why}
+	}
+	return kept
+}
+
+// admit puts a checkpoint into a rotation and returns those that leave it to be
+// deleted.
+func (s *Saver) admit(r *rotation, c keptCheckpoint) (evicted []keptCheckpoint) {
+	if len(s.Retention) == 0 {
+		return r.add(c, s.maxToKeep(), s.KeepEvery)
+	}
+	return r.retain(c, append([]Retention{keepPinned{}}, s.Retention...))
+}
+
+// timestamps reports whether the state file has the times of the checkpoints.
+func (s *Saver) timestamps() bool { return s.KeepEvery > 0 || len(s.Retention) > 0 }
 
 func (s *Saver) maxToKeep() int {
 	if s.MaxToKeep == 0 {

@@ -43,6 +43,9 @@ func (s *Saver) Restore(ctx context.Context, sess Session, prefix string) error 
 	if err := store.Restore(ctx, values); err != nil {
 		return fmt.Errorf("restoring %s: %w", prefix, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = prefix
 	return nil
 }
 

@@ -166,7 +166,7 @@ func TestSA12Files(t *testing.T) {
 	meta := &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: "v", Op: "VarHandleOp"}}}}
 	s := &Saver{MetaGraph: meta, LatestFilename: "latest", PadStep: true}
 	save(t, s, sessionOf(map[string]*ckptfmt.Tensor{"v": vector[float32](1)}), filepath.Join(dir, "m"), 7)
-	want := []string{"latest", "m-00000007.data-00000-of-00001", "m-00000007.index", "m-00000007.meta"}
+	want := []string{"latest", "m-00000007.data-00000-of-00001", "m-00000007.index", "m-00000007.manifest.json", "m-00000007.meta"}
 	if diff := cmp.Diff(files(t, dir, "*"), want); diff != "" {
 		t.Errorf("files (-got +want):\n%s", diff)
 	}

@@ -20,35 +20,49 @@ import (
 // without an error the checkpoint is durable and in force. After an error the
 // one before it still is.
 //
-// The order is: data, index, meta graph, state file, each synced and renamed
-// into place before the next; deletions come last.
+// The order is: data, index, meta graph, manifest, state file, each synced and
+// renamed into place before the next; deletions come last.
+//
+// A save that would not fit on the disk is not begun: first old checkpoints go
+// that would go after it, and if there is too little room still, the error is a
+// [*NoSpaceError].
 func (s *Saver) Write(ctx context.Context, cut *Cut, path string, step int64) (string, error) {
+	defer cut.Close()
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if err := s.checkPath(path, step); err != nil {
 		return "", err
 	}
-	prefix, err := filepath.Abs(checkpointPrefix(path, step, s.PadStep))
+	abs, err := filepath.Abs(checkpointPrefix(path, step, s.PadStep))
 	if err != nil {
 		return "", err
 	}
-	if err := atomicfile.MkdirSync(s.FS, filepath.Dir(prefix)); err != nil {
+	if err := atomicfile.MkdirSync(s.FS, filepath.Dir(abs)); err != nil {
 		return "", fmt.Errorf("directory of checkpoint: %w", err)
 	}
-	saved, err := s.writeTensors(ctx, cut, prefix)
+	prefix := s.shardPattern(abs, cut)
+	if err := s.makeRoom(cut, prefix); err != nil {
+		return "", fmt.Errorf("saving %s: %w", prefix, err)
+	}
+	saved, err := s.writeTensors(ctx, cut, abs)
 	if err != nil {
-		s.discardPartial(prefix)
+		s.discardPartial(abs)
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if s.MetaGraph != nil {
-		if err := ckptfmt.WriteMetaGraph(ckptfmt.MetaName(prefix), s.MetaGraph, &ckptfmt.MetaGraphOptions{FS: s.FS}); err != nil {
+		if err := ckptfmt.WriteMetaGraph(ckptfmt.MetaName(abs), s.MetaGraph, &ckptfmt.MetaGraphOptions{FS: s.FS}); err != nil {
+			s.doom(prefix)
 			return "", fmt.Errorf("saving %s: %w", prefix, err)
 		}
 	}
 	if !saved {
 		return "", nil
 	}
-	return prefix, s.publish(prefix)
+	newest := keptCheckpoint{prefix: prefix, saved: time.Now(), metrics: cut.Metrics}
+	if err := s.writeManifest(ctx, newest, step); err != nil {
+		logger(s.Logger).Warn("checkpoint has no manifest", "checkpoint", prefix, "err", err) // it is whole all the same
+	}
+	return prefix, s.publish(newest)
 }
 
 // checkPath refuses names under which the state file and a checkpoint would
@@ -67,60 +81,38 @@ func (s *Saver) checkPath(path string, step int64) error {
 	return nil
 }
 
-// writeTensors reports whether there was anything to write.
-func (s *Saver) writeTensors(ctx context.Context, cut *Cut, prefix string) (bool, error) {
-	if cut.tensors == nil {
-		return true, s.saveByOps(ctx, cut.sess, prefix)
-	}
-	if len(cut.tensors) == 0 {
-		return false, nil
-	}
-	w, err := ckptfmt.CreateBundle(prefix, &ckptfmt.BundleWriterOptions{FS: s.FS})
-	if err != nil {
-		return false, err
-	}
-	defer w.Close()
-	for _, t := range cut.tensors {
-		if err := ctx.Err(); err != nil {
-			return false, context.Cause(ctx)
-		}
-		if err := t.addTo(w); err != nil {
-			return false, err
-		}
-	}
-	if err := s.keepPrevious(prefix); err != nil {
-		return false, err
-	}
-	return true, w.Finish()
-}
-
 // discardPartial removes the data of a checkpoint that got no index, for
 // nothing else ever would.
 func (s *Saver) discardPartial(prefix string) {
-	if _, err := os.Stat(prefix + indexSuffix); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(prefix + indexSuffix); !errors.Is(err, fs.ErrNotExist) || s.format() == FormatV1 {
 		return
 	}
-	if err := ckptfmt.RemoveFiles(prefix, s.FS); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeCheckpoint(s.FS, prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		logger(s.Logger).Warn("part of a checkpoint could not be deleted", "checkpoint", prefix, "err", err)
 	}
 }
 
-func (t *cutTensor) addTo(w *ckptfmt.BundleWriter) error {
-	if t.part != nil {
-		return w.AddSlice(t.key, t.part.shape, t.part.slice, t.tensor)
+// doom lets a checkpoint that was written but not published go after the next
+// save.
+func (s *Saver) doom(prefix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	inRotation := slices.ContainsFunc(s.kept, func(k keptCheckpoint) bool { return k.prefix == prefix })
+	if !inRotation {
+		s.doomed = append(s.doomed, keptCheckpoint{prefix: prefix, saved: time.Now()})
 	}
-	return w.Add(t.key, t.tensor)
 }
 
 // publish puts a written checkpoint in force and deletes those that are too
 // many. The state file names those until they are gone, so that a run that is
 // killed here leaves none that the next run does not know of.
-func (s *Saver) publish(prefix string) error {
+func (s *Saver) publish(newest keptCheckpoint) error {
+	prefix := newest.prefix
 	dir := filepath.Dir(prefix)
-	newest := keptCheckpoint{prefix, time.Now()}
 	s.mu.Lock()
 	s.start()
-	s.doomed = append(s.doomed, s.add(newest, s.maxToKeep(), s.KeepEvery)...)
+	s.last = prefix
+	s.doomed = append(s.doomed, s.admit(&s.rotation, newest)...)
 	s.doomed = slices.DeleteFunc(s.doomed, func(k keptCheckpoint) bool { return k.prefix == prefix })
 	doomed := s.doomed
 	state := s.stateFor(newest)
@@ -131,7 +123,7 @@ func (s *Saver) publish(prefix string) error {
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	left := s.removeAll(append(slices.Clip(doomed), keptCheckpoint{prefix: prefix + previousSuffix}), dir)
+	left := s.removeAll(append(slices.Clip(doomed), keptCheckpoint{prefix: previousName(prefix)}), dir)
 	if len(doomed) == 0 {
 		return nil
 	}
@@ -162,24 +154,24 @@ func (s *Saver) putInForce(dir, prefix string) error {
 	}
 	s.mu.Lock()
 	s.start()
-	state := s.stateFor(keptCheckpoint{prefix, saved})
+	state := s.stateFor(keptCheckpoint{prefix: prefix, saved: saved})
 	s.mu.Unlock()
 	return s.updateState(dir, state)
 }
 
 // stateFor makes the content of the state file: what is still to be deleted,
 // then the rotation. Timestamps go in only when
-// they carry the keep-every periods over a restart; TensorFlow's Saver writes
+// retention goes by them after a restart; TensorFlow's Saver writes
 // none, its CheckpointManager does. The caller holds s.mu.
 func (s *Saver) stateFor(newest keptCheckpoint) *tfpb.CheckpointState {
 	state := &tfpb.CheckpointState{ModelCheckpointPath: newest.prefix}
 	for _, k := range append(slices.Clip(s.doomed), s.listed(newest)...) {
 		state.AllModelCheckpointPaths = append(state.AllModelCheckpointPaths, k.prefix)
-		if s.KeepEvery > 0 {
+		if s.timestamps() {
 			state.AllModelCheckpointTimestamps = append(state.AllModelCheckpointTimestamps, unixSeconds(k.saved))
 		}
 	}
-	if s.KeepEvery > 0 {
+	if s.timestamps() {
 		state.LastPreservedTimestamp = unixSeconds(s.lastPreserved)
 	}
 	return state
@@ -197,7 +189,11 @@ func (s *Saver) removeAll(evicted []keptCheckpoint, dir string) (left []keptChec
 			log.Warn("old checkpoint is in another directory; not deleted", "checkpoint", k.prefix)
 			continue
 		}
-		if err := ckptfmt.RemoveFiles(k.prefix, s.FS); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if isPinned(k.prefix) {
+			log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
+			continue
+		}
+		if err := removeCheckpoint(s.FS, k.prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Warn("old checkpoint could not be deleted; trying again after the next save", "checkpoint", k.prefix, "err", err)
 			left = append(left, k)
 			continue

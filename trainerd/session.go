@@ -60,3 +60,26 @@ type VariableStore interface {
 	// own state; those that the session does not know are ignored.
 	Restore(ctx context.Context, values []ckptfmt.NamedTensor) error
 }
+
+// LazyStore is a VariableStore that can hold on to the values of a moment
+// without copying all of them in that moment: what the training is about to
+// change is copied before it does, the rest when it is written. A [Saver] then
+// stalls the training for the copy of what the next steps change, not of the
+// whole model.
+type LazyStore interface {
+	VariableStore
+	// Freeze is like Snapshot, but leaves copying for later.
+	Freeze(ctx context.Context, names []string) (LazySnapshot, error)
+}
+
+// LazySnapshot holds values as they stood between two steps. It is used by one
+// goroutine, beside the training.
+type LazySnapshot interface {
+	// Tensor returns the value of a name by its place in the list that Freeze
+	// was given. It stays valid until the next call. Each is asked for once.
+	Tensor(i int) (*ckptfmt.Tensor, error)
+	// State is what Snapshot.State is.
+	State() []ckptfmt.NamedTensor
+	// Close lets go of what was not asked for.
+	Close()
+}

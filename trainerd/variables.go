@@ -20,21 +20,34 @@ import (
 // in the variable "global_step".
 //
 // The program changes its slices within [Variables.Step] only; then a
-// checkpoint always holds them as they are between two steps. The zero
-// Variables is ready for use. Registering comes before the first step.
+// checkpoint always holds them as they are between two steps; for a large model
+// see also [Variables.StepOn]. The zero Variables is ready for use. Registering comes before the first step.
 type Variables struct {
 	mu     sync.Mutex
 	vars   map[string]goVariable
 	states map[string]BinaryState
 	step   int64
+
+	frozen  *frozenVariables // for the checkpoint that is being written, or nil
+	scratch []byte           // of the copies made for it, kept for the next one
 }
+
+var _ LazyStore = (*Variables)(nil)
 
 // goVariable is a registered slice.
 type goVariable struct {
 	dtype tfpb.DataType
 	shape []int64
-	get   func() (*ckptfmt.Tensor, error)
+	bytes int
+	read  func(dst []byte, at int)
 	set   func(*ckptfmt.Tensor) error
+}
+
+// get returns a copy.
+func (g *goVariable) get() *ckptfmt.Tensor {
+	t := &ckptfmt.Tensor{DType: g.dtype, Shape: slices.Clone(g.shape), Data: make([]byte, g.bytes)}
+	g.read(t.Data, 0)
+	return t
 }
 
 // BinaryState is something that can be saved and restored whole, such as a
@@ -60,14 +73,19 @@ func (v *Variables) Int64(name string, values []int64, shape ...int64) error {
 	return register(v, name, values, shape)
 }
 
-func register[T ckptfmt.Element](v *Variables, name string, values []T, shape []int64) error {
+func register[T float32 | float64 | int64](v *Variables, name string, values []T, shape []int64) error {
 	if shape == nil {
 		shape = []int64{int64(len(values))}
 	}
-	first, err := ckptfmt.FromValues(shape, values)
+	n, err := ckptfmt.NumElements(shape)
+	if err == nil && n != int64(len(values)) {
+		err = fmt.Errorf("%d values for shape %v", len(values), shape)
+	}
 	if err != nil {
 		return fmt.Errorf("variable %s: %w", name, err)
 	}
+	shape = slices.Clone(shape)
+	dtype := ckptfmt.Scalar(T(0)).DType
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, ok := v.vars[name]; ok || name == DefaultGlobalStep || name == "" || strings.HasPrefix(name, StatePrefix) {
@@ -77,9 +95,10 @@ func register[T ckptfmt.Element](v *Variables, name string, values []T, shape []
 		v.vars = make(map[string]goVariable)
 	}
 	v.vars[name] = goVariable{
-		dtype: first.DType,
-		shape: first.Shape,
-		get:   func() (*ckptfmt.Tensor, error) { return ckptfmt.FromValues(shape, values) },
+		dtype: dtype,
+		shape: shape,
+		bytes: len(values) * int(ckptfmt.ElementSize(dtype)),
+		read:  func(dst []byte, at int) { readBytes(values, dst, at) },
 		set: func(t *ckptfmt.Tensor) error {
 			restored, err := ckptfmt.Values[T](t)
 			copy(values, restored)
@@ -109,6 +128,14 @@ func (v *Variables) State(name string, s BinaryState) error {
 func (v *Variables) Step(f func() error) (int64, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.frozen != nil {
+		v.frozen.rescueAll()
+	}
+	return v.step1(f)
+}
+
+// step1 runs one step. The caller holds the lock.
+func (v *Variables) step1(f func() error) (int64, error) {
 	if err := f(); err != nil {
 		return v.step, err
 	}
@@ -168,15 +195,23 @@ func (v *Variables) Snapshot(_ context.Context, names []string) (*Snapshot, erro
 		}
 		snapshot.Tensors = append(snapshot.Tensors, t)
 	}
+	var err error
+	snapshot.State, err = v.saveStates()
+	return snapshot, err
+}
+
+// saveStates copies the registered state, ordered by name.
+func (v *Variables) saveStates() ([]ckptfmt.NamedTensor, error) {
+	var all []ckptfmt.NamedTensor
 	for name, s := range v.states {
 		b, err := s.MarshalBinary()
 		if err != nil {
 			return nil, fmt.Errorf("state %s: %w", name, err)
 		}
-		snapshot.State = append(snapshot.State, ckptfmt.NamedTensor{Name: StatePrefix + name, Tensor: ckptfmt.Scalar(string(b))})
+		all = append(all, ckptfmt.NamedTensor{Name: StatePrefix + name, Tensor: ckptfmt.Scalar(string(b))})
 	}
-	slices.SortFunc(snapshot.State, func(a, b ckptfmt.NamedTensor) int { return cmp.Compare(a.Name, b.Name) })
-	return snapshot, nil
+	slices.SortFunc(all, func(a, b ckptfmt.NamedTensor) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 func (v *Variables) get(name string) (*ckptfmt.Tensor, error) {
@@ -187,13 +222,16 @@ func (v *Variables) get(name string) (*ckptfmt.Tensor, error) {
 	if !ok {
 		return nil, &OpError{Code: tfpb.Code_NOT_FOUND, Message: "no variable " + name}
 	}
-	return g.get()
+	return g.get(), nil
 }
 
 // Restore assigns values to the registered variables and state, all or none.
 func (v *Variables) Restore(_ context.Context, values []ckptfmt.NamedTensor) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.frozen != nil {
+		v.frozen.rescueAll()
+	}
 	for _, value := range values {
 		if err := v.check(value); err != nil {
 			return err

@@ -1,0 +1,138 @@
+package trainerd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// Cut is the state of a session between two steps, taken by [Saver.Cut] to be
+// written by [Saver.Write].
+type Cut struct {
+	// Step is the value of the global step in the cut, or NoStep.
+	Step int64
+	// Metrics are entered beside the checkpoint, for [KeepBest] and for
+	// readers. The caller may set them.
+	Metrics map[string]float64
+
+	sess    Session
+	tensors []cutTensor // by key; nil when the session saves itself
+	lazy    LazySnapshot
+}
+
+// cutTensor is a tensor of a cut, in memory or still with the session.
+type cutTensor struct {
+	savedVariable
+	tensor *ckptfmt.Tensor // nil when lazy has it
+	index  int             // in the lazy snapshot
+	size   int64           // about what it takes in a checkpoint
+}
+
+// Close lets go of what the session keeps for the cut. Write does so itself; a
+// cut that is not written is closed by whoever took it.
+func (c *Cut) Close() {
+	if c.lazy != nil {
+		c.lazy.Close()
+		c.lazy = nil
+	}
+}
+
+// Cut copies the session's variables as they stand between two steps. Training
+// may go on while [Saver.Write] writes them. stepName names the variable that
+// counts the steps; "" means that there is none.
+//
+// The variables of a session that is not a [VariableStore] are not copied:
+// Write lets the session save them, as they are by then.
+func (s *Saver) Cut(ctx context.Context, sess Session, stepName string) (*Cut, error) {
+	cut := &Cut{Step: NoStep, sess: sess}
+	store, vars, err := s.variablesOf(sess)
+	if err != nil {
+		return nil, err
+	}
+	if store == nil {
+		cut.Step, err = readStep(ctx, sess, stepName)
+		return cut, err
+	}
+	names := make([]string, len(vars), len(vars)+1)
+	for i, v := range vars {
+		names[i] = v.info.Name
+	}
+	if stepName != "" {
+		names = append(names, variableName(stepName))
+	}
+	err = cut.take(ctx, store, vars, names)
+	if err != nil {
+		cut.Close()
+		return nil, err
+	}
+	return cut, nil
+}
+
+// take copies the variables, or lets the session hold them.
+func (c *Cut) take(ctx context.Context, store VariableStore, vars []boundVariable, names []string) error {
+	snapshot := new(Snapshot)
+	var step *ckptfmt.Tensor
+	var err error
+	if lazy, ok := store.(LazyStore); ok {
+		if c.lazy, err = lazy.Freeze(ctx, names); err != nil {
+			return err
+		}
+		snapshot.State = c.lazy.State()
+		if len(names) > len(vars) {
+			step, err = c.lazy.Tensor(len(vars))
+		}
+	} else if snapshot, err = store.Snapshot(ctx, names); err == nil {
+		if len(snapshot.Tensors) != len(names) {
+			return fmt.Errorf("session gave %d values for %d variables", len(snapshot.Tensors), len(names))
+		}
+		if len(names) > len(vars) {
+			step = snapshot.Tensors[len(vars)]
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if len(names) > len(vars) {
+		if c.Step, err = scalarInt(step); err != nil {
+			return fmt.Errorf("global step %s: %w", names[len(vars)], err)
+		}
+	}
+	c.tensors = cutTensors(vars, snapshot)
+	return nil
+}
+
+// cutTensors returns what goes into the checkpoint, ordered by key.
+func cutTensors(vars []boundVariable, snapshot *Snapshot) []cutTensor {
+	tensors := make([]cutTensor, 0, len(vars)+len(snapshot.State))
+	for i, v := range vars {
+		t := cutTensor{savedVariable: v.savedVariable, index: i, size: byteSize(v.info)}
+		if snapshot.Tensors != nil {
+			t.tensor = snapshot.Tensors[i]
+		}
+		tensors = append(tensors, t)
+	}
+	if len(vars) > 0 {
+		for _, state := range snapshot.State {
+			tensors = append(tensors, cutTensor{savedVariable: savedVariable{key: state.Name}, tensor: state.Tensor})
+		}
+	}
+	slices.SortStableFunc(tensors, func(a, b cutTensor) int { return strings.Compare(a.key, b.key) })
+	return tensors
+}
+
+// addTo writes the tensor.
+func (t *cutTensor) addTo(w tensorWriter, lazy LazySnapshot) (err error) {
+	value := t.tensor
+	if value == nil {
+		if value, err = lazy.Tensor(t.index); err != nil {
+			return err
+		}
+	}
+	if t.part != nil {
+		return w.AddSlice(t.key, t.part.shape, t.part.slice, value)
+	}
+	return w.Add(t.key, value)
+}

@@ -1,0 +1,142 @@
+package trainerd
+
+import (
+	"context"
+	"encoding/binary"
+	"runtime"
+	"unsafe"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// copyPiece is how much is copied before a step that waits may run.
+const copyPiece = 512 << 10
+
+// StepOn is like [Variables.Step] for a step that changes only the named
+// variables. While a checkpoint is being written such a step waits for the
+// copy of these alone, where Step has all of them copied first. A name that is
+// not registered stands for none.
+func (v *Variables) StepOn(names []string, f func() error) (int64, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.frozen != nil {
+		for _, name := range names {
+			v.frozen.rescue(name)
+		}
+	}
+	return v.step1(f)
+}
+
+// Freeze holds the values of this moment. They are copied later: by the steps
+// that change them, or when they are asked for.
+func (v *Variables) Freeze(ctx context.Context, names []string) (LazySnapshot, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	state, err := v.saveStates()
+	if err != nil {
+		return nil, err
+	}
+	f := &frozenVariables{owner: v, state: state, names: names,
+		copies: make([]*ckptfmt.Tensor, len(names)), written: make([]bool, len(names)), place: make(map[string]int)}
+	for i, name := range names {
+		_, registered := v.vars[name]
+		if _, twice := f.place[name]; registered && !twice && v.frozen == nil {
+			f.place[name] = i
+			continue
+		}
+		// The counter changes with every step; and there is one freeze at a time.
+		if f.copies[i], err = v.get(name); err != nil {
+			return nil, err
+		}
+	}
+	if v.frozen == nil {
+		v.frozen = f
+	}
+	return f, nil
+}
+
+// frozenVariables is a LazySnapshot of Variables. The owner's lock guards it.
+type frozenVariables struct {
+	owner   *Variables
+	names   []string
+	state   []ckptfmt.NamedTensor
+	place   map[string]int    // of the names that are not copied at once
+	copies  []*ckptfmt.Tensor // made before a step changed the variable
+	written []bool            // was asked for, and need not be copied any more
+}
+
+func (f *frozenVariables) State() []ckptfmt.NamedTensor { return f.state }
+
+// rescue copies a variable that is about to change. The caller holds the lock.
+func (f *frozenVariables) rescue(name string) {
+	i, ok := f.place[name]
+	if !ok || f.written[i] || f.copies[i] != nil {
+		return
+	}
+	g := f.owner.vars[name]
+	t := &ckptfmt.Tensor{DType: g.dtype, Shape: g.shape, Data: make([]byte, g.bytes)}
+	g.read(t.Data, 0)
+	f.copies[i] = t
+}
+
+func (f *frozenVariables) rescueAll() {
+	for name := range f.place {
+		f.rescue(name)
+	}
+}
+
+// Tensor returns the copy that a step had made, or copies the variable now, in
+// pieces, so that no step waits long.
+func (f *frozenVariables) Tensor(i int) (*ckptfmt.Tensor, error) {
+	v := f.owner
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if f.copies[i] == nil {
+		g := v.vars[f.names[i]]
+		if len(v.scratch) < g.bytes {
+			v.scratch = make([]byte, g.bytes)
+		}
+		buf := v.scratch[:g.bytes]
+		for at := 0; at < g.bytes && f.copies[i] == nil; at += copyPiece {
+			g.read(buf[at:min(at+copyPiece, g.bytes)], at)
+			v.mu.Unlock()
+			runtime.Gosched()
+			v.mu.Lock()
+		}
+		if f.copies[i] == nil {
+			f.written[i] = true
+			return &ckptfmt.Tensor{DType: g.dtype, Shape: g.shape, Data: buf}, nil
+		}
+	}
+	t := f.copies[i]
+	f.copies[i], f.written[i] = nil, true
+	return t, nil
+}
+
+// Close ends the freeze.
+func (f *frozenVariables) Close() {
+	f.owner.mu.Lock()
+	defer f.owner.mu.Unlock()
+	if f.owner.frozen == f {
+		f.owner.frozen = nil
+	}
+	f.copies = nil
+}
+
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// readBytes copies elements into dst as a checkpoint stores them, from the byte
+// offset at on. Both ends lie between two elements.
+func readBytes[T float32 | float64 | int64](values []T, dst []byte, at int) {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	values = values[at/size:][:len(dst)/size]
+	if len(values) == 0 {
+		return
+	}
+	if littleEndian {
+		copy(dst, unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), len(dst)))
+		return
+	}
+	binary.Encode(dst, binary.LittleEndian, values) // dst has room for them
+}
