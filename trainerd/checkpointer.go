@@ -2,7 +2,6 @@ package trainerd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -17,13 +16,6 @@ type SavedCheckpoint struct {
 	Took   time.Duration // from the copy of the variables to the last sync
 }
 
-// Pauses between attempts to save after a failure.
-const (
-	firstSaveRetry = time.Second
-	maxSaveRetry   = 5 * time.Minute
-	finalAttempts  = 3
-)
-
 // checkpointer writes the checkpoints of one run, one at a time.
 type checkpointer struct {
 	saver       *Saver
@@ -33,6 +25,11 @@ type checkpointer struct {
 	events      *eventLog // nil for none
 	maxFailures int       // in a row; 0 means without limit
 	onSave      func(SavedCheckpoint)
+	listeners   []CheckpointListener
+	budget      SaveBudget
+	metrics     *metrics
+	ledger      *ledger
+	coord       *Coordinator // of the run, for what a listener asks for
 	log         *slog.Logger
 
 	// busy has room for one: whoever fills it may save, from the copy of the
@@ -45,6 +42,7 @@ type checkpointer struct {
 	// inForce is the step that the newest checkpoint has, restored or saved.
 	inForce  int64
 	failures int
+	begun    time.Time // of the newest save
 }
 
 func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
@@ -58,6 +56,12 @@ func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 		globalStep: r.plan.globalStep,
 		events:     r.events,
 		onSave:     sv.OnSave,
+		listeners:  sv.Listeners,
+		budget:     sv.SaveBudget,
+		metrics:    &r.metrics,
+		ledger:     &sv.ledger,
+		coord:      &sv.coord,
+		begun:      time.Now(),
 		log:        sv.log(),
 		busy:       make(chan struct{}, 1),
 		inForce:    NoStep,
@@ -74,7 +78,7 @@ func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 
 // saves reports whether the run is to have checkpoints by itself.
 func (sv *Supervisor) saves() bool {
-	return sv.SaveModelSteps > 0 || interval(sv.SaveModelEvery, DefaultSaveModelEvery) > 0
+	return sv.SaveModelSteps > 0 || sv.SaveBudget.MaxRisk > 0 || interval(sv.SaveModelEvery, DefaultSaveModelEvery) > 0
 }
 
 func (c *checkpointer) lastSaved() (SavedCheckpoint, bool) {
@@ -94,24 +98,52 @@ func (c *checkpointer) acquire(ctx context.Context) error {
 
 func (c *checkpointer) release() { <-c.busy }
 
-// await returns when no save is under way.
-func (c *checkpointer) await() {
-	c.busy <- struct{}{}
-	<-c.busy
+// save writes a checkpoint, unless the step has one. A stop does not interrupt
+// the writing.
+func (c *checkpointer) save(ctx context.Context) (SavedCheckpoint, error) {
+	return c.saveWithin(ctx, context.WithoutCancel(ctx))
 }
 
-// save writes a checkpoint, unless the step has one.
-func (c *checkpointer) save(ctx context.Context) (SavedCheckpoint, error) {
+// saveWithin is save with another context for the writing.
+func (c *checkpointer) saveWithin(ctx, writing context.Context) (SavedCheckpoint, error) {
 	if err := c.acquire(ctx); err != nil {
 		return SavedCheckpoint{}, err
 	}
 	defer c.release()
-	started := time.Now()
-	cut, err := c.saver.Cut(ctx, c.sess, c.globalStep)
+	cut, started, err := c.cut(ctx)
 	if err != nil {
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}
-	return c.write(ctx, cut, started)
+	return c.write(writing, cut, started)
+}
+
+// cut takes the state of the session. The caller holds busy.
+func (c *checkpointer) cut(ctx context.Context) (*Cut, time.Time, error) {
+	started := time.Now()
+	c.mu.Lock()
+	c.begun = started
+	c.mu.Unlock()
+	for _, l := range c.listeners {
+		if err := l.BeforeSave(ctx, c.sess); err != nil {
+			return nil, started, fmt.Errorf("listener: %w", err)
+		}
+	}
+	cut, err := c.saver.Cut(ctx, c.sess, c.globalStep)
+	if err == nil {
+		cut.Metrics = c.metrics.all()
+	}
+	return cut, started, err
+}
+
+// affordable reports whether the budget allows a save now.
+func (c *checkpointer) affordable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.hasSaved || c.budget.allows(time.Since(c.begun), c.saved.Took) {
+		return true
+	}
+	c.ledger.saveSkipped()
+	return false
 }
 
 // saveInBackground copies the variables at once, and writes them in a goroutine
@@ -120,8 +152,7 @@ func (c *checkpointer) saveInBackground(ctx context.Context, coord *Coordinator)
 	if err := c.acquire(ctx); err != nil {
 		return err
 	}
-	started := time.Now()
-	cut, err := c.saver.Cut(ctx, c.sess, c.globalStep)
+	cut, started, err := c.cut(ctx)
 	if err != nil {
 		c.release()
 		return c.tolerate(c.failed(ctx, err))
@@ -129,22 +160,21 @@ func (c *checkpointer) saveInBackground(ctx context.Context, coord *Coordinator)
 	if cut.tensors == nil {
 		// The session saves itself: it has to be at the end of a step.
 		defer c.release()
-		_, err := c.write(ctx, cut, started)
+		_, err := c.write(context.WithoutCancel(ctx), cut, started)
 		return c.tolerate(err)
 	}
 	coord.Go("checkpoint", func(ctx context.Context) error {
 		defer c.release()
-		_, err := c.write(ctx, cut, started)
+		_, err := c.write(context.WithoutCancel(ctx), cut, started)
 		return c.tolerate(err)
 	})
 	return nil
 }
 
-// write makes a cut durable. A stop does not interrupt it. The caller holds
-// busy.
+// write makes a cut durable. The caller holds busy.
 func (c *checkpointer) write(ctx context.Context, cut *Cut, started time.Time) (SavedCheckpoint, error) {
-	ctx = context.WithoutCancel(ctx)
 	if c.isInForce(cut.Step) {
+		cut.Close()
 		saved, _ := c.lastSaved()
 		return saved, nil
 	}
@@ -157,6 +187,7 @@ func (c *checkpointer) write(ctx context.Context, cut *Cut, started time.Time) (
 	c.mu.Lock()
 	c.saved, c.hasSaved, c.inForce, c.failures = saved, true, cut.Step, 0
 	c.mu.Unlock()
+	c.ledger.saved(saved.Took)
 	c.announce(ctx, saved)
 	return saved, nil
 }
@@ -180,7 +211,7 @@ func (c *checkpointer) isInForce(step int64) bool {
 }
 
 // announce tells of a checkpoint. It is durable by now, so what goes wrong here
-// is no failure of the save.
+// is no failure of the save; but a listener may end the run.
 func (c *checkpointer) announce(ctx context.Context, saved SavedCheckpoint) {
 	if saved.Step >= 0 {
 		c.log.Info("saved", "step", saved.Step, "checkpoint", saved.Prefix, "took", saved.Took)
@@ -195,78 +226,9 @@ func (c *checkpointer) announce(ctx context.Context, saved SavedCheckpoint) {
 	if c.onSave != nil {
 		c.onSave(saved)
 	}
-}
-
-// SaveFailedError says that so many saves failed in a row that the run was
-// ended. The last checkpoint that was written stays in force.
-type SaveFailedError struct {
-	Failures int
-	Err      error // of the last attempt
-}
-
-func (e *SaveFailedError) Error() string {
-	return fmt.Sprintf("%d saves failed in a row, the last with: %v", e.Failures, e.Err)
-}
-
-func (e *SaveFailedError) Unwrap() error { return e.Err }
-
-// failed counts a failure. It returns a *SaveFailedError when there were too
-// many. To be stopped is no failure.
-func (c *checkpointer) failed(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.failures++
-	if c.maxFailures > 0 && c.failures >= c.maxFailures {
-		return &SaveFailedError{Failures: c.failures, Err: err}
-	}
-	return err
-}
-
-// tolerate logs a failure after which the training goes on, and returns the
-// others.
-func (c *checkpointer) tolerate(err error) error {
-	var ended *SaveFailedError
-	if err == nil || errors.As(err, &ended) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	c.log.Error("save failed; the checkpoint before it stays in force", "err", err)
-	return nil
-}
-
-// tick is the checkpoint service's work: one save, tried again with growing
-// pauses, which are never longer than the interval.
-func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
-	pause := firstSaveRetry
-	for {
-		_, err := c.save(ctx)
-		if err == nil || ctx.Err() != nil {
-			return nil
+	for _, l := range c.listeners {
+		if err := l.AfterSave(ctx, saved); err != nil {
+			c.coord.RequestStop(err)
 		}
-		if err := c.tolerate(err); err != nil {
-			return err
-		}
-		if !sleep(ctx, min(pause, every)) {
-			return nil
-		}
-		pause = min(2*pause, maxSaveRetry)
-	}
-}
-
-// saveFinal writes the last checkpoint of a run. It tries more than once, for
-// there is no later tick.
-func (c *checkpointer) saveFinal() error {
-	ctx := context.Background()
-	pause := firstSaveRetry
-	for attempt := 1; ; attempt++ {
-		_, err := c.save(ctx)
-		if err == nil || attempt == finalAttempts {
-			return err
-		}
-		c.log.Error("final save failed; trying again", "err", err)
-		sleep(ctx, pause)
-		pause *= 2
 	}
 }

@@ -37,9 +37,9 @@
 //  7. The services end; those that do not within the grace period are named,
 //     with the place where they hang.
 //  8. A last checkpoint is written, unless the training failed or the step has
-//     one already.
-//  9. SessionLog STOP is written, the events file closed, the logdir unlocked,
-//     the session closed.
+//     one already, or the disk takes longer than Supervisor.SaveGrace.
+//  9. SessionLog STOP is written, the events file closed, the report of the run
+//     written, the logdir unlocked, the session closed.
 //
 // A worker (Supervisor.NonChief) waits in place of 1 to 4 until the chief has
 // made the model ready, and writes nothing.
@@ -51,6 +51,7 @@
 // TensorFlow ignores. Once "saved step=N" is logged, the checkpoint survives a
 // crash at any later moment: data, index, meta graph and state file were
 // written aside, synced, renamed in this order, and their directory synced. A
+// manifest beside it has its step, metrics and checksums. A
 // save that fails leaves the checkpoint before it in force, and the training
 // goes on; see Supervisor.MaxSaveFailures.
 //

@@ -3,6 +3,7 @@ package trainerd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 )
@@ -57,14 +58,67 @@ type StopAtStep struct {
 	// LastStep is the step to end at. A run that begins there ends after its
 	// first step.
 	LastStep int64
+	// NumSteps is, where LastStep is zero, how many steps to make, restored
+	// ones not included. The hook counts from the first step that it sees.
+	NumSteps int64
 }
 
 // AfterStep ends the training at LastStep.
 func (h *StopAtStep) AfterStep(_ context.Context, _ Session, step int64) error {
+	if h.LastStep == 0 && h.NumSteps > 0 {
+		h.LastStep = step - 1 + h.NumSteps
+	}
 	if step >= h.LastStep {
 		return ErrOutOfRange
 	}
 	return nil
+}
+
+// LogEvery is a Hook that logs how the training goes: at its first step, and
+// then as its trigger says.
+type LogEvery struct {
+	HookFuncs
+	Trigger
+	Logger *slog.Logger
+	// Attrs, if not nil, returns what to log beside step and rate, such as the
+	// loss that the training has put aside.
+	Attrs func() []slog.Attr
+	// AtEnd logs once more when the training has ended without a failure.
+	AtEnd bool
+
+	last, logged int64
+	seen         bool
+}
+
+// AfterStep logs if it is time.
+func (h *LogEvery) AfterStep(ctx context.Context, _ Session, step int64) error {
+	h.last = step
+	elapsed, due := h.Due(step)
+	if !due {
+		return nil
+	}
+	attrs := []slog.Attr{slog.Int64("step", step)}
+	if h.seen && elapsed > 0 {
+		attrs = append(attrs, slog.Float64("steps_per_second", float64(step-h.logged)/elapsed.Seconds()))
+	}
+	h.log(ctx, attrs)
+	h.logged, h.seen = step, true
+	return nil
+}
+
+// End logs the last step.
+func (h *LogEvery) End(ctx context.Context, _ Session) error {
+	if h.AtEnd {
+		h.log(ctx, []slog.Attr{slog.Int64("step", h.last)})
+	}
+	return nil
+}
+
+func (h *LogEvery) log(ctx context.Context, attrs []slog.Attr) {
+	if h.Attrs != nil {
+		attrs = append(attrs, h.Attrs()...)
+	}
+	logger(h.Logger).LogAttrs(ctx, slog.LevelInfo, "training", attrs...)
 }
 
 // NaNError says that a loss is not a number, or infinite. The run ends without
@@ -79,7 +133,7 @@ func (e *NaNError) Error() string {
 }
 
 // NaNGuard is a Hook that ends the training with a [*NaNError] when the loss is
-// not a finite number.
+// not a finite number; see Supervisor.MaxRewinds for going on.
 type NaNGuard struct {
 	HookFuncs
 	// Loss returns the loss of the last step, which the training has put aside.

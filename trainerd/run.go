@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -32,6 +33,8 @@ type run struct {
 	checkpoints *checkpointer        // nil when no checkpoints are written
 	services    bool                 // the standard services were started
 
+	metrics   metrics
+	ledger    *ledger
 	stepsDone atomic.Int64 // as StepDone was told
 	failed    atomic.Bool  // the training failed: no final checkpoint
 	ended     atomic.Bool
@@ -60,7 +63,8 @@ func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context) (Session, err
 	if err != nil {
 		return nil, err
 	}
-	r := &run{plan: p}
+	r := &run{plan: p, ledger: &sv.ledger}
+	sv.ledger.preparing()
 	if err := sv.begin(ctx, r); err != nil {
 		sv.coord.RequestStop(nil)
 		return nil, joinErrors(err, sv.abandon(r))
@@ -168,6 +172,7 @@ func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
 		InitFunc:            sv.InitFunc,
 		ReadyForLocalInitOp: p.readyForLocalInit,
 		LocalInitOp:         p.localInit,
+		LocalInitTimeout:    sv.LocalInitTimeout,
 		ReadyOp:             p.ready,
 		WaitForCheckpoint:   sv.WaitForCheckpoint,
 		MaxWait:             sv.MaxWait,
@@ -196,6 +201,7 @@ func (sv *Supervisor) announce(ctx context.Context, r *run) error {
 		r.startStep++
 	}
 	r.stepsDone.Store(max(step, 0))
+	sv.ledger.prepared(r.prepared, step)
 	hasGraph, err := sv.openWriter(r)
 	if err != nil {
 		return err
@@ -278,28 +284,44 @@ func (sv *Supervisor) Stop() error {
 
 func (sv *Supervisor) end(r *run) error {
 	defer r.ended.Store(true)
-	if r.checkpoints != nil {
-		r.checkpoints.await() // the grace period is not for a save under way
-	}
+	sv.ledger.stopping()
+	idle := r.checkpoints == nil || sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
 	errs := []error{sv.coord.Join(sv.stopGrace())}
-	if r.checkpoints != nil && r.services && sv.saves() {
-		errs = append(errs, sv.finalSave(r, errs[0]))
+	sv.ledger.ended(r.lastStep())
+	if r.checkpoints != nil && idle && r.services && sv.saves() {
+		err := sv.finalSave(r, errs[0])
+		var hangs *StopError
+		idle = !errors.As(err, &hangs)
+		errs = append(errs, err)
 	}
-	errs = append(errs, sv.closeWriter(r), r.lock.release())
+	errs = append(errs, sv.closeWriter(r))
+	if !sv.NonChief && sv.Logdir != "" && !sv.NoReport {
+		if err := sv.writeReport(r, joinErrors(errs...)); err != nil {
+			sv.log().Warn("report could not be written", "err", err)
+		}
+	}
+	if idle {
+		errs = append(errs, r.lock.release())
+	} // else a save still hangs in the logdir, and the lock ends with the process
 	return joinErrors(errs...)
 }
 
-func (sv *Supervisor) finalSave(r *run, cause error) error {
-	var panicked *PanicError
-	if r.failed.Load() || errors.As(cause, &panicked) {
-		sv.log().Warn("no final checkpoint, because the run failed", "err", cause)
-		return nil
+// lastStep returns the step that the model has come to: the session's, or what
+// StepDone was told where that cannot be read any more.
+func (r *run) lastStep() int64 {
+	if r.prepared == nil || r.plan.globalStep == "" {
+		return NoStep
 	}
-	if err := r.checkpoints.saveFinal(); err != nil {
-		return fmt.Errorf("final checkpoint: %w", err)
+	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
+	defer cancel()
+	if step, err := readStep(ctx, r.sess, r.plan.globalStep); err == nil {
+		return step
 	}
-	return nil
+	return r.stepsDone.Load()
 }
+
+// stalled counts the time that the training waited for a save.
+func (r *run) stalled(since time.Time) { r.ledger.stalled(time.Since(since)) }
 
 func (sv *Supervisor) closeWriter(r *run) error {
 	if r.writer == nil {

@@ -43,7 +43,7 @@ func (sv *Supervisor) startServices(ctx context.Context, r *run) error {
 	if r.writer != nil && every > 0 {
 		sv.startSummaries(r, every)
 	}
-	if every := interval(sv.SaveModelEvery, DefaultSaveModelEvery); r.checkpoints != nil && every > 0 {
+	if every := interval(sv.SaveModelEvery, DefaultSaveModelEvery); r.checkpoints != nil && (every > 0 || sv.SaveBudget.MaxRisk > 0) {
 		return sv.startCheckpoints(ctx, r, every)
 	}
 	return nil
@@ -58,13 +58,7 @@ func (sv *Supervisor) startCheckpoints(ctx context.Context, r *run, every time.D
 			return err
 		}
 	}
-	loop := &Loop{Interval: every, Func: func(ctx context.Context) error { return r.checkpoints.tick(ctx, every) }}
-	sv.coord.Go("checkpoint service", func(ctx context.Context) error {
-		if !sleep(ctx, every) {
-			return nil
-		}
-		return loop.Serve(ctx)
-	})
+	sv.coord.Go("checkpoint service", func(ctx context.Context) error { return r.checkpoints.serve(ctx, every) })
 	return nil
 }
 
@@ -101,6 +95,7 @@ func (s *summaryService) tick(ctx context.Context) error {
 	if err != nil || len(summary.GetValue()) == 0 {
 		return err
 	}
+	s.run.metrics.take(summary)
 	return s.run.events.addSummary(ctx, summary, max(step, 0))
 }
 

@@ -364,6 +364,7 @@ func TestGraceIsNotForSaves(t *testing.T) {
 		m := counterModel()
 		sv := newSupervisor(m, t.TempDir(), 1)
 		sv.StopGrace = time.Second
+		sv.SaveGrace = -1
 		sv.Saver = &Saver{FS: slowFS{atomicfile.OrOS(nil)}}
 		mustNoErr(t, sv.Run(t.Context(), stepsTo(m, sv, 1)))
 		if got := files(t, sv.Logdir, "*.index"); len(got) != 1 {

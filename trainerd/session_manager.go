@@ -46,6 +46,8 @@ type SessionManager struct {
 	// LocalInitOp initialises what every process has for itself. It runs after
 	// a restore too.
 	LocalInitOp Op
+	// LocalInitTimeout bounds one run of LocalInitOp, unless it is zero.
+	LocalInitTimeout time.Duration
 	// ReadyOp says whether the model may be used: it gives a vector with the
 	// names of variables that have no value. None means: always.
 	ReadyOp Op
@@ -253,6 +255,11 @@ func (m *SessionManager) localInit(ctx context.Context, sess Session) error {
 	}
 	if err := m.ReadyForLocalInitOp.ready(ctx, sess); err != nil {
 		return err
+	}
+	if m.LocalInitTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.LocalInitTimeout)
+		defer cancel()
 	}
 	if _, err := m.LocalInitOp.run(ctx, sess, nil); err != nil {
 		return fmt.Errorf("local init op %v: %w", m.LocalInitOp, err)

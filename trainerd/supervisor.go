@@ -2,10 +2,7 @@ package trainerd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -58,6 +55,9 @@ type Supervisor struct {
 	// collection local_init_op, else the initialisers of local variables and
 	// tables.
 	LocalInitOp Op
+	// LocalInitTimeout bounds one run of LocalInitOp, unless it is zero: the
+	// one of TensorFlow's local_init_run_options that says anything here.
+	LocalInitTimeout time.Duration
 	// ReadyForLocalInitOp must find the model ready before LocalInitOp runs.
 	// Default: collection ready_for_local_init_op, else none.
 	ReadyForLocalInitOp Op
@@ -89,8 +89,13 @@ type Supervisor struct {
 	// grow, before the run ends (default 20; negative: without limit). The
 	// checkpoint before them stays in force.
 	MaxSaveFailures int
+	// SaveBudget bounds what saving may cost, and what a crash may. The zero
+	// SaveBudget sets no bounds.
+	SaveBudget SaveBudget
 	// OnSave, if not nil, is called after each checkpoint is durable.
 	OnSave func(SavedCheckpoint)
+	// Listeners are told before and after each save, and may end the run.
+	Listeners []CheckpointListener
 
 	// SaveSummariesEvery is the time between two runs of the summary service
 	// and of the step counter (default 120 s).
@@ -126,6 +131,10 @@ type Supervisor struct {
 	// StopGrace is how long everything may take to end after a stop was asked
 	// for (default 120 s; negative: not at all).
 	StopGrace time.Duration
+	// SaveGrace is how long the save that is under way at the stop may take,
+	// and again the final one. Zero means StopGrace, or ten times as long as
+	// the slowest save of the run, if that is more; negative is without limit.
+	SaveGrace time.Duration
 
 	// MaxRestarts is how often in a row Run may begin again with a new session,
 	// from the last checkpoint, when the training failed with ErrAborted or
@@ -133,6 +142,20 @@ type Supervisor struct {
 	// that saved a checkpoint starts the count anew. The default is not at all,
 	// as in TensorFlow; negative is without limit.
 	MaxRestarts int
+	// MaxRewinds is how often in a row Run may go back to a checkpoint when the
+	// training failed with a [*NaNError], as that of a [NaNGuard]. When it fails
+	// again no later than before, it goes back one checkpoint further. The
+	// default is not at all.
+	MaxRewinds int
+	// OnRewind, if not nil, is called after the model went back, before the
+	// training goes on: to lower the learning rate, or to pass over the batch
+	// that was to blame. Without a change a training without randomness fails
+	// in the same way again.
+	OnRewind func(ctx context.Context, s Session, r Rewind) error
+
+	// NoReport leaves out the report of the run, run-report.json and
+	// run-report.md in the logdir.
+	NoReport bool
 
 	// Logger is told what happens. Nil discards.
 	Logger *slog.Logger
@@ -142,284 +165,7 @@ type Supervisor struct {
 	mu   sync.Mutex
 	run  *run                 // the current run, nil before the first
 	kept *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
-}
 
-// Run prepares a session, runs train with it, and stops everything in order,
-// saving a final checkpoint.
-//
-// The context that train gets is done once a stop is asked for: by ctx, by a
-// service that failed, or by RequestStop. train should return between two steps
-// then. What train passes to its session as context does not interrupt a step
-// that has begun, until the grace period is over; see [StepContext].
-//
-// Run returns nil when train returned nil or [ErrOutOfRange], and when ctx asked
-// for the stop. Otherwise it returns the first error of train or a service,
-// with later ones behind it. If train failed or anything panicked, no final
-// checkpoint is written: the one before it stays in force. See MaxRestarts for
-// sessions that are lost.
-func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s Session) error) error {
-	pause := firstRestart
-	for restarts := 0; ; restarts++ {
-		err := sv.runOnce(ctx, train)
-		if _, saved := sv.LastSave(); saved {
-			restarts, pause = 0, firstRestart
-		}
-		if !isLost(err) || sv.MaxRestarts >= 0 && restarts >= sv.MaxRestarts || ctx.Err() != nil {
-			return err
-		}
-		sv.log().Warn("session was lost; beginning again from the last checkpoint", "err", err, "retry_in", pause)
-		if !sleep(ctx, pause) {
-			return err
-		}
-		pause = min(2*pause, maxRestart)
-	}
-}
-
-// Pauses before a session that was lost is replaced.
-const (
-	firstRestart = time.Second
-	maxRestart   = time.Minute
-)
-
-// isLost reports whether an error means that the session is gone, not that
-// something is wrong with the training.
-func isLost(err error) bool {
-	return errors.Is(err, ErrAborted) || errors.Is(err, ErrUnavailable)
-}
-
-func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Context, s Session) error) error {
-	sess, err := sv.PrepareOrWaitForSession(ctx)
-	if err != nil {
-		if ctx.Err() != nil && isCancellation(err) {
-			return nil // told to stop before there was anything to save
-		}
-		return err
-	}
-	r := sv.current()
-	defer r.sess.Close()
-	// Deferred for a train that leaves by runtime.Goexit; else it comes second
-	// and does nothing.
-	defer sv.Stop()
-	unlink := context.AfterFunc(ctx, func() { sv.coord.RequestStop(nil) })
-	defer unlink()
-
-	trainCtx, cancel := trainContext(ctx, &sv.coord, sv.stopGrace())
-	defer cancel()
-	err = callGuarded("train", func() error { return sv.trainWithHooks(trainCtx, sess, train) })
-	if ctx.Err() != nil {
-		sv.coord.RequestStop(nil) // the linked call may not have come yet
-	}
-	sv.RequestStop(err)
-	return sv.Stop()
-}
-
-// trainWithHooks calls the hooks around the training. End is called also when a
-// stop was asked for, so its context is that of the steps.
-func (sv *Supervisor) trainWithHooks(ctx context.Context, s Session, train func(ctx context.Context, s Session) error) error {
-	for _, h := range sv.Hooks {
-		if err := h.Begin(ctx, s); err != nil {
-			return err
-		}
-	}
-	err := train(ctx, s)
-	if err != nil && !sv.coord.ends(err) {
-		return err
-	}
-	end, cancel := StepContext(ctx)
-	defer cancel()
-	for _, h := range sv.Hooks {
-		if hookErr := h.End(end, s); hookErr != nil {
-			return hookErr
-		}
-	}
-	return err
-}
-
-func isCancellation(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrCancelled)
-}
-
-// Coordinator returns the coordinator of the services.
-func (sv *Supervisor) Coordinator() *Coordinator { return &sv.coord }
-
-// ShouldStop reports whether the training should end.
-func (sv *Supervisor) ShouldStop() bool { return sv.coord.ShouldStop() }
-
-// RequestStop asks for the end of the run. An error that is not a clean end
-// means that the training has failed: there will be no final checkpoint.
-func (sv *Supervisor) RequestStop(cause error) {
-	if r := sv.current(); r != nil && cause != nil && !sv.coord.ends(cause) {
-		r.failed.Store(true)
-	}
-	sv.coord.RequestStop(cause)
-}
-
-// WaitForStop waits until a stop is asked for, or until ctx is done. It reports
-// whether a stop was asked for.
-func (sv *Supervisor) WaitForStop(ctx context.Context) bool { return sv.coord.WaitForStop(ctx) }
-
-// StopOnError runs f in the calling goroutine; its error asks for a stop and is
-// returned by Stop and Run.
-func (sv *Supervisor) StopOnError(name string, f func(ctx context.Context) error) {
-	sv.coord.StopOnError(name, f)
-}
-
-// Loop calls f on a timer until the run ends, in a goroutine of its own; see
-// [Loop]. An error of f ends the run.
-func (sv *Supervisor) Loop(name string, interval time.Duration, f func(ctx context.Context) error) {
-	sv.coord.Go(name, (&Loop{Interval: interval, Func: f}).Serve)
-}
-
-// IsChief reports whether this process initialises, saves and writes events.
-func (sv *Supervisor) IsChief() bool { return !sv.NonChief }
-
-// SavePath returns the path of the checkpoints without their step number, or
-// "" when there are none.
-func (sv *Supervisor) SavePath() string {
-	if sv.Logdir == "" || sv.NonChief {
-		return ""
-	}
-	base := sv.CheckpointBasename
-	if base == "" {
-		base = DefaultCheckpointBasename
-	}
-	return filepath.Join(sv.Logdir, base)
-}
-
-// errNoRun is what methods return that need a session, before one is prepared.
-var errNoRun = errors.New("the supervisor has no session; call Run or PrepareOrWaitForSession first")
-
-// ErrNoSummaryWriter says that the supervisor writes no events: it is not the
-// chief, or has neither a logdir nor a summary writer.
-var ErrNoSummaryWriter = errors.New("writing a summary requires a summary writer; set Logdir or SummaryWriter on the chief")
-
-// SummaryComputed writes a summary that the training made itself. A negative
-// step means the current global step.
-//
-// A disk that is full is no error here: it must not end the training. The
-// summary is dropped then, and the log says so.
-func (sv *Supervisor) SummaryComputed(ctx context.Context, s *tfpb.Summary, step int64) error {
-	r := sv.current()
-	if r == nil {
-		return errNoRun
-	}
-	if r.writer == nil {
-		return ErrNoSummaryWriter
-	}
-	if step < 0 {
-		var err error
-		if step, err = readStep(ctx, r.sess, r.plan.globalStep); err != nil {
-			return err
-		}
-	}
-	return r.events.addSummary(ctx, s, max(step, 0))
-}
-
-// Writer returns the events file of the run, for events beyond summaries, or
-// nil when there is none.
-func (sv *Supervisor) Writer() *tfevents.FileWriter {
-	if r := sv.current(); r != nil {
-		return r.writer
-	}
-	return nil
-}
-
-// Prepared says how the model of the current run came to be. It is nil before
-// the session is prepared, and for a worker.
-func (sv *Supervisor) Prepared() *Prepared {
-	if r := sv.current(); r != nil {
-		return r.prepared
-	}
-	return nil
-}
-
-// LastSave returns the newest checkpoint that this run has written.
-func (sv *Supervisor) LastSave() (saved SavedCheckpoint, ok bool) {
-	r := sv.current()
-	if r == nil || r.checkpoints == nil {
-		return SavedCheckpoint{}, false
-	}
-	return r.checkpoints.lastSaved()
-}
-
-// Save writes a checkpoint now and returns when it is durable. It writes none
-// when the current step is saved already.
-func (sv *Supervisor) Save(ctx context.Context) (SavedCheckpoint, error) {
-	r := sv.current()
-	if r == nil {
-		return SavedCheckpoint{}, errNoRun
-	}
-	if r.checkpoints == nil {
-		return SavedCheckpoint{}, errors.New("the supervisor saves no checkpoints: it has no logdir, no saver, or is not the chief")
-	}
-	return r.checkpoints.save(ctx)
-}
-
-// StepDone tells the supervisor that a step has ended, with the number of steps
-// done so far. The training calls it between two steps, from the goroutine that
-// runs them. It takes the checkpoints of SaveModelSteps, exactly at their
-// steps: the variables are copied before it returns, and written in the
-// background. Where one call counts several steps, a multiple of SaveModelSteps
-// among them is saved at that call.
-//
-// While the checkpoint before is still being written, StepDone waits for it.
-//
-// An error, which may be a hook's, is for the training to return. A step at
-// which a hook fails is not saved.
-func (sv *Supervisor) StepDone(ctx context.Context, step int64) error {
-	r := sv.current()
-	if r == nil {
-		return errNoRun
-	}
-	before := r.stepsDone.Swap(step)
-	for _, h := range sv.Hooks {
-		if err := h.AfterStep(ctx, r.managed, step); err != nil {
-			return err
-		}
-	}
-	if r.checkpoints == nil || sv.SaveModelSteps <= 0 || step/sv.SaveModelSteps <= before/sv.SaveModelSteps {
-		return nil
-	}
-	return r.checkpoints.saveInBackground(ctx, &sv.coord)
-}
-
-func (sv *Supervisor) current() *run {
-	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	return sv.run
-}
-
-func (sv *Supervisor) setCurrent(r *run) {
-	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	sv.run = r
-}
-
-func (sv *Supervisor) stopGrace() time.Duration {
-	if sv.StopGrace == 0 {
-		return DefaultStopGrace
-	}
-	return max(sv.StopGrace, 0)
-}
-
-func (sv *Supervisor) log() *slog.Logger { return logger(sv.Logger) }
-
-// interval returns an option's value: the default for zero, and zero for off.
-func interval(d, byDefault time.Duration) time.Duration {
-	if d == 0 {
-		return byDefault
-	}
-	return max(d, 0)
-}
-
-func (sv *Supervisor) check() error {
-	switch {
-	case sv.NewSession == nil && sv.SessionManager == nil:
-		return errors.New("Supervisor.NewSession is not set")
-	case sv.GlobalStep.fn != nil || len(sv.GlobalStep.nodes) > 1:
-		return errors.New("Supervisor.GlobalStep must name one variable")
-	case sv.CheckpointBasename != "" && filepath.Base(sv.CheckpointBasename) != sv.CheckpointBasename:
-		return fmt.Errorf("Supervisor.CheckpointBasename %q must not contain path components", sv.CheckpointBasename)
-	}
-	return nil
+	ledger  ledger
+	rewound *Rewind // why the next session is prepared, nil otherwise
 }

@@ -1,0 +1,206 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+// Coordinator returns the coordinator of the services.
+func (sv *Supervisor) Coordinator() *Coordinator { return &sv.coord }
+
+// ShouldStop reports whether the training should end.
+func (sv *Supervisor) ShouldStop() bool { return sv.coord.ShouldStop() }
+
+// RequestStop asks for the end of the run. An error that is not a clean end
+// means that the training has failed: there will be no final checkpoint.
+func (sv *Supervisor) RequestStop(cause error) {
+	if r := sv.current(); r != nil && cause != nil && !sv.coord.ends(cause) {
+		r.failed.Store(true)
+	}
+	sv.coord.RequestStop(cause)
+}
+
+// WaitForStop waits until a stop is asked for, or until ctx is done. It reports
+// whether a stop was asked for.
+func (sv *Supervisor) WaitForStop(ctx context.Context) bool { return sv.coord.WaitForStop(ctx) }
+
+// StopOnError runs f in the calling goroutine; its error asks for a stop and is
+// returned by Stop and Run.
+func (sv *Supervisor) StopOnError(name string, f func(ctx context.Context) error) {
+	sv.coord.StopOnError(name, f)
+}
+
+// Loop calls f on a timer until the run ends, in a goroutine of its own; see
+// [Loop]. An error of f ends the run.
+func (sv *Supervisor) Loop(name string, interval time.Duration, f func(ctx context.Context) error) {
+	sv.coord.Go(name, (&Loop{Interval: interval, Func: f}).Serve)
+}
+
+// IsChief reports whether this process initialises, saves and writes events.
+func (sv *Supervisor) IsChief() bool { return !sv.NonChief }
+
+// SavePath returns the path of the checkpoints without their step number, or
+// "" when there are none.
+func (sv *Supervisor) SavePath() string {
+	if sv.Logdir == "" || sv.NonChief {
+		return ""
+	}
+	base := sv.CheckpointBasename
+	if base == "" {
+		base = DefaultCheckpointBasename
+	}
+	return filepath.Join(sv.Logdir, base)
+}
+
+// errNoRun is what methods return that need a session, before one is prepared.
+var errNoRun = errors.New("the supervisor has no session; call Run or PrepareOrWaitForSession first")
+
+// ErrNoSummaryWriter says that the supervisor writes no events: it is not the
+// chief, or has neither a logdir nor a summary writer.
+var ErrNoSummaryWriter = errors.New("writing a summary requires a summary writer; set Logdir or SummaryWriter on the chief")
+
+// SummaryComputed writes a summary that the training made itself. A negative
+// step means the current global step.
+//
+// A disk that is full is no error here: it must not end the training. The
+// summary is dropped then, and the log says so.
+func (sv *Supervisor) SummaryComputed(ctx context.Context, s *tfpb.Summary, step int64) error {
+	r := sv.current()
+	if r == nil {
+		return errNoRun
+	}
+	if r.writer == nil {
+		return ErrNoSummaryWriter
+	}
+	if step < 0 {
+		var err error
+		if step, err = readStep(ctx, r.sess, r.plan.globalStep); err != nil {
+			return err
+		}
+	}
+	r.metrics.take(s)
+	return r.events.addSummary(ctx, s, max(step, 0))
+}
+
+// Writer returns the events file of the run, for events beyond summaries, or
+// nil when there is none.
+func (sv *Supervisor) Writer() *tfevents.FileWriter {
+	if r := sv.current(); r != nil {
+		return r.writer
+	}
+	return nil
+}
+
+// Prepared says how the model of the current run came to be. It is nil before
+// the session is prepared, and for a worker.
+func (sv *Supervisor) Prepared() *Prepared {
+	if r := sv.current(); r != nil {
+		return r.prepared
+	}
+	return nil
+}
+
+// LastSave returns the newest checkpoint that this run has written.
+func (sv *Supervisor) LastSave() (saved SavedCheckpoint, ok bool) {
+	r := sv.current()
+	if r == nil || r.checkpoints == nil {
+		return SavedCheckpoint{}, false
+	}
+	return r.checkpoints.lastSaved()
+}
+
+// Save writes a checkpoint now and returns when it is durable. It writes none
+// when the current step is saved already.
+func (sv *Supervisor) Save(ctx context.Context) (SavedCheckpoint, error) {
+	r := sv.current()
+	if r == nil {
+		return SavedCheckpoint{}, errNoRun
+	}
+	if r.checkpoints == nil {
+		return SavedCheckpoint{}, errors.New("the supervisor saves no checkpoints: it has no logdir, no saver, or is not the chief")
+	}
+	defer r.stalled(time.Now())
+	return r.checkpoints.save(ctx)
+}
+
+// StepDone tells the supervisor that a step has ended, with the number of steps
+// done so far. The training calls it between two steps, from the goroutine that
+// runs them. It takes the checkpoints of SaveModelSteps, exactly at their
+// steps: the variables are copied before it returns, and written in the
+// background. Where one call counts several steps, a multiple of SaveModelSteps
+// among them is saved at that call.
+//
+// While the checkpoint before is still being written, StepDone waits for it.
+//
+// An error, which may be a hook's, is for the training to return. A step at
+// which a hook fails is not saved.
+func (sv *Supervisor) StepDone(ctx context.Context, step int64) error {
+	r := sv.current()
+	if r == nil {
+		return errNoRun
+	}
+	before := r.stepsDone.Swap(step)
+	for _, h := range sv.Hooks {
+		if err := h.AfterStep(ctx, r.managed, step); err != nil {
+			return err
+		}
+	}
+	if r.checkpoints == nil || sv.SaveModelSteps <= 0 || step/sv.SaveModelSteps <= before/sv.SaveModelSteps {
+		return nil
+	}
+	defer r.stalled(time.Now())
+	if !r.checkpoints.affordable() {
+		return nil
+	}
+	return r.checkpoints.saveInBackground(ctx, &sv.coord)
+}
+
+func (sv *Supervisor) current() *run {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	return sv.run
+}
+
+func (sv *Supervisor) setCurrent(r *run) {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	sv.run = r
+}
+
+func (sv *Supervisor) stopGrace() time.Duration {
+	if sv.StopGrace == 0 {
+		return DefaultStopGrace
+	}
+	return max(sv.StopGrace, 0)
+}
+
+func (sv *Supervisor) log() *slog.Logger { return logger(sv.Logger) }
+
+// interval returns an option's value: the default for zero, and zero for off.
+func interval(d, byDefault time.Duration) time.Duration {
+	if d == 0 {
+		return byDefault
+	}
+	return max(d, 0)
+}
+
+func (sv *Supervisor) check() error {
+	switch {
+	case sv.NewSession == nil && sv.SessionManager == nil:
+		return errors.New("Supervisor.NewSession is not set")
+	case sv.GlobalStep.fn != nil || len(sv.GlobalStep.nodes) > 1:
+		return errors.New("Supervisor.GlobalStep must name one variable")
+	case sv.SaveBudget.MaxShare < 0 || sv.SaveBudget.MaxShare >= 1 || sv.SaveBudget.MaxShare != sv.SaveBudget.MaxShare:
+		return fmt.Errorf("Supervisor.SaveBudget.MaxShare %v must be at least 0 and less than 1", sv.SaveBudget.MaxShare)
+	case sv.CheckpointBasename != "" && filepath.Base(sv.CheckpointBasename) != sv.CheckpointBasename:
+		return fmt.Errorf("Supervisor.CheckpointBasename %q must not contain path components", sv.CheckpointBasename)
+	}
+	return nil
+}

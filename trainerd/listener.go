@@ -1,0 +1,37 @@
+package trainerd
+
+import "context"
+
+// CheckpointListener is told of the saves of a run, from the goroutine that
+// saves: that of the training, of the checkpoint service or of the stop.
+type CheckpointListener interface {
+	// BeforeSave is called before the variables are copied. Its error makes
+	// the save fail.
+	BeforeSave(ctx context.Context, s Session) error
+	// AfterSave is called when the checkpoint is durable. ErrOutOfRange ends
+	// the run cleanly; another error ends it as one that failed.
+	AfterSave(ctx context.Context, saved SavedCheckpoint) error
+}
+
+// ListenerFuncs is a CheckpointListener of functions. Those that are nil do
+// nothing.
+type ListenerFuncs struct {
+	BeforeSaveFunc func(ctx context.Context, s Session) error
+	AfterSaveFunc  func(ctx context.Context, saved SavedCheckpoint) error
+}
+
+// BeforeSave calls BeforeSaveFunc.
+func (l ListenerFuncs) BeforeSave(ctx context.Context, s Session) error {
+	if l.BeforeSaveFunc == nil {
+		return nil
+	}
+	return l.BeforeSaveFunc(ctx, s)
+}
+
+// AfterSave calls AfterSaveFunc.
+func (l ListenerFuncs) AfterSave(ctx context.Context, saved SavedCheckpoint) error {
+	if l.AfterSaveFunc == nil {
+		return nil
+	}
+	return l.AfterSaveFunc(ctx, saved)
+}

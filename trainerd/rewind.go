@@ -1,0 +1,80 @@
+package trainerd
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// Rewind says that a training whose loss was no number any more goes on from an
+// earlier checkpoint.
+type Rewind struct {
+	Cause      *NaNError
+	Checkpoint string // its prefix
+	Step       int64  // that the checkpoint has
+	Count      int    // of rewinds in a row, from 1
+}
+
+// rewinder remembers how far a run went back.
+type rewinder struct {
+	count   int   // in a row
+	further int   // checkpoints to pass over
+	failed  int64 // step of the last failure
+}
+
+// rewind puts an older checkpoint in force if the run failed with a *NaNError
+// and may go back. It reports whether the training is to begin again.
+func (sv *Supervisor) rewind(b *rewinder, err error) bool {
+	sv.rewound = nil
+	var nan *NaNError
+	r := sv.current()
+	if sv.MaxRewinds <= 0 || !errors.As(err, &nan) || r == nil || r.checkpoints == nil {
+		return false
+	}
+	if b.count > 0 && nan.Step > b.failed {
+		b.count, b.further = 0, 0 // it got past the place
+	}
+	if b.count >= sv.MaxRewinds {
+		return false
+	}
+	b.failed = nan.Step
+	to := olderThan(r.plan.saver.LastCheckpoints(), nan.Step, b.further)
+	if to == "" {
+		return false
+	}
+	if err := sv.goBack(r, to); err != nil {
+		sv.log().Error("cannot go back to an earlier checkpoint", "checkpoint", to, "err", err)
+		return false
+	}
+	b.count++
+	b.further++
+	sv.rewound = &Rewind{Cause: nan, Checkpoint: to, Step: stepOf(to), Count: b.count}
+	sv.log().Warn("the loss is no number any more; going back", "step", nan.Step, "loss", nan.Loss, "to", filepath.Base(to))
+	sv.ledger.rewinding()
+	return true
+}
+
+// olderThan returns the checkpoint before a step that has so many more of them
+// behind it, or the oldest one, or "" if there is none.
+func olderThan(oldestFirst []string, step int64, further int) string {
+	to := ""
+	for i := len(oldestFirst) - 1; i >= 0; i-- {
+		if s := stepOf(oldestFirst[i]); s < 0 || s >= step {
+			continue
+		}
+		to = oldestFirst[i]
+		if further == 0 {
+			break
+		}
+		further--
+	}
+	return to
+}
+
+// goBack puts a checkpoint in force, under the lock that the run has given up.
+func (sv *Supervisor) goBack(r *run, prefix string) error {
+	lock, err := lockDir(sv.Logdir, sv.log())
+	if err != nil {
+		return err
+	}
+	return joinErrors(r.plan.saver.putInForce(sv.Logdir, prefix), lock.release())
+}

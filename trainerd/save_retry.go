@@ -1,0 +1,95 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// SaveFailedError says that so many saves failed in a row that the run was
+// ended. The last checkpoint that was written stays in force.
+type SaveFailedError struct {
+	Failures int
+	Err      error // of the last attempt
+}
+
+func (e *SaveFailedError) Error() string {
+	return fmt.Sprintf("%d saves failed in a row, the last with: %v", e.Failures, e.Err)
+}
+
+func (e *SaveFailedError) Unwrap() error { return e.Err }
+
+// Pauses between attempts to save after a failure.
+const (
+	firstSaveRetry = time.Second
+	maxSaveRetry   = 5 * time.Minute
+)
+
+// failed counts a failure. It returns a *SaveFailedError when there were too
+// many. To be stopped is no failure.
+func (c *checkpointer) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.ledger.saveFailed()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures++
+	if c.maxFailures > 0 && c.failures >= c.maxFailures {
+		return &SaveFailedError{Failures: c.failures, Err: err}
+	}
+	return err
+}
+
+// tolerate logs a failure after which the training goes on, and returns the
+// others.
+func (c *checkpointer) tolerate(err error) error {
+	var ended *SaveFailedError
+	if err == nil || errors.As(err, &ended) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	c.log.Error("save failed; the checkpoint before it stays in force", "err", err)
+	return nil
+}
+
+// tick is the checkpoint service's work: one save, tried again with growing
+// pauses, which are never longer than the interval.
+func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
+	pause := firstSaveRetry
+	for {
+		_, err := c.save(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if err := c.tolerate(err); err != nil {
+			return err
+		}
+		if !sleep(ctx, min(pause, every)) {
+			return nil
+		}
+		pause = min(2*pause, maxSaveRetry)
+	}
+}
+
+// serve is the checkpoint service: the first save comes after the first pause.
+// Without a budget the saves keep to their grid.
+func (c *checkpointer) serve(ctx context.Context, every time.Duration) error {
+	if c.budget == (SaveBudget{}) {
+		if !sleep(ctx, every) {
+			return nil
+		}
+		loop := &Loop{Interval: every, Func: func(ctx context.Context) error { return c.tick(ctx, every) }}
+		return loop.Serve(ctx)
+	}
+	for {
+		saved, _ := c.lastSaved()
+		pause := c.budget.pause(every, saved.Took)
+		if !sleep(ctx, pause) {
+			return nil
+		}
+		if err := c.tick(ctx, pause); err != nil {
+			return err
+		}
+	}
+}

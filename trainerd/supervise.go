@@ -1,0 +1,117 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Run prepares a session, runs train with it, and stops everything in order,
+// saving a final checkpoint.
+//
+// The context that train gets is done once a stop is asked for: by ctx, by a
+// service that failed, or by RequestStop. train should return between two steps
+// then. What train passes to its session as context does not interrupt a step
+// that has begun, until the grace period is over; see [StepContext].
+//
+// Run returns nil when train returned nil or [ErrOutOfRange], and when ctx asked
+// for the stop. Otherwise it returns the first error of train or a service,
+// with later ones behind it. If train failed or anything panicked, no final
+// checkpoint is written: the one before it stays in force. See MaxRestarts for
+// sessions that are lost.
+func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s Session) error) error {
+	pause := firstRestart
+	sv.ledger.open()
+	defer sv.ledger.close()
+	var back rewinder
+	for restarts := 0; ; restarts++ {
+		err := sv.runOnce(ctx, train)
+		if _, saved := sv.LastSave(); saved {
+			restarts, pause = 0, firstRestart
+		}
+		if ctx.Err() == nil && sv.rewind(&back, err) {
+			continue
+		}
+		if !isLost(err) || sv.MaxRestarts >= 0 && restarts >= sv.MaxRestarts || ctx.Err() != nil {
+			return err
+		}
+		sv.log().Warn("session was lost; beginning again from the last checkpoint", "err", err, "retry_in", pause)
+		sv.ledger.restarting()
+		if !sleep(ctx, pause) {
+			return err
+		}
+		pause = min(2*pause, maxRestart)
+	}
+}
+
+// Pauses before a session that was lost is replaced.
+const (
+	firstRestart = time.Second
+	maxRestart   = time.Minute
+)
+
+// isLost reports whether an error means that the session is gone, not that
+// something is wrong with the training.
+func isLost(err error) bool {
+	return errors.Is(err, ErrAborted) || errors.Is(err, ErrUnavailable)
+}
+
+func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Context, s Session) error) error {
+	sess, err := sv.PrepareOrWaitForSession(ctx)
+	if err != nil {
+		if ctx.Err() != nil && isCancellation(err) {
+			return nil // told to stop before there was anything to save
+		}
+		return err
+	}
+	r := sv.current()
+	defer r.sess.Close()
+	// Deferred for a train that leaves by runtime.Goexit; else it comes second
+	// and does nothing.
+	defer sv.Stop()
+	unlink := context.AfterFunc(ctx, func() { sv.coord.RequestStop(nil) })
+	defer unlink()
+
+	trainCtx, cancel := trainContext(ctx, &sv.coord, sv.stopGrace())
+	defer cancel()
+	sv.ledger.training()
+	err = callGuarded("train", func() error { return sv.trainWithHooks(trainCtx, sess, train) })
+	sv.ledger.stopping()
+	if ctx.Err() != nil {
+		sv.coord.RequestStop(nil) // the linked call may not have come yet
+	}
+	sv.RequestStop(err)
+	return sv.Stop()
+}
+
+// trainWithHooks calls the hooks around the training. End is called also when a
+// stop was asked for, so its context is that of the steps.
+func (sv *Supervisor) trainWithHooks(ctx context.Context, s Session, train func(ctx context.Context, s Session) error) error {
+	if sv.rewound != nil && sv.OnRewind != nil {
+		if err := sv.OnRewind(ctx, s, *sv.rewound); err != nil {
+			return fmt.Errorf("OnRewind: %w", err)
+		}
+	}
+	for _, h := range sv.Hooks {
+		if err := h.Begin(ctx, s); err != nil {
+			return err
+		}
+	}
+	err := train(ctx, s)
+	if err != nil && !sv.coord.ends(err) {
+		return err
+	}
+	end, cancel := StepContext(ctx)
+	defer cancel()
+	for _, h := range sv.Hooks {
+		if hookErr := h.End(end, s); hookErr != nil {
+			return hookErr
+		}
+	}
+	return err
+}
+
+func isCancellation(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrCancelled)
+}
