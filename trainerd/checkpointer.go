@@ -110,11 +110,25 @@ func (c *checkpointer) saveWithin(ctx, writing context.Context) (SavedCheckpoint
 		return SavedCheckpoint{}, err
 	}
 	defer c.release()
+	if c.nothingNew(ctx) {
+		saved, _ := c.lastSaved()
+		return saved, nil
+	}
 	cut, started, err := c.cut(ctx)
 	if err != nil {
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}
 	return c.write(writing, cut, started)
+}
+
+// nothingNew reports whether the listeners need not be told of a save, because
+// the step has a checkpoint. Where there are none, the cut will tell.
+func (c *checkpointer) nothingNew(ctx context.Context) bool {
+	if len(c.listeners) == 0 {
+		return false
+	}
+	step, err := readStep(ctx, c.sess, c.globalStep)
+	return err == nil && c.isInForce(step)
 }
 
 // cut takes the state of the session. The caller holds busy.
@@ -151,6 +165,10 @@ func (c *checkpointer) affordable() bool {
 func (c *checkpointer) saveInBackground(ctx context.Context, coord *Coordinator) error {
 	if err := c.acquire(ctx); err != nil {
 		return err
+	}
+	if c.nothingNew(ctx) {
+		c.release()
+		return nil
 	}
 	cut, started, err := c.cut(ctx)
 	if err != nil {

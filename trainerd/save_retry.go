@@ -83,13 +83,21 @@ func (c *checkpointer) serve(ctx context.Context, every time.Duration) error {
 		return loop.Serve(ctx)
 	}
 	for {
-		saved, _ := c.lastSaved()
-		pause := c.budget.pause(every, saved.Took)
-		if !sleep(ctx, pause) {
+		pause, wait := c.nextPause(every)
+		if !sleep(ctx, wait) {
 			return nil
 		}
 		if err := c.tick(ctx, pause); err != nil {
 			return err
 		}
 	}
+}
+
+// nextPause returns the time between the beginnings of two saves, and what is
+// left of it.
+func (c *checkpointer) nextPause(every time.Duration) (pause, left time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pause = c.budget.pause(every, c.saved.Took)
+	return pause, pause - time.Since(c.begun)
 }

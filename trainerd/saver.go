@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -156,7 +157,9 @@ func (s *Saver) RecoverLastCheckpoints(prefixes []string) {
 		if err != nil {
 			continue
 		}
-		kept = append(kept, keptCheckpoint{abs, saved, storedMetrics(abs)})
+		if !slices.ContainsFunc(kept, func(k keptCheckpoint) bool { return k.prefix == abs }) {
+			kept = append(kept, keptCheckpoint{abs, saved, storedMetrics(abs)})
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,87 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// hungFS is a disk that answers no more until it is released.
+type hungFS struct {
+	atomicfile.FS
+	release chan struct{}
+}
+
+func (f hungFS) SyncDir(name string) error {
+	<-f.release
+	return f.FS.SyncDir(name)
+}
+
+// A disk that hangs does not keep a run from ending: the final save, or the one
+// under way, is named with its stack, and the logdir stays locked.
+func TestFinalSaveHasATimeLimit(t *testing.T) {
+	for name, saveSteps := range map[string]int64{"final save": 100, "save under way": 3} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := counterModel()
+				sv := newSupervisor(m, t.TempDir(), saveSteps)
+				sv.StopGrace = 10 * time.Second
+				disk := hungFS{atomicfile.OrOS(nil), make(chan struct{})}
+				sv.Saver = &Saver{FS: disk}
+				start := time.Now()
+				err := sv.Run(t.Context(), stepsTo(m, sv, 3))
+				var stop *StopError
+				if !errors.As(err, &stop) || len(stop.Stragglers) != 1 || stop.Stragglers[0].Stack == "" {
+					t.Errorf("Run = %v; want a *StopError with one straggler and its stack", err)
+				}
+				if took := time.Since(start); took > time.Minute {
+					t.Errorf("the end took %v", took)
+				}
+				var locked *LockedError
+				if err := CheckLogdir(sv.Logdir); !errors.As(err, &locked) {
+					t.Errorf("CheckLogdir = %v; want that it is locked", err)
+				}
+				close(disk.release)
+				synctest.Wait()
+				mustNoErr(t, sv.current().lock.release())
+			})
+		})
+	}
+}
+
+// A disk that is slow but not dead is told to give up between two tensors, and
+// the logdir is free then.
+func TestFinalSaveGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := counterModel()
+		sv := newSupervisor(m, t.TempDir(), 100)
+		sv.SaveGrace = time.Second
+		sv.Listeners = []CheckpointListener{ListenerFuncs{BeforeSaveFunc: func(context.Context, Session) error {
+			time.Sleep(1500 * time.Millisecond)
+			return nil
+		}}}
+		if err := sv.Run(t.Context(), stepsTo(m, sv, 3)); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run = %v; want that the final save was given up", err)
+		}
+		mustNoErr(t, CheckLogdir(sv.Logdir))
+		if got := files(t, sv.Logdir, "model*"); len(got) > 0 {
+			t.Errorf("files %v are left", got)
+		}
+	})
+}
+
+func TestSaveGraceFollowsTheSlowestSave(t *testing.T) {
+	sv := &Supervisor{StopGrace: time.Second}
+	sv.ledger.saved(time.Minute)
+	if grace, limited := sv.saveGrace(); grace != 10*time.Minute || !limited {
+		t.Errorf("grace %v, %v", grace, limited)
+	}
+	sv.SaveGrace = -1
+	if _, limited := sv.saveGrace(); limited {
+		t.Error("a negative grace is a limit")
+	}
+}
