@@ -167,6 +167,9 @@ func (v *Variables) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, f
 	return snapshot.Tensors, nil
 }
 
+// Session returns v: it is what a Supervisor's NewSession asks for.
+func (v *Variables) Session(context.Context) (Session, error) { return v, nil }
+
 // Close does nothing: the variables stay as they are.
 func (v *Variables) Close() error { return nil }
 
