@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,9 +44,13 @@ func (s *Saver) Restore(ctx context.Context, sess Session, prefix string) error 
 	if err := store.Restore(ctx, values); err != nil {
 		return fmt.Errorf("restoring %s: %w", prefix, err)
 	}
+	abs, err := filepath.Abs(prefix)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = prefix
+	s.last = abs
 	return nil
 }
 
