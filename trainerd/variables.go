@@ -29,7 +29,7 @@ type Variables struct {
 	step   int64
 
 	frozen  *frozenVariables // for the checkpoint that is being written, or nil
-	scratch []byte           // of the copies made for it, kept for the next one
+	scratch []byte           // its copies are made there; kept for the next one
 }
 
 var _ LazyStore = (*Variables)(nil)
