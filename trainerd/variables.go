@@ -99,11 +99,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 		shape: shape,
 		bytes: len(values) * int(ckptfmt.ElementSize(dtype)),
 		read:  func(dst []byte, at int) { readBytes(values, dst, at) },
-		set: func(t *ckptfmt.Tensor) error {
-			restored, err := ckptfmt.Values[T](t)
-			copy(values, restored)
-			return err
-		},
+		set:   func(t *ckptfmt.Tensor) error { return writeBytes(values, t) },
 	}
 	return nil
 }

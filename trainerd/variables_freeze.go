@@ -3,6 +3,7 @@ package trainerd
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -161,4 +162,22 @@ func readBytes[T float32 | float64 | int64](values []T, dst []byte, at int) {
 		return
 	}
 	binary.Encode(dst, binary.LittleEndian, values) // dst has room for them
+}
+
+// writeBytes is the inverse of readBytes for a whole variable, of whose type
+// and shape the tensor is.
+func writeBytes[T float32 | float64 | int64](values []T, t *ckptfmt.Tensor) error {
+	var zero T
+	if size := int(unsafe.Sizeof(zero)); len(t.Data) != len(values)*size {
+		return fmt.Errorf("%d bytes for %d elements of %d", len(t.Data), len(values), size)
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	if littleEndian {
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), len(t.Data)), t.Data)
+		return nil
+	}
+	_, err := binary.Decode(t.Data, binary.LittleEndian, values)
+	return err
 }
