@@ -86,12 +86,27 @@ func fillFromLists(t *tensor, p *tfpb.TensorProto) error {
 		return spread(elems[uint16](t), p.GetIntVal(), func(v int32) uint16 { return uint16(v) })
 	case tfpb.DataType_DT_INT16:
 		return spread(elems[int16](t), p.GetIntVal(), func(v int32) int16 { return int16(v) })
+	case tHalf, tBfloat16:
+		return spread(elems[uint16](t), p.GetHalfVal(), func(v int32) uint16 { return uint16(v) })
+	case tComplex64:
+		return spread(elems[complex64](t), pairs(p.GetScomplexVal()), func(v [2]float32) complex64 { return complex(v[0], v[1]) })
+	case tComplex128:
+		return spread(elems[complex128](t), pairs(p.GetDcomplexVal()), func(v [2]float64) complex128 { return complex(v[0], v[1]) })
 	case tfpb.DataType_DT_UINT32:
 		return spread(elems[uint32](t), p.GetUint32Val(), func(v uint32) uint32 { return v })
 	case tfpb.DataType_DT_UINT64:
 		return spread(elems[uint64](t), p.GetUint64Val(), func(v uint64) uint64 { return v })
 	}
 	return fmt.Errorf("constants of type %s are not supported", typeName(t.dtype))
+}
+
+// pairs groups the parts of complex numbers.
+func pairs[T any](v []T) [][2]T {
+	out := make([][2]T, len(v)/2)
+	for i := range out {
+		out[i] = [2]T(v[2*i:])
+	}
+	return out
 }
 
 func spread[S, D any](dst []D, src []S, conv func(S) D) error {
