@@ -16,9 +16,10 @@ var _ = register(opTable{
 	"DynamicStitch":         {in: "any...", types: valueTypes, build: buildDynamicStitch},
 	"ParallelDynamicStitch": {in: "any...", types: valueTypes, build: buildDynamicStitch},
 	"DynamicPartition":      {in: "T int32", types: valueTypes, build: buildDynamicPartition},
-	"Unique":                {in: "T", types: realTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
-	"UniqueV2":              {in: "T Taxis=int64", types: realTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
-	"UniqueWithCounts":      {in: "T", types: realTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(true)},
+	"Unique":                {in: "T", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
+	"UniqueV2":              {in: "T Taxis=int64", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
+	"UniqueWithCountsV2":    {in: "T Taxis=int64", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(true)},
+	"UniqueWithCounts":      {in: "T", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(true)},
 	"TopK":                  {in: "T", types: numbers, build: buildTopK},
 	"TopKV2":                {in: "T Tk=int32", types: numbers, build: buildTopK},
 })
@@ -348,6 +349,8 @@ func buildUnique(counted bool) func(*builder) (kernel, error) {
 		}
 		dt := b.indexType("out_idx", tInt32)
 		switch t := b.dtype("T", tNone); {
+		case t == tBool:
+			return unique(dt, counted, func(t *tensor, i int) bool { return elems[bool](t)[i] }), nil
 		case t == tString:
 			return unique(dt, counted, func(t *tensor, i int) string { return string(t.strs[i]) }), nil
 		case indices.has(t):
