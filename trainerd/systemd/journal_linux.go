@@ -1,0 +1,62 @@
+package systemd
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// IsJournal reports whether f is the stream to the journal that $JOURNAL_STREAM
+// names, by getenv: what is written there may as well go to the journal itself.
+func IsJournal(f *os.File, getenv func(string) string) bool {
+	var dev, ino uint64
+	if n, err := fmt.Sscanf(getenv("JOURNAL_STREAM"), "%d:%d", &dev, &ino); n != 2 || err != nil {
+		return false
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return false
+	}
+	return uint64(st.Dev) == dev && uint64(st.Ino) == ino
+}
+
+// send hands an entry to journald, in a memory file if it is too large.
+func send(conn *net.UnixConn, entry []byte) error {
+	_, err := conn.Write(entry)
+	if !errors.Is(err, unix.EMSGSIZE) && !errors.Is(err, unix.ENOBUFS) {
+		return err
+	}
+	fd, err := unix.MemfdCreate("journal-entry", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "journal-entry")
+	defer f.Close()
+	if _, err := f.Write(entry); err != nil {
+		return err
+	}
+	// journald reads only what cannot change any more.
+	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return sendRights(conn, unix.UnixRights(int(f.Fd())))
+}
+
+// sendRights sends a control message, without data. A connected UnixConn has no
+// method for that.
+func sendRights(conn *net.UnixConn, rights []byte) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = raw.Write(func(fd uintptr) bool {
+		sent = unix.Sendmsg(int(fd), nil, rights, nil, 0)
+		return !errors.Is(sent, unix.EAGAIN)
+	})
+	return errors.Join(err, sent)
+}

@@ -1,0 +1,95 @@
+package systemd
+
+import (
+	"context"
+	"time"
+)
+
+// State is how a daemon stands.
+type State struct {
+	Ready    bool
+	Stopping bool
+	// Busy says that no progress is to be expected now: the daemon waits,
+	// restores, compiles or saves, which is no hang.
+	Busy bool
+	// Progress changes whenever the daemon has come forward.
+	Progress int64
+	Text     string // for `systemctl status`
+}
+
+// Service tells the manager how a daemon stands: READY once, STATUS when the
+// text changes, STOPPING once, more time while it starts or stops, and WATCHDOG
+// only for progress, so that a daemon whose loop hangs is killed although its
+// other goroutines live.
+type Service struct {
+	// State is asked in the goroutine of Serve.
+	State func() State
+	// Notify sends, as [Notifier.Notify]. What it returns is not looked at: a
+	// manager that is gone is no reason to end.
+	Notify func(assignments ...string) error
+	// Watchdog is the interval of [WatchdogInterval].
+	Watchdog time.Duration
+	// Wake, if not nil, has the state looked at at once.
+	Wake <-chan struct{}
+
+	sent     State
+	begun    bool
+	statusAt time.Time
+}
+
+// Distances between two looks at the state, and between two texts, at least.
+const (
+	look        = time.Second
+	statusEvery = time.Second
+	// extension is the time that is asked for, at each look, to start or stop.
+	extension = 15 * time.Second
+)
+
+// Serve reports until ctx is done, and then a last time.
+func (s *Service) Serve(ctx context.Context) {
+	every := look
+	if s.Watchdog > 0 {
+		every = max(min(every, s.Watchdog/4), time.Millisecond)
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		s.report(time.Now(), ctx.Err() != nil)
+		select {
+		case <-ctx.Done():
+			s.report(time.Now(), true)
+			return
+		case <-s.Wake:
+		case <-ticker.C:
+		}
+	}
+}
+
+// report sends what has changed.
+func (s *Service) report(now time.Time, last bool) {
+	st := s.State()
+	var all []string
+	if st.Ready && !s.sent.Ready {
+		all = append(all, Ready)
+	}
+	if st.Stopping && !s.sent.Stopping {
+		all = append(all, Stopping)
+	}
+	if !last && (!st.Ready || st.Stopping) {
+		all = append(all, ExtendTimeout(extension))
+	}
+	turned := st.Ready != s.sent.Ready || st.Stopping != s.sent.Stopping
+	if st.Text != s.sent.Text && (last || turned || now.Sub(s.statusAt) >= statusEvery) {
+		all = append(all, Status(st.Text))
+		s.statusAt = now
+	} else {
+		st.Text = s.sent.Text
+	}
+	if s.Watchdog > 0 && (st.Busy || st.Progress != s.sent.Progress || !s.begun) {
+		all = append(all, Alive)
+	}
+	s.sent, s.begun = st, true
+	if len(all) > 0 {
+		s.Notify(all...)
+	}
+}
