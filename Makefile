@@ -12,7 +12,7 @@ BENCH   ?= -short
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto golden install clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -41,6 +41,9 @@ lint: ## formatting, vet, staticcheck, tidy modules, generated code up to date
 	$(BIN)/tools/staticcheck ./...
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
+	cd tools && go test ./...
+	@$(MAKE) --no-print-directory asm
+	@git diff --exit-code --stat -- internal/blas internal/vec || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
 	@$(MAKE) --no-print-directory proto
 	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
 
@@ -63,13 +66,23 @@ microbench: ## run the Go benchmarks COUNT times each (6) and summarise them wit
 proto: ## regenerate the Go code of proto/*.proto
 	cd tools && go run ./protogen ..
 
+asm: ## regenerate the assembly of internal/blas and internal/vec
+	cd tools && go run ./asmgen ..
+
 golden: ## make the fixtures again that real TensorFlow writes, and show what changed
 	@interop/golden
 	git diff --stat -- fixtures internal
 
-install: build ## install the commands under PREFIX (/usr/local)
+install: build ## install the commands, man pages and completions under PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(BIN)/trainerd $(BIN)/ckpt $(BIN)/tfevents $(DESTDIR)$(PREFIX)/bin
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	@for c in trainerd ckpt tfevents; do \
+	  $(BIN)/$$c man > $(DESTDIR)$(PREFIX)/share/man/man1/$$c.1; \
+	  $(BIN)/$$c completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$c; \
+	  $(BIN)/$$c completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$c; \
+	  $(BIN)/$$c completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$c.fish; \
+	done
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv
