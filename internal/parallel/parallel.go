@@ -7,7 +7,7 @@
 //
 // A helper is started by the call that needs it, which also waits for its part,
 // or does it itself if the helper has not got a processor by then. The helper
-// then looks out for the next call for some ten microseconds, because
+// then looks out for the next call for some hundred microseconds, because
 // waking a processor takes longer than many parts, and ends. While it looks
 // out, it makes way for any other goroutine.
 //
@@ -35,7 +35,7 @@ const (
 )
 
 // looks is how often a goroutine looks for a change before it gives up.
-const looks = 400
+const looks = 2000
 
 // helper is one further goroutine of a call, and its memory between calls.
 type helper struct {
