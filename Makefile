@@ -12,7 +12,7 @@ BENCH   ?= -short
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -83,6 +83,9 @@ install: build ## install the commands, man pages and completions under PREFIX (
 	  $(BIN)/$$c completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$c; \
 	  $(BIN)/$$c completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$c.fish; \
 	done
+
+soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
+	go test ./trainerd -run TestSoak -soak -timeout 30m
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv
