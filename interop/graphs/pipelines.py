@@ -185,26 +185,6 @@ def queues():
     return trained({"y": a @ variable("w", [4, 2]), "b": b, **out})
 
 
-@program
-def replicas():
-    """Replicas in step, in one process: accumulators for dense and sparse gradients, a queue of tokens."""
-    x, ids = tf1.placeholder(tf.float32, [None, 4], "x"), tf1.placeholder(tf.int32, [None], "ids")
-    table = variable("table", [9, 4])
-    loss = tf.reduce_mean(tf.square((x + tf.gather(table, ids)) @ variable("w", [4, 2]) - 1))
-    step = tf1.train.get_or_create_global_step()
-    inner = tf1.train.GradientDescentOptimizer(0.1)
-    optimizer = tf1.train.SyncReplicasOptimizer(inner, replicas_to_aggregate=1, total_num_replicas=1)
-    train = optimizer.minimize(loss, step)
-    tokens = optimizer.get_init_tokens_op(1)
-    update = optimizer.get_chief_queue_runner().enqueue_ops[0]
-
-    def feed(n):
-        return {"x:0": rng(n).uniform(-1, 1, [6, 4]).astype("f"), "ids:0": rng(n).randint(0, 9, 6).astype("i")}
-
-    # The variables change when the chief updates them, after the step.
-    return Built(train, {"loss": loss}, feed, threads=4, start=[optimizer.local_step_init_op, tokens], after=[update])
-
-
 @program(steps=2)
 def accumulators():
     """Three gradients, of which one is too old, and their mean."""

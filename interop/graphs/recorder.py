@@ -28,7 +28,6 @@ class Built:
     feeds: typing.Callable = lambda step: {}
     start: list = dataclasses.field(default_factory=list)
     after: list = dataclasses.field(default_factory=list)
-    threads: int = 1  # of TensorFlow, for ops
 
 
 @dataclasses.dataclass
@@ -136,7 +135,7 @@ def record(prog, out):
         reads = {k: v.read_value() for k, v in variables.items()}
         init = [tf1.global_variables_initializer(), tf1.local_variables_initializer(), tf1.tables_initializer()]
         tf1.train.export_meta_graph(str(out / "graph.meta"))
-        config = tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=built.threads)
+        config = tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = -1
         with tf1.Session(config=config) as session:

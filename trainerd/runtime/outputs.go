@@ -8,7 +8,9 @@ package runtime
 var outputNames = map[string]string{
 	"AnonymousMemoryCache":                "handle deleter",
 	"AnonymousSeedGenerator":              "handle deleter",
+	"BarrierTakeMany":                     "indices keys values:component_types",
 	"BroadcastGradientArgs":               "r0 r1",
+	"ComputeAccidentalHits":               "indices ids weights",
 	"DenseToDenseSetOperation":            "result_indices result_values result_shape",
 	"DeserializeSparse":                   "sparse_indices sparse_values sparse_shape",
 	"FusedBatchNorm":                      "y batch_mean batch_variance reserve_space_1 reserve_space_2",
@@ -28,8 +30,10 @@ var outputNames = map[string]string{
 	"Qr":                                  "q r",
 	"ReaderReadUpToV2":                    "keys values",
 	"ReaderReadV2":                        "key value",
+	"RefMerge":                            "output value_index",
 	"RefSwitch":                           "output_false output_true",
 	"SoftmaxCrossEntropyWithLogits":       "loss backprop",
+	"SparseAccumulatorTakeGradient":       "indices values shape",
 	"SparseFillEmptyRows":                 "output_indices output_values empty_row_indicator reverse_index_map",
 	"SparseFillEmptyRowsGrad":             "d_values d_default_value",
 	"SparseReorder":                       "output_indices output_values",
@@ -55,4 +59,5 @@ var outputNames = map[string]string{
 	"Unique":                              "y idx",
 	"UniqueV2":                            "y idx",
 	"UniqueWithCounts":                    "y idx count",
+	"UniqueWithCountsV2":                  "y idx count",
 }

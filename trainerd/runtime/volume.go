@@ -237,30 +237,31 @@ func maxPool3D[T float](c *call, v *volumes) error {
 	return nil
 }
 
-// maxPool3DGrad gives the gradient to the first of the largest in a window.
+// nearLargest is how far below the largest value of a window TensorFlow still
+// takes a value for it, in volumes only.
+const nearLargest = 1e-5
+
+// maxPool3DGrad gives the gradient to all values of a window that are the
+// largest, or as good as.
 func maxPool3DGrad[T float](c *call, v *volumes) error {
-	x, grad := c.in(0), c.in(2)
+	x, top, grad := c.in(0), c.in(1), c.in(2)
 	g, err := v.grid(c, x.shape, v.size)
 	if err != nil {
 		return err
 	}
 	n := x.shape[4]
-	if !sameShape(grad.shape, g.outShape(n)) {
-		return c.invalid("the gradient has the shape %s, not %s", shapeString(grad.shape), shapeString(g.outShape(n)))
+	if !sameShape(grad.shape, g.outShape(n)) || !sameShape(top.shape, grad.shape) || x.dtype != grad.dtype || top.dtype != grad.dtype {
+		return c.invalid("the gradient %s of %s does not fit a result %s", grad.describe(), x.describe(), typeName(x.dtype)+shapeString(g.outShape(n)))
 	}
 	d := c.outLike(0, x.dtype, x)
 	zero(d)
-	xs, gs, ds := elems[T](x), elems[T](grad), elems[T](d)
+	xs, ts, gs, ds := elems[T](x), elems[T](top), elems[T](grad), elems[T](d)
 	g.taps(func(out int, in, _ []int) {
-		for ch := range n {
-			best := -1
-			for _, p := range in {
-				if at := p*n + ch; best < 0 || xs[at] > xs[best] {
-					best = at
+		for _, p := range in {
+			for ch := range n {
+				if ts[out*n+ch]-xs[p*n+ch] < nearLargest {
+					ds[p*n+ch] += gs[out*n+ch]
 				}
-			}
-			if best >= 0 {
-				ds[best] += gs[out*n+ch]
 			}
 		}
 	})
