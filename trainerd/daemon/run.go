@@ -41,7 +41,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	var show progress
 	j.log, show = o.reporting()
 	j.served = func(master string) { fmt.Fprintf(o.Stderr, "the model is served at %s\n", master) }
-	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j)}
+	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: newReplicas(j)}
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) { show.saved(s.Step) }
 	err = t.sv.Run(ctx, t.run)
 	if closeErr := t.eval.close(); err == nil {

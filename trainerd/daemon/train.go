@@ -19,6 +19,8 @@ type training struct {
 	show progress
 	eval *evaluator // nil when there is nothing to evaluate
 
+	replicas *replicas // nil when the workers do not wait for each other
+
 	step        int64 // steps done, by all workers
 	first, made int64 // the step at which this process began, and steps that it made itself
 	looked      int64 // the step that summaryDue was asked about last
@@ -41,11 +43,14 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 			restored = t.config.Master
 		}
 	}
-	if t.config.isRemote() && t.config.Supervisor.IsChief {
-		if err := t.mark(ctx, sess); err != nil {
-			return err
-		}
+	if err := t.prepare(ctx, sess); err != nil {
+		return err
 	}
+	stop, err := t.replicas.start(ctx, sess, step, t.adopted())
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if err := t.eval.begin(ctx, step, restored != ""); err != nil {
 		return err
 	}
@@ -58,6 +63,23 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 		return nil
 	}
 	return t.eval.last(ctx, t, sess)
+}
+
+// prepare makes a model on servers known as this run's.
+func (t *training) prepare(ctx context.Context, sess trainerd.Session) error {
+	if !t.config.isRemote() || !t.config.Supervisor.IsChief {
+		return nil
+	}
+	if err := t.replicas.reset(ctx, sess, t.adopted()); err != nil {
+		return err
+	}
+	return t.mark(ctx, sess)
+}
+
+// adopted reports whether the model is that of an earlier process.
+func (t *training) adopted() bool {
+	p := t.sv.Prepared()
+	return p != nil && p.Adopted
 }
 
 func (t *training) train(ctx context.Context, sess trainerd.Session) error {
@@ -101,18 +123,19 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 		return err
 	}
 	fetches, summarize := t.fetches()
-	out, err := sess.Run(ctx, t.feeds, fetches, t.program.train)
+	before := t.step
+	out, err := t.compute(ctx, sess, fetches)
 	if err != nil {
-		return fmt.Errorf("step %d: %w", t.step+1, err)
+		return fmt.Errorf("step %d: %w", before+1, err)
 	}
-	if err := t.advance(ctx, sess); err != nil {
-		return err
+	if t.step == before && ctx.Err() != nil {
+		return nil // others did not do their part of it
 	}
 	loss, err := t.look(out)
 	if err != nil {
 		return err
 	}
-	if summarize {
+	if summarize && out != nil {
 		if err := t.writeSummary(ctx, out[len(out)-len(t.program.summary):]); err != nil {
 			return err
 		}
@@ -122,6 +145,21 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 	}
 	t.show.step(t.step, loss)
 	return t.sv.StepDone(ctx, t.step)
+}
+
+// compute runs a step and counts it. It returns nothing for a step that other
+// workers have made without this one.
+func (t *training) compute(ctx context.Context, sess trainerd.Session, fetches []string) ([]*ckptfmt.Tensor, error) {
+	if t.replicas != nil {
+		out, next, err := t.replicas.makeStep(ctx, sess, t.feeds, fetches, t.step)
+		t.step = next
+		return out, err
+	}
+	out, err := sess.Run(ctx, t.feeds, fetches, t.program.train)
+	if err != nil {
+		return nil, err
+	}
+	return out, t.advance(ctx, sess)
 }
 
 // fetches returns what the next step is asked for: the loss, if there is one,
@@ -143,7 +181,10 @@ func (t *training) fetches() (names []string, summarize bool) {
 // batches out among themselves.
 func (t *training) batch() int64 {
 	c := t.config.Cluster
-	if c.Workers <= 1 {
+	switch {
+	case t.replicas != nil:
+		return t.replicas.batch(t.step)
+	case c.Workers <= 1:
 		return t.step
 	}
 	return t.first + t.made*int64(c.Workers) + int64(c.Task)
@@ -172,6 +213,9 @@ func (t *training) advance(ctx context.Context, sess trainerd.Session) error {
 // look reads the loss, and hands on what is to be shown.
 func (t *training) look(out []*ckptfmt.Tensor) (loss float64, err error) {
 	loss = math.NaN() // for none
+	if out == nil {
+		return loss, nil
+	}
 	if t.program.loss != "" {
 		if loss, err = scalarFloat(out[0]); err != nil {
 			return 0, fmt.Errorf("loss: %w", err)
