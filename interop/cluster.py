@@ -69,6 +69,17 @@ class Cluster:
         self._spawn(job, task)
         self._await(job, task)
 
+    def mend(self):
+        """Starts again what has ended."""
+        for job, addresses in self.spec.items():
+            for task in range(len(addresses)):
+                process = self._processes.get((job, task))
+                if process and process.poll() is None:
+                    continue
+                if process:
+                    self.kill(job, task)
+                self.start(job, task)
+
     def kill(self, job, task):
         process = self._processes.pop((job, task))
         with contextlib.suppress(ProcessLookupError):
@@ -76,6 +87,9 @@ class Cluster:
         process.wait()
         process.stdin.close()
         process.stdout.close()
+
+    def signal(self, job, task, number):
+        os.kill(self._processes[job, task].pid, number)
 
     def log(self, job, task):
         return (self._logs / f"{job}{task}.log").read_text(errors="replace")
