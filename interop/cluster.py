@@ -1,5 +1,5 @@
 """A TensorFlow cluster on loopback ports: parameter servers and workers, each a tf.distribute.Server in a process of its
-own. Run as a program, it serves until it is interrupted."""
+own. Run as a program, it trains a job on them, or serves until it is interrupted."""
 
 import argparse
 import contextlib
@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 # Imports TensorFlow, which takes the time, and serves until whoever started it is gone.
@@ -62,6 +63,9 @@ class Cluster:
         for job, task in list(self._processes):
             self.kill(job, task)
 
+    def processes(self):
+        return self._processes.items()
+
     def target(self, task=0, job="worker"):
         return "grpc://" + self.spec[job][task]
 
@@ -108,21 +112,96 @@ class Cluster:
             raise RuntimeError(f"/job:{job}/task:{task} does not serve:\n{self.log(job, task)}")
 
 
+class Replicas:
+    """The processes of a job, one for each worker of a cluster; the first is the chief. What they say is printed."""
+
+    def __init__(self, cluster, command, settings):
+        self._threads, self.processes = [], {}
+        workers, ps = len(cluster.spec["worker"]), len(cluster.spec.get("ps", ()))
+        for task in range(workers):
+            own = [f"master={cluster.target(task)}", f"cluster.ps_tasks={ps}", f"cluster.workers={workers}", f"cluster.task={task}",
+                   f"supervisor.is_chief={str(task == 0).lower()}", "supervisor.recovery_wait_secs=2", *settings]
+            process = subprocess.Popen([*command, *(word for setting in own for word in ("--set", setting))], text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+            name = f"worker {task}" if task else "chief"
+            self.processes[name] = process
+            self._threads.append(threading.Thread(target=self._show, args=(name, process.stdout)))
+            self._threads[-1].start()
+
+    @staticmethod
+    def _show(name, lines):
+        for line in lines:
+            print(f"{name:8} | {line}", end="", flush=True)
+
+    def wait(self):
+        """Returns 0 when all of them did well."""
+        return max(abs(process.wait()) for process in self.processes.values())
+
+    def stop(self, grace=30):
+        """Lets them save and end; kills those that take too long."""
+        for process in self.processes.values():
+            process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + grace
+        try:
+            for process in self.processes.values():
+                process.wait(max(0, deadline - time.monotonic()))
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            pass
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+        for thread in self._threads:
+            thread.join()
+
+
+def train(cluster, args):
+    """Runs a job on the cluster until it is complete or somebody presses Ctrl-C."""
+    replicas = Replicas(cluster, [args.trainerd, "run", args.job, "--logdir", args.logdir], args.set)
+    try:
+        for name, process in replicas.processes.items():
+            print(f"{name:8} | process {process.pid}", flush=True)
+        print(f"""
+The chief writes {args.logdir}. To look at it, type in another terminal:
+  tensorboard --logdir {args.logdir}
+  {pathlib.Path(args.trainerd).parent}/tfevents plot {args.logdir} --tag loss
+To see what happens, kill any of the processes above with kill -9. Ctrl-C stops all; started again, the job goes on.
+""", flush=True)
+        return replicas.wait()
+    except KeyboardInterrupt:
+        print("stopping: the chief saves", flush=True)
+        return 0
+    finally:
+        replicas.stop()
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("job", nargs="?", help="config of a job to train on the cluster; without it there are only the servers")
+    parser.add_argument("--trainerd", default="bin/trainerd", help="the command (default bin/trainerd)")
+    parser.add_argument("--logdir", default="logs/cluster", help="of the job (default logs/cluster)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job, such as cluster.sync=true")
     parser.add_argument("--ps", type=int, default=1, help="parameter servers (default 1)")
     parser.add_argument("--workers", type=int, default=2, help="workers (default 2)")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with tempfile.TemporaryDirectory() as logs, Cluster(logs, args.ps, args.workers) as cluster:
-        for job, addresses in cluster.spec.items():
-            for task in range(len(addresses)):
-                print(f"/job:{job}/task:{task}  {cluster.target(task, job)}", flush=True)
-        print("press Ctrl-C to end the servers", flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            while True:
-                time.sleep(3600)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with tempfile.TemporaryDirectory() as logs:
+            print("starting TensorFlow's servers", flush=True)
+            with Cluster(logs, args.ps, args.workers) as cluster:
+                for (job, task), process in cluster.processes():
+                    print(f"/job:{job}/task:{task}  {cluster.target(task, job)}  process {process.pid}", flush=True)
+                if args.job:
+                    return train(cluster, args)
+                print("press Ctrl-C to end the servers", flush=True)
+                while True:
+                    time.sleep(3600)
+    except KeyboardInterrupt:
+        return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
