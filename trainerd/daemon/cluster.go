@@ -135,10 +135,10 @@ func (c ClusterConfig) dialOptions() (*remote.Options, error) {
 	if c.PatienceSecs == 0 {
 		o.ConnectTimeout = maxSeconds * time.Second
 	}
-	if c.TLSCA == "" && c.TLSCert == "" {
+	if !c.TLS && c.TLSServerName == "" && c.TLSCA == "" && c.TLSCert == "" {
 		return o, nil
 	}
-	o.TLS = &tls.Config{}
+	o.TLS = &tls.Config{ServerName: c.TLSServerName}
 	if c.TLSCA != "" {
 		pem, err := os.ReadFile(c.TLSCA)
 		if err != nil {
