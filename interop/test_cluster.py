@@ -103,18 +103,17 @@ def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
     assert result.code != 0 and "is the chief running?" in result.text
 
 
-@pytest.mark.parametrize("job, server", [("ps", "/job:ps/task:0"), ("worker", "the server grpc://127.0.0.1:")])
-def test_a_server_that_is_frozen(replica, cluster, job, server):
+def test_a_server_that_is_frozen(replica, cluster):
     """It breaks no connection and answers nothing; the error says which one it is."""
-    chief = replica(0, cluster__patience_secs=4, cluster__workers=1)
+    chief = replica(0, cluster__patience_secs=3, cluster__workers=1)
     wait_for_save(chief, replica.logdir, 50)
-    cluster.signal(job, 0, signal.SIGSTOP)
+    cluster.signal("ps", 0, signal.SIGSTOP)
     try:
         result = chief.wait()
     finally:
-        cluster.signal(job, 0, signal.SIGCONT)
+        cluster.signal("ps", 0, signal.SIGCONT)
     assert result.code != 0
-    assert "has not ended within 4s" in result.err and server in result.err, str(result)
+    assert re.search("has not ended within 3s: no answer from /job:ps/task:0; see to it", result.err), str(result)
 
 
 @pytest.fixture(scope="module")

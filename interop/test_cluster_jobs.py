@@ -144,6 +144,19 @@ def homes(target, prefix):
     return {n.name: [server for (name, server), has in found.items() if name == n.name and has] for n in variables}
 
 
+def test_the_client_saves_what_the_servers_save(cluster, commands, tmp_path):
+    """Same names, and the same bytes for the same values."""
+    saved = {}
+    for via in ("server", "client"):
+        logdir = tmp_path / via
+        assert_success(commands.train(
+            logdir, master=cluster.target(), cluster__ps_tasks=1, cluster__checkpoint_via=via, train__steps=60,
+            supervisor__save_model_steps=30, supervisor__save_model_secs=0))
+        saved[via] = {p.name: p.read_bytes() for p in logdir.iterdir() if re.search(r"\.(index|meta|data-.*)$", p.name)}
+    assert {"model.ckpt-30.index", "model.ckpt-60.index", "model.ckpt-60.data-00000-of-00001", "model.ckpt-60.meta"} <= set(saved["server"])
+    assert saved["client"] == saved["server"]
+
+
 @pytest.fixture
 def demonstration(bin_dir, tmp_path):
     """What `make cluster` runs."""

@@ -134,6 +134,8 @@ func (c ClusterConfig) dialOptions() (*remote.Options, error) {
 	o := &remote.Options{ConnectTimeout: max(c.PatienceSecs.Duration(), time.Second)}
 	if c.PatienceSecs == 0 {
 		o.ConnectTimeout = maxSeconds * time.Second
+	} else {
+		o.CloseTimeout = min(remote.DefaultCloseTimeout, c.PatienceSecs.Duration()/2)
 	}
 	if !c.TLS && c.TLSServerName == "" && c.TLSCA == "" && c.TLSCert == "" {
 		return o, nil

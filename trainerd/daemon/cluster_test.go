@@ -250,6 +250,54 @@ func TestWorkerWithoutChief(t *testing.T) {
 	}
 }
 
+// valve is a connection through which nothing comes any more once it is closed,
+// as when a machine is frozen or a cable is pulled.
+type valve struct {
+	net.Conn
+	open *sync.RWMutex
+}
+
+func (v valve) Write(b []byte) (int, error) {
+	v.open.RLock()
+	defer v.open.RUnlock()
+	return v.Conn.Write(b)
+}
+
+func TestServerThatIsFrozen(t *testing.T) {
+	server := serveMaster(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open sync.RWMutex
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { relay(valve{in, &open}, server) })
+		}
+	})
+	defer func() { ln.Close(); running.Wait() }()
+	c := clustersConfig(t, "master=grpc://"+ln.Addr().String(), "train.steps=1000000", "cluster.patience_secs=0.5")
+	log := &awaitText{text: "saved step=20", seen: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() { ended <- Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: log}) }()
+	select {
+	case <-log.seen:
+		open.Lock()
+		defer open.Unlock()
+	case err := <-ended:
+		t.Fatalf("the job ended: %v", err)
+	}
+	want := "has not ended within 500ms: the server grpc://" + ln.Addr().String() + " does not answer"
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error that says %q", err, want)
+	}
+}
+
 func TestListenLocal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	ln, err := listenLocal("unix:" + path)

@@ -20,7 +20,8 @@ const (
 	// longCall is how long a call on servers may take before it is said that it
 	// does, and who does not answer.
 	longCall = 30 * time.Second
-	// pingTimeout is how long a server may take to do nothing.
+	// pingTimeout is how long a server may take to do nothing, or half of the
+	// patience if that is less.
 	pingTimeout = 5 * time.Second
 
 	pingScope = markScope + "ping_"
@@ -149,7 +150,11 @@ func (w *watch) attend(ctx context.Context, what string) error {
 
 // reason says who does not answer.
 func (w *watch) reason(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	limit := pingTimeout
+	if w.patience > 0 {
+		limit = min(limit, w.patience/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := w.client.Wait(ctx); err != nil {
 		return "the server " + w.client.Target() + " does not answer"
