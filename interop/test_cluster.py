@@ -41,8 +41,10 @@ def test_a_worker_that_is_killed_comes_back(replica):
     chief, worker = replica(0), replica(1)
     wait_for_step(worker, 1)
     worker.kill()
+    began = time.monotonic()
     again = replica(1)
     wait_for_step(again, max(steps_shown(chief.text)) + 1)
+    print(f"a killed worker: training goes on after {time.monotonic() - began:.1f} s")
     assert chief.running
 
 
@@ -90,6 +92,45 @@ def test_a_parameter_server_that_is_lost(replica, cluster):
     assert resumed and resumed[-1] >= saved
     before = max(steps_shown(worker.text))
     wait_for_step(worker, max(before, current_step(replica.logdir)) + 1, timeout=120)
+    assert chief.running and worker.running
+
+
+def test_a_workers_server_that_is_lost(replica, cluster):
+    """The model is on the parameter server: a new session finds it alive. The other worker goes on meanwhile."""
+    chief, worker = replica(0), replica(1)
+    wait_for_save(chief, replica.logdir, 50)
+    wait_for_step(worker, 1)
+    reached = max(steps_shown(chief.text))
+    cluster.kill("worker", 0)
+    chief.wait_until(lambda: "session was lost" in chief.text, "word of the loss")
+    wait_for_step(worker, max(steps_shown(worker.text)) + 1)
+    cluster.start("worker", 0)
+    began = time.monotonic()
+    wait_for_step(chief, max(steps_shown(worker.text)) + 1, timeout=120)
+    print(f"a killed worker's server: training goes on {time.monotonic() - began:.1f} s after it is back")
+    assert "the model is alive, and goes on as it is" in chief.text
+    resumed = [int(step) for step in re.findall(r"restored; training goes on.*?\bstep=(\d+)", chief.text)]
+    assert resumed[-1] >= reached, "steps were lost though the parameter server had them"
+    assert worker.running
+
+
+def test_synchronous_workers_survive_the_chief_and_the_parameter_server(replica, cluster):
+    settings = {"cluster__sync": "true"}
+    chief, worker = replica(0, **settings), replica(1, **settings)
+    wait_for_save(chief, replica.logdir, 50)
+    chief.kill()
+    reached = current_step(replica.logdir)
+    began = time.monotonic()
+    chief = replica(0, **settings)
+    wait_for_save(chief, replica.logdir, reached + 50)
+    print(f"a killed chief of synchronous workers: a new checkpoint after {time.monotonic() - began:.1f} s")
+    assert "the model is alive, and goes on as it is" in chief.text
+    saved = current_step(replica.logdir)
+    cluster.kill("ps", 0)
+    cluster.start("ps", 0)
+    began = time.monotonic()
+    wait_for_save(chief, replica.logdir, saved + 50, timeout=120)
+    print(f"a killed parameter server of synchronous workers: a new checkpoint {time.monotonic() - began:.1f} s after it is back")
     assert chief.running and worker.running
 
 
