@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/control"
 )
 
 // RunOptions says where a run tells what.
@@ -19,6 +20,14 @@ type RunOptions struct {
 	Terminal bool
 	// Again is the command that starts this job, for the message after a stop.
 	Again string
+	// Log, if not nil, is used instead of a log on Stderr.
+	Log *slog.Logger
+	// Monitor is told how the run goes, and whom to ask to change that. May be
+	// nil.
+	Monitor *control.Monitor
+	// Serve, if not nil, is called once the job is known to have something left
+	// to do, and what it returns when the run has ended.
+	Serve func(log *slog.Logger) (end func())
 }
 
 // Run trains the job that c describes, from where its logdir stands. When ctx
@@ -36,13 +45,22 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 		if err := trainerd.CheckLogdir(c.Logdir); err != nil {
 			return err
 		}
+		o.Monitor.Enter(control.Ended)
 		return j.reportComplete(ctx, done, o)
 	}
 	var show progress
 	j.log, show = o.reporting()
+	if o.Serve != nil {
+		defer o.Serve(j.log)()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	j.served = func(master string) { fmt.Fprintf(o.Stderr, "the model is served at %s\n", master) }
-	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j)}
-	t.sv.OnSave = func(s trainerd.SavedCheckpoint) { show.saved(s.Step) }
+	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), watch: o.Monitor, stop: stop}
+	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {
+		show.saved(s.Step)
+		o.Monitor.Saved(s)
+	}
 	err = t.sv.Run(ctx, t.run)
 	if closeErr := t.eval.close(); err == nil {
 		err = closeErr
@@ -50,6 +68,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	if err != nil {
 		return err
 	}
+	o.Monitor.Enter(control.Ended)
 	if !t.ended && (j.steps == 0 || t.step < j.steps) {
 		t.reportStopped(o)
 		return nil
@@ -63,6 +82,9 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 
 // reporting returns the log and the progress display of a run.
 func (o RunOptions) reporting() (*slog.Logger, progress) {
+	if o.Log != nil {
+		return o.Log, &logProgress{log: o.Log}
+	}
 	if !o.Terminal {
 		log := slog.New(slog.NewTextHandler(o.Stderr, nil))
 		return log, &logProgress{log: log}
