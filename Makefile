@@ -7,13 +7,15 @@ INTEROP ?= auto
 FUZZTIME ?= 30s
 PKG     ?= ./...
 COUNT   ?= 6
+AREA    ?= events ckpt loop train
+BENCH   ?= -short
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench proto golden install clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 build: ## build the commands into bin/
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
@@ -39,6 +41,9 @@ lint: ## formatting, vet, staticcheck, tidy modules, generated code up to date
 	$(BIN)/tools/staticcheck ./...
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
+	cd tools && go test ./...
+	@$(MAKE) --no-print-directory asm
+	@git diff --exit-code --stat -- internal/blas internal/vec || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
 	@$(MAKE) --no-print-directory proto
 	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
 
@@ -48,7 +53,11 @@ fuzz: ## run every fuzz target for FUZZTIME (30s each)
 	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; done
 
-bench: ## run the benchmarks COUNT times each (6) and summarise them with benchstat
+bench: ## race against TensorFlow, TensorBoard and others, short form (AREA='events ckpt' picks; BENCH= for the full form)
+	@interop/venv
+	go run ./bench $(BENCH) -python .venv/bin/python $(AREA)
+
+microbench: ## run the Go benchmarks COUNT times each (6) and summarise them with benchstat
 	@mkdir -p $(BIN)/tools
 	cd tools && go build -o ../$(BIN)/tools/benchstat golang.org/x/perf/cmd/benchstat
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKG) > $(BIN)/bench.txt
@@ -57,13 +66,26 @@ bench: ## run the benchmarks COUNT times each (6) and summarise them with benchs
 proto: ## regenerate the Go code of proto/*.proto
 	cd tools && go run ./protogen ..
 
+asm: ## regenerate the assembly of internal/blas and internal/vec
+	cd tools && go run ./asmgen ..
+
 golden: ## make the fixtures again that real TensorFlow writes, and show what changed
 	@interop/golden
 	git diff --stat -- fixtures internal
 
-install: build ## install the commands under PREFIX (/usr/local)
+install: build ## install the commands, man pages and completions under PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(BIN)/trainerd $(BIN)/ckpt $(BIN)/tfevents $(DESTDIR)$(PREFIX)/bin
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	@for c in trainerd ckpt tfevents; do \
+	  $(BIN)/$$c man > $(DESTDIR)$(PREFIX)/share/man/man1/$$c.1; \
+	  $(BIN)/$$c completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$c; \
+	  $(BIN)/$$c completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$c; \
+	  $(BIN)/$$c completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$c.fish; \
+	done
+
+soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
+	go test ./trainerd -run TestSoak -soak -timeout 30m
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv

@@ -27,7 +27,7 @@ const layers = `
 	trainerd/runtime/... | trainerd/remote/...
 	trainerd/master
 	trainerd/daemon/...
-	examples/... interop/... | cmd/... | bench/...
+	examples/... interop/... bench/... | cmd/...
 `
 
 type group struct {
@@ -127,7 +127,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/urfave/cli":               {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "trainerd", "bench"},
 		"golang.org/x/term":                   {"trainerd/daemon", "cmd"},
-		"gonum.org/v1/gonum":                  {"trainerd", "examples"},
+		"gonum.org/v1/gonum":                  {"internal/blas", "trainerd", "examples", "bench"},
 		"google.golang.org/grpc":              {"trainerd/remote", "trainerd/master"},
 		"google.golang.org/protobuf":          {"proto", "internal/tfproto", "tfevents", "ckptfmt", "trainerd", "cmd", "interop", "bench"},
 	}

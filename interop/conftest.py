@@ -1,7 +1,11 @@
 """Fixtures of the interop suite, and the rule that with INTEROP=required nothing may be skipped."""
 
+import contextlib
+import functools
 import os
 import pathlib
+import shutil
+import subprocess
 import types
 
 # Before anything imports TensorFlow: quiet, on the processor, and the same sums every time.
@@ -63,6 +67,24 @@ def digits_board(request, digits):
     """Real TensorBoard on the digits run, once for each of its loaders."""
     with tb.TensorBoard(digits.logdir, request.param) as board:
         yield board
+
+
+@pytest.fixture(scope="session")
+def kinds(tmp_path_factory):
+    """A logdir with one value of every kind that package tfevents writes."""
+    logdir = tmp_path_factory.mktemp("kinds")
+    go = shutil.which("go")
+    if not go:
+        pytest.skip("no Go here to build the writer of all kinds with")
+    subprocess.run([go, "run", "./interop/emitevents", logdir], cwd=cmd.REPO, check=True)
+    return logdir
+
+
+@pytest.fixture(scope="session")
+def kinds_boards(kinds):
+    """Real TensorBoard on that logdir, by the name of the loader; each is started once."""
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda loader: stack.enter_context(tb.TensorBoard(kinds, loader)))
 
 
 @pytest.fixture(scope="session")

@@ -16,11 +16,12 @@ def cards(chromium_path, digits_board):
 
 @pytest.mark.parametrize("tag", TAGS)
 def test_page_draws_every_point_of_the_curve(cards, digits, tag):
-    written = events.scalars(events.read_dir(digits.logdir))[tag]
-    (line,) = [path for path in cards[tag] if path]
-    corners = timeseries.points(line)
-    assert len(corners) == len(written), f"{tag}: {len(written)} points written, {len(corners)} drawn"
-    assert [x for x, _ in corners] == sorted({x for x, _ in corners}), f"{tag}: the line runs back"
+    runs = [events.scalars(events.read_dir(run)) for run in (digits.logdir, digits.logdir / "eval")]
+    written = sorted(len(scalars[tag]) for scalars in runs if tag in scalars)
+    lines = [timeseries.points(path) for path in cards[tag] if path]
+    assert sorted(map(len, lines)) == written, f"{tag}: points of each run, drawn and written"
+    for line in lines:
+        assert [x for x, _ in line] == sorted({x for x, _ in line}), f"{tag}: the line runs back"
 
 
 def test_loss_is_drawn_falling(cards):

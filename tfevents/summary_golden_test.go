@@ -218,11 +218,16 @@ func decodeHParams(t *testing.T, e *tfpb.Event) []proto.Message {
 	return []proto.Message{e, data}
 }
 
-// TestGoldenTensorBoard compares with the values of TensorBoard's own helpers.
-// These store one float as float_val, so tensors are compared by content.
+// TestGoldenTensorBoard compares a whole file with that of TensorBoard's own
+// writer and helpers. These store one float as float_val, TensorFlow as content.
 func TestGoldenTensorBoard(t *testing.T) {
-	file := readFixture(t, "events/tensorboard_writer/events.out.tfevents.1700000401.goldenhost.4243.0.sfx")
+	const name = "events.out.tfevents.1700000401.goldenhost.4243.0.sfx"
+	file := readFixture(t, "events/tensorboard_writer/"+name)
 	want := splitEvents(t, file)[1:]
+	dir := t.TempDir()
+	c := clock{at(1700000401)}
+	writerNumber.Store(0)
+	w := newTestWriter(t, dir, &FileWriterOptions{Form: TensorBoard, Host: "goldenhost", PID: 4243, Suffix: ".sfx", Now: c.now})
 	value := must[*tfpb.Summary_Value](t)
 	values := fixtureHistogram(24, 50, 401, 200, 16)
 	labels, predictions := make([]bool, 50), make([]float32, 50)
@@ -261,22 +266,75 @@ func TestGoldenTensorBoard(t *testing.T) {
 		Describe(value(AudioV2("a1/audio_summary", clip)), "a1", ""),
 		HParamsEnd(tbpb.Status_STATUS_SUCCESS, at(1700000449.5)),
 	} {
-		e := &tfpb.Event{WallTime: want[i].GetWallTime(), Step: want[i].GetStep(), What: &tfpb.Event_Summary{Summary: NewSummary(got)}}
-		diff := cmp.Diff(decodeHParams(t, contentForm(want[i])), decodeHParams(t, e), protocmp.Transform())
-		if diff != "" {
-			t.Errorf("event %d (-TensorBoard +got):\n%s", i+1, diff)
+		c.t = at(want[i].GetWallTime())
+		if err := w.AddSummary(t.Context(), NewSummary(listForm(got)), want[i].GetStep()); err != nil {
+			t.Fatal(err)
 		}
 	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gotName, got := onlyFile(t, dir)
+	if gotName != name {
+		t.Errorf("file name %q, want %q", gotName, name)
+	}
+	compareRecords(t, got, file)
 }
 
-// contentForm moves a single float_val into tensor_content.
-func contentForm(e *tfpb.Event) *tfpb.Event {
-	for _, v := range e.GetSummary().GetValue() {
-		if x := v.GetTensor(); len(x.GetFloatVal()) == 1 {
-			v.Value = ScalarV2("", float64(x.GetFloatVal()[0])).GetValue()
+// listForm moves the content of a single float into float_val.
+func listForm(v *tfpb.Summary_Value) *tfpb.Summary_Value {
+	x := v.GetTensor()
+	if f, ok := ScalarOf(v); ok && x.GetDtype() == tfpb.DataType_DT_FLOAT {
+		x.TensorContent, x.FloatVal = nil, []float32{float32(f)}
+	}
+	return v
+}
+
+// TestGoldenTensorBoardX compares a file's beginning with that of tensorboardX,
+// as far as its summaries are like those of TensorFlow 1.
+func TestGoldenTensorBoardX(t *testing.T) {
+	const name = "events.out.tfevents.1700000500.goldenhost.sfx"
+	file := readFixture(t, "events/tensorboardX/"+name)
+	want := splitEvents(t, file)
+	dir := t.TempDir()
+	c := clock{at(want[0].GetWallTime())}
+	w := newTestWriter(t, dir, &FileWriterOptions{Form: TensorBoardX, Host: "goldenhost", Suffix: ".sfx", Now: c.now})
+	raw, err := Buckets("hraw", &tfpb.HistogramProto{
+		Min: -1, Max: 2, Num: 4, Sum: 3, SumSquares: 5, BucketLimit: []float64{0, 1, 2}, Bucket: []float64{1, 1, 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var picked []byte
+	for i, v := range []*tfpb.Summary_Value{
+		1: Scalar(goldenTag, 1), 2: Scalar(goldenTag, 0.5), 3: Scalar(goldenTag, 0.25), 4: Scalar(goldenTag, nan), 8: raw,
+	} {
+		if i == 0 || v != nil {
+			picked = AppendRecord(picked, splitRecords(t, file)[i])
+		}
+		if v == nil {
+			continue
+		}
+		if err := w.AddSummaryAt(t.Context(), at(want[i].GetWallTime()), NewSummary(v), want[i].GetStep()); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return e
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, dir, name, picked)
+}
+
+func TestGoldenTF2Empty(t *testing.T) {
+	const name = "events.out.tfevents.1700000300.goldenhost.4242.2.v2"
+	dir := t.TempDir()
+	c := clock{at(1700000300.5)}
+	writerNumber.Store(2)
+	w := newTestWriter(t, dir, &FileWriterOptions{Form: TF2, Host: "goldenhost", PID: 4242, Now: c.now})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, dir, name, readFixture(t, "events/tf2_empty/"+name))
 }
 
 func TestGoldenTF1Session(t *testing.T) {
@@ -324,14 +382,21 @@ func TestGoldenTF1Session(t *testing.T) {
 }
 
 func TestGoldenTraceGraph(t *testing.T) {
-	file := readFixture(t, "events/tf2_trace_graph/events.out.tfevents.1700000200.goldenhost.4242.1.v2")
-	want := splitRecords(t, file)[1]
+	const name = "events.out.tfevents.1700000200.goldenhost.4242.1.v2"
+	file := readFixture(t, "events/tf2_trace_graph/"+name)
 	e := splitEvents(t, file)[1]
 	data := e.GetSummary().GetValue()[0].GetTensor().GetStringVal()[0]
-	e.What = &tfpb.Event_Summary{Summary: NewSummary(RunMetadataGraph("fn_trace", data))}
-	if got := appendEventRecord(nil, e); !bytes.Equal(got, AppendRecord(nil, want)) {
-		t.Errorf("got\n %x, want\n %x", got, want)
+	dir := t.TempDir()
+	c := clock{at(1700000200.5)}
+	writerNumber.Store(1)
+	w := newTestWriter(t, dir, &FileWriterOptions{Form: TF2, Host: "goldenhost", PID: 4242, Now: c.now})
+	if err := w.AddSummaryAt(t.Context(), at(e.GetWallTime()), NewSummary(RunMetadataGraph("fn_trace", data)), e.GetStep()); err != nil {
+		t.Fatal(err)
 	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, dir, name, file)
 }
 
 func TestGoldenProjector(t *testing.T) {

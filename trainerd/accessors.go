@@ -162,17 +162,9 @@ func (sv *Supervisor) StepDone(ctx context.Context, step int64) error {
 	return r.checkpoints.saveInBackground(ctx, &sv.coord)
 }
 
-func (sv *Supervisor) current() *run {
-	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	return sv.run
-}
+func (sv *Supervisor) current() *run { return sv.run.Load() }
 
-func (sv *Supervisor) setCurrent(r *run) {
-	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	sv.run = r
-}
+func (sv *Supervisor) setCurrent(r *run) { sv.run.Store(r) }
 
 func (sv *Supervisor) stopGrace() time.Duration {
 	if sv.StopGrace == 0 {

@@ -93,7 +93,7 @@ func checkRetention(t *testing.T, what, dir string) {
 func TestPowerCuts(t *testing.T) {
 	for name, overwrite := range map[string]bool{"numbered": false, "one name": true} {
 		t.Run(name, func(t *testing.T) {
-			root, dst := t.TempDir(), t.TempDir()
+			root, dst := memoryDir(t), memoryDir(t)
 			fsys := faultfs.New(0)
 			_, announced := saveAll(t, root, fsys, overwrite)
 			states := 0
@@ -120,10 +120,10 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 	for name, overwrite := range map[string]bool{"numbered": false, "one name": true} {
 		t.Run(name, func(t *testing.T) {
 			count := faultfs.New(0)
-			saveAll(t, t.TempDir(), count, overwrite)
+			saveAll(t, memoryDir(t), count, overwrite)
 			failed := 0
 			for n := 1; n <= count.Ops(); n++ {
-				dir := t.TempDir()
+				dir := memoryDir(t)
 				last, _ := saveAll(t, dir, faultfs.New(n), overwrite)
 				if last != crashSteps[len(crashSteps)-1] {
 					failed++

@@ -69,7 +69,9 @@
 //	services and loops  the program             at the stop
 //
 // The goroutine that ends the grace period for the steps of a training belongs
-// to Run and ends with it.
+// to Run and ends with it. That of the final checkpoint belongs to Stop, which
+// names it as a straggler if the disk hangs. Those that read a checkpoint have
+// ended when Restore returns.
 //
 // # Differences from TensorFlow
 //

@@ -102,7 +102,7 @@ func (l *dirLock) release() error {
 	if l.remove {
 		return errors.Join(l.file.Close(), os.Remove(l.file.Name()))
 	}
-	return errors.Join(l.file.Truncate(0), l.file.Close())
+	return errors.Join(l.file.Truncate(0), unlockClose(l.file))
 }
 
 // readHolder returns who is named in a lock file, or the zero LockHolder.

@@ -31,5 +31,5 @@ func CheckLogdir(dir string) error {
 	case lock.remove:
 		return lock.release()
 	}
-	return lock.file.Close() // the name of the dead holder stays, for the run that takes over
+	return unlockClose(lock.file) // the name of the dead holder stays, for the run that takes over
 }

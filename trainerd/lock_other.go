@@ -14,3 +14,5 @@ func processExists(pid int) bool {
 	p.Release()
 	return true
 }
+
+func unlockClose(f *os.File) error { return f.Close() }

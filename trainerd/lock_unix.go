@@ -45,6 +45,13 @@ func flock(f *os.File) error {
 	}
 }
 
+// unlockClose unlocks and closes a file. Closing alone does not unlock it while
+// a process that is being started still has the file from before its exec.
+func unlockClose(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	return errors.Join(err, f.Close())
+}
+
 func processExists(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

@@ -132,7 +132,11 @@ func (sv *Supervisor) openLogdir(r *run) error {
 		return err
 	}
 	r.lock = lock
-	removed, err := ckptfmt.SweepTemps(sv.Logdir, 0, nil)
+	var fsys ckptfmt.FS
+	if r.plan.saver != nil {
+		fsys = r.plan.saver.FS
+	}
+	removed, err := ckptfmt.SweepTemps(sv.Logdir, 0, fsys)
 	if len(removed) > 0 {
 		sv.log().Info("removed temporary files of a run that was killed", "files", removed)
 	}
@@ -155,13 +159,24 @@ func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.prepared.Restored == "" || manager.CheckpointDir == "" {
+	if manager.Saver == nil || manager.CheckpointDir == "" {
 		return nil
 	}
-	if err := sv.quarantine(r.prepared); err != nil {
-		return err
+	if r.prepared.Restored != "" {
+		if err := sv.quarantine(r.prepared); err != nil {
+			return err
+		}
+		if err := manager.Saver.putInForce(manager.CheckpointDir, r.prepared.Restored); err != nil {
+			return err
+		}
 	}
-	return manager.Saver.putInForce(manager.CheckpointDir, r.prepared.Restored)
+	if r.lock == nil {
+		return nil // somebody else may be at work there
+	}
+	if err := manager.Saver.sweepLeftovers(manager.CheckpointDir, manager.checkpointBasename()); err != nil {
+		sv.log().Warn("leftovers of a killed run could not be removed", "err", err)
+	}
+	return nil
 }
 
 func (sv *Supervisor) sessionManager(p *plan) *SessionManager {

@@ -37,7 +37,7 @@ func TestSA12FormatsAndShards(t *testing.T) {
 		"V1, two shards":  {&Saver{Format: FormatV1, Shards: 2}, []string{"m-3-00000-of-00002", "m-3-00001-of-00002"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := memoryDir(t)
 			vars := formatModel()
 			tt.saver.MaxToKeep = 1
 			for step := range int64(4) {
@@ -67,7 +67,7 @@ func TestSA12FormatsAndShards(t *testing.T) {
 // operation fails, and no parts behind once the next save succeeds.
 func TestShardsEveryOperationFails(t *testing.T) {
 	for n := 1; ; n++ {
-		dir := t.TempDir()
+		dir := memoryDir(t)
 		path := filepath.Join(dir, "m")
 		vars := map[string]*ckptfmt.Tensor{"small0": vector[float32](1, 2), "small1": vector[float32](3)}
 		save(t, &Saver{Shards: 2}, sessionOf(vars), path, NoStep)

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 )
@@ -43,9 +47,13 @@ func (s *Saver) Restore(ctx context.Context, sess Session, prefix string) error 
 	if err := store.Restore(ctx, values); err != nil {
 		return fmt.Errorf("restoring %s: %w", prefix, err)
 	}
+	abs, err := filepath.Abs(prefix)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = prefix
+	s.last = abs
 	return nil
 }
 
@@ -61,23 +69,49 @@ func (s *Saver) load(ctx context.Context, prefix string, vars []boundVariable) (
 	if err != nil {
 		return nil, err
 	}
-	var values []ckptfmt.NamedTensor
+	wanted := make([]savedVariable, 0, len(vars)+len(stateKeys))
 	for _, v := range vars {
-		t, err := lookup(ctx, r, prefix, v.savedVariable)
-		if err != nil {
-			return nil, err
-		}
-		if v.info.Shape != nil {
-			t.Shape = slices.Clone(v.info.Shape) // differs only where Reshape allowed it
-		}
-		values = append(values, ckptfmt.NamedTensor{Name: v.info.Name, Tensor: t})
+		wanted = append(wanted, v.savedVariable)
 	}
 	for _, key := range stateKeys {
-		t, err := lookup(ctx, r, prefix, savedVariable{key: key})
+		wanted = append(wanted, savedVariable{key: key, name: key})
+	}
+	values, err := lookupAll(ctx, r, prefix, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range vars {
+		if v.info.Shape != nil {
+			values[i].Tensor.Shape = slices.Clone(v.info.Shape) // differs only where Reshape allowed it
+		}
+	}
+	return values, nil
+}
+
+// lookupAll reads and verifies tensors, several at a time. Its goroutines have
+// ended when it returns; the error is that of the first tensor that has one.
+func lookupAll(ctx context.Context, r ckptfmt.Reader, prefix string, wanted []savedVariable) ([]ckptfmt.NamedTensor, error) {
+	values := make([]ckptfmt.NamedTensor, len(wanted))
+	errs := make([]error, len(wanted))
+	var next atomic.Int64
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(wanted)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(wanted) && !failed.Load(); i = int(next.Add(1)) - 1 {
+				values[i].Name = wanted[i].name
+				values[i].Tensor, errs[i] = lookup(ctx, r, prefix, wanted[i])
+				if errs[i] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, ckptfmt.NamedTensor{Name: key, Tensor: t})
 	}
 	return values, nil
 }

@@ -3,7 +3,7 @@ package trainerd
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -163,8 +163,7 @@ type Supervisor struct {
 
 	coord Coordinator
 
-	mu   sync.Mutex
-	run  *run                 // the current run, nil before the first
+	run  atomic.Pointer[run]  // the current run, nil before the first
 	kept *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
 
 	ledger  ledger

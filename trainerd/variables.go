@@ -29,7 +29,7 @@ type Variables struct {
 	step   int64
 
 	frozen  *frozenVariables // for the checkpoint that is being written, or nil
-	scratch []byte           // of the copies made for it, kept for the next one
+	scratch []byte           // its copies are made there; kept for the next one
 }
 
 var _ LazyStore = (*Variables)(nil)
@@ -99,11 +99,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 		shape: shape,
 		bytes: len(values) * int(ckptfmt.ElementSize(dtype)),
 		read:  func(dst []byte, at int) { readBytes(values, dst, at) },
-		set: func(t *ckptfmt.Tensor) error {
-			restored, err := ckptfmt.Values[T](t)
-			copy(values, restored)
-			return err
-		},
+		set:   func(t *ckptfmt.Tensor) error { return writeBytes(values, t) },
 	}
 	return nil
 }
@@ -166,6 +162,9 @@ func (v *Variables) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, f
 	}
 	return snapshot.Tensors, nil
 }
+
+// Session returns v: it is what a Supervisor's NewSession asks for.
+func (v *Variables) Session(context.Context) (Session, error) { return v, nil }
 
 // Close does nothing: the variables stay as they are.
 func (v *Variables) Close() error { return nil }

@@ -3,7 +3,10 @@ package trainerd
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -37,7 +40,7 @@ func (v *Variables) Freeze(ctx context.Context, names []string) (LazySnapshot, e
 		return nil, err
 	}
 	f := &frozenVariables{owner: v, state: state, names: names,
-		copies: make([]*ckptfmt.Tensor, len(names)), written: make([]bool, len(names)), place: make(map[string]int)}
+		copies: make([]*ckptfmt.Tensor, len(names)), settled: make([]atomic.Bool, len(names)), place: make(map[string]int)}
 	for i, name := range names {
 		_, registered := v.vars[name]
 		if _, twice := f.place[name]; registered && !twice && v.frozen == nil {
@@ -49,68 +52,89 @@ func (v *Variables) Freeze(ctx context.Context, names []string) (LazySnapshot, e
 			return nil, err
 		}
 	}
+	f.left.Store(int64(len(f.place)))
 	if v.frozen == nil {
 		v.frozen = f
 	}
 	return f, nil
 }
 
-// frozenVariables is a LazySnapshot of Variables. The owner's lock guards it.
+// frozenVariables is a LazySnapshot of Variables. Its lock guards what is being
+// copied, so that a step which changes nothing of that waits for nobody.
 type frozenVariables struct {
 	owner   *Variables
 	names   []string
 	state   []ckptfmt.NamedTensor
-	place   map[string]int    // of the names that are not copied at once
-	copies  []*ckptfmt.Tensor // made before a step changed the variable
-	written []bool            // was asked for, and need not be copied any more
+	place   map[string]int // of the names that are not copied at once
+	settled []atomic.Bool  // copied, or asked for: may be changed without a copy
+	left    atomic.Int64   // of place that is not settled
+
+	mu     sync.Mutex
+	copies []*ckptfmt.Tensor // made before a step changed the variable
 }
 
 func (f *frozenVariables) State() []ckptfmt.NamedTensor { return f.state }
 
-// rescue copies a variable that is about to change. The caller holds the lock.
+// rescue copies a variable that is about to change. The caller holds the
+// owner's lock.
 func (f *frozenVariables) rescue(name string) {
 	i, ok := f.place[name]
-	if !ok || f.written[i] || f.copies[i] != nil {
+	if !ok || f.settled[i].Load() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settled[i].Load() {
 		return
 	}
 	g := f.owner.vars[name]
 	t := &ckptfmt.Tensor{DType: g.dtype, Shape: g.shape, Data: make([]byte, g.bytes)}
 	g.read(t.Data, 0)
 	f.copies[i] = t
+	f.settle(i)
+}
+
+func (f *frozenVariables) settle(i int) {
+	f.settled[i].Store(true)
+	f.left.Add(-1)
 }
 
 func (f *frozenVariables) rescueAll() {
+	if f.left.Load() == 0 {
+		return
+	}
 	for name := range f.place {
 		f.rescue(name)
 	}
 }
 
 // Tensor returns the copy that a step had made, or copies the variable now, in
-// pieces, so that no step waits long.
+// pieces, so that a step that wants to change it does not wait long.
 func (f *frozenVariables) Tensor(i int) (*ckptfmt.Tensor, error) {
-	v := f.owner
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if f.copies[i] == nil {
-		g := v.vars[f.names[i]]
-		if len(v.scratch) < g.bytes {
-			v.scratch = make([]byte, g.bytes)
-		}
-		buf := v.scratch[:g.bytes]
-		for at := 0; at < g.bytes && f.copies[i] == nil; at += copyPiece {
-			g.read(buf[at:min(at+copyPiece, g.bytes)], at)
-			v.mu.Unlock()
-			runtime.Gosched()
-			v.mu.Lock()
-		}
-		if f.copies[i] == nil {
-			f.written[i] = true
-			return &ckptfmt.Tensor{DType: g.dtype, Shape: g.shape, Data: buf}, nil
-		}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := f.copies[i]; t != nil {
+		f.copies[i] = nil
+		return t, nil
 	}
-	t := f.copies[i]
-	f.copies[i], f.written[i] = nil, true
-	return t, nil
+	v := f.owner
+	g := v.vars[f.names[i]]
+	if len(v.scratch) < g.bytes {
+		v.scratch = make([]byte, g.bytes)
+	}
+	buf := v.scratch[:g.bytes]
+	for at := 0; at < g.bytes && f.copies[i] == nil; at += copyPiece {
+		g.read(buf[at:min(at+copyPiece, g.bytes)], at)
+		f.mu.Unlock()
+		runtime.Gosched()
+		f.mu.Lock()
+	}
+	if t := f.copies[i]; t != nil { // a step was faster
+		f.copies[i] = nil
+		return t, nil
+	}
+	f.settle(i)
+	return &ckptfmt.Tensor{DType: g.dtype, Shape: g.shape, Data: buf}, nil
 }
 
 // Close ends the freeze.
@@ -120,7 +144,6 @@ func (f *frozenVariables) Close() {
 	if f.owner.frozen == f {
 		f.owner.frozen = nil
 	}
-	f.copies = nil
 }
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
@@ -139,4 +162,22 @@ func readBytes[T float32 | float64 | int64](values []T, dst []byte, at int) {
 		return
 	}
 	binary.Encode(dst, binary.LittleEndian, values) // dst has room for them
+}
+
+// writeBytes is the inverse of readBytes for a whole variable, of whose type
+// and shape the tensor is.
+func writeBytes[T float32 | float64 | int64](values []T, t *ckptfmt.Tensor) error {
+	var zero T
+	if size := int(unsafe.Sizeof(zero)); len(t.Data) != len(values)*size {
+		return fmt.Errorf("%d bytes for %d elements of %d", len(t.Data), len(values), size)
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	if littleEndian {
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), len(t.Data)), t.Data)
+		return nil
+	}
+	_, err := binary.Decode(t.Data, binary.LittleEndian, values)
+	return err
 }

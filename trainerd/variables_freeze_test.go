@@ -98,7 +98,7 @@ func TestFreezeBesideSteps(t *testing.T) {
 			})
 		}
 	})
-	saver, dir := new(Saver), t.TempDir()
+	saver, dir := new(Saver), memoryDir(t)
 	for n := range int64(10) {
 		cut, err := saver.Cut(t.Context(), v, DefaultGlobalStep)
 		mustNoErr(t, err)

@@ -24,4 +24,4 @@ def step():
 
 r = common.train(step, o.steps)
 loss = sess.run(manifest["fetches"]["loss"], feeds[0])
-common.report(r, "%s, %d steps, loss %.2f" % (manifest["program"], o.steps, loss), steps_per_second=o.steps / r["seconds"])
+common.report(r, "%s, %d steps, loss %.2f" % (manifest["program"], o.steps, loss))

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -397,6 +398,30 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("no base64: %v", err)
 	}
 }
+
+// The end of a context ends the writing within a tensor.
+func TestCancel(t *testing.T) {
+	for _, name := range []string{"m", "m.npz", "m.safetensors"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &Source{parts: []ckptfmt.Part{ckptfmt.WholePart("x", tfpb.DataType_DT_INT8, []int64{1 << 40}, func() (io.ReadCloser, error) {
+			return io.NopCloser(reader(func(b []byte) (int, error) {
+				cancel()
+				return len(b), nil
+			})), nil
+		})}}
+		dir := t.TempDir()
+		if err := Write(ctx, s, filepath.Join(dir, name), nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: left behind: %v, %v", name, left, err)
+		}
+	}
+}
+
+type reader func([]byte) (int, error)
+
+func (r reader) Read(b []byte) (int, error) { return r(b) }
 
 // endless gives zeros, and notes how large the heap grows meanwhile.
 type endless struct {

@@ -44,7 +44,7 @@ func Write(ctx context.Context, s *Source, to string, o *Options) error {
 }
 
 func write(ctx context.Context, s *Source, to string, o *Options) error {
-	parts := s.written()
+	parts := endedBy(ctx, s.written())
 	switch f := FormatOf(to); {
 	case f == NPZ:
 		return writeFile(o.FS, to, func(w io.Writer) error {
@@ -58,6 +58,36 @@ func write(ctx context.Context, s *Source, to string, o *Options) error {
 		return writeShards(ctx, parts, to, o)
 	}
 	return writeShard(ctx, parts, to, o)
+}
+
+// endedBy returns parts whose readers fail when ctx ends, also within a tensor.
+func endedBy(ctx context.Context, parts []ckptfmt.Part) []ckptfmt.Part {
+	out := slices.Clone(parts)
+	for i, p := range out {
+		if p.Open == nil {
+			continue
+		}
+		out[i].Open = func() (io.ReadCloser, error) {
+			r, err := p.Open()
+			if err != nil {
+				return nil, err
+			}
+			return &ended{r, ctx.Err}, nil
+		}
+	}
+	return out
+}
+
+type ended struct {
+	io.ReadCloser
+	err func() error
+}
+
+func (e *ended) Read(b []byte) (int, error) {
+	if err := e.err(); err != nil {
+		return 0, err
+	}
+	return e.ReadCloser.Read(b)
 }
 
 // writeFile publishes a file that body writes.

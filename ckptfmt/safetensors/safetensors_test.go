@@ -215,6 +215,11 @@ func TestOpenFile(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(file(`{"__metadata__":{"a":"b"},"a":`+entry("U8", "[2]", "[0,2]")+`}`, "ab"))
 	f.Add(file(`{"a":`+entry("BF16", "[]", "[0,2]")+`,"b":`+entry("BOOL", "[1,1]", "[2,3]")+`}  `, "abc"))
+	var b bytes.Buffer
+	if err := Write(f.Context(), &b, checkpoint(f, "one"), nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := read(b)
 		var damage *ckptfmt.CorruptError

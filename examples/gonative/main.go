@@ -34,8 +34,7 @@ func main() {
 	if err := vars.Float64("x", x); err != nil { // x is what is saved, and set when resumed
 		log.Fatal(err)
 	}
-	newSession := func(context.Context) (trainerd.Session, error) { return vars, nil }
-	sv := &trainerd.Supervisor{Logdir: *logdir, NewSession: newSession, SaveModelSteps: 50_000, Logger: slog.Default()}
+	sv := &trainerd.Supervisor{Logdir: *logdir, NewSession: vars.Session, SaveModelSteps: 5_000, Logger: slog.Default()}
 	if err := sv.Run(ctx, func(ctx context.Context, _ trainerd.Session) error {
 		step := func(at *optimize.Location, op optimize.Operation) error {
 			if sv.ShouldStop() || vars.GlobalStep() >= *until {

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 )
 
 // engine is the kernels for one element type on this processor, and the sizes
@@ -61,9 +62,9 @@ func sized[T any](buf *[]T, n int) []T {
 	return (*buf)[:n]
 }
 
-// parallelWork is the number of multiplications from which a product is worth
+// parallelWork is the number of multiplications above which a product is worth
 // a second goroutine.
-const parallelWork = 1 << 20
+const parallelWork = 1 << 18
 
 // multiply computes a product that is not empty.
 func (e *engine[T]) multiply(p *product[T]) {
@@ -73,7 +74,7 @@ func (e *engine[T]) multiply(p *product[T]) {
 	}
 	w := e.workspace()
 	w.e, w.whole = e, *p
-	if p.m*p.n*p.k < parallelWork {
+	if p.m*p.n*p.k <= parallelWork {
 		w.block(p)
 	} else {
 		parallel.Run(max(1, min(maxParts, p.m*p.n/(e.rows*e.cols))), w)
@@ -207,9 +208,7 @@ func (w *workspace[T]) panelsA(p *product[T], i, m, l, k, n int) panels[T] {
 		w.pack(out.data[q*out.panel:][:out.panel], p.a, p.lda, r, min(e.rows, i+m-r), l, k, !p.ta, e.rows)
 	}
 	if p.alpha != 1 {
-		for x := range out.data {
-			out.data[x] *= p.alpha
-		}
+		vec.MulScalar(out.data, out.data, p.alpha)
 	}
 	return out
 }

@@ -1,8 +1,15 @@
 // Package parallel splits work of one caller over the processors that Go may
-// use. A helper goroutine lives for one call of [Run], which starts it and
-// waits for it. All calls together have no more helpers than there are
-// processors besides the first, so that programs that run many steps at once
-// do not pay for more.
+// use.
+//
+// All calls of [Run] together have no more helper goroutines at work than there
+// are processors besides the first, so that programs that run many steps at
+// once do not pay for more.
+//
+// A helper is started by the call that needs it, which also waits for its part,
+// or does it itself if the helper has not got a processor by then. The helper
+// then looks out for the next call for some hundred microseconds, because
+// waking a processor takes longer than many parts, and ends. While it looks
+// out, it makes way for any other goroutine.
 //
 // A panic in a part is one of the caller, after all other parts are done.
 package parallel
@@ -19,26 +26,38 @@ type Job interface {
 	Part(i, n int)
 }
 
+// States of a helper.
+const (
+	asleep  int32 = iota // it has no goroutine
+	looking              // it has one, and no work
+	given                // there is a part for it, or for its caller
+	working              // it does the part
+)
+
+// looks is how often a goroutine looks for a change before it gives up.
+const looks = 2000
+
 // helper is one further goroutine of a call, and its memory between calls.
 type helper struct {
+	state atomic.Int32
+	// undone is locked while there is a part that is not done. A
+	// mutex, unlike a channel or a WaitGroup, may be shared with the bubbles
+	// of testing/synctest.
+	undone sync.Mutex
 	job    Job
 	i, n   int
-	failed any // what a panic of the part carried
-	done   *sync.WaitGroup
+	failed any    // what a panic of the part carried
 	run    func() // made once, so that starting it allocates nothing
 }
 
-// team is what a call of Run needs, kept for the next.
-type team struct {
-	helpers []*helper
-	done    sync.WaitGroup
-}
+// team is the helpers of a call, kept for the next.
+type team struct{ helpers []*helper }
 
 var (
-	busy atomic.Int64 // helpers running
+	busy atomic.Int64 // helpers at work
 
 	mu    sync.Mutex
-	teams []*team // idle
+	teams []*team // idle; the one last used is last
 )
 
 // Run does a job in at most max parts, of which the caller does the first. It
@@ -51,40 +70,18 @@ func Run(max int, job Job) {
 		return
 	}
 	t := idleTeam(n - 1)
-	t.done.Add(n - 1)
-	for i, h := range t.helpers[:n-1] {
-		h.job, h.i, h.n = job, i+1, n
-		go h.run()
-	}
 	defer t.finish(n - 1)
+	for i, h := range t.helpers[:n-1] {
+		h.give(job, i+1, n)
+	}
 	job.Part(0, n)
-}
-
-// finish waits for the first n helpers and lets go of them. A panic in one of
-// them becomes the caller's.
-func (t *team) finish(n int) {
-	t.done.Wait()
-	var failed any
-	for _, h := range t.helpers[:n] {
-		if h.failed != nil {
-			failed, h.failed = h.failed, nil
-		}
-	}
-	busy.Add(int64(-n))
-	mu.Lock()
-	teams = append(teams, t)
-	mu.Unlock()
-	if failed != nil {
-		panic(failed)
-	}
 }
 
 // reserve returns how many helpers the call may have, at most want.
 func reserve(want int) int {
 	for want > 0 {
 		b := busy.Load()
-		free := runtime.GOMAXPROCS(0) - 1 - int(b)
-		got := min(want, free)
+		got := min(want, runtime.GOMAXPROCS(0)-1-int(b))
 		if got <= 0 {
 			return 0
 		}
@@ -103,18 +100,74 @@ func idleTeam(n int) *team {
 		t, teams = teams[last], teams[:last]
 	}
 	for len(t.helpers) < n {
-		h := &helper{done: &t.done}
-		h.run = h.part
+		h := &helper{}
+		h.run = h.work
 		t.helpers = append(t.helpers, h)
 	}
 	return t
 }
 
+// finish waits for the first n helpers and lets go of them. A panic in one of
+// them becomes the caller's.
+func (t *team) finish(n int) {
+	var failed any
+	for _, h := range t.helpers[:n] {
+		h.wait()
+		if h.failed != nil {
+			failed, h.failed = h.failed, nil
+		}
+	}
+	busy.Add(int64(-n))
+	mu.Lock()
+	teams = append(teams, t)
+	mu.Unlock()
+	if failed != nil {
+		panic(failed)
+	}
+}
+
+// give hands a part to the helper, which has none.
+func (h *helper) give(job Job, i, n int) {
+	h.job, h.i, h.n = job, i, n
+	h.undone.Lock()
+	if !h.state.CompareAndSwap(looking, given) {
+		h.state.Store(given)
+		go h.run()
+	}
+}
+
+// wait returns when the part is done.
+func (h *helper) wait() {
+	if h.state.CompareAndSwap(given, working) {
+		h.part()
+		return
+	}
+	for i := 0; i < looks && h.state.Load() == working; i++ {
+		runtime.Gosched()
+	}
+	h.undone.Lock()
+	//lint:ignore SA2001 give locked it and part unlocks it: waiting is all there is to do
+	h.undone.Unlock()
+}
+
+// work does the parts that there are while it looks out.
+func (h *helper) work() {
+	for i := 0; i < looks || !h.state.CompareAndSwap(looking, asleep); i++ {
+		if h.state.CompareAndSwap(given, working) {
+			h.part()
+			i = 0
+		}
+		runtime.Gosched()
+	}
+}
+
+// part does the part, in the helper's goroutine or its caller's.
 func (h *helper) part() {
 	defer func() {
 		h.failed = recover()
 		h.job = nil
-		h.done.Done()
+		h.state.Store(looking)
+		h.undone.Unlock()
 	}()
 	h.job.Part(h.i, h.n)
 }

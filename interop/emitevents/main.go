@@ -3,7 +3,8 @@
 //
 //	emitevents LOGDIR
 //
-// makes the runs v1 and v2, in the styles of TensorFlow 1 and 2.
+// makes the runs v1 and v2, in the styles of TensorFlow 1 and 2, and the run
+// tuned, whose hyperparameters were changed.
 package main
 
 import (
@@ -39,7 +40,46 @@ func emit(logdir string) error {
 	if err := writeRun(filepath.Join(logdir, "v1"), tfevents.TF1, valuesV1); err != nil {
 		return err
 	}
-	return writeRun(filepath.Join(logdir, "v2"), tfevents.TF2, valuesV2)
+	if err := writeRun(filepath.Join(logdir, "v2"), tfevents.TF2, valuesV2); err != nil {
+		return err
+	}
+	if err := writeEmbedding(filepath.Join(logdir, "v2")); err != nil {
+		return err
+	}
+	return writeTuned(filepath.Join(logdir, "tuned"))
+}
+
+// writeTuned makes a run whose hyperparameters are set twice.
+func writeTuned(dir string) error {
+	start := time.Now().Add(-time.Minute)
+	if err := tfevents.WriteHParams(dir, map[string]any{"rate": 0.125}, "tuned", start); err != nil {
+		return err
+	}
+	w, err := tfevents.NewFileWriter(dir, nil)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := w.AddScalar(context.Background(), "scalar", 2.5, 1); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return tfevents.WriteHParams(dir, map[string]any{"rate": 0.75}, "tuned", start)
+}
+
+func writeEmbedding(dir string) error {
+	info, err := tfevents.WriteEmbedding(dir, &tfevents.Embedding{
+		Name:    "words",
+		Vectors: [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}},
+		Labels:  [][]string{{"one", "1"}, {"two", "2"}, {"three", "3"}, {"four", "4"}},
+		Header:  []string{"word", "number"},
+	})
+	if err != nil {
+		return err
+	}
+	return tfevents.WriteProjectorConfig(dir, &tbpb.ProjectorConfig{Embeddings: []*tbpb.EmbeddingInfo{info}})
 }
 
 func writeRun(dir string, form tfevents.Form, values func() ([]*tfpb.Summary_Value, error)) error {

@@ -183,3 +183,68 @@ def queues():
         with tf.control_dependencies([more]):
             out["padded"] = padding.dequeue_many(2)
     return trained({"y": a @ variable("w", [4, 2]), "b": b, **out})
+
+
+@program(steps=2)
+def accumulators():
+    """Three gradients, of which one is too old, and their mean."""
+    step = tf1.get_variable("step", [], tf.int64, initializer=tf1.zeros_initializer(), trainable=False)
+    dense = tf1.ConditionalAccumulator(tf.float32, [4], reduction_type="MEAN")
+    total = tf1.ConditionalAccumulator(tf.float64, [2], reduction_type="SUM")
+    rows = tf1.SparseConditionalAccumulator(tf.float32, [None, 2])
+    w = variable("w", [4])
+    old = dense.apply_grad(w * 100, -5)
+    with tf.control_dependencies([old]):
+        applied = [dense.apply_grad(w, step), dense.apply_grad(w * 2, step), total.apply_grad([1.0, 2], step)]
+        first = rows.apply_grad([1, 4], tf.ones([2, 2]), [9, 2], local_step=step)
+        with tf.control_dependencies([first, *applied]):
+            second = rows.apply_grad([0, 4, 7], tf.ones([3, 2]) * 3, [9, 2], local_step=step)
+    with tf.control_dependencies([second]):
+        count = dense.num_accumulated()
+        with tf.control_dependencies([count]):
+            mean, sums, picked = dense.take_grad(2), total.take_grad(1), rows.take_indexed_slices_grad(2)
+    with tf.control_dependencies([mean, sums, picked.values]):
+        train = tf1.assign_add(step, 1).op
+    return Built(train, {"mean": mean, "sum": sums, "count": count, "rows": picked.indices, "values": picked.values})
+
+
+@program(steps=2)
+def barriers():
+    from tensorflow.python.ops import data_flow_ops
+
+    barrier = data_flow_ops.Barrier([tf.float32, tf.string], [[2], []])
+    keys = tf.constant(["k1", "k2", "k3"])
+    first = barrier.insert_many(0, keys, [[1.0, 2], [3, 4], [5, 6]])
+    with tf.control_dependencies([first]):
+        incomplete = barrier.incomplete_size()
+        with tf.control_dependencies([incomplete]):
+            second = barrier.insert_many(1, keys, ["a", "b", "c"])
+    with tf.control_dependencies([second]):
+        ready = barrier.ready_size()
+        with tf.control_dependencies([ready]):
+            index, names, values = barrier.take_many(3)
+    return Built(None, {"incomplete": incomplete, "ready": ready, "index": index, "names": names, "a": values[0], "b": values[1]})
+
+
+@program
+def savers():
+    """Checkpoints of the first format, written and read in the graph, whole and in parts."""
+    w = variable("w", [4, 2])
+    parted = tf1.get_variable(
+        "parted", [6, 2], initializer=tf1.ones_initializer(), partitioner=tf1.fixed_size_partitioner(3)
+    )
+    path = data_file("v1", b"")
+    saver = tf1.train.Saver([w], write_version=tf1.train.SaverDef.V1)
+    saved = tf.raw_ops.SaveSlices(
+        filename=path, tensor_names=["w", "half"], shapes_and_slices=["4 2 0,4:-", "4 2 2,2:-"], data=[w, w[2:]]
+    )
+    plain = tf.raw_ops.Save(filename=path + "-plain", tensor_names=["w", "words"], data=[w * 2, tf.constant(["a", "b"])])
+    with tf.control_dependencies([saved, plain]):
+        back = tf.raw_ops.Restore(file_pattern=path + "-plain", tensor_name="w", dt=tf.float32)
+        part = tf.raw_ops.RestoreSlice(file_pattern=path, tensor_name="w", shape_and_slice="4 2 1,2:0,1", dt=tf.float32)
+        words = tf.raw_ops.Restore(file_pattern=path + "-plain", tensor_name="words", dt=tf.string)
+    sharded = tf1.train.Saver({"parted": parted, "w": w}, sharded=True, write_version=tf1.train.SaverDef.V2)
+    assert saver.saver_def and sharded.saver_def
+    built = trained({"y": w * 2.0 + tf.convert_to_tensor(parted)[:4]})
+    built.fetches.update(back=back, part=part, words=words)
+    return built

@@ -20,11 +20,14 @@ folder = None
 
 @dataclasses.dataclass
 class Built:
-    """What a program hands back: the op that trains, what to look at, and what to feed at each step."""
+    """What a program hands back: the op that trains, what to look at, and what to feed at each step. Also what runs once
+    at the start, and what runs after each step."""
 
     train: typing.Any = None
     fetches: dict = dataclasses.field(default_factory=dict)
     feeds: typing.Callable = lambda step: {}
+    start: list = dataclasses.field(default_factory=list)
+    after: list = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -137,11 +140,15 @@ def record(prog, out):
         config.graph_options.optimizer_options.opt_level = -1
         with tf1.Session(config=config) as session:
             session.run(init)
+            for op in built.start:
+                session.run(op)
             log["init"] = session.run(reads)
             for n in range(prog.steps):
                 feed = built.feeds(n)
                 log["feeds"].update({"step_%03d/%s" % (n, k): v for k, v in feed.items()})
                 got = session.run({"train": train, **{"fetch/" + k: t for k, t in fetches.items()}}, feed)
+                for op in built.after:
+                    session.run(op)
                 log["fetches"].update({"step_%03d/%s" % (n, k): got["fetch/" + k] for k in fetches})
             log["final"] = session.run(reads)
     write_bundle(out / "record", {f"{part}/{key}": v for part, values in log.items() for key, v in values.items()})
@@ -149,6 +156,8 @@ def record(prog, out):
         steps=prog.steps,
         train_op=train.name,
         init_ops=[op.name for op in init],
+        start=[op.name for op in built.start],
+        after=[op.name for op in built.after],
         fetches={k: t.name for k, t in fetches.items()},
         variables=sorted(variables),
         rtol=prog.rtol,

@@ -11,6 +11,7 @@ import pathlib
 import pty
 import signal
 import subprocess
+import tempfile
 import time
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -44,17 +45,19 @@ class Result:
 class Process:
     """A running command whose output goes to files, so that it never blocks on a full pipe."""
 
-    def __init__(self, args, workdir, env=None):
+    def __init__(self, args, workdir, env=None, stdin=""):
         self.args = tuple(str(a) for a in args)
         workdir.mkdir(parents=True, exist_ok=True)
         number = len(list(workdir.glob("*.out")))
         self._out = workdir / f"{number:03}.out"
         self._err = workdir / f"{number:03}.err"
         self._started = time.monotonic()
-        with open(self._out, "wb") as out, open(self._err, "wb") as err:
+        with open(self._out, "wb") as out, open(self._err, "wb") as err, tempfile.TemporaryFile() as words:
+            words.write(stdin.encode() if isinstance(stdin, str) else stdin)
+            words.seek(0)
             self._popen = subprocess.Popen(
                 self.args,
-                stdin=subprocess.DEVNULL,
+                stdin=words,
                 stdout=out,
                 stderr=err,
                 env={**os.environ, **(env or {})},
@@ -120,12 +123,12 @@ class Commands:
         self._bin = pathlib.Path(bin_dir)
         self._workdir = workdir
 
-    def start(self, *args, env=None):
+    def start(self, *args, env=None, stdin=""):
         name, *rest = args
-        return Process([self._bin / name, *rest], self._workdir, env)
+        return Process([self._bin / name, *rest], self._workdir, env, stdin)
 
-    def run(self, *args, timeout=120, env=None):
-        return self.start(*args, env=env).wait(timeout)
+    def run(self, *args, timeout=120, env=None, stdin=""):
+        return self.start(*args, env=env, stdin=stdin).wait(timeout)
 
     def train_on_terminal(self, logdir, config=DIGITS_CONFIG, **settings):
         name, *rest = training_args(logdir, config, settings)

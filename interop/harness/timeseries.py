@@ -12,13 +12,15 @@ _SETTINGS = {
     "sideBarWidthInPercent": 12,
 }
 
-# {tag: the paths that its card draws}, for every card on the page.
+# {tag: the paths that its card draws}, for every card on the page; a curve of one point is drawn as a dot, which is given
+# as a path of one corner.
 _CARDS = """(() => {
   const cards = {};
   for (const card of document.querySelectorAll('card-view')) {
     const name = card.querySelector('.heading tb-truncated-path');
-    const drawn = card.querySelectorAll('.series-view > svg path, tb-histogram svg path');
-    if (name) cards[name.title] = [...drawn].map(path => path.getAttribute('d') || '');
+    const drawn = card.querySelectorAll('.series-view > svg path, .series-view > svg circle, tb-histogram svg path');
+    const path = e => e.tagName == 'circle' ? `M${e.getAttribute('cx')},${e.getAttribute('cy')}` : e.getAttribute('d') || '';
+    if (name) cards[name.title] = [...drawn].filter(e => e.style.display != 'none').map(path);
   }
   return cards;
 })()"""

@@ -68,6 +68,8 @@ type program struct {
 	Steps     int               `json:"steps"`
 	TrainOp   string            `json:"train_op"`
 	InitOps   []string          `json:"init_ops"`
+	Start     []string          `json:"start"` // run once, one after the other
+	After     []string          `json:"after"` // run after each step
 	Fetches   map[string]string `json:"fetches"`
 	Variables []string          `json:"variables"`
 }
@@ -153,6 +155,9 @@ func (p *player) play(init []ckptfmt.NamedTensor, feeds []map[string]*ckptfmt.Te
 	if _, err := p.sess.Run(ctx, nil, nil, p.InitOps); err != nil {
 		return err
 	}
+	if err := p.runEach(ctx, p.Start); err != nil {
+		return err
+	}
 	if err := p.noteVariables("init/"); err != nil {
 		return err
 	}
@@ -173,6 +178,9 @@ func (p *player) play(init []ckptfmt.NamedTensor, feeds []map[string]*ckptfmt.Te
 		if err != nil {
 			return err
 		}
+		if err := p.runEach(ctx, p.After); err != nil {
+			return err
+		}
 		for i, v := range values {
 			if err := p.log.Add(fmt.Sprintf("fetches/step_%03d/%s", n, keys[i]), v); err != nil {
 				return err
@@ -181,6 +189,16 @@ func (p *player) play(init []ckptfmt.NamedTensor, feeds []map[string]*ckptfmt.Te
 		*steps = n + 1
 	}
 	return p.noteVariables("final/")
+}
+
+// runEach runs ops one after the other.
+func (p *player) runEach(ctx context.Context, names []string) error {
+	for _, name := range names {
+		if _, err := p.sess.Run(ctx, nil, nil, []string{name}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *player) noteVariables(prefix string) error {

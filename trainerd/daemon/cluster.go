@@ -156,6 +156,9 @@ func (j *job) placed() (*tfpb.GraphDef, error) {
 		def = graph.Place(def, graph.Placement{PSTasks: c.Cluster.PSTasks, WorkerDevice: c.Cluster.worker()})
 	}
 	addMark(def, nodeOf(j.program.globalStep))
+	if sync := j.program.sync; sync != nil {
+		addRoll(def, nodeOf(j.program.globalStep), sync.Give, c.Cluster)
+	}
 	return def, nil
 }
 

@@ -209,6 +209,14 @@ type ClusterConfig struct {
 	Workers int `toml:"workers"`
 	// Task is the number of this one, from 0: /job:worker/task:N.
 	Task int `toml:"task"`
+	// Sync makes the workers of a model family wait for each other: each update
+	// is made of the mean of their gradients, as SyncReplicasOptimizer does it.
+	// Without it each changes the model by itself.
+	Sync bool `toml:"sync"`
+	// ReplicasToAggregate is the number of gradients that make an update. Fewer
+	// than workers leave the slowest behind, more let each worker give several.
+	// Default: workers.
+	ReplicasToAggregate int `toml:"replicas_to_aggregate"`
 	// CheckpointVia says who writes checkpoints: "server", by the save ops of
 	// the graph, on the disk of the servers; "client", this process, which
 	// copies the variables over the connection.

@@ -84,11 +84,18 @@ func newFamilyProgram(c *Config, data *dataset.Dataset) (*program, input, error)
 	if err := problems.err(); err != nil {
 		return nil, nil, err
 	}
-	built, err := model.Build(m)
+	built, err := buildFamily(c, m)
 	if err != nil {
 		return nil, nil, err
 	}
 	return familyProgram(built), familyInput(built, data), nil
+}
+
+func buildFamily(c *Config, m model.Config) (*model.Model, error) {
+	if !c.Cluster.Sync {
+		return model.Build(m)
+	}
+	return model.BuildSync(m, model.SyncReplicas{Total: c.Cluster.Workers, Aggregate: c.Cluster.ReplicasToAggregate})
 }
 
 // supervisor returns the Supervisor that the config describes.
@@ -98,7 +105,7 @@ func (j *job) supervisor() *trainerd.Supervisor {
 		NewSession:         j.newSession,
 		MetaGraph:          j.program.meta,
 		InitOp:             nodes(j.program.init),
-		LocalInitOp:        nodes(j.program.localInit),
+		LocalInitOp:        nodes(j.localInit()),
 		ReadyOp:            nodes(j.program.ready),
 		Logdir:             j.config.Logdir,
 		NonChief:           !s.IsChief,

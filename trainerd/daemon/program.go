@@ -28,6 +28,8 @@ type program struct {
 	stepKey                               string // its key in checkpoints
 	counts                                bool   // every step is known to raise the global step by one
 
+	sync *model.Sync // nil for a program whose replicas do not wait for each other
+
 	// consume are the ops by which a step takes its input from queues and
 	// readers of the graph.
 	consume []string
@@ -41,7 +43,7 @@ func familyProgram(m *model.Model) *program {
 	p := &program{
 		meta: m.Meta, train: []string{m.TrainOp}, loss: m.Loss, summary: []string{m.SummaryOp},
 		init: []string{m.InitOp}, localInit: []string{m.LocalInitOp}, ready: []string{m.ReadyOp},
-		globalStep: m.GlobalStep, stepKey: trainerd.DefaultGlobalStep, counts: true,
+		globalStep: m.GlobalStep, stepKey: trainerd.DefaultGlobalStep, counts: true, sync: m.Sync,
 	}
 	if m.Accuracy != "" {
 		p.metrics = append(p.metrics, metric{"accuracy", m.Accuracy})

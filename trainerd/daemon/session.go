@@ -41,6 +41,9 @@ func (j *job) checkOps(sess *runtime.Session) error {
 	p := j.program
 	targets := slices.Concat(p.train, p.init, p.localInit, p.ready, p.readyForLocal)
 	fetches := append(slices.Clone(p.summary), p.globalStep)
+	if p.sync != nil {
+		targets = append(targets, p.sync.ChiefInit, p.sync.InitTokens, p.sync.Update, p.sync.Take)
+	}
 	for _, m := range slices.Concat(p.show, p.metrics) {
 		fetches = append(fetches, m.tensor)
 	}

@@ -21,6 +21,8 @@ type training struct {
 	show progress
 	eval *evaluator // nil when there is nothing to evaluate
 
+	replicas *replicas // nil when the workers do not wait for each other
+
 	step        int64 // steps done, by all workers
 	first, made int64 // the step at which this process began, and steps that it made itself
 	looked      int64 // the step that summaryDue was asked about last
@@ -53,11 +55,14 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 			restored = t.config.Master
 		}
 	}
-	if t.config.isRemote() && t.config.Supervisor.IsChief {
-		if err := t.mark(ctx, sess); err != nil {
-			return err
-		}
+	if err := t.prepare(ctx, sess); err != nil {
+		return err
 	}
+	stop, err := t.replicas.start(ctx, sess, step, t.adopted())
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if err := t.eval.begin(ctx, step, restored != ""); err != nil {
 		return err
 	}
@@ -78,6 +83,23 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 	}
 	t.watch.Enter(control.Stopping)
 	return nil
+}
+
+// prepare makes a model on servers known as this run's.
+func (t *training) prepare(ctx context.Context, sess trainerd.Session) error {
+	if !t.config.isRemote() || !t.config.Supervisor.IsChief {
+		return nil
+	}
+	if err := t.replicas.reset(ctx, sess, t.adopted()); err != nil {
+		return err
+	}
+	return t.mark(ctx, sess)
+}
+
+// adopted reports whether the model is that of an earlier process.
+func (t *training) adopted() bool {
+	p := t.sv.Prepared()
+	return p != nil && p.Adopted
 }
 
 func (t *training) train(ctx context.Context, sess trainerd.Session) error {
@@ -124,20 +146,20 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 	}
 	maps.Copy(t.feeds, t.steered)
 	fetches, summarize := t.fetches()
-	begun := time.Now()
-	out, err := sess.Run(ctx, t.feeds, fetches, t.program.train)
+	before, begun := t.step, time.Now()
+	out, err := t.compute(ctx, sess, fetches)
 	if err != nil {
-		return fmt.Errorf("step %d: %w", t.step+1, err)
+		return fmt.Errorf("step %d: %w", before+1, err)
 	}
-	if err := t.advance(ctx, sess); err != nil {
-		return err
+	if t.step == before && ctx.Err() != nil {
+		return nil // others did not do their part of it
 	}
 	loss, err := t.look(out)
 	if err != nil {
 		return err
 	}
 	t.watch.Step(t.step, loss, time.Since(begun))
-	if summarize {
+	if summarize && out != nil {
 		if err := t.writeSummary(ctx, out[len(out)-len(t.program.summary):]); err != nil {
 			return err
 		}
@@ -148,6 +170,21 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 	t.show.step(t.step, loss)
 	defer t.watch.Enter(t.watch.Enter(control.Saving)) // as it may have to
 	return t.sv.StepDone(ctx, t.step)
+}
+
+// compute runs a step and counts it. It returns nothing for a step that other
+// workers have made without this one.
+func (t *training) compute(ctx context.Context, sess trainerd.Session, fetches []string) ([]*ckptfmt.Tensor, error) {
+	if t.replicas != nil {
+		out, next, err := t.replicas.makeStep(ctx, sess, t.feeds, fetches, t.step)
+		t.step = next
+		return out, err
+	}
+	out, err := sess.Run(ctx, t.feeds, fetches, t.program.train)
+	if err != nil {
+		return nil, err
+	}
+	return out, t.advance(ctx, sess)
 }
 
 // fetches returns what the next step is asked for: the loss, if there is one,
@@ -169,7 +206,10 @@ func (t *training) fetches() (names []string, summarize bool) {
 // batches out among themselves.
 func (t *training) batch() int64 {
 	c := t.config.Cluster
-	if c.Workers <= 1 {
+	switch {
+	case t.replicas != nil:
+		return t.replicas.batch(t.step)
+	case c.Workers <= 1:
 		return t.step
 	}
 	return t.first + t.made*int64(c.Workers) + int64(c.Task)
@@ -198,6 +238,9 @@ func (t *training) advance(ctx context.Context, sess trainerd.Session) error {
 // look reads the loss, and hands on what is to be shown.
 func (t *training) look(out []*ckptfmt.Tensor) (loss float64, err error) {
 	loss = math.NaN() // for none
+	if out == nil {
+		return loss, nil
+	}
 	if t.program.loss != "" {
 		if loss, err = scalarFloat(out[0]); err != nil {
 			return 0, fmt.Errorf("loss: %w", err)

@@ -62,24 +62,35 @@ func (RMSProp) name() string  { return "RMSProp" }
 // op is named in its collection. rate is the learning rate's tensor. The train
 // op also runs the given nodes, such as updates of moving averages.
 func (b *Builder) Minimize(loss Output, o Optimizer, lr LearningRate, step *Variable, vars []*Variable, with ...*Node) (train *Node, rate Output) {
+	grads, rateOf := b.prepareMinimize(loss, lr, step, vars)
+	if grads == nil {
+		return b.Group("train"), rate
+	}
+	train, rate = b.applyGradients(o, rateOf, step, vars, grads, with)
+	b.AddNodes(TrainOpKey, train.Name())
+	return train, rate
+}
+
+// prepareMinimize adds the gradients of loss; nil means that there are not all.
+// rate gives the learning rate in the optimizer's scope.
+func (b *Builder) prepareMinimize(loss Output, lr LearningRate, step *Variable, vars []*Variable) (grads []Output, rate func() Output) {
+	rate = func() Output { return b.Const("learning_rate", FloatTensor(lr.Initial)) }
 	if lr.Changes() {
-		rate = b.learningRate(lr, step)
+		changing := b.learningRate(lr, step)
+		rate = func() Output { return changing }
 	}
 	handles := make([]Output, len(vars))
 	for i, v := range vars {
 		handles[i] = v.handle
 	}
-	grads := b.Gradients(loss, handles)
+	grads = b.Gradients(loss, handles)
 	for i, g := range grads {
 		if !g.Valid() {
 			b.fail("variable %s: %s does not depend on it", vars[i].Name(), loss.Name())
-			return b.Group("train"), rate
+			return nil, rate
 		}
 	}
-	if !rate.Valid() {
-		return b.applyGradients(o, func() Output { return b.Const("learning_rate", FloatTensor(lr.Initial)) }, step, vars, grads, with)
-	}
-	return b.applyGradients(o, func() Output { return rate }, step, vars, grads, with)
+	return grads, rate
 }
 
 func (b *Builder) applyGradients(o Optimizer, lr func() Output, step *Variable, vars []*Variable, grads []Output, with []*Node) (train *Node, rate Output) {
@@ -103,7 +114,6 @@ func (b *Builder) applyGradients(o Optimizer, lr func() Output, step *Variable, 
 		}
 		train = b.countStep(scope, step, b.Group("update", append(updates, with...)...))
 	})
-	b.AddNodes(TrainOpKey, train.Name())
 	return train, rate
 }
 

@@ -62,6 +62,10 @@ func (p Placement) variables(def *tfpb.GraphDef) map[string]string {
 		if device, ok := devices[name]; !ok || device != "" {
 			continue
 		}
+		if anchored(n, devices) {
+			devices[name] = p.WorkerDevice
+			continue
+		}
 		if f := first(name); f != name && devices[f] != "" {
 			devices[name] = devices[f]
 			continue
@@ -154,6 +158,12 @@ func colocated(n *tfpb.NodeDef, variables map[string]string) []string {
 		}
 	}
 	return list
+}
+
+// anchored reports whether a variable asks to be put beside something that is
+// none: such as the local step of a replica, which stays with it.
+func anchored(n *tfpb.NodeDef, variables map[string]string) bool {
+	return len(n.GetAttr()[attrColocation].GetList().GetS()) > len(colocated(n, variables))
 }
 
 func isVariableOp(op string) bool {

@@ -43,14 +43,22 @@ type Model struct {
 	ReadyOp     string // lists the variables that have no value yet
 	SummaryOp   string // all summaries as one encoded Summary
 	GlobalStep  string // number of steps made, int64
+
+	Sync *Sync // nil for a replica that does not wait for others
 }
 
 // Build makes the model that cfg describes.
-func Build(cfg Config) (*Model, error) {
+func Build(cfg Config) (*Model, error) { return build(cfg, nil) }
+
+// BuildSync makes the model that cfg describes, for one of several replicas
+// that wait for each other in every step.
+func BuildSync(cfg Config, r SyncReplicas) (*Model, error) { return build(cfg, &r) }
+
+func build(cfg Config, sync *SyncReplicas) (*Model, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &maker{b: graph.NewBuilder(), cfg: cfg.withDefaults()}
+	m := &maker{b: graph.NewBuilder(), cfg: cfg.withDefaults(), sync: sync}
 	m.inputs()
 	m.step = m.b.GlobalStep()
 	families[m.cfg.Family](m)
@@ -69,6 +77,7 @@ func Build(cfg Config) (*Model, error) {
 type maker struct {
 	b    *graph.Builder
 	cfg  Config
+	sync *SyncReplicas // nil for a replica that does not wait for others
 	out  Model
 	x, y graph.Output
 	step *graph.Variable
@@ -108,6 +117,10 @@ func (m *maker) inputs() {
 }
 
 func (m *maker) train() {
+	if m.sync != nil {
+		m.trainSync()
+		return
+	}
 	train, rate := m.b.Minimize(m.loss, optimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
 	m.out.TrainOp, m.rate = train.Name(), rate
 }

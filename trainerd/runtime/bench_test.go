@@ -44,7 +44,7 @@ func BenchmarkStep(b *testing.B) {
 
 // TestAllocs holds the allocations of a warm step.
 func TestAllocs(t *testing.T) {
-	limits := map[string]float64{"softmax_ref": 0, "softmax_resource": 0, "mlp_adam": 0, "mlp_dropout": 0}
+	limits := map[string]float64{"softmax_ref": 0, "softmax_resource": 0, "mlp_adam": 0, "mlp_dropout": 0, "embedding": 0, "conv": 0}
 	for name, limit := range limits {
 		t.Run(name, func(t *testing.T) {
 			c, feeds := trainStep(t, name)

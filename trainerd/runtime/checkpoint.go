@@ -93,7 +93,7 @@ func buildSaveV2(b *builder) (kernel, error) {
 	}, nil
 }
 
-func (c *call) saveOne(w *ckptfmt.BundleWriter, name, spec string, t *tensor) error {
+func (c *call) saveOne(w tensorWriter, name, spec string, t *tensor) error {
 	if t.dtype != tString && elemSize(t.dtype) == 0 {
 		return c.invalid("%q is %s, which checkpoints do not hold", name, t.describe())
 	}
@@ -142,7 +142,7 @@ func buildRestoreV2(b *builder) (kernel, error) {
 	}, nil
 }
 
-func restoreOne(r *ckptfmt.BundleReader, name, spec string) (*ckptfmt.Tensor, error) {
+func restoreOne(r tensorReader, name, spec string) (*ckptfmt.Tensor, error) {
 	if spec == "" {
 		return r.Lookup(name)
 	}

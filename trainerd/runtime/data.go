@@ -3,8 +3,6 @@ package runtime
 import (
 	"io"
 	"sync"
-
-	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Input pipelines: a data set is a value that describes elements, tuples of
@@ -212,9 +210,4 @@ func (c *call) flagAt(i int, what string) bool {
 		panic(bail{asOpError(c.invalid("%s must be one boolean, not %s", what, t.describe()))})
 	}
 	return elems[bool](t)[0]
-}
-
-// elementError says that an element is not what an op takes.
-func (p *puller) elementError(t *tensor, want tfpb.DataType) error {
-	return p.invalid("an element is %s, not %s", t.describe(), typeName(want))
 }

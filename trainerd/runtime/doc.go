@@ -1,5 +1,5 @@
 // Package runtime is the embedded runtime: it executes TensorFlow graphs in
-// this process, with kernels in Go on gonum's BLAS.
+// this process, with kernels in Go and assembly.
 //
 //	sess, err := runtime.New(meta.GetGraphDef(), nil)
 //	...
@@ -14,6 +14,7 @@
 //
 //	prune     only what fetches and targets need, up to what is fed
 //	check     every node without a kernel is reported, in one error
+//	idle      values that nobody uses, but others wait for, are not computed
 //	sort      data and control edges; else the order of the GraphDef. What
 //	          leads to an op that may wait (a queue) comes first
 //	build     each node's attributes are parsed once, into its kernel
@@ -58,8 +59,9 @@
 //
 // # Goroutines
 //
-// The package starts none; BLAS may, for the length of one call. Whoever waits
-// returns when its context is done or the session is closed.
+// Long kernels share their work with the helpers of package parallel, for the
+// length of one call; how many there are does not change a bit of the results.
+// Whoever waits returns when its context is done or the session is closed.
 //
 // # Adding an op
 //

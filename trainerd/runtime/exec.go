@@ -22,6 +22,7 @@ type frame struct {
 	// What the optimizers work on, here for reuse.
 	operands32 operands[float32]
 	operands64 operands[float64]
+	seen       any // a map for the elements that unique has seen
 	// What long element-wise kernels work on.
 	shared32 shared[float32]
 	shared64 shared[float64]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -18,13 +19,19 @@ import (
 // TestFamilies compares the rarer ops with what TensorFlow recorded, on
 // constants (folded when the graph is compiled) and on feeds (run as steps).
 func TestFamilies(t *testing.T) {
-	g, s := loadGraph(t, "families.pb")
+	for _, name := range []string{"families", "wider"} {
+		t.Run(name, func(t *testing.T) { testFamilies(t, name) })
+	}
+}
+
+func testFamilies(t *testing.T, recorded string) {
+	g, s := loadGraph(t, recorded+".pb")
 	inputs := map[string][]string{}
 	for _, n := range g.GetNode() {
 		inputs[n.GetName()] = n.GetInput()
 	}
 	want := map[string][]ckptfmt.NamedTensor{}
-	for _, nt := range bundle(t, filepath.Join(kernelsDir, "families")) {
+	for _, nt := range bundle(t, filepath.Join(kernelsDir, recorded)) {
 		name, _, _ := strings.Cut(nt.Name, ":")
 		want[name] = append(want[name], nt)
 	}
@@ -66,7 +73,7 @@ func valuesOf(t *testing.T, s *runtime.Session, names []string) map[string]*ckpt
 }
 
 func familyTolerance(dt tfpb.DataType) (rtol, atol float64) {
-	if dt == tfpb.DataType_DT_DOUBLE {
+	if dt == tfpb.DataType_DT_DOUBLE || dt == tfpb.DataType_DT_COMPLEX128 {
 		return 1e-11, 1e-12
 	}
 	return 1e-5, 2e-6
@@ -81,7 +88,16 @@ func compareHalves(got, want *ckptfmt.Tensor, rtol, atol float64) error {
 		}
 		return compare(&a, &b, 0, 0)
 	}
-	return compare(got, want, rtol, atol)
+	return compare(parts(got), parts(want), rtol, atol)
+}
+
+// parts returns a complex tensor as one of real numbers, another as it is.
+func parts(t *ckptfmt.Tensor) *ckptfmt.Tensor {
+	part := map[tfpb.DataType]tfpb.DataType{tfpb.DataType_DT_COMPLEX64: tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_COMPLEX128: tfpb.DataType_DT_DOUBLE}[t.DType]
+	if part == tfpb.DataType_DT_INVALID {
+		return t
+	}
+	return &ckptfmt.Tensor{DType: part, Shape: append(slices.Clone(t.Shape), 2), Data: t.Data}
 }
 
 // FuzzFamilies runs damaged graphs of the rarer ops, as FuzzGraph does.

@@ -14,6 +14,7 @@ var _ = register(opTable{
 	"Switch":         {in: "T bool", flags: aliasFirst, build: buildSwitch},
 	"RefSwitch":      {in: "&T bool", flags: stateful | aliasFirst, build: buildSwitch},
 	"Merge":          {in: "T...", flags: aliasAny | seesDead, build: buildMerge},
+	"RefMerge":       {in: "T...", flags: aliasAny | seesDead, build: buildMerge},
 	"ControlTrigger": {flags: stateful | seesDead, build: noOutput(simple(func(*call) error { return nil }))},
 })
 

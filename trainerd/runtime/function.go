@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,37 +20,6 @@ var _ = register(opTable{
 	"While":                   {in: "any...", flags: stateful, build: buildWhile},
 	"StatelessWhile":          {in: "any...", flags: stateful, build: buildWhile},
 })
-
-// outputNames lists, for ops with several named outputs, their names in order:
-// inside a function an output is named by node, name and index. The outputs of
-// all other ops are counted by the index alone.
-var outputNames = map[string][]string{
-	"Switch": {"output_false", "output_true"}, "Merge": {"output", "value_index"},
-	"SparseSoftmaxCrossEntropyWithLogits": {"loss", "backprop"}, "SoftmaxCrossEntropyWithLogits": {"loss", "backprop"},
-	"TopK": {"values", "indices"}, "TopKV2": {"values", "indices"}, "BroadcastGradientArgs": {"r0", "r1"},
-	"Unique": {"y", "idx"}, "UniqueV2": {"y", "idx"}, "UniqueWithCounts": {"y", "idx", "count"},
-	"FusedBatchNorm":       {"y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"},
-	"FusedBatchNormV2":     {"y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"},
-	"FusedBatchNormV3":     {"y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2", "reserve_space_3"},
-	"FusedBatchNormGrad":   {"x_backprop", "scale_backprop", "offset_backprop", "reserve_space_3", "reserve_space_4"},
-	"FusedBatchNormGradV2": {"x_backprop", "scale_backprop", "offset_backprop", "reserve_space_3", "reserve_space_4"},
-	"FusedBatchNormGradV3": {"x_backprop", "scale_backprop", "offset_backprop", "reserve_space_4", "reserve_space_5"},
-	"ListDiff":             {"out", "idx"}, "TensorListPopBack": {"output_handle", "tensor"},
-	"DenseToDenseSetOperation": {"result_indices", "result_values", "result_shape"},
-	"SparseReshape":            {"output_indices", "output_shape"}, "SparseReorder": {"output_indices", "output_values"},
-	"SparseFillEmptyRows":     {"output_indices", "output_values", "empty_row_indicator", "reverse_index_map"},
-	"SparseFillEmptyRowsGrad": {"d_values", "d_default_value"},
-	"SparseSegmentSumGradV2":  {"output", "sorted_unique_indices"}, "SparseSegmentMeanGradV2": {"output", "sorted_unique_indices"},
-	"SparseSegmentSqrtNGradV2": {"output", "sorted_unique_indices"},
-	"MaxPoolWithArgmax":        {"output", "argmax"}, "LogMatrixDeterminant": {"sign", "log_abs_determinant"}, "Qr": {"q", "r"},
-	"UniformCandidateSampler":      {"sampled_candidates", "true_expected_count", "sampled_expected_count"},
-	"LogUniformCandidateSampler":   {"sampled_candidates", "true_expected_count", "sampled_expected_count"},
-	"StringSplit":                  {"indices", "values", "shape"},
-	"StatelessRandomGetKeyCounter": {"key", "counter"},
-	"TensorListConcat":             {"tensor", "lengths"}, "TensorListConcatV2": {"tensor", "lengths"},
-	"DeserializeSparse": {"sparse_indices", "sparse_values", "sparse_shape"},
-	"StringSplitV2":     {"indices", "values", "shape"}, "ReaderReadV2": {"key", "value"}, "ReaderReadUpToV2": {"keys", "values"},
-}
 
 // argOp is the op of the nodes that stand for a function's arguments. They are
 // always fed, so there is no kernel for it.
@@ -72,9 +40,9 @@ func (s *Session) body(name string) (*body, error) {
 		return nil, graphError("there is no function %q", name)
 	}
 	sig := def.GetSignature()
-	ops := map[string]string{}
+	nodeOf := map[string]*tfpb.NodeDef{}
 	for _, n := range def.GetNodeDef() {
-		ops[n.GetName()] = n.GetOp()
+		nodeOf[n.GetName()] = n
 	}
 	b := &body{}
 	var nodes []*tfpb.NodeDef
@@ -85,7 +53,7 @@ func (s *Session) body(name string) (*body, error) {
 	for _, n := range def.GetNodeDef() {
 		m := proto.Clone(n).(*tfpb.NodeDef)
 		for i, in := range m.GetInput() {
-			flat, err := flatOutput(ops, in)
+			flat, err := flatOutput(nodeOf, in)
 			if err != nil {
 				return nil, graphError("function %s, node %s: %v", name, n.GetName(), err)
 			}
@@ -94,7 +62,7 @@ func (s *Session) body(name string) (*body, error) {
 		nodes = append(nodes, m)
 	}
 	for _, a := range sig.GetOutputArg() {
-		flat, err := flatOutput(ops, def.GetRet()[a.GetName()])
+		flat, err := flatOutput(nodeOf, def.GetRet()[a.GetName()])
 		if err != nil {
 			return nil, graphError("function %s, result %s: %v", name, a.GetName(), err)
 		}
@@ -110,7 +78,7 @@ func (s *Session) body(name string) (*body, error) {
 
 // flatOutput turns the name of an input inside a function, "node:name:index",
 // into "node:number".
-func flatOutput(ops map[string]string, in string) (string, error) {
+func flatOutput(nodeOf map[string]*tfpb.NodeDef, in string) (string, error) {
 	parts := strings.Split(in, ":")
 	if strings.HasPrefix(in, "^") || len(parts) == 1 {
 		return in, nil
@@ -119,18 +87,37 @@ func flatOutput(ops map[string]string, in string) (string, error) {
 	if err != nil || len(parts) != 3 {
 		return "", fmt.Errorf("%q is not an output", in)
 	}
-	op, ok := ops[parts[0]]
-	if !ok {
+	n := nodeOf[parts[0]]
+	if n == nil {
 		return "", fmt.Errorf("%q is not in the function", in)
 	}
-	if names := outputNames[op]; names != nil {
-		i := slices.Index(names, parts[1])
-		if i < 0 {
-			return "", fmt.Errorf("op %s has no output %q", op, parts[1])
-		}
-		index += i
+	first, err := firstOutput(n, parts[1])
+	return fmt.Sprintf("%s:%d", parts[0], first+index), err
+}
+
+// firstOutput returns the number of a node's first output of the given name.
+func firstOutput(n *tfpb.NodeDef, name string) (int, error) {
+	names, ok := outputNames[n.GetOp()]
+	if !ok {
+		return 0, nil
 	}
-	return fmt.Sprintf("%s:%d", parts[0], index), nil
+	at := 0
+	for _, word := range strings.Fields(names) {
+		arg, attr, list := strings.Cut(word, ":")
+		if arg == name {
+			return at, nil
+		}
+		v := n.GetAttr()[attr]
+		switch {
+		case !list:
+			at++
+		case v.GetList() != nil:
+			at += len(v.GetList().GetType())
+		default:
+			at += int(v.GetI())
+		}
+	}
+	return 0, fmt.Errorf("op %s has no output %q", n.GetOp(), name)
 }
 
 // functionAttrs are the attributes that hold a function.

@@ -16,9 +16,10 @@ var _ = register(opTable{
 	"DynamicStitch":         {in: "any...", types: valueTypes, build: buildDynamicStitch},
 	"ParallelDynamicStitch": {in: "any...", types: valueTypes, build: buildDynamicStitch},
 	"DynamicPartition":      {in: "T int32", types: valueTypes, build: buildDynamicPartition},
-	"Unique":                {in: "T", types: realTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
-	"UniqueV2":              {in: "T Taxis=int64", types: realTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
-	"UniqueWithCounts":      {in: "T", types: realTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(true)},
+	"Unique":                {in: "T", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
+	"UniqueV2":              {in: "T Taxis=int64", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(false)},
+	"UniqueWithCountsV2":    {in: "T Taxis=int64", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(true)},
+	"UniqueWithCounts":      {in: "T", types: plainTypes&^setOf(tfpb.DataType_DT_UINT64) | setOf(tString), build: buildUnique(true)},
 	"TopK":                  {in: "T", types: numbers, build: buildTopK},
 	"TopKV2":                {in: "T Tk=int32", types: numbers, build: buildTopK},
 })
@@ -348,6 +349,8 @@ func buildUnique(counted bool) func(*builder) (kernel, error) {
 		}
 		dt := b.indexType("out_idx", tInt32)
 		switch t := b.dtype("T", tNone); {
+		case t == tBool:
+			return unique(dt, counted, func(t *tensor, i int) bool { return elems[bool](t)[i] }), nil
 		case t == tString:
 			return unique(dt, counted, func(t *tensor, i int) string { return string(t.strs[i]) }), nil
 		case indices.has(t):
@@ -355,6 +358,17 @@ func buildUnique(counted bool) func(*builder) (kernel, error) {
 		}
 		return unique(dt, counted, func(t *tensor, i int) float64 { return t.realAt(i) }), nil
 	}
+}
+
+// seenIn returns the frame's map of the elements seen, empty.
+func seenIn[K comparable](c *call) map[K]int {
+	seen, ok := c.f.seen.(map[K]int)
+	if !ok {
+		seen = map[K]int{}
+		c.f.seen = seen
+	}
+	clear(seen)
+	return seen
 }
 
 // unique is the kernel that keeps the first of equal elements and says for
@@ -365,7 +379,7 @@ func unique[K comparable](dt tfpb.DataType, counted bool, key func(t *tensor, i 
 		if len(x.shape) != 1 {
 			return c.invalid("the input must be a vector, not %s", x.describe())
 		}
-		seen := make(map[K]int, x.count())
+		seen := seenIn[K](c)
 		first := c.dims(0, 0)
 		counts := c.dims(1, 0)
 		idx := c.outLike(1, dt, x)

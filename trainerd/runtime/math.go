@@ -46,16 +46,20 @@ func dtypeOf[T any]() tfpb.DataType {
 		return tfpb.DataType_DT_UINT64
 	case []byte:
 		return tString
+	case complex64:
+		return tComplex64
+	case complex128:
+		return tComplex128
 	}
 	return tNone
 }
 
 var _ = register(opTable{
-	"Add":               {in: "T T", types: realTypes | setOf(tString), build: buildAdd},
-	"AddV2":             {in: "T T", types: realTypes | setOf(tString), build: buildAdd},
-	"Sub":               {in: "T T", types: realTypes, build: buildSub},
-	"Mul":               {in: "T T", types: realTypes, build: buildMul},
-	"RealDiv":           {in: "T T", types: floats, build: buildFloatDiv},
+	"Add":               alsoComplex(opSpec{in: "T T", types: realTypes | setOf(tString), build: buildAdd}, combine(loopsOf(addOf[complex64])), combine(loopsOf(addOf[complex128]))),
+	"AddV2":             alsoComplex(opSpec{in: "T T", types: realTypes | setOf(tString), build: buildAdd}, combine(loopsOf(addOf[complex64])), combine(loopsOf(addOf[complex128]))),
+	"Sub":               alsoComplex(opSpec{in: "T T", types: realTypes, build: buildSub}, combine(loopsOf(subOf[complex64])), combine(loopsOf(subOf[complex128]))),
+	"Mul":               alsoComplex(opSpec{in: "T T", types: realTypes, build: buildMul}, combine(loopsOf(mulOf[complex64])), combine(loopsOf(mulOf[complex128]))),
+	"RealDiv":           alsoComplex(opSpec{in: "T T", types: floats, build: buildFloatDiv}, combine(loopsOf(divOf[complex64])), combine(loopsOf(divOf[complex128]))),
 	"Div":               {in: "T T", types: numbers, build: buildDiv(truncDiv[int32], truncDiv[int64], nil)},
 	"TruncateDiv":       {in: "T T", types: numbers, build: buildDiv(truncDiv[int32], truncDiv[int64], math.Trunc)},
 	"FloorDiv":          {in: "T T", types: numbers, build: buildDiv(floorDiv[int32], floorDiv[int64], math.Floor)},
@@ -67,7 +71,7 @@ var _ = register(opTable{
 	"Minimum":           {in: "T T", types: realTypes, build: buildMinimum},
 	"SquaredDifference": {in: "T T", types: numbers, build: buildSquaredDifference},
 	"Atan2":             floatBinary(math.Atan2),
-	"DivNoNan":          floatBinary(func(x, y float64) float64 { return unlessZero(y, x/y) }),
+	"DivNoNan":          alsoComplex(floatBinary(func(x, y float64) float64 { return unlessZero(y, x/y) }), combine(loopsOf(divNoNanOf[complex64])), combine(loopsOf(divNoNanOf[complex128]))),
 	"MulNoNan":          floatBinary(func(x, y float64) float64 { return unlessZero(y, x*y) }),
 	"Xlogy":             floatBinary(func(x, y float64) float64 { return unlessZero(x, x*math.Log(y)) }),
 	"Xlog1py":           floatBinary(func(x, y float64) float64 { return unlessZero(x, x*math.Log1p(y)) }),
@@ -87,9 +91,9 @@ var _ = register(opTable{
 	"BitwiseXor":   {in: "T T", types: indices, build: buildBits(xor[int32], xor[int64])},
 
 	"ApproximateEqual": {in: "T T", types: floats, build: buildApproximateEqual},
-	"AddN":             {in: "T...", types: realTypes | setOf(tVariant), build: buildAddN},
+	"AddN":             alsoComplex(opSpec{in: "T...", types: realTypes | setOf(tVariant), build: buildAddN}, addN[complex64], addN[complex128]),
 	"AccumulateNV2":    {in: "T...", types: realTypes, build: buildAddN},
-	"Cast":             {in: "SrcT", types: plainTypes | halves, typeAttr: "SrcT", build: buildCast},
+	"Cast":             {in: "SrcT", types: plainTypes | halves | complexTypes, typeAttr: "SrcT", build: buildCast},
 	"ClipByValue":      {in: "T T T", types: numbers, build: buildClip},
 	"Cross":            {in: "T T", types: floats, build: func(b *builder) (kernel, error) { return byFloat(b.dtype("T", tNone), cross[float32], cross[float64]) }},
 })
@@ -455,7 +459,7 @@ func buildAddN(b *builder) (kernel, error) {
 		addN[int8], addN[int16], addN[uint8], addN[uint16], addN[uint32], addN[uint64])
 }
 
-func addN[T number](c *call) error {
+func addN[T arithmetic](c *call) error {
 	if c.inputs() == 0 {
 		return c.invalid("no inputs")
 	}
@@ -514,7 +518,9 @@ func buildCast(b *builder) (kernel, error) {
 		return func(c *call) error { c.alias(0, c.in(0), c.in(0).shape); return nil }, nil
 	}
 	cast := castFrom
-	if halves.has(src) || halves.has(dst) {
+	if complexTypes.has(src) || complexTypes.has(dst) {
+		cast = castComplex
+	} else if halves.has(src) || halves.has(dst) {
 		cast = castHalf
 	}
 	if k := cast(src, dst); k != nil {

@@ -102,7 +102,7 @@ type inputType struct {
 
 var typeWords = map[string]tfpb.DataType{
 	"float": tFloat, "double": tDouble, "int32": tInt32, "int64": tInt64, "bool": tBool,
-	"string": tString, "resource": tResource, "variant": tVariant, "any": tNone,
+	"string": tString, "resource": tResource, "variant": tVariant, "complex64": tComplex64, "any": tNone,
 }
 
 // signature resolves the spec's input words against the node's attributes and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -72,6 +73,7 @@ type compiler struct {
 	refs   map[int32]bool  // slots that hold a variable itself
 	reads  map[int32]int32 // by such slot: the read that no step has outdated
 	alive  map[int]int32   // by node that may die: a slot that dies with it
+	idle   map[string]bool // nodes that others only run after
 }
 
 // compile builds the plan for the named feeds, fetches and targets.
@@ -90,7 +92,8 @@ func (s *Session) compileAt(g *graph, prefix string, depth int, feeds, fetches, 
 	if err != nil {
 		return nil, err
 	}
-	needed := c.prune(roots)
+	needed := c.prune(slices.Clone(roots))
+	c.idle = c.idleNodes(roots, needed)
 	if err := c.checkOps(needed); err != nil {
 		return nil, err
 	}
@@ -339,7 +342,7 @@ func (c *compiler) addNode(n *node, index int) error {
 		return c.addLoop(n, index)
 	}
 	mayDie, control := c.controlOf(n)
-	if n.op == "NoOp" {
+	if n.op == "NoOp" || c.idle[n.name] {
 		if mayDie {
 			c.addAlive(n, index, control)
 		}

@@ -1,8 +1,9 @@
 package runtime
 
 import (
-	"container/heap"
 	"fmt"
+	"slices"
+	"sort"
 	"sync"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -30,8 +31,7 @@ type queue struct {
 
 	in, out chan struct{} // turns: one token each
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed at every change
+	gate     // guards what follows
 	items    []item
 	closed   bool
 	dropping bool // closed together with the pending enqueues
@@ -39,26 +39,34 @@ type queue struct {
 }
 
 func newQueue(name string) *queue {
-	q := &queue{name: name, capacity: -1, in: make(chan struct{}, 1), out: make(chan struct{}, 1), changed: make(chan struct{})}
+	q := &queue{name: name, capacity: -1, in: make(chan struct{}, 1), out: make(chan struct{}, 1), gate: newGate()}
 	q.in <- struct{}{}
 	q.out <- struct{}{}
 	return q
 }
 
-// wake tells all waiting calls to look again. The caller holds q.mu.
-func (q *queue) wake() {
-	close(q.changed)
-	q.changed = make(chan struct{})
+// gate is a lock whose holder may wait for changes by others.
+type gate struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed at every change
 }
 
-// await calls try under q.mu until it is done or fails, waiting for changes of
-// the queue in between.
-func (q *queue) await(c *call, try func() (done bool, err error)) error {
+func newGate() gate { return gate{changed: make(chan struct{})} }
+
+// wake tells all waiting calls to look again. The caller holds g.mu.
+func (g *gate) wake() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// await calls try under g.mu until it is done or fails, waiting for changes in
+// between.
+func (g *gate) await(c *call, try func() (done bool, err error)) error {
 	for {
-		q.mu.Lock()
+		g.mu.Lock()
 		done, err := try()
-		changed := q.changed
-		q.mu.Unlock()
+		changed := g.changed
+		g.mu.Unlock()
 		if done || err != nil {
 			return err
 		}
@@ -133,17 +141,16 @@ func (q *queue) put(c *call, items []item) error {
 
 func (q *queue) push(it item) {
 	if q.sorted {
-		heap.Push((*itemHeap)(&q.items), it)
+		// Behind those of the same rank.
+		at := sort.Search(len(q.items), func(i int) bool { return q.items[i][0].intAt(0) > it[0].intAt(0) })
+		q.items = slices.Insert(q.items, at, it)
 		return
 	}
 	q.items = append(q.items, it)
 }
 
 func (q *queue) pop() item {
-	switch {
-	case q.sorted:
-		return heap.Pop((*itemHeap)(&q.items)).(item)
-	case q.shuffle != nil:
+	if q.shuffle != nil {
 		i := int(q.shuffle.Next() % uint32(len(q.items)))
 		it := q.items[i]
 		last := len(q.items) - 1
@@ -231,20 +238,6 @@ func (q *queue) size() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.items)
-}
-
-// itemHeap orders items by their first component, an int64.
-type itemHeap []item
-
-func (h *itemHeap) Len() int           { return len(*h) }
-func (h *itemHeap) Less(i, j int) bool { return (*h)[i][0].intAt(0) < (*h)[j][0].intAt(0) }
-func (h *itemHeap) Swap(i, j int)      { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
-func (h *itemHeap) Push(x any)         { *h = append(*h, x.(item)) }
-func (h *itemHeap) Pop() any {
-	last := len(*h) - 1
-	it := (*h)[last]
-	*h = (*h)[:last]
-	return it
 }
 
 // resource returns the object of the builder's node, which nodes of

@@ -5,7 +5,7 @@ import (
 )
 
 var _ = register(opTable{
-	"Sum":           {in: "T Tidx=int32", types: numbers, build: buildSum},
+	"Sum":           {in: "T Tidx=int32", types: realTypes | complexTypes, build: buildSum},
 	"Mean":          {in: "T Tidx=int32", types: numbers, build: buildMean},
 	"Prod":          {in: "T Tidx=int32", types: numbers, build: buildProd},
 	"Max":           {in: "T Tidx=int32", types: numbers, build: buildMax},
@@ -157,7 +157,7 @@ func sumFloat32(acc float32, x []float32) float32 {
 	return float32(s)
 }
 
-func sum[T number](acc T, x []T) T {
+func sum[T arithmetic](acc T, x []T) T {
 	for _, v := range x {
 		acc += v
 	}
@@ -166,11 +166,20 @@ func sum[T number](acc T, x []T) T {
 
 func buildSum(b *builder) (kernel, error) {
 	keep := b.keepDims()
-	return byType(b.dtype("T", tNone),
-		reduce(keep, &reducer[float32]{run: sumFloat32, vec: addTo[float32]}),
-		reduce(keep, &reducer[float64]{run: sum[float64], vec: addTo[float64]}),
-		reduce(keep, &reducer[int32]{run: sum[int32], vec: addTo[int32]}),
-		reduce(keep, &reducer[int64]{run: sum[int64], vec: addTo[int64]}))
+	switch dt := b.dtype("T", tNone); dt {
+	case tComplex64:
+		return summing[complex64](keep), nil
+	case tComplex128:
+		return summing[complex128](keep), nil
+	default:
+		return byNumber(dt, reduce(keep, &reducer[float32]{run: sumFloat32, vec: addTo[float32]}),
+			summing[float64](keep), summing[int32](keep), summing[int64](keep), summing[int8](keep), summing[int16](keep),
+			summing[uint8](keep), summing[uint16](keep), summing[uint32](keep), summing[uint64](keep))
+	}
+}
+
+func summing[T arithmetic](keep bool) kernel {
+	return reduce(keep, &reducer[T]{run: sum[T], vec: addTo[T]})
 }
 
 func divideBy[T float](acc []T, n int) {

@@ -161,6 +161,10 @@ func element(v *ckptfmt.Tensor, i int) float64 {
 		return float64(binary.LittleEndian.Uint16(v.Data[2*i:]))
 	case tfpb.DataType_DT_INT8:
 		return float64(int8(v.Data[i]))
+	case tfpb.DataType_DT_UINT32:
+		return float64(binary.LittleEndian.Uint32(v.Data[4*i:]))
+	case tfpb.DataType_DT_UINT64:
+		return float64(binary.LittleEndian.Uint64(v.Data[8*i:]))
 	}
 	return float64(v.Data[i])
 }

@@ -256,6 +256,7 @@ func buildUnsorted(s segment) func(*builder) (kernel, error) {
 // unsortedSegment is the kernel that folds the rows of each segment; rows of
 // negative segments are dropped.
 func unsortedSegment[T number](s segment) kernel {
+	init, f := segmentFold[T](s)
 	return func(c *call) error {
 		x, ids := c.in(0), c.in(1)
 		n, err := c.intScalar(2, "the number of segments")
@@ -268,7 +269,6 @@ func unsortedSegment[T number](s segment) kernel {
 		shape := append(append(c.dims(0, 0), n), x.shape[len(ids.shape):]...)
 		row := product(shape[1:])
 		xs, d := elems[T](x), elems[T](c.out(0, x.dtype, shape...))
-		init, f := segmentFold[T](s)
 		for i := range d {
 			d[i] = init
 		}
@@ -281,6 +281,10 @@ func unsortedSegment[T number](s segment) kernel {
 				continue
 			}
 			to := d[id*row : (id+1)*row]
+			if s == segmentSum {
+				addTo(to, xs[k*row:(k+1)*row])
+				continue
+			}
 			for j, v := range xs[k*row : (k+1)*row] {
 				to[j] = f(to[j], v)
 			}

@@ -501,7 +501,7 @@ var adders = map[tfpb.DataType]func(sum, t *tensor){
 	tfpb.DataType_DT_COMPLEX64: addElems[complex64], tfpb.DataType_DT_COMPLEX128: addElems[complex128],
 }
 
-func addElems[T number | complex64 | complex128](sum, t *tensor) {
+func addElems[T arithmetic](sum, t *tensor) {
 	d, x := elems[T](sum), elems[T](t)
 	for i := range d {
 		d[i] += x[i]

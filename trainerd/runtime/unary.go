@@ -27,10 +27,10 @@ var _ = register(opTable{
 	"Relu":       {in: "T", types: numbers, build: buildRelu},
 	"Relu6":      {in: "T", types: numbers, build: buildUnary(relu6[float32], relu6[float64], relu6[int32], relu6[int64])},
 	"LeakyRelu":  {in: "T=float", build: buildLeakyRelu},
-	"Neg":        {in: "T", types: numbers, build: buildUnary(neg[float32], neg[float64], neg[int32], neg[int64])},
+	"Neg":        alsoComplex(opSpec{in: "T", types: numbers, build: buildUnary(neg[float32], neg[float64], neg[int32], neg[int64])}, unary(negOf[complex64]), unary(negOf[complex128])),
 	"Abs":        {in: "T", types: numbers, build: buildUnary(absolute[float32], absolute[float64], absolute[int32], absolute[int64])},
 	"Sign":       {in: "T", types: numbers, build: buildUnary(sign[float32], sign[float64], sign[int32], sign[int64])},
-	"Square":     {in: "T", types: numbers, build: buildUnary(square[float32], square[float64], square[int32], square[int64])},
+	"Square":     alsoComplex(opSpec{in: "T", types: numbers, build: buildUnary(square[float32], square[float64], square[int32], square[int64])}, unary(squareOf[complex64]), unary(squareOf[complex128])),
 	"Round":      {in: "T", types: numbers, build: buildUnary(round[float32], round[float64], same[int32], same[int64])},
 	"Invert":     {in: "T", types: indices, build: buildUnary(nil, nil, invert[int32], invert[int64])},
 
@@ -38,8 +38,8 @@ var _ = register(opTable{
 	"IsInf":    floatTest(func(x float64) bool { return math.IsInf(x, 0) }),
 	"IsFinite": floatTest(func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }),
 
-	"ReluGrad":       {in: "T T", types: floats, build: buildReluGrad},
-	"Relu6Grad":      gradient(relu6Grad[float32], relu6Grad[float64]),
+	"ReluGrad":       {in: "T T", types: numbers, build: buildReluGrad},
+	"Relu6Grad":      {in: "T T", types: numbers, build: buildPairwise(relu6Grad[float32], relu6Grad[float64], relu6Grad[int32], relu6Grad[int64])},
 	"EluGrad":        gradient(eluGrad[float32], eluGrad[float64]),
 	"SeluGrad":       gradient(seluGrad[float32], seluGrad[float64]),
 	"SoftplusGrad":   gradient(softplusGrad[float32], softplusGrad[float64]),
@@ -81,6 +81,12 @@ func gradient(f32 func(x, y float32) float32, f64 func(x, y float64) float64) op
 	return opSpec{in: "T T", types: floats, build: func(b *builder) (kernel, error) {
 		return byFloat(b.dtype("T", tNone), pairwise(f32), pairwise(f64))
 	}}
+}
+
+func buildPairwise(f32 func(x, y float32) float32, f64 func(x, y float64) float64, i32 func(x, y int32) int32, i64 func(x, y int64) int64) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		return byType(b.dtype("T", tNone), pairwise(f32), pairwise(f64), pairwise(i32), pairwise(i64))
+	}
 }
 
 func pairwise[T element](f func(x, y T) T) kernel {
@@ -144,7 +150,7 @@ func buildRelu(b *builder) (kernel, error) {
 }
 
 func buildReluGrad(b *builder) (kernel, error) {
-	return byFloat(b.dtype("T", tNone), slicePairwise(vec.ReluGrad[float32]), slicePairwise(vec.ReluGrad[float64]))
+	return byType(b.dtype("T", tNone), slicePairwise(vec.ReluGrad[float32]), slicePairwise(vec.ReluGrad[float64]), pairwise(reluGrad[int32]), pairwise(reluGrad[int64]))
 }
 
 func relu6[T number](x T) T {
@@ -202,7 +208,14 @@ func leakyGrad[T float](alpha float64) func(g, x T) T {
 	}
 }
 
-func relu6Grad[T float](g, x T) T {
+func reluGrad[T integer](g, x T) T {
+	if x > 0 {
+		return g
+	}
+	return 0
+}
+
+func relu6Grad[T number](g, x T) T {
 	if x > 0 && x < 6 {
 		return g
 	}

@@ -141,7 +141,7 @@ func divFloats[T float]() kernel {
 }
 
 // addTo adds x to acc.
-func addTo[T number](acc, x []T) {
+func addTo[T arithmetic](acc, x []T) {
 	switch acc := any(acc).(type) {
 	case []float32:
 		vec.Add(acc, acc, any(x).([]float32))

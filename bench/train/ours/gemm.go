@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"time"
 
 	gonum "gonum.org/v1/gonum/blas"
 
@@ -21,9 +23,12 @@ func gemm(_ context.Context, o *options) (*result, error) {
 		blas.Implementation{}.Sgemm(gonum.NoTrans, gonum.NoTrans, n, n, n, 1, a, n, b, n, 0, c, n)
 	}
 	multiply()
+	best := time.Duration(math.MaxInt64)
 	r, err := timed(func() error {
 		for range o.times {
+			begin := time.Now()
 			multiply()
+			best = min(best, time.Since(begin))
 		}
 		return nil
 	})
@@ -35,6 +40,8 @@ func gemm(_ context.Context, o *options) (*result, error) {
 		sum += int64(v)
 	}
 	r.Work = fmt.Sprintf("%d products of %d by %d, sum %d", o.times, n, n, sum)
-	r.Metrics["gflops"] = 2 * float64(n) * float64(n) * float64(n) * float64(o.times) / r.Seconds / 1e9
+	work := 2 * float64(n) * float64(n) * float64(n) / 1e9
+	r.Metrics["gflops"] = work * float64(o.times) / r.Seconds
+	r.Metrics["best_gflops"] = work / best.Seconds()
 	return r, nil
 }

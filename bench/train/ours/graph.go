@@ -111,7 +111,9 @@ func start(ctx context.Context, o *options) (*result, error) {
 	}
 	defer os.RemoveAll(temp)
 	command := filepath.Join(temp, "trainerd")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", command, "./cmd/trainerd").CombinedOutput(); err != nil {
+	build := exec.CommandContext(ctx, "go", "build", "-o", command, "./cmd/trainerd")
+	build.Dir = filepath.Join(o.area, "..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}
 	var out []byte

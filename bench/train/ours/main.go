@@ -32,7 +32,7 @@ func main() {
 // options are the flags of all races.
 type options struct {
 	threads, size, times, steps int
-	net, dir, profile           string
+	net, dir, area, profile     string
 }
 
 // result is what the driver reads.
@@ -58,6 +58,7 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&o.times, "times", 20, "products to compute")
 	f.IntVar(&o.steps, "steps", 200, "training steps")
 	f.StringVar(&o.net, "net", "mlp784", "net of bench/train/graphs")
+	f.StringVar(&o.area, "area", "bench/train", "folder of these races")
 	f.StringVar(&o.dir, "dir", "fixtures/graphs/softmax_ref", "recorded program")
 	f.StringVar(&o.profile, "profile", "", "file for a CPU profile")
 	if err := f.Parse(args[1:]); err != nil {

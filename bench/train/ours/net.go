@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -77,7 +79,7 @@ func net(ctx context.Context, o *options) (*result, error) {
 	if !ok {
 		return nil, fmt.Errorf("no net %q", o.net)
 	}
-	sess, err := session("bench/train/graphs/" + o.net + ".meta")
+	sess, err := session(filepath.Join(o.area, "graphs", o.net+".meta"))
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +107,14 @@ func net(ctx context.Context, o *options) (*result, error) {
 
 // trainSteps runs a train step: first the warm-up, then the steps that count.
 func trainSteps(ctx context.Context, train *runtime.Callable, steps int, feeds func(step int) []*ckptfmt.Tensor) (*result, error) {
+	best := time.Duration(math.MaxInt64)
 	loop := func(from, to int) error {
 		for i := from; i < to; i++ {
+			begin := time.Now()
 			if _, err := train.Run(ctx, feeds(i)); err != nil {
 				return err
 			}
+			best = min(best, time.Since(begin))
 		}
 		return nil
 	}
@@ -121,6 +126,7 @@ func trainSteps(ctx context.Context, train *runtime.Callable, steps int, feeds f
 		return nil, err
 	}
 	r.Metrics["steps_per_second"] = float64(steps) / r.Seconds
+	r.Metrics["best_step_us"] = float64(best.Nanoseconds()) / 1e3
 	return r, nil
 }
 

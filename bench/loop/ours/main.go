@@ -1,0 +1,290 @@
+// Command ours is this project's part in the races of bench/loop: how much a
+// training loop suffers from being kept alive.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// result is the line that the driver reads.
+type result struct {
+	Work       string             `json:"work"`
+	Seconds    float64            `json:"seconds"`
+	CPUSeconds float64            `json:"cpu_seconds"`
+	Metrics    map[string]float64 `json:"metrics"`
+}
+
+func main() {
+	log.SetFlags(0)
+	contestants := map[string]func(o options) (*result, error){
+		"bare":       func(o options) (*result, error) { return trivial(o, false) },
+		"supervised": func(o options) (*result, error) { return trivial(o, true) },
+		"stall":      func(o options) (*result, error) { return stall(o) },
+		"restart":    restart,
+		"read":       readFile,
+	}
+	if len(os.Args) < 2 || contestants[os.Args[1]] == nil {
+		log.Fatal("usage: ours bare|supervised|stall|restart|read [-dir DIR] [-n STEPS] [-mib MIB] [-saves N] [-undeclared]")
+	}
+	var o options
+	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
+	flags.StringVar(&o.dir, "dir", "", "empty folder to work in")
+	flags.IntVar(&o.steps, "n", 400_000, "steps")
+	flags.IntVar(&o.mib, "mib", 1024, "size of the state in MiB")
+	flags.IntVar(&o.saves, "saves", 3, "checkpoints to write")
+	flags.BoolVar(&o.undeclared, "undeclared", false, "steps do not say what they change")
+	flags.Parse(os.Args[2:])
+	r, err := contestants[os.Args[1]](o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err == nil {
+		r.CPUSeconds = time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+		r.Metrics["max_rss_mib"] = float64(usage.Maxrss) / 1024
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+		log.Fatal(err)
+	}
+}
+
+type options struct {
+	dir               string
+	steps, mib, saves int
+	undeclared        bool
+}
+
+// descend is a trivial step: some ten microseconds of arithmetic.
+func descend(w []float64) {
+	for i := range w {
+		w[i] += 1e-3 * (float64(i) - w[i])
+	}
+}
+
+func digest(w []float64) string { return fmt.Sprintf("%.12g", w[len(w)-1]) }
+
+// trivial makes steps, bare or under a Supervisor that saves and writes
+// summaries every second.
+func trivial(o options, supervised bool) (*result, error) {
+	const size = 20_000
+	w := make([]float64, size)
+	started := time.Now()
+	if !supervised {
+		for range o.steps {
+			descend(w)
+		}
+		return &result{Work: fmt.Sprintf("%d steps, digest %s", o.steps, digest(w)), Seconds: time.Since(started).Seconds(), Metrics: map[string]float64{}}, nil
+	}
+	vars := new(trainerd.Variables)
+	if err := vars.Float64("w", w); err != nil {
+		return nil, err
+	}
+	saves := 0
+	sv := &trainerd.Supervisor{
+		Logdir: o.dir, NewSession: vars.Session,
+		SaveModelEvery: time.Second, SaveSummariesEvery: time.Second,
+		SummaryOp: trainerd.SummaryFunc(summary),
+		OnSave:    func(trainerd.SavedCheckpoint) { saves++ },
+	}
+	var took time.Duration
+	err := sv.Run(context.Background(), func(ctx context.Context, _ trainerd.Session) error {
+		started := time.Now()
+		defer func() { took = time.Since(started) }()
+		for range o.steps {
+			n, err := vars.Step(func() error { descend(w); return nil })
+			if err != nil {
+				return err
+			}
+			if err := sv.StepDone(ctx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return &result{Work: fmt.Sprintf("%d steps, digest %s", o.steps, digest(w)), Seconds: took.Seconds(),
+		Metrics: map[string]float64{"saves": float64(saves)}}, err
+}
+
+func summary(ctx context.Context, s trainerd.Session) (*tfpb.Summary, error) {
+	return tfevents.NewSummary(tfevents.Scalar("loss", 0.5)), nil
+}
+
+// A state of many tensors, one of which the steps change.
+const tensorMiB = 16
+
+type state struct {
+	vars    *trainerd.Variables
+	hot     []float32
+	tensors [][]float32
+}
+
+func newState(mib int, fill bool) (*state, error) {
+	s := &state{vars: new(trainerd.Variables), hot: make([]float32, 1000)}
+	err := s.vars.Float32("hot", s.hot)
+	for i := 0; i < mib/tensorMiB && err == nil; i++ {
+		t := make([]float32, tensorMiB<<20/4)
+		for j := range t {
+			if fill {
+				t[j] = float32(i + j)
+			}
+		}
+		s.tensors = append(s.tensors, t)
+		err = s.vars.Float32(fmt.Sprintf("weights/%03d", i), t)
+	}
+	return s, err
+}
+
+func (s *state) step(undeclared bool) (int64, error) {
+	change := func() error {
+		for i := range s.hot {
+			s.hot[i]++
+		}
+		return nil
+	}
+	if undeclared {
+		return s.vars.Step(change)
+	}
+	return s.vars.StepOn([]string{"hot"}, change)
+}
+
+// stall measures steps while checkpoints of a large state are written beside
+// them.
+func stall(o options) (*result, error) {
+	s, err := newState(o.mib, true)
+	if err != nil {
+		return nil, err
+	}
+	saved := make(chan struct{}, o.saves)
+	sv := &trainerd.Supervisor{
+		Logdir: o.dir, NewSession: s.vars.Session, NoSummaryWriter: true, NoReport: true,
+		SaveModelEvery: -1, SaveModelSteps: 1 << 40, // the loop below says when
+		Saver:  &trainerd.Saver{MaxToKeep: 1},
+		OnSave: func(trainerd.SavedCheckpoint) { saved <- struct{}{} },
+	}
+	r := &result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, len(s.tensors), o.saves), Metrics: map[string]float64{}}
+	var bare, beside, calls []time.Duration
+	started := time.Now()
+	err = sv.Run(context.Background(), func(ctx context.Context, _ trainerd.Session) error {
+		for range 200_000 {
+			if err := timeStep(ctx, sv, s, o.undeclared, &bare, nil); err != nil {
+				return err
+			}
+		}
+		for i := range o.saves {
+			call := time.Now()
+			n := int64(i+1) << 40 // a multiple of SaveModelSteps
+			if err := sv.StepDone(ctx, n); err != nil {
+				return err
+			}
+			calls = append(calls, time.Since(call))
+			for done := false; !done; {
+				select {
+				case <-saved:
+					done = true
+				default:
+				}
+				if err := timeStep(ctx, sv, s, o.undeclared, &beside, &n); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	r.Seconds = time.Since(started).Seconds()
+	slices.Sort(bare)
+	slices.Sort(beside)
+	r.Metrics["caller_ms"] = ms(slices.Max(calls))
+	r.Metrics["worst_ms"] = ms(beside[len(beside)-1])
+	r.Metrics["p999_ms"] = ms(at(beside, 0.999))
+	r.Metrics["bare_p999_ms"] = ms(at(bare, 0.999))
+	return r, err
+}
+
+// timeStep makes a step and notes how long it took. A step number that is given
+// stays as it is, so that the step does not save.
+func timeStep(ctx context.Context, sv *trainerd.Supervisor, s *state, undeclared bool, to *[]time.Duration, number *int64) error {
+	started := time.Now()
+	n, err := s.step(undeclared)
+	if err != nil {
+		return err
+	}
+	if number != nil {
+		n = *number
+	}
+	err = sv.StepDone(ctx, n)
+	*to = append(*to, time.Since(started))
+	return err
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func at(sorted []time.Duration, q float64) time.Duration {
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+// prepare writes the checkpoint that restart and readFile read.
+func prepare(o options) error {
+	s, err := newState(o.mib, true)
+	if err != nil {
+		return err
+	}
+	_, err = new(trainerd.Saver).Save(context.Background(), s.vars, filepath.Join(o.dir, "model.ckpt"), 1)
+	return err
+}
+
+func restartWork(o options) string { return fmt.Sprintf("%d MiB back in memory", o.mib) }
+
+// restart measures from the beginning of a run to its first new step.
+func restart(o options) (*result, error) {
+	if err := prepare(o); err != nil {
+		return nil, err
+	}
+	s, err := newState(o.mib, false)
+	if err != nil {
+		return nil, err
+	}
+	var took time.Duration
+	started := time.Now()
+	sv := &trainerd.Supervisor{Logdir: o.dir, NewSession: s.vars.Session}
+	err = sv.Run(context.Background(), func(ctx context.Context, _ trainerd.Session) error {
+		_, err := s.step(false)
+		took = time.Since(started)
+		return err
+	})
+	return &result{Work: restartWork(o), Seconds: took.Seconds(), Metrics: map[string]float64{}}, err
+}
+
+// readFile is the limit: it reads the data file and does nothing with it.
+func readFile(o options) (*result, error) {
+	if err := prepare(o); err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	f, err := os.Open(filepath.Join(o.dir, "model.ckpt-1.data-00000-of-00001"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, tensorMiB<<20)
+	for err == nil {
+		_, err = f.Read(b)
+	}
+	if err != io.EOF {
+		return nil, err
+	}
+	return &result{Work: restartWork(o), Seconds: time.Since(started).Seconds(), Metrics: map[string]float64{}}, nil
+}

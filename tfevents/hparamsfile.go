@@ -1,0 +1,41 @@
+package tfevents
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// hparamsFileName sorts before the names of all files that carry a time, so
+// that its values are the first of the run, and no loader follows it.
+const hparamsFileName = filePrefix + "0000000000.hparams"
+
+// WriteHParams makes values the hyperparameters of the run in logdir, also
+// after others were written: they are in a file of their own, which is replaced
+// whole. A TensorBoard that is running shows new values when it is started
+// again. See [HParams] for the arguments; start is when the run began, and
+// should stay the same. Do not write HParams into the run's other files too.
+func WriteHParams(logdir string, values map[string]any, trialID string, start time.Time) error {
+	v, err := HParams(values, trialID, start)
+	if err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	w := NewEventsWriter(&file, &EventsWriterOptions{Now: func() time.Time { return start }})
+	e := &tfpb.Event{WallTime: WallTime(start), What: &tfpb.Event_Summary{Summary: NewSummary(v)}}
+	if err := w.WriteEvent(e); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(logdir, 0o777); err != nil {
+		return fmt.Errorf("tfevents: %w", err)
+	}
+	if err := atomicfile.WriteFile(nil, filepath.Join(logdir, hparamsFileName), file.Bytes()); err != nil {
+		return fmt.Errorf("tfevents: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/model"
+)
+
+// While a replica waits it looks at the model every so often, for so long.
+const (
+	lookEvery   = time.Second
+	lookTimeout = 10 * time.Second
+)
+
+// stepGrace is how long a step may take in all once a stop was asked for.
+const stepGrace = 3 * time.Second
+
+// replicas is the part of a job in a training whose workers wait for each other
+// in every step. A nil replicas does nothing.
+type replicas struct {
+	*job
+	*model.Sync
+	first, made int64         // see batch
+	update      chan struct{} // closed when updates have ended; nil for a worker
+	failed      error         // why they have ended
+}
+
+func newReplicas(j *job) *replicas {
+	if j.program.sync == nil {
+		return nil
+	}
+	return &replicas{job: j, Sync: j.program.sync}
+}
+
+// localInit returns the ops that every process runs before it trains.
+func (j *job) localInit() []string {
+	switch sync := j.program.sync; {
+	case sync == nil:
+		return j.program.localInit
+	case j.config.Supervisor.IsChief:
+		return []string{sync.ChiefInit}
+	default:
+		return []string{sync.LocalInit}
+	}
+}
+
+// reset takes out of the servers what is left of a training that is over: its
+// gradients would be in the first update, and its tokens name steps of its own.
+func (r *replicas) reset(ctx context.Context, sess trainerd.Session, adopted bool) error {
+	if r == nil {
+		return nil
+	}
+	if !adopted {
+		if err := r.discard(ctx, sess); err != nil {
+			return fmt.Errorf("clearing what an earlier training has left on the servers: %w", err)
+		}
+	}
+	return r.openRoll(ctx, sess, adopted)
+}
+
+func (r *replicas) discard(ctx context.Context, sess trainerd.Session) error {
+	out, err := sess.Run(ctx, nil, []string{r.Left, r.Tokens}, nil)
+	if err != nil {
+		return err
+	}
+	counts, err := ckptfmt.Values[int32](out[0])
+	if err != nil {
+		return err
+	}
+	var targets []string
+	for i, count := range counts {
+		if count > 0 && i < len(r.Discard) {
+			targets = append(targets, r.Discard[i])
+		}
+	}
+	feeds := make(feed)
+	if tokens, err := ckptfmt.Values[int32](out[1]); err != nil {
+		return err
+	} else if len(tokens) == 1 && tokens[0] > 0 {
+		feeds[r.DrainCount] = out[1]
+		targets = append(targets, r.Drain)
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	if _, err := sess.Run(ctx, feeds, nil, targets); err != nil {
+		return err
+	}
+	_, err = sess.Run(ctx, nil, nil, []string{r.ChiefInit}) // taking gradients has counted steps
+	return err
+}
+
+// start begins the updates, which are the chief's to make. The caller calls
+// stop before the session is used no more.
+func (r *replicas) start(ctx context.Context, sess trainerd.Session, step int64, adopted bool) (stop func(), err error) {
+	if r == nil {
+		return func() {}, nil
+	}
+	r.first, r.made, r.update, r.failed = step, 0, nil, nil
+	if !r.config.Supervisor.IsChief {
+		return func() {}, nil
+	}
+	if !adopted {
+		if _, err := sess.Run(ctx, nil, nil, []string{r.InitTokens}); err != nil {
+			return nil, fmt.Errorf("putting the first tokens: %w", err)
+		}
+	}
+	// A stop lets the replicas end their step: updates go on until the training
+	// has returned.
+	updating, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	r.update = ended
+	raw := ungated(sess)
+	go func() {
+		defer close(ended)
+		for updating.Err() == nil && r.failed == nil {
+			_, r.failed = raw.Run(updating, nil, nil, []string{r.Update})
+		}
+	}()
+	return func() { cancel(); <-ended }, nil
+}
+
+// ungated returns the session behind those that hold a copy of the variables
+// back while a step runs: an update waits most of its time.
+func ungated(sess trainerd.Session) trainerd.Session {
+	if m, ok := sess.(interface{ Unwrap() trainerd.Session }); ok {
+		sess = m.Unwrap()
+	}
+	if s, ok := sess.(remoteStore); ok {
+		return s.Store.Session
+	}
+	return sess
+}
+
+// batch returns the number of the batch for a replica's next gradients. While
+// each gives one to an update, it follows from the step alone.
+func (r *replicas) batch(step int64) int64 {
+	c := r.config.Cluster
+	if r.Aggregate <= r.Total {
+		return step*int64(c.Workers) + int64(c.Task)
+	}
+	return r.first*int64(r.Aggregate) + r.made*int64(c.Workers) + int64(c.Task)
+}
+
+// makeStep gives the gradients of a batch and waits until they are in the
+// model. It returns what was fetched, and the step that comes next.
+func (r *replicas) makeStep(ctx context.Context, sess trainerd.Session, f feed, fetches []string, step int64) (
+	out []*ckptfmt.Tensor, next int64, err error) {
+	r.made++
+	w := r.newWait(sess, step)
+	targets := append(r.note(step, f), r.program.train...)
+	given, err := w.run(ctx, f, append(fetches[:len(fetches):len(fetches)], r.Token), targets)
+	if err == nil {
+		out = given[:len(fetches)]
+	}
+	for err == nil {
+		if next, err = scalarInt(given[len(given)-1]); err != nil || next > step || r.Aggregate > r.Total {
+			break
+		}
+		// The token was left behind by a replica that is gone. With it we would
+		// give gradients for this step twice.
+		given, err = w.run(ctx, nil, []string{r.NextToken}, []string{r.Take})
+	}
+	switch {
+	case errors.Is(err, errPassed):
+		next, err = r.catchUp(ctx, sess)
+	case errors.Is(err, errStopped):
+		return nil, step, nil
+	}
+	w.over(err)
+	return out, max(next, step), err
+}
+
+// catchUp goes on with the step that the model has come to without a token.
+func (r *replicas) catchUp(ctx context.Context, sess trainerd.Session) (int64, error) {
+	if _, err := sess.Run(ctx, nil, nil, []string{r.LocalInit}); err != nil {
+		return 0, err
+	}
+	return r.globalStep(ctx, sess)
+}
+
+// Why a wait was ended.
+var (
+	errPassed  = errors.New("the model has gone on without a token for this replica")
+	errStopped = errors.New("a stop was asked for")
+)
+
+// wait is one time that a replica waits for others.
+type wait struct {
+	*replicas
+	sess   trainerd.Session
+	step   int64
+	began  time.Time
+	next   time.Time // when it is said again who is waited for
+	said   bool
+	passed bool // the model was ahead at the last look
+}
+
+func (r *replicas) newWait(sess trainerd.Session, step int64) *wait {
+	now := time.Now()
+	if m, ok := sess.(interface{ Unwrap() trainerd.Session }); ok {
+		sess = m.Unwrap() // only the wait itself knows when to end a step
+	}
+	return &wait{replicas: r, sess: sess, step: step, began: now, next: now.Add(sayAfter)}
+}
+
+// run runs a part of the step that waits for a token.
+func (w *wait) run(ctx context.Context, f feed, fetches, targets []string) (out []*ckptfmt.Tensor, err error) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		out, err = w.sess.Run(running, f, fetches, targets)
+	}()
+	if reason := w.watch(ctx, done); reason != nil {
+		cancel()
+		<-done
+		if err != nil && !lost(err) {
+			err = reason
+		}
+	}
+	return out, err
+}
+
+// watch returns nil when done is closed, or why that is no longer waited for.
+func (w *wait) watch(ctx context.Context, done <-chan struct{}) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-w.update:
+			return fmt.Errorf("updating the model: %w", w.failed)
+		case <-tick.C:
+		}
+		if err := w.look(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		if ctx.Err() != nil && time.Since(w.began) > stepGrace {
+			return errStopped
+		}
+	}
+}
+
+// look finds out whether the model has gone on. It says who is waited for when
+// that takes long, and gives up in the end.
+func (w *wait) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	now, err := w.globalStep(ctx, w.sess)
+	if err != nil {
+		return w.unanswered(err)
+	}
+	// A token may be on its way while the model is looked at.
+	before := w.passed
+	if w.passed = now > w.step; w.passed && before {
+		return errPassed
+	}
+	waited, patience := time.Since(w.began), w.config.Cluster.PatienceSecs.Duration()
+	over := patience > 0 && waited >= patience
+	if time.Now().Before(w.next) && !over {
+		return nil
+	}
+	missing, err := w.missing(ctx)
+	if err != nil {
+		return w.unanswered(err)
+	}
+	if over {
+		return &trainerd.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: fmt.Sprintf(
+			"waited %v for %s; start what is missing, or set cluster.patience_secs", waited.Round(time.Second), missing)}
+	}
+	w.said, w.next = true, time.Now().Add(waited)
+	w.log.Warn("waiting for others to do their part of the step", "step", w.step+1, "for", missing, "waited", waited.Round(time.Second), "patience", patience)
+	return nil
+}
+
+// unanswered is the error of a look for which the servers were too slow: none,
+// for the step itself will tell.
+func (w *wait) unanswered(err error) error {
+	if errors.Is(err, trainerd.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// over says that a wait has ended which was told of.
+func (w *wait) over(err error) {
+	if w.said && err == nil {
+		w.log.Info("the others did their part; training goes on", "step", w.step+1, "waited", time.Since(w.began).Round(time.Millisecond))
+	}
+}
+
+// missing names those whose gradients for the step are missing.
+func (w *wait) missing(ctx context.Context) (string, error) {
+	steps, err := w.readRoll(ctx, w.sess)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	for task, last := range steps {
+		switch {
+		case last >= w.step:
+		case last < 0:
+			list = append(list, fmt.Sprintf("worker %d (it has done no step yet)", task))
+		default:
+			list = append(list, fmt.Sprintf("worker %d (its last step was %d)", task, last+1))
+		}
+	}
+	if len(list) == 0 {
+		return "the chief to update the model", nil
+	}
+	return strings.Join(list, ", "), nil
+}
+
+// lost reports whether a session is gone, whatever else has happened.
+func lost(err error) bool {
+	return errors.Is(err, trainerd.ErrAborted) || errors.Is(err, trainerd.ErrUnavailable)
+}

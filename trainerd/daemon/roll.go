@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/graph"
+)
+
+// The roll is a vector on the servers with the step for which each worker has
+// given gradients last, counted from 0; -1 is for none. By it those who wait
+// know for whom.
+const (
+	rollScope = markScope + "roll_"
+	rollRead  = rollScope + "read"
+	rollValue = rollScope + "value"
+	rollSet   = rollScope + "set"
+	rollHas   = rollScope + "has"
+	rollStep  = rollScope + "step"
+	rollNote  = rollScope + "note"
+)
+
+// addRoll adds the roll's variable to a graph, beside another variable. What
+// notes a worker runs after the given node.
+func addRoll(def *tfpb.GraphDef, beside, after string, c ClusterConfig) {
+	device := ""
+	for _, n := range def.GetNode() {
+		if n.GetName() == beside {
+			device = n.GetDevice()
+		}
+	}
+	number := graph.TypeAttr(tfpb.DataType_DT_INT64)
+	node := func(name, op string, attrs graph.Attrs, inputs ...string) {
+		def.Node = append(def.Node, &tfpb.NodeDef{Name: name, Op: op, Input: inputs, Device: device, Attr: attrs})
+	}
+	const id, task = rollScope + "steps", rollScope + "task"
+	shape := graph.ShapeAttr(graph.MakeShape(int64(c.Workers)))
+	node(id, "VarHandleOp", graph.Attrs{"dtype": number, "shape": shape, "shared_name": graph.StringAttr(id)})
+	node(rollHas, "VarIsInitializedOp", nil, id)
+	node(rollRead, "ReadVariableOp", graph.Attrs{"dtype": number}, id)
+	node(rollValue, "Placeholder", graph.Attrs{"dtype": number, "shape": shape})
+	node(rollSet, "AssignVariableOp", graph.Attrs{"dtype": number}, id, rollValue)
+	node(task, "Const", graph.Attrs{"dtype": number, "value": graph.TensorAttr(graph.Int64sTensor(int64(c.Task)))})
+	node(rollStep, "Placeholder", graph.Attrs{"dtype": number, "shape": graph.ShapeAttr(graph.MakeShape(1))})
+	node(rollNote, "ResourceScatterUpdate", graph.Attrs{"dtype": number, "Tindices": number}, id, task, rollStep, "^"+after)
+}
+
+// openRoll makes the roll, unless that of an earlier process goes on.
+func (r *replicas) openRoll(ctx context.Context, sess trainerd.Session, adopted bool) error {
+	workers := r.config.Cluster.Workers
+	if adopted {
+		if steps, err := r.readRoll(ctx, sess); err != nil || len(steps) == workers {
+			return err
+		}
+	}
+	none := make([]byte, 0, 8*workers)
+	for range workers {
+		none = binary.LittleEndian.AppendUint64(none, ^uint64(0))
+	}
+	value := &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Shape: []int64{int64(workers)}, Data: none}
+	_, err := sess.Run(ctx, feed{rollValue: value}, nil, []string{rollSet})
+	return err
+}
+
+// readRoll returns the roll, nothing when there is none.
+func (r *replicas) readRoll(ctx context.Context, sess trainerd.Session) ([]int64, error) {
+	if !r.config.isRemote() {
+		return nil, nil
+	}
+	out, err := sess.Run(ctx, nil, []string{rollHas}, nil)
+	if err != nil || len(out[0].Data) != 1 || out[0].Data[0] == 0 {
+		return nil, err
+	}
+	if out, err = sess.Run(ctx, nil, []string{rollRead}, nil); err != nil {
+		return nil, err
+	}
+	return ckptfmt.Values[int64](out[0])
+}
+
+// note returns the ops that note a step in the roll, and feeds them.
+func (r *replicas) note(step int64, f feed) []string {
+	if !r.config.isRemote() {
+		return nil
+	}
+	value := binary.LittleEndian.AppendUint64(nil, uint64(step))
+	f[rollStep] = &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Shape: []int64{1}, Data: value}
+	return []string{rollNote}
+}

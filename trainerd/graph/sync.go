@@ -1,0 +1,291 @@
+package graph
+
+import tfpb "github.com/trainerd/trainerd/proto"
+
+// SyncReplicas says how replicas train together, as the arguments of
+// tf.compat.v1.train.SyncReplicasOptimizer do: an update is made of the mean of
+// the gradients of Aggregate replicas out of Total. Gradients that come after
+// the update of their step are dropped.
+type SyncReplicas struct {
+	Aggregate, Total int
+	// InitTokens is the number of tokens in the queue at the start. 0 means as
+	// few as the first step needs: every token more lets a replica begin its
+	// next step before the update.
+	InitTokens int
+}
+
+// Synced has the nodes by which replicas train together. The names of what
+// SyncReplicasOptimizer makes are its own.
+type Synced struct {
+	Train *Node  // gives gradients, waits for a token, and notes its step
+	Token Output // the step that Train notes
+	Give  *Node  // the part of Train before it waits
+	Rate  Output // the learning rate
+
+	Take      *Node // waits for one more token, and notes its step
+	NextToken Output
+
+	Update     *Node // waits for gradients, applies their mean, and gives out tokens
+	InitTokens *Node
+	ChiefInit  *Node // before all steps of the chief; LocalInit of the others
+	LocalInit  *Node
+	Ready      Output // global variables without a value: neither may run yet
+
+	// What a training that is over may have left on a server: the number of
+	// gradients in each accumulator, the ops that take them out, and the number
+	// of tokens, of which Drain takes as many as DrainCount is fed.
+	Left       Output
+	Discard    []*Node
+	Tokens     Output
+	Drain      *Node
+	DrainCount Output
+}
+
+// syncScope is the name of the optimizer in TensorFlow.
+const syncScope = "sync_replicas"
+
+// accumulator holds the gradients of a variable.
+type accumulator struct {
+	ref    Output
+	v      *Variable
+	sparse bool
+}
+
+// synchronizer is a SyncReplicasOptimizer under construction.
+type synchronizer struct {
+	*Builder
+	SyncReplicas
+	step, local  *Variable
+	accumulators []accumulator
+	queue        Output
+	out          *Synced
+}
+
+// MinimizeSync is [Builder.Minimize] for replicas that wait for each other.
+// Each replica runs the nodes of with by itself.
+func (b *Builder) MinimizeSync(loss Output, o Optimizer, lr LearningRate, r SyncReplicas, step *Variable, vars []*Variable, with ...*Node) *Synced {
+	s := &synchronizer{Builder: b, SyncReplicas: r, step: step, out: &Synced{}}
+	grads, rate := b.prepareMinimize(loss, lr, step, vars)
+	if grads == nil {
+		return s.out
+	}
+	s.localStep()
+	s.out.Ready = b.reportUninitialized(b.Variables(false))
+	given, means := s.accumulate(grads, vars)
+	b.Colocate(step.handle.Node, func() {
+		s.out.Update, s.out.Rate = b.applyGradients(o, rate, step, vars, means, nil)
+		s.tokenQueue()
+	})
+	s.train(append(given, with...))
+	s.update()
+	s.initialize()
+	s.leftovers()
+	b.AddNodes(TrainOpKey, s.out.Train.Name())
+	return s.out
+}
+
+// localStep adds the variable with the step whose values this replica has.
+func (s *synchronizer) localStep() {
+	anchor := s.Group("NoOp") // on the replica, where a variable by itself is not
+	s.Colocate(anchor, func() {
+		s.local = s.Variable(VariableSpec{
+			Name: "sync_rep_local_step", DType: s.step.DType, Local: true,
+			Initial: func(b *Builder, _ Shape) Output { return b.Const("initial_value", Int64Tensor(0)) },
+		})
+	})
+	s.out.LocalInit = s.assign("AssignVariableOp", s.local, s.Read("", s.step))
+}
+
+// accumulate adds an accumulator for each variable. It returns what hands in
+// this replica's gradients, and the means.
+func (s *synchronizer) accumulate(grads []Output, vars []*Variable) (given []*Node, means []Output) {
+	s.Scope(syncScope, func() {
+		for i, v := range vars {
+			local := s.Read("", s.local)
+			s.Colocate(v.handle.Node, func() {
+				indices := s.indices[grads[i]]
+				a := s.accumulator(v, indices.Valid())
+				s.accumulators = append(s.accumulators, a)
+				given = append(given, s.give(a, local, grads[i], indices))
+				means = append(means, s.take(a, s.Aggregate).mean)
+			})
+		}
+	})
+	return given, means
+}
+
+func (s *synchronizer) accumulator(v *Variable, sparse bool) accumulator {
+	op, name, shape := "ResourceConditionalAccumulator", "conditional_accumulator", v.Shape
+	out := OutputType{tfpb.DataType_DT_RESOURCE, Shape{}}
+	if sparse {
+		op, name, shape = "SparseConditionalAccumulator", "sparse_conditional_accumulator", Shape{}
+		out = OutputType{tfpb.DataType_DT_STRING_REF, MakeShape(2)}
+	}
+	n := s.Add(NodeSpec{Op: op, Name: name, Outputs: []OutputType{out}, Attrs: Attrs{
+		"dtype": TypeAttr(v.DType), "shape": ShapeAttr(shape), "container": StringAttr(""),
+		"shared_name": StringAttr(v.handle.Name() + "/grad_accum"), "reduction_type": StringAttr("MEAN"),
+	}})
+	return accumulator{n.Output(0), v, sparse}
+}
+
+// op returns the name of an op for this kind of accumulator.
+func (a accumulator) op(dense, sparse string) string {
+	if a.sparse {
+		return sparse
+	}
+	return dense
+}
+
+func (s *synchronizer) give(a accumulator, local, grad, indices Output) *Node {
+	dtype := TypeAttr(a.v.DType)
+	if !a.sparse {
+		return s.Add(NodeSpec{Op: "ResourceAccumulatorApplyGradient", Inputs: []Output{a.ref, local, grad}, Attrs: Attrs{"dtype": dtype}})
+	}
+	if indices.DType() != tfpb.DataType_DT_INT64 {
+		indices = s.Cast("Cast", indices, tfpb.DataType_DT_INT64)
+	}
+	shape := s.Const("Const", Int64sTensor(a.v.Shape.Dims...))
+	return s.Add(NodeSpec{
+		Op: "SparseAccumulatorApplyGradient", Inputs: []Output{a.ref, local, indices, grad, shape},
+		Attrs: Attrs{"dtype": dtype, "has_known_shape": BoolAttr(true)},
+	})
+}
+
+// taken is an op that takes the mean of gradients out of an accumulator.
+type taken struct {
+	node *Node
+	mean Output
+}
+
+func (s *synchronizer) take(a accumulator, count int) taken {
+	op := a.op("ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient")
+	name := s.names.unique(s.scope + op)
+	spec := NodeSpec{Op: op, Name: name + "/", Attrs: Attrs{"dtype": TypeAttr(a.v.DType)}}
+	s.Scope(name+"/", func() { spec.Inputs = []Output{a.ref, s.Const("num_required", Int32Tensor(int32(count)))} })
+	if !a.sparse {
+		spec.Outputs = []OutputType{{a.v.DType, a.v.Shape}}
+		n := s.Add(spec)
+		return taken{n, n.Output(0)}
+	}
+	rows := MakeShape(append([]int64{-1}, a.v.Shape.Dims[1:]...)...)
+	spec.Outputs = []OutputType{
+		{tfpb.DataType_DT_INT64, MakeShape(-1)}, {a.v.DType, rows}, {tfpb.DataType_DT_INT64, MakeShape(-1)},
+	}
+	n := s.Add(spec)
+	s.indices[n.Output(1)] = n.Output(0)
+	return taken{n, n.Output(1)}
+}
+
+// tokenQueue adds the queue of tokens: each says which step comes next, and
+// lets one replica make it.
+func (s *synchronizer) tokenQueue() {
+	s.queue = s.Add(NodeSpec{
+		Op: "FIFOQueueV2", Name: "sync_token_q",
+		Outputs: []OutputType{{tfpb.DataType_DT_RESOURCE, Shape{}}},
+		Attrs: Attrs{
+			"component_types": TypesAttr([]tfpb.DataType{s.step.DType}), "shapes": ShapesAttr([]Shape{{}}),
+			"capacity": IntAttr(-1), "container": StringAttr(""), "shared_name": StringAttr("sync_token_q"),
+		},
+	}).Output(0)
+}
+
+// train adds the ops that make a replica's step.
+func (s *synchronizer) train(given []*Node) {
+	next := func(name string, after ...*Node) (token Output, take *Node) {
+		s.Colocate(s.step.handle.Node, func() {
+			token = s.Add(NodeSpec{
+				Op: "QueueDequeueV2", Name: name, Inputs: []Output{s.queue}, Control: after,
+				Outputs: []OutputType{{s.step.DType, Shape{}}},
+				Attrs:   Attrs{"component_types": TypesAttr([]tfpb.DataType{s.step.DType}), "timeout_ms": IntAttr(-1)},
+			}).Output(0)
+		})
+		return token, s.assign("AssignVariableOp", s.local, token)
+	}
+	s.out.Token, s.out.Train = next("sync_token_q_Dequeue", given...)
+	s.Scope(syncScope+"/", func() {
+		s.out.Give = s.Group("give", given...)
+		s.out.NextToken, s.out.Take = next("next")
+	})
+}
+
+// update adds the op that the chief runs again and again.
+func (s *synchronizer) update() {
+	s.Colocate(s.step.handle.Node, func() {
+		applied := s.out.Update
+		s.After([]*Node{applied}, func() { s.out.Update = s.putTokens(max(s.Aggregate, s.Total)) })
+		close := func(name string, pending bool) {
+			s.Add(NodeSpec{Op: "QueueCloseV2", Name: name, Inputs: []Output{s.queue}, Attrs: Attrs{"cancel_pending_enqueues": BoolAttr(pending)}})
+		}
+		close("sync_token_q_Close", false)
+		close("sync_token_q_Close", true)
+	})
+}
+
+// putTokens adds an op that puts tokens of the present step into the queue.
+func (s *synchronizer) putTokens(count int) *Node {
+	name := s.names.unique(s.scope + "Fill")
+	var dims, step Output
+	s.Scope(name+"/", func() { dims, step = s.Const("dims", Int32sTensor(int32(count))), s.Read("", s.step) })
+	tokens := s.Add(NodeSpec{
+		Op: "Fill", Name: name + "/", Inputs: []Output{dims, step},
+		Attrs:   Attrs{"T": TypeAttr(step.DType()), "index_type": TypeAttr(tfpb.DataType_DT_INT32)},
+		Outputs: []OutputType{{step.DType(), MakeShape(int64(count))}},
+	}).Output(0)
+	return s.Add(NodeSpec{
+		Op: "QueueEnqueueManyV2", Name: "sync_token_q_EnqueueMany", Inputs: []Output{s.queue, tokens},
+		Attrs: Attrs{"Tcomponents": TypesAttr([]tfpb.DataType{s.step.DType}), "timeout_ms": IntAttr(-1)},
+	})
+}
+
+// initialize adds what runs before the first step.
+func (s *synchronizer) initialize() {
+	all := []*Node{s.out.LocalInit}
+	s.Scope(syncScope+"/", func() {
+		for _, a := range s.accumulators {
+			s.Colocate(a.v.handle.Node, func() {
+				all = append(all, s.Add(NodeSpec{
+					Op: a.op("ResourceAccumulatorSetGlobalStep", "AccumulatorSetGlobalStep"), Name: "SetGlobalStep",
+					Inputs: []Output{a.ref, s.Read("", s.step)},
+				}))
+			})
+		}
+		s.out.ChiefInit = s.Group("group_deps", all...)
+	})
+	tokens := s.InitTokens
+	if tokens == 0 {
+		tokens = max(0, s.Aggregate-s.Total)
+	}
+	if tokens == 0 {
+		s.out.InitTokens = s.Group("no_init_tokens")
+		return
+	}
+	s.Colocate(s.step.handle.Node, func() { s.out.InitTokens = s.putTokens(tokens) })
+}
+
+// leftovers adds what empties the accumulators and the queue.
+func (s *synchronizer) leftovers() {
+	s.Scope(syncScope+"/left", func() {
+		var counts []Output
+		for _, a := range s.accumulators {
+			s.Colocate(a.v.handle.Node, func() {
+				counts = append(counts, s.Add(NodeSpec{
+					Op: a.op("ResourceAccumulatorNumAccumulated", "AccumulatorNumAccumulated"), Inputs: []Output{a.ref},
+					Outputs: []OutputType{{tfpb.DataType_DT_INT32, Shape{}}},
+				}).Output(0))
+				s.out.Discard = append(s.out.Discard, s.take(a, 1).node)
+			})
+		}
+		s.out.Left = s.Pack("counts", counts...)
+		s.Colocate(s.step.handle.Node, func() {
+			s.out.Tokens = s.Add(NodeSpec{Op: "QueueSizeV2", Inputs: []Output{s.queue}, Outputs: []OutputType{{tfpb.DataType_DT_INT32, Shape{}}}}).Output(0)
+		})
+		s.out.DrainCount = s.Placeholder("count", tfpb.DataType_DT_INT32, Shape{})
+		s.Colocate(s.step.handle.Node, func() {
+			s.out.Drain = s.Add(NodeSpec{
+				Op: "QueueDequeueManyV2", Inputs: []Output{s.queue, s.out.DrainCount},
+				Outputs: []OutputType{{s.step.DType, MakeShape(-1)}},
+				Attrs:   Attrs{"component_types": TypesAttr([]tfpb.DataType{s.step.DType}), "timeout_ms": IntAttr(-1)},
+			})
+		})
+	})
+}

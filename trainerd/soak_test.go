@@ -1,0 +1,227 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+var soak = flag.Bool("soak", false, "run the soaks in full: 10,000 crashes and 200 kills")
+
+// soakJob is a training whose every step depends on all before it.
+type soakJob struct {
+	vars    Variables
+	weights []int64
+	source  *rand.PCG
+}
+
+func newSoakJob(t *testing.T) *soakJob {
+	j := &soakJob{weights: []int64{1, 2, 3}, source: rand.NewPCG(1, 2)}
+	mustNoErr(t, j.vars.Int64("weights", j.weights))
+	mustNoErr(t, j.vars.State("random", j.source))
+	return j
+}
+
+func (j *soakJob) step() (int64, error) {
+	return j.vars.Step(func() error {
+		i := j.source.Uint64() % 3
+		j.weights[i] = 31*j.weights[(i+1)%3] + int64(j.source.Uint64()>>1)
+		return nil
+	})
+}
+
+// undisturbed returns the job after so many steps without any disturbance.
+func undisturbed(t *testing.T, steps int64) *soakJob {
+	j := newSoakJob(t)
+	for range steps {
+		_, err := j.step()
+		mustNoErr(t, err)
+	}
+	return j
+}
+
+func (j *soakJob) wantSame(t *testing.T, want *soakJob) {
+	t.Helper()
+	a, _ := j.source.MarshalBinary()
+	b, _ := want.source.MarshalBinary()
+	if j.vars.GlobalStep() != want.vars.GlobalStep() || !slices.Equal(j.weights, want.weights) || string(a) != string(b) {
+		t.Fatalf("step %d, weights %v; an undisturbed run has %d, %v", j.vars.GlobalStep(), j.weights, want.vars.GlobalStep(), want.weights)
+	}
+}
+
+// memoryDir is a directory in memory where the system has such.
+func memoryDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "soak")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// A job whose machine loses power again and again, in the middle of saves, of
+// deletions and of recoveries, never loses a step that was announced as saved,
+// and in the end has the bits of one that was never disturbed.
+func TestSoakPowerCuts(t *testing.T) {
+	t.Parallel()
+	crashes := 300
+	if *soak {
+		crashes = 10_000
+	} else if testing.Short() {
+		crashes = 100
+	}
+	dir := memoryDir(t)
+	rnd := rand.New(rand.NewPCG(7, 7))
+	disk := newCrashFS(t, rnd)
+	announced := int64(-1)
+	for n := range crashes {
+		disk.liveFor(rnd.IntN(200))
+		life := newSoakJob(t)
+		err := life.live(t, dir, disk, &announced, -1)
+		if !errors.Is(err, errKilled) {
+			t.Fatalf("life %d: Run = %v; want that it is killed", n, err)
+		}
+		disk.cutPower()
+		if left := len(disk.names); left > 40 {
+			t.Fatalf("life %d leaves %d files: %v", n, left, files(t, dir, "*"))
+		}
+	}
+	disk.liveFor(-1)
+	last := newSoakJob(t)
+	mustNoErr(t, last.live(t, dir, disk, &announced, announced+100))
+	last.wantSame(t, undisturbed(t, announced))
+	t.Logf("%d crashes, %d steps", crashes, announced)
+}
+
+// live runs the job until its disk dies, or until a step. It checks what it
+// resumes from, and notes what is announced as saved.
+func (j *soakJob) live(t *testing.T, dir string, disk *crashFS, announced *int64, until int64) error {
+	var saved atomic.Int64
+	saved.Store(*announced)
+	defer func() { *announced = saved.Load() }()
+	sv := &Supervisor{
+		Logdir: dir, NewSession: j.vars.Session, NoSummaryWriter: true, NoReport: true,
+		SaveModelEvery: -1, SaveModelSteps: 3, MaxSaveFailures: -1,
+		Saver:  &Saver{FS: disk, MaxToKeep: 2},
+		OnSave: func(s SavedCheckpoint) { saved.Store(s.Step) },
+	}
+	return sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+		if step := j.vars.GlobalStep(); step < *announced {
+			t.Fatalf("resumed at step %d; %d was announced as saved", step, *announced)
+		}
+		for !disk.isDead() {
+			n := j.vars.GlobalStep()
+			if until >= 0 && n >= until {
+				return nil
+			}
+			n, err := j.step()
+			if err == nil {
+				err = sv.StepDone(ctx, n)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return errKilled
+	})
+}
+
+const soakEnv = "TRAINERD_SOAK_LOGDIR"
+
+// killedSteps is how many steps the job of the kills makes.
+const killedSteps = 400
+
+// TestSoakHelper is the process that TestSoakKills kills.
+func TestSoakHelper(t *testing.T) {
+	dir := os.Getenv(soakEnv)
+	if dir == "" {
+		t.Skip("is run by TestSoakKills")
+	}
+	j := newSoakJob(t)
+	sv := &Supervisor{Logdir: dir, NewSession: j.vars.Session, SaveModelEvery: -1, SaveModelSteps: 7, Saver: &Saver{MaxToKeep: 2}}
+	mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+		for n := j.vars.GlobalStep(); n < killedSteps && ctx.Err() == nil; {
+			var err error
+			if n, err = j.step(); err == nil {
+				err = sv.StepDone(ctx, n)
+			}
+			if err != nil {
+				return err
+			}
+			time.Sleep(200 * time.Microsecond)
+		}
+		return nil
+	}))
+}
+
+// A process that is killed by SIGKILL again and again ends with the bits of one
+// that never was.
+func TestSoakKills(t *testing.T) {
+	t.Parallel()
+	kills := 20
+	if *soak {
+		kills = 200
+	} else if testing.Short() {
+		kills = 5
+	}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	dir := t.TempDir()
+	done := 0
+	for done < kills {
+		sub := filepath.Join(dir, strconv.Itoa(done))
+		for !runKilled(t, sub, time.Duration(rnd.IntN(150))*time.Millisecond) {
+			done++
+		}
+		checkKilled(t, sub)
+	}
+}
+
+// runKilled runs the job and kills it after a while. It reports whether it came
+// to its end before.
+func runKilled(t *testing.T, dir string, after time.Duration) (ended bool) {
+	t.Helper()
+	exe, err := os.Executable()
+	mustNoErr(t, err)
+	cmd := exec.Command(exe, "-test.run", "^TestSoakHelper$")
+	cmd.Env = append(os.Environ(), soakEnv+"="+dir)
+	out := new(logBuffer)
+	cmd.Stdout, cmd.Stderr = out, out
+	mustNoErr(t, cmd.Start())
+	timer := time.AfterFunc(after+20*time.Millisecond, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == -1 {
+		return false
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return true
+}
+
+func checkKilled(t *testing.T, dir string) {
+	t.Helper()
+	j := newSoakJob(t)
+	prefix, err := ckptfmt.LatestCheckpoint(dir, "")
+	mustNoErr(t, err)
+	mustNoErr(t, new(Saver).Restore(t.Context(), &j.vars, prefix))
+	j.wantSame(t, undisturbed(t, killedSteps))
+	for _, file := range events(t, dir) { // every file can be read to its end
+		if len(file) > 0 && file[0] != "version" {
+			t.Errorf("an events file begins with %s", fmt.Sprint(file[0]))
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package trainerd
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var dataFilePattern = regexp.MustCompile(`^(.+)\.data-[0-9]{5,}-of-[0-9]{5,}$`)
+
+// sweepLeftovers removes from a directory what nothing would ever use or remove
+// again after a run was killed in the middle of a save: data files that got no
+// index, and checkpoints kept for the time of an overwriting that ended. What
+// the Saver looks after stays. The caller knows that no writer is at work.
+func (s *Saver) sweepLeftovers(dir, basename string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	prefixes := make(map[string]bool)
+	for _, e := range entries {
+		if m := dataFilePattern.FindStringSubmatch(e.Name()); m != nil && e.Type().IsRegular() {
+			prefixes[filepath.Join(abs, m[1])] = true
+		}
+	}
+	var errs []error
+	for prefix := range prefixes {
+		if !s.isLeftover(prefix, basename) {
+			continue
+		}
+		errs = append(errs, removeCheckpoint(s.FS, prefix))
+		logger(s.Logger).Info("removed what a killed run left of a checkpoint", "checkpoint", prefix)
+	}
+	return joinErrors(errs...)
+}
+
+func (s *Saver) isLeftover(prefix, basename string) bool {
+	original, previous := strings.CutSuffix(prefix, previousSuffix)
+	if baseOf(original) != basename || s.looksAfter(prefix) || isPinned(prefix) {
+		return false
+	}
+	if previous {
+		return v2(original) || !s.looksAfter(original)
+	}
+	return !v2(prefix)
+}
+
+func (s *Saver) looksAfter(prefix string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if prefix == s.last {
+		return true
+	}
+	is := func(k keptCheckpoint) bool { return k.prefix == prefix }
+	return slices.ContainsFunc(s.kept, is) || slices.ContainsFunc(s.doomed, is)
+}
