@@ -154,10 +154,13 @@ func overrides(c *cli.Context) []daemon.Override {
 // again returns the command line that starts the same job.
 func again(c *cli.Context, config string) string {
 	words := []string{os.Args[0], "run", config}
-	for _, name := range []string{"logdir", "master"} {
+	for _, name := range []string{"logdir", "master", "listen", "token-file"} {
 		if c.IsSet(name) {
 			words = append(words, "--"+name, c.String(name))
 		}
+	}
+	if c.Bool("pprof") {
+		words = append(words, "--pprof")
 	}
 	for _, assignment := range c.StringSlice("set") {
 		words = append(words, "--set", assignment)

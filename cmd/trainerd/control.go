@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
@@ -36,6 +37,7 @@ func controlCommands() []*cli.Command {
 		plainCommand("pause", "have a run wait between two steps"),
 		plainCommand("resume", "have a paused run go on"),
 		stopCommand(),
+		logsCommand(),
 		{
 			Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
 			Description: `Changes learning_rate, where the model has it in a variable or feeds it, or one
@@ -154,6 +156,9 @@ func showJSON(w io.Writer, st *control.Status) error { return json.NewEncoder(w)
 func showText(w io.Writer, st *control.Status) error {
 	fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
 	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", st.Logdir, st.PID, st.Started.Format(time.DateTime))
+	if curve := control.Sparkline(st.Losses, curveWidth); curve != "" {
+		fmt.Fprintf(w, "  loss      %s\n", curve)
+	}
 	if st.Restored != "" {
 		fmt.Fprintf(w, "  restored  %s\n", st.Restored)
 	}
@@ -161,6 +166,17 @@ func showText(w io.Writer, st *control.Status) error {
 		fmt.Fprintf(w, "  saved     %s, %v ago\n", st.Saved.Checkpoint, time.Since(st.Saved.Time).Round(time.Second))
 	}
 	return nil
+}
+
+// curveWidth is the width of a curve of the loss.
+const curveWidth = 24
+
+// shorten cuts a line to a width: one that wraps could not be drawn over.
+func shorten(line string, width int) string {
+	if runes := []rune(line); len(runes) > width {
+		return string(runes[:max(width, 0)])
+	}
+	return line
 }
 
 // watch shows the status each second until the run ends. On a terminal a line
@@ -184,7 +200,8 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 		case asJSON:
 			err = showJSON(w, st)
 		case redraw:
-			_, err = fmt.Fprintf(w, "\r\x1b[K%s: %s", st.Job, st.Text())
+			line := fmt.Sprintf("%s: %s %s", st.Job, control.Sparkline(st.Losses, curveWidth), st.Text())
+			_, err = fmt.Fprint(w, "\r\x1b[K", shorten(line, terminal.Width(w)-1))
 		default:
 			_, err = fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
 		}

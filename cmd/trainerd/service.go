@@ -37,6 +37,7 @@ type service struct {
 	reread    func() (*daemon.Config, error)
 	stderr    io.Writer
 	monitor   *control.Monitor
+	log       *control.Log
 	server    *control.Server
 	listener  net.Listener // of --listen, nil for none
 	notifier  *systemd.Notifier
@@ -46,7 +47,7 @@ type service struct {
 
 // newService opens what must not fail once the training has begun.
 func newService(c *cli.Context, config *daemon.Config, stderr io.Writer) (*service, error) {
-	s := &service{config: config, stderr: stderr}
+	s := &service{config: config, stderr: stderr, log: control.NewLog()}
 	logdir, err := filepath.Abs(config.Logdir)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func newService(c *cli.Context, config *daemon.Config, stderr io.Writer) (*servi
 	name, changes := c.Args().First(), overrides(c)
 	s.reread = func() (*daemon.Config, error) { return daemon.LoadConfig(name, changes) }
 	s.monitor = control.NewMonitor(config.Name, logdir, os.Getpid())
-	o := control.Options{Monitor: s.monitor, Pprof: c.Bool("pprof"), StopNow: s.stopNow}
+	o := control.Options{Monitor: s.monitor, Log: s.log, Pprof: c.Bool("pprof"), StopNow: s.stopNow}
 	if o.Token, err = readToken(c.String("token-file")); err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *service) stopNow() {
 // run trains.
 func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
 	defer s.notifier.Close()
-	o.Monitor, o.Serve = s.monitor, s.serve
+	o.Monitor, o.Serve, o.Also = s.monitor, s.serve, s.log.Handler()
 	if s.journal != nil {
 		defer s.journal.Close()
 		o.Log = slog.New(s.journal)

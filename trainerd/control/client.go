@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -62,6 +63,31 @@ func (c *Client) Save(ctx context.Context) (*Saved, error) {
 	return s, nil
 }
 
+// Logs calls each with the newest lines of the run's log, which are JSON as of
+// [slog.JSONHandler], at most so many; and with follow with those that come,
+// until the run or ctx ends.
+func (c *Client) Logs(ctx context.Context, lines int, follow bool, each func(line []byte) error) error {
+	w, err := c.send(ctx, http.MethodGet, fmt.Sprintf("logs?lines=%d&follow=%t", lines, follow), nil)
+	if err != nil {
+		return err
+	}
+	defer w.Body.Close()
+	if w.StatusCode != http.StatusOK {
+		return failure(w)
+	}
+	scanner := bufio.NewScanner(w.Body)
+	scanner.Buffer(nil, 2*maxLogBytes)
+	for scanner.Scan() {
+		if err := each(scanner.Bytes()); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // it has seen enough
+	}
+	return scanner.Err()
+}
+
 // Do asks for the action with this name, with what its JSON has, and returns
 // what the daemon says.
 func (c *Client) Do(ctx context.Context, action string, args map[string]any) (string, error) {
@@ -71,35 +97,44 @@ func (c *Client) Do(ctx context.Context, action string, args map[string]any) (st
 }
 
 func (c *Client) do(ctx context.Context, method, action string, args map[string]any, result any) error {
-	var body bytes.Buffer
-	if args != nil {
-		if err := json.NewEncoder(&body).Encode(args); err != nil {
-			return err
-		}
-	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://trainerd/v1/"+action, &body)
-	if err != nil {
-		return err
-	}
-	w, err := c.http.Do(r)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return &NotRunningError{c.logdir, err}
-	}
+	w, err := c.send(ctx, method, action, args)
 	if err != nil {
 		return err
 	}
 	defer w.Body.Close()
-	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(w.Body, most))
+	if w.StatusCode != http.StatusOK {
+		return failure(w)
+	}
+	return json.NewDecoder(io.LimitReader(w.Body, maxAnswer)).Decode(result)
+}
+
+// maxAnswer is the longest answer that is read, but for logs.
+const maxAnswer = 1 << 20
+
+// send sends a request and returns the answer, whose body is to be closed.
+func (c *Client) send(ctx context.Context, method, action string, args map[string]any) (*http.Response, error) {
+	var body bytes.Buffer
+	if args != nil {
+		if err := json.NewEncoder(&body).Encode(args); err != nil {
+			return nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://trainerd/v1/"+action, &body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if w.StatusCode == http.StatusOK {
-		return json.Unmarshal(text, result)
+	w, err := c.http.Do(r)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, &NotRunningError{c.logdir, err}
 	}
-	var failure struct{ Error string }
-	if json.Unmarshal(text, &failure) != nil || failure.Error == "" {
+	return w, err
+}
+
+// failure returns the error that an answer tells of.
+func failure(w *http.Response) error {
+	var body struct{ Error string }
+	if json.NewDecoder(io.LimitReader(w.Body, maxAnswer)).Decode(&body) != nil || body.Error == "" {
 		return fmt.Errorf("the daemon answers %s", w.Status)
 	}
-	return errors.New(failure.Error)
+	return errors.New(body.Error)
 }

@@ -11,6 +11,8 @@
 //	POST /v1/set     {"key": "eval.steps", "value": "100"}
 //	POST /v1/keep    {"step": 500}   no rotation deletes this checkpoint
 //	POST /v1/note    {"text": "..."} a text in the events file
+//	GET  /v1/logs?lines=100&follow=true
+//	                                 lines of JSON from the run's log
 //	GET  /healthz                    200, or 503 when the training hangs
 //	GET  /readyz                     200 once the model is ready to be trained
 //	GET  /metrics                    for Prometheus

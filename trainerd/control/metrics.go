@@ -1,6 +1,7 @@
 package control
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -51,17 +52,36 @@ func newMetrics(m *Monitor) *metrics {
 			return time.Since(s.Saved.Time).Seconds()
 		})
 	gauge("idle_seconds", "Time since the newest step or change of phase.", func(s *Status) float64 { return s.Idle })
-	gauge("loss", "Loss of the newest step; 0 for none.", func(s *Status) float64 {
+	gauge("loss", "Loss of the newest step; NaN for none.", func(s *Status) float64 {
 		if s.Loss == nil {
-			return 0
+			return math.NaN()
 		}
 		return *s.Loss
 	})
+	x.count(m)
 	restarts := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trainerd", Name: "restarts_total",
 		Help: "Sessions that were lost and replaced in this process."}, func() float64 { return float64(m.Status().Restarts) })
 	x.registry.MustRegister(x.steps, x.stepTime, x.saves, x.saveTime, x.bytes, restarts, phases{m},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return x
+}
+
+// count registers what the run counts itself.
+func (x *metrics) count(m *Monitor) {
+	counter := func(name, help string, value func(s trainerd.Stats) float64) {
+		x.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trainerd", Name: name, Help: help},
+			func() float64 { return value(m.stats()) }))
+	}
+	counter("stalled_seconds_total", "Time that the training has waited for saves.", func(s trainerd.Stats) float64 { return s.Stalled.Seconds() })
+	counter("save_failures_total", "Saves that have failed; the checkpoint before stays in force.", func(s trainerd.Stats) float64 { return float64(s.FailedSaves) })
+	counter("saves_skipped_total", "Saves that were left out to keep the training fast.", func(s trainerd.Stats) float64 { return float64(s.SkippedSaves) })
+	counter("rewinds_total", "Times that the training went back to a checkpoint after a loss that is no number.", func(s trainerd.Stats) float64 { return float64(s.Rewinds) })
+	counter("events_dropped_total", "Events that could not be written.", func(s trainerd.Stats) float64 { return float64(s.EventsDropped) })
+	x.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trainerd", Name: "events_queue_bytes", Help: "Size of the events that wait to be written."},
+			func() float64 { return float64(m.stats().EventsQueued) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trainerd", Name: "longest_stall_seconds", Help: "Longest time that the training has waited for a save."},
+			func() float64 { return m.stats().LongestStall.Seconds() }))
 }
 
 func (x *metrics) step(took time.Duration) {
@@ -103,7 +123,7 @@ func (p phases) Describe(ch chan<- *prometheus.Desc) { ch <- phaseDesc }
 // Collect is that of a prometheus.Collector.
 func (p phases) Collect(ch chan<- prometheus.Metric) {
 	now := p.m.Status().Phase
-	for _, phase := range []Phase{Preparing, Starting, Training, Saving, Evaluating, Paused, Stopping, Ended} {
+	for _, phase := range []Phase{Preparing, Starting, Training, Waiting, Saving, Evaluating, Paused, Stopping, Ended} {
 		value := 0.0
 		if phase == now {
 			value = 1

@@ -19,6 +19,7 @@ const (
 	Preparing  Phase = "preparing"  // reads data, restores or initialises the model, waits for the chief
 	Starting   Phase = "starting"   // makes the first step, which also compiles the graph
 	Training   Phase = "training"   // makes steps
+	Waiting    Phase = "waiting"    // makes a step together with other workers
 	Saving     Phase = "saving"     // waits for a checkpoint
 	Evaluating Phase = "evaluating" // evaluates on the test part
 	Paused     Phase = "paused"     // was asked to wait
@@ -29,6 +30,10 @@ const (
 // Busy reports whether no step is to be expected, so that their absence is no
 // hang.
 func (p Phase) Busy() bool { return p != Training }
+
+// passing reports whether a phase may come with each step, and be over after
+// microseconds.
+func (p Phase) passing() bool { return p == Saving || p == Waiting }
 
 // Job is a training that can be steered. Its methods are called by several
 // goroutines.
@@ -73,6 +78,11 @@ type Status struct {
 	Restarts int64    `json:"restarts"`           // of the session in this process
 	// Idle is the time since the newest step.
 	Idle float64 `json:"idle_seconds"`
+	// Stalled is how long the training has waited for saves.
+	Stalled       float64 `json:"stalled_seconds"`
+	EventsDropped int64   `json:"events_dropped,omitempty"`
+	// Losses are means of the loss over equal stretches of the run; see Curve.
+	Losses []float64 `json:"losses,omitempty"`
 }
 
 // Saved is a checkpoint.
@@ -118,7 +128,9 @@ type Monitor struct {
 
 	mu       sync.Mutex
 	status   Status
-	job      Job // nil unless training
+	losses   Curve
+	counts   func() trainerd.Stats // nil for none
+	job      Job                   // nil unless training
 	ready    bool
 	progress int64     // counts steps and phases
 	moved    time.Time // when progress changed
@@ -154,8 +166,8 @@ func (m *Monitor) Enter(p Phase) (before Phase) {
 	if p == Stopping || p == Ended {
 		m.job = nil
 	}
-	if p != Saving && before != Saving {
-		m.wakeUp() // a wait for a checkpoint may be a matter of microseconds, at each step
+	if !p.passing() && !before.passing() {
+		m.wakeUp()
 	}
 	return before
 }
@@ -193,6 +205,7 @@ func (m *Monitor) Step(step int64, loss float64, took time.Duration) {
 	m.status.Step, m.status.Loss = step, nil
 	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		m.status.Loss = &loss
+		m.losses.Add(loss)
 	}
 	if m.status.Phase == Starting {
 		m.status.Phase = Training
@@ -236,11 +249,36 @@ func (m *Monitor) wakeUp() {
 // Wake gives a value when the phase has changed. It is for one receiver.
 func (m *Monitor) Wake() <-chan struct{} { return m.wake }
 
+// Count has the counts of a run taken from stats, which must be safe to call
+// from any goroutine, also when the run has ended.
+func (m *Monitor) Count(stats func() trainerd.Stats) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts = stats
+}
+
+// stats returns the counts of the run.
+func (m *Monitor) stats() trainerd.Stats {
+	m.mu.Lock()
+	counts := m.counts
+	m.mu.Unlock()
+	if counts == nil {
+		return trainerd.Stats{}
+	}
+	return counts()
+}
+
 // Status returns how the training stands.
 func (m *Monitor) Status() Status {
+	counts := m.stats()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.status
+	s.Stalled, s.EventsDropped = counts.Stalled.Seconds(), counts.EventsDropped
+	s.Losses = m.losses.Points()
 	s.Idle = time.Since(m.moved).Seconds()
 	if s.Rate > 0 && s.Steps > s.Step {
 		s.ETA = math.Round(float64(s.Steps-s.Step) / s.Rate)

@@ -2,6 +2,7 @@ package control
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,12 +26,14 @@ func TestMonitorStatus(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			m.Step(step, 0.25, 50*time.Millisecond)
 		}
+		m.Count(func() trainerd.Stats { return trainerd.Stats{Stalled: 2 * time.Second, EventsDropped: 3} })
 		m.Saved(trainerd.SavedCheckpoint{Step: 110, Prefix: "/log/model.ckpt-110", Took: time.Second})
 		time.Sleep(time.Second / 2)
 		loss := 0.25
 		want := Status{
 			Job: "digits", Logdir: "/log", PID: 7, Phase: Training, Step: 120, Steps: 1000, Loss: &loss, Rate: 10, ETA: 88,
 			Restored: "/log/model.ckpt-100", Saved: &Saved{Step: 110, Checkpoint: "/log/model.ckpt-110", Took: 1}, Idle: 0.5,
+			Stalled: 2, EventsDropped: 3, Losses: slices.Repeat([]float64{0.25}, 20),
 		}
 		got := m.Status()
 		got.Started = time.Time{}

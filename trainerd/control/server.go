@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -30,6 +31,8 @@ type Options struct {
 	HangAfter time.Duration
 	// Pprof switches the profiles on.
 	Pprof bool
+	// Log is what /v1/logs shows. Nil refuses.
+	Log *Log
 	// Token is asked of each request on TCP. Without one, requests there must
 	// name the loopback as their host.
 	Token string
@@ -37,8 +40,9 @@ type Options struct {
 
 // Server answers for a training.
 type Server struct {
-	o    Options
-	http *http.Server
+	o       Options
+	http    *http.Server
+	closing chan struct{} // closed by Shutdown, for those who follow the log
 }
 
 // Limits of a request, so that nobody holds the daemon up.
@@ -53,18 +57,18 @@ func NewServer(o Options) *Server {
 	if o.HangAfter == 0 {
 		o.HangAfter = DefaultHangAfter
 	}
-	s := &Server{o: o}
+	s := &Server{o: o, closing: make(chan struct{})}
 	s.http = &http.Server{
 		Handler:        s.guard(s.routes()),
 		ReadTimeout:    readTimeout,
 		MaxHeaderBytes: maxHeader,
 	}
+	s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
 	return s
 }
 
 // Serve answers at ln until Shutdown, and closes it. A listener of TCP should be
-// one of [ListenTCP]. It may be called for
-// several listeners.
+// one of [ListenTCP]. Serve may be called for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
 	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -86,6 +90,7 @@ func (s *Server) routes() *http.ServeMux {
 	for name, do := range s.actions() {
 		mux.HandleFunc("POST /v1/"+name, func(w http.ResponseWriter, r *http.Request) { s.act(w, r, do) })
 	}
+	mux.HandleFunc("GET /v1/logs", s.logs)
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.o.Monitor.metrics.registry, promhttp.HandlerOpts{}))

@@ -256,6 +256,10 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	m.Saved(trainerd.SavedCheckpoint{Step: 1, Prefix: prefix, Time: time.Now(), Took: 20 * time.Millisecond})
+	m.Count(func() trainerd.Stats {
+		return trainerd.Stats{Stalled: 1500 * time.Millisecond, LongestStall: time.Second / 2, FailedSaves: 2, SkippedSaves: 4,
+			Rewinds: 5, EventsDropped: 6, EventsQueued: 7}
+	})
 	ln, url := tcp(t)
 	serve(t, Options{Monitor: m}, ln)
 	status, text := request(t, "GET", url+"/metrics", "")
@@ -266,6 +270,8 @@ func TestMetrics(t *testing.T) {
 		"trainerd_steps_total 1", "trainerd_step_duration_seconds_count 1", `trainerd_step_duration_seconds_bucket{le="0.00256"} 1`,
 		"trainerd_save_duration_seconds_count 1", "trainerd_saves_total 1", "trainerd_saved_bytes_total 1110",
 		"trainerd_restarts_total 0", "trainerd_last_checkpoint_age_seconds 0.", `trainerd_phase{phase="training"} 1`, "trainerd_loss 0.5",
+		"trainerd_stalled_seconds_total 1.5", "trainerd_longest_stall_seconds 0.5", "trainerd_save_failures_total 2", "trainerd_saves_skipped_total 4",
+		"trainerd_rewinds_total 5", "trainerd_events_dropped_total 6", "trainerd_events_queue_bytes 7",
 		"go_goroutines ", "# TYPE trainerd_steps_total counter",
 	} {
 		if !strings.Contains(text, "\n"+want) {

@@ -22,6 +22,8 @@ type RunOptions struct {
 	Again string
 	// Log, if not nil, is used instead of a log on Stderr.
 	Log *slog.Logger
+	// Also is given the log too. May be nil.
+	Also slog.Handler
 	// Monitor is told how the run goes, and whom to ask to change that. May be
 	// nil.
 	Monitor *control.Monitor
@@ -61,6 +63,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 		show.saved(s.Step)
 		o.Monitor.Saved(s)
 	}
+	o.Monitor.Count(t.sv.Stats)
 	err = t.sv.Run(ctx, t.run)
 	if closeErr := t.eval.close(); err == nil {
 		err = closeErr
@@ -83,15 +86,24 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 // reporting returns the log and the progress display of a run.
 func (o RunOptions) reporting() (*slog.Logger, progress) {
 	if o.Log != nil {
-		return o.Log, &logProgress{log: o.Log}
+		log := o.log(o.Log.Handler())
+		return log, &logProgress{log: log}
 	}
 	if !o.Terminal {
-		log := slog.New(slog.NewTextHandler(o.Stderr, nil))
+		log := o.log(slog.NewTextHandler(o.Stderr, nil))
 		return log, &logProgress{log: log}
 	}
 	bar := newBarProgress(o.Stderr)
 	// The bar shows what is normal; only the rest needs a line.
-	return slog.New(slog.NewTextHandler(bar, &slog.HandlerOptions{Level: slog.LevelWarn})), bar
+	return o.log(slog.NewTextHandler(bar, &slog.HandlerOptions{Level: slog.LevelWarn})), bar
+}
+
+// log returns a log for h, and for Also.
+func (o RunOptions) log(h slog.Handler) *slog.Logger {
+	if o.Also != nil {
+		h = slog.NewMultiHandler(h, o.Also)
+	}
+	return slog.New(h)
 }
 
 // reportComplete answers a run of a job that has nothing left to do.

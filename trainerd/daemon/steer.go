@@ -87,17 +87,21 @@ func (s *steering) Save(ctx context.Context) (saved trainerd.SavedCheckpoint, er
 }
 
 // Pause has the training wait after the present step.
-func (s *steering) Pause(ctx context.Context) error { return s.pause(ctx, true, control.Paused) }
+func (s *steering) Pause(ctx context.Context) error {
+	return s.pause(ctx, true, control.Paused, "paused, as asked for")
+}
 
 // Resume ends a pause.
-func (s *steering) Resume(ctx context.Context) error { return s.pause(ctx, false, control.Training) }
+func (s *steering) Resume(ctx context.Context) error {
+	return s.pause(ctx, false, control.Training, "going on, as asked for")
+}
 
-func (s *steering) pause(ctx context.Context, paused bool, phase control.Phase) error {
+func (s *steering) pause(ctx context.Context, paused bool, phase control.Phase, said string) error {
 	return s.between(ctx, func(context.Context) error {
 		if s.t.paused != paused {
 			s.t.paused = paused
 			s.t.watch.Enter(phase)
-			s.t.log.Info("asked to pause or go on", "step", s.t.step, "phase", phase)
+			s.t.log.Info(said, "step", s.t.step)
 		}
 		return nil
 	})

@@ -176,6 +176,7 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 // workers have made without this one.
 func (t *training) compute(ctx context.Context, sess trainerd.Session, fetches []string) ([]*ckptfmt.Tensor, error) {
 	if t.replicas != nil {
+		defer t.watch.Enter(t.watch.Enter(control.Waiting))
 		out, next, err := t.replicas.makeStep(ctx, sess, t.feeds, fetches, t.step)
 		t.step = next
 		return out, err
