@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -116,12 +115,21 @@ func (sv *Supervisor) abandon(r *run) error {
 	return joinErrors(err, r.lock.release())
 }
 
+// fs is the file system that the run writes to: the Saver's, nil for the
+// operating system's.
+func (r *run) fs() ckptfmt.FS {
+	if r.plan.saver == nil {
+		return nil
+	}
+	return r.plan.saver.FS
+}
+
 // openLogdir makes the logdir, locks it, and removes what a killed run left.
 func (sv *Supervisor) openLogdir(r *run) error {
 	if sv.NonChief || sv.Logdir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(sv.Logdir, 0o777); err != nil {
+	if err := atomicfile.MkdirAllSync(r.fs(), sv.Logdir); err != nil {
 		return fmt.Errorf("logdir %s cannot be made: %w", sv.Logdir, err)
 	}
 	lock, err := lockDir(sv.Logdir, sv.log())
@@ -132,11 +140,7 @@ func (sv *Supervisor) openLogdir(r *run) error {
 		return err
 	}
 	r.lock = lock
-	var fsys ckptfmt.FS
-	if r.plan.saver != nil {
-		fsys = r.plan.saver.FS
-	}
-	removed, err := ckptfmt.SweepTemps(sv.Logdir, 0, fsys)
+	removed, err := ckptfmt.SweepTemps(sv.Logdir, 0, r.fs())
 	if len(removed) > 0 {
 		sv.log().Info("removed temporary files of a run that was killed", "files", removed)
 	}
@@ -163,7 +167,7 @@ func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
 		return nil
 	}
 	if r.prepared.Restored != "" {
-		if err := sv.quarantine(r.prepared); err != nil {
+		if err := sv.quarantine(r); err != nil {
 			return err
 		}
 		if err := manager.Saver.putInForce(manager.CheckpointDir, r.prepared.Restored); err != nil {
@@ -255,7 +259,7 @@ func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	case sv.Logdir == "":
 		return false, nil
 	}
-	r.writer, err = tfevents.NewFileWriter(sv.Logdir, nil)
+	r.writer, err = tfevents.NewFileWriter(sv.Logdir, &tfevents.FileWriterOptions{FS: r.fs()})
 	return false, err
 }
 
@@ -276,7 +280,7 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 		return nil
 	}
 	name := filepath.Join(sv.Logdir, "graph.pbtxt")
-	if err := atomicfile.WriteFile(nil, name, tfproto.MarshalText(graph)); err != nil {
+	if err := atomicfile.WriteFile(r.fs(), name, tfproto.MarshalText(graph)); err != nil {
 		return fmt.Errorf("writing the graph: %w", err)
 	}
 	return nil
@@ -310,15 +314,13 @@ func (sv *Supervisor) end(r *run) error {
 		idle = !errors.As(err, &hangs)
 		errs = append(errs, err)
 	}
-	errs = append(errs, sv.closeWriter(r))
-	if !sv.NonChief && sv.Logdir != "" && !sv.NoReport {
-		if err := sv.writeReport(r, joinErrors(errs...)); err != nil {
-			sv.log().Warn("report could not be written", "err", err)
-		}
-	}
+	err := sv.lastFiles(r, joinErrors(errs...), idle)
+	var hangs *StopError
+	idle = idle && !errors.As(err, &hangs)
+	errs = append(errs, err)
 	if idle {
 		errs = append(errs, r.lock.release())
-	} // else a save still hangs in the logdir, and the lock ends with the process
+	} // else something still hangs in the logdir, and the lock ends with the process
 	return joinErrors(errs...)
 }
 

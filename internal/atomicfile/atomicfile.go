@@ -24,8 +24,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // The names of temporary files: hidden, without any part of the target's name,
@@ -112,7 +114,56 @@ func MkdirSync(fsys FS, name string) error {
 		}
 		return err
 	}
-	return fsys.SyncDir(filepath.Dir(name))
+	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
+		fsys.Remove(name) // or the next call would take it for durable
+		return err
+	}
+	return nil
+}
+
+// MkdirAllSync makes a directory with its parents. When it returns the name of
+// the directory is durable, also where a process that was killed had made it,
+// and so are those of the parents that were missing.
+func MkdirAllSync(fsys FS, name string) error {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	fsys = OrOS(fsys)
+	err = fsys.Mkdir(name)
+	parent := filepath.Dir(name)
+	if errors.Is(err, fs.ErrNotExist) && parent != name {
+		if err := MkdirAllSync(fsys, parent); err != nil {
+			return err
+		}
+		err = fsys.Mkdir(name)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return syncExisting(fsys, name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := fsys.SyncDir(parent); err != nil {
+		fsys.Remove(name) // as in MkdirSync
+		return err
+	}
+	return nil
+}
+
+// syncExisting makes the name of a directory durable that somebody else made,
+// as far as that can be done: the parent may be one that may not be read, or
+// of another kind of file system.
+func syncExisting(fsys FS, name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
+	}
+	_ = fsys.SyncDir(filepath.Dir(name))
+	return nil
 }
 
 // Pending is a file that is written but not yet published. It is not safe for
