@@ -132,6 +132,11 @@ func (sv *Supervisor) openLogdir(r *run) error {
 	if err := atomicfile.MkdirAllSync(r.fs(), sv.Logdir); err != nil {
 		return fmt.Errorf("logdir %s cannot be made: %w", sv.Logdir, err)
 	}
+	// A process that was killed may have made it, and not made that durable.
+	// Where the parent cannot be synced, it was not made from here.
+	if dir, err := filepath.Abs(sv.Logdir); err == nil {
+		_ = atomicfile.OrOS(r.fs()).SyncDir(filepath.Dir(dir))
+	}
 	lock, err := lockDir(sv.Logdir, sv.log())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", sv.Logdir, err)
@@ -242,7 +247,9 @@ func (sv *Supervisor) announce(ctx context.Context, r *run) error {
 }
 
 func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
-	return r.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, r.startStep)
+	return r.events.add(ctx, func() error {
+		return r.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, r.startStep)
+	})
 }
 
 // openWriter makes a new events file, or takes the writer that is given.
@@ -269,10 +276,13 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 		return nil
 	}
 	if r.writer != nil && !hasGraph {
-		if err := r.writer.AddGraph(ctx, tfproto.Marshal(graph)); err != nil {
-			return err
-		}
-		if err := r.writer.AddMetaGraph(ctx, tfproto.Marshal(sv.MetaGraph), 0); err != nil {
+		err := r.events.add(ctx, func() error {
+			if err := r.writer.AddGraph(ctx, tfproto.Marshal(graph)); err != nil {
+				return err
+			}
+			return r.writer.AddMetaGraph(ctx, tfproto.Marshal(sv.MetaGraph), 0)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -281,7 +291,7 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 	}
 	name := filepath.Join(sv.Logdir, "graph.pbtxt")
 	if err := atomicfile.WriteFile(r.fs(), name, tfproto.MarshalText(graph)); err != nil {
-		return fmt.Errorf("writing the graph: %w", err)
+		sv.log().Warn("the graph could not be written", "file", name, "err", err) // nothing reads it back
 	}
 	return nil
 }
@@ -341,18 +351,25 @@ func (r *run) lastStep() int64 {
 // stalled counts the time that the training waited for a save.
 func (r *run) stalled(since time.Time) { r.ledger.stalled(time.Since(since)) }
 
+// closeWriter ends the events file. That the disk does not take the last events
+// is no failure of the run, which has its checkpoint.
 func (sv *Supervisor) closeWriter(r *run) error {
 	if r.writer == nil {
 		return nil
 	}
 	if sv.KeepSummaryWriter {
 		sv.kept = r.writer
-		return r.writer.Flush(context.Background())
+		return r.events.flush(context.Background())
 	}
 	sv.kept = nil
 	err := r.writer.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 0)
 	if closeErr := r.writer.Close(); err == nil {
 		err = closeErr
+	}
+	var failure *fs.PathError
+	if errors.As(err, &failure) {
+		sv.log().Error("the last events could not be written", "err", err)
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("closing the events file: %w", err)

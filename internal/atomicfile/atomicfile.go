@@ -121,49 +121,28 @@ func MkdirSync(fsys FS, name string) error {
 	return nil
 }
 
-// MkdirAllSync makes a directory with its parents. When it returns the name of
-// the directory is durable, also where a process that was killed had made it,
-// and so are those of the parents that were missing.
+// MkdirAllSync makes a directory with its parents, and all names durable that
+// it makes. One that is there already is left alone.
 func MkdirAllSync(fsys FS, name string) error {
 	name, err := filepath.Abs(name)
 	if err != nil {
 		return err
 	}
-	fsys = OrOS(fsys)
-	err = fsys.Mkdir(name)
-	parent := filepath.Dir(name)
-	if errors.Is(err, fs.ErrNotExist) && parent != name {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if parent := filepath.Dir(name); parent != name {
 		if err := MkdirAllSync(fsys, parent); err != nil {
 			return err
 		}
-		err = fsys.Mkdir(name)
 	}
-	if errors.Is(err, fs.ErrExist) {
-		return syncExisting(fsys, name)
-	}
-	if err != nil {
-		return err
-	}
-	if err := fsys.SyncDir(parent); err != nil {
-		fsys.Remove(name) // as in MkdirSync
-		return err
-	}
-	return nil
-}
-
-// syncExisting makes the name of a directory durable that somebody else made,
-// as far as that can be done: the parent may be one that may not be read, or
-// of another kind of file system.
-func syncExisting(fsys FS, name string) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
-	}
-	_ = fsys.SyncDir(filepath.Dir(name))
-	return nil
+	return MkdirSync(fsys, name)
 }
 
 // Pending is a file that is written but not yet published. It is not safe for
