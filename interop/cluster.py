@@ -15,12 +15,13 @@ import tempfile
 import threading
 import time
 
-# Imports TensorFlow, which takes the time, and serves until whoever started it is gone.
+# Imports TensorFlow, which takes the time, and serves as it is told to until whoever started it is gone.
 SERVER = """
 import json, os, sys, threading
-threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 import tensorflow as tf
-spec, job, task = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+role = sys.stdin.readline() or os._exit(0)
+spec, job, task = json.loads(role)
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=4)
 server = tf.distribute.Server(spec, job_name=job, task_index=task, config=config)
 print("serving", flush=True)
@@ -38,20 +39,25 @@ def free_ports(n):
 
 
 class Cluster:
-    """Use as a context manager; every server ends with it."""
+    """Use as a context manager; every server ends with it. With spare=True a process stands by that is quick to take the
+    place of one that was killed."""
 
-    def __init__(self, logs, ps=1, workers=2):
+    def __init__(self, logs, ps=1, workers=2, spare=False):
         self._logs = pathlib.Path(logs)
         ports = free_ports(ps + workers)
         address = [f"127.0.0.1:{port}" for port in ports]
         self.spec = {"ps": address[:ps], "worker": address[ps:]} if ps else {"worker": address}
         self._processes = {}
+        self._spare = None
+        self._spares = spare
 
     def __enter__(self):
         try:
             for job, addresses in self.spec.items():
                 for task in range(len(addresses)):
                     self._spawn(job, task)
+            if self._spares:
+                self._spare = self._warm()
             for job, task in self._processes:
                 self._await(job, task)
         except BaseException:
@@ -62,6 +68,8 @@ class Cluster:
     def __exit__(self, *_):
         for job, task in list(self._processes):
             self.kill(job, task)
+        if self._spare:
+            self._end(self._spare)
 
     def processes(self):
         return self._processes.items()
@@ -72,6 +80,8 @@ class Cluster:
     def start(self, job, task):
         self._spawn(job, task)
         self._await(job, task)
+        if self._spares:
+            self._spare = self._warm()
 
     def mend(self):
         """Starts again what has ended."""
@@ -85,7 +95,10 @@ class Cluster:
                 self.start(job, task)
 
     def kill(self, job, task):
-        process = self._processes.pop((job, task))
+        self._end(self._processes.pop((job, task)))
+
+    @staticmethod
+    def _end(process):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -95,21 +108,27 @@ class Cluster:
     def signal(self, job, task, number):
         os.kill(self._processes[job, task].pid, number)
 
-    def log(self, job, task):
-        return (self._logs / f"{job}{task}.log").read_text(errors="replace")
+    @property
+    def _log(self):
+        return self._logs / "servers.log"
+
+    def _warm(self):
+        with open(self._log, "ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+                env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "1", "CUDA_VISIBLE_DEVICES": ""})
 
     def _spawn(self, job, task):
-        with open(self._logs / f"{job}{task}.log", "ab") as log:
-            self._processes[job, task] = subprocess.Popen(
-                [sys.executable, "-c", SERVER, json.dumps(self.spec), job, str(task)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
-                env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "1", "CUDA_VISIBLE_DEVICES": ""})
+        process, self._spare = self._spare or self._warm(), None
+        self._processes[job, task] = process
+        process.stdin.write(json.dumps([self.spec, job, task]).encode() + b"\n")
+        process.stdin.flush()
 
     def _await(self, job, task, patience=90):
         process = self._processes[job, task]
         ready, _, _ = select.select([process.stdout], [], [], patience)
         if not ready or process.stdout.readline() != b"serving\n":
-            raise RuntimeError(f"/job:{job}/task:{task} does not serve:\n{self.log(job, task)}")
+            raise RuntimeError(f"/job:{job}/task:{task} does not serve:\n{self._log.read_text(errors='replace')}")
 
 
 class Replicas:
