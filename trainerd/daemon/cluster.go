@@ -104,6 +104,7 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 		defer cancel()
 	}
 	slow := time.AfterFunc(sayAfter, func() {
+		j.waitsFor("the servers to answer: " + strings.Join(append([]string{j.config.Master}, c.deviceFilters()...), " "))
 		j.log.Warn("waiting for the servers to answer", "master", j.config.Master, "needs", strings.Join(c.deviceFilters(), " "), "patience", c.PatienceSecs.Duration())
 	})
 	defer slow.Stop()

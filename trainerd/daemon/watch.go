@@ -35,6 +35,7 @@ type watch struct {
 	servers  []string      // devices; server i has the node pingScope+i
 	waits    map[string]bool
 	log      *slog.Logger
+	tell     func(reason string) // see job.waitsFor
 	sess     *remote.Session
 	client   *remote.Client
 }
@@ -44,7 +45,7 @@ type watch struct {
 // others of a training whose workers are waited for elsewhere.
 func (j *job) newWatch(s remoteSession, servers []string) *watch {
 	w := &watch{patience: j.config.Cluster.PatienceSecs.Duration(), servers: servers, waits: map[string]bool{},
-		log: j.log, sess: s.Session, client: s.client}
+		log: j.log, tell: j.waitsFor, sess: s.Session, client: s.client}
 	for _, name := range j.feedOps() {
 		w.waits[name] = true
 	}
@@ -124,7 +125,12 @@ func (e *patienceError) Error() string { return e.text }
 // attend waits until ctx is done, and says what is in the way of a call that
 // takes long. It gives up with a *patienceError.
 func (w *watch) attend(ctx context.Context, what string) error {
-	began := time.Now()
+	began, said := time.Now(), false
+	defer func() {
+		if said {
+			w.tell("")
+		}
+	}()
 	for next := longCall; ; next *= 2 {
 		last := w.patience > 0 && next >= w.patience
 		if last {
@@ -144,6 +150,8 @@ func (w *watch) attend(ctx context.Context, what string) error {
 		case last:
 			return &patienceError{fmt.Sprintf("%s has not ended within %v: %s; see to it, or set cluster.patience_secs", what, next, reason)}
 		}
+		said = true
+		w.tell("the servers, " + what + ": " + reason)
 		w.log.Warn("the servers take long", "for", what, "since", next, "reason", reason, "patience", w.patience)
 	}
 }
