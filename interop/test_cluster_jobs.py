@@ -232,7 +232,7 @@ def test_an_exported_graph_whose_workers_wait_for_each_other(replica, cluster, t
             if chief:
                 tf1.train.add_queue_runner(sync.get_chief_queue_runner())
 
-        export(metas[-1], optimizer, setter(f"/job:worker/task:{task}"))
+        export(metas[-1], optimizer, setter("/job:worker"))
     own = {"train__steps": 60, "train__eval_steps": None}
     processes = [replica(task, config=job(tmp_path, metas[task], 60), **own) for task in (1, 0)]
     for process in processes:
