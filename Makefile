@@ -9,10 +9,11 @@ PKG     ?= ./...
 COUNT   ?= 6
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
+CUTS    ?= 40
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak crash powercut clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -86,6 +87,12 @@ install: build ## install the commands, man pages and completions under PREFIX (
 
 soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
 	go test ./trainerd -run TestSoak -soak -timeout 30m
+
+crash: ## resume from a million states that crashes may leave (half an hour)
+	go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
+
+powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 each)
+	go test ./bench/faults -count 1 -v -powercuts $(CUTS) -timeout 2h
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv
