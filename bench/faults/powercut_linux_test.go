@@ -216,7 +216,11 @@ const (
 
 // ours saves by this project, in a process of its own.
 func ours(noSync bool) peer {
-	return peer{name: "trainerd", restart: true, start: func(dir string) *exec.Cmd {
+	name := "trainerd"
+	if noSync {
+		name += " without sync"
+	}
+	return peer{name: name, restart: true, start: func(dir string) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe", "-test.run", "^TestWriter$")
 		cmd.Env = append(os.Environ(), writerEnv+"="+dir)
 		if noSync {
