@@ -34,12 +34,16 @@ race: ## Go tests under the race detector (needs a C compiler)
 interop: build ## check our files against real TensorFlow and TensorBoard (PYTEST='-k name' picks tests)
 	@TRAINERD_BIN_DIR="$(CURDIR)/$(BIN)" interop/run
 
-lint: ## formatting, vet, staticcheck, tidy modules, generated code up to date
+lint: ## formatting, vet, staticcheck, known vulnerabilities, tidy modules, generated code up to date
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt: the files above are not formatted" >&2; exit 1; }
 	go vet ./...
 	cd tools && go vet ./...
 	cd tools && go build -o ../$(BIN)/tools/staticcheck honnef.co/go/tools/cmd/staticcheck
 	$(BIN)/tools/staticcheck ./...
+	cd tools && go build -o ../$(BIN)/tools/govulncheck golang.org/x/vuln/cmd/govulncheck
+	@out=$$($(BIN)/tools/govulncheck ./... 2>&1) || case "$$out" in \
+	  *"fetching vulnerabilities"*) echo "govulncheck: its database cannot be reached, so nothing was checked" >&2;; \
+	  *) echo "$$out" >&2; exit 1;; esac
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
 	cd tools && go test ./...
