@@ -7,13 +7,14 @@ INTEROP ?= auto
 FUZZTIME ?= 30s
 PKG     ?= ./...
 COUNT   ?= 6
+JOB     ?= examples/digits/digits.toml
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd crash powercut clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd crash powercut cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -23,6 +24,10 @@ build: ## build the commands into bin/
 
 run: build ## the main job: train on the digits data with the embedded runtime
 	$(BIN)/trainerd run examples/digits/digits.toml
+
+cluster: build ## train the digits on TensorFlow servers of this machine (JOB=examples/cluster/graph.toml; CLUSTER='--set cluster.sync=true')
+	@interop/venv
+	@.venv/bin/python interop/cluster.py --trainerd $(BIN)/trainerd $(JOB) $(CLUSTER)
 
 test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
 	go test -shuffle=on ./...
