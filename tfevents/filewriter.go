@@ -207,6 +207,14 @@ func (w *FileWriter) Dropped() int64 {
 	return w.dropped
 }
 
+// Queued returns how many bytes wait to be handed to the operating system,
+// without those that are being written at the moment.
+func (w *FileWriter) Queued() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(len(w.active.buf))
+}
+
 // Flush returns when the file holds all events that were added before.
 func (w *FileWriter) Flush(ctx context.Context) error {
 	return w.flush(ctx, w.o.Sync == SyncAlways)

@@ -27,7 +27,8 @@ type eventLog struct {
 
 	mu      sync.Mutex
 	broken  bool
-	dropped int
+	dropped int   // since the file broke
+	lost    int64 // in the whole session
 	retryAt time.Time
 	pause   time.Duration
 }
@@ -73,14 +74,26 @@ func (l *eventLog) usable() bool {
 	if !l.broken || l.reopen() {
 		return true
 	}
-	l.dropped++
+	l.drop()
 	return false
+}
+
+// drop counts an event that is not written. The caller holds l.mu.
+func (l *eventLog) drop() {
+	l.dropped++
+	l.lost++
+}
+
+func (l *eventLog) droppedInAll() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
 }
 
 func (l *eventLog) failed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropped++
+	l.drop()
 	if l.broken {
 		return // another goroutine was first
 	}

@@ -43,6 +43,9 @@ func TestEventLogSurvivesFailure(t *testing.T) {
 		mustNoErr(t, l.addScalar(ctx, "a", 1, 5))
 		mustNoErr(t, w.Close())
 		wantLog(t, lines, "began a new events file", "dropped=3")
+		if n := l.droppedInAll(); n != 4 { // one of them in the second failure
+			t.Errorf("dropped %d in all, want 4", n)
+		}
 		got := events(t, dir)
 		if len(got) != 1 || got[0][1] != "a(5)" {
 			t.Errorf("events %v; want a(5)", got)

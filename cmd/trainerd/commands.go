@@ -19,6 +19,14 @@ Goes on from the newest sound checkpoint in the logdir; without one it begins
 at step 0. Ctrl-C or SIGTERM stops after the current step, saves, and exits
 with 0; a second one exits at once. A job that is complete is left as it is.
 
+A run can be looked at and steered by the commands status, save, pause, resume,
+stop, set, keep and note: it listens at the socket trainerd.sock in the logdir,
+which is for its own user. With --listen it answers programs over HTTP too:
+/healthz, /readyz, /metrics and what package control lists.
+
+Under systemd it says how it goes, writes to the journal, and is killed by the
+watchdog when it makes no steps. See doc/systemd.md.
+
 EXAMPLES:
    trainerd run examples/digits/digits.toml
    trainerd run examples/graph/graph.toml
@@ -55,9 +63,9 @@ func runCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:        "run",
 		Usage:       "train, from where the logdir stands to the last step",
-		UsageText:   "trainerd run [--logdir DIR] [--master M] [--set KEY=VALUE]... CONFIG",
+		UsageText:   "trainerd run [--logdir DIR] [--master M] [--set KEY=VALUE]... [--listen ADDR] CONFIG",
 		Description: runHelp,
-		Flags:       jobFlags(),
+		Flags:       append(jobFlags(), serviceFlags()...),
 		Action: func(c *cli.Context) error {
 			name, err := configArg(c)
 			if err != nil {
@@ -69,7 +77,11 @@ func runCommand(stderr io.Writer) *cli.Command {
 			}
 			ctx, release := stopOnSignal(c.Context, stderr, "stopping after this step and saving")
 			defer release()
-			return daemon.Run(ctx, config, daemon.RunOptions{
+			s, err := newService(c, config, stderr)
+			if err != nil {
+				return err
+			}
+			return s.run(ctx, daemon.RunOptions{
 				Stdout: c.App.Writer, Stderr: stderr, Terminal: isTerminal(stderr),
 				Again: again(c, name),
 			})
@@ -142,10 +154,13 @@ func overrides(c *cli.Context) []daemon.Override {
 // again returns the command line that starts the same job.
 func again(c *cli.Context, config string) string {
 	words := []string{os.Args[0], "run", config}
-	for _, name := range []string{"logdir", "master"} {
+	for _, name := range []string{"logdir", "master", "listen", "token-file"} {
 		if c.IsSet(name) {
 			words = append(words, "--"+name, c.String(name))
 		}
+	}
+	if c.Bool("pprof") {
+		words = append(words, "--pprof")
 	}
 	for _, assignment := range c.StringSlice("set") {
 		words = append(words, "--set", assignment)

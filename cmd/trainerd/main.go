@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -84,7 +85,11 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 			}
 			return cli.ShowAppHelp(c)
 		},
-		Commands: []*cli.Command{runCommand(stderr), checkCommand(), graphCommand(stderr), versionCommand()},
+		Commands: slices.Concat(
+			[]*cli.Command{runCommand(stderr), checkCommand(), graphCommand(stderr)},
+			controlCommands(),
+			[]*cli.Command{versionCommand()},
+		),
 	}
 	trainerdDoc().Install(app)
 	setUsage(app.Commands, usage)
@@ -107,6 +112,8 @@ func trainerdDoc() *clidoc.Doc {
 		Examples: []clidoc.Entry{
 			{Term: "trainerd check job.toml", Text: "say what the job would do, and what is wrong with it"},
 			{Term: "trainerd run job.toml --set train.steps=5000", Text: "train, or go on training"},
+			{Term: "trainerd status job.toml --watch", Text: "look at a training that runs"},
+			{Term: "trainerd stop job.toml", Text: "end a training, with a last checkpoint"},
 		},
 		SeeAlso: []string{"ckpt(1)", "tfevents(1)"},
 	}

@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 //	curves DIR        print the points of all curves as TensorBoard shows them
 //	best DIR N        there are N checkpoints, and the best of them is in force
 //	images DIR        make a folder of images in two classes, dots and stripes
+//	newest DIR VAR    put the step of the newest checkpoint into a variable
+//	texts DIR         print the steps, tags and texts of text summaries
+//	get DIR PATH      print what a run answers over HTTP
 //	fill FILE...      replace the names of folders, such as GRAPHS, in files
 func TestScripts(t *testing.T) {
 	digits, graphs, arrays := absolute(t, "../../examples/digits"), absolute(t, graphsDir), absolute(t, "../../internal/npy/testdata")
@@ -65,6 +68,9 @@ func TestScripts(t *testing.T) {
 			"samebits":  sameBits,
 			"curves":    curves,
 			"best":      best,
+			"newest":    newestStep,
+			"texts":     texts,
+			"get":       get,
 			"fill":      fill,
 			"images":    images,
 		},

@@ -9,6 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/control"
 )
 
 // evalDir is the folder of the logdir with the events of evaluations, which
@@ -139,6 +140,7 @@ func (e *evaluator) last(ctx context.Context, t *training, sess trainerd.Session
 }
 
 func (e *evaluator) look(ctx context.Context, t *training, sess trainerd.Session) error {
+	defer t.watch.Enter(t.watch.Enter(control.Evaluating))
 	result, err := e.evaluate(ctx, sess)
 	if err != nil {
 		return err

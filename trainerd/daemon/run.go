@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/control"
 )
 
 // RunOptions says where a run tells what.
@@ -19,6 +20,16 @@ type RunOptions struct {
 	Terminal bool
 	// Again is the command that starts this job, for the message after a stop.
 	Again string
+	// Log, if not nil, is used instead of a log on Stderr.
+	Log *slog.Logger
+	// Also is given the log too. May be nil.
+	Also slog.Handler
+	// Monitor is told how the run goes, and whom to ask to change that. May be
+	// nil.
+	Monitor *control.Monitor
+	// Serve, if not nil, is called once the job is known to have something left
+	// to do, and what it returns when the run has ended.
+	Serve func(log *slog.Logger) (end func())
 }
 
 // Run trains the job that c describes, from where its logdir stands. When ctx
@@ -36,13 +47,23 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 		if err := trainerd.CheckLogdir(c.Logdir); err != nil {
 			return err
 		}
+		o.Monitor.Enter(control.Ended)
 		return j.reportComplete(ctx, done, o)
 	}
 	var show progress
 	j.log, show = o.reporting()
+	if o.Serve != nil {
+		defer o.Serve(j.log)()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	j.served = func(master string) { fmt.Fprintf(o.Stderr, "the model is served at %s\n", master) }
-	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: newReplicas(j)}
-	t.sv.OnSave = func(s trainerd.SavedCheckpoint) { show.saved(s.Step) }
+	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: newReplicas(j), watch: o.Monitor, stop: stop}
+	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {
+		show.saved(s.Step)
+		o.Monitor.Saved(s)
+	}
+	o.Monitor.Count(t.sv.Stats)
 	err = t.sv.Run(ctx, t.run)
 	if closeErr := t.eval.close(); err == nil {
 		err = closeErr
@@ -50,6 +71,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	if err != nil {
 		return err
 	}
+	o.Monitor.Enter(control.Ended)
 	if !t.ended && (j.steps == 0 || t.step < j.steps) {
 		t.reportStopped(o)
 		return nil
@@ -63,13 +85,25 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 
 // reporting returns the log and the progress display of a run.
 func (o RunOptions) reporting() (*slog.Logger, progress) {
+	if o.Log != nil {
+		log := o.log(o.Log.Handler())
+		return log, &logProgress{log: log}
+	}
 	if !o.Terminal {
-		log := slog.New(slog.NewTextHandler(o.Stderr, nil))
+		log := o.log(slog.NewTextHandler(o.Stderr, nil))
 		return log, &logProgress{log: log}
 	}
 	bar := newBarProgress(o.Stderr)
 	// The bar shows what is normal; only the rest needs a line.
-	return slog.New(slog.NewTextHandler(bar, &slog.HandlerOptions{Level: slog.LevelWarn})), bar
+	return o.log(slog.NewTextHandler(bar, &slog.HandlerOptions{Level: slog.LevelWarn})), bar
+}
+
+// log returns a log for h, and for Also.
+func (o RunOptions) log(h slog.Handler) *slog.Logger {
+	if o.Also != nil {
+		h = slog.NewMultiHandler(h, o.Also)
+	}
+	return slog.New(h)
 }
 
 // reportComplete answers a run of a job that has nothing left to do.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/control"
 )
 
 // training is one run of a job's training loop.
@@ -27,6 +29,12 @@ type training struct {
 	ended       bool  // the input did, before the last step
 	nextSummary time.Time
 	feeds       feed
+
+	watch   *control.Monitor // may be nil
+	stop    func()           // asks for the end of the run
+	steer   *steering        // of the present session
+	steered feed             // what people have put in place of feeds
+	paused  bool
 }
 
 // run trains until the last step, the end of the input, or until ctx is done.
@@ -35,7 +43,11 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 	if err != nil {
 		return err
 	}
-	t.step, t.first, t.looked, t.made, t.feeds = step, step, step, 0, make(feed)
+	t.step, t.first, t.looked, t.made = step, step, step, 0
+	t.feeds = make(feed)
+	if t.steered == nil {
+		t.steered = make(feed)
+	}
 	restored := ""
 	if p := t.sv.Prepared(); p != nil {
 		restored = p.Restored
@@ -56,13 +68,21 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 	}
 	t.show.begin(step, t.steps, restored)
 	defer t.show.end()
+	t.steer = newSteering(t, sess)
+	defer close(t.steer.gone)
+	t.paused = false
+	t.watch.Begin(t.steer, step, t.steps, restored)
 	if err := t.train(ctx, sess); err != nil {
+		t.watch.Enter(control.Preparing) // another session, if not the end
 		return err
 	}
-	if !t.ended || ctx.Err() != nil {
-		return nil
+	if t.ended && ctx.Err() == nil {
+		if err := t.eval.last(ctx, t, sess); err != nil {
+			return err
+		}
 	}
-	return t.eval.last(ctx, t, sess)
+	t.watch.Enter(control.Stopping)
+	return nil
 }
 
 // prepare makes a model on servers known as this run's.
@@ -85,7 +105,9 @@ func (t *training) adopted() bool {
 func (t *training) train(ctx context.Context, sess trainerd.Session) error {
 	err := t.catchUp(ctx, sess)
 	for err == nil && (t.step < t.steps || t.steps == 0) && ctx.Err() == nil {
-		err = t.makeStep(ctx, sess)
+		if t.steer.attend(ctx); ctx.Err() == nil {
+			err = t.makeStep(ctx, sess)
+		}
 	}
 	switch {
 	case errors.Is(err, trainerd.ErrOutOfRange):
@@ -122,8 +144,9 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 	if err := t.input.feed(t.batch(), t.feeds); err != nil {
 		return err
 	}
+	maps.Copy(t.feeds, t.steered)
 	fetches, summarize := t.fetches()
-	before := t.step
+	before, begun := t.step, time.Now()
 	out, err := t.compute(ctx, sess, fetches)
 	if err != nil {
 		return fmt.Errorf("step %d: %w", before+1, err)
@@ -135,6 +158,7 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 	if err != nil {
 		return err
 	}
+	t.watch.Step(t.step, loss, time.Since(begun))
 	if summarize && out != nil {
 		if err := t.writeSummary(ctx, out[len(out)-len(t.program.summary):]); err != nil {
 			return err
@@ -144,6 +168,7 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 		return err
 	}
 	t.show.step(t.step, loss)
+	defer t.watch.Enter(t.watch.Enter(control.Saving)) // as it may have to
 	return t.sv.StepDone(ctx, t.step)
 }
 
@@ -151,6 +176,7 @@ func (t *training) makeStep(ctx context.Context, sess trainerd.Session) error {
 // workers have made without this one.
 func (t *training) compute(ctx context.Context, sess trainerd.Session, fetches []string) ([]*ckptfmt.Tensor, error) {
 	if t.replicas != nil {
+		defer t.watch.Enter(t.watch.Enter(control.Waiting))
 		out, next, err := t.replicas.makeStep(ctx, sess, t.feeds, fetches, t.step)
 		t.step = next
 		return out, err

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/daemon"
+)
+
+// controlCommands are those that ask a run. Their first argument is the config
+// that it was started with, or its logdir.
+func controlCommands() []*cli.Command {
+	return []*cli.Command{
+		statusCommand(),
+		{
+			Name: "save", Usage: "have a run write a checkpoint now", UsageText: "trainerd save CONFIG|LOGDIR",
+			Action: asking(0, func(c *cli.Context, client *control.Client, _ []string) error {
+				saved, err := client.Save(c.Context)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(c.App.Writer, "saved step %d: %s\n", saved.Step, saved.Checkpoint)
+				return nil
+			}),
+		},
+		plainCommand("pause", "have a run wait between two steps"),
+		plainCommand("resume", "have a paused run go on"),
+		stopCommand(),
+		logsCommand(),
+		{
+			Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
+			Description: `Changes learning_rate, where the model has it in a variable or feeds it, or one
+of the intervals eval.steps, eval.secs, supervisor.save_model_steps,
+supervisor.save_summaries_steps and supervisor.save_summaries_secs. It holds
+until the process ends; the config says what holds after that.`,
+			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
+				key, value, ok := strings.Cut(args[0], "=")
+				if !ok || key == "" {
+					return usagef("set: %q is not KEY=VALUE", args[0])
+				}
+				return say(c, client, "set", map[string]any{"key": key, "value": value})
+			}),
+		},
+		{
+			Name: "keep", Usage: "keep a checkpoint from being rotated away", UsageText: "trainerd keep CONFIG|LOGDIR STEP",
+			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
+				step, err := strconv.ParseInt(args[0], 10, 64)
+				if err != nil || step < 0 {
+					return usagef("keep: %q is no step", args[0])
+				}
+				return say(c, client, "keep", map[string]any{"step": step})
+			}),
+		},
+		{
+			Name: "note", Usage: "write a text into a run's events file, for TensorBoard", UsageText: "trainerd note CONFIG|LOGDIR TEXT",
+			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
+				return say(c, client, "note", map[string]any{"text": args[0]})
+			}),
+		},
+	}
+}
+
+// asking returns an action that connects to the run that the first argument
+// names; n more are wanted.
+func asking(n int, do func(c *cli.Context, client *control.Client, args []string) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		args := c.Args().Slice()
+		if len(args) != n+1 || args[0] == "" {
+			return usagef("%s: want %s", c.Command.Name, strings.TrimPrefix(c.Command.UsageText, "trainerd "+c.Command.Name+" "))
+		}
+		logdir, err := logdirOf(args[0])
+		if err != nil {
+			return err
+		}
+		client := control.NewClient(logdir)
+		defer client.Close()
+		return do(c, client, args[1:])
+	}
+}
+
+// logdirOf returns the logdir that an argument names, itself or by a config.
+func logdirOf(arg string) (string, error) {
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		return arg, nil
+	}
+	config, err := daemon.LoadConfig(arg, nil)
+	if config != nil && config.Logdir != "" {
+		return config.Logdir, nil // whatever else may be wrong with it
+	}
+	return "", err
+}
+
+func plainCommand(name, usage string) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, UsageText: "trainerd " + name + " CONFIG|LOGDIR",
+		Action: asking(0, func(c *cli.Context, client *control.Client, _ []string) error { return say(c, client, name, nil) }),
+	}
+}
+
+func stopCommand() *cli.Command {
+	return &cli.Command{
+		Name: "stop", Usage: "end a run after the present step, with a last checkpoint", UsageText: "trainerd stop [--now] CONFIG|LOGDIR",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "end the process at once, without a checkpoint"}},
+		Action: asking(0, func(c *cli.Context, client *control.Client, _ []string) error {
+			return say(c, client, "stop", map[string]any{"now": c.Bool("now")})
+		}),
+	}
+}
+
+// say asks for an action, and prints the answer.
+func say(c *cli.Context, client *control.Client, action string, args map[string]any) error {
+	text, err := client.Do(c.Context, action, args)
+	if err == nil {
+		fmt.Fprintln(c.App.Writer, text)
+	}
+	return err
+}
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "say how a run stands", UsageText: "trainerd status [--watch] [--json] CONFIG|LOGDIR",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "watch", Usage: "go on until the run ends, or Ctrl-C"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON, with --watch one line each second"},
+		},
+		Action: asking(0, func(c *cli.Context, client *control.Client, _ []string) error {
+			show := showText
+			if c.Bool("json") {
+				show = showJSON
+			}
+			if c.Bool("watch") {
+				return watch(c.Context, client, c.App.Writer, c.Bool("json"))
+			}
+			st, err := client.Status(c.Context)
+			if err != nil {
+				return err
+			}
+			return show(c.App.Writer, st)
+		}),
+	}
+}
+
+func showJSON(w io.Writer, st *control.Status) error { return json.NewEncoder(w).Encode(st) }
+
+func showText(w io.Writer, st *control.Status) error {
+	fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
+	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", st.Logdir, st.PID, st.Started.Format(time.DateTime))
+	if curve := control.Sparkline(st.Losses, curveWidth); curve != "" {
+		fmt.Fprintf(w, "  loss      %s\n", curve)
+	}
+	if st.Restored != "" {
+		fmt.Fprintf(w, "  restored  %s\n", st.Restored)
+	}
+	if st.Saved != nil {
+		fmt.Fprintf(w, "  saved     %s, %v ago\n", st.Saved.Checkpoint, time.Since(st.Saved.Time).Round(time.Second))
+	}
+	return nil
+}
+
+// curveWidth is the width of a curve of the loss.
+const curveWidth = 24
+
+// shorten cuts a line to a width: one that wraps could not be drawn over.
+func shorten(line string, width int) string {
+	if runes := []rune(line); len(runes) > width {
+		return string(runes[:max(width, 0)])
+	}
+	return line
+}
+
+// watch shows the status each second until the run ends. On a terminal a line
+// takes the place of the one before.
+func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool) error {
+	redraw := isTerminal(w) && !asJSON
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		st, err := client.Status(ctx)
+		var gone *control.NotRunningError
+		switch {
+		case errors.As(err, &gone) && !first:
+			if redraw {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintln(w, "the run has ended")
+			return nil
+		case err != nil:
+			return err
+		case asJSON:
+			err = showJSON(w, st)
+		case redraw:
+			line := fmt.Sprintf("%s: %s %s", st.Job, control.Sparkline(st.Losses, curveWidth), st.Text())
+			_, err = fmt.Fprint(w, "\r\x1b[K", shorten(line, terminal.Width(w)-1))
+		default:
+			_, err = fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

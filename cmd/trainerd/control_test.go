@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/control"
+)
+
+func newestStep(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2)
+	_, step := newest(ts.MkAbs(args[0]))
+	ts.Setenv(args[1], strconv.FormatInt(step, 10))
+}
+
+func texts(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1)
+	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "events.out.tfevents.*"))
+	ts.Check(err)
+	for _, name := range files {
+		f, err := os.Open(name)
+		ts.Check(err)
+		for e := range tfevents.NewReader(f).Events() {
+			for _, v := range e.GetSummary().GetValue() {
+				for _, text := range v.GetTensor().GetStringVal() {
+					fmt.Fprintln(ts.Stdout(), e.GetStep(), v.GetTag(), string(text))
+				}
+			}
+		}
+		f.Close()
+	}
+}
+
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2)
+	addr, err := httpAddr(ts.MkAbs(args[0]))
+	ts.Check(err)
+	w, err := http.Get("http://" + addr + args[1])
+	ts.Check(err)
+	defer w.Body.Close()
+	_, err = io.Copy(ts.Stdout(), w.Body)
+	ts.Check(err)
+}
+
+// httpAddr returns where a run answers over HTTP, from its log.
+func httpAddr(logdir string) (addr string, err error) {
+	client := control.NewClient(logdir)
+	defer client.Close()
+	err = client.Logs(context.Background(), 1000, false, func(line []byte) error {
+		var entry struct{ Msg, Addr string }
+		err := json.Unmarshal(line, &entry)
+		if entry.Msg == "answering over HTTP" {
+			addr = entry.Addr
+		}
+		return err
+	})
+	if err == nil && addr == "" {
+		err = errors.New("the log has no address")
+	}
+	return addr, err
+}
+
+func TestReadable(t *testing.T) {
+	for _, c := range []struct{ name, line, want string }{
+		{"plain", `{"time":"x","level":"INFO","msg":"saved","step":7,"took":"1s"}`, "x INFO  saved step=7 took=1s"},
+		{"quoted", `{"time":"","level":"WARN","msg":"a b","err":"c \"d\"","n":{"x":[1, 2]},"e":""}`, ` WARN  a b err="c \"d\"" n="{\"x\":[1, 2]}" e=""`},
+		{"order", `{"level":"INFO","msg":"m","z":1,"a":2,"m":3}`, " INFO  m z=1 a=2 m=3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := readable([]byte(c.line)); err != nil || got != c.want {
+				t.Errorf("got %q, %v; want %q", got, err, c.want)
+			}
+		})
+	}
+	for _, line := range []string{"", "x", "[]", `{"a":`, `{"a":1`, "null", `"a"`} {
+		if got, err := readable([]byte(line)); err == nil {
+			t.Errorf("%q becomes %q", line, got)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+)
+
+// Client speaks to the daemon that trains in a logdir.
+type Client struct {
+	logdir string
+	http   *http.Client
+}
+
+// NewClient returns a client for the socket in a logdir. Close it.
+func NewClient(logdir string) *Client {
+	path := filepath.Join(logdir, SocketName)
+	return &Client{logdir, &http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(path) },
+	}}}
+}
+
+// Close ends the client's connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// NotRunningError says that nobody listens at a logdir's socket.
+type NotRunningError struct {
+	Logdir string
+	Err    error
+}
+
+func (e *NotRunningError) Error() string {
+	return fmt.Sprintf("no training runs in %s that could be asked; start it with `trainerd run`", e.Logdir)
+}
+
+// Unwrap returns what the socket said.
+func (e *NotRunningError) Unwrap() error { return e.Err }
+
+// Status returns how the training stands.
+func (c *Client) Status(ctx context.Context) (*Status, error) {
+	s := new(Status)
+	if err := c.do(ctx, http.MethodGet, "status", nil, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Save writes a checkpoint.
+func (c *Client) Save(ctx context.Context) (*Saved, error) {
+	s := new(Saved)
+	if err := c.do(ctx, http.MethodPost, "save", nil, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Logs calls each with the newest lines of the run's log, which are JSON as of
+// [slog.JSONHandler], at most so many; and with follow with those that come,
+// until the run or ctx ends.
+func (c *Client) Logs(ctx context.Context, lines int, follow bool, each func(line []byte) error) error {
+	w, err := c.send(ctx, http.MethodGet, fmt.Sprintf("logs?lines=%d&follow=%t", lines, follow), nil)
+	if err != nil {
+		return err
+	}
+	defer w.Body.Close()
+	if w.StatusCode != http.StatusOK {
+		return failure(w)
+	}
+	scanner := bufio.NewScanner(w.Body)
+	scanner.Buffer(nil, 2*maxLogBytes)
+	for scanner.Scan() {
+		if err := each(scanner.Bytes()); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // it has seen enough
+	}
+	return scanner.Err()
+}
+
+// Do asks for the action with this name, with what its JSON has, and returns
+// what the daemon says.
+func (c *Client) Do(ctx context.Context, action string, args map[string]any) (string, error) {
+	var r Result
+	err := c.do(ctx, http.MethodPost, action, args, &r)
+	return r.Text, err
+}
+
+func (c *Client) do(ctx context.Context, method, action string, args map[string]any, result any) error {
+	w, err := c.send(ctx, method, action, args)
+	if err != nil {
+		return err
+	}
+	defer w.Body.Close()
+	if w.StatusCode != http.StatusOK {
+		return failure(w)
+	}
+	return json.NewDecoder(io.LimitReader(w.Body, maxAnswer)).Decode(result)
+}
+
+// maxAnswer is the longest answer that is read, but for logs.
+const maxAnswer = 1 << 20
+
+// send sends a request and returns the answer, whose body is to be closed.
+func (c *Client) send(ctx context.Context, method, action string, args map[string]any) (*http.Response, error) {
+	var body bytes.Buffer
+	if args != nil {
+		if err := json.NewEncoder(&body).Encode(args); err != nil {
+			return nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://trainerd/v1/"+action, &body)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.http.Do(r)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, &NotRunningError{c.logdir, err}
+	}
+	return w, err
+}
+
+// failure returns the error that an answer tells of.
+func failure(w *http.Response) error {
+	var body struct{ Error string }
+	if json.NewDecoder(io.LimitReader(w.Body, maxAnswer)).Decode(&body) != nil || body.Error == "" {
+		return fmt.Errorf("the daemon answers %s", w.Status)
+	}
+	return errors.New(body.Error)
+}

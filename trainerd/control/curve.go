@@ -1,0 +1,71 @@
+package control
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// curvePoints is how many points a Curve keeps at most.
+const curvePoints = 64
+
+// Curve is a series of numbers of any length, kept as a few means over equal
+// stretches of it. The zero Curve is empty.
+type Curve struct {
+	points []float64
+	every  int     // numbers in a point
+	sum    float64 // of the stretch that is not full yet
+	n      int     // numbers in it
+}
+
+// Add appends a number. What is not finite is left out.
+func (c *Curve) Add(v float64) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return
+	}
+	c.every = max(c.every, 1)
+	c.sum += v
+	if c.n++; c.n < c.every {
+		return
+	}
+	c.points = append(c.points, c.sum/float64(c.n))
+	c.sum, c.n = 0, 0
+	if len(c.points) < curvePoints {
+		return
+	}
+	for i := range curvePoints / 2 {
+		c.points[i] = (c.points[2*i] + c.points[2*i+1]) / 2
+	}
+	c.points = c.points[:curvePoints/2]
+	c.every *= 2
+}
+
+// Points returns a copy of the points, in order.
+func (c *Curve) Points() []float64 { return slices.Clone(c.points) }
+
+// Sparkline draws points as a row of blocks, width of them at most: the lowest
+// of the points is the lowest block. Fewer than two points are no curve.
+func Sparkline(points []float64, width int) string {
+	if width = min(width, len(points)); width < 2 {
+		return ""
+	}
+	columns := make([]float64, width)
+	for i := range columns {
+		part := points[i*len(points)/width : (i+1)*len(points)/width]
+		for _, v := range part {
+			columns[i] += v / float64(len(part)) // a sum could overflow
+		}
+	}
+	low, high := slices.Min(columns), slices.Max(columns)
+	blocks := []rune("▁▂▃▄▅▆▇█")
+	var b strings.Builder
+	for _, v := range columns {
+		level := 0
+		if high > low {
+			// Halves, since the difference of two numbers may be too large.
+			level = int((v/2 - low/2) / (high/2 - low/2) * float64(len(blocks)-1))
+		}
+		b.WriteRune(blocks[level])
+	}
+	return b.String()
+}

@@ -1,0 +1,133 @@
+package control
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// metrics are what Prometheus is told.
+type metrics struct {
+	registry *prometheus.Registry
+	steps    prometheus.Counter
+	stepTime prometheus.Histogram
+	saves    prometheus.Counter
+	saveTime prometheus.Histogram
+	bytes    prometheus.Counter
+}
+
+func newMetrics(m *Monitor) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "trainerd", Name: name, Help: help})
+	}
+	x := &metrics{
+		registry: prometheus.NewRegistry(),
+		steps:    counter("steps_total", "Steps that this process has trained."),
+		saves:    counter("saves_total", "Checkpoints that this process has written."),
+		bytes:    counter("saved_bytes_total", "Size of the checkpoints that this process has written."),
+		stepTime: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "trainerd", Name: "step_duration_seconds",
+			Help: "Time of a step, without evaluation and saving.", Buckets: prometheus.ExponentialBuckets(1e-5, 4, 13)}),
+		saveTime: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "trainerd", Name: "save_duration_seconds",
+			Help: "Time from the copy of the variables until the checkpoint is durable.", Buckets: prometheus.ExponentialBuckets(1e-3, 4, 10)}),
+	}
+	gauge := func(name, help string, value func(s *Status) float64) {
+		x.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trainerd", Name: name, Help: help},
+			func() float64 {
+				s := m.Status()
+				return value(&s)
+			}))
+	}
+	gauge("step", "The global step.", func(s *Status) float64 { return float64(s.Step) })
+	gauge("last_checkpoint_age_seconds", "Age of the newest checkpoint of this process; of the process while there is none.",
+		func(s *Status) float64 {
+			if s.Saved == nil {
+				return time.Since(s.Started).Seconds()
+			}
+			return time.Since(s.Saved.Time).Seconds()
+		})
+	gauge("idle_seconds", "Time since the newest step or change of phase.", func(s *Status) float64 { return s.Idle })
+	gauge("loss", "Loss of the newest step; NaN for none.", func(s *Status) float64 {
+		if s.Loss == nil {
+			return math.NaN()
+		}
+		return *s.Loss
+	})
+	x.count(m)
+	restarts := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trainerd", Name: "restarts_total",
+		Help: "Sessions that were lost and replaced in this process."}, func() float64 { return float64(m.Status().Restarts) })
+	x.registry.MustRegister(x.steps, x.stepTime, x.saves, x.saveTime, x.bytes, restarts, phases{m},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return x
+}
+
+// count registers what the run counts itself.
+func (x *metrics) count(m *Monitor) {
+	counter := func(name, help string, value func(s trainerd.Stats) float64) {
+		x.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trainerd", Name: name, Help: help},
+			func() float64 { return value(m.stats()) }))
+	}
+	counter("stalled_seconds_total", "Time that the training has waited for saves.", func(s trainerd.Stats) float64 { return s.Stalled.Seconds() })
+	counter("save_failures_total", "Saves that have failed; the checkpoint before stays in force.", func(s trainerd.Stats) float64 { return float64(s.FailedSaves) })
+	counter("saves_skipped_total", "Saves that were left out to keep the training fast.", func(s trainerd.Stats) float64 { return float64(s.SkippedSaves) })
+	counter("rewinds_total", "Times that the training went back to a checkpoint after a loss that is no number.", func(s trainerd.Stats) float64 { return float64(s.Rewinds) })
+	counter("events_dropped_total", "Events that could not be written.", func(s trainerd.Stats) float64 { return float64(s.EventsDropped) })
+	x.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trainerd", Name: "events_queue_bytes", Help: "Size of the events that wait to be written."},
+			func() float64 { return float64(m.stats().EventsQueued) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trainerd", Name: "longest_stall_seconds", Help: "Longest time that the training has waited for a save."},
+			func() float64 { return m.stats().LongestStall.Seconds() }))
+}
+
+func (x *metrics) step(took time.Duration) {
+	x.steps.Inc()
+	x.stepTime.Observe(took.Seconds())
+}
+
+func (x *metrics) saved(s trainerd.SavedCheckpoint) {
+	x.saves.Inc()
+	x.saveTime.Observe(s.Took.Seconds())
+	x.bytes.Add(float64(checkpointSize(s.Prefix)))
+}
+
+// checkpointSize returns the size of the files of a checkpoint, as far as they
+// are to be seen from here.
+func checkpointSize(prefix string) (total int64) {
+	for _, suffix := range []string{".index", ".meta", ".data-?????-of-?????"} {
+		names, err := filepath.Glob(prefix + suffix)
+		if err != nil {
+			continue // the prefix itself looks like a pattern
+		}
+		for _, name := range names {
+			if info, err := os.Stat(name); err == nil {
+				total += info.Size()
+			}
+		}
+	}
+	return total
+}
+
+// phases is the metric trainerd_phase: 1 for the phase that the training is in.
+type phases struct{ m *Monitor }
+
+var phaseDesc = prometheus.NewDesc("trainerd_phase", "1 for the phase that the training is in.", []string{"phase"}, nil)
+
+// Describe is that of a prometheus.Collector.
+func (p phases) Describe(ch chan<- *prometheus.Desc) { ch <- phaseDesc }
+
+// Collect is that of a prometheus.Collector.
+func (p phases) Collect(ch chan<- prometheus.Metric) {
+	now := p.m.Status().Phase
+	for _, phase := range []Phase{Preparing, Starting, Training, Waiting, Saving, Evaluating, Paused, Stopping, Ended} {
+		value := 0.0
+		if phase == now {
+			value = 1
+		}
+		ch <- prometheus.MustNewConstMetric(phaseDesc, prometheus.GaugeValue, value, string(phase))
+	}
+}

@@ -1,0 +1,312 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// Phase is what a training is doing.
+type Phase string
+
+// The phases of a training. All but Training may take their time.
+const (
+	Preparing  Phase = "preparing"  // reads data, restores or initialises the model, waits for the chief
+	Starting   Phase = "starting"   // makes the first step, which also compiles the graph
+	Training   Phase = "training"   // makes steps
+	Waiting    Phase = "waiting"    // makes a step together with other workers
+	Saving     Phase = "saving"     // waits for a checkpoint
+	Evaluating Phase = "evaluating" // evaluates on the test part
+	Paused     Phase = "paused"     // was asked to wait
+	Stopping   Phase = "stopping"   // ends its services and writes the last checkpoint
+	Ended      Phase = "ended"
+)
+
+// Busy reports whether no step is to be expected, so that their absence is no
+// hang.
+func (p Phase) Busy() bool { return p != Training }
+
+// passing reports whether a phase may come with each step, and be over after
+// microseconds.
+func (p Phase) passing() bool { return p == Saving || p == Waiting }
+
+// Job is a training that can be steered. Its methods are called by several
+// goroutines.
+type Job interface {
+	Save(ctx context.Context) (trainerd.SavedCheckpoint, error)
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	// Stop asks for the end after the present step, with a last checkpoint.
+	Stop()
+	// Set changes a setting of the run, and says what holds now.
+	Set(ctx context.Context, key, value string) (string, error)
+	// Keep protects the checkpoint of a step, and returns its prefix.
+	Keep(step int64) (string, error)
+	Note(ctx context.Context, text string) error
+}
+
+// RefusedError says that something cannot be done, now or with this job.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Refusef returns a *RefusedError.
+func Refusef(format string, args ...any) error {
+	return &RefusedError{fmt.Sprintf(format, args...)}
+}
+
+// Status is how a training stands.
+type Status struct {
+	Job     string    `json:"job"`
+	Logdir  string    `json:"logdir"`
+	PID     int       `json:"pid"`
+	Phase   Phase     `json:"phase"`
+	Started time.Time `json:"started"`
+	Step    int64     `json:"step"`
+	Steps   int64     `json:"steps,omitempty"` // 0: until the input ends
+	// Loss is of the newest step, nil for none.
+	Loss     *float64 `json:"loss,omitempty"`
+	Rate     float64  `json:"steps_per_second"`
+	ETA      float64  `json:"eta_seconds,omitempty"`
+	Restored string   `json:"restored,omitempty"` // the checkpoint that it began with
+	Saved    *Saved   `json:"saved,omitempty"`    // the newest checkpoint of this run
+	Restarts int64    `json:"restarts"`           // of the session in this process
+	// Idle is the time since the newest step.
+	Idle float64 `json:"idle_seconds"`
+	// Stalled is how long the training has waited for saves.
+	Stalled       float64 `json:"stalled_seconds"`
+	EventsDropped int64   `json:"events_dropped,omitempty"`
+	// Losses are means of the loss over equal stretches of the run; see Curve.
+	Losses []float64 `json:"losses,omitempty"`
+}
+
+// Saved is a checkpoint.
+type Saved struct {
+	Step       int64     `json:"step"`
+	Checkpoint string    `json:"checkpoint"`
+	Time       time.Time `json:"time"`
+	Took       float64   `json:"took_seconds"`
+}
+
+func savedOf(s trainerd.SavedCheckpoint) *Saved {
+	return &Saved{Step: s.Step, Checkpoint: s.Prefix, Time: s.Time, Took: s.Took.Seconds()}
+}
+
+// Text is the status in one line.
+func (s *Status) Text() string {
+	text := string(s.Phase) + ", step " + strconv.FormatInt(s.Step, 10)
+	if s.Steps > 0 {
+		text += " of " + strconv.FormatInt(s.Steps, 10)
+	}
+	if s.Loss != nil {
+		text += ", loss " + short(*s.Loss)
+	}
+	if s.Rate > 0 {
+		text += ", " + short(s.Rate) + " steps/s"
+	}
+	if s.ETA > 0 && s.Phase != Ended {
+		text += ", ETA " + (time.Duration(s.ETA) * time.Second).String()
+	}
+	if s.Saved != nil {
+		text += ", saved " + strconv.FormatInt(s.Saved.Step, 10)
+	}
+	return text
+}
+
+func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+
+// Monitor keeps what is known of a training. All methods are safe for
+// concurrent use, and do nothing on a nil Monitor.
+type Monitor struct {
+	wake    chan struct{}
+	metrics *metrics
+
+	mu       sync.Mutex
+	status   Status
+	losses   Curve
+	counts   func() trainerd.Stats // nil for none
+	job      Job                   // nil unless training
+	ready    bool
+	progress int64     // counts steps and phases
+	moved    time.Time // when progress changed
+	mark     int64     // the step at which the rate was looked at
+	markAt   time.Time
+}
+
+// rateEvery is the time between two looks at the rate.
+const rateEvery = time.Second
+
+// NewMonitor returns the monitor of the job with a name and a logdir.
+func NewMonitor(job, logdir string, pid int) *Monitor {
+	m := &Monitor{wake: make(chan struct{}, 1)}
+	m.status = Status{Job: job, Logdir: logdir, PID: pid, Phase: Preparing, Started: time.Now()}
+	m.moved = m.status.Started
+	m.metrics = newMetrics(m)
+	return m
+}
+
+// Enter tells of a phase, and returns the one before.
+func (m *Monitor) Enter(p Phase) (before Phase) {
+	if m == nil {
+		return ""
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before = m.status.Phase
+	if before == p {
+		return before
+	}
+	m.status.Phase = p
+	m.moves(time.Now())
+	if p == Stopping || p == Ended {
+		m.job = nil
+	}
+	if !p.passing() && !before.passing() {
+		m.wakeUp()
+	}
+	return before
+}
+
+// Begin tells that the model is ready at a step, and who is to be asked for
+// what. steps is 0 for a training that ends with its input.
+func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready {
+		m.status.Restarts++ // of a session that was lost
+	}
+	now := time.Now()
+	m.job, m.ready = job, true
+	m.status.Step, m.status.Steps, m.status.Restored, m.status.Phase = step, steps, restored, Starting
+	m.status.Rate = 0
+	m.mark, m.markAt = step, now
+	m.moves(now)
+	m.wakeUp()
+}
+
+// Step tells of a step that has ended, which took so long. The loss is NaN when
+// there is none.
+func (m *Monitor) Step(step int64, loss float64, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.metrics.step(took)
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status.Step, m.status.Loss = step, nil
+	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+		m.status.Loss = &loss
+		m.losses.Add(loss)
+	}
+	if m.status.Phase == Starting {
+		m.status.Phase = Training
+	}
+	m.moves(now)
+	if elapsed := now.Sub(m.markAt); elapsed >= rateEvery {
+		rate := float64(step-m.mark) / elapsed.Seconds()
+		if m.status.Rate > 0 {
+			rate = 0.5*rate + 0.5*m.status.Rate
+		}
+		m.status.Rate = rate
+		m.mark, m.markAt = step, now
+	}
+}
+
+// Saved tells of a checkpoint.
+func (m *Monitor) Saved(s trainerd.SavedCheckpoint) {
+	if m == nil {
+		return
+	}
+	m.metrics.saved(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status.Saved = savedOf(s)
+}
+
+// moves notes progress. The caller holds mu.
+func (m *Monitor) moves(now time.Time) {
+	m.progress++
+	m.moved = now
+}
+
+// wakeUp lets who waits at Wake look. The caller holds mu.
+func (m *Monitor) wakeUp() {
+	select {
+	case m.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Wake gives a value when the phase has changed. It is for one receiver.
+func (m *Monitor) Wake() <-chan struct{} { return m.wake }
+
+// Count has the counts of a run taken from stats, which must be safe to call
+// from any goroutine, also when the run has ended.
+func (m *Monitor) Count(stats func() trainerd.Stats) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts = stats
+}
+
+// stats returns the counts of the run.
+func (m *Monitor) stats() trainerd.Stats {
+	m.mu.Lock()
+	counts := m.counts
+	m.mu.Unlock()
+	if counts == nil {
+		return trainerd.Stats{}
+	}
+	return counts()
+}
+
+// Status returns how the training stands.
+func (m *Monitor) Status() Status {
+	counts := m.stats()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.status
+	s.Stalled, s.EventsDropped = counts.Stalled.Seconds(), counts.EventsDropped
+	s.Losses = m.losses.Points()
+	s.Idle = time.Since(m.moved).Seconds()
+	if s.Rate > 0 && s.Steps > s.Step {
+		s.ETA = math.Round(float64(s.Steps-s.Step) / s.Rate)
+	}
+	return s
+}
+
+// Progress returns a number that changes whenever the training has moved.
+func (m *Monitor) Progress() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.progress
+}
+
+// Ready reports whether the model was made ready, if only to find the job
+// complete.
+func (m *Monitor) Ready() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ready || m.status.Phase == Ended
+}
+
+// Job returns the job, or why there is none to steer.
+func (m *Monitor) Job() (Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.job == nil {
+		return nil, Refusef("the job is %s; ask again when it trains", m.status.Phase)
+	}
+	return m.job, nil
+}

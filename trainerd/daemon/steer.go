@@ -1,0 +1,250 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/graph"
+)
+
+// noteTag is the tag of the texts that people write into the events file.
+const noteTag = "note"
+
+// steering is a training as other goroutines may steer it: a [control.Job].
+// What changes the training is handed to its own goroutine, which does it
+// between two steps.
+type steering struct {
+	t    *training
+	sess trainerd.Session
+	mail chan *request
+	gone chan struct{} // closed when nobody reads mail any more
+}
+
+// request is something to be done between two steps.
+type request struct {
+	do   func(ctx context.Context) error
+	done chan error // has room for the answer
+}
+
+func newSteering(t *training, sess trainerd.Session) *steering {
+	return &steering{t: t, sess: sess, mail: make(chan *request), gone: make(chan struct{})}
+}
+
+// between has f done between two steps.
+func (s *steering) between(ctx context.Context, f func(ctx context.Context) error) error {
+	r := &request{f, make(chan error, 1)}
+	select {
+	case s.mail <- r:
+		return <-r.done
+	case <-s.gone:
+		return control.Refusef("the training has ended")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// attend does what was asked for, and waits while the training is paused.
+func (s *steering) attend(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case r := <-s.mail:
+			r.done <- r.do(ctx)
+			continue
+		default:
+		}
+		if !s.t.paused {
+			return
+		}
+		select {
+		case r := <-s.mail:
+			r.done <- r.do(ctx)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Save writes a checkpoint. A model on servers saves itself, between two steps.
+func (s *steering) Save(ctx context.Context) (saved trainerd.SavedCheckpoint, err error) {
+	if !s.t.config.isRemote() {
+		return s.t.sv.Save(ctx)
+	}
+	err = s.between(ctx, func(ctx context.Context) (err error) {
+		saved, err = s.t.sv.Save(ctx)
+		return err
+	})
+	return saved, err
+}
+
+// Pause has the training wait after the present step.
+func (s *steering) Pause(ctx context.Context) error {
+	return s.pause(ctx, true, control.Paused, "paused, as asked for")
+}
+
+// Resume ends a pause.
+func (s *steering) Resume(ctx context.Context) error {
+	return s.pause(ctx, false, control.Training, "going on, as asked for")
+}
+
+func (s *steering) pause(ctx context.Context, paused bool, phase control.Phase, said string) error {
+	return s.between(ctx, func(context.Context) error {
+		if s.t.paused != paused {
+			s.t.paused = paused
+			s.t.watch.Enter(phase)
+			s.t.log.Info(said, "step", s.t.step)
+		}
+		return nil
+	})
+}
+
+// Stop ends the training after the present step.
+func (s *steering) Stop() { s.t.stop() }
+
+// Keep protects a checkpoint from rotation.
+func (s *steering) Keep(step int64) (string, error) {
+	if s.t.sv.SavePath() == "" {
+		return "", control.Refusef("this worker has no checkpoints; ask the chief")
+	}
+	prefix := s.t.sv.SavePath() + "-" + strconv.FormatInt(step, 10)
+	err := s.t.sv.Saver.Pin(prefix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", control.Refusef("there is no checkpoint of step %d in %s; see `ckpt ls`", step, s.t.config.Logdir)
+	}
+	return prefix, err
+}
+
+// Note writes a text into the events file.
+func (s *steering) Note(ctx context.Context, text string) error {
+	summary := &tfpb.Summary{Value: []*tfpb.Summary_Value{tfevents.Text(noteTag, text)}}
+	err := s.t.sv.SummaryComputed(ctx, summary, -1)
+	if errors.Is(err, trainerd.ErrNoSummaryWriter) {
+		return control.Refusef("this worker writes no events; ask the chief")
+	}
+	if err != nil {
+		return err
+	}
+	return s.t.sv.Writer().Flush(ctx)
+}
+
+// Setting is a key of the config that may change during a run, with its value.
+type Setting struct{ Key, Value string }
+
+// Settings returns the keys that may change during a run.
+func (c *Config) Settings() []Setting {
+	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
+	secs := func(s Seconds) string { return strconv.FormatFloat(float64(s), 'g', -1, 64) }
+	return []Setting{
+		{"eval.steps", whole(c.Eval.Steps)},
+		{"eval.secs", secs(c.Eval.Secs)},
+		{"supervisor.save_model_steps", whole(c.Supervisor.SaveModelSteps)},
+		{"supervisor.save_summaries_steps", whole(c.Supervisor.SaveSummariesSteps)},
+		{"supervisor.save_summaries_secs", secs(c.Supervisor.SaveSummariesSecs)},
+	}
+}
+
+// Set changes a setting until the process ends, but for a learning rate in a
+// variable, which goes with the checkpoints.
+func (s *steering) Set(ctx context.Context, key, value string) (text string, err error) {
+	err = s.between(ctx, func(ctx context.Context) error {
+		text, err = s.set(ctx, key, value)
+		return err
+	})
+	if err == nil {
+		s.t.log.Info("set, as asked for", "key", key, "value", value)
+	}
+	return text, err
+}
+
+func (s *steering) set(ctx context.Context, key, value string) (string, error) {
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return "", control.Refusef("%s: %q is not a number of 0 or more", key, value)
+	}
+	c := s.t.config
+	whole := map[string]*int64{
+		"eval.steps": &c.Eval.Steps, "supervisor.save_model_steps": &s.t.sv.SaveModelSteps,
+		"supervisor.save_summaries_steps": &c.Supervisor.SaveSummariesSteps,
+	}
+	secs := map[string]*Seconds{"eval.secs": &c.Eval.Secs, "supervisor.save_summaries_secs": &c.Supervisor.SaveSummariesSecs}
+	switch {
+	case (key == "eval.steps" || key == "eval.secs") && s.t.eval == nil:
+		return "", control.Refusef("%s: the job has no test part to evaluate on", key)
+	case whole[key] != nil:
+		if v != math.Trunc(v) || v > 1<<53 {
+			return "", control.Refusef("%s: %q is not a whole number", key, value)
+		}
+		*whole[key] = int64(v)
+	case secs[key] != nil:
+		*secs[key] = Seconds(v)
+		if next := time.Now().Add(secs[key].Duration()); key == "eval.secs" {
+			s.t.eval.next = next
+		} else {
+			s.t.nextSummary = next
+		}
+	case key == "learning_rate":
+		return s.setRate(ctx, v)
+	default:
+		return "", control.Refusef("%s cannot change during a run; what can: learning_rate%s", key, settingNames(c))
+	}
+	return key + " is " + value, nil
+}
+
+func settingNames(c *Config) (text string) {
+	for _, s := range c.Settings() {
+		text += ", " + s.Key
+	}
+	return text
+}
+
+// setRate changes the learning rate where the model has it in something that
+// can change: a variable, or a placeholder that is fed with a number.
+func (s *steering) setRate(ctx context.Context, v float64) (string, error) {
+	var value *ckptfmt.Tensor
+	ofType := func(dtype tfpb.DataType) bool {
+		switch dtype {
+		case tfpb.DataType_DT_FLOAT:
+			value = ckptfmt.Scalar(float32(v))
+		case tfpb.DataType_DT_DOUBLE:
+			value = ckptfmt.Scalar(v)
+		default:
+			return false
+		}
+		return true
+	}
+	for name, fed := range s.t.feeds {
+		if isRateName(name) && len(fed.Shape) == 0 && ofType(fed.DType) {
+			s.t.steered[name] = value
+			return fmt.Sprintf("the learning rate is %v until the process ends: %s is fed with it", v, name), nil
+		}
+	}
+	if store, ok := s.sess.(trainerd.VariableStore); ok {
+		for _, info := range store.Variables() {
+			if isRateName(info.Name) && info.Initialized && len(info.Shape) == 0 && ofType(info.DType) {
+				err := store.Restore(ctx, []ckptfmt.NamedTensor{{Name: info.Name, Tensor: value}})
+				return fmt.Sprintf("the learning rate is %v: the variable %s has it", v, info.Name), err
+			}
+		}
+	}
+	return "", control.Refusef("the learning rate is a constant of this model, in neither a variable nor a placeholder; " +
+		"stop the job and start it with --set model.learning_rate=..., or export the graph with a variable learning_rate")
+}
+
+// isRateName reports whether a tensor or variable is named as a learning rate.
+func isRateName(name string) bool {
+	t, err := graph.ParseTensorName(name)
+	if err != nil {
+		return false
+	}
+	base := path.Base(t.Node)
+	return base == "learning_rate" || base == "lr"
+}
