@@ -321,3 +321,22 @@ func nameOf(files []string) string {
 	}
 	return prefix
 }
+
+// Look returns the sound checkpoints in a logdir that a pattern means, oldest
+// first.
+func Look(logdir, pattern string) ([]Checkpoint, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	abs, err := filepath.Abs(logdir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	found, _ := newShelf(root, pattern, nil).look(true)
+	return found, nil
+}
