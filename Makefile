@@ -12,7 +12,7 @@ BENCH   ?= -short
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -86,6 +86,9 @@ install: build ## install the commands, man pages and completions under PREFIX (
 
 soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
 	go test ./trainerd -run TestSoak -soak -timeout 30m
+
+systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
+	go test ./packaging/systemd -systemd -v -count=1
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
@@ -26,6 +26,8 @@ type ReaderOptions struct {
 	SkipChecksums bool
 	// Mmap lets [BundleReader.View] map data files into memory.
 	Mmap bool
+	// FS is where the files are; nil means the operating system's.
+	FS FS
 }
 
 // BundleReader reads a V2 checkpoint. Opening it reads only the header; names
@@ -34,7 +36,7 @@ type ReaderOptions struct {
 type BundleReader struct {
 	prefix string
 	opts   ReaderOptions
-	index  *os.File
+	index  atomicfile.ReadFile
 	table  *sstable.Reader
 	header *tfpb.BundleHeaderProto
 	order  byteOrder
@@ -55,7 +57,7 @@ func OpenBundleWith(prefix string, o *ReaderOptions) (*BundleReader, error) {
 		o = &ReaderOptions{}
 	}
 	name := IndexName(prefix)
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(o.FS, name)
 	if err != nil {
 		return nil, err
 	}

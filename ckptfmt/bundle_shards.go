@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"sync"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // maxOpenShards bounds the data files that a reader has open at a time. A
@@ -17,8 +19,8 @@ type shard struct {
 	name string
 	size int64 // when it was first opened
 
-	file  *os.File // nil when it is closed; guarded by r.mu
-	users int      // likewise: what reads at the moment
+	file  atomicfile.ReadFile // nil when it is closed; guarded by r.mu
+	users int                 // likewise: what reads at the moment
 
 	mapOnce sync.Once
 	mapped  []byte // by View
@@ -59,7 +61,7 @@ func (s *shard) open() error {
 			}
 		}
 	}
-	f, err := os.Open(s.name)
+	f, err := atomicfile.Open(s.r.opts.FS, s.name)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (s *shard) close() error {
 }
 
 // use calls f with the open file.
-func (s *shard) use(f func(*os.File) error) error {
+func (s *shard) use(f func(atomicfile.ReadFile) error) error {
 	s.r.mu.Lock()
 	if s.file == nil {
 		if err := s.open(); err != nil {
@@ -97,7 +99,7 @@ func (s *shard) use(f func(*os.File) error) error {
 
 // ReadAt implements [io.ReaderAt].
 func (s *shard) ReadAt(b []byte, offset int64) (n int, err error) {
-	err = s.use(func(f *os.File) error {
+	err = s.use(func(f atomicfile.ReadFile) error {
 		n, err = f.ReadAt(b, offset)
 		return err
 	})
@@ -110,8 +112,12 @@ func (s *shard) view() ([]byte, error) {
 		if s.size == 0 {
 			return // nothing cannot be mapped
 		}
-		s.mapErr = s.use(func(f *os.File) (err error) {
-			s.mapped, err = mapFile(f, s.size)
+		s.mapErr = s.use(func(f atomicfile.ReadFile) (err error) {
+			file, ok := f.(*os.File)
+			if !ok {
+				return errNoMmap
+			}
+			s.mapped, err = mapFile(file, s.size)
 			return err
 		})
 	})

@@ -117,7 +117,7 @@ func ManifestName(prefix string) string { return prefix + manifestSuffix }
 // checksums and sets m.Files. Whoever writes a checkpoint does this before
 // [UpdateState]. fsys may be nil.
 func WriteManifest(ctx context.Context, prefix string, m *Manifest, fsys FS) error {
-	files, err := describeFiles(ctx, prefix)
+	files, err := describeFiles(ctx, prefix, fsys)
 	if err != nil {
 		return fmt.Errorf("writing manifest of checkpoint %s: %w", prefix, err)
 	}
@@ -131,7 +131,7 @@ func WriteManifest(ctx context.Context, prefix string, m *Manifest, fsys FS) err
 
 // describeFiles returns the files of a checkpoint but the manifest, in the
 // order in which they are published.
-func describeFiles(ctx context.Context, prefix string) ([]ManifestFile, error) {
+func describeFiles(ctx context.Context, prefix string, fsys FS) ([]ManifestFile, error) {
 	if _, err := os.Stat(IndexName(prefix)); err != nil {
 		return nil, err
 	}
@@ -146,20 +146,20 @@ func describeFiles(ctx context.Context, prefix string) ([]ManifestFile, error) {
 		}
 	}
 	found := make([]ManifestFile, len(files))
-	failed := hashFiles(ctx, prefix, files, found)
+	failed := hashFiles(ctx, fsys, prefix, files, found)
 	return found, errors.Join(failed...)
 }
 
 // hashFiles reads files and sets the elements of found that stand where theirs
 // do. Several goroutines read, which have ended when it returns.
-func hashFiles(ctx context.Context, prefix string, files, found []ManifestFile) []error {
+func hashFiles(ctx context.Context, fsys FS, prefix string, files, found []ManifestFile) []error {
 	failed := make([]error, len(files))
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(files)) {
 		wg.Go(func() {
 			for i := range next {
-				found[i], failed[i] = hashFile(ctx, prefix, files[i].Suffix)
+				found[i], failed[i] = hashFile(ctx, fsys, prefix, files[i].Suffix)
 			}
 		})
 	}
@@ -171,8 +171,8 @@ func hashFiles(ctx context.Context, prefix string, files, found []ManifestFile) 
 	return failed
 }
 
-func hashFile(ctx context.Context, prefix, suffix string) (ManifestFile, error) {
-	f, err := os.Open(prefix + suffix)
+func hashFile(ctx context.Context, fsys FS, prefix, suffix string) (ManifestFile, error) {
+	f, err := atomicfile.Open(fsys, prefix+suffix)
 	if err != nil {
 		return ManifestFile{}, err
 	}
@@ -264,7 +264,7 @@ func VerifyManifest(ctx context.Context, prefix string) iter.Seq2[string, error]
 			return
 		}
 		found := make([]ManifestFile, len(m.Files))
-		failed := hashFiles(ctx, prefix, m.Files, found)
+		failed := hashFiles(ctx, nil, prefix, m.Files, found)
 		for i, want := range m.Files {
 			name := prefix + want.Suffix
 			if !yield(name, want.compare(name, found[i], failed[i])) {

@@ -57,7 +57,7 @@ func SelectCheckpoint(prefix string, fsys FS) error {
 // rawState reads the state file of a directory without resolving its paths.
 func rawState(dir string) (*tfpb.CheckpointState, error) {
 	file := statePath(dir, "")
-	text, err := readLimited(file)
+	text, err := readLimited(nil, file)
 	if err != nil {
 		return nil, err
 	}

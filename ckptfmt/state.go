@@ -18,7 +18,7 @@ import (
 // directory is in force.
 const StateName = "checkpoint"
 
-// StateOptions are the choices of [UpdateState].
+// StateOptions are the choices of [UpdateState] and [ReadStateWith].
 type StateOptions struct {
 	FS   FS     // nil means the operating system's
 	Name string // of the file within the directory; "" means [StateName]
@@ -119,8 +119,17 @@ func storedPath(dir, p string, relative bool) (string, error) {
 // [fs.ErrNotExist], one that TensorFlow would ignore [ErrState], one that
 // names no checkpoint [ErrEmptyState].
 func ReadState(dir, name string) (*tfpb.CheckpointState, error) {
-	file := statePath(dir, name)
-	text, err := readLimited(file)
+	return ReadStateWith(dir, &StateOptions{Name: name})
+}
+
+// ReadStateWith is [ReadState] with the options under which the file is
+// written. o may be nil.
+func ReadStateWith(dir string, o *StateOptions) (*tfpb.CheckpointState, error) {
+	if o == nil {
+		o = &StateOptions{}
+	}
+	file := statePath(dir, o.Name)
+	text, err := readLimited(o.FS, file)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +147,7 @@ func ReadState(dir, name string) (*tfpb.CheckpointState, error) {
 // maxStateSize bounds a state file: ten thousand long paths fit.
 const maxStateSize = 16 << 20
 
-func readLimited(name string) ([]byte, error) {
+func readLimited(fsys FS, name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -146,10 +155,9 @@ func readLimited(name string) ([]byte, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("%s: %w: it is a directory", name, ErrState)
 	}
-	if info.Size() > maxStateSize {
-		return nil, fmt.Errorf("%s: %w: %d bytes are too many", name, ErrState, info.Size())
-	}
-	return os.ReadFile(name)
+	return atomicfile.ReadFileLimit(fsys, name, maxStateSize, func(size int64) error {
+		return fmt.Errorf("%s: %w: %d bytes are too many", name, ErrState, size)
+	})
 }
 
 // LatestCheckpoint returns the prefix that the state file of a directory

@@ -14,9 +14,10 @@ import sys
 import tempfile
 import time
 
-# Imports TensorFlow, which takes the time, and serves.
+# Imports TensorFlow, which takes the time, and serves until whoever started it is gone.
 SERVER = """
-import json, sys
+import json, os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 import tensorflow as tf
 spec, job, task = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=4)
@@ -46,11 +47,15 @@ class Cluster:
         self._processes = {}
 
     def __enter__(self):
-        for job, addresses in self.spec.items():
-            for task in range(len(addresses)):
-                self._spawn(job, task)
-        for job, task in self._processes:
-            self._await(job, task)
+        try:
+            for job, addresses in self.spec.items():
+                for task in range(len(addresses)):
+                    self._spawn(job, task)
+            for job, task in self._processes:
+                self._await(job, task)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
@@ -64,12 +69,27 @@ class Cluster:
         self._spawn(job, task)
         self._await(job, task)
 
+    def mend(self):
+        """Starts again what has ended."""
+        for job, addresses in self.spec.items():
+            for task in range(len(addresses)):
+                process = self._processes.get((job, task))
+                if process and process.poll() is None:
+                    continue
+                if process:
+                    self.kill(job, task)
+                self.start(job, task)
+
     def kill(self, job, task):
         process = self._processes.pop((job, task))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        process.stdin.close()
         process.stdout.close()
+
+    def signal(self, job, task, number):
+        os.kill(self._processes[job, task].pid, number)
 
     def log(self, job, task):
         return (self._logs / f"{job}{task}.log").read_text(errors="replace")
@@ -78,7 +98,7 @@ class Cluster:
         with open(self._logs / f"{job}{task}.log", "ab") as log:
             self._processes[job, task] = subprocess.Popen(
                 [sys.executable, "-c", SERVER, json.dumps(self.spec), job, str(task)],
-                stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
                 env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "1", "CUDA_VISIBLE_DEVICES": ""})
 
     def _await(self, job, task, patience=90):

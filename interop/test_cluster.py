@@ -2,53 +2,18 @@
 it when each of them is killed."""
 
 import re
+import signal
 import time
 
 import pytest
-from cluster import Cluster
 from harness import checkpoints
 from harness.commands import assert_success
-from harness.logdirs import announced_steps, current_step
+from harness.logdirs import announced_steps, current_step, steps_shown
 from harness.tensorboard import LOADERS, TensorBoard
-
-ENDLESS = 1_000_000
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("servers")) as servers:
-        yield servers
-
-
-@pytest.fixture
-def replica(cluster, commands, tmp_path):
-    """Starts the job's process for a task; task 0 is the chief. All share one logdir."""
-    logdir = tmp_path / "logdir"
-    started = []
-
-    def start(task=0, **settings):
-        job = {
-            "master": cluster.target(task), "cluster__ps_tasks": 1, "cluster__task": task, "cluster__workers": 2,
-            "supervisor__is_chief": str(task == 0).lower(), "supervisor__save_model_steps": 50,
-            "supervisor__recovery_wait_secs": 1, "train__steps": ENDLESS, "train__eval_steps": 0,
-        } | settings
-        started.append(commands.start_training(logdir, **job))
-        return started[-1]
-
-    start.logdir = logdir
-    yield start
-    for process in started:
-        if process.running:
-            process.kill()
-
-
-def steps_shown(process):
-    """The steps of the log lines about the training."""
-    return [int(step) for step in re.findall(r'msg=training step=(\d+)', process.text)]
 
 
 def wait_for_step(process, step, timeout=60):
-    process.wait_until(lambda: max(steps_shown(process), default=-1) >= step, f"step {step}", timeout)
+    process.wait_until(lambda: max(steps_shown(process.text), default=-1) >= step, f"step {step}", timeout)
 
 
 def wait_for_save(process, logdir, step, timeout=60):
@@ -69,7 +34,7 @@ def test_two_workers_train_one_model(replica, via):
         assert model.step() == saved["global_step"]
     assert float(re.search(r"test accuracy: (\d\.\d+)", results[0].out)[1]) > 0.9
     # Both did their share: neither could have made all the steps.
-    assert all(len(set(steps_shown(p))) > 0 for p in (chief, worker))
+    assert all(len(set(steps_shown(p.text))) > 0 for p in (chief, worker))
 
 
 def test_a_worker_that_is_killed_comes_back(replica):
@@ -77,7 +42,7 @@ def test_a_worker_that_is_killed_comes_back(replica):
     wait_for_step(worker, 1)
     worker.kill()
     again = replica(1)
-    wait_for_step(again, max(steps_shown(chief)) + 1)
+    wait_for_step(again, max(steps_shown(chief.text)) + 1)
     assert chief.running
 
 
@@ -85,7 +50,7 @@ def test_a_chief_that_is_killed_finds_the_model_alive(replica):
     chief = replica(0, supervisor__save_model_steps=100)
     wait_for_save(chief, replica.logdir, 100)
     wait_for_step(chief, 120)
-    reached = max(steps_shown(chief))
+    reached = max(steps_shown(chief.text))
     chief.kill()
     began = time.monotonic()
     again = replica(0, supervisor__save_model_steps=100)
@@ -123,7 +88,7 @@ def test_a_parameter_server_that_is_lost(replica, cluster):
     assert "session was lost" in chief.text
     resumed = [int(step) for step in re.findall(r"restored; training goes on.*?\bstep=(\d+)", chief.text)]
     assert resumed and resumed[-1] >= saved
-    before = max(steps_shown(worker))
+    before = max(steps_shown(worker.text))
     wait_for_step(worker, max(before, current_step(replica.logdir)) + 1, timeout=120)
     assert chief.running and worker.running
 
@@ -138,14 +103,29 @@ def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
     assert result.code != 0 and "is the chief running?" in result.text
 
 
+@pytest.mark.parametrize("job, server", [("ps", "/job:ps/task:0"), ("worker", "the server grpc://127.0.0.1:")])
+def test_a_server_that_is_frozen(replica, cluster, job, server):
+    """It breaks no connection and answers nothing; the error says which one it is."""
+    chief = replica(0, cluster__patience_secs=4, cluster__workers=1)
+    wait_for_save(chief, replica.logdir, 50)
+    cluster.signal(job, 0, signal.SIGSTOP)
+    try:
+        result = chief.wait()
+    finally:
+        cluster.signal(job, 0, signal.SIGCONT)
+    assert result.code != 0
+    assert "has not ended within 4s" in result.err and server in result.err, str(result)
+
+
 @pytest.fixture(scope="module")
-def moved(cluster, commands, tmp_path_factory):
+def moved(servers, commands, tmp_path_factory):
     """One run that began in its own process, went on on servers, and came back."""
     logdir = tmp_path_factory.mktemp("moved") / "logdir"
+    servers.mend()
     job = {"supervisor__save_model_steps": 50, "supervisor__save_summaries_steps": 10}
     assert_success(commands.train(logdir, train__steps=100, **job))
     assert_success(commands.train(
-        logdir, train__steps=200, master=cluster.target(0), cluster__ps_tasks=1, **job))
+        logdir, train__steps=200, master=servers.target(0), cluster__ps_tasks=1, **job))
     assert_success(commands.train(logdir, train__steps=300, **job))
     return logdir
 

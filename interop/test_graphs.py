@@ -26,10 +26,19 @@ LACKING = {
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory):
-    """The folder of the programs as TensorFlow ran them."""
+    """The folder of the programs as TensorFlow ran them. One that it did not end has another try, as its own schedulers
+    may wait for each other; one that it cannot run at all is missing here."""
     folder = tmp_path_factory.mktemp("recorded")
-    done = subprocess.run([sys.executable, "-m", "graphs", folder], cwd=HERE, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    tries = dict.fromkeys(PROGRAMS, 2)
+    while names := [n for n in PROGRAMS if tries[n] and not (folder / n / "program.json").exists()]:
+        done = subprocess.run([sys.executable, "-m", "graphs", folder, *names], cwd=HERE, capture_output=True, text=True)
+        if done.returncode == 0:
+            break
+        failed = re.findall(r"^recording (\w+)$", done.stderr, re.MULTILINE)[-1:]
+        assert failed, done.stderr
+        print(done.stderr)
+        tries[failed[0]] -= 1
+        shutil.rmtree(folder / failed[0], ignore_errors=True)
     return folder
 
 
@@ -42,7 +51,8 @@ def replayed(recorded, tmp_path_factory):
     folder = tmp_path_factory.mktemp("replayed")
     tool = tmp_path_factory.mktemp("replay") / "replay"
     subprocess.run([go, "build", "-o", tool, "./interop/replay"], check=True, cwd=HERE.parent)
-    done = subprocess.run([tool, folder, *sorted(recorded.iterdir())], check=True, capture_output=True, text=True)
+    programs = sorted(recorded.iterdir())
+    done = subprocess.run([tool, folder, *programs], check=True, capture_output=True, text=True, timeout=240)
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
     return folder, {o["program"]: o for o in outcomes}
 
@@ -86,6 +96,7 @@ def test_lacking_names_programs():
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, recorded, replayed):
+    assert (recorded / name).exists(), f"TensorFlow did not run {name}: see what its setup printed"
     outcome = replayed[1][name]
     want_folder, got_bundle = recorded / name, replayed[0] / name
     if name in LACKING:

@@ -1,9 +1,10 @@
 """The embedded runtime served as MasterService, with TensorFlow's own Python client: one graph, one set of variables,
 whoever looks at them."""
 
+import pathlib
 import shutil
 import subprocess
-import pathlib
+import threading
 
 import numpy as np
 import pytest
@@ -27,9 +28,21 @@ def program(tmp_path_factory):
 @pytest.fixture
 def target(program):
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        yield server.stdout.readline().strip()
-        server.stdin.close()
-        assert server.wait(30) == 0
+        # A server that is gone ends whatever waits for it.
+        watchdog = threading.Timer(60, server.kill)
+        watchdog.start()
+        try:
+            yield server.stdout.readline().strip()
+            server.stdin.close()
+            assert server.wait(30) == 0
+        finally:
+            watchdog.cancel()
+            server.kill()
+
+
+def session(target, graph=None):
+    """A session none of whose calls takes longer than a minute."""
+    return tf1.Session(target, graph=graph, config=tf1.ConfigProto(operation_timeout_in_ms=60_000))
 
 
 def regression():
@@ -59,7 +72,7 @@ def batches(n):
 def train(target):
     graph, m = regression()
     losses = []
-    with tf1.Session(target, graph=graph) as sess:
+    with session(target, graph) as sess:
         sess.run(m["init"])
         for x, y in batches(20):
             loss, _ = sess.run([m["loss"], m["train"]], {m["x"]: x, m["y"]: y})
@@ -78,13 +91,13 @@ def test_trains_as_tensorflow_does(target):
 
 def test_clients_share_variables_and_checkpoints(target, tmp_path):
     graph, m = regression()
-    with tf1.Session(target, graph=graph) as first:
+    with session(target, graph) as first:
         first.run(m["init"])
         feeds = dict(zip((m["x"], m["y"]), next(batches(1))))
         first.run(m["train"], feeds)
         w = first.run(m["w"])
         prefix = m["saver"].save(first, str(tmp_path / "model.ckpt"), global_step=1)
-    with tf1.Session(target, graph=graph) as second:
+    with session(target, graph) as second:
         np.testing.assert_array_equal(second.run(m["w"]), w)
         second.run(m["train"], feeds)
         assert second.run(m["step"]) == 2
@@ -95,7 +108,7 @@ def test_clients_share_variables_and_checkpoints(target, tmp_path):
 
 
 def test_a_graph_that_grows(target):
-    with tf.Graph().as_default(), tf1.Session(target) as sess:
+    with tf.Graph().as_default(), session(target) as sess:
         a = tf.constant(3.0)
         assert sess.run(a) == 3
         assert sess.run(a * 2) == 6
@@ -105,7 +118,7 @@ def test_a_graph_that_grows(target):
 
 
 def test_errors_name_the_op(target):
-    with tf.Graph().as_default(), tf1.Session(target) as sess:
+    with tf.Graph().as_default(), session(target) as sess:
         v = tf1.get_variable("v", [2])
         with pytest.raises(tf.errors.FailedPreconditionError) as uninitialised:
             sess.run(v)
@@ -123,7 +136,7 @@ def test_errors_name_the_op(target):
 
 
 def test_timeout(target):
-    with tf.Graph().as_default(), tf1.Session(target) as sess:
+    with tf.Graph().as_default(), session(target) as sess:
         item = tf1.FIFOQueue(1, [tf.float32]).dequeue()
         with pytest.raises(tf.errors.DeadlineExceededError):
             sess.run(item, options=tf1.RunOptions(timeout_in_ms=100))

@@ -133,7 +133,7 @@ def read_variables(target):
     """The variables on the server, as a Python session of its own sees them."""
     with tf.Graph().as_default():
         tf1.train.import_meta_graph(str(PROGRAM / "graph.meta"))
-        with tf1.Session(target) as session:
+        with tf1.Session(target, config=tf1.ConfigProto(operation_timeout_in_ms=60_000)) as session:
             return {v.op.name: session.run(v) for v in tf1.global_variables()}
 
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // FileWriterCache hands out one FileWriter for each log directory, so that
@@ -58,7 +60,7 @@ func (c *FileWriterCache) Close() error {
 func NewNoopWriter() *FileWriter {
 	o, _ := FileWriterOptions{Host: "none", Sync: SyncNever}.withDefaults()
 	w := &FileWriter{o: o}
-	w.create = func(at time.Time) (logFile, int64, error) { return nowhere{}, at.Unix(), nil }
+	w.create = func(at time.Time) (atomicfile.File, int64, error) { return nowhere{}, at.Unix(), nil }
 	return w
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // filePrefix begins the name of every events file that TensorFlow writes.
@@ -28,7 +30,7 @@ func IsEventsFile(name string) bool {
 // of time. The name carries the given second, or the next one that fits. It
 // never opens a file that exists: TensorFlow does, and two writers within one
 // second then leave only the events of the later one.
-func createFile(dir string, seconds int64, form Form, tail string) (f *os.File, at int64, err error) {
+func createFile(fsys FS, dir string, seconds int64, form Form, tail string) (f atomicfile.File, at int64, err error) {
 	for tries := 0; ; tries++ {
 		last, err := lastEventsFile(dir)
 		if err != nil {
@@ -36,7 +38,7 @@ func createFile(dir string, seconds int64, form Form, tail string) (f *os.File, 
 		}
 		at := secondsBehind(last, seconds, form, tail)
 		name := filepath.Join(dir, form.fileName(at, tail))
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
+		f, err := fsys.Create(name)
 		if err == nil {
 			return f, at, nil
 		}

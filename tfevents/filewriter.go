@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -37,6 +38,9 @@ const (
 	DropOldest                 // the oldest waiting summary is dropped
 	Sample                     // every second waiting summary is dropped
 )
+
+// FS is what writing needs of a file system: nil means the operating system's.
+type FS = atomicfile.FS
 
 // FileWriterOptions holds the choices of [NewFileWriter]. A zero field means
 // its default, a negative number switches off.
@@ -69,6 +73,9 @@ type FileWriterOptions struct {
 	// directory hold at that step and later.
 	PurgeStep *int64
 
+	// FS is where the file is written; nil means the operating system's.
+	FS FS
+
 	// Now gives the time of events and of the file name. Nil means the system's
 	// clock; events that come faster than a million a second may share a time,
 	// for a millisecond at most.
@@ -82,6 +89,7 @@ func (o FileWriterOptions) withDefaults() (FileWriterOptions, error) {
 	if o.PID == 0 {
 		o.PID = os.Getpid()
 	}
+	o.FS = atomicfile.OrOS(o.FS)
 	o.BufferSize = defaultInt(o.BufferSize, DefaultBufferSize)
 	o.MaxQueue = defaultInt(o.MaxQueue, DefaultMaxQueue)
 	if o.FlushEvery == 0 {
@@ -122,7 +130,7 @@ type FileWriter struct {
 	dir    string
 	tail   string // of file names
 	o      FileWriterOptions
-	create func(at time.Time) (f logFile, seconds int64, err error)
+	create func(at time.Time) (f atomicfile.File, seconds int64, err error)
 
 	mu      sync.Mutex
 	active  batch               // what is added goes here
@@ -171,7 +179,7 @@ func NewFileWriter(logdir string, o *FileWriterOptions) (*FileWriter, error) {
 	if err := checkTail(w.tail); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(logdir, 0o777); err != nil {
+	if err := atomicfile.MkdirAllSync(opt.FS, logdir); err != nil {
 		return nil, fmt.Errorf("tfevents: %w", err)
 	}
 	w.create = w.createFile

@@ -3,19 +3,14 @@ package tfevents
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// logFile is what the goroutine needs of an [os.File].
-type logFile interface {
-	io.WriteCloser
-	Sync() error
-}
-
-func (w *FileWriter) createFile(at time.Time) (logFile, int64, error) {
-	return createFile(w.dir, at.Unix(), w.o.Form, w.tail)
+func (w *FileWriter) createFile(at time.Time) (atomicfile.File, int64, error) {
+	return createFile(w.o.FS, w.dir, at.Unix(), w.o.Form, w.tail)
 }
 
 // run is the goroutine: it writes the batches that it is handed, and asks for
@@ -91,7 +86,7 @@ func (w *FileWriter) flushWaiting() {
 // output is the goroutine's side of the current file.
 type output struct {
 	w         *FileWriter
-	f         logFile
+	f         atomicfile.File
 	dirSynced bool
 }
 
@@ -140,7 +135,10 @@ func (o *output) writeBytes(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	_, err := o.f.Write(b)
+	n, err := o.f.Write(b)
+	if err == nil && n < len(b) {
+		err = &fs.PathError{Op: "write", Path: o.w.dir, Err: io.ErrShortWrite}
+	}
 	return err
 }
 
@@ -155,7 +153,7 @@ func (o *output) sync() error {
 	if o.dirSynced {
 		return nil
 	}
-	if err := atomicfile.OrOS(nil).SyncDir(o.w.dir); err != nil {
+	if err := o.w.o.FS.SyncDir(o.w.dir); err != nil {
 		return err
 	}
 	o.dirSynced = true

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -74,7 +75,7 @@ func (f *fakeFile) state(t *testing.T) (events, syncs int) {
 func newFakeWriter(t *testing.T, f *fakeFile, o *FileWriterOptions) *FileWriter {
 	t.Helper()
 	w := newTestWriter(t, t.TempDir(), o)
-	w.create = func(at time.Time) (logFile, int64, error) { return f, at.Unix(), nil }
+	w.create = func(at time.Time) (atomicfile.File, int64, error) { return f, at.Unix(), nil }
 	return w
 }
 

@@ -43,8 +43,12 @@ func (c *Checkpoints) empty() bool { return len(c.Prefixes) == 0 }
 //
 // Whether a checkpoint is there and sound shows when it is restored.
 func FindCheckpoints(dir, latestFilename, basename string) (*Checkpoints, error) {
+	return findCheckpoints(nil, dir, latestFilename, basename)
+}
+
+func findCheckpoints(fsys ckptfmt.FS, dir, latestFilename, basename string) (*Checkpoints, error) {
 	found := &Checkpoints{State: filepath.Join(dir, latestFilename)}
-	state, err := ckptfmt.ReadState(dir, latestFilename)
+	state, err := ckptfmt.ReadStateWith(dir, &ckptfmt.StateOptions{FS: fsys, Name: latestFilename})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, ckptfmt.ErrState), errors.Is(err, ckptfmt.ErrEmptyState):

@@ -71,6 +71,38 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 	return nil
 }
 
+// lastFiles closes the events file and writes the report of a run that ends
+// with cause. A disk that hangs does not keep the run from ending here either;
+// where a save hangs already, there is little to wait for.
+func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
+	files := &routine{name: "events file and report", started: time.Now(), done: make(chan struct{})}
+	var err error
+	go func() {
+		defer close(files.done)
+		files.id.Store(goroutineID())
+		err = callGuarded(files.name, func() error {
+			err := sv.closeWriter(r)
+			if sv.NonChief || sv.Logdir == "" || sv.NoReport {
+				return err
+			}
+			if err := sv.writeReport(r, joinErrors(cause, err)); err != nil {
+				sv.log().Warn("report could not be written", "err", err)
+			}
+			return err
+		})
+	}()
+	grace, limited := sv.saveGrace()
+	if !diskAnswers {
+		grace, limited = lastWord, true
+	}
+	if !limited {
+		<-files.done
+	} else if !waitDone(files.done, grace) {
+		return newStopError(grace, []*routine{files})
+	}
+	return err
+}
+
 func waitDone(done <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -3,11 +3,11 @@ package trainerd
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // damagedDir is where checkpoints go that cannot be used, within the logdir.
@@ -17,14 +17,14 @@ const damagedDir = "damaged"
 // directory of their own below the logdir. They are never deleted: somebody
 // may want to rescue what is in them. One that merely could not be read, for
 // lack of rights for example, stays where it is.
-func (sv *Supervisor) quarantine(p *Prepared) error {
+func (sv *Supervisor) quarantine(r *run) error {
 	var errs []error
-	for _, bad := range p.Damaged {
+	for _, bad := range r.prepared.Damaged {
 		var corrupt *ckptfmt.CorruptError
 		if !errors.As(bad.Err, &corrupt) || !sv.inLogdir(bad.Prefix) {
 			continue
 		}
-		dir, err := moveAside(bad.Prefix, time.Now())
+		dir, err := moveAside(r.fs(), bad.Prefix, time.Now())
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -47,24 +47,26 @@ func (sv *Supervisor) inLogdir(prefix string) bool {
 }
 
 // moveAside moves the files of a checkpoint into a new directory beside it.
-func moveAside(prefix string, now time.Time) (dir string, err error) {
+func moveAside(fsys ckptfmt.FS, prefix string, now time.Time) (dir string, err error) {
 	names, err := ckptfmt.FilesOf(prefix)
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
 	from := filepath.Dir(prefix)
 	parent := filepath.Join(from, damagedDir)
-	if err := os.MkdirAll(parent, 0o777); err != nil {
+	if err := atomicfile.MkdirSync(fsys, parent); err != nil {
 		return "", err
 	}
-	dir, err = os.MkdirTemp(parent, filepath.Base(prefix)+now.UTC().Format("-20060102T150405-*"))
-	if err != nil {
+	dir = filepath.Join(parent, filepath.Base(prefix)+now.UTC().Format("-20060102T150405.000000000"))
+	if err := atomicfile.MkdirSync(fsys, dir); err != nil {
 		return "", err
 	}
+	fsys = atomicfile.OrOS(fsys)
 	for _, name := range names {
-		if err := os.Rename(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
+		if err := fsys.Rename(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
 			return dir, err
 		}
 	}
-	return dir, nil
+	// The new names first: a power cut between the two leaves both.
+	return dir, errors.Join(fsys.SyncDir(dir), fsys.SyncDir(from))
 }

@@ -172,7 +172,7 @@ func (sv *Supervisor) writeReport(r *run, err error) error {
 		return fmt.Errorf("report of the run: %w", err)
 	}
 	for name, text := range map[string][]byte{ReportJSON: append(b, '\n'), ReportMarkdown: rep.Markdown()} {
-		if err := atomicfile.WriteFile(nil, filepath.Join(sv.Logdir, name), text); err != nil {
+		if err := atomicfile.WriteFile(r.fs(), filepath.Join(sv.Logdir, name), text); err != nil {
 			return fmt.Errorf("report of the run: %w", err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -116,13 +115,27 @@ func (sv *Supervisor) abandon(r *run) error {
 	return joinErrors(err, r.lock.release())
 }
 
+// fs is the file system that the run writes to: the Saver's, nil for the
+// operating system's.
+func (r *run) fs() ckptfmt.FS {
+	if r.plan.saver == nil {
+		return nil
+	}
+	return r.plan.saver.FS
+}
+
 // openLogdir makes the logdir, locks it, and removes what a killed run left.
 func (sv *Supervisor) openLogdir(r *run) error {
 	if sv.NonChief || sv.Logdir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(sv.Logdir, 0o777); err != nil {
+	if err := atomicfile.MkdirAllSync(r.fs(), sv.Logdir); err != nil {
 		return fmt.Errorf("logdir %s cannot be made: %w", sv.Logdir, err)
+	}
+	// A process that was killed may have made it, and not made that durable.
+	// Where the parent cannot be synced, it was not made from here.
+	if dir, err := filepath.Abs(sv.Logdir); err == nil {
+		_ = atomicfile.OrOS(r.fs()).SyncDir(filepath.Dir(dir))
 	}
 	lock, err := lockDir(sv.Logdir, sv.log())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -132,11 +145,7 @@ func (sv *Supervisor) openLogdir(r *run) error {
 		return err
 	}
 	r.lock = lock
-	var fsys ckptfmt.FS
-	if r.plan.saver != nil {
-		fsys = r.plan.saver.FS
-	}
-	removed, err := ckptfmt.SweepTemps(sv.Logdir, 0, fsys)
+	removed, err := ckptfmt.SweepTemps(sv.Logdir, 0, r.fs())
 	if len(removed) > 0 {
 		sv.log().Info("removed temporary files of a run that was killed", "files", removed)
 	}
@@ -163,7 +172,7 @@ func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
 		return nil
 	}
 	if r.prepared.Restored != "" {
-		if err := sv.quarantine(r.prepared); err != nil {
+		if err := sv.quarantine(r); err != nil {
 			return err
 		}
 		if err := manager.Saver.putInForce(manager.CheckpointDir, r.prepared.Restored); err != nil {
@@ -238,7 +247,9 @@ func (sv *Supervisor) announce(ctx context.Context, r *run) error {
 }
 
 func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
-	return r.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, r.startStep)
+	return r.events.add(ctx, func() error {
+		return r.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, r.startStep)
+	})
 }
 
 // openWriter makes a new events file, or takes the writer that is given.
@@ -255,7 +266,7 @@ func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	case sv.Logdir == "":
 		return false, nil
 	}
-	r.writer, err = tfevents.NewFileWriter(sv.Logdir, nil)
+	r.writer, err = tfevents.NewFileWriter(sv.Logdir, &tfevents.FileWriterOptions{FS: r.fs()})
 	return false, err
 }
 
@@ -265,10 +276,13 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 		return nil
 	}
 	if r.writer != nil && !hasGraph {
-		if err := r.writer.AddGraph(ctx, tfproto.Marshal(graph)); err != nil {
-			return err
-		}
-		if err := r.writer.AddMetaGraph(ctx, tfproto.Marshal(sv.MetaGraph), 0); err != nil {
+		err := r.events.add(ctx, func() error {
+			if err := r.writer.AddGraph(ctx, tfproto.Marshal(graph)); err != nil {
+				return err
+			}
+			return r.writer.AddMetaGraph(ctx, tfproto.Marshal(sv.MetaGraph), 0)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -276,8 +290,8 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 		return nil
 	}
 	name := filepath.Join(sv.Logdir, "graph.pbtxt")
-	if err := atomicfile.WriteFile(nil, name, tfproto.MarshalText(graph)); err != nil {
-		return fmt.Errorf("writing the graph: %w", err)
+	if err := atomicfile.WriteFile(r.fs(), name, tfproto.MarshalText(graph)); err != nil {
+		sv.log().Warn("the graph could not be written", "file", name, "err", err) // nothing reads it back
 	}
 	return nil
 }
@@ -310,15 +324,13 @@ func (sv *Supervisor) end(r *run) error {
 		idle = !errors.As(err, &hangs)
 		errs = append(errs, err)
 	}
-	errs = append(errs, sv.closeWriter(r))
-	if !sv.NonChief && sv.Logdir != "" && !sv.NoReport {
-		if err := sv.writeReport(r, joinErrors(errs...)); err != nil {
-			sv.log().Warn("report could not be written", "err", err)
-		}
-	}
+	err := sv.lastFiles(r, joinErrors(errs...), idle)
+	var hangs *StopError
+	idle = idle && !errors.As(err, &hangs)
+	errs = append(errs, err)
 	if idle {
 		errs = append(errs, r.lock.release())
-	} // else a save still hangs in the logdir, and the lock ends with the process
+	} // else something still hangs in the logdir, and the lock ends with the process
 	return joinErrors(errs...)
 }
 
@@ -339,18 +351,25 @@ func (r *run) lastStep() int64 {
 // stalled counts the time that the training waited for a save.
 func (r *run) stalled(since time.Time) { r.ledger.stalled(time.Since(since)) }
 
+// closeWriter ends the events file. That the disk does not take the last events
+// is no failure of the run, which has its checkpoint.
 func (sv *Supervisor) closeWriter(r *run) error {
 	if r.writer == nil {
 		return nil
 	}
 	if sv.KeepSummaryWriter {
 		sv.kept = r.writer
-		return r.writer.Flush(context.Background())
+		return r.events.flush(context.Background())
 	}
 	sv.kept = nil
 	err := r.writer.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 0)
 	if closeErr := r.writer.Close(); err == nil {
 		err = closeErr
+	}
+	var failure *fs.PathError
+	if errors.As(err, &failure) {
+		sv.log().Error("the last events could not be written", "err", err)
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("closing the events file: %w", err)

@@ -60,7 +60,7 @@ func (s *Saver) Restore(ctx context.Context, sess Session, prefix string) error 
 // load reads the values of variables, and the session's own state, from a
 // checkpoint.
 func (s *Saver) load(ctx context.Context, prefix string, vars []boundVariable) ([]ckptfmt.NamedTensor, error) {
-	r, err := openCheckpoint(prefix)
+	r, err := openCheckpoint(s.FS, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -207,8 +207,8 @@ func lookup(ctx context.Context, r ckptfmt.Reader, prefix string, v savedVariabl
 
 // openCheckpoint opens a checkpoint of either version. That it is not there, or
 // cannot be read, is a *CheckpointError.
-func openCheckpoint(prefix string) (ckptfmt.Reader, error) {
-	r, err := ckptfmt.Open(prefix)
+func openCheckpoint(fsys ckptfmt.FS, prefix string) (ckptfmt.Reader, error) {
+	r, err := ckptfmt.OpenWith(prefix, &ckptfmt.ReaderOptions{FS: fsys})
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(prefix + indexSuffix) // the name to look for
 	}

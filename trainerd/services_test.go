@@ -379,8 +379,8 @@ func TestSaveInBackground(t *testing.T) {
 		m := counterModel()
 		sv := newSupervisor(m, t.TempDir(), 2)
 		sv.Saver = &Saver{FS: slowFS{atomicfile.OrOS(nil)}}
-		start := time.Now()
 		mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s Session) error {
+			start := time.Now()
 			if err := stepsTo(m, sv, 3)(ctx, s); err != nil {
 				return err
 			}

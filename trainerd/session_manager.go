@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"time"
@@ -249,7 +250,7 @@ func (m *SessionManager) takeOver() error {
 	if m.Saver == nil || m.CheckpointDir == "" {
 		return nil
 	}
-	found, err := FindCheckpoints(m.CheckpointDir, m.Saver.latestFilename(), m.checkpointBasename())
+	found, err := findCheckpoints(m.Saver.FS, m.CheckpointDir, m.Saver.latestFilename(), m.checkpointBasename())
 	if err != nil || found.empty() {
 		return err
 	}
@@ -359,7 +360,7 @@ func (m *SessionManager) restore(ctx context.Context, sess Session) (*Prepared, 
 func (m *SessionManager) awaitCheckpoint(ctx context.Context) (*Checkpoints, error) {
 	deadline := time.Now().Add(m.maxWait())
 	for {
-		found, err := FindCheckpoints(m.CheckpointDir, m.Saver.latestFilename(), m.checkpointBasename())
+		found, err := findCheckpoints(m.Saver.FS, m.CheckpointDir, m.Saver.latestFilename(), m.checkpointBasename())
 		if err != nil || !found.empty() || !m.WaitForCheckpoint {
 			return found, err
 		}
@@ -383,7 +384,7 @@ func (m *SessionManager) restoreFound(ctx context.Context, sess Session, found *
 		log.Warn("checkpoint state is unreadable; going by the files in the directory", "err", found.StateErr)
 	}
 	for _, prefix := range found.Prefixes {
-		err := m.Saver.Restore(ctx, sess, prefix)
+		err := m.restoreOne(ctx, sess, prefix)
 		if err == nil {
 			log.Info("restored", "checkpoint", prefix)
 			prepared.Restored = prefix
@@ -398,6 +399,20 @@ func (m *SessionManager) restoreFound(ctx context.Context, sess Session, found *
 		prepared.Damaged = append(prepared.Damaged, bad)
 	}
 	return nil, &NoSoundCheckpointError{Dir: m.CheckpointDir, Tried: prepared.Damaged, Newer: found.Newer, State: found.State}
+}
+
+// restoreOne restores a checkpoint. One that is neither damaged nor missing is
+// given a second chance before an older one is: the reason may have been a disk
+// that was late, or too many open files.
+func (m *SessionManager) restoreOne(ctx context.Context, sess Session, prefix string) error {
+	err := m.Saver.Restore(ctx, sess, prefix)
+	var bad *CheckpointError
+	var corrupt *ckptfmt.CorruptError
+	if !errors.As(err, &bad) || errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
+		return err
+	}
+	logger(m.Logger).Warn("checkpoint could not be read; trying again", "checkpoint", prefix, "err", err)
+	return m.Saver.Restore(ctx, sess, prefix)
 }
 
 func (m *SessionManager) maxWait() time.Duration {

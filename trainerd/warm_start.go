@@ -55,7 +55,7 @@ func (w *WarmStart) Apply(ctx context.Context, s Session) (*WarmStartReport, err
 	if err != nil {
 		return nil, err
 	}
-	r, err := openCheckpoint(w.Checkpoint)
+	r, err := openCheckpoint(nil, w.Checkpoint)
 	if err != nil {
 		return nil, fmt.Errorf("warm start: %w", err)
 	}

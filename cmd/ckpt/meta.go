@@ -23,6 +23,7 @@ func metaCommand() *cli.Command {
 		ArgsUsage: "PREFIX|FILE",
 		Description: `Reads the .meta file beside a checkpoint, or the file of that name, in binary
 or text form.`,
+		Flags: []cli.Flag{jsonFlag()},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX or FILE")
 			if err != nil {
@@ -39,11 +40,14 @@ or text form.`,
 			if err != nil {
 				return err
 			}
-			t, err := describeMeta(m)
+			d, err := describeMeta(m)
 			if err != nil {
 				return err
 			}
-			return t.write(c.App.Writer)
+			if c.Bool("json") {
+				return printObject(c.App.Writer, d)
+			}
+			return d.table().write(c.App.Writer)
 		},
 	}
 }
@@ -57,81 +61,114 @@ func metaFile(arg string) (string, error) {
 	return ckptfmt.MetaName(prefix), err
 }
 
-func describeMeta(m *tfpb.MetaGraphDef) (*table, error) {
-	t := &table{}
-	info := m.GetMetaInfoDef()
-	if v := info.GetTensorflowVersion(); v != "" {
-		t.add("tensorflow", printable(v))
+// metaJSON is what `ckpt meta --json` prints.
+type metaJSON struct {
+	TensorFlow string     `json:"tensorflow,omitempty"` // version that wrote it
+	Tags       []string   `json:"tags"`
+	Nodes      int        `json:"nodes"`
+	Functions  int        `json:"functions"`
+	Saver      *saverJSON `json:"saver"` // null when there is none
+	Signatures []string   `json:"signatures"`
+	// Collections have names of nodes and variables, numbers, types, and the
+	// sizes of what cannot be shown.
+	Collections map[string][]string `json:"collections"`
+	Ops         map[string]int      `json:"ops"` // nodes of each
+}
+
+type saverJSON struct {
+	Version  int32  `json:"version"`
+	Filename string `json:"filename_tensor_name"`
+	Save     string `json:"save_tensor_name"`
+	Restore  string `json:"restore_op_name"`
+	Keeps    int32  `json:"max_to_keep"`
+	Sharded  bool   `json:"sharded"`
+}
+
+func describeMeta(m *tfpb.MetaGraphDef) (*metaJSON, error) {
+	d := &metaJSON{
+		TensorFlow:  m.GetMetaInfoDef().GetTensorflowVersion(),
+		Tags:        append([]string{}, m.GetMetaInfoDef().GetTags()...),
+		Nodes:       len(m.GetGraphDef().GetNode()),
+		Functions:   len(m.GetGraphDef().GetLibrary().GetFunction()),
+		Signatures:  append([]string{}, slices.Sorted(maps.Keys(m.GetSignatureDef()))...),
+		Collections: map[string][]string{},
+		Ops:         map[string]int{},
 	}
-	for _, tag := range info.GetTags() {
-		t.add("tag", printable(tag))
-	}
-	nodes := m.GetGraphDef().GetNode()
-	t.add("nodes", strconv.Itoa(len(nodes)))
-	t.add("functions", strconv.Itoa(len(m.GetGraphDef().GetLibrary().GetFunction())))
 	if s := m.GetSaverDef(); s != nil {
-		t.add("saver", fmt.Sprintf("V%d, save %s, restore %s, keeps %d", s.GetVersion(), s.GetSaveTensorName(), s.GetRestoreOpName(), s.GetMaxToKeep()))
+		d.Saver = &saverJSON{int32(s.GetVersion()), s.GetFilenameTensorName(), s.GetSaveTensorName(), s.GetRestoreOpName(), s.GetMaxToKeep(), s.GetSharded()}
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.GetSignatureDef())) {
-		t.add("signature", printable(name))
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.GetCollectionDef())) {
-		if err := describeCollection(t, name, m.CollectionDef[name]); err != nil {
+	for name, c := range m.GetCollectionDef() {
+		values, err := describeCollection(name, c)
+		if err != nil {
 			return nil, err
 		}
+		d.Collections[name] = values
 	}
-	for _, op := range countOps(nodes) {
-		t.add("op "+printable(op.name), strconv.Itoa(op.n))
+	for _, n := range m.GetGraphDef().GetNode() {
+		d.Ops[n.GetOp()]++
 	}
-	return t, nil
+	return d, nil
+}
+
+// table is the same for people.
+func (d *metaJSON) table() *table {
+	t := &table{}
+	if d.TensorFlow != "" {
+		t.add("tensorflow", printable(d.TensorFlow))
+	}
+	for _, tag := range d.Tags {
+		t.add("tag", printable(tag))
+	}
+	t.add("nodes", strconv.Itoa(d.Nodes))
+	t.add("functions", strconv.Itoa(d.Functions))
+	if s := d.Saver; s != nil {
+		t.add("saver", fmt.Sprintf("V%d, save %s, restore %s, keeps %d", s.Version, printable(s.Save), printable(s.Restore), s.Keeps))
+	}
+	for _, name := range d.Signatures {
+		t.add("signature", printable(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Collections)) {
+		for _, value := range d.Collections[name] {
+			t.add("collection "+printable(name), printable(value))
+		}
+	}
+	for _, op := range d.opsByCount() {
+		t.add("op "+printable(op), strconv.Itoa(d.Ops[op]))
+	}
+	return t
+}
+
+// opsByCount returns the ops, the most frequent first.
+func (d *metaJSON) opsByCount() []string {
+	return slices.SortedFunc(maps.Keys(d.Ops), func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.Ops[b], d.Ops[a]), cmp.Compare(a, b))
+	})
 }
 
 // variableCollections hold encoded VariableDefs.
 var variableCollections = []string{"variables", "trainable_variables", "local_variables", "model_variables", "global_step"}
 
-func describeCollection(t *table, name string, c *tfpb.CollectionDef) error {
-	label := "collection " + printable(name)
-	for _, node := range c.GetNodeList().GetValue() {
-		t.add(label, printable(node))
-	}
+func describeCollection(name string, c *tfpb.CollectionDef) ([]string, error) {
+	values := append([]string{}, c.GetNodeList().GetValue()...)
 	for _, b := range c.GetBytesList().GetValue() {
 		if !slices.Contains(variableCollections, name) {
-			t.add(label, fmt.Sprintf("%d bytes", len(b)))
+			values = append(values, fmt.Sprintf("%d bytes", len(b)))
 			continue
 		}
 		v := &tfpb.VariableDef{}
 		if err := proto.Unmarshal(b, v); err != nil {
-			return &ckptfmt.CorruptError{Name: name, Part: "collection", Err: err}
+			return nil, &ckptfmt.CorruptError{Name: name, Part: "collection", Err: err}
 		}
-		t.add(label, printable(v.GetVariableName()))
+		values = append(values, v.GetVariableName())
 	}
 	for _, v := range c.GetInt64List().GetValue() {
-		t.add(label, strconv.FormatInt(v, 10))
+		values = append(values, strconv.FormatInt(v, 10))
 	}
 	for _, v := range c.GetFloatList().GetValue() {
-		t.add(label, strconv.FormatFloat(float64(v), 'g', -1, 32))
+		values = append(values, strconv.FormatFloat(float64(v), 'g', -1, 32))
 	}
 	for _, v := range c.GetAnyList().GetValue() {
-		t.add(label, printable(v.GetTypeUrl()))
+		values = append(values, v.GetTypeUrl())
 	}
-	return nil
-}
-
-type opCount struct {
-	name string
-	n    int
-}
-
-// countOps counts the nodes of each op, the most frequent first.
-func countOps(nodes []*tfpb.NodeDef) []opCount {
-	counts := map[string]int{}
-	for _, n := range nodes {
-		counts[n.GetOp()]++
-	}
-	var list []opCount
-	for name, n := range counts {
-		list = append(list, opCount{name, n})
-	}
-	slices.SortFunc(list, func(a, b opCount) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name)) })
-	return list
+	return values, nil
 }

@@ -66,6 +66,16 @@ func printList[T any](w io.Writer, list []T) error {
 	return buf.Flush()
 }
 
+// printObject writes one value on a line.
+func printObject(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
 // printCSV writes rows, the first of which names the columns.
 func printCSV(w io.Writer, rows [][]string) error {
 	out := csv.NewWriter(w)

@@ -15,6 +15,7 @@ func treeCommand() *cli.Command {
 		Name:      "tree",
 		Usage:     "show the objects that tf.train.Checkpoint saved, with the names that Keras gave them",
 		ArgsUsage: "PREFIX",
+		Flags:     []cli.Flag{jsonFlag()},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX")
 			if err != nil {
@@ -31,6 +32,13 @@ func treeCommand() *cli.Command {
 			}
 			if err != nil {
 				return err
+			}
+			if c.Bool("json") {
+				o, err := objectOf(r, root)
+				if err != nil {
+					return err
+				}
+				return printObject(c.App.Writer, o)
 			}
 			buf := bufio.NewWriter(c.App.Writer)
 			fmt.Fprintln(buf, "root")
@@ -117,4 +125,61 @@ func pathText(path string) string {
 		return "root"
 	}
 	return printable(path)
+}
+
+// objectJSON is an object of `ckpt tree --json`, the root first.
+type objectJSON struct {
+	Path     string        `json:"path"`
+	Values   []valueJSON   `json:"values,omitempty"`
+	Children []*objectJSON `json:"children,omitempty"`
+	Links    []linkJSON    `json:"links,omitempty"`
+	Slots    []slotJSON    `json:"slots,omitempty"`
+}
+
+type valueJSON struct {
+	Key      string  `json:"key"`
+	FullName string  `json:"full_name,omitempty"`
+	DType    string  `json:"dtype,omitempty"` // missing where a copy left the tensor out
+	Shape    []int64 `json:"shape"`           // null there
+}
+
+type linkJSON struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+type slotJSON struct {
+	Name     string `json:"name"`
+	Variable string `json:"variable"`
+	Slot     string `json:"slot"`
+}
+
+// objectOf describes an object and all below it.
+func objectOf(r ckptfmt.Reader, o *ckptfmt.Object) (*objectJSON, error) {
+	out := &objectJSON{Path: o.Path}
+	for _, v := range o.Values {
+		info, err := r.Info(v.Key)
+		if err != nil && !errors.Is(err, ckptfmt.ErrNotFound) {
+			return nil, err
+		}
+		value := valueJSON{Key: v.Key, FullName: v.FullName}
+		if err == nil {
+			value.DType, value.Shape = ckptfmt.DTypeName(info.DType), append([]int64{}, info.Shape...)
+		}
+		out.Values = append(out.Values, value)
+	}
+	for _, c := range o.Children {
+		child, err := objectOf(r, c)
+		if err != nil {
+			return nil, err
+		}
+		out.Children = append(out.Children, child)
+	}
+	for _, l := range o.Links {
+		out.Links = append(out.Links, linkJSON(l))
+	}
+	for _, s := range o.Slots {
+		out.Slots = append(out.Slots, slotJSON(s))
+	}
+	return out, nil
 }

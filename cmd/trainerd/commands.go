@@ -23,12 +23,12 @@ at step 0. Ctrl-C or SIGTERM stops after the current step, saves, and exits
 with 0; a second one exits at once. A job that is complete is left as it is.
 
 A run can be looked at and steered by the commands status, save, pause, resume,
-stop, set, keep and note: it listens at the socket trainerd.sock in the logdir,
+stop, set, keep, note and logs: it listens at the socket trainerd.sock in the logdir,
 which is for its own user. With --listen it answers programs over HTTP too:
 /healthz, /readyz, /metrics and what package control lists.
 
 Under systemd it says how it goes, writes to the journal, and is killed by the
-watchdog when it makes no steps. See doc/systemd.md.
+watchdog when it makes no steps. See doc/service.md.
 
 EXAMPLES:
    trainerd run examples/digits/digits.toml

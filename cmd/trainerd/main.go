@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -21,6 +22,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/trainerd/daemon"
+	"github.com/trainerd/trainerd/trainerd/systemd"
 )
 
 func main() {
@@ -48,8 +50,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "trainerd: %v\ntype `trainerd help` for the commands, `trainerd COMMAND --help` for one of them\n", err)
 		return daemon.ExitUsage
 	}
-	fmt.Fprintf(stderr, "%s\n", message(err))
+	fmt.Fprintf(stderr, "%s\n", asError(message(err), stderr))
 	return daemon.ExitCode(err)
+}
+
+// asError marks the lines of a text as those of an error, where the journal
+// takes them.
+func asError(text string, stderr io.Writer) string {
+	if f, ok := stderr.(*os.File); !ok || !systemd.IsJournal(f, os.Getenv) {
+		return text
+	}
+	const mark = "<3>" // syslog's number for an error
+	return mark + strings.ReplaceAll(text, "\n", "\n"+mark)
 }
 
 // message returns the text of an error for a person. What begins with the place

@@ -24,8 +24,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // The names of temporary files: hidden, without any part of the target's name,
@@ -112,7 +114,35 @@ func MkdirSync(fsys FS, name string) error {
 		}
 		return err
 	}
-	return fsys.SyncDir(filepath.Dir(name))
+	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
+		fsys.Remove(name) // or the next call would take it for durable
+		return err
+	}
+	return nil
+}
+
+// MkdirAllSync makes a directory with its parents, and all names durable that
+// it makes. One that is there already is left alone.
+func MkdirAllSync(fsys FS, name string) error {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if parent := filepath.Dir(name); parent != name {
+		if err := MkdirAllSync(fsys, parent); err != nil {
+			return err
+		}
+	}
+	return MkdirSync(fsys, name)
 }
 
 // Pending is a file that is written but not yet published. It is not safe for

@@ -1,5 +1,10 @@
-"""Records the programs: python -m graphs DIR [NAME...]"""
+"""Records the programs: python -m graphs DIR [NAME...]
 
+A program that TensorFlow does not end within PATIENCE seconds ends the process: its name and the stacks of all threads
+are printed, and what was recorded before stays.
+"""
+
+import faulthandler
 import os
 import sys
 
@@ -12,12 +17,18 @@ import tensorflow as tf
 from graphs import recorder
 from graphs.programs import PROGRAMS
 
+PATIENCE = 90
+
 
 def main(folder, *names):
     tf.compat.v1.disable_v2_behavior()
     for name, program in PROGRAMS.items():
-        if not names or name in names:
-            recorder.record(program, os.path.join(folder, name))
+        if names and name not in names:
+            continue
+        print("recording", name, file=sys.stderr, flush=True)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        recorder.record(program, os.path.join(folder, name))
+    faulthandler.cancel_dump_traceback_later()
 
 
 if __name__ == "__main__":

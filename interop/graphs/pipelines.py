@@ -245,6 +245,4 @@ def savers():
         words = tf.raw_ops.Restore(file_pattern=path + "-plain", tensor_name="words", dt=tf.string)
     sharded = tf1.train.Saver({"parted": parted, "w": w}, sharded=True, write_version=tf1.train.SaverDef.V2)
     assert saver.saver_def and sharded.saver_def
-    built = trained({"y": w * 2.0 + tf.convert_to_tensor(parted)[:4]})
-    built.fetches.update(back=back, part=part, words=words)
-    return built
+    return trained({"y": w * 2.0 + tf.convert_to_tensor(parted)[:4], "back": back, "part": part, "words": words})

@@ -29,6 +29,14 @@ def on_disk(logdir):
     return sorted((str(p.with_suffix("")) for p in logdir.glob("model.ckpt-*.index")), key=step_of)
 
 
+def graph_def(prefix):
+    """The graph that was saved beside a checkpoint."""
+    meta = tf1.MetaGraphDef()
+    with open(f"{prefix}.meta", "rb") as file:
+        meta.ParseFromString(file.read())
+    return meta.graph_def
+
+
 def same_bits(a, b):
     """The names whose values are not the same, bit for bit, in both checkpoints; empty when all are."""
     left, right = variables(a), variables(b)

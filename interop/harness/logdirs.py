@@ -4,6 +4,7 @@ import hashlib
 import re
 
 _CURRENT = re.compile(r'^model_checkpoint_path: ".*-(\d+)"$', re.MULTILINE)
+_SHOWN = re.compile(r"msg=training step=(\d+)")
 _ANNOUNCED = re.compile(r"\bsaved\b.*?\bstep=(\d+)")
 
 
@@ -19,6 +20,11 @@ def current_step(logdir):
 def announced_steps(result):
     """The steps that a log calls saved, in order."""
     return [int(step) for step in _ANNOUNCED.findall(result.text)]
+
+
+def steps_shown(text):
+    """The steps of a log's lines about the training, in order."""
+    return [int(step) for step in _SHOWN.findall(text)]
 
 
 def contents(logdir):

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -30,7 +31,14 @@ const maxRestarts = 10
 type remoteSession struct {
 	*remote.Session
 	client *remote.Client
+	watch  *watch
 }
+
+func (s remoteSession) Run(ctx context.Context, feeds feed, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	return s.watch.call(ctx, s.Session.Run, feeds, fetches, targets)
+}
+
+func (s remoteSession) silent(ctx context.Context) string { return s.watch.reason(ctx) }
 
 func (s remoteSession) Close() error { return errors.Join(s.Session.Close(), s.client.Close()) }
 
@@ -38,7 +46,28 @@ func (s remoteSession) Close() error { return errors.Join(s.Session.Close(), s.c
 type remoteStore struct {
 	*remote.Store
 	client *remote.Client
+	watch  *watch
 }
+
+func (s remoteStore) Run(ctx context.Context, feeds feed, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	return s.watch.call(ctx, s.Store.Run, feeds, fetches, targets)
+}
+
+func (s remoteStore) Snapshot(ctx context.Context, names []string) (snap *trainerd.Snapshot, err error) {
+	err = s.watch.guard(ctx, "copying the variables", func(ctx context.Context) error {
+		snap, err = s.Store.Snapshot(ctx, names)
+		return err
+	})
+	return snap, err
+}
+
+func (s remoteStore) Restore(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	return s.watch.guard(ctx, "restoring the variables", func(ctx context.Context) error {
+		return s.Store.Restore(ctx, values)
+	})
+}
+
+func (s remoteStore) silent(ctx context.Context) string { return s.watch.reason(ctx) }
 
 func (s remoteStore) Close() error { return errors.Join(s.Store.Close(), s.client.Close()) }
 
@@ -53,7 +82,7 @@ func dial(ctx context.Context, target string, def *tfpb.GraphDef, o *remote.Opti
 		client.Close()
 		return remoteSession{}, err
 	}
-	return remoteSession{sess, client}, nil
+	return remoteSession{Session: sess, client: client}, nil
 }
 
 // connect makes a session with the job's program on its servers. It waits for
@@ -68,6 +97,7 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	servers := addPings(def)
 	if c.PatienceSecs > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.PatienceSecs.Duration())
@@ -82,6 +112,7 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.watch = j.newWatch(s, servers)
 	if !j.config.Supervisor.IsChief {
 		if err := j.awaited(ctx, s); err != nil {
 			s.Close()
@@ -96,7 +127,7 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 		s.Close()
 		return nil, err
 	}
-	return remoteStore{store, s.client}, nil
+	return remoteStore{store, s.client, s.watch}, nil
 }
 
 func (c ClusterConfig) dialOptions() (*remote.Options, error) {

@@ -235,9 +235,29 @@ type SupervisorConfig struct {
 	// KeepCheckpointEveryNHours keeps one checkpoint of each such period for
 	// good; 0 keeps none.
 	KeepCheckpointEveryNHours float64 `toml:"keep_checkpoint_every_n_hours"`
+	// KeepSteps are the steps whose checkpoints stay besides, if there are any.
+	KeepSteps []int64 `toml:"keep_steps"`
+	// MaxSaveShare is the largest part of the time in which a checkpoint may be
+	// being written, as 0.05 for a twentieth; 0 sets no bound. Saves that are due
+	// sooner wait, but for max_risk_secs.
+	MaxSaveShare float64 `toml:"max_save_share"`
+	// MaxRiskSecs is the longest time whose work a crash may take away; where
+	// saves take long they begin sooner than save_model_secs for it. 0 sets no
+	// bound.
+	MaxRiskSecs Seconds `toml:"max_risk_secs"`
+	// WriteVersion of checkpoints: "V2", or "V1" for programs of long ago.
+	WriteVersion string `toml:"write_version"`
+	// Shards is the number of data files of a checkpoint.
+	Shards int `toml:"shards"`
 	// IsChief says that this process initialises, saves and writes events.
 	IsChief bool `toml:"is_chief"`
 }
+
+// The values of supervisor.write_version.
+const (
+	writeV1 = "V1"
+	writeV2 = "V2"
+)
 
 // ClusterConfig says how the model is spread over TensorFlow's servers, and
 // which part this process has. All processes of a job share one logdir; one of
@@ -293,7 +313,8 @@ func DefaultConfig() *Config {
 		},
 		Supervisor: SupervisorConfig{
 			SaveModelSecs: 600, SaveSummariesSecs: 120, RecoveryWaitSecs: 30, StopGraceSecs: 120,
-			CheckpointBasename: "model.ckpt", MaxToKeep: 5, KeepCheckpointEveryNHours: 10000, IsChief: true,
+			CheckpointBasename: "model.ckpt", MaxToKeep: 5, KeepCheckpointEveryNHours: 10000,
+			WriteVersion: writeV2, Shards: 1, IsChief: true,
 		},
 		Cluster: ClusterConfig{Workers: 1, CheckpointVia: "server", PatienceSecs: 600, Listen: "127.0.0.1:0"},
 		origins: make(map[string]origin),

@@ -65,6 +65,9 @@ func (j *graphJob) findTrainOp() {
 	name := j.config.Graph.TrainOp
 	if name == "" {
 		name = j.g.TrainOp()
+		if step, ok := workerStep(j.g.Graph, name); ok {
+			name = step
+		}
 	}
 	if name == "" {
 		lister := &graphRun{g: j.g}

@@ -114,6 +114,7 @@ func (j *job) supervisor() *trainerd.Supervisor {
 		CheckpointBasename: s.CheckpointBasename,
 		SaveModelEvery:     s.SaveModelSecs.orOff(),
 		SaveModelSteps:     s.SaveModelSteps,
+		SaveBudget:         trainerd.SaveBudget{MaxShare: s.MaxSaveShare, MaxRisk: s.MaxRiskSecs.Duration()},
 		SaveSummariesEvery: s.SaveSummariesSecs.orOff(),
 		RecoveryWait:       s.RecoveryWaitSecs.orOff(),
 		StopGrace:          s.StopGraceSecs.orOff(),
@@ -141,12 +142,20 @@ func (j *job) saver(log *slog.Logger) *trainerd.Saver {
 	if keep == 0 {
 		keep = -1 // all, as in TensorFlow
 	}
-	return &trainerd.Saver{
+	saver := &trainerd.Saver{
 		MaxToKeep: keep,
 		KeepEvery: time.Duration(s.KeepCheckpointEveryNHours * float64(time.Hour)),
+		Shards:    s.Shards,
 		MetaGraph: j.program.meta,
 		Logger:    log,
 	}
+	if len(s.KeepSteps) > 0 {
+		saver.Retention = []trainerd.Retention{trainerd.KeepSteps(s.KeepSteps)}
+	}
+	if s.WriteVersion == writeV1 {
+		saver.Format = trainerd.FormatV1
+	}
+	return saver
 }
 
 // globalStep reads the number of steps that the model has made.

@@ -256,23 +256,23 @@ func (w *wait) watch(ctx context.Context, done <-chan struct{}) error {
 func (w *wait) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	waited, patience := time.Since(w.began), w.config.Cluster.PatienceSecs.Duration()
+	over := patience > 0 && waited >= patience
 	now, err := w.globalStep(ctx, w.sess)
 	if err != nil {
-		return w.unanswered(err)
+		return w.unanswered(err, over)
 	}
 	// A token may be on its way while the model is looked at.
 	before := w.passed
 	if w.passed = now > w.step; w.passed && before {
 		return errPassed
 	}
-	waited, patience := time.Since(w.began), w.config.Cluster.PatienceSecs.Duration()
-	over := patience > 0 && waited >= patience
 	if time.Now().Before(w.next) && !over {
 		return nil
 	}
 	missing, err := w.missing(ctx)
 	if err != nil {
-		return w.unanswered(err)
+		return w.unanswered(err, over)
 	}
 	if over {
 		return &trainerd.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: fmt.Sprintf(
@@ -283,13 +283,22 @@ func (w *wait) look(ctx context.Context) error {
 	return nil
 }
 
-// unanswered is the error of a look for which the servers were too slow: none,
-// for the step itself will tell.
-func (w *wait) unanswered(err error) error {
-	if errors.Is(err, trainerd.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+// unanswered is the error of a look for which the servers were too slow: none
+// while there is patience, for the step itself may tell.
+func (w *wait) unanswered(err error, over bool) error {
+	if s, ok := w.sess.(interface{ silent(context.Context) string }); ok && over && slow(err) {
+		return &trainerd.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: fmt.Sprintf(
+			"waited %v for step %d: %s; see to it, or set cluster.patience_secs", time.Since(w.began).Round(time.Second), w.step+1, s.silent(context.Background()))}
+	}
+	if slow(err) {
 		return nil
 	}
 	return err
+}
+
+// slow reports whether an answer did not come in time.
+func slow(err error) bool {
+	return errors.Is(err, trainerd.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // over says that a wait has ended which was told of.

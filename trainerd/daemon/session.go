@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/runtime"
@@ -47,11 +48,7 @@ func (j *job) checkOps(sess *runtime.Session) error {
 	for _, m := range slices.Concat(p.show, p.metrics) {
 		fetches = append(fetches, m.tensor)
 	}
-	g, err := graph.Parse(p.meta)
-	if err != nil {
-		return err
-	}
-	runners, err := g.QueueRunners()
+	runners, err := j.queueRunners()
 	if err != nil {
 		return err
 	}
@@ -62,4 +59,13 @@ func (j *job) checkOps(sess *runtime.Session) error {
 		}
 	}
 	return sess.Check(nil, fetches, targets)
+}
+
+// queueRunners returns what fills the queues of the graph.
+func (j *job) queueRunners() ([]*tfpb.QueueRunnerDef, error) {
+	g, err := graph.Parse(j.program.meta)
+	if err != nil {
+		return nil, err
+	}
+	return g.QueueRunners()
 }

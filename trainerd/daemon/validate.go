@@ -16,6 +16,10 @@ import (
 // maxSeconds bounds times in the config: a hundred years.
 const maxSeconds = 100 * 365 * 24 * 3600
 
+// maxShards bounds the data files of a checkpoint, whose names have five
+// digits for them.
+const maxShards = 99999
+
 // maxBatch bounds the rows of a step.
 const maxBatch = 1 << 24
 
@@ -179,6 +183,14 @@ func (v *validator) supervisor() {
 	v.require(s.MaxToKeep >= 0, "supervisor.max_to_keep", fmt.Sprintf("want 0 (keep all) or more, got %d", s.MaxToKeep), "")
 	v.require(s.KeepCheckpointEveryNHours >= 0 && s.KeepCheckpointEveryNHours <= maxSeconds/3600, "supervisor.keep_checkpoint_every_n_hours",
 		fmt.Sprintf("want 0 (none) to %d hours, got %v", maxSeconds/3600, s.KeepCheckpointEveryNHours), "")
+	seconds("max_risk_secs", s.MaxRiskSecs)
+	v.require(s.MaxSaveShare >= 0 && s.MaxSaveShare <= 1, "supervisor.max_save_share", fmt.Sprintf("want 0 (no bound) to 1, got %v", s.MaxSaveShare), "")
+	v.require(s.WriteVersion == writeV1 || s.WriteVersion == writeV2, "supervisor.write_version", fmt.Sprintf("unknown version %q", s.WriteVersion), `want "V2" or "V1"`)
+	v.require(s.Shards >= 1 && s.Shards <= maxShards, "supervisor.shards", fmt.Sprintf("want 1 to %d, got %d", maxShards, s.Shards), "")
+	elsewhere := v.config.isRemote() && v.config.Cluster.CheckpointVia == "server"
+	v.require(!elsewhere || s.WriteVersion == writeV2, "supervisor.write_version", "the save ops on the servers write V2", `set cluster.checkpoint_via = "client", or leave it out`)
+	v.require(!elsewhere || s.Shards == 1, "supervisor.shards", "the save ops on the servers decide on the data files", `set cluster.checkpoint_via = "client", or leave it out`)
+	v.require(!slices.ContainsFunc(s.KeepSteps, func(n int64) bool { return n < 0 }), "supervisor.keep_steps", "want steps of 0 or more", "")
 	name := s.CheckpointBasename
 	v.require(name != "" && name == filepath.Base(name) && name != "." && name != ".." && name != "checkpoint" && !strings.Contains(name, "tfevents"),
 		"supervisor.checkpoint_basename", fmt.Sprintf("%q cannot begin a checkpoint's name", name), `want a file name without folders, such as "model.ckpt"`)

@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"strings"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
+)
+
+// workerStep returns the op that a worker of SyncReplicasOptimizer runs, if the
+// named one is the update of its chief. TensorFlow puts only that into the
+// collection train_op, though it waits for the gradients of all workers: who
+// runs it as a step waits for ever.
+//
+// The worker's op notes the step of a token, which it takes out of a queue
+// after its gradients were given to accumulators.
+func workerStep(g *graph.Graph, name string) (string, bool) {
+	if !needs(g, name, isTakeGradient) {
+		return "", false
+	}
+	for _, n := range g.Meta.GetGraphDef().GetNode() {
+		if !strings.HasPrefix(n.GetOp(), "Assign") || len(n.GetInput()) < 2 {
+			continue
+		}
+		token, err := g.Node(n.GetInput()[1])
+		if err != nil || !strings.HasPrefix(token.GetOp(), "QueueDequeue") {
+			continue
+		}
+		if needs(g, token.GetName(), isGiveGradient) && !needs(g, token.GetName(), isTakeGradient) {
+			return n.GetName(), true
+		}
+	}
+	return "", false
+}
+
+func isTakeGradient(n *tfpb.NodeDef) bool {
+	return strings.HasSuffix(n.GetOp(), "AccumulatorTakeGradient")
+}
+
+func isGiveGradient(n *tfpb.NodeDef) bool {
+	return strings.HasSuffix(n.GetOp(), "AccumulatorApplyGradient")
+}
+
+// needs reports whether running a node takes one of a kind.
+func needs(g *graph.Graph, name string, kind func(*tfpb.NodeDef) bool) bool {
+	seen := make(map[string]bool)
+	stack := []string{name}
+	for len(stack) > 0 {
+		t, err := graph.ParseTensorName(stack[len(stack)-1])
+		stack = stack[:len(stack)-1]
+		if err != nil || seen[t.Node] {
+			continue
+		}
+		seen[t.Node] = true
+		n, err := g.Node(t.Node)
+		if err != nil {
+			continue
+		}
+		if kind(n) {
+			return true
+		}
+		stack = append(stack, n.GetInput()...)
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/remote"
+)
+
+const (
+	// longCall is how long a call on servers may take before it is said that it
+	// does, and who does not answer.
+	longCall = 30 * time.Second
+	// pingTimeout is how long a server may take to do nothing.
+	pingTimeout = 5 * time.Second
+
+	pingScope = markScope + "ping_"
+)
+
+// watch sees to it that no call on servers takes for ever in silence: a server
+// may be frozen, or out of reach without a word, and an op may wait for what
+// nobody sends. A nil watch does nothing.
+type watch struct {
+	patience time.Duration // 0: for ever
+	servers  []string      // devices; server i has the node pingScope+i
+	waits    map[string]bool
+	log      *slog.Logger
+	sess     *remote.Session
+	client   *remote.Client
+}
+
+// newWatch returns what watches a session. Calls that run one of the ops that
+// it is given may wait as long as they like: for room in a queue, or for the
+// others of a training whose workers are waited for elsewhere.
+func (j *job) newWatch(s remoteSession, servers []string) *watch {
+	w := &watch{patience: j.config.Cluster.PatienceSecs.Duration(), servers: servers, waits: map[string]bool{},
+		log: j.log, sess: s.Session, client: s.client}
+	for _, name := range j.feedOps() {
+		w.waits[name] = true
+	}
+	if j.program.sync != nil {
+		for _, name := range append(j.program.train, j.program.sync.Take, j.program.sync.Update) {
+			w.waits[name] = true
+		}
+	}
+	return w
+}
+
+// server matches the part of a device that names its server.
+var server = regexp.MustCompile(`^/job:[^/]+(/replica:\d+)?/task:\d+`)
+
+// addPings adds to a graph a node that does nothing for each server that the
+// graph names. It returns these.
+func addPings(def *tfpb.GraphDef) []string {
+	var servers []string
+	for _, n := range def.GetNode() {
+		if s := server.FindString(n.GetDevice()); s != "" && !slices.Contains(servers, s) {
+			servers = append(servers, s)
+		}
+	}
+	for i, s := range servers {
+		def.Node = append(def.Node, &tfpb.NodeDef{Name: pingName(i), Op: "NoOp", Device: s})
+	}
+	return servers
+}
+
+func pingName(i int) string { return fmt.Sprint(pingScope, i) }
+
+// runFunc is the Run of a session.
+type runFunc func(ctx context.Context, feeds feed, fetches, targets []string) ([]*ckptfmt.Tensor, error)
+
+// call runs a step, and ends it when patience is over.
+func (w *watch) call(ctx context.Context, run runFunc, feeds feed, fetches, targets []string) (out []*ckptfmt.Tensor, err error) {
+	if w == nil || slices.ContainsFunc(targets, func(name string) bool { return w.waits[name] }) {
+		return run(ctx, feeds, fetches, targets)
+	}
+	what := "a step"
+	if names := slices.Concat(targets, fetches); len(names) > 0 {
+		name, _, _ := strings.Cut(names[0], ":")
+		what = "running " + name
+	}
+	err = w.guard(ctx, what, func(ctx context.Context) error {
+		out, err = run(ctx, feeds, fetches, targets)
+		return err
+	})
+	return out, err
+}
+
+// guard does something, and ends it when patience is over.
+func (w *watch) guard(ctx context.Context, what string, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := w.attend(ctx, what); err != nil {
+			cancel(err)
+		}
+	}()
+	err := do(ctx)
+	cancel(nil)
+	<-ended
+	var over *patienceError
+	if err != nil && errors.As(context.Cause(ctx), &over) {
+		return &trainerd.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: over.text}
+	}
+	return err
+}
+
+// patienceError ends a call that took too long.
+type patienceError struct{ text string }
+
+func (e *patienceError) Error() string { return e.text }
+
+// attend waits until ctx is done, and says what is in the way of a call that
+// takes long. It gives up with a *patienceError.
+func (w *watch) attend(ctx context.Context, what string) error {
+	began := time.Now()
+	for next := longCall; ; next *= 2 {
+		last := w.patience > 0 && next >= w.patience
+		if last {
+			next = w.patience
+		}
+		timer := time.NewTimer(time.Until(began.Add(next)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		reason := w.reason(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case last:
+			return &patienceError{fmt.Sprintf("%s has not ended within %v: %s; see to it, or set cluster.patience_secs", what, next, reason)}
+		}
+		w.log.Warn("the servers take long", "for", what, "since", next, "reason", reason, "patience", w.patience)
+	}
+}
+
+// reason says who does not answer.
+func (w *watch) reason(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if err := w.client.Wait(ctx); err != nil {
+		return "the server " + w.client.Target() + " does not answer"
+	}
+	answers := make(chan string, len(w.servers))
+	for i, s := range w.servers {
+		go func() {
+			if _, err := w.sess.Run(ctx, nil, nil, []string{pingName(i)}); err == nil {
+				s = ""
+			}
+			answers <- s
+		}()
+	}
+	var silent []string
+	for range w.servers {
+		if s := <-answers; s != "" {
+			silent = append(silent, s)
+		}
+	}
+	if len(silent) == 0 {
+		return "all servers answer, so an op in it waits, as for the input of a queue or the gradients of another worker"
+	}
+	slices.Sort(silent)
+	return "no answer from " + strings.Join(silent, ", ")
+}
+
+// feedOps returns the ops by which queue runners fill queues.
+func (j *job) feedOps() []string {
+	runners, err := j.queueRunners()
+	if err != nil {
+		return nil // the Supervisor will say so
+	}
+	var ops []string
+	for _, q := range runners {
+		ops = append(ops, q.GetEnqueueOpName()...)
+	}
+	return ops
+}

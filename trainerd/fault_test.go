@@ -1,0 +1,208 @@
+package trainerd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+// faults are the ways in which an operation fails once.
+var faults = map[string]faultfs.Fault{
+	"ENOSPC":      {Err: syscall.ENOSPC},
+	"EIO":         {Err: syscall.EIO},
+	"EDQUOT":      {Err: syscall.EDQUOT},
+	"EINTR":       {Err: syscall.EINTR},
+	"short write": {Err: syscall.ENOSPC, Short: true},
+}
+
+// faultRun is a run under faults in a logdir that has a checkpoint of step 10:
+// it restores that, saves steps 12 and 14, and saves the last, 15, as it ends.
+type faultRun struct {
+	dir   string
+	old   map[string][]byte // the files of the checkpoint that is there
+	begun bool
+	saved atomic.Int64 // announced last
+	model *fakeModel
+}
+
+const (
+	faultFirst = 10
+	faultLast  = 15
+)
+
+// faultTemplate makes a logdir for [newFaultRun] to copy.
+func faultTemplate(t *testing.T) string {
+	dir := memoryDir(t)
+	mustNoErr(t, new(faultRun).run(t, newSupervisor(nil, dir, 100), nil, faultFirst))
+	return dir
+}
+
+func newFaultRun(t *testing.T, template string) *faultRun {
+	dir := memoryDir(t)
+	mustNoErr(t, os.CopyFS(dir, os.DirFS(template)))
+	r := &faultRun{dir: dir, old: make(map[string][]byte)}
+	r.saved.Store(faultFirst)
+	for _, name := range files(t, dir, "model.ckpt-10.*") {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		mustNoErr(t, err)
+		r.old[name] = b
+	}
+	return r
+}
+
+// run trains until a step on a disk.
+func (r *faultRun) run(t *testing.T, sv *Supervisor, disk ckptfmt.FS, until int64) error {
+	r.model = counterModel()
+	sv.NewSession = r.model.newSession
+	sv.Saver = &Saver{FS: disk, MaxToKeep: -1}
+	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}}
+	sv.MaxSaveFailures = -1
+	sv.OnSave = func(s SavedCheckpoint) { r.saved.Store(s.Step) }
+	return sv.Run(t.Context(), func(ctx context.Context, s Session) error {
+		r.begun = true
+		mustNoErr(t, sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), NoStep))
+		return stepsTo(r.model, sv, until)(ctx, s)
+	})
+}
+
+// check finds the checkpoint of the beginning unharmed, and what was announced
+// in force or followed by something newer.
+func (r *faultRun) check(t *testing.T, what string) {
+	t.Helper()
+	for name, want := range r.old {
+		if got, err := os.ReadFile(filepath.Join(r.dir, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %s has changed: %v", what, name, err)
+		}
+	}
+	m := counterModel()
+	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: new(Saver), CheckpointDir: r.dir}
+	sess, _, err := mgr.PrepareSession(t.Context())
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	sess.Close()
+	step, err := scalarInt(m.get("global_step"))
+	mustNoErr(t, err)
+	w, err := ckptfmt.Values[float32](m.get("w"))
+	mustNoErr(t, err)
+	if step < r.saved.Load() || w[0] != float32(step)/2 {
+		t.Errorf("%s: resumed at step %d with w %v; step %d was announced", what, step, w, r.saved.Load())
+	}
+}
+
+// Every operation of a restore, of saves and of the events fails once. The
+// training goes on and saves its last step; what fails before it has begun is
+// gone with the next run.
+func TestEverySystemCallFailsOnce(t *testing.T) {
+	every := 1
+	if testing.Short() {
+		every = 7
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := sweepFaults(t, fault, every)
+			if n < 120/every {
+				t.Errorf("only %d operations", n)
+			}
+			t.Logf("%d operations failed", n)
+		})
+	}
+}
+
+func sweepFaults(t *testing.T, fault faultfs.Fault, every int) (operations int) {
+	template := faultTemplate(t)
+	for n := 1; ; n += every {
+		fault.At = n
+		done := false
+		synctest.Test(t, func(t *testing.T) {
+			r := newFaultRun(t, template)
+			disk := faultfs.NewFault(fault)
+			err := r.run(t, newSupervisor(nil, r.dir, 2), disk, faultLast)
+			if done = disk.Failed() == ""; done {
+				mustNoErr(t, err)
+				return
+			}
+			r.checkFault(t, disk.Failed(), err)
+		})
+		if done || t.Failed() {
+			return operations
+		}
+		operations++
+	}
+}
+
+// checkFault checks what a fault did to a run that returned err, and that the
+// next run knows nothing of it.
+func (r *faultRun) checkFault(t *testing.T, what string, err error) {
+	t.Helper()
+	switch step, _ := scalarInt(r.model.get("global_step")); {
+	case !r.begun && err == nil:
+		t.Errorf("%s: the run did not begin, and has no error", what)
+	case !r.begun:
+		t.Logf("%s: %v", what, err) // before the training; see the next run
+	case err != nil:
+		t.Errorf("%s: Run = %v; want that the training goes on", what, err)
+	case step != faultLast || r.saved.Load() != faultLast:
+		t.Errorf("%s: ended at step %d, the last save was of %d; want %d", what, step, r.saved.Load(), faultLast)
+	}
+	r.check(t, what)
+	r.begun = false
+	if err := r.run(t, newSupervisor(nil, r.dir, 2), nil, faultLast+3); err != nil || r.saved.Load() != faultLast+3 {
+		t.Errorf("%s: the next run: %v, saved %d", what, err, r.saved.Load())
+	}
+	r.check(t, what+", next run")
+	for _, name := range files(t, r.dir, ".*") {
+		if strings.HasSuffix(name, ".tmp") {
+			t.Errorf("%s: %s is left after the next run", what, name)
+		}
+	}
+}
+
+// A disk that is full from some operation on stops no training, and the first
+// save after there is room again succeeds.
+func TestDiskFullThenRoom(t *testing.T) {
+	template := faultTemplate(t)
+	for n := 1; n < 60; n += 3 {
+		synctest.Test(t, func(t *testing.T) {
+			r := newFaultRun(t, template)
+			disk := faultfs.NewFault(faultfs.Fault{At: n, Err: syscall.ENOSPC, Lasting: true})
+			sv := newSupervisor(nil, r.dir, 2)
+			var before, after int64
+			sv.Hooks = []Hook{HookFuncs{AfterStepFunc: func(_ context.Context, _ Session, step int64) error {
+				synctest.Wait() // for the save in the background
+				switch step {
+				case faultFirst + 5:
+					before = r.saved.Load()
+					disk.Heal()
+				case faultFirst + 9:
+					after = r.saved.Load()
+				}
+				return nil
+			}}}
+			err := r.run(t, sv, disk, faultFirst+10)
+			what := fmt.Sprintf("full from operation %d on (%s)", n, disk.Failed())
+			if !r.begun {
+				r.checkFault(t, what, err)
+				return
+			}
+			if err != nil || after <= before {
+				t.Errorf("%s: Run = %v; saved %d while it was full, %d two periods later", what, err, before, after)
+			}
+			r.check(t, what)
+		})
+	}
+}
