@@ -109,7 +109,7 @@ func (c *Config) ofChild() bool {
 // logdir below the present directory.
 func (c *Config) resolveChild() {
 	if c.ofChild() && c.origins["child.command"].flag == "" && c.Child.Dir == "" {
-		c.Child.Dir = filepath.Dir(c.file)
+		c.Child.Dir = "." // from the config's folder
 	}
 	if c.file != "" || len(c.Child.Command) == 0 {
 		return
@@ -185,7 +185,8 @@ func (c *Config) childSupervisor() *child.Supervisor {
 	}
 	if s.MaxToKeep > 0 {
 		sv.Retention = append(sv.Retention, trainerd.KeepLast(s.MaxToKeep))
-		if hours := s.KeepCheckpointEveryNHours; hours > 0 {
+		// The default, of a year and more, would keep the oldest alone.
+		if hours := s.KeepCheckpointEveryNHours; hours > 0 && c.given("supervisor.keep_checkpoint_every_n_hours") {
 			sv.Retention = append(sv.Retention, trainerd.KeepSpaced(hours*float64(time.Hour)))
 		}
 	}
