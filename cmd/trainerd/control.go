@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +20,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
 
-// controlCommands are those that ask a run. Their first argument is the config
-// that it was started with, or its logdir.
+// controlCommands are those that ask a run. Their first argument is its logdir,
+// the config that it was started with, or the name of its service.
 func controlCommands() []*cli.Command {
 	return []*cli.Command{
 		statusCommand(),
@@ -95,10 +97,22 @@ func asking(n int, do func(c *cli.Context, client *control.Client, args []string
 	}
 }
 
-// logdirOf returns the logdir that an argument names, itself or by a config.
+// serviceLogdirs has the logdirs of the jobs that systemd runs as
+// trainerd@NAME.service.
+const serviceLogdirs = "/var/lib/trainerd"
+
+// logdirOf returns the logdir that an argument names: itself, by a config, or
+// by the name of a job of systemd.
 func logdirOf(arg string) (string, error) {
-	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+	info, err := os.Stat(arg)
+	if err == nil && info.IsDir() {
 		return arg, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(arg) == arg {
+		dir := filepath.Join(serviceLogdirs, arg)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir, nil
+		}
 	}
 	config, err := daemon.LoadConfig(arg, nil)
 	if config != nil && config.Logdir != "" {

@@ -22,6 +22,7 @@ const (
 	Waiting    Phase = "waiting"    // makes a step together with other workers
 	Saving     Phase = "saving"     // waits for a checkpoint
 	Evaluating Phase = "evaluating" // evaluates on the test part
+	Tending    Phase = "tending"    // looks after a program that trains, and tells by itself when that hangs
 	Paused     Phase = "paused"     // was asked to wait
 	Stopping   Phase = "stopping"   // ends its services and writes the last checkpoint
 	Ended      Phase = "ended"

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/model"
 )
@@ -30,6 +31,7 @@ type Config struct {
 	Graph GraphConfig  `toml:"graph"`
 	Train TrainConfig  `toml:"train"`
 	Eval  EvalConfig   `toml:"eval"`
+	Child ChildConfig  `toml:"child"`
 
 	Supervisor SupervisorConfig `toml:"supervisor"`
 	Cluster    ClusterConfig    `toml:"cluster"`
@@ -140,6 +142,46 @@ type TrainConfig struct {
 	Epochs float64 `toml:"epochs"`
 	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`
+}
+
+// ChildConfig says which program trains, instead of this one, and how it is kept
+// alive; package child has the protocol between the two. Of [supervisor] it uses
+// stop_grace_secs, the time from SIGTERM to SIGKILL, save_summaries_secs, for
+// global_step/sec, max_to_keep and keep_checkpoint_every_n_hours; train.steps is
+// how far it is to train, if that is known.
+type ChildConfig struct {
+	// Command is the program and its arguments, as a list, or a line for /bin/sh.
+	// The words behind -- of trainerd run win over it.
+	Command Command `toml:"command"`
+	// Dir is its working directory. A relative path starts at the config's
+	// folder. Default: that folder, or for words behind -- the present directory.
+	Dir string `toml:"dir"`
+	// Env is added to its environment, as in env = { OMP_NUM_THREADS = "4" }.
+	Env Variables `toml:"env"`
+	// Checkpoints is a pattern below the logdir of the files or folders that it
+	// saves, as in "ckpt-*.pt". The step is taken from the names.
+	Checkpoints string `toml:"checkpoints"`
+	// Patterns are regular expressions that read reports from its output, with a
+	// group named step and one for each curve, as in
+	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
+	Patterns []string `toml:"patterns"`
+	// MaxRestarts is how often it may fail within restart_window_secs and still
+	// be started again; 0 for never. Preemptions, by SIGTERM or exit code 75, do
+	// not count.
+	MaxRestarts int `toml:"max_restarts"`
+	// RestartWindowSecs is the time after which a failure is forgotten.
+	RestartWindowSecs Seconds `toml:"restart_window_secs"`
+	// BackoffSecs is the pause before it is started again. It doubles until it
+	// gets further than before.
+	BackoffSecs Seconds `toml:"backoff_secs"`
+	// MaxBackoffSecs is the longest pause.
+	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`
+	// HangSecs without a new step are a hang: it is ended and started again. 0 for
+	// never.
+	HangSecs Seconds `toml:"hang_secs"`
+	// SaveSignal makes it write a checkpoint, for trainerd save: "SIGUSR1",
+	// "SIGUSR2" or "SIGHUP". Default: it knows none.
+	SaveSignal string `toml:"save_signal"`
 }
 
 // EvalConfig says when the model is evaluated on the test part, and which
@@ -272,6 +314,12 @@ func DefaultConfig() *Config {
 			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
 		},
 		Eval: EvalConfig{BatchSize: 1024},
+		Child: ChildConfig{
+			MaxRestarts:       child.DefaultMaxRestarts,
+			RestartWindowSecs: Seconds(child.DefaultRestartWindow.Seconds()),
+			BackoffSecs:       Seconds(child.DefaultBackoff.Seconds()),
+			MaxBackoffSecs:    Seconds(child.DefaultMaxBackoff.Seconds()),
+		},
 		Supervisor: SupervisorConfig{
 			SaveModelSecs: 600, SaveSummariesSecs: 120, RecoveryWaitSecs: 30, StopGraceSecs: 120,
 			CheckpointBasename: "model.ckpt", MaxToKeep: 5, KeepCheckpointEveryNHours: 10000,
@@ -325,14 +373,17 @@ type Override struct {
 	Literal    bool   // the value is a string as it stands, whatever it looks like
 }
 
-// LoadConfig reads the file name, applies the overrides in order, and checks
+// LoadConfig reads the file name, or none if that is "", applies the overrides in order, and checks
 // the values. All that is wrong is reported at once, as a [*ConfigError]; the
 // config then comes with what could be read, or is nil when that is nothing.
 func LoadConfig(name string, overrides []Override) (*Config, error) {
 	c := DefaultConfig()
 	c.file = name
 	d := &decoder{file: name, origins: c.origins, problems: &ConfigError{}}
-	text, err := os.ReadFile(name)
+	text, err := []byte(nil), error(nil)
+	if name != "" {
+		text, err = os.ReadFile(name)
+	}
 	if err != nil {
 		d.problems.add(&ConfigProblem{File: name, Reason: "cannot be read: " + pathCause(err), Hint: "give the path of a job's TOML file"})
 		return nil, d.problems
@@ -351,6 +402,7 @@ func LoadConfig(name string, overrides []Override) (*Config, error) {
 
 // resolve fills in what depends on the config's own place.
 func (c *Config) resolve() {
+	c.resolveChild()
 	if c.Name == "" {
 		base := filepath.Base(c.file)
 		c.Name = base[:len(base)-len(filepath.Ext(base))]
@@ -358,6 +410,7 @@ func (c *Config) resolve() {
 	for key, path := range map[string]*string{
 		"data.file": &c.Data.File, "data.labels": &c.Data.Labels,
 		"data.test_file": &c.Data.TestFile, "data.test_labels": &c.Data.TestLabels,
+		"child.dir":  &c.Child.Dir,
 		"graph.meta": &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
 		"cluster.tls_ca": &c.Cluster.TLSCA, "cluster.tls_cert": &c.Cluster.TLSCert, "cluster.tls_key": &c.Cluster.TLSKey,
 	} {

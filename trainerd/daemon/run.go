@@ -36,6 +36,9 @@ type RunOptions struct {
 // is done it stops after the current step, saves, and returns nil. A job that
 // is complete already is evaluated, and its logdir left as it is.
 func Run(ctx context.Context, c *Config, o RunOptions) error {
+	if c.ofChild() {
+		return runChild(ctx, c, o)
+	}
 	j, err := newJob(c)
 	if err != nil {
 		return err
