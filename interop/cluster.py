@@ -201,11 +201,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("job", nargs="?", help="config of a job to train on the cluster; without it there are only the servers")
     parser.add_argument("--trainerd", default="bin/trainerd", help="the command (default bin/trainerd)")
-    parser.add_argument("--logdir", default="logs/cluster", help="of the job (default logs/cluster)")
+    parser.add_argument("--logdir", help="of the job (default logs/cluster-NAME, after the config)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job, such as cluster.sync=true")
     parser.add_argument("--ps", type=int, default=1, help="parameter servers (default 1)")
     parser.add_argument("--workers", type=int, default=2, help="workers (default 2)")
     args = parser.parse_args()
+    if args.job and not args.logdir:
+        args.logdir = f"logs/cluster-{pathlib.Path(args.job).stem}"
     signal.signal(signal.SIGTERM, interrupt)
     try:
         with tempfile.TemporaryDirectory() as logs:
