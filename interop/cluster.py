@@ -61,15 +61,20 @@ class Cluster:
             for job, task in self._processes:
                 self._await(job, task)
         except BaseException:
-            self.__exit__()
+            self.rest()
             raise
         return self
 
     def __exit__(self, *_):
+        self.rest()
+
+    def rest(self):
+        """Ends all servers; mend starts them again."""
         for job, task in list(self._processes):
             self.kill(job, task)
         if self._spare:
             self._end(self._spare)
+            self._spare = None
 
     def processes(self):
         return self._processes.items()

@@ -38,6 +38,13 @@ steps = {steps}
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def memory(servers):
+    """No test after these needs the servers."""
+    yield
+    servers.rest()
+
+
 def evaluations(logdir):
     return {tag: {step: value for step, value, _ in points}
             for tag, points in events.scalars(events.read_dir(logdir / "eval")).items()}
