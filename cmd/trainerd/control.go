@@ -208,7 +208,9 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 			if redraw {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintln(w, "the run has ended")
+			if !asJSON {
+				fmt.Fprintln(w, "the run has ended")
+			}
 			return nil
 		case err != nil:
 			return err
