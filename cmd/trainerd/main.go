@@ -32,6 +32,10 @@ func main() {
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdin, stdout, stderr)
+	args, program, ok := cutProgram(args)
+	if ok {
+		app.Metadata = map[string]any{programKey: program}
+	}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {
 		err = usagef("%w", err)
@@ -124,6 +128,7 @@ func trainerdDoc() *clidoc.Doc {
 		Examples: []clidoc.Entry{
 			{Term: "trainerd check job.toml", Text: "say what the job would do, and what is wrong with it"},
 			{Term: "trainerd run job.toml --set train.steps=5000", Text: "train, or go on training"},
+			{Term: "trainerd run --logdir logs/a -- python3 train.py", Text: "keep a training in another language alive"},
 			{Term: "trainerd status job.toml --watch", Text: "look at a training that runs"},
 			{Term: "trainerd stop job.toml", Text: "end a training, with a last checkpoint"},
 		},

@@ -27,6 +27,9 @@ const (
 
 // ExitCode returns the exit code for an error of this package.
 func ExitCode(err error) int {
+	if code, ok := childExitCode(err); ok {
+		return code
+	}
 	switch {
 	case err == nil:
 		return ExitOK
