@@ -7,13 +7,14 @@ INTEROP ?= auto
 FUZZTIME ?= 30s
 PKG     ?= ./...
 COUNT   ?= 6
+JOB     ?= examples/digits/digits.toml
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak crash powercut clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd crash powercut cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -23,6 +24,10 @@ build: ## build the commands into bin/
 
 run: build ## the main job: train on the digits data with the embedded runtime
 	$(BIN)/trainerd run examples/digits/digits.toml
+
+cluster: build ## train the digits on TensorFlow servers of this machine (JOB=examples/cluster/graph.toml; CLUSTER='--set cluster.sync=true')
+	@interop/venv
+	@.venv/bin/python interop/cluster.py --trainerd $(BIN)/trainerd $(JOB) $(CLUSTER)
 
 test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
 	go test -shuffle=on ./...
@@ -91,6 +96,9 @@ install: build ## install the commands, man pages and completions under PREFIX (
 
 soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
 	go test ./trainerd -run TestSoak -soak -timeout 30m
+
+systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
+	go test ./packaging/systemd -systemd -v -count=1
 
 crash: ## resume from a million states that crashes may leave (half an hour)
 	go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v

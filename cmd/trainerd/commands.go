@@ -13,23 +13,27 @@ import (
 )
 
 const runHelp = `Trains the model family that [model] describes, or the graph of [graph] meta,
-which TensorFlow has exported.
+which TensorFlow has exported; or keeps the program of [child] command alive,
+or that behind --, which trains by itself, in any language: what it reports
+becomes an events file, its checkpoints are rotated, and it is started again
+when it fails. See doc/any-language.md.
 
 Goes on from the newest sound checkpoint in the logdir; without one it begins
 at step 0. Ctrl-C or SIGTERM stops after the current step, saves, and exits
 with 0; a second one exits at once. A job that is complete is left as it is.
 
 A run can be looked at and steered by the commands status, save, pause, resume,
-stop, set, keep and note: it listens at the socket trainerd.sock in the logdir,
+stop, set, keep, note and logs: it listens at the socket trainerd.sock in the logdir,
 which is for its own user. With --listen it answers programs over HTTP too:
 /healthz, /readyz, /metrics and what package control lists.
 
 Under systemd it says how it goes, writes to the journal, and is killed by the
-watchdog when it makes no steps. See doc/systemd.md.
+watchdog when it makes no steps. See doc/service.md.
 
 EXAMPLES:
    trainerd run examples/digits/digits.toml
    trainerd run examples/graph/graph.toml
+   trainerd run --logdir logs/a --set child.checkpoints='ckpt-*' -- python3 train.py
    trainerd run job.toml --logdir /data/run2 --set train.steps=5000
    trainerd run job.toml --set 'model.hidden=[64, 32]' --set model.activation=tanh
 
@@ -40,7 +44,8 @@ EXIT CODES:
     65  the training data are missing or wrong
     74  a checkpoint is damaged, or a file cannot be written or read
     75  another process has the logdir
-    78  the config is wrong, or does not fit the checkpoints in the logdir
+    78  the config is wrong, or does not fit the checkpoints in the logdir, or
+        the program behind -- cannot be started or says so
    130  a second signal ended the process at once`
 
 const checkHelp = `Reads config, data and logdir, builds the model or reads the graph, and restores
@@ -63,7 +68,7 @@ func runCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:        "run",
 		Usage:       "train, from where the logdir stands to the last step",
-		UsageText:   "trainerd run [--logdir DIR] [--master M] [--set KEY=VALUE]... [--listen ADDR] CONFIG",
+		UsageText:   "trainerd run [--logdir DIR] [--master M] [--set KEY=VALUE]... [--listen ADDR] [CONFIG] [-- PROGRAM ARGS...]",
 		Description: runHelp,
 		Flags:       append(jobFlags(), serviceFlags()...),
 		Action: func(c *cli.Context) error {
@@ -93,7 +98,7 @@ func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "check",
 		Usage:       "say what run would do, and everything that is wrong, without training",
-		UsageText:   "trainerd check [--logdir DIR] [--master M] [--set KEY=VALUE]... CONFIG",
+		UsageText:   "trainerd check [--logdir DIR] [--master M] [--set KEY=VALUE]... [CONFIG] [-- PROGRAM ARGS...]",
 		Description: checkHelp,
 		Flags:       jobFlags(),
 		Action: func(c *cli.Context) error {
@@ -124,9 +129,15 @@ func versionCommand() *cli.Command {
 	}
 }
 
-// configArg returns the only argument of a command.
+// configArg returns the only argument of a command. Words behind "--" make it
+// needless.
 func configArg(c *cli.Context) (string, error) {
+	words, ok := program(c)
 	switch {
+	case ok && len(words) == 0:
+		return "", usagef("%s: no program stands behind --", c.Command.Name)
+	case ok && c.NArg() == 0:
+		return "", nil
 	case c.NArg() == 0 || c.Args().First() == "":
 		return "", usagef("%s: the config file is missing", c.Command.Name)
 	case c.NArg() > 1:
@@ -138,7 +149,7 @@ func configArg(c *cli.Context) (string, error) {
 // overrides returns what the flags change in the config. --logdir and --master
 // win over --set.
 func overrides(c *cli.Context) []daemon.Override {
-	var all []daemon.Override
+	all := programOverride(c)
 	for _, assignment := range c.StringSlice("set") {
 		all = append(all, daemon.Override{Flag: "--set " + assignment, Assignment: assignment})
 	}
@@ -153,7 +164,10 @@ func overrides(c *cli.Context) []daemon.Override {
 
 // again returns the command line that starts the same job.
 func again(c *cli.Context, config string) string {
-	words := []string{os.Args[0], "run", config}
+	words := []string{os.Args[0], "run"}
+	if config != "" {
+		words = append(words, config)
+	}
 	for _, name := range []string{"logdir", "master", "listen", "token-file"} {
 		if c.IsSet(name) {
 			words = append(words, "--"+name, c.String(name))
@@ -164,6 +178,9 @@ func again(c *cli.Context, config string) string {
 	}
 	for _, assignment := range c.StringSlice("set") {
 		words = append(words, "--set", assignment)
+	}
+	if program, ok := program(c); ok {
+		words = append(append(words, "--"), program...)
 	}
 	return daemon.CommandLine(words)
 }

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -21,6 +22,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/trainerd/daemon"
+	"github.com/trainerd/trainerd/trainerd/systemd"
 )
 
 func main() {
@@ -30,6 +32,10 @@ func main() {
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdin, stdout, stderr)
+	args, program, ok := cutProgram(args)
+	if ok {
+		app.Metadata = map[string]any{programKey: program}
+	}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {
 		err = usagef("%w", err)
@@ -44,8 +50,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "trainerd: %v\ntype `trainerd help` for the commands, `trainerd COMMAND --help` for one of them\n", err)
 		return daemon.ExitUsage
 	}
-	fmt.Fprintf(stderr, "%s\n", message(err))
+	fmt.Fprintf(stderr, "%s\n", asError(message(err), stderr))
 	return daemon.ExitCode(err)
+}
+
+// asError marks the lines of a text as those of an error, where the journal
+// takes them.
+func asError(text string, stderr io.Writer) string {
+	if f, ok := stderr.(*os.File); !ok || !systemd.IsJournal(f, os.Getenv) {
+		return text
+	}
+	const mark = "<3>" // syslog's number for an error
+	return mark + strings.ReplaceAll(text, "\n", "\n"+mark)
 }
 
 // message returns the text of an error for a person. What begins with the place
@@ -86,7 +102,7 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 			return cli.ShowAppHelp(c)
 		},
 		Commands: slices.Concat(
-			[]*cli.Command{runCommand(stderr), checkCommand(), graphCommand(stderr)},
+			[]*cli.Command{runCommand(stderr), checkCommand(), initCommand(), selftestCommand(), graphCommand(stderr)},
 			controlCommands(),
 			[]*cli.Command{versionCommand()},
 		),
@@ -112,6 +128,7 @@ func trainerdDoc() *clidoc.Doc {
 		Examples: []clidoc.Entry{
 			{Term: "trainerd check job.toml", Text: "say what the job would do, and what is wrong with it"},
 			{Term: "trainerd run job.toml --set train.steps=5000", Text: "train, or go on training"},
+			{Term: "trainerd run --logdir logs/a -- python3 train.py", Text: "keep a training in another language alive"},
 			{Term: "trainerd status job.toml --watch", Text: "look at a training that runs"},
 			{Term: "trainerd stop job.toml", Text: "end a training, with a last checkpoint"},
 		},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"trainerd": main})
+	testscript.Main(m, map[string]func(){"trainerd": main, "stubborn": stubborn})
 }
 
 // TestScripts runs the stories in testdata. Beside the usual commands they have
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 //	curves DIR        print the points of all curves as TensorBoard shows them
 //	best DIR N        there are N checkpoints, and the best of them is in force
 //	images DIR        make a folder of images in two classes, dots and stripes
+//	awaitfile FILE    wait until there is a file
 //	newest DIR VAR    put the step of the newest checkpoint into a variable
 //	texts DIR         print the steps, tags and texts of text summaries
 //	get DIR PATH      print what a run answers over HTTP
@@ -68,6 +70,7 @@ func TestScripts(t *testing.T) {
 			"samebits":  sameBits,
 			"curves":    curves,
 			"best":      best,
+			"awaitfile": awaitFile,
 			"newest":    newestStep,
 			"texts":     texts,
 			"get":       get,
@@ -129,6 +132,33 @@ func awaitStep(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("no checkpoint of step %d within a minute", want)
 		}
 	}
+}
+
+func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no %s within a minute", args[0])
+		}
+	}
+}
+
+// stubborn is a program that a first signal does not end.
+func stubborn() {
+	ctx, release := stopOnSignal(context.Background(), os.Stderr, "stopping")
+	defer release()
+	note := func(name string) {
+		if err := os.WriteFile(name, nil, 0o666); err != nil {
+			panic(err)
+		}
+	}
+	note("ready")
+	<-ctx.Done()
+	note("stopping")
+	time.Sleep(time.Minute)
 }
 
 func sigterm(ts *testscript.TestScript, neg bool, args []string) {

@@ -54,8 +54,11 @@ func newService(c *cli.Context, config *daemon.Config, stderr io.Writer) (*servi
 	}
 	name, changes := c.Args().First(), overrides(c)
 	s.reread = func() (*daemon.Config, error) { return daemon.LoadConfig(name, changes) }
+	if err := s.connect(); err != nil {
+		return nil, err
+	}
 	s.monitor = control.NewMonitor(config.Name, logdir, os.Getpid())
-	o := control.Options{Monitor: s.monitor, Log: s.log, Pprof: c.Bool("pprof"), StopNow: s.stopNow}
+	o := control.Options{HangAfter: s.hangAfter, Monitor: s.monitor, Log: s.log, Pprof: c.Bool("pprof"), StopNow: s.stopNow}
 	if o.Token, err = readToken(c.String("token-file")); err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func newService(c *cli.Context, config *daemon.Config, stderr io.Writer) (*servi
 	} else if o.Token != "" {
 		return nil, usagef("--token-file is for --listen")
 	}
-	return s, s.connect()
+	return s, nil
 }
 
 // connect finds systemd, if there is one.
@@ -116,6 +119,7 @@ func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
 	if s.notifier == nil {
 		return daemon.Run(ctx, s.config, o)
 	}
+	o.Again = ""                                                      // the manager has its own words for that
 	telling, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop wants to be told too
 	told := make(chan struct{})
 	go func() {
@@ -187,7 +191,7 @@ func (s *service) listeners(log *slog.Logger) []net.Listener {
 func (s *service) listenUnix() (net.Listener, error) {
 	name := control.SocketName
 	if !s.config.Supervisor.IsChief {
-		name = fmt.Sprintf("trainerd-worker%d.sock", s.config.Cluster.Task)
+		name = control.WorkerSocketName(s.config.Cluster.Task)
 	}
 	if err := os.MkdirAll(s.config.Logdir, 0o777); err != nil {
 		return nil, err

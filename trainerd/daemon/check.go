@@ -21,6 +21,9 @@ func Check(ctx context.Context, name string, overrides []Override, w io.Writer) 
 	if err != nil {
 		return errors.Join(err, c.checkData())
 	}
+	if c.ofChild() {
+		return c.describeChild(w)
+	}
 	j, err := newJob(c)
 	if err != nil {
 		return err

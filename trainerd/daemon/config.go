@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/model"
 )
@@ -21,7 +22,8 @@ type Config struct {
 	Logdir string `toml:"logdir"`
 	// Master is where the model runs: "" is this process; "local" is this
 	// process too, and lets other clients of TensorFlow's MasterService look at
-	// it; "grpc://host:port" is a TensorFlow server.
+	// it; "grpc://host:port" is a TensorFlow server; "unix:PATH" is one behind a
+	// socket, such as another job's "local".
 	Master string `toml:"master"`
 
 	Data  DataConfig   `toml:"data"`
@@ -29,6 +31,7 @@ type Config struct {
 	Graph GraphConfig  `toml:"graph"`
 	Train TrainConfig  `toml:"train"`
 	Eval  EvalConfig   `toml:"eval"`
+	Child ChildConfig  `toml:"child"`
 
 	Supervisor SupervisorConfig `toml:"supervisor"`
 	Cluster    ClusterConfig    `toml:"cluster"`
@@ -141,6 +144,46 @@ type TrainConfig struct {
 	EvalSteps int64 `toml:"eval_steps"`
 }
 
+// ChildConfig says which program trains, instead of this one, and how it is kept
+// alive; package child has the protocol between the two. Of [supervisor] it uses
+// stop_grace_secs, the time from SIGTERM to SIGKILL, save_summaries_secs, for
+// global_step/sec, max_to_keep and keep_checkpoint_every_n_hours; train.steps is
+// how far it is to train, if that is known.
+type ChildConfig struct {
+	// Command is the program and its arguments, as a list, or a line for /bin/sh.
+	// The words behind -- of trainerd run win over it.
+	Command Command `toml:"command"`
+	// Dir is its working directory. A relative path starts at the config's
+	// folder. Default: that folder, or for words behind -- the present directory.
+	Dir string `toml:"dir"`
+	// Env is added to its environment, as in env = { OMP_NUM_THREADS = "4" }.
+	Env Variables `toml:"env"`
+	// Checkpoints is a pattern below the logdir of the files or folders that it
+	// saves, as in "ckpt-*.pt". The step is taken from the names.
+	Checkpoints string `toml:"checkpoints"`
+	// Patterns are regular expressions that read reports from its output, with a
+	// group named step and one for each curve, as in
+	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
+	Patterns []string `toml:"patterns"`
+	// MaxRestarts is how often it may fail within restart_window_secs and still
+	// be started again; 0 for never. Preemptions, by SIGTERM or exit code 75, do
+	// not count.
+	MaxRestarts int `toml:"max_restarts"`
+	// RestartWindowSecs is the time after which a failure is forgotten.
+	RestartWindowSecs Seconds `toml:"restart_window_secs"`
+	// BackoffSecs is the pause before it is started again. It doubles until it
+	// gets further than before.
+	BackoffSecs Seconds `toml:"backoff_secs"`
+	// MaxBackoffSecs is the longest pause.
+	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`
+	// HangSecs without a new step are a hang: it is ended and started again. 0 for
+	// never.
+	HangSecs Seconds `toml:"hang_secs"`
+	// SaveSignal makes it write a checkpoint, for trainerd save: "SIGUSR1",
+	// "SIGUSR2" or "SIGHUP". Default: it knows none.
+	SaveSignal string `toml:"save_signal"`
+}
+
 // EvalConfig says when the model is evaluated on the test part, and which
 // checkpoints are kept for it. The results go to an events file of their own,
 // in the folder eval of the logdir.
@@ -247,12 +290,20 @@ type ClusterConfig struct {
 	// Listen is the loopback address, or the unix:PATH, at which the master
 	// "local" is served. Port 0 is any free one.
 	Listen string `toml:"listen"`
-	// TLSCA, TLSCert and TLSKey are PEM files: the authority of the proxy or
-	// tunnel in front of the server, and this client's certificate with its key.
-	// TensorFlow's own servers do not encrypt.
-	TLSCA   string `toml:"tls_ca"`
-	TLSCert string `toml:"tls_cert"`
-	TLSKey  string `toml:"tls_key"`
+	// ListenPublic lets listen be an address that other machines can reach.
+	// Whoever reaches it can run ops that read and write files of this one.
+	ListenPublic bool `toml:"listen_public"`
+	// TLS encrypts the connection to a proxy or tunnel in front of the server;
+	// TensorFlow's own servers do not encrypt. So does any of the following:
+	// TLSCA, a PEM file with the authorities that may sign the server's
+	// certificate, by default those of the system; TLSServerName, the name that
+	// it has, by default the host of master; TLSCert and TLSKey, PEM files with a
+	// certificate of this client and its key.
+	TLS           bool   `toml:"tls"`
+	TLSServerName string `toml:"tls_server_name"`
+	TLSCA         string `toml:"tls_ca"`
+	TLSCert       string `toml:"tls_cert"`
+	TLSKey        string `toml:"tls_key"`
 }
 
 // DefaultConfig returns the values of keys that are left out.
@@ -263,6 +314,12 @@ func DefaultConfig() *Config {
 			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
 		},
 		Eval: EvalConfig{BatchSize: 1024},
+		Child: ChildConfig{
+			MaxRestarts:       child.DefaultMaxRestarts,
+			RestartWindowSecs: Seconds(child.DefaultRestartWindow.Seconds()),
+			BackoffSecs:       Seconds(child.DefaultBackoff.Seconds()),
+			MaxBackoffSecs:    Seconds(child.DefaultMaxBackoff.Seconds()),
+		},
 		Supervisor: SupervisorConfig{
 			SaveModelSecs: 600, SaveSummariesSecs: 120, RecoveryWaitSecs: 30, StopGraceSecs: 120,
 			CheckpointBasename: "model.ckpt", MaxToKeep: 5, KeepCheckpointEveryNHours: 10000,
@@ -316,14 +373,17 @@ type Override struct {
 	Literal    bool   // the value is a string as it stands, whatever it looks like
 }
 
-// LoadConfig reads the file name, applies the overrides in order, and checks
+// LoadConfig reads the file name, or none if that is "", applies the overrides in order, and checks
 // the values. All that is wrong is reported at once, as a [*ConfigError]; the
 // config then comes with what could be read, or is nil when that is nothing.
 func LoadConfig(name string, overrides []Override) (*Config, error) {
 	c := DefaultConfig()
 	c.file = name
 	d := &decoder{file: name, origins: c.origins, problems: &ConfigError{}}
-	text, err := os.ReadFile(name)
+	text, err := []byte(nil), error(nil)
+	if name != "" {
+		text, err = os.ReadFile(name)
+	}
 	if err != nil {
 		d.problems.add(&ConfigProblem{File: name, Reason: "cannot be read: " + pathCause(err), Hint: "give the path of a job's TOML file"})
 		return nil, d.problems
@@ -342,6 +402,7 @@ func LoadConfig(name string, overrides []Override) (*Config, error) {
 
 // resolve fills in what depends on the config's own place.
 func (c *Config) resolve() {
+	c.resolveChild()
 	if c.Name == "" {
 		base := filepath.Base(c.file)
 		c.Name = base[:len(base)-len(filepath.Ext(base))]
@@ -349,6 +410,7 @@ func (c *Config) resolve() {
 	for key, path := range map[string]*string{
 		"data.file": &c.Data.File, "data.labels": &c.Data.Labels,
 		"data.test_file": &c.Data.TestFile, "data.test_labels": &c.Data.TestLabels,
+		"child.dir":  &c.Child.Dir,
 		"graph.meta": &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
 		"cluster.tls_ca": &c.Cluster.TLSCA, "cluster.tls_cert": &c.Cluster.TLSCert, "cluster.tls_key": &c.Cluster.TLSKey,
 	} {

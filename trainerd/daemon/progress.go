@@ -6,12 +6,16 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/trainerd/trainerd/trainerd/control"
 )
 
 // progress tells how a training goes. saved is called by the goroutine that
@@ -159,10 +163,19 @@ func rounded(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 // barInterval is the time between two pictures of a bar.
 const barInterval = 100 * time.Millisecond
 
+// Columns of a terminal: those that the bar takes without the text behind it,
+// and those of the curve of the loss.
+const (
+	barWidth   = 32
+	curveWidth = 12
+)
+
 // barProgress draws a bar on a terminal. It is also the writer for everything
 // else that is said meanwhile, which appears above the bar.
 type barProgress struct {
 	out io.Writer
+	// columns returns the width of the screen, 0 if it is not known.
+	columns func() int
 
 	mu      sync.Mutex
 	bar     *progressbar.ProgressBar // nil unless training
@@ -172,12 +185,22 @@ type barProgress struct {
 	next    time.Time
 	last    int64
 	loss    float64
-	savedAt int64  // -1 for none yet
-	extra   string // values to show, each behind two spaces
-	tested  string // the newest evaluation
+	curve   control.Curve // of the loss
+	savedAt int64         // -1 for none yet
+	extra   string        // values to show, each behind two spaces
+	tested  string        // the newest evaluation
 }
 
-func newBarProgress(out io.Writer) *barProgress { return &barProgress{out: out, savedAt: -1} }
+func newBarProgress(out io.Writer) *barProgress {
+	return &barProgress{out: out, savedAt: -1, columns: func() int {
+		if f, ok := out.(*os.File); ok {
+			if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+				return columns
+			}
+		}
+		return 0
+	}}
+}
 
 func (p *barProgress) begin(step, steps int64, restored string) {
 	p.mu.Lock()
@@ -198,9 +221,10 @@ func (p *barProgress) begin(step, steps int64, restored string) {
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionThrottle(0),
+		progressbar.OptionSetSpinnerChangeInterval(0), // it would draw from a goroutine of its own
 		progressbar.OptionSetTheme(progressbar.ThemeASCII),
 	)
-	p.bar.Set64(step)
+	p.advance(step)
 	p.flush()
 }
 
@@ -234,6 +258,7 @@ func (p *barProgress) step(step int64, loss float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last, p.loss = step, loss
+	p.curve.Add(loss)
 	if now.Before(p.next) && step != p.steps {
 		return
 	}
@@ -257,17 +282,40 @@ func (p *barProgress) draw() {
 	if !math.IsNaN(p.loss) {
 		text += "  loss " + rounded(p.loss)
 	}
-	text += p.extra + p.tested + "  " + rounded(p.speed.rate) + " steps/s"
+	if curve := control.Sparkline(p.curve.Points(), curveWidth); curve != "" {
+		text += " " + curve
+	}
+	text += "  " + rounded(p.speed.rate) + " steps/s"
 	if p.steps > 0 {
 		text += fmt.Sprintf("  ETA %v", p.speed.eta(p.steps))
 	}
 	if p.savedAt >= 0 {
 		text += fmt.Sprintf("  saved %d", p.savedAt)
 	}
-	p.bar.Describe(text)
+	text += p.extra + p.tested // the least of it, should the line be too long
+	p.bar.Describe(p.fit(text))
 	p.frame.Reset() // the new text with the old bar
-	p.bar.Set64(p.last)
+	p.advance(p.last)
 	p.flush()
+}
+
+// advance draws the bar at a step. By itself it draws only another percentage,
+// which in a long training may take hours. The caller holds mu.
+func (p *barProgress) advance(step int64) {
+	p.bar.Set64(step)
+	if p.frame.Len() == 0 {
+		p.bar.RenderBlank()
+	}
+}
+
+// fit shortens a text to the room behind the bar. A line that wraps would not be
+// drawn over.
+func (p *barProgress) fit(text string) string {
+	columns := p.columns()
+	if runes := []rune(text); columns > 0 && len(runes) > columns-barWidth {
+		return string(runes[:max(columns-barWidth, 0)])
+	}
+	return text
 }
 
 // flush brings what the bar has drawn to the screen in one piece. A screen that

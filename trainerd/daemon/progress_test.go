@@ -63,17 +63,17 @@ func TestBarProgress(t *testing.T) {
 				p.saved(79)
 				p.Write([]byte("a warning\n"))
 			}
-			p.step(step, .5)
+			p.step(step, 100-float64(step))
 		}
 		p.end()
 		want := []string{
 			"going on at step 50, restored from model.ckpt-50",
 			"50% [=========>..........]",
-			"51% [=========>..........]   step 51/100  loss 0.5  20 steps/s  ETA 2s",
-			"79% [==============>.....]   step 79/100  loss 0.5  20 steps/s  ETA 1s",
+			"51% [=========>..........]   step 51/100  loss 49  20 steps/s  ETA 2s",
+			"79% [==============>.....]   step 79/100  loss 21 █▇▆▆▅▄▄▃▂▂▁▁  20 steps/s  ETA 1s",
 			"a warning",
-			"81% [===============>....]   step 81/100  loss 0.5  20 steps/s  ETA 1s  saved 79",
-			"100% [====================]   step 100/100  loss 0.5  20 steps/s  ETA 0s  saved 79",
+			"81% [===============>....]   step 81/100  loss 19 █▇▆▆▅▄▄▃▂▂▁▁  20 steps/s  ETA 1s  saved 79",
+			"100% [====================]   step 100/100  loss 0 █▇▆▆▅▄▄▃▂▂▁▁  20 steps/s  ETA 0s  saved 79",
 		}
 		shown := pictures(b.String())
 		for _, w := range want {
@@ -87,6 +87,44 @@ func TestBarProgress(t *testing.T) {
 			t.Errorf("then the screen shows %q", shown)
 		}
 	})
+}
+
+// In a long training the percentage stays the same, but what is behind the bar
+// does not.
+func TestBarProgressLong(t *testing.T) {
+	for _, steps := range []int64{1e9, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			var b bytes.Buffer
+			p := newBarProgress(&b)
+			p.begin(0, steps, "")
+			for step := int64(1); step <= 10; step++ {
+				time.Sleep(100 * time.Millisecond)
+				p.step(step, 1)
+			}
+			p.end()
+			for _, want := range []string{"step 1", "step 5", "step 10"} {
+				if !strings.Contains(b.String(), want) {
+					t.Errorf("of %d steps: no %q in %q", steps, want, b.String())
+				}
+			}
+		})
+	}
+}
+
+// A line is no longer than the screen is wide.
+func TestBarProgressFits(t *testing.T) {
+	for _, c := range []struct {
+		columns int
+		want    string
+	}{
+		{0, "  step 1/2  loss 3"}, {80, "  step 1/2  loss 3"}, {barWidth + 8, "  step 1"}, {10, ""},
+	} {
+		p := newBarProgress(new(bytes.Buffer))
+		p.columns = func() int { return c.columns }
+		if got := p.fit("  step 1/2  loss 3"); got != c.want {
+			t.Errorf("%d columns: %q, want %q", c.columns, got, c.want)
+		}
+	}
 }
 
 // pictures returns what a screen showed, one line after the other.

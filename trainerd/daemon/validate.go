@@ -34,6 +34,11 @@ type validator struct {
 func (c *Config) check(problems *ConfigError) {
 	v := &validator{c, problems}
 	v.top()
+	if c.ofChild() {
+		v.supervisor()
+		v.child()
+		return
+	}
 	v.train()
 	v.eval()
 	v.supervisor()

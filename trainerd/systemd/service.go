@@ -72,6 +72,12 @@ func (s *Service) report(now time.Time, last bool) {
 	if st.Ready && !s.sent.Ready {
 		all = append(all, Ready)
 	}
+	if len(all) > 0 && st.Stopping {
+		// In one datagram the manager would take the last one only, and find
+		// that the daemon has ended before it was ready.
+		s.Notify(all...)
+		all = nil
+	}
 	if st.Stopping && !s.sent.Stopping {
 		all = append(all, Stopping)
 	}

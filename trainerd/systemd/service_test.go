@@ -75,6 +75,21 @@ func TestServiceLife(t *testing.T) {
 	}
 }
 
+// A daemon that has nothing to do was ready all the same.
+func TestServiceEndsAtOnce(t *testing.T) {
+	got := served(t, 0, func(change func(func(st *State))) {
+		change(func(st *State) { *st = State{Ready: true, Stopping: true, Text: "complete"} })
+	})
+	want := []string{
+		"0s EXTEND_TIMEOUT_USEC=15000000",
+		"500ms READY=1",
+		"500ms STOPPING=1 STATUS=complete",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The watchdog hears of steps and of what may take its time, not of a hang.
 func TestWatchdog(t *testing.T) {
 	ready := func(st *State) { st.Ready = true }

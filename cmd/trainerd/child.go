@@ -1,0 +1,36 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/trainerd/daemon"
+)
+
+// programKey is where an app keeps the words of a program to run.
+const programKey = "program"
+
+// cutProgram cuts the words of a program off the command line: those behind the
+// first "--" of run and check, which are not this command's own.
+func cutProgram(args []string) (own, program []string, ok bool) {
+	i := slices.Index(args, "--")
+	if i < 0 || len(args) < 2 || args[1] != "run" && args[1] != "check" {
+		return args, nil, false
+	}
+	return args[:i], args[i+1:], true
+}
+
+// program returns the words behind "--".
+func program(c *cli.Context) (words []string, ok bool) {
+	words, ok = c.App.Metadata[programKey].([]string)
+	return words, ok
+}
+
+// programOverride returns what the words behind "--" change in the config.
+func programOverride(c *cli.Context) []daemon.Override {
+	if words, ok := program(c); ok {
+		return []daemon.Override{daemon.ChildCommand(words)}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+// Package child keeps a training alive that another program does, in any
+// language: it starts the program, turns what it reports into an events file
+// that TensorBoard shows, looks after the checkpoints that it writes, and starts
+// it again when it fails.
+//
+// # What the program is told
+//
+// The environment has, besides that of this process and [Supervisor.Env]:
+//
+//	TRAINERD_LOGDIR      the logdir, an absolute path; checkpoints belong there
+//	TRAINERD_ATTEMPT     1 for the first start, 2 for the second, and so on
+//	TRAINERD_CHECKPOINT  the newest sound checkpoint, an absolute path
+//	TRAINERD_STEP        the step of that checkpoint
+//	TRAINERD_STEPS       how far to train, if that is set
+//	TRAINERD_SOCKET      a unix stream socket that takes reports
+//	TRAINERD_GRACE       the seconds between SIGTERM and SIGKILL
+//
+// TRAINERD_CHECKPOINT and TRAINERD_STEP are missing when there is no checkpoint,
+// or none with a step in its name. PYTHONUNBUFFERED is set unless it is already:
+// Python holds back what it prints into a pipe.
+//
+// # What the program reports
+//
+// A report is a line of at most [MaxLine] bytes, on standard output or sent to
+// the socket. It is in one of two forms:
+//
+//	{"step": 120, "loss": 0.31, "val": {"loss": 0.4}}
+//	step=120 loss=0.31 val/loss=0.4
+//
+// A line is a report when it has a step: "step" or "global_step" (which wins), a
+// whole number from 0. Every other number in it is a point of the curve with
+// that name; names of nested objects are joined by "/". NaN and Infinity are
+// numbers, in JSON too, bare as Python writes them. The JSON key "wall_time"
+// gives the time of the points in seconds since 1970; otherwise they have the
+// time at which they came. Strings, truth values, lists and null are passed
+// over, as are words without "=" around pairs. Values in quotes are strings.
+//
+// What comes by the socket and what is printed are read side by side: a program
+// should use one of the two for curves that belong together. Lines in a form of
+// the program's own can be read by [Supervisor.Patterns]. Standard error is read by
+// them alone.
+//
+// What comes by the socket and is no report is dropped. A line of the outputs
+// that is no report goes on to [Supervisor.Stdout] or [Supervisor.Stderr], and
+// so does a report with other words in it. Of a line that the program draws over
+// with carriage returns, as progress bars do, only what stands there in the end
+// goes on. Longer lines than MaxLine go on in pieces, and are no reports.
+//
+// # What the events file has
+//
+// The points, global_step/sec, SessionLog START before the first point of each
+// start of the program, at the step of that point, CHECKPOINT for each
+// checkpoint, and STOP. A program that is started again goes back to its
+// checkpoint and does some steps once more; START makes TensorBoard drop the
+// points of the first time, so that each curve goes on as if nothing had
+// happened.
+//
+// # Checkpoints
+//
+// [Supervisor.Checkpoints] is a pattern of file or folder names below the
+// logdir. The step is the number behind "step" in a name, or else the last one
+// before the extension: ckpt-120.pt, epoch=3-step=120.ckpt, step_120/. Files of
+// the same step are one checkpoint, as model.ckpt-120.index and
+// model.ckpt-120.data-00000-of-00001, which is then named model.ckpt-120.
+//
+// A checkpoint counts once it has stopped changing and nothing shows that it is
+// cut short: bundles of TensorFlow, zip archives (.pt, .npz, .keras) and
+// .safetensors are looked into, others must not be empty. A program that writes
+// to a name of another kind (beginning with "." or ending in .tmp, .part or ~)
+// and renames the file when it is complete takes no risk at all.
+//
+// [Supervisor.Retention] decides which checkpoints stay. The newest always does,
+// and so do those with a file NAME.pin beside them. Nothing outside the logdir
+// is ever deleted, nor what symbolic links name, nor a file without a step.
+//
+// When the program fails twice in a row before its first report, both times
+// begun with the same checkpoint, it is given the one before.
+//
+// # How it ends
+//
+// Exit code 0 is the end of the job. SIGTERM from elsewhere, and exit code 75
+// (EX_TEMPFAIL), are preemptions: the program is started again and nothing is
+// counted. The codes 64, 65, 78, 126 and 127, and 2 before the first report of
+// all, say that another start would fail as well. Everything else is a failure, and so is a program that reports
+// no step for [Supervisor.HangAfter]: it is started again after a pause, which
+// doubles until a start gets further than all before, as often as
+// [Supervisor.Restarts] allows.
+//
+// When the context of [Supervisor.Run] ends, the program and all processes of
+// its group get SIGTERM, and after [Supervisor.Grace] SIGKILL. On Linux the
+// program is also killed when this process dies.
+//
+// # Goroutines
+//
+// Run handles reports, checkpoints and events in the goroutine of its caller.
+// Each start of the program has one that waits for it, and readers of its pipes
+// and connections; all of them have ended before the next start, and when Run
+// returns.
+package child

@@ -1,0 +1,122 @@
+package child
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// exitTempFail is the exit code (EX_TEMPFAIL) of a program that could not go on
+// for a reason outside of it, and would like to try again.
+const exitTempFail = 75
+
+// finalCodes are exit codes of programs that would fail again: wrong words on
+// the command line, wrong data, a wrong configuration (sysexits.h), and a shell
+// that cannot run the command or does not find it.
+var finalCodes = []int{64, 65, 78, 126, 127}
+
+// exitUsage says that words on the command line were wrong, as Python's argparse
+// has it, or that a Go program has crashed; so it is final for a program that
+// has not done anything yet.
+const exitUsage = 2
+
+// Cause says why a start of the program came to its end.
+type Cause int
+
+const (
+	Completed Cause = iota // exit code 0
+	Failed                 // it may work the next time
+	Preempted              // SIGTERM from elsewhere, or exit code 75
+	Hung                   // it has reported no step for too long, and was killed
+	Final                  // another start would fail as well
+	Stopped                // because Run was asked to stop
+)
+
+func (c Cause) String() string {
+	names := [...]string{"completed", "failed", "preempted", "hung", "final", "stopped"}
+	if c < 0 || int(c) >= len(names) {
+		return fmt.Sprintf("Cause(%d)", int(c))
+	}
+	return names[c]
+}
+
+// Exit is the end of one start of the program.
+type Exit struct {
+	Attempt int
+	Cause   Cause
+	Code    int            // -1 when a signal has ended it
+	Signal  syscall.Signal // 0 for none
+	Took    time.Duration
+	// Step is that of the last report, -1 for none.
+	Step int64
+}
+
+func (e *Exit) String() string {
+	if e.Signal != 0 {
+		return fmt.Sprintf("was ended by signal %d (%v)", int(e.Signal), e.Signal)
+	}
+	return fmt.Sprintf("ended with exit code %d", e.Code)
+}
+
+// causeOf tells the cause by how a program ended, and what this process did to
+// it.
+func causeOf(e *Exit, stopped, hung bool) Cause {
+	switch {
+	case stopped:
+		return Stopped
+	case hung:
+		return Hung
+	case e.Code == 0:
+		return Completed
+	case e.Signal == syscall.SIGTERM, e.Code == exitTempFail:
+		return Preempted
+	case slices.Contains(finalCodes, e.Code), e.Code == exitUsage && e.Attempt == 1 && e.Step < 0:
+		return Final
+	}
+	return Failed
+}
+
+// fill takes over how a process ended.
+func (e *Exit) fill(s *os.ProcessState) {
+	e.Code = s.ExitCode()
+	if sig, ok := signalOf(s); ok {
+		e.Signal = sig
+	}
+}
+
+// ExitError says that the program has failed for good.
+type ExitError struct {
+	Command []string
+	Exit    Exit
+	// Failures is how often it has failed within Window, and 0 when it would
+	// fail again.
+	Failures int
+	Window   time.Duration
+}
+
+func (e *ExitError) Error() string {
+	text := fmt.Sprintf("%s %v", strings.Join(e.Command, " "), &e.Exit)
+	switch {
+	case e.Exit.Cause == Hung:
+		text = strings.Join(e.Command, " ") + " hung and was killed"
+	case e.Exit.Cause == Final:
+		return text + ", which another start would not change; its output says more"
+	}
+	return fmt.Sprintf("%s; it has failed %d times within %v, so it is not started again", text, e.Failures, e.Window)
+}
+
+// StartError says that the program could not be started at all.
+type StartError struct {
+	Command []string
+	Err     error
+}
+
+func (e *StartError) Error() string {
+	return fmt.Sprintf("cannot start %s: %v", strings.Join(e.Command, " "), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }

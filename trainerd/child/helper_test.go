@@ -1,0 +1,91 @@
+//go:build unix
+
+package child
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be the program that is looked after: with
+// CHILD_SCRIPT set it follows that, line by line, or rather that of the attempt:
+// scripts are divided by "|".
+func TestMain(m *testing.M) {
+	if scripts := os.Getenv("CHILD_SCRIPT"); scripts != "" {
+		attempt, _ := strconv.Atoi(os.Getenv("TRAINERD_ATTEMPT"))
+		all := strings.Split(scripts, "|")
+		for line := range strings.SplitSeq(all[min(attempt, len(all))-1], ";") {
+			act(strings.Fields(line))
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// act does one thing that a training program may do.
+func act(words []string) {
+	if len(words) == 0 {
+		return
+	}
+	text := strings.Join(words[1:], " ")
+	switch words[0] {
+	case "say":
+		fmt.Println(text)
+	case "complain":
+		fmt.Fprintln(os.Stderr, text)
+	case "env": // the variable of that name
+		fmt.Printf("%s is %q\n", text, os.Getenv("TRAINERD_"+text))
+	case "steps": // from to
+		from, _ := strconv.Atoi(words[1])
+		to, _ := strconv.Atoi(words[2])
+		for step := from; step <= to; step++ {
+			fmt.Printf("{\"step\": %d, \"loss\": %v}\n", step, 1/float64(step))
+		}
+	case "resume": // steps up to, from the checkpoint
+		from, _ := strconv.Atoi(os.Getenv("TRAINERD_STEP"))
+		act([]string{"steps", strconv.Itoa(from + 1), words[1]})
+	case "write": // files below the logdir
+		for _, name := range words[1:] {
+			os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), name), []byte("weights"), 0o666)
+		}
+	case "socket": // lines
+		conn, err := net.Dial("unix", os.Getenv("TRAINERD_SOCKET"))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Fprintln(conn, text)
+		conn.Close()
+	case "exit":
+		code, _ := strconv.Atoi(words[1])
+		os.Exit(code)
+	case "kill": // itself
+		sig, _ := strconv.Atoi(words[1])
+		syscall.Kill(os.Getpid(), syscall.Signal(sig))
+		time.Sleep(time.Minute)
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM)
+	case "polite": // saves after SIGTERM
+		term := make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		fmt.Println("ready")
+		<-term
+		act([]string{"write", words[1]})
+	case "onsignal": // saves after SIGUSR1
+		usr1 := make(chan os.Signal, 1)
+		signal.Notify(usr1, syscall.SIGUSR1)
+		fmt.Println("ready")
+		<-usr1
+		act([]string{"write", words[1]})
+	case "sleep":
+		time.Sleep(time.Minute)
+	}
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package child
+
+import "syscall"
+
+// dieWithParent does nothing: this system does not offer it.
+func dieWithParent(*syscall.SysProcAttr) {}

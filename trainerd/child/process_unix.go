@@ -1,0 +1,53 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Signals that a group of processes gets.
+const (
+	sigTerm = syscall.SIGTERM
+	sigKill = syscall.SIGKILL
+	sigStop = syscall.SIGSTOP
+	sigCont = syscall.SIGCONT
+)
+
+// ownGroup makes a command begin a group of processes, so that all that it
+// starts can be ended with it, and Ctrl-C does not reach it.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+}
+
+// signalGroup sends a signal to the group that the process pid leads.
+func signalGroup(pid int, sig syscall.Signal) error {
+	err := syscall.Kill(-pid, sig)
+	if errors.Is(err, syscall.ESRCH) {
+		return nil // all have ended
+	}
+	return err
+}
+
+// groupEnded reports whether the group of a process that was waited for has no
+// other process either.
+func groupEnded(pid int) bool {
+	return errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH)
+}
+
+// signalOf returns the signal that has ended a process.
+func signalOf(s *os.ProcessState) (syscall.Signal, bool) {
+	w, ok := s.Sys().(syscall.WaitStatus)
+	if !ok || !w.Signaled() {
+		return 0, false
+	}
+	return w.Signal(), true
+}
+
+// groupPoll is the time between two looks at a group whose leader has ended.
+const groupPoll = 20 * time.Millisecond

@@ -1,0 +1,188 @@
+package child
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of a report. What goes beyond them is not a report.
+const (
+	MaxLine   = 64 << 10 // bytes of a line
+	maxValues = 1024     // numbers of a report
+	maxTag    = 512      // bytes of a name
+	maxDepth  = 16       // objects within objects
+)
+
+// Report is what a line of a program says.
+type Report struct {
+	Step   int64
+	Time   time.Time // zero for the time at which it came
+	Values []Value
+}
+
+// Value is one number of a [Report].
+type Value struct {
+	Tag   string
+	Value float64
+}
+
+// Value returns the number with a name.
+func (r *Report) Value(tag string) (v float64, ok bool) {
+	for _, x := range r.Values {
+		if x.Tag == tag {
+			return x.Value, true
+		}
+	}
+	return 0, false
+}
+
+// ParseReport reads a line. pure says that the line is a report and nothing
+// else, so that nobody needs to see it. The report is nil for a line that is
+// none.
+func ParseReport(line string) (r *Report, pure bool) {
+	line = strings.TrimSpace(line)
+	switch {
+	case len(line) > MaxLine || !utf8.ValidString(line):
+		return nil, false
+	case strings.HasPrefix(line, "{"):
+		r = parseJSON(line)
+		return r, r != nil
+	case strings.Contains(line, "step="):
+		return parsePairs(line)
+	}
+	return nil, false
+}
+
+// collector makes a report of names and numbers.
+type collector struct {
+	report     Report
+	step       float64
+	rank       int // of the key that has given the step, 0 for none
+	overflowed bool
+}
+
+// The keys that mean the step, by rank.
+var stepRank = map[string]int{"step": 1, "global_step": 2}
+
+func (c *collector) add(name string, v float64) {
+	if rank := stepRank[name]; rank > 0 {
+		if rank >= c.rank {
+			c.rank, c.step = rank, v
+		}
+		return
+	}
+	if name == "" || len(name) > maxTag {
+		return
+	}
+	if len(c.report.Values) == maxValues {
+		c.overflowed = true
+		return
+	}
+	c.report.Values = append(c.report.Values, Value{name, v})
+}
+
+// done returns the report, or nil when there is none with a step.
+func (c *collector) done() *Report {
+	step, ok := wholeStep(c.step)
+	if c.rank == 0 || !ok || c.overflowed {
+		return nil
+	}
+	c.report.Step = step
+	return &c.report
+}
+
+// wholeStep returns v as a step. Numbers from 2^53 on are not exact any more.
+func wholeStep(v float64) (int64, bool) {
+	if !(v >= 0 && v < 1<<53) || v != math.Trunc(v) {
+		return 0, false
+	}
+	return int64(v), true
+}
+
+// parsePairs reads a line of key=value.
+func parsePairs(line string) (r *Report, pure bool) {
+	var c collector
+	pure = true
+	for len(line) > 0 {
+		var word string
+		word, line = cutWord(line)
+		if word == "" {
+			continue
+		}
+		key, text, ok := strings.Cut(word, "=")
+		v, err := strconv.ParseFloat(text, 64)
+		if !ok || !isKey(key) || err != nil && !isRange(err) {
+			pure = false
+			continue
+		}
+		c.add(key, v)
+	}
+	r = c.done()
+	return r, pure && r != nil
+}
+
+// cutWord cuts the first word off a line: up to a space, comma or semicolon
+// that is not in quotes.
+func cutWord(line string) (word, rest string) {
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			if quoted {
+				i++
+			}
+		case ' ', '\t', ',', ';':
+			if !quoted {
+				return line[:i], line[i+1:]
+			}
+		}
+	}
+	return line, ""
+}
+
+// isKey reports whether a word can be the name of a curve.
+func isKey(s string) bool {
+	const also = "_./:-@%+"
+	for i, c := range s {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c > utf8.RuneSelf:
+		case i > 0 && (c >= '0' && c <= '9' || strings.ContainsRune(also, c)):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isRange reports whether a number was merely too large: it is then infinite.
+func isRange(err error) bool {
+	num, ok := err.(*strconv.NumError)
+	return ok && num.Err == strconv.ErrRange
+}
+
+// matchPattern reads a line by a pattern with named groups. In their names "__"
+// stands for "/".
+func matchPattern(p *regexp.Regexp, line string) *Report {
+	if len(line) > MaxLine || !utf8.ValidString(line) {
+		return nil
+	}
+	found := p.FindStringSubmatch(line)
+	if found == nil {
+		return nil
+	}
+	var c collector
+	for i, name := range p.SubexpNames() {
+		v, err := strconv.ParseFloat(strings.TrimSpace(found[i]), 64)
+		if name == "" || err != nil && !isRange(err) {
+			continue
+		}
+		c.add(strings.ReplaceAll(name, "__", "/"), v)
+	}
+	return c.done()
+}

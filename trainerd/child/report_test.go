@@ -1,0 +1,194 @@
+package child
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func report(step int64, pairs ...any) *Report {
+	r := &Report{Step: step}
+	for i := 0; i < len(pairs); i += 2 {
+		r.Values = append(r.Values, Value{pairs[i].(string), pairs[i+1].(float64)})
+	}
+	return r
+}
+
+func TestParseReport(t *testing.T) {
+	inf := math.Inf(1)
+	for _, tc := range []struct {
+		name, line string
+		want       *Report
+		pure       bool
+	}{
+		{"JSON", `{"step": 120, "loss": 0.25, "lr": 1e-3}`, report(120, "loss", 0.25, "lr", 0.001), true},
+		{"global_step", `{"global_step": 7, "a": 1}`, report(7, "a", 1.0), true},
+		{"global_step wins", `{"global_step": 7, "step": 1, "a": 1}`, report(7, "a", 1.0), true},
+		{"global_step wins from behind", `{"step": 1, "global_step": 7}`, report(7), true},
+		{"nested", `{"train": {"loss": 1, "acc": {"top1": 2}}, "step": 3}`, report(3, "train/loss", 1.0, "train/acc/top1", 2.0), true},
+		{"a nested step is a curve", `{"step": 3, "lr": {"step": 5}}`, report(3, "lr/step", 5.0), true},
+		{"whole step as float", `{"step": 3.0, "a": 1}`, report(3, "a", 1.0), true},
+		{"bare NaN", `{"step": 1, "a": NaN, "b": Infinity, "c": -Infinity}`, report(1, "a", math.NaN(), "b", inf, "c", -inf), true},
+		{"NaN in a string", `{"step": 1, "say \"NaN": "NaN", "a": 2}`, report(1, "a", 2.0), true},
+		{"too large for a float", `{"step": 1, "a": 1e999}`, report(1, "a", inf), true},
+		{"others are passed over", `{"step": 1, "s": "x", "t": true, "n": null, "l": [1, {"x": 2}, [3]], "a": 4}`, report(1, "a", 4.0), true},
+		{"spaces around", "  {\"step\":1}\t", report(1), true},
+		{"no step", `{"loss": 1}`, nil, false},
+		{"step in words", `{"step": "1", "loss": 1}`, nil, false},
+		{"negative step", `{"step": -1, "loss": 1}`, nil, false},
+		{"half a step", `{"step": 1.5, "loss": 1}`, nil, false},
+		{"huge step", `{"step": 1e300, "loss": 1}`, nil, false},
+		{"broken", `{"step": 1, "loss": `, nil, false},
+		{"no JSON", `{step: 1}`, nil, false},
+		{"two objects", `{"step": 1} {"step": 2}`, nil, false},
+		{"deep", `{"step": 1, "a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, nil, false},
+		{"no UTF-8", "{\"step\": 1, \"\xff\": 2}", nil, false},
+
+		{"pairs", "step=120 loss=0.25 val/loss=4e-1", report(120, "loss", 0.25, "val/loss", 0.4), true},
+		{"pairs with commas", "global_step=120, loss=0.25; acc=1", report(120, "loss", 0.25, "acc", 1.0), true},
+		{"pairs, nan", "step=1 loss=nan b=-inf", report(1, "loss", math.NaN(), "b", -inf), true},
+		{"pairs among words", "INFO [train] step=5 loss=0.5 eta=3h", report(5, "loss", 0.5), false},
+		{"quotes", `step=5 msg="loss=3 now" loss=1`, report(5, "loss", 1.0), false},
+		{"open quote", `step=5 msg="loss=3`, report(5), false},
+		{"step alone", "step=5", report(5), true},
+		{"odd keys", "step=5 =3 3=4 a(b)=5 ok=6", report(5, "ok", 6.0), false},
+		{"no step among pairs", "loss=3 substep=4", nil, false},
+		{"words", "epoch 3: loss 0.2", nil, false},
+		{"nothing", "", nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, pure := ParseReport(tc.line)
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); diff != "" || pure != tc.pure {
+				t.Errorf("pure %v, want %v; report (-want +got):\n%s", pure, tc.pure, diff)
+			}
+		})
+	}
+}
+
+func TestParseReportTime(t *testing.T) {
+	r, _ := ParseReport(`{"step": 1, "wall_time": 1700000000.25, "a": 1}`)
+	if want := time.Unix(1700000000, 250_000_000); r == nil || !r.Time.Equal(want) || len(r.Values) != 1 {
+		t.Errorf("report %+v, want time %v and one value", r, want)
+	}
+	r, _ = ParseReport(`{"step": 1, "wall_time": -3}`)
+	if r == nil || !r.Time.IsZero() {
+		t.Errorf("report %+v, want no time", r)
+	}
+}
+
+func TestParseReportLimits(t *testing.T) {
+	many := `{"step":1` + strings.Repeat(`,"a":1`, maxValues) + `}`
+	if r, _ := ParseReport(many); r == nil || len(r.Values) != maxValues {
+		t.Errorf("%d values give %v", maxValues, r)
+	}
+	if r, _ := ParseReport(strings.Replace(many, `}`, `,"a":1}`, 1)); r != nil {
+		t.Errorf("%d values give a report", maxValues+1)
+	}
+	if r, _ := ParseReport("step=1 a=2" + strings.Repeat(" ", MaxLine) + "b=3"); r != nil {
+		t.Error("a line that is too long gives a report")
+	}
+	if r, _ := ParseReport("step=1 " + strings.Repeat("a", maxTag+1) + "=2"); r == nil || len(r.Values) != 0 {
+		t.Errorf("a name that is too long gives %v", r)
+	}
+}
+
+func TestMatchPattern(t *testing.T) {
+	p := regexp.MustCompile(`^Epoch (?P<epoch>\d+) it (?P<step>\d+): loss (?P<train__loss>\S+)( acc (?P<acc>\S+))?`)
+	for _, tc := range []struct {
+		name, line string
+		want       *Report
+	}{
+		{"all", "Epoch 1 it 20: loss 0.5 acc 0.75", report(20, "epoch", 1.0, "train/loss", 0.5, "acc", 0.75)},
+		{"optional group", "Epoch 1 it 20: loss 0.5", report(20, "epoch", 1.0, "train/loss", 0.5)},
+		{"no number", "Epoch 1 it 20: loss none", report(20, "epoch", 1.0)},
+		{"no match", "loss 0.5", nil},
+	} {
+		if diff := cmp.Diff(tc.want, matchPattern(p, tc.line)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestLineReader(t *testing.T) {
+	long := strings.Repeat("x", MaxLine)
+	for _, tc := range []struct {
+		name, in string
+		want     []string // with "+" before a piece of a longer line
+	}{
+		{"lines", "a\nb\n", []string{"a", "b"}},
+		{"no end", "a\nb", []string{"a", "b"}},
+		{"empty lines", "\n\n", []string{"", ""}},
+		{"CRLF", "a\r\nb\r\n", []string{"a", "b"}},
+		{"drawn over", "10%\r20%\r30%\nnext\n", []string{"30%", "next"}},
+		{"cleared", "10%\r\n", []string{"10%"}},
+		{"nothing", "", nil},
+		{"longest", long + "\nb\n", []string{long, "b"}},
+		{"too long", long + "yz\nb\n", []string{"+" + long, "+yz", "b"}},
+		{"drawn over behind a piece", long + "yz\rb\nc\n", []string{"+" + long, "b", "c"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := newLineReader(strings.NewReader(tc.in))
+			var got []string
+			for {
+				line, whole, err := l.next()
+				if err != nil {
+					break
+				}
+				if !whole {
+					line = append([]byte("+"), line...)
+				}
+				got = append(got, string(line))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzParseReport(f *testing.F) {
+	for _, line := range []string{
+		`{"step": 120, "loss": NaN, "l": [1, {"a": "\""}], "x": {"y": -Infinity}}`, `{"step":1,"wall_time":1e300}`,
+		`step=5 msg="a \" b" loss=1e-3, val/loss=nan; x=0x1p-2`, "10%\rstep=1 a=2\r\n", `{"a":` + strings.Repeat("[{", 40),
+	} {
+		f.Add(line)
+	}
+	pattern := regexp.MustCompile(`(?P<step>\d+).*?(?P<a__b>\S+)`)
+	f.Fuzz(func(t *testing.T, text string) {
+		for l := newLineReader(strings.NewReader(text)); ; {
+			line, _, err := l.next()
+			if err != nil {
+				return
+			}
+			if len(line) > MaxLine {
+				t.Fatalf("a line of %d bytes", len(line))
+			}
+			r, pure := ParseReport(string(line))
+			check(t, r)
+			check(t, matchPattern(pattern, string(line)))
+			if pure && r == nil {
+				t.Fatal("nothing is a pure report")
+			}
+		}
+	})
+}
+
+// check holds a report against what is promised of all.
+func check(t *testing.T, r *Report) {
+	if r == nil {
+		return
+	}
+	if r.Step < 0 || len(r.Values) > maxValues || r.Time.Year() > 2300 {
+		t.Fatalf("report %+v", r)
+	}
+	for _, v := range r.Values {
+		if v.Tag == "" || len(v.Tag) > maxTag {
+			t.Fatalf("value %+v", v)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// maxStep is above all steps.
+const maxStep = math.MaxInt64
+
+// ErrNotRunning says that there is no program at the moment that could do what
+// is asked of it.
+var ErrNotRunning = errors.New("the program does not run at the moment")
+
+// request is something that the goroutine of Run is asked to do.
+type request struct {
+	do     func(r *run) error
+	answer chan<- error // has room
+}
+
+// hearing is where a run hears requests, and until when.
+type hearing struct {
+	requests chan request
+	over     chan struct{} // closed
+}
+
+// hear says where requests are heard, nil for nowhere.
+func (sv *Supervisor) hear(h *hearing) {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	sv.hearing = h
+}
+
+// ask has the goroutine of Run do something.
+func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
+	sv.mu.Lock()
+	h := sv.hearing
+	sv.mu.Unlock()
+	if h == nil {
+		return ErrNotRunning
+	}
+	answer := make(chan error, 1)
+	select {
+	case h.requests <- request{do, answer}:
+		return <-answer
+	case <-h.over:
+		return ErrNotRunning
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Save has the program write a checkpoint, by SaveSignal, and waits for it.
+func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
+	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
+		return Checkpoint{}, errors.New("there is no way to have this program save: set save_signal and checkpoints")
+	}
+	saved := make(chan Checkpoint, 1)
+	err := sv.ask(ctx, func(r *run) error {
+		if r.now == nil {
+			return ErrNotRunning
+		}
+		r.savers = append(r.savers, saved)
+		return r.now.sendLeader(sv.SaveSignal)
+	})
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	select {
+	case c, ok := <-saved:
+		if !ok {
+			return Checkpoint{}, errors.New("the program has ended without writing a checkpoint")
+		}
+		return c, nil
+	case <-ctx.Done():
+		return Checkpoint{}, ctx.Err()
+	}
+}
+
+// Pause stops the program and its group where they are, until Resume.
+func (sv *Supervisor) Pause(ctx context.Context) error {
+	return sv.ask(ctx, func(r *run) error {
+		if r.now == nil {
+			return ErrNotRunning
+		}
+		r.paused = true
+		return r.now.send(sigStop)
+	})
+}
+
+// Resume lets a program go on that Pause has stopped.
+func (sv *Supervisor) Resume(ctx context.Context) error {
+	return sv.ask(ctx, func(r *run) error {
+		if r.now == nil {
+			return ErrNotRunning
+		}
+		r.paused, r.moved = false, time.Now()
+		return r.now.send(sigCont)
+	})
+}
+
+// Keep protects the checkpoint of a step from being deleted.
+func (sv *Supervisor) Keep(ctx context.Context, step int64) (kept Checkpoint, err error) {
+	err = sv.ask(ctx, func(r *run) error {
+		i := slices.IndexFunc(r.shelf.known, func(c Checkpoint) bool { return c.Step == step })
+		if i < 0 || step == NoStep {
+			return fmt.Errorf("there is no checkpoint of step %d", step)
+		}
+		kept = r.shelf.known[i]
+		return r.shelf.pin(kept)
+	})
+	return kept, err
+}
+
+// Note writes a text into the events file, at the present step.
+func (sv *Supervisor) Note(ctx context.Context, tag, text string) error {
+	return sv.ask(ctx, func(r *run) error {
+		r.events.text(r.ectx, tag, text, max(r.step, 0))
+		return nil
+	})
+}

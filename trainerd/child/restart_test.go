@@ -1,0 +1,70 @@
+package child
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestBudget(t *testing.T) {
+	type end struct {
+		after      time.Duration
+		cause      Cause
+		progressed bool
+	}
+	failed, progressed := end{0, Failed, false}, end{0, Failed, true}
+	for _, tc := range []struct {
+		name   string
+		ends   []end
+		pauses []time.Duration // 0 for the end
+	}{
+		{"doubles", []end{failed, failed, failed, failed}, []time.Duration{1, 2, 4, 0}},
+		{"begins anew with progress", []end{failed, failed, progressed, failed}, []time.Duration{1, 2, 1, 0}},
+		{"old failures are forgotten", []end{failed, failed, failed, {time.Hour, Failed, false}, {time.Hour, Failed, true}}, []time.Duration{1, 2, 4, 5, 1}},
+		{"preemptions do not count", slices.Repeat([]end{{0, Preempted, false}}, 6), []time.Duration{1, 2, 4, 5, 5, 5}},
+		{"final", []end{{0, Final, true}}, []time.Duration{0}},
+		{"hung", []end{{0, Hung, true}, {0, Hung, true}, {0, Hung, true}, {0, Hung, true}}, []time.Duration{1, 1, 1, 0}},
+	} {
+		b := budget{Restarts: Restarts{Max: 3, Window: time.Hour, Backoff: 1, MaxBackoff: 5}.withDefaults()}
+		now := time.Unix(1_000_000, 0)
+		for i, e := range tc.ends {
+			now = now.Add(e.after)
+			pause, again := b.next(now, e.cause, e.progressed)
+			if again != (tc.pauses[i] != 0) || again && pause != tc.pauses[i] {
+				t.Errorf("%s, end %d: pause %d, again %v; want %d", tc.name, i+1, pause, again, tc.pauses[i])
+			}
+		}
+	}
+}
+
+func TestRestartsDefaults(t *testing.T) {
+	want := Restarts{DefaultMaxRestarts, DefaultRestartWindow, DefaultBackoff, DefaultMaxBackoff}
+	if got := (Restarts{}).withDefaults(); got != want {
+		t.Errorf("defaults %+v, want %+v", got, want)
+	}
+	if got := (Restarts{Max: -1}).withDefaults(); got.Max != 0 {
+		t.Errorf("Max -1 becomes %d, want 0", got.Max)
+	}
+	if got := (Restarts{Backoff: time.Hour}).withDefaults(); got.MaxBackoff != time.Hour {
+		t.Errorf("MaxBackoff %v below Backoff", got.MaxBackoff)
+	}
+}
+
+func TestMeter(t *testing.T) {
+	at := func(s float64) time.Time { return time.Unix(0, int64(s*1e9)) }
+	var m meter
+	for i, tc := range []struct {
+		step int64
+		at   float64
+		want float64 // NaN for none
+	}{
+		{10, 100, math.NaN()}, {20, 102, 5}, {20, 102, math.NaN()}, {50, 112, 3},
+	} {
+		m.note(tc.step, at(tc.at))
+		got, ok := m.rate()
+		if ok == math.IsNaN(tc.want) || ok && got != tc.want {
+			t.Errorf("rate %d = %v, %v; want %v", i, got, ok, tc.want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package child
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// maxConnections bounds the programs that send reports at the same time.
+const maxConnections = 64
+
+// drainTime is how long what a program has sent before its end may take to be
+// read, if something that it has left behind holds the other end open.
+const drainTime = 5 * time.Second
+
+// acceptTime is how long to look for connections after the end of the program:
+// those that it made are waiting to be accepted already.
+const acceptTime = 50 * time.Millisecond
+
+// listen makes the socket for one start, in a folder that nobody else can
+// enter: its path must be shorter than that of many a logdir.
+func listen() (*net.UnixListener, error) {
+	dir, err := os.MkdirTemp("", "trainerd-")
+	if err != nil {
+		return nil, fmt.Errorf("making the socket for reports: %w", err)
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "reports"), Net: "unix"})
+	if err != nil {
+		os.Remove(dir)
+		return nil, fmt.Errorf("making the socket for reports: %w", err)
+	}
+	return ln, nil
+}
+
+// closeListener ends a socket and removes its folder.
+func closeListener(ln *net.UnixListener) {
+	ln.Close() // which removes its file
+	os.Remove(filepath.Dir(ln.Addr().String()))
+}
+
+// accept reads from all who connect until the listener's deadline.
+func (a *attempt) accept() {
+	slots := make(chan struct{}, maxConnections)
+	for {
+		conn, err := a.listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		a.readers.Go(func() {
+			defer func() { <-slots }()
+			defer conn.Close()
+			if !a.track(conn) {
+				return
+			}
+			a.read(conn, source{parse: true})
+			a.untrack(conn)
+		})
+	}
+}

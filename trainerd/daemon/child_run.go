@@ -1,0 +1,212 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/control"
+)
+
+// runChild has a program train, and keeps it alive.
+func runChild(ctx context.Context, c *Config, o RunOptions) error {
+	if err := trainerd.CheckLogdir(c.Logdir); err != nil {
+		return err // before the control socket is taken from the other process
+	}
+	sv := c.childSupervisor()
+	log, show, stdout, stderr := o.childReporting()
+	sv.Log, sv.Stdout, sv.Stderr = log, stdout, stderr
+	if o.Serve != nil {
+		defer o.Serve(log)()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps}
+	sv.Observer = w
+	exit, err := sv.Run(ctx)
+	w.end()
+	if err != nil {
+		return err
+	}
+	o.Monitor.Enter(control.Ended)
+	if exit.Cause == child.Stopped {
+		w.reportStopped(o)
+		return nil
+	}
+	logdir := shellQuote(absolute(c.Logdir))
+	fmt.Fprintf(o.Stdout, "job is complete: the program has ended well%s\nnext:\n  tensorboard --logdir %s\n", w.at(), logdir)
+	return nil
+}
+
+// childWatch shows how a program goes. It is called by the goroutine of
+// child.Supervisor.Run alone.
+type childWatch struct {
+	show    progress
+	monitor *control.Monitor
+	job     *childJob
+	steps   int64
+
+	showing bool
+	step    int64 // of the newest report, 0 for none
+	stepAt  time.Time
+	saved   child.Checkpoint
+}
+
+// Started begins the display anew.
+func (w *childWatch) Started(_ int, c *child.Checkpoint) {
+	w.end()
+	restored := ""
+	w.step = 0
+	if c != nil {
+		restored, w.step = c.Path, max(c.Step, 0)
+	}
+	w.show.begin(w.step, w.steps, restored)
+	w.showing, w.stepAt = true, time.Now()
+	w.monitor.Begin(w.job, w.step, w.steps, restored)
+	w.monitor.Enter(control.Tending)
+}
+
+// Reported shows a step.
+func (w *childWatch) Reported(r *child.Report) {
+	now := time.Now()
+	loss := lossOf(r)
+	if w.show.wants(r.Step) {
+		for _, v := range otherValues(r) {
+			w.show.value(v.Tag, rounded(v.Value))
+		}
+	}
+	w.show.step(r.Step, loss)
+	var took time.Duration
+	if steps := r.Step - w.step; steps > 0 {
+		took = now.Sub(w.stepAt) / time.Duration(steps)
+		w.stepAt = now
+	}
+	w.step = max(w.step, r.Step)
+	w.monitor.Step(w.step, loss, took)
+}
+
+// Saved shows a checkpoint.
+func (w *childWatch) Saved(c child.Checkpoint) {
+	w.saved = c
+	w.show.saved(c.Step)
+	w.monitor.Saved(trainerd.SavedCheckpoint{Step: c.Step, Prefix: c.Path, Time: c.Saved})
+}
+
+// Ended ends the display until the next start.
+func (w *childWatch) Ended(child.Exit, bool, time.Duration) {
+	w.end()
+	w.monitor.Enter(control.Preparing)
+}
+
+func (w *childWatch) end() {
+	if w.showing {
+		w.show.end()
+		w.showing = false
+	}
+}
+
+func (w *childWatch) at() string {
+	if w.step == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at step %d", w.step)
+}
+
+// reportStopped says what a stopped program leaves behind.
+func (w *childWatch) reportStopped(o RunOptions) {
+	text := "stopped" + w.at()
+	switch {
+	case w.saved.Path != "" && w.saved.Step >= w.step:
+		text += ", and saved"
+	case w.saved.Path != "":
+		text += fmt.Sprintf("; the newest checkpoint is %s", w.saved.Path)
+	}
+	fmt.Fprintln(o.Stderr, text)
+	if o.Again != "" {
+		fmt.Fprintf(o.Stderr, "to go on, type: %s\n", o.Again)
+	}
+}
+
+// lossOf returns the value to show as the loss, NaN for none.
+func lossOf(r *child.Report) float64 {
+	for _, tag := range []string{"loss", "train/loss", "train_loss"} {
+		if v, ok := r.Value(tag); ok {
+			return v
+		}
+	}
+	return math.NaN()
+}
+
+// otherValues returns a few values to show beside the loss.
+func otherValues(r *child.Report) (some []child.Value) {
+	const few = 3
+	for _, v := range r.Values {
+		if !strings.HasSuffix(v.Tag, "loss") && len(some) < few {
+			some = append(some, v)
+		}
+	}
+	return some
+}
+
+// childJob is a program as other goroutines may steer it: a [control.Job].
+type childJob struct {
+	sv   *child.Supervisor
+	stop context.CancelFunc
+}
+
+// Save has the program write a checkpoint.
+func (j *childJob) Save(ctx context.Context) (trainerd.SavedCheckpoint, error) {
+	begun := time.Now()
+	c, err := j.sv.Save(ctx)
+	return trainerd.SavedCheckpoint{Step: c.Step, Prefix: c.Path, Time: c.Saved, Took: time.Since(begun)}, refused(err)
+}
+
+// Pause stops the program where it is.
+func (j *childJob) Pause(ctx context.Context) error { return refused(j.sv.Pause(ctx)) }
+
+// Resume lets it go on.
+func (j *childJob) Resume(ctx context.Context) error { return refused(j.sv.Resume(ctx)) }
+
+// Stop ends it.
+func (j *childJob) Stop() { j.stop() }
+
+// Set is not possible.
+func (j *childJob) Set(_ context.Context, key, _ string) (string, error) {
+	return "", control.Refusef("%s cannot change during a run: another program trains", key)
+}
+
+// Keep protects a checkpoint from rotation.
+func (j *childJob) Keep(step int64) (string, error) {
+	c, err := j.sv.Keep(context.Background(), step)
+	return c.Path, refused(err)
+}
+
+// Note writes a text into the events file.
+func (j *childJob) Note(ctx context.Context, text string) error {
+	return refused(j.sv.Note(ctx, noteTag, text))
+}
+
+// refused makes an error one that the asker can do something about, unless it
+// is of the system.
+func refused(err error) error {
+	var path *os.PathError
+	if err == nil || errors.As(err, &path) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return control.Refusef("%v", err)
+}
+
+// isTerminal reports whether w shows text to a person at once.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
