@@ -12,7 +12,7 @@ BENCH   ?= -short
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd package package-test clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd config package package-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -89,6 +89,9 @@ soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
 
 systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
 	go test ./packaging/systemd -systemd -v -count=1
+
+config: ## write doc/config.md, the reference of the config, from the code
+	go test ./doc -run TestConfigReference -update
 
 package: ## build .deb, .rpm, archives, SBOM and checksums into bin/dist (VERSION=1.2.3, TARGETS=linux/amd64)
 	cd tools && go run ./dist $(if $(VERSION),-version $(VERSION)) $(if $(TARGETS),-targets $(TARGETS)) ..
