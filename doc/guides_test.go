@@ -2,6 +2,7 @@ package doc_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A guide is a page whose blocks marked "console" are run, in their order, by
@@ -86,6 +88,9 @@ func steps(t *testing.T, page string) (all []step) {
 	return all
 }
 
+// patience is how long a guide or program may take.
+const patience = time.Minute
+
 // commandsDir has the commands, built once.
 var commandsDir string
 
@@ -136,7 +141,9 @@ func runGuide(t *testing.T, page string, all []step) {
 	for _, s := range all {
 		fmt.Fprintf(&script, "{ %s\n} 2>&1; printf '\\001end %%d\\n' $?\n", s.command)
 	}
-	sh := exec.Command("sh", "-c", script.String())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-c", script.String())
 	sh.Dir = workplace(t)
 	sh.Env = append(os.Environ(), "PATH="+commandsDir+string(filepath.ListSeparator)+os.Getenv("PATH"), "COLUMNS=100")
 	out, err := sh.CombinedOutput()
@@ -246,7 +253,9 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("%s:%d: %v\n%s", page, b.line, err, out)
 				continue
 			}
-			run := exec.Command(filepath.Join(dir, "program"))
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			run := exec.CommandContext(ctx, filepath.Join(dir, "program"))
 			run.Dir = dir
 			if out, err := run.CombinedOutput(); err != nil {
 				t.Errorf("%s:%d: %v\n%s", page, b.line, err, out)
