@@ -7,12 +7,14 @@ INTEROP ?= auto
 FUZZTIME ?= 30s
 PKG     ?= ./...
 COUNT   ?= 6
+JOB     ?= examples/digits/digits.toml
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
+CUTS    ?= 40
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd config package package-test clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd crash powercut cluster config package package-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,6 +24,10 @@ build: ## build the commands into bin/
 
 run: build ## the main job: train on the digits data with the embedded runtime
 	$(BIN)/trainerd run examples/digits/digits.toml
+
+cluster: build ## train the digits on TensorFlow servers of this machine (JOB=examples/cluster/graph.toml; CLUSTER='--set cluster.sync=true')
+	@interop/venv
+	@.venv/bin/python interop/cluster.py --trainerd $(BIN)/trainerd $(JOB) $(CLUSTER)
 
 test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
 	go test -shuffle=on ./...
@@ -33,12 +39,16 @@ race: ## Go tests under the race detector (needs a C compiler)
 interop: build ## check our files against real TensorFlow and TensorBoard (PYTEST='-k name' picks tests)
 	@TRAINERD_BIN_DIR="$(CURDIR)/$(BIN)" interop/run
 
-lint: ## formatting, vet, staticcheck, tidy modules, generated code up to date
+lint: ## formatting, vet, staticcheck, known vulnerabilities, tidy modules, generated code up to date
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt: the files above are not formatted" >&2; exit 1; }
 	go vet ./...
 	cd tools && go vet ./...
 	cd tools && go build -o ../$(BIN)/tools/staticcheck honnef.co/go/tools/cmd/staticcheck
 	$(BIN)/tools/staticcheck ./...
+	cd tools && go build -o ../$(BIN)/tools/govulncheck golang.org/x/vuln/cmd/govulncheck
+	@out=$$($(BIN)/tools/govulncheck ./... 2>&1) || case "$$out" in \
+	  *"fetching vulnerabilities"*) echo "govulncheck: its database cannot be reached, so nothing was checked" >&2;; \
+	  *) echo "$$out" >&2; exit 1;; esac
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
 	cd tools && go test ./...
@@ -50,7 +60,7 @@ lint: ## formatting, vet, staticcheck, tidy modules, generated code up to date
 fuzz: ## run every fuzz target for FUZZTIME (30s each)
 	@set -e; for pkg in $$(go list $(PKG)); do \
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$pkg; \
 	  done; done
 
 bench: ## race against TensorFlow, TensorBoard and others, short form (AREA='events ckpt' picks; BENCH= for the full form)
@@ -100,6 +110,12 @@ package-test: ## install, upgrade and remove the .deb on a layer above this mach
 	cd tools && go run ./dist -version 0.0.1 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/old ..
 	cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..
 	packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
+
+crash: ## resume from a million states that crashes may leave (half an hour)
+	go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
+
+powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 each)
+	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv

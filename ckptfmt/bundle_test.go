@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/crc32c"
+	"github.com/trainerd/trainerd/internal/membound"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
@@ -444,6 +445,7 @@ func FuzzBundleIndex(f *testing.F) {
 		r.Close()
 	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
+		defer membound.Check(t, len(key)+len(value), 64)()
 		parseSliceKey(key) // must not panic
 		p := &tfpb.BundleEntryProto{}
 		perr := proto.Unmarshal(value, p)

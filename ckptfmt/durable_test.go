@@ -162,6 +162,9 @@ func TestSaveFails(t *testing.T) {
 				t.Errorf("operation %d: %s is left", n, name)
 			}
 		}
+		if again := fsys.Resynced(); again != "" {
+			t.Errorf("operation %d: %s was synced again", n, again)
+		}
 		checkNoOrphans(t, n, dir)
 	}
 }

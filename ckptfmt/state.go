@@ -140,12 +140,24 @@ func ReadStateWith(dir string, o *StateOptions) (*tfpb.CheckpointState, error) {
 	if s.ModelCheckpointPath == "" {
 		return nil, fmt.Errorf("%s: %w", file, ErrEmptyState)
 	}
-	err = mapPaths(s, func(p string) (string, error) { return joinPath(dir, p), nil })
-	return s, err
+	err = mapPaths(s, func(p string) (string, error) {
+		if len(p) > maxPath {
+			return "", fmt.Errorf("%s: %w: a path of %d bytes can be no file's", file, ErrState, len(p))
+		}
+		return joinPath(dir, p), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-// maxStateSize bounds a state file: ten thousand long paths fit.
-const maxStateSize = 16 << 20
+// Bounds of a state file: ten thousand long paths fit, and no system has longer
+// ones.
+const (
+	maxStateSize = 16 << 20
+	maxPath      = 1 << 15
+)
 
 func readLimited(fsys FS, name string) ([]byte, error) {
 	info, err := os.Stat(name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 )
@@ -383,6 +384,7 @@ func FuzzState(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer membound.Check(t, len(text), 256)()
 		s, err := ParseState(text)
 		if err != nil {
 			if !errors.Is(err, ErrState) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -264,6 +265,7 @@ func FuzzV1(f *testing.F) {
 		r.Close()
 	}
 	f.Fuzz(func(t *testing.T, meta, key, value []byte) {
+		defer membound.Check(t, len(meta)+len(key)+len(value), 256)()
 		if len(key) == 0 {
 			return
 		}

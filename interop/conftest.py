@@ -99,7 +99,7 @@ def chromium_path():
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory):
     """A parameter server and two workers."""
-    with Cluster(tmp_path_factory.mktemp("servers")) as cluster:
+    with Cluster(tmp_path_factory.mktemp("servers"), spare=True) as cluster:
         yield cluster
 
 

@@ -1,7 +1,12 @@
 """What is trained on a cluster: families whose workers wait for each other, and graphs that TensorFlow programs have
 exported, with the places that these gave to their parts."""
 
+import pathlib
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -139,6 +144,50 @@ def homes(target, prefix):
     return {n.name: [server for (name, server), has in found.items() if name == n.name and has] for n in variables}
 
 
+def test_the_client_saves_what_the_servers_save(cluster, commands, tmp_path):
+    """Same names, and the same bytes for the same values."""
+    saved = {}
+    for via in ("server", "client"):
+        logdir = tmp_path / via
+        assert_success(commands.train(
+            logdir, master=cluster.target(), cluster__ps_tasks=1, cluster__checkpoint_via=via, train__steps=60,
+            supervisor__save_model_steps=30, supervisor__save_model_secs=0))
+        saved[via] = {p.name: p.read_bytes() for p in logdir.iterdir() if re.search(r"\.(index|meta|data-.*)$", p.name)}
+    assert {"model.ckpt-30.index", "model.ckpt-60.index", "model.ckpt-60.data-00000-of-00001", "model.ckpt-60.meta"} <= set(saved["server"])
+    assert saved["client"] == saved["server"]
+
+
+@pytest.fixture
+def demonstration(bin_dir, tmp_path):
+    """What `make cluster` runs."""
+    log = tmp_path / "log"
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, REPO / "interop" / "cluster.py", "--trainerd", bin_dir / "trainerd", "--logdir", tmp_path / "logdir",
+             "--set", "train.steps=1000000", REPO / "examples" / "cluster" / "graph.toml"], stdout=out, stderr=out, cwd=REPO)
+    process.log = log
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_the_cluster_of_make_ends_with_ctrl_c(demonstration, tmp_path):
+    def until(condition, what):
+        deadline = time.monotonic() + 90
+        while not condition():
+            assert demonstration.poll() is None and time.monotonic() < deadline, f"no {what}:\n{demonstration.log.read_text()}"
+            time.sleep(0.05)
+
+    until(lambda: current_step(tmp_path / "logdir") >= 250, "checkpoint")
+    until(lambda: "worker 1 | " in demonstration.log.read_text(), "second worker")
+    demonstration.send_signal(signal.SIGINT)
+    assert demonstration.wait(60) == 0, demonstration.log.read_text()
+    said = demonstration.log.read_text()
+    pids = [int(pid) for pid in re.findall(r"process (\d+)$", said, re.MULTILINE)]
+    assert len(pids) == 5 and "and saved" in said
+    assert [pid for pid in pids if pathlib.Path(f"/proc/{pid}").exists()] == []
+
+
 def test_a_family_is_placed_on_the_parameter_server(together, cluster):
     places = homes(cluster.target(), checkpoints.latest(together))
     assert len(places) > 5
@@ -151,7 +200,7 @@ def test_an_exported_graph_keeps_its_places(replica, cluster, tmp_path):
     meta = tmp_path / "softmax.meta"
     names = export(meta, plain, setter("/job:worker"))
     config = job(tmp_path, meta, 300)
-    own = {"config": config, "train__steps": 300, "cluster__ps_tasks": None, "train__eval_steps": None}
+    own = {"config": config, "train__steps": 300, "train__eval_steps": None}
     worker, chief = replica(1, **own), replica(0, **own)
     results = [assert_success(p.wait()) for p in (chief, worker)]
     prefix = checkpoints.latest(replica.logdir)
@@ -163,7 +212,7 @@ def test_an_exported_graph_keeps_its_places(replica, cluster, tmp_path):
 def test_an_exported_graph_without_places_is_refused_to_workers(replica, tmp_path):
     meta = tmp_path / "bare.meta"
     export(meta, plain, None)
-    result = replica(1, config=job(tmp_path, meta, 10), cluster__ps_tasks=None, train__eval_steps=None).wait()
+    result = replica(1, config=job(tmp_path, meta, 10), train__eval_steps=None).wait()
     assert result.code != 0
     assert "replica_device_setter" in result.err
 
@@ -183,8 +232,8 @@ def test_an_exported_graph_whose_workers_wait_for_each_other(replica, cluster, t
             if chief:
                 tf1.train.add_queue_runner(sync.get_chief_queue_runner())
 
-        export(metas[-1], optimizer, setter(f"/job:worker/task:{task}"))
-    own = {"train__steps": 60, "cluster__ps_tasks": None, "train__eval_steps": None}
+        export(metas[-1], optimizer, setter("/job:worker"))
+    own = {"train__steps": 60, "train__eval_steps": None}
     processes = [replica(task, config=job(tmp_path, metas[task], 60), **own) for task in (1, 0)]
     for process in processes:
         assert_success(process.wait())

@@ -1,14 +1,18 @@
 """The embedded runtime served as MasterService, with TensorFlow's own Python client: one graph, one set of variables,
-whoever looks at them."""
+whoever looks at them; also those of a training that goes on."""
 
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from harness import checkpoints
+from harness.commands import assert_success
 
 tf1 = tf.compat.v1
 
@@ -140,3 +144,37 @@ def test_timeout(target):
         item = tf1.FIFOQueue(1, [tf.float32]).dequeue()
         with pytest.raises(tf.errors.DeadlineExceededError):
             sess.run(item, options=tf1.RunOptions(timeout_in_ms=100))
+
+
+@pytest.fixture
+def training(commands, tmp_path):
+    """A training without an end whose master is "local"."""
+    logdir = tmp_path / "logdir"
+    process = commands.start_training(logdir, master="local", train__steps=1_000_000, supervisor__save_model_steps=100)
+    process.logdir = logdir
+    yield process
+    if process.running:
+        process.kill()
+
+
+def test_python_looks_into_a_training(training, commands, tmp_path):
+    served = re.compile(r"the model is served at (grpc://127\.0\.0\.1:\d+)$", re.MULTILINE)
+    training.wait_until(lambda: served.search(training.text) and tf.train.latest_checkpoint(str(training.logdir)), "checkpoint")
+    saved = tf.train.latest_checkpoint(str(training.logdir))
+    graph = tf.Graph()
+    with graph.as_default():
+        tf1.train.import_meta_graph(f"{saved}.meta")
+        trained = {v.op.name: v for v in tf1.trainable_variables()}
+        step = tf1.train.get_global_step()
+    with session(served.search(training.text)[1], graph) as sess:
+        reached, seen = sess.run([step, trained])
+        training.wait_until(lambda: sess.run(step) > reached, "further step")
+        assert training.running
+    training.signal(signal.SIGTERM)
+    assert_success(training.wait())
+    # What was seen is what a training of its own has at that step, bit for bit.
+    assert_success(commands.train(tmp_path / "alone", train__steps=reached))
+    alone = checkpoints.variables(checkpoints.latest(tmp_path / "alone"))
+    assert len(seen) >= 4
+    for name, value in seen.items():
+        np.testing.assert_array_equal(value, alone[name], err_msg=name)

@@ -115,6 +115,7 @@ def story(tmp_path_factory):
 
             hear("checked")
             hear("trained")
+            hear("copied")
             time.sleep(0.2)  # the step that waits for ever is on its way now, or meets a server that is gone
             first.kill()
             client.tell()
@@ -124,8 +125,10 @@ def story(tmp_path_factory):
             client.tell()
             hear("back")
             hear("recovered")
+            variables = read_variables(target)
+            client.tell()
+            hear("reset")
             client.end()
-        variables = read_variables(target)
     return types.SimpleNamespace(work=work, variables=variables, **events)
 
 
@@ -174,6 +177,9 @@ def test_goes_on_after_the_server_was_killed(story):
     ("lost", "down", "UNAVAILABLE", "", "", "grpc://127.0.0.1:"),
     ("back", "gone", "ABORTED", "", "", "is not found"),
     ("recovered", "empty", "FAILED_PRECONDITION", "w/read", "Identity", "uninitialized value w"),
+    ("reset", "released", "CANCELLED", "", "", "the callable is closed"),
+    ("reset", "old session", "ABORTED", "", "", "is not found"),
+    ("reset", "empty", "FAILED_PRECONDITION", "w/read", "Identity", "uninitialized value w"),
 ])
 def test_errors_have_code_node_and_op(story, event, name, code, node, op, text):
     error = getattr(story, event)[name]
@@ -183,6 +189,18 @@ def test_errors_have_code_node_and_op(story, event, name, code, node, op, text):
 
 def test_closing_a_lost_session_is_no_error(story):
     assert story.back["closed"] == "<nil>"
+    assert story.reset["closed"] == "<nil>"
+
+
+def test_the_client_saves_what_the_server_saves(story):
+    """Same names, and the same bytes for the same values."""
+    server, client = (pathlib.Path(story.copied[name]) for name in ("server", "client"))
+    assert server.name == client.name == f"model.ckpt-{MANIFEST['steps']}"
+    files = {p.name for p in server.parent.iterdir()}
+    assert files == {p.name for p in client.parent.iterdir()}
+    assert {f"{server.name}.index", f"{server.name}.data-00000-of-00001"} <= files
+    for name in files - {f"{server.name}.manifest.json"}:
+        assert (client.parent / name).read_bytes() == (server.parent / name).read_bytes(), name
 
 
 def test_other_calls(story):
@@ -190,3 +208,4 @@ def test_other_calls(story):
     assert story.checked["graph version"] == 1
     assert story.checked["device"] == "/job:local/replica:0/task:0/device:CPU:0"
     assert story.checked["large"] == 8 << 20
+    assert (story.reset["devices"], story.reset["other devices"]) == (1, 0)

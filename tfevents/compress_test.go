@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
+
+	"github.com/trainerd/trainerd/internal/membound"
 )
 
 func inflate(t *testing.T, b []byte, c Compression) []byte {
@@ -182,6 +184,7 @@ func FuzzCompressedReader(f *testing.F) {
 		f.Add(b[:min(len(b), 2000)], strings.Contains(name, "gzip"))
 	}
 	f.Fuzz(func(t *testing.T, file []byte, gz bool) {
+		defer membound.Check(t, len(file), 2000)()
 		kind := ZLIB
 		if gz {
 			kind = GZIP

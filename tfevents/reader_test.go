@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -281,6 +282,7 @@ func FuzzReader(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
+		defer membound.Check(t, len(file), 256)()
 		r := NewReader(bytes.NewReader(file))
 		for e, err := range r.Events() {
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"github.com/trainerd/trainerd/internal/crc32c"
+	"github.com/trainerd/trainerd/internal/membound"
 )
 
 // plainRecords are the records of the set's undamaged files.
@@ -372,6 +373,7 @@ func FuzzRecordReader(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
+		defer membound.Check(t, len(file), 64)()
 		r := NewRecordReader(bytes.NewReader(file))
 		r.Resync = len(file)%2 == 1
 		for {

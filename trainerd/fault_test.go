@@ -77,21 +77,26 @@ func (r *faultRun) run(t *testing.T, sv *Supervisor, disk ckptfmt.FS, until int6
 	})
 }
 
-// check finds the checkpoint of the beginning unharmed, and what was announced
-// in force or followed by something newer.
 func (r *faultRun) check(t *testing.T, what string) {
 	t.Helper()
+	if err := r.judge(t); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// judge finds the checkpoint of the beginning unharmed, and what was announced
+// in force or followed by something newer.
+func (r *faultRun) judge(t *testing.T) error {
 	for name, want := range r.old {
 		if got, err := os.ReadFile(filepath.Join(r.dir, name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %s has changed: %v", what, name, err)
+			return fmt.Errorf("%s has changed: %v", name, err)
 		}
 	}
 	m := counterModel()
 	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: new(Saver), CheckpointDir: r.dir}
 	sess, _, err := mgr.PrepareSession(t.Context())
 	if err != nil {
-		t.Errorf("%s: %v", what, err)
-		return
+		return err
 	}
 	sess.Close()
 	step, err := scalarInt(m.get("global_step"))
@@ -99,8 +104,9 @@ func (r *faultRun) check(t *testing.T, what string) {
 	w, err := ckptfmt.Values[float32](m.get("w"))
 	mustNoErr(t, err)
 	if step < r.saved.Load() || w[0] != float32(step)/2 {
-		t.Errorf("%s: resumed at step %d with w %v; step %d was announced", what, step, w, r.saved.Load())
+		return fmt.Errorf("resumed at step %d with w %v; step %d was announced", step, w, r.saved.Load())
 	}
+	return nil
 }
 
 // Every operation of a restore, of saves and of the events fails once. The
@@ -137,6 +143,9 @@ func sweepFaults(t *testing.T, fault faultfs.Fault, every int) (operations int) 
 				return
 			}
 			r.checkFault(t, disk.Failed(), err)
+			if again := disk.Resynced(); again != "" {
+				t.Errorf("%s: %s was synced again", disk.Failed(), again)
+			}
 		})
 		if done || t.Failed() {
 			return operations

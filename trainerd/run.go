@@ -202,6 +202,7 @@ func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
 		Adopt:               sv.Adopt,
 		MaxWait:             sv.MaxWait,
 		RecoveryWait:        sv.RecoveryWait,
+		OnWait:              sv.OnWait,
 		Logger:              sv.Logger,
 	}
 	if !sv.NonChief && sv.Logdir != "" {

@@ -82,6 +82,10 @@ type SessionManager struct {
 	// DefaultRecoveryWait.
 	RecoveryWait time.Duration
 
+	// OnWait, if not nil, is called each time that WaitForSession finds the model
+	// not ready, with the reason.
+	OnWait func(reason error)
+
 	// Logger says what is restored and what is waited for. Nil discards.
 	Logger *slog.Logger
 }
@@ -147,6 +151,9 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (Session, error) {
 				Message: fmt.Sprintf("session was not ready after waiting %v; is the chief running?", m.maxWait())}
 		}
 		logger(m.Logger).Info("waiting for the chief to make the model ready", "reason", err, "retry_in", wait)
+		if m.OnWait != nil {
+			m.OnWait(err)
+		}
 		if !sleep(ctx, wait) {
 			return nil, context.Cause(ctx)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -160,6 +161,7 @@ func TestSoakHelper(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			fmt.Print(".") // for runKilled, which counts steps
 			time.Sleep(200 * time.Microsecond)
 		}
 		return nil
@@ -181,33 +183,40 @@ func TestSoakKills(t *testing.T) {
 	done := 0
 	for done < kills {
 		sub := filepath.Join(dir, strconv.Itoa(done))
-		for !runKilled(t, sub, time.Duration(rnd.IntN(150))*time.Millisecond) {
+		for !runKilled(t, sub, rnd.IntN(100)) {
 			done++
 		}
 		checkKilled(t, sub)
 	}
 }
 
-// runKilled runs the job and kills it after a while. It reports whether it came
-// to its end before.
-func runKilled(t *testing.T, dir string, after time.Duration) (ended bool) {
+// runKilled runs the job and kills it after so many steps, wherever it is by
+// then. It reports whether it came to its end before.
+func runKilled(t *testing.T, dir string, steps int) (ended bool) {
 	t.Helper()
 	exe, err := os.Executable()
 	mustNoErr(t, err)
 	cmd := exec.Command(exe, "-test.run", "^TestSoakHelper$")
 	cmd.Env = append(os.Environ(), soakEnv+"="+dir)
-	out := new(logBuffer)
-	cmd.Stdout, cmd.Stderr = out, out
+	log := new(logBuffer)
+	cmd.Stderr = log
+	dots, err := cmd.StdoutPipe()
+	mustNoErr(t, err)
 	mustNoErr(t, cmd.Start())
-	timer := time.AfterFunc(after+20*time.Millisecond, func() { cmd.Process.Kill() })
-	defer timer.Stop()
+	if _, err := io.CopyN(io.Discard, dots, int64(steps)); err != nil && err != io.EOF {
+		t.Error(err)
+	}
+	killed := make(chan error, 1)
+	time.AfterFunc(time.Duration(steps%10)*time.Millisecond/4, func() { killed <- cmd.Process.Kill() })
+	rest, _ := io.ReadAll(dots) // the end of the process ends it
+	<-killed
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == -1 {
 		return false
 	}
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s%s", err, rest, log)
 	}
 	return true
 }

@@ -113,12 +113,13 @@ type Supervisor struct {
 
 	// SessionManager is used instead of one made from the options above.
 	SessionManager *SessionManager
-	// RecoveryWait, MaxWait, WaitForCheckpoint and Adopt are those of the
-	// SessionManager.
+	// RecoveryWait, MaxWait, WaitForCheckpoint, Adopt and OnWait are those of
+	// the SessionManager.
 	RecoveryWait      time.Duration
 	MaxWait           time.Duration
 	WaitForCheckpoint bool
 	Adopt             func(ctx context.Context, s Session) (bool, error)
+	OnWait            func(reason error)
 
 	// Services run beside the training, in every process.
 	Services []Service

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -204,6 +205,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(archive(f, zip.Deflate, "a.npy", "dtype=int4", array("|i1", "(2,)", "\x01\x02")))
 	f.Add(archive(f, zip.Store, "a.npy", "", array("<U1", "(1,)", "a\x00\x00\x00")))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer membound.Check(t, len(b), 2000)()
 		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "x.npz")
 		var damage *ckptfmt.CorruptError
 		if err != nil {

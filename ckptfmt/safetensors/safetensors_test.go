@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -221,6 +222,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer membound.Check(t, len(b), 256)()
 		r, err := read(b)
 		var damage *ckptfmt.CorruptError
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/crc32c"
+	"github.com/trainerd/trainerd/internal/membound"
 )
 
 type pair struct{ key, value string }
@@ -374,6 +375,7 @@ func FuzzTable(f *testing.F) {
 	}
 	f.Add(write(f, &sstable.WriterOptions{BlockSize: 64, Snappy: true}, randomPairs(2, 40)))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer membound.Check(t, len(b), 256)()
 		r, err := sstable.NewReader(bytes.NewReader(b), int64(len(b)), nil)
 		if err != nil {
 			return

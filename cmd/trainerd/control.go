@@ -73,6 +73,9 @@ until the process ends; the config says what holds after that.`,
 	}
 }
 
+// workerFlag picks a process of those that share a logdir.
+var workerFlag = &cli.IntFlag{Name: "worker", Usage: "ask the worker with this `TASK` instead of the chief"}
+
 // asking returns an action that connects to the run that the first argument
 // names; n more are wanted.
 func asking(n int, do func(c *cli.Context, client *control.Client, args []string) error) cli.ActionFunc {
@@ -86,6 +89,9 @@ func asking(n int, do func(c *cli.Context, client *control.Client, args []string
 			return err
 		}
 		client := control.NewClient(logdir)
+		if c.IsSet(workerFlag.Name) {
+			client = control.NewWorkerClient(logdir, c.Int(workerFlag.Name))
+		}
 		defer client.Close()
 		return do(c, client, args[1:])
 	}
@@ -124,8 +130,8 @@ func plainCommand(name, usage string) *cli.Command {
 
 func stopCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stop", Usage: "end a run after the present step, with a last checkpoint", UsageText: "trainerd stop [--now] CONFIG|LOGDIR",
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "end the process at once, without a checkpoint"}},
+		Name: "stop", Usage: "end a run after the present step, with a last checkpoint", UsageText: "trainerd stop [--now] [--worker TASK] CONFIG|LOGDIR",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "end the process at once, without a checkpoint"}, workerFlag},
 		Action: asking(0, func(c *cli.Context, client *control.Client, _ []string) error {
 			return say(c, client, "stop", map[string]any{"now": c.Bool("now")})
 		}),
@@ -143,8 +149,9 @@ func say(c *cli.Context, client *control.Client, action string, args map[string]
 
 func statusCommand() *cli.Command {
 	return &cli.Command{
-		Name: "status", Usage: "say how a run stands", UsageText: "trainerd status [--watch] [--json] CONFIG|LOGDIR",
+		Name: "status", Usage: "say how a run stands", UsageText: "trainerd status [--watch] [--json] [--worker TASK] CONFIG|LOGDIR",
 		Flags: []cli.Flag{
+			workerFlag,
 			&cli.BoolFlag{Name: "watch", Usage: "go on until the run ends, or Ctrl-C"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, with --watch one line each second"},
 		},

@@ -191,7 +191,7 @@ func (s *service) listeners(log *slog.Logger) []net.Listener {
 func (s *service) listenUnix() (net.Listener, error) {
 	name := control.SocketName
 	if !s.config.Supervisor.IsChief {
-		name = fmt.Sprintf("trainerd-worker%d.sock", s.config.Cluster.Task)
+		name = control.WorkerSocketName(s.config.Cluster.Task)
 	}
 	if err := os.MkdirAll(s.config.Logdir, 0o777); err != nil {
 		return nil, err

@@ -135,8 +135,8 @@ func TestEveryOperationFails(t *testing.T) {
 		if got := read(t, name); got != oldText && got != newText {
 			t.Errorf("operation %d: file has %q", n, got)
 		}
-		if got := names(t, dir); got != "file" {
-			t.Errorf("operation %d: directory has %q", n, got)
+		if got := names(t, dir); got != "file" || fsys.Resynced() != "" {
+			t.Errorf("operation %d: directory has %q; synced again: %q", n, got, fsys.Resynced())
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -179,6 +180,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer membound.Check(t, len(b), 64)()
 		a, err := Read(io.LimitReader(bytes.NewReader(b), int64(len(b))), int64(len(b)))
 		var bad *Error
 		if err != nil && !errors.As(err, &bad) {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -231,6 +232,7 @@ func FuzzUnmarshalText(f *testing.F) {
 	f.Add([]byte("[type.googleapis.com/tensorflow.NodeDef] { }"))
 	f.Add([]byte(`meta_info_def < any_info: { [a/tensorflow.MetaGraphDef] { } }, tags: ['\x41' "b"]; > # end`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer membound.Check(t, len(text), 512)()
 		m := new(tfpb.MetaGraphDef)
 		if err := UnmarshalText(text, m); err != nil {
 			var te *TextError

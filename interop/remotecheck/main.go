@@ -98,12 +98,12 @@ func check(ctx context.Context, target, dir, work string) error {
 		return err
 	}
 	c.saver = &trainerd.Saver{MetaGraph: c.meta}
-	for _, part := range []func(context.Context) error{c.errorsOfSteps, c.train, c.crash, c.recover} {
+	for _, part := range []func(context.Context) error{c.errorsOfSteps, c.train, c.copy, c.crash, c.recover, c.reset} {
 		if err := part(ctx); err != nil {
 			return err
 		}
 	}
-	return c.sess.Close()
+	return nil
 }
 
 func (p *program) load(dir string) error {
@@ -303,6 +303,27 @@ func (c *checker) callableSteps(ctx context.Context, from, to int) ([]float32, e
 	return losses, nil
 }
 
+// copy saves the variables twice, by the server and by this process.
+func (c *checker) copy(ctx context.Context) error {
+	store, err := remote.NewStore(ctx, c.sess, c.meta.GetGraphDef())
+	if err != nil {
+		return err
+	}
+	facts := map[string]any{}
+	for name, sess := range map[string]trainerd.Session{"server": c.sess, "client": store} {
+		saver := &trainerd.Saver{MetaGraph: c.meta}
+		cut, err := saver.Cut(ctx, sess, "global_step")
+		if err != nil {
+			return err
+		}
+		if facts[name], err = saver.Write(ctx, cut, filepath.Join(c.work, name, "model.ckpt"), cut.Step); err != nil {
+			return err
+		}
+	}
+	say("copied", facts)
+	return nil
+}
+
 // crash sees the server killed, with a step in flight, and come back.
 func (c *checker) crash(ctx context.Context) error {
 	facts := map[string]any{}
@@ -350,6 +371,42 @@ func (c *checker) recover(ctx context.Context) error {
 	}
 	say("recovered", map[string]any{"losses": losses, "restored": prepared.Restored, "empty": seen(empty)})
 	return nil
+}
+
+// reset ends what is left on the server when the test says so.
+func (c *checker) reset(ctx context.Context) error {
+	if err := c.awaitLine(); err != nil {
+		return err
+	}
+	facts := map[string]any{}
+	local, others, err := c.client.ListDevices(ctx)
+	if err != nil {
+		return err
+	}
+	facts["devices"], facts["other devices"] = len(local), len(others)
+	callable, err := c.sess.MakeCallable(ctx, nil, []string{"w/read"}, nil)
+	if err != nil {
+		return err
+	}
+	if err := callable.Close(); err != nil {
+		return err
+	}
+	_, released := callable.Run(ctx, nil)
+	facts["released"] = seen(released)
+	if err := remote.Reset(ctx, c.client, nil, nil); err != nil {
+		return err
+	}
+	_, old := c.steps(ctx, 0, 1)
+	facts["old session"] = seen(old)
+	fresh, err := c.client.NewSession(ctx, c.meta.GetGraphDef(), nil)
+	if err != nil {
+		return err
+	}
+	_, empty := fresh.Run(ctx, nil, []string{"w/read"}, nil)
+	facts["empty"] = seen(empty)
+	facts["closed"] = fmt.Sprint(c.sess.Close())
+	say("reset", facts)
+	return fresh.Close()
 }
 
 func (c *checker) awaitLine() error {

@@ -22,8 +22,16 @@ type Client struct {
 }
 
 // NewClient returns a client for the socket in a logdir. Close it.
-func NewClient(logdir string) *Client {
-	path := filepath.Join(logdir, SocketName)
+func NewClient(logdir string) *Client { return newClient(logdir, SocketName) }
+
+// NewWorkerClient returns a client for the socket of a worker that is not the
+// chief of its logdir. Close it.
+func NewWorkerClient(logdir string, task int) *Client {
+	return newClient(logdir, WorkerSocketName(task))
+}
+
+func newClient(logdir, name string) *Client {
+	path := filepath.Join(logdir, name)
 	return &Client{logdir, &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(path) },
 	}}}

@@ -74,6 +74,7 @@ type Status struct {
 	Loss     *float64 `json:"loss,omitempty"`
 	Rate     float64  `json:"steps_per_second"`
 	ETA      float64  `json:"eta_seconds,omitempty"`
+	Waiting  string   `json:"waiting,omitempty"`  // for whom or what, when others are waited for
 	Restored string   `json:"restored,omitempty"` // the checkpoint that it began with
 	Saved    *Saved   `json:"saved,omitempty"`    // the newest checkpoint of this run
 	Restarts int64    `json:"restarts"`           // of the session in this process
@@ -115,6 +116,9 @@ func (s *Status) Text() string {
 	}
 	if s.Saved != nil {
 		text += ", saved " + strconv.FormatInt(s.Saved.Step, 10)
+	}
+	if s.Waiting != "" {
+		text += ", waits for " + s.Waiting
 	}
 	return text
 }
@@ -173,6 +177,20 @@ func (m *Monitor) Enter(p Phase) (before Phase) {
 	return before
 }
 
+// Wait tells for whom or what others the training waits, "" for nobody any more.
+// Begin and Step tell that too.
+func (m *Monitor) Wait(reason string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.status.Waiting != reason {
+		m.status.Waiting = reason
+		m.wakeUp()
+	}
+}
+
 // Begin tells that the model is ready at a step, and who is to be asked for
 // what. steps is 0 for a training that ends with its input.
 func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
@@ -187,7 +205,7 @@ func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
 	now := time.Now()
 	m.job, m.ready = job, true
 	m.status.Step, m.status.Steps, m.status.Restored, m.status.Phase = step, steps, restored, Starting
-	m.status.Rate = 0
+	m.status.Rate, m.status.Waiting = 0, ""
 	m.mark, m.markAt = step, now
 	m.moves(now)
 	m.wakeUp()
@@ -203,7 +221,7 @@ func (m *Monitor) Step(step int64, loss float64, took time.Duration) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.status.Step, m.status.Loss = step, nil
+	m.status.Step, m.status.Loss, m.status.Waiting = step, nil, ""
 	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		m.status.Loss = &loss
 		m.losses.Add(loss)

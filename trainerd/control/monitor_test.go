@@ -3,6 +3,7 @@ package control
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,11 +69,27 @@ func TestMonitorPhases(t *testing.T) {
 	}
 }
 
+func TestMonitorWaits(t *testing.T) {
+	m := NewMonitor("j", "", 1)
+	for name, over := range map[string]func(){
+		"a session": func() { m.Begin(&fakeJob{}, 0, 0, "") }, "a step": func() { m.Step(1, math.NaN(), 0) }, "word": func() { m.Wait("") },
+	} {
+		m.Wait("the chief")
+		if st := m.Status(); st.Waiting != "the chief" || !strings.HasSuffix(st.Text(), ", waits for the chief") {
+			t.Errorf("waiting, the status is %q", st.Text())
+		}
+		if over(); m.Status().Waiting != "" {
+			t.Errorf("%s does not end the wait", name)
+		}
+	}
+}
+
 func TestNilMonitor(t *testing.T) {
 	var m *Monitor
 	m.Enter(m.Enter(Saving))
 	m.Begin(nil, 1, 2, "")
 	m.Step(1, 2, 3)
+	m.Wait("")
 	m.Saved(trainerd.SavedCheckpoint{})
 }
 

@@ -13,6 +13,10 @@ import (
 // SocketName is the name of a chief's socket in its logdir.
 const SocketName = "trainerd.sock"
 
+// WorkerSocketName is the name of the socket of another worker in the same
+// logdir.
+func WorkerSocketName(task int) string { return fmt.Sprintf("trainerd-worker%d.sock", task) }
+
 // maxPath is the longest path that a socket's address can hold everywhere.
 const maxPath = 100
 

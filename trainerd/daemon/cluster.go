@@ -104,6 +104,7 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 		defer cancel()
 	}
 	slow := time.AfterFunc(sayAfter, func() {
+		j.waitsFor("the servers to answer: " + strings.Join(append([]string{j.config.Master}, c.deviceFilters()...), " "))
 		j.log.Warn("waiting for the servers to answer", "master", j.config.Master, "needs", strings.Join(c.deviceFilters(), " "), "patience", c.PatienceSecs.Duration())
 	})
 	defer slow.Stop()
@@ -134,11 +135,13 @@ func (c ClusterConfig) dialOptions() (*remote.Options, error) {
 	o := &remote.Options{ConnectTimeout: max(c.PatienceSecs.Duration(), time.Second)}
 	if c.PatienceSecs == 0 {
 		o.ConnectTimeout = maxSeconds * time.Second
+	} else {
+		o.CloseTimeout = min(remote.DefaultCloseTimeout, c.PatienceSecs.Duration()/2)
 	}
-	if c.TLSCA == "" && c.TLSCert == "" {
+	if !c.TLS && c.TLSServerName == "" && c.TLSCA == "" && c.TLSCert == "" {
 		return o, nil
 	}
-	o.TLS = &tls.Config{}
+	o.TLS = &tls.Config{ServerName: c.TLSServerName}
 	if c.TLSCA != "" {
 		pem, err := os.ReadFile(c.TLSCA)
 		if err != nil {

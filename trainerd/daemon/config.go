@@ -22,7 +22,8 @@ type Config struct {
 	Logdir string `toml:"logdir"`
 	// Master is where the model runs: "" is this process; "local" is this
 	// process too, and lets other clients of TensorFlow's MasterService look at
-	// it; "grpc://host:port" is a TensorFlow server.
+	// it; "grpc://host:port" is a TensorFlow server; "unix:PATH" is one behind a
+	// socket, such as another job's "local".
 	Master string `toml:"master"`
 
 	Data  DataConfig   `toml:"data"`
@@ -289,12 +290,20 @@ type ClusterConfig struct {
 	// Listen is the loopback address, or the unix:PATH, at which the master
 	// "local" is served. Port 0 is any free one.
 	Listen string `toml:"listen"`
-	// TLSCA, TLSCert and TLSKey are PEM files: the authority of the proxy or
-	// tunnel in front of the server, and this client's certificate with its key.
-	// TensorFlow's own servers do not encrypt.
-	TLSCA   string `toml:"tls_ca"`
-	TLSCert string `toml:"tls_cert"`
-	TLSKey  string `toml:"tls_key"`
+	// ListenPublic lets listen be an address that other machines can reach.
+	// Whoever reaches it can run ops that read and write files of this one.
+	ListenPublic bool `toml:"listen_public"`
+	// TLS encrypts the connection to a proxy or tunnel in front of the server;
+	// TensorFlow's own servers do not encrypt. So does any of the following:
+	// TLSCA, a PEM file with the authorities that may sign the server's
+	// certificate, by default those of the system; TLSServerName, the name that
+	// it has, by default the host of master; TLSCert and TLSKey, PEM files with a
+	// certificate of this client and its key.
+	TLS           bool   `toml:"tls"`
+	TLSServerName string `toml:"tls_server_name"`
+	TLSCA         string `toml:"tls_ca"`
+	TLSCert       string `toml:"tls_cert"`
+	TLSKey        string `toml:"tls_key"`
 }
 
 // DefaultConfig returns the values of keys that are left out.

@@ -184,7 +184,7 @@ steps = 1e3
 		{name: "cluster without servers", text: "master = \"local\"\n" + smallest + "[supervisor]\nis_chief = false\n[cluster]\nworkers = 2\nlisten = \":1\"\n", want: []string{
 			`job.toml:10: supervisor.is_chief: the embedded runtime has no other process that could be the chief; remove it`,
 			`job.toml:12: cluster.workers: needs a TensorFlow server; set master = "grpc://host:port", or remove it`,
-			`job.toml:13: cluster.listen: ":1" is not an address of this machine alone; whoever reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH`}},
+			`job.toml:13: cluster.listen: ":1" is not an address of this machine alone; whoever reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH, or set listen_public = true`}},
 		{name: "how checkpoints are written", text: smallest + "[supervisor]\nmax_save_share = 2\nmax_risk_secs = -1\nwrite_version = \"V3\"\nshards = 0\nkeep_steps = [1, -1]\n", want: []string{
 			`job.toml:9: supervisor.max_save_share: want 0 (no bound) to 1, got 2`,
 			`job.toml:10: supervisor.max_risk_secs: want 0 (off) to 3153600000 seconds, got -1`,
@@ -195,7 +195,7 @@ steps = 1e3
 			`job.toml:9: supervisor.write_version: the save ops on the servers write V2; set cluster.checkpoint_via = "client", or leave it out`,
 			`job.toml:10: supervisor.shards: the save ops on the servers decide on the data files; set cluster.checkpoint_via = "client", or leave it out`}},
 		{name: "no such master", text: "master = \"loca\"\n" + smallest, want: []string{
-			`job.toml:1: master: there is no runtime "loca"; want "" for the embedded runtime, "local" to serve it, or "grpc://host:port"`}},
+			`job.toml:1: master: there is no runtime "loca"; want "" for the embedded runtime, "local" to serve it, "grpc://host:port" or "unix:PATH"`}},
 		{name: "values out of range", text: `logdir = ""
 master = "grpc://host"
 [data]

@@ -26,7 +26,8 @@ type job struct {
 	steps   int64            // the global step at which the job is complete; 0 for when the input ends
 	log     *slog.Logger
 
-	served func(master string) // told where the model is served; may be nil
+	served  func(master string) // told where the model is served; may be nil
+	waiting func(reason string) // told for whom or what the job waits, "" for nobody any more; may be nil
 }
 
 // newJob loads the data and builds the model that fits them, or reads the
@@ -120,10 +121,18 @@ func (j *job) supervisor() *trainerd.Supervisor {
 		StopGrace:          s.StopGraceSecs.orOff(),
 		Logger:             j.log,
 	}
+	sv.OnWait = func(reason error) { j.waitsFor("the chief: " + reason.Error()) }
 	if j.config.isRemote() {
 		j.superviseRemote(sv)
 	}
 	return sv
+}
+
+// waitsFor tells for whom or what the job waits.
+func (j *job) waitsFor(reason string) {
+	if j.waiting != nil {
+		j.waiting(reason)
+	}
 }
 
 // superviseRemote adds what a model on servers needs.

@@ -37,7 +37,7 @@ func (j *job) serve() (trainerd.Session, error) {
 		server: master.New(&master.Options{Runtime: runtime.Options{Dir: j.program.dir, Resources: resources}})}
 	go func() { s.ended <- s.server.Serve(ln) }()
 	if j.served != nil {
-		j.served("grpc://" + ln.Addr().String())
+		j.served(masterOf(ln))
 	}
 	return s, nil
 }
@@ -47,8 +47,16 @@ func (s *servedSession) Close() error {
 	return errors.Join(s.server.Close(), <-s.ended, s.Session.Close())
 }
 
-// listenLocal listens at an address that [validListen] accepts. The socket of
-// a process that was killed is replaced.
+// masterOf returns the master string by which clients reach a listener.
+func masterOf(ln net.Listener) string {
+	if ln.Addr().Network() == "unix" {
+		return "unix:" + ln.Addr().String()
+	}
+	return "grpc://" + ln.Addr().String()
+}
+
+// listenLocal listens at an address that [canListen] accepts. The socket of a
+// process that was killed is replaced.
 func listenLocal(addr string) (net.Listener, error) {
 	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {
@@ -61,7 +69,7 @@ func listenLocal(addr string) (net.Listener, error) {
 		}
 		os.Remove(path)
 	}
-	ln, err := net.Listen("unix", path)
+	ln, err := net.Listen("unix", absolute(path)) // clients have working directories of their own
 	if err != nil {
 		return nil, err
 	}

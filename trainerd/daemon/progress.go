@@ -221,9 +221,10 @@ func (p *barProgress) begin(step, steps int64, restored string) {
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionThrottle(0),
+		progressbar.OptionSetSpinnerChangeInterval(0), // it would draw from a goroutine of its own
 		progressbar.OptionSetTheme(progressbar.ThemeASCII),
 	)
-	p.bar.Set64(step)
+	p.advance(step)
 	p.flush()
 }
 
@@ -284,17 +285,27 @@ func (p *barProgress) draw() {
 	if curve := control.Sparkline(p.curve.Points(), curveWidth); curve != "" {
 		text += " " + curve
 	}
-	text += p.extra + p.tested + "  " + rounded(p.speed.rate) + " steps/s"
+	text += "  " + rounded(p.speed.rate) + " steps/s"
 	if p.steps > 0 {
 		text += fmt.Sprintf("  ETA %v", p.speed.eta(p.steps))
 	}
 	if p.savedAt >= 0 {
 		text += fmt.Sprintf("  saved %d", p.savedAt)
 	}
+	text += p.extra + p.tested // the least of it, should the line be too long
 	p.bar.Describe(p.fit(text))
 	p.frame.Reset() // the new text with the old bar
-	p.bar.Set64(p.last)
+	p.advance(p.last)
 	p.flush()
+}
+
+// advance draws the bar at a step. By itself it draws only another percentage,
+// which in a long training may take hours. The caller holds mu.
+func (p *barProgress) advance(step int64) {
+	p.bar.Set64(step)
+	if p.frame.Len() == 0 {
+		p.bar.RenderBlank()
+	}
 }
 
 // fit shortens a text to the room behind the bar. A line that wraps would not be

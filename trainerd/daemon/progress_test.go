@@ -89,6 +89,28 @@ func TestBarProgress(t *testing.T) {
 	})
 }
 
+// In a long training the percentage stays the same, but what is behind the bar
+// does not.
+func TestBarProgressLong(t *testing.T) {
+	for _, steps := range []int64{1e9, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			var b bytes.Buffer
+			p := newBarProgress(&b)
+			p.begin(0, steps, "")
+			for step := int64(1); step <= 10; step++ {
+				time.Sleep(100 * time.Millisecond)
+				p.step(step, 1)
+			}
+			p.end()
+			for _, want := range []string{"step 1", "step 5", "step 10"} {
+				if !strings.Contains(b.String(), want) {
+					t.Errorf("of %d steps: no %q in %q", steps, want, b.String())
+				}
+			}
+		})
+	}
+}
+
 // A line is no longer than the screen is wide.
 func TestBarProgressFits(t *testing.T) {
 	for _, c := range []struct {

@@ -279,6 +279,7 @@ func (w *wait) look(ctx context.Context) error {
 			"waited %v for %s; start what is missing, or set cluster.patience_secs", waited.Round(time.Second), missing)}
 	}
 	w.said, w.next = true, time.Now().Add(waited)
+	w.waitsFor(fmt.Sprintf("%s to do their part of step %d", missing, w.step+1))
 	w.log.Warn("waiting for others to do their part of the step", "step", w.step+1, "for", missing, "waited", waited.Round(time.Second), "patience", patience)
 	return nil
 }

@@ -61,6 +61,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	j.served = func(master string) { fmt.Fprintf(o.Stderr, "the model is served at %s\n", master) }
+	j.waiting = o.Monitor.Wait
 	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: newReplicas(j), watch: o.Monitor, stop: stop}
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {
 		show.saved(s.Step)

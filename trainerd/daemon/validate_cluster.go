@@ -30,7 +30,7 @@ func (v *validator) cluster() {
 	v.require(cl.PatienceSecs >= 0 && cl.PatienceSecs <= maxSeconds, "cluster.patience_secs", fmt.Sprintf("want 0 (for ever) to %.0f seconds, got %v", float64(maxSeconds), float64(cl.PatienceSecs)), "")
 	v.require((cl.TLSCert == "") == (cl.TLSKey == ""), "cluster.tls_key", "cluster.tls_cert and cluster.tls_key are one without the other", "set both, or neither")
 	if !c.isRemote() {
-		for _, key := range []string{"ps_tasks", "workers", "task", "checkpoint_via", "patience_secs", "tls_ca", "tls_cert", "tls_key"} {
+		for _, key := range []string{"ps_tasks", "workers", "task", "checkpoint_via", "patience_secs", "tls", "tls_server_name", "tls_ca", "tls_cert", "tls_key"} {
 			v.require(!c.given("cluster."+key), "cluster."+key, "needs a TensorFlow server", `set master = "grpc://host:port", or remove it`)
 		}
 	}
@@ -38,16 +38,15 @@ func (v *validator) cluster() {
 	v.require(cl.Sync || !c.given("cluster.replicas_to_aggregate"), "cluster.replicas_to_aggregate", "is for workers that wait for each other", "set sync = true, or remove it")
 	v.require(cl.ReplicasToAggregate >= 0 && cl.ReplicasToAggregate <= maxTasks, "cluster.replicas_to_aggregate", fmt.Sprintf("want 1 to %d, got %d", maxTasks, cl.ReplicasToAggregate), "")
 	v.require(c.Master == masterLocal || !c.given("cluster.listen"), "cluster.listen", "is for another master", `set master = "local", or remove it`)
-	v.require(validListen(cl.Listen), "cluster.listen", fmt.Sprintf("%q is not an address of this machine alone", cl.Listen),
-		"whoever reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH")
+	v.listen(cl)
 }
 
 func (v *validator) master(master string) {
 	if !v.config.isRemote() {
 		return
 	}
-	if !strings.Contains(master, "://") {
-		v.require(false, "master", fmt.Sprintf("there is no runtime %q", master), `want "" for the embedded runtime, "local" to serve it, or "grpc://host:port"`)
+	if !strings.Contains(master, "://") && !strings.HasPrefix(master, "unix:") {
+		v.require(false, "master", fmt.Sprintf("there is no runtime %q", master), `want "" for the embedded runtime, "local" to serve it, "grpc://host:port" or "unix:PATH"`)
 		return
 	}
 	_, err := remote.ParseTarget(master)
@@ -57,15 +56,31 @@ func (v *validator) master(master string) {
 	}
 }
 
-// validListen reports whether no other machine can reach an address.
-func validListen(addr string) bool {
+func (v *validator) listen(cl ClusterConfig) {
+	v.require(v.config.Master == masterLocal || !cl.ListenPublic, "cluster.listen_public", "is for another master", `set master = "local", or remove it`)
+	if cl.ListenPublic {
+		v.require(canListen(cl.Listen), "cluster.listen", fmt.Sprintf("%q is no address to listen at", cl.Listen), "want HOST:PORT, :PORT or unix:PATH")
+		return
+	}
+	v.require(isPrivate(cl.Listen), "cluster.listen", fmt.Sprintf("%q is not an address of this machine alone", cl.Listen),
+		"whoever reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH, or set listen_public = true")
+}
+
+// canListen reports whether an address is of the form that listenLocal takes.
+func canListen(addr string) bool {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		return path != ""
 	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
+	_, _, err := net.SplitHostPort(addr)
+	return err == nil
+}
+
+// isPrivate reports whether no other machine can reach an address.
+func isPrivate(addr string) bool {
+	if strings.HasPrefix(addr, "unix:") || !canListen(addr) {
+		return canListen(addr)
 	}
+	host, _, _ := net.SplitHostPort(addr)
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }

@@ -20,7 +20,8 @@ const (
 	// longCall is how long a call on servers may take before it is said that it
 	// does, and who does not answer.
 	longCall = 30 * time.Second
-	// pingTimeout is how long a server may take to do nothing.
+	// pingTimeout is how long a server may take to do nothing, or half of the
+	// patience if that is less.
 	pingTimeout = 5 * time.Second
 
 	pingScope = markScope + "ping_"
@@ -34,6 +35,7 @@ type watch struct {
 	servers  []string      // devices; server i has the node pingScope+i
 	waits    map[string]bool
 	log      *slog.Logger
+	tell     func(reason string) // see job.waitsFor
 	sess     *remote.Session
 	client   *remote.Client
 }
@@ -43,7 +45,7 @@ type watch struct {
 // others of a training whose workers are waited for elsewhere.
 func (j *job) newWatch(s remoteSession, servers []string) *watch {
 	w := &watch{patience: j.config.Cluster.PatienceSecs.Duration(), servers: servers, waits: map[string]bool{},
-		log: j.log, sess: s.Session, client: s.client}
+		log: j.log, tell: j.waitsFor, sess: s.Session, client: s.client}
 	for _, name := range j.feedOps() {
 		w.waits[name] = true
 	}
@@ -123,7 +125,12 @@ func (e *patienceError) Error() string { return e.text }
 // attend waits until ctx is done, and says what is in the way of a call that
 // takes long. It gives up with a *patienceError.
 func (w *watch) attend(ctx context.Context, what string) error {
-	began := time.Now()
+	began, said := time.Now(), false
+	defer func() {
+		if said {
+			w.tell("")
+		}
+	}()
 	for next := longCall; ; next *= 2 {
 		last := w.patience > 0 && next >= w.patience
 		if last {
@@ -143,13 +150,19 @@ func (w *watch) attend(ctx context.Context, what string) error {
 		case last:
 			return &patienceError{fmt.Sprintf("%s has not ended within %v: %s; see to it, or set cluster.patience_secs", what, next, reason)}
 		}
+		said = true
+		w.tell("the servers, " + what + ": " + reason)
 		w.log.Warn("the servers take long", "for", what, "since", next, "reason", reason, "patience", w.patience)
 	}
 }
 
 // reason says who does not answer.
 func (w *watch) reason(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	limit := pingTimeout
+	if w.patience > 0 {
+		limit = min(limit, w.patience/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := w.client.Wait(ctx); err != nil {
 		return "the server " + w.client.Target() + " does not answer"

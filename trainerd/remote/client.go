@@ -65,20 +65,20 @@ type Options struct {
 	// TLS encrypts the connection, for a proxy in front of the server that
 	// expects it. TensorFlow's server does not: nil is plain text.
 	TLS *tls.Config
-	// DialContext opens connections to host:port, as through a tunnel. Nil
-	// means directly by TCP.
+	// DialContext opens connections to host:port or unix:PATH, as through a
+	// tunnel. Nil means directly.
 	DialContext func(ctx context.Context, addr string) (net.Conn, error)
 }
 
 // Client is a connection to one server. It is safe for concurrent use.
 type Client struct {
-	target       string // grpc://host:port
+	target       string // grpc://host:port, unix:PATH
 	conn         *grpc.ClientConn
 	closeTimeout time.Duration
 }
 
-// Dial connects to the TensorFlow server that target names, grpc://host:port,
-// and checks that it answers. The caller closes the Client.
+// Dial connects to the TensorFlow server that target names, grpc://host:port or
+// unix:PATH, and checks that it answers. The caller closes the Client.
 //
 // A server that cannot be reached is [trainerd.ErrUnavailable], or by ctx's
 // end [trainerd.ErrCancelled] or [trainerd.ErrDeadlineExceeded]; something
@@ -94,11 +94,14 @@ func Dial(ctx context.Context, target string, o *Options) (*Client, error) {
 	}
 	// The dialer resolves names, at each attempt anew. grpc's own resolver
 	// would also ask DNS for settings of the service.
-	conn, err := grpc.NewClient("passthrough:///"+addr, o.dialOptions()...)
+	conn, err := grpc.NewClient("passthrough:///"+addr, o.dialOptions(addr)...)
 	if err != nil {
 		return nil, &TargetError{Target: target, Reason: err.Error()}
 	}
-	c := &Client{target: scheme + addr, conn: conn, closeTimeout: orDefault(o.CloseTimeout, DefaultCloseTimeout)}
+	if !strings.HasPrefix(addr, unixPrefix) {
+		target = scheme + addr
+	}
+	c := &Client{target: target, conn: conn, closeTimeout: orDefault(o.CloseTimeout, DefaultCloseTimeout)}
 	if o.ConnectTimeout < 0 {
 		return c, nil
 	}
@@ -109,14 +112,14 @@ func Dial(ctx context.Context, target string, o *Options) (*Client, error) {
 	return c, nil
 }
 
-func (o *Options) dialOptions() []grpc.DialOption {
+func (o *Options) dialOptions(addr string) []grpc.DialOption {
 	limit := o.MaxMessageBytes
 	if limit <= 0 {
 		limit = math.MaxInt32
 	}
 	dial := o.DialContext
 	if dial == nil {
-		dial = dialTCP
+		dial = dialDirectly
 	}
 	creds := insecure.NewCredentials()
 	if o.TLS != nil {
@@ -124,7 +127,7 @@ func (o *Options) dialOptions() []grpc.DialOption {
 	}
 	pauses := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 		MaxDelay: orDefault(o.MaxReconnectDelay, DefaultMaxReconnectDelay)}
-	return []grpc.DialOption{
+	list := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(dial),
 		grpc.WithNoProxy(),
@@ -134,10 +137,17 @@ func (o *Options) dialOptions() []grpc.DialOption {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(limit), grpc.MaxCallSendMsgSize(limit)),
 	}
+	if strings.HasPrefix(addr, unixPrefix) && (o.TLS == nil || o.TLS.ServerName == "") {
+		list = append(list, grpc.WithAuthority("localhost")) // a path is no name of a server
+	}
+	return list
 }
 
-func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+func dialDirectly(ctx context.Context, addr string) (net.Conn, error) {
 	d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: tcpIdle, Interval: tcpInterval, Count: tcpProbes}}
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		return d.DialContext(ctx, "unix", path)
+	}
 	return d.DialContext(ctx, "tcp", addr)
 }
 
@@ -148,7 +158,7 @@ func orDefault(d, def time.Duration) time.Duration {
 	return d
 }
 
-// Target returns the server's address as grpc://host:port.
+// Target returns the server's address as grpc://host:port or unix:PATH.
 func (c *Client) Target() string { return c.target }
 
 // Close ends the connection, and with it all calls in flight. Sessions that
@@ -158,20 +168,29 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Wait returns when the server answers, be it the old one or one that was
 // started in its place. It tries until ctx ends; the error then says what is
 // in the way. It fails at once when something other than a TensorFlow server
-// answers.
+// answers, and when one side does not take the other's certificate.
 func (c *Client) Wait(ctx context.Context) error {
 	c.conn.ResetConnectBackoff()
+	reason := ""
 	for {
 		err := c.probe(ctx)
-		if err == nil || !isCode(err, tfpb.Code_UNAVAILABLE) {
+		switch {
+		case err == nil:
+			return nil
+		case ended(ctx):
+			return c.contextError(ctx, reason)
+		case !isCode(err, tfpb.Code_UNAVAILABLE):
 			return err
 		}
-		// The connection was there and broke again.
+		reason = strings.TrimPrefix(messageOf(err), c.target+": ")
+		if distrust(reason) {
+			return &trainerd.OpError{Code: tfpb.Code_UNAUTHENTICATED, Message: c.target + ": " + reason}
+		}
 		timer := time.NewTimer(waitPause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return c.contextError(ctx, strings.TrimPrefix(messageOf(err), c.target+": "))
+			return c.contextError(ctx, reason)
 		case <-timer.C:
 		}
 	}
@@ -193,7 +212,7 @@ func (c *Client) connect(ctx context.Context, patience time.Duration) error {
 // answers at once that there is none; ListDevices would first wait for all
 // servers of the cluster.
 func (c *Client) probe(ctx context.Context) error {
-	err := c.conn.Invoke(ctx, service+"CloseSession", &tfpb.CloseSessionRequest{}, &tfpb.CloseSessionResponse{}, grpc.WaitForReady(true))
+	err := c.conn.Invoke(ctx, service+"CloseSession", &tfpb.CloseSessionRequest{}, &tfpb.CloseSessionResponse{})
 	st := statusOf(err)
 	switch {
 	case err == nil, st.Code() == codes.Aborted:

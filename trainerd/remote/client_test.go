@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,7 +160,7 @@ func TestDialWaitsForAServerThatStarts(t *testing.T) {
 			f.start(t, addr)
 			t.Cleanup(f.stop)
 		}
-		return dialTCP(ctx, addr)
+		return dialDirectly(ctx, addr)
 	}}
 	dial(t, "grpc://"+addr, o)
 	if attempts != 3 {
@@ -176,17 +178,38 @@ func TestTLSThroughATunnel(t *testing.T) {
 		if addr != "example.com:2222" { // the name in the certificate
 			return nil, fmt.Errorf("dialled %s", addr)
 		}
-		return dialTCP(ctx, f.addr)
+		return dialDirectly(ctx, f.addr)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
 	newSession(t, dial(t, "grpc://example.com:2222", &Options{TLS: &tls.Config{RootCAs: roots}, DialContext: tunnel}))
 
-	for name, config := range map[string]*tls.Config{"plain text": nil, "unknown authority": {RootCAs: x509.NewCertPool()}} {
-		_, err := Dial(t.Context(), "grpc://example.com:2222", &Options{TLS: config, DialContext: tunnel, ConnectTimeout: 200 * time.Millisecond})
-		if !errors.Is(err, trainerd.ErrUnavailable) {
-			t.Errorf("%s: got %v, want UNAVAILABLE", name, err)
-		}
+	_, err := Dial(t.Context(), "grpc://example.com:2222", &Options{DialContext: tunnel, ConnectTimeout: 200 * time.Millisecond})
+	if !errors.Is(err, trainerd.ErrUnavailable) {
+		t.Errorf("plain text: got %v, want UNAVAILABLE", err)
+	}
+	_, err = Dial(t.Context(), "grpc://example.com:2222", &Options{TLS: &tls.Config{RootCAs: x509.NewCertPool()}, DialContext: tunnel})
+	if !isCode(err, tfpb.Code_UNAUTHENTICATED) || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("unknown authority: got %v, want UNAUTHENTICATED", err)
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	f := &fakeMaster{step: echo}
+	f.start(t, "127.0.0.1:0")
+	t.Cleanup(f.stop)
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go f.server.Serve(ln) // ends with the server, and closes ln
+	c := dial(t, "unix:"+path, nil)
+	if c.Target() != "unix:"+path {
+		t.Errorf("target %s", c.Target())
+	}
+	if _, err := newSession(t, c).Run(t.Context(), nil, nil, []string{"y"}); err != nil {
+		t.Error(err)
 	}
 }
 

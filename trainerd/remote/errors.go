@@ -221,3 +221,9 @@ func connectionMessage(s string) string {
 	desc = strings.TrimSuffix(strings.TrimPrefix(desc, "transport: "), `"`)
 	return strings.TrimPrefix(desc, "Error while dialing: ")
 }
+
+// distrust reports whether a connection failed because one side does not take
+// the other's certificate, or does not encrypt. Trying again would not help.
+func distrust(reason string) bool {
+	return strings.Contains(reason, "x509: ") || strings.Contains(reason, "tls: ")
+}

@@ -18,6 +18,7 @@ func TestParseTarget(t *testing.T) {
 		"grpc://ps0.train.svc:1":     "ps0.train.svc:1",
 		"grpc://[::1]:65535":         "[::1]:65535",
 		"grpc://[fe80::1%eth0]:2222": "[fe80::1%eth0]:2222",
+		"unix:/run/a b.sock":         "unix:/run/a b.sock",
 	}
 	for target, want := range good {
 		if got, err := ParseTarget(target); got != want || err != nil {
@@ -42,6 +43,7 @@ func TestParseTarget(t *testing.T) {
 		{"user", "grpc://me@ps0:2222", "more than grpc://host:port"},
 		{"two servers", "grpc://a:2222,b:2222", "name one server"},
 		{"bare IPv6", "grpc://::1:2222", "needs brackets"},
+		{"no socket", "unix:", "unix:PATH"},
 		{"space", "grpc://ps 0:2222", `"ps 0" is no name`},
 		{"newline", "grpc://ps0\n:2222", "is no name"},
 	}

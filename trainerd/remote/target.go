@@ -9,7 +9,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 )
 
-const scheme = "grpc://"
+const (
+	scheme     = "grpc://"
+	unixPrefix = "unix:" // of a path
+)
 
 // TargetError says what is wrong with the address of a server. It matches
 // [trainerd.ErrInvalidArgument].
@@ -25,10 +28,17 @@ func (e *TargetError) Is(target error) bool { return target == trainerd.ErrInval
 
 // ParseTarget returns the address, host:port, of a server that a master string
 // grpc://host:port names. The host is a name, an IPv4 address, or an IPv6
-// address in brackets. An error is a [*TargetError].
+// address in brackets. The master string unix:PATH, a socket of this machine, is
+// its own address. An error is a [*TargetError].
 func ParseTarget(target string) (addr string, err error) {
 	bad := func(format string, args ...any) (string, error) {
 		return "", &TargetError{Target: target, Reason: fmt.Sprintf(format, args...)}
+	}
+	if path, ok := strings.CutPrefix(target, unixPrefix); ok {
+		if path == "" || strings.Contains(path, "\x00") {
+			return bad("the path of the socket is missing: unix:PATH")
+		}
+		return target, nil
 	}
 	protocol, rest, found := strings.Cut(target, "://")
 	switch {

@@ -274,7 +274,7 @@ func (s State) LayOut(dst string) error {
 
 // Crashes lays out, one after the other, the states in which a power cut may
 // leave the disk after the first n operations, under the directory dst, which
-// stands for root: the changes of names none, all, each alone and each left
+// stands for root: the changes of names, none, all, each alone and each left
 // out, with each the synced bytes, all bytes, or zeros. The directory is
 // emptied between states. There are none after an operation that changes
 // nothing.
@@ -292,6 +292,7 @@ func (f *FS) Crashes(n int, root, dst string) iter.Seq2[string, error] {
 		if last != n {
 			return
 		}
+		seen := make(map[[sha256.Size]byte]bool)
 		for _, mask := range subsets(len(d.pending)) {
 			for kind, bytes := range map[string]func(*node) []byte{
 				"synced": func(n *node) []byte { return n.synced },
@@ -299,7 +300,13 @@ func (f *FS) Crashes(n int, root, dst string) iter.Seq2[string, error] {
 				"zeros":  (*node).zeros,
 			} {
 				what := fmt.Sprintf("after operation %d, name changes %b of %d, bytes: %s", n, mask, len(d.pending), kind)
-				if !yield(what, d.state(what, d.after(mask), bytes).LayOut(dst)) {
+				s := d.state(what, d.after(mask), bytes)
+				sum := s.Sum()
+				if seen[sum] {
+					continue
+				}
+				seen[sum] = true
+				if !yield(what, s.LayOut(dst)) {
 					return
 				}
 			}

@@ -52,6 +52,8 @@ type FS struct {
 	hit   string // the operation that failed; "" while none did
 	kind  opKind // of that one
 	log   []op
+
+	resynced string
 }
 
 // New returns a file system that fails the operation of that number, or none
@@ -240,7 +242,7 @@ func (h *handle) Write(b []byte) (int, error) {
 
 func (h *handle) Sync() error {
 	if h.failed {
-		panic("faultfs: sync of " + h.name + " after a sync of it failed")
+		return h.fs.syncAgain(h.name)
 	}
 	err := h.fs.do(op{kind: syncFile, name: h.name}, func() error { return nil })
 	h.failed = err != nil
@@ -250,6 +252,24 @@ func (h *handle) Sync() error {
 func (h *handle) Close() error {
 	err := h.fs.do(op{kind: closeFile, name: h.name}, func() error { return nil })
 	return errors.Join(err, h.file.Close())
+}
+
+// syncAgain does what a kernel may do: it says that all is well, though the data
+// that the failed sync left are gone.
+func (f *FS) syncAgain(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resynced = name
+	return nil
+}
+
+// Resynced returns the name of a file that was synced again after a sync of it
+// had failed, or "". Nothing should do that: the second may report success for
+// data that are lost.
+func (f *FS) Resynced() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resynced
 }
 
 type readHandle struct {

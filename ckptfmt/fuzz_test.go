@@ -1,0 +1,143 @@
+package ckptfmt
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/trainerd/trainerd/internal/membound"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"google.golang.org/protobuf/proto"
+)
+
+// seedFiles gives the fuzzer small fixtures that a pattern matches.
+func seedFiles(f *testing.F, pattern string, add func(b []byte)) {
+	f.Helper()
+	names, err := filepath.Glob(filepath.Join(fixtures, pattern))
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no fixtures are %s: %v", pattern, err)
+	}
+	for _, name := range names {
+		if b, err := os.ReadFile(name); err == nil && len(b) < 8<<10 {
+			add(b)
+		}
+	}
+}
+
+// FuzzBundle reads a checkpoint whose index and data may hold anything.
+func FuzzBundle(f *testing.F) {
+	seedFiles(f, filepath.Join(v2Set, "*", "*.index"), func(index []byte) {
+		f.Add(index, []byte("some bytes of data"))
+	})
+	w, err := CreateBundle(filepath.Join(f.TempDir(), "m"), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for name, v := range map[string]*Tensor{"a": Scalar(int64(1)), "b": Scalar("text")} {
+		if err := w.Add(name, v); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := w.Finish(); err != nil {
+		f.Fatal(err)
+	}
+	index, _ := os.ReadFile(IndexName(w.prefix))
+	data, _ := os.ReadFile(DataName(w.prefix, 0, 1))
+	f.Add(index, data)
+	f.Fuzz(func(t *testing.T, index, data []byte) {
+		prefix := filepath.Join(t.TempDir(), "m")
+		writeTestFile(t, IndexName(prefix), index)
+		writeTestFile(t, DataName(prefix, 0, 1), data)
+		defer membound.Check(t, len(index)+len(data), 256)()
+		r, err := OpenBundle(prefix)
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		for info, err := range r.Tensors() {
+			if err != nil {
+				continue
+			}
+			v, err := r.Lookup(info.Name)
+			if err != nil {
+				continue
+			}
+			if err := v.Validate(); err != nil {
+				t.Fatalf("Lookup gave a bad tensor: %v", err)
+			}
+		}
+		for range r.Verify(t.Context()) {
+			continue
+		}
+	})
+}
+
+func writeTestFile(t *testing.T, name string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzMetaGraph reads any file as a MetaGraph, and again what it made of it.
+func FuzzMetaGraph(f *testing.F) {
+	seedFiles(f, filepath.Join("graphs", "programs", "*", "graph.meta"), func(b []byte) { f.Add(b) })
+	f.Add([]byte(`graph_def { node { name: "a" op: "NoOp" } } collection_def { key: "k" value { node_list { value: "a" } } }`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		defer membound.Check(t, len(b), 1024)()
+		name := filepath.Join(t.TempDir(), "m.meta")
+		writeTestFile(t, name, b)
+		m, err := ReadMetaGraph(name)
+		if err != nil {
+			if c := new(CorruptError); !errors.As(err, &c) || c.Name != name {
+				t.Fatalf("error %v does not name the file", err)
+			}
+			return
+		}
+		if err := WriteMetaGraph(name, m, nil); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadMetaGraph(name)
+		if err != nil || !proto.Equal(m, again) {
+			t.Fatalf("what was written reads differently: %v", err)
+		}
+	})
+}
+
+// FuzzObjects walks the graph of objects that any bytes may describe.
+func FuzzObjects(f *testing.F) {
+	for _, g := range []*tfpb.TrackableObjectGraph{
+		{Nodes: []*tfpb.TrackableObjectGraph_TrackableObject{{}}},
+		{Nodes: []*tfpb.TrackableObjectGraph_TrackableObject{
+			{Children: []*tfpb.TrackableObjectGraph_TrackableObject_ObjectReference{{NodeId: 1, LocalName: "a"}, {NodeId: 0, LocalName: "self"}}},
+			{Attributes: []*tfpb.TrackableObjectGraph_TrackableObject_SerializedTensor{{Name: "VARIABLE_VALUE", CheckpointKey: "a/.ATTRIBUTES/VARIABLE_VALUE"}}},
+		}},
+	} {
+		b, err := proto.Marshal(g)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		prefix := filepath.Join(t.TempDir(), "m")
+		w, err := CreateBundle(prefix, &BundleWriterOptions{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if err := errors.Join(w.Add(objectGraphKey, Scalar(string(b))), w.Finish()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenBundle(prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		root, err := ObjectTree(r)
+		if err == nil && root.Path != "" {
+			t.Fatalf("the root is called %q", root.Path)
+		}
+	})
+}
