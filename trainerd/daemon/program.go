@@ -98,6 +98,17 @@ func nodes(names []string) trainerd.Op { return trainerd.Nodes(names...) }
 // something from a queue or a reader.
 func inputOps(g *graph.Graph, names []string) []string {
 	var found []string
+	eachNeeded(g, names, func(n *tfpb.NodeDef) {
+		if strings.HasPrefix(n.GetOp(), "QueueDequeue") || strings.HasPrefix(n.GetOp(), "ReaderRead") {
+			found = append(found, n.GetName())
+		}
+	})
+	slices.Sort(found)
+	return found
+}
+
+// eachNeeded calls f with each node that the named ones need, and with these.
+func eachNeeded(g *graph.Graph, names []string, f func(n *tfpb.NodeDef)) {
 	seen := make(map[string]bool)
 	stack := slices.Clone(names)
 	for len(stack) > 0 {
@@ -112,13 +123,9 @@ func inputOps(g *graph.Graph, names []string) []string {
 		if err != nil {
 			continue
 		}
-		if strings.HasPrefix(n.GetOp(), "QueueDequeue") || strings.HasPrefix(n.GetOp(), "ReaderRead") {
-			found = append(found, t.Node)
-		}
+		f(n)
 		stack = append(stack, n.GetInput()...)
 	}
-	slices.Sort(found)
-	return found
 }
 
 // feed is what a run is fed, by tensor.
