@@ -207,7 +207,6 @@ func TestLookWaitsForTheEnd(t *testing.T) {
 }
 
 func TestSound(t *testing.T) {
-	const bundle = "../../fixtures/checkpoints"
 	safetensors := "\x40\x00\x00\x00\x00\x00\x00\x00" + `{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}          ` + "12345678"
 	for _, tc := range []struct {
 		name, file, text string
