@@ -130,6 +130,24 @@ func (sv *Supervisor) Save(ctx context.Context) (SavedCheckpoint, error) {
 	return r.checkpoints.save(ctx)
 }
 
+// SetSaveModelEvery changes SaveModelEvery while a run goes on; zero or less
+// switches it off. The next checkpoint comes after that time. It is for the
+// goroutine that trains, and needs a run that began with SaveModelEvery on.
+func (sv *Supervisor) SetSaveModelEvery(d time.Duration) error {
+	r := sv.current()
+	if r == nil {
+		return errNoRun
+	}
+	if r.checkpoints == nil || !r.checkpoints.isTimed() {
+		return errors.New("the run has no checkpoint service whose interval could change: SaveModelEvery was off when it began")
+	}
+	r.checkpoints.setInterval(max(d, 0))
+	if sv.SaveModelEvery = d; d <= 0 {
+		sv.SaveModelEvery = -1 // zero is the default
+	}
+	return nil
+}
+
 // StepDone tells the supervisor that a step has ended, with the number of steps
 // done so far. The training calls it between two steps, from the goroutine that
 // runs them. It takes the checkpoints of SaveModelSteps, exactly at their

@@ -42,7 +42,10 @@ type checkpointer struct {
 	// inForce is the step that the newest checkpoint has, restored or saved.
 	inForce  int64
 	failures int
-	begun    time.Time // of the newest save
+	begun    time.Time          // of the newest save
+	every    time.Duration      // of serve
+	timed    bool               // serve runs, or is about to
+	endPart  context.CancelFunc // has serve look at every again; nil before it runs
 }
 
 func (sv *Supervisor) makeCheckpointer(r *run, step int64) {

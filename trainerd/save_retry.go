@@ -72,9 +72,47 @@ func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// serve is the checkpoint service: the first save comes after the first pause.
-// Without a budget the saves keep to their grid.
-func (c *checkpointer) serve(ctx context.Context, every time.Duration) error {
+// serve is the checkpoint service, which begins anew when its interval changes.
+func (c *checkpointer) serve(ctx context.Context) error {
+	for {
+		part, cancel := context.WithCancel(ctx)
+		c.mu.Lock()
+		every := c.every
+		c.endPart = cancel
+		c.mu.Unlock()
+		err := c.serveEvery(part, every)
+		cancel()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// setInterval sets the interval of serve.
+func (c *checkpointer) setInterval(every time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.every, c.timed = every, true
+	if c.endPart != nil {
+		c.endPart()
+	}
+}
+
+// isTimed reports whether serve runs, or is about to.
+func (c *checkpointer) isTimed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.timed
+}
+
+// serveEvery saves until ctx is done: the first save comes after the first
+// pause. Without a budget the saves keep to their grid, and no interval is no
+// save.
+func (c *checkpointer) serveEvery(ctx context.Context, every time.Duration) error {
+	if every <= 0 && c.budget.MaxRisk <= 0 {
+		<-ctx.Done()
+		return nil
+	}
 	if c.budget == (SaveBudget{}) {
 		if !sleep(ctx, every) {
 			return nil

@@ -58,7 +58,8 @@ func (sv *Supervisor) startCheckpoints(ctx context.Context, r *run, every time.D
 			return err
 		}
 	}
-	sv.coord.Go("checkpoint service", func(ctx context.Context) error { return r.checkpoints.serve(ctx, every) })
+	r.checkpoints.setInterval(every)
+	sv.coord.Go("checkpoint service", r.checkpoints.serve)
 	return nil
 }
 

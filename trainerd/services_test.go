@@ -412,3 +412,44 @@ func TestPrepareDuringRun(t *testing.T) {
 		return nil
 	}))
 }
+
+// The interval of checkpoints can change, to none and back; the next one comes
+// after the new interval.
+func TestSetSaveModelEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := counterModel()
+		sv := &Supervisor{NewSession: m.newSession, InitOp: Nodes("init"), Logdir: t.TempDir(), SaveModelEvery: 5 * time.Minute, NoSummaryWriter: true}
+		if err := sv.SetSaveModelEvery(time.Minute); err == nil {
+			t.Error("the interval changes without a run")
+		}
+		var at []string
+		begun := time.Now()
+		sv.OnSave = func(SavedCheckpoint) { at = append(at, time.Since(begun).Round(time.Minute).String()) }
+		mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+			for minute := 1; minute <= 40 && ctx.Err() == nil; minute++ {
+				m.step()
+				sleep(ctx, time.Minute)
+				switch minute {
+				case 12:
+					mustNoErr(t, sv.SetSaveModelEvery(2*time.Minute))
+				case 17:
+					mustNoErr(t, sv.SetSaveModelEvery(0))
+				case 30:
+					mustNoErr(t, sv.SetSaveModelEvery(4*time.Minute))
+				}
+			}
+			return nil
+		}))
+		want := []string{"0s", "5m0s", "10m0s", "14m0s", "16m0s", "34m0s", "38m0s", "40m0s"}
+		if diff := cmp.Diff(want, at); diff != "" {
+			t.Errorf("saves (-want +got):\n%s", diff)
+		}
+		off := &Supervisor{NewSession: m.newSession, InitOp: Nodes("init"), Logdir: t.TempDir(), SaveModelEvery: -1}
+		mustNoErr(t, off.Run(t.Context(), func(context.Context, Session) error {
+			if err := off.SetSaveModelEvery(time.Minute); err == nil {
+				t.Error("the interval changes where there was none")
+			}
+			return nil
+		}))
+	})
+}

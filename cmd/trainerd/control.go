@@ -43,8 +43,8 @@ func controlCommands() []*cli.Command {
 		{
 			Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
 			Description: `Changes learning_rate, or one of the intervals eval.steps, eval.secs,
-supervisor.save_model_steps, supervisor.save_summaries_steps and
-supervisor.save_summaries_secs. It holds until the process ends; the config says
+supervisor.save_model_secs, supervisor.save_model_steps,
+supervisor.save_summaries_secs and supervisor.save_summaries_steps. It holds until the process ends; the config says
 what holds after that. Only a learning rate that the model has in a variable of
 that name stays, for it is saved with the others.`,
 			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {

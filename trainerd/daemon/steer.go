@@ -9,6 +9,7 @@ import (
 	"math"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -147,6 +148,7 @@ func (c *Config) Settings() []Setting {
 	return []Setting{
 		{"eval.steps", whole(c.Eval.Steps)},
 		{"eval.secs", secs(c.Eval.Secs)},
+		{"supervisor.save_model_secs", secs(c.Supervisor.SaveModelSecs)},
 		{"supervisor.save_model_steps", whole(c.Supervisor.SaveModelSteps)},
 		{"supervisor.save_summaries_steps", whole(c.Supervisor.SaveSummariesSteps)},
 		{"supervisor.save_summaries_secs", secs(c.Supervisor.SaveSummariesSecs)},
@@ -171,6 +173,9 @@ func (s *steering) set(ctx context.Context, key, value string) (string, error) {
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return "", control.Refusef("%s: %q is not a number of 0 or more", key, value)
 	}
+	if strings.HasSuffix(key, "secs") && v > maxSeconds {
+		return "", control.Refusef("%s: want up to %.0f seconds, got %s", key, float64(maxSeconds), value)
+	}
 	c := s.t.config
 	whole := map[string]*int64{
 		"eval.steps": &c.Eval.Steps, "supervisor.save_model_steps": &s.t.sv.SaveModelSteps,
@@ -191,6 +196,10 @@ func (s *steering) set(ctx context.Context, key, value string) (string, error) {
 			s.t.eval.next = next
 		} else {
 			s.t.nextSummary = next
+		}
+	case key == "supervisor.save_model_secs":
+		if err := s.t.sv.SetSaveModelEvery(Seconds(v).Duration()); err != nil {
+			return "", control.Refusef("%s was 0 when the run began, and needs a restart to become more", key)
 		}
 	case key == "learning_rate":
 		return s.setRate(ctx, v)

@@ -45,7 +45,7 @@ func steered(t *testing.T, overrides ...string) (c *Config, m *control.Monitor, 
 }
 
 func TestSteer(t *testing.T) {
-	c, m, job, wait := steered(t)
+	c, m, job, wait := steered(t, "supervisor.save_model_secs=1000")
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
@@ -85,6 +85,7 @@ func TestSteer(t *testing.T) {
 
 	for key, value := range map[string]string{
 		"eval.steps": "100", "eval.secs": "0.5", "supervisor.save_model_steps": "50",
+		"supervisor.save_model_secs":      "0.01",
 		"supervisor.save_summaries_steps": "0", "supervisor.save_summaries_secs": "0.01", "learning_rate": "1e-4",
 	} {
 		if text, err := job.Set(ctx, key, value); err != nil || text == "" {
@@ -92,7 +93,7 @@ func TestSteer(t *testing.T) {
 		}
 	}
 	for key, value := range map[string]string{
-		"eval.steps": "1.5", "eval.secs": "-1", "supervisor.save_model_steps": "1e300", "learning_rate": "NaN", "name": "1", "": "1",
+		"eval.steps": "1.5", "eval.secs": "-1", "supervisor.save_model_secs": "1e20", "supervisor.save_summaries_secs": "1e300", "supervisor.save_model_steps": "1e300", "learning_rate": "NaN", "name": "1", "": "1",
 	} {
 		var refused *control.RefusedError
 		if text, err := job.Set(ctx, key, value); !errors.As(err, &refused) {
@@ -121,7 +122,11 @@ func TestSteer(t *testing.T) {
 
 // A paused job can be stopped, and who asks may give up.
 func TestSteerPaused(t *testing.T) {
-	_, _, job, wait := steered(t)
+	_, _, job, wait := steered(t) // without checkpoints by the clock
+	var refused *control.RefusedError
+	if _, err := job.Set(t.Context(), "supervisor.save_model_secs", "10"); !errors.As(err, &refused) {
+		t.Errorf("an interval that was 0 is changed: %v", err)
+	}
 	if err := job.Pause(t.Context()); err != nil {
 		t.Fatal(err)
 	}
