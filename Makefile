@@ -14,10 +14,10 @@ CUTS    ?= 40
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd crash powercut cluster clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden install soak systemd crash powercut cluster config package package-test clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 build: ## build the commands into bin/
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
@@ -99,6 +99,17 @@ soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
 
 systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
 	go test ./packaging/systemd -systemd -v -count=1
+
+config: ## write doc/config.md, the reference of the config, from the code
+	go test ./doc -run TestConfigReference -update
+
+package: ## build .deb, .rpm, archives, SBOM and checksums into bin/dist (VERSION=1.2.3, TARGETS=linux/amd64)
+	cd tools && go run ./dist $(if $(VERSION),-version $(VERSION)) $(if $(TARGETS),-targets $(TARGETS)) ..
+
+package-test: ## install, upgrade and remove the .deb on a layer above this machine's root (needs root)
+	cd tools && go run ./dist -version 0.0.1 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/old ..
+	cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..
+	packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
 
 crash: ## resume from a million states that crashes may leave (half an hour)
 	go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v

@@ -42,10 +42,11 @@ func controlCommands() []*cli.Command {
 		logsCommand(),
 		{
 			Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
-			Description: `Changes learning_rate, where the model has it in a variable or feeds it, or one
-of the intervals eval.steps, eval.secs, supervisor.save_model_steps,
-supervisor.save_summaries_steps and supervisor.save_summaries_secs. It holds
-until the process ends; the config says what holds after that.`,
+			Description: `Changes learning_rate, or one of the intervals eval.steps, eval.secs,
+supervisor.save_model_steps, supervisor.save_summaries_steps and
+supervisor.save_summaries_secs. It holds until the process ends; the config says
+what holds after that. Only a learning rate that the model has in a variable of
+that name stays, for it is saved with the others.`,
 			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
 				key, value, ok := strings.Cut(args[0], "=")
 				if !ok || key == "" {
@@ -214,7 +215,9 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 			if redraw {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintln(w, "the run has ended")
+			if !asJSON {
+				fmt.Fprintln(w, "the run has ended")
+			}
 			return nil
 		case err != nil:
 			return err

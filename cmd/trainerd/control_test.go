@@ -43,10 +43,17 @@ func texts(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func get(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 2)
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("want a logdir, a path, and perhaps a token")
+	}
 	addr, err := httpAddr(ts.MkAbs(args[0]))
 	ts.Check(err)
-	w, err := http.Get("http://" + addr + args[1])
+	r, err := http.NewRequest(http.MethodGet, "http://"+addr+args[1], nil)
+	ts.Check(err)
+	if len(args) == 3 {
+		r.Header.Set("Authorization", "Bearer "+args[2])
+	}
+	w, err := http.DefaultClient.Do(r)
 	ts.Check(err)
 	defer w.Body.Close()
 	_, err = io.Copy(ts.Stdout(), w.Body)

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 //	awaitfile FILE    wait until there is a file
 //	newest DIR VAR    put the step of the newest checkpoint into a variable
 //	texts DIR         print the steps, tags and texts of text summaries
-//	get DIR PATH      print what a run answers over HTTP
+//	get DIR PATH [TOKEN]  print what a run answers over HTTP
 //	fill FILE...      replace the names of folders, such as GRAPHS, in files
 func TestScripts(t *testing.T) {
 	digits, graphs, arrays := absolute(t, "../../examples/digits"), absolute(t, graphsDir), absolute(t, "../../internal/npy/testdata")

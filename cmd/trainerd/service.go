@@ -243,7 +243,9 @@ func (s *service) reload(ctx context.Context, log *slog.Logger, before []daemon.
 		return before
 	}
 	after := config.Settings()
+	var keys []string
 	for i, setting := range after {
+		keys = append(keys, setting.Key)
 		if setting == before[i] {
 			continue
 		}
@@ -251,6 +253,6 @@ func (s *service) reload(ctx context.Context, log *slog.Logger, before []daemon.
 			log.Error("setting is not reloaded", "key", setting.Key, "err", err)
 		}
 	}
-	log.Info("config is reloaded; what is no interval needs a restart")
+	log.Info("config is reloaded; other keys than these need a restart", "keys", strings.Join(keys, ", "))
 	return after
 }

@@ -34,6 +34,7 @@ import (
 // so nothing of this machine's is started in it.
 type box struct {
 	t       *testing.T
+	unit    string // that is looked at
 	machine *exec.Cmd
 	power   io.Closer // off when closed
 	boots   chan int  // process 1 of each boot

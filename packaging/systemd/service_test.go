@@ -17,8 +17,6 @@ import (
 
 var withSystemd = flag.Bool("systemd", false, "boot a systemd in namespaces, and run the units in it")
 
-const unit = "trainerd@digits"
-
 // digitsConfig is a job that does not end by itself.
 const digitsConfig = `name = "digits"
 [data]
@@ -75,7 +73,7 @@ func (b *box) dropIn(name, text string) {
 
 func (b *box) property(name string) string {
 	b.t.Helper()
-	return b.run("systemctl", "show", "--property", name, "--value", unit)
+	return b.run("systemctl", "show", "--property", name, "--value", b.unit)
 }
 
 // entry is a line of the journal, as far as it matters here.
@@ -101,7 +99,7 @@ func (e *entry) step() int64 {
 func (b *box) journal() []entry {
 	b.t.Helper()
 	var all []entry
-	for line := range strings.Lines(b.run("journalctl", "--unit", unit, "--output", "json", "--boot", "--quiet", "--all")) {
+	for line := range strings.Lines(b.run("journalctl", "--unit", b.unit, "--output", "json", "--boot", "--quiet", "--all")) {
 		var e entry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			continue // a message that is no text is an array of bytes
@@ -159,7 +157,7 @@ var exposure = regexp.MustCompile(`exposure level for \S+: ([0-9.]+) `)
 // exposure returns what `systemd-analyze security` gives the unit.
 func (b *box) exposure() float64 {
 	b.t.Helper()
-	out := b.run("systemd-analyze", "security", "--no-pager", unit+".service")
+	out := b.run("systemd-analyze", "security", "--no-pager", b.unit+".service")
 	m := exposure.FindStringSubmatch(out)
 	if m == nil {
 		b.t.Fatalf("no exposure level in:\n%s", out)
@@ -175,7 +173,7 @@ func (b *box) exposure() float64 {
 // where the one before has ended.
 func TestService(t *testing.T) {
 	b := newService(t)
-	b.t = t
+	b.unit = "trainerd@digits"
 	// Hangs shall not take the minutes that they may take in earnest.
 	b.dropIn("test.conf", "[Service]\nWatchdogSec=2s\nRestartSec=100ms\n[Unit]\nStartLimitIntervalSec=0\n")
 	for _, part := range []struct {
@@ -199,6 +197,7 @@ func TestService(t *testing.T) {
 		{"listen", testListen},
 		{"shared logdir", testSharedLogdir},
 		{"ends", testEnds},
+		{"child", testChild},
 		{"crash loop", testCrashLoop},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
@@ -212,13 +211,13 @@ func TestService(t *testing.T) {
 }
 
 func testVerify(t *testing.T, b *box) {
-	if out := b.run("systemd-analyze", "verify", "--man=no", unit+".service", "trainerd.target"); out != "" {
+	if out := b.run("systemd-analyze", "verify", "--man=no", b.unit+".service", "trainerd.target"); out != "" {
 		t.Errorf("systemd-analyze verify: %s", out)
 	}
 }
 
 func testStart(t *testing.T, b *box) {
-	b.run("systemctl", "start", unit) // returns after READY=1
+	b.run("systemctl", "start", b.unit) // returns after READY=1
 	if state := b.property("SubState"); state != "running" {
 		t.Errorf("is %s", state)
 	}
@@ -271,15 +270,15 @@ func testControl(t *testing.T, b *box) {
 
 func testKill(t *testing.T, b *box) {
 	pid, announced := b.property("MainPID"), b.awaitSave()
-	b.run("systemctl", "kill", "--signal", "KILL", "--kill-who", "main", unit)
+	b.run("systemctl", "kill", "--signal", "KILL", "--kill-who", "main", b.unit)
 	b.awaitResume(pid, announced)
 }
 
 func testHang(t *testing.T, b *box) {
 	pid, announced := b.property("MainPID"), b.awaitSave()
-	b.run("systemctl", "kill", "--signal", "STOP", "--kill-who", "main", unit)
+	b.run("systemctl", "kill", "--signal", "STOP", "--kill-who", "main", b.unit)
 	b.awaitResume(pid, announced)
-	if _, ok := b.newest("", unit+".service: Watchdog timeout"); !ok {
+	if _, ok := b.newest("", b.unit+".service: Watchdog timeout"); !ok {
 		t.Error("not the watchdog has killed it")
 	}
 }
@@ -298,7 +297,7 @@ func testPause(t *testing.T, b *box) {
 func testReload(t *testing.T, b *box) {
 	changed := strings.Replace(digitsConfig, "save_model_steps = 2000", "save_model_steps = 1500", 1)
 	b.put("/etc/trainerd/digits.toml", []byte(changed), 0o644)
-	b.run("systemctl", "reload", unit)
+	b.run("systemctl", "reload", b.unit)
 	b.eventually("reload", func() bool {
 		e, ok := b.newest("", "set, as asked for")
 		return ok && e.Key == "supervisor.save_model_steps"
@@ -306,7 +305,7 @@ func testReload(t *testing.T, b *box) {
 	b.eventually("the end of the reload", func() bool { return b.property("ActiveState") == "active" })
 
 	b.put("/etc/trainerd/digits.toml", []byte("steps = nonsense"), 0o644)
-	b.run("systemctl", "reload", unit)
+	b.run("systemctl", "reload", b.unit)
 	b.eventually("word of the wrong config", func() bool {
 		e, ok := b.newest("", "config is wrong; the run goes on with the one before")
 		return ok && e.Priority == "3"
@@ -317,7 +316,7 @@ func testReload(t *testing.T, b *box) {
 
 func testStop(t *testing.T, b *box) {
 	pid := b.property("MainPID")
-	b.run("systemctl", "stop", unit)
+	b.run("systemctl", "stop", b.unit)
 	if state, result, code := b.property("ActiveState"), b.property("Result"), b.property("ExecMainStatus"); state != "inactive" || result != "success" || code != "0" {
 		t.Errorf("%s, %s, exit code %s", state, result, code)
 	}
@@ -333,8 +332,8 @@ func testStop(t *testing.T, b *box) {
 }
 
 func testReboot(t *testing.T, b *box) {
-	b.run("systemctl", "enable", unit)
-	b.run("systemctl", "start", unit)
+	b.run("systemctl", "enable", b.unit)
+	b.run("systemctl", "start", b.unit)
 	b.awaitSave()
 	pid := b.property("MainPID")
 	b.reboot()
@@ -369,11 +368,11 @@ func testDropIns(t *testing.T, b *box) {
 	if err != nil || len(dropIns) == 0 {
 		t.Fatalf("%d drop-ins, %v", len(dropIns), err)
 	}
-	b.run("systemctl", "stop", unit) // who goes by the name of the user that is to be made
+	b.run("systemctl", "stop", b.unit) // who goes by the name of the user that is to be made
 	b.makeUser()
 	for _, d := range dropIns {
 		b.shipped(d.Name())
-		if out := b.run("systemd-analyze", "verify", "--man=no", unit+".service"); out != "" {
+		if out := b.run("systemd-analyze", "verify", "--man=no", b.unit+".service"); out != "" {
 			t.Errorf("%s: systemd-analyze verify: %s", d.Name(), out)
 		}
 		level := b.exposure()
@@ -397,7 +396,7 @@ func (b *box) makeUser() {
 func testSharedLogdir(t *testing.T, b *box) {
 	b.run("install", "-d", "-o", "trainerd", "-g", "trainerd", "-m", "2750", "/srv/runs")
 	b.shipped("shared-logdir.conf")
-	b.run("systemctl", "start", unit)
+	b.run("systemctl", "start", b.unit)
 	b.awaitSave()
 	if out := b.run("trainerd", "status", "/srv/runs/digits"); !strings.HasPrefix(out, "digits: ") {
 		t.Errorf("status: %s", out)
@@ -405,14 +404,14 @@ func testSharedLogdir(t *testing.T, b *box) {
 	if owner := b.run("stat", "-c", "%U:%G", "/srv/runs/digits/checkpoint"); owner != "trainerd:trainerd" {
 		t.Errorf("the checkpoints are of %s", owner)
 	}
-	b.run("systemctl", "stop", unit)
+	b.run("systemctl", "stop", b.unit)
 	b.shipped("")
 }
 
 // With the drop-in for TCP the job answers there.
 func testListen(t *testing.T, b *box) {
 	b.shipped("listen.conf")
-	b.run("systemctl", "start", unit)
+	b.run("systemctl", "start", b.unit)
 	b.awaitResume("0", 1) // with files that belonged to the dynamic user before
 	b.put("/usr/local/bin/get", read(t, "/proc/self/exe"), 0o755)
 	if out := b.run("get", "http://127.0.0.1:9090/healthz"); !strings.Contains(out, `"healthy":true`) {
@@ -421,7 +420,7 @@ func testListen(t *testing.T, b *box) {
 	if out := b.run("get", "http://127.0.0.1:9090/metrics"); !strings.Contains(out, "\ntrainerd_steps_total ") {
 		t.Errorf("metrics: %s", out)
 	}
-	b.run("systemctl", "stop", unit)
+	b.run("systemctl", "stop", b.unit)
 	b.shipped("")
 }
 
@@ -435,10 +434,10 @@ func testEnds(t *testing.T, b *box) {
 		{"config", "softmax", "sofdmax", "78"},
 		{"data", "label = -1", "label = 999", "65"},
 	} {
-		b.run("systemctl", "reset-failed", unit)
+		b.run("systemctl", "reset-failed", b.unit)
 		b.put("/etc/trainerd/digits.toml", []byte(strings.Replace(digitsConfig, c.from, c.to, 1)), 0o644)
 		before := b.property("NRestarts")
-		b.try("systemctl", "start", unit)
+		b.try("systemctl", "start", b.unit)
 		want := "failed"
 		if c.code == "0" {
 			want = "inactive"
@@ -454,13 +453,64 @@ func testEnds(t *testing.T, b *box) {
 	b.put("/etc/trainerd/digits.toml", []byte(digitsConfig), 0o644)
 }
 
+const childConfig = `name = "child"
+[child]
+command = ["/bin/sh", "/etc/trainerd/train.sh"]
+checkpoints = "ckpt-*"
+`
+
+const childProgram = `step=${TRAINERD_STEP:-0}
+save() { echo weights >"$TRAINERD_LOGDIR/tmp" && mv "$TRAINERD_LOGDIR/tmp" "$TRAINERD_LOGDIR/ckpt-$step"; }
+trap 'save; exit 0' TERM
+while :; do
+  step=$((step + 1))
+  echo "step=$step loss=1"
+  if [ $((step % 10)) = 0 ]; then save; fi
+  sleep 0.01
+done
+`
+
+// A program in another language is kept alive in the same way: it ends with the
+// daemon that is killed, and is asked to save when the service is stopped.
+func testChild(t *testing.T, b *box) {
+	defer func(before string) { b.unit = before }(b.unit)
+	b.unit = "trainerd@child"
+	b.shipped("child-gpu.conf")
+	defer b.shipped("")
+	b.put("/etc/trainerd/child.toml", []byte(childConfig), 0o644)
+	b.put("/etc/trainerd/train.sh", []byte(childProgram), 0o644)
+	b.run("systemctl", "start", b.unit)
+	status := regexp.MustCompile(`^tending, step \d+, loss 1, .*saved \d+$`)
+	b.eventually("status text "+status.String(), func() bool { return status.MatchString(b.property("StatusText")) })
+	t.Log(b.property("StatusText"))
+
+	pid := b.property("MainPID")
+	b.run("systemctl", "kill", "--signal", "KILL", "--kill-who", "main", b.unit)
+	b.awaitResume(pid, 10)
+	b.eventually("one program", func() bool {
+		out, err := b.try("pgrep", "-f", "^/bin/sh /etc/trainerd/train.sh")
+		return err == nil && !strings.Contains(out, "\n")
+	})
+
+	pid = b.property("MainPID")
+	b.run("systemctl", "stop", b.unit)
+	if result, code := b.property("Result"), b.property("ExecMainStatus"); result != "success" || code != "0" {
+		t.Errorf("%s, exit code %s", result, code)
+	}
+	end := regexp.MustCompile(`^stopped at step \d+, and saved$`)
+	b.eventually("last words", func() bool {
+		e, ok := b.newest(pid, "stopped ")
+		return ok && end.MatchString(e.Message)
+	})
+}
+
 // A job that always fails is given up.
 func testCrashLoop(t *testing.T, b *box) {
 	b.dropIn("test.conf", "[Service]\nRestartSec=10ms\nExecStart=\nExecStart=/bin/false\n")
-	b.run("systemctl", "reset-failed", unit)
-	b.try("systemctl", "start", unit)
+	b.run("systemctl", "reset-failed", b.unit)
+	b.try("systemctl", "start", b.unit)
 	b.eventually("giving up", func() bool {
-		_, ok := b.newest("", unit+".service: Start request repeated too quickly")
+		_, ok := b.newest("", b.unit+".service: Start request repeated too quickly")
 		return ok && b.property("ActiveState") == "failed"
 	})
 }

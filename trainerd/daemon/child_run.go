@@ -32,6 +32,7 @@ func runChild(ctx context.Context, c *Config, o RunOptions) error {
 	defer stop()
 	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps}
 	sv.Observer = w
+	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
 	exit, err := sv.Run(ctx)
 	w.end()
 	if err != nil {

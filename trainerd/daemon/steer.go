@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path"
 	"strconv"
@@ -206,40 +207,52 @@ func settingNames(c *Config) (text string) {
 	return text
 }
 
-// setRate changes the learning rate where the model has it in something that
-// can change: a variable, or a placeholder that is fed with a number.
+// setRate changes the learning rate: for good where it is in a variable of that
+// name, else by feeding what the optimizers take for it, until the process ends.
 func (s *steering) setRate(ctx context.Context, v float64) (string, error) {
-	var value *ckptfmt.Tensor
-	ofType := func(dtype tfpb.DataType) bool {
-		switch dtype {
-		case tfpb.DataType_DT_FLOAT:
-			value = ckptfmt.Scalar(float32(v))
-		case tfpb.DataType_DT_DOUBLE:
-			value = ckptfmt.Scalar(v)
-		default:
-			return false
-		}
-		return true
-	}
-	for name, fed := range s.t.feeds {
-		if isRateName(name) && len(fed.Shape) == 0 && ofType(fed.DType) {
-			s.t.steered[name] = value
-			return fmt.Sprintf("the learning rate is %v until the process ends: %s is fed with it", v, name), nil
-		}
-	}
 	if store, ok := s.sess.(trainerd.VariableStore); ok {
 		for _, info := range store.Variables() {
-			if isRateName(info.Name) && info.Initialized && len(info.Shape) == 0 && ofType(info.DType) {
-				err := store.Restore(ctx, []ckptfmt.NamedTensor{{Name: info.Name, Tensor: value}})
-				return fmt.Sprintf("the learning rate is %v: the variable %s has it", v, info.Name), err
+			value := rateOf(info.DType, v)
+			if value == nil || !isRateName(info.Name) || !info.Initialized || len(info.Shape) > 0 {
+				continue
 			}
+			err := store.Restore(ctx, []ckptfmt.NamedTensor{{Name: info.Name, Tensor: value}})
+			return fmt.Sprintf("the learning rate is %v: the variable %s has it", v, info.Name), err
 		}
 	}
-	return "", control.Refusef("the learning rate is a constant of this model, in neither a variable nor a placeholder; " +
-		"stop the job and start it with --set model.learning_rate=..., or export the graph with a variable learning_rate")
+	if s.t.replicas != nil {
+		return "", control.Refusef("the learning rate of workers that wait for each other cannot change during a run; " +
+			"stop the job and start it with --set model.learning_rate=...")
+	}
+	rates, err := s.t.program.rates()
+	if err != nil {
+		return "", err
+	}
+	fed := make(feed)
+	for _, r := range rates {
+		if value := rateOf(r.dtype, v); value != nil {
+			fed[r.tensor] = value
+		}
+	}
+	if len(fed) == 0 {
+		return "", control.Refusef("the graph has no optimizer whose learning rate is known, and no variable learning_rate; change the graph")
+	}
+	maps.Copy(s.t.steered, fed)
+	return fmt.Sprintf("the learning rate is %v until the process ends", v), nil
 }
 
-// isRateName reports whether a tensor or variable is named as a learning rate.
+// rateOf returns a learning rate as a tensor, nil for a type that has none.
+func rateOf(dtype tfpb.DataType, v float64) *ckptfmt.Tensor {
+	switch dtype {
+	case tfpb.DataType_DT_FLOAT:
+		return ckptfmt.Scalar(float32(v))
+	case tfpb.DataType_DT_DOUBLE:
+		return ckptfmt.Scalar(v)
+	}
+	return nil
+}
+
+// isRateName reports whether a variable is named as a learning rate.
 func isRateName(name string) bool {
 	t, err := graph.ParseTensorName(name)
 	if err != nil {

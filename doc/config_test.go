@@ -1,0 +1,188 @@
+package doc_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/trainerd/daemon"
+)
+
+var update = flag.Bool("update", false, "write config.md anew")
+
+// configFiles are where the tables of the config are declared.
+var configFiles = []string{"../trainerd/daemon/config.go", "../trainerd/model/config.go"}
+
+const configHead = `# Config
+
+Everything that a job's TOML file can say, with the defaults. A key that is not known, a value of another type or one that makes no sense is an
+error with its line, and ` + "`trainerd check FILE`" + ` tells all of them at once. ` + "`--set KEY=VALUE`" + ` changes any key for one run, as in
+` + "`--set train.steps=500`" + `. A job has a model family (` + "`[model]`" + ` and ` + "`[data]`" + `), a graph (` + "`[graph]`" + `), or a program (` + "`[child]`" + `).
+
+This page is made from the code by ` + "`make config`" + `.
+`
+
+// docs are the comments of the fields of structs, by "Struct.Field", and of
+// structs.
+func docs(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range configFiles {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				s := spec.(*ast.TypeSpec)
+				fields, ok := s.Type.(*ast.StructType)
+				if !ok {
+					continue
+				}
+				key := f.Name.Name + "." + s.Name.Name
+				all[key] = decl.Doc.Text()
+				for _, field := range fields.Fields.List {
+					for _, n := range field.Names {
+						all[key+"."+n.Name] = field.Doc.Text()
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// reference is the page being written.
+type reference struct {
+	*testing.T
+	docs map[string]string
+	text strings.Builder
+}
+
+func (r *reference) table(path string, v reflect.Value) {
+	name := v.Type().String()
+	if path == "" {
+		r.text.WriteString("\n## Top\n\n")
+	} else {
+		fmt.Fprintf(&r.text, "\n## [%s]\n\n%s\n\n", path, about(r.docs[name], v.Type().Name()))
+	}
+	r.text.WriteString("| key | type | default | |\n|---|---|---|---|\n")
+	var tables []int
+	var last, lastDoc string // a comment may be about the fields behind it, too
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		key := field.Tag.Get("toml")
+		switch {
+		case key == "":
+			continue
+		case field.Type.Kind() == reflect.Struct && field.Type.Name() != "Column":
+			tables = append(tables, i)
+			continue
+		}
+		doc := r.docs[name+"."+field.Name]
+		switch {
+		case doc != "":
+			last, lastDoc = key, doc
+		case strings.Contains(lastDoc, field.Name):
+			doc = "See `" + last + "`."
+		default:
+			r.Errorf("%s.%s has no comment", name, field.Name)
+		}
+		fmt.Fprintf(&r.text, "| `%s` | %s | %s | %s |\n", key, typeName(field.Type), defaultOf(v.Field(i)), cell(sentence(doc, field.Name, key)))
+	}
+	for _, i := range tables {
+		r.table(v.Type().Field(i).Tag.Get("toml"), v.Field(i))
+	}
+}
+
+// about is the comment of a table as it begins its section.
+func about(doc, name string) string {
+	doc = strings.Join(strings.Fields(doc), " ")
+	doc, _, _ = strings.Cut(doc, " The zero value of a field") // Go's, not the file's
+	return "This table " + strings.TrimPrefix(doc, name+" ")
+}
+
+// sentence is the comment of a field in the words of the file.
+func sentence(doc, name, key string) string {
+	doc = strings.Join(strings.Fields(doc), " ")
+	for _, word := range []string{" is ", " are "} {
+		if rest, ok := strings.CutPrefix(doc, name+word); ok {
+			return strings.ToUpper(rest[:1]) + rest[1:]
+		}
+	}
+	if strings.Contains(key, "_") {
+		return strings.Replace(doc, name, "`"+key+"`", 1)
+	}
+	return doc
+}
+
+// cell is text in a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+func typeName(t reflect.Type) string {
+	switch t.Name() {
+	case "Seconds":
+		return "seconds"
+	case "Column":
+		return "string or integer"
+	case "Command":
+		return "list of strings, or string"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		return "list of " + typeName(t.Elem()) + "s"
+	case reflect.Map:
+		return "table"
+	}
+	return "integer"
+}
+
+func defaultOf(v reflect.Value) string {
+	if c, ok := v.Interface().(daemon.Column); ok {
+		return fmt.Sprintf("`%d`", c.Index)
+	}
+	switch {
+	case v.Kind() == reflect.Bool:
+	case v.IsZero():
+		return ""
+	case v.Kind() == reflect.String:
+		return fmt.Sprintf("`%q`", v.String())
+	}
+	return fmt.Sprintf("`%v`", v.Interface())
+}
+
+// TestConfigReference holds config.md against the code; with -update it writes
+// it.
+func TestConfigReference(t *testing.T) {
+	r := &reference{T: t, docs: docs(t)}
+	r.text.WriteString(configHead)
+	r.table("", reflect.ValueOf(daemon.DefaultConfig()).Elem())
+	if *update {
+		if err := os.WriteFile("config.md", []byte(r.text.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != r.text.String() {
+		t.Error("config.md is not what the code says; run `make config`")
+	}
+}

@@ -1,0 +1,295 @@
+package doc_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A guide is a page whose blocks marked "console" are run, in their order, by
+// one shell. A line that begins with "$ " is a command, one with "> " goes on
+// with it, and the others are what it prints: "..." stands for any text in a
+// line, and alone in a line for any lines. A command whose output is not shown
+// may print what it likes. What cannot be run everywhere is marked "sh".
+
+// block is a part of a page in ``` marks.
+type block struct {
+	line int
+	kind string
+	text string
+}
+
+// step is a command of a guide.
+type step struct {
+	line    int
+	command string
+	want    []string
+}
+
+var fence = regexp.MustCompile("(?m)^```(\\w*)\n((?s:.*?))^```$")
+
+func blocks(t *testing.T, page string) (all []block) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range fence.FindAllSubmatchIndex(text, -1) {
+		line := bytes.Count(text[:m[0]], []byte("\n")) + 2
+		all = append(all, block{line, string(text[m[2]:m[3]]), string(text[m[4]:m[5]])})
+	}
+	return all
+}
+
+func pages(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("*.md")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no pages", err)
+	}
+	more, err := filepath.Glob("formats/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(names, more...)
+}
+
+// steps returns the commands of a page.
+func steps(t *testing.T, page string) (all []step) {
+	t.Helper()
+	for _, b := range blocks(t, page) {
+		if b.kind != "console" {
+			continue
+		}
+		for i, text := range strings.Split(strings.TrimSuffix(b.text, "\n"), "\n") {
+			command, begins := strings.CutPrefix(text, "$ ")
+			more, goesOn := strings.CutPrefix(text, "> ")
+			switch {
+			case begins:
+				all = append(all, step{line: b.line + i, command: command})
+			case i == 0:
+				t.Fatalf("%s:%d: the block does not begin with a command", page, b.line)
+			case goesOn && len(all[len(all)-1].want) == 0:
+				all[len(all)-1].command += "\n" + more
+			default:
+				all[len(all)-1].want = append(all[len(all)-1].want, text)
+			}
+		}
+	}
+	return all
+}
+
+// patience is how long a guide or program may take.
+const patience = time.Minute
+
+// commandsDir has the commands, built once.
+var commandsDir string
+
+func TestMain(m *testing.M) { os.Exit(withCommands(m)) }
+
+func withCommands(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "doc-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	commandsDir = dir
+	return m.Run()
+}
+
+func buildCommands(t *testing.T) {
+	t.Helper()
+	build := exec.Command("go", "build", "-o", commandsDir+string(filepath.Separator), "../cmd/...")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the commands: %v\n%s", err, out)
+	}
+}
+
+// TestGuides runs all guides.
+func TestGuides(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the guides are for a POSIX shell")
+	}
+	if testing.Short() {
+		t.Skip("builds and runs the commands")
+	}
+	buildCommands(t)
+	for _, page := range pages(t) {
+		all := steps(t, page)
+		if len(all) == 0 {
+			continue
+		}
+		t.Run(strings.TrimSuffix(page, ".md"), func(t *testing.T) { runGuide(t, page, all) })
+	}
+}
+
+// mark ends what a command has printed, before its exit code.
+const mark = "\x01end "
+
+func runGuide(t *testing.T, page string, all []step) {
+	var script strings.Builder
+	for _, s := range all {
+		fmt.Fprintf(&script, "{ %s\n} 2>&1; printf '\\001end %%d\\n' $?\n", s.command)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-c", script.String())
+	sh.Dir = workplace(t)
+	sh.Env = append(os.Environ(), "PATH="+commandsDir+string(filepath.ListSeparator)+os.Getenv("PATH"), "COLUMNS=100")
+	out, err := sh.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rest := string(out)
+	for _, s := range all {
+		printed, after, ok := strings.Cut(rest, mark)
+		code, after, _ := strings.Cut(after, "\n")
+		rest = after
+		switch {
+		case !ok:
+			t.Fatalf("%s:%d: the shell has ended at: %s\n%s", page, s.line, s.command, printed)
+		case code != "0":
+			t.Errorf("%s:%d: exit code %s: %s\n%s", page, s.line, code, s.command, printed)
+		case len(s.want) > 0 && !matches(s.want, strings.Split(strings.TrimRight(printed, "\n"), "\n")):
+			t.Errorf("%s:%d: %s\nprints\n%s\nwant\n%s", page, s.line, s.command, printed, strings.Join(s.want, "\n"))
+		}
+	}
+}
+
+// workplace is a folder like the repository, as far as guides use it.
+func workplace(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// matches holds lines against what is wanted.
+func matches(want, got []string) bool {
+	if len(want) == 0 {
+		return len(got) == 0
+	}
+	if want[0] == "..." {
+		for i := range len(got) + 1 {
+			if matches(want[1:], got[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(got) > 0 && linePattern(want[0]).MatchString(got[0]) && matches(want[1:], got[1:])
+}
+
+func linePattern(want string) *regexp.Regexp {
+	quoted := regexp.QuoteMeta(strings.TrimRight(want, " "))
+	return regexp.MustCompile("^" + strings.ReplaceAll(quoted, `\.\.\.`, ".*") + `\s*$`)
+}
+
+func TestMatches(t *testing.T) {
+	for _, tc := range []struct {
+		want, got string
+		ok        bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"a", "a|b", false}, {"a|...", "a|b|c", true}, {"...|c", "a|b|c", true},
+		{"...|b|...", "a|c", false}, {"a ... c", "a bb c", true}, {"a ... c", "a c", false}, {"step N", "step 3", false}, {"...", "", true},
+	} {
+		if got := matches(strings.Split(tc.want, "|"), strings.Split(tc.got, "|")); got != tc.ok {
+			t.Errorf("matches(%q, %q) = %v", tc.want, tc.got, got)
+		}
+	}
+}
+
+// elsewhere are programs that are not there everywhere, or change the machine.
+var elsewhere = []string{"tensorboard", "python", "python3", "systemctl", "journalctl", "sudo", "pip", "make", "git", "curl", "kill", "ssh", "rsync", "go", "apt", "dnf", "docker", "install", "systemd-analyze"}
+
+// TestShellBlocks makes sure that commands which can be run are run: what is
+// marked "sh" needs something from elsewhere.
+func TestShellBlocks(t *testing.T) {
+	for _, page := range pages(t) {
+		if page == "performance.md" || page == "service.md" || page == "systemd.md" || page == "cluster.md" {
+			continue // pages about other machines
+		}
+		for _, b := range blocks(t, page) {
+			if b.kind != "sh" {
+				continue
+			}
+			for i, line := range strings.Split(strings.TrimSpace(b.text), "\n") {
+				if first, _, _ := strings.Cut(line, " "); !slices.Contains(elsewhere, first) {
+					t.Errorf("%s:%d: %q can be run: make it a console block", page, b.line+i, line)
+				}
+			}
+		}
+	}
+}
+
+// TestPrograms builds the Go programs of all pages.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	for _, page := range pages(t) {
+		for _, b := range blocks(t, page) {
+			if b.kind != "go" || !strings.HasPrefix(b.text, "package main") {
+				continue
+			}
+			dir := t.TempDir()
+			file := filepath.Join(dir, "main.go")
+			if err := os.WriteFile(file, []byte(b.text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), file).CombinedOutput(); err != nil {
+				t.Errorf("%s:%d: %v\n%s", page, b.line, err, out)
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			run := exec.CommandContext(ctx, filepath.Join(dir, "program"))
+			run.Dir = dir
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("%s:%d: %v\n%s", page, b.line, err, out)
+			}
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+// TestLinks makes sure that what a page points to is there.
+func TestLinks(t *testing.T) {
+	for _, page := range append(pages(t), "../README.md", "../examples/child/README.md", "../examples/graph/README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), string(m[1]))); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+}
+
+// TestIndex makes sure that every page is in the index.
+func TestIndex(t *testing.T) {
+	index, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages(t) {
+		if page != "README.md" && !bytes.Contains(index, []byte("]("+filepath.ToSlash(page)+")")) {
+			t.Errorf("README.md does not link to %s", page)
+		}
+	}
+}
