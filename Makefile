@@ -94,8 +94,8 @@ install: build ## install the commands, man pages and completions under PREFIX (
 	  $(BIN)/$$c completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$c.fish; \
 	done
 
-soak: ## ten thousand power cuts and two hundred kills of a training (minutes)
-	go test ./trainerd -run TestSoak -soak -timeout 30m
+soak: ## ten thousand power cuts and restarts, and two hundred kills, of a training (half an hour)
+	go test ./trainerd -run TestSoak -soak -timeout 60m
 
 systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
 	go test ./packaging/systemd -systemd -v -count=1

@@ -47,6 +47,10 @@ func (c *Checkpoint) published() []string {
 	return files
 }
 
+// eventsMark is in the name of every events file. A logdir may have thousands of
+// them, and none is opened to find out that it is no V1 checkpoint.
+const eventsMark = ".tfevents."
+
 // shardMark is in the name of a sharded V1 checkpoint.
 const shardMark = "-?????-of-"
 
@@ -128,6 +132,9 @@ func scan(dir string) (map[string]*candidate, error) {
 	}
 	found := make(map[string]*candidate)
 	for _, e := range entries {
+		if strings.Contains(e.Name(), eventsMark) {
+			continue
+		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed since

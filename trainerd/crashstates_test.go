@@ -188,7 +188,7 @@ func (s *crashSearch) walk(t *testing.T, root string, fsys *faultfs.FS, over wra
 				return
 			}
 			if s.try(t, state, fmt.Sprintf("after operation %d", n)) && s.rnd.IntN(deepEvery) == 0 {
-				s.recover(t, state, over)
+				s.recover(t, state, over, disk)
 			}
 		}
 	}
@@ -201,8 +201,9 @@ const (
 	deepSamples = 10
 )
 
-// recover lets a run go on after a crash, and crashes it again.
-func (s *crashSearch) recover(t *testing.T, state faultfs.State, over wrap) {
+// recover lets a run go on after a crash, and crashes it again. After a kill
+// what the process had not synced is still not, now that the machine crashes.
+func (s *crashSearch) recover(t *testing.T, state faultfs.State, over wrap, before *faultfs.Disk) {
 	root := memoryDir(t)
 	defer os.RemoveAll(root)
 	mustNoErr(t, state.LayOut(root))
@@ -212,6 +213,9 @@ func (s *crashSearch) recover(t *testing.T, state faultfs.State, over wrap) {
 		return
 	}
 	disk := faultfs.NewDisk(root, state)
+	if state.What == "kill" {
+		disk = before.Killed(root)
+	}
 	for n := range fsys.Replay(disk) {
 		if s.rnd.IntN(deepSamples) > 0 {
 			continue

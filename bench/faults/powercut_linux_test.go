@@ -297,6 +297,27 @@ func TestPowerCuts(t *testing.T) {
 	}
 }
 
+// Names that changed before a file system shut down are not made durable after
+// it, and a sync says so. The system call alone reports success on XFS.
+func TestSyncAfterShutdown(t *testing.T) {
+	for _, kind := range []string{"ext4", "xfs"} {
+		t.Run(kind, func(t *testing.T) {
+			d := newLoopDisk(t, kind)
+			name := filepath.Join(d.dir, "name")
+			must(t, os.WriteFile(name+".tmp", []byte("text"), 0o666))
+			must(t, os.Rename(name+".tmp", name))
+			dir, err := os.Open(d.dir)
+			must(t, err)
+			defer dir.Close()
+			must(t, d.cut())
+			t.Logf("the system call: %v", dir.Sync())
+			if err := atomicfile.OrOS(nil).SyncDir(d.dir); err == nil {
+				t.Error("SyncDir reports success")
+			}
+		})
+	}
+}
+
 // TensorFlow's Saver never syncs. What that costs is measured, not demanded.
 func TestPowerCutsOfTensorFlow(t *testing.T) {
 	if *python == "" {

@@ -14,7 +14,11 @@ func syncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Sync(); err != nil {
+	err = d.Sync()
+	if err == nil {
+		err = shutDown(d)
+	}
+	if err != nil {
 		d.Close()
 		return err
 	}

@@ -53,6 +53,28 @@ func NewDisk(root string, s State) *Disk {
 	return d
 }
 
+// Killed returns the disk below another root, as it is when only the process
+// was killed: what was not synced still is not.
+func (d *Disk) Killed(root string) *Disk {
+	copies := make(map[*node]*node)
+	move := func(names map[string]*node) map[string]*node {
+		moved := make(map[string]*node, len(names))
+		for name, n := range names {
+			if n != nil && copies[n] == nil {
+				c := *n
+				copies[n] = &c
+			}
+			moved[root+strings.TrimPrefix(name, d.root)] = copies[n]
+		}
+		return moved
+	}
+	k := &Disk{root: root, names: move(d.names), durable: move(d.durable), marked: d.marked}
+	for _, c := range d.pending {
+		k.pending = append(k.pending, change{root + strings.TrimPrefix(c.dir, d.root), move(c.apply)})
+	}
+	return k
+}
+
 // Marked returns the last number of [FS.Mark].
 func (d *Disk) Marked() int64 { return d.marked }
 
