@@ -40,6 +40,9 @@ func (r *BundleReader) View(name string) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.size == 0 {
+		return &Tensor{DType: e.dtype, Shape: e.shape, Data: []byte{}}, nil
+	}
 	data, err := s.view()
 	if errors.Is(err, errNoMmap) {
 		return r.Lookup(name)

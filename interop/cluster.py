@@ -61,15 +61,20 @@ class Cluster:
             for job, task in self._processes:
                 self._await(job, task)
         except BaseException:
-            self.__exit__()
+            self.rest()
             raise
         return self
 
     def __exit__(self, *_):
+        self.rest()
+
+    def rest(self):
+        """Ends all servers; mend starts them again."""
         for job, task in list(self._processes):
             self.kill(job, task)
         if self._spare:
             self._end(self._spare)
+            self._spare = None
 
     def processes(self):
         return self._processes.items()
@@ -201,11 +206,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("job", nargs="?", help="config of a job to train on the cluster; without it there are only the servers")
     parser.add_argument("--trainerd", default="bin/trainerd", help="the command (default bin/trainerd)")
-    parser.add_argument("--logdir", default="logs/cluster", help="of the job (default logs/cluster)")
+    parser.add_argument("--logdir", help="of the job (default logs/cluster-NAME, after the config)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job, such as cluster.sync=true")
     parser.add_argument("--ps", type=int, default=1, help="parameter servers (default 1)")
     parser.add_argument("--workers", type=int, default=2, help="workers (default 2)")
     args = parser.parse_args()
+    if args.job and not args.logdir:
+        args.logdir = f"logs/cluster-{pathlib.Path(args.job).stem}"
     signal.signal(signal.SIGTERM, interrupt)
     try:
         with tempfile.TemporaryDirectory() as logs:

@@ -38,6 +38,13 @@ steps = {steps}
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def memory(servers):
+    """No test after these needs the servers."""
+    yield
+    servers.rest()
+
+
 def evaluations(logdir):
     return {tag: {step: value for step, value, _ in points}
             for tag, points in events.scalars(events.read_dir(logdir / "eval")).items()}
@@ -217,24 +224,52 @@ def test_an_exported_graph_without_places_is_refused_to_workers(replica, tmp_pat
     assert "replica_device_setter" in result.err
 
 
-def test_an_exported_graph_whose_workers_wait_for_each_other(replica, cluster, tmp_path):
-    """SyncReplicasOptimizer in the program: the chief's file has the runner of its updates, the other's has not."""
-    metas = []
-    for task in (0, 1):
-        metas.append(tmp_path / f"sync{task}.meta")
+def test_an_exported_graph_reads_on(commands, cluster, tmp_path):
+    """Its queue is new in each session, though the server still has the old one: nothing is left out, nothing read twice."""
+    meta = tmp_path / "sum.meta"
+    with tf.Graph().as_default(), tf1.device(setter("/job:worker")):
+        number = tf1.train.input_producer(tf.range(1000, dtype=tf.int64), shuffle=False).dequeue()
+        total = tf1.get_variable("total", [], tf.int64, tf1.zeros_initializer())
+        tf.group(tf1.assign_add(total, number), tf1.assign_add(tf1.train.get_or_create_global_step(), 1), name="train")
+        tf1.train.Saver()
+        tf1.train.export_meta_graph(str(meta))
+    config = tmp_path / "sum.toml"
+    config.write_text(f'[graph]\nmeta = "{meta}"\ntrain_op = "train"\n')
+    for steps in (10, 30):
+        assert_success(commands.train(tmp_path / "logdir", config, master=cluster.target(), cluster__ps_tasks=1, train__steps=steps))
+        saved = checkpoints.variables(checkpoints.latest(tmp_path / "logdir"))
+        assert (saved["global_step"], saved["total"]) == (steps, sum(range(steps)))
 
-        def optimizer(loss, step, chief=task == 0):
+
+@pytest.fixture
+def together_by_tensorflow(tmp_path):
+    """The jobs of the two workers of a program with SyncReplicasOptimizer: the chief's has the runner of its updates."""
+    def config(chief):
+        meta = tmp_path / f"sync{'-chief' if chief else ''}.meta"
+
+        def optimizer(loss, step):
             sync = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(0.5), replicas_to_aggregate=2, total_num_replicas=2)
             sync.minimize(loss, step, name="train")
             tf1.add_to_collection(tf1.GraphKeys.READY_FOR_LOCAL_INIT_OP, sync.ready_for_local_init_op)
-            local = sync.chief_init_op if chief else sync.local_step_init_op
-            tf1.add_to_collection(tf1.GraphKeys.LOCAL_INIT_OP, local)
+            tf1.add_to_collection(tf1.GraphKeys.LOCAL_INIT_OP, sync.chief_init_op if chief else sync.local_step_init_op)
             if chief:
                 tf1.train.add_queue_runner(sync.get_chief_queue_runner())
 
-        export(metas[-1], optimizer, setter("/job:worker"))
-    own = {"train__steps": 60, "train__eval_steps": None}
-    processes = [replica(task, config=job(tmp_path, metas[task], 60), **own) for task in (1, 0)]
-    for process in processes:
-        assert_success(process.wait())
-    assert 60 <= checkpoints.variables(checkpoints.latest(replica.logdir))["global_step"] <= 61
+        export(meta, optimizer, setter("/job:worker"))
+        return job(tmp_path, meta, 1000)
+
+    return [config(chief) for chief in (True, False)]
+
+
+def test_an_exported_graph_whose_workers_wait_for_each_other(replica, together_by_tensorflow):
+    """To step 60, and again to step 120. Then one of them is not there, whom the chief names."""
+    def start(task, **settings):
+        return replica(task, config=together_by_tensorflow[task], train__eval_steps=None, **settings)
+
+    for steps in (60, 120):
+        for process in [start(task, train__steps=steps) for task in (0, 1)]:
+            assert_success(process.wait())
+        assert checkpoints.variables(checkpoints.latest(replica.logdir))["global_step"] == steps
+    result = start(0, cluster__patience_secs=3).wait()
+    assert result.code != 0
+    assert "has not ended within 3s: all servers answer; it waits for worker 1 (its last step was 120)" in result.err, str(result)

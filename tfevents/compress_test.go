@@ -203,3 +203,40 @@ func FuzzCompressedReader(f *testing.F) {
 		}
 	})
 }
+
+// A small file that inflates to much costs no more memory than the limit of a
+// record.
+func TestCompressionBomb(t *testing.T) {
+	const size = 64 << 20
+	var file bytes.Buffer
+	z, err := newCompressor(&file, &CompressionOptions{Compression: GZIP})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var header [headerSize]byte
+	putHeader(header[:], size)
+	zeros := make([]byte, 1<<20)
+	if _, err := z.Write(header[:]); err != nil {
+		t.Fatal(err)
+	}
+	for range size / len(zeros) {
+		if _, err := z.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if file.Len() > size/100 {
+		t.Fatalf("%d bytes are no bomb", file.Len())
+	}
+	r, err := NewCompressedRecordReader(&file, GZIP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.MaxSize = 1 << 20
+	defer membound.Check(t, 1<<20, 4)()
+	if _, err := r.Next(); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("error %v, want ErrTooLarge", err)
+	}
+}

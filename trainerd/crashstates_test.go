@@ -71,10 +71,14 @@ func setCrashStep(m *fakeModel, step int64) {
 	}
 }
 
+const crashLogdir = "logdir"
+
 // live is one life of a training: it resumes, makes so many steps, and saves
 // every second. What it announces is marked on the disk.
-func (c *crashScenario) live(t *testing.T, dir string, fsys ckptfmt.FS, marks *faultfs.FS, steps int64) error {
-	m := crashModel()
+//
+// Its logdir is a new directory, whose name can be lost too.
+func (c *crashScenario) live(t *testing.T, root string, fsys ckptfmt.FS, marks *faultfs.FS, steps int64) error {
+	m, dir := crashModel(), filepath.Join(root, crashLogdir)
 	if c.oneName {
 		return c.liveOneName(t, dir, fsys, marks, steps)
 	}
@@ -112,8 +116,8 @@ func (c *crashScenario) liveOneName(t *testing.T, dir string, fsys ckptfmt.FS, m
 
 // judge resumes in a directory that a crash has left: at the step that was
 // announced or a later one, with all bytes of that step.
-func (c *crashScenario) judge(t *testing.T, dir string, announced int64) error {
-	m := crashModel()
+func (c *crashScenario) judge(t *testing.T, root string, announced int64) error {
+	m, dir := crashModel(), filepath.Join(root, crashLogdir)
 	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: c.newSaver(nil), CheckpointDir: dir}
 	sess, prepared, err := mgr.PrepareSession(t.Context())
 	if err != nil {

@@ -87,9 +87,9 @@ func dirContents(t *testing.T, dir string) string {
 func TestHugeStateFile(t *testing.T) {
 	line := "all_model_checkpoint_paths: \"model.ckpt-10\"\n"
 	for name, text := range map[string]string{
-		"many entries": "model_checkpoint_path: \"model.ckpt-30\"\n" + strings.Repeat(line, 20_000),
+		"many entries": "model_checkpoint_path: \"model.ckpt-30\"\n" + strings.Repeat(line, 11_000),
 		"too large":    strings.Repeat("#", 17<<20),
-		"long name":    "model_checkpoint_path: \"" + strings.Repeat("a", 2<<20) + "\"\n",
+		"long name":    "model_checkpoint_path: \"" + strings.Repeat("a", 200<<10) + "\"\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := trainedDir(t)

@@ -11,33 +11,33 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// faultyFS is a file system that does some things in its own way.
-type faultyFS struct {
+// oddFS is a file system that does some things in its own way.
+type oddFS struct {
 	atomicfile.FS
 	create  func(name string) (atomicfile.File, error)
 	rename  func(oldname, newname string) error
 	syncDir func(name string) error
 }
 
-func (b *faultyFS) Create(name string) (atomicfile.File, error) {
-	if b.create != nil {
-		return b.create(name)
+func (o *oddFS) Create(name string) (atomicfile.File, error) {
+	if o.create != nil {
+		return o.create(name)
 	}
-	return b.FS.Create(name)
+	return o.FS.Create(name)
 }
 
-func (b *faultyFS) Rename(oldname, newname string) error {
-	if b.rename != nil {
-		return b.rename(oldname, newname)
+func (o *oddFS) Rename(oldname, newname string) error {
+	if o.rename != nil {
+		return o.rename(oldname, newname)
 	}
-	return b.FS.Rename(oldname, newname)
+	return o.FS.Rename(oldname, newname)
 }
 
-func (b *faultyFS) SyncDir(name string) error {
-	if b.syncDir != nil {
-		return b.syncDir(name)
+func (o *oddFS) SyncDir(name string) error {
+	if o.syncDir != nil {
+		return o.syncDir(name)
 	}
-	return b.FS.SyncDir(name)
+	return o.FS.SyncDir(name)
 }
 
 // forgetful loses what is written.
@@ -52,19 +52,19 @@ func TestSelfTest(t *testing.T) {
 	disk := atomicfile.NoSync(atomicfile.OrOS(nil))
 	for _, c := range []struct {
 		name    string
-		fs      faultyFS
+		fs      oddFS
 		tryLock func(ctx context.Context, dir string) error
 		want    map[string]string // what fails, and with what words
 	}{
 		{name: "sound"},
-		{name: "forgetful", want: map[string]string{"write": "others are read"}, fs: faultyFS{
+		{name: "forgetful", want: map[string]string{"write": "others are read"}, fs: oddFS{
 			create: func(name string) (atomicfile.File, error) {
 				f, err := disk.Create(name)
 				return forgetful{f}, err
 			}}},
-		{name: "no sync of directories", want: map[string]string{"write": "syncing is not", "sync": "syncing is not", "rename": "syncing is not"}, fs: faultyFS{
+		{name: "no sync of directories", want: map[string]string{"write": "syncing is not", "sync": "syncing is not", "rename": "syncing is not"}, fs: oddFS{
 			syncDir: func(string) error { return errors.New("syncing is not for directories") }}},
-		{name: "rename by removal", want: map[string]string{"rename": "while a file was replaced it could not be read"}, fs: faultyFS{
+		{name: "rename by removal", want: map[string]string{"rename": "while a file was replaced it could not be read"}, fs: oddFS{
 			rename: func(oldname, newname string) error {
 				for range 100 { // long enough to be seen
 					if err := os.Remove(newname); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -73,7 +73,7 @@ func TestSelfTest(t *testing.T) {
 				}
 				return os.Rename(oldname, newname)
 			}}},
-		{name: "rename by copy", want: map[string]string{"rename": "neither the old one nor the new one"}, fs: faultyFS{
+		{name: "rename by copy", want: map[string]string{"rename": "neither the old one nor the new one"}, fs: oddFS{
 			rename: func(oldname, newname string) error {
 				b, err := os.ReadFile(oldname)
 				if err != nil {
@@ -86,7 +86,7 @@ func TestSelfTest(t *testing.T) {
 				}
 				return errors.Join(os.WriteFile(newname, b, 0o666), os.Remove(oldname))
 			}}},
-		{name: "files made twice", want: map[string]string{"create": "a second time"}, fs: faultyFS{
+		{name: "files made twice", want: map[string]string{"create": "a second time"}, fs: oddFS{
 			create: func(name string) (atomicfile.File, error) { return os.Create(name) }}},
 		{name: "no locks", want: map[string]string{"lock": "two processes can lock"},
 			tryLock: func(context.Context, string) error { return nil }},

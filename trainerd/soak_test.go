@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -85,21 +86,20 @@ func TestSoakPowerCuts(t *testing.T) {
 	}
 	dir := memoryDir(t)
 	rnd := rand.New(rand.NewPCG(7, 7))
-	disk := newCrashFS(t, rnd)
+	disk := &crashDisk{t: t, dir: dir, rnd: rnd}
 	announced := int64(-1)
 	for n := range crashes {
-		disk.liveFor(rnd.IntN(200))
+		disk.liveFor(1 + rnd.IntN(200))
 		life := newSoakJob(t)
 		err := life.live(t, dir, disk, &announced, -1)
-		if !errors.Is(err, errKilled) {
+		if err == nil || !disk.isDead() {
 			t.Fatalf("life %d: Run = %v; want that it is killed", n, err)
 		}
-		disk.cutPower()
-		if left := len(disk.names); left > 40 {
+		if left := disk.cutPower(); left > 40 {
 			t.Fatalf("life %d leaves %d files: %v", n, left, files(t, dir, "*"))
 		}
 	}
-	disk.liveFor(-1)
+	disk.liveFor(0)
 	last := newSoakJob(t)
 	mustNoErr(t, last.live(t, dir, disk, &announced, announced+100))
 	last.wantSame(t, undisturbed(t, announced))
@@ -108,14 +108,14 @@ func TestSoakPowerCuts(t *testing.T) {
 
 // live runs the job until its disk dies, or until a step. It checks what it
 // resumes from, and notes what is announced as saved.
-func (j *soakJob) live(t *testing.T, dir string, disk *crashFS, announced *int64, until int64) error {
+func (j *soakJob) live(t *testing.T, dir string, disk *crashDisk, announced *int64, until int64) error {
 	var saved atomic.Int64
 	saved.Store(*announced)
 	defer func() { *announced = saved.Load() }()
 	sv := &Supervisor{
 		Logdir: dir, NewSession: j.vars.Session, NoSummaryWriter: true, NoReport: true,
 		SaveModelEvery: -1, SaveModelSteps: 3, MaxSaveFailures: -1,
-		Saver:  &Saver{FS: disk, MaxToKeep: 2},
+		Saver:  &Saver{FS: disk.fs, MaxToKeep: 2},
 		OnSave: func(s SavedCheckpoint) { saved.Store(s.Step) },
 	}
 	return sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
@@ -137,6 +137,70 @@ func (j *soakJob) live(t *testing.T, dir string, disk *crashFS, announced *int64
 		}
 		return errKilled
 	})
+}
+
+// A job that is started again and again in one logdir leaves no more there than
+// the rotation keeps and an events file each time, and takes no more memory,
+// files and goroutines.
+func TestSoakRestarts(t *testing.T) {
+	restarts := 100
+	if *soak {
+		restarts = 10_000
+	} else if testing.Short() {
+		restarts = 30
+	}
+	dir := memoryDir(t)
+	var early usage
+	for n := range restarts {
+		j := newSoakJob(t)
+		sv := &Supervisor{Logdir: dir, NewSession: j.vars.Session, SaveModelEvery: -1, SaveModelSteps: 2, Saver: &Saver{MaxToKeep: 2}}
+		mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+			for range 3 {
+				step, err := j.step()
+				if err == nil {
+					err = sv.StepDone(ctx, step)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		if n == restarts/10 {
+			early = usageNow(t)
+		}
+	}
+	late := usageNow(t)
+	if late.files > early.files || late.goroutines > early.goroutines || late.heap > early.heap+4<<20 {
+		t.Errorf("after a tenth of the restarts %+v, at the end %+v", early, late)
+	}
+	all, written := files(t, dir, "*"), files(t, dir, "events.out.tfevents.*")
+	const kept = 2*3 + 1 + 1 + 2 // checkpoints with manifests, state, lock, reports
+	if len(written) != restarts || len(all)-len(written) != kept {
+		t.Errorf("%d events files after %d restarts, and %d others", len(written), restarts, len(all)-len(written))
+	}
+	j := newSoakJob(t)
+	prefix, err := ckptfmt.LatestCheckpoint(dir, "")
+	mustNoErr(t, err)
+	mustNoErr(t, new(Saver).Restore(t.Context(), &j.vars, prefix))
+	j.wantSame(t, undisturbed(t, int64(3*restarts)))
+}
+
+// usage is what a process takes.
+type usage struct {
+	files, goroutines int
+	heap              uint64
+}
+
+func usageNow(t *testing.T) usage {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Logf("open files are not counted: %v", err)
+	}
+	return usage{len(open), runtime.NumGoroutine(), m.HeapAlloc}
 }
 
 const soakEnv = "TRAINERD_SOAK_LOGDIR"

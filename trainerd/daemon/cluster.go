@@ -114,6 +114,7 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 		return nil, err
 	}
 	s.watch = j.newWatch(s, servers)
+	s.watch.skip = j.sharedCancels(def)
 	if !j.config.Supervisor.IsChief {
 		if err := j.awaited(ctx, s); err != nil {
 			s.Close()
@@ -189,9 +190,10 @@ func (j *job) placed() (*tfpb.GraphDef, error) {
 	case !c.ofGraph() && c.Cluster.spread():
 		def = graph.Place(def, graph.Placement{PSTasks: c.Cluster.PSTasks, WorkerDevice: c.Cluster.worker()})
 	}
+	ownInputs(def, c.Cluster.worker())
 	addMark(def, nodeOf(j.program.globalStep))
-	if sync := j.program.sync; sync != nil {
-		addRoll(def, nodeOf(j.program.globalStep), sync.Give, c.Cluster)
+	if j.hasRoll() {
+		addRoll(def, nodeOf(j.program.globalStep), j.program.give, c.Cluster)
 	}
 	return def, nil
 }

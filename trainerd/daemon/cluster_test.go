@@ -383,3 +383,37 @@ func (a *awaitText) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+func TestListenPublic(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job.toml")
+	data := filepath.Join(filepath.Dir(file), "clusters.csv")
+	text := strings.Replace(clustersJob, "LOGDIR", "logs", 1)
+	for name, content := range map[string]string{file: text, data: clusters(80)} {
+		if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name string
+		set  []string
+		want string // in the error
+	}{
+		{"this machine", []string{"master=local", "cluster.listen=127.0.0.1:2222"}, ""},
+		{"all machines", []string{"master=local", "cluster.listen=:2222"}, "is not an address of this machine alone"},
+		{"all machines, as asked for", []string{"master=local", "cluster.listen=:2222", "cluster.listen_public=true"}, ""},
+		{"no address", []string{"master=local", "cluster.listen=2222", "cluster.listen_public=true"}, "is no address to listen at"},
+		{"another master", []string{"cluster.listen_public=true"}, "is for another master"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var overrides []Override
+			for _, s := range test.set {
+				overrides = append(overrides, Override{Flag: "--set " + s, Assignment: s})
+			}
+			_, err := LoadConfig(file, overrides)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}

@@ -176,7 +176,10 @@ func (j *graphJob) complete() error {
 		j.p.init = append(j.p.init, counter.Init)
 	}
 	j.p.ready, j.p.readyForLocal = named(full.ReadyOp()), named(full.ReadyForLocalInitOp())
-	j.p.consume = inputOps(full, j.targets())
+	j.p.give = reached(full, j.p.train, isGiveGradient)
+	j.p.consume = slices.DeleteFunc(inputOps(full, j.targets()), func(name string) bool {
+		return len(reached(full, []string{name}, isGiveGradient)) > 0 // it is a token, no input
+	})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"slices"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -15,7 +16,10 @@ import (
 // The worker's op notes the step of a token, which it takes out of a queue
 // after its gradients were given to accumulators.
 func workerStep(g *graph.Graph, name string) (string, bool) {
-	if !needs(g, name, isTakeGradient) {
+	needs := func(name string, kind func(*tfpb.NodeDef) bool) bool {
+		return len(reached(g, []string{name}, kind)) > 0
+	}
+	if !needs(name, isTakeGradient) {
 		return "", false
 	}
 	for _, n := range g.Meta.GetGraphDef().GetNode() {
@@ -26,7 +30,7 @@ func workerStep(g *graph.Graph, name string) (string, bool) {
 		if err != nil || !strings.HasPrefix(token.GetOp(), "QueueDequeue") {
 			continue
 		}
-		if needs(g, token.GetName(), isGiveGradient) && !needs(g, token.GetName(), isTakeGradient) {
+		if needs(token.GetName(), isGiveGradient) && !needs(token.GetName(), isTakeGradient) {
 			return n.GetName(), true
 		}
 	}
@@ -41,10 +45,12 @@ func isGiveGradient(n *tfpb.NodeDef) bool {
 	return strings.HasSuffix(n.GetOp(), "AccumulatorApplyGradient")
 }
 
-// needs reports whether running a node takes one of a kind.
-func needs(g *graph.Graph, name string, kind func(*tfpb.NodeDef) bool) bool {
+// reached returns the nodes of a kind among those that running the named ones
+// takes.
+func reached(g *graph.Graph, names []string, kind func(*tfpb.NodeDef) bool) []string {
+	var found []string
 	seen := make(map[string]bool)
-	stack := []string{name}
+	stack := slices.Clone(names)
 	for len(stack) > 0 {
 		t, err := graph.ParseTensorName(stack[len(stack)-1])
 		stack = stack[:len(stack)-1]
@@ -57,9 +63,10 @@ func needs(g *graph.Graph, name string, kind func(*tfpb.NodeDef) bool) bool {
 			continue
 		}
 		if kind(n) {
-			return true
+			found = append(found, t.Node)
 		}
 		stack = append(stack, n.GetInput()...)
 	}
-	return false
+	slices.Sort(found)
+	return found
 }

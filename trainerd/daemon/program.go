@@ -30,6 +30,10 @@ type program struct {
 
 	sync *model.Sync // nil for a program whose replicas do not wait for each other
 
+	// give are the ops of a worker's step by which it gives its gradients to an
+	// update that waits for those of others; none if it does not.
+	give []string
+
 	// consume are the ops by which a step takes its input from queues and
 	// readers of the graph.
 	consume []string
@@ -44,6 +48,9 @@ func familyProgram(m *model.Model) *program {
 		meta: m.Meta, train: []string{m.TrainOp}, loss: m.Loss, summary: []string{m.SummaryOp},
 		init: []string{m.InitOp}, localInit: []string{m.LocalInitOp}, ready: []string{m.ReadyOp},
 		globalStep: m.GlobalStep, stepKey: trainerd.DefaultGlobalStep, counts: true, sync: m.Sync,
+	}
+	if m.Sync != nil {
+		p.give = []string{m.Sync.Give}
 	}
 	if m.Accuracy != "" {
 		p.metrics = append(p.metrics, metric{"accuracy", m.Accuracy})
@@ -97,35 +104,9 @@ func nodes(names []string) trainerd.Op { return trainerd.Nodes(names...) }
 // inputOps returns the nodes among those that the named ones need which take
 // something from a queue or a reader.
 func inputOps(g *graph.Graph, names []string) []string {
-	var found []string
-	eachNeeded(g, names, func(n *tfpb.NodeDef) {
-		if strings.HasPrefix(n.GetOp(), "QueueDequeue") || strings.HasPrefix(n.GetOp(), "ReaderRead") {
-			found = append(found, n.GetName())
-		}
+	return reached(g, names, func(n *tfpb.NodeDef) bool {
+		return strings.HasPrefix(n.GetOp(), "QueueDequeue") || strings.HasPrefix(n.GetOp(), "ReaderRead")
 	})
-	slices.Sort(found)
-	return found
-}
-
-// eachNeeded calls f with each node that the named ones need, and with these.
-func eachNeeded(g *graph.Graph, names []string, f func(n *tfpb.NodeDef)) {
-	seen := make(map[string]bool)
-	stack := slices.Clone(names)
-	for len(stack) > 0 {
-		name := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		t, err := graph.ParseTensorName(name)
-		if err != nil || seen[t.Node] {
-			continue
-		}
-		seen[t.Node] = true
-		n, err := g.Node(t.Node)
-		if err != nil {
-			continue
-		}
-		f(n)
-		stack = append(stack, n.GetInput()...)
-	}
 }
 
 // feed is what a run is fed, by tensor.

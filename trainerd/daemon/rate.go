@@ -37,15 +37,26 @@ func (p *program) rates() ([]rate, error) {
 		return nil, err
 	}
 	var all []rate
-	eachNeeded(g, p.train, func(n *tfpb.NodeDef) {
-		at, ok := rateInputs[strings.TrimPrefix(n.GetOp(), "Resource")]
-		if !ok || at >= len(n.GetInput()) {
-			return
+	updates := reached(g, p.train, func(n *tfpb.NodeDef) bool {
+		_, ok := rateInputs[rateOp(n)]
+		return ok
+	})
+	for _, name := range updates {
+		n, err := g.Node(name)
+		if err != nil {
+			return nil, err
+		}
+		at := rateInputs[rateOp(n)]
+		if at >= len(n.GetInput()) {
+			continue
 		}
 		if t, err := graph.ParseTensorName(n.GetInput()[at]); err == nil && !t.Control {
 			all = append(all, rate{t.Tensor(), n.GetAttr()["T"].GetType()})
 		}
-	})
+	}
 	slices.SortFunc(all, func(a, b rate) int { return strings.Compare(a.tensor, b.tensor) })
 	return slices.Compact(all), nil
 }
+
+// rateOp returns the op of a node as rateInputs has it.
+func rateOp(n *tfpb.NodeDef) string { return strings.TrimPrefix(n.GetOp(), "Resource") }

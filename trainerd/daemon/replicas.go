@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -54,15 +53,13 @@ func (j *job) localInit() []string {
 // reset takes out of the servers what is left of a training that is over: its
 // gradients would be in the first update, and its tokens name steps of its own.
 func (r *replicas) reset(ctx context.Context, sess trainerd.Session, adopted bool) error {
-	if r == nil {
+	if r == nil || adopted {
 		return nil
 	}
-	if !adopted {
-		if err := r.discard(ctx, sess); err != nil {
-			return fmt.Errorf("clearing what an earlier training has left on the servers: %w", err)
-		}
+	if err := r.discard(ctx, sess); err != nil {
+		return fmt.Errorf("clearing what an earlier training has left on the servers: %w", err)
 	}
-	return r.openRoll(ctx, sess, adopted)
+	return nil
 }
 
 func (r *replicas) discard(ctx context.Context, sess trainerd.Session) error {
@@ -270,7 +267,7 @@ func (w *wait) look(ctx context.Context) error {
 	if time.Now().Before(w.next) && !over {
 		return nil
 	}
-	missing, err := w.missing(ctx)
+	missing, err := w.missing(ctx, w.sess, w.step)
 	if err != nil {
 		return w.unanswered(err, over)
 	}
@@ -307,28 +304,6 @@ func (w *wait) over(err error) {
 	if w.said && err == nil {
 		w.log.Info("the others did their part; training goes on", "step", w.step+1, "waited", time.Since(w.began).Round(time.Millisecond))
 	}
-}
-
-// missing names those whose gradients for the step are missing.
-func (w *wait) missing(ctx context.Context) (string, error) {
-	steps, err := w.readRoll(ctx, w.sess)
-	if err != nil {
-		return "", err
-	}
-	var list []string
-	for task, last := range steps {
-		switch {
-		case last >= w.step:
-		case last < 0:
-			list = append(list, fmt.Sprintf("worker %d (it has done no step yet)", task))
-		default:
-			list = append(list, fmt.Sprintf("worker %d (its last step was %d)", task, last+1))
-		}
-	}
-	if len(list) == 0 {
-		return "the chief to update the model", nil
-	}
-	return strings.Join(list, ", "), nil
 }
 
 // lost reports whether a session is gone, whatever else has happened.

@@ -3,6 +3,9 @@ package daemon
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -23,9 +26,12 @@ const (
 	rollNote  = rollScope + "note"
 )
 
+// hasRoll reports whether workers wait for each other where others can see it.
+func (j *job) hasRoll() bool { return j.config.isRemote() && len(j.program.give) > 0 }
+
 // addRoll adds the roll's variable to a graph, beside another variable. What
-// notes a worker runs after the given node.
-func addRoll(def *tfpb.GraphDef, beside, after string, c ClusterConfig) {
+// notes a worker runs after the given nodes.
+func addRoll(def *tfpb.GraphDef, beside string, after []string, c ClusterConfig) {
 	device := ""
 	for _, n := range def.GetNode() {
 		if n.GetName() == beside {
@@ -45,14 +51,21 @@ func addRoll(def *tfpb.GraphDef, beside, after string, c ClusterConfig) {
 	node(rollSet, "AssignVariableOp", graph.Attrs{"dtype": number}, id, rollValue)
 	node(task, "Const", graph.Attrs{"dtype": number, "value": graph.TensorAttr(graph.Int64sTensor(int64(c.Task)))})
 	node(rollStep, "Placeholder", graph.Attrs{"dtype": number, "shape": graph.ShapeAttr(graph.MakeShape(1))})
-	node(rollNote, "ResourceScatterUpdate", graph.Attrs{"dtype": number, "Tindices": number}, id, task, rollStep, "^"+after)
+	inputs := []string{id, task, rollStep}
+	for _, name := range after {
+		inputs = append(inputs, "^"+name)
+	}
+	node(rollNote, "ResourceScatterUpdate", graph.Attrs{"dtype": number, "Tindices": number}, inputs...)
 }
 
 // openRoll makes the roll, unless that of an earlier process goes on.
-func (r *replicas) openRoll(ctx context.Context, sess trainerd.Session, adopted bool) error {
-	workers := r.config.Cluster.Workers
+func (j *job) openRoll(ctx context.Context, sess trainerd.Session, adopted bool) error {
+	if !j.hasRoll() {
+		return nil
+	}
+	workers := j.config.Cluster.Workers
 	if adopted {
-		if steps, err := r.readRoll(ctx, sess); err != nil || len(steps) == workers {
+		if steps, err := j.readRoll(ctx, sess); err != nil || len(steps) == workers {
 			return err
 		}
 	}
@@ -66,8 +79,8 @@ func (r *replicas) openRoll(ctx context.Context, sess trainerd.Session, adopted 
 }
 
 // readRoll returns the roll, nothing when there is none.
-func (r *replicas) readRoll(ctx context.Context, sess trainerd.Session) ([]int64, error) {
-	if !r.config.isRemote() {
+func (j *job) readRoll(ctx context.Context, sess trainerd.Session) ([]int64, error) {
+	if !j.hasRoll() {
 		return nil, nil
 	}
 	out, err := sess.Run(ctx, nil, []string{rollHas}, nil)
@@ -81,11 +94,37 @@ func (r *replicas) readRoll(ctx context.Context, sess trainerd.Session) ([]int64
 }
 
 // note returns the ops that note a step in the roll, and feeds them.
-func (r *replicas) note(step int64, f feed) []string {
-	if !r.config.isRemote() {
+func (j *job) note(step int64, f feed) []string {
+	if !j.hasRoll() {
 		return nil
 	}
 	value := binary.LittleEndian.AppendUint64(nil, uint64(step))
 	f[rollStep] = &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Shape: []int64{1}, Data: value}
 	return []string{rollNote}
+}
+
+// missing names those who have not given gradients for a step. A negative one
+// is the newest that anybody has given some for.
+func (j *job) missing(ctx context.Context, sess trainerd.Session, step int64) (string, error) {
+	steps, err := j.readRoll(ctx, sess)
+	if err != nil {
+		return "", err
+	}
+	if step < 0 && len(steps) > 0 {
+		step = slices.Max(steps)
+	}
+	var list []string
+	for task, last := range steps {
+		switch {
+		case last >= step:
+		case last < 0:
+			list = append(list, fmt.Sprintf("worker %d (it has done no step yet)", task))
+		default:
+			list = append(list, fmt.Sprintf("worker %d (its last step was %d)", task, last+1))
+		}
+	}
+	if len(list) == 0 {
+		return "the chief to update the model", nil
+	}
+	return strings.Join(list, ", "), nil
 }

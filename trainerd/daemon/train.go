@@ -93,6 +93,9 @@ func (t *training) prepare(ctx context.Context, sess trainerd.Session) error {
 	if err := t.replicas.reset(ctx, sess, t.adopted()); err != nil {
 		return err
 	}
+	if err := t.openRoll(ctx, sess, t.adopted()); err != nil {
+		return err
+	}
 	return t.mark(ctx, sess)
 }
 
@@ -181,7 +184,7 @@ func (t *training) compute(ctx context.Context, sess trainerd.Session, fetches [
 		t.step = next
 		return out, err
 	}
-	out, err := sess.Run(ctx, t.feeds, fetches, t.program.train)
+	out, err := sess.Run(ctx, t.feeds, fetches, append(t.note(t.step, t.feeds), t.program.train...))
 	if err != nil {
 		return nil, err
 	}
@@ -228,11 +231,13 @@ func (t *training) advance(ctx context.Context, sess trainerd.Session) error {
 	if err != nil {
 		return err
 	}
-	if step <= t.step {
+	switch {
+	case step > t.step:
+		t.step = step
+	case len(t.program.give) == 0: // else the token was that of a worker that is gone
 		return fmt.Errorf("graph.train_op: %s has left the global step at %d, but a step must raise it; export the graph with minimize(loss, global_step=tf.compat.v1.train.get_or_create_global_step())",
 			t.program.train[0], step)
 	}
-	t.step = step
 	return nil
 }
 

@@ -34,8 +34,10 @@ type watch struct {
 	patience time.Duration // 0: for ever
 	servers  []string      // devices; server i has the node pingScope+i
 	waits    map[string]bool
+	skip     map[string]bool // see sharedCancels
 	log      *slog.Logger
-	tell     func(reason string) // see job.waitsFor
+	tell     func(reason string)              // see job.waitsFor
+	missing  func(ctx context.Context) string // whose gradients are; "" if that is not known
 	sess     *remote.Session
 	client   *remote.Client
 }
@@ -46,6 +48,15 @@ type watch struct {
 func (j *job) newWatch(s remoteSession, servers []string) *watch {
 	w := &watch{patience: j.config.Cluster.PatienceSecs.Duration(), servers: servers, waits: map[string]bool{},
 		log: j.log, tell: j.waitsFor, sess: s.Session, client: s.client}
+	if j.hasRoll() {
+		w.missing = func(ctx context.Context) string {
+			who, err := j.missing(ctx, s.Session, -1)
+			if err != nil {
+				return ""
+			}
+			return who
+		}
+	}
 	for _, name := range j.feedOps() {
 		w.waits[name] = true
 	}
@@ -82,6 +93,9 @@ type runFunc func(ctx context.Context, feeds feed, fetches, targets []string) ([
 
 // call runs a step, and ends it when patience is over.
 func (w *watch) call(ctx context.Context, run runFunc, feeds feed, fetches, targets []string) (out []*ckptfmt.Tensor, err error) {
+	if w != nil && len(targets) == 1 && len(fetches) == 0 && w.skip[targets[0]] {
+		return nil, nil // the end of ctx ends the call that fills the queue
+	}
 	if w == nil || slices.ContainsFunc(targets, func(name string) bool { return w.waits[name] }) {
 		return run(ctx, feeds, fetches, targets)
 	}
@@ -180,6 +194,11 @@ func (w *watch) reason(ctx context.Context) string {
 	for range w.servers {
 		if s := <-answers; s != "" {
 			silent = append(silent, s)
+		}
+	}
+	if len(silent) == 0 && w.missing != nil {
+		if who := w.missing(ctx); who != "" {
+			return "all servers answer; it waits for " + who
 		}
 	}
 	if len(silent) == 0 {

@@ -73,6 +73,7 @@
 //	NOT_FOUND             the graph has no such node; a file is missing   correct the call
 //	INVALID_ARGUMENT      the graph or values do not fit                  correct the call
 //	RESOURCE_EXHAUSTED    memory; a message beyond the limit              smaller tensors
+//	UNAUTHENTICATED       one side does not take the other's certificate  correct Options.TLS
 //	UNIMPLEMENTED         no TensorFlow server is there, or it lacks the  correct the address or
 //	                      op                                              the graph
 //
@@ -91,7 +92,8 @@
 //
 // A MasterService gives its machine away: whoever reaches the port can run ops
 // that read and write files, and TensorFlow asks for no password and encrypts
-// nothing. Servers belong on loopback or on a network of their own. For a
-// tunnel there are [Options.TLS], with client certificates if it wants them,
-// and [Options.DialContext]. HTTP proxies of the environment are not used.
+// nothing. Servers belong on loopback or on a network of their own, or behind a
+// unix socket, unix:PATH. For a tunnel there are [Options.TLS], with client
+// certificates if it wants them, and [Options.DialContext]. HTTP proxies of the
+// environment are not used.
 package remote

@@ -1,0 +1,61 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+)
+
+// A directory that was made is there after a power cut, with its parents.
+func TestMkdirAllSync(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a", "b", "c")
+	fsys := faultfs.New(0)
+	for range 2 {
+		if err := atomicfile.MkdirAllSync(fsys, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dst := filepath.Join(t.TempDir(), "disk")
+	states := 0
+	for what, err := range fsys.Crashes(fsys.Ops(), root, dst) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		states++
+		if _, err := os.Stat(filepath.Join(dst, "a", "b", "c")); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if states == 0 {
+		t.Error("no states")
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{file, filepath.Join(file, "below")} {
+		if err := atomicfile.MkdirAllSync(nil, name); err == nil {
+			t.Errorf("%s was made a directory", name)
+		}
+	}
+}
+
+// A directory whose name could not be made durable is not left for the next
+// call to find.
+func TestMkdirSyncFails(t *testing.T) {
+	for n := 1; n <= 2; n++ {
+		dir := filepath.Join(t.TempDir(), "d")
+		if err := atomicfile.MkdirSync(faultfs.New(n), dir); !errors.Is(err, faultfs.ErrInjected) {
+			t.Errorf("operation %d: %v", n, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("operation %d: the directory is there: %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package membound
+
+const counts = true

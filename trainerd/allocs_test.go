@@ -1,0 +1,24 @@
+package trainerd
+
+import (
+	"context"
+	"testing"
+)
+
+// A supervised step that saves nothing allocates nothing beyond its own work.
+func TestStepDoneAllocatesNothing(t *testing.T) {
+	sv := newSupervisor(counterModel(), t.TempDir(), 1_000_000)
+	mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
+		step := int64(0)
+		n := testing.AllocsPerRun(1000, func() {
+			step++
+			if err := sv.StepDone(ctx, step); err != nil {
+				t.Error(err)
+			}
+		})
+		if n > 0 {
+			t.Errorf("%v allocations each", n)
+		}
+		return nil
+	}))
+}
