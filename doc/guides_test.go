@@ -129,7 +129,10 @@ func TestGuides(t *testing.T) {
 		if len(all) == 0 {
 			continue
 		}
-		t.Run(strings.TrimSuffix(page, ".md"), func(t *testing.T) { runGuide(t, page, all) })
+		t.Run(strings.TrimSuffix(page, ".md"), func(t *testing.T) {
+			t.Parallel()
+			runGuide(t, page, all)
+		})
 	}
 }
 

@@ -142,14 +142,18 @@ func TestBill(t *testing.T) {
 }
 
 func TestPackages(t *testing.T) {
-	for format, name := range map[string]string{"deb": "trainerd_1.2.3~rc.1_amd64.deb", "rpm": "trainerd-1.2.3~rc.1-1.x86_64.rpm"} {
+	for _, tc := range []struct{ format, arch, name string }{
+		{"deb", "amd64", "trainerd_1.2.3~rc.1_amd64.deb"}, {"rpm", "amd64", "trainerd-1.2.3~rc.1-1.x86_64.rpm"},
+		{"deb", "arm64", "trainerd_1.2.3~rc.1_arm64.deb"}, {"rpm", "arm64", "trainerd-1.2.3~rc.1-1.aarch64.rpm"},
+	} {
 		x := stage(t, []byte("program"))
-		if err := x.writePackage(format); err != nil {
+		x.arch = tc.arch
+		if err := x.writePackage(tc.format); err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Stat(filepath.Join(x.out, name))
+		info, err := os.Stat(filepath.Join(x.out, tc.name))
 		if err != nil || info.Size() == 0 {
-			t.Errorf("%s: %v", format, err)
+			t.Errorf("%s for %s: %v", tc.format, tc.arch, err)
 		}
 	}
 	x := stage(t, []byte("program"))

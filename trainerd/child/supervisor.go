@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -394,9 +396,19 @@ func (nobody) Reported(*Report)                {}
 func (nobody) Saved(Checkpoint)                {}
 func (nobody) Ended(Exit, bool, time.Duration) {}
 
+// ours reports whether a variable of this process is not for the program: what
+// an outer trainerd, or the service manager, tells this process alone.
+func ours(variable string) bool {
+	key, _, _ := strings.Cut(variable, "=")
+	return slices.Contains([]string{
+		"TRAINERD_LOGDIR", "TRAINERD_ATTEMPT", "TRAINERD_CHECKPOINT", "TRAINERD_STEP", "TRAINERD_STEPS", "TRAINERD_SOCKET", "TRAINERD_GRACE",
+		"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+	}, key)
+}
+
 // environment returns what the program finds in its environment.
 func (r *run) environment(socket string) []string {
-	env := os.Environ()
+	env := slices.DeleteFunc(os.Environ(), ours)
 	if os.Getenv("PYTHONUNBUFFERED") == "" {
 		env = append(env, "PYTHONUNBUFFERED=1")
 	}

@@ -184,6 +184,7 @@ func TestRestartPurges(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
+	t.Setenv("TRAINERD_STEP", "1000") // of an outer trainerd
 	sv, out := supervise(t, "env ATTEMPT;env STEP;env CHECKPOINT;env GRACE;write ckpt-7;exit 1|env ATTEMPT;env LOGDIR;env STEP;env CHECKPOINT;env STEPS")
 	sv.Steps = 9
 	if _, err := sv.Run(t.Context()); err != nil {

@@ -103,7 +103,7 @@ func (p *logProgress) begin(step, steps int64, restored string) {
 // stepsText is the number of steps for a person.
 func stepsText(steps int64) string {
 	if steps == 0 {
-		return "until the input ends"
+		return "until the end"
 	}
 	return strconv.FormatInt(steps, 10)
 }
