@@ -18,6 +18,11 @@ const (
 	lookTimeout = 10 * time.Second
 )
 
+// passedLooks is at how many looks in a row the model must have gone on before
+// a replica believes that no token will come: one may be on its way from a busy
+// server.
+const passedLooks = 4
+
 // stepGrace is how long a step may take in all once a stop was asked for.
 const stepGrace = 3 * time.Second
 
@@ -197,7 +202,7 @@ type wait struct {
 	began  time.Time
 	next   time.Time // when it is said again who is waited for
 	said   bool
-	passed bool // the model was ahead at the last look
+	passed int // looks in a row at which the model was ahead
 }
 
 func (r *replicas) newWait(sess trainerd.Session, step int64) *wait {
@@ -259,9 +264,9 @@ func (w *wait) look(ctx context.Context) error {
 	if err != nil {
 		return w.unanswered(err, over)
 	}
-	// A token may be on its way while the model is looked at.
-	before := w.passed
-	if w.passed = now > w.step; w.passed && before {
+	if now <= w.step {
+		w.passed = 0
+	} else if w.passed++; w.passed == passedLooks {
 		return errPassed
 	}
 	if time.Now().Before(w.next) && !over {
