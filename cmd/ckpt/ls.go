@@ -164,14 +164,22 @@ func lsTensors(c *cli.Context, arg string) error {
 		return err
 	}
 	defer r.Close()
+	damaged := func(err error) error { return fmt.Errorf("%w; `ckpt verify %s` shows all damage", err, prefix) }
+	long := c.Bool("long")
+	if !long && !c.Bool("json") && !c.Bool("csv") && !c.Bool("tree") && !c.Bool("scopes") {
+		t, err := printTensorTable(c.App.Writer, r)
+		if err != nil {
+			return damaged(err)
+		}
+		return t.summarise(c.App.ErrWriter)
+	}
 	var list []ckptfmt.TensorInfo
 	for info, err := range r.Tensors() {
 		if err != nil {
-			return fmt.Errorf("%w; `ckpt verify %s` shows all damage", err, prefix)
+			return damaged(err)
 		}
 		list = append(list, info)
 	}
-	long := c.Bool("long")
 	var parts map[string][]sliceJSON
 	if b, ok := r.(*ckptfmt.BundleReader); ok && long {
 		if parts, err = slicesOf(b); err != nil {
@@ -190,7 +198,7 @@ func lsTensors(c *cli.Context, arg string) error {
 	case c.Bool("tree") || c.Bool("scopes"):
 		err = printScopes(c.App.Writer, scopesOf(list), c.Int("depth"), !c.Bool("scopes"))
 	default:
-		err = printTensors(c.App.Writer, list, long, parts)
+		err = printTensors(c.App.Writer, list, parts)
 	}
 	if err != nil {
 		return err
@@ -236,24 +244,18 @@ func printTensorsJSON(w io.Writer, list []ckptfmt.TensorInfo, long bool, parts m
 	return printList(w, out)
 }
 
-func printTensors(w io.Writer, list []ckptfmt.TensorInfo, long bool, parts map[string][]sliceJSON) error {
+// printTensors prints what --long asks for.
+func printTensors(w io.Writer, list []ckptfmt.TensorInfo, parts map[string][]sliceJSON) error {
 	var t table
-	header := []string{"NAME", "DTYPE", "SHAPE", "BYTES"}
-	if long {
-		header = append(header, "SHARD", "OFFSET", "CRC32C", "SLICE")
-	}
-	t.add(header...)
+	t.add(append(tensorColumns[:], "SHARD", "OFFSET", "CRC32C", "SLICE")...)
 	for _, x := range list {
 		row := []string{printable(x.Name), ckptfmt.DTypeName(x.DType), shapeText(x.Shape), strconv.FormatInt(x.Bytes, 10)}
-		switch {
-		case long && len(x.Slices) > 0:
-			t.add(append(row, "-", "-", "-", fmt.Sprintf("%d slices", len(x.Slices)))...)
-			for _, row := range sliceRows("", x, parts[x.Name]) {
-				t.add(row...)
-			}
-		case long:
+		if len(x.Slices) == 0 {
 			t.add(append(row, placeText(x.Shard, x.Offset, x.CRC)...)...)
-		default:
+			continue
+		}
+		t.add(append(row, "-", "-", "-", fmt.Sprintf("%d slices", len(x.Slices)))...)
+		for _, row := range sliceRows("", x, parts[x.Name]) {
 			t.add(row...)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -35,9 +34,7 @@ func (t *table) write(w io.Writer) error {
 			if i == len(row)-1 {
 				break // no blanks at the end of a line
 			}
-			for range t.widths[i] + 2 - utf8.RuneCountInString(cell) {
-				buf.WriteByte(' ')
-			}
+			pad(buf, t.widths[i]-utf8.RuneCountInString(cell))
 		}
 		buf.WriteByte('\n')
 	}
@@ -84,6 +81,9 @@ func printCSV(w io.Writer, rows [][]string) error {
 
 // printable quotes a name that would disturb a terminal or a table.
 func printable(name string) string {
+	if isPlain(name) {
+		return name
+	}
 	plain := name != "" && utf8.ValidString(name)
 	for _, r := range name {
 		plain = plain && strconv.IsPrint(r) && r != '"' && r != '\\'
@@ -94,16 +94,28 @@ func printable(name string) string {
 	return strconv.Quote(name)
 }
 
+// isPlain reports whether a name is of printable ASCII, as most are.
+func isPlain(name string) bool {
+	for i := range len(name) {
+		if b := name[i]; b < ' ' || b > '~' || b == '"' || b == '\\' {
+			return false
+		}
+	}
+	return name != ""
+}
+
 // shapeText is a shape without blanks, so that tools can cut columns.
-func shapeText(shape []int64) string {
-	if len(shape) == 0 {
-		return "[]"
-	}
-	dims := make([]string, len(shape))
+func shapeText(shape []int64) string { return string(appendShape(nil, shape)) }
+
+func appendShape(b []byte, shape []int64) []byte {
+	b = append(b, '[')
 	for i, d := range shape {
-		dims[i] = strconv.FormatInt(d, 10)
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, d, 10)
 	}
-	return "[" + strings.Join(dims, ",") + "]"
+	return append(b, ']')
 }
 
 func sizeText(n int64) string {
