@@ -18,8 +18,9 @@ import (
 // A guide is a page whose blocks marked "console" are run, in their order, by
 // one shell. A line that begins with "$ " is a command, one with "> " goes on
 // with it, and the others are what it prints: "..." stands for any text in a
-// line, and alone in a line for any lines. A command whose output is not shown
-// may print what it likes. What cannot be run everywhere is marked "sh".
+// line, and alone in a line for any lines; columns may be wider or narrower. A
+// command whose output is not shown may print what it likes. What cannot be run
+// everywhere is marked "sh".
 
 // block is a part of a page in ``` marks.
 type block struct {
@@ -195,9 +196,12 @@ func matches(want, got []string) bool {
 	return len(got) > 0 && linePattern(want[0]).MatchString(got[0]) && matches(want[1:], got[1:])
 }
 
+var blanks = regexp.MustCompile(" +")
+
 func linePattern(want string) *regexp.Regexp {
 	quoted := regexp.QuoteMeta(strings.TrimRight(want, " "))
-	return regexp.MustCompile("^" + strings.ReplaceAll(quoted, `\.\.\.`, ".*") + `\s*$`)
+	quoted = strings.ReplaceAll(quoted, `\.\.\.`, ".*")
+	return regexp.MustCompile("^" + blanks.ReplaceAllString(quoted, " +") + `\s*$`)
 }
 
 func TestMatches(t *testing.T) {
@@ -207,6 +211,7 @@ func TestMatches(t *testing.T) {
 	}{
 		{"a", "a", true}, {"a", "b", false}, {"a", "a|b", false}, {"a|...", "a|b|c", true}, {"...|c", "a|b|c", true},
 		{"...|b|...", "a|c", false}, {"a ... c", "a bb c", true}, {"a ... c", "a c", false}, {"step N", "step 3", false}, {"...", "", true},
+		{"a  b", "a b", true}, {"a b", "a   b", true}, {"a b", "ab", false},
 	} {
 		if got := matches(strings.Split(tc.want, "|"), strings.Split(tc.got, "|")); got != tc.ok {
 			t.Errorf("matches(%q, %q) = %v", tc.want, tc.got, got)
