@@ -114,7 +114,7 @@ package-test: ## install, upgrade and remove the .deb on a layer above this mach
 crash: ## resume from a million states that crashes may leave (half an hour)
 	go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
 
-powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 each)
+powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)
 	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h
 
 clean: ## remove what was built (never a logdir)
