@@ -307,15 +307,11 @@ func printTensorsCSV(w io.Writer, list []ckptfmt.TensorInfo, long bool, parts ma
 
 // summarise adds up what the tensors hold.
 func summarise(w io.Writer, list []ckptfmt.TensorInfo) error {
-	var elements, bytes int64
-	for _, x := range list {
-		n, err := ckptfmt.NumElements(x.Shape)
-		if err != nil {
+	var t totals
+	for i := range list {
+		if err := t.add(&list[i]); err != nil {
 			return err
 		}
-		elements += n
-		bytes += x.Bytes
 	}
-	_, err := fmt.Fprintf(w, "%d tensors, %d elements, %s\n", len(list), elements, sizeText(bytes))
-	return err
+	return t.summarise(w)
 }

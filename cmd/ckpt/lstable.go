@@ -14,9 +14,9 @@ import (
 // through them twice, the first time for the widths, and so keeps nothing of a
 // checkpoint with millions of tensors.
 type tensorTable struct {
-	name, dtype, shape       int // widths
-	cell                     []byte
-	tensors, elements, bytes int64
+	totals
+	name, dtype, shape int // widths
+	cell               []byte
 }
 
 var tensorColumns = [...]string{"NAME", "DTYPE", "SHAPE", "BYTES"}
@@ -48,13 +48,9 @@ func printTensorTable(w io.Writer, r ckptfmt.Reader) (*tensorTable, error) {
 
 // measure counts a tensor in.
 func (t *tensorTable) measure(info *ckptfmt.TensorInfo) error {
-	n, err := ckptfmt.NumElements(info.Shape)
-	if err != nil {
+	if err := t.add(info); err != nil {
 		return err
 	}
-	t.tensors++
-	t.elements += n
-	t.bytes += info.Bytes
 	t.name = max(t.name, utf8.RuneCountInString(printable(info.Name)))
 	t.dtype = max(t.dtype, len(ckptfmt.DTypeName(info.DType)))
 	t.shape = max(t.shape, len(t.shapeOf(info)))
@@ -77,8 +73,21 @@ func (t *tensorTable) row(w *bufio.Writer, name, dtype string, shape []byte) {
 	pad(w, t.shape-len(shape))
 }
 
-// summarise says what the tensors hold together.
-func (t *tensorTable) summarise(w io.Writer) error {
+// totals is what tensors hold together.
+type totals struct{ tensors, elements, bytes int64 }
+
+func (t *totals) add(info *ckptfmt.TensorInfo) error {
+	n, err := ckptfmt.NumElements(info.Shape)
+	if err != nil {
+		return err
+	}
+	t.tensors++
+	t.elements += n
+	t.bytes += info.Bytes
+	return nil
+}
+
+func (t *totals) summarise(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d tensors, %d elements, %s\n", t.tensors, t.elements, sizeText(t.bytes))
 	return err
 }
