@@ -132,11 +132,17 @@ func (r *replicas) start(ctx context.Context, sess trainerd.Session, step int64,
 // ungated returns the session behind those that hold a copy of the variables
 // back while a step runs: an update waits most of its time.
 func ungated(sess trainerd.Session) trainerd.Session {
-	if m, ok := sess.(interface{ Unwrap() trainerd.Session }); ok {
-		sess = m.Unwrap()
-	}
+	sess = unmanaged(sess)
 	if s, ok := sess.(remoteStore); ok {
 		return s.Store.Session
+	}
+	return sess
+}
+
+// unmanaged returns the session behind the one that a Supervisor hands out.
+func unmanaged(sess trainerd.Session) trainerd.Session {
+	if m, ok := sess.(interface{ Unwrap() trainerd.Session }); ok {
+		return m.Unwrap()
 	}
 	return sess
 }
@@ -207,10 +213,8 @@ type wait struct {
 
 func (r *replicas) newWait(sess trainerd.Session, step int64) *wait {
 	now := time.Now()
-	if m, ok := sess.(interface{ Unwrap() trainerd.Session }); ok {
-		sess = m.Unwrap() // only the wait itself knows when to end a step
-	}
-	return &wait{replicas: r, sess: sess, step: step, began: now, next: now.Add(sayAfter)}
+	// Only the wait itself knows when to end a step.
+	return &wait{replicas: r, sess: unmanaged(sess), step: step, began: now, next: now.Add(sayAfter)}
 }
 
 // run runs a part of the step that waits for a token.
