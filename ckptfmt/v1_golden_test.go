@@ -276,17 +276,6 @@ func FuzzV1(f *testing.F) {
 			return
 		}
 		defer r.Close()
-		for info, err := range r.Tensors() {
-			if err != nil {
-				continue
-			}
-			v, err := r.Lookup(info.Name)
-			if err != nil {
-				continue
-			}
-			if err := v.Validate(); err != nil {
-				t.Fatalf("Lookup gave a bad tensor: %v", err)
-			}
-		}
+		checkTensors(t, r)
 	})
 }
