@@ -61,7 +61,7 @@ func newMetrics(m *Monitor) *metrics {
 	x.count(m)
 	restarts := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trainerd", Name: "restarts_total",
 		Help: "Sessions that were lost and replaced in this process."}, func() float64 { return float64(m.Status().Restarts) })
-	x.registry.MustRegister(x.steps, x.stepTime, x.saves, x.saveTime, x.bytes, restarts, phases{m},
+	x.registry.MustRegister(x.steps, x.stepTime, x.saves, x.saveTime, x.bytes, restarts, phaseMetric{m},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return x
 }
@@ -112,18 +112,18 @@ func checkpointSize(prefix string) (total int64) {
 	return total
 }
 
-// phases is the metric trainerd_phase: 1 for the phase that the training is in.
-type phases struct{ m *Monitor }
+// phaseMetric is the metric trainerd_phase: 1 for the phase that the training is in.
+type phaseMetric struct{ m *Monitor }
 
 var phaseDesc = prometheus.NewDesc("trainerd_phase", "1 for the phase that the training is in.", []string{"phase"}, nil)
 
 // Describe is that of a prometheus.Collector.
-func (p phases) Describe(ch chan<- *prometheus.Desc) { ch <- phaseDesc }
+func (p phaseMetric) Describe(ch chan<- *prometheus.Desc) { ch <- phaseDesc }
 
 // Collect is that of a prometheus.Collector.
-func (p phases) Collect(ch chan<- prometheus.Metric) {
+func (p phaseMetric) Collect(ch chan<- prometheus.Metric) {
 	now := p.m.Status().Phase
-	for _, phase := range []Phase{Preparing, Starting, Training, Waiting, Saving, Evaluating, Paused, Stopping, Ended} {
+	for _, phase := range phases {
 		value := 0.0
 		if phase == now {
 			value = 1

@@ -28,6 +28,9 @@ const (
 	Ended      Phase = "ended"
 )
 
+// phases are all of them, in the order in which a training comes to them.
+var phases = []Phase{Preparing, Starting, Training, Waiting, Saving, Evaluating, Tending, Paused, Stopping, Ended}
+
 // Busy reports whether no step is to be expected, so that their absence is no
 // hang.
 func (p Phase) Busy() bool { return p != Training }

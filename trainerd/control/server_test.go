@@ -283,6 +283,21 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestPhaseMetric looks for exactly one phase that a training is in, whichever
+// it is.
+func TestPhaseMetric(t *testing.T) {
+	for _, phase := range []Phase{Preparing, Starting, Training, Waiting, Saving, Evaluating, Tending, Paused, Stopping, Ended} {
+		m, _ := begun(t)
+		m.Enter(phase)
+		ln, url := tcp(t)
+		serve(t, Options{Monitor: m}, ln)
+		_, text := request(t, "GET", url+"/metrics", "")
+		if !strings.Contains(text, fmt.Sprintf("\ntrainerd_phase{phase=%q} 1\n", phase)) {
+			t.Errorf("%s is not shown", phase)
+		}
+	}
+}
+
 func TestSocket(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	for _, c := range []struct{ name, logdir, runtime string }{
