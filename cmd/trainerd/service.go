@@ -17,6 +17,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/systemd"
@@ -193,7 +194,8 @@ func (s *service) listenUnix() (net.Listener, error) {
 	if !s.config.Supervisor.IsChief {
 		name = control.WorkerSocketName(s.config.Cluster.Task)
 	}
-	if err := os.MkdirAll(s.config.Logdir, 0o777); err != nil {
+	// Durably: the run will take a directory that is there for one that stays.
+	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil {
 		return nil, err
 	}
 	// Several folders are separated by colons.
