@@ -146,7 +146,7 @@ func (t *training) reportStopped(o RunOptions) {
 		at += fmt.Sprintf(" of %d", t.steps)
 	}
 	switch {
-	case ok && saved.Step == t.step:
+	case ok && saved.Step >= t.step: // other workers may have made more steps
 		fmt.Fprintf(o.Stderr, "%s, and saved\n", at)
 	case ok:
 		fmt.Fprintf(o.Stderr, "%s; the newest checkpoint is of step %d\n", at, saved.Step)
