@@ -190,12 +190,18 @@ func TestFreezeChanges(t *testing.T) {
 		scatter("a/scatter", "ScatterUpdate", "a"), scatter("b/scatter", "ResourceScatterAdd", "b"),
 		nodeDef("b/destroy", "DestroyResourceOp", "b"), nodeDef("a/self", "Assign", "a", "a/read"))...)
 	target(t, s, "all/init")
-	feedText := func(v string) {
-		if _, err := s.Run(context.Background(), map[string]*ckptfmt.Tensor{"word": ckptfmt.Scalar(v)}, nil, []string{"text/set"}); err != nil {
+	feedText := func(v []byte) {
+		fed := &ckptfmt.Tensor{DType: tfpb.DataType_DT_STRING, Strings: [][]byte{v}}
+		if _, err := s.Run(context.Background(), map[string]*ckptfmt.Tensor{"word": fed}, nil, []string{"text/set"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	feedText("one")
+	mine := []byte("mine")
+	feedText(mine)
+	mine[0] = 'f' // the run is over, so this is the caller's again
+	if got := string(snapshot(t, s, []string{"text"})[0].Strings[0]); got != "mine" {
+		t.Errorf("the variable has %q; want what was fed", got)
+	}
 	restored := &ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{size}, Data: bytes.Repeat([]byte{0, 0, 128, 63}, size)}
 	for name, change := range map[string]func(){
 		"step":             func() { target(t, s, "all/step") },
@@ -204,7 +210,7 @@ func TestFreezeChanges(t *testing.T) {
 		"scatter":          func() { target(t, s, "a/scatter") },
 		"resource scatter": func() { target(t, s, "b/scatter") },
 		"destroyed":        func() { target(t, s, "b/destroy"); target(t, s, "b/init") },
-		"string":           func() { feedText("another") },
+		"string":           func() { feedText([]byte("another")) },
 		"restore": func() {
 			if err := s.Restore(t.Context(), []ckptfmt.NamedTensor{{Name: "a", Tensor: restored}, {Name: "b", Tensor: restored}}); err != nil {
 				t.Error(err)

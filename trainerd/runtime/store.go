@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sort"
@@ -33,7 +34,9 @@ func (v *variable) set(t *tensor) {
 	v.leave()
 	v.resize(t.shape, t.strs != nil)
 	copy(v.value.data, t.data)
-	copy(v.value.strs, t.strs)
+	for i, s := range t.strs {
+		v.value.strs[i] = bytes.Clone(s) // it may be the caller's, who fed it
+	}
 	v.init = true
 }
 
