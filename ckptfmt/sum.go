@@ -92,25 +92,26 @@ func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, er
 }
 
 // sumWhile calls write with all of b, a piece at a time, and returns b's
-// checksum. A second goroutine, which has ended when it returns, sums pieces
-// that are about to be written, which also brings them into the cache that the
-// processors share. What that has not come to is summed once it is written.
-func sumWhile(b []byte, write func([]byte)) uint32 {
+// checksum. If ahead is set, a second goroutine, which has ended when it
+// returns, sums pieces that are about to be written, which also brings them
+// into the cache that the processors share. What that has not come to is summed
+// once it is written.
+func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
 	if len(b) <= sumPiece {
 		write(b)
 		return crc32c.Value(b)
 	}
 	t := newPieceSums(b)
-	var ahead sync.WaitGroup
-	if len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
-		ahead.Go(t.sumAhead)
+	var second sync.WaitGroup
+	if ahead && len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
+		second.Go(t.sumAhead)
 	}
 	for i := range t.sums {
 		t.writing.Store(int64(i))
 		write(t.piece(i))
 		t.sum(i)
 	}
-	ahead.Wait()
+	second.Wait()
 	return t.whole()
 }
 
