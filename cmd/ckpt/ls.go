@@ -167,11 +167,14 @@ func lsTensors(c *cli.Context, arg string) error {
 	damaged := func(err error) error { return fmt.Errorf("%w; `ckpt verify %s` shows all damage", err, prefix) }
 	long := c.Bool("long")
 	if !long && !c.Bool("json") && !c.Bool("csv") && !c.Bool("tree") && !c.Bool("scopes") {
-		t, err := printTensorTable(c.App.Writer, r)
+		rows, sum, err := tensorRows(r)
 		if err != nil {
 			return damaged(err)
 		}
-		return t.summarise(c.App.ErrWriter)
+		if err := rows.write(c.App.Writer); err != nil {
+			return err
+		}
+		return sum.summarise(c.App.ErrWriter)
 	}
 	var list []ckptfmt.TensorInfo
 	for info, err := range r.Tensors() {

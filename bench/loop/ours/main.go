@@ -84,7 +84,7 @@ func digest(w []float64) string { return fmt.Sprintf("%.12g", w[len(w)-1]) }
 // trivial makes steps, bare or under a Supervisor that saves and writes
 // summaries every second.
 func trivial(o options, supervised bool) (*result, error) {
-	const size = 20_000
+	const size = 60_000
 	w := make([]float64, size)
 	started := time.Now()
 	if !supervised {
