@@ -72,7 +72,10 @@ func (s *Saver) writeTensors(ctx context.Context, cut *Cut, prefix string) (bool
 	if err != nil {
 		return false, err
 	}
-	return true, writeAll(ctx, w, cut, cut.tensors, func() error { return s.keepPrevious(prefix) })
+	return true, writeAll(ctx, w, cut, cut.tensors, func() error {
+		cut.Close() // the last tensor is written; steps need not copy it while the disk is synced
+		return s.keepPrevious(prefix)
+	})
 }
 
 // bundleOptions leaves all processors but one to a training that goes on.
