@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 )
@@ -192,7 +193,7 @@ func (r *run) occupy() (err error) {
 	if r.logdir, err = filepath.Abs(r.Logdir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.logdir, 0o777); err != nil {
+	if err := atomicfile.MkdirAllSync(nil, r.logdir); err != nil {
 		return err
 	}
 	if r.lock, err = trainerd.LockLogdir(r.logdir, r.log); err != nil {
