@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,8 @@ type crashPlan struct {
 	first int64 // the step that the model begins at
 	every int64 // steps between saves
 	size  int   // of a variable
+	// fault is one that the disk has besides, which no crash state may show.
+	fault faultfs.Fault
 }
 
 var firstCrashPlan = crashPlan{lives: 2, steps: 5, every: 2, size: 150}
@@ -65,13 +68,23 @@ var firstCrashPlan = crashPlan{lives: 2, steps: 5, every: 2, size: 150}
 // anotherCrashPlan returns a plan in which other names, and other ends of the
 // sectors of a disk, come up.
 func anotherCrashPlan(rnd *rand.Rand) crashPlan {
-	return crashPlan{
+	plan := crashPlan{
 		lives: 1 + rnd.IntN(3),
 		steps: 1 + rnd.Int64N(8),
 		first: []int64{0, 5, 96, 997, 99_997}[rnd.IntN(5)],
 		every: 1 + rnd.Int64N(3),
 		size:  1 + rnd.IntN(400),
 	}
+	if rnd.IntN(3) == 0 {
+		plan.fault = diskFull(1 + rnd.IntN(200))
+		plan.fault.Short = rnd.IntN(2) == 0
+	}
+	return plan
+}
+
+// diskFull is a disk that is full for one operation, or never if that is 0.
+func diskFull(operation int) faultfs.Fault {
+	return faultfs.Fault{At: operation, Err: syscall.ENOSPC}
 }
 
 // model returns a model each of whose values tells the step it belongs to.
@@ -97,20 +110,21 @@ func (p crashPlan) setStep(m *fakeModel, step int64) {
 
 const crashLogdir = "logdir"
 
-// record lives so many lives in a directory, and returns what they did on its
-// disk. The clock is one that is the same each time, so that two states differ
-// by more than the time.
-func (c *crashScenario) record(t *testing.T, plan crashPlan, lives int, root string, over wrap) (*faultfs.FS, error) {
-	fsys := faultfs.New(0)
+// record lives the lives of a plan in a directory, and returns what they did on
+// its disk. A life that the plan's fault has ended is the last. The clock is one
+// that is the same each time, so that two states differ by more than the time.
+func (c *crashScenario) record(t *testing.T, plan crashPlan, root string, over wrap) (*faultfs.FS, error) {
+	fsys := faultfs.NewFault(plan.fault)
 	var err error
 	synctest.Test(t, func(t *testing.T) {
-		for range lives {
+		for i := 0; i < plan.lives && err == nil; i++ {
 			time.Sleep(time.Second)
-			if err = c.live(t, plan, root, over(fsys), fsys); err != nil {
-				return
-			}
+			err = c.live(t, plan, root, over(fsys), fsys)
 		}
 	})
+	if errors.Is(err, faultfs.ErrInjected) {
+		return fsys, nil
+	}
 	return fsys, err
 }
 
@@ -241,7 +255,7 @@ func (s *crashSearch) run(t *testing.T, over wrap) {
 func (s *crashSearch) search(t *testing.T, over wrap, random int) {
 	begin := faultfs.State{Marked: s.plan.first}
 	mustNoErr(t, s.tree.LayOut(begin))
-	fsys, err := s.record(t, s.plan, s.plan.lives, s.dir, over)
+	fsys, err := s.record(t, s.plan, s.dir, over)
 	mustNoErr(t, err)
 	s.tree.Forget()
 	disk := faultfs.NewDisk(s.dir, begin)
@@ -268,7 +282,9 @@ const (
 // what the process had not synced is still not, now that the machine crashes.
 func (s *crashSearch) recover(t *testing.T, state faultfs.State, over wrap, before *faultfs.Disk) {
 	mustNoErr(t, s.tree.LayOut(state))
-	fsys, err := s.record(t, s.plan, 1, s.dir, over)
+	plan := s.plan
+	plan.lives, plan.fault = 1, faultfs.Fault{}
+	fsys, err := s.record(t, plan, s.dir, over)
 	s.tree.Forget()
 	if err != nil {
 		s.note(fmt.Errorf("no run after %s: %w", state.What, err), state)
