@@ -107,12 +107,13 @@ package: ## build .deb, .rpm, archives, SBOM and checksums into bin/dist (VERSIO
 	cd tools && go run ./dist $(if $(VERSION),-version $(VERSION)) $(if $(TARGETS),-targets $(TARGETS)) ..
 
 package-test: ## install, upgrade and remove the .deb on a layer above this machine's root (needs root)
-	cd tools && go run ./dist -version 0.0.1 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/old ..
-	cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..
-	packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
+	@packaging/test-deb --check || exit 0; set -ex; \
+	  (cd tools && go run ./dist -version 0.0.1 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/old ..); \
+	  (cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..); \
+	  packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
 
 crash: ## resume from a million states that crashes may leave (half an hour)
-	go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
+	GOGC=400 go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
 
 powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)
 	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h

@@ -156,7 +156,7 @@ func (c *checkpointer) cut(ctx context.Context) (*Cut, time.Time, error) {
 func (c *checkpointer) affordable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.hasSaved || c.budget.allows(time.Since(c.begun), c.saved.Took) {
+	if !c.hasSaved || c.budget.Allows(time.Since(c.begun), c.saved.Took) {
 		return true
 	}
 	c.ledger.saveSkipped()

@@ -6,14 +6,15 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 var tensorColumns = [...]string{"NAME", "DTYPE", "SHAPE", "BYTES"}
 
 // tensorRows returns a table with a row for each tensor of a checkpoint, and
 // what they hold together.
-func tensorRows(r ckptfmt.Reader) (t table, sum totals, err error) {
-	t.add(tensorColumns[:]...)
+func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, err error) {
+	t = terminal.NewTable(tensorColumns[:]...)
 	var text []byte
 	for info, err := range r.Tensors() {
 		if err != nil {
@@ -29,7 +30,7 @@ func tensorRows(r ckptfmt.Reader) (t table, sum totals, err error) {
 		text = appendShape(text, info.Shape)
 		shape := len(text)
 		text = strconv.AppendInt(text, info.Bytes, 10)
-		addRow(&t, text[:name], text[name:dtype], text[dtype:shape], text[shape:])
+		terminal.AddRow(t, text[:name], text[name:dtype], text[dtype:shape], text[shape:])
 	}
 	return t, sum, nil
 }
