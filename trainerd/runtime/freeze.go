@@ -11,14 +11,15 @@ import (
 )
 
 // Freeze implements [trainerd.LazyStore]. It copies the positions of random
-// streams and nothing else: the variables' memory goes to the snapshot, and a
-// step that is about to change a variable moves it to other memory before. What
-// the snapshot has given out, and the next tensor was asked of it, is the
-// variable's own again, and so is all when it is closed.
+// streams and nothing else: the snapshot takes the variables' memory, and a
+// step that is about to change a variable moves it to other memory first. A
+// variable is let go of when the snapshot is asked for the next tensor, or is
+// closed, and is changed in place from then on.
 //
-// The other memory is kept for the next snapshot. So the variables that steps
-// change beside a snapshot take twice their size, and the others theirs. There
-// may be several snapshots at a time, each with such memory of its own.
+// The memory that a variable has left is where it moves to beside the next
+// snapshot. So a variable that steps change beside snapshots takes twice its
+// size, any other one its size. There may be several snapshots at a time; what
+// changes between them is kept once for each.
 func (s *Session) Freeze(ctx context.Context, names []string) (trainerd.LazySnapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "freeze", Err: err}

@@ -224,6 +224,33 @@ func TestFreezeChanges(t *testing.T) {
 	}
 }
 
+// TestFreezeFunction changes a variable in a function that a step calls.
+func TestFreezeFunction(t *testing.T) {
+	call := nodeDef("call", "StatefulPartitionedCall", "b", "one")
+	call.Attr["f"] = &tfpb.AttrValue{Value: &tfpb.AttrValue_Func{Func: &tfpb.NameAttrList{Name: "raise"}}}
+	for key, types := range map[string][]tfpb.DataType{"Tin": {tfpb.DataType_DT_RESOURCE, tfpb.DataType_DT_FLOAT}, "Tout": nil} {
+		call.Attr[key] = &tfpb.AttrValue{Value: &tfpb.AttrValue_List{List: &tfpb.AttrValue_ListValue{Type: types}}}
+	}
+	raise := &tfpb.FunctionDef{
+		Signature: &tfpb.OpDef{Name: "raise", InputArg: []*tfpb.OpDef_ArgDef{
+			{Name: "v", Type: tfpb.DataType_DT_RESOURCE}, {Name: "by", Type: tfpb.DataType_DT_FLOAT}}, ControlOutput: []string{"done"}},
+		ControlRet: map[string]string{"done": "add"},
+		NodeDef:    []*tfpb.NodeDef{nodeDef("add", "AssignAddVariableOp", "v", "by")},
+	}
+	s, err := runtime.New(&tfpb.GraphDef{Node: append(counters(), call), Library: &tfpb.FunctionDefLibrary{Function: []*tfpb.FunctionDef{raise}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	target(t, s, "init")
+	for want := range 3 {
+		besideFreeze(t, s, func() { target(t, s, "call") })
+		if got := run(t, s, []string{"b/read"})[0]; got != float64(want+1) {
+			t.Errorf("the variable is %v after call %d", got, want+1)
+		}
+	}
+}
+
 // TestFreezeErrors asks for what cannot be frozen, and for what is not any more.
 func TestFreezeErrors(t *testing.T) {
 	s := newSession(t, counters()...)
