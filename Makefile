@@ -53,7 +53,7 @@ lint: ## formatting, vet, staticcheck, known vulnerabilities, tidy modules, gene
 	cd tools && go mod tidy -diff
 	cd tools && go test ./...
 	@$(MAKE) --no-print-directory asm
-	@git diff --exit-code --stat -- internal/blas internal/vec || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
+	@git diff --exit-code --stat -- internal/blas internal/crc32c internal/vec || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
 	@$(MAKE) --no-print-directory proto
 	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
 
@@ -76,7 +76,7 @@ microbench: ## run the Go benchmarks COUNT times each (6) and summarise them wit
 proto: ## regenerate the Go code of proto/*.proto
 	cd tools && go run ./protogen ..
 
-asm: ## regenerate the assembly of internal/blas and internal/vec
+asm: ## regenerate the assembly of internal/blas, internal/crc32c and internal/vec
 	cd tools && go run ./asmgen ..
 
 golden: ## make the fixtures again that real TensorFlow writes, and show what changed
@@ -107,12 +107,13 @@ package: ## build .deb, .rpm, archives, SBOM and checksums into bin/dist (VERSIO
 	cd tools && go run ./dist $(if $(VERSION),-version $(VERSION)) $(if $(TARGETS),-targets $(TARGETS)) ..
 
 package-test: ## install, upgrade and remove the .deb on a layer above this machine's root (needs root)
-	cd tools && go run ./dist -version 0.0.1 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/old ..
-	cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..
-	packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
+	@packaging/test-deb --check || exit 0; set -ex; \
+	  (cd tools && go run ./dist -version 0.0.1 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/old ..); \
+	  (cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..); \
+	  packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
 
 crash: ## resume from a million states that crashes may leave (half an hour)
-	go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
+	GOGC=400 go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
 
 powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)
 	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h

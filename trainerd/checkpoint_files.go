@@ -30,9 +30,12 @@ func unsharded(prefix string) string {
 
 // removeCheckpoint deletes the files of one checkpoint of either version.
 func removeCheckpoint(fsys ckptfmt.FS, prefix string) error {
+	if v2(prefix) || !mayBeV1(prefix) {
+		return ckptfmt.RemoveFiles(prefix, fsys) // what there is of it
+	}
 	found, err := ckptfmt.Find(prefix)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && v2(prefix) {
-		return ckptfmt.RemoveFiles(unsharded(prefix), fsys) // what there is of it
+	if errors.Is(err, fs.ErrNotExist) {
+		return ckptfmt.RemoveFiles(unsharded(prefix), fsys)
 	}
 	if err != nil {
 		return err
@@ -52,6 +55,16 @@ func removeCheckpoint(fsys ckptfmt.FS, prefix string) error {
 func v2(prefix string) bool {
 	_, err := os.Lstat(prefix + indexSuffix)
 	return err == nil
+}
+
+// mayBeV1 reports whether it is worth to look at all files of the directory for
+// a V1 checkpoint. A logdir may have the events of thousands of runs.
+func mayBeV1(prefix string) bool {
+	if unsharded(prefix) != prefix {
+		return true
+	}
+	_, err := os.Lstat(prefix)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // checkpointTime returns when a checkpoint was written, by its index or, for

@@ -163,7 +163,7 @@ func (c *checkpointer) affordable() bool {
 	return false
 }
 
-// saveInBackground copies the variables at once, and writes them in a goroutine
+// saveInBackground takes the variables at once, and writes them in a goroutine
 // of the coordinator. An error ends the run only when too many came in a row.
 func (c *checkpointer) saveInBackground(ctx context.Context, coord *Coordinator) error {
 	if err := c.acquire(ctx); err != nil {

@@ -3,17 +3,23 @@ package trainerd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 var crashStates = flag.Int("crashstates", 10_000, "how many different crash states to resume from")
@@ -46,58 +52,107 @@ func (c *crashScenario) newSaver(fsys ckptfmt.FS) *Saver {
 	return s
 }
 
-// crashModel is a model each of whose values tells the step it belongs to. It
-// spans several sectors of a disk.
-func crashModel() *fakeModel {
-	m := newFakeModel(crashValues(0))
-	return m
+// A crashPlan is what the lives of a training are like.
+type crashPlan struct {
+	lives int
+	steps int64 // of each life
+	first int64 // the step that the model begins at
+	every int64 // steps between saves
+	size  int   // of a variable
+	// fault is one that the disk has besides, which no crash state may show.
+	fault faultfs.Fault
 }
 
-func crashValues(step int64) map[string]*ckptfmt.Tensor {
+var firstCrashPlan = crashPlan{lives: 2, steps: 5, every: 2, size: 150}
+
+// anotherCrashPlan returns a plan in which other names, and other ends of the
+// sectors of a disk, come up.
+func anotherCrashPlan(rnd *rand.Rand) crashPlan {
+	plan := crashPlan{
+		lives: 1 + rnd.IntN(3),
+		steps: 1 + rnd.Int64N(8),
+		first: []int64{0, 5, 96, 997, 99_997}[rnd.IntN(5)],
+		every: 1 + rnd.Int64N(3),
+		size:  1 + rnd.IntN(400),
+	}
+	if rnd.IntN(3) == 0 {
+		plan.fault = diskFull(1 + rnd.IntN(200))
+		plan.fault.Short = rnd.IntN(2) == 0
+	}
+	return plan
+}
+
+// diskFull is a disk that is full for one operation, or never if that is 0.
+func diskFull(operation int) faultfs.Fault {
+	return faultfs.Fault{At: operation, Err: syscall.ENOSPC}
+}
+
+// model returns a model each of whose values tells the step it belongs to.
+func (p crashPlan) model() *fakeModel { return newFakeModel(p.values(p.first)) }
+
+func (p crashPlan) values(step int64) map[string]*ckptfmt.Tensor {
 	vars := map[string]*ckptfmt.Tensor{"global_step": ckptfmt.Scalar(step)}
 	for i, name := range []string{"a", "b", "c"} {
-		values := make([]float32, 150)
+		values := make([]float32, p.size)
 		for j := range values {
-			values[j] = float32(step)*1000 + float32(i*100+j)
+			values[j] = float32(step%10_000)*1000 + float32(i*100+j)
 		}
 		vars[name] = vector(values...)
 	}
 	return vars
 }
 
-func setCrashStep(m *fakeModel, step int64) {
-	for name, v := range crashValues(step) {
+func (p crashPlan) setStep(m *fakeModel, step int64) {
+	for name, v := range p.values(step) {
 		m.set(name, v)
 	}
 }
 
 const crashLogdir = "logdir"
 
-// live is one life of a training: it resumes, makes so many steps, and saves
-// every second. What it announces is marked on the disk.
+// record lives the lives of a plan in a directory, and returns what they did on
+// its disk. A life that the plan's fault has ended is the last. The clock is one
+// that is the same each time, so that two states differ by more than the time.
+func (c *crashScenario) record(t *testing.T, plan crashPlan, root string, over wrap) (*faultfs.FS, error) {
+	fsys := faultfs.NewFault(plan.fault)
+	var err error
+	synctest.Test(t, func(t *testing.T) {
+		for i := 0; i < plan.lives && err == nil; i++ {
+			time.Sleep(time.Second)
+			err = c.live(t, plan, root, over(fsys), fsys)
+		}
+	})
+	if errors.Is(err, faultfs.ErrInjected) {
+		return fsys, nil
+	}
+	return fsys, err
+}
+
+// live is one life of a training: it resumes, makes its steps, and saves.
+// What it announces is marked on the disk.
 //
 // Its logdir is a new directory, whose name can be lost too.
-func (c *crashScenario) live(t *testing.T, root string, fsys ckptfmt.FS, marks *faultfs.FS, steps int64) error {
-	m, dir := crashModel(), filepath.Join(root, crashLogdir)
+func (c *crashScenario) live(t *testing.T, plan crashPlan, root string, fsys ckptfmt.FS, marks *faultfs.FS) error {
+	m, dir := plan.model(), filepath.Join(root, crashLogdir)
 	if c.oneName {
-		return c.liveOneName(t, dir, fsys, marks, steps)
+		return c.liveOneName(t, plan, dir, fsys, marks)
 	}
-	sv := newSupervisor(m, dir, 2)
+	sv := newSupervisor(m, dir, plan.every)
 	sv.Saver = c.newSaver(fsys)
 	sv.MetaGraph = c.saver.MetaGraph
 	sv.OnSave = func(s SavedCheckpoint) { marks.Mark(s.Step) }
 	return sv.Run(t.Context(), func(ctx context.Context, _ Session) error {
 		first, err := scalarInt(m.get("global_step"))
-		for step := first + 1; step <= first+steps && err == nil; step++ {
-			setCrashStep(m, step)
+		for step := first + 1; step <= first+plan.steps && err == nil; step++ {
+			plan.setStep(m, step)
 			err = sv.StepDone(ctx, step)
 		}
 		return err
 	})
 }
 
-func (c *crashScenario) liveOneName(t *testing.T, dir string, fsys ckptfmt.FS, marks *faultfs.FS, steps int64) error {
-	m := crashModel()
+func (c *crashScenario) liveOneName(t *testing.T, plan crashPlan, dir string, fsys ckptfmt.FS, marks *faultfs.FS) error {
+	m := plan.model()
 	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: c.newSaver(fsys), CheckpointDir: dir}
 	sess, _, err := mgr.PrepareSession(t.Context())
 	if err != nil {
@@ -105,8 +160,8 @@ func (c *crashScenario) liveOneName(t *testing.T, dir string, fsys ckptfmt.FS, m
 	}
 	defer sess.Close()
 	first, err := scalarInt(m.get("global_step"))
-	for step := first + 1; step <= first+steps && err == nil; step++ {
-		setCrashStep(m, step)
+	for step := first + 1; step <= first+plan.steps && err == nil; step++ {
+		plan.setStep(m, step)
 		if _, err = mgr.Saver.Save(t.Context(), sess, filepath.Join(dir, "model.ckpt"), NoStep); err == nil {
 			marks.Mark(step)
 		}
@@ -116,9 +171,9 @@ func (c *crashScenario) liveOneName(t *testing.T, dir string, fsys ckptfmt.FS, m
 
 // judge resumes in a directory that a crash has left: at the step that was
 // announced or a later one, with all bytes of that step.
-func (c *crashScenario) judge(t *testing.T, root string, announced int64) error {
-	m, dir := crashModel(), filepath.Join(root, crashLogdir)
-	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: c.newSaver(nil), CheckpointDir: dir}
+func (c *crashScenario) judge(t *testing.T, plan crashPlan, root string, announced int64) error {
+	m, dir := plan.model(), filepath.Join(root, crashLogdir)
+	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: c.newSaver(readOnly{}), CheckpointDir: dir}
 	sess, prepared, err := mgr.PrepareSession(t.Context())
 	if err != nil {
 		return fmt.Errorf("torn: %w", err)
@@ -128,7 +183,7 @@ func (c *crashScenario) judge(t *testing.T, root string, announced int64) error 
 	if err != nil {
 		return err
 	}
-	for name, want := range crashValues(step) {
+	for name, want := range plan.values(step) {
 		if !bytes.Equal(m.get(name).Data, want.Data) {
 			return fmt.Errorf("torn: %s of %s is not that of step %d", name, prepared.Restored, step)
 		}
@@ -139,13 +194,30 @@ func (c *crashScenario) judge(t *testing.T, root string, announced int64) error 
 	return nil
 }
 
+var errReadOnly = errors.New("resuming changes something on the disk")
+
+// readOnly is the file system of a search for crash states: what one state is
+// resumed from must be as it was for the next.
+type readOnly struct{}
+
+func (readOnly) Create(string) (atomicfile.File, error) { return nil, errReadOnly }
+func (readOnly) Rename(string, string) error            { return errReadOnly }
+func (readOnly) Remove(string) error                    { return errReadOnly }
+func (readOnly) Mkdir(string) error                     { return errReadOnly }
+func (readOnly) SyncDir(string) error                   { return errReadOnly }
+
 // crashSearch goes through the crash states of a scenario.
+//
+// Trainings live, and states are laid out, in one directory, for the names in
+// files can be absolute.
 type crashSearch struct {
 	*crashScenario
 	seen  map[[32]byte]struct{}
 	rnd   *rand.Rand
-	dir   string // where states are laid out
-	limit int    // of different states
+	dir   string
+	tree  *faultfs.Tree
+	plan  crashPlan
+	limit int // of different states
 
 	states, deep, bad int
 	worst             error
@@ -153,7 +225,9 @@ type crashSearch struct {
 }
 
 func newCrashSearch(t *testing.T, c *crashScenario, limit int) *crashSearch {
-	return &crashSearch{crashScenario: c, seen: make(map[[32]byte]struct{}), rnd: rand.New(rand.NewPCG(11, 12)), dir: memoryDir(t), limit: limit}
+	dir := memoryDir(t)
+	return &crashSearch{crashScenario: c, seen: make(map[[32]byte]struct{}), rnd: rand.New(rand.NewPCG(11, 12)),
+		dir: dir, tree: faultfs.NewTree(dir), plan: firstCrashPlan, limit: limit}
 }
 
 // wrap is the file system that a life gets over the one that records.
@@ -162,26 +236,29 @@ type wrap func(*faultfs.FS) ckptfmt.FS
 func sound(f *faultfs.FS) ckptfmt.FS { return f }
 
 // run records lives and resumes from what crashes leave of them: first what is
-// not left to chance, after every operation, then mixtures until there were
-// enough different states.
+// not left to chance, after every operation, then mixtures, of other lives too,
+// until there were enough different states.
 func (s *crashSearch) run(t *testing.T, over wrap) {
-	for random := 1; random == 1 || s.states < s.limit; random = 16 {
+	s.search(t, over, 1)
+	for s.states < s.limit {
 		before := s.states
-		root, fsys := memoryDir(t), faultfs.New(0)
-		fsys.Mark(0)
-		for range 2 {
-			mustNoErr(t, s.live(t, root, over(fsys), fsys, 5))
-		}
-		s.walk(t, root, fsys, over, random)
+		s.search(t, over, 16)
 		if s.states == before {
 			return // there are no others
 		}
+		s.plan = anotherCrashPlan(s.rnd)
 	}
 }
 
-// walk goes through the crash states after each operation.
-func (s *crashSearch) walk(t *testing.T, root string, fsys *faultfs.FS, over wrap, random int) {
-	disk := faultfs.NewDisk(root, faultfs.State{})
+// search records the lives of a plan and goes through the crash states after
+// each operation.
+func (s *crashSearch) search(t *testing.T, over wrap, random int) {
+	begin := faultfs.State{Marked: s.plan.first}
+	mustNoErr(t, s.tree.LayOut(begin))
+	fsys, err := s.record(t, s.plan, s.dir, over)
+	mustNoErr(t, err)
+	s.tree.Forget()
+	disk := faultfs.NewDisk(s.dir, begin)
 	for n := range fsys.Replay(disk) {
 		for state := range disk.States(s.rnd, random) {
 			if random > 1 && s.states >= s.limit {
@@ -204,17 +281,18 @@ const (
 // recover lets a run go on after a crash, and crashes it again. After a kill
 // what the process had not synced is still not, now that the machine crashes.
 func (s *crashSearch) recover(t *testing.T, state faultfs.State, over wrap, before *faultfs.Disk) {
-	root := memoryDir(t)
-	defer os.RemoveAll(root)
-	mustNoErr(t, state.LayOut(root))
-	fsys := faultfs.New(0)
-	if err := s.live(t, root, over(fsys), fsys, 2); err != nil {
+	mustNoErr(t, s.tree.LayOut(state))
+	plan := s.plan
+	plan.lives, plan.fault = 1, faultfs.Fault{}
+	fsys, err := s.record(t, plan, s.dir, over)
+	s.tree.Forget()
+	if err != nil {
 		s.note(fmt.Errorf("no run after %s: %w", state.What, err), state)
 		return
 	}
-	disk := faultfs.NewDisk(root, state)
+	disk := faultfs.NewDisk(s.dir, state)
 	if state.What == "kill" {
-		disk = before.Killed(root)
+		disk = before.Killed(s.dir)
 	}
 	for n := range fsys.Replay(disk) {
 		if s.rnd.IntN(deepSamples) > 0 {
@@ -230,22 +308,36 @@ func (s *crashSearch) recover(t *testing.T, state faultfs.State, over wrap, befo
 
 // try resumes from a state, unless it was tried before.
 func (s *crashSearch) try(t *testing.T, state faultfs.State, when string) (isNew bool) {
-	sum := state.Sum()
+	sum := state.Sum(plainName)
 	if _, again := s.seen[sum]; again {
 		return false
 	}
 	s.seen[sum] = struct{}{}
 	s.states++
-	mustNoErr(t, state.LayOut(s.dir))
-	if err := s.judge(t, s.dir, state.Marked); err != nil {
+	mustNoErr(t, s.tree.LayOut(state))
+	if err := s.judge(t, s.plan, s.dir, state.Marked); err != nil {
 		s.note(fmt.Errorf("%s, %s: %w", when, state.What, err), state)
 	}
 	return true
 }
 
+// plainName returns the name of a file without what makes it a new one each
+// time: the random number of a temporary file, the second and the running number
+// of an events file. Two states that differ in nothing else are not different.
+func plainName(name string) string {
+	dir, base := filepath.Split(name)
+	switch {
+	case ckptfmt.IsTemp(base):
+		return dir + "temporary"
+	case tfevents.IsEventsFile(base):
+		return dir + "events"
+	}
+	return name
+}
+
 func (s *crashSearch) note(err error, state faultfs.State) {
 	if s.bad++; s.bad == 1 {
-		s.worst, s.worstState = err, state
+		s.worst, s.worstState = fmt.Errorf("%+v, %w", s.plan, err), state
 	}
 }
 

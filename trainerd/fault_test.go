@@ -2,10 +2,12 @@ package trainerd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -35,6 +37,7 @@ type faultRun struct {
 	begun bool
 	saved atomic.Int64 // announced last
 	model *fakeModel
+	harm  error // to the state file, at the end of some step
 }
 
 const (
@@ -70,11 +73,24 @@ func (r *faultRun) run(t *testing.T, sv *Supervisor, disk ckptfmt.FS, until int6
 	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}}
 	sv.MaxSaveFailures = -1
 	sv.OnSave = func(s SavedCheckpoint) { r.saved.Store(s.Step) }
+	if disk != nil {
+		sv.Hooks = append(sv.Hooks, HookFuncs{AfterStepFunc: r.afterStep})
+	}
 	return sv.Run(t.Context(), func(ctx context.Context, s Session) error {
 		r.begun = true
 		mustNoErr(t, sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), NoStep))
 		return stepsTo(r.model, sv, until)(ctx, s)
 	})
+}
+
+// afterStep finds the state file unharmed as soon as a save has failed, for the
+// next one writes it anew.
+func (r *faultRun) afterStep(context.Context, Session, int64) error {
+	synctest.Wait() // for the save in the background
+	if r.harm == nil {
+		_, r.harm = ckptfmt.ReadState(r.dir, "")
+	}
+	return nil
 }
 
 func (r *faultRun) check(t *testing.T, what string) {
@@ -84,13 +100,16 @@ func (r *faultRun) check(t *testing.T, what string) {
 	}
 }
 
-// judge finds the checkpoint of the beginning unharmed, and what was announced
-// in force or followed by something newer.
+// judge finds the checkpoint of the beginning and the state file unharmed, and
+// what was announced in force or followed by something newer.
 func (r *faultRun) judge(t *testing.T) error {
 	for name, want := range r.old {
 		if got, err := os.ReadFile(filepath.Join(r.dir, name)); err != nil || !bytes.Equal(got, want) {
 			return fmt.Errorf("%s has changed: %v", name, err)
 		}
+	}
+	if _, err := ckptfmt.ReadState(r.dir, ""); err != nil || r.harm != nil {
+		return cmp.Or(r.harm, err)
 	}
 	m := counterModel()
 	mgr := &SessionManager{NewSession: m.newSession, InitOp: Nodes("init"), Saver: new(Saver), CheckpointDir: r.dir}
@@ -120,17 +139,25 @@ func TestEverySystemCallFailsOnce(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := sweepFaults(t, fault, every)
-			if n < 120/every {
-				t.Errorf("only %d operations", n)
+			n, kinds := sweepFaults(t, fault, every)
+			if missing := missingKinds(kinds); n < 120/every || every == 1 && len(missing) > 0 {
+				t.Errorf("only %d operations; never failed: %v", n, missing)
 			}
 			t.Logf("%d operations failed", n)
 		})
 	}
 }
 
-func sweepFaults(t *testing.T, fault faultfs.Fault, every int) (operations int) {
+// missingKinds returns the kinds of operations that a sweep must let fail, and
+// did not.
+func missingKinds(kinds map[string]bool) []string {
+	all := []string{"create", "write", "sync", "close", "rename", "remove", "sync directory", "open", "read", "close after reading"}
+	return slices.DeleteFunc(all, func(kind string) bool { return kinds[kind] })
+}
+
+func sweepFaults(t *testing.T, fault faultfs.Fault, every int) (operations int, kinds map[string]bool) {
 	template := faultTemplate(t)
+	kinds = make(map[string]bool)
 	for n := 1; ; n += every {
 		fault.At = n
 		done := false
@@ -142,6 +169,7 @@ func sweepFaults(t *testing.T, fault faultfs.Fault, every int) (operations int) 
 				mustNoErr(t, err)
 				return
 			}
+			kinds[disk.FailedKind()] = true
 			// The causes differ in what they say, not in what they leave.
 			r.checkFault(t, disk.Failed(), err, fault.Err == syscall.ENOSPC)
 			if again := disk.Resynced(); again != "" {
@@ -149,7 +177,7 @@ func sweepFaults(t *testing.T, fault faultfs.Fault, every int) (operations int) 
 			}
 		})
 		if done || t.Failed() {
-			return operations
+			return operations, kinds
 		}
 		operations++
 	}

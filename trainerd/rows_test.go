@@ -200,13 +200,16 @@ func TestManagedTwoQueues(t *testing.T) {
 				})}}
 			shuffle := &QueueRunner{Name: "lines", Close: Func(func(context.Context, Session) error { close(lines); return nil }),
 				Enqueue: []Op{Func(func(ctx context.Context, _ Session) error {
-					n, ok := <-files
-					if !ok {
-						return ErrOutOfRange
-					}
 					select {
-					case lines <- n:
-					case <-ctx.Done():
+					case n, ok := <-files:
+						if !ok {
+							return ErrOutOfRange
+						}
+						select {
+						case lines <- n:
+						case <-ctx.Done():
+						}
+					case <-ctx.Done(): // nobody closes files any more
 					}
 					return nil
 				})}}

@@ -123,7 +123,11 @@ func (s *Saver) publish(newest keptCheckpoint) error {
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	left := s.removeAll(append(slices.Clip(doomed), keptCheckpoint{prefix: previousName(prefix)}), dir)
+	gone := slices.Clip(doomed)
+	if previous := previousName(prefix); v2(previous) {
+		gone = append(gone, keptCheckpoint{prefix: previous})
+	}
+	left := s.removeAll(gone, dir)
 	if len(doomed) == 0 {
 		return nil
 	}

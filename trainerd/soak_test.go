@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 var soak = flag.Bool("soak", false, "run the soaks in full: 10,000 crashes and 200 kills")
@@ -167,12 +168,13 @@ func TestSoakRestarts(t *testing.T) {
 			return nil
 		}))
 		if n == restarts/10 {
-			early = usageNow(t)
+			early = usageNow(t, dir)
 		}
 	}
-	late := usageNow(t)
-	if late.files > early.files || late.goroutines > early.goroutines || late.heap > early.heap+4<<20 {
-		t.Errorf("after a tenth of the restarts %+v, at the end %+v", early, late)
+	late := usageNow(t, dir)
+	t.Logf("after a tenth of the restarts %+v, at the end %+v", early, late)
+	if late.files > early.files || late.goroutines > early.goroutines || late.heap > early.heap+4<<20 || late.kept > early.kept+1<<10 {
+		t.Error("that is more")
 	}
 	all, written := files(t, dir, "*"), files(t, dir, "events.out.tfevents.*")
 	const kept = 2*3 + 1 + 1 + 2 // checkpoints with manifests, state, lock, reports
@@ -186,13 +188,21 @@ func TestSoakRestarts(t *testing.T) {
 	j.wantSame(t, undisturbed(t, int64(3*restarts)))
 }
 
-// usage is what a process takes.
+// usage is what a process takes, and a logdir without the events, of which
+// each run leaves a file.
 type usage struct {
 	files, goroutines int
 	heap              uint64
+	kept              int64
 }
 
-func usageNow(t *testing.T) usage {
+func usageNow(t *testing.T, dir string) usage {
+	var kept int64
+	for _, name := range files(t, dir, "*") {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !tfevents.IsEventsFile(name) {
+			kept += info.Size()
+		}
+	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -200,7 +210,7 @@ func usageNow(t *testing.T) usage {
 	if err != nil {
 		t.Logf("open files are not counted: %v", err)
 	}
-	return usage{len(open), runtime.NumGoroutine(), m.HeapAlloc}
+	return usage{len(open), runtime.NumGoroutine(), m.HeapAlloc, kept}
 }
 
 const soakEnv = "TRAINERD_SOAK_LOGDIR"

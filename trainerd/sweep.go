@@ -25,6 +25,9 @@ func (s *Saver) sweepLeftovers(dir, basename string) error {
 	}
 	prefixes := make(map[string]bool)
 	for _, e := range entries {
+		if !strings.Contains(e.Name(), ".data-") {
+			continue // as the events of thousands of runs, which need no closer look
+		}
 		if m := dataFilePattern.FindStringSubmatch(e.Name()); m != nil && e.Type().IsRegular() {
 			prefixes[filepath.Join(abs, m[1])] = true
 		}

@@ -181,6 +181,7 @@ type Pending struct {
 	synced  bool
 	renamed bool
 	err     error // first failure; the file is lost
+	early   earlyWriteback
 }
 
 // Create begins a file that will be published under name. It is written under
@@ -194,7 +195,9 @@ func Create(fsys FS, name, temp string) (*Pending, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating temporary file for %s: %w", name, err)
 	}
-	return &Pending{fsys: fsys, file: file, name: name, temp: temp}, nil
+	p := &Pending{fsys: fsys, file: file, name: name, temp: temp}
+	p.early.disk, _ = file.(writebacker)
+	return p, nil
 }
 
 // Name returns the name under which the file will be published.
@@ -215,6 +218,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
+	p.early.wrote(n)
 	return n, p.fail("writing", err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,11 +24,12 @@ import (
 
 // A box is a machine for the tests: the installed systemd, as process 1 of
 // namespaces of its own, on a root that is this machine's with a layer on top
-// which takes all writes. Two processes make it, both of this test binary:
+// which takes all writes. Processes of this test binary make it:
 //
 //	machine   has the layer in a mount namespace, and boots; whenever process 1
 //	          has ended it boots again, until its stdin is closed
 //	boot      mounts the root in fresh namespaces and becomes systemd
+//	probe     only mounts the root, to see whether that can be done here
 //
 // The layer is the machine's disk: it is there after a reboot, and gone with the
 // test, however that ends. Process 1 sees only the units that the box gives it,
@@ -62,6 +64,8 @@ func TestMain(m *testing.M) {
 		err = machine()
 	case "boot":
 		err = boot()
+	case "probe":
+		err = probe()
 	case "get":
 		err = get(os.Args[1])
 	default:
@@ -94,10 +98,12 @@ func needBox(t *testing.T) {
 	} else if err := os.Remove(probe); err != nil {
 		t.Fatal(err)
 	}
-	probe := exec.Command("true")
+	probe := exec.Command("/proc/self/exe")
+	probe.Dir = t.TempDir()
+	probe.Env = append(os.Environ(), roleVar+"=probe")
 	probe.SysProcAttr = &syscall.SysProcAttr{Cloneflags: boxNamespaces}
-	if err := probe.Run(); err != nil {
-		t.Skipf("cannot make namespaces: %v", err)
+	if out, err := probe.CombinedOutput(); err != nil {
+		t.Skipf("cannot make namespaces and mounts: %v %s", err, bytes.TrimSpace(out))
 	}
 }
 
@@ -255,20 +261,8 @@ func (b *box) eventually(what string, holds func() bool) {
 // machine is the process that boots again and again. Its working directory is
 // where the disk is to be.
 func machine() error {
-	disk, err := os.Getwd()
-	if err != nil {
+	if _, err := newDisk(); err != nil {
 		return err
-	}
-	err = errors.Join(
-		syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""),
-		syscall.Mount("tmpfs", disk, "tmpfs", 0, "mode=755"),
-		os.Chdir(disk), // over the mount
-	)
-	for _, dir := range []string{"upper", "work", "root"} {
-		err = errors.Join(err, os.Mkdir(dir, 0o755))
-	}
-	if err != nil {
-		return fmt.Errorf("disk: %w", err)
 	}
 	off := make(chan struct{})
 	go func() {
@@ -285,6 +279,37 @@ func machine() error {
 		default:
 		}
 	}
+}
+
+// newDisk makes a disk in the working directory, and returns its name.
+func newDisk() (string, error) {
+	disk, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(
+		syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""),
+		syscall.Mount("tmpfs", disk, "tmpfs", 0, "mode=755"),
+		os.Chdir(disk), // over the mount
+	)
+	for _, dir := range []string{"upper", "work", "root"} {
+		err = errors.Join(err, os.Mkdir(dir, 0o755))
+	}
+	if err != nil {
+		return "", fmt.Errorf("disk: %w", err)
+	}
+	return disk, nil
+}
+
+// probe is the process that finds out whether a box can be, by the mounts of
+// one. They are gone with it.
+func probe() error {
+	runtime.LockOSThread()
+	disk, err := newDisk()
+	if err != nil {
+		return err
+	}
+	return mountRoot(disk, filepath.Join(disk, "root"))
 }
 
 // bootOnce boots, and returns when process 1 has ended.

@@ -1,14 +1,16 @@
 package faultfs
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -258,41 +260,37 @@ func (d *Disk) reachable(name string, names map[string]*node) bool {
 	return true
 }
 
-// Sum tells states apart, with what was marked before them.
-func (s State) Sum() [sha256.Size]byte {
-	h := sha256.New()
-	fmt.Fprintln(h, s.Marked, s.Dirs)
-	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
-		fmt.Fprintf(h, "%q %d\n", name, len(s.Files[name]))
-		h.Write(s.Files[name])
+// Sum tells states apart, with what was marked before them. With an alias, which
+// may be nil, files go by that instead of their names: for names that hold
+// random numbers.
+func (s State) Sum(alias func(name string) string) [sha256.Size]byte {
+	type file struct {
+		alias string
+		data  []byte
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	files, size := make([]file, 0, len(s.Files)), 1000
+	for name, data := range s.Files {
+		size += len(name) + 30 + len(data)
+		if alias != nil {
+			name = alias(name)
+		}
+		files = append(files, file{name, data})
+	}
+	slices.SortFunc(files, func(a, b file) int { return cmp.Or(strings.Compare(a.alias, b.alias), bytes.Compare(a.data, b.data)) })
+	sum := strconv.AppendInt(make([]byte, 0, size), s.Marked, 10)
+	for _, dir := range s.Dirs {
+		sum = strconv.AppendQuote(sum, dir)
+	}
+	for _, f := range files {
+		sum = strconv.AppendQuote(sum, f.alias)
+		sum = append(strconv.AppendInt(sum, int64(len(f.data)), 10), '\n')
+		sum = append(sum, f.data...)
+	}
+	return sha256.Sum256(sum)
 }
 
-// LayOut makes the directory dst what the state says.
-func (s State) LayOut(dst string) error {
-	if err := os.RemoveAll(dst); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dst, 0o777); err != nil {
-		return err
-	}
-	for _, dir := range s.Dirs {
-		if err := os.MkdirAll(filepath.Join(dst, dir), 0o777); err != nil {
-			return err
-		}
-	}
-	for name, data := range s.Files {
-		name = filepath.Join(dst, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// LayOut makes the directory dst what the state says. See [Tree] for many.
+func (s State) LayOut(dst string) error { return NewTree(dst).LayOut(s) }
 
 // Crashes lays out, one after the other, the states in which a power cut may
 // leave the disk after the first n operations, under the directory dst, which
@@ -323,7 +321,7 @@ func (f *FS) Crashes(n int, root, dst string) iter.Seq2[string, error] {
 			} {
 				what := fmt.Sprintf("after operation %d, name changes %b of %d, bytes: %s", n, mask, len(d.pending), kind)
 				s := d.state(what, d.after(mask), bytes)
-				sum := s.Sum()
+				sum := s.Sum(nil)
 				if seen[sum] {
 					continue
 				}

@@ -109,6 +109,17 @@ func (f *FS) Failed() string {
 	return f.hit
 }
 
+// FailedKind returns what kind of operation failed first, as "sync directory",
+// or "" if none did.
+func (f *FS) FailedKind() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hit == "" {
+		return ""
+	}
+	return f.kind.String()
+}
+
 // Heal ends a lasting fault.
 func (f *FS) Heal() {
 	f.mu.Lock()
