@@ -135,6 +135,9 @@ func buildSparseConcat(b *builder) (kernel, error) {
 		var whole []int
 		total := 0
 		for k := range n {
+			if c.in(k).dtype != tInt64 || c.in(n+k).dtype != dt {
+				return c.invalid("%s and %s are no indices and values of type %s", c.in(k).describe(), c.in(n+k).describe(), typeName(dt))
+			}
 			dims, err := c.sparseInput(k, n+k, 2*n+k)
 			if err != nil {
 				return err
@@ -224,8 +227,8 @@ func buildSparseAdd(b *builder) (kernel, error) {
 		if err != nil {
 			return err
 		}
-		if !slices.Equal(dims, second) || c.in(6).count() != 1 {
-			return c.invalid("the shapes %s and %s differ, or the threshold is no scalar", shapeString(dims), shapeString(second))
+		if len(dims) == 0 || !slices.Equal(dims, second) || c.in(6).count() != 1 {
+			return c.invalid("the shapes %s and %s are none or differ, or the threshold is no scalar", shapeString(dims), shapeString(second))
 		}
 		r, threshold := len(dims), c.in(6).realAt(0)
 		a, z := elems[int64](c.in(0)), elems[int64](c.in(3))
@@ -281,7 +284,7 @@ func buildSparseAddGrad(b *builder) (kernel, error) {
 	return func(c *call) error {
 		grad, sums := c.in(0), c.in(3)
 		for _, i := range []int{1, 2, 3} {
-			if x := c.in(i); len(x.shape) != 2 || x.shape[1] != sums.shape[len(sums.shape)-1] {
+			if x := c.in(i); len(sums.shape) != 2 || len(x.shape) != 2 || x.shape[1] != sums.shape[1] || x.shape[1] == 0 {
 				return c.invalid("%s are no indices of the sum", x.describe())
 			}
 		}
