@@ -378,3 +378,36 @@ func TestCrashStates(t *testing.T) {
 		})
 	}
 }
+
+// A process that is killed leaves what it has not made durable, and the next one
+// takes it for that: every such state, of saves under one name.
+func TestKillThenPowerCut(t *testing.T) {
+	s := newCrashSearch(t, crashScenarios[3], 1)
+	s.plan.lives, s.plan.steps = 1, 2
+	fsys, err := s.record(t, s.plan, s.dir, sound)
+	mustNoErr(t, err)
+	s.tree.Forget()
+	s.plan.steps = 1
+	disk := faultfs.NewDisk(s.dir, faultfs.State{})
+	for n := range fsys.Replay(disk) {
+		for state := range disk.States(s.rnd, 0) {
+			mustNoErr(t, s.tree.LayOut(state)) // the first is that of a kill
+			break
+		}
+		recovery, err := s.record(t, s.plan, s.dir, sound)
+		mustNoErr(t, err)
+		s.tree.Forget()
+		again := disk.Killed(s.dir)
+		for m := range recovery.Replay(again) {
+			for state := range again.States(s.rnd, 4) {
+				s.try(t, state, fmt.Sprintf("killed after operation %d, after operation %d of the next process", n, m))
+			}
+		}
+	}
+	if s.bad > 0 {
+		t.Errorf("%d of %d states are bad, the first: %v", s.bad, s.states, s.worst)
+	}
+	if s.states < 300 {
+		t.Errorf("only %d states", s.states)
+	}
+}
