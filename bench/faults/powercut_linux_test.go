@@ -154,6 +154,7 @@ func (d *loopDisk) cuts(t *testing.T, p peer, n int, hunt bool) (lost, promised 
 		}
 		time.Sleep(time.Duration(50+rnd.IntN(500)) * time.Millisecond)
 		must(t, d.cut())
+		time.Sleep(50 * time.Millisecond) // in which nothing can be saved any more
 		last = v.kill(last)
 		must(t, d.restart())
 		if last == 0 {
@@ -314,7 +315,7 @@ func TestPowerCutsFindMistakes(t *testing.T) {
 	for _, kind := range []string{"ext4", "xfs"} {
 		for _, mistake := range []faultfs.Mistake{faultfs.NoSync, faultfs.NoDirSync, faultfs.IgnoreErrors} {
 			t.Run(kind+"/"+string(mistake), func(t *testing.T) {
-				const limit = 100
+				const limit = 40
 				if lost, promised := newLoopDisk(t, kind).cuts(t, ours(mistake), limit, true); lost == 0 {
 					t.Errorf("nothing was lost in %d cuts", promised)
 				}
