@@ -32,6 +32,9 @@ type BundleWriterOptions struct {
 	// TensorFlow does: a crash of the process loses nothing, a power cut may
 	// leave a checkpoint that is damaged.
 	NoSync bool
+	// Sequential uses one processor only, for a save beside a training that
+	// needs the others.
+	Sequential bool
 }
 
 // BundleWriter writes a V2 checkpoint of one shard. Tensors go to the data
@@ -42,6 +45,7 @@ type BundleWriterOptions struct {
 type BundleWriter struct {
 	prefix    string
 	fsys      FS
+	ahead     bool // checksums may take a second processor
 	alignment int64
 	index     indexOptions
 	data      *atomicfile.Pending
@@ -76,7 +80,7 @@ func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) 
 		return nil, err
 	}
 	return &BundleWriter{
-		prefix: prefix, fsys: fsys, alignment: int64(max(o.Alignment, 1)), index: indexOptions{snappy: o.Snappy},
+		prefix: prefix, fsys: fsys, ahead: !o.Sequential, alignment: int64(max(o.Alignment, 1)), index: indexOptions{snappy: o.Snappy},
 		data: data, buf: bufio.NewWriterSize(data, dataBuffer),
 		entries: make(map[string]*bundleEntry),
 	}, nil
@@ -192,7 +196,7 @@ func (w *BundleWriter) writeElements(t *Tensor) uint32 {
 		w.write(b)
 		return crc
 	}
-	return sumWhile(t.Data, w.write)
+	return sumWhile(t.Data, w.ahead, w.write)
 }
 
 // writeStream copies size bytes and returns their checksum.

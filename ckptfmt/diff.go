@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"slices"
@@ -27,7 +27,8 @@ type Difference struct {
 }
 
 // Diff yields the tensors that differ between two checkpoints, ordered by
-// name. An error ends the iteration.
+// name. An error ends the iteration. Of a tensor of numbers no more than a piece
+// is in memory.
 func Diff(ctx context.Context, a, b Reader) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
 		infosA, err := allTensors(a)
@@ -99,56 +100,112 @@ func compare(a, b Reader, d Difference) (Difference, bool, error) {
 	if d.A == nil || d.B == nil || d.A.DType != d.B.DType || !slices.Equal(d.A.Shape, d.B.Shape) {
 		return d, true, nil
 	}
-	ta, err := a.Lookup(d.Name)
-	if err != nil {
-		return d, false, err
+	measure := d.measureNumbers
+	if hasStrings(d.A.DType) {
+		measure = d.measureStrings
 	}
-	tb, err := b.Lookup(d.Name)
-	if err != nil {
-		return d, false, err
-	}
-	if bytes.Equal(ta.Data, tb.Data) && slices.EqualFunc(ta.Strings, tb.Strings, bytes.Equal) {
-		return d, false, nil
-	}
-	err = d.measure(ta, tb)
+	err := measure(a, b)
 	return d, d.Elements > 0, err
 }
 
-// measure compares the elements of two tensors of one type and shape.
-func (d *Difference) measure(a, b *Tensor) error {
-	na, err := NumbersOf(a)
-	if errors.Is(err, ErrType) {
-		d.NotNumbers = true
-		for i := range a.Strings {
-			if !bytes.Equal(a.Strings[i], b.Strings[i]) {
-				d.Elements++
-			}
-		}
-		return nil
-	}
+func (d *Difference) measureStrings(a, b Reader) error {
+	ta, err := a.Lookup(d.Name)
 	if err != nil {
 		return err
 	}
-	nb, err := NumbersOf(b)
+	tb, err := b.Lookup(d.Name)
 	if err != nil {
 		return err
 	}
-	if na.Len() != nb.Len() {
-		return fmt.Errorf("ckptfmt: %q has %d and %d numbers", d.Name, na.Len(), nb.Len())
-	}
-	for i := range na.Len() {
-		at, end := i*na.size, (i+1)*na.size
-		if x, y := a.Data[at:end], b.Data[at:end]; !bytes.Equal(x, y) {
-			d.add(na.At(i), nb.At(i), distance(a.DType, x, y))
+	d.NotNumbers = true
+	for i := range ta.Strings {
+		if !bytes.Equal(ta.Strings[i], tb.Strings[i]) {
+			d.Elements++
 		}
 	}
 	return nil
 }
 
+// measureNumbers holds no more than a piece of either tensor.
+func (d *Difference) measureNumbers(a, b Reader) error {
+	ta, err := a.OpenTensor(d.Name)
+	if err != nil {
+		return err
+	}
+	tb, err := b.OpenTensor(d.Name)
+	if err != nil {
+		return err
+	}
+	x, y := pieces.Get().(*[sumPiece]byte), pieces.Get().(*[sumPiece]byte)
+	defer pieces.Put(x)
+	defer pieces.Put(y)
+	numbers := newNumberDiff(d.A.DType)
+	for {
+		n, err := readPiece(ta, x[:])
+		if err != nil {
+			return err
+		}
+		m, err := readPiece(tb, y[:])
+		if err != nil {
+			return err
+		}
+		if n != m {
+			return fmt.Errorf("ckptfmt: %q has more elements in one checkpoint than in the other", d.Name)
+		}
+		if n == 0 {
+			return nil
+		}
+		if !bytes.Equal(x[:n], y[:n]) {
+			numbers.addTo(d, x[:n], y[:n])
+		}
+	}
+}
+
+// readPiece fills b from a tensor, but for the end of that: 0 is behind it.
+func readPiece(t *TensorReader, b []byte) (int, error) {
+	n, err := io.ReadFull(t, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return n, err
+}
+
+// numberDiff compares elements of a type. Those of complex numbers are two
+// numbers each.
+type numberDiff struct {
+	dtype         tfpb.DataType
+	get           func([]byte) float64
+	number, whole int // bytes
+}
+
+func newNumberDiff(d tfpb.DataType) *numberDiff {
+	get, size := decoder(d)
+	return &numberDiff{dtype: d, get: get, number: size, whole: int(ElementSize(d))}
+}
+
+func (n *numberDiff) addTo(d *Difference, a, b []byte) {
+	for at := 0; at < len(a); at += n.whole {
+		if x, y := a[at:at+n.whole], b[at:at+n.whole]; !bytes.Equal(x, y) && n.differ(d, x, y) {
+			d.Elements++
+		}
+	}
+}
+
+// differ notes how far apart two elements are, and reports whether they are.
+func (n *numberDiff) differ(d *Difference, a, b []byte) (differ bool) {
+	for at := 0; at < n.whole; at += n.number {
+		x, y := a[at:at+n.number], b[at:at+n.number]
+		if d.add(n.get(x), n.get(y), n.distance(x, y)) {
+			differ = true
+		}
+	}
+	return differ
+}
+
 // distance returns how far apart two numbers are.
-func distance(d tfpb.DataType, x, y []byte) float64 {
+func (n *numberDiff) distance(x, y []byte) float64 {
 	le := binary.LittleEndian
-	switch d { // beyond a float64's 53 bits
+	switch n.dtype { // beyond a float64's 53 bits
 	case tfpb.DataType_DT_INT64:
 		i, j := int64(le.Uint64(x)), int64(le.Uint64(y))
 		return float64(uint64(max(i, j)) - uint64(min(i, j)))
@@ -156,20 +213,19 @@ func distance(d tfpb.DataType, x, y []byte) float64 {
 		i, j := le.Uint64(x), le.Uint64(y)
 		return float64(max(i, j) - min(i, j))
 	}
-	get, _ := decoder(d)
-	return math.Abs(get(x) - get(y))
+	return math.Abs(n.get(x) - n.get(y))
 }
 
-// add counts a pair of numbers whose bytes differ.
-func (d *Difference) add(x, y, abs float64) {
-	if abs == 0 || math.IsNaN(x) && math.IsNaN(y) {
-		return // 0 and -0, or two kinds of NaN
+// add notes the distance of two numbers, and reports whether they differ.
+func (d *Difference) add(x, y, abs float64) bool {
+	if abs == 0 || x == y && math.IsInf(x, 0) || math.IsNaN(x) && math.IsNaN(y) {
+		return false // 0 and -0, the same infinity, or two kinds of NaN
 	}
-	d.Elements++
 	if math.IsNaN(abs) || math.IsInf(abs, 0) {
 		d.MaxAbs, d.MaxRel = math.Inf(1), math.Inf(1)
-		return
+		return true
 	}
 	d.MaxAbs = max(d.MaxAbs, abs)
 	d.MaxRel = max(d.MaxRel, abs/max(math.Abs(x), math.Abs(y)))
+	return true
 }

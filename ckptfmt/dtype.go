@@ -14,13 +14,13 @@ var dtypeNames = map[tfpb.DataType]string{
 	tfpb.DataType_DT_HALF:   "float16",
 }
 
-// allNames holds the names of all types, for they are asked for by each line
-// of a listing.
-var allNames = sync.OnceValue(func() map[tfpb.DataType]string {
-	all := make(map[tfpb.DataType]string, len(tfpb.DataType_name))
+// allNames holds the names of all types by number, "" where there is no type:
+// each line of a listing asks for one.
+var allNames = sync.OnceValue(func() []string {
+	var all []string
 	for v := range tfpb.DataType_name {
-		t := tfpb.DataType(v)
-		all[t] = nameOf(t)
+		all = append(all, make([]string, max(0, int(v)+1-len(all)))...)
+		all[v] = nameOf(tfpb.DataType(v))
 	}
 	return all
 })
@@ -28,8 +28,8 @@ var allNames = sync.OnceValue(func() map[tfpb.DataType]string {
 // DTypeName returns the name that TensorFlow prints for a type, such as
 // "float32". A reference type has "_ref" behind it.
 func DTypeName(t tfpb.DataType) string {
-	if name, ok := allNames()[t]; ok {
-		return name
+	if all := allNames(); t >= 0 && int(t) < len(all) && all[t] != "" {
+		return all[t]
 	}
 	return nameOf(t)
 }

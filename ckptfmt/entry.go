@@ -224,8 +224,7 @@ func (f *fields) next() bool {
 	if len(f.rest) == 0 || f.err != nil {
 		return false
 	}
-	if b := f.rest; len(b) > 1 && b[0]&0x87 == byte(protowire.VarintType) && b[0] >= 1<<3 && b[1] < 0x80 {
-		f.tag, f.v, f.rest = uint64(b[0]), uint64(b[1]), b[2:] // most of them are that short
+	if f.nextShort() {
 		return true
 	}
 	num, typ, n := protowire.ConsumeTag(f.rest)
@@ -253,6 +252,27 @@ func (f *fields) next() bool {
 	}
 	f.rest = b[n:]
 	return true
+}
+
+// nextShort goes to the next field if its key and its number or length are one
+// byte each, as most are.
+func (f *fields) nextShort() bool {
+	b := f.rest
+	if len(b) < 2 || b[0] < 1<<3 || b[0] >= 0x80 || b[1] >= 0x80 {
+		return false
+	}
+	switch n := int(b[1]); protowire.Type(b[0] & 7) {
+	case protowire.VarintType:
+		f.tag, f.v, f.body, f.rest = uint64(b[0]), uint64(n), nil, b[2:]
+		return true
+	case protowire.BytesType:
+		if n > len(b)-2 {
+			return false
+		}
+		f.tag, f.v, f.body, f.rest = uint64(b[0]), 0, b[2:2+n], b[2+n:]
+		return true
+	}
+	return false
 }
 
 func (f *fields) fail(err error) {

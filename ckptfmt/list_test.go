@@ -254,21 +254,31 @@ func TestDiff(t *testing.T) {
 		}
 		return t
 	}
+	complexes := func(v ...complex64) *Tensor {
+		t, err := FromValues([]int64{int64(len(v))}, v)
+		if err != nil {
+			panic(err)
+		}
+		return t
+	}
 	nan := math.NaN()
+	long := make([]float64, 3*sumPiece/8+5) // more than one piece, and a part of one
+	longer := slices.Clone(long)
+	longer[0], longer[len(long)-1] = 0.5, -3
 	a := write("a", map[string]*Tensor{
 		"same": vec(1, nan, 0), "only a": vec(1), "value": vec(1, 2, 4), "shape": vec(1), "type": vec(1), "text": Scalar("x"),
-		"step": Scalar(int64(1 << 60)), "nan": vec(nan),
+		"step": Scalar(int64(1 << 60)), "nan": vec(nan), "complex": complexes(1+2i, 3), "long": vec(long...),
 	})
 	b := write("b", map[string]*Tensor{
 		"same": vec(1, nan, math.Copysign(0, -1)), "only b": vec(1), "value": vec(1, 3, 5), "shape": vec(1, 2), "type": Scalar("x"), "text": Scalar("y"),
-		"step": Scalar(int64(1<<60 + 1)), "nan": vec(1),
+		"step": Scalar(int64(1<<60 + 1)), "nan": vec(1), "complex": complexes(5+4i, 3), "long": vec(longer...),
 	})
 	var got []string
 	for _, d := range differences(t, a, b) {
 		got = append(got, fmt.Sprint(d.Name, " ", d.A != nil, d.B != nil, " ", d.Elements, " ", d.MaxAbs, " ", d.MaxRel > 0))
 	}
 	want := []string{
-		"nan true true 1 +Inf true", "only a true false 0 0 false", "only b false true 0 0 false", "shape true true 0 0 false",
+		"complex true true 1 4 true", "long true true 2 3 true", "nan true true 1 +Inf true", "only a true false 0 0 false", "only b false true 0 0 false", "shape true true 0 0 false",
 		"step true true 1 1 true", "text true true 1 0 false", "type true true 0 0 false", "value true true 2 1 true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
@@ -91,70 +92,73 @@ func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, er
 }
 
 // sumWhile calls write with all of b, a piece at a time, and returns b's
-// checksum. A second goroutine, which has ended when it returns, sums from the
-// end; where that gets no processor, each piece is summed once it is written.
-func sumWhile(b []byte, write func([]byte)) uint32 {
+// checksum. If ahead is set, a second goroutine, which has ended when it
+// returns, sums pieces that are about to be written, which also brings them
+// into the cache that the processors share. What that has not come to is summed
+// once it is written.
+func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
 	if len(b) <= sumPiece {
 		write(b)
 		return crc32c.Value(b)
 	}
-	todo := unsummed{b: b, back: len(b)}
-	tail := make(chan uint32, 1)
-	if len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
-		go func() { tail <- todo.sumBack() }()
-	} else {
-		tail <- 0
+	t := newPieceSums(b)
+	var second sync.WaitGroup
+	if ahead && len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
+		second.Go(t.sumAhead)
 	}
-	crc, summed, done := uint32(0), 0, 0
-	for done < len(b) {
-		piece := b[done:min(done+sumPiece, len(b))]
-		write(piece)
-		done += len(piece)
-		if todo.claimFront(done) {
-			crc, summed = crc32c.Extend(crc, piece), done
+	for i := range t.sums {
+		t.writing.Store(int64(i))
+		write(t.piece(i))
+		t.sum(i)
+	}
+	second.Wait()
+	return t.whole()
+}
+
+// pieceSums are the checksums of pieces that two goroutines share out.
+type pieceSums struct {
+	b       []byte
+	sums    []uint32
+	claimed []atomic.Bool // by the goroutine that sums the piece
+	writing atomic.Int64  // the piece that is being written
+}
+
+func newPieceSums(b []byte) *pieceSums {
+	n := (len(b) + sumPiece - 1) / sumPiece
+	return &pieceSums{b: b, sums: make([]uint32, n), claimed: make([]atomic.Bool, n)}
+}
+
+func (t *pieceSums) piece(i int) []byte {
+	return t.b[i*sumPiece : min((i+1)*sumPiece, len(t.b))]
+}
+
+// sum sums a piece unless the other goroutine does.
+func (t *pieceSums) sum(i int) {
+	if t.claimed[i].CompareAndSwap(false, true) {
+		t.sums[i] = crc32c.Value(t.piece(i))
+	}
+}
+
+// sumAhead sums the pieces behind the one that is being written, as long as
+// there are any.
+func (t *pieceSums) sumAhead() {
+	for i := 0; i < len(t.sums); i++ {
+		i = max(i, int(t.writing.Load())+1)
+		if i < len(t.sums) {
+			t.sum(i)
 		}
 	}
-	return crc32c.Combine(crc, <-tail, int64(len(b)-summed))
 }
 
-// unsummed is what two goroutines have yet to sum: b[front:back].
-type unsummed struct {
-	mu          sync.Mutex
-	b           []byte
-	front, back int
-}
-
-// claimFront leaves the bytes before end to the caller, unless some of them
-// are the other's already. Then all that follow are, too.
-func (u *unsummed) claimFront(end int) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if end > u.back {
-		return false
+// whole returns the checksum of all pieces.
+func (t *pieceSums) whole() uint32 {
+	piece := crc32c.NewCombiner(sumPiece)
+	last := len(t.sums) - 1
+	crc := uint32(0)
+	for _, sum := range t.sums[:last] {
+		crc = piece.Combine(crc, sum)
 	}
-	u.front = end
-	return true
-}
-
-func (u *unsummed) claimBack() []byte {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	end := u.back
-	u.back = max(u.front, end-sumPiece)
-	return u.b[u.back:end]
-}
-
-// sumBack returns the checksum of what it can claim from the end.
-func (u *unsummed) sumBack() uint32 {
-	crc, length := uint32(0), int64(0)
-	for {
-		piece := u.claimBack()
-		if len(piece) == 0 {
-			return crc
-		}
-		crc = crc32c.Combine(crc32c.Value(piece), crc, length)
-		length += int64(len(piece))
-	}
+	return crc32c.Combine(crc, t.sums[last], int64(len(t.piece(last))))
 }
 
 // readFullAt fills b. Within a tensor the end of the file is unexpected.

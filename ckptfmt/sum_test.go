@@ -18,9 +18,11 @@ func TestSums(t *testing.T) {
 		for _, n := range []int{0, 1, sumPiece, sumPiece + 1, parallelBytes - 1, parallelBytes, 2*parallelBytes + 7, len(data)} {
 			b := data[:n]
 			want := crc32c.Value(b)
-			var written []byte
-			if got := sumWhile(b, func(p []byte) { written = append(written, p...) }); got != want || !bytes.Equal(written, b) {
-				t.Errorf("%d processors, %d bytes: sumWhile gave %#08x, want %#08x", procs, n, got, want)
+			for _, ahead := range []bool{false, true} {
+				var written []byte
+				if got := sumWhile(b, ahead, func(p []byte) { written = append(written, p...) }); got != want || !bytes.Equal(written, b) {
+					t.Errorf("%d processors, %d bytes, ahead %t: sumWhile gave %#08x, want %#08x", procs, n, ahead, got, want)
+				}
 			}
 			file := bytes.NewReader(append(make([]byte, 5), b...))
 			got, err := sumAt(t.Context(), file, 5, int64(n))

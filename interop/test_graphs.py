@@ -18,10 +18,7 @@ HERE = pathlib.Path(__file__).parent
 
 # What the embedded runtime lacks: by program, the ops without a kernel, those without one for a type with the type.
 # A program that gains its kernels fails here until its line goes.
-LACKING = {
-    "random_gamma": {"RandomGamma", "RandomPoissonV2"},
-    "rare_math": {"Betainc", "CumulativeLogsumexp", "IgammaGradA"},
-}
+LACKING = {}
 
 
 @pytest.fixture(scope="session")

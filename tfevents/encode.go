@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/trainerd/trainerd/internal/crc32c"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -19,6 +18,14 @@ func WallTime(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
 // appendEventRecord appends e to b as one record.
 func appendEventRecord(b []byte, e *tfpb.Event) []byte {
+	start := len(b)
+	b = appendEvent(b, e)
+	sumRecords(b[start:])
+	return b
+}
+
+// appendEvent appends e to b as one record, for sumRecords to complete.
+func appendEvent(b []byte, e *tfpb.Event) []byte {
 	start := len(b)
 	return endRecord(tfproto.Append(beginRecord(b), e), start)
 }
@@ -37,10 +44,10 @@ const (
 // contributes.
 const maxScalarSize = frameSize + (1 + 8) + (1 + binary.MaxVarintLen64) + 4
 
-// appendScalarRecord appends the record of an event that holds one
-// simple_value: what appendEventRecord gives for the same message, without
-// building the message. The tag is given as appendScalarTag has encoded it.
-func appendScalarRecord(b []byte, wallTime float64, step int64, tag []byte, v float32) []byte {
+// appendScalar appends the record of an event that holds one simple_value: what
+// appendEvent gives for the same message, without building the message. The tag
+// is given as appendScalarTag has encoded it.
+func appendScalar(b []byte, wallTime float64, step int64, tag []byte, v float32) []byte {
 	start := len(b)
 	b = slices.Grow(b, maxScalarSize+len(tag))
 	r := b[start : start+maxScalarSize+len(tag)]
@@ -57,8 +64,7 @@ func appendScalarRecord(b []byte, wallTime float64, step int64, tag []byte, v fl
 	n += copy(r[n:], tag)
 	binary.LittleEndian.PutUint32(r[n:], math.Float32bits(v))
 	n += 4
-	putHeader(r, n-headerSize)
-	binary.LittleEndian.PutUint32(r[n:], crc32c.Masked(r[headerSize:n]))
+	binary.LittleEndian.PutUint64(r, uint64(n-headerSize))
 	return b[:start+n+crcSize]
 }
 
@@ -81,30 +87,38 @@ func appendScalarTag(b []byte, tag string) []byte {
 
 // tagCache remembers encoded tags, each in a place that the tag determines. It
 // is not safe for concurrent use.
-type tagCache [64]struct {
-	tagLen  int
-	encoded []byte
+type tagCache [64]knownTag
+
+type knownTag struct {
+	tag     string
+	encoded []byte // what appendScalarTag gives; nil where there is no tag yet
 }
 
 // encode returns what appendScalarTag appends, valid until the next call, or an
 // error if the tag is not UTF-8.
 func (c *tagCache) encode(tag string) ([]byte, error) {
-	n := len(tag)
-	place := n
+	k := c.place(tag)
+	if k.tag == tag && k.encoded != nil {
+		return k.encoded, nil
+	}
+	return k.become(tag)
+}
+
+// place returns where tag is, if it is known.
+func (c *tagCache) place(tag string) *knownTag {
+	n := uint(len(tag))
 	if n > 0 {
-		place += int(tag[n-1]) + 7*int(tag[n/2])
+		n += uint(tag[n-1]) + 7*uint(tag[n/2])
 	}
-	place %= len(c)
-	e := &c[place]
-	// The tag lies before the last byte, which is keySimpleValue.
-	if last := len(e.encoded) - 1; e.tagLen == n && last >= n && string(e.encoded[last-n:last]) == tag {
-		return e.encoded, nil
-	}
+	return &c[n%uint(len(c))]
+}
+
+func (k *knownTag) become(tag string) ([]byte, error) {
 	if err := checkString(tag); err != nil {
 		return nil, err
 	}
-	e.tagLen, e.encoded = n, appendScalarTag(e.encoded[:0], tag)
-	return e.encoded, nil
+	k.tag, k.encoded = tag, appendScalarTag(k.encoded[:0], tag)
+	return k.encoded, nil
 }
 
 // putVarint puts v at b[n:] and returns the place behind it.

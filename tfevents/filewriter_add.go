@@ -22,16 +22,20 @@ func (w *FileWriter) AddScalarAt(ctx context.Context, t time.Time, tag string, v
 }
 
 func (w *FileWriter) addScalar(ctx context.Context, t time.Time, tag string, value float32, step int64) error {
-	if err := w.waitForRoom(ctx); err != nil {
-		return err
+	if !w.hasRoom() {
+		if err := w.waitForRoom(ctx); err != nil {
+			return err
+		}
 	}
 	encoded, err := w.tags.encode(tag)
 	if err != nil {
 		return err
 	}
-	t = w.eventTime(t)
+	if !w.keepsTime(t) {
+		t = w.eventTime(t)
+	}
 	start := len(w.active.buf)
-	w.active.buf = appendScalarRecord(w.active.buf, w.o.Form.wallTime(t), step, encoded, value)
+	w.active.buf = appendScalar(w.active.buf, w.o.Form.wallTime(t), step, encoded, value)
 	w.added(start, true)
 	return nil
 }
@@ -120,7 +124,7 @@ func (w *FileWriter) addNow(ctx context.Context, e *tfpb.Event) error {
 // append encodes e behind what waits already.
 func (w *FileWriter) append(e *tfpb.Event, droppable bool) {
 	start := len(w.active.buf)
-	w.active.buf = appendEventRecord(w.active.buf, e)
+	w.active.buf = appendEvent(w.active.buf, e)
 	w.added(start, droppable)
 }
 

@@ -8,7 +8,7 @@ import (
 
 // batch is a run of encoded records on its way to the file.
 type batch struct {
-	buf   []byte
+	buf   []byte        // as sumRecords wants them
 	files []fileStart   // where in buf a new file begins
 	recs  []queued      // the records, for the policies that drop some
 	flush bool          // to be written as soon as the goroutine is free
@@ -40,9 +40,12 @@ func (w *FileWriter) admit(ctx context.Context, t time.Time) (time.Time, error) 
 	return w.eventTime(t), nil
 }
 
+// hasRoom reports whether an event can be added at once.
+func (w *FileWriter) hasRoom() bool { return !w.closed && w.err == nil && !w.full() }
+
 // waitForRoom waits until the queue has a place for another event.
 func (w *FileWriter) waitForRoom(ctx context.Context) error {
-	for w.closed || w.err != nil || w.full() {
+	for !w.hasRoom() {
 		if w.closed || w.err != nil {
 			return w.closedError()
 		}
@@ -59,12 +62,17 @@ func (w *FileWriter) waitForRoom(ctx context.Context) error {
 	return nil
 }
 
+// keepsTime reports whether an event of time t needs no clock: reading that
+// costs as much as all the rest. A file is dated by the clock, whatever the
+// times of its events.
+func (w *FileWriter) keepsTime(t time.Time) bool {
+	return w.file.open && w.o.MaxFileAge <= 0 && w.o.MaxFileSize <= 0 && !t.IsZero()
+}
+
 // eventTime returns the time of the event that is about to be added: t, or now
 // if that is zero. It begins the file that the event belongs into.
 func (w *FileWriter) eventTime(t time.Time) time.Time {
-	// Reading the clock costs as much as all the rest; a file is dated by the
-	// clock, whatever the times of its events.
-	if !t.IsZero() && w.file.open && w.o.MaxFileAge <= 0 && w.o.MaxFileSize <= 0 {
+	if w.keepsTime(t) {
 		return t
 	}
 	now := w.o.Now()

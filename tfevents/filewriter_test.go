@@ -736,6 +736,13 @@ func TestTagCache(t *testing.T) {
 	}
 }
 
+// scalarRecord is a record as a FileWriter writes that of a scalar.
+func scalarRecord(wall float64, step int64, tag string, v float32) []byte {
+	b := appendScalar(nil, wall, step, appendScalarTag(nil, tag), v)
+	sumRecords(b)
+	return b
+}
+
 func TestScalarRecordEqualsMessage(t *testing.T) {
 	for _, wall := range []float64{0, math.Copysign(0, -1), 1700000000.5} {
 		for _, step := range []int64{0, 1, -1, 1 << 53, math.MaxInt64, math.MinInt64} {
@@ -744,7 +751,7 @@ func TestScalarRecordEqualsMessage(t *testing.T) {
 					want := appendEventRecord(nil, &tfpb.Event{WallTime: wall, Step: step, What: &tfpb.Event_Summary{
 						Summary: NewSummary(Scalar(tag, float64(v))),
 					}})
-					if got := appendScalarRecord(nil, wall, step, appendScalarTag(nil, tag), v); !bytes.Equal(got, want) {
+					if got := scalarRecord(wall, step, tag, v); !bytes.Equal(got, want) {
 						t.Fatalf("wall %v step %d tag %q value %v:\n got %x\nwant %x", wall, step, tag, v, got, want)
 					}
 				}

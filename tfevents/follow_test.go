@@ -68,7 +68,7 @@ func appendTo(t *testing.T, name string, b []byte) {
 }
 
 func scalarAt(step int64) []byte {
-	return appendScalarRecord(nil, 1, step, appendScalarTag(nil, "loss"), 1)
+	return scalarRecord(1, step, "loss", 1)
 }
 
 func TestFollow(t *testing.T) {

@@ -365,9 +365,8 @@ func BenchmarkIndexRun(b *testing.B) {
 
 // scalarFile returns the records of a tag.
 func scalarFile(points int) (b []byte) {
-	tag := appendScalarTag(nil, "loss")
 	for step := range points {
-		b = appendScalarRecord(b, 1.7e9+float64(step), int64(step), tag, 0.5)
+		b = append(b, scalarRecord(1.7e9+float64(step), int64(step), "loss", 0.5)...)
 	}
 	return b
 }

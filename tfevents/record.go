@@ -18,26 +18,43 @@ const (
 // AppendRecord appends data to b as one record.
 func AppendRecord(b, data []byte) []byte {
 	start := len(b)
-	b = beginRecord(b)
-	return endRecord(append(b, data...), start)
+	b = endRecord(append(beginRecord(b), data...), start)
+	sumRecords(b[start:])
+	return b
 }
 
-// beginRecord sets the header's place aside; endRecord fills it once the data,
-// which begins headerSize behind start, is complete.
+// beginRecord sets the header's place aside, behind which the data goes.
 func beginRecord(b []byte) []byte {
 	var header [headerSize]byte
 	return append(b, header[:]...)
 }
 
+// endRecord completes the record that begins at start, but for its checksums,
+// which sumRecords fills in.
 func endRecord(b []byte, start int) []byte {
-	data := b[start+headerSize:]
-	putHeader(b[start:], len(data))
-	return binary.LittleEndian.AppendUint32(b, crc32c.Masked(data))
+	binary.LittleEndian.PutUint64(b[start:], uint64(len(b)-start-headerSize))
+	return append(b, 0, 0, 0, 0)
+}
+
+// sumRecords fills in the checksums of the records that b consists of.
+func sumRecords(b []byte) {
+	for len(b) > 0 {
+		n := binary.LittleEndian.Uint64(b)
+		end := headerSize + int(n)
+		putLengthCRC(b, n)
+		binary.LittleEndian.PutUint32(b[end:], crc32c.Masked(b[headerSize:end]))
+		b = b[end+crcSize:]
+	}
 }
 
 func putHeader(b []byte, n int) {
 	binary.LittleEndian.PutUint64(b, uint64(n))
-	binary.LittleEndian.PutUint32(b[lengthSize:], lengthCRC(uint64(n), b[:lengthSize]))
+	putLengthCRC(b, uint64(n))
+}
+
+// putLengthCRC puts the checksum of n, which b begins with, behind it.
+func putLengthCRC(b []byte, n uint64) {
+	binary.LittleEndian.PutUint32(b[lengthSize:], lengthCRC(n, b[:lengthSize]))
 }
 
 // lengthCRC returns the checksum of n, which b holds encoded.

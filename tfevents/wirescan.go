@@ -77,7 +77,7 @@ func (e *eventScan) parse(b []byte) bool {
 	return seen&(1<<fieldSummary) != 0
 }
 
-// parseScalar does the same for an event as appendScalarRecord makes it, if it
+// parseScalar does the same for an event as appendScalar makes it, if it
 // is short: most are of this form.
 func (e *eventScan) parseScalar(b []byte) bool {
 	const shortest = 1 + 8 + 2 + 2 + 2 + 5

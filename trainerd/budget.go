@@ -14,10 +14,10 @@ type SaveBudget struct {
 	MaxRisk time.Duration
 }
 
-// pause returns the time between the beginnings of two saves: at least every,
+// Pause returns the time between the beginnings of two saves: at least every,
 // if that is positive, and longer or shorter as the bounds ask. Took is what a
 // save takes. Zero means that nothing asks for a save.
-func (b SaveBudget) pause(every, took time.Duration) time.Duration {
+func (b SaveBudget) Pause(every, took time.Duration) time.Duration {
 	pause := max(every, 0)
 	if b.MaxShare > 0 && pause > 0 {
 		pause = max(pause, b.spacing(took))
@@ -39,8 +39,8 @@ func (b SaveBudget) spacing(took time.Duration) time.Duration {
 	return time.Duration(min(float64(took)/b.MaxShare, 1<<62))
 }
 
-// allows reports whether a save may begin now, when the one before it began so
+// Allows reports whether a save may begin now, when the one before it began so
 // long ago.
-func (b SaveBudget) allows(since, took time.Duration) bool {
+func (b SaveBudget) Allows(since, took time.Duration) bool {
 	return since >= b.spacing(took) || b.MaxRisk > 0 && since >= b.MaxRisk-took
 }

@@ -26,7 +26,7 @@ func TestSaveBudgetPause(t *testing.T) {
 		"risk cannot be had":     {SaveBudget{MaxRisk: s}, 600 * s, 5 * s, 5 * s},
 		"huge":                   {SaveBudget{MaxShare: 1e-300}, s, time.Hour, 1 << 62},
 	} {
-		if got := tt.budget.pause(tt.every, tt.took); got != tt.want {
+		if got := tt.budget.Pause(tt.every, tt.took); got != tt.want {
 			t.Errorf("%s: pause = %v; want %v", name, got, tt.want)
 		}
 	}

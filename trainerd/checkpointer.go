@@ -156,14 +156,14 @@ func (c *checkpointer) cut(ctx context.Context) (*Cut, time.Time, error) {
 func (c *checkpointer) affordable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.hasSaved || c.budget.allows(time.Since(c.begun), c.saved.Took) {
+	if !c.hasSaved || c.budget.Allows(time.Since(c.begun), c.saved.Took) {
 		return true
 	}
 	c.ledger.saveSkipped()
 	return false
 }
 
-// saveInBackground copies the variables at once, and writes them in a goroutine
+// saveInBackground takes the variables at once, and writes them in a goroutine
 // of the coordinator. An error ends the run only when too many came in a row.
 func (c *checkpointer) saveInBackground(ctx context.Context, coord *Coordinator) error {
 	if err := c.acquire(ctx); err != nil {

@@ -82,10 +82,11 @@ func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
 		files.id.Store(goroutineID())
 		err = callGuarded(files.name, func() error {
 			err := sv.closeWriter(r)
+			sv.ledger.closed(joinErrors(cause, err))
 			if sv.NonChief || sv.Logdir == "" || sv.NoReport {
 				return err
 			}
-			if err := sv.writeReport(r, joinErrors(cause, err)); err != nil {
+			if err := sv.writeReport(r); err != nil {
 				sv.log().Warn("report could not be written", "err", err)
 			}
 			return err

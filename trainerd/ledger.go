@@ -27,6 +27,7 @@ type accounts struct {
 	restarts, rewinds                       int
 	restored                                string
 	damaged                                 []string
+	outcome, stoppedBy, failure             string
 }
 
 // open begins the accounts.
@@ -44,7 +45,7 @@ func (l *ledger) close() {
 }
 
 func (l *ledger) reset() {
-	l.a = accounts{begun: time.Now(), firstStep: NoStep, lastStep: NoStep}
+	l.a = accounts{begun: time.Now(), firstStep: NoStep, lastStep: NoStep, outcome: OutcomeRunning}
 	l.phase = nil
 }
 
@@ -70,6 +71,7 @@ func (l *ledger) preparing() {
 	if !l.isOpen {
 		l.reset()
 	}
+	l.a.outcome, l.a.stoppedBy, l.a.failure = OutcomeRunning, "", ""
 	l.enter(&l.a.preparing)
 }
 
@@ -107,6 +109,23 @@ func (l *ledger) restarting() {
 func (l *ledger) rewinding() {
 	l.update(func(a *accounts) { a.rewinds++ })
 	l.begin(&l.a.replaced)
+}
+
+// stopped notes who has asked for the end of the training.
+func (l *ledger) stopped(by string) {
+	l.update(func(a *accounts) { a.outcome, a.stoppedBy = OutcomeStopped, by })
+}
+
+// closed notes how a session came to its end.
+func (l *ledger) closed(err error) {
+	l.update(func(a *accounts) {
+		switch {
+		case err != nil:
+			a.outcome, a.failure = OutcomeFailed, err.Error()
+		case a.outcome == OutcomeRunning:
+			a.outcome = OutcomeCompleted
+		}
+	})
 }
 
 // ended notes how far a session came.

@@ -1,7 +1,9 @@
 package trainerd
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -36,9 +38,34 @@ func (s Seconds) String() string { return time.Duration(s).Round(time.Millisecon
 
 // Outcomes of a run in its report.
 const (
-	OutcomeDone   = "done"   // the training came to its end, or was told to stop
-	OutcomeFailed = "failed" // Error says why
+	OutcomeRunning   = "running"   // it has not ended yet
+	OutcomeCompleted = "completed" // the training came to its end
+	OutcomeStopped   = "stopped"   // it was asked to stop; StoppedBy says by whom
+	OutcomeFailed    = "failed"    // Error says why
 )
+
+// StopRequest is a cause, for [context.CancelCauseFunc], of the context of a
+// run: who or what asks for its stop, as "SIGTERM". It counts as
+// [context.Canceled].
+type StopRequest string
+
+func (s StopRequest) Error() string { return "stop requested by " + string(s) }
+
+// Is reports whether target is [context.Canceled].
+func (StopRequest) Is(target error) bool { return target == context.Canceled }
+
+// stopperOf returns who has cancelled a context, "" where it does not say.
+func stopperOf(ctx context.Context) string {
+	cause := context.Cause(ctx)
+	var request StopRequest
+	switch {
+	case errors.As(cause, &request):
+		return string(request)
+	case cause == context.Canceled:
+		return ""
+	}
+	return cause.Error()
+}
 
 // RunReport is what came of a run. The chief writes it into the logdir when the
 // run ends, as JSON and as Markdown.
@@ -49,7 +76,10 @@ type RunReport struct {
 	Begun   time.Time `json:"begun"`
 	Ended   time.Time `json:"ended"`
 	Outcome string    `json:"outcome"`
-	Error   string    `json:"error,omitempty"`
+	// StoppedBy says who or what asked for the stop, where that is known; see
+	// [StopRequest].
+	StoppedBy string `json:"stopped_by,omitempty"`
+	Error     string `json:"error,omitempty"`
 
 	// Restored is the checkpoint that the run began with, "" for none, and
 	// PassedOver those that were damaged.
@@ -111,15 +141,15 @@ type CheckpointReport struct {
 // Report returns the report of the current run, or of the last one, up to this
 // moment.
 func (sv *Supervisor) Report() *RunReport {
-	return sv.report(sv.current(), nil)
+	return sv.report(sv.current())
 }
 
-func (sv *Supervisor) report(r *run, err error) *RunReport {
+func (sv *Supervisor) report(r *run) *RunReport {
 	a := sv.ledger.read()
 	me, _ := thisProcess() // a host without a name has none in the report
 	rep := &RunReport{
 		Host: me.Host, PID: me.PID, Logdir: sv.Logdir,
-		Begun: a.begun.UTC(), Ended: time.Now().UTC(), Outcome: OutcomeDone,
+		Begun: a.begun.UTC(), Ended: time.Now().UTC(), Outcome: a.outcome, StoppedBy: a.stoppedBy, Error: a.failure,
 		Restored: baseName(a.restored), PassedOver: baseNames(a.damaged),
 		FirstStep: a.firstStep, LastStep: a.lastStep, Steps: a.stepsDone,
 		Time: TimeReport{Preparing: Seconds(a.preparing), Training: Seconds(a.training), Stopping: Seconds(a.stopping)},
@@ -133,9 +163,6 @@ func (sv *Supervisor) report(r *run, err error) *RunReport {
 	}
 	if a.training > 0 {
 		rep.StepsPerSecond = float64(a.stepsDone) / a.training.Seconds()
-	}
-	if err != nil {
-		rep.Outcome, rep.Error = OutcomeFailed, err.Error()
 	}
 	if r != nil && r.plan.saver != nil {
 		rep.Checkpoints = reportCheckpoints(r.plan.saver.Kept())
@@ -164,9 +191,9 @@ func baseName(prefix string) string {
 	return filepath.Base(prefix)
 }
 
-// writeReport writes the report of a run that ends with err.
-func (sv *Supervisor) writeReport(r *run, err error) error {
-	rep := sv.report(r, err)
+// writeReport writes the report of a run that has ended.
+func (sv *Supervisor) writeReport(r *run) error {
+	rep := sv.report(r)
 	b, err := json.MarshalIndent(rep, "", "  ")
 	if err != nil {
 		return fmt.Errorf("report of the run: %w", err)

@@ -13,8 +13,8 @@ import (
 func (r *RunReport) Markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Run in %s\n\n", mdText(r.Logdir))
-	fmt.Fprintf(&b, "From %s to %s (%v), process %d on %s: **%s**.\n",
-		r.Begun.Format(time.RFC3339), r.Ended.Format(time.RFC3339), r.Time.Total, r.PID, mdText(r.Host), r.Outcome)
+	fmt.Fprintf(&b, "From %s to %s (%v), process %d on %s: **%s**%s.\n",
+		r.Begun.Format(time.RFC3339), r.Ended.Format(time.RFC3339), r.Time.Total, r.PID, mdText(r.Host), r.Outcome, mdText(r.by()))
 	if r.Error != "" {
 		fmt.Fprintf(&b, "\n    %s\n", strings.ReplaceAll(r.Error, "\n", "\n    "))
 	}
@@ -39,6 +39,14 @@ func (r *RunReport) Markdown() []byte {
 		r.Restarts.Count, r.Restarts.Rewinds, r.Restarts.Lost, r.Restarts.StepsAgain)
 	r.checkpointTable(&b)
 	return b.Bytes()
+}
+
+// by names who asked for a stop.
+func (r *RunReport) by() string {
+	if r.StoppedBy == "" {
+		return ""
+	}
+	return " by " + r.StoppedBy
 }
 
 func (r *RunReport) checkpointTable(b *bytes.Buffer) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -50,14 +51,14 @@ func TestRunReport(t *testing.T) {
 			return nil
 		}))
 		rep := readReport(t, dir)
-		if rep.Outcome != OutcomeDone || rep.FirstStep != 0 || rep.LastStep != 40 || rep.Steps != 45 || rep.PID != os.Getpid() {
+		if rep.Outcome != OutcomeCompleted || rep.FirstStep != 0 || rep.LastStep != 40 || rep.Steps != 45 || rep.PID != os.Getpid() {
 			t.Errorf("report %+v; want 45 steps from 0 to 40", rep)
 		}
 		if rep.Restarts.Count != 1 || rep.Restarts.StepsAgain != 5 || time.Duration(rep.Restarts.Lost) != firstRestart {
 			t.Errorf("restarts %+v", rep.Restarts)
 		}
-		if got := time.Duration(rep.Time.Training); got < 46*time.Minute || got > 50*time.Minute {
-			t.Errorf("training took %v; want 46 min and a bit", got)
+		if got := time.Duration(rep.Time.Training); got < 46*time.Minute || got > 55*time.Minute {
+			t.Errorf("training took %v; want 46 min and what syncing takes", got)
 		}
 		if rep.Saves.Count != 4 || rep.Saves.Failed != 0 || time.Duration(rep.Saves.Longest) < 2*time.Minute {
 			t.Errorf("saves %+v", rep.Saves)
@@ -74,12 +75,71 @@ func TestRunReport(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, ReportMarkdown))
 		mustNoErr(t, err)
-		for _, want := range []string{"**done**", "0 to 40: 45 made", "| model.ckpt-40 |", "loss = NaN", "5 steps made again"} {
+		for _, want := range []string{"**completed**", "0 to 40: 45 made", "| model.ckpt-40 |", "loss = NaN", "5 steps made again"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("the text lacks %q:\n%s", want, text)
 			}
 		}
 	})
+}
+
+// The report tells apart why a run has ended.
+func TestRunReportOutcome(t *testing.T) {
+	end := func(context.Context, context.CancelCauseFunc) error { return nil }
+	stop := func(cause error) func(context.Context, context.CancelCauseFunc) error {
+		return func(ctx context.Context, cancel context.CancelCauseFunc) error {
+			cancel(cause)
+			<-ctx.Done()
+			return nil
+		}
+	}
+	tests := []struct {
+		name  string
+		train func(ctx context.Context, cancel context.CancelCauseFunc) error
+		want  RunReport
+		text  string
+	}{
+		{"end of the training", end, RunReport{Outcome: OutcomeCompleted}, "**completed**."},
+		{"end of the input", func(context.Context, context.CancelCauseFunc) error { return ErrOutOfRange }, RunReport{Outcome: OutcomeCompleted}, "**completed**."},
+		{"signal", stop(StopRequest("SIGTERM")), RunReport{Outcome: OutcomeStopped, StoppedBy: "SIGTERM"}, "**stopped** by SIGTERM."},
+		{"wrapped", stop(fmt.Errorf("host: %w", StopRequest("a request"))), RunReport{Outcome: OutcomeStopped, StoppedBy: "a request"}, "**stopped** by a request."},
+		{"nobody known", stop(nil), RunReport{Outcome: OutcomeStopped}, "**stopped**."},
+		{"another cause", stop(errors.New("lunch")), RunReport{Outcome: OutcomeStopped, StoppedBy: "lunch"}, "**stopped** by lunch."},
+		{"failure", func(context.Context, context.CancelCauseFunc) error { return errors.New("bad") }, RunReport{Outcome: OutcomeFailed, Error: "train: bad"}, "**failed**."},
+		{"failure while stopping", func(ctx context.Context, cancel context.CancelCauseFunc) error {
+			cancel(StopRequest("SIGINT"))
+			return errors.New("bad")
+		}, RunReport{Outcome: OutcomeFailed, StoppedBy: "SIGINT", Error: "bad"}, "**failed**"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			sv := newSupervisor(counterModel(), dir, 10)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			err := sv.Run(ctx, func(ctx context.Context, _ Session) error {
+				if got := sv.Report().Outcome; got != OutcomeRunning {
+					t.Errorf("outcome of a run under way: %q", got)
+				}
+				return tt.train(ctx, cancel)
+			})
+			if (err != nil) != (tt.want.Outcome == OutcomeFailed) {
+				t.Errorf("Run = %v", err)
+			}
+			if err != nil {
+				tt.want.Error = err.Error()
+			}
+			rep := readReport(t, dir)
+			if diff := cmp.Diff(tt.want, RunReport{Outcome: rep.Outcome, StoppedBy: rep.StoppedBy, Error: rep.Error}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, ReportMarkdown))
+			mustNoErr(t, err)
+			if !strings.Contains(string(text), tt.text) {
+				t.Errorf("the text lacks %q:\n%s", tt.text, text)
+			}
+		})
+	}
 }
 
 func TestRunReportOfFailure(t *testing.T) {
@@ -90,6 +150,9 @@ func TestRunReportOfFailure(t *testing.T) {
 	rep := readReport(t, dir)
 	if rep.Outcome != OutcomeFailed || rep.Error != err.Error() {
 		t.Errorf("report %+v; want the error", rep)
+	}
+	if got := sv.Report(); got.Outcome != OutcomeFailed || got.Error != err.Error() {
+		t.Errorf("report after the run %+v; want the error", got)
 	}
 	sv = newSupervisor(m, t.TempDir(), 10)
 	sv.NoReport = true

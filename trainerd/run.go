@@ -132,11 +132,6 @@ func (sv *Supervisor) openLogdir(r *run) error {
 	if err := atomicfile.MkdirAllSync(r.fs(), sv.Logdir); err != nil {
 		return fmt.Errorf("logdir %s cannot be made: %w", sv.Logdir, err)
 	}
-	// A process that was killed may have made it, and not made that durable.
-	// Where the parent cannot be synced, it was not made from here.
-	if dir, err := filepath.Abs(sv.Logdir); err == nil {
-		_ = atomicfile.OrOS(r.fs()).SyncDir(filepath.Dir(dir))
-	}
 	lock, err := lockDir(sv.Logdir, sv.log())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", sv.Logdir, err)

@@ -136,6 +136,6 @@ func (c *checkpointer) serveEvery(ctx context.Context, every time.Duration) erro
 func (c *checkpointer) nextPause(every time.Duration) (pause, left time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	pause = c.budget.pause(every, c.saved.Took)
+	pause = c.budget.Pause(every, c.saved.Took)
 	return pause, pause - time.Since(c.begun)
 }

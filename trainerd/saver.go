@@ -126,6 +126,9 @@ func (s *Saver) variablesOf(sess Session) (VariableStore, []boundVariable, error
 	if !ok {
 		return nil, nil, nil
 	}
+	if m, ok := store.(managedStore); ok {
+		store = m.VariableStore // which may be a LazyStore
+	}
 	vars, err := s.bind(store)
 	if errors.Is(err, errSavedByOps) {
 		return nil, nil, nil

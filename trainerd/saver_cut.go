@@ -40,8 +40,9 @@ func (c *Cut) Close() {
 	}
 }
 
-// Cut copies the session's variables as they stand between two steps. Training
-// may go on while [Saver.Write] writes them. stepName names the variable that
+// Cut takes the session's variables as they stand between two steps: a
+// [LazyStore] holds on to them, of another [VariableStore] they are copied.
+// Training may go on while [Saver.Write] writes them. stepName names the variable that
 // counts the steps; "" means that there is none.
 //
 // The variables of a session that is not a [VariableStore] are not copied:

@@ -68,11 +68,19 @@ func (s *Saver) writeTensors(ctx context.Context, cut *Cut, prefix string) (bool
 	case len(parts) > 1:
 		return true, s.writeShards(ctx, cut, prefix, parts)
 	}
-	w, err := ckptfmt.CreateBundle(prefix, &ckptfmt.BundleWriterOptions{FS: s.FS})
+	w, err := ckptfmt.CreateBundle(prefix, s.bundleOptions(cut))
 	if err != nil {
 		return false, err
 	}
-	return true, writeAll(ctx, w, cut, cut.tensors, func() error { return s.keepPrevious(prefix) })
+	return true, writeAll(ctx, w, cut, cut.tensors, func() error {
+		cut.Close() // the last tensor is written; steps need not copy it while the disk is synced
+		return s.keepPrevious(prefix)
+	})
+}
+
+// bundleOptions leaves all processors but one to a training that goes on.
+func (s *Saver) bundleOptions(cut *Cut) *ckptfmt.BundleWriterOptions {
+	return &ckptfmt.BundleWriterOptions{FS: s.FS, Sequential: cut.lazy != nil}
 }
 
 // writeAll writes tensors and publishes them, with something to do in between.
@@ -122,7 +130,7 @@ func (s *Saver) writeShards(ctx context.Context, cut *Cut, prefix string, parts 
 	var prefixes []string
 	for i, part := range parts {
 		name := filepath.Join(prefix+"_temp", fmt.Sprintf("part-%05d-of-%05d", i, len(parts)))
-		w, err := ckptfmt.CreateBundle(name, &ckptfmt.BundleWriterOptions{FS: s.FS})
+		w, err := ckptfmt.CreateBundle(name, s.bundleOptions(cut))
 		if err == nil {
 			err = writeAll(ctx, w, cut, part, nil)
 		}

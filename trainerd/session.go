@@ -63,9 +63,9 @@ type VariableStore interface {
 
 // LazyStore is a VariableStore that can hold on to the values of a moment
 // without copying all of them in that moment: what the training is about to
-// change is copied before it does, the rest when it is written. A [Saver] then
-// stalls the training for the copy of what the next steps change, not of the
-// whole model.
+// change is copied before it does, the rest when it is written or not at all. A
+// [Saver] then stalls the training for the copy of what the next steps change,
+// not of the whole model.
 type LazyStore interface {
 	VariableStore
 	// Freeze is like Snapshot, but leaves copying for later.
@@ -76,7 +76,8 @@ type LazyStore interface {
 // goroutine, beside the training.
 type LazySnapshot interface {
 	// Tensor returns the value of a name by its place in the list that Freeze
-	// was given. It stays valid until the next call. Each is asked for once.
+	// was given. It stays valid until the next call, and must not be changed.
+	// Each is asked for once.
 	Tensor(i int) (*ckptfmt.Tensor, error)
 	// State is what Snapshot.State is.
 	State() []ckptfmt.NamedTensor

@@ -82,6 +82,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	err = callGuarded("train", func() error { return sv.trainWithHooks(trainCtx, sess, train) })
 	sv.ledger.stopping()
 	if ctx.Err() != nil {
+		sv.ledger.stopped(stopperOf(ctx))
 		sv.coord.RequestStop(nil) // the linked call may not have come yet
 	}
 	sv.RequestStop(err)

@@ -124,6 +124,21 @@ func TestFreezeBesideSteps(t *testing.T) {
 	wg.Wait()
 }
 
+// A training that saves by itself, through the session that it was given, is
+// not held up for a copy either.
+func TestFreezeOfManagedSession(t *testing.T) {
+	v, _, _ := frozenModel(t)
+	cut, err := new(Saver).Cut(t.Context(), manage(v), DefaultGlobalStep)
+	mustNoErr(t, err)
+	if cut.lazy == nil || v.frozen == nil {
+		t.Error("all was copied at the cut")
+	}
+	cut.Close()
+	if v.frozen != nil {
+		t.Error("the freeze is not closed")
+	}
+}
+
 // A variable that counts the steps under a name of its own is in the snapshot
 // twice, as a value and as the step.
 func TestFreezeOfOwnCounter(t *testing.T) {

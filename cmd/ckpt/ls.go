@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/urfave/cli/v2"
 )
 
@@ -104,16 +105,15 @@ func printCheckpoints(w io.Writer, list []ckptfmt.Checkpoint) error {
 	if len(list) == 0 {
 		return nil
 	}
-	var t table
-	t.add("STEP", "TIME", "SIZE", "PREFIX")
+	t := terminal.NewTable("STEP", "TIME", "SIZE", "PREFIX")
 	for _, ck := range list {
 		row := []string{stepText(ck, "-"), ck.Time.Format(time.DateTime), sizeText(ck.Bytes), printable(ck.Prefix)}
 		if ck.Latest {
 			row = append(row, "<- checkpoint")
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	return t.write(w)
+	return t.Print(w, terminal.StyleFor(w))
 }
 
 // stepText is a checkpoint's step, or what stands for none.
@@ -167,11 +167,14 @@ func lsTensors(c *cli.Context, arg string) error {
 	damaged := func(err error) error { return fmt.Errorf("%w; `ckpt verify %s` shows all damage", err, prefix) }
 	long := c.Bool("long")
 	if !long && !c.Bool("json") && !c.Bool("csv") && !c.Bool("tree") && !c.Bool("scopes") {
-		t, err := printTensorTable(c.App.Writer, r)
+		rows, sum, err := tensorRows(r)
 		if err != nil {
 			return damaged(err)
 		}
-		return t.summarise(c.App.ErrWriter)
+		if err := rows.Print(c.App.Writer, terminal.StyleFor(c.App.Writer)); err != nil {
+			return err
+		}
+		return sum.summarise(c.App.ErrWriter)
 	}
 	var list []ckptfmt.TensorInfo
 	for info, err := range r.Tensors() {
@@ -246,20 +249,19 @@ func printTensorsJSON(w io.Writer, list []ckptfmt.TensorInfo, long bool, parts m
 
 // printTensors prints what --long asks for.
 func printTensors(w io.Writer, list []ckptfmt.TensorInfo, parts map[string][]sliceJSON) error {
-	var t table
-	t.add(append(tensorColumns[:], "SHARD", "OFFSET", "CRC32C", "SLICE")...)
+	t := terminal.NewTable(append(tensorColumns[:], "SHARD", "OFFSET", "CRC32C", "SLICE")...)
 	for _, x := range list {
 		row := []string{printable(x.Name), ckptfmt.DTypeName(x.DType), shapeText(x.Shape), strconv.FormatInt(x.Bytes, 10)}
 		if len(x.Slices) == 0 {
-			t.add(append(row, placeText(x.Shard, x.Offset, x.CRC)...)...)
+			t.Add(append(row, placeText(x.Shard, x.Offset, x.CRC)...)...)
 			continue
 		}
-		t.add(append(row, "-", "-", "-", fmt.Sprintf("%d slices", len(x.Slices)))...)
+		t.Add(append(row, "-", "-", "-", fmt.Sprintf("%d slices", len(x.Slices)))...)
 		for _, row := range sliceRows("", x, parts[x.Name]) {
-			t.add(row...)
+			t.Add(row...)
 		}
 	}
-	return t.write(w)
+	return t.Print(w, terminal.StyleFor(w))
 }
 
 func placeText(shard int, offset int64, crc uint32) []string {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/urfave/cli/v2"
 	"google.golang.org/protobuf/proto"
@@ -47,7 +48,7 @@ or text form.`,
 			if c.Bool("json") {
 				return printObject(c.App.Writer, d)
 			}
-			return d.table().write(c.App.Writer)
+			return d.table().Print(c.App.Writer, terminal.Style{})
 		},
 	}
 }
@@ -111,29 +112,29 @@ func describeMeta(m *tfpb.MetaGraphDef) (*metaJSON, error) {
 }
 
 // table is the same for people.
-func (d *metaJSON) table() *table {
-	t := &table{}
+func (d *metaJSON) table() *terminal.Table {
+	t := new(terminal.Table)
 	if d.TensorFlow != "" {
-		t.add("tensorflow", printable(d.TensorFlow))
+		t.Add("tensorflow", printable(d.TensorFlow))
 	}
 	for _, tag := range d.Tags {
-		t.add("tag", printable(tag))
+		t.Add("tag", printable(tag))
 	}
-	t.add("nodes", strconv.Itoa(d.Nodes))
-	t.add("functions", strconv.Itoa(d.Functions))
+	t.Add("nodes", strconv.Itoa(d.Nodes))
+	t.Add("functions", strconv.Itoa(d.Functions))
 	if s := d.Saver; s != nil {
-		t.add("saver", fmt.Sprintf("V%d, save %s, restore %s, keeps %d", s.Version, printable(s.Save), printable(s.Restore), s.Keeps))
+		t.Add("saver", fmt.Sprintf("V%d, save %s, restore %s, keeps %d", s.Version, printable(s.Save), printable(s.Restore), s.Keeps))
 	}
 	for _, name := range d.Signatures {
-		t.add("signature", printable(name))
+		t.Add("signature", printable(name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Collections)) {
 		for _, value := range d.Collections[name] {
-			t.add("collection "+printable(name), printable(value))
+			t.Add("collection "+printable(name), printable(value))
 		}
 	}
 	for _, op := range d.opsByCount() {
-		t.add("op "+printable(op), strconv.Itoa(d.Ops[op]))
+		t.Add("op "+printable(op), strconv.Itoa(d.Ops[op]))
 	}
 	return t
 }

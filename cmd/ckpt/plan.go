@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/plan"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/urfave/cli/v2"
 )
 
@@ -129,7 +130,7 @@ func printPlan(c *cli.Context, list []planJSON) error {
 	if c.Bool("json") {
 		return printList(c.App.Writer, list)
 	}
-	var t table
+	var t terminal.Table
 	for _, p := range list {
 		row := []string{p.Kind, printable(p.Name)}
 		switch plan.Kind(p.Kind) {
@@ -140,7 +141,7 @@ func printPlan(c *cli.Context, list []planJSON) error {
 		default:
 			row = append(row, p.Have)
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	return t.write(c.App.Writer)
+	return t.Print(c.App.Writer, terminal.Style{})
 }

@@ -10,37 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// table is text in columns, left-aligned, two blanks apart.
-type table struct {
-	rows   [][]string
-	widths []int
-}
-
-func (t *table) add(cells ...string) {
-	for i, cell := range cells {
-		if i == len(t.widths) {
-			t.widths = append(t.widths, 0)
-		}
-		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
-	}
-	t.rows = append(t.rows, cells)
-}
-
-func (t *table) write(w io.Writer) error {
-	buf := bufio.NewWriter(w)
-	for _, row := range t.rows {
-		for i, cell := range row {
-			buf.WriteString(cell)
-			if i == len(row)-1 {
-				break // no blanks at the end of a line
-			}
-			pad(buf, t.widths[i]-utf8.RuneCountInString(cell))
-		}
-		buf.WriteByte('\n')
-	}
-	return buf.Flush()
-}
-
 // printList writes an array, an element a line.
 func printList[T any](w io.Writer, list []T) error {
 	buf := bufio.NewWriter(w)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 // scope is what has a common beginning of its names, up to a slash. The
@@ -85,14 +86,13 @@ func (s *scope) walk(depth, level int, f func(s *scope, level int)) {
 // printScopes writes a line for each scope, and for each tensor if they are
 // wanted. A scope with a single tensor is shown as that.
 func printScopes(w io.Writer, root *scope, depth int, tensors bool) error {
-	var t table
-	t.add("SCOPE", "TENSORS", "ELEMENTS", "SIZE")
+	t := terminal.NewTable("SCOPE", "TENSORS", "ELEMENTS", "SIZE")
 	row := func(s *scope, name string, level int) {
-		t.add(strings.Repeat("  ", level)+name, strconv.Itoa(s.count), strconv.FormatInt(s.elements, 10), sizeText(s.bytes))
+		t.Add(strings.Repeat("  ", level)+name, strconv.Itoa(s.count), strconv.FormatInt(s.elements, 10), sizeText(s.bytes))
 	}
 	tensor := func(s *scope, x ckptfmt.TensorInfo, level int) {
 		elements, _ := ckptfmt.NumElements(x.Shape) // checked when it was read
-		t.add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), ckptfmt.DTypeName(x.DType)+shapeText(x.Shape),
+		t.Add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), ckptfmt.DTypeName(x.DType)+shapeText(x.Shape),
 			strconv.FormatInt(elements, 10), sizeText(x.Bytes))
 	}
 	var below func(s *scope, level int)
@@ -116,7 +116,7 @@ func printScopes(w io.Writer, root *scope, depth int, tensors bool) error {
 	}
 	row(root, "total", 0)
 	below(root, 1)
-	return t.write(w)
+	return t.Print(w, terminal.StyleFor(w))
 }
 
 // scopeJSON is an element of `ckpt ls --tree --json`.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/urfave/cli/v2"
 )
 
@@ -91,13 +92,12 @@ func printStats(c *cli.Context, list []statJSON) error {
 	if c.Bool("json") {
 		return printList(c.App.Writer, list)
 	}
-	var t table
-	t.add("NAME", "COUNT", "MIN", "MAX", "MEAN", "NORM", "ZEROS", "NAN", "INF")
+	t := terminal.NewTable("NAME", "COUNT", "MIN", "MAX", "MEAN", "NORM", "ZEROS", "NAN", "INF")
 	for _, s := range list {
-		t.add(printable(s.Name), strconv.Itoa(s.Count), short(s.Min), short(s.Max), short(s.Mean), short(s.Norm),
+		t.Add(printable(s.Name), strconv.Itoa(s.Count), short(s.Min), short(s.Max), short(s.Mean), short(s.Norm),
 			strconv.Itoa(s.Zeros), strconv.Itoa(s.NaN), strconv.Itoa(s.Inf))
 	}
-	return t.write(c.App.Writer)
+	return t.Print(c.App.Writer, terminal.StyleFor(c.App.Writer))
 }
 
 func short(v double) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/urfave/cli/v2"
 	"google.golang.org/protobuf/proto"
 
@@ -143,19 +144,19 @@ func printJSON(w io.Writer, v any) error {
 }
 
 func printRuns(c *cli.Context, infos []runInfo) error {
-	t := newTable("RUN", "TAG", "PLUGIN", "POINTS", "STEPS", "SIZE", "LAST")
+	t := terminal.NewTable("RUN", "TAG", "PLUGIN", "POINTS", "STEPS", "SIZE", "LAST")
 	for _, info := range infos {
 		for _, tag := range info.Tags {
 			last := ""
 			if tag.Last != nil {
 				last = strconv.FormatFloat(float64(*tag.Last), 'g', 6, 64)
 			}
-			t.add(shown(info.Run), shown(tag.Tag), orDash(tag.Plugin), strconv.Itoa(tag.Points),
+			t.Add(shown(info.Run), shown(tag.Tag), orDash(tag.Plugin), strconv.Itoa(tag.Points),
 				fmt.Sprintf("%d..%d", tag.FirstStep, tag.LastStep), formatBytes(tag.Bytes), last)
 		}
 		if len(info.Tags) == 0 {
-			t.add(shown(info.Run), "-", "-", "0")
+			t.Add(shown(info.Run), "-", "-", "0")
 		}
 	}
-	return t.print(c.App.Writer, screenOf(c).style)
+	return t.Print(c.App.Writer, screenOf(c).style)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/urfave/cli/v2"
 	"google.golang.org/protobuf/proto"
 
@@ -243,7 +244,7 @@ func printStats(c *cli.Context, stats []*runStat) error {
 		for _, f := range r.Files {
 			fmt.Fprintf(w, "file %s: %d events, %s%s\n", f.File, f.Events, formatBytes(f.Bytes), f.remarks())
 		}
-		if err := r.table().print(w, style); err != nil {
+		if err := r.table().Print(w, style); err != nil {
 			return err
 		}
 		if err := printFindings(c, r.Findings); err != nil {
@@ -271,8 +272,8 @@ func (f *fileStat) remarks() (text string) {
 	return text
 }
 
-func (r *runStat) table() *table {
-	t := newTable("TAG", "PLUGIN", "POINTS", "STEPS", "BACK", "SIZE", "MIN", "MEAN", "MAX", "LAST", "NOT FINITE")
+func (r *runStat) table() *terminal.Table {
+	t := terminal.NewTable("TAG", "PLUGIN", "POINTS", "STEPS", "BACK", "SIZE", "MIN", "MEAN", "MAX", "LAST", "NOT FINITE")
 	for _, tag := range r.Tags {
 		row := []string{
 			shown(tag.Tag), orDash(tag.Plugin), strconv.Itoa(tag.Points),
@@ -284,7 +285,7 @@ func (r *runStat) table() *table {
 			}
 			row = append(row, strconv.Itoa(v.NonFinite))
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
 	return t
 }

@@ -2,52 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
-
-// table prints rows in columns that are as wide as their widest cell.
-type table struct {
-	rows   [][]string // the first holds the titles
-	widths []int
-}
-
-func newTable(titles ...string) *table {
-	t := &table{widths: make([]int, len(titles))}
-	t.add(titles...)
-	return t
-}
-
-// add adds a row; cells may be missing at its end.
-func (t *table) add(cells ...string) {
-	for i, c := range cells {
-		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
-	}
-	t.rows = append(t.rows, cells)
-}
-
-func (t *table) print(w io.Writer, style terminal.Style) error {
-	for number, row := range t.rows {
-		var b strings.Builder
-		for i, cell := range row {
-			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+2))
-		}
-		line := strings.TrimRight(b.String(), " ")
-		if number == 0 {
-			line = style.Heading(line)
-		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // shown returns s as a cell of a table shows it: quoted if it is empty or would
 // break the line or the terminal.

@@ -194,7 +194,6 @@ func (s *service) listenUnix() (net.Listener, error) {
 	if !s.config.Supervisor.IsChief {
 		name = control.WorkerSocketName(s.config.Cluster.Task)
 	}
-	// Durably: the run will take a directory that is there for one that stays.
 	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
 
@@ -15,7 +16,7 @@ import (
 // SIGTERM. The second one ends the process at once. release ends the watch; it
 // must be called. message says what the first one does.
 func stopOnSignal(parent context.Context, stderr io.Writer, message string) (ctx context.Context, release func()) {
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	line := ""
@@ -35,7 +36,7 @@ func stopOnSignal(parent context.Context, stderr io.Writer, message string) (ctx
 					os.Exit(daemon.ExitInterrupted)
 				}
 				fmt.Fprintf(stderr, "%s%v: %s; once more ends at once\n", line, s, message)
-				cancel()
+				cancel(stopRequest(s))
 			}
 		}
 	}()
@@ -43,6 +44,17 @@ func stopOnSignal(parent context.Context, stderr io.Writer, message string) (ctx
 		signal.Stop(signals)
 		close(released)
 		<-ended
-		cancel()
+		cancel(nil)
 	}
+}
+
+// stopRequest is the cause of a stop by a signal, as reports of runs have it.
+func stopRequest(s os.Signal) trainerd.StopRequest {
+	switch s {
+	case os.Interrupt:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	}
+	return trainerd.StopRequest(s.String())
 }

@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -121,8 +122,10 @@ func MkdirSync(fsys FS, name string) error {
 	return nil
 }
 
-// MkdirAllSync makes a directory with its parents, and all names durable that
-// it makes. One that is there already is left alone.
+// MkdirAllSync makes a directory with its parents, and the names of all of them
+// durable up to the root of the file system: also of those that are there
+// already, for the process that made them may have been killed before it could
+// sync them.
 func MkdirAllSync(fsys FS, name string) error {
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -131,7 +134,7 @@ func MkdirAllSync(fsys FS, name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return nil
+		return syncNames(OrOS(fsys), name)
 	case err == nil:
 		return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -145,6 +148,29 @@ func MkdirAllSync(fsys FS, name string) error {
 	return MkdirSync(fsys, name)
 }
 
+// syncNames makes the names of a directory and of its parents durable. A parent
+// that must not or cannot be synced is left alone: nothing was made in it from
+// here.
+func syncNames(fsys FS, name string) error {
+	name, err := filepath.EvalSymlinks(name) // a link is made by hand, what it names may not be
+	if err != nil {
+		return err
+	}
+	for parent := filepath.Dir(name); parent != name && sameDevice(name, parent); name, parent = parent, filepath.Dir(parent) {
+		if err := fsys.SyncDir(parent); err != nil && !cannotSync(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// cannotSync reports whether an error says that a directory is not to be synced
+// by this process, or on this file system, rather than that it went wrong.
+func cannotSync(err error) bool {
+	return slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.EINVAL, syscall.ENOSYS, errors.ErrUnsupported},
+		func(target error) bool { return errors.Is(err, target) })
+}
+
 // Pending is a file that is written but not yet published. It is not safe for
 // concurrent use. Its owner calls Close in the end.
 type Pending struct {
@@ -155,6 +181,7 @@ type Pending struct {
 	synced  bool
 	renamed bool
 	err     error // first failure; the file is lost
+	early   earlyWriteback
 }
 
 // Create begins a file that will be published under name. It is written under
@@ -168,7 +195,9 @@ func Create(fsys FS, name, temp string) (*Pending, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating temporary file for %s: %w", name, err)
 	}
-	return &Pending{fsys: fsys, file: file, name: name, temp: temp}, nil
+	p := &Pending{fsys: fsys, file: file, name: name, temp: temp}
+	p.early.disk, _ = file.(writebacker)
+	return p, nil
 }
 
 // Name returns the name under which the file will be published.
@@ -189,6 +218,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
+	p.early.wrote(n)
 	return n, p.fail("writing", err)
 }
 

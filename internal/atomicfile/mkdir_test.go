@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -42,6 +44,61 @@ func TestMkdirAllSync(t *testing.T) {
 	for _, name := range []string{file, filepath.Join(file, "below")} {
 		if err := atomicfile.MkdirAllSync(nil, name); err == nil {
 			t.Errorf("%s was made a directory", name)
+		}
+	}
+}
+
+// What a process made that was killed before it could sync anything is durable
+// once another has asked for the same directory, or one below it.
+func TestMkdirAllSyncAfterKill(t *testing.T) {
+	for _, want := range []string{"a/b", "a/b/c", "link/b"} {
+		t.Run(want, func(t *testing.T) {
+			root, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fsys := faultfs.New(0)
+			for _, made := range []string{"a", "a/b"} {
+				if err := fsys.Mkdir(filepath.Join(root, made)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink("a", filepath.Join(root, "link")); err != nil {
+				t.Skip(err)
+			}
+			if err := atomicfile.MkdirAllSync(fsys, filepath.Join(root, want)); err != nil {
+				t.Fatal(err)
+			}
+			dst := filepath.Join(t.TempDir(), "disk")
+			states := 0
+			for what, err := range fsys.Crashes(fsys.Ops(), root, dst) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				states++
+				real := strings.Replace(want, "link", "a", 1)
+				if _, err := os.Stat(filepath.Join(dst, real)); err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if states == 0 {
+				t.Error("no states")
+			}
+		})
+	}
+}
+
+// A parent that this process must not sync is no reason to fail, one that the
+// disk cannot sync is.
+func TestMkdirAllSyncFails(t *testing.T) {
+	tests := []struct {
+		cause error
+		fails bool
+	}{{syscall.EACCES, false}, {syscall.EPERM, false}, {syscall.EROFS, false}, {syscall.EINVAL, false}, {syscall.ENOTSUP, false}, {syscall.EIO, true}}
+	for _, tt := range tests {
+		fsys := faultfs.NewFault(faultfs.Fault{At: 1, Err: tt.cause})
+		if err := atomicfile.MkdirAllSync(fsys, t.TempDir()); errors.Is(err, tt.cause) != tt.fails || err != nil && !tt.fails {
+			t.Errorf("%v: got %v", tt.cause, err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (o osFS) Create(name string) (File, error) {
 	if o.noSync {
 		return noSyncFile{f}, nil
 	}
-	return &osFile{File: f}, nil
+	return osFile{f}, nil
 }
 
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
@@ -34,22 +34,7 @@ func (o osFS) SyncDir(name string) error {
 	return syncDir(name)
 }
 
-// writebackPiece is how much is written before the disk is set to work on it.
-const writebackPiece = 8 << 20
+// osFile is a file that will be synced.
+type osFile struct{ *os.File }
 
-// osFile is a file that will be synced. It lets the disk begin while there is
-// still more to be written, so that the sync has less to wait for.
-type osFile struct {
-	*os.File
-	written, begun int64
-}
-
-func (f *osFile) Write(b []byte) (int, error) {
-	n, err := f.File.Write(b)
-	f.written += int64(n)
-	if f.written-f.begun >= writebackPiece {
-		beginWriteback(f.File, f.begun, f.written-f.begun)
-		f.begun = f.written
-	}
-	return n, err
-}
+func (f osFile) beginWriteback(offset, size int64) { beginWriteback(f.File, offset, size) }

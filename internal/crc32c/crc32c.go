@@ -15,7 +15,12 @@ const maskDelta = 0xa282ead8
 var table = crc32.MakeTable(crc32.Castagnoli)
 
 // Value returns the plain CRC-32C of b.
-func Value(b []byte) uint32 { return crc32.Checksum(b, table) }
+func Value(b []byte) uint32 {
+	if len(b) <= shortLimit && hasShort {
+		return short(b)
+	}
+	return crc32.Checksum(b, table)
+}
 
 // Extend returns the CRC-32C of the bytes that gave crc followed by b.
 func Extend(crc uint32, b []byte) uint32 { return crc32.Update(crc, table, b) }

@@ -2,6 +2,7 @@ package crc32c
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"testing"
 )
 
@@ -39,6 +40,23 @@ func TestExtend(t *testing.T) {
 	for i := range whole {
 		if got := Extend(Value(whole[:i]), whole[i:]); got != Value(whole) {
 			t.Errorf("split at %d: %#x, want %#x", i, got, Value(whole))
+		}
+	}
+}
+
+// TestValue holds all lengths about the limits between the ways of summing
+// against the standard library, at every place in a word.
+func TestValue(t *testing.T) {
+	data := make([]byte, 600)
+	for i := range data {
+		data[i] = byte(i * i >> 2)
+	}
+	for start := range 8 {
+		for n := range len(data) - 8 {
+			b := data[start : start+n : start+n]
+			if got, want := Value(b), crc32.Update(0, crc32.MakeTable(crc32.Castagnoli), b); got != want {
+				t.Fatalf("%d bytes from %d: %#08x, want %#08x", n, start, got, want)
+			}
 		}
 	}
 }

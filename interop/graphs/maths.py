@@ -287,7 +287,8 @@ def rare_math():
     x, feeds = matrix()
     h = tf.abs(x * variable("w", [6])) + 0.5
     out = {
-        "betainc": tf.stop_gradient(tf.math.betainc(h, h, tf.sigmoid(x))),
+        "betainc": tf.math.betainc(tf.stop_gradient(h), tf.stop_gradient(h), tf.sigmoid(h)),
+        "gamma": tf1.random.gamma([3], h, seed=5),
         "cumulative": tf.math.cumulative_logsumexp(h, 1),
         "igamma": tf.math.igamma(h, h),
     }

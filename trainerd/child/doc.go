@@ -69,6 +69,10 @@
 // to a name of another kind (beginning with "." or ending in .tmp, .part or ~)
 // and renames the file when it is complete takes no risk at all.
 //
+// A program that saves on a signal, [Supervisor.SaveSignal], may leave it to this
+// package when: [Supervisor.SaveEvery], SaveSteps and SaveBudget say so. It must
+// know the signal before its first report.
+//
 // [Supervisor.Retention] decides which checkpoints stay. The newest always does,
 // and so do those with a file NAME.pin beside them. Nothing outside the logdir
 // is ever deleted, nor what symbolic links name, nor a file without a step.

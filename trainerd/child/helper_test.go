@@ -79,9 +79,10 @@ func act(words []string) {
 		fmt.Println("ready")
 		<-term
 		act([]string{"write", words[1]})
-	case "onsignal": // saves after SIGUSR1
+	case "onsignal": // a file that it saves after SIGUSR1, and what it does before
 		usr1 := make(chan os.Signal, 1)
 		signal.Notify(usr1, syscall.SIGUSR1)
+		act(words[2:])
 		fmt.Println("ready")
 		<-usr1
 		act([]string{"write", words[1]})

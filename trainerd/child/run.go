@@ -38,6 +38,7 @@ func (r *run) report(report *Report) {
 	if r.step > r.furthest {
 		r.furthest, r.progressed = r.step, true
 	}
+	r.prompter.trained(r.step, now)
 	r.events.report(r.ectx, report, now)
 	r.meter.note(r.step, now)
 	r.observer.Reported(report)
@@ -62,6 +63,7 @@ func (r *run) look(settled bool) {
 			r.below = maxStep
 		}
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
+		r.prompter.saved(c)
 		r.observer.Saved(c)
 		for _, s := range r.savers {
 			s <- c // has room

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 )
@@ -54,8 +55,16 @@ type Supervisor struct {
 	// HangAfter is the time without a new step after which the program is ended
 	// and started again; 0 for never.
 	HangAfter time.Duration
-	// SaveSignal makes the program write a checkpoint, for Save; 0 for none does.
+	// SaveSignal makes the program write a checkpoint; 0 for none does. Save sends
+	// it at any time, so does SaveEvery from the first report of a start on.
 	SaveSignal syscall.Signal
+	// SaveEvery is the time after which the program is asked to save, and
+	// SaveSteps has it asked at each multiple of so many steps; 0 for never. What
+	// it saves by itself counts, too. SaveBudget bounds both; its MaxRisk holds
+	// without them. All of it needs SaveSignal and Checkpoints.
+	SaveEvery  time.Duration
+	SaveSteps  int64
+	SaveBudget trainerd.SaveBudget
 
 	// SummariesEvery is the time between two points of global_step/sec. Default:
 	// trainerd.DefaultSaveSummariesEvery; negative for none.
@@ -141,6 +150,7 @@ type run struct {
 	paused     bool
 	hung       bool
 	meter      meter
+	prompter   prompter
 }
 
 // open makes the run ready for the first start.
@@ -153,7 +163,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx),
-		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()},
+		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
 		hears: hearing{make(chan request), make(chan struct{})}, furthest: -1, step: -1, below: maxStep,
 	}
 	if r.log == nil {
@@ -170,12 +180,20 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
+// prompter returns what has the program save: nothing, where it cannot be told.
+func (sv *Supervisor) prompter() prompter {
+	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
+		return prompter{}
+	}
+	return prompter{every: max(sv.SaveEvery, 0), steps: max(sv.SaveSteps, 0), budget: sv.SaveBudget}
+}
+
 // occupy locks the logdir and opens what is in it.
 func (r *run) occupy() (err error) {
 	if r.logdir, err = filepath.Abs(r.Logdir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.logdir, 0o777); err != nil {
+	if err := atomicfile.MkdirAllSync(nil, r.logdir); err != nil {
 		return err
 	}
 	if r.lock, err = trainerd.LockLogdir(r.logdir, r.log); err != nil {
@@ -266,6 +284,7 @@ func (r *run) begin() {
 	now := time.Now()
 	r.step, r.moved, r.progressed, r.paused, r.hung = -1, now, false, false, false
 	r.meter = meter{}
+	r.prompter.begin()
 	r.observer.Started(r.attempts, r.given)
 }
 
@@ -293,6 +312,9 @@ func (r *run) attend(ctx context.Context) (stopped bool) {
 			r.report(report)
 		case <-look.C:
 			r.look(false)
+			if !stopped {
+				r.prompt()
+			}
 			if r.hangs() && kill == nil {
 				kill = r.terminate()
 			}

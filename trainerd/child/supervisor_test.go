@@ -397,6 +397,33 @@ func TestSecondRunIsRefused(t *testing.T) {
 	}
 }
 
+// TestPrompts has a program save by the clock, and by steps, without anybody who
+// asks by hand.
+func TestPrompts(t *testing.T) {
+	tests := []struct {
+		name string
+		set  func(sv *Supervisor)
+	}{
+		{"clock", func(sv *Supervisor) { sv.SaveEvery = time.Millisecond }},
+		{"steps", func(sv *Supervisor) { sv.SaveSteps = 5 }},
+		{"risk", func(sv *Supervisor) { sv.SaveBudget.MaxRisk = time.Millisecond }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			sv, _ := supervise(t, "onsignal ckpt-7 steps 1 7")
+			sv.SaveSignal = syscall.SIGUSR1
+			tt.set(sv)
+			exit, err := sv.Run(t.Context())
+			if err != nil || exit.Cause != Completed {
+				t.Fatalf("Run = %+v, %v", exit, err)
+			}
+			if _, err := os.Stat(filepath.Join(sv.Logdir, "ckpt-7")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestRequests(t *testing.T) {
 	sv, out := supervise(t, "steps 1 2;onsignal ckpt-2;sleep")
 	sv.SaveSignal, sv.Grace = syscall.SIGUSR1, -1

@@ -132,7 +132,7 @@ func (b *bestCheckpoints) offer(ctx context.Context, sess trainerd.Session, step
 	if len(b.kept) >= b.keep && b.better(c, b.kept[b.keep-1]) > 0 {
 		return nil
 	}
-	if err := os.MkdirAll(b.dir, 0o777); err != nil {
+	if err := atomicfile.MkdirAllSync(nil, b.dir); err != nil {
 		return err
 	}
 	if _, err := b.saver.Save(ctx, sess, filepath.Join(b.dir, b.base), step); err != nil {

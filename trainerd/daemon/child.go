@@ -133,9 +133,6 @@ func (c *Config) resolveChild() {
 // child checks what shows without starting the program.
 func (v *validator) child() {
 	c, at := v.config.Child, "child."
-	for _, key := range []string{"model.family", "graph.meta", "data.file"} {
-		v.require(!v.config.given(key), key, "is set beside [child], whose program has its own model and data", "remove one of the two")
-	}
 	v.require(v.config.Master == "", "master", "is set beside [child]", "remove it")
 	v.require(v.config.Train.Steps >= 0, "train.steps", fmt.Sprintf("want 0 (not known) or more, got %d", v.config.Train.Steps), "")
 	v.require(len(c.Command) > 0, at+"command", "is missing", `set it to the program and its arguments, as in ["python3", "train.py"]`)
@@ -151,6 +148,7 @@ func (v *validator) child() {
 	}
 	v.require(c.HangSecs >= 0 && c.HangSecs <= maxSeconds, at+"hang_secs", fmt.Sprintf("want 0 (never) to %.0f seconds, got %v", float64(maxSeconds), float64(c.HangSecs)), "")
 	v.require(c.SaveSignal == "" || saveSignals[c.SaveSignal] != 0, at+"save_signal", fmt.Sprintf("%q is none that this system can send", c.SaveSignal), `want "SIGUSR1", "SIGUSR2" or "SIGHUP"`)
+	v.require(c.SaveSignal == "" || c.Checkpoints != "", at+"save_signal", "needs child.checkpoints, to see what the program saves", `set that, as in "ckpt-*.pt", or remove it`)
 }
 
 // pattern checks a regular expression for reports.
@@ -175,7 +173,9 @@ func (c *Config) childSupervisor() *child.Supervisor {
 			Backoff: x.BackoffSecs.Duration(), MaxBackoff: x.MaxBackoffSecs.Duration(),
 		},
 		Grace: s.StopGraceSecs.orOff(), HangAfter: x.HangSecs.Duration(),
-		SaveSignal: saveSignals[x.SaveSignal], SummariesEvery: s.SaveSummariesSecs.orOff(),
+		SaveSignal: saveSignals[x.SaveSignal], SaveEvery: c.childSaveEvery(), SaveSteps: s.SaveModelSteps,
+		SaveBudget:     trainerd.SaveBudget{MaxShare: s.MaxSaveShare, MaxRisk: s.MaxRiskSecs.Duration()},
+		SummariesEvery: s.SaveSummariesSecs.orOff(),
 	}
 	if x.MaxRestarts == 0 {
 		sv.Restarts.Max = -1
@@ -189,8 +189,21 @@ func (c *Config) childSupervisor() *child.Supervisor {
 		if hours := s.KeepCheckpointEveryNHours; hours > 0 && c.given("supervisor.keep_checkpoint_every_n_hours") {
 			sv.Retention = append(sv.Retention, trainerd.KeepSpaced(hours*float64(time.Hour)))
 		}
+		if len(s.KeepSteps) > 0 {
+			sv.Retention = append(sv.Retention, trainerd.KeepSteps(s.KeepSteps))
+		}
 	}
 	return sv
+}
+
+// childSaveEvery returns the time between two saves that the program is asked
+// for, 0 for none: unlike the default of other jobs, since a program may well
+// save by itself.
+func (c *Config) childSaveEvery() time.Duration {
+	if !c.given("supervisor.save_model_secs") {
+		return 0
+	}
+	return c.Supervisor.SaveModelSecs.Duration()
 }
 
 // childExitCode returns the exit code for the errors of package child.
@@ -227,6 +240,9 @@ func (c *Config) describeChild(w io.Writer) error {
 	default:
 		row("checkpoints", "%s; the newest %d are kept", c.Child.Checkpoints, s.MaxToKeep)
 	}
+	if saves := c.describeChildSaves(); saves != "" {
+		row("saves", "%s", saves)
+	}
 	row("restarts", "%d within %v", c.Child.MaxRestarts, c.Child.RestartWindowSecs.Duration())
 	if c.Child.HangSecs > 0 {
 		row("hang", "after %v without a step", c.Child.HangSecs.Duration())
@@ -246,6 +262,25 @@ func (c *Config) describeChild(w io.Writer) error {
 	}
 	row("state", "%s", state)
 	return t.Flush()
+}
+
+// describeChildSaves says when the program is asked to save, "" for never.
+func (c *Config) describeChildSaves() string {
+	s, x := c.Supervisor, c.Child
+	var when []string
+	if s.SaveModelSteps > 0 {
+		when = append(when, fmt.Sprintf("every %d steps", s.SaveModelSteps))
+	}
+	if every := c.childSaveEvery(); every > 0 {
+		when = append(when, fmt.Sprintf("every %v", every))
+	}
+	if s.MaxRiskSecs > 0 {
+		when = append(when, fmt.Sprintf("at the latest %v after the last", s.MaxRiskSecs.Duration()))
+	}
+	if len(when) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("asked for by %s %s", x.SaveSignal, strings.Join(when, ", "))
 }
 
 // childReporting returns the log, the progress display and the screens for the

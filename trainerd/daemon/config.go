@@ -147,8 +147,11 @@ type TrainConfig struct {
 // ChildConfig says which program trains, instead of this one, and how it is kept
 // alive; package child has the protocol between the two. Of [supervisor] it uses
 // stop_grace_secs, the time from SIGTERM to SIGKILL, save_summaries_secs, for
-// global_step/sec, max_to_keep and keep_checkpoint_every_n_hours; train.steps is
-// how far it is to train, if that is known.
+// global_step/sec, and, with checkpoints, max_to_keep, keep_steps and
+// keep_checkpoint_every_n_hours. With save_signal it is asked to save as
+// save_model_secs, save_model_steps, max_save_share and max_risk_secs say, if
+// they are set; they have no defaults here. The other tables are for other jobs,
+// but for train.steps: how far it is to train, if that is known.
 type ChildConfig struct {
 	// Command is the program and its arguments, as a list, or a line for /bin/sh.
 	// The words behind -- of trainerd run win over it.
@@ -179,8 +182,9 @@ type ChildConfig struct {
 	// HangSecs without a new step are a hang: it is ended and started again. 0 for
 	// never.
 	HangSecs Seconds `toml:"hang_secs"`
-	// SaveSignal makes it write a checkpoint, for trainerd save: "SIGUSR1",
-	// "SIGUSR2" or "SIGHUP". Default: it knows none.
+	// SaveSignal makes it write a checkpoint, for trainerd save and for
+	// supervisor.save_model_secs and the like: "SIGUSR1", "SIGUSR2" or "SIGHUP".
+	// It has to know the signal from its first report on. Default: it knows none.
 	SaveSignal string `toml:"save_signal"`
 }
 
@@ -225,7 +229,7 @@ type SupervisorConfig struct {
 	// steps and at the last step, instead of by the clock.
 	SaveSummariesSteps int64 `toml:"save_summaries_steps"`
 	// RecoveryWaitSecs is the pause between two attempts of a worker to find the
-	// model ready.
+	// model ready; for a model on servers.
 	RecoveryWaitSecs Seconds `toml:"recovery_wait_secs"`
 	// StopGraceSecs is how long everything may take to end after a stop.
 	StopGraceSecs Seconds `toml:"stop_grace_secs"`

@@ -266,7 +266,7 @@ is_chief = false
 			`--set data.test_file=x.csv: data.test_file: is set beside data.test_rows or data.test_fraction; remove one of them`}},
 		{name: "images without a size", text: smallest, overrides: set("data.format=images"), want: []string{
 			`job.toml: data.image: want height, width and channels (1 or 3), got []; for example data.image = [32, 32, 3]`}},
-		{name: "eval", text: smallest, overrides: set("eval.steps=1", "train.eval_steps=2", "eval.secs=-1", "eval.batch_size=0", "eval.mode=best", "eval.keep_best=-1", "eval.fetches=['x']", "eval.metric=f1"), want: []string{
+		{name: "eval", text: smallest, overrides: set("data.test_rows=3", "eval.steps=1", "train.eval_steps=2", "eval.secs=-1", "eval.batch_size=0", "eval.mode=best", "eval.keep_best=-1", "eval.fetches=['x']", "eval.metric=f1"), want: []string{
 			`--set eval.batch_size=0: eval.batch_size: want 1 to 16777216, got 0`,
 			`--set eval.fetches=['x']: eval.fetches: is for graphs; a model family has accuracy and loss; remove it`,
 			`--set eval.keep_best=-1: eval.keep_best: want 0 (none) to 1000, got -1`,

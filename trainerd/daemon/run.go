@@ -58,11 +58,11 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	if o.Serve != nil {
 		defer o.Serve(j.log)()
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	j.served = func(master string) { fmt.Fprintf(o.Stderr, "the model is served at %s\n", master) }
 	j.waiting = o.Monitor.Wait
-	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: newReplicas(j), watch: o.Monitor, stop: stop}
+	t := &training{job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: newReplicas(j), watch: o.Monitor, stop: func() { stop(stopRequest) }}
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {
 		show.saved(s.Step)
 		o.Monitor.Saved(s)
@@ -86,6 +86,10 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	j.reportResult(t.eval.newest(), o)
 	return nil
 }
+
+// stopRequest is the cause of a stop that was asked for by "trainerd stop", or
+// over HTTP.
+const stopRequest = trainerd.StopRequest("a request")
 
 // reporting returns the log and the progress display of a run.
 func (o RunOptions) reporting() (*slog.Logger, progress) {

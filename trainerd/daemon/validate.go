@@ -33,6 +33,7 @@ type validator struct {
 // without the data.
 func (c *Config) check(problems *ConfigError) {
 	v := &validator{c, problems}
+	defer v.scope() // a value that is wrong in any job is said first
 	v.top()
 	if c.ofChild() {
 		v.supervisor()
@@ -143,7 +144,6 @@ const maxKeepBest = 1000
 func (v *validator) graph() {
 	c := v.config
 	v.require(c.Graph.Meta != "", "graph.meta", "is empty", "set it to the file with the MetaGraphDef")
-	v.require(!c.given("model.family"), "model.family", "is set beside graph.meta", "remove [model] to train the graph, or [graph] to train the family")
 	v.require(c.Graph.Bundle == "" || c.Data.File == "", "graph.bundle", "is set beside data.file", "remove one of the two")
 	if c.Data.File != "" {
 		v.data()

@@ -35,6 +35,7 @@ func (v *validator) cluster() {
 		}
 	}
 	v.require(!cl.Sync || !c.ofGraph(), "cluster.sync", "is for model families", "wrap the optimizer of the graph in tf.compat.v1.train.SyncReplicasOptimizer before you export it, or remove it")
+	v.require(!c.ofGraph() || !c.given("cluster.replicas_to_aggregate"), "cluster.replicas_to_aggregate", "is for model families", "give it to SyncReplicasOptimizer before you export the graph, or remove it")
 	v.require(cl.Sync || !c.given("cluster.replicas_to_aggregate"), "cluster.replicas_to_aggregate", "is for workers that wait for each other", "set sync = true, or remove it")
 	v.require(cl.ReplicasToAggregate >= 0 && cl.ReplicasToAggregate <= maxTasks, "cluster.replicas_to_aggregate", fmt.Sprintf("want 1 to %d, got %d", maxTasks, cl.ReplicasToAggregate), "")
 	v.require(c.Master == masterLocal || !c.given("cluster.listen"), "cluster.listen", "is for another master", `set master = "local", or remove it`)

@@ -43,6 +43,11 @@
 // it. An op that waits - for a queue, or for another run's turn at a reader -
 // lets go of the lock while it does.
 //
+// A save copies nothing between two steps: [Session.Freeze] hands out the
+// variables' memory, and while a save still needs that, a step that is about to
+// change the variable moves it to other memory. The executor sees to it: a step
+// with the flag writesState is taken to change all variables among its inputs.
+//
 // Reading a variable copies nothing unless the value is needed after a step
 // that may change the variable; the compiler knows which.
 //

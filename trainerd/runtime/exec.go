@@ -51,6 +51,7 @@ type run struct {
 	limit  int     // bytes of the largest tensor
 	lock   opFlags // which form of the state lock the run takes: readsState, writesState or 0
 	held   bool
+	frozen bool // snapshots may need what variables hold; while the lock is held for writing
 	inited bool // a variable got its first value
 	drawn  []*stream
 }
@@ -63,6 +64,7 @@ func (r *run) acquire() {
 	r.held = true
 	if r.lock&writesState != 0 {
 		r.sess.state.Lock()
+		r.frozen = r.sess.res.frozen.Load() > 0
 		return
 	}
 	r.sess.state.RLock()
@@ -185,6 +187,9 @@ func (r *run) step(f *frame, st *step) (err error) {
 	}()
 	c := &f.call
 	c.ctx, c.run, c.f, c.step = r.ctx, r, f, st
+	if r.frozen && st.flags&writesState != 0 {
+		f.unshare(st)
+	}
 	return st.kernel(c)
 }
 

@@ -41,6 +41,7 @@ const (
 	forwardsRef                     // output 0 is the variable of input 0
 	seesDead                        // runs although inputs are dead
 	passThrough                     // output 0 is input 0
+	setsWhole                       // changes variables by set alone, whatever they hold
 )
 
 // typeSet is a set of dtypes.

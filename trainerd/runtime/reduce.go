@@ -18,8 +18,9 @@ var _ = register(opTable{
 	"L2Loss": {in: "T", types: floats, build: func(b *builder) (kernel, error) {
 		return byFloat(b.dtype("T", tNone), l2Loss[float32], l2Loss[float64])
 	}},
-	"Cumsum":  {in: "T Tidx=int32", types: numbers, build: buildCumulative(0, false)},
-	"Cumprod": {in: "T Tidx=int32", types: numbers, build: buildCumulative(1, true)},
+	"Cumsum":              {in: "T Tidx=int32", types: numbers, build: buildCumulative(0, false)},
+	"Cumprod":             {in: "T Tidx=int32", types: numbers, build: buildCumulative(1, true)},
+	"CumulativeLogsumexp": {in: "T Tidx=int32", types: floats, build: buildCumulativeLogsumexp},
 })
 
 // reducer folds runs of elements.
@@ -339,6 +340,66 @@ func buildCumulative(init int, multiply bool) func(*builder) (kernel, error) {
 
 // cumulate is the kernel of running sums and products along an axis.
 func cumulate[T number](init T, multiply, exclusive, reverse bool) kernel {
+	return alongAxis(reverse, func(d, xs []T, at, step, n int) {
+		acc := init
+		for range n {
+			before := acc
+			if multiply {
+				acc *= xs[at]
+			} else {
+				acc += xs[at]
+			}
+			d[at] = acc
+			if exclusive {
+				d[at] = before
+			}
+			at += step
+		}
+	})
+}
+
+func buildCumulativeLogsumexp(b *builder) (kernel, error) {
+	ex, rev := b.bool("exclusive", false), b.bool("reverse", false)
+	return byFloat(b.dtype("T", tNone), cumulateLogs[float32](ex, rev), cumulateLogs[float64](ex, rev))
+}
+
+// cumulateLogs is the kernel of running sums of numbers whose logarithms are
+// given and wanted.
+func cumulateLogs[T float32 | float64](exclusive, reverse bool) kernel {
+	return alongAxis(reverse, func(d, xs []T, at, step, n int) {
+		acc := T(math.Inf(-1))
+		for range n {
+			before := acc
+			acc = logSum(acc, xs[at])
+			d[at] = acc
+			if exclusive {
+				d[at] = before
+			}
+			at += step
+		}
+	})
+}
+
+// logSum returns the logarithm of exp(x) + exp(y). A y that is no number counts
+// as x once more, as in TensorFlow.
+func logSum[T float32 | float64](x, y T) T {
+	low, high := float64(x), float64(x)
+	if y < x {
+		low = float64(y)
+	}
+	if x < y {
+		high = float64(y)
+	}
+	if math.IsInf(high, 0) {
+		return T(high)
+	}
+	return T(high + math.Log1p(math.Exp(low-high)))
+}
+
+// alongAxis is the kernel of an op on input 0 that handles each row along the
+// axis in input 1 by itself: n elements, the first at, each step behind the one
+// before.
+func alongAxis[T number](reverse bool, row func(d, xs []T, at, step, n int)) kernel {
 	return func(c *call) error {
 		x := c.in(0)
 		a, err := c.axis(1, len(x.shape))
@@ -349,22 +410,10 @@ func cumulate[T number](init T, multiply, exclusive, reverse bool) kernel {
 		xs, d := elems[T](x), elems[T](c.outLike(0, x.dtype, x))
 		for o := 0; o < len(xs); o += n * inner {
 			for k := range inner {
-				acc := init
-				for j := range n {
-					at := o + k + j*inner
-					if reverse {
-						at = o + k + (n-1-j)*inner
-					}
-					before := acc
-					if multiply {
-						acc *= xs[at]
-					} else {
-						acc += xs[at]
-					}
-					d[at] = acc
-					if exclusive {
-						d[at] = before
-					}
+				if reverse {
+					row(d, xs, o+k+(n-1)*inner, -inner, n)
+				} else {
+					row(d, xs, o+k, inner, n)
 				}
 			}
 		}

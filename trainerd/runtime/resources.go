@@ -1,6 +1,9 @@
 package runtime
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Resources holds what outlives the runs of a session, as a device of a
 // TensorFlow server does: variables, queues, tables, readers. Sessions that
@@ -12,6 +15,9 @@ type Resources struct {
 	// first access to a variable or random stream to its end, shared when it
 	// only reads.
 	state sync.RWMutex
+	// frozen counts the snapshots that may need what variables hold. It grows
+	// only while state is held, so that a run that writes looks once.
+	frozen atomic.Int32
 
 	mu    sync.Mutex // guards what follows
 	vars  map[string]*variable

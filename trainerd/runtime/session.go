@@ -27,7 +27,7 @@ type Options struct {
 	Resources *Resources
 }
 
-// Session runs a graph in this process. It implements [trainerd.VariableStore].
+// Session runs a graph in this process. It implements [trainerd.LazyStore].
 // All methods are safe for concurrent use.
 type Session struct {
 	limit int
@@ -47,7 +47,7 @@ type Session struct {
 	streams map[string]*stream
 }
 
-var _ trainerd.VariableStore = (*Session)(nil)
+var _ trainerd.LazyStore = (*Session)(nil)
 
 var errClosed error = &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "the session is closed"}
 

@@ -2,13 +2,14 @@ package runtime
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 )
 
 // Special functions, and what their gradients need.
 var _ = register(opTable{
-	"Digamma":   floatUnary(mathext.Digamma),
+	"Digamma":   floatUnary(digamma),
 	"Ndtri":     floatUnary(ndtri),
 	"BesselI0":  floatUnary(func(x float64) float64 { return besselI(x, 0) * math.Exp(math.Abs(x)) }),
 	"BesselI1":  floatUnary(func(x float64) float64 { return besselI(x, 1) * math.Exp(math.Abs(x)) }),
@@ -18,6 +19,7 @@ var _ = register(opTable{
 	"Polygamma": floatBinary(polygamma),
 	"Igamma":    floatBinary(func(a, x float64) float64 { return gammaInc(a, x, mathext.GammaIncReg) }),
 	"Igammac":   floatBinary(func(a, x float64) float64 { return gammaInc(a, x, mathext.GammaIncRegComp) }),
+	"Betainc":   {in: "T T T", types: floats, build: buildBetainc},
 	"NextAfter": {in: "T T", types: floats, build: buildNextAfter},
 })
 
@@ -28,6 +30,33 @@ func ndtri(p float64) float64 {
 	}
 	return mathext.NormalQuantile(p)
 }
+
+// digamma is the derivative of the logarithm of the gamma function: its
+// asymptotic series, for larger x, to which it is brought step by step.
+func digamma(x float64) float64 {
+	const large = 12
+	if x < 0 && x != math.Floor(x) {
+		_, r := math.Modf(x)
+		return digamma(1-x) - math.Pi/math.Tan(math.Pi*r)
+	}
+	if !(x > 0) || x > 1e17 {
+		return mathext.Digamma(x) // no number, a pole, or nothing but the logarithm
+	}
+	var v float64
+	for ; x < large; x++ {
+		v -= 1 / x
+	}
+	z := 1 / (x * x)
+	var series float64
+	for _, c := range digammaTerms {
+		series = (series + c) * z
+	}
+	return v + math.Log(x) - 1/(2*x) - series
+}
+
+// digammaTerms are the Bernoulli numbers B(2k) over 2k, from the last one used
+// to the first.
+var digammaTerms = []float64{-3617. / 8160, 1. / 12, -691. / 32760, 1. / 132, -1. / 240, 1. / 252, -1. / 120, 1. / 12}
 
 // zeta is the Hurwitz zeta function.
 func zeta(x, q float64) float64 {
@@ -49,7 +78,7 @@ func polygamma(n, x float64) float64 {
 	case n < 0 || n != math.Floor(n):
 		return math.NaN()
 	case n == 0:
-		return mathext.Digamma(x)
+		return digamma(x)
 	}
 	v := math.Gamma(n+1) * zeta(n+1, x)
 	if math.Mod(n, 2) == 0 {
@@ -105,4 +134,42 @@ func besselLarge(a float64, order int) float64 {
 
 func buildNextAfter(b *builder) (kernel, error) {
 	return byFloat(b.dtype("T", tNone), combine(loopsOf(math.Nextafter32)), combine(loopsOf(math.Nextafter)))
+}
+
+// buildBetainc is the regularized incomplete beta function. Its inputs have one
+// shape, or are scalars.
+func buildBetainc(b *builder) (kernel, error) {
+	return byFloat(b.dtype("T", tNone), betainc[float32], betainc[float64])
+}
+
+func betainc[T float32 | float64](c *call) error {
+	var like *tensor
+	at := [3]int{}
+	for i := range at {
+		x := c.in(i)
+		if len(x.shape) == 0 {
+			continue
+		}
+		if like != nil && !slices.Equal(like.shape, x.shape) {
+			return c.invalid("the shapes of the inputs differ: %s and %s", like.describe(), x.describe())
+		}
+		like, at[i] = x, 1
+	}
+	if like == nil {
+		like = c.in(0)
+	}
+	a, b, x := elems[T](c.in(0)), elems[T](c.in(1)), elems[T](c.in(2))
+	d := elems[T](c.outLike(0, like.dtype, like))
+	for i := range d {
+		d[i] = T(betaInc(float64(a[i*at[0]]), float64(b[i*at[1]]), float64(x[i*at[2]])))
+	}
+	return nil
+}
+
+// betaInc guards mathext's function against arguments that it refuses.
+func betaInc(a, b, x float64) float64 {
+	if !(a > 0 && b > 0 && x >= 0 && x <= 1) || math.IsInf(a, 1) || math.IsInf(b, 1) {
+		return math.NaN()
+	}
+	return mathext.RegIncBeta(a, b, x)
 }

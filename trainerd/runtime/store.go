@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -12,21 +14,29 @@ import (
 )
 
 // variable is a named value that outlives runs. Its value is guarded by
-// Resources.state; the rest does not change.
+// Resources.state, in what memory it lies by moves, too; the rest does not
+// change.
 type variable struct {
 	name  string
 	dtype tfpb.DataType
 	shape []int // nil when the rank is unknown; -1 for unknown dimensions
 	init  bool
 	value tensor
-	own   buffer
+	own   buffer // the memory of value
+
+	moves sync.Mutex
+	held  *hold  // of snapshots on own, nil if there was none
+	spare buffer // where value goes when a snapshot needs own
 }
 
 // set copies t into the variable.
 func (v *variable) set(t *tensor) {
+	v.leave()
 	v.resize(t.shape, t.strs != nil)
 	copy(v.value.data, t.data)
-	copy(v.value.strs, t.strs)
+	for i, s := range t.strs {
+		v.value.strs[i] = bytes.Clone(s) // it may be the caller's, who fed it
+	}
 	v.init = true
 }
 
@@ -151,22 +161,35 @@ func (s *Session) Snapshot(ctx context.Context, names []string) (*trainerd.Snaps
 	if err := ctx.Err(); err != nil {
 		return nil, &trainerd.OpError{Code: tfpb.Code_CANCELLED, Message: "snapshot", Err: err}
 	}
-	vars := s.varsByName()
+	all := s.varsByName()
 	s.state.RLock()
 	defer s.state.RUnlock()
-	snap := &trainerd.Snapshot{Tensors: make([]*ckptfmt.Tensor, len(names))}
+	vars, err := pick(all, names)
+	if err != nil {
+		return nil, err
+	}
+	snap := &trainerd.Snapshot{Tensors: make([]*ckptfmt.Tensor, len(vars)), State: s.saveStreams()}
+	for i, v := range vars {
+		snap.Tensors[i] = v.value.export()
+	}
+	return snap, nil
+}
+
+// pick returns the named variables, which must have values. The caller holds
+// Resources.state.
+func pick(all map[string]*variable, names []string) ([]*variable, error) {
+	vars := make([]*variable, len(names))
 	for i, name := range names {
-		v, ok := vars[name]
+		v, ok := all[name]
 		if !ok {
 			return nil, &trainerd.OpError{Code: tfpb.Code_NOT_FOUND, Message: fmt.Sprintf("no variable is named %q", name)}
 		}
 		if !v.init {
 			return nil, &trainerd.OpError{Code: tfpb.Code_FAILED_PRECONDITION, Message: fmt.Sprintf("variable %q was never assigned", name)}
 		}
-		snap.Tensors[i] = v.value.export()
+		vars[i] = v
 	}
-	snap.State = s.saveStreams()
-	return snap, nil
+	return vars, nil
 }
 
 // Restore implements [trainerd.VariableStore].

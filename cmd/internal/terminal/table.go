@@ -1,0 +1,98 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"unicode/utf8"
+)
+
+// Table is text in columns, left-aligned, two blanks apart. The zero value is
+// an empty one without titles. It keeps its rows one behind the other, each as
+// the number of its cells and then the length and the text of each: a list of a
+// million rows takes little more memory than its text, and few objects.
+type Table struct {
+	titled bool
+	pieces [][]byte // of whole rows
+	widths []int
+}
+
+// NewTable returns a table whose first row are titles.
+func NewTable(titles ...string) *Table {
+	t := &Table{titled: true}
+	t.Add(titles...)
+	return t
+}
+
+// Add adds a row. Cells may be missing at its end.
+func (t *Table) Add(cells ...string) { AddRow(t, cells...) }
+
+// AddRow adds a row, of which the table keeps a copy.
+func AddRow[T string | []byte](t *Table, cells ...T) {
+	last := len(t.pieces) - 1
+	if last < 0 || len(t.pieces[last]) > tablePiece {
+		t.pieces, last = append(t.pieces, make([]byte, 0, tablePiece+tablePiece/8)), last+1
+	}
+	for len(t.widths) < len(cells) {
+		t.widths = append(t.widths, 0)
+	}
+	b := binary.AppendUvarint(t.pieces[last], uint64(len(cells)))
+	for i, cell := range cells {
+		b = binary.AppendUvarint(b, uint64(len(cell)))
+		b = append(b, cell...)
+		t.widths[i] = max(t.widths[i], utf8.RuneCount(b[len(b)-len(cell):]))
+	}
+	t.pieces[last] = b
+}
+
+// tablePiece is how much text is kept or written at once.
+const tablePiece = 256 << 10
+
+// Print writes all rows, each column as wide as its widest cell. No line ends
+// with blanks.
+func (t *Table) Print(w io.Writer, s Style) error {
+	var out []byte
+	for i, piece := range t.pieces {
+		out = out[:0]
+		if i == 0 && t.titled {
+			out, piece = t.appendRow(out, piece)
+			out = append(out[:0], s.Heading(string(out))...)
+			out = append(out, '\n')
+		}
+		for len(piece) > 0 {
+			out, piece = t.appendRow(out, piece)
+			out = append(out, '\n')
+		}
+		if _, err := w.Write(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendRow appends a piece's first row to out and returns the rows behind it.
+func (t *Table) appendRow(out, piece []byte) (longer, rest []byte) {
+	cells, piece := takeUvarint(piece)
+	begin := len(out)
+	for i := range cells {
+		n, text := takeUvarint(piece)
+		cell := text[:n]
+		out, piece = append(out, cell...), text[n:]
+		out = appendBlanks(out, t.widths[i]-utf8.RuneCount(cell)+2)
+	}
+	row := bytes.TrimRight(out[begin:], " ")
+	return out[:begin+len(row)], piece
+}
+
+func takeUvarint(b []byte) (v int, rest []byte) {
+	u, n := binary.Uvarint(b)
+	return int(u), b[n:]
+}
+
+func appendBlanks(b []byte, n int) []byte {
+	const blanks = "                                "
+	for ; n > len(blanks); n -= len(blanks) {
+		b = append(b, blanks...)
+	}
+	return append(b, blanks[:n]...)
+}

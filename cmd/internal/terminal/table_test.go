@@ -1,0 +1,59 @@
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	table := NewTable("NAME", "SIZE", "NOTE")
+	table.Add("wörter", "1")
+	AddRow(table, []byte("b"), []byte("1000000"), []byte("x"))
+	table.Add("c", "", "")
+	want := "NAME    SIZE     NOTE\n" +
+		"wörter  1\n" +
+		"b       1000000  x\n" +
+		"c\n"
+	var out bytes.Buffer
+	if err := table.Print(&out, Style{}); err != nil || out.String() != want {
+		t.Errorf("%v, printed\n%swant\n%s", err, out.String(), want)
+	}
+	out.Reset()
+	if err := table.Print(&out, Style{on: true}); err != nil || !strings.HasPrefix(out.String(), bold+"NAME    SIZE     NOTE"+plain+"\n") {
+		t.Errorf("%v, with style\n%q", err, out.String())
+	}
+	out.Reset()
+	var untitled Table
+	untitled.Add("a", "b")
+	if err := untitled.Print(&out, Style{on: true}); err != nil || out.String() != "a  b\n" {
+		t.Errorf("%v, without titles\n%q", err, out.String())
+	}
+}
+
+// Rows go through more than one piece, and the widest cell comes last.
+func TestTableOfManyRows(t *testing.T) {
+	const rows = 50_000
+	var table Table
+	for i := range rows {
+		table.Add(fmt.Sprint(i), "x")
+	}
+	table.Add(strings.Repeat("w", 100), "x")
+	if len(table.pieces) < 2 {
+		t.Fatal("the rows fit into one piece: this tests nothing")
+	}
+	var out bytes.Buffer
+	if err := table.Print(&out, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	if len(lines) != rows+2 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for i, line := range lines[:rows] {
+		if want := fmt.Sprintf("%-100d  x", i); line != want {
+			t.Fatalf("line %d is %q, want %q", i, line, want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// prompter decides when the program is asked to save. It counts what the program
+// saves by itself, too.
+type prompter struct {
+	every  time.Duration // 0 for not by the clock
+	steps  int64         // 0 for not by steps
+	budget trainerd.SaveBudget
+
+	took    time.Duration // by the newest save that was asked for
+	since   time.Time     // when the newest checkpoint was begun, or the first step was made
+	covered int64         // the step that it has
+	step    int64         // made, -1 before the first report of a start
+
+	asked     time.Time // when the program was asked for what has not come, zero for none
+	askedStep int64     // the step that it had made then
+}
+
+// begin prepares for a start of the program.
+func (p *prompter) begin() { p.step, p.asked, p.askedStep = -1, time.Time{}, -1 }
+
+// trained takes the newest step.
+func (p *prompter) trained(step int64, now time.Time) {
+	if p.step < 0 {
+		p.since, p.covered = now, step-1
+	}
+	p.step = step
+}
+
+// saved takes a checkpoint that is complete, asked for or not.
+func (p *prompter) saved(c Checkpoint) {
+	begun := c.Saved
+	if !p.asked.IsZero() {
+		begun, p.took = p.asked, max(c.Saved.Sub(p.asked), 0)
+		p.asked = time.Time{}
+	}
+	if begun.After(p.since) {
+		p.since = begun
+	}
+	step := c.Step
+	if step == NoStep {
+		step = p.step
+	}
+	p.covered = max(p.covered, step)
+}
+
+// due reports whether the program is to be asked now. One that has not answered
+// is asked again when the next save is due.
+func (p *prompter) due(now time.Time) bool {
+	if p.step < 0 || p.step <= p.covered {
+		return false // it may not know the signal yet, and die of it; or there is nothing new
+	}
+	last := p.since
+	if p.asked.After(last) {
+		last = p.asked
+	}
+	since := now.Sub(last)
+	if pause := p.budget.Pause(p.every, p.took); pause > 0 && since >= pause {
+		return true
+	}
+	passed := p.steps > 0 && p.step/p.steps > max(p.covered, p.askedStep, 0)/p.steps
+	return passed && p.budget.Allows(since, p.took)
+}
+
+// ask notes that the program was asked.
+func (p *prompter) ask(now time.Time) { p.asked, p.askedStep = now, p.step }
+
+// prompt has the program save if that is due.
+func (r *run) prompt() {
+	now := time.Now()
+	if r.paused || r.hung || !r.prompter.due(now) {
+		return
+	}
+	r.prompter.ask(now)
+	r.log.Debug("asking the program to save", "step", r.step)
+	if err := r.now.sendLeader(r.SaveSignal); !errors.Is(err, ErrNotRunning) && !errors.Is(err, os.ErrProcessDone) {
+		r.check(err)
+	}
+}

@@ -1,0 +1,71 @@
+package child
+
+import (
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// TestPrompter gives a prompter what happens at certain seconds, and looks when
+// it would ask.
+func TestPrompter(t *testing.T) {
+	const s = time.Second
+	at := func(second float64) time.Time { return time.Unix(1e9, 0).Add(time.Duration(second * float64(s))) }
+	type happens func(p *prompter)
+	step := func(n int64, second float64) happens { return func(p *prompter) { p.trained(n, at(second)) } }
+	saved := func(n int64, second float64) happens {
+		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}) }
+	}
+	asked := func(second float64) happens { return func(p *prompter) { p.ask(at(second)) } }
+	start := func(p *prompter) { p.begin() }
+	tests := []struct {
+		name  string
+		p     prompter
+		story []happens
+		at    float64
+		want  bool
+	}{
+		{"before the first report", prompter{every: s}, nil, 100, false},
+		{"too early", prompter{every: 10 * s}, []happens{step(1, 0)}, 9, false},
+		{"by the clock", prompter{every: 10 * s}, []happens{step(1, 0)}, 10, true},
+		{"nothing new", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 1)}, 20, false},
+		{"a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 5), step(2, 6)}, 14, false},
+		{"after a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 5), step(2, 6)}, 15, true},
+		{"a save without a step", prompter{every: 10 * s}, []happens{step(7, 0), saved(NoStep, 5)}, 30, false},
+		{"asked", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 19, false},
+		{"not answered", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 20, true},
+		{"from the asking on", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 14), step(2, 15)}, 20, true},
+		{"another start", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), start}, 50, false},
+		{"by steps, not yet", prompter{steps: 10}, []happens{step(1, 0), step(9, 1)}, 2, false},
+		{"by steps", prompter{steps: 10}, []happens{step(1, 0), step(11, 1)}, 2, true},
+		{"resumed at a multiple", prompter{steps: 10}, []happens{step(11, 0)}, 2, false},
+		{"saved the multiple itself", prompter{steps: 10}, []happens{step(1, 0), saved(10, 1), step(12, 1)}, 2, false},
+		{"asked for the multiple", prompter{steps: 10}, []happens{step(1, 0), step(10, 1), asked(1), step(19, 2)}, 2, false},
+		{"the next multiple", prompter{steps: 10}, []happens{step(1, 0), step(10, 1), asked(1), step(20, 2)}, 2, true},
+		{"share, too soon", prompter{every: s, budget: trainerd.SaveBudget{MaxShare: .1}},
+			[]happens{step(1, 0), asked(1), saved(1, 3), step(2, 4)}, 20, false}, // 2 s each 20
+		{"share", prompter{every: s, budget: trainerd.SaveBudget{MaxShare: .1}},
+			[]happens{step(1, 0), asked(1), saved(1, 3), step(2, 4)}, 21, true},
+		{"share by steps", prompter{steps: 1, budget: trainerd.SaveBudget{MaxShare: .1}},
+			[]happens{step(1, 0), asked(1), saved(1, 3), step(2, 4)}, 20, false},
+		{"risk alone", prompter{budget: trainerd.SaveBudget{MaxRisk: 30 * s}}, []happens{step(1, 0)}, 30, true},
+		{"risk less the time of a save", prompter{budget: trainerd.SaveBudget{MaxRisk: 30 * s}},
+			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 26, true}, // 25 s behind 1
+		{"risk, not yet", prompter{budget: trainerd.SaveBudget{MaxRisk: 30 * s}},
+			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 25, false},
+		{"nothing asks", prompter{}, []happens{step(1, 0), step(1000, 1)}, 1e6, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := tt.p
+			p.begin()
+			for _, h := range tt.story {
+				h(&p)
+			}
+			if got := p.due(at(tt.at)); got != tt.want {
+				t.Errorf("due after %v s: %v, want %v", tt.at, got, tt.want)
+			}
+		})
+	}
+}
