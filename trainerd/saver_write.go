@@ -157,7 +157,8 @@ func (s *Saver) publish(newest keptCheckpoint) error {
 }
 
 // putInForce lets the state file of a directory name a checkpoint that is there
-// already, unless it does.
+// already, unless it does. The names of that one are made durable before: a
+// process that was killed may have had no time for it.
 func (s *Saver) putInForce(dir, prefix string) error {
 	if state, err := ckptfmt.ReadState(dir, s.latestFilename()); err == nil && state.GetModelCheckpointPath() == prefix {
 		return nil
@@ -168,6 +169,9 @@ func (s *Saver) putInForce(dir, prefix string) error {
 	}
 	saved, err := checkpointTime(prefix)
 	if err != nil {
+		return err
+	}
+	if err := atomicfile.OrOS(s.FS).SyncDir(dir); err != nil {
 		return err
 	}
 	s.mu.Lock()
