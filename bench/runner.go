@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/trainerd/trainerd/bench/measure"
 )
 
 // exitMissing is the status of a contestant that is not installed.
@@ -51,11 +53,7 @@ func (r *runner) build(ctx context.Context, dir string) error {
 
 // result is what one run of a contestant gave.
 type result struct {
-	Work       string             `json:"work"`
-	Seconds    float64            `json:"seconds"`
-	CPUSeconds float64            `json:"cpu_seconds"`
-	Metrics    map[string]float64 `json:"metrics"`
-
+	measure.Result
 	process float64 // seconds
 }
 

@@ -58,6 +58,8 @@ func divOf[T complexNumber](x, y T) T { return x / y }
 func negOf[T complexNumber](x T) T    { return -x }
 func squareOf[T complexNumber](x T) T { return x * x }
 
+func expOf[T complexNumber](x T) T { return T(cmplx.Exp(complex128(x))) }
+
 func divNoNanOf[T complexNumber](x, y T) T {
 	if y == 0 {
 		return 0

@@ -102,11 +102,16 @@ func parts(t *ckptfmt.Tensor) *ckptfmt.Tensor {
 
 // FuzzFamilies runs damaged graphs of the rarer ops, as FuzzGraph does.
 func FuzzFamilies(f *testing.F) {
-	g, _ := loadGraph(f, "families.pb")
+	families, _ := loadGraph(f, "families.pb")
+	special, _ := loadGraph(f, "special.pb")
 	for seed := range uint64(100) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
+		g := families
+		if seed%2 == 1 {
+			g = special
+		}
 		m := newMutator(g)
 		m.rng = rand.New(rand.NewPCG(seed, 1))
 		for range 20 {

@@ -375,8 +375,9 @@ func TestSaveBesideSteps(t *testing.T) {
 	h.start(2, func() { p.run(t, feeds, nil, p.TrainOp) })
 	defer h.end()
 	for name, saver := range map[string]*trainerd.Saver{
-		"one file": {},
-		"shards":   {Shards: 3},
+		"one file":         {},
+		"shards":           {Shards: 3},
+		"the first format": {Format: trainerd.FormatV1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

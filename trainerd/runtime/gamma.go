@@ -143,25 +143,13 @@ const (
 	minDouble = 0x1p-1022
 )
 
-// setReal stores a number of 0 or more in one of the larger types. Like
-// TensorFlow's threads it knows no subnormal ones.
+// setReal stores a number of 0 or more. Like TensorFlow's threads it knows no
+// subnormal ones.
 func setReal(t *tensor, i int, v float64) {
-	switch t.dtype {
-	case tFloat:
-		if v < minFloat {
-			v = 0
-		}
-		elems[float32](t)[i] = float32(v)
-	case tDouble:
-		if v < minDouble {
-			v = 0
-		}
-		elems[float64](t)[i] = v
-	case tInt32:
-		elems[int32](t)[i] = int32(v)
-	case tInt64:
-		elems[int64](t)[i] = int64(v)
+	if t.dtype == tFloat && v < minFloat || v < minDouble {
+		v = 0
 	}
+	setNumber(t, i, v)
 }
 
 func buildRandomGamma(b *builder) (kernel, error) {

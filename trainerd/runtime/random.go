@@ -75,7 +75,8 @@ func (r *run) settleStreams() {
 }
 
 // streamPrefix begins the names of stream positions in snapshots. The value is
-// the counter's four words and the key's two, as uint32.
+// the bits of the counter's four words and of the key's two, in a type that both
+// formats of checkpoints hold.
 const streamPrefix = trainerd.StatePrefix + "random/"
 
 func (s *Session) saveStreams() []ckptfmt.NamedTensor {
@@ -91,7 +92,7 @@ func (s *Session) saveStreams() []ckptfmt.NamedTensor {
 			data = binary.LittleEndian.AppendUint32(data, w)
 		}
 		list = append(list, ckptfmt.NamedTensor{Name: streamPrefix + path,
-			Tensor: &ckptfmt.Tensor{DType: tfpb.DataType_DT_UINT32, Shape: []int64{6}, Data: data}})
+			Tensor: &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT32, Shape: []int64{6}, Data: data}})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
@@ -101,7 +102,7 @@ func (s *Session) checkStream(nv ckptfmt.NamedTensor) error {
 	if !strings.HasPrefix(nv.Name, streamPrefix) {
 		return nil
 	}
-	if nv.Tensor.DType != tfpb.DataType_DT_UINT32 || len(nv.Tensor.Data) != 24 {
+	if nv.Tensor.DType != tfpb.DataType_DT_INT32 || len(nv.Tensor.Data) != 24 {
 		return &trainerd.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("restoring %q: it is not the position of a random stream", nv.Name)}
 	}
 	return nil

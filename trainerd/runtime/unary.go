@@ -8,7 +8,8 @@ import (
 )
 
 var _ = register(opTable{
-	"Exp": {in: "T", types: floats, build: buildExp}, "Expm1": floatUnary(math.Expm1), "Log": floatUnary(math.Log), "Log1p": floatUnary(math.Log1p),
+	"Exp":   alsoComplex(opSpec{in: "T", types: floats, build: buildExp}, unary(expOf[complex64]), unary(expOf[complex128])),
+	"Expm1": floatUnary(math.Expm1), "Log": floatUnary(math.Log), "Log1p": floatUnary(math.Log1p),
 	"Sqrt": floatUnary(math.Sqrt), "Rsqrt": floatUnary(func(x float64) float64 { return 1 / math.Sqrt(x) }),
 	"Sin": floatUnary(math.Sin), "Cos": floatUnary(math.Cos), "Tan": floatUnary(math.Tan),
 	"Asin": floatUnary(math.Asin), "Acos": floatUnary(math.Acos), "Atan": floatUnary(math.Atan),

@@ -12,16 +12,15 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -42,15 +41,7 @@ type args struct {
 	command      []string
 }
 
-// result is what is printed.
-type result struct {
-	Work       string             `json:"work"`
-	Seconds    float64            `json:"seconds"`
-	CPUSeconds float64            `json:"cpu_seconds"`
-	Metrics    map[string]float64 `json:"metrics,omitempty"`
-}
-
-var commands = map[string]func(*args) (*result, error){
+var commands = map[string]func(*args) (*measure.Result, error){
 	"save": save, "write": write, "generate": generate, "restore": restore, "open": open,
 	"verify": verify, "crc": crc, "copy": copyCheckpoint, "copy-bytes": copyBytes,
 	"generate-names": generateNames, "run": run,
@@ -84,12 +75,8 @@ func start(line []string) error {
 	if err != nil || r == nil {
 		return err
 	}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return err
-	}
-	r.CPUSeconds = seconds(time.Duration(usage.Utime.Nano() + usage.Stime.Nano()))
-	return json.NewEncoder(os.Stdout).Encode(r)
+	r.CPUSeconds = seconds(measure.CPUTime())
+	return r.Print()
 }
 
 func (a *args) prefix() string { return filepath.Join(a.dir, "model.ckpt") }
@@ -134,13 +121,13 @@ func work(tensors []ckptfmt.NamedTensor) string {
 
 func seconds(d time.Duration) float64 { return d.Seconds() }
 
-func generate(a *args) (*result, error) {
+func generate(a *args) (*measure.Result, error) {
 	return nil, saveBundle(a.prefix(), a.tensors(), false)
 }
 
 // generateNames saves a checkpoint of many scalars, and builds the command
 // that lists it.
-func generateNames(a *args) (*result, error) {
+func generateNames(a *args) (*measure.Result, error) {
 	w, err := ckptfmt.CreateBundle(a.prefix(), nil)
 	if err != nil {
 		return nil, err

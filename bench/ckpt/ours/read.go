@@ -15,11 +15,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-func restore(a *args) (*result, error) {
+func restore(a *args) (*measure.Result, error) {
 	begin := time.Now()
 	r, err := ckptfmt.OpenBundleWith(a.prefix(), &ckptfmt.ReaderOptions{Mmap: a.mmap})
 	if err != nil {
@@ -35,10 +36,10 @@ func restore(a *args) (*result, error) {
 		return nil, err
 	}
 	took := time.Since(begin)
-	return &result{Work: work(tensors), Seconds: seconds(took)}, nil
+	return &measure.Result{Work: work(tensors), Seconds: seconds(took)}, nil
 }
 
-func open(a *args) (*result, error) {
+func open(a *args) (*measure.Result, error) {
 	begin := time.Now()
 	r, err := ckptfmt.OpenBundleWith(a.prefix(), &ckptfmt.ReaderOptions{Mmap: true})
 	if err != nil {
@@ -57,14 +58,14 @@ func open(a *args) (*result, error) {
 		tensors = append(tensors, ckptfmt.NamedTensor{Name: info.Name, Tensor: t})
 	}
 	took := time.Since(begin)
-	return &result{Work: work(tensors), Seconds: seconds(took)}, nil
+	return &measure.Result{Work: work(tensors), Seconds: seconds(took)}, nil
 }
 
 func checked(a *args) string {
 	return fmt.Sprintf("%d tensors, %d bytes", a.large+smallCount, a.large*largeBytes+smallCount*smallBytes)
 }
 
-func verify(a *args) (*result, error) {
+func verify(a *args) (*measure.Result, error) {
 	begin := time.Now()
 	r, err := ckptfmt.OpenBundle(a.prefix())
 	if err != nil {
@@ -82,11 +83,11 @@ func verify(a *args) (*result, error) {
 	if n != a.large+smallCount {
 		return nil, fmt.Errorf("%d tensors were verified", n)
 	}
-	return &result{Work: checked(a), Seconds: seconds(took)}, nil
+	return &measure.Result{Work: checked(a), Seconds: seconds(took)}, nil
 }
 
 // crc sums as much memory on all processors.
-func crc(a *args) (*result, error) {
+func crc(a *args) (*measure.Result, error) {
 	tensors := a.tensors()
 	begin := time.Now()
 	var wg sync.WaitGroup
@@ -99,18 +100,18 @@ func crc(a *args) (*result, error) {
 		})
 	}
 	wg.Wait()
-	return &result{Work: checked(a), Seconds: seconds(time.Since(begin))}, nil
+	return &measure.Result{Work: checked(a), Seconds: seconds(time.Since(begin))}, nil
 }
 
 const memoryLimit = 64 << 20
 
-func copyCheckpoint(a *args) (*result, error) {
+func copyCheckpoint(a *args) (*measure.Result, error) {
 	return timedCopy(a, func() error {
 		return ckptfmt.Copy(context.Background(), a.prefix(), filepath.Join(a.to, "copy"), nil)
 	})
 }
 
-func copyBytes(a *args) (*result, error) {
+func copyBytes(a *args) (*measure.Result, error) {
 	return timedCopy(a, func() error {
 		in, err := os.Open(ckptfmt.DataName(a.prefix(), 0, 1))
 		if err != nil {
@@ -131,7 +132,7 @@ func copyBytes(a *args) (*result, error) {
 }
 
 // timedCopy measures a copy and the most heap that it had.
-func timedCopy(a *args, do func() error) (*result, error) {
+func timedCopy(a *args, do func() error) (*measure.Result, error) {
 	debug.SetMemoryLimit(memoryLimit)
 	stop, peak := make(chan struct{}), make(chan uint64)
 	go func() { peak <- watchHeap(stop) }()
@@ -143,7 +144,7 @@ func timedCopy(a *args, do func() error) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &result{Work: checked(a), Seconds: seconds(took), Metrics: map[string]float64{"heap_mib": float64(heap) / (1 << 20)}}, nil
+	return &measure.Result{Work: checked(a), Seconds: seconds(took), Metrics: map[string]float64{"heap_mib": float64(heap) / (1 << 20)}}, nil
 }
 
 func watchHeap(stop <-chan struct{}) (peak uint64) {
@@ -163,7 +164,7 @@ func watchHeap(stop <-chan struct{}) (peak uint64) {
 
 // run runs a command that lists a checkpoint into a file, and counts the names.
 // A pipe would make the one who reads it part of the race.
-func run(a *args) (*result, error) {
+func run(a *args) (*measure.Result, error) {
 	i := slices.Index(a.command, "-names") // the work, which the driver appends
 	if i < 0 {
 		return nil, fmt.Errorf("no -names behind the command %q", a.command)
@@ -185,7 +186,7 @@ func run(a *args) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &result{Work: fmt.Sprintf("%d names", bytes.Count(out, []byte("/kernel"))), Seconds: seconds(took)}, nil
+	return &measure.Result{Work: fmt.Sprintf("%d names", bytes.Count(out, []byte("/kernel"))), Seconds: seconds(took)}, nil
 }
 
 func build(to string) error {

@@ -11,10 +11,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-func save(a *args) (*result, error) {
+func save(a *args) (*measure.Result, error) {
 	return timedSaves(a, func(tensors []ckptfmt.NamedTensor) error { return saveBundle(a.prefix(), tensors, a.sync) })
 }
 
@@ -33,7 +34,7 @@ func saveBundle(prefix string, tensors []ckptfmt.NamedTensor, sync bool) error {
 }
 
 // write writes the same bytes, and nothing else.
-func write(a *args) (*result, error) {
+func write(a *args) (*measure.Result, error) {
 	return timedSaves(a, func(tensors []ckptfmt.NamedTensor) error {
 		f, err := os.Create(a.prefix())
 		if err != nil {
@@ -58,7 +59,7 @@ func write(a *args) (*result, error) {
 
 // timedSaves gives the median time of several saves, and the memory that they
 // took beside the tensors.
-func timedSaves(a *args, do func([]ckptfmt.NamedTensor) error) (*result, error) {
+func timedSaves(a *args, do func([]ckptfmt.NamedTensor) error) (*measure.Result, error) {
 	tensors := a.tensors()
 	runtime.GC()
 	before, err := memory("VmRSS")
@@ -85,7 +86,7 @@ func timedSaves(a *args, do func([]ckptfmt.NamedTensor) error) (*result, error) 
 		return nil, err
 	}
 	slices.Sort(times)
-	return &result{
+	return &measure.Result{
 		Work: work(tensors), Seconds: seconds(times[len(times)/2]),
 		Metrics: map[string]float64{"extra_mib": max(0, peak-before)},
 	}, nil

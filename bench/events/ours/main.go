@@ -3,10 +3,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+
+	"github.com/trainerd/trainerd/bench/measure"
 )
 
 func main() {
@@ -14,14 +15,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "ours:", err)
 		os.Exit(1)
 	}
-}
-
-// result is the line that the driver reads.
-type result struct {
-	Work       string             `json:"work"`
-	Seconds    float64            `json:"seconds"`
-	CPUSeconds float64            `json:"cpu_seconds"`
-	Metrics    map[string]float64 `json:"metrics"`
 }
 
 func run(ctx context.Context, args []string) error {
@@ -36,7 +29,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	var r result
+	var r *measure.Result
 	var err error
 	switch args[0] {
 	case "generate":
@@ -55,5 +48,5 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(r)
+	return r.Print()
 }

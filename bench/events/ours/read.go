@@ -4,27 +4,22 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
 // read loads all runs below dir, every point kept and every checksum tested.
-func read(dir string) (result, error) {
-	watch, err := startWatch()
-	if err != nil {
-		return result{}, err
-	}
+func read(dir string) (*measure.Result, error) {
+	watch := measure.Start()
 	fsys := os.DirFS(dir)
 	runs, err := tfevents.FindRuns(fsys, ".")
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	loaded := tfevents.IndexRuns(fsys, runs, nil)
-	r, err := watch.result("")
-	if err != nil {
-		return result{}, err
-	}
+	r := watch.Result("")
 	if r.Metrics["max_rss_mib"], err = peakMemory(); err != nil {
-		return result{}, err
+		return nil, err
 	}
 	r.Work, err = contents(loaded)
 	return r, err

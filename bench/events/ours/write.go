@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
@@ -22,28 +23,25 @@ func written(n int) string { return fmt.Sprintf("%d scalars", n) }
 
 // write adds n scalars through the public writer, with its defaults, and closes
 // it.
-func write(ctx context.Context, dir string, n int, clock bool) (result, error) {
+func write(ctx context.Context, dir string, n int, clock bool) (*measure.Result, error) {
 	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{Sync: tfevents.SyncNever})
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	defer w.Close()
-	watch, err := startWatch()
-	if err != nil {
-		return result{}, err
-	}
+	watch := measure.Start()
 	if clock {
 		err = addNow(ctx, w, n)
 	} else {
 		err = addGiven(ctx, w, n)
 	}
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
-		return result{}, err
+		return nil, err
 	}
-	return watch.result(written(n))
+	return watch.Result(written(n)), nil
 }
 
 func addNow(ctx context.Context, w *tfevents.FileWriter, n int) error {
@@ -65,29 +63,26 @@ func addGiven(ctx context.Context, w *tfevents.FileWriter, n int) error {
 }
 
 // latency measures each single call.
-func latency(ctx context.Context, dir string, n int) (result, error) {
+func latency(ctx context.Context, dir string, n int) (*measure.Result, error) {
 	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{Sync: tfevents.SyncNever})
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	defer w.Close()
-	watch, err := startWatch()
-	if err != nil {
-		return result{}, err
-	}
+	watch := measure.Start()
 	took := make([]time.Duration, n)
 	for i := range n {
 		begin := time.Now()
 		err := w.AddScalarAt(ctx, start, tag, float64(i)/2, int64(i))
 		took[i] = time.Since(begin)
 		if err != nil {
-			return result{}, err
+			return nil, err
 		}
 	}
 	if err := w.Close(); err != nil {
-		return result{}, err
+		return nil, err
 	}
-	r, err := watch.result(written(n))
+	r := watch.Result(written(n))
 	slices.Sort(took)
 	r.Metrics["p50_ns"] = float64(took[n/2])
 	r.Metrics["p99_ns"] = float64(took[n-n/100-1])
@@ -96,16 +91,13 @@ func latency(ctx context.Context, dir string, n int) (result, error) {
 
 // frame does the least that writing a file of scalars takes: one goroutine, no
 // lock, nothing looked at.
-func frame(dir string, n int) (result, error) {
+func frame(dir string, n int) (*measure.Result, error) {
 	f, err := os.Create(filepath.Join(dir, "frames"))
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	defer f.Close()
-	watch, err := startWatch()
-	if err != nil {
-		return result{}, err
-	}
+	watch := measure.Start()
 	w := bufio.NewWriterSize(f, 64<<10)
 	table := crc32.MakeTable(crc32.Castagnoli)
 	masked := func(b []byte) uint32 { return bits.RotateLeft32(crc32.Checksum(b, table), -15) + 0xa282ead8 }
@@ -120,11 +112,11 @@ func frame(dir string, n int) (result, error) {
 		le.PutUint64(b, uint64(len(b)-12))
 		le.PutUint32(b[8:], masked(b[:8]))
 		if _, err := w.Write(le.AppendUint32(b, masked(b[12:]))); err != nil {
-			return result{}, err
+			return nil, err
 		}
 	}
 	if err := w.Flush(); err != nil {
-		return result{}, err
+		return nil, err
 	}
-	return watch.result(written(n))
+	return watch.Result(written(n)), nil
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -12,29 +11,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
-// result is the line that the driver reads.
-type result struct {
-	Work       string             `json:"work"`
-	Seconds    float64            `json:"seconds"`
-	CPUSeconds float64            `json:"cpu_seconds"`
-	Metrics    map[string]float64 `json:"metrics"`
-}
-
 func main() {
 	log.SetFlags(0)
-	contestants := map[string]func(o options) (*result, error){
-		"bare":       func(o options) (*result, error) { return trivial(o, false) },
-		"supervised": func(o options) (*result, error) { return trivial(o, true) },
-		"stall":      func(o options) (*result, error) { return stall(o, newGoState) },
-		"graph":      func(o options) (*result, error) { return stall(o, newGraphState) },
+	contestants := map[string]func(o options) (*measure.Result, error){
+		"bare":       func(o options) (*measure.Result, error) { return trivial(o, false) },
+		"supervised": func(o options) (*measure.Result, error) { return trivial(o, true) },
+		"stall":      func(o options) (*measure.Result, error) { return stall(o, newGoState) },
+		"graph":      func(o options) (*measure.Result, error) { return stall(o, newGraphState) },
 		"restart":    restart,
 		"read":       readFile,
 	}
@@ -55,12 +46,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err == nil {
-		r.CPUSeconds = time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
-		r.Metrics["max_rss_mib"] = float64(usage.Maxrss) / 1024
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+	r.CPUSeconds = measure.CPUTime().Seconds()
+	if err := r.Print(); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -83,7 +70,7 @@ func digest(w []float64) string { return fmt.Sprintf("%.12g", w[len(w)-1]) }
 
 // trivial makes steps, bare or under a Supervisor that saves and writes
 // summaries every second.
-func trivial(o options, supervised bool) (*result, error) {
+func trivial(o options, supervised bool) (*measure.Result, error) {
 	const size = 60_000
 	w := make([]float64, size)
 	started := time.Now()
@@ -91,7 +78,7 @@ func trivial(o options, supervised bool) (*result, error) {
 		for range o.steps {
 			descend(w)
 		}
-		return &result{Work: fmt.Sprintf("%d steps, digest %s", o.steps, digest(w)), Seconds: time.Since(started).Seconds(), Metrics: map[string]float64{}}, nil
+		return &measure.Result{Work: fmt.Sprintf("%d steps, digest %s", o.steps, digest(w)), Seconds: time.Since(started).Seconds(), Metrics: map[string]float64{}}, nil
 	}
 	vars := new(trainerd.Variables)
 	if err := vars.Float64("w", w); err != nil {
@@ -119,7 +106,7 @@ func trivial(o options, supervised bool) (*result, error) {
 		}
 		return nil
 	})
-	return &result{Work: fmt.Sprintf("%d steps, digest %s", o.steps, digest(w)), Seconds: took.Seconds(),
+	return &measure.Result{Work: fmt.Sprintf("%d steps, digest %s", o.steps, digest(w)), Seconds: took.Seconds(),
 		Metrics: map[string]float64{"saves": float64(saves)}}, err
 }
 
@@ -182,7 +169,7 @@ func (s *state) step() (int64, error) {
 
 // stall measures steps while checkpoints of a large state are written beside
 // them.
-func stall(o options, newModel func(options) (model, error)) (*result, error) {
+func stall(o options, newModel func(options) (model, error)) (*measure.Result, error) {
 	m, err := newModel(o)
 	if err != nil {
 		return nil, err
@@ -194,7 +181,7 @@ func stall(o options, newModel func(options) (model, error)) (*result, error) {
 		Saver:  &trainerd.Saver{MaxToKeep: 1},
 		OnSave: func(trainerd.SavedCheckpoint) { saved <- struct{}{} },
 	}
-	r := &result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
+	r := &measure.Result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
 	var bare, beside, calls, first []time.Duration
 	started := time.Now()
 	err = sv.Run(context.Background(), func(ctx context.Context, _ trainerd.Session) error {
@@ -275,7 +262,7 @@ func prepare(o options) error {
 func restartWork(o options) string { return fmt.Sprintf("%d MiB back in memory", o.mib) }
 
 // restart measures from the beginning of a run to its first new step.
-func restart(o options) (*result, error) {
+func restart(o options) (*measure.Result, error) {
 	if err := prepare(o); err != nil {
 		return nil, err
 	}
@@ -291,11 +278,11 @@ func restart(o options) (*result, error) {
 		took = time.Since(started)
 		return err
 	})
-	return &result{Work: restartWork(o), Seconds: took.Seconds(), Metrics: map[string]float64{}}, err
+	return &measure.Result{Work: restartWork(o), Seconds: took.Seconds(), Metrics: map[string]float64{}}, err
 }
 
 // readFile is the limit: it reads the data file and does nothing with it.
-func readFile(o options) (*result, error) {
+func readFile(o options) (*measure.Result, error) {
 	if err := prepare(o); err != nil {
 		return nil, err
 	}
@@ -312,5 +299,5 @@ func readFile(o options) (*result, error) {
 	if err != io.EOF {
 		return nil, err
 	}
-	return &result{Work: restartWork(o), Seconds: time.Since(started).Seconds(), Metrics: map[string]float64{}}, nil
+	return &measure.Result{Work: restartWork(o), Seconds: time.Since(started).Seconds(), Metrics: map[string]float64{}}, nil
 }

@@ -8,12 +8,13 @@ import (
 
 	gonum "gonum.org/v1/gonum/blas"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/internal/blas"
 )
 
 // gemm multiplies square matrices of small whole numbers, whose products are
 // exact in any order of summation.
-func gemm(_ context.Context, o *options) (*result, error) {
+func gemm(_ context.Context, o *options) (*measure.Result, error) {
 	n := o.size
 	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
 	for i := range a {

@@ -13,6 +13,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
@@ -40,7 +41,7 @@ func readManifest(dir string) (*manifest, error) {
 }
 
 // smallGraph trains a recorded program on its recorded feeds, over and over.
-func smallGraph(ctx context.Context, o *options) (*result, error) {
+func smallGraph(ctx context.Context, o *options) (*measure.Result, error) {
 	m, err := readManifest(o.dir)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func readFeeds(dir string, m *manifest) ([][]*ckptfmt.Tensor, error) {
 
 // start runs the whole `trainerd graph run` for one step. Building the command
 // is not part of the time.
-func start(ctx context.Context, o *options) (*result, error) {
+func start(ctx context.Context, o *options) (*measure.Result, error) {
 	m, err := readManifest(o.dir)
 	if err != nil {
 		return nil, err

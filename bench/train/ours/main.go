@@ -11,15 +11,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	goruntime "runtime"
 	"runtime/pprof"
-	"syscall"
-	"time"
+
+	"github.com/trainerd/trainerd/bench/measure"
 )
 
 func main() {
@@ -35,15 +34,7 @@ type options struct {
 	net, dir, area, profile     string
 }
 
-// result is what the driver reads.
-type result struct {
-	Work    string             `json:"work"`
-	Seconds float64            `json:"seconds"`
-	CPU     float64            `json:"cpu_seconds"`
-	Metrics map[string]float64 `json:"metrics"`
-}
-
-var races = map[string]func(ctx context.Context, o *options) (*result, error){
+var races = map[string]func(ctx context.Context, o *options) (*measure.Result, error){
 	"gemm": gemm, "net": net, "graph": smallGraph, "start": start,
 }
 
@@ -74,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(r)
+	return r.Print()
 }
 
 // profile starts a CPU profile, if there is to be one.
@@ -96,18 +87,10 @@ func profile(name string) (stop func(), err error) {
 }
 
 // timed measures f.
-func timed(f func() error) (*result, error) {
-	cpu, begin := cpuSeconds(), time.Now()
+func timed(f func() error) (*measure.Result, error) {
+	watch := measure.Start()
 	if err := f(); err != nil {
 		return nil, err
 	}
-	return &result{Seconds: time.Since(begin).Seconds(), CPU: cpuSeconds() - cpu, Metrics: map[string]float64{}}, nil
-}
-
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	return watch.Result(""), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime"
@@ -74,7 +75,7 @@ func (n netSpec) feeds() []*ckptfmt.Tensor {
 // warmUp is the number of steps before the clock starts.
 const warmUp = 5
 
-func net(ctx context.Context, o *options) (*result, error) {
+func net(ctx context.Context, o *options) (*measure.Result, error) {
 	spec, ok := nets[o.net]
 	if !ok {
 		return nil, fmt.Errorf("no net %q", o.net)
@@ -106,7 +107,7 @@ func net(ctx context.Context, o *options) (*result, error) {
 }
 
 // trainSteps runs a train step: first the warm-up, then the steps that count.
-func trainSteps(ctx context.Context, train *runtime.Callable, steps int, feeds func(step int) []*ckptfmt.Tensor) (*result, error) {
+func trainSteps(ctx context.Context, train *runtime.Callable, steps int, feeds func(step int) []*ckptfmt.Tensor) (*measure.Result, error) {
 	best := time.Duration(math.MaxInt64)
 	loop := func(from, to int) error {
 		for i := from; i < to; i++ {
