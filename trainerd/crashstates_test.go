@@ -378,3 +378,51 @@ func TestCrashStates(t *testing.T) {
 		})
 	}
 }
+
+// A process that is killed leaves what it has not made durable, and the next one
+// takes it for that: every such state, of a first save and of saves under one
+// name.
+func TestKillThenPowerCut(t *testing.T) {
+	for _, c := range []*crashScenario{crashScenarios[3], crashScenarios[6]} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newCrashSearch(t, c, 1)
+			s.plan.lives, s.plan.steps = 1, 2
+			s.killEverywhere(t)
+			if s.bad > 0 {
+				t.Errorf("%d of %d states are bad, the first: %v", s.bad, s.states, s.worst)
+			}
+			if s.states < 300 {
+				t.Errorf("only %d states", s.states)
+			}
+		})
+	}
+}
+
+// killEverywhere lives the plan once, kills that after each operation, lets the
+// next process make a step, and goes through the crash states of that one.
+func (s *crashSearch) killEverywhere(t *testing.T) {
+	fsys, err := s.record(t, s.plan, s.dir, sound)
+	mustNoErr(t, err)
+	s.tree.Forget()
+	s.plan.steps = 1
+	disk := faultfs.NewDisk(s.dir, faultfs.State{})
+	for n := range fsys.Replay(disk) {
+		for state := range disk.States(s.rnd, 0) {
+			mustNoErr(t, s.tree.LayOut(state)) // the first is that of a kill
+			break
+		}
+		recovery, err := s.record(t, s.plan, s.dir, sound)
+		mustNoErr(t, err)
+		s.tree.Forget()
+		again := disk.Killed(s.dir)
+		for m := range recovery.Replay(again) {
+			if again.Marked() > disk.Marked() {
+				break // what it has saved by itself is another matter
+			}
+			for state := range again.States(s.rnd, 16) {
+				s.try(t, state, fmt.Sprintf("killed after operation %d, after operation %d of the next process", n, m))
+			}
+		}
+	}
+}
