@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -122,7 +123,7 @@ func (c *crashScenario) record(t *testing.T, plan crashPlan, root string, over w
 			err = c.live(t, plan, root, over(fsys), fsys)
 		}
 	})
-	if errors.Is(err, faultfs.ErrInjected) {
+	if errors.Is(err, faultfs.ErrInjected) || plan.fault.Short && errors.Is(err, io.ErrShortWrite) {
 		return fsys, nil
 	}
 	return fsys, err
@@ -240,11 +241,13 @@ func sound(f *faultfs.FS) ckptfmt.FS { return f }
 // until there were enough different states.
 func (s *crashSearch) run(t *testing.T, over wrap) {
 	s.search(t, over, 1)
-	for s.states < s.limit {
+	// A plan may give nothing new, as one whose first operation fails.
+	const patience = 100
+	for fruitless := 0; s.states < s.limit && fruitless < patience; fruitless++ {
 		before := s.states
 		s.search(t, over, 16)
-		if s.states == before {
-			return // there are no others
+		if s.states > before {
+			fruitless = 0
 		}
 		s.plan = anotherCrashPlan(s.rnd)
 	}
