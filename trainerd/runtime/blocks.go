@@ -15,11 +15,20 @@ type blocks struct {
 
 // blocksOf reads the block sizes and the paddings or crops.
 func (c *call) blocksOf(x *tensor) (blocks, error) {
-	b := blocks{size: c.intsOf(1, c.in(1))}
-	margins := c.intsOf(2, c.in(2))
-	n := len(b.size)
-	if len(c.in(1).shape) != 1 || len(margins) != 2*n || len(x.shape) < n+1 || len(x.shape) > maxRank {
-		return b, c.invalid("blocks %s with margins %s do not fit %s", c.in(1).describe(), c.in(2).describe(), x.describe())
+	if len(c.in(1).shape) != 1 {
+		return blocks{}, c.invalid("the sizes of blocks are %s", c.in(1).describe())
+	}
+	return c.blocksWith(x, c.intsOf(1, c.in(1)))
+}
+
+// blocksWith reads the margins, which the last input has, for blocks of size.
+func (c *call) blocksWith(x *tensor, size []int) (blocks, error) {
+	b := blocks{size: size}
+	given := c.in(c.inputs() - 1)
+	margins := c.intsOf(2, given)
+	n := len(size)
+	if len(margins) != 2*n || len(x.shape) < n+1 || len(x.shape) > maxRank {
+		return b, c.invalid("blocks %s with margins %s do not fit %s", shapeString(size), given.describe(), x.describe())
 	}
 	b.before, b.after = c.dims(3, n), c.dims(4, n)
 	for i, s := range b.size {
@@ -68,11 +77,15 @@ func (b *blocks) imageRow(block, batch int, at, image []int) int {
 }
 
 func spaceToBatch(c *call) error {
-	x := c.in(0)
-	b, err := c.blocksOf(x)
+	b, err := c.blocksOf(c.in(0))
 	if err != nil {
 		return err
 	}
+	return spaceToBlocks(c, b)
+}
+
+func spaceToBlocks(c *call, b blocks) error {
+	x := c.in(0)
 	n := len(b.size)
 	shape := append(c.dims(0, 0), x.shape...)
 	for i, s := range b.size {
@@ -95,17 +108,21 @@ func spaceToBatch(c *call) error {
 }
 
 func batchToSpace(c *call) error {
-	x := c.in(0)
-	b, err := c.blocksOf(x)
+	b, err := c.blocksOf(c.in(0))
 	if err != nil {
 		return err
 	}
+	return blocksToSpace(c, b)
+}
+
+func blocksToSpace(c *call, b blocks) error {
+	x := c.in(0)
 	n := len(b.size)
 	shape := append(c.dims(0, 0), x.shape...)
 	for i, s := range b.size {
 		shape[i+1] = x.shape[i+1]*s - b.before[i] - b.after[i]
 		if shape[0]%s != 0 || shape[i+1] < 0 {
-			return c.invalid("%s does not hold blocks of %s with crops %s", x.describe(), shapeString(b.size), shapeString(c.intsOf(2, c.in(2))))
+			return c.invalid("%s does not hold blocks of %s with crops %s", x.describe(), shapeString(b.size), c.in(c.inputs()-1).describe())
 		}
 		shape[0] /= s
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/philox"
@@ -24,8 +25,8 @@ var _ = register(opTable{
 
 func buildQueue(b *builder) (kernel, error) {
 	types, shapes := b.types("component_types"), b.shapes("shapes")
-	op := b.node.op
-	if op == "PriorityQueueV2" {
+	op := strings.TrimSuffix(b.node.op, "V2")
+	if op == "PriorityQueue" {
 		types = append([]tfpb.DataType{tInt64}, types...)
 		shapes = append([][]int{{}}, shapes...)
 	}
@@ -42,8 +43,8 @@ func buildQueue(b *builder) (kernel, error) {
 		q := newQueue(name)
 		q.types, q.shapes = types, shapes
 		q.capacity = b.int("capacity", -1)
-		q.pads, q.sorted = op == "PaddingFIFOQueueV2", op == "PriorityQueueV2"
-		if op == "RandomShuffleQueueV2" {
+		q.pads, q.sorted = op == "PaddingFIFOQueue", op == "PriorityQueue"
+		if op == "RandomShuffleQueue" {
 			q.keep = max(0, b.int("min_after_dequeue", 0))
 			g := randomSeeded(uint64(b.int("seed", 0)), uint64(b.int("seed2", 0)))
 			q.shuffle = philox.NewWords(&g)

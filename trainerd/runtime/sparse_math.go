@@ -12,45 +12,56 @@ var _ = register(opTable{
 	"SparseAdd":            {in: "int64 T int64 int64 T int64 Treal=float", types: numbers, build: buildSparseAdd},
 	"SparseAddGrad":        {in: "T int64 int64 int64", types: numbers, build: buildSparseAddGrad},
 	"SparseConcat":         {in: "any...", types: valueTypes, build: buildSparseConcat},
-	"SparseDenseCwiseAdd":  {in: "int64 T int64 T", types: numbers, build: buildSparseDense(func(x, y float64) float64 { return x + y })},
-	"SparseDenseCwiseDiv":  {in: "int64 T int64 T", types: floats, build: buildSparseDense(func(x, y float64) float64 { return x / y })},
-	"SparseDenseCwiseMul":  {in: "int64 T int64 T", types: numbers, build: buildSparseDense(func(x, y float64) float64 { return x * y })},
-	"SparseTensorDenseAdd": {in: "int64 T int64 T", types: numbers, build: simple(sparseTensorDenseAdd)},
+	"SparseDenseCwiseAdd":  {in: "int64 T int64 T", types: numbers, build: buildSparseDense('+')},
+	"SparseDenseCwiseDiv":  {in: "int64 T int64 T", types: floats, build: buildSparseDense('/')},
+	"SparseDenseCwiseMul":  {in: "int64 T int64 T", types: numbers, build: buildSparseDense('*')},
+	"SparseTensorDenseAdd": {in: "int64 T int64 T", types: numbers, build: buildSparseTensorDenseAdd},
 	"SparseSoftmax":        {in: "int64 T int64", types: floats, build: buildSparseSoftmax},
 })
 
 // buildSparseDense computes with each value and the element of a dense tensor,
 // spread to the sparse one's shape, at its place.
-func buildSparseDense(f func(x, y float64) float64) func(*builder) (kernel, error) {
+func buildSparseDense(op byte) func(*builder) (kernel, error) {
 	return func(b *builder) (kernel, error) {
-		return func(c *call) error {
-			dims, err := c.sparseInput(0, 1, 2)
-			if err != nil {
-				return err
+		return byType(b.dtype("T", tNone), sparseDense[float32](op), sparseDense[float64](op), sparseDense[int32](op), sparseDense[int64](op))
+	}
+}
+
+func sparseDense[T number](op byte) kernel {
+	return func(c *call) error {
+		dims, err := c.sparseInput(0, 1, 2)
+		if err != nil {
+			return err
+		}
+		index, values, dense := elems[int64](c.in(0)), c.in(1), c.in(3)
+		skip := len(dims) - len(dense.shape)
+		if skip < 0 {
+			return c.invalid("%s has more dimensions than the sparse tensor of shape %s", dense.describe(), shapeString(dims))
+		}
+		for i, n := range dense.shape {
+			if n != 1 && n != dims[skip+i] {
+				return c.invalid("%s cannot be spread to the shape %s", dense.describe(), shapeString(dims))
 			}
-			index, values, dense := elems[int64](c.in(0)), c.in(1), c.in(3)
-			skip := len(dims) - len(dense.shape)
-			if skip < 0 {
-				return c.invalid("%s has more dimensions than the sparse tensor of shape %s", dense.describe(), shapeString(dims))
-			}
-			for i, n := range dense.shape {
-				if n != 1 && n != dims[skip+i] {
-					return c.invalid("%s cannot be spread to the shape %s", dense.describe(), shapeString(dims))
+		}
+		ys, out := elems[T](dense), elems[T](c.outLike(0, values.dtype, values))
+		for i, x := range elems[T](values) {
+			at := 0
+			for k, n := range dense.shape {
+				at *= n
+				if n > 1 {
+					at += int(index[i*len(dims)+skip+k])
 				}
 			}
-			out := c.outLike(0, values.dtype, values)
-			for i := range values.count() {
-				at := 0
-				for k, n := range dense.shape {
-					at *= n
-					if n > 1 {
-						at += int(index[i*len(dims)+skip+k])
-					}
-				}
-				setNumber(out, i, f(values.realAt(i), dense.realAt(at)))
+			switch op {
+			case '+':
+				out[i] = x + ys[at]
+			case '*':
+				out[i] = x * ys[at]
+			case '/':
+				out[i] = x / ys[at]
 			}
-			return nil
-		}, nil
+		}
+		return nil
 	}
 }
 
@@ -68,8 +79,12 @@ func setNumber(t *tensor, i int, v float64) {
 	}
 }
 
+func buildSparseTensorDenseAdd(b *builder) (kernel, error) {
+	return byType(b.dtype("T", tNone), sparseTensorDenseAdd[float32], sparseTensorDenseAdd[float64], sparseTensorDenseAdd[int32], sparseTensorDenseAdd[int64])
+}
+
 // sparseTensorDenseAdd adds the values to the elements at their places.
-func sparseTensorDenseAdd(c *call) error {
+func sparseTensorDenseAdd[T number](c *call) error {
 	dims, err := c.sparseInput(0, 1, 2)
 	if err != nil {
 		return err
@@ -80,9 +95,9 @@ func sparseTensorDenseAdd(c *call) error {
 	}
 	out := c.outLike(0, dense.dtype, dense)
 	copyElems(out, 0, dense, 0, dense.count())
-	for i := range values.count() {
-		at := flatten(index[i*len(dims):], dims)
-		setNumber(out, at, out.realAt(at)+values.realAt(i))
+	ds := elems[T](out)
+	for i, v := range elems[T](values) {
+		ds[flatten(index[i*len(dims):], dims)] += v
 	}
 	return nil
 }
@@ -216,52 +231,52 @@ func (c *call) joinSparse(n, axis, total int, dt tfpb.DataType, whole []int) err
 // values that is below a threshold is left out.
 func buildSparseAdd(b *builder) (kernel, error) {
 	b.outputs = 3
-	dt := b.dtype("T", tNone)
-	return func(c *call) error {
-		first, err := c.sparseInput(0, 1, 2)
-		if err != nil {
-			return err
+	return byType(b.dtype("T", tNone), sparseAdd[float32], sparseAdd[float64], sparseAdd[int32], sparseAdd[int64])
+}
+
+func sparseAdd[T number](c *call) error {
+	first, err := c.sparseInput(0, 1, 2)
+	if err != nil {
+		return err
+	}
+	dims := slices.Clone(first)
+	second, err := c.sparseInput(3, 4, 5)
+	if err != nil {
+		return err
+	}
+	if len(dims) == 0 || !slices.Equal(dims, second) || c.in(6).count() != 1 {
+		return c.invalid("the shapes %s and %s are none or differ, or the threshold is no scalar", shapeString(dims), shapeString(second))
+	}
+	r, threshold := len(dims), c.in(6).realAt(0)
+	a, z := elems[int64](c.in(0)), elems[int64](c.in(3))
+	xs, ys := elems[T](c.in(1)), elems[T](c.in(4))
+	var at [][]int64
+	var sums []T
+	for i, j := 0, 0; i < len(xs) || j < len(ys); {
+		var sum T
+		var index []int64
+		order := compareEntries(a, i, z, j, r)
+		if order <= 0 {
+			index, sum = a[i*r:(i+1)*r], xs[i]
+			i++
 		}
-		dims := slices.Clone(first)
-		second, err := c.sparseInput(3, 4, 5)
-		if err != nil {
-			return err
+		if order >= 0 {
+			index, sum = z[j*r:(j+1)*r], sum+ys[j]
+			j++
 		}
-		if len(dims) == 0 || !slices.Equal(dims, second) || c.in(6).count() != 1 {
-			return c.invalid("the shapes %s and %s are none or differ, or the threshold is no scalar", shapeString(dims), shapeString(second))
+		if order != 0 || math.Abs(float64(sum)) >= threshold {
+			at, sums = append(at, index), append(sums, sum)
 		}
-		r, threshold := len(dims), c.in(6).realAt(0)
-		a, z := elems[int64](c.in(0)), elems[int64](c.in(3))
-		type sum struct {
-			index []int64
-			value float64
-		}
-		var sums []sum
-		for i, j := 0, 0; i < c.in(1).count() || j < c.in(4).count(); {
-			var s sum
-			order := compareEntries(a, i, z, j, r)
-			if order <= 0 {
-				s = sum{a[i*r : (i+1)*r], c.in(1).realAt(i)}
-				i++
-			}
-			if order >= 0 {
-				s.index, s.value = z[j*r:(j+1)*r], s.value+c.in(4).realAt(j)
-				j++
-			}
-			if order != 0 || math.Abs(s.value) >= threshold {
-				sums = append(sums, s)
-			}
-		}
-		index, values, shape := elems[int64](c.out(0, tInt64, len(sums), r)), c.out(1, dt, len(sums)), elems[int64](c.out(2, tInt64, r))
-		for i, s := range sums {
-			copy(index[i*r:], s.index)
-			setNumber(values, i, s.value)
-		}
-		for i, d := range dims {
-			shape[i] = int64(d)
-		}
-		return nil
-	}, nil
+	}
+	index, values, shape := elems[int64](c.out(0, tInt64, len(sums), r)), elems[T](c.out(1, dtypeOf[T](), len(sums))), elems[int64](c.out(2, tInt64, r))
+	copy(values, sums)
+	for i, s := range at {
+		copy(index[i*r:], s)
+	}
+	for i, d := range dims {
+		shape[i] = int64(d)
+	}
+	return nil
 }
 
 // compareEntries compares entry i of one list of indices with entry j of
@@ -295,16 +310,15 @@ func buildSparseAddGrad(b *builder) (kernel, error) {
 		for out := range 2 {
 			x := c.in(1 + out)
 			index, d := elems[int64](x), c.out(out, dt, x.shape[0])
+			zero(d)
 			k := 0
 			for i := range x.shape[0] {
 				for k < sums.shape[0] && compareEntries(s, k, index, i, r) < 0 {
 					k++
 				}
-				v := 0.0
 				if k < sums.shape[0] && compareEntries(s, k, index, i, r) == 0 {
-					v = grad.realAt(k)
+					copyElems(d, i, grad, k, 1)
 				}
-				setNumber(d, i, v)
 			}
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -40,7 +41,7 @@ func buildTable(b *builder) (kernel, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	mutable := b.node.op != "HashTableV2"
+	mutable := strings.HasPrefix(b.node.op, "Mutable")
 	return handleKernel(b.resource("table", func(string) any {
 		return &table{key: k, value: v, entries: map[string]*tensor{}, filled: mutable}
 	})), nil

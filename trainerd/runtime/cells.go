@@ -1,0 +1,288 @@
+package runtime
+
+import "math"
+
+// Fused recurrent cells, for one step.
+var _ = register(opTable{
+	"LSTMBlockCell":     {in: "T T T T T T T T", types: floats, build: buildCell(7, lstmCell[float32], lstmCell[float64])},
+	"LSTMBlockCellGrad": {in: "T T T T T T T T T T T T T T T T", types: floats, build: buildCell(5, lstmCellGrad[float32], lstmCellGrad[float64])},
+	"GRUBlockCell":      {in: "T T T T T T", types: floats, build: buildCell(4, gruCell[float32], gruCell[float64])},
+	"GRUBlockCellGrad":  {in: "T T T T T T T T T T", types: floats, build: buildCell(4, gruCellGrad[float32], gruCellGrad[float64])},
+})
+
+// cellAttrs are the attributes of these ops.
+type cellAttrs struct {
+	forget, clip float64
+	peephole     bool
+	order        gateOrder
+}
+
+// gateOrder says which quarter of the gates' columns input, candidate, forget
+// and output gates have.
+type gateOrder struct{ i, ci, f, o int }
+
+var (
+	firstOrder  = gateOrder{0, 1, 2, 3}
+	secondOrder = gateOrder{0, 2, 1, 3} // of the ops that end in V2
+)
+
+func buildCell(outputs int, f32, f64 func(c *call, a *cellAttrs) error) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		b.outputs = outputs
+		a := &cellAttrs{b.float("forget_bias", 1), b.float("cell_clip", 3), b.bool("use_peephole", false), firstOrder}
+		return byFloat(b.dtype("T", tNone), func(c *call) error { return f32(c, a) }, func(c *call) error { return f64(c, a) })
+	}
+}
+
+// floatProduct returns the product of matrices of a type.
+func floatProduct[T float]() gemm[T] {
+	if g, ok := any(gemm[float32](gemm32)).(gemm[T]); ok {
+		return g
+	}
+	return any(gemm[float64](gemm64)).(gemm[T])
+}
+
+// shapes checks that inputs from first on have the shapes given.
+func (c *call) shapes(first int, shapes ...[]int) error {
+	for i, want := range shapes {
+		if t := c.in(first + i); !sameShape(t.shape, want) {
+			return c.invalid("input %d is %s, not of the shape %s", first+i, t.describe(), shapeString(want))
+		}
+	}
+	return nil
+}
+
+// lstm is a layer of cells: the sizes of batch, input and state, and what the
+// gates are computed with.
+type lstm[T float] struct {
+	*cellAttrs
+	batch, inputs, units int
+	w, wci, wcf, wco, b  []T
+	csPrev, hPrev        []T
+	mul                  gemm[T]
+}
+
+// lstmOf reads the parameters from inputs at on: the state before, weights,
+// peepholes and bias. x is the shape of one step's input.
+func lstmOf[T float](c *call, a *cellAttrs, at int, x []int) (*lstm[T], error) {
+	state := c.in(at).shape
+	if len(x) != 2 || len(state) != 2 || state[0] != x[0] {
+		return nil, c.invalid("the state %s does not fit the input %s", c.in(at).describe(), shapeString(x))
+	}
+	l := &lstm[T]{cellAttrs: a, batch: x[0], inputs: x[1], units: state[1]}
+	peephole := []int{l.units}
+	c.size([]int{l.units, 4}, 8)
+	err := c.shapes(at, state, state, []int{l.inputs + l.units, 4 * l.units}, peephole, peephole, peephole, []int{4 * l.units})
+	if err != nil {
+		return nil, err
+	}
+	for i, to := range []*[]T{&l.csPrev, &l.hPrev, &l.w, &l.wci, &l.wcf, &l.wco, &l.b} {
+		*to = elems[T](c.in(at + i))
+	}
+	l.mul = floatProduct[T]()
+	return l, nil
+}
+
+// lstmStep are the activations of one step: input gate, state, forget and
+// output gates, candidate, tanh of the state, and the output.
+type lstmStep[T float] struct{ i, cs, f, o, ci, co, h []T }
+
+// forward computes a step from its input and the state before.
+func (l *lstm[T]) forward(x, csPrev, hPrev, gates []T, s lstmStep[T]) {
+	n, u := l.inputs, l.units
+	l.mul(false, false, l.batch, 4*u, n, x, l.w[:n*4*u], 0, gates)
+	l.mul(false, false, l.batch, 4*u, u, hPrev, l.w[n*4*u:], 1, gates)
+	for r := range l.batch {
+		g := gates[r*4*u : (r+1)*4*u]
+		for k := range u {
+			at := r*u + k
+			gate := func(q int) float64 { return float64(g[q*u+k] + l.b[q*u+k]) }
+			before := float64(csPrev[at])
+			in, forget, out := gate(l.order.i), gate(l.order.f)+l.forget, gate(l.order.o)
+			if l.peephole {
+				in += before * float64(l.wci[k])
+				forget += before * float64(l.wcf[k])
+			}
+			in, forget = sigmoid(in), sigmoid(forget)
+			candidate := math.Tanh(gate(l.order.ci))
+			cs := in*candidate + forget*before
+			if l.clip > 0 {
+				cs = max(-l.clip, min(cs, l.clip))
+			}
+			if l.peephole {
+				out += cs * float64(l.wco[k])
+			}
+			out = sigmoid(out)
+			co := math.Tanh(cs)
+			s.i[at], s.cs[at], s.f[at], s.o[at] = T(in), T(cs), T(forget), T(out)
+			s.ci[at], s.co[at], s.h[at] = T(candidate), T(co), T(out*co)
+		}
+	}
+}
+
+// lstmGrad are the gradients of one step that its cells give.
+type lstmGrad[T float] struct{ cs, gates, wci, wcf, wco []T }
+
+// backward computes the gradients of the gates and of the state before, and
+// adds those of the peepholes.
+func (l *lstm[T]) backward(s lstmStep[T], csPrev, csGrad, hGrad []T, to lstmGrad[T]) {
+	u := l.units
+	for at, o := range s.o {
+		k, g := at%u, to.gates[at/u*4*u:]
+		i, f, ci, co, h := s.i[at], s.f[at], s.ci[at], s.co[at], hGrad[at]
+		do := o * (1 - o) * h * co
+		dcs := (1-co*co)*h*o + csGrad[at]
+		if l.peephole {
+			dcs += do * l.wco[k]
+		}
+		dci := (1 - ci*ci) * dcs * i
+		df := f * (1 - f) * dcs * csPrev[at]
+		di := i * (1 - i) * dcs * ci
+		before := dcs * f
+		if l.peephole {
+			before += di*l.wci[k] + df*l.wcf[k]
+			to.wci[k] += di * csPrev[at]
+			to.wcf[k] += df * csPrev[at]
+			to.wco[k] += do * s.cs[at]
+		}
+		to.cs[at] = before
+		g[l.order.i*u+k], g[l.order.ci*u+k], g[l.order.f*u+k], g[l.order.o*u+k] = di, dci, df, do
+	}
+}
+
+func lstmCell[T float](c *call, a *cellAttrs) error {
+	x := c.in(0)
+	l, err := lstmOf[T](c, a, 1, x.shape)
+	if err != nil {
+		return err
+	}
+	s := lstmOutputs[T](c, l.batch, l.units)
+	l.forward(elems[T](x), l.csPrev, l.hPrev, scratch[T](c, scratchA, l.batch*4*l.units), s)
+	return nil
+}
+
+// lstmOutputs returns the seven outputs of a shape.
+func lstmOutputs[T float](c *call, shape ...int) (s lstmStep[T]) {
+	for i, to := range []*[]T{&s.i, &s.cs, &s.f, &s.o, &s.ci, &s.co, &s.h} {
+		*to = elems[T](c.out(i, dtypeOf[T](), shape...))
+	}
+	return s
+}
+
+// lstmSaved returns what the op computed, from inputs at on; n of them.
+func lstmSaved[T float](c *call, at, n int, shape []int) (s lstmStep[T], err error) {
+	for i, to := range []*[]T{&s.i, &s.cs, &s.f, &s.o, &s.ci, &s.co, &s.h}[:n] {
+		if err := c.shapes(at+i, shape); err != nil {
+			return s, err
+		}
+		*to = elems[T](c.in(at + i))
+	}
+	return s, nil
+}
+
+func lstmCellGrad[T float](c *call, a *cellAttrs) error {
+	l, err := lstmOf[T](c, a, 1, c.in(0).shape)
+	if err != nil {
+		return err
+	}
+	state := c.in(1).shape
+	s, err := lstmSaved[T](c, 8, 6, state)
+	if err != nil {
+		return err
+	}
+	if err := c.shapes(14, state, state); err != nil {
+		return err
+	}
+	dt := dtypeOf[T]()
+	to := lstmGrad[T]{cs: elems[T](c.out(0, dt, state...)), gates: elems[T](c.out(1, dt, l.batch, 4*l.units))}
+	for i, p := range []*[]T{&to.wci, &to.wcf, &to.wco} {
+		*p = elems[T](c.out(2+i, dt, l.units))
+		clear(*p)
+	}
+	l.backward(s, l.csPrev, elems[T](c.in(14)), elems[T](c.in(15)), to)
+	return nil
+}
+
+// gru is a layer of gated recurrent units.
+type gru[T float] struct {
+	batch, inputs, units       int
+	x, h, wGates, w, bGates, b []T
+	mul                        gemm[T]
+}
+
+func gruOf[T float](c *call) (*gru[T], error) {
+	x, h := c.in(0).shape, c.in(1).shape
+	if len(x) != 2 || len(h) != 2 || x[0] != h[0] {
+		return nil, c.invalid("the state %s does not fit the input %s", c.in(1).describe(), c.in(0).describe())
+	}
+	g := &gru[T]{batch: x[0], inputs: x[1], units: h[1], mul: floatProduct[T]()}
+	rows := g.inputs + g.units
+	if err := c.shapes(2, []int{rows, 2 * g.units}, []int{rows, g.units}, []int{2 * g.units}, []int{g.units}); err != nil {
+		return nil, err
+	}
+	for i, to := range []*[]T{&g.x, &g.h, &g.wGates, &g.w, &g.bGates, &g.b} {
+		*to = elems[T](c.in(i))
+	}
+	return g, nil
+}
+
+func gruCell[T float](c *call, _ *cellAttrs) error {
+	g, err := gruOf[T](c)
+	if err != nil {
+		return err
+	}
+	dt, n, u := dtypeOf[T](), g.inputs, g.units
+	var out [4][]T // reset, update, candidate, state
+	for i := range out {
+		out[i] = elems[T](c.out(i, dt, g.batch, u))
+	}
+	gates := scratch[T](c, scratchA, g.batch*2*u)
+	g.mul(false, false, g.batch, 2*u, n, g.x, g.wGates[:n*2*u], 0, gates)
+	g.mul(false, false, g.batch, 2*u, u, g.h, g.wGates[n*2*u:], 1, gates)
+	reset := scratch[T](c, scratchB, g.batch*u)
+	for at := range reset {
+		row := gates[at/u*2*u:]
+		out[0][at] = T(sigmoid(float64(row[at%u] + g.bGates[at%u])))
+		out[1][at] = T(sigmoid(float64(row[u+at%u] + g.bGates[u+at%u])))
+		reset[at] = g.h[at] * out[0][at]
+	}
+	g.mul(false, false, g.batch, u, n, g.x, g.w[:n*u], 0, out[2])
+	g.mul(false, false, g.batch, u, u, reset, g.w[n*u:], 1, out[2])
+	for at, v := range out[2] {
+		out[2][at] = T(math.Tanh(float64(v + g.b[at%u])))
+		out[3][at] = out[1][at]*g.h[at] + (1-out[1][at])*out[2][at]
+	}
+	return nil
+}
+
+func gruCellGrad[T float](c *call, _ *cellAttrs) error {
+	g, err := gruOf[T](c)
+	if err != nil {
+		return err
+	}
+	state := c.in(1).shape
+	if err := c.shapes(6, state, state, state, state); err != nil {
+		return err
+	}
+	dt, n, u := dtypeOf[T](), g.inputs, g.units
+	rs, us, cs, dh := elems[T](c.in(6)), elems[T](c.in(7)), elems[T](c.in(8)), elems[T](c.in(9))
+	dx, dPrev := elems[T](c.out(0, dt, g.batch, n)), elems[T](c.out(1, dt, state...))
+	dc, dGates := elems[T](c.out(2, dt, state...)), elems[T](c.out(3, dt, g.batch, 2*u))
+	for at, d := range dh {
+		dc[at] = d * (1 - us[at]) * (1 - cs[at]*cs[at])
+	}
+	dReset := scratch[T](c, scratchA, g.batch*u)
+	g.mul(false, true, g.batch, u, u, dc, g.w[n*u:], 0, dReset)
+	for at, d := range dh {
+		row := dGates[at/u*2*u:]
+		row[at%u] = dReset[at] * g.h[at] * rs[at] * (1 - rs[at])
+		row[u+at%u] = d * (g.h[at] - cs[at]) * us[at] * (1 - us[at])
+	}
+	g.mul(false, true, g.batch, n, u, dc, g.w[:n*u], 0, dx)
+	g.mul(false, true, g.batch, n, 2*u, dGates, g.wGates[:n*2*u], 1, dx)
+	g.mul(false, true, g.batch, u, 2*u, dGates, g.wGates[n*2*u:], 0, dPrev)
+	for at, d := range dh {
+		dPrev[at] += dReset[at]*rs[at] + d*us[at]
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Singular values, and least squares.
+var _ = register(opTable{
+	"Svd":           {in: "T", types: floats, build: buildSVD},
+	"MatrixSolveLs": {in: "T T double", types: floats, build: buildLeastSquares},
+})
+
+// buildSVD builds the op whose outputs are the singular values in descending
+// order and the vectors of both sides. The sign of a pair of vectors is free.
+func buildSVD(b *builder) (kernel, error) {
+	b.outputs = 3
+	vectors, full := b.bool("compute_uv", true), b.bool("full_matrices", false)
+	kind := mat.SVDNone
+	switch {
+	case vectors && full:
+		kind = mat.SVDFull
+	case vectors:
+		kind = mat.SVDThin
+	}
+	return func(c *call) error {
+		if err := c.eachMatrix(func(n int, m *mat.Dense) error {
+			var svd mat.SVD
+			if !finiteMatrix(m) || !svd.Factorize(m, kind) {
+				return c.invalid("matrix %d has no singular values", n)
+			}
+			c.storeVector(0, n, svd.Values(nil))
+			if vectors {
+				var u, v mat.Dense
+				svd.UTo(&u)
+				svd.VTo(&v)
+				c.storeMatrix(1, n, &u)
+				c.storeMatrix(2, n, &v)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		for i := 1; i < 3 && !vectors; i++ {
+			zero(c.out(i, c.in(0).dtype))
+		}
+		return nil
+	}, nil
+}
+
+func finiteMatrix(m *mat.Dense) bool {
+	for _, v := range m.RawMatrix().Data {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// buildLeastSquares builds the op that solves systems of too many or too few
+// equations: by the normal equations if it shall be fast, else by singular
+// values.
+func buildLeastSquares(b *builder) (kernel, error) {
+	fast := b.bool("fast", true)
+	return func(c *call) error {
+		x, y, l2 := c.in(0), c.in(1), c.in(2)
+		r := len(x.shape)
+		if r < 2 || len(y.shape) != r || !sameShape(x.shape[:r-1], y.shape[:r-1]) || y.count() == 0 || l2.count() != 1 {
+			return c.invalid("%s and %s are no systems of equations", x.describe(), y.describe())
+		}
+		return c.eachMatrix(func(n int, m *mat.Dense) error {
+			solve := leastSquares
+			if fast {
+				solve = normalEquations
+			}
+			out, err := solve(m, y.matrixAt(n), elems[float64](l2)[0])
+			if err != nil {
+				return c.invalid("matrix %d: %v", n, err)
+			}
+			c.storeMatrix(0, n, out)
+			return nil
+		})
+	}, nil
+}
+
+// normalEquations solves with the smaller of the products of m with itself.
+func normalEquations(m, y *mat.Dense, l2 float64) (*mat.Dense, error) {
+	rows, cols := m.Dims()
+	tall := rows >= cols
+	var gram, right, out mat.Dense
+	if tall {
+		gram.Mul(m.T(), m)
+		right.Mul(m.T(), y)
+	} else {
+		gram.Mul(m, m.T())
+		right.CloneFrom(y)
+	}
+	n, _ := gram.Dims()
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			s.SetSym(i, j, gram.At(i, j))
+		}
+		s.SetSym(i, i, gram.At(i, i)+l2)
+	}
+	var ch mat.Cholesky
+	if !finiteMatrix(&gram) || !ch.Factorize(s) {
+		return nil, fmt.Errorf("it has not the full rank")
+	}
+	if err := ch.SolveTo(&out, &right); err != nil {
+		if _, poor := err.(mat.Condition); !poor {
+			return nil, err
+		}
+	}
+	if !tall {
+		var back mat.Dense
+		back.Mul(m.T(), &out)
+		return &back, nil
+	}
+	return &out, nil
+}
+
+// leastSquares gives the shortest of the solutions.
+func leastSquares(m, y *mat.Dense, _ float64) (*mat.Dense, error) {
+	var svd mat.SVD
+	if !finiteMatrix(m) || !finiteMatrix(y) || !svd.Factorize(m, mat.SVDThin) {
+		return nil, fmt.Errorf("it has no singular values")
+	}
+	rows, cols := m.Dims()
+	_, columns := y.Dims()
+	rank := svd.Rank(float64(max(rows, cols)) * 0x1p-52)
+	if rank == 0 {
+		return mat.NewDense(cols, columns, nil), nil
+	}
+	var out mat.Dense
+	svd.SolveTo(&out, y, rank)
+	return &out, nil
+}

@@ -1,0 +1,159 @@
+package runtime
+
+import (
+	"container/heap"
+	"math"
+)
+
+// The choice of boxes that do not cover each other much.
+var _ = register(opTable{
+	"NonMaxSuppression":   {in: "float float int32", build: buildSuppression(1, false)},
+	"NonMaxSuppressionV2": {in: "T=float T=float int32 T_threshold=float", types: setOf(tFloat), build: buildSuppression(1, false)},
+	"NonMaxSuppressionV3": {in: "T=float T=float int32 T_threshold=float T_threshold=float", types: setOf(tFloat), build: buildSuppression(1, false)},
+	"NonMaxSuppressionV4": {in: "T=float T=float int32 T_threshold=float T_threshold=float", types: setOf(tFloat), build: buildSuppression(2, false)},
+	"NonMaxSuppressionV5": {in: "T=float T=float int32 T=float T=float T=float", types: setOf(tFloat), build: buildSuppression(3, true)},
+})
+
+// buildSuppression builds the op; its second output has the scores that are
+// left if it is the soft one, the last one of several the number of boxes.
+func buildSuppression(outputs int, soft bool) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		b.outputs = outputs
+		overlap := float32(b.float("iou_threshold", 0.5))
+		pad := b.bool("pad_to_max_output_size", false)
+		return func(c *call) error {
+			s := suppression{overlap: overlap, lowest: float32(math.Inf(-1))}
+			most, err := s.read(c)
+			if err != nil {
+				return err
+			}
+			found := s.run(most)
+			n := len(found)
+			if pad {
+				n = most
+			}
+			d := c.out(0, tInt32, n)
+			zero(d)
+			for i, f := range found {
+				setInt(d, i, f.box)
+			}
+			if soft {
+				left := c.out(1, tFloat, n)
+				zero(left)
+				for i, f := range found {
+					elems[float32](left)[i] = f.score
+				}
+			}
+			if outputs > 1 {
+				setInt(c.out(outputs-1, tInt32), 0, len(found))
+			}
+			return nil
+		}, nil
+	}
+}
+
+// candidate is a box that may be chosen.
+type candidate struct {
+	box   int
+	score float32
+	seen  int // chosen boxes that it has been compared with
+}
+
+// suppression is one choice of boxes; the candidates are a heap.
+type suppression struct {
+	boxes                  []float32
+	overlap, lowest, sigma float32
+	candidates             []candidate
+}
+
+func (s *suppression) Len() int { return len(s.candidates) }
+func (s *suppression) Less(i, j int) bool {
+	a, b := s.candidates[i], s.candidates[j]
+	return a.score > b.score || a.score == b.score && a.box < b.box
+}
+func (s *suppression) Swap(i, j int) {
+	s.candidates[i], s.candidates[j] = s.candidates[j], s.candidates[i]
+}
+func (s *suppression) Push(x any) { s.candidates = append(s.candidates, x.(candidate)) }
+func (s *suppression) Pop() any {
+	last := len(s.candidates) - 1
+	x := s.candidates[last]
+	s.candidates = s.candidates[:last]
+	return x
+}
+
+// read takes the inputs, and returns the most boxes to choose.
+func (s *suppression) read(c *call) (most int, err error) {
+	boxes, scores := c.in(0), c.in(1)
+	if len(boxes.shape) != 2 || boxes.shape[1] != 4 || len(scores.shape) != 1 || scores.shape[0] != boxes.shape[0] {
+		return 0, c.invalid("%s are no scores of the boxes %s", scores.describe(), boxes.describe())
+	}
+	if most, err = c.intScalar(2, "the number of boxes to choose"); err != nil {
+		return 0, err
+	}
+	for i, to := range []*float32{&s.overlap, &s.lowest, &s.sigma} {
+		if 3+i >= c.inputs() {
+			break
+		}
+		t := c.in(3 + i)
+		if t.count() != 1 || t.dtype != tFloat {
+			return 0, c.invalid("input %d must be one number, not %s", 3+i, t.describe())
+		}
+		*to = elems[float32](t)[0]
+	}
+	if !(s.overlap >= 0 && s.overlap <= 1) || most < 0 || s.sigma < 0 {
+		return 0, c.invalid("no choice of %d boxes that overlap by %v at most, with sigma %v", most, s.overlap, s.sigma)
+	}
+	s.boxes = elems[float32](boxes)
+	for i, v := range elems[float32](scores) {
+		if v > s.lowest {
+			s.candidates = append(s.candidates, candidate{i, v, 0})
+		}
+	}
+	heap.Init(s)
+	return most, nil
+}
+
+// run returns the chosen boxes, those of the highest scores first.
+func (s *suppression) run(most int) []candidate {
+	var chosen []candidate
+	for len(chosen) < most && s.Len() > 0 {
+		next := heap.Pop(s).(candidate)
+		before, hidden := next.score, false
+		for j := len(chosen) - 1; j >= next.seen; j-- {
+			share := s.shared(next.box, chosen[j].box)
+			if s.sigma == 0 && share > s.overlap {
+				hidden = true
+				break
+			}
+			if s.sigma != 0 {
+				next.score *= float32(math.Exp(float64(-0.5 / s.sigma * share * share)))
+			}
+			if next.score <= s.lowest {
+				break
+			}
+		}
+		next.seen = len(chosen)
+		switch {
+		case hidden:
+		case next.score == before:
+			chosen = append(chosen, next)
+		case next.score > s.lowest:
+			heap.Push(s, next)
+		}
+	}
+	return chosen
+}
+
+// shared returns how much two boxes have in common, as part of what they cover.
+func (s *suppression) shared(i, j int) float32 {
+	a, b := s.boxes[4*i:4*i+4], s.boxes[4*j:4*j+4]
+	ay, ax, by, bx := min(a[0], a[2]), min(a[1], a[3]), min(b[0], b[2]), min(b[1], b[3])
+	ah, aw, bh, bw := max(a[0], a[2]), max(a[1], a[3]), max(b[0], b[2]), max(b[1], b[3])
+	one, two := (ah-ay)*(aw-ax), (bh-by)*(bw-bx)
+	if one <= 0 || two <= 0 {
+		return 0
+	}
+	both := max(min(ah, bh)-max(ay, by), 0) * max(min(aw, bw)-max(ax, bx), 0)
+	return both / (one + two - both)
+}
