@@ -57,11 +57,8 @@ lint: ## formatting, vet, staticcheck, known vulnerabilities, tidy modules, gene
 	@$(MAKE) --no-print-directory proto
 	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
 
-fuzz: ## run every fuzz target for FUZZTIME (30s each)
-	@set -e; for pkg in $$(go list $(PKG)); do \
-	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$pkg; \
-	  done; done
+fuzz: ## run every fuzz target for FUZZTIME (30s each; PKG=./ckptfmt TARGET=State pick some)
+	@.ci/fuzz $(FUZZTIME) $(PKG)
 
 bench: ## race against TensorFlow, TensorBoard and others, short form (AREA='events ckpt' picks; BENCH= for the full form)
 	@interop/venv
@@ -112,7 +109,7 @@ package-test: ## install, upgrade and remove the .deb on a layer above this mach
 	  (cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..); \
 	  packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
 
-crash: ## resume from a million states that crashes may leave (half an hour)
+crash: ## resume from a million states that crashes may leave (a quarter of an hour)
 	GOGC=400 go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
 
 powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)

@@ -31,8 +31,7 @@ func (s *Saver) keepPrevious(prefix string) error {
 		}
 		return err
 	}
-	// What has this name was left by a crash, after the checkpoint was whole.
-	if err := ckptfmt.RemoveFiles(prefix+previousSuffix, s.FS); err != nil {
+	if err := s.removePrevious(prefix); err != nil {
 		return err
 	}
 	names, err := ckptfmt.FilesOf(prefix)
@@ -54,4 +53,18 @@ func (s *Saver) keepPrevious(prefix string) error {
 		return err
 	}
 	return fsys.SyncDir(filepath.Dir(prefix))
+}
+
+// removePrevious removes what a crash has left under the second name, after the
+// checkpoint was whole. The names of that one are made durable before: a process
+// that was killed may have had no time for it.
+func (s *Saver) removePrevious(prefix string) error {
+	names, err := ckptfmt.FilesOf(prefix + previousSuffix)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if err := atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(prefix)); err != nil {
+		return err
+	}
+	return ckptfmt.RemoveFiles(prefix+previousSuffix, s.FS)
 }

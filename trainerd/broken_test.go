@@ -19,6 +19,9 @@ func broken(mistake faultfs.Mistake) wrap {
 // The search of crash states finds each mistake, and that errors are ignored
 // in lives in which there are some.
 func TestCrashStatesFindMistakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tests a test")
+	}
 	for _, mistake := range faultfs.Mistakes {
 		t.Run(string(mistake), func(t *testing.T) {
 			t.Parallel()
@@ -42,6 +45,9 @@ func TestCrashStatesFindMistakes(t *testing.T) {
 // The sweep of faults finds each mistake: a sync that never fails is missing
 // among the operations, the others harm what is there.
 func TestFaultsFindMistakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tests a test")
+	}
 	template := faultTemplate(t)
 	for _, mistake := range faultfs.Mistakes {
 		t.Run(string(mistake), func(t *testing.T) {

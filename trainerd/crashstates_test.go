@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -122,7 +123,7 @@ func (c *crashScenario) record(t *testing.T, plan crashPlan, root string, over w
 			err = c.live(t, plan, root, over(fsys), fsys)
 		}
 	})
-	if errors.Is(err, faultfs.ErrInjected) {
+	if errors.Is(err, faultfs.ErrInjected) || plan.fault.Short && errors.Is(err, io.ErrShortWrite) {
 		return fsys, nil
 	}
 	return fsys, err
@@ -240,11 +241,13 @@ func sound(f *faultfs.FS) ckptfmt.FS { return f }
 // until there were enough different states.
 func (s *crashSearch) run(t *testing.T, over wrap) {
 	s.search(t, over, 1)
-	for s.states < s.limit {
+	// A plan may give nothing new, as one whose first operation fails.
+	const patience = 100
+	for fruitless := 0; s.states < s.limit && fruitless < patience; fruitless++ {
 		before := s.states
 		s.search(t, over, 16)
-		if s.states == before {
-			return // there are no others
+		if s.states > before {
+			fruitless = 0
 		}
 		s.plan = anotherCrashPlan(s.rnd)
 	}
@@ -376,5 +379,53 @@ func TestCrashStates(t *testing.T) {
 			states.Add(int64(s.states))
 			deep.Add(int64(s.deep))
 		})
+	}
+}
+
+// A process that is killed leaves what it has not made durable, and the next one
+// takes it for that: every such state, of a first save and of saves under one
+// name.
+func TestKillThenPowerCut(t *testing.T) {
+	for _, c := range []*crashScenario{crashScenarios[3], crashScenarios[6]} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newCrashSearch(t, c, 1)
+			s.plan.lives, s.plan.steps = 1, 2
+			s.killEverywhere(t)
+			if s.bad > 0 {
+				t.Errorf("%d of %d states are bad, the first: %v", s.bad, s.states, s.worst)
+			}
+			if s.states < 300 {
+				t.Errorf("only %d states", s.states)
+			}
+		})
+	}
+}
+
+// killEverywhere lives the plan once, kills that after each operation, lets the
+// next process make a step, and goes through the crash states of that one.
+func (s *crashSearch) killEverywhere(t *testing.T) {
+	fsys, err := s.record(t, s.plan, s.dir, sound)
+	mustNoErr(t, err)
+	s.tree.Forget()
+	s.plan.steps = 1
+	disk := faultfs.NewDisk(s.dir, faultfs.State{})
+	for n := range fsys.Replay(disk) {
+		for state := range disk.States(s.rnd, 0) {
+			mustNoErr(t, s.tree.LayOut(state)) // the first is that of a kill
+			break
+		}
+		recovery, err := s.record(t, s.plan, s.dir, sound)
+		mustNoErr(t, err)
+		s.tree.Forget()
+		again := disk.Killed(s.dir)
+		for m := range recovery.Replay(again) {
+			if again.Marked() > disk.Marked() {
+				break // what it has saved by itself is another matter
+			}
+			for state := range again.States(s.rnd, 16) {
+				s.try(t, state, fmt.Sprintf("killed after operation %d, after operation %d of the next process", n, m))
+			}
+		}
 	}
 }

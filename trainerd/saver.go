@@ -84,6 +84,7 @@ type Saver struct {
 	Logger *slog.Logger
 
 	writing sync.Mutex // held during a write
+	durable string     // directory whose name was synced; guarded by writing
 	mu      sync.Mutex
 	rotation
 	started bool             // lastPreserved is set

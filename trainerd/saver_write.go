@@ -37,7 +37,7 @@ func (s *Saver) Write(ctx context.Context, cut *Cut, path string, step int64) (s
 	if err != nil {
 		return "", err
 	}
-	if err := atomicfile.MkdirSync(s.FS, filepath.Dir(abs)); err != nil {
+	if err := s.makeDir(filepath.Dir(abs)); err != nil {
 		return "", fmt.Errorf("directory of checkpoint: %w", err)
 	}
 	prefix := s.shardPattern(abs, cut)
@@ -63,6 +63,20 @@ func (s *Saver) Write(ctx context.Context, cut *Cut, path string, step int64) (s
 		logger(s.Logger).Warn("checkpoint has no manifest", "checkpoint", prefix, "err", err) // it is whole all the same
 	}
 	return prefix, s.publish(newest)
+}
+
+// makeDir makes the directory of a checkpoint, unless it exists. Then a process
+// that was killed may have made it, and not made that durable; but where the
+// parent may not be read, it was not made from here.
+func (s *Saver) makeDir(dir string) error {
+	if err := atomicfile.MkdirSync(s.FS, dir); err != nil || s.durable == dir {
+		return err
+	}
+	if err := atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	s.durable = dir
+	return nil
 }
 
 // checkPath refuses names under which the state file and a checkpoint would
@@ -143,7 +157,8 @@ func (s *Saver) publish(newest keptCheckpoint) error {
 }
 
 // putInForce lets the state file of a directory name a checkpoint that is there
-// already, unless it does.
+// already, unless it does. The names of that one are made durable before: a
+// process that was killed may have had no time for it.
 func (s *Saver) putInForce(dir, prefix string) error {
 	if state, err := ckptfmt.ReadState(dir, s.latestFilename()); err == nil && state.GetModelCheckpointPath() == prefix {
 		return nil
@@ -154,6 +169,9 @@ func (s *Saver) putInForce(dir, prefix string) error {
 	}
 	saved, err := checkpointTime(prefix)
 	if err != nil {
+		return err
+	}
+	if err := atomicfile.OrOS(s.FS).SyncDir(dir); err != nil {
 		return err
 	}
 	s.mu.Lock()

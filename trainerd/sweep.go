@@ -37,7 +37,11 @@ func (s *Saver) sweepLeftovers(dir, basename string) error {
 		if !s.isLeftover(prefix, basename) {
 			continue
 		}
-		errs = append(errs, removeCheckpoint(s.FS, prefix))
+		if original, previous := strings.CutSuffix(prefix, previousSuffix); previous {
+			errs = append(errs, s.removePrevious(original))
+		} else {
+			errs = append(errs, removeCheckpoint(s.FS, prefix))
+		}
 		logger(s.Logger).Info("removed what a killed run left of a checkpoint", "checkpoint", prefix)
 	}
 	return joinErrors(errs...)

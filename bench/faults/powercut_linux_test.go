@@ -20,6 +20,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -127,13 +128,14 @@ func (v *victim) kill(before int64) int64 {
 // peer is a program that saves checkpoints.
 type peer struct {
 	name    string
-	start   func(dir string) *exec.Cmd
+	start   func(dir string, life int) *exec.Cmd
 	restart bool // it goes on in the same directory
 }
 
 // cuts cuts the power so many times, and returns after how many of the cuts a
-// save was lost that had been promised, and how many had promised one.
-func (d *loopDisk) cuts(t *testing.T, p peer, n int) (lost, promised int) {
+// save was lost that had been promised, and how many had promised one. A hunt
+// ends with the first loss.
+func (d *loopDisk) cuts(t *testing.T, p peer, n int, hunt bool) (lost, promised int) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	dir, last := "", int64(0)
@@ -144,7 +146,7 @@ func (d *loopDisk) cuts(t *testing.T, p peer, n int) (lost, promised int) {
 			must(t, err)
 			last = 0
 		}
-		v := startVictim(t, p.start(dir))
+		v := startVictim(t, p.start(dir, i))
 		select { // the power goes after the first save
 		case step := <-v.lines:
 			last = max(last, step)
@@ -152,6 +154,7 @@ func (d *loopDisk) cuts(t *testing.T, p peer, n int) (lost, promised int) {
 		}
 		time.Sleep(time.Duration(50+rnd.IntN(500)) * time.Millisecond)
 		must(t, d.cut())
+		time.Sleep(50 * time.Millisecond) // in which nothing can be saved any more
 		last = v.kill(last)
 		must(t, d.restart())
 		if last == 0 {
@@ -162,7 +165,9 @@ func (d *loopDisk) cuts(t *testing.T, p peer, n int) (lost, promised int) {
 		if err := judge(dir, last); err != nil {
 			lost++
 			t.Logf("%s, cut %d: %v", d.kind, i, err)
-			dir = ""
+			if dir = ""; hunt {
+				break
+			}
 		} else if i == n-1 && *python != "" {
 			readByTensorFlow(t, dir, last)
 		}
@@ -208,20 +213,24 @@ func judge(dir string, promised int64) error {
 
 const (
 	writerEnv  = "TRAINERD_FAULTS_WRITER"
-	mistakeEnv = "TRAINERD_FAULTS_NO_SYNC"
+	mistakeEnv = "TRAINERD_FAULTS_MISTAKE"
+	pauseEnv   = "TRAINERD_FAULTS_PAUSE"
 )
 
-// ours saves by this project, in a process of its own.
-func ours(noSync bool) peer {
+// ours saves by this project, in a process of its own, with a mistake or without
+// one. Every second life writes no events, deletes nothing, and pauses after each
+// step: the sync of any file makes durable what was done before, and covers a
+// mistake.
+func ours(mistake faultfs.Mistake) peer {
 	name := "trainerd"
-	if noSync {
-		name += " without sync"
+	if mistake != "" {
+		name += " with the mistake: " + string(mistake)
 	}
-	return peer{name: name, restart: true, start: func(dir string) *exec.Cmd {
+	return peer{name: name, restart: true, start: func(dir string, life int) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe", "-test.run", "^TestWriter$")
-		cmd.Env = append(os.Environ(), writerEnv+"="+dir)
-		if noSync {
-			cmd.Env = append(cmd.Env, mistakeEnv+"=1")
+		cmd.Env = append(os.Environ(), writerEnv+"="+dir, mistakeEnv+"="+string(mistake))
+		if life%2 == 1 {
+			cmd.Env = append(cmd.Env, pauseEnv+"=1")
 		}
 		return cmd
 	}}
@@ -229,7 +238,7 @@ func ours(noSync bool) peer {
 
 // tensorflow saves by TensorFlow's own Saver.
 func tensorflow() peer {
-	return peer{name: "TensorFlow's Saver", start: func(dir string) *exec.Cmd {
+	return peer{name: "TensorFlow's Saver", start: func(dir string, _ int) *exec.Cmd {
 		cmd := exec.Command(*python, "tf_saver.py", dir)
 		cmd.Env = append(os.Environ(), "TF_CPP_MIN_LOG_LEVEL=3")
 		return cmd
@@ -246,12 +255,17 @@ func TestWriter(t *testing.T) {
 	weights := make([]int64, 50_000)
 	must(t, vars.Int64("weights", weights))
 	saver := &trainerd.Saver{MaxToKeep: 3}
-	if os.Getenv(mistakeEnv) != "" {
-		saver.FS = atomicfile.NoSync(nil)
+	if mistake := os.Getenv(mistakeEnv); mistake != "" {
+		saver.FS = faultfs.Mistake(mistake).Over(nil)
+	}
+	pause := os.Getenv(pauseEnv) != ""
+	if pause {
+		saver.MaxToKeep = -1
 	}
 	sv := &trainerd.Supervisor{
 		Logdir: dir, NewSession: vars.Session, Saver: saver, SaveModelEvery: -1, SaveModelSteps: 1, MaxSaveFailures: -1,
-		OnSave: func(s trainerd.SavedCheckpoint) { fmt.Printf("saved %d\n", s.Step) },
+		NoSummaryWriter: pause,
+		OnSave:          func(s trainerd.SavedCheckpoint) { fmt.Printf("saved %d\n", s.Step) },
 	}
 	err := sv.Run(t.Context(), func(ctx context.Context, _ trainerd.Session) error {
 		for i := range weights {
@@ -272,6 +286,9 @@ func TestWriter(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			if pause {
+				time.Sleep(100 * time.Millisecond)
+			}
 		}
 		return nil
 	})
@@ -281,19 +298,29 @@ func TestWriter(t *testing.T) {
 }
 
 // No save that was announced is lost when a real file system loses its power.
-// A writer that does not sync loses them, so the cuts are real.
 func TestPowerCuts(t *testing.T) {
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
-			d := newLoopDisk(t, kind)
-			lost, promised := d.cuts(t, ours(false), (*powercuts+1)/2)
-			if lost > 0 {
+			if lost, promised := newLoopDisk(t, kind).cuts(t, ours(""), (*powercuts+1)/2, false); lost > 0 {
 				t.Errorf("%d lost of %d", lost, promised)
 			}
-			if lost, promised := d.cuts(t, ours(true), 5); lost == 0 {
-				t.Errorf("a writer without sync lost nothing in %d cuts", promised)
-			}
 		})
+	}
+}
+
+// A writer that makes a mistake loses saves, so the cuts are real. Writing in
+// place is not seen: the removal of the old file and the new one reach the disk
+// with the same sync, so that a cut would have to come within microseconds.
+func TestPowerCutsFindMistakes(t *testing.T) {
+	for _, kind := range []string{"ext4", "xfs"} {
+		for _, mistake := range []faultfs.Mistake{faultfs.NoSync, faultfs.NoDirSync, faultfs.IgnoreErrors} {
+			t.Run(kind+"/"+string(mistake), func(t *testing.T) {
+				const limit = 40
+				if lost, promised := newLoopDisk(t, kind).cuts(t, ours(mistake), limit, true); lost == 0 {
+					t.Errorf("nothing was lost in %d cuts", promised)
+				}
+			})
+		}
 	}
 }
 
@@ -325,7 +352,7 @@ func TestPowerCutsOfTensorFlow(t *testing.T) {
 	}
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
-			if _, promised := newLoopDisk(t, kind).cuts(t, tensorflow(), (*powercuts+3)/4); promised == 0 {
+			if _, promised := newLoopDisk(t, kind).cuts(t, tensorflow(), (*powercuts+3)/4, false); promised == 0 {
 				t.Error("TensorFlow saved nothing")
 			}
 		})

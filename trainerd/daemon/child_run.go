@@ -25,6 +25,7 @@ func runChild(ctx context.Context, c *Config, o RunOptions) error {
 	sv := c.childSupervisor()
 	log, show, stdout, stderr := o.childReporting()
 	sv.Log, sv.Stdout, sv.Stderr = log, stdout, stderr
+	c.sayIdle(log)
 	if o.Serve != nil {
 		defer o.Serve(log)()
 	}

@@ -55,6 +55,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	}
 	var show progress
 	j.log, show = o.reporting()
+	c.sayIdle(j.log)
 	if o.Serve != nil {
 		defer o.Serve(j.log)()
 	}

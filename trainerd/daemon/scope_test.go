@@ -15,28 +15,30 @@ const (
 )
 
 // kindsOfJob are all kinds, with the keys that they obey: whole tables, or one
-// by one. All others have to be refused.
+// by one. "!" takes one out. Those with "?" have no effect because of another key,
+// which is said. All others have to be refused.
 var kindsOfJob = []struct {
 	name, text string
 	obeyed     []string
 	elsewhere  []string // keys that make it a job of another kind
 }{
 	{"family", familyJob, []string{"name", "logdir", "master", "data", "model", "train", "eval", "supervisor",
-		"cluster.sync", "!supervisor.recovery_wait_secs", "!supervisor.is_chief", "!eval.fetches"}, []string{"graph.meta"}},
+		"cluster.sync", "?supervisor.recovery_wait_secs", "!supervisor.is_chief", "!eval.fetches"}, []string{"graph.meta"}},
 	{"family, served", "master = 'local'\n" + familyJob, []string{"name", "logdir", "master", "data", "model", "train", "eval", "supervisor",
-		"cluster.sync", "cluster.listen", "cluster.listen_public", "!supervisor.recovery_wait_secs", "!supervisor.is_chief", "!eval.fetches"}, []string{"graph.meta"}},
+		"cluster.sync", "cluster.listen", "cluster.listen_public", "?supervisor.recovery_wait_secs", "!supervisor.is_chief", "!eval.fetches"}, []string{"graph.meta"}},
 	{"family on servers", "master = 'grpc://h:1'\n" + familyJob, []string{"name", "logdir", "master", "data", "model", "train", "eval", "supervisor",
 		"cluster", "!cluster.listen", "!cluster.listen_public", "!supervisor.write_version", "!supervisor.shards", "!eval.fetches"}, []string{"graph.meta"}},
 	{"family without a test part", strings.Replace(familyJob, ", test_rows = 3", "", 1), []string{"name", "logdir", "master", "data", "model", "train", "supervisor",
-		"cluster.sync", "!train.eval_steps", "!supervisor.recovery_wait_secs", "!supervisor.is_chief"}, []string{"graph.meta"}},
+		"cluster.sync", "?eval", "?train.eval_steps", "!eval.fetches", "?supervisor.recovery_wait_secs", "!supervisor.is_chief"}, []string{"graph.meta"}},
 	{"graph", graphOfJob, []string{"name", "logdir", "master", "data", "graph", "train", "eval", "supervisor",
-		"model.classes", "!graph.bundle", "!supervisor.recovery_wait_secs", "!supervisor.is_chief"}, nil},
+		"model.classes", "!graph.bundle", "?supervisor.recovery_wait_secs", "!supervisor.is_chief"}, nil},
 	{"graph with its own input", "logdir = 'logs'\ngraph.meta = 'm.meta'\n", []string{"name", "logdir", "master", "graph", "train.steps", "supervisor",
-		"!graph.eval_feeds", "!supervisor.recovery_wait_secs", "!supervisor.is_chief"}, []string{"data.file"}},
+		"?eval", "?train.eval_steps", "!graph.eval_feeds", "?supervisor.recovery_wait_secs", "!supervisor.is_chief"}, []string{"data.file"}},
 	{"graph on servers", "master = 'grpc://h:1'\ncluster.checkpoint_via = 'client'\n" + graphOfJob, []string{"name", "logdir", "master", "data", "graph", "train", "eval", "supervisor",
 		"cluster", "model.classes", "!graph.bundle", "!cluster.sync", "!cluster.replicas_to_aggregate", "!cluster.listen", "!cluster.listen_public"}, []string{"master"}},
 	{"program", "logdir = 'logs'\nchild.command = 'true'\n", []string{"name", "logdir", "child", "train.steps",
-		"supervisor.save_summaries_secs", "supervisor.stop_grace_secs", "!child.save_signal"}, nil},
+		"supervisor.save_summaries_secs", "supervisor.stop_grace_secs", "!child.save_signal",
+		"?supervisor.max_to_keep", "?supervisor.keep_checkpoint_every_n_hours", "?supervisor.keep_steps"}, nil},
 	{"program with checkpoints", "logdir = 'logs'\nchild = { command = 'true', checkpoints = 'c-*' }\n", []string{"name", "logdir", "child", "train.steps",
 		"supervisor.save_summaries_secs", "supervisor.stop_grace_secs", "supervisor.max_to_keep", "supervisor.keep_checkpoint_every_n_hours", "supervisor.keep_steps"}, nil},
 	{"program that is told to save", "logdir = 'logs'\nchild = { command = 'true', checkpoints = 'c-*', save_signal = 'SIGHUP' }\n", []string{"name", "logdir", "child", "train.steps",
@@ -78,14 +80,33 @@ var setting = map[string]string{
 	"cluster.tls": "true", "cluster.tls_server_name": "'s'", "cluster.tls_ca": "'a'", "cluster.tls_cert": "'c'& cluster.tls_key='k'", "cluster.tls_key": "'k'& cluster.tls_cert='c'",
 }
 
-// obeys reports whether a key is in a list of keys and tables. "!" takes one out.
-func obeys(list []string, key string) bool {
+// listed reports whether a key, or its table, is in a list with a mark before it.
+func listed(list []string, mark, key string) bool {
 	table, _, _ := strings.Cut(key, ".")
-	return !slices.Contains(list, "!"+key) && (slices.Contains(list, key) || slices.Contains(list, table))
+	return !slices.Contains(list, "!"+key) && (slices.Contains(list, mark+key) || slices.Contains(list, mark+table))
+}
+
+// fate is what becomes of a key in a kind of job.
+type fate int
+
+const (
+	isRefused fate = iota
+	isObeyed
+	isIdle
+)
+
+func fateOf(list []string, key string) fate {
+	switch {
+	case listed(list, "?", key):
+		return isIdle
+	case listed(list, "", key):
+		return isObeyed
+	}
+	return isRefused
 }
 
 // TestEveryKeyCounts sets every key in every kind of job: the key is obeyed, or
-// the config is refused because of it.
+// said to have no effect, or the config is refused because of it.
 func TestEveryKeyCounts(t *testing.T) {
 	root := reflect.ValueOf(DefaultConfig()).Elem()
 	for _, kind := range kindsOfJob {
@@ -97,23 +118,23 @@ func TestEveryKeyCounts(t *testing.T) {
 				if !strings.Contains(key, ".") && setting[key] == "" || slices.Contains(kind.elsewhere, key) {
 					continue // a table, or what makes it a job of another kind
 				}
-				kindSets(t, kind.text, key, obeys(kind.obeyed, key))
+				kindSets(t, kind.text, key, fateOf(kind.obeyed, key))
 			}
 		})
 	}
 }
 
-func kindSets(t *testing.T, text, key string, obeyed bool) {
+func kindSets(t *testing.T, text, key string, want fate) {
 	t.Helper()
 	value, with, _ := strings.Cut(setting[key], "&")
 	if value == "" {
 		t.Errorf("no value to try %s with", key)
 		return
 	}
-	if !obeyed {
+	if want == isRefused {
 		with = "" // the key alone is what is refused
 	}
-	if key == "train.epochs" && obeyed {
+	if key == "train.epochs" && want == isObeyed {
 		text = strings.Replace(text, "train.steps = 10\n", "", 1)
 	}
 	overrides := []Override{{Flag: "--set", Assignment: key + "=" + value}}
@@ -122,13 +143,18 @@ func kindSets(t *testing.T, text, key string, obeyed bool) {
 			overrides = append(overrides, Override{Flag: "--set more", Assignment: strings.TrimSpace(more)})
 		}
 	}
-	_, _, err := load(t, text, overrides...)
+	_, c, err := load(t, text, overrides...)
+	if want != isRefused {
+		if err != nil {
+			t.Errorf("%s: %v", key, err)
+		} else if why := c.idleKey(key); (why != "") != (want == isIdle) {
+			t.Errorf("%s has no effect because %q", key, why)
+		}
+		return
+	}
 	var all *ConfigError
-	refused := errors.As(err, &all) && slices.ContainsFunc(all.Problems, func(p *ConfigProblem) bool { return p.Key == key && p.Flag == "--set" && p.Hint != "" })
-	switch {
-	case obeyed && err != nil:
-		t.Errorf("%s: %v", key, err)
-	case !obeyed && !refused && (!strings.HasPrefix(key, "child.") || key == "child.save_signal"):
+	found := errors.As(err, &all) && slices.ContainsFunc(all.Problems, func(p *ConfigProblem) bool { return p.Key == key && p.Flag == "--set" && p.Hint != "" })
+	if !found && (!strings.HasPrefix(key, "child.") || key == "child.save_signal") {
 		t.Errorf("%s is neither obeyed nor refused: %v", key, err)
 	}
 }

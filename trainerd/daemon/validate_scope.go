@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -28,7 +30,7 @@ func (c *Config) uselessKey(key string) (why, hint string) {
 	case table == "graph":
 		return "needs graph.meta, the graph to train", "set that and remove [model], or remove [graph]"
 	}
-	return c.uselessInProcess(table, key)
+	return "", ""
 }
 
 // uselessForGraph is uselessKey for a job that trains an exported graph.
@@ -40,21 +42,8 @@ func (c *Config) uselessForGraph(table, key string) (why, hint string) {
 		return "is set beside graph.meta", "remove [model] to train the graph, or [graph] to train the family"
 	case table == "data" && noData:
 		return "needs data.file", "set that, or remove [data] for a graph that has its own input"
-	case table == "eval" && noData, key == "train.eval_steps" && noData:
-		return "needs data.file, with a test part to evaluate on", "remove it"
 	case key == "graph.eval_feeds" && noData:
 		return "needs data.file: without a test part there are no evaluations", "remove it"
-	}
-	return c.uselessInProcess(table, key)
-}
-
-// uselessInProcess is uselessKey for jobs that this process trains itself.
-func (c *Config) uselessInProcess(table, key string) (why, hint string) {
-	switch {
-	case key == "supervisor.recovery_wait_secs" && !c.isRemote():
-		return "needs a TensorFlow server: the embedded runtime has no workers that wait for a chief", `set master = "grpc://host:port", or remove it`
-	case (table == "eval" || key == "train.eval_steps") && c.Data.File != "" && !c.hasTestPart() && c.asksToEvaluate(key):
-		return "needs a test part to evaluate on", "set data.test_fraction, data.test_rows or data.test_file, or remove it"
 	}
 	return "", ""
 }
@@ -105,11 +94,7 @@ func (c *Config) uselessForChild(table, key string) (why, hint string) {
 func (c *Config) uselessSupervisorForChild(name string) (why, hint string) {
 	x := c.Child
 	switch {
-	case slices.Contains(childServices, name):
-	case slices.Contains(childCheckpoints, name):
-		if x.Checkpoints == "" {
-			return "needs child.checkpoints, which says where the checkpoints are", `set that, as in "ckpt-*.pt", or remove it`
-		}
+	case slices.Contains(childServices, name), slices.Contains(childCheckpoints, name):
 	case slices.Contains(childSaves, name):
 		switch {
 		case x.SaveSignal == "" || x.Checkpoints == "":
@@ -121,4 +106,32 @@ func (c *Config) uselessSupervisorForChild(name string) (why, hint string) {
 		return "has no effect on a program, which writes its checkpoints and summaries itself", "remove it, and set it in the program"
 	}
 	return "", ""
+}
+
+// sayIdle says which keys have no effect because of another one. That is no
+// error: they come from files and from flags, and who trains without a test part
+// for once need not take the evaluations out of the file.
+func (c *Config) sayIdle(log *slog.Logger) {
+	for _, key := range slices.Sorted(maps.Keys(c.origins)) {
+		if why := c.idleKey(key); why != "" {
+			log.Warn("a setting has no effect in this job", "key", key, "why", why)
+		}
+	}
+}
+
+// idleKey returns why a key has no effect as long as another one is as it is;
+// "" for a key that has one.
+func (c *Config) idleKey(key string) (why string) {
+	table, name, _ := strings.Cut(key, ".")
+	switch {
+	case c.ofChild():
+		if table == "supervisor" && slices.Contains(childCheckpoints, name) && c.Child.Checkpoints == "" {
+			return "child.checkpoints does not say where the checkpoints are"
+		}
+	case key == "supervisor.recovery_wait_secs" && !c.isRemote():
+		return "the embedded runtime has no workers that wait for a chief"
+	case (table == "eval" || key == "train.eval_steps") && !c.hasTestPart() && c.asksToEvaluate(key):
+		return "there is no test part to evaluate on: see data.test_fraction, data.test_rows and data.test_file"
+	}
+	return ""
 }

@@ -36,10 +36,13 @@ type mistakenFS struct {
 
 func (m *mistakenFS) Create(name string) (atomicfile.File, error) {
 	f, err := m.FS.Create(name)
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		return mistakenFile{f, m.mistake}, nil
+	case m.mistake == IgnoreErrors && !errors.Is(err, fs.ErrExist):
+		return nowhere{}, nil
 	}
-	return mistakenFile{f, m.mistake}, nil
+	return nil, err
 }
 
 // Open implements [atomicfile.Opener].
@@ -110,3 +113,10 @@ func (f mistakenFile) Sync() error {
 	}
 	return err
 }
+
+// nowhere is a file that could not be created, for whom that does not matter.
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) Sync() error                 { return nil }
+func (nowhere) Close() error                { return nil }
