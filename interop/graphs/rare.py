@@ -3,7 +3,7 @@ the first forms of queues, tables and readers."""
 
 import tensorflow as tf
 
-from graphs.recorder import program, rng, tf1, trained, variable
+from graphs.recorder import Built, program, rng, tf1, trained, variable
 
 R = tf.raw_ops
 
@@ -116,3 +116,16 @@ def first_forms():
     batch = tf.ensure_shape(batch, [5, 4])
     h = batch / 100 @ variable("w", [4, 3])
     return trained({"batch": batch, "h": h}, tf.reduce_mean(tf.square(h - 1)))
+
+
+@program(steps=3)
+def staged():
+    """What a step stages, it or a later one takes out again."""
+    x = inputs()
+    kw = dict(shared_name="area", dtypes=[tf.float32, tf.int32])
+    put = R.Stage(values=[x @ variable("w", [4, 3]), tf.constant([1, 2])], capacity=3, shared_name="area")
+    with tf.control_dependencies([put]):
+        h, n = R.Unstage(capacity=3, **kw)
+    with tf.control_dependencies([h]):
+        size = R.StageSize(capacity=3, **kw)
+    return Built(None, {"h": tf.ensure_shape(h, [6, 3]), "n": n, "size": size}, matrix)
