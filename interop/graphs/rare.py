@@ -129,3 +129,16 @@ def staged():
     with tf.control_dependencies([h]):
         size = R.StageSize(capacity=3, **kw)
     return Built(None, {"h": tf.ensure_shape(h, [6, 3]), "n": n, "size": size}, matrix)
+
+
+@program
+def ranked():
+    """Metrics that compare sets of classes."""
+    labels = tf.constant([[0, 2], [1, 1], [3, 0], [2, 3], [0, 1], [3, 3]], tf.int64)
+    scores = inputs() @ variable("w", [4, 4])
+    out = {}
+    for name in ("recall_at_k", "precision_at_k"):
+        value, update = getattr(tf1.metrics, name)(labels, scores, 2)
+        with tf.control_dependencies([update]):
+            out[name] = tf.identity(update)
+    return Built(None, out, matrix)
