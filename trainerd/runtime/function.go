@@ -41,8 +41,10 @@ func (s *Session) body(name string) (*body, error) {
 	}
 	sig := def.GetSignature()
 	nodeOf := map[string]*tfpb.NodeDef{}
-	for _, n := range def.GetNodeDef() {
-		nodeOf[n.GetName()] = n
+	inner := make([]*tfpb.NodeDef, len(def.GetNodeDef()))
+	for i, n := range def.GetNodeDef() {
+		inner[i] = asCall(n, s.function)
+		nodeOf[n.GetName()] = inner[i]
 	}
 	b := &body{}
 	var nodes []*tfpb.NodeDef
@@ -50,7 +52,7 @@ func (s *Session) body(name string) (*body, error) {
 		nodes = append(nodes, &tfpb.NodeDef{Name: a.GetName(), Op: argOp})
 		b.args = append(b.args, a.GetName())
 	}
-	for _, n := range def.GetNodeDef() {
+	for _, n := range inner {
 		m := proto.Clone(n).(*tfpb.NodeDef)
 		for i, in := range m.GetInput() {
 			flat, err := flatOutput(nodeOf, in)
@@ -97,6 +99,9 @@ func flatOutput(nodeOf map[string]*tfpb.NodeDef, in string) (string, error) {
 
 // firstOutput returns the number of a node's first output of the given name.
 func firstOutput(n *tfpb.NodeDef, name string) (int, error) {
+	if at, ok := callOutput(n, name); ok {
+		return at, nil
+	}
 	names, ok := outputNames[n.GetOp()]
 	if !ok {
 		return 0, nil

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -79,7 +80,15 @@ func New(def *tfpb.GraphDef, o *Options) (*Session, error) {
 func (s *Session) Extend(def *tfpb.GraphDef) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g, err := newGraph(append(s.g.defs(), def.GetNode()...))
+	library := maps.Clone(s.library)
+	for _, f := range def.GetLibrary().GetFunction() {
+		library[f.GetSignature().GetName()] = f
+	}
+	nodes := s.g.defs()
+	for _, n := range def.GetNode() {
+		nodes = append(nodes, asCall(n, func(name string) (*tfpb.FunctionDef, bool) { f, ok := library[name]; return f, ok }))
+	}
+	g, err := newGraph(nodes)
 	if err != nil {
 		return err
 	}
@@ -92,10 +101,7 @@ func (s *Session) Extend(def *tfpb.GraphDef) error {
 			return err
 		}
 	}
-	s.g = g
-	for _, f := range def.GetLibrary().GetFunction() {
-		s.library[f.GetSignature().GetName()] = f
-	}
+	s.g, s.library = g, library
 	return nil
 }
 

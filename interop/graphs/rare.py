@@ -1,0 +1,144 @@
+"""Rarer building blocks in trainings: CTC, crops and patches of images, fused cells, decompositions, crossed columns, and
+the first forms of queues, tables and readers."""
+
+import tensorflow as tf
+
+from graphs.recorder import Built, program, rng, tf1, trained, variable
+
+R = tf.raw_ops
+
+
+def matrix(n):
+    return {"x:0": rng(n).uniform(-1, 1, [6, 4]).astype("f")}
+
+
+def inputs():
+    return tf1.placeholder(tf.float32, [6, 4], "x")
+
+
+@program
+def ctc():
+    x = inputs()
+    logits = tf.reshape(x @ variable("w", [4, 20]), [6, 4, 5])
+    labels = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0], [2, 1], [3, 0]], tf.constant([1, 1, 3, 0, 2, 2]), [4, 2])
+    lengths = tf.constant([6, 5, 4, 6])
+    loss = tf1.nn.ctc_loss(labels, logits, lengths)
+    (decoded,), score = tf.nn.ctc_greedy_decoder(logits, lengths)
+    distance = tf.edit_distance(tf.cast(decoded, tf.int32), labels)
+    return trained({"loss_of": loss, "decoded": decoded.values, "score": score, "distance": distance}, tf.reduce_mean(loss), feeds=matrix)
+
+
+@program
+def ctc_dense():
+    x = inputs()
+    logits = tf.reshape(x @ variable("w", [4, 20]), [6, 4, 5])
+    labels = tf.constant([[1, 1], [3, 0], [2, 1], [4, 2]])
+    loss = tf.nn.ctc_loss(labels, logits, tf.constant([2, 1, 2, 2]), tf.constant([6, 6, 5, 6]), blank_index=0)
+    return trained({"loss_of": loss}, tf.reduce_mean(loss), feeds=matrix)
+
+
+@program
+def image_parts():
+    image = tf.reshape(inputs() @ variable("w", [4, 30]), [2, 9, 5, 2])
+    v1 = tf1.image
+    boxes = variable("boxes", [2, 4])
+    out = {
+        "patches": v1.extract_image_patches(image, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "SAME"),
+        "crop": v1.crop_and_resize(image, tf.sigmoid(boxes), [1, 0], [3, 4]),
+        "nearest": v1.crop_and_resize(image, tf.constant([[0.1, 0.2, 0.8, 0.9]]), [1], [4, 3], method="nearest"),
+        "bicubic": v1.resize_bicubic(image, [5, 8]),
+        "half": tf.image.resize(image, [7, 11], "bicubic"),
+        "dilation": tf1.nn.dilation2d(image, variable("f", [2, 2, 2]), [1, 1, 2, 1], [1, 2, 1, 1], "VALID"),
+        "erosion": tf1.nn.erosion2d(image, variable("g", [2, 2, 2]), [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
+        "blocks": R.SpaceToBatch(input=image, paddings=[[1, 0], [0, 1]], block_size=2),
+    }
+    loss = tf.add_n([tf.reduce_mean(tf.square(v)) for v in out.values()])
+    out["area"] = v1.resize_area(image, [4, 3])
+    out["boxes"] = tf.image.non_max_suppression(tf.reshape(image[0], [-1, 10])[:, :4], tf.reshape(image[0], [-1, 10])[:, 5], 3)
+    return trained(out, loss, feeds=matrix)
+
+
+@program
+def fused_cells():
+    x = tf.reshape(inputs() @ variable("in", [4, 6]), [3, 2, 6])
+    u = 5
+    zeros = tf.zeros([2, u])
+    parts = [variable(n, s) for n, s in (("w", [6 + u, 4 * u]), ("wci", [u]), ("wcf", [u]), ("wco", [u]), ("b", [4 * u]))]
+    keys = dict(zip(("w", "wci", "wcf", "wco", "b"), parts))
+    first = R.BlockLSTM(seq_len_max=tf.constant(3, tf.int64), x=x, cs_prev=zeros, h_prev=zeros, use_peephole=True, **keys)
+    second = R.BlockLSTMV2(seq_len_max=tf.constant(3, tf.int64), x=x, cs_prev=zeros, h_prev=zeros, **keys)
+    out = {"first": first.h, "second": second.h, "state": first.cs[-1]}
+    return trained(out, tf.reduce_mean(tf.square(first.h - 1)) + tf.reduce_mean(tf.square(second.h + 1)), feeds=matrix)
+
+
+@program
+def eigen_and_squares():
+    given = inputs()
+    x = given @ variable("w", [4, 4]) + variable("b", [4])
+    gram = tf.transpose(x) @ x + tf.linalg.diag([1.0, 2.0, 3.0, 4.0])
+    values, vectors = tf.linalg.eigh(gram)
+    s, u, v = tf.linalg.svd(x)
+    solved = tf.linalg.lstsq(x + tf.eye(6, 4), given, l2_regularizer=0.5)
+    out = {"values": values, "vectors": vectors, "singular": s, "again": tf.linalg.matmul(u * s, v, adjoint_b=True), "solved": solved}
+    loss = tf.reduce_sum(tf.math.log(values)) + tf.reduce_mean(tf.square(vectors)[:, 0]) + tf.reduce_sum(s) + tf.reduce_mean(tf.square(solved))
+    return trained(out, loss, feeds=matrix)
+
+
+@program
+def crossed_columns():
+    x = inputs()
+    words = tf.constant([["a"], ["b"], ["a"], ["c"], ["d"], ["b"]])
+    numbers = tf.constant([[3], [1], [3], [9], [0], [1]], tf.int64)
+    sparse = tf.sparse.from_dense(numbers)
+    hashed = tf.sparse.cross_hashed([words, sparse], num_buckets=30)
+    table = variable("table", [30, 4])
+    looked = tf1.nn.embedding_lookup_sparse(table, tf.sparse.fill_empty_rows(hashed, tf.constant(7, tf.int64))[0], None, combiner="mean")
+    y = looked * x
+    left, right = tf1.sparse_split(sp_input=sparse, num_split=2, axis=0)
+    out = {
+        "y": y,
+        "hashed": hashed.values,
+        "texts": tf.sparse.cross([words, words]).values,
+        "slice": tf.sparse.slice(sparse, [1, 0], [3, 1]).values,
+        "left": left.values,
+        "right": right.indices,
+    }
+    return trained(out, tf.reduce_mean(tf.square(y - 1)), feeds=matrix)
+
+
+@program(steps=3)
+def first_forms():
+    """Queues and tables as the first releases made them."""
+    queue = R.FIFOQueue(component_types=[tf.float32], shapes=[[4]], capacity=50)
+    fill = R.QueueEnqueueMany(handle=queue, components=[tf.reshape(tf.range(120.0), [30, 4])])
+    tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, fill)
+    batch = R.QueueDequeueMany(handle=queue, n=5, component_types=[tf.float32])[0]
+    batch = tf.ensure_shape(batch, [5, 4])
+    h = batch / 100 @ variable("w", [4, 3])
+    return trained({"batch": batch, "h": h}, tf.reduce_mean(tf.square(h - 1)))
+
+
+@program(steps=3)
+def staged():
+    """What a step stages, it or a later one takes out again."""
+    x = inputs()
+    kw = dict(shared_name="area", dtypes=[tf.float32, tf.int32])
+    put = R.Stage(values=[x @ variable("w", [4, 3]), tf.constant([1, 2])], capacity=3, shared_name="area")
+    with tf.control_dependencies([put]):
+        h, n = R.Unstage(capacity=3, **kw)
+    with tf.control_dependencies([h]):
+        size = R.StageSize(capacity=3, **kw)
+    return Built(None, {"h": tf.ensure_shape(h, [6, 3]), "n": n, "size": size}, matrix)
+
+
+@program
+def ranked():
+    """Metrics that compare sets of classes."""
+    labels = tf.constant([[0, 2], [1, 1], [3, 0], [2, 3], [0, 1], [3, 3]], tf.int64)
+    scores = inputs() @ variable("w", [4, 4])
+    out = {}
+    for name in ("recall_at_k", "precision_at_k"):
+        value, update = getattr(tf1.metrics, name)(labels, scores, 2)
+        with tf.control_dependencies([update]):
+            out[name] = tf.identity(update)
+    return Built(None, out, matrix)
