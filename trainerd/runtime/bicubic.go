@@ -114,12 +114,10 @@ func buildBicubicGrad(b *builder) (kernel, error) {
 
 func bicubicGrad[T float](r resizing) kernel {
 	return func(c *call) error {
-		g, x := c.in(0), c.in(1)
-		if len(g.shape) != 4 || len(x.shape) != 4 || g.shape[0] != x.shape[0] || g.shape[3] != x.shape[3] || product(g.shape[1:3]) == 0 || product(x.shape[1:3]) == 0 {
-			return c.invalid("the gradient %s is not one of images %s", g.describe(), x.describe())
+		g, x, d, err := c.resizedGrad()
+		if err != nil {
+			return err
 		}
-		d := c.outLike(0, x.dtype, x)
-		zero(d)
 		ih, iw, ch := x.shape[1], x.shape[2], x.shape[3]
 		gs, ds := elems[float32](g), elems[T](d)
 		rows, cols := r.fours(ih, g.shape[1]), r.fours(iw, g.shape[2])

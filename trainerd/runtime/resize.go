@@ -166,6 +166,18 @@ func bilinear(d []float32, x *tensor, rows, cols []between) {
 	}
 }
 
+// resizedGrad returns the gradient of resized images, the images, and where
+// their gradient is added up: zeros.
+func (c *call) resizedGrad() (g, x, d *tensor, err error) {
+	g, x = c.in(0), c.in(1)
+	if len(g.shape) != 4 || len(x.shape) != 4 || g.shape[0] != x.shape[0] || g.shape[3] != x.shape[3] || product(g.shape[1:3]) == 0 || product(x.shape[1:3]) == 0 {
+		return nil, nil, nil, c.invalid("the gradient %s is not one of images %s", g.describe(), x.describe())
+	}
+	d = c.outLike(0, x.dtype, x)
+	zero(d)
+	return g, x, d, nil
+}
+
 func buildResizeBilinearGrad(b *builder) (kernel, error) {
 	r := b.resizing()
 	return byFloat(b.dtype("T", tNone), resizeBilinearGrad[float32](r), resizeBilinearGrad[float64](r))
@@ -173,12 +185,10 @@ func buildResizeBilinearGrad(b *builder) (kernel, error) {
 
 func resizeBilinearGrad[T float](r resizing) kernel {
 	return func(c *call) error {
-		g, x := c.in(0), c.in(1)
-		if len(g.shape) != 4 || len(x.shape) != 4 || g.shape[0] != x.shape[0] || g.shape[3] != x.shape[3] || product(g.shape[1:3]) == 0 || product(x.shape[1:3]) == 0 {
-			return c.invalid("the gradient %s is not one of images %s", g.describe(), x.describe())
+		g, x, d, err := c.resizedGrad()
+		if err != nil {
+			return err
 		}
-		d := c.outLike(0, x.dtype, x)
-		zero(d)
 		ih, iw, ch := x.shape[1], x.shape[2], x.shape[3]
 		gs, ds := elems[float32](g), elems[T](d)
 		rows, cols := r.table(ih, g.shape[1]), r.table(iw, g.shape[2])
