@@ -179,7 +179,11 @@ func NewFileWriter(logdir string, o *FileWriterOptions) (*FileWriter, error) {
 	if err := checkTail(w.tail); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.MkdirAllSync(opt.FS, logdir); err != nil {
+	fsys := opt.FS
+	if opt.Sync == SyncNever {
+		fsys = atomicfile.NoSync(fsys) // of the directory's name, too
+	}
+	if err := atomicfile.MkdirAllSync(fsys, logdir); err != nil {
 		return nil, fmt.Errorf("tfevents: %w", err)
 	}
 	w.create = w.createFile

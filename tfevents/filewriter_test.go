@@ -776,3 +776,32 @@ func BenchmarkAddScalar(b *testing.B) {
 		})
 	}
 }
+
+// syncedDirs counts the syncs of directories.
+type syncedDirs struct {
+	FS
+	n int
+}
+
+func (s *syncedDirs) SyncDir(name string) error {
+	s.n++
+	return s.FS.SyncDir(name)
+}
+
+// A writer that never syncs does not begin with a sync of all directories above
+// its logdir.
+func TestSyncNeverSyncsNoDirectory(t *testing.T) {
+	for _, policy := range []SyncPolicy{SyncNever, SyncAtCheckpoints} {
+		fsys := &syncedDirs{FS: atomicfile.OrOS(nil)}
+		w, err := NewFileWriter(filepath.Join(t.TempDir(), "new"), &FileWriterOptions{Sync: policy, FS: fsys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.AddScalar(t.Context(), "a", 1, 1), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := fsys.n > 0, policy != SyncNever; got != want {
+			t.Errorf("policy %d: %d syncs of directories", policy, fsys.n)
+		}
+	}
+}
