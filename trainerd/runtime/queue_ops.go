@@ -134,18 +134,23 @@ func buildDequeue(b *builder) (kernel, error) {
 		if err != nil {
 			return err
 		}
-		if err := c.sameTypes(q, types); err != nil {
-			return err
-		}
-		items, err := q.take(c, 1, false)
-		if err != nil {
-			return err
-		}
-		for i, t := range items[0] {
-			c.alias(i, t, t.shape)
-		}
-		return nil
+		return c.takeOne(q, types)
 	}, nil
+}
+
+// takeOne takes an item out of a queue; its components are the outputs.
+func (c *call) takeOne(q *queue, types []tfpb.DataType) error {
+	if err := c.sameTypes(q, types); err != nil {
+		return err
+	}
+	items, err := q.take(c, 1, false)
+	if err != nil {
+		return err
+	}
+	for i, t := range items[0] {
+		c.alias(i, t, t.shape)
+	}
+	return nil
 }
 
 func (c *call) sameTypes(q *queue, types []tfpb.DataType) error {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -41,18 +42,8 @@ func setRow[K int | string](t *tensor, r int, key func(t *tensor, i int) K) []fo
 	for i := range list {
 		list[i] = found[K]{key(t, r*n+i), t, r*n + i}
 	}
-	slices.SortStableFunc(list, func(a, b found[K]) int { return compareKeys(a.key, b.key) })
+	slices.SortStableFunc(list, func(a, b found[K]) int { return cmp.Compare(a.key, b.key) })
 	return slices.CompactFunc(list, func(a, b found[K]) bool { return a.key == b.key })
-}
-
-func compareKeys[K int | string](a, b K) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // combineSets merges two ascending sets.
@@ -66,7 +57,7 @@ func combineSets[K int | string](op string, a, b []found[K]) []found[K] {
 		case len(b) == 0:
 			order = -1
 		default:
-			order = compareKeys(a[0].key, b[0].key)
+			order = cmp.Compare(a[0].key, b[0].key)
 		}
 		switch {
 		case order < 0:

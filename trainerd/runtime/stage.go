@@ -51,19 +51,7 @@ func stage(b *builder, q *queue, _ []tfpb.DataType) kernel {
 
 func unstage(b *builder, q *queue, types []tfpb.DataType) kernel {
 	b.outputs = len(types)
-	return func(c *call) error {
-		if err := c.sameTypes(q, types); err != nil {
-			return err
-		}
-		items, err := q.take(c, 1, false)
-		if err != nil {
-			return err
-		}
-		for i, t := range items[0] {
-			c.alias(i, t, t.shape)
-		}
-		return nil
-	}
+	return func(c *call) error { return c.takeOne(q, types) }
 }
 
 func stageSize(_ *builder, q *queue, _ []tfpb.DataType) kernel {
