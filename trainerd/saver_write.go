@@ -66,13 +66,12 @@ func (s *Saver) Write(ctx context.Context, cut *Cut, path string, step int64) (s
 }
 
 // makeDir makes the directory of a checkpoint, unless it exists. Then a process
-// that was killed may have made it, and not made that durable; but where the
-// parent may not be read, it was not made from here.
+// that was killed may have made it, and not made that durable.
 func (s *Saver) makeDir(dir string) error {
 	if err := atomicfile.MkdirSync(s.FS, dir); err != nil || s.durable == dir {
 		return err
 	}
-	if err := atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := atomicfile.SyncNames(s.FS, dir); err != nil {
 		return err
 	}
 	s.durable = dir

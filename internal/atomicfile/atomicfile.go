@@ -134,7 +134,7 @@ func MkdirAllSync(fsys FS, name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return syncNames(OrOS(fsys), name)
+		return SyncNames(fsys, name)
 	case err == nil:
 		return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -148,10 +148,11 @@ func MkdirAllSync(fsys FS, name string) error {
 	return MkdirSync(fsys, name)
 }
 
-// syncNames makes the names of a directory and of its parents durable. A parent
+// SyncNames makes the names of a directory and of its parents durable. A parent
 // that must not or cannot be synced is left alone: nothing was made in it from
 // here.
-func syncNames(fsys FS, name string) error {
+func SyncNames(fsys FS, name string) error {
+	fsys = OrOS(fsys)
 	name, err := filepath.EvalSymlinks(name) // a link is made by hand, what it names may not be
 	if err != nil {
 		return err
