@@ -128,12 +128,13 @@ func (m *SessionManager) PrepareSession(ctx context.Context) (_ Session, _ *Prep
 }
 
 // WaitForSession makes sessions until one finds the model ready: initialised
-// or restored by the chief. That the runtime cannot be reached yet is a reason
-// to wait, too. It gives up with ErrDeadlineExceeded when the next
+// or restored by the chief. That the runtime cannot be reached yet, or that one
+// attempt took too long, is a reason to wait, too. It gives up with ErrDeadlineExceeded when the next
 // attempt would come after MaxWait.
 func (m *SessionManager) WaitForSession(ctx context.Context) (Session, error) {
 	deadline := time.Now().Add(m.maxWait())
 	wait := min(firstPoll, m.recoveryWait())
+	var reason error
 	for {
 		sess, err := m.attempt(ctx)
 		if err == nil {
@@ -143,9 +144,13 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (Session, error) {
 			return nil, context.Cause(ctx)
 		}
 		var notReady *NotReadyError
-		if !errors.As(err, &notReady) && !isLost(err) {
+		switch {
+		case errors.Is(err, ErrDeadlineExceeded) && reason != nil:
+			err = reason // it tells more than that this attempt took long
+		case !errors.As(err, &notReady) && !isLost(err) && !errors.Is(err, ErrDeadlineExceeded):
 			return nil, err
 		}
+		reason = err
 		if m.MaxWait >= 0 && time.Until(deadline) < wait {
 			return nil, &OpError{Code: ErrDeadlineExceeded.(*OpError).Code, Err: err,
 				Message: fmt.Sprintf("session was not ready after waiting %v; is the chief running?", m.maxWait())}

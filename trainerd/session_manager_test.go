@@ -261,6 +261,44 @@ func TestWaitForSessionErrors(t *testing.T) {
 	}
 }
 
+// TestWaitForSessionSlowAttempts: an attempt that takes too long is a reason to
+// try again, and does not hide a better one.
+func TestWaitForSessionSlowAttempts(t *testing.T) {
+	slow := &OpError{Code: ErrDeadlineExceeded.(*OpError).Code, Message: "no session within 1s"}
+	away := &OpError{Code: ErrUnavailable.(*OpError).Code, Message: "connection refused"}
+	for _, test := range []struct {
+		attempts []error
+		want     error
+	}{
+		{[]error{slow, slow, slow}, slow},
+		{[]error{away, slow, slow}, away},
+		{[]error{slow, away, slow}, away},
+		{[]error{slow, away, nil}, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, made := counterModel(), 0
+			mgr := &SessionManager{RecoveryWait: time.Second, MaxWait: 2500 * time.Millisecond,
+				NewSession: func(ctx context.Context) (Session, error) {
+					err := test.attempts[min(made, len(test.attempts)-1)]
+					made++
+					if err != nil {
+						return nil, err
+					}
+					return m.newSession(ctx)
+				}}
+			sess, err := mgr.WaitForSession(t.Context())
+			if test.want == nil {
+				mustNoErr(t, err)
+				mustNoErr(t, sess.Close())
+				return
+			}
+			if !errors.Is(err, ErrDeadlineExceeded) || !strings.Contains(err.Error(), "is the chief running?: making a session: "+test.want.Error()) {
+				t.Errorf("after %v: %v; want a deadline error with %v", test.attempts, err, test.want)
+			}
+		})
+	}
+}
+
 func TestSP13WaitForCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "later")

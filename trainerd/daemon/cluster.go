@@ -85,9 +85,12 @@ func dial(ctx context.Context, target string, def *tfpb.GraphDef, o *remote.Opti
 	return remoteSession{Session: sess, client: client}, nil
 }
 
+// errOutOfPatience ends the making of a session that takes too long.
+var errOutOfPatience = errors.New("cluster.patience_secs is over")
+
 // connect makes a session with the job's program on its servers. It waits for
 // them as long as the job's patience lasts.
-func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
+func (j *job) connect(ctx context.Context) (_ trainerd.Session, err error) {
 	c := j.config.Cluster
 	options, err := c.dialOptions()
 	if err != nil {
@@ -100,8 +103,14 @@ func (j *job) connect(ctx context.Context) (trainerd.Session, error) {
 	servers := addPings(def)
 	if c.PatienceSecs > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.PatienceSecs.Duration())
+		ctx, cancel = context.WithTimeoutCause(ctx, c.PatienceSecs.Duration(), errOutOfPatience)
 		defer cancel()
+		defer func() {
+			if err != nil && errors.Is(context.Cause(ctx), errOutOfPatience) {
+				err = &trainerd.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Err: err,
+					Message: fmt.Sprintf("the servers have made no session within %v; see to them, or set cluster.patience_secs", c.PatienceSecs.Duration())}
+			}
+		}()
 	}
 	slow := time.AfterFunc(sayAfter, func() {
 		j.waitsFor("the servers to answer: " + strings.Join(append([]string{j.config.Master}, c.deviceFilters()...), " "))

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/master"
 )
 
@@ -168,7 +170,7 @@ func TestRunThroughTLS(t *testing.T) {
 		{"another name", []string{target, ca, "cluster.tls_server_name=other.example"}, "valid for servers.example, not other.example"},
 		{"an address for a name", []string{target, ca}, "127.0.0.1"},
 		{"a server that does not encrypt", []string{"master=grpc://" + server, "cluster.tls=true"}, "does not look like a TLS handshake"},
-		{"a client that does not encrypt", []string{target, "cluster.patience_secs=0.2"}, "server preface"},
+		{"a client that does not encrypt", []string{target, "cluster.patience_secs=2"}, "server preface"},
 		{"no such file", []string{target, "cluster.tls_ca=none.pem"}, "cluster.tls_ca: "},
 	}
 	for _, test := range tests {
@@ -241,11 +243,28 @@ func TestChiefComesBack(t *testing.T) {
 
 func TestWorkerWithoutChief(t *testing.T) {
 	c := clustersConfig(t, "master=grpc://"+serveMaster(t), "cluster.workers=2", "cluster.task=1", "supervisor.is_chief=false",
-		"cluster.patience_secs=0.05")
+		"cluster.patience_secs=2")
 	err := Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard})
 	for _, part := range []string{"is the chief running?", "the chief has not made the model of the logdir", filepath.Base(c.Logdir)} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("got %v, want an error that says %q", err, part)
+		}
+	}
+}
+
+// TestServersThatNeverAnswer end a chief and a worker with what to do about it,
+// not with the bare end of a context.
+func TestServersThatNeverAnswer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, role := range [][]string{nil, {"cluster.workers=2", "cluster.task=1", "supervisor.is_chief=false"}} {
+		c := clustersConfig(t, append(role, "master=grpc://"+silent.Addr().String(), "cluster.patience_secs=0.2")...)
+		err := Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard})
+		if !errors.Is(err, trainerd.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "have made no session within 200ms; see to them, or set cluster.patience_secs") {
+			t.Errorf("%q: got %v, want an error that says what to do", role, err)
 		}
 	}
 }
