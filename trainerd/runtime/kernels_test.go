@@ -129,7 +129,7 @@ func ulps(got, want *ckptfmt.Tensor, i int) float64 {
 // equal, but for normal distributions in doubles, whose logarithm and sine round
 // differently in the last bits.
 func TestRandom(t *testing.T) {
-	for _, name := range []string{"random", "draws"} {
+	for _, name := range []string{"random", "draws", "crops"} {
 		t.Run(name, func(t *testing.T) { testRandom(t, name) })
 	}
 }
