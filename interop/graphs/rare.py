@@ -142,3 +142,85 @@ def ranked():
         with tf.control_dependencies([update]):
             out[name] = tf.identity(update)
     return Built(None, out, matrix)
+
+
+def older():
+    """Lets the graph hold ops that later versions of graphs may not."""
+    tf.import_graph_def(tf1.GraphDef(versions=dict(producer=8)))
+
+
+@program(steps=2)
+def first_arrays():
+    """Arrays and stacks of tensors as the first releases made them."""
+    older()
+    x = inputs()
+    flow = tf.constant(0.0)
+    h = x @ variable("w", [4, 3])
+    out = {}
+    array = R.TensorArrayV2(size=4, dtype=tf.float32, element_shape=[3], clear_after_read=False)
+    written = R.TensorArrayWriteV2(handle=array, index=2, value=h[0], flow_in=flow)
+    written = R.TensorArrayScatterV2(handle=array, indices=[0, 3, 1], value=h[1:4], flow_in=written)
+    out["read"] = R.TensorArrayReadV2(handle=array, index=2, flow_in=written, dtype=tf.float32)
+    out["gathered"] = R.TensorArrayGatherV2(handle=array, indices=[3, 1], flow_in=written, dtype=tf.float32)
+    out["size"] = R.TensorArraySizeV2(handle=array, flow_in=written)
+    grad = R.TensorArrayGradV2(handle=array, flow_in=written, source="g")
+    added = R.TensorArrayWriteV2(handle=grad, index=1, value=h[4], flow_in=written)
+    added = R.TensorArrayWriteV2(handle=grad, index=1, value=h[5], flow_in=added)
+    out["added"] = R.TensorArrayReadV2(handle=grad, index=1, flow_in=added, dtype=tf.float32)
+    pieces = R.TensorArrayV2(size=2, dtype=tf.float32)
+    split = R.TensorArraySplitV2(handle=pieces, value=h, lengths=tf.constant([4, 2], tf.int64), flow_in=flow)
+    out["joined"], out["lengths"] = R.TensorArrayConcatV2(handle=pieces, flow_in=split, dtype=tf.float32)
+    with tf.control_dependencies([out["joined"], out["lengths"]]):
+        closed = R.TensorArrayCloseV2(handle=pieces)
+    # TensorFlow itself cannot differentiate these.
+    kept = {k: tf.stop_gradient(v) if v.dtype == tf.float32 else v for k, v in out.items()}
+    with tf.control_dependencies([closed]):
+        return trained({**kept, "h": tf.identity(h)}, tf.reduce_mean(tf.square(h - 1)), feeds=matrix)
+
+
+@program(steps=1)  # TensorFlow waits for ever in the next
+def staged_by_key():
+    """Elements of staging areas that have keys, whole and in parts."""
+    x = inputs()
+    h = x @ variable("w", [4, 3])
+    out = {}
+    empty = h
+    for ordered in ("", "Ordered"):
+        kw = dict(shared_name="area" + ordered, capacity=9, memory_limit=10000)
+        op = lambda name: getattr(R, ordered + name)  # noqa: B023
+        types = [tf.float32, tf.int32]
+        with tf.control_dependencies([empty]):
+            put = op("MapStage")(key=tf.constant(5, tf.int64), indices=[0, 1], values=[h, tf.constant([1, 2])], dtypes=types, **kw)
+        with tf.control_dependencies([put]):
+            half = op("MapStage")(key=tf.constant(3, tf.int64), indices=[1], values=[tf.constant([7])], dtypes=types, **kw)
+        with tf.control_dependencies([half]):
+            waiting = op("MapIncompleteSize")(dtypes=types, **kw)
+        with tf.control_dependencies([waiting]):
+            rest = op("MapStage")(key=tf.constant(3, tf.int64), indices=[0], values=[h * 2], dtypes=types, **kw)
+        with tf.control_dependencies([rest]):
+            size = op("MapSize")(dtypes=types, **kw)
+        with tf.control_dependencies([size]):
+            seen = op("MapPeek")(key=tf.constant(3, tf.int64), indices=[0, 1], dtypes=types, **kw)
+        with tf.control_dependencies(seen):
+            taken = op("MapUnstage")(key=tf.constant(3, tf.int64), indices=[1], dtypes=[tf.int32], **kw)
+        with tf.control_dependencies(taken):
+            left = op("MapUnstage")(key=tf.constant(3, tf.int64), indices=[0], dtypes=[tf.float32], **kw)
+        with tf.control_dependencies(left):
+            key, last = op("MapUnstageNoKey")(indices=[0, 1], dtypes=types, **kw)
+        with tf.control_dependencies(last):
+            empty = op("MapSize")(dtypes=types, **kw)
+        parts = dict(waiting=waiting, size=size, seen=seen[0], numbers=taken[0], left=left[0], key=key, last=last[0], empty=empty)
+        out.update({ordered + k: tf.identity(v) for k, v in parts.items()})
+    return Built(None, out, matrix)
+
+
+@program(steps=3)
+def staged_and_seen():
+    h = inputs() @ variable("w", [4, 3])
+    kw = dict(shared_name="plain", dtypes=[tf.float32], capacity=2, memory_limit=150)
+    put = R.Stage(values=[h], capacity=2, memory_limit=150, shared_name="plain")
+    with tf.control_dependencies([put]):
+        seen = R.StagePeek(index=0, **kw)
+    with tf.control_dependencies(seen):
+        taken = R.Unstage(**kw)
+    return Built(None, {"peeked": tf.identity(seen[0]), "taken": tf.identity(taken[0])}, matrix)
