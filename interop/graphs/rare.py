@@ -224,3 +224,65 @@ def staged_and_seen():
     with tf.control_dependencies(seen):
         taken = R.Unstage(**kw)
     return Built(None, {"peeked": tf.identity(seen[0]), "taken": tf.identity(taken[0])}, matrix)
+
+
+@program(steps=3)
+def slices_of_variables():
+    """Variables that are read and assigned in parts."""
+    x = inputs()
+    out = {}
+    for name, resource in (("ref", False), ("resource", True)):
+        v = variable(name, [6, 4], resource=resource)
+        kept = variable(name + "_kept", [2, 5, 3], resource=resource, trainable=False)
+        put = kept[1, ::2, -1:].assign(x[:3, 1:2])
+        with tf.control_dependencies([put]):
+            again = kept[:, 3].assign(tf.reshape(x[3:5, :3], [2, 3]))
+        with tf.control_dependencies([again]):
+            out[name] = tf.identity(kept.read_value() if resource else kept)
+        out[name + "_at"] = tf.gather_nd(v, [[1, 2], [5, 0], [1, 2]]) + tf.gather_nd(v, [[3], [1]])[0, 1]
+        out[name + "_rows"] = tf.gather(v, [2, 0]) * x[:2]
+        out[name + "_update"] = R.TensorStridedSliceUpdate(input=tf.stop_gradient(v * x), begin=[1, 0], end=[3, 4], strides=[1, 2], value=x[:2, :2])
+    return trained(out, feeds=matrix)
+
+
+@program(steps=3)
+def kept_tables():
+    """Tables that are read whole, and made smaller."""
+    keys = tf.constant([5, 3, 9, 7], tf.int64)
+    out = {}
+    dense = R.MutableDenseHashTableV2(empty_key=tf.constant(-1, tf.int64), deleted_key=tf.constant(-2, tf.int64), value_dtype=tf.float32, value_shape=[2], shared_name="d")
+    rows = R.MutableHashTableOfTensorsV2(key_dtype=tf.int64, value_dtype=tf.float32, value_shape=[2], shared_name="r")
+    plain = R.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.string, shared_name="p")
+    x = inputs()
+    for name, table, values in (("dense", dense, x[:4, :2]), ("rows", rows, x[1:5, 1:3]), ("plain", plain, tf.as_string(x[:4, 0]))):
+        put = R.LookupTableInsertV2(table_handle=table, keys=keys, values=values)
+        with tf.control_dependencies([put]):
+            gone = R.LookupTableRemoveV2(table_handle=table, keys=keys[1:2])
+        default = {"dense": [7.0, 8.0], "rows": [1.0, 2.0], "plain": "none"}[name]
+        with tf.control_dependencies([gone]):
+            out[name] = R.LookupTableFindV2(table_handle=table, keys=tf.constant([9, 3, 4], tf.int64), default_value=default)
+            out[name + "_size"] = R.LookupTableSizeV2(table_handle=table)
+            if name != "dense":  # that tells its empty places, too
+                k, v = R.LookupTableExportV2(table_handle=table, Tkeys=tf.int64, Tvalues=values.dtype)
+                order = tf.argsort(k)
+                out[name + "_keys"], out[name + "_values"] = tf.gather(k, order), tf.gather(v, order)
+    whole = tf.SparseTensor([[0, 1], [0, 4], [2, 0], [2, 2]], x[:4, 0], [3, 5])
+    handles = R.AddManySparseToTensorsMap(sparse_indices=whole.indices, sparse_values=whole.values, sparse_shape=whole.dense_shape, shared_name="s")
+    one = R.AddSparseToTensorsMap(sparse_indices=whole.indices[:2, 1:], sparse_values=whole.values[:2], sparse_shape=[9], shared_name="s")
+    took = R.TakeManySparseFromTensorsMap(sparse_handles=tf.concat([handles[::-1], [one]], 0), dtype=tf.float32, shared_name="s")
+    out.update(taken_indices=took.sparse_indices, taken_values=took.sparse_values, taken_shape=took.sparse_shape)
+    return Built(None, {k: tf.identity(v) for k, v in out.items()}, matrix)
+
+
+@program(steps=5)
+def chosen_elements():
+    """Data sets that take turns, and elements that come once."""
+    sets = [tf.data.Dataset.range(i, i + 4) for i in (0, 10, 20)]
+    choice = tf.data.Dataset.from_tensor_slices(tf.constant([2, 0, 1, 1, 2, 0, 0, 1], tf.int64)).repeat(3)
+    chosen = tf1.data.make_one_shot_iterator(tf.data.Dataset.choose_from_datasets(sets, choice, stop_on_empty_dataset=False)).get_next()
+    numbers = tf.data.Dataset.from_tensor_slices(tf.constant([3, 1, 3, 2, 1, 5, 8, 5, 9])).unique()
+    words = tf.data.Dataset.from_tensor_slices(["b", "a", "b", "", "a", "c", "", "d"]).unique()
+    out = {"chosen": chosen}
+    out["number"] = tf1.data.make_one_shot_iterator(numbers).get_next()
+    out["word"] = tf1.data.make_one_shot_iterator(words).get_next()
+    return Built(None, out)

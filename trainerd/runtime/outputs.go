@@ -6,6 +6,7 @@ package runtime
 // of a list of types. The outputs of all other ops are counted by the index
 // alone.
 var outputNames = map[string]string{
+	"AllCandidateSampler":                       "sampled_candidates true_expected_count sampled_expected_count",
 	"AnonymousMemoryCache":                      "handle deleter",
 	"AnonymousSeedGenerator":                    "handle deleter",
 	"BarrierTakeMany":                           "indices keys values:component_types",
@@ -26,6 +27,7 @@ var outputNames = map[string]string{
 	"DeserializeSparse":                         "sparse_indices sparse_values sparse_shape",
 	"FakeQuantWithMinMaxVarsGradient":           "backprops_wrt_input backprop_wrt_min backprop_wrt_max",
 	"FakeQuantWithMinMaxVarsPerChannelGradient": "backprops_wrt_input backprop_wrt_min backprop_wrt_max",
+	"FixedUnigramCandidateSampler":              "sampled_candidates true_expected_count sampled_expected_count",
 	"FractionalAvgPool":                         "output row_pooling_sequence col_pooling_sequence",
 	"FractionalMaxPool":                         "output row_pooling_sequence col_pooling_sequence",
 	"FusedBatchNorm":                            "y batch_mean batch_variance reserve_space_1 reserve_space_2",
@@ -41,6 +43,8 @@ var outputNames = map[string]string{
 	"ListDiff":                                  "out idx",
 	"LogMatrixDeterminant":                      "sign log_abs_determinant",
 	"LogUniformCandidateSampler":                "sampled_candidates true_expected_count sampled_expected_count",
+	"LookupTableExport":                         "keys values",
+	"LookupTableExportV2":                       "keys values",
 	"Lu":                                        "lu p",
 	"MapUnstageNoKey":                           "key values:dtypes",
 	"MaxPoolWithArgmax":                         "output argmax",
@@ -55,6 +59,9 @@ var outputNames = map[string]string{
 	"ParseSingleExample":                        "sparse_indices:num_sparse sparse_values:sparse_types sparse_shapes:num_sparse dense_values:Tdense",
 	"ParseSingleSequenceExample":                "context_sparse_indices:Ncontext_sparse context_sparse_values:context_sparse_types context_sparse_shapes:Ncontext_sparse context_dense_values:Tcontext_dense feature_list_sparse_indices:Nfeature_list_sparse feature_list_sparse_values:feature_list_sparse_types feature_list_sparse_shapes:Nfeature_list_sparse feature_list_dense_values:feature_list_dense_types",
 	"Qr":                                        "q r",
+	"RaggedGather":                              "output_nested_splits:OUTPUT_RAGGED_RANK output_dense_values",
+	"RaggedRange":                               "rt_nested_splits rt_dense_values",
+	"RaggedTensorToSparse":                      "sparse_indices sparse_values sparse_dense_shape",
 	"ReaderRead":                                "key value",
 	"ReaderReadUpTo":                            "keys values",
 	"ReaderReadUpToV2":                          "keys values",
