@@ -17,10 +17,11 @@ import (
 // large enough for a system call not to matter.
 const (
 	sumPiece = 256 << 10
-	// aheadPieces are written at once where another goroutine sums them: while
-	// both processors are busy Go's scheduler attends to each system call that
-	// takes long, and there are fewer of them.
-	aheadPieces = 4
+	// writtenPieces are written at once. Go's scheduler attends to each system
+	// call that takes long while all processors are busy, so there should not be
+	// many; from several MiB the kernel looks for larger pieces of memory, which
+	// takes longer than it saves where memory is in use.
+	writtenPieces = 4
 	// parallelBytes is the size from which several processors share a tensor.
 	parallelBytes = 2 << 20
 )
@@ -107,14 +108,12 @@ func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
 	}
 	t := newPieceSums(b)
 	var second sync.WaitGroup
-	at := 1 // how many pieces are written at once
 	if ahead && len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
-		at = aheadPieces
 		second.Go(t.sumAhead)
 	}
-	for first := 0; first < len(t.sums); first += at {
+	for first := 0; first < len(t.sums); first += writtenPieces {
 		t.writing.Store(int64(first))
-		end := min(first+at, len(t.sums))
+		end := min(first+writtenPieces, len(t.sums))
 		write(t.pieces(first, end))
 		for i := first; i < end; i++ {
 			t.sum(i)
