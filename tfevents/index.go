@@ -154,6 +154,9 @@ func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
 		return errNoTime(x.files[file])
 	}
 	x.Events++
+	if x.o.Purge == PurgeDataServer && math.IsInf(e.wallTime, 0) {
+		return nil // the data server passes over it
+	}
 	if x.purgeFor(&x.facts) {
 		for i := range e.values {
 			x.purgeOwn(string(e.values[i].tag), e.step)
@@ -172,7 +175,7 @@ func (x *RunIndex) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	x.purgeTag(s, c.step)
 	// The data server looks at a value only after its step has had its effect.
-	if x.mode == PurgeDataServer && !shownByDataServer(s.Metadata, c.wallTime(), v.message()) {
+	if x.mode == PurgeDataServer && !keptByDataServer(s.Metadata, v.message()) {
 		return
 	}
 	if s.newest != x.session {
@@ -193,7 +196,7 @@ func (x *RunIndex) seriesOf(v *valueScan) *SeriesIndex {
 	}
 	s := x.byTag[string(v.tag)]
 	if s == nil {
-		s = &SeriesIndex{Tag: string(v.tag), Metadata: metadataOf(v.message())}
+		s = &SeriesIndex{Tag: string(v.tag), Metadata: metadataOf(x.mode, v.message())}
 		s.at.ofRun = describesRun(s.Plugin())
 		x.byTag[s.Tag] = s
 		x.Series = append(x.Series, s)
