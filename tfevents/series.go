@@ -232,8 +232,7 @@ func (d *RunData) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 		p.Value = nil
 	}
 	d.purgeTag(s, p.Step)
-	// The data server looks at a value only after its step has had its effect.
-	if d.mode != PurgeDataServer || keptByDataServer(s.Metadata, v) {
+	if d.mode.keeps(s.Metadata, v) {
 		s.Points = append(s.Points, p)
 	}
 }

@@ -595,3 +595,28 @@ func TestDataServerPassesOverInfiniteTime(t *testing.T) {
 		t.Errorf("%s, damage %v", got, d.Damage)
 	}
 }
+
+func TestPythonKeeps(t *testing.T) {
+	named := func(plugin string) *tfpb.Summary_Value {
+		v := PluginTensor("t", plugin, nil, nil)
+		v.Value = nil
+		return v
+	}
+	for _, tc := range []struct {
+		name   string
+		values []*tfpb.Summary_Value
+		want   int
+	}{
+		{"metadata alone", []*tfpb.Summary_Value{named(PluginHistograms), Scalar("t", 1), named("")}, 1},
+		{"hyperparameters", []*tfpb.Summary_Value{named(PluginHParams), named("")}, 2},
+	} {
+		fsys := fstest.MapFS{"tfevents": eventsFile(t, &tfpb.Event{WallTime: 1, What: &tfpb.Event_Summary{Summary: NewSummary(tc.values...)}})}
+		run, o := Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython}
+		if n := len(ReadRun(fsys, run, o).Lookup("t").Points); n != tc.want {
+			t.Errorf("%s: %d points, want %d", tc.name, n, tc.want)
+		}
+		if n := IndexRun(fsys, run, o).Lookup("t").Len(); n != tc.want {
+			t.Errorf("%s: %d points in the index, want %d", tc.name, n, tc.want)
+		}
+	}
+}

@@ -6,9 +6,31 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// What TensorBoard's data server keeps of what it reads. A value that it does
-// not keep has had the effect of its step all the same; an event whose time is
-// infinite has none.
+// What TensorBoard's loaders keep of what they read. A value that they do not
+// keep has had the effect of its step all the same; to the data server, an
+// event whose time is infinite has none.
+
+// keeps reports whether the loader that p stands for keeps a value of a series
+// with the given metadata.
+func (p Purge) keeps(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
+	switch p {
+	case PurgePython:
+		return keptByPython(m, v)
+	case PurgeDataServer:
+		return keptByDataServer(m, v)
+	}
+	return true
+}
+
+// keptByPython reports whether the Python loader keeps a value: it must hold
+// something, but for hyperparameters, which are all in the metadata.
+func keptByPython(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
+	switch v.GetValue().(type) {
+	case nil, *tfpb.Summary_Value_ObsoleteOldStyleHistogram:
+		return m.GetPluginData().GetPluginName() == PluginHParams
+	}
+	return true
+}
 
 // errNoTime says what the data server does to an event whose time is not a
 // number.
