@@ -51,6 +51,9 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := notStdin(c, args); err != nil {
+		return err
+	}
 	misnamed, err := findMisnamed(c.Context, args)
 	if err != nil {
 		return err

@@ -45,6 +45,9 @@ func merge(c *cli.Context) error {
 		return err
 	}
 	paths, to := args[:len(args)-1], args[len(args)-1]
+	if err := notStdin(c, paths); err != nil {
+		return err
+	}
 	s := newSource(c)
 	run := tfevents.Run{Name: "."}
 	for _, path := range paths {
@@ -80,7 +83,10 @@ func merge(c *cli.Context) error {
 		report.damaged(err)
 		info.Damage = append(info.Damage, damageOf(err))
 	}
-	return printReport(c, info, "%s holds %d events of %d files; points left out: %d", to, result.Events, len(run.Files), result.Purged)
+	if err := printReport(c, info, "%s holds %d events of %d files; points left out: %d", to, result.Events, len(run.Files), result.Purged); err != nil {
+		return err
+	}
+	return report.result()
 }
 
 // datedName matches file names that begin with their time.
