@@ -115,6 +115,7 @@ stands for the checkpoint that is in force there.`,
 	ckptDoc().Install(app)
 	for _, c := range app.Commands {
 		c.OnUsageError = wrongUsage
+		c.HideHelpCommand = true // a checkpoint may be named "help" or "h"
 	}
 	return app
 }
@@ -126,14 +127,20 @@ func ckptDoc() *clidoc.Doc {
 			{Code: exitOK, Meaning: "it is done"},
 			{Code: exitFailed, Meaning: "it could not be done"},
 			{Code: exitUsage, Meaning: "the command line is wrong"},
-			{Code: exitDamaged, Meaning: "damage was found"},
-			{Code: exitDiffers, Meaning: "the checkpoints differ (diff), or there are NaNs (stat --nan)"},
+			{Code: exitDamaged, Meaning: "damage was found, or TensorFlow would raise an error (state)"},
+			{Code: exitDiffers, Meaning: "the checkpoints differ (diff), there are NaNs (stat --nan), or restoring would fail (plan)"},
 			{Code: exitNothing, Meaning: "there is no such checkpoint or tensor"},
 			{Code: exitInterrupted, Meaning: "interrupted"},
 		},
 		Examples: []clidoc.Entry{
 			{Term: "ckpt ls LOGDIR", Text: "the checkpoints of a directory"},
 			{Term: "ckpt ls LOGDIR/model.ckpt-9", Text: "the tensors of one of them"},
+			{Term: "ckpt cat LOGDIR/model.ckpt-9 layer/bias", Text: "the elements of a tensor"},
+			{Term: "ckpt verify LOGDIR", Text: "read all of them, and tell what is wrong"},
+			{Term: "ckpt convert LOGDIR/model.ckpt-9 model.safetensors", Text: "the tensors for other programs"},
+		},
+		Environment: []clidoc.Entry{
+			{Term: "NO_COLOR", Text: "if set, no colours are used, on a terminal either"},
 		},
 		SeeAlso: []string{"tfevents(1)", "trainerd(1)"},
 	}
@@ -159,9 +166,10 @@ func (exitError) Error() string { return "" }
 // exitCode returns the documented code for an error.
 func exitCode(ctx context.Context, err error) int {
 	var usage usageError
+	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	var corrupt *ckptfmt.CorruptError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &topic):
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted
