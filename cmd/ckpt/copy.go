@@ -252,7 +252,16 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := rewrite.Write(c.Context, s, to, &rewrite.Options{Shards: c.Int("shards"), V1: c.Bool("v1")}); err != nil {
+	progress := progressOf(c)
+	for _, p := range s.Parts() {
+		if size, err := p.Size(); err == nil {
+			progress.Expect(size)
+		}
+	}
+	err = rewrite.Write(c.Context, s, to, &rewrite.Options{
+		Shards: c.Int("shards"), V1: c.Bool("v1"), Progress: func(n int) { progress.Add(n) },
+	})
+	if err != nil {
 		if errors.Is(err, ckptfmt.ErrType) {
 			return fmt.Errorf("%w; --exclude leaves tensors out", err)
 		}

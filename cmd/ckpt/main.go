@@ -48,6 +48,7 @@ import (
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 const (
@@ -62,6 +63,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -69,7 +71,11 @@ func main() {
 
 // run is the whole program; args begins with its name.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	progress := terminal.NewProgress(stderr, "reading")
+	defer progress.Clear()
+	stderr = progress.Before(stderr)
 	app := newApp(stdout, stderr)
+	app.Metadata = map[string]any{progressKey: progress}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {
 		err = usageError{err}

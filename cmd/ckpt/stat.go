@@ -45,6 +45,7 @@ func stat(c *cli.Context) error {
 		return err
 	}
 	defer r.Close()
+	r = watch(c, r)
 	list := []statJSON{}
 	bad := false
 	for info, err := range r.Tensors() {
@@ -67,6 +68,7 @@ func stat(c *cli.Context) error {
 			list = append(list, s)
 		}
 	}
+	progressOf(c).Clear()
 	if err := printStats(c, list); err != nil {
 		return err
 	}
