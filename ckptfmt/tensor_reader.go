@@ -32,7 +32,7 @@ func (t *TensorReader) Read(p []byte) (int, error) {
 	n, err := t.from.Read(p)
 	if t.Watch != nil {
 		if err := t.Watch(n); err != nil {
-			return n, err
+			return 0, err // not n: whoever has what it wants looks at no error
 		}
 	}
 	return n, err

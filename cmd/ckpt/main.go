@@ -89,8 +89,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.As(err, &quiet) {
 		return int(quiet)
 	}
-	fmt.Fprintf(stderr, "ckpt: %v\n", err)
-	return exitCode(ctx, err)
+	code := exitCode(ctx, err)
+	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody wants to know
+		fmt.Fprintf(stderr, "ckpt: %v\n", err)
+	}
+	return code
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
