@@ -322,9 +322,14 @@ func changeSource(c *cli.Context, s *rewrite.Source) error {
 			return err
 		}
 	}
-	if !c.IsSet("dtype") {
-		return nil
+	if c.IsSet("dtype") {
+		return cast(c, s)
 	}
+	return nil
+}
+
+// cast converts numbers to the type of --dtype.
+func cast(c *cli.Context, s *rewrite.Source) error {
 	to, ok := map[string]tfpb.DataType{
 		"bf16": tfpb.DataType_DT_BFLOAT16, "bfloat16": tfpb.DataType_DT_BFLOAT16,
 		"f16": tfpb.DataType_DT_HALF, "float16": tfpb.DataType_DT_HALF,
