@@ -2,6 +2,7 @@ package trainerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -46,6 +47,24 @@ type checkpointer struct {
 	every    time.Duration      // of serve
 	timed    bool               // serve runs, or is about to
 	endPart  context.CancelFunc // has serve look at every again; nil before it runs
+}
+
+// checkSaver finds what would make every save of the run fail. A graph without
+// variables has no Saver by default, and needs none.
+func (sv *Supervisor) checkSaver(r *run, step int64) error {
+	saver := r.plan.saver
+	if sv.Logdir == "" || saver == nil {
+		return nil
+	}
+	err := saver.checkPath(sv.SavePath(), step)
+	if err == nil {
+		err = saver.Check(r.sess)
+	}
+	if errors.Is(err, errNoVariables) && sv.Saver == nil {
+		r.plan.saver = nil
+		return nil
+	}
+	return err
 }
 
 func (sv *Supervisor) makeCheckpointer(r *run, step int64) {

@@ -3,6 +3,7 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -117,6 +118,27 @@ func (s *Saver) Save(ctx context.Context, sess Session, path string, step int64)
 		return "", err
 	}
 	return s.Write(ctx, cut, path, step)
+}
+
+// Check returns what would make every save of a session fail, nil if nothing
+// is known that would.
+func (s *Saver) Check(sess Session) error {
+	if err := noneIsNil("Saver.Retention", s.Retention); err != nil {
+		return err
+	}
+	store, vars, err := s.variablesOf(sess)
+	if err == nil && store == nil {
+		_, err = s.saverDef()
+	}
+	if err != nil || s.format() != FormatV1 {
+		return err
+	}
+	for _, v := range vars {
+		if !fitsV1(v.info.DType) {
+			return fmt.Errorf("saver: variable %s: V1 checkpoints do not hold %s; save it as V2", v.name, ckptfmt.DTypeName(v.info.DType))
+		}
+	}
+	return nil
 }
 
 // variablesOf returns the variables to save or restore, or a nil store when the

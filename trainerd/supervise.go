@@ -21,6 +21,13 @@ import (
 // checkpoint is written: the one before it stays in force. See MaxRestarts for
 // sessions that are lost.
 func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s Session) error) error {
+	if train == nil {
+		return errors.New("Supervisor.Run needs a function that trains")
+	}
+	if !sv.busy.CompareAndSwap(false, true) {
+		return errBusy
+	}
+	defer sv.busy.Store(false)
 	pause := firstRestart
 	sv.ledger.open()
 	defer sv.ledger.close()
@@ -61,18 +68,24 @@ func isLost(err error) bool {
 }
 
 func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Context, s Session) error) error {
-	sess, err := sv.PrepareOrWaitForSession(ctx)
-	if err != nil {
-		if ctx.Err() != nil && isCancellation(err) {
-			return nil // told to stop before there was anything to save
-		}
+	sess, err := sv.beginRun(ctx, false)
+	switch {
+	case errors.Is(err, errStopped):
+		return sv.coord.Err()
+	case err != nil && ctx.Err() != nil && isCancellation(err):
+		return nil // told to stop before there was anything to save
+	case err != nil:
 		return err
 	}
 	r := sv.current()
 	defer r.sess.Close()
-	// Deferred for a train that leaves by runtime.Goexit; else it comes second
-	// and does nothing.
-	defer sv.Stop()
+	returned := false
+	defer func() {
+		if !returned { // train has left by runtime.Goexit
+			sv.RequestStop(&PanicError{Name: "train", Value: errGoexit})
+			sv.Stop()
+		}
+	}()
 	unlink := context.AfterFunc(ctx, func() { sv.coord.RequestStop(nil) })
 	defer unlink()
 
@@ -80,6 +93,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	defer cancel()
 	sv.ledger.training()
 	err = callGuarded("train", func() error { return sv.trainWithHooks(trainCtx, sess, train) })
+	returned = true
 	sv.ledger.stopping()
 	if ctx.Err() != nil {
 		sv.ledger.stopped(stopperOf(ctx))

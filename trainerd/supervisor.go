@@ -164,6 +164,7 @@ type Supervisor struct {
 
 	coord Coordinator
 
+	busy atomic.Bool          // from the preparation to the end of all sessions of a run
 	run  atomic.Pointer[run]  // the current run, nil before the first
 	kept *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
 
