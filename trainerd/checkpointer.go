@@ -110,6 +110,9 @@ func (c *checkpointer) lastSaved() (SavedCheckpoint, bool) {
 }
 
 func (c *checkpointer) acquire(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // whether or not there is room
+	}
 	select {
 	case c.busy <- struct{}{}:
 		return nil

@@ -80,7 +80,7 @@ func (h *StopAtStep) AfterStep(_ context.Context, _ Session, step int64) error {
 		h.last = step - 1 + h.NumSteps
 	}
 	if step >= max(h.LastStep, h.last) {
-		return ErrOutOfRange
+		return ErrCompleted
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // then. What train passes to its session as context does not interrupt a step
 // that has begun, until the grace period is over; see [StepContext].
 //
-// Run returns nil when train returned nil or [ErrOutOfRange], and when ctx asked
-// for the stop. Otherwise it returns the first error of train or a service,
+// Run returns nil when train returned nil, [ErrOutOfRange] or [ErrCompleted], and
+// when ctx asked for the stop. Otherwise it returns the first error of train or a service,
 // with later ones behind it. If train failed or anything panicked, no final
 // checkpoint is written: the one before it stays in force. See MaxRestarts for
 // sessions that are lost.
@@ -96,7 +96,9 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	returned = true
 	sv.ledger.stopping()
 	if ctx.Err() != nil {
-		sv.ledger.stopped(stopperOf(ctx))
+		if !errors.Is(err, ErrCompleted) {
+			sv.ledger.stopped(stopperOf(ctx))
+		}
 		sv.coord.RequestStop(nil) // the linked call may not have come yet
 	}
 	sv.RequestStop(err)

@@ -82,6 +82,9 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 		}
 	}
 	t.watch.Enter(control.Stopping)
+	if t.steps > 0 && t.step >= t.steps {
+		return trainerd.ErrCompleted
+	}
 	return nil
 }
 
@@ -116,8 +119,8 @@ func (t *training) train(ctx context.Context, sess trainerd.Session) error {
 	case errors.Is(err, trainerd.ErrOutOfRange):
 		t.ended = true
 		return nil
-	case ctx.Err() != nil && errors.Is(err, trainerd.ErrCancelled):
-		return nil // it waited for a queue, which the stop has closed
+	case ctx.Err() != nil && (errors.Is(err, trainerd.ErrCancelled) || errors.Is(err, context.Canceled)):
+		return nil // it waited for a queue, which the stop has closed, or for a save
 	}
 	return err
 }
