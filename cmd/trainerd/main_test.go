@@ -138,14 +138,19 @@ func awaitStep(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// awaitFile waits for a file, or for a text in it.
 func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
+	text := ""
+	if len(args) == 2 {
+		text, args = args[1], args[:1]
+	}
 	arguments(ts, neg, args, 1)
 	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), text) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no %s within %v", args[0], patience)
+			ts.Fatalf("no %s with %q within %v", args[0], text, patience)
 		}
 	}
 }
