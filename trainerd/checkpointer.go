@@ -110,6 +110,9 @@ func (c *checkpointer) lastSaved() (SavedCheckpoint, bool) {
 }
 
 func (c *checkpointer) acquire(ctx context.Context) error {
+	if ctx.Value(inSaveKey{}) == c {
+		return errors.New("a listener of a save cannot save: it would wait for itself")
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whether or not there is room
 	}
@@ -122,6 +125,13 @@ func (c *checkpointer) acquire(ctx context.Context) error {
 }
 
 func (c *checkpointer) release() { <-c.busy }
+
+type inSaveKey struct{}
+
+// inSave marks the context of a listener, who is called within a save.
+func (c *checkpointer) inSave(ctx context.Context) context.Context {
+	return context.WithValue(ctx, inSaveKey{}, c)
+}
 
 // save writes a checkpoint, unless the step has one. A stop does not interrupt
 // the writing.
@@ -163,7 +173,7 @@ func (c *checkpointer) cut(ctx context.Context) (*Cut, time.Time, error) {
 	c.begun = started
 	c.mu.Unlock()
 	for _, l := range c.listeners {
-		if err := l.BeforeSave(ctx, c.sess); err != nil {
+		if err := l.BeforeSave(c.inSave(ctx), c.sess); err != nil {
 			return nil, started, fmt.Errorf("listener: %w", err)
 		}
 	}
@@ -270,7 +280,7 @@ func (c *checkpointer) announce(ctx context.Context, saved SavedCheckpoint) {
 		c.onSave(saved)
 	}
 	for _, l := range c.listeners {
-		if err := l.AfterSave(ctx, saved); err != nil {
+		if err := l.AfterSave(c.inSave(ctx), saved); err != nil {
 			c.coord.RequestStop(err)
 		}
 	}

@@ -85,6 +85,13 @@ func (h *StopAtStep) AfterStep(_ context.Context, _ Session, step int64) error {
 	return nil
 }
 
+// End has the hook count anew in the next run. After a session that was lost it
+// goes on counting.
+func (h *StopAtStep) End(ctx context.Context, s Session) error {
+	h.last = 0
+	return h.HookFuncs.End(ctx, s)
+}
+
 // LogEvery is a Hook that logs how the training goes: at its first step, and
 // then as its trigger says.
 type LogEvery struct {

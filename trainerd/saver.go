@@ -201,26 +201,26 @@ func (s *Saver) start() {
 	}
 }
 
-// KeptCheckpoint is a checkpoint that a Saver looks after, and why.
+// KeptCheckpoint is a checkpoint that stays, and why.
 type KeptCheckpoint struct {
 	StoredCheckpoint
 	Why []string
 }
 
-// Kept returns the checkpoints that the Saver looks after, oldest first, with
-// the reasons why they stay.
+// Kept returns the checkpoints that the Saver looks after, and those that it
+// has written and let go for good, oldest first, with the reasons why they stay.
 func (s *Saver) Kept() []KeptCheckpoint {
 	s.mu.Lock()
-	stored := storedOf(s.kept)
+	stored, kept := storedOf(s.kept), slices.Clone(s.outside)
 	s.mu.Unlock()
 	policies := append([]Retention{keepPinned{}}, s.Retention...)
 	if len(s.Retention) == 0 {
 		policies = append(policies, KeepLast(s.maxToKeep()))
 	}
-	kept := make([]KeptCheckpoint, len(stored))
 	for i, why := range reasons(policies, stored) {
-		kept[i] = KeptCheckpoint{stored[i], why}
+		kept = append(kept, KeptCheckpoint{stored[i], why})
 	}
+	slices.SortStableFunc(kept, func(a, b KeptCheckpoint) int { return a.Saved.Compare(b.Saved) })
 	return kept
 }
 

@@ -216,6 +216,7 @@ func (s *Saver) removeAll(evicted []keptCheckpoint, dir string) (left []keptChec
 		}
 		if isPinned(k.prefix) {
 			log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
+			s.settle(k, "pinned")
 			continue
 		}
 		if err := removeCheckpoint(s.FS, k.prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -226,6 +227,13 @@ func (s *Saver) removeAll(evicted []keptCheckpoint, dir string) (left []keptChec
 		log.Debug("deleted old checkpoint", "checkpoint", k.prefix)
 	}
 	return left
+}
+
+// settle notes for the report that a checkpoint stays.
+func (s *Saver) settle(k keptCheckpoint, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rotation.settle(k, why)
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

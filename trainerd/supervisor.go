@@ -92,7 +92,8 @@ type Supervisor struct {
 	// SaveBudget bounds what saving may cost, and what a crash may. The zero
 	// SaveBudget sets no bounds.
 	SaveBudget SaveBudget
-	// OnSave, if not nil, is called after each checkpoint is durable.
+	// OnSave, if not nil, is called after each checkpoint is durable, within the
+	// save: it must not call Save.
 	OnSave func(SavedCheckpoint)
 	// Listeners are told before and after each save, and may end the run.
 	Listeners []CheckpointListener
