@@ -48,13 +48,7 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 	if t.steered == nil {
 		t.steered = make(feed)
 	}
-	restored := ""
-	if p := t.sv.Prepared(); p != nil {
-		restored = p.Restored
-		if p.Adopted {
-			restored = t.config.Master
-		}
-	}
+	restored := t.origin()
 	if err := t.prepare(ctx, sess); err != nil {
 		return err
 	}
@@ -86,6 +80,19 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 		return trainerd.ErrCompleted
 	}
 	return nil
+}
+
+// origin returns what the model of the session was taken from: a checkpoint, or
+// the servers that have kept it, or "" for nothing.
+func (t *training) origin() string {
+	p := t.sv.Prepared()
+	switch {
+	case p == nil:
+		return ""
+	case p.Adopted:
+		return t.config.Master
+	}
+	return p.Restored
 }
 
 // prepare makes a model on servers known as this run's.
