@@ -162,6 +162,20 @@ func TestStopWhileWaiting(t *testing.T) {
 	}
 }
 
+// A stop ends the pause before a session that was lost is replaced.
+func TestStopBeforeRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv := newSupervisor(counterModel(), "", 0)
+		sv.MaxRestarts = -1
+		time.AfterFunc(firstRestart/2, func() { sv.RequestStop(nil) })
+		begun, runs := time.Now(), 0
+		err := sv.Run(t.Context(), func(context.Context, Session) error { runs++; return ErrAborted })
+		if !errors.Is(err, ErrAborted) || runs != 1 || time.Since(begun) != firstRestart/2 {
+			t.Errorf("Run = %v after %v and %d sessions; want ErrAborted at the stop, after one", err, time.Since(begun), runs)
+		}
+	})
+}
+
 // A policy that panics ends the run, and keeps nobody from finding out.
 func TestRetentionPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

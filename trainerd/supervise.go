@@ -45,11 +45,21 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		}
 		sv.log().Warn("session was lost; beginning again from the last checkpoint", "err", err, "retry_in", pause)
 		sv.ledger.restarting()
-		if !sleep(ctx, pause) {
+		if !sv.pause(ctx, pause) {
 			return err
 		}
 		pause = min(2*pause, maxRestart)
 	}
+}
+
+// pause waits before another session, and reports whether there is to be one: no
+// stop was asked for.
+func (sv *Supervisor) pause(ctx context.Context, d time.Duration) bool {
+	sv.coord.Clear() // of the stop of the session before
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(sv.coord.Context(), cancel)()
+	return sleep(ctx, d)
 }
 
 // Pauses before a session that was lost is replaced.
