@@ -3,9 +3,11 @@ package ckptfmt
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -60,8 +62,12 @@ func DataName(prefix string, shard, numShards int) string {
 }
 
 // MetaName returns the name of the MetaGraphDef that a Saver writes beside a
-// checkpoint.
-func MetaName(prefix string) string { return prefix + metaSuffix }
+// checkpoint. That of a sharded V1 checkpoint has no shard in its name.
+func MetaName(prefix string) string {
+	dir, base := filepath.Split(prefix)
+	base, _, _ = strings.Cut(base, shardMark)
+	return dir + base + metaSuffix
+}
 
 func bundleTemp(name string) string {
 	return name + tempMark + strconv.FormatUint(rand.Uint64(), 10)

@@ -32,8 +32,8 @@ type BundleWriterOptions struct {
 	// TensorFlow does: a crash of the process loses nothing, a power cut may
 	// leave a checkpoint that is damaged.
 	NoSync bool
-	// Sequential uses one processor only, for a save beside a training that
-	// needs the others.
+	// Sequential uses one processor only, and lets others have it first, for a
+	// save beside a training that needs all of them.
 	Sequential bool
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/parallel"
 )
 
 // Manifest is what is known about a checkpoint beside its tensors. It is in
@@ -187,6 +188,7 @@ func hashFile(ctx context.Context, fsys FS, prefix, suffix string) (ManifestFile
 		n, err := f.Read(piece)
 		h.Write(piece[:n])
 		size += int64(n)
+		parallel.GiveWay()
 		if err == io.EOF {
 			return ManifestFile{suffix, size, hex.EncodeToString(h.Sum(nil))}, nil
 		}

@@ -141,6 +141,12 @@ func (s *storedPart) part(r Reader) (Part, error) {
 		}
 		p.DType, p.Shard, p.Offset, p.CRC = s.entry.dtype, int(s.entry.shard), s.entry.offset, s.entry.crc
 	}
+	s.setContent(&p)
+	return p, nil
+}
+
+// setContent gives p what reads its elements.
+func (s *storedPart) setContent(p *Part) {
 	switch {
 	case hasStrings(p.DType):
 		p.Strings = func() ([][]byte, error) {
@@ -167,7 +173,6 @@ func (s *storedPart) part(r Reader) (Part, error) {
 			return io.NopCloser(bytes.NewReader(t.Data)), nil
 		}
 	}
-	return p, nil
 }
 
 // AddPart writes a part of a tensor as it is read, without holding it. When

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/trainerd/trainerd/internal/crc32c"
+	"github.com/trainerd/trainerd/internal/parallel"
 )
 
 // Bytes are summed right behind the copy between them and the kernel, while
@@ -17,6 +18,11 @@ import (
 // large enough for a system call not to matter.
 const (
 	sumPiece = 256 << 10
+	// writtenPieces are written at once. Go's scheduler attends to each system
+	// call that takes long while all processors are busy, so there should not be
+	// many; from several MiB the kernel looks for larger pieces of memory, which
+	// takes longer than it saves where memory is in use.
+	writtenPieces = 4
 	// parallelBytes is the size from which several processors share a tensor.
 	parallelBytes = 2 << 20
 )
@@ -91,11 +97,11 @@ func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, er
 	return crc, errors.Join(err, errors.Join(errs...))
 }
 
-// sumWhile calls write with all of b, a piece at a time, and returns b's
-// checksum. If ahead is set, a second goroutine, which has ended when it
-// returns, sums pieces that are about to be written, which also brings them
-// into the cache that the processors share. What that has not come to is summed
-// once it is written.
+// sumWhile calls write with all of b, some pieces at a time, and returns b's
+// checksum. If ahead is not set, it makes way for others between them. If it is, a second goroutine, which has ended when it
+// returns, sums the pieces that are being written and those behind them, which
+// also brings them into the cache that the processors share. What that has not
+// come to is summed once it is written.
 func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
 	if len(b) <= sumPiece {
 		write(b)
@@ -106,10 +112,16 @@ func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
 	if ahead && len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
 		second.Go(t.sumAhead)
 	}
-	for i := range t.sums {
-		t.writing.Store(int64(i))
-		write(t.piece(i))
-		t.sum(i)
+	for first := 0; first < len(t.sums); first += writtenPieces {
+		t.writing.Store(int64(first))
+		end := min(first+writtenPieces, len(t.sums))
+		write(t.pieces(first, end))
+		for i := first; i < end; i++ {
+			t.sum(i)
+		}
+		if !ahead {
+			parallel.GiveWay()
+		}
 	}
 	second.Wait()
 	return t.whole()
@@ -120,7 +132,7 @@ type pieceSums struct {
 	b       []byte
 	sums    []uint32
 	claimed []atomic.Bool // by the goroutine that sums the piece
-	writing atomic.Int64  // the piece that is being written
+	writing atomic.Int64  // the first piece of those that are being written
 }
 
 func newPieceSums(b []byte) *pieceSums {
@@ -128,25 +140,22 @@ func newPieceSums(b []byte) *pieceSums {
 	return &pieceSums{b: b, sums: make([]uint32, n), claimed: make([]atomic.Bool, n)}
 }
 
-func (t *pieceSums) piece(i int) []byte {
-	return t.b[i*sumPiece : min((i+1)*sumPiece, len(t.b))]
+func (t *pieceSums) pieces(from, to int) []byte {
+	return t.b[from*sumPiece : min(to*sumPiece, len(t.b))]
 }
 
 // sum sums a piece unless the other goroutine does.
 func (t *pieceSums) sum(i int) {
 	if t.claimed[i].CompareAndSwap(false, true) {
-		t.sums[i] = crc32c.Value(t.piece(i))
+		t.sums[i] = crc32c.Value(t.pieces(i, i+1))
 	}
 }
 
-// sumAhead sums the pieces behind the one that is being written, as long as
-// there are any.
+// sumAhead sums pieces from those that are being written to the last.
 func (t *pieceSums) sumAhead() {
 	for i := 0; i < len(t.sums); i++ {
-		i = max(i, int(t.writing.Load())+1)
-		if i < len(t.sums) {
-			t.sum(i)
-		}
+		i = max(i, int(t.writing.Load()))
+		t.sum(i)
 	}
 }
 
@@ -158,7 +167,7 @@ func (t *pieceSums) whole() uint32 {
 	for _, sum := range t.sums[:last] {
 		crc = piece.Combine(crc, sum)
 	}
-	return crc32c.Combine(crc, t.sums[last], int64(len(t.piece(last))))
+	return crc32c.Combine(crc, t.sums[last], int64(len(t.pieces(last, last+1))))
 }
 
 // readFullAt fills b. Within a tensor the end of the file is unexpected.

@@ -20,17 +20,29 @@ import (
 // concurrent use.
 type TensorReader struct {
 	Info TensorInfo
+	// Watch, unless it is nil, is told how many bytes were read each time. Its
+	// error ends the reading.
+	Watch func(n int) error
+
 	from io.Reader
 }
 
 // Read implements [io.Reader].
-func (t *TensorReader) Read(p []byte) (int, error) { return t.from.Read(p) }
+func (t *TensorReader) Read(p []byte) (int, error) {
+	n, err := t.from.Read(p)
+	if t.Watch != nil {
+		if err := t.Watch(n); err != nil {
+			return 0, err // not n: whoever has what it wants looks at no error
+		}
+	}
+	return n, err
+}
 
 // WriteTo implements [io.WriterTo], in large pieces.
 func (t *TensorReader) WriteTo(w io.Writer) (n int64, err error) {
 	buf := pieces.Get().(*[sumPiece]byte)
 	defer pieces.Put(buf)
-	return io.CopyBuffer(w, struct{ io.Reader }{t.from}, buf[:])
+	return io.CopyBuffer(w, struct{ io.Reader }{t}, buf[:])
 }
 
 // OpenTensor returns a reader of a tensor's elements. It reads a piece at a

@@ -459,3 +459,28 @@ func TestManyShards(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+func TestWatchEndsReading(t *testing.T) {
+	r, err := Open(filepath.Join(fixtures, "ckpt_v2/one/model.ckpt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for info, err := range r.Tensors() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := r.OpenTensor(info.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		enough, told := errors.New("enough"), 0
+		tr.Watch = func(n int) error {
+			told += n
+			return enough
+		}
+		if _, err := io.ReadFull(tr, make([]byte, info.Bytes)); !errors.Is(err, enough) || told == 0 {
+			t.Errorf("%s: error %v after %d bytes", info.Name, err, told)
+		}
+	}
+}

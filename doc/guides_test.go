@@ -90,7 +90,7 @@ func steps(t *testing.T, page string) (all []step) {
 }
 
 // patience is how long a guide or program may take.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // commandsDir has the commands, built once.
 var commandsDir string

@@ -132,18 +132,20 @@ type FileWriter struct {
 	o      FileWriterOptions
 	create func(at time.Time) (f atomicfile.File, seconds int64, err error)
 
-	mu      sync.Mutex
-	active  batch               // what is added goes here
-	spare   []byte              // the buffer that is not in use
-	busy    bool                // a batch is with the goroutine
-	over    int                 // events added since active reached BufferSize
-	room    chan struct{}       // closed when busy ends; nil when nobody waits
-	seen    map[string]struct{} // tags whose metadata the current file has
-	tags    tagCache
-	file    fileState
-	dropped int64
-	closed  bool
-	err     error
+	mu       sync.Mutex
+	active   batch               // what is added goes here
+	spare    []byte              // the buffer that is not in use
+	busy     bool                // a batch is with the goroutine
+	over     int                 // events added since active reached BufferSize
+	room     chan struct{}       // closed when busy ends; nil when nobody waits
+	seen     map[string]struct{} // tags whose metadata the current file has
+	tags     tagCache
+	lastTime time.Time // that the clock told, and what it is in an event
+	lastWall float64
+	file     fileState
+	dropped  int64
+	closed   bool
+	err      error
 
 	handed  chan batch    // to the goroutine; nil when there is none
 	stopped chan struct{} // closed when the goroutine has ended

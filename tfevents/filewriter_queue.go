@@ -66,8 +66,11 @@ func (w *FileWriter) waitForRoom(ctx context.Context) error {
 // costs as much as all the rest. A file is dated by the clock, whatever the
 // times of its events.
 func (w *FileWriter) keepsTime(t time.Time) bool {
-	return w.file.open && w.o.MaxFileAge <= 0 && w.o.MaxFileSize <= 0 && !t.IsZero()
+	return w.file.open && !w.rotates() && !t.IsZero()
 }
+
+// rotates reports whether the file may become full.
+func (w *FileWriter) rotates() bool { return w.o.MaxFileAge > 0 || w.o.MaxFileSize > 0 }
 
 // eventTime returns the time of the event that is about to be added: t, or now
 // if that is zero. It begins the file that the event belongs into.
@@ -79,7 +82,7 @@ func (w *FileWriter) eventTime(t time.Time) time.Time {
 	if t.IsZero() {
 		t = now
 	}
-	if !w.file.open || w.fileIsFull(now) {
+	if !w.file.open || w.rotates() && w.fileIsFull(now) {
 		w.startFile(now)
 		w.active.flush = true // the file appears with its first event
 	}

@@ -154,6 +154,9 @@ func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
 		return errNoTime(x.files[file])
 	}
 	x.Events++
+	if x.o.Purge == PurgeDataServer && math.IsInf(e.wallTime, 0) {
+		return nil // the data server passes over it
+	}
 	if x.purgeFor(&x.facts) {
 		for i := range e.values {
 			x.purgeOwn(string(e.values[i].tag), e.step)
@@ -171,8 +174,7 @@ func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
 func (x *RunIndex) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	x.purgeTag(s, c.step)
-	// The data server looks at a value only after its step has had its effect.
-	if x.mode == PurgeDataServer && !shownByDataServer(s.Metadata, c.wallTime(), v.message()) {
+	if !x.keeps(s, v) {
 		return
 	}
 	if s.newest != x.session {
@@ -180,6 +182,17 @@ func (x *RunIndex) addValue(v *valueScan, c *cell) {
 	}
 	c.form, c.number = v.form, v.number
 	s.points.add(c)
+}
+
+// keeps reports whether the value becomes a point of its series.
+func (x *RunIndex) keeps(s *SeriesIndex, v *valueScan) bool {
+	if x.mode == PurgeExact || x.mode == KeepAll {
+		return true
+	}
+	if v.form != formOther && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR {
+		return true // without a look at the rest of it
+	}
+	return x.mode.keeps(s.Metadata, v.message())
 }
 
 // seriesOf returns the series that the value belongs to. Most writers write
@@ -193,7 +206,7 @@ func (x *RunIndex) seriesOf(v *valueScan) *SeriesIndex {
 	}
 	s := x.byTag[string(v.tag)]
 	if s == nil {
-		s = &SeriesIndex{Tag: string(v.tag), Metadata: metadataOf(v.message())}
+		s = &SeriesIndex{Tag: string(v.tag), Metadata: metadataOf(x.mode, v.message())}
 		s.at.ofRun = describesRun(s.Plugin())
 		x.byTag[s.Tag] = s
 		x.Series = append(x.Series, s)

@@ -111,6 +111,9 @@ func randomSession(random *rand.Rand) (b []byte) {
 			s.Value = append(s.Value, randomValue(random))
 		}
 		wall := 1.7e9 + float64(step) + random.Float64()
+		if random.IntN(50) == 0 {
+			wall = math.Inf(1)
+		}
 		b = appendEventRecord(b, &tfpb.Event{WallTime: wall, Step: step, What: &tfpb.Event_Summary{Summary: s}})
 	}
 	return b
@@ -119,7 +122,7 @@ func randomSession(random *rand.Rand) (b []byte) {
 func randomValue(random *rand.Rand) *tfpb.Summary_Value {
 	tag := string(rune('a' + random.IntN(4)))
 	x := random.NormFloat64()
-	switch random.IntN(8) {
+	switch random.IntN(10) {
 	case 0:
 		return ScalarV2(tag, x)
 	case 1:
@@ -134,6 +137,14 @@ func randomValue(random *rand.Rand) *tfpb.Summary_Value {
 		return Image(tag, EncodedImage{Width: 1, Height: 1, Colorspace: 1, Data: []byte("image")})
 	case 5:
 		return PluginTensor(hparamsStartTag, PluginHParams, []byte("x"), nil)
+	case 6: // metadata alone
+		v := ScalarV2(tag, x)
+		v.Value = nil
+		return v
+	case 7:
+		v := Scalar(tag, x)
+		v.Metadata = &tfpb.SummaryMetadata{DataClass: tfpb.DataClass(random.IntN(4))}
+		return v
 	}
 	return Scalar(tag, x)
 }

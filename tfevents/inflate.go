@@ -2,6 +2,7 @@ package tfevents
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"io"
 
@@ -26,16 +27,37 @@ func Inflate(r io.Reader) (io.Reader, Compression) {
 // can be known for certain: what looks like zlib may be a record with a
 // damaged header, but not if the upper half of its length is zero.
 func detect(head []byte) Compression {
-	if len(head) < headerSize || crc32c.Masked(head[:lengthSize]) == binary.LittleEndian.Uint32(head[lengthSize:]) {
+	if len(head) < headerSize {
+		return detectEmpty(head)
+	}
+	if crc32c.Masked(head[:lengthSize]) == binary.LittleEndian.Uint32(head[lengthSize:]) {
 		return Uncompressed
 	}
-	const deflate = 8
 	switch {
 	case head[0] == 0x1f && head[1] == 0x8b && head[2] == deflate:
 		return GZIP
-	case head[0]&0x0f == deflate && head[0]>>4 <= 7 && binary.BigEndian.Uint16(head)%31 == 0 &&
-		binary.LittleEndian.Uint32(head[4:]) != 0:
+	case beginsAsZlib(head) && binary.LittleEndian.Uint32(head[4:]) != 0:
 		return ZLIB
 	}
 	return Uncompressed
+}
+
+// deflate is the method of both formats.
+const deflate = 8
+
+// detectEmpty tells how a stream is compressed that is shorter than the header
+// of a record: only zlib holds nothing in so little, and ends with the checksum
+// of that.
+func detectEmpty(stream []byte) Compression {
+	const shortest = 8
+	if len(stream) >= shortest && beginsAsZlib(stream) && bytes.HasSuffix(stream, []byte{0, 0, 0, 1}) {
+		return ZLIB
+	}
+	return Uncompressed
+}
+
+// beginsAsZlib reports whether the first two bytes may be those of a zlib
+// stream.
+func beginsAsZlib(head []byte) bool {
+	return head[0]&0x0f == deflate && head[0]>>4 <= 7 && binary.BigEndian.Uint16(head)%31 == 0
 }

@@ -44,6 +44,19 @@ func TestInflate(t *testing.T) {
 	}
 }
 
+// TestInflateNothing reads files that TensorFlow makes of no record, without
+// compression of the data and with it.
+func TestInflateNothing(t *testing.T) {
+	for _, file := range []string{
+		"\x78\x9c\x03\x00\x00\x00\x00\x01", "\x78\x01\x01\x00\x00\xff\xff\x00\x00\x00\x01",
+	} {
+		r, kind := Inflate(strings.NewReader(file))
+		if got, err := io.ReadAll(r); kind != ZLIB || err != nil || len(got) > 0 {
+			t.Errorf("%x: %q, %d bytes, %v", file, kind, len(got), err)
+		}
+	}
+}
+
 // TestInflateDamagedHeaders takes a damaged record for a record.
 func TestInflateDamagedHeaders(t *testing.T) {
 	for _, file := range [][]byte{

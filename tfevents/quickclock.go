@@ -41,6 +41,11 @@ func (c *quickClock) now() time.Time {
 		c.calls--
 		return c.last
 	}
+	return c.look()
+}
+
+// look is now where the clock has to be read.
+func (c *quickClock) look() time.Time {
 	before := c.last
 	c.last = c.read()
 	if c.last.Sub(before) >= denseGap*time.Duration(1+c.told()) {

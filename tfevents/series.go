@@ -141,12 +141,6 @@ func (d *RunData) readFile(fsys fs.FS, name string, o *RunOptions) error {
 	return err
 }
 
-// errNoTime says what TensorBoard's data server does to an event whose time is
-// not a number.
-func errNoTime(name string) error {
-	return fmt.Errorf("%s: an event has no time: TensorBoard's data server gives the file up", name)
-}
-
 // eachEvent calls f with the events of a file, as far as the purge mode's model
 // reads it, and returns the damage that it has skipped.
 func eachEvent(fsys fs.FS, name string, o *RunOptions, f func(*tfpb.Event) error) (skipped []error, err error) {
@@ -201,6 +195,9 @@ func skippable(err error) bool {
 // add stores what e holds.
 func (d *RunData) add(e *tfpb.Event) {
 	d.Events++
+	if d.mode == PurgeDataServer && math.IsInf(e.GetWallTime(), 0) {
+		return // the data server passes over it
+	}
 	values := valuesOf(e)
 	facts := factsOf(e, values)
 	if d.purgeFor(&facts) {
@@ -225,7 +222,7 @@ func valuesOf(e *tfpb.Event) []*tfpb.Summary_Value {
 func (d *RunData) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 	s := d.byTag[v.GetTag()]
 	if s == nil {
-		s = &Series{Tag: v.GetTag(), Metadata: metadataOf(v)}
+		s = &Series{Tag: v.GetTag(), Metadata: metadataOf(d.mode, v)}
 		s.at.ofRun = describesRun(s.Plugin())
 		d.byTag[s.Tag] = s
 		d.Series = append(d.Series, s)
@@ -235,52 +232,20 @@ func (d *RunData) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 		p.Value = nil
 	}
 	d.purgeTag(s, p.Step)
-	// The data server looks at a value only after its step has had its effect.
-	if d.mode != PurgeDataServer || shownByDataServer(s.Metadata, e.GetWallTime(), v) {
+	if d.mode.keeps(s.Metadata, v) {
 		s.Points = append(s.Points, p)
 	}
 }
 
 // metadataOf returns the metadata of a series that begins with v.
-func metadataOf(v *tfpb.Summary_Value) *tfpb.SummaryMetadata {
+func metadataOf(mode Purge, v *tfpb.Summary_Value) *tfpb.SummaryMetadata {
+	if m := v.GetMetadata(); mode == PurgeDataServer && m.GetDataClass() != tfpb.DataClass_DATA_CLASS_UNKNOWN {
+		return m // which counts, even if an old value is of another kind
+	}
 	if m := modernValue(v).GetMetadata(); m != nil {
 		return m
 	}
 	return new(tfpb.SummaryMetadata)
-}
-
-// shownByDataServer reports whether TensorBoard's data server keeps a value of
-// a series with the given metadata.
-func shownByDataServer(m *tfpb.SummaryMetadata, wallTime float64, v *tfpb.Summary_Value) bool {
-	if wallTime-wallTime != 0 { // infinite, or not a number
-		return false
-	}
-	class := m.GetDataClass()
-	switch x := v.GetValue().(type) {
-	case *tfpb.Summary_Value_SimpleValue:
-		return class == tfpb.DataClass_DATA_CLASS_SCALAR || class == tfpb.DataClass_DATA_CLASS_TENSOR
-	case *tfpb.Summary_Value_Histo:
-		return class == tfpb.DataClass_DATA_CLASS_TENSOR
-	case *tfpb.Summary_Value_Image, *tfpb.Summary_Value_Audio:
-		return class == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE || class == tfpb.DataClass_DATA_CLASS_TENSOR
-	case *tfpb.Summary_Value_Tensor:
-		return tensorFits(class, x.Tensor, v)
-	}
-	return class == tfpb.DataClass_DATA_CLASS_TENSOR // metadata alone
-}
-
-// tensorFits reports whether a tensor has the form that its class asks for.
-func tensorFits(class tfpb.DataClass, t *tfpb.TensorProto, v *tfpb.Summary_Value) bool {
-	switch class {
-	case tfpb.DataClass_DATA_CLASS_SCALAR:
-		_, ok := ScalarOf(v)
-		return ok && t.GetDtype() == tfpb.DataType_DT_FLOAT && len(t.GetTensorShape().GetDim()) == 0
-	case tfpb.DataClass_DATA_CLASS_TENSOR:
-		return true
-	case tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE:
-		return t.GetDtype() == tfpb.DataType_DT_STRING
-	}
-	return false
 }
 
 // parseVersion returns the number in a file_version, 0 if there is none.

@@ -533,3 +533,90 @@ func TestFixtureMetadataClasses(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestDataServerKeeps lists what TensorBoard's data server serves, and what it
+// passes over, as its /data/plugin pages answer.
+func TestDataServerKeeps(t *testing.T) {
+	text := func(plugin string, shape []int64, texts ...string) *tfpb.Summary_Value {
+		v := PluginTensor("t", plugin, nil, stringTensor(shapeProto(shape...)))
+		for _, s := range texts {
+			v.GetTensor().StringVal = append(v.GetTensor().StringVal, []byte(s))
+		}
+		return v
+	}
+	histo := func(limits, counts int) *tfpb.Summary_Value {
+		h := &tfpb.HistogramProto{BucketLimit: make([]float64, limits), Bucket: make([]float64, counts)}
+		return &tfpb.Summary_Value{Tag: "t", Value: &tfpb.Summary_Value_Histo{Histo: h}}
+	}
+	classed := func(class tfpb.DataClass, v *tfpb.Summary_Value) *tfpb.Summary_Value {
+		v.Metadata = &tfpb.SummaryMetadata{DataClass: class, PluginData: &tfpb.SummaryMetadata_PluginData{PluginName: "own"}}
+		return v
+	}
+	image := &tfpb.Summary_Value{Tag: "t", Value: &tfpb.Summary_Value_Image{Image: new(tfpb.Summary_Image)}}
+	for _, tc := range []struct {
+		name   string
+		values []*tfpb.Summary_Value // of steps 1, 2, ...
+		want   string
+	}{
+		{"texts of any shape", []*tfpb.Summary_Value{text(PluginText, nil, "a"), text(PluginText, []int64{1, 1, 1}, "a")}, "1-2@0"},
+		{"images in a row", []*tfpb.Summary_Value{text(PluginImages, []int64{3}, "1", "1", "x"), text(PluginImages, []int64{1, 3}, "1", "1", "x"), text(PluginImages, nil, "x")}, "1-1@0"},
+		{"clips with labels", []*tfpb.Summary_Value{text(PluginAudio, []int64{1, 2}, "x", ""), text(PluginAudio, []int64{1}, "x"), text(PluginAudio, []int64{1, 1}, "x"), text(PluginAudio, nil, "x")}, "1-2@0"},
+		{"one model", []*tfpb.Summary_Value{text(PluginKerasModel, nil, "x"), text(PluginKerasModel, []int64{1, 1}, "x")}, "1-1@0"},
+		{"histograms", []*tfpb.Summary_Value{histo(2, 2), histo(3, 2), Scalar("t", 1), image}, "1-1@0"},
+		{"metadata alone", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_TENSOR, &tfpb.Summary_Value{Tag: "t"})}, "1-1@0"},
+		{"old values in a class of tensors", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_TENSOR, Scalar("t", 1)), Scalar("t", 1)}, ""},
+		{"old values in their class", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_SCALAR, Scalar("t", 1)), Scalar("t", 1)}, "1-2@1"},
+	} {
+		var events []*tfpb.Event
+		for i, v := range tc.values {
+			events = append(events, &tfpb.Event{WallTime: 1, Step: int64(i + 1), What: &tfpb.Event_Summary{Summary: NewSummary(v)}})
+		}
+		fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
+		run, o := Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer}
+		got := ""
+		if s := ReadRun(fsys, run, o).Lookup("t"); s != nil {
+			got = ranges(s)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+		if n, want := IndexRun(fsys, run, o).Lookup("t").Len(), len(ReadRun(fsys, run, o).Lookup("t").Points); n != want {
+			t.Errorf("%s: %d points in the index, want %d", tc.name, n, want)
+		}
+	}
+}
+
+func TestDataServerPassesOverInfiniteTime(t *testing.T) {
+	events := append(losses(1, 1, 3), losses(2, 2, 2)...)
+	events[3].WallTime = math.Inf(1)
+	fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
+	d := ReadRun(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
+	if got := ranges(d.Lookup("loss")); got != "1-3@1" || len(d.Damage) != 0 {
+		t.Errorf("%s, damage %v", got, d.Damage)
+	}
+}
+
+func TestPythonKeeps(t *testing.T) {
+	named := func(plugin string) *tfpb.Summary_Value {
+		v := PluginTensor("t", plugin, nil, nil)
+		v.Value = nil
+		return v
+	}
+	for _, tc := range []struct {
+		name   string
+		values []*tfpb.Summary_Value
+		want   int
+	}{
+		{"metadata alone", []*tfpb.Summary_Value{named(PluginHistograms), Scalar("t", 1), named("")}, 1},
+		{"hyperparameters", []*tfpb.Summary_Value{named(PluginHParams), named("")}, 2},
+	} {
+		fsys := fstest.MapFS{"tfevents": eventsFile(t, &tfpb.Event{WallTime: 1, What: &tfpb.Event_Summary{Summary: NewSummary(tc.values...)}})}
+		run, o := Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython}
+		if n := len(ReadRun(fsys, run, o).Lookup("t").Points); n != tc.want {
+			t.Errorf("%s: %d points, want %d", tc.name, n, tc.want)
+		}
+		if n := IndexRun(fsys, run, o).Lookup("t").Len(); n != tc.want {
+			t.Errorf("%s: %d points in the index, want %d", tc.name, n, tc.want)
+		}
+	}
+}

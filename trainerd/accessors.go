@@ -62,6 +62,10 @@ func (sv *Supervisor) SavePath() string {
 // errNoRun is what methods return that need a session, before one is prepared.
 var errNoRun = errors.New("the supervisor has no session; call Run or PrepareOrWaitForSession first")
 
+// errRunEnded is what methods return that would write to a logdir that may be
+// another's by now.
+var errRunEnded = errors.New("the run has ended; nothing is saved any more")
+
 // ErrNoSummaryWriter says that the supervisor writes no events: it is not the
 // chief, or has neither a logdir nor a summary writer.
 var ErrNoSummaryWriter = errors.New("writing a summary requires a summary writer; set Logdir or SummaryWriter on the chief")
@@ -120,8 +124,11 @@ func (sv *Supervisor) LastSave() (saved SavedCheckpoint, ok bool) {
 // when the current step is saved already.
 func (sv *Supervisor) Save(ctx context.Context) (SavedCheckpoint, error) {
 	r := sv.current()
-	if r == nil {
+	switch {
+	case r == nil:
 		return SavedCheckpoint{}, errNoRun
+	case r.ended.Load():
+		return SavedCheckpoint{}, errRunEnded
 	}
 	if r.checkpoints == nil {
 		return SavedCheckpoint{}, errors.New("the supervisor saves no checkpoints: it has no logdir, no saver, or is not the chief")
@@ -161,8 +168,11 @@ func (sv *Supervisor) SetSaveModelEvery(d time.Duration) error {
 // which a hook fails is not saved.
 func (sv *Supervisor) StepDone(ctx context.Context, step int64) error {
 	r := sv.current()
-	if r == nil {
+	switch {
+	case r == nil:
 		return errNoRun
+	case r.ended.Load():
+		return errRunEnded
 	}
 	before := r.stepsDone.Swap(step)
 	for _, h := range sv.Hooks {
@@ -207,10 +217,26 @@ func (sv *Supervisor) check() error {
 		return errors.New("Supervisor.NewSession is not set")
 	case sv.GlobalStep.fn != nil || len(sv.GlobalStep.nodes) > 1:
 		return errors.New("Supervisor.GlobalStep must name one variable")
+	case sv.SaveBudget.MaxRisk < 0:
+		return fmt.Errorf("Supervisor.SaveBudget.MaxRisk %v must not be negative", sv.SaveBudget.MaxRisk)
 	case sv.SaveBudget.MaxShare < 0 || sv.SaveBudget.MaxShare >= 1 || sv.SaveBudget.MaxShare != sv.SaveBudget.MaxShare:
 		return fmt.Errorf("Supervisor.SaveBudget.MaxShare %v must be at least 0 and less than 1", sv.SaveBudget.MaxShare)
 	case sv.CheckpointBasename != "" && filepath.Base(sv.CheckpointBasename) != sv.CheckpointBasename:
 		return fmt.Errorf("Supervisor.CheckpointBasename %q must not contain path components", sv.CheckpointBasename)
+	}
+	return errors.Join(
+		noneIsNil("Supervisor.Services", sv.Services),
+		noneIsNil("Supervisor.Hooks", sv.Hooks),
+		noneIsNil("Supervisor.Listeners", sv.Listeners),
+	)
+}
+
+// noneIsNil refuses a list of an option that has a hole.
+func noneIsNil[T any](option string, list []T) error {
+	for i, e := range list {
+		if any(e) == nil {
+			return fmt.Errorf("%s[%d] is nil", option, i)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package trainerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -48,6 +49,24 @@ type checkpointer struct {
 	endPart  context.CancelFunc // has serve look at every again; nil before it runs
 }
 
+// checkSaver finds what would make every save of the run fail. A graph without
+// variables has no Saver by default, and needs none.
+func (sv *Supervisor) checkSaver(r *run, step int64) error {
+	saver := r.plan.saver
+	if sv.Logdir == "" || saver == nil {
+		return nil
+	}
+	err := saver.checkPath(sv.SavePath(), step)
+	if err == nil {
+		err = saver.Check(r.sess)
+	}
+	if errors.Is(err, errNoVariables) && sv.Saver == nil {
+		r.plan.saver = nil
+		return nil
+	}
+	return err
+}
+
 func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 	if sv.Logdir == "" || r.plan.saver == nil {
 		return
@@ -91,6 +110,12 @@ func (c *checkpointer) lastSaved() (SavedCheckpoint, bool) {
 }
 
 func (c *checkpointer) acquire(ctx context.Context) error {
+	if ctx.Value(inSaveKey{}) == c {
+		return errors.New("a listener of a save cannot save: it would wait for itself")
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // whether or not there is room
+	}
 	select {
 	case c.busy <- struct{}{}:
 		return nil
@@ -100,6 +125,13 @@ func (c *checkpointer) acquire(ctx context.Context) error {
 }
 
 func (c *checkpointer) release() { <-c.busy }
+
+type inSaveKey struct{}
+
+// inSave marks the context of a listener, who is called within a save.
+func (c *checkpointer) inSave(ctx context.Context) context.Context {
+	return context.WithValue(ctx, inSaveKey{}, c)
+}
 
 // save writes a checkpoint, unless the step has one. A stop does not interrupt
 // the writing.
@@ -141,7 +173,7 @@ func (c *checkpointer) cut(ctx context.Context) (*Cut, time.Time, error) {
 	c.begun = started
 	c.mu.Unlock()
 	for _, l := range c.listeners {
-		if err := l.BeforeSave(ctx, c.sess); err != nil {
+		if err := l.BeforeSave(c.inSave(ctx), c.sess); err != nil {
 			return nil, started, fmt.Errorf("listener: %w", err)
 		}
 	}
@@ -248,7 +280,7 @@ func (c *checkpointer) announce(ctx context.Context, saved SavedCheckpoint) {
 		c.onSave(saved)
 	}
 	for _, l := range c.listeners {
-		if err := l.AfterSave(ctx, saved); err != nil {
+		if err := l.AfterSave(c.inSave(ctx), saved); err != nil {
 			c.coord.RequestStop(err)
 		}
 	}

@@ -2,6 +2,7 @@ package trainerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -58,20 +59,37 @@ type StopAtStep struct {
 	// LastStep is the step to end at. A run that begins there ends after its
 	// first step.
 	LastStep int64
-	// NumSteps is, where LastStep is zero, how many steps to make, restored
-	// ones not included. The hook counts from the first step that it sees.
+	// NumSteps is, in place of LastStep, how many steps to make, restored ones
+	// not included. The hook counts from the first step that it sees.
 	NumSteps int64
+
+	last int64 // as NumSteps has it, zero before the first step
 }
 
-// AfterStep ends the training at LastStep.
-func (h *StopAtStep) AfterStep(_ context.Context, _ Session, step int64) error {
-	if h.LastStep == 0 && h.NumSteps > 0 {
-		h.LastStep = step - 1 + h.NumSteps
+// Begin refuses a hook that does not say when to end, or says it twice.
+func (h *StopAtStep) Begin(ctx context.Context, s Session) error {
+	if (h.LastStep > 0) == (h.NumSteps > 0) {
+		return fmt.Errorf("StopAtStep: LastStep is %d and NumSteps %d; set one of them", h.LastStep, h.NumSteps)
 	}
-	if step >= h.LastStep {
-		return ErrOutOfRange
+	return h.HookFuncs.Begin(ctx, s)
+}
+
+// AfterStep ends the training at the last step.
+func (h *StopAtStep) AfterStep(_ context.Context, _ Session, step int64) error {
+	if h.NumSteps > 0 && h.last == 0 {
+		h.last = step - 1 + h.NumSteps
+	}
+	if step >= max(h.LastStep, h.last) {
+		return ErrCompleted
 	}
 	return nil
+}
+
+// End has the hook count anew in the next run. After a session that was lost it
+// goes on counting.
+func (h *StopAtStep) End(ctx context.Context, s Session) error {
+	h.last = 0
+	return h.HookFuncs.End(ctx, s)
 }
 
 // LogEvery is a Hook that logs how the training goes: at its first step, and
@@ -138,6 +156,14 @@ type NaNGuard struct {
 	HookFuncs
 	// Loss returns the loss of the last step, which the training has put aside.
 	Loss func() float64
+}
+
+// Begin refuses a guard that has nothing to look at.
+func (h *NaNGuard) Begin(ctx context.Context, s Session) error {
+	if h.Loss == nil {
+		return errors.New("NaNGuard: Loss is not set")
+	}
+	return h.HookFuncs.Begin(ctx, s)
 }
 
 // AfterStep checks the loss.

@@ -3,7 +3,8 @@ package trainerd
 import "context"
 
 // CheckpointListener is told of the saves of a run, from the goroutine that
-// saves: that of the training, of the checkpoint service or of the stop.
+// saves: that of the training, of the checkpoint service or of the stop. It
+// cannot save by itself: Supervisor.Save with the context that it got is an error.
 type CheckpointListener interface {
 	// BeforeSave is called before the variables are copied. Its error makes
 	// the save fail.

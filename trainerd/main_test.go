@@ -20,10 +20,10 @@ func TestMain(m *testing.M) {
 }
 
 // leftGoroutines returns the stacks of goroutines of this module that do not
-// end by themselves within a moment.
+// end by themselves within a minute.
 func leftGoroutines() string {
 	var left []string
-	for range 100 {
+	for range 6000 {
 		left = nil
 		for _, s := range goroutineStacks() {
 			if strings.Contains(s, "trainerd/trainerd") && !strings.Contains(s, "TestMain") {

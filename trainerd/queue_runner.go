@@ -61,6 +61,14 @@ func NewQueueRunner(def *tfpb.QueueRunnerDef) (*QueueRunner, error) {
 	return q, nil
 }
 
+// name returns the name of a queue runner that may be nil.
+func (q *QueueRunner) name() string {
+	if q == nil {
+		return ""
+	}
+	return q.Name
+}
+
 // Start starts the goroutines of a queue under a coordinator. It does nothing
 // while those of an earlier Start for the same session are running.
 func (q *QueueRunner) Start(c *Coordinator, s Session) {
@@ -162,6 +170,9 @@ func (sv *Supervisor) StartQueueRunners(runners ...*QueueRunner) error {
 		}
 	}
 	for _, q := range runners {
+		if q == nil || len(q.Enqueue) == 0 {
+			return fmt.Errorf("queue runner %q has no enqueue ops", q.name())
+		}
 		q.Start(&sv.coord, r.sess)
 	}
 	return nil

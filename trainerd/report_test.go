@@ -101,6 +101,10 @@ func TestRunReportOutcome(t *testing.T) {
 	}{
 		{"end of the training", end, RunReport{Outcome: OutcomeCompleted}, "**completed**."},
 		{"end of the input", func(context.Context, context.CancelCauseFunc) error { return ErrOutOfRange }, RunReport{Outcome: OutcomeCompleted}, "**completed**."},
+		{"signal in the last step", func(ctx context.Context, cancel context.CancelCauseFunc) error {
+			cancel(StopRequest("SIGTERM"))
+			return ErrCompleted
+		}, RunReport{Outcome: OutcomeCompleted}, "**completed**."},
 		{"signal", stop(StopRequest("SIGTERM")), RunReport{Outcome: OutcomeStopped, StoppedBy: "SIGTERM"}, "**stopped** by SIGTERM."},
 		{"wrapped", stop(fmt.Errorf("host: %w", StopRequest("a request"))), RunReport{Outcome: OutcomeStopped, StoppedBy: "a request"}, "**stopped** by a request."},
 		{"nobody known", stop(nil), RunReport{Outcome: OutcomeStopped}, "**stopped**."},

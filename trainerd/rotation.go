@@ -1,6 +1,7 @@
 package trainerd
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -13,6 +14,9 @@ type rotation struct {
 	// lastPreserved is the point of the keep-every grid that has passed: the
 	// next checkpoint to be preserved is younger than lastPreserved + every.
 	lastPreserved time.Time
+	// outside are the checkpoints of this run that stay without being in the
+	// list, for the report.
+	outside []KeptCheckpoint
 }
 
 // keptCheckpoint is a checkpoint in a rotation. Its prefix is absolute.
@@ -38,6 +42,18 @@ func storedOf(all []keptCheckpoint) []StoredCheckpoint {
 func (r *rotation) put(c keptCheckpoint) {
 	r.kept = slices.DeleteFunc(r.kept, func(k keptCheckpoint) bool { return k.prefix == c.prefix })
 	r.kept = append(r.kept, c)
+	r.outside = withoutPrefix(r.outside, c.prefix)
+}
+
+// settle notes that a checkpoint stays without being in the list.
+func (r *rotation) settle(c keptCheckpoint, why string) {
+	r.outside = append(withoutPrefix(r.outside, c.prefix), KeptCheckpoint{c.stored(), []string{why}})
+}
+
+// withoutPrefix returns a copy without a checkpoint: a rotation that is tried
+// out has the list of the real one.
+func withoutPrefix(all []KeptCheckpoint, prefix string) []KeptCheckpoint {
+	return slices.DeleteFunc(slices.Clone(all), func(k KeptCheckpoint) bool { return k.Prefix == prefix })
 }
 
 // retain puts a checkpoint in the newest place and returns those that no policy
@@ -62,13 +78,16 @@ func (r *rotation) retain(c keptCheckpoint, policies []Retention) (evicted []kep
 // takes effect at once. Max below zero means no limit and keeps no list.
 func (r *rotation) add(c keptCheckpoint, limit int, every time.Duration) (evicted []keptCheckpoint) {
 	if limit < 0 {
+		r.settle(c, "all are kept")
 		return nil
 	}
 	r.put(c)
 	for len(r.kept) > limit {
 		oldest := r.kept[0]
 		r.kept = slices.Delete(r.kept, 0, 1)
-		if !r.preserve(oldest, every) {
+		if r.preserve(oldest, every) {
+			r.settle(oldest, fmt.Sprintf("one every %v", every))
+		} else {
 			evicted = append(evicted, oldest)
 		}
 	}

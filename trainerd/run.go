@@ -30,13 +30,18 @@ type run struct {
 	writer      *tfevents.FileWriter // nil for none
 	events      *eventLog            // over writer; nil for none
 	checkpoints *checkpointer        // nil when no checkpoints are written
-	services    bool                 // the standard services were started
+	services    atomic.Bool          // the standard services were started
+	alone       bool                 // it is not part of a call of Run
 
 	metrics   metrics
 	ledger    *ledger
 	stepsDone atomic.Int64 // as StepDone was told
 	failed    atomic.Bool  // the training failed: no final checkpoint
 	ended     atomic.Bool
+
+	// endPreparation ends the context that NewSession got, which a session may
+	// hold on to; nil before that is made.
+	endPreparation context.CancelCauseFunc
 
 	stop    sync.Once
 	stopErr error
@@ -49,11 +54,23 @@ type run struct {
 // Run does this, and Stop in the end. A program that calls it by itself calls
 // Stop, and closes the session.
 func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context) (Session, error) {
+	if !sv.busy.CompareAndSwap(false, true) {
+		return nil, errBusy
+	}
+	sess, err := sv.beginRun(ctx, true)
+	if err != nil {
+		sv.busy.Store(false)
+	}
+	return sess, err
+}
+
+var errBusy = errors.New("the supervisor is in a run; call Stop first")
+
+// beginRun begins a run, alone or as part of a call of Run. The caller has made
+// the Supervisor busy.
+func (sv *Supervisor) beginRun(ctx context.Context, alone bool) (Session, error) {
 	if err := sv.check(); err != nil {
 		return nil, err
-	}
-	if r := sv.current(); r != nil && !r.ended.Load() {
-		return nil, errors.New("the supervisor is in a run; call Stop first")
 	}
 	sv.coord.Clear()
 	sv.coord.setLogger(sv.Logger)
@@ -62,9 +79,9 @@ func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context) (Session, err
 	if err != nil {
 		return nil, err
 	}
-	r := &run{plan: p, ledger: &sv.ledger}
+	r := &run{plan: p, ledger: &sv.ledger, alone: alone}
 	sv.ledger.preparing()
-	if err := sv.begin(ctx, r); err != nil {
+	if err := callGuarded("preparation", func() error { return sv.begin(ctx, r) }); err != nil {
 		sv.coord.RequestStop(nil)
 		return nil, joinErrors(err, sv.abandon(r))
 	}
@@ -75,7 +92,7 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 	if err := sv.openLogdir(r); err != nil {
 		return err
 	}
-	if err := sv.prepareSession(ctx, r); err != nil {
+	if err := sv.prepareUnlessStopped(ctx, r); err != nil {
 		return err
 	}
 	r.managed = manage(r.sess)
@@ -110,6 +127,9 @@ func (sv *Supervisor) abandon(r *run) error {
 	}
 	if r.sess != nil {
 		r.sess.Close()
+	}
+	if r.endPreparation != nil {
+		r.endPreparation(nil)
 	}
 	sv.setCurrent(nil)
 	return joinErrors(err, r.lock.release())
@@ -148,6 +168,22 @@ func (sv *Supervisor) openLogdir(r *run) error {
 		sv.log().Warn("temporary files could not be removed", "err", err)
 	}
 	return nil
+}
+
+// errStopped ends a preparation for which RequestStop or Stop was called.
+const errStopped = StopRequest("the program")
+
+// prepareUnlessStopped gives up when a stop is asked for: the waiting for a
+// chief or a checkpoint may take hours.
+func (sv *Supervisor) prepareUnlessStopped(ctx context.Context, r *run) error {
+	ctx, r.endPreparation = context.WithCancelCause(ctx)
+	unlink := context.AfterFunc(sv.coord.Context(), func() { r.endPreparation(errStopped) })
+	defer unlink()
+	err := sv.prepareSession(ctx, r)
+	if err != nil && isCancellation(err) && context.Cause(ctx) == errStopped {
+		return errStopped
+	}
+	return err
 }
 
 func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
@@ -222,6 +258,9 @@ func (sv *Supervisor) announce(ctx context.Context, r *run) error {
 		r.startStep++
 	}
 	r.stepsDone.Store(max(step, 0))
+	if err := sv.checkSaver(r, step); err != nil {
+		return err
+	}
 	sv.ledger.prepared(r.prepared, step)
 	hasGraph, err := sv.openWriter(r)
 	if err != nil {
@@ -309,12 +348,18 @@ func (sv *Supervisor) Stop() error {
 }
 
 func (sv *Supervisor) end(r *run) error {
-	defer r.ended.Store(true)
+	defer func() {
+		r.endPreparation(nil)
+		r.ended.Store(true)
+		if r.alone {
+			sv.busy.Store(false)
+		}
+	}()
 	sv.ledger.stopping()
 	idle := r.checkpoints == nil || sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
 	errs := []error{sv.coord.Join(sv.stopGrace())}
 	sv.ledger.ended(r.lastStep())
-	if r.checkpoints != nil && idle && r.services && sv.saves() {
+	if r.checkpoints != nil && idle && r.services.Load() && sv.saves() {
 		err := sv.finalSave(r, errs[0])
 		var hangs *StopError
 		idle = !errors.As(err, &hangs)

@@ -3,6 +3,7 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,27 @@ func (s *Saver) Save(ctx context.Context, sess Session, path string, step int64)
 	return s.Write(ctx, cut, path, step)
 }
 
+// Check returns what would make every save of a session fail, nil if nothing
+// is known that would.
+func (s *Saver) Check(sess Session) error {
+	if err := noneIsNil("Saver.Retention", s.Retention); err != nil {
+		return err
+	}
+	store, vars, err := s.variablesOf(sess)
+	if err == nil && store == nil {
+		_, err = s.saverDef()
+	}
+	if err != nil || s.format() != FormatV1 {
+		return err
+	}
+	for _, v := range vars {
+		if !fitsV1(v.info.DType) {
+			return fmt.Errorf("saver: variable %s: V1 checkpoints do not hold %s; save it as V2", v.name, ckptfmt.DTypeName(v.info.DType))
+		}
+	}
+	return nil
+}
+
 // variablesOf returns the variables to save or restore, or a nil store when the
 // session has to do that itself.
 func (s *Saver) variablesOf(sess Session) (VariableStore, []boundVariable, error) {
@@ -179,26 +201,26 @@ func (s *Saver) start() {
 	}
 }
 
-// KeptCheckpoint is a checkpoint that a Saver looks after, and why.
+// KeptCheckpoint is a checkpoint that stays, and why.
 type KeptCheckpoint struct {
 	StoredCheckpoint
 	Why []string
 }
 
-// Kept returns the checkpoints that the Saver looks after, oldest first, with
-// the reasons why they stay.
+// Kept returns the checkpoints that the Saver looks after, and those that it
+// has written and let go for good, oldest first, with the reasons why they stay.
 func (s *Saver) Kept() []KeptCheckpoint {
 	s.mu.Lock()
-	stored := storedOf(s.kept)
+	stored, kept := storedOf(s.kept), slices.Clone(s.outside)
 	s.mu.Unlock()
 	policies := append([]Retention{keepPinned{}}, s.Retention...)
 	if len(s.Retention) == 0 {
 		policies = append(policies, KeepLast(s.maxToKeep()))
 	}
-	kept := make([]KeptCheckpoint, len(stored))
 	for i, why := range reasons(policies, stored) {
-		kept[i] = KeptCheckpoint{stored[i], why}
+		kept = append(kept, KeptCheckpoint{stored[i], why})
 	}
+	slices.SortStableFunc(kept, func(a, b KeptCheckpoint) int { return a.Saved.Compare(b.Saved) })
 	return kept
 }
 

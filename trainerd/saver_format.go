@@ -22,6 +22,19 @@ const (
 	FormatV1
 )
 
+// fitsV1 reports whether FormatV1 can hold variables of a type.
+func fitsV1(t tfpb.DataType) bool {
+	switch t {
+	case tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_HALF,
+		tfpb.DataType_DT_COMPLEX64, tfpb.DataType_DT_COMPLEX128,
+		tfpb.DataType_DT_INT8, tfpb.DataType_DT_INT16, tfpb.DataType_DT_INT32, tfpb.DataType_DT_INT64,
+		tfpb.DataType_DT_UINT8, tfpb.DataType_DT_UINT16, tfpb.DataType_DT_BOOL, tfpb.DataType_DT_STRING,
+		tfpb.DataType_DT_QINT8, tfpb.DataType_DT_QUINT8, tfpb.DataType_DT_QINT32:
+		return true
+	}
+	return false
+}
+
 // tensorWriter is a checkpoint of either version that is being written.
 type tensorWriter interface {
 	Add(name string, t *ckptfmt.Tensor) error

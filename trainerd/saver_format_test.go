@@ -1,6 +1,7 @@
 package trainerd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -105,4 +106,38 @@ func TestShardsAreOfEqualSize(t *testing.T) {
 	if !cmp.Equal(got, []int{3, 2, 3, 2}) {
 		t.Errorf("tensors of the shards: %v", got)
 	}
+}
+
+// Check knows the types that V1 has no place for as its writer does.
+func TestV1Types(t *testing.T) {
+	for number, name := range tfpb.DataType_name {
+		dtype := tfpb.DataType(number)
+		if dtype != tfpb.DataType_DT_STRING && ckptfmt.ElementSize(dtype) <= 0 {
+			continue // no type of a variable
+		}
+		w, err := ckptfmt.CreateV1(filepath.Join(t.TempDir(), "v1"), nil)
+		mustNoErr(t, err)
+		err = w.Add("x", &ckptfmt.Tensor{DType: dtype, Shape: []int64{0}})
+		w.Close()
+		if got := fitsV1(dtype); got != !errors.Is(err, ckptfmt.ErrType) {
+			t.Errorf("fitsV1(%s) = %v, the writer says %v", name, got, err)
+		}
+	}
+}
+
+// A graph without variables is trained without a Saver.
+func TestNothingToSave(t *testing.T) {
+	m := newFakeModel(nil)
+	dir := t.TempDir()
+	sv := newSupervisor(m, dir, 1)
+	mustNoErr(t, sv.Run(t.Context(), func(context.Context, Session) error { return nil }))
+	if got := files(t, dir, "*.index"); len(got) > 0 {
+		t.Errorf("checkpoints %v", got)
+	}
+	sv.Saver = new(Saver)
+	if err := sv.Run(t.Context(), func(context.Context, Session) error { return nil }); err == nil {
+		t.Error("a Saver of nothing is no error")
+	}
+	sv.Saver.AllowEmpty = true
+	mustNoErr(t, sv.Run(t.Context(), func(context.Context, Session) error { return nil }))
 }

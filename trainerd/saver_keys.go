@@ -33,6 +33,8 @@ type boundVariable struct {
 // the graph's own ops have to do it.
 var errSavedByOps = errors.New("saved by the graph's ops")
 
+var errNoVariables = errors.New("saver: no variables to save")
+
 // bind finds the variables to save or restore in a session, ordered by key.
 func (s *Saver) bind(store VariableStore) ([]boundVariable, error) {
 	infos := make(map[string]VariableInfo)
@@ -60,7 +62,7 @@ func (s *Saver) bind(store VariableStore) ([]boundVariable, error) {
 		vars = append(vars, boundVariable{v, info})
 	}
 	if len(vars) == 0 && !s.AllowEmpty {
-		return nil, errors.New("saver: no variables to save")
+		return nil, errNoVariables
 	}
 	slices.SortStableFunc(vars, func(a, b boundVariable) int { return strings.Compare(a.key, b.key) })
 	return vars, nil

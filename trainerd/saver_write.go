@@ -122,15 +122,7 @@ func (s *Saver) doom(prefix string) {
 func (s *Saver) publish(newest keptCheckpoint) error {
 	prefix := newest.prefix
 	dir := filepath.Dir(prefix)
-	s.mu.Lock()
-	s.start()
-	s.last = prefix
-	s.doomed = append(s.doomed, s.admit(&s.rotation, newest)...)
-	s.doomed = slices.DeleteFunc(s.doomed, func(k keptCheckpoint) bool { return k.prefix == prefix })
-	doomed := s.doomed
-	state := s.stateFor(newest)
-	s.mu.Unlock()
-
+	doomed, state := s.enter(newest)
 	if err := s.updateState(dir, state); err != nil {
 		// The checkpoint is whole and stays in the rotation; what fell out of
 		// that goes when a state file with the new one is durable.
@@ -153,6 +145,18 @@ func (s *Saver) publish(newest keptCheckpoint) error {
 		logger(s.Logger).Warn("state file still names deleted checkpoints", "err", err)
 	}
 	return nil
+}
+
+// enter puts a written checkpoint into the rotation. It returns what is to be
+// deleted, and the content of the state file until it is.
+func (s *Saver) enter(newest keptCheckpoint) (doomed []keptCheckpoint, state *tfpb.CheckpointState) {
+	s.mu.Lock()
+	defer s.mu.Unlock() // also where a policy panics
+	s.start()
+	s.last = newest.prefix
+	s.doomed = append(s.doomed, s.admit(&s.rotation, newest)...)
+	s.doomed = slices.DeleteFunc(s.doomed, func(k keptCheckpoint) bool { return k.prefix == newest.prefix })
+	return s.doomed, s.stateFor(newest)
 }
 
 // putInForce lets the state file of a directory name a checkpoint that is there
@@ -212,6 +216,7 @@ func (s *Saver) removeAll(evicted []keptCheckpoint, dir string) (left []keptChec
 		}
 		if isPinned(k.prefix) {
 			log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
+			s.settle(k, "pinned")
 			continue
 		}
 		if err := removeCheckpoint(s.FS, k.prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -222,6 +227,13 @@ func (s *Saver) removeAll(evicted []keptCheckpoint, dir string) (left []keptChec
 		log.Debug("deleted old checkpoint", "checkpoint", k.prefix)
 	}
 	return left
+}
+
+// settle notes for the report that a checkpoint stays.
+func (s *Saver) settle(k keptCheckpoint, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rotation.settle(k, why)
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

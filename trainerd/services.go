@@ -19,7 +19,9 @@ func (sv *Supervisor) StartStandardServices(ctx context.Context) error {
 		return errNoRun
 	case sv.NonChief:
 		return errors.New("only the chief's supervisor can start the standard services")
-	case r.services:
+	case r.ended.Load():
+		return errRunEnded
+	case !r.services.CompareAndSwap(false, true):
 		return nil
 	}
 	if r.writer != nil && r.plan.globalStep != "" {
@@ -34,7 +36,7 @@ func (sv *Supervisor) StartStandardServices(ctx context.Context) error {
 }
 
 func (sv *Supervisor) startServices(ctx context.Context, r *run) error {
-	r.services = true
+	r.services.Store(true)
 	if sv.Logdir == "" {
 		sv.log().Warn("standard services need a logdir; none is started")
 		return nil

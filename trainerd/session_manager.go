@@ -104,13 +104,14 @@ type Prepared struct {
 // PrepareSession makes a session and restores the newest sound checkpoint into
 // it, or else initialises it; then it runs the local init op and checks that
 // the model is ready. This is what the chief does.
-func (m *SessionManager) PrepareSession(ctx context.Context) (_ Session, _ *Prepared, err error) {
+func (m *SessionManager) PrepareSession(ctx context.Context) (Session, *Prepared, error) {
 	sess, err := m.newSession(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
+	ready := false
 	defer func() {
-		if err != nil {
+		if !ready { // also where an init function has panicked
 			sess.Close()
 		}
 	}()
@@ -124,6 +125,7 @@ func (m *SessionManager) PrepareSession(ctx context.Context) (_ Session, _ *Prep
 	if err := m.ReadyOp.ready(ctx, sess); err != nil {
 		return nil, nil, m.initFailed("use", err)
 	}
+	ready = true
 	return sess, prepared, nil
 }
 
@@ -208,8 +210,11 @@ func (m *SessionManager) newSession(ctx context.Context) (Session, error) {
 		return nil, errors.New("SessionManager: ReadyForLocalInitOp is set without LocalInitOp")
 	}
 	sess, err := m.NewSession(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("making a session: %w", err)
+	case sess == nil:
+		return nil, errors.New("NewSession gave neither a session nor an error")
 	}
 	return sess, nil
 }

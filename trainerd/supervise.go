@@ -15,12 +15,19 @@ import (
 // then. What train passes to its session as context does not interrupt a step
 // that has begun, until the grace period is over; see [StepContext].
 //
-// Run returns nil when train returned nil or [ErrOutOfRange], and when ctx asked
-// for the stop. Otherwise it returns the first error of train or a service,
+// Run returns nil when train returned nil, [ErrOutOfRange] or [ErrCompleted], and
+// when ctx asked for the stop. Otherwise it returns the first error of train or a service,
 // with later ones behind it. If train failed or anything panicked, no final
 // checkpoint is written: the one before it stays in force. See MaxRestarts for
 // sessions that are lost.
 func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s Session) error) error {
+	if train == nil {
+		return errors.New("Supervisor.Run needs a function that trains")
+	}
+	if !sv.busy.CompareAndSwap(false, true) {
+		return errBusy
+	}
+	defer sv.busy.Store(false)
 	pause := firstRestart
 	sv.ledger.open()
 	defer sv.ledger.close()
@@ -38,11 +45,21 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		}
 		sv.log().Warn("session was lost; beginning again from the last checkpoint", "err", err, "retry_in", pause)
 		sv.ledger.restarting()
-		if !sleep(ctx, pause) {
+		if !sv.pause(ctx, pause) {
 			return err
 		}
 		pause = min(2*pause, maxRestart)
 	}
+}
+
+// pause waits before another session, and reports whether there is to be one: no
+// stop was asked for.
+func (sv *Supervisor) pause(ctx context.Context, d time.Duration) bool {
+	sv.coord.Clear() // of the stop of the session before
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(sv.coord.Context(), cancel)()
+	return sleep(ctx, d)
 }
 
 // Pauses before a session that was lost is replaced.
@@ -61,18 +78,24 @@ func isLost(err error) bool {
 }
 
 func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Context, s Session) error) error {
-	sess, err := sv.PrepareOrWaitForSession(ctx)
-	if err != nil {
-		if ctx.Err() != nil && isCancellation(err) {
-			return nil // told to stop before there was anything to save
-		}
+	sess, err := sv.beginRun(ctx, false)
+	switch {
+	case errors.Is(err, errStopped):
+		return sv.coord.Err()
+	case err != nil && ctx.Err() != nil && isCancellation(err):
+		return nil // told to stop before there was anything to save
+	case err != nil:
 		return err
 	}
 	r := sv.current()
 	defer r.sess.Close()
-	// Deferred for a train that leaves by runtime.Goexit; else it comes second
-	// and does nothing.
-	defer sv.Stop()
+	returned := false
+	defer func() {
+		if !returned { // train has left by runtime.Goexit
+			sv.RequestStop(&PanicError{Name: "train", Value: errGoexit})
+			sv.Stop()
+		}
+	}()
 	unlink := context.AfterFunc(ctx, func() { sv.coord.RequestStop(nil) })
 	defer unlink()
 
@@ -80,9 +103,12 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	defer cancel()
 	sv.ledger.training()
 	err = callGuarded("train", func() error { return sv.trainWithHooks(trainCtx, sess, train) })
+	returned = true
 	sv.ledger.stopping()
 	if ctx.Err() != nil {
-		sv.ledger.stopped(stopperOf(ctx))
+		if !errors.Is(err, ErrCompleted) {
+			sv.ledger.stopped(stopperOf(ctx))
+		}
 		sv.coord.RequestStop(nil) // the linked call may not have come yet
 	}
 	sv.RequestStop(err)

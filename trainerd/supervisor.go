@@ -92,7 +92,8 @@ type Supervisor struct {
 	// SaveBudget bounds what saving may cost, and what a crash may. The zero
 	// SaveBudget sets no bounds.
 	SaveBudget SaveBudget
-	// OnSave, if not nil, is called after each checkpoint is durable.
+	// OnSave, if not nil, is called after each checkpoint is durable, within the
+	// save: it must not call Save.
 	OnSave func(SavedCheckpoint)
 	// Listeners are told before and after each save, and may end the run.
 	Listeners []CheckpointListener
@@ -164,6 +165,7 @@ type Supervisor struct {
 
 	coord Coordinator
 
+	busy atomic.Bool          // from the preparation to the end of all sessions of a run
 	run  atomic.Pointer[run]  // the current run, nil before the first
 	kept *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
 

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/parallel"
 )
 
 // copyPiece is how much is copied before a step that waits may run.
@@ -127,6 +128,7 @@ func (f *frozenVariables) Tensor(i int) (*ckptfmt.Tensor, error) {
 		g.read(buf[at:min(at+copyPiece, g.bytes)], at)
 		f.mu.Unlock()
 		runtime.Gosched()
+		parallel.GiveWay()
 		f.mu.Lock()
 	}
 	if t := f.copies[i]; t != nil { // a step was faster

@@ -1,4 +1,4 @@
-"""TensorFlow and safetensors save and restore what the program beside this does.
+"""TensorFlow, safetensors and PyTorch save and restore what the program beside this does.
 
 Each subcommand prints one JSON object: the work done, the seconds it took, and
 the memory that it took beside the tensors.
@@ -102,6 +102,26 @@ def safetensors(args):
     timed_saves(tensors, args.dir, lambda prefix: save_file(tensors, prefix))
 
 
+def torch_save(args):
+    import torch
+
+    tensors = make(args.large)
+    held = {name: torch.from_numpy(t) for name, t in tensors.items()}
+    timed_saves(tensors, args.dir, lambda prefix: torch.save(held, prefix))
+
+
+def torch_open(args):
+    import torch
+
+    name = os.path.join(args.dir, "model.pt")
+    if not os.path.exists(name):
+        torch.save({key: torch.from_numpy(t) for key, t in make(args.large).items()}, name)
+    begin = time.perf_counter()
+    got = torch.load(name, mmap=True)
+    seconds = time.perf_counter() - begin
+    report(work({key: t.numpy() for key, t in got.items()}), seconds)
+
+
 def restorev2(args):
     import tensorflow as tf
 
@@ -142,7 +162,7 @@ def open_lazily(args):
 def main():
     commands = {
         "savev2": savev2, "saver": saver, "checkpoint": checkpoint, "safetensors": safetensors,
-        "restorev2": restorev2, "load": load, "open": open_lazily,
+        "restorev2": restorev2, "load": load, "open": open_lazily, "torch-save": torch_save, "torch-open": torch_open,
     }  # fmt: skip
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=commands)

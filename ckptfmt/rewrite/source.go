@@ -3,8 +3,8 @@
 // of several, moving averages in the place of the variables.
 //
 // A [Source] is a list of parts that are read when they are written, a piece
-// at a time. What is done to it changes the list; [WriteBundle] and its like
-// run it. So memory does not grow with the tensors, except with strings, with
+// at a time. What is done to it changes the list; [Write] runs
+// it. So memory does not grow with the tensors, except with strings, with
 // partitioned tensors that are written whole and are cut along another than
 // the first dimension, with arrays in Fortran order, and with V1 checkpoints,
 // whose elements are within messages.
@@ -18,7 +18,7 @@
 //	defer s.Close()
 //	s.Keep(func(name string) bool { return !strings.HasPrefix(name, "debug/") })
 //	s.Cast(tfpb.DataType_DT_BFLOAT16)
-//	err = rewrite.WriteBundle(ctx, s, "small/model.ckpt-900", nil)
+//	err = rewrite.Write(ctx, s, "small/model.ckpt-900", nil)
 package rewrite
 
 import (

@@ -27,6 +27,8 @@ type Options struct {
 	Shards int
 	// V1 writes a V1 checkpoint, in one file.
 	V1 bool
+	// Progress, unless it is nil, is told how many bytes were read each time.
+	Progress func(n int)
 }
 
 // Write writes what a source holds, to a checkpoint or to a file of another
@@ -44,7 +46,7 @@ func Write(ctx context.Context, s *Source, to string, o *Options) error {
 }
 
 func write(ctx context.Context, s *Source, to string, o *Options) error {
-	parts := endedBy(ctx, s.written())
+	parts := watched(ctx, s.written(), o.Progress)
 	switch f := FormatOf(to); {
 	case f == NPZ:
 		return writeFile(o.FS, to, func(w io.Writer) error {
@@ -60,8 +62,9 @@ func write(ctx context.Context, s *Source, to string, o *Options) error {
 	return writeShard(ctx, parts, to, o)
 }
 
-// endedBy returns parts whose readers fail when ctx ends, also within a tensor.
-func endedBy(ctx context.Context, parts []ckptfmt.Part) []ckptfmt.Part {
+// watched returns parts whose readers fail when ctx ends, also within a tensor,
+// and tell progress, which may be nil, what they read.
+func watched(ctx context.Context, parts []ckptfmt.Part, progress func(n int)) []ckptfmt.Part {
 	out := slices.Clone(parts)
 	for i, p := range out {
 		if p.Open == nil {
@@ -72,22 +75,27 @@ func endedBy(ctx context.Context, parts []ckptfmt.Part) []ckptfmt.Part {
 			if err != nil {
 				return nil, err
 			}
-			return &ended{r, ctx.Err}, nil
+			return &watchedReader{r, ctx.Err, progress}, nil
 		}
 	}
 	return out
 }
 
-type ended struct {
+type watchedReader struct {
 	io.ReadCloser
-	err func() error
+	err      func() error
+	progress func(n int)
 }
 
-func (e *ended) Read(b []byte) (int, error) {
-	if err := e.err(); err != nil {
+func (w *watchedReader) Read(b []byte) (int, error) {
+	if err := w.err(); err != nil {
 		return 0, err
 	}
-	return e.ReadCloser.Read(b)
+	n, err := w.ReadCloser.Read(b)
+	if w.progress != nil {
+		w.progress(n)
+	}
+	return n, err
 }
 
 // writeFile publishes a file that body writes.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -19,7 +20,24 @@ func args(c *cli.Context, names ...string) ([]string, error) {
 	if len(got) != len(names) {
 		return nil, usagef("%s takes %s; `ckpt help %s` shows the options", c.Command.Name, strings.Join(names, " "), c.Command.Name)
 	}
-	return got, nil
+	return got, nonEmpty(c, got)
+}
+
+// manyArgs returns a command's arguments if there are at least so many.
+func manyArgs(c *cli.Context, least int, names string) ([]string, error) {
+	got := c.Args().Slice()
+	if len(got) < least {
+		return nil, usagef("%s takes %s; `ckpt help %s` shows the options", c.Command.Name, names, c.Command.Name)
+	}
+	return got, nonEmpty(c, got)
+}
+
+// nonEmpty refuses what a variable without a value leaves in a script.
+func nonEmpty(c *cli.Context, args []string) error {
+	if slices.Contains(args, "") {
+		return usagef("%s: an argument is empty", c.Command.Name)
+	}
+	return nil
 }
 
 var fileOfCheckpoint = regexp.MustCompile(`\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})$`)

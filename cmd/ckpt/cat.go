@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -56,15 +57,29 @@ func catAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	w := &untilDone{c.Context, c.App.Writer}
 	switch {
 	case c.Bool("raw"):
-		return writeRaw(c.App.Writer, t)
+		return writeRaw(w, t)
 	case c.Bool("npy"):
-		return writeNPY(c.App.Writer, t)
+		return writeNPY(w, t)
 	case c.Bool("json"):
-		return writeTensorJSON(c.App.Writer, t)
+		return writeTensorJSON(w, t)
 	}
-	return writeText(c.App.Writer, t)
+	return writeText(w, t)
+}
+
+// untilDone writes until the command is interrupted.
+type untilDone struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (u *untilDone) Write(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.w.Write(b)
 }
 
 func lookup(r ckptfmt.Reader, name, slice string) (*ckptfmt.Tensor, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // rewriteFlags are those of the commands that write a checkpoint anew.
@@ -124,9 +127,9 @@ and strings are those of the last checkpoint.` + rewriteHelp,
 }
 
 func avg(c *cli.Context) (err error) {
-	names := c.Args().Slice()
-	if len(names) < 2 {
-		return usagef("avg takes PREFIX ... NEWPREFIX; `ckpt help avg` shows the options")
+	names, err := manyArgs(c, 2, "PREFIX ... NEWPREFIX")
+	if err != nil {
+		return err
 	}
 	last := len(names) - 1
 	var sources []*rewrite.Source
@@ -197,11 +200,7 @@ func copyBeside(ctx context.Context, from, to string) error {
 	if same, err := samePrefix(from, to); same || err != nil {
 		return err
 	}
-	m, err := ckptfmt.ReadMetaGraph(ckptfmt.MetaName(from))
-	if err == nil {
-		err = ckptfmt.WriteMetaGraph(ckptfmt.MetaName(to), m, nil)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := copyFile(ckptfmt.MetaName(from), ckptfmt.MetaName(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	manifest, err := ckptfmt.ReadManifest(from)
@@ -212,6 +211,24 @@ func copyBeside(ctx context.Context, from, to string) error {
 		return err
 	}
 	return ckptfmt.WriteManifest(ctx, to, manifest, nil)
+}
+
+// copyFile publishes a copy of a file, the same in every byte.
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := atomicfile.Create(nil, to, atomicfile.TempName(to))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Commit()
 }
 
 func samePrefix(a, b string) (bool, error) {
@@ -235,7 +252,16 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := rewrite.Write(c.Context, s, to, &rewrite.Options{Shards: c.Int("shards"), V1: c.Bool("v1")}); err != nil {
+	progress := progressOf(c)
+	for _, p := range s.Parts() {
+		if size, err := p.Size(); err == nil {
+			progress.Expect(size)
+		}
+	}
+	err = rewrite.Write(c.Context, s, to, &rewrite.Options{
+		Shards: c.Int("shards"), V1: c.Bool("v1"), Progress: func(n int) { progress.Add(n) },
+	})
+	if err != nil {
 		if errors.Is(err, ckptfmt.ErrType) {
 			return fmt.Errorf("%w; --exclude leaves tensors out", err)
 		}
@@ -296,9 +322,14 @@ func changeSource(c *cli.Context, s *rewrite.Source) error {
 			return err
 		}
 	}
-	if !c.IsSet("dtype") {
-		return nil
+	if c.IsSet("dtype") {
+		return cast(c, s)
 	}
+	return nil
+}
+
+// cast converts numbers to the type of --dtype.
+func cast(c *cli.Context, s *rewrite.Source) error {
 	to, ok := map[string]tfpb.DataType{
 		"bf16": tfpb.DataType_DT_BFLOAT16, "bfloat16": tfpb.DataType_DT_BFLOAT16,
 		"f16": tfpb.DataType_DT_HALF, "float16": tfpb.DataType_DT_HALF,

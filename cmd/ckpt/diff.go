@@ -46,12 +46,13 @@ func diff(c *cli.Context) error {
 	}
 	defer b.Close()
 	list := []diffJSON{}
-	for d, err := range ckptfmt.Diff(c.Context, a, b) {
+	for d, err := range ckptfmt.Diff(c.Context, watch(c, a), watch(c, b)) {
 		if err != nil {
 			return err
 		}
 		list = append(list, describe(d))
 	}
+	progressOf(c).Clear()
 	if c.Bool("json") {
 		err = printList(c.App.Writer, list)
 	} else {

@@ -22,7 +22,9 @@ func writeText(w io.Writer, t *ckptfmt.Tensor) error {
 	}
 	buf := bufio.NewWriter(w)
 	for i := range n {
-		fmt.Fprintln(buf, element(i))
+		if _, err := fmt.Fprintln(buf, element(i)); err != nil {
+			return err
+		}
 	}
 	return buf.Flush()
 }
@@ -35,27 +37,32 @@ func writeTensorJSON(w io.Writer, t *ckptfmt.Tensor) error {
 	}
 	buf := bufio.NewWriter(w)
 	next := 0
-	writeNested(buf, t.Shape, func() {
-		buf.WriteString(element(next))
+	err = writeNested(buf, t.Shape, func() error {
+		_, err := buf.WriteString(element(next))
 		next++
+		return err
 	})
+	if err != nil {
+		return err
+	}
 	buf.WriteByte('\n')
 	return buf.Flush()
 }
 
-func writeNested(buf *bufio.Writer, shape []int64, element func()) {
+func writeNested(buf *bufio.Writer, shape []int64, element func() error) error {
 	if len(shape) == 0 {
-		element()
-		return
+		return element()
 	}
 	buf.WriteByte('[')
 	for i := range shape[0] {
 		if i > 0 {
 			buf.WriteByte(',')
 		}
-		writeNested(buf, shape[1:], element)
+		if err := writeNested(buf, shape[1:], element); err != nil {
+			return err
+		}
 	}
-	buf.WriteByte(']')
+	return buf.WriteByte(']')
 }
 
 // elements returns what writes an element of t, and how many there are. In

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -16,11 +17,19 @@ func mergeCommand() *cli.Command {
 		Description: `The data files are renamed, not copied: the merged checkpoints are gone
 afterwards. Slices of one tensor in several checkpoints come together.`,
 		Action: func(c *cli.Context) error {
-			names := c.Args().Slice()
-			if len(names) < 2 {
-				return usagef("merge takes PREFIX ... NEWPREFIX; `ckpt help merge` shows the options")
+			names, err := manyArgs(c, 2, "PREFIX ... NEWPREFIX")
+			if err != nil {
+				return err
 			}
 			last := len(names) - 1
+			for i, name := range names[:last] {
+				if isDir(name) {
+					return usagef("%s is a directory; name the checkpoints, which are gone afterwards", name)
+				}
+				if names[i], err = prefixOf(name); err != nil {
+					return err
+				}
+			}
 			if ckptfmt.Exists(names[last]) {
 				return fmt.Errorf("there is a checkpoint %s already; choose another name", names[last])
 			}
@@ -62,42 +71,54 @@ func rmCommand() *cli.Command {
 		ArgsUsage: "PREFIX ...",
 		Description: `A checkpoint in force is followed by the newest of the others that the
 checkpoint file keeps.`,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be removed"}},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be removed"}, jsonFlag()},
 		Action: func(c *cli.Context) error {
-			if !c.Args().Present() {
-				return usagef("rm takes PREFIX ...; `ckpt help rm` shows the options")
+			prefixes, err := manyArgs(c, 1, "PREFIX ...")
+			if err != nil {
+				return err
 			}
-			for _, prefix := range c.Args().Slice() {
+			removed := []string{}
+			for _, prefix := range prefixes {
 				if isDir(prefix) {
 					return usagef("%s is a directory; name the checkpoint that is to be removed", prefix)
 				}
-				if err := rm(c, prefix); err != nil {
-					return err
+				var files []string
+				if files, err = rm(c, prefix); err != nil {
+					break
 				}
+				removed = append(removed, files...)
 			}
-			return nil
+			if c.Bool("json") { // also of those before a failure
+				err = errors.Join(err, printList(c.App.Writer, removed))
+			}
+			return err
 		},
 	}
 }
 
-func rm(c *cli.Context, arg string) error {
+// rm removes a checkpoint and returns the names of its files, which it prints
+// at once if they are for people.
+func rm(c *cli.Context, arg string) ([]string, error) {
 	prefix, err := prefixOf(arg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ck, err := ckptfmt.Find(prefix)
 	if err != nil {
-		return fmt.Errorf("%w; `ckpt ls DIR` lists the checkpoints of a directory", err)
+		return nil, fmt.Errorf("%w; `ckpt ls DIR` lists the checkpoints of a directory", err)
 	}
 	if !c.Bool("dry-run") {
 		if err := ckptfmt.RemoveCheckpoint(prefix, nil); err != nil {
-			return err
+			return nil, err
 		}
+	}
+	if c.Bool("json") {
+		return ck.Files, nil
 	}
 	for _, name := range ck.Files {
 		if _, err := fmt.Fprintln(c.App.Writer, name); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return ck.Files, nil
 }

@@ -60,30 +60,12 @@ func gc(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w; nothing was removed", err)
 	}
-	out := make([]keptJSON, 0, len(verdicts))
-	var freed int64
-	for _, k := range verdicts {
-		if k.Why == "" {
-			if err := c.Context.Err(); err != nil {
-				return err
-			}
-			if !c.Bool("dry-run") {
-				if err := ckptfmt.RemoveCheckpoint(k.Prefix, nil); err != nil {
-					return err
-				}
-			}
-			freed += k.Bytes
-		}
-		v := keptJSON{Prefix: k.Prefix, Keep: k.Why != "", Why: k.Why, Bytes: k.Bytes}
-		out = append(out, v)
-		if !c.Bool("json") {
-			fmt.Fprintln(c.App.Writer, v.text())
-		}
+	out, freed, err := applyVerdicts(c, verdicts)
+	if c.Bool("json") { // also of what was done before a failure
+		err = errors.Join(err, printList(c.App.Writer, out))
 	}
-	if c.Bool("json") {
-		if err := printList(c.App.Writer, out); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	verb := "freed"
 	if c.Bool("dry-run") {
@@ -91,6 +73,31 @@ func gc(c *cli.Context) error {
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%s %s\n", sizeText(freed), verb)
 	return nil
+}
+
+// applyVerdicts removes what no rule keeps, tells people what becomes of each
+// checkpoint, and returns that and the bytes that are freed.
+func applyVerdicts(c *cli.Context, verdicts []ckptfmt.Kept) (out []keptJSON, freed int64, err error) {
+	out = []keptJSON{}
+	for _, k := range verdicts {
+		v := keptJSON{Prefix: k.Prefix, Keep: k.Why != "", Why: k.Why, Bytes: k.Bytes}
+		if !v.Keep {
+			if err := c.Context.Err(); err != nil {
+				return out, freed, err
+			}
+			if !c.Bool("dry-run") {
+				if err := ckptfmt.RemoveCheckpoint(k.Prefix, nil); err != nil {
+					return out, freed, err
+				}
+			}
+			freed += k.Bytes
+		}
+		out = append(out, v)
+		if !c.Bool("json") {
+			fmt.Fprintln(c.App.Writer, v.text())
+		}
+	}
+	return out, freed, nil
 }
 
 func (k keptJSON) text() string {

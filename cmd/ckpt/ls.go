@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -165,8 +166,7 @@ func lsTensors(c *cli.Context, arg string) error {
 	}
 	defer r.Close()
 	damaged := func(err error) error { return fmt.Errorf("%w; `ckpt verify %s` shows all damage", err, prefix) }
-	long := c.Bool("long")
-	if !long && !c.Bool("json") && !c.Bool("csv") && !c.Bool("tree") && !c.Bool("scopes") {
+	if !slices.ContainsFunc([]string{"long", "json", "csv", "tree", "scopes"}, c.Bool) {
 		rows, sum, err := tensorRows(r)
 		if err != nil {
 			return damaged(err)
@@ -183,27 +183,37 @@ func lsTensors(c *cli.Context, arg string) error {
 		}
 		list = append(list, info)
 	}
+	if c.Bool("tree") || c.Bool("scopes") {
+		return lsScopes(c, list)
+	}
 	var parts map[string][]sliceJSON
-	if b, ok := r.(*ckptfmt.BundleReader); ok && long {
+	if b, ok := r.(*ckptfmt.BundleReader); ok && c.Bool("long") {
 		if parts, err = slicesOf(b); err != nil {
 			return err
 		}
 	}
 	switch {
-	case (c.Bool("tree") || c.Bool("scopes")) && c.Bool("json"):
-		return printScopesJSON(c.App.Writer, scopesOf(list), c.Int("depth"))
-	case (c.Bool("tree") || c.Bool("scopes")) && c.Bool("csv"):
-		return printScopesCSV(c.App.Writer, scopesOf(list), c.Int("depth"))
 	case c.Bool("json"):
-		return printTensorsJSON(c.App.Writer, list, long, parts)
+		return printTensorsJSON(c.App.Writer, list, c.Bool("long"), parts)
 	case c.Bool("csv"):
-		return printTensorsCSV(c.App.Writer, list, long, parts)
-	case c.Bool("tree") || c.Bool("scopes"):
-		err = printScopes(c.App.Writer, scopesOf(list), c.Int("depth"), !c.Bool("scopes"))
-	default:
-		err = printTensors(c.App.Writer, list, parts)
+		return printTensorsCSV(c.App.Writer, list, c.Bool("long"), parts)
 	}
-	if err != nil {
+	if err := printTensors(c.App.Writer, list, parts); err != nil {
+		return err
+	}
+	return summarise(c.App.ErrWriter, list)
+}
+
+// lsScopes prints tensors below their scopes.
+func lsScopes(c *cli.Context, list []ckptfmt.TensorInfo) error {
+	w, root, depth := c.App.Writer, scopesOf(list), c.Int("depth")
+	switch {
+	case c.Bool("json"):
+		return printScopesJSON(w, root, depth)
+	case c.Bool("csv"):
+		return printScopesCSV(w, root, depth)
+	}
+	if err := printScopes(w, root, depth, !c.Bool("scopes")); err != nil {
 		return err
 	}
 	return summarise(c.App.ErrWriter, list)

@@ -48,6 +48,7 @@ import (
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 const (
@@ -62,6 +63,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -69,7 +71,11 @@ func main() {
 
 // run is the whole program; args begins with its name.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	progress := terminal.NewProgress(stderr, "reading")
+	defer progress.Clear()
+	stderr = progress.Before(stderr)
 	app := newApp(stdout, stderr)
+	app.Metadata = map[string]any{progressKey: progress}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {
 		err = usageError{err}
@@ -83,8 +89,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.As(err, &quiet) {
 		return int(quiet)
 	}
-	fmt.Fprintf(stderr, "ckpt: %v\n", err)
-	return exitCode(ctx, err)
+	code := exitCode(ctx, err)
+	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody wants to know
+		fmt.Fprintf(stderr, "ckpt: %v\n", err)
+	}
+	return code
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
@@ -115,6 +124,7 @@ stands for the checkpoint that is in force there.`,
 	ckptDoc().Install(app)
 	for _, c := range app.Commands {
 		c.OnUsageError = wrongUsage
+		c.HideHelpCommand = true // a checkpoint may be named "help" or "h"
 	}
 	return app
 }
@@ -126,14 +136,20 @@ func ckptDoc() *clidoc.Doc {
 			{Code: exitOK, Meaning: "it is done"},
 			{Code: exitFailed, Meaning: "it could not be done"},
 			{Code: exitUsage, Meaning: "the command line is wrong"},
-			{Code: exitDamaged, Meaning: "damage was found"},
-			{Code: exitDiffers, Meaning: "the checkpoints differ (diff), or there are NaNs (stat --nan)"},
+			{Code: exitDamaged, Meaning: "damage was found, or TensorFlow would raise an error (state)"},
+			{Code: exitDiffers, Meaning: "the checkpoints differ (diff), there are NaNs (stat --nan), or restoring would fail (plan)"},
 			{Code: exitNothing, Meaning: "there is no such checkpoint or tensor"},
 			{Code: exitInterrupted, Meaning: "interrupted"},
 		},
 		Examples: []clidoc.Entry{
 			{Term: "ckpt ls LOGDIR", Text: "the checkpoints of a directory"},
 			{Term: "ckpt ls LOGDIR/model.ckpt-9", Text: "the tensors of one of them"},
+			{Term: "ckpt cat LOGDIR/model.ckpt-9 layer/bias", Text: "the elements of a tensor"},
+			{Term: "ckpt verify LOGDIR", Text: "read all of them, and tell what is wrong"},
+			{Term: "ckpt convert LOGDIR/model.ckpt-9 model.safetensors", Text: "the tensors for other programs"},
+		},
+		Environment: []clidoc.Entry{
+			{Term: "NO_COLOR", Text: "if set, no colours are used, on a terminal either"},
 		},
 		SeeAlso: []string{"tfevents(1)", "trainerd(1)"},
 	}
@@ -159,9 +175,10 @@ func (exitError) Error() string { return "" }
 // exitCode returns the documented code for an error.
 func exitCode(ctx context.Context, err error) int {
 	var usage usageError
+	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	var corrupt *ckptfmt.CorruptError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &topic):
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted

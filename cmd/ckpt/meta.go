@@ -53,13 +53,22 @@ or text form.`,
 	}
 }
 
-// metaFile returns the MetaGraph that an argument means.
+// metaFile returns the MetaGraph that an argument means. A V1 checkpoint has a
+// file of the name of its prefix, which is none.
 func metaFile(arg string) (string, error) {
-	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && fileOfCheckpoint.FindString(arg) == "" {
+	if name := ckptfmt.MetaName(arg); isFile(name) {
+		return name, nil
+	}
+	if isFile(arg) && fileOfCheckpoint.FindString(arg) == "" {
 		return arg, nil
 	}
 	prefix, err := prefixOf(arg)
 	return ckptfmt.MetaName(prefix), err
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // metaJSON is what `ckpt meta --json` prints.

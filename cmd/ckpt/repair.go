@@ -43,15 +43,17 @@ func repairCommand() *cli.Command {
 		ArgsUsage: "DIR",
 		Description: `Damaged checkpoints are named and stay where they are. Exits with 5 if none
 is sound; the checkpoint file is then left as it is.`,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be done"}},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be done"}, jsonFlag()},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "DIR")
 			if err != nil {
 				return err
 			}
 			sound, bad, err := ckptfmt.NewestSound(c.Context, a[0])
+			report := repairJSON{Damaged: []damagedJSON{}}
 			for _, u := range bad {
 				fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is damaged: %v\n", u.Prefix, u.Err)
+				report.Damaged = append(report.Damaged, damagedJSON{u.Prefix, u.Err.Error()})
 			}
 			if err != nil {
 				return fmt.Errorf("%w; there is nothing to repair with", err)
@@ -61,8 +63,23 @@ is sound; the checkpoint file is then left as it is.`,
 					return err
 				}
 			}
+			if report.Prefix, report.Changes = sound.Prefix, !sound.Latest; c.Bool("json") {
+				return printObject(c.App.Writer, report)
+			}
 			_, err = fmt.Fprintln(c.App.Writer, sound.Prefix)
 			return err
 		},
 	}
+}
+
+// repairJSON is what `ckpt repair --json` prints.
+type repairJSON struct {
+	Prefix  string        `json:"prefix"`  // to be in force
+	Changes bool          `json:"changes"` // it was not
+	Damaged []damagedJSON `json:"damaged"` // newer ones
+}
+
+type damagedJSON struct {
+	Prefix string `json:"prefix"`
+	Error  string `json:"error"`
 }

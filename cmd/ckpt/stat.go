@@ -45,35 +45,44 @@ func stat(c *cli.Context) error {
 		return err
 	}
 	defer r.Close()
+	r = watch(c, r)
+	list, err := stats(c, r)
+	if err != nil {
+		return err
+	}
+	progressOf(c).Clear()
+	if err := printStats(c, list); err != nil {
+		return err
+	}
+	if len(list) > 0 && c.Bool("nan") {
+		return exitError(exitDiffers)
+	}
+	return nil
+}
+
+// stats returns the statistics of all tensors of numbers, or, with --nan, of
+// those that are not all finite.
+func stats(c *cli.Context, r ckptfmt.Reader) ([]statJSON, error) {
 	list := []statJSON{}
-	bad := false
 	for info, err := range r.Tensors() {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := c.Context.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		s, err := statOf(r, info.Name)
 		if errors.Is(err, ckptfmt.ErrType) {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		notFinite := s.NaN+s.Inf > 0
-		bad = bad || notFinite
-		if notFinite || !c.Bool("nan") {
+		if s.NaN+s.Inf > 0 || !c.Bool("nan") {
 			list = append(list, s)
 		}
 	}
-	if err := printStats(c, list); err != nil {
-		return err
-	}
-	if bad && c.Bool("nan") {
-		return exitError(exitDiffers)
-	}
-	return nil
+	return list, nil
 }
 
 func statOf(r ckptfmt.Reader, name string) (statJSON, error) {

@@ -119,6 +119,7 @@ func latestCommand() *cli.Command {
 		Name:      "latest",
 		Usage:     "print the prefix of the checkpoint in force in a directory",
 		ArgsUsage: "DIR",
+		Flags:     []cli.Flag{jsonFlag()},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "DIR")
 			if err != nil {
@@ -128,8 +129,16 @@ func latestCommand() *cli.Command {
 			if err != nil {
 				return stateHint(err, a[0])
 			}
+			if c.Bool("json") {
+				return printObject(c.App.Writer, latestJSON{prefix})
+			}
 			_, err = fmt.Fprintln(c.App.Writer, prefix)
 			return err
 		},
 	}
+}
+
+// latestJSON is what `ckpt latest --json` prints.
+type latestJSON struct {
+	Prefix string `json:"prefix"`
 }

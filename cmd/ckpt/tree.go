@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -40,16 +41,21 @@ func treeCommand() *cli.Command {
 				}
 				return printObject(c.App.Writer, o)
 			}
-			buf := bufio.NewWriter(c.App.Writer)
-			fmt.Fprintln(buf, "root")
-			p := treePrinter{buf, r, map[string]string{}}
-			p.learn(root)
-			if err := p.below(root, 1); err != nil {
-				return err
-			}
-			return buf.Flush()
+			return printTree(c.App.Writer, r, root)
 		},
 	}
+}
+
+// printTree prints the objects for people.
+func printTree(w io.Writer, r ckptfmt.Reader, root *ckptfmt.Object) error {
+	buf := bufio.NewWriter(w)
+	fmt.Fprintln(buf, "root")
+	p := treePrinter{buf, r, map[string]string{}}
+	p.learn(root)
+	if err := p.below(root, 1); err != nil {
+		return err
+	}
+	return buf.Flush()
 }
 
 type treePrinter struct {

@@ -107,11 +107,16 @@ func (v *verification) checkpoint(prefix string) error {
 		return nil
 	}
 	defer r.Close()
+	progress := progressOf(v.c)
+	progress.Expect(sizeOf(r))
 	for name, err := range r.Verify(ctx) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		v.tensors++
+		if info, err := r.Info(name); err == nil {
+			progress.Add(int(info.Bytes))
+		}
 		if err != nil {
 			v.add(findingJSON{Kind: "tensor", Prefix: prefix, Name: name, Error: err.Error()})
 		}
@@ -137,6 +142,7 @@ func (v *verification) manifest(ctx context.Context, prefix string) error {
 func (v *verification) add(f findingJSON) { v.list = append(v.list, f) }
 
 func (v *verification) report(arg string) error {
+	progressOf(v.c).Clear()
 	if v.c.Bool("json") {
 		if err := printList(v.c.App.Writer, v.list); err != nil {
 			return err

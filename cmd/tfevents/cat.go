@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -170,7 +171,7 @@ func writeLines(c *cli.Context, w *tfevents.RecordWriter) error {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			data, err := recordOf(line)
 			if err != nil {
-				return fmt.Errorf("standard input, line %d: %w", n, err)
+				return fmt.Errorf("standard input, line %d: no event as `tfevents cat --json` prints it: %w", n, err)
 			}
 			if err := w.WriteRecord(data); err != nil {
 				return err
@@ -197,6 +198,9 @@ func createRecords(name string, write func(*tfevents.RecordWriter) error) error 
 // would be taken for the whole.
 func createFile(name string, write func(*os.File) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrNotExist) { // which would mean that there is nothing to read
+		return fmt.Errorf("%s: its directory does not exist", name)
+	}
 	if err != nil {
 		return err
 	}

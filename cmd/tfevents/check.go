@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/urfave/cli/v2"
 )
@@ -50,6 +49,9 @@ func (f finding) where() string {
 func check(c *cli.Context) error {
 	args, err := someArgs(c, "PATH")
 	if err != nil {
+		return err
+	}
+	if err := notStdin(c, args); err != nil {
 		return err
 	}
 	misnamed, err := findMisnamed(c.Context, args)
@@ -187,33 +189,6 @@ func damageProblem(err error) string {
 	return where + "damaged data: the Python loader sees nothing of this file from here on, the data server shows what it makes of it; repair the file"
 }
 
-// formProblem says why a series is not shown at all.
-func formProblem(s *tfevents.Series) string {
-	if s.Plugin() == "" && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN {
-		return "names no plugin: no page shows it"
-	}
-	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN {
-		return fmt.Sprintf("plugin %q is not one of TensorBoard's own, and the tag has no data class: the data server does not show it", s.Plugin())
-	}
-	if s.Metadata.GetDataClass() != tfpb.DataClass_DATA_CLASS_SCALAR {
-		return ""
-	}
-	odd := 0
-	for _, p := range s.Points {
-		t := p.Value.GetTensor()
-		if t == nil {
-			continue // a simple_value
-		}
-		if t.GetDtype() != tfpb.DataType_DT_FLOAT || len(t.GetTensorShape().GetDim()) > 0 {
-			odd++
-		}
-	}
-	if odd > 0 {
-		return fmt.Sprintf("%d of %d points are not single float32 values: the data server does not show them", odd, len(s.Points))
-	}
-	return ""
-}
-
 // kindProblem says that not all points are of the kind that the first one set.
 func kindProblem(s *tfevents.Series) string {
 	other := 0
@@ -221,8 +196,7 @@ func kindProblem(s *tfevents.Series) string {
 		if p.Value.GetMetadata() == nil && p.Value.GetTensor() != nil {
 			continue // of the kind that was said before
 		}
-		v := tfevents.Modern(&tfpb.Event{What: &tfpb.Event_Summary{Summary: tfevents.NewSummary(p.Value)}})
-		if name := v[0].GetMetadata().GetPluginData().GetPluginName(); name != "" && name != s.Plugin() {
+		if name := modernOf(p.Value).GetMetadata().GetPluginData().GetPluginName(); name != "" && name != s.Plugin() {
 			other++
 		}
 	}

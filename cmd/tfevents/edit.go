@@ -90,16 +90,7 @@ func edit(c *cli.Context) error {
 		return err
 	}
 	report := newReporter(c)
-	copyTo := func(w *tfevents.RecordWriter) error {
-		_, err := s.eachRecord(from, func(_ int64, data []byte) error {
-			data, keep, err := e.apply(data)
-			if err != nil || !keep {
-				return err
-			}
-			return w.WriteRecord(data)
-		}, report.damaged)
-		return err
-	}
+	copyTo := func(w *tfevents.RecordWriter) error { return e.copyTo(w, s, from, report) }
 	if c.Bool("dry-run") {
 		err = copyTo(tfevents.NewRecordWriter(io.Discard))
 	} else {
@@ -113,6 +104,18 @@ func edit(c *cli.Context) error {
 		return err
 	}
 	return report.result()
+}
+
+// copyTo writes what is left of the events of a file.
+func (e *edits) copyTo(w *tfevents.RecordWriter, s *source, from string, report *reporter) error {
+	_, err := s.eachRecord(from, func(_ int64, data []byte) error {
+		data, keep, err := e.apply(data)
+		if err != nil || !keep {
+			return err
+		}
+		return w.WriteRecord(data)
+	}, report.damaged)
+	return err
 }
 
 // apply returns the changed event, and whether anything is left of it.

@@ -48,11 +48,15 @@ func formatFlag(usage string, values ...string) cli.Flag {
 
 // formatOf returns the format that a command is to print; --json is short for
 // one of them.
-func formatOf(c *cli.Context) string {
-	if c.Bool("json") && !c.IsSet("format") {
-		return "json"
+func formatOf(c *cli.Context) (string, error) {
+	format := c.String("format")
+	if !c.Bool("json") {
+		return format, nil
 	}
-	return c.String("format")
+	if c.IsSet("format") && format != "json" {
+		return "", usagef("%s: --json and --format %s exclude each other", c.Command.Name, format)
+	}
+	return "json", nil
 }
 
 func outputFlag() cli.Flag {
@@ -119,7 +123,10 @@ var exportFormats = map[string]func(io.Writer, []scalarPoint) error{
 }
 
 func exportFormat(c *cli.Context) (func(io.Writer, []scalarPoint) error, error) {
-	format := formatOf(c)
+	format, err := formatOf(c)
+	if err != nil {
+		return nil, err
+	}
 	print, ok := exportFormats[format]
 	switch {
 	case !ok:

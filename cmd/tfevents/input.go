@@ -274,6 +274,14 @@ func someArgs(c *cli.Context, what string) ([]string, error) {
 	return args, nonEmpty(c, args)
 }
 
+// notStdin refuses the standard input, which is gone once it has been read.
+func notStdin(c *cli.Context, paths []string) error {
+	if slices.Contains(paths, stdinName) {
+		return usagef("%s: reads its files more than once: save the standard input to a file first", c.Command.Name)
+	}
+	return nil
+}
+
 // oneArg returns the only argument of a command.
 func oneArg(c *cli.Context, what string) (string, error) {
 	if c.NArg() != 1 {
@@ -301,6 +309,9 @@ func nonEmpty(c *cli.Context, args []string) error {
 // existingFile returns an error unless path names something other than a
 // directory.
 func existingFile(c *cli.Context, path string) error {
+	if path == stdinName {
+		return nil
+	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		return usagef("%s: %s is a directory; %s its files one by one", c.Command.Name, path, c.Command.Name)

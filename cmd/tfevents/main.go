@@ -71,6 +71,7 @@ var (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -205,9 +206,10 @@ func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{
 
 func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
+	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	var damage *tfevents.CorruptError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &topic):
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted

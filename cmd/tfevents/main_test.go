@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 //	cut FILE N                      remove the last N bytes of a file
 //	flip FILE N                     flip a bit of byte N
 //	gzip FILE NEWFILE               compress a file
+//	await FILE TEXT                 wait until a file holds a text
 func TestScripts(t *testing.T) {
 	fixtures, err := filepath.Abs("../../fixtures/events")
 	if err != nil {
@@ -50,9 +51,20 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "session": session, "cut": cut, "flip": flip, "gzip": compress,
+			"exits": exits, "session": session, "cut": cut, "flip": flip, "gzip": compress, "await": await,
 		},
 	})
+}
+
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), args[1]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no %q in %s within a minute", args[1], args[0])
+		}
+	}
 }
 
 func exits(ts *testscript.TestScript, _ bool, args []string) {

@@ -45,23 +45,15 @@ func merge(c *cli.Context) error {
 		return err
 	}
 	paths, to := args[:len(args)-1], args[len(args)-1]
-	s := newSource(c)
-	run := tfevents.Run{Name: "."}
-	for _, path := range paths {
-		one, err := openSource(c, path)
-		if err != nil {
-			return err
-		}
-		if len(one.runs) > 1 {
-			return usagef("merge: %s holds %d runs, the first two %q and %q; merge them one by one", path, len(one.runs), one.runs[0].Name, one.runs[1].Name)
-		}
-		run.Files = append(run.Files, one.runs[0].Files...)
-		s.bytes += one.bytes
+	if err := notStdin(c, paths); err != nil {
+		return err
 	}
-	orderByTime(run.Files)
-	s.progress.Expect(s.bytes) // a second time: files are read twice
+	s, run, err := runOf(c, paths)
+	if err != nil {
+		return err
+	}
 	var result *tfevents.MergeReport
-	err := createFile(to, func(f *os.File) (err error) {
+	err = createFile(to, func(f *os.File) (err error) {
 		w := bufio.NewWriterSize(f, 1<<16)
 		if result, err = tfevents.MergeRun(w, s, run, &tfevents.RunOptions{MaxSize: maxRecord}); err != nil {
 			return err
@@ -80,7 +72,31 @@ func merge(c *cli.Context) error {
 		report.damaged(err)
 		info.Damage = append(info.Damage, damageOf(err))
 	}
-	return printReport(c, info, "%s holds %d events of %d files; points left out: %d", to, result.Events, len(run.Files), result.Purged)
+	if err := printReport(c, info, "%s holds %d events of %d files; points left out: %d", to, result.Events, len(run.Files), result.Purged); err != nil {
+		return err
+	}
+	return report.result()
+}
+
+// runOf returns the run that paths stand for together, its files in the order
+// of time.
+func runOf(c *cli.Context, paths []string) (*source, tfevents.Run, error) {
+	s := newSource(c)
+	run := tfevents.Run{Name: "."}
+	for _, path := range paths {
+		one, err := openSource(c, path)
+		if err != nil {
+			return nil, run, err
+		}
+		if len(one.runs) > 1 {
+			return nil, run, usagef("merge: %s holds %d runs, the first two %q and %q; merge them one by one", path, len(one.runs), one.runs[0].Name, one.runs[1].Name)
+		}
+		run.Files = append(run.Files, one.runs[0].Files...)
+		s.bytes += one.bytes
+	}
+	orderByTime(run.Files)
+	s.progress.Expect(s.bytes) // a second time: files are read twice
+	return s, run, nil
 }
 
 // datedName matches file names that begin with their time.

@@ -49,7 +49,11 @@ func reduce(c *cli.Context) error {
 		return err
 	}
 	print := reducedCSV
-	switch format := formatOf(c); format {
+	format, err := formatOf(c)
+	if err != nil {
+		return err
+	}
+	switch format {
 	case "csv":
 	case "json":
 		print = func(w io.Writer, rows []reduced) error { return printJSON(w, rows) }

@@ -94,6 +94,11 @@ func stat(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool("for-tensorboard") {
+		if err := notStdin(c, args); err != nil {
+			return err
+		}
+	}
 	s, err := openSource(c, args...)
 	if err != nil {
 		return err

@@ -43,6 +43,9 @@ func tail(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if name == stdinName {
+		return usagef("tail: follows files; `tfevents cat -` prints the standard input")
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return err

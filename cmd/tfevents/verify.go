@@ -174,6 +174,9 @@ func repair(c *cli.Context) error {
 			info.Records++
 			return w.WriteRecord(data)
 		}, damaged)
+		if err == nil && info.Records == 0 {
+			err = fmt.Errorf("%w: %s has no sound record", errNothing, from)
+		}
 		return err
 	})
 	if err != nil {

@@ -19,9 +19,11 @@ import (
 )
 
 func newestStep(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 2)
+	arguments(ts, neg, args, 3)
 	_, step := newest(ts.MkAbs(args[0]))
-	ts.Setenv(args[1], strconv.FormatInt(step, 10))
+	more, err := strconv.ParseInt(args[2], 10, 64)
+	ts.Check(err)
+	ts.Setenv(args[1], strconv.FormatInt(step+more, 10))
 }
 
 func texts(ts *testscript.TestScript, neg bool, args []string) {

@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 //	best DIR N        there are N checkpoints, and the best of them is in force
 //	images DIR        make a folder of images in two classes, dots and stripes
 //	awaitfile FILE    wait until there is a file
-//	newest DIR VAR    put the step of the newest checkpoint into a variable
+//	newest DIR VAR N  put the step of the newest checkpoint, and N more, into a
+//	                  variable
 //	texts DIR         print the steps, tags and texts of text summaries
 //	get DIR PATH [TOKEN]  print what a run answers over HTTP
 //	fill FILE...      replace the names of folders, such as GRAPHS, in files
@@ -120,28 +121,36 @@ func newest(dir string) (string, int64) {
 	return filepath.Join(dir, name), step
 }
 
+// patience is how long anything may take on a machine that is busy.
+const patience = 5 * time.Minute
+
 func awaitStep(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 2)
 	want, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
 		if _, step := newest(ts.MkAbs(args[0])); step >= want {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no checkpoint of step %d within a minute", want)
+			ts.Fatalf("no checkpoint of step %d within %v", want, patience)
 		}
 	}
 }
 
+// awaitFile waits for a file, or for a text in it.
 func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
+	text := ""
+	if len(args) == 2 {
+		text, args = args[1], args[:1]
+	}
 	arguments(ts, neg, args, 1)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), text) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no %s within a minute", args[0])
+			ts.Fatalf("no %s with %q within %v", args[0], text, patience)
 		}
 	}
 }

@@ -209,7 +209,7 @@ func (a *attempt) drain() {
 	for d := range a.conns {
 		d.SetReadDeadline(a.draining) // one that is closed needs none
 	}
-	a.listener.SetDeadline(time.Now().Add(acceptTime))
+	a.listener.SetDeadline(time.Now())
 }
 
 // read takes all lines of a stream: reports go to the owner, others on.

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,7 +16,7 @@ const maxConnections = 64
 // read, if something that it has left behind holds the other end open.
 const drainTime = 5 * time.Second
 
-// acceptTime is how long to look for connections after the end of the program:
+// acceptTime is how long to look for a connection after the end of the program:
 // those that it made are waiting to be accepted already.
 const acceptTime = 50 * time.Millisecond
 
@@ -40,13 +41,25 @@ func closeListener(ln *net.UnixListener) {
 	os.Remove(filepath.Dir(ln.Addr().String()))
 }
 
-// accept reads from all who connect until the listener's deadline.
+// accept reads from all who connect until drain sets a deadline, and then from
+// those who wait: on a busy machine they may have done so for long.
 func (a *attempt) accept() {
 	slots := make(chan struct{}, maxConnections)
+	var last time.Time // drain has come, and this is the end for all
 	for {
 		conn, err := a.listener.AcceptUnix()
-		if err != nil {
+		drained := last.IsZero() && errors.Is(err, os.ErrDeadlineExceeded)
+		if err != nil && !drained {
 			return
+		}
+		if drained {
+			last = time.Now().Add(drainTime)
+		}
+		if next := time.Now().Add(acceptTime); next.Before(last) {
+			a.listener.SetDeadline(next)
+		}
+		if drained {
+			continue
 		}
 		select {
 		case slots <- struct{}{}:

@@ -34,6 +34,11 @@ func Check(ctx context.Context, name string, overrides []Override, w io.Writer) 
 		return err
 	}
 	defer s.sess.Close()
+	if c.Supervisor.IsChief {
+		if err := j.saver(j.log).Check(s.sess); err != nil {
+			return err
+		}
+	}
 	return j.describe(w, s)
 }
 

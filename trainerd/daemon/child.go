@@ -184,14 +184,7 @@ func (c *Config) childSupervisor() *child.Supervisor {
 		sv.Patterns = append(sv.Patterns, regexp.MustCompile(text)) // was checked
 	}
 	if s.MaxToKeep > 0 {
-		sv.Retention = append(sv.Retention, trainerd.KeepLast(s.MaxToKeep))
-		// The default, of a year and more, would keep the oldest alone.
-		if hours := s.KeepCheckpointEveryNHours; hours > 0 && c.given("supervisor.keep_checkpoint_every_n_hours") {
-			sv.Retention = append(sv.Retention, trainerd.KeepSpaced(hours*float64(time.Hour)))
-		}
-		if len(s.KeepSteps) > 0 {
-			sv.Retention = append(sv.Retention, trainerd.KeepSteps(s.KeepSteps))
-		}
+		sv.Retention = append(c.retention(), trainerd.KeepSteps(s.KeepSteps))
 	}
 	return sv
 }

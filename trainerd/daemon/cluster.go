@@ -117,6 +117,13 @@ func (j *job) connect(ctx context.Context) (_ trainerd.Session, err error) {
 		j.log.Warn("waiting for the servers to answer", "master", j.config.Master, "needs", strings.Join(c.deviceFilters(), " "), "patience", c.PatienceSecs.Duration())
 	})
 	defer slow.Stop()
+	return j.dialServers(ctx, def, servers, options)
+}
+
+// dialServers makes a session with a graph that has pings of its servers. A
+// worker's is of no use before the chief has made the model.
+func (j *job) dialServers(ctx context.Context, def *tfpb.GraphDef, servers []string, options *remote.Options) (trainerd.Session, error) {
+	c := j.config.Cluster
 	config := &tfpb.ConfigProto{AllowSoftPlacement: true, DeviceFilters: c.deviceFilters()}
 	s, err := dial(ctx, j.config.Master, def, options, config)
 	if err != nil {

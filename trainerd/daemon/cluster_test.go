@@ -11,11 +11,13 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -149,6 +151,25 @@ func relay(in net.Conn, backend string) {
 	both.Wait()
 }
 
+// withPatience calls do with ever more cluster.patience_secs until what it
+// returns says all of what is wanted. How long a machine takes for the
+// part before that is not what a test is about.
+func withPatience(t *testing.T, do func(set string) error, want ...string) {
+	t.Helper()
+	for secs := 0.5; ; secs *= 2 {
+		err := do(fmt.Sprintf("cluster.patience_secs=%v", secs))
+		missing := slices.DeleteFunc(slices.Clone(want), func(part string) bool {
+			return err != nil && strings.Contains(err.Error(), part)
+		})
+		switch {
+		case len(missing) == 0:
+			return
+		case secs > 60 || !errors.Is(err, trainerd.ErrDeadlineExceeded) && !errors.Is(err, trainerd.ErrUnavailable):
+			t.Fatalf("with a patience of %v s: got %v, want an error that says %q", secs, err, missing)
+		}
+	}
+}
+
 func TestRunThroughTLS(t *testing.T) {
 	server := serveMaster(t)
 	ours, theirs := newAuthority(t), newAuthority(t)
@@ -170,7 +191,6 @@ func TestRunThroughTLS(t *testing.T) {
 		{"another name", []string{target, ca, "cluster.tls_server_name=other.example"}, "valid for servers.example, not other.example"},
 		{"an address for a name", []string{target, ca}, "127.0.0.1"},
 		{"a server that does not encrypt", []string{"master=grpc://" + server, "cluster.tls=true"}, "does not look like a TLS handshake"},
-		{"a client that does not encrypt", []string{target, "cluster.patience_secs=2"}, "server preface"},
 		{"no such file", []string{target, "cluster.tls_ca=none.pem"}, "cluster.tls_ca: "},
 	}
 	for _, test := range tests {
@@ -188,6 +208,11 @@ func TestRunThroughTLS(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a client that does not encrypt", func(t *testing.T) {
+		withPatience(t, func(patience string) error {
+			return Run(t.Context(), clustersConfig(t, target, patience), RunOptions{Stdout: io.Discard, Stderr: io.Discard})
+		}, "server preface")
+	})
 }
 
 // TestMoveRun takes a run from this process to a server, and back: it gives what
@@ -242,14 +267,12 @@ func TestChiefComesBack(t *testing.T) {
 }
 
 func TestWorkerWithoutChief(t *testing.T) {
-	c := clustersConfig(t, "master=grpc://"+serveMaster(t), "cluster.workers=2", "cluster.task=1", "supervisor.is_chief=false",
-		"cluster.patience_secs=2")
-	err := Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard})
-	for _, part := range []string{"is the chief running?", "the chief has not made the model of the logdir", filepath.Base(c.Logdir)} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("got %v, want an error that says %q", err, part)
-		}
-	}
+	logdir := t.TempDir()
+	set := []string{"master=grpc://" + serveMaster(t), "cluster.workers=2", "cluster.task=1", "supervisor.is_chief=false", "logdir=" + logdir}
+	withPatience(t, func(patience string) error {
+		c := clustersConfig(t, append(set, patience)...)
+		return Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard})
+	}, "is the chief running?", "the chief has not made the model of the logdir", filepath.Base(logdir))
 }
 
 // TestServersThatNeverAnswer end a chief and a worker with what to do about it,
@@ -284,6 +307,13 @@ func (v valve) Write(b []byte) (int, error) {
 
 func TestServerThatIsFrozen(t *testing.T) {
 	server := serveMaster(t)
+	withPatience(t, func(patience string) error { return freeze(t, server, patience) },
+		"has not ended within ", " does not answer; see to it, or set cluster.patience_secs")
+}
+
+// freeze runs a job and, once it has saved, lets its server answer no more.
+func freeze(t *testing.T, server, patience string) error {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +330,7 @@ func TestServerThatIsFrozen(t *testing.T) {
 		}
 	})
 	defer func() { ln.Close(); running.Wait() }()
-	c := clustersConfig(t, "master=grpc://"+ln.Addr().String(), "train.steps=1000000", "cluster.patience_secs=0.5")
+	c := clustersConfig(t, "master=grpc://"+ln.Addr().String(), "train.steps=1000000", patience)
 	log := &awaitText{text: "saved step=20", seen: make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() { ended <- Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: log}) }()
@@ -308,12 +338,9 @@ func TestServerThatIsFrozen(t *testing.T) {
 	case <-log.seen:
 		open.Lock()
 		defer open.Unlock()
+		return <-ended
 	case err := <-ended:
-		t.Fatalf("the job ended: %v", err)
-	}
-	want := "has not ended within 500ms: the server grpc://" + ln.Addr().String() + " does not answer"
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want an error that says %q", err, want)
+		return err // it was slow
 	}
 }
 
@@ -378,11 +405,10 @@ func TestServed(t *testing.T) {
 	case err := <-ended:
 		t.Fatalf("the job ended: %v", err)
 	}
-	look := clustersConfig(t, "master=unix:"+socket, "cluster.workers=2", "cluster.task=1", "supervisor.is_chief=false", "cluster.patience_secs=1")
-	err := Run(t.Context(), look, RunOptions{Stdout: io.Discard, Stderr: io.Discard})
-	if err == nil || !strings.Contains(err.Error(), "the chief has not made the model") {
-		t.Errorf("a job of another logdir: %v", err)
-	}
+	withPatience(t, func(patience string) error {
+		look := clustersConfig(t, "master=unix:"+socket, "cluster.workers=2", "cluster.task=1", "supervisor.is_chief=false", patience)
+		return Run(t.Context(), look, RunOptions{Stdout: io.Discard, Stderr: io.Discard})
+	}, "the chief has not made the model")
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

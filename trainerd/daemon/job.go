@@ -158,13 +158,28 @@ func (j *job) saver(log *slog.Logger) *trainerd.Saver {
 		MetaGraph: j.program.meta,
 		Logger:    log,
 	}
-	if len(s.KeepSteps) > 0 {
-		saver.Retention = []trainerd.Retention{trainerd.KeepSteps(s.KeepSteps)}
+	if len(s.KeepSteps) > 0 && s.MaxToKeep > 0 {
+		saver.Retention = append(j.config.retention(), trainerd.KeepSteps(s.KeepSteps))
 	}
 	if s.WriteVersion == writeV1 {
 		saver.Format = trainerd.FormatV1
 	}
 	return saver
+}
+
+// retention returns max_to_keep and keep_checkpoint_every_n_hours as policies,
+// none where all checkpoints stay.
+func (c *Config) retention() []trainerd.Retention {
+	s := c.Supervisor
+	if s.MaxToKeep == 0 {
+		return nil
+	}
+	policies := []trainerd.Retention{trainerd.KeepLast(s.MaxToKeep)}
+	// The default, of a year and more, would keep the oldest alone.
+	if hours := s.KeepCheckpointEveryNHours; hours > 0 && c.given("supervisor.keep_checkpoint_every_n_hours") {
+		policies = append(policies, trainerd.KeepSpaced(hours*float64(time.Hour)))
+	}
+	return policies
 }
 
 // globalStep reads the number of steps that the model has made.

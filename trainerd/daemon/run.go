@@ -46,11 +46,6 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	defer j.close()
 	if done := j.completed(ctx); done != nil {
 		defer done.sess.Close()
-		// The checkpoint may be of a run that goes on, to a later step.
-		if err := trainerd.CheckLogdir(c.Logdir); err != nil {
-			return err
-		}
-		o.Monitor.Enter(control.Ended)
 		return j.reportComplete(ctx, done, o)
 	}
 	var show progress
@@ -76,15 +71,7 @@ func Run(ctx context.Context, c *Config, o RunOptions) error {
 	if err != nil {
 		return err
 	}
-	o.Monitor.Enter(control.Ended)
-	if !t.ended && (j.steps == 0 || t.step < j.steps) {
-		t.reportStopped(o)
-		return nil
-	}
-	if t.ended {
-		fmt.Fprintf(o.Stderr, "the input ended at step %d\n", t.step)
-	}
-	j.reportResult(t.eval.newest(), o)
+	t.reportEnd(o)
 	return nil
 }
 
@@ -117,6 +104,11 @@ func (o RunOptions) log(h slog.Handler) *slog.Logger {
 
 // reportComplete answers a run of a job that has nothing left to do.
 func (j *job) reportComplete(ctx context.Context, s *standing, o RunOptions) error {
+	// The checkpoint may be of a run that goes on, to a later step.
+	if err := trainerd.CheckLogdir(j.config.Logdir); err != nil {
+		return err
+	}
+	o.Monitor.Enter(control.Ended)
 	fmt.Fprintf(o.Stdout, "job is complete: step %d of %d, %s\n", s.step, j.steps, s.prefix)
 	if !j.evaluates() {
 		j.reportResult(nil, o)
@@ -141,6 +133,19 @@ func (j *job) reportResult(e *evaluation, o RunOptions) {
 	}
 	logdir := shellQuote(absolute(j.config.Logdir))
 	fmt.Fprintf(o.Stdout, "next:\n  tensorboard --logdir %s\n  ckpt ls %s\n", logdir, logdir)
+}
+
+// reportEnd says how a run came to its end.
+func (t *training) reportEnd(o RunOptions) {
+	o.Monitor.Enter(control.Ended)
+	if !t.ended && (t.steps == 0 || t.step < t.steps) {
+		t.reportStopped(o)
+		return
+	}
+	if t.ended {
+		fmt.Fprintf(o.Stderr, "the input ended at step %d\n", t.step)
+	}
+	t.reportResult(t.eval.newest(), o)
 }
 
 // reportStopped says what a stopped run leaves behind.

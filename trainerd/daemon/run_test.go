@@ -83,6 +83,35 @@ func runJob(t *testing.T, ctx context.Context, c *Config) (stdout, stderr string
 	return out.String(), log.String()
 }
 
+// TestStopInTheLastStep stops a job that has just come to its end.
+func TestStopInTheLastStep(t *testing.T) {
+	c := clustersConfig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	err := Run(ctx, c, RunOptions{Stdout: &out, Stderr: writerFunc(func(line []byte) (int, error) {
+		if bytes.Contains(line, []byte("msg=training step=40 ")) {
+			cancel()
+		}
+		return len(line), nil
+	})})
+	if err != nil || ctx.Err() == nil {
+		t.Fatalf("%v; the context is %v", err, ctx.Err())
+	}
+	report, err := os.ReadFile(filepath.Join(c.Logdir, trainerd.ReportJSON))
+	if err != nil || !bytes.Contains(report, []byte(`"outcome": "completed"`)) {
+		t.Errorf("the report is %s, %v", report, err)
+	}
+	if !strings.HasPrefix(out.String(), "test accuracy: ") {
+		t.Errorf("stdout is %s", out.String())
+	}
+}
+
+// writerFunc is a writer that is a function.
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
 func lastStep(t *testing.T, c *Config) int64 {
 	t.Helper()
 	found, err := trainerd.FindCheckpoints(c.Logdir, trainerd.DefaultLatestFilename, c.Supervisor.CheckpointBasename)

@@ -1,13 +1,19 @@
 package daemon
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/graph"
 )
 
 // TestCheckpointSettings trains with each setting of how checkpoints are
@@ -26,6 +32,10 @@ func TestCheckpointSettings(t *testing.T) {
 			[]string{"model.ckpt-40", "model.ckpt-40.meta"}},
 		{"steps to keep", []string{"supervisor.max_to_keep=1", "supervisor.keep_steps=[20]"}, []string{
 			"model.ckpt-20.data-00000-of-00001", "model.ckpt-20.index", "model.ckpt-20.meta",
+			"model.ckpt-40.data-00000-of-00001", "model.ckpt-40.index", "model.ckpt-40.meta"}},
+		{"steps to keep beside the newest", []string{"supervisor.max_to_keep=2", "supervisor.keep_steps=[10]"}, []string{
+			"model.ckpt-10.data-00000-of-00001", "model.ckpt-10.index", "model.ckpt-10.meta",
+			"model.ckpt-30.data-00000-of-00001", "model.ckpt-30.index", "model.ckpt-30.meta",
 			"model.ckpt-40.data-00000-of-00001", "model.ckpt-40.index", "model.ckpt-40.meta"}},
 	}
 	for _, tt := range tests {
@@ -46,6 +56,56 @@ func TestCheckpointSettings(t *testing.T) {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCompleteInV1 runs a job again that is complete, and has saved in the older
+// format.
+func TestCompleteInV1(t *testing.T) {
+	for _, shards := range []string{"1", "2"} {
+		c := clustersConfig(t, `supervisor.write_version="V1"`, "supervisor.shards="+shards)
+		runJob(t, t.Context(), c)
+		before, err := os.ReadDir(c.Logdir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stdout, _ := runJob(t, t.Context(), c); !strings.HasPrefix(stdout, "job is complete: step 40 of 40") {
+			t.Errorf("%s shards: stdout is\n%s", shards, stdout)
+		}
+		if after, err := os.ReadDir(c.Logdir); err != nil || len(after) != len(before) {
+			t.Errorf("%s shards: files %v, %v; want %v", shards, after, err, before)
+		}
+	}
+}
+
+// TestTypesOfV1 has a variable of a type that the older format does not know.
+func TestTypesOfV1(t *testing.T) {
+	b := graph.NewBuilder()
+	one := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_UINT64, TensorShape: &tfpb.TensorShapeProto{}, Uint64Val: []uint64{1}}
+	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_UINT64, Initial: graph.Value(one)})
+	b.Add(graph.NodeSpec{Op: "ReadVariableOp", Name: "read", Inputs: []graph.Output{w.Handle()},
+		Attrs: graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_UINT64)}})
+	b.AddSaver()
+	b.AddInit()
+	meta, err := b.MetaGraph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "model.meta")
+	if err := os.WriteFile(file, tfproto.Marshal(meta), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"V1": "saver: variable w: V1 checkpoints do not hold uint64", "V2": ""} {
+		c := graphConfig(t, file, `train_op = "read"`, "[train]", "steps = 2", "[supervisor]", fmt.Sprintf("write_version = %q", version))
+		errs := map[string]error{
+			"check": Check(t.Context(), filepath.Join(filepath.Dir(c.Logdir), "job.toml"), nil, io.Discard),
+			"run":   Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard}),
+		}
+		for what, err := range errs {
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s of %s: %v; want %q", what, version, err, want)
+			}
+		}
 	}
 }
 

@@ -63,10 +63,10 @@ func (j *job) completed(ctx context.Context) *standing {
 	return s
 }
 
-// savedStep returns the global step in a checkpoint, which is under key, or -1 when it cannot be
-// read.
+// savedStep returns the global step in a checkpoint, which is under key, or -1
+// when it cannot be read.
 func savedStep(prefix, key string) int64 {
-	r, err := ckptfmt.OpenBundle(prefix)
+	r, err := ckptfmt.Open(prefix)
 	if err != nil {
 		return -1
 	}

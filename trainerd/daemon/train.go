@@ -48,13 +48,7 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 	if t.steered == nil {
 		t.steered = make(feed)
 	}
-	restored := ""
-	if p := t.sv.Prepared(); p != nil {
-		restored = p.Restored
-		if p.Adopted {
-			restored = t.config.Master
-		}
-	}
+	restored := t.origin()
 	if err := t.prepare(ctx, sess); err != nil {
 		return err
 	}
@@ -82,7 +76,23 @@ func (t *training) run(ctx context.Context, sess trainerd.Session) error {
 		}
 	}
 	t.watch.Enter(control.Stopping)
+	if t.steps > 0 && t.step >= t.steps {
+		return trainerd.ErrCompleted
+	}
 	return nil
+}
+
+// origin returns what the model of the session was taken from: a checkpoint, or
+// the servers that have kept it, or "" for nothing.
+func (t *training) origin() string {
+	p := t.sv.Prepared()
+	switch {
+	case p == nil:
+		return ""
+	case p.Adopted:
+		return t.config.Master
+	}
+	return p.Restored
 }
 
 // prepare makes a model on servers known as this run's.
@@ -116,8 +126,8 @@ func (t *training) train(ctx context.Context, sess trainerd.Session) error {
 	case errors.Is(err, trainerd.ErrOutOfRange):
 		t.ended = true
 		return nil
-	case ctx.Err() != nil && errors.Is(err, trainerd.ErrCancelled):
-		return nil // it waited for a queue, which the stop has closed
+	case ctx.Err() != nil && (errors.Is(err, trainerd.ErrCancelled) || errors.Is(err, context.Canceled)):
+		return nil // it waited for a queue, which the stop has closed, or for a save
 	}
 	return err
 }

@@ -105,14 +105,14 @@ func TestDialFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
+	t.Cleanup(func() { silent.Close() })
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	otherServer := grpc.NewServer() // gRPC, but no MasterService
 	go otherServer.Serve(other)
-	defer otherServer.Stop()
+	t.Cleanup(otherServer.Stop)
 
 	tests := []struct {
 		name, addr string
@@ -120,12 +120,13 @@ func TestDialFails(t *testing.T) {
 		says       string
 	}{
 		{"nobody listens", refuses, trainerd.ErrUnavailable, "connection refused"},
-		{"nobody answers", silent.Addr().String(), trainerd.ErrUnavailable, "no answer within 1s"},
+		{"nobody answers", silent.Addr().String(), trainerd.ErrUnavailable, "no answer within 3s"},
 		{"not TensorFlow", other.Addr().String(), trainerd.ErrUnimplemented, "is no TensorFlow server"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			timeout := time.Second
+			t.Parallel()
+			timeout := 3 * time.Second
 			if test.kind == trainerd.ErrUnimplemented {
 				timeout = 0
 			}
@@ -134,7 +135,8 @@ func TestDialFails(t *testing.T) {
 		})
 	}
 	t.Run("ctx ends first", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		t.Parallel()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		_, err := Dial(ctx, "grpc://"+refuses, nil)
 		wantError(t, err, trainerd.ErrDeadlineExceeded, "connection refused")

@@ -221,42 +221,44 @@ func TestContextEndsAStep(t *testing.T) {
 	cause := errors.New("the user said so")
 	tests := []struct {
 		name  string
-		ctx   func(context.Context) (context.Context, func())
-		o     *tfpb.RunOptions
+		ctx   func(ctx context.Context, limit time.Duration) (context.Context, func())
+		timed bool // by timeout_in_ms
 		kinds []error
 	}{
-		{"cancel", func(ctx context.Context) (context.Context, func()) {
+		{"cancel", func(ctx context.Context, _ time.Duration) (context.Context, func()) {
 			ctx, cancel := context.WithCancel(ctx)
 			return ctx, cancel
-		}, nil, []error{trainerd.ErrCancelled, context.Canceled}},
-		{"cancel with cause", func(ctx context.Context) (context.Context, func()) {
+		}, false, []error{trainerd.ErrCancelled, context.Canceled}},
+		{"cancel with cause", func(ctx context.Context, _ time.Duration) (context.Context, func()) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			return ctx, func() { cancel(cause) }
-		}, nil, []error{trainerd.ErrCancelled, context.Canceled, cause}},
-		{"deadline", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		}, false, []error{trainerd.ErrCancelled, context.Canceled, cause}},
+		{"deadline", func(ctx context.Context, limit time.Duration) (context.Context, func()) {
+			ctx, cancel := context.WithTimeout(ctx, limit)
 			return ctx, func() {
 				<-ctx.Done()
 				cancel()
 			}
-		}, nil, []error{trainerd.ErrDeadlineExceeded, context.DeadlineExceeded}},
-		{"timeout_in_ms", func(ctx context.Context) (context.Context, func()) { return ctx, func() {} },
-			&tfpb.RunOptions{TimeoutInMs: 50}, []error{trainerd.ErrDeadlineExceeded, context.DeadlineExceeded}},
+		}, false, []error{trainerd.ErrDeadlineExceeded, context.DeadlineExceeded}},
+		{"timeout_in_ms", func(ctx context.Context, _ time.Duration) (context.Context, func()) { return ctx, func() {} },
+			true, []error{trainerd.ErrDeadlineExceeded, context.DeadlineExceeded}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			f, c, s := open(t)
 			step, began, ended := blocking()
 			f.step = step
-			ctx, end := test.ctx(t.Context())
-			result := make(chan error, 1)
-			go func() {
-				_, _, err := s.RunWithOptions(ctx, test.o, nil, nil, []string{"y"})
-				result <- err
-			}()
-			receive(t, began, "the step")
-			end()
-			err := <-result
+			err := endStep(t, began, func(limit time.Duration) (func() error, func()) {
+				ctx, end := test.ctx(t.Context(), limit)
+				o := &tfpb.RunOptions{}
+				if test.timed {
+					o.TimeoutInMs = limit.Milliseconds()
+				}
+				return func() error {
+					_, _, err := s.RunWithOptions(ctx, o, nil, nil, []string{"y"})
+					return err
+				}, end
+			})
 			for _, kind := range test.kinds {
 				wantError(t, err, kind, c.Target())
 			}
@@ -269,18 +271,47 @@ func TestContextEndsAStep(t *testing.T) {
 	}
 }
 
+// endStep begins a step and, once the server has it, ends it. It returns the
+// step's error. Where the time of the step is over before the server has it, it
+// begins another with more.
+func endStep(t *testing.T, began <-chan struct{}, begin func(limit time.Duration) (run func() error, end func())) error {
+	t.Helper()
+	for limit := 50 * time.Millisecond; ; limit *= 2 {
+		run, end := begin(limit)
+		result := make(chan error, 1)
+		go func() { result <- run() }()
+		select {
+		case <-began:
+			end()
+			return <-result
+		case err := <-result:
+			end()
+			if limit > patience {
+				t.Fatalf("the server has not got a step within %v: %v", limit, err)
+			}
+		}
+	}
+}
+
 func TestOperationTimeoutBoundsEachCall(t *testing.T) {
 	f := startFake(t)
 	step, _, _ := blocking()
 	f.step = step
-	s, err := dial(t, f.target(), nil).NewSession(t.Context(), smallGraph, &tfpb.ConfigProto{OperationTimeoutInMs: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Run(t.Context(), nil, nil, []string{"y"})
-	wantError(t, err, trainerd.ErrDeadlineExceeded)
-	if err := s.Close(); err != nil {
-		t.Error(err)
+	c := dial(t, f.target(), nil)
+	// Making the session and closing it have to be done within the limit, too.
+	for limit := 50 * time.Millisecond; ; limit *= 2 {
+		s, err := c.NewSession(t.Context(), smallGraph, &tfpb.ConfigProto{OperationTimeoutInMs: limit.Milliseconds()})
+		if err == nil {
+			_, err = s.Run(t.Context(), nil, nil, []string{"y"})
+			wantError(t, err, trainerd.ErrDeadlineExceeded)
+			err = s.Close()
+		}
+		if err == nil {
+			return
+		}
+		if limit > patience || !errors.Is(err, trainerd.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,0 +1,100 @@
+"""Values of forms that a page does not expect: what both loaders make of them, and that `tfevents check` says so."""
+
+import json
+
+import numpy as np
+import pytest
+from harness import commands as cmd
+from harness import tensorboard as tb
+from tensorboard.compat.proto import event_pb2
+from tensorboard.summary.writer.record_writer import RecordWriter
+from tensorboard.util import tensor_util
+
+PAGES = {"images": "images/images", "audio": "audio/audio", "histograms": "histograms/histograms", "text": "text/text", "scalars": "scalars/scalars"}  # fmt: skip
+
+
+def strings(*shape, text=b"x"):
+    return np.full(shape, text, dtype=object)
+
+
+# Those that are shown by both loaders have no word for what `tfevents check` says.
+FORMS = {
+    "histogram": ("histograms", np.zeros((2, 3)), None),
+    "flat": ("histograms", np.zeros(3), "no rows of three numbers"),
+    "row": ("images", strings(1, 3), "no lists of width, height and images"),
+    "numbers": ("images", np.zeros(3, np.float32), "no lists of width, height and images"),
+    "labelled": ("audio", strings(1, 2), None),
+    "clip": ("audio", strings(1), None),
+    "float clip": ("audio", np.zeros((1, 2), np.float32), "no lists of clips"),
+    "silence": ("audio", strings(0, 2), "hold no clip"),
+    "text": ("text", strings(2, 2), None),
+    "number": ("text", np.float32(1), "are no texts"),
+    "latin-1": ("text", strings(text=b"\xff"), "not UTF-8"),
+    "scalar": ("scalars", np.float32(1), None),
+    "double": ("scalars", np.float64(1), "not single float32 values"),
+    "pair": ("scalars", np.zeros(2, np.float32), "not single numbers"),
+}
+
+
+def write(directory, plugin, value, content=b""):
+    directory.mkdir(parents=True)
+    with open(directory / "events.out.tfevents.1700000000.h", "wb") as file:
+        writer = RecordWriter(file)
+        writer.write(event_pb2.Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
+        event = event_pb2.Event(wall_time=1.7e9, step=1)
+        made = event.summary.value.add(tag="t")
+        made.metadata.plugin_data.plugin_name = plugin
+        made.metadata.plugin_data.content = content
+        made.tensor.CopyFrom(tensor_util.make_tensor_proto(value))
+        writer.write(event.SerializeToString())
+
+
+def findings(commands, logdir):
+    result = commands.run("tfevents", "check", "--json", logdir)
+    cmd.assert_no_crash(result)
+    return {f["run"]: f["problem"] for f in json.loads(result.out)}
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory):
+    logdir = tmp_path_factory.mktemp("forms")
+    for name, (plugin, value, _) in FORMS.items():
+        write(logdir / name, plugin, value)
+    return logdir
+
+
+def test_check_names_them(commands, forms):
+    found = findings(commands, forms)
+    assert set(found) == {name for name, (_, _, words) in FORMS.items() if words}
+    for name, problem in found.items():
+        assert FORMS[name][2] in problem, name
+
+
+@pytest.mark.parametrize("loader", tb.LOADERS)
+def test_the_points_are_those_that_the_loader_has(commands, forms, loader):
+    """A page lists a tag if its loader has points of it; so do we."""
+    result = cmd.assert_success(commands.run("tfevents", "ls", "--json", "--purge", loader, forms))
+    ours = {(run["run"], t["plugin"]) for run in json.loads(result.out) for t in run["tags"]}
+    with tb.TensorBoard(forms, loader) as board:
+        theirs = {(run, plugin) for plugin in PAGES for run, tags in board.json(f"plugin/{plugin}/tags").items() if tags}
+        failing = {name for name, (plugin, _, _) in FORMS.items() if (name, plugin) in theirs and not answers(board, plugin, name)}
+    assert ours == theirs
+    assert failing <= {name for name, (_, _, words) in FORMS.items() if words}
+
+
+def answers(board, plugin, run):
+    try:
+        board.json(f"plugin/{PAGES[plugin]}", run=run, tag="t", **({"sample": 0} if plugin in ("images", "audio") else {}))
+    except AssertionError:
+        return False
+    return True
+
+
+def test_foreign_plugin_data_breaks_the_page_for_all_runs(commands, tmp_path):
+    write(tmp_path / "good", "scalars", np.float32(1))
+    with tb.TensorBoard(tmp_path) as board:
+        assert board.scalar_tags() == {"good": {"t"}}
+    write(tmp_path / "bad", "scalars", np.float32(1), content=b"\xff")
+    with tb.TensorBoard(tmp_path) as board, pytest.raises(AssertionError, match="HTTP 500"):
+        board.scalar_tags()
+    assert "the whole page fails, for all runs" in findings(commands, tmp_path)["bad"]

@@ -1,0 +1,88 @@
+package trainerd
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The report names every checkpoint of the run that stays, whatever keeps it.
+func TestReportOfAllThatStays(t *testing.T) {
+	for name, tt := range map[string]struct {
+		saver *Saver
+		want  []string
+	}{
+		"all":    {&Saver{MaxToKeep: -1}, []string{"model.ckpt-2: all are kept", "model.ckpt-4: all are kept", "model.ckpt-5: all are kept"}},
+		"spaced": {&Saver{MaxToKeep: 1, KeepEvery: 3 * time.Hour}, []string{"model.ckpt-4: one every 3h0m0s", "model.ckpt-5: among the last 1"}},
+		"pinned": {&Saver{MaxToKeep: 1}, []string{"model.ckpt-2: pinned", "model.ckpt-5: among the last 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := counterModel()
+				sv := newSupervisor(m, t.TempDir(), 2)
+				sv.Saver = tt.saver
+				mustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s Session) error {
+					for n := int64(0); n < 5; {
+						time.Sleep(2 * time.Hour)
+						n = m.step()
+						if err := sv.StepDone(ctx, n); err != nil {
+							return err
+						}
+						synctest.Wait()
+						if saved, _ := sv.LastSave(); name == "pinned" && n == 2 {
+							mustNoErr(t, tt.saver.Pin(saved.Prefix))
+						}
+					}
+					return nil
+				}))
+				var got []string
+				for _, c := range sv.Report().Checkpoints {
+					got = append(got, c.Name+": "+strings.Join(c.Why, ", "))
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A listener that saves within a save would wait for itself.
+func TestListenerSaves(t *testing.T) {
+	for name, listener := range map[string]func(sv *Supervisor) CheckpointListener{
+		"before": func(sv *Supervisor) CheckpointListener {
+			return ListenerFuncs{BeforeSaveFunc: func(ctx context.Context, _ Session) error { _, err := sv.Save(ctx); return err }}
+		},
+		"after": func(sv *Supervisor) CheckpointListener {
+			return ListenerFuncs{AfterSaveFunc: func(ctx context.Context, _ SavedCheckpoint) error { _, err := sv.Save(ctx); return err }}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := counterModel()
+			sv := newSupervisor(m, t.TempDir(), 2)
+			sv.MaxSaveFailures = 1
+			sv.Listeners = []CheckpointListener{listener(sv)}
+			err := sv.Run(t.Context(), stepsTo(m, sv, 4))
+			if err == nil || !strings.Contains(err.Error(), "listener") {
+				t.Errorf("Run = %v; want an error about the listener", err)
+			}
+		})
+	}
+}
+
+// A hook that counts steps counts anew in another run.
+func TestStopAfterNumStepsAgain(t *testing.T) {
+	m := counterModel()
+	sv := newSupervisor(m, t.TempDir(), 100)
+	sv.Hooks = []Hook{&StopAtStep{NumSteps: 3}}
+	for _, want := range []int64{3, 6} {
+		mustNoErr(t, sv.Run(t.Context(), stepsTo(m, sv, 1000)))
+		if step, _ := scalarInt(m.get("global_step")); step != want {
+			t.Errorf("ended at step %d; want %d", step, want)
+		}
+	}
+}

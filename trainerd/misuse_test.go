@@ -1,0 +1,207 @@
+package trainerd
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// What could never work is said before the first step, and nothing is left
+// open.
+func TestRefusedAtTheStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		set  func(sv *Supervisor, m *fakeModel)
+		want string
+	}{
+		"no session": {func(sv *Supervisor, _ *fakeModel) {
+			sv.NewSession = func(context.Context) (Session, error) { return nil, nil }
+		}, "NewSession gave neither a session nor an error"},
+		"service":   {func(sv *Supervisor, _ *fakeModel) { sv.Services = []Service{Service(nil)} }, "Supervisor.Services[0] is nil"},
+		"hook":      {func(sv *Supervisor, _ *fakeModel) { sv.Hooks = []Hook{HookFuncs{}, nil} }, "Supervisor.Hooks[1] is nil"},
+		"listener":  {func(sv *Supervisor, _ *fakeModel) { sv.Listeners = []CheckpointListener{nil} }, "Supervisor.Listeners[0] is nil"},
+		"retention": {func(sv *Supervisor, _ *fakeModel) { sv.Saver.Retention = []Retention{nil} }, "Retention[0] is nil"},
+		"risk":      {func(sv *Supervisor, _ *fakeModel) { sv.SaveBudget.MaxRisk = -1 }, "SaveBudget.MaxRisk"},
+		"variable":  {func(sv *Supervisor, _ *fakeModel) { sv.Saver.Variables = VariableList("none") }, "no variable none"},
+		"two keys":  {func(sv *Supervisor, _ *fakeModel) { sv.Saver.Variables = map[string]string{"a": "w", "b": "w"} }, "two keys"},
+		"name":      {func(sv *Supervisor, _ *fakeModel) { sv.Saver.LatestFilename = "a/b" }, "must not contain path components"},
+		"collision": {func(sv *Supervisor, _ *fakeModel) {
+			sv.CheckpointBasename, sv.GlobalStep = DefaultLatestFilename, None()
+		}, "collides"},
+		"type": {func(sv *Supervisor, m *fakeModel) {
+			m.set("wide", &ckptfmt.Tensor{DType: tfpb.DataType_DT_UINT64, Data: make([]byte, 8)})
+			sv.Saver.Format = FormatV1
+		}, "V1 checkpoints do not hold"},
+		"init panics": {func(sv *Supervisor, _ *fakeModel) {
+			sv.InitFunc = func(context.Context, Session) error { panic("boom") }
+		}, "preparation panicked: boom"},
+		"last and number": {func(sv *Supervisor, _ *fakeModel) { sv.Hooks = []Hook{&StopAtStep{LastStep: 1, NumSteps: 1}} }, "StopAtStep"},
+		"no last step":    {func(sv *Supervisor, _ *fakeModel) { sv.Hooks = []Hook{&StopAtStep{}} }, "StopAtStep"},
+		"no loss":         {func(sv *Supervisor, _ *fakeModel) { sv.Hooks = []Hook{&NaNGuard{}} }, "NaNGuard"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := counterModel()
+			sv := newSupervisor(m, t.TempDir(), 1)
+			sv.Saver = new(Saver)
+			tt.set(sv, m)
+			err := sv.Run(t.Context(), func(context.Context, Session) error { t.Error("train was called"); return nil })
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Run = %v; want an error with %q", err, tt.want)
+			}
+			if m.open != 0 {
+				t.Errorf("%d sessions left open", m.open)
+			}
+			mustNoErr(t, newSupervisor(counterModel(), sv.Logdir, 1).Run(t.Context(), func(context.Context, Session) error { return nil }))
+		})
+	}
+	m := counterModel()
+	if err := newSupervisor(m, "", 0).Run(t.Context(), nil); err == nil || m.made != 0 {
+		t.Errorf("Run without a training = %v, %d sessions made", err, m.made)
+	}
+}
+
+// A Supervisor has one run at a time.
+func TestSecondRunAtOnce(t *testing.T) {
+	m := counterModel()
+	sv := newSupervisor(m, "", 0)
+	preparing, goOn := make(chan struct{}), make(chan struct{})
+	sv.InitFunc = func(context.Context, Session) error { close(preparing); <-goOn; return nil }
+	first := make(chan error, 1)
+	var trained atomic.Bool
+	go func() {
+		first <- sv.Run(t.Context(), func(context.Context, Session) error { trained.Store(true); return nil })
+	}()
+	<-preparing
+	err := sv.Run(t.Context(), func(context.Context, Session) error { t.Error("the second train was called"); return nil })
+	if err == nil || !strings.Contains(err.Error(), "in a run") {
+		t.Errorf("the second Run = %v; want that there is one", err)
+	}
+	close(goOn)
+	if err := <-first; err != nil || !trained.Load() {
+		t.Errorf("the first Run = %v, trained %v; want that it goes on", err, trained.Load())
+	}
+	sv.InitFunc = nil
+	mustNoErr(t, sv.Run(t.Context(), func(context.Context, Session) error { return nil }))
+}
+
+// After the run the logdir may be another's.
+func TestNothingIsSavedAfterTheRun(t *testing.T) {
+	m := counterModel()
+	sv := newSupervisor(m, t.TempDir(), 1)
+	mustNoErr(t, sv.Run(t.Context(), stepsTo(m, sv, 2)))
+	before := files(t, sv.Logdir, "*")
+	n := m.step()
+	if err := sv.StepDone(t.Context(), n); err == nil {
+		t.Error("StepDone after the run succeeds")
+	}
+	if saved, err := sv.Save(t.Context()); err == nil {
+		t.Errorf("Save after the run = %+v", saved)
+	}
+	if after := files(t, sv.Logdir, "*"); len(after) != len(before) {
+		t.Errorf("files %v; want %v", after, before)
+	}
+}
+
+// A training that ends its goroutine, as testing.T.FailNow does, has failed.
+func TestGoexitOfTraining(t *testing.T) {
+	m := counterModel()
+	sv := newSupervisor(m, t.TempDir(), 5)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		sv.Run(t.Context(), func(ctx context.Context, s Session) error {
+			if err := stepsTo(m, sv, 7)(ctx, s); err != nil {
+				t.Error(err)
+			}
+			runtime.Goexit()
+			return nil
+		})
+	}()
+	<-left
+	if got := files(t, sv.Logdir, "*.index"); len(got) != 1 || got[0] != "model.ckpt-5.index" {
+		t.Errorf("checkpoints %v; want that of step 5 alone", got)
+	}
+	if rep := sv.Report(); rep.Outcome != OutcomeFailed || !strings.Contains(rep.Error, "Goexit") {
+		t.Errorf("outcome %s, %q", rep.Outcome, rep.Error)
+	}
+}
+
+// A stop ends the waiting for a session, too.
+func TestStopWhileWaiting(t *testing.T) {
+	boom := errors.New("boom")
+	for name, tt := range map[string]struct {
+		stop func(sv *Supervisor)
+		want error
+	}{
+		"by request": {func(sv *Supervisor) { sv.RequestStop(nil) }, nil},
+		"by failure": {func(sv *Supervisor) { sv.RequestStop(boom) }, boom},
+		"by Stop":    {func(sv *Supervisor) { sv.Stop() }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sv := &Supervisor{NonChief: true, NewSession: func(context.Context) (Session, error) { return nil, ErrUnavailable }}
+				time.AfterFunc(10*time.Second, func() { tt.stop(sv) })
+				begun := time.Now()
+				err := sv.Run(t.Context(), func(context.Context, Session) error { t.Error("train was called"); return nil })
+				if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+					t.Errorf("Run = %v; want %v", err, tt.want)
+				}
+				if took := time.Since(begun); took != 10*time.Second {
+					t.Errorf("Run returned after %v; want 10s", took)
+				}
+			})
+		})
+	}
+}
+
+// A stop ends the pause before a session that was lost is replaced.
+func TestStopBeforeRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv := newSupervisor(counterModel(), "", 0)
+		sv.MaxRestarts = -1
+		time.AfterFunc(firstRestart/2, func() { sv.RequestStop(nil) })
+		begun, runs := time.Now(), 0
+		err := sv.Run(t.Context(), func(context.Context, Session) error { runs++; return ErrAborted })
+		if !errors.Is(err, ErrAborted) || runs != 1 || time.Since(begun) != firstRestart/2 {
+			t.Errorf("Run = %v after %v and %d sessions; want ErrAborted at the stop, after one", err, time.Since(begun), runs)
+		}
+	})
+}
+
+// A policy that panics ends the run, and keeps nobody from finding out.
+func TestRetentionPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := counterModel()
+		sv := newSupervisor(m, t.TempDir(), 1)
+		sv.Saver = &Saver{Retention: []Retention{panickingPolicy{}}}
+		begun := time.Now()
+		err := sv.Run(t.Context(), stepsTo(m, sv, 2))
+		var panicked *PanicError
+		var hangs *StopError
+		if !errors.As(err, &panicked) || errors.As(err, &hangs) || time.Since(begun) != 0 {
+			t.Errorf("Run = %v after %v; want a PanicError at once", err, time.Since(begun))
+		}
+	})
+}
+
+type panickingPolicy struct{}
+
+func (panickingPolicy) Keep([]StoredCheckpoint) []string { panic("policy") }
+
+func TestStartQueueRunnersErrors(t *testing.T) {
+	sv := newSupervisor(counterModel(), "", 0)
+	for _, q := range []*QueueRunner{nil, {}, {Name: "q"}} {
+		err := sv.Run(t.Context(), func(context.Context, Session) error { return sv.StartQueueRunners(q) })
+		if err == nil || !strings.Contains(err.Error(), "queue runner") {
+			t.Errorf("%+v: Run = %v; want an error", q, err)
+		}
+	}
+}
