@@ -142,3 +142,147 @@ def ranked():
         with tf.control_dependencies([update]):
             out[name] = tf.identity(update)
     return Built(None, out, matrix)
+
+
+def older():
+    """Lets the graph hold ops that later versions of graphs may not."""
+    tf.import_graph_def(tf1.GraphDef(versions=dict(producer=8)))
+
+
+@program(steps=2)
+def first_arrays():
+    """Arrays and stacks of tensors as the first releases made them."""
+    older()
+    x = inputs()
+    flow = tf.constant(0.0)
+    h = x @ variable("w", [4, 3])
+    out = {}
+    array = R.TensorArrayV2(size=4, dtype=tf.float32, element_shape=[3], clear_after_read=False)
+    written = R.TensorArrayWriteV2(handle=array, index=2, value=h[0], flow_in=flow)
+    written = R.TensorArrayScatterV2(handle=array, indices=[0, 3, 1], value=h[1:4], flow_in=written)
+    out["read"] = R.TensorArrayReadV2(handle=array, index=2, flow_in=written, dtype=tf.float32)
+    out["gathered"] = R.TensorArrayGatherV2(handle=array, indices=[3, 1], flow_in=written, dtype=tf.float32)
+    out["size"] = R.TensorArraySizeV2(handle=array, flow_in=written)
+    grad = R.TensorArrayGradV2(handle=array, flow_in=written, source="g")
+    added = R.TensorArrayWriteV2(handle=grad, index=1, value=h[4], flow_in=written)
+    added = R.TensorArrayWriteV2(handle=grad, index=1, value=h[5], flow_in=added)
+    out["added"] = R.TensorArrayReadV2(handle=grad, index=1, flow_in=added, dtype=tf.float32)
+    pieces = R.TensorArrayV2(size=2, dtype=tf.float32)
+    split = R.TensorArraySplitV2(handle=pieces, value=h, lengths=tf.constant([4, 2], tf.int64), flow_in=flow)
+    out["joined"], out["lengths"] = R.TensorArrayConcatV2(handle=pieces, flow_in=split, dtype=tf.float32)
+    with tf.control_dependencies([out["joined"], out["lengths"]]):
+        closed = R.TensorArrayCloseV2(handle=pieces)
+    # TensorFlow itself cannot differentiate these.
+    kept = {k: tf.stop_gradient(v) if v.dtype == tf.float32 else v for k, v in out.items()}
+    with tf.control_dependencies([closed]):
+        return trained({**kept, "h": tf.identity(h)}, tf.reduce_mean(tf.square(h - 1)), feeds=matrix)
+
+
+@program(steps=1)  # TensorFlow waits for ever in the next
+def staged_by_key():
+    """Elements of staging areas that have keys, whole and in parts."""
+    x = inputs()
+    h = x @ variable("w", [4, 3])
+    out = {}
+    empty = h
+    for ordered in ("", "Ordered"):
+        kw = dict(shared_name="area" + ordered, capacity=9, memory_limit=10000)
+        op = lambda name: getattr(R, ordered + name)  # noqa: B023
+        types = [tf.float32, tf.int32]
+        with tf.control_dependencies([empty]):
+            put = op("MapStage")(key=tf.constant(5, tf.int64), indices=[0, 1], values=[h, tf.constant([1, 2])], dtypes=types, **kw)
+        with tf.control_dependencies([put]):
+            half = op("MapStage")(key=tf.constant(3, tf.int64), indices=[1], values=[tf.constant([7])], dtypes=types, **kw)
+        with tf.control_dependencies([half]):
+            waiting = op("MapIncompleteSize")(dtypes=types, **kw)
+        with tf.control_dependencies([waiting]):
+            rest = op("MapStage")(key=tf.constant(3, tf.int64), indices=[0], values=[h * 2], dtypes=types, **kw)
+        with tf.control_dependencies([rest]):
+            size = op("MapSize")(dtypes=types, **kw)
+        with tf.control_dependencies([size]):
+            seen = op("MapPeek")(key=tf.constant(3, tf.int64), indices=[0, 1], dtypes=types, **kw)
+        with tf.control_dependencies(seen):
+            taken = op("MapUnstage")(key=tf.constant(3, tf.int64), indices=[1], dtypes=[tf.int32], **kw)
+        with tf.control_dependencies(taken):
+            left = op("MapUnstage")(key=tf.constant(3, tf.int64), indices=[0], dtypes=[tf.float32], **kw)
+        with tf.control_dependencies(left):
+            key, last = op("MapUnstageNoKey")(indices=[0, 1], dtypes=types, **kw)
+        with tf.control_dependencies(last):
+            empty = op("MapSize")(dtypes=types, **kw)
+        parts = dict(waiting=waiting, size=size, seen=seen[0], numbers=taken[0], left=left[0], key=key, last=last[0], empty=empty)
+        out.update({ordered + k: tf.identity(v) for k, v in parts.items()})
+    return Built(None, out, matrix)
+
+
+@program(steps=3)
+def staged_and_seen():
+    h = inputs() @ variable("w", [4, 3])
+    kw = dict(shared_name="plain", dtypes=[tf.float32], capacity=2, memory_limit=150)
+    put = R.Stage(values=[h], capacity=2, memory_limit=150, shared_name="plain")
+    with tf.control_dependencies([put]):
+        seen = R.StagePeek(index=0, **kw)
+    with tf.control_dependencies(seen):
+        taken = R.Unstage(**kw)
+    return Built(None, {"peeked": tf.identity(seen[0]), "taken": tf.identity(taken[0])}, matrix)
+
+
+@program(steps=3)
+def slices_of_variables():
+    """Variables that are read and assigned in parts."""
+    x = inputs()
+    out = {}
+    for name, resource in (("ref", False), ("resource", True)):
+        v = variable(name, [6, 4], resource=resource)
+        kept = variable(name + "_kept", [2, 5, 3], resource=resource, trainable=False)
+        put = kept[1, ::2, -1:].assign(x[:3, 1:2])
+        with tf.control_dependencies([put]):
+            again = kept[:, 3].assign(tf.reshape(x[3:5, :3], [2, 3]))
+        with tf.control_dependencies([again]):
+            out[name] = tf.identity(kept.read_value() if resource else kept)
+        out[name + "_at"] = tf.gather_nd(v, [[1, 2], [5, 0], [1, 2]]) + tf.gather_nd(v, [[3], [1]])[0, 1]
+        out[name + "_rows"] = tf.gather(v, [2, 0]) * x[:2]
+        out[name + "_update"] = R.TensorStridedSliceUpdate(input=tf.stop_gradient(v * x), begin=[1, 0], end=[3, 4], strides=[1, 2], value=x[:2, :2])
+    return trained(out, feeds=matrix)
+
+
+@program(steps=3)
+def kept_tables():
+    """Tables that are read whole, and made smaller."""
+    keys = tf.constant([5, 3, 9, 7], tf.int64)
+    out = {}
+    dense = R.MutableDenseHashTableV2(empty_key=tf.constant(-1, tf.int64), deleted_key=tf.constant(-2, tf.int64), value_dtype=tf.float32, value_shape=[2], shared_name="d")
+    rows = R.MutableHashTableOfTensorsV2(key_dtype=tf.int64, value_dtype=tf.float32, value_shape=[2], shared_name="r")
+    plain = R.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.string, shared_name="p")
+    x = inputs()
+    for name, table, values in (("dense", dense, x[:4, :2]), ("rows", rows, x[1:5, 1:3]), ("plain", plain, tf.as_string(x[:4, 0]))):
+        put = R.LookupTableInsertV2(table_handle=table, keys=keys, values=values)
+        with tf.control_dependencies([put]):
+            gone = R.LookupTableRemoveV2(table_handle=table, keys=keys[1:2])
+        default = {"dense": [7.0, 8.0], "rows": [1.0, 2.0], "plain": "none"}[name]
+        with tf.control_dependencies([gone]):
+            out[name] = R.LookupTableFindV2(table_handle=table, keys=tf.constant([9, 3, 4], tf.int64), default_value=default)
+            out[name + "_size"] = R.LookupTableSizeV2(table_handle=table)
+            if name != "dense":  # that tells its empty places, too
+                k, v = R.LookupTableExportV2(table_handle=table, Tkeys=tf.int64, Tvalues=values.dtype)
+                order = tf.argsort(k)
+                out[name + "_keys"], out[name + "_values"] = tf.gather(k, order), tf.gather(v, order)
+    whole = tf.SparseTensor([[0, 1], [0, 4], [2, 0], [2, 2]], x[:4, 0], [3, 5])
+    handles = R.AddManySparseToTensorsMap(sparse_indices=whole.indices, sparse_values=whole.values, sparse_shape=whole.dense_shape, shared_name="s")
+    one = R.AddSparseToTensorsMap(sparse_indices=whole.indices[:2, 1:], sparse_values=whole.values[:2], sparse_shape=[9], shared_name="s")
+    took = R.TakeManySparseFromTensorsMap(sparse_handles=tf.concat([handles[::-1], [one]], 0), dtype=tf.float32, shared_name="s")
+    out.update(taken_indices=took.sparse_indices, taken_values=took.sparse_values, taken_shape=took.sparse_shape)
+    return Built(None, {k: tf.identity(v) for k, v in out.items()}, matrix)
+
+
+@program(steps=5)
+def chosen_elements():
+    """Data sets that take turns, and elements that come once."""
+    sets = [tf.data.Dataset.range(i, i + 4) for i in (0, 10, 20)]
+    choice = tf.data.Dataset.from_tensor_slices(tf.constant([2, 0, 1, 1, 2, 0, 0, 1], tf.int64)).repeat(3)
+    chosen = tf1.data.make_one_shot_iterator(tf.data.Dataset.choose_from_datasets(sets, choice, stop_on_empty_dataset=False)).get_next()
+    numbers = tf.data.Dataset.from_tensor_slices(tf.constant([3, 1, 3, 2, 1, 5, 8, 5, 9])).unique()
+    words = tf.data.Dataset.from_tensor_slices(["b", "a", "b", "", "a", "c", "", "d"]).unique()
+    out = {"chosen": chosen}
+    out["number"] = tf1.data.make_one_shot_iterator(numbers).get_next()
+    out["word"] = tf1.data.make_one_shot_iterator(words).get_next()
+    return Built(None, out)

@@ -34,6 +34,7 @@ var _ = register(opTable{
 	"BroadcastArgs":          {in: "T=int32 T=int32", types: indices, build: simple(broadcastArgs)},
 	"BroadcastGradientArgs":  {in: "T=int32 T=int32", types: indices, build: buildBroadcastGradientArgs},
 	"InvertPermutation":      {in: "T=int32", types: indices, build: simple(invertPermutation)},
+	"CheckNumericsV2":        {in: "T", types: floats, flags: aliasFirst, build: buildCheckNumerics},
 	"CheckNumerics":          {in: "T", types: floats, flags: aliasFirst, build: buildCheckNumerics},
 })
 

@@ -30,6 +30,7 @@ var _ = register(opTable{
 	"PrefetchDataset":                 transform("variant int64", sameElements),
 	"OptionsDataset":                  transform("variant", sameElements),
 	"ModelDataset":                    transform("variant", sameElements),
+	"RewriteDataset":                  transform("variant string", sameElements),
 	"OptimizeDataset":                 transform("variant string", sameElements),
 	"OptimizeDatasetV2":               transform("variant any...", sameElements),
 	"FinalizeDataset":                 transform("variant", sameElements),

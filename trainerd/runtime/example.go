@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
@@ -19,15 +20,44 @@ type exampleSpec struct {
 	sparseTypes []tfpb.DataType
 	denseTypes  []tfpb.DataType
 	denseShapes [][]int
-	defaults    int // first input that holds a default
+	raggedTypes []tfpb.DataType
+	splitTypes  []tfpb.DataType // of the ends of the rows of ragged features
+	defaults    int             // first input that holds a default
 }
 
 func (b *builder) exampleSpec() exampleSpec {
 	s := exampleSpec{sparseTypes: b.types("sparse_types"), denseTypes: b.types("Tdense"), denseShapes: b.shapes("dense_shapes")}
+	s.defaults = len(b.node.inputs) - len(s.denseTypes)
+	b.checkFeatures(&s)
+	b.outputs = s.outputs()
+	return s
+}
+
+// outputs returns the number of outputs.
+func (s *exampleSpec) outputs() int {
+	return 3*len(s.sparseTypes) + len(s.denseTypes) + 2*len(s.raggedTypes)
+}
+
+// raggedSpec adds the ragged features whose types are in attributes.
+func (b *builder) raggedSpec(s *exampleSpec, values, splits string) {
+	s.raggedTypes, s.splitTypes = b.types(values), b.types(splits)
+	if len(s.splitTypes) != len(s.raggedTypes) {
+		b.fail("%d types of row splits for %d ragged features", len(s.splitTypes), len(s.raggedTypes))
+	}
+	for _, dt := range s.splitTypes {
+		if !indices.has(dt) {
+			b.fail("row splits of type %s", typeName(dt))
+		}
+	}
+	b.checkFeatures(s)
+}
+
+// checkFeatures checks the types and shapes.
+func (b *builder) checkFeatures(s *exampleSpec) {
 	if len(s.denseShapes) != len(s.denseTypes) {
 		b.fail("%d shapes for %d dense features", len(s.denseShapes), len(s.denseTypes))
 	}
-	for _, dt := range append(append([]tfpb.DataType{}, s.sparseTypes...), s.denseTypes...) {
+	for _, dt := range slices.Concat(s.sparseTypes, s.denseTypes, s.raggedTypes) {
 		if dt != tFloat && dt != tInt64 && dt != tString {
 			b.fail("features are float32, int64 or string, not %s", typeName(dt))
 		}
@@ -37,22 +67,18 @@ func (b *builder) exampleSpec() exampleSpec {
 			b.fail("a dense feature of shape %s", shapeString(shape))
 		}
 	}
-	s.defaults = len(b.node.inputs) - len(s.denseTypes)
-	b.outputs = 3*len(s.sparseTypes) + len(s.denseTypes)
 	if s.defaults < 1 {
 		b.fail("%d inputs for %d dense features", len(b.node.inputs), len(s.denseTypes))
 	}
-	return s
 }
 
 func buildParseExampleV2(b *builder) (kernel, error) {
 	s := b.exampleSpec()
-	if len(b.types("ragged_value_types")) > 0 {
-		b.fail("no kernel for ragged features")
-	}
+	b.raggedSpec(&s, "ragged_value_types", "ragged_split_types")
+	b.outputs = s.outputs()
 	return func(c *call) error {
-		sparse, dense := stringsOf(c.in(2)), stringsOf(c.in(3))
-		return s.parse(c, sparse, dense, len(c.in(0).shape) == 0)
+		keys := exampleKeys{stringsOf(c.in(2)), stringsOf(c.in(3)), stringsOf(c.in(4))}
+		return s.parse(c, keys, len(c.in(0).shape) == 0)
 	}, nil
 }
 
@@ -69,14 +95,14 @@ func buildParseExample(b *builder) (kernel, error) {
 		if len(keys) != len(s.sparseTypes)+len(s.denseTypes) {
 			return c.invalid("%d keys for %d features", len(keys), len(s.sparseTypes)+len(s.denseTypes))
 		}
-		return s.parse(c, keys[:len(s.sparseTypes)], keys[len(s.sparseTypes):], false)
+		return s.parse(c, exampleKeys{sparse: keys[:len(s.sparseTypes)], dense: keys[len(s.sparseTypes):]}, false)
 	}, nil
 }
 
 func buildParseSingleExample(b *builder) (kernel, error) {
 	s := b.exampleSpec()
-	sparse, dense := b.strings("sparse_keys"), b.strings("dense_keys")
-	return func(c *call) error { return s.parse(c, sparse, dense, true) }, nil
+	keys := exampleKeys{sparse: b.strings("sparse_keys"), dense: b.strings("dense_keys")}
+	return func(c *call) error { return s.parse(c, keys, true) }, nil
 }
 
 func stringsOf(t *tensor) []string {
@@ -87,12 +113,12 @@ func stringsOf(t *tensor) []string {
 	return out
 }
 
+// exampleKeys are the names of the features of each kind.
+type exampleKeys struct{ sparse, dense, ragged []string }
+
 // parse decodes the examples of input 0. For a single one the outputs have no
 // batch dimension.
-func (s *exampleSpec) parse(c *call, sparse, dense []string, single bool) error {
-	if len(sparse) != len(s.sparseTypes) || len(dense) != len(s.denseTypes) {
-		return c.invalid("%d sparse and %d dense keys for %d and %d features", len(sparse), len(dense), len(s.sparseTypes), len(s.denseTypes))
-	}
+func (s *exampleSpec) parse(c *call, keys exampleKeys, single bool) error {
 	in := c.in(0)
 	if single && len(in.strs) != 1 || !single && len(in.shape) != 1 {
 		return c.invalid("the examples have the shape %s", shapeString(in.shape))
@@ -105,20 +131,34 @@ func (s *exampleSpec) parse(c *call, sparse, dense []string, single bool) error 
 		}
 		features[i] = e.GetFeatures().GetFeature()
 	}
-	for k, key := range sparse {
+	return s.features(c, keys, features, single)
+}
+
+// features writes the outputs for the features of examples.
+func (s *exampleSpec) features(c *call, keys exampleKeys, features []map[string]*tfpb.Feature, single bool) error {
+	if len(keys.sparse) != len(s.sparseTypes) || len(keys.dense) != len(s.denseTypes) || len(keys.ragged) != len(s.raggedTypes) {
+		return c.invalid("%d sparse, %d dense and %d ragged keys for %d, %d and %d features", len(keys.sparse), len(keys.dense), len(keys.ragged),
+			len(s.sparseTypes), len(s.denseTypes), len(s.raggedTypes))
+	}
+	for k, key := range keys.sparse {
 		if err := s.sparse(c, k, key, features, single); err != nil {
 			return err
 		}
 	}
-	for k, key := range dense {
+	for k, key := range keys.dense {
 		if err := s.dense(c, k, key, features, single); err != nil {
+			return err
+		}
+	}
+	for k, key := range keys.ragged {
+		if err := s.ragged(c, k, key, features, single); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// feature returns a feature's number of values, 0 when it is absent or empty.
+// featureLen returns a feature's number of values, 0 when it is absent or empty.
 func featureLen(f *tfpb.Feature, dt tfpb.DataType) (int, error) {
 	switch kind := f.GetKind().(type) {
 	case nil:
@@ -180,6 +220,32 @@ func (s *exampleSpec) sparse(c *call, k int, key string, features []map[string]*
 			idx[(at+j)*width+width-1] = int64(j)
 		}
 		at += size
+	}
+	return nil
+}
+
+// ragged writes the values of all examples, and where those of each begin and
+// end; for a single one there is no need to tell.
+func (s *exampleSpec) ragged(c *call, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
+	dt, first := s.raggedTypes[k], 3*len(s.sparseTypes)+len(s.denseTypes)
+	ends := []int{0}
+	for i, f := range features {
+		n, err := featureLen(f[key], dt)
+		if err != nil {
+			return c.invalid("example %d, feature %q: %v", i, key, err)
+		}
+		ends = append(ends, ends[i]+n)
+	}
+	values := c.out(first+k, dt, ends[len(features)])
+	for i, f := range features {
+		copyFeature(values, ends[i], f[key])
+	}
+	if single {
+		ends = nil
+	}
+	splits := c.out(first+len(s.raggedTypes)+k, s.splitTypes[k], len(ends))
+	for i, v := range ends {
+		setInt(splits, i, v)
 	}
 	return nil
 }

@@ -98,15 +98,22 @@ func (m *mutator) mutate(n *tfpb.NodeDef) {
 	}
 }
 
+// The recorded ops that are damaged.
+var fuzzed = []string{"ops", "families", "wider", "special", "rare", "dense", "crops", "parsing", "searched", "ragged", "picked", "unigrams"}
+
 // FuzzGraph runs damaged graphs: whatever they hold, the answer is a value or
 // an error that a check foresaw.
 func FuzzGraph(f *testing.F) {
-	g, _ := loadGraph(f, "ops.pb")
+	var mutators []*mutator
+	for _, name := range fuzzed {
+		g, _ := loadGraph(f, name+".pb")
+		mutators = append(mutators, newMutator(g))
+	}
 	for seed := range uint64(300) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		m := newMutator(g)
+		m := *mutators[seed%uint64(len(mutators))]
 		m.rng = rand.New(rand.NewPCG(seed, 1))
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

@@ -8,6 +8,7 @@ var _ = register(opTable{
 	"Gather":                {in: "Tparams Tindices", types: valueTypes, typeAttr: "Tparams", build: simple(gather0)},
 	"GatherV2":              {in: "Tparams Tindices Taxis", types: valueTypes, typeAttr: "Tparams", build: buildGather},
 	"ResourceGather":        {in: "resource Tindices", types: valueTypes, typeAttr: "dtype", flags: stateful | readsState, build: buildResourceGather},
+	"ResourceGatherNd":      {in: "resource Tindices", types: valueTypes, typeAttr: "dtype", flags: stateful | readsState, build: buildResourceGatherNd},
 	"GatherNd":              {in: "Tparams Tindices", types: valueTypes, typeAttr: "Tparams", build: simple(gatherNd)},
 	"OneHot":                {in: "TI=int64 int32 T T", types: valueTypes, build: buildOneHot},
 	"Select":                {in: "bool T T", types: valueTypes, build: buildMove(selectRows[uint8], selectRows[uint16], selectRows[uint32], selectRows[uint64], selectRows[complex128], selectRows[[]byte])},
@@ -52,10 +53,11 @@ func buildResourceGather(b *builder) (kernel, error) {
 		if err != nil {
 			return err
 		}
-		if batch != 0 {
-			return c.errorf(tfpb.Code_UNIMPLEMENTED, "batch_dims=%d", batch)
+		x, idx := &v.value, c.in(1)
+		if batch < 0 || batch >= len(x.shape) || batch > len(idx.shape) || !sameShape(x.shape[:batch], idx.shape[:batch]) {
+			return c.invalid("batch_dims=%d with %s and %s", batch, x.describe(), idx.describe())
 		}
-		return c.gatherRows(&v.value, c.in(1), 0, 0)
+		return c.gatherRows(x, idx, batch, batch)
 	}, nil
 }
 
@@ -88,8 +90,21 @@ func (c *call) gatherRows(x, idx *tensor, axis, batch int) error {
 	return nil
 }
 
-func gatherNd(c *call) error {
-	x, idx := c.in(0), c.in(1)
+func gatherNd(c *call) error { return c.gatherVectors(c.in(0), c.in(1)) }
+
+func buildResourceGatherNd(b *builder) (kernel, error) {
+	dt := b.dtype("dtype", tNone)
+	return func(c *call) error {
+		v, err := c.typed(0, dt)
+		if err != nil {
+			return err
+		}
+		return c.gatherVectors(&v.value, c.in(1))
+	}, nil
+}
+
+// gatherVectors copies the parts of x that the vectors of idx are the indices of.
+func (c *call) gatherVectors(x, idx *tensor) error {
 	if len(idx.shape) == 0 || !indices.has(idx.dtype) || idx.dim(-1) > len(x.shape) {
 		return c.invalid("indices %s do not fit %s", idx.describe(), x.describe())
 	}

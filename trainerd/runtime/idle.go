@@ -51,5 +51,5 @@ var decides = map[string]bool{"Switch": true, "RefSwitch": true, "_SwitchN": tru
 func pure(n *node) bool {
 	spec, known := ops[n.op]
 	return known && spec.flags&(stateful|readsState|writesState|blocking|forwardsRef|seesDead) == 0 && len(functionsOf(n)) == 0 &&
-		n.op != "CheckNumerics" && n.op != "Print" && !strings.HasPrefix(n.op, "Placeholder")
+		!strings.HasPrefix(n.op, "CheckNumerics") && n.op != "Print" && !strings.HasPrefix(n.op, "Placeholder")
 }

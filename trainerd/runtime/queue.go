@@ -21,6 +21,7 @@ type item []*tensor
 type queue struct {
 	name     string
 	capacity int // negative: unbounded
+	memory   int // bytes that the elements of a staging area may take; 0: no limit
 	types    []tfpb.DataType
 	shapes   [][]int // nil: any; a nil entry: any
 	pads     bool    // shapes may differ; batches are padded
@@ -127,7 +128,7 @@ func (q *queue) put(c *call, items []item) error {
 			return false, c.errorf(tfpb.Code_CANCELLED, "queue %q is closed", q.name)
 		}
 		moved := false
-		for len(items) > 0 && (q.capacity < 0 || len(q.items) < q.capacity) {
+		for len(items) > 0 && q.hasRoom(items[0]) {
 			q.push(items[0])
 			items = items[1:]
 			moved = true

@@ -18,7 +18,7 @@ type classes struct {
 	probability func(class float64) float64
 }
 
-func uniformClasses(n int) classes {
+func uniformClasses(_ *builder, n int) classes {
 	return classes{
 		draw:        func(w *philox.Words) int64 { return int64(below(w, uint64(n))) },
 		probability: func(float64) float64 { return 1 / float64(n) },
@@ -26,7 +26,7 @@ func uniformClasses(n int) classes {
 }
 
 // logUniformClasses is Zipf's law: small numbers stand for frequent classes.
-func logUniformClasses(n int) classes {
+func logUniformClasses(_ *builder, n int) classes {
 	span := math.Log1p(float64(n))
 	return classes{
 		draw:        func(w *philox.Words) int64 { return (int64(math.Exp(unit(w)*span)) - 1) % int64(n) },
@@ -58,7 +58,7 @@ func below(w *philox.Words, n uint64) uint64 {
 	}
 }
 
-func buildSampler(of func(n int) classes) func(*builder) (kernel, error) {
+func buildSampler(of func(b *builder, n int) classes) func(*builder) (kernel, error) {
 	return func(b *builder) (kernel, error) {
 		b.outputs = 3
 		n, want, unique := b.int("range_max", 0), b.int("num_sampled", 0), b.bool("unique", false)
@@ -66,7 +66,10 @@ func buildSampler(of func(n int) classes) func(*builder) (kernel, error) {
 			b.fail("%d samples of %d classes", want, n)
 			return nil, nil
 		}
-		dist, st := of(n), b.stream()
+		dist, st := of(b, n), b.stream()
+		if b.err != nil {
+			return nil, b.err
+		}
 		return func(c *call) error {
 			x := c.in(0)
 			c.run.use(st)
@@ -111,7 +114,8 @@ func (c *call) expectedCounts(i int, dist *classes, x *tensor, samples, tries in
 		if tries == samples {
 			d[k] = float32(p * float64(samples))
 		} else {
-			d[k] = float32(-math.Expm1(float64(tries) * math.Log1p(-p)))
+			all := float32(tries) * float32(math.Log1p(-p)) // in single precision, as TensorFlow's
+			d[k] = float32(-math.Expm1(float64(all)))
 		}
 	}
 }

@@ -8,24 +8,36 @@ import (
 )
 
 var _ = register(opTable{
-	"DenseToDenseSetOperation": {in: "T T", types: setTypes, build: buildSetOperation},
+	"DenseToDenseSetOperation":   {in: "T T", types: setTypes, build: buildSetOperation(false, false)},
+	"DenseToSparseSetOperation":  {in: "T int64 T int64", types: setTypes, build: buildSetOperation(false, true)},
+	"SparseToSparseSetOperation": {in: "int64 T int64 int64 T int64", types: setTypes, build: buildSetOperation(true, true)},
 })
 
 const setTypes = typeSet(1<<tfpb.DataType_DT_INT8 | 1<<tfpb.DataType_DT_INT16 | 1<<tfpb.DataType_DT_INT32 | 1<<tfpb.DataType_DT_INT64 |
 	1<<tfpb.DataType_DT_UINT8 | 1<<tfpb.DataType_DT_UINT16 | 1<<tfpb.DataType_DT_STRING)
 
-// buildSetOperation builds the op that combines the sets in the last dimension
-// of two tensors; the result is a sparse tensor.
-func buildSetOperation(b *builder) (kernel, error) {
-	b.outputs = 3
-	op := b.string("set_operation", "")
-	if !slices.Contains([]string{"a-b", "b-a", "intersection", "union"}, op) {
-		b.fail("attribute set_operation is %q", op)
+// buildSetOperation builds an op that combines the sets in the last dimension
+// of two tensors, either of which may be sparse; the result is a sparse tensor.
+func buildSetOperation(first, second bool) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		b.outputs = 3
+		op := b.string("set_operation", "")
+		if !slices.Contains([]string{"a-b", "b-a", "intersection", "union"}, op) {
+			b.fail("attribute set_operation is %q", op)
+		}
+		if b.dtype("T", tNone) == tString {
+			return setOperation(op, first, second, func(t *tensor, i int) string { return string(t.strs[i]) }), nil
+		}
+		return setOperation(op, first, second, func(t *tensor, i int) int { return t.wholeAt(i) }), nil
 	}
-	if b.dtype("T", tNone) == tString {
-		return setOperation(op, func(t *tensor, i int) string { return string(t.strs[i]) }), nil
+}
+
+// wholeAt returns an element of a tensor of integers.
+func (t *tensor) wholeAt(i int) int {
+	if indices.has(t.dtype) {
+		return t.intAt(i)
 	}
-	return setOperation(op, func(t *tensor, i int) int { return int(t.realAt(i)) }), nil
+	return int(t.realAt(i))
 }
 
 // found is an element of a set and where it is.
@@ -35,12 +47,60 @@ type found[K comparable] struct {
 	at   int
 }
 
-// setRow returns the elements of row r of t in ascending order, each once.
-func setRow[K int | string](t *tensor, r int, key func(t *tensor, i int) K) []found[K] {
-	n := t.dim(-1)
-	list := make([]found[K], n)
+// setsOf are the sets of one tensor: those of a sparse one are lists of values
+// by the place of the set.
+type setsOf struct {
+	values *tensor
+	shape  []int // of the sets, without the dimension that they are in
+	sparse bool
+	rows   map[int][]int
+}
+
+// setsAt returns the sets that begin at input i, and the input behind them.
+func (c *call) setsAt(i int, sparse bool) (setsOf, int, error) {
+	if !sparse {
+		t := c.in(i)
+		if len(t.shape) < 2 || len(t.shape) > maxRank {
+			return setsOf{}, 0, c.invalid("%s holds no sets", t.describe())
+		}
+		return setsOf{values: t, shape: t.shape[:len(t.shape)-1]}, i + 1, nil
+	}
+	dims, err := c.sparseInput(i, i+1, i+2)
+	if err != nil {
+		return setsOf{}, 0, err
+	}
+	r := len(dims)
+	if r < 2 || r > maxRank {
+		return setsOf{}, 0, c.invalid("the shape %s has no sets", shapeString(dims))
+	}
+	s := setsOf{values: c.in(i + 1), shape: slices.Clone(dims[:r-1]), sparse: true, rows: map[int][]int{}}
+	index := elems[int64](c.in(i))
+	for k := range s.values.count() {
+		at := flatten(index[k*r:k*r+r-1], s.shape)
+		s.rows[at] = append(s.rows[at], k)
+	}
+	return s, i + 3, nil
+}
+
+// row returns the places of the elements of set r.
+func (s *setsOf) row(r int) []int {
+	if s.sparse {
+		return s.rows[r]
+	}
+	n := s.values.dim(-1)
+	list := make([]int, n)
 	for i := range list {
-		list[i] = found[K]{key(t, r*n+i), t, r*n + i}
+		list[i] = r*n + i
+	}
+	return list
+}
+
+// setRow returns the elements of set r in ascending order, each once.
+func setRow[K int | string](s *setsOf, r int, key func(t *tensor, i int) K) []found[K] {
+	places := s.row(r)
+	list := make([]found[K], len(places))
+	for i, at := range places {
+		list[i] = found[K]{key(s.values, at), s.values, at}
 	}
 	slices.SortStableFunc(list, func(a, b found[K]) int { return cmp.Compare(a.key, b.key) })
 	return slices.CompactFunc(list, func(a, b found[K]) bool { return a.key == b.key })
@@ -80,25 +140,31 @@ func combineSets[K int | string](op string, a, b []found[K]) []found[K] {
 	return out
 }
 
-func setOperation[K int | string](op string, key func(t *tensor, i int) K) kernel {
+func setOperation[K int | string](op string, first, second bool, key func(t *tensor, i int) K) kernel {
 	return func(c *call) error {
-		x, y := c.in(0), c.in(1)
-		r := len(x.shape)
-		if r < 2 || r > maxRank || len(y.shape) != r || !sameShape(x.shape[:r-1], y.shape[:r-1]) {
-			return c.invalid("%s and %s do not hold the same number of sets", x.describe(), y.describe())
+		x, next, err := c.setsAt(0, first)
+		if err != nil {
+			return err
 		}
-		rows := product(x.shape[:r-1])
+		y, _, err := c.setsAt(next, second)
+		if err != nil {
+			return err
+		}
+		if !sameShape(x.shape, y.shape) {
+			return c.invalid("sets of the shapes %s and %s cannot be combined", shapeString(x.shape), shapeString(y.shape))
+		}
+		r, rows := len(x.shape)+1, c.size(x.shape, 48)
 		results := make([][]found[K], rows)
 		total, widest := 0, 0
 		for i := range rows {
-			results[i] = combineSets(op, setRow(x, i, key), setRow(y, i, key))
+			results[i] = combineSets(op, setRow(&x, i, key), setRow(&y, i, key))
 			total += len(results[i])
 			widest = max(widest, len(results[i]))
 		}
 		index := elems[int64](c.out(0, tInt64, total, r))
-		values := c.out(1, x.dtype, total)
+		values := c.out(1, x.values.dtype, total)
 		shape := elems[int64](c.out(2, tInt64, r))
-		for i, d := range x.shape[:r-1] {
+		for i, d := range x.shape {
 			shape[i] = int64(d)
 		}
 		shape[r-1] = int64(widest)

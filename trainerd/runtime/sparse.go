@@ -11,7 +11,6 @@ var _ = register(opTable{
 	"SparseReorder":            {in: "int64 T int64", types: valueTypes, build: buildSparseReorder},
 	"SparseFillEmptyRows":      {in: "int64 T int64 T", types: valueTypes, build: buildFillEmptyRows},
 	"SparseFillEmptyRowsGrad":  {in: "int64 T", types: floats, build: buildFillEmptyRowsGrad},
-	"SparseReduceSum":          {in: "int64 T int64 int32", types: numbers, build: buildSparseReduceSum},
 	"SparseSegmentSumGradV2":   {in: "T Tidx=int32 Tsegmentids=int32 int32", types: floats, build: buildSegmentGradRows(weightOne)},
 	"SparseSegmentMeanGradV2":  {in: "T Tidx=int32 Tsegmentids=int32 int32", types: floats, build: buildSegmentGradRows(weightMean)},
 	"SparseSegmentSqrtNGradV2": {in: "T Tidx=int32 Tsegmentids=int32 int32", types: floats, build: buildSegmentGradRows(weightSqrt)},
@@ -195,55 +194,6 @@ func fillEmptyRowsGrad[T float](c *call) error {
 	}
 	def[0] = sum
 	return nil
-}
-
-func buildSparseReduceSum(b *builder) (kernel, error) {
-	keep := b.keepDims()
-	return byType(b.dtype("T", tNone), sparseReduceSum[float32](keep), sparseReduceSum[float64](keep), sparseReduceSum[int32](keep), sparseReduceSum[int64](keep))
-}
-
-func sparseReduceSum[T number](keep bool) kernel {
-	return func(c *call) error {
-		dims, err := c.sparseInput(0, 1, 2)
-		if err != nil {
-			return err
-		}
-		r := len(dims)
-		reduced := c.zeros(2, r)
-		for _, a := range c.intsOf(3, c.in(3)) {
-			if a < -r || a >= r {
-				return c.invalid("axis %d is outside %s", a, shapeString(dims))
-			}
-			reduced[(a+r)%r] = 1
-		}
-		shape, stride := c.dims(0, 0), c.zeros(4, r)
-		step := 1
-		for i := r - 1; i >= 0; i-- {
-			if reduced[i] == 0 {
-				stride[i] = step
-				step *= dims[i]
-			}
-		}
-		for i, n := range dims {
-			switch {
-			case reduced[i] == 0:
-				shape = append(shape, n)
-			case keep:
-				shape = append(shape, 1)
-			}
-		}
-		d := c.out(0, c.in(1).dtype, shape...)
-		zero(d)
-		index, ds := elems[int64](c.in(0)), elems[T](d)
-		for i, v := range elems[T](c.in(1)) {
-			at := 0
-			for k, s := range stride {
-				at += int(index[i*r+k]) * s
-			}
-			ds[at] += v
-		}
-		return nil
-	}
 }
 
 func buildSegmentGradRows(weight func(n int) float64) func(*builder) (kernel, error) {

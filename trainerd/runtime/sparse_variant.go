@@ -59,14 +59,23 @@ func serializeSparse(c *call) error {
 	return nil
 }
 
-// serializeManySparse cuts a sparse tensor along its first dimension.
 func serializeManySparse(c *call) error {
 	v, err := c.sparseArg()
 	if err != nil {
 		return err
 	}
+	rows, err := c.sparseRows(v)
+	if err != nil {
+		return err
+	}
+	c.sparseOut(rows, v.shape[0])
+	return nil
+}
+
+// sparseRows cuts a sparse tensor along its first dimension.
+func (c *call) sparseRows(v sparseValue) (*sparseRows, error) {
 	if len(v.shape) < 2 {
-		return c.invalid("a sparse tensor of shape %s has no rows", shapeString(v.shape))
+		return nil, c.invalid("a sparse tensor of shape %s has no rows", shapeString(v.shape))
 	}
 	c.size([]int{v.shape[0]}, 64)
 	rows := &sparseRows{make([]sparseValue, v.shape[0])}
@@ -82,8 +91,7 @@ func serializeManySparse(c *call) error {
 		}
 		rows.list[r] = row
 	}
-	c.sparseOut(rows, v.shape[0])
-	return nil
+	return rows, nil
 }
 
 func buildDeserializeSparse(b *builder) (kernel, error) {

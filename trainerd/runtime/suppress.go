@@ -64,6 +64,7 @@ type suppression struct {
 	boxes                  []float32
 	overlap, lowest, sigma float32
 	candidates             []candidate
+	share                  func(i, j int) float32 // how much two boxes have in common; nil for part of what they cover
 }
 
 func (s *suppression) Len() int { return len(s.candidates) }
@@ -105,23 +106,33 @@ func (s *suppression) read(c *call) (most int, err error) {
 		return 0, c.invalid("no choice of %d boxes that overlap by %v at most, with sigma %v", most, s.overlap, s.sigma)
 	}
 	s.boxes = elems[float32](boxes)
-	for i, v := range elems[float32](scores) {
+	s.start(elems[float32](scores))
+	return most, nil
+}
+
+// start makes the boxes candidates whose scores are high enough.
+func (s *suppression) start(scores []float32) {
+	s.candidates = s.candidates[:0]
+	for i, v := range scores {
 		if v > s.lowest {
 			s.candidates = append(s.candidates, candidate{i, v, 0})
 		}
 	}
 	heap.Init(s)
-	return most, nil
 }
 
 // run returns the chosen boxes, those of the highest scores first.
 func (s *suppression) run(most int) []candidate {
 	var chosen []candidate
+	inCommon := s.share
+	if inCommon == nil {
+		inCommon = s.shared
+	}
 	for len(chosen) < most && s.Len() > 0 {
 		next := heap.Pop(s).(candidate)
 		before, hidden := next.score, false
 		for j := len(chosen) - 1; j >= next.seen; j-- {
-			share := s.shared(next.box, chosen[j].box)
+			share := inCommon(next.box, chosen[j].box)
 			if s.sigma == 0 && share > s.overlap {
 				hidden = true
 				break

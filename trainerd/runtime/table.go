@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,16 +21,23 @@ var _ = register(opTable{
 	"LookupTableImportV2":           {in: "resource Tin Tout", flags: stateful, build: noOutput(simple(tableImport))},
 	"InitializeTableV2":             {in: "resource Tkey Tval", flags: stateful, build: noOutput(simple(tableImport))},
 	"InitializeTableFromTextFileV2": {in: "resource string", flags: stateful, build: noOutput(buildTableFromFile)},
+	"LookupTableExportV2":           {in: "resource", flags: stateful, build: buildTableExport},
+	"LookupTableRemoveV2":           {in: "resource Tin", flags: stateful, build: noOutput(simple(tableRemove))},
+	"MutableDenseHashTableV2":       {in: "key_dtype key_dtype", flags: stateful, build: buildDenseTable},
+	"MutableHashTableOfTensorsV2":   {build: buildTable},
 	"LookupTableSizeV2":             {in: "resource", flags: stateful, build: simple(tableSize)},
 })
 
-// table maps single keys to single values. Keys are the elements' bytes.
+// table maps single keys to values of one shape. Keys are the elements' bytes.
 type table struct {
 	key, value tfpb.DataType
+	shape      []int // of a value
 
 	mu      sync.Mutex
 	entries map[string]*tensor
 	filled  bool
+
+	reserved []string // keys that must not be used
 }
 
 func buildTable(b *builder) (kernel, error) {
@@ -41,10 +50,40 @@ func buildTable(b *builder) (kernel, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
+	shape, _ := b.shape("value_shape")
+	if _, ok := checkedCount(shape); !ok {
+		b.fail("attribute value_shape is %s", shapeString(shape))
+		return nil, b.err
+	}
 	mutable := strings.HasPrefix(b.node.op, "Mutable")
 	return handleKernel(b.resource("table", func(string) any {
-		return &table{key: k, value: v, entries: map[string]*tensor{}, filled: mutable}
+		return &table{key: k, value: v, shape: shape, entries: map[string]*tensor{}, filled: mutable}
 	})), nil
+}
+
+// buildDenseTable builds the table that two keys are reserved in, for empty
+// places and for deleted ones: they are the inputs.
+func buildDenseTable(b *builder) (kernel, error) {
+	handle, err := buildTable(b)
+	if err != nil {
+		return nil, err
+	}
+	return func(c *call) error {
+		if err := handle(c); err != nil {
+			return err
+		}
+		t := c.slot(0).res.(*table)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.reserved = nil
+		for i := range c.inputs() {
+			if len(c.in(i).shape) != 0 {
+				return c.errorf(tfpb.Code_UNIMPLEMENTED, "the embedded runtime lacks tables whose keys are %s", c.in(i).describe())
+			}
+			t.reserved = append(t.reserved, keyOf(c.in(i), 0))
+		}
+		return nil
+	}, nil
 }
 
 func (c *call) table() (*table, error) {
@@ -64,11 +103,25 @@ func keyOf(t *tensor, i int) string {
 	return string(t.data[i*size : (i+1)*size])
 }
 
-// scalarAt copies element i to a tensor of its own.
-func scalarAt(t *tensor, i int) *tensor {
-	s := newTensor(t.dtype, nil)
-	copyElems(s, 0, t, i, 1)
-	return s
+// valueAt copies the i-th value of some to a tensor of its own.
+func (t *table) valueAt(values *tensor, i int) *tensor {
+	v := newTensor(values.dtype, t.shape)
+	n := v.count()
+	copyElems(v, 0, values, i*n, n)
+	return v
+}
+
+// checkKeys refuses the reserved keys.
+func (t *table) checkKeys(c *call, keys *tensor) error {
+	if len(t.reserved) == 0 {
+		return nil
+	}
+	for i := range keys.count() {
+		if slices.Contains(t.reserved, keyOf(keys, i)) {
+			return c.invalid("Using the empty_key or the deleted_key as a table key is not allowed: %s", keys.elementText(i))
+		}
+	}
+	return nil
 }
 
 func tableFind(c *call) error {
@@ -77,7 +130,7 @@ func tableFind(c *call) error {
 		return err
 	}
 	keys, def := c.in(1), c.in(2)
-	if keys.dtype != t.key || def.dtype != t.value || def.count() != 1 {
+	if keys.dtype != t.key || def.dtype != t.value || !sameShape(def.shape, t.shape) && (def.count() != 1 || len(t.shape) > 0) {
 		return c.invalid("keys %s and default %s in a table from %s to %s", keys.describe(), def.describe(), typeName(t.key), typeName(t.value))
 	}
 	t.mu.Lock()
@@ -85,32 +138,85 @@ func tableFind(c *call) error {
 	if !t.filled {
 		return c.errorf(tfpb.Code_FAILED_PRECONDITION, "the table is not initialised")
 	}
-	d := c.outLike(0, t.value, keys)
+	if err := t.checkKeys(c, keys); err != nil {
+		return err
+	}
+	d := c.out(0, t.value, append(append([]int{}, keys.shape...), t.shape...)...)
+	n := product(t.shape)
 	for i := range keys.count() {
 		v, ok := t.entries[keyOf(keys, i)]
 		if !ok {
 			v = def
 		}
-		copyElems(d, i, v, 0, 1)
+		copyElems(d, i*n, v, 0, n)
 	}
 	return nil
 }
 
 // add stores keys with their values; with once, a key must not get two.
 func (t *table) add(c *call, keys, values *tensor, once bool) error {
-	if keys.dtype != t.key || values.dtype != t.value || !sameShape(keys.shape, values.shape) {
+	if keys.dtype != t.key || values.dtype != t.value || !sameShape(append(append([]int{}, keys.shape...), t.shape...), values.shape) {
 		return c.invalid("keys %s and values %s for a table from %s to %s", keys.describe(), values.describe(), typeName(t.key), typeName(t.value))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.checkKeys(c, keys); err != nil {
+		return err
+	}
 	for i := range keys.count() {
 		k := keyOf(keys, i)
 		if old, ok := t.entries[k]; ok && once && keyOf(old, 0) != keyOf(values, i) {
 			return c.invalid("key %s has two values", keys.elementText(i))
 		}
-		t.entries[k] = scalarAt(values, i)
+		t.entries[k] = t.valueAt(values, i)
 	}
 	t.filled = true
+	return nil
+}
+
+// buildTableExport builds the op that hands out all keys, in the order of their
+// bytes, and their values.
+func buildTableExport(b *builder) (kernel, error) {
+	b.outputs = 2
+	return func(c *call) error {
+		t, err := c.table()
+		if err != nil {
+			return err
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		all := slices.Sorted(maps.Keys(t.entries))
+		keys, values := c.out(0, t.key, len(all)), c.out(1, t.value, append([]int{len(all)}, t.shape...)...)
+		n := product(t.shape)
+		for i, k := range all {
+			if t.key == tString {
+				keys.strs[i] = []byte(k)
+			} else {
+				copy(keys.data[i*len(k):], k)
+			}
+			copyElems(values, i*n, t.entries[k], 0, n)
+		}
+		return nil
+	}, nil
+}
+
+func tableRemove(c *call) error {
+	t, err := c.table()
+	if err != nil {
+		return err
+	}
+	keys := c.in(1)
+	if keys.dtype != t.key {
+		return c.invalid("keys %s for a table from %s to %s", keys.describe(), typeName(t.key), typeName(t.value))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.checkKeys(c, keys); err != nil {
+		return err
+	}
+	for i := range keys.count() {
+		delete(t.entries, keyOf(keys, i))
+	}
 	return nil
 }
 

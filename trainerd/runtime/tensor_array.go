@@ -1,18 +1,15 @@
 package runtime
 
 import (
+	"strings"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Stacks and arrays of tensors: what the loops of TensorFlow 1 keep values of
-// each iteration in. They live as long as the run; the graph hands their handle
+// Arrays of tensors: what the loops of TensorFlow 1 keep values of each
+// iteration in. They live as long as the run; the graph hands their handle
 // around, and a float called flow that orders the accesses.
 var _ = register(opTable{
-	"StackV2":      {in: "int32", flags: stateful, build: buildStack},
-	"StackPushV2":  {in: "any T", flags: stateful | aliasAny, build: simple(stackPush)},
-	"StackPopV2":   {in: "any", flags: stateful, build: buildStackPop},
-	"StackCloseV2": {in: "any", flags: stateful, build: noOutput(simple(func(*call) error { return nil }))},
-
 	"TensorArrayV3":            {in: "int32", flags: stateful, build: buildTensorArray},
 	"TensorArrayGradV3":        {in: "any float", flags: stateful, build: buildTensorArrayGrad},
 	"TensorArrayGradWithShape": {in: "any float int32", flags: stateful, build: buildTensorArrayGrad},
@@ -30,72 +27,6 @@ var _ = register(opTable{
 func (c *call) handle(i int, res any) {
 	t := c.slot(i)
 	t.dtype, t.shape, t.data, t.strs, t.res = tResource, t.shape[:0], nil, nil, res
-}
-
-// stack is a stack of tensors.
-type stack struct {
-	dtype tfpb.DataType
-	limit int // -1 for none
-	items []*tensor
-}
-
-func buildStack(b *builder) (kernel, error) {
-	dt := b.dtype("elem_type", tNone)
-	return func(c *call) error {
-		n, err := c.intScalar(0, "the largest size of the stack")
-		if err != nil {
-			return err
-		}
-		c.handle(0, &stack{dtype: dt, limit: n})
-		return nil
-	}, nil
-}
-
-func (c *call) stack() (*stack, error) {
-	s, ok := c.in(0).res.(*stack)
-	if !ok {
-		return nil, c.invalid("input 0 is not a stack")
-	}
-	return s, nil
-}
-
-func stackPush(c *call) error {
-	s, err := c.stack()
-	if err != nil {
-		return err
-	}
-	t := c.in(1)
-	if s.limit >= 0 && len(s.items) >= s.limit {
-		return c.invalid("the stack has its largest size, %d", s.limit)
-	}
-	if t.dtype != s.dtype {
-		return c.invalid("%s pushed on a stack of %s", t.describe(), typeName(s.dtype))
-	}
-	s.items = append(s.items, t.clone())
-	c.alias(0, t, t.shape)
-	return nil
-}
-
-func buildStackPop(b *builder) (kernel, error) {
-	dt := b.dtype("elem_type", tNone)
-	return func(c *call) error {
-		s, err := c.stack()
-		if err != nil {
-			return err
-		}
-		n := len(s.items)
-		if n == 0 {
-			return c.invalid("the stack is empty")
-		}
-		t := s.items[n-1]
-		if t.dtype != dt {
-			return c.invalid("the top of the stack is %s, not %s", t.describe(), typeName(dt))
-		}
-		s.items[n-1] = nil
-		s.items = s.items[:n-1]
-		c.alias(0, t, t.shape)
-		return nil
-	}, nil
 }
 
 // tensorArray is an array of tensors, each written and read once; or, when it
@@ -128,7 +59,7 @@ func buildTensorArray(b *builder) (kernel, error) {
 		shape = []int{}
 	}
 	proto := tensorArray{dtype: dt, shape: shape, same: b.bool("identical_element_shapes", false), grows: b.bool("dynamic_size", false), once: b.bool("clear_after_read", true)}
-	b.outputs = 2
+	b.outputs = b.arrayOutputs()
 	return func(c *call) error {
 		n, err := c.intScalar(0, "the size")
 		if err != nil {
@@ -140,10 +71,26 @@ func buildTensorArray(b *builder) (kernel, error) {
 		c.size([]int{n}, 64)
 		a := proto
 		a.items = make([]arrayItem, n)
-		c.handle(0, &a)
-		c.flow(1)
+		c.handleAndFlow(&a)
 		return nil
 	}, nil
+}
+
+// arrayOutputs returns how many outputs an op has that makes an array: the
+// handle and, but for the first forms, the flow.
+func (b *builder) arrayOutputs() int {
+	if strings.HasSuffix(b.node.op, "V3") || strings.HasSuffix(b.node.op, "WithShape") {
+		return 2
+	}
+	return 1
+}
+
+// handleAndFlow makes the outputs a handle and the flow, if there is one.
+func (c *call) handleAndFlow(a *tensorArray) {
+	c.handle(0, a)
+	if len(c.step.out) > 1 {
+		c.flow(1)
+	}
 }
 
 // flow sets the output that orders accesses.
@@ -162,7 +109,7 @@ func (c *call) array() (*tensorArray, error) {
 func buildTensorArrayGrad(b *builder) (kernel, error) {
 	source := b.string("source", "")
 	widened := b.node.op == "TensorArrayGradWithShape"
-	b.outputs = 2
+	b.outputs = b.arrayOutputs()
 	return func(c *call) error {
 		a, err := c.array()
 		if err != nil {
@@ -185,8 +132,7 @@ func buildTensorArrayGrad(b *builder) (kernel, error) {
 			}
 			a.grads[source] = g
 		}
-		c.handle(0, g)
-		c.flow(1)
+		c.handleAndFlow(g)
 		return nil
 	}, nil
 }
@@ -373,13 +319,60 @@ func (a *tensorArray) gather(c *call, index []int) error {
 	return nil
 }
 
+// buildArrayPack builds the op that gathers all elements.
+func buildArrayPack(b *builder) (kernel, error) {
+	dt := b.dtype("dtype", tNone)
+	return func(c *call) error {
+		a, err := c.array()
+		if err != nil {
+			return err
+		}
+		if a.dtype != dt {
+			return c.invalid("an array of %s is read as %s", typeName(a.dtype), typeName(dt))
+		}
+		if len(a.items) == 0 {
+			if hasUnknown(a.shape) {
+				return c.invalid("no elements are gathered, and their shape is not known")
+			}
+			c.out(0, dt, append([]int{0}, a.shape...)...)
+			return nil
+		}
+		return a.gather(c, counting(len(a.items)))
+	}, nil
+}
+
+// counting returns the numbers below n.
+func counting(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// arrayUnpack scatters to all elements.
+func arrayUnpack(c *call) error {
+	a, err := c.array()
+	if err != nil {
+		return err
+	}
+	n := len(a.items)
+	if t := c.in(1); a.grows && len(t.shape) > 0 {
+		n = t.shape[0]
+	}
+	return a.scatter(c, c.in(1), counting(n))
+}
+
 func arrayScatter(c *call) error {
 	a, err := c.array()
 	if err != nil {
 		return err
 	}
-	t := c.in(2)
-	index := append([]int(nil), c.intsOf(0, c.in(1))...)
+	return a.scatter(c, c.in(2), append([]int(nil), c.intsOf(0, c.in(1))...))
+}
+
+// scatter writes the rows of t to elements.
+func (a *tensorArray) scatter(c *call, t *tensor, index []int) error {
 	if len(t.shape) == 0 || t.shape[0] != len(index) {
 		return c.invalid("%s cannot be cut into %d elements", t.describe(), len(index))
 	}

@@ -1,0 +1,246 @@
+package runtime
+
+// Matrices given by their diagonals.
+var _ = register(opTable{
+	"BandedTriangularSolve": {in: "T T", types: floats, build: buildBandedSolve},
+	"TridiagonalSolve":      {in: "T T", types: floats, build: buildTridiagonalSolve},
+	"TridiagonalMatMul":     {in: "T T T T", types: floats, build: simple(tridiagonalMatMul)},
+})
+
+// buildTridiagonalSolve builds the op whose matrices are given by three
+// diagonals in rows; the first element of the last one and the last of the
+// first one are not used.
+func buildTridiagonalSolve(b *builder) (kernel, error) {
+	pivoting := b.bool("partial_pivoting", true)
+	if b.bool("perturb_singular", false) {
+		b.fail("no kernel for perturb_singular=true")
+	}
+	return func(c *call) error {
+		a, rhs := c.in(0), c.in(1)
+		r := len(a.shape)
+		if r < 2 || len(rhs.shape) != r || a.dim(-2) != 3 || a.dim(-1) != rhs.dim(-2) || !sameShape(a.shape[:r-2], rhs.shape[:r-2]) {
+			return c.invalid("the diagonals %s do not fit the right-hand side %s", a.describe(), rhs.describe())
+		}
+		d := c.outLike(0, rhs.dtype, rhs)
+		n, cols := a.dim(-1), rhs.dim(-1)
+		c.size([]int{n, 4 + cols}, 8)
+		if d.count() == 0 {
+			return nil
+		}
+		for k := range product(a.shape[:r-2]) {
+			s := newTriple(a, rhs, k, n, cols)
+			if !s.solve(pivoting) {
+				return c.invalid("The first element of diagonal is zero or the matrix is not invertible. (matrix %d)", k)
+			}
+			for i, v := range s.rhs {
+				setNumber(d, k*len(s.rhs)+i, v)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// triple is a system of equations with three diagonals, and a fourth one that
+// exchanged rows need.
+type triple struct {
+	n, cols                    int
+	lower, diag, upper, second []float64
+	rhs                        []float64
+}
+
+func newTriple(a, rhs *tensor, k, n, cols int) *triple {
+	s := &triple{n: n, cols: cols, second: make([]float64, n), rhs: make([]float64, n*cols)}
+	for row, to := range []*[]float64{&s.upper, &s.diag, &s.lower} {
+		*to = make([]float64, n)
+		for i := range n {
+			(*to)[i] = a.floatAt((3*k+row)*n + i)
+		}
+	}
+	s.lower[0], s.upper[n-1] = 0, 0
+	for i := range s.rhs {
+		s.rhs[i] = rhs.floatAt(k*n*cols + i)
+	}
+	return s
+}
+
+// solve eliminates downwards and substitutes upwards. It reports whether no
+// pivot was zero.
+func (s *triple) solve(pivoting bool) bool {
+	for i := range s.n - 1 {
+		if pivoting && abs64(s.lower[i+1]) > abs64(s.diag[i]) {
+			s.exchange(i)
+		}
+		if s.diag[i] == 0 {
+			return false
+		}
+		f := s.lower[i+1] / s.diag[i]
+		s.diag[i+1] -= f * s.upper[i]
+		s.upper[i+1] -= f * s.second[i]
+		for j := range s.cols {
+			s.rhs[(i+1)*s.cols+j] -= f * s.rhs[i*s.cols+j]
+		}
+	}
+	for i := s.n - 1; i >= 0; i-- {
+		if s.diag[i] == 0 {
+			return false
+		}
+		for j := range s.cols {
+			v := s.rhs[i*s.cols+j]
+			if i+1 < s.n {
+				v -= s.upper[i] * s.rhs[(i+1)*s.cols+j]
+			}
+			if i+2 < s.n {
+				v -= s.second[i] * s.rhs[(i+2)*s.cols+j]
+			}
+			s.rhs[i*s.cols+j] = v / s.diag[i]
+		}
+	}
+	return true
+}
+
+// exchange swaps rows i and i+1.
+func (s *triple) exchange(i int) {
+	s.diag[i], s.lower[i+1] = s.lower[i+1], s.diag[i]
+	s.upper[i], s.diag[i+1] = s.diag[i+1], s.upper[i]
+	s.second[i], s.upper[i+1] = s.upper[i+1], s.second[i]
+	for j := range s.cols {
+		s.rhs[i*s.cols+j], s.rhs[(i+1)*s.cols+j] = s.rhs[(i+1)*s.cols+j], s.rhs[i*s.cols+j]
+	}
+}
+
+func abs64(v float64) float64 { return max(v, -v) }
+
+// tridiagonalMatMul multiplies the matrices of three diagonals, each a row, by
+// others.
+func tridiagonalMatMul(c *call) error {
+	x := c.in(3)
+	r := len(x.shape)
+	if r < 2 {
+		return c.invalid("%s holds no matrices", x.describe())
+	}
+	n, cols := x.dim(-2), x.dim(-1)
+	want := append(append([]int{}, x.shape[:r-2]...), 1, n)
+	for i := range 3 {
+		if !sameShape(c.in(i).shape, want) {
+			return c.invalid("diagonal %d is %s, not of shape %s", i, c.in(i).describe(), shapeString(want))
+		}
+	}
+	upper, diag, lower := c.in(0), c.in(1), c.in(2)
+	d := c.outLike(0, x.dtype, x)
+	for at := range d.count() {
+		row := at / cols
+		v := diag.floatAt(row) * x.floatAt(at)
+		if row%n > 0 {
+			v += lower.floatAt(row) * x.floatAt(at-cols)
+		}
+		if row%n < n-1 {
+			v += upper.floatAt(row) * x.floatAt(at+cols)
+		}
+		setNumber(d, at, v)
+	}
+	return nil
+}
+
+// buildBandedSolve builds the op whose triangles are given by their diagonals:
+// the main one first if they are lower ones, else last.
+func buildBandedSolve(b *builder) (kernel, error) {
+	lower, adjoint := b.bool("lower", true), b.bool("adjoint", false)
+	return func(c *call) error {
+		a, rhs := c.in(0), c.in(1)
+		if len(a.shape) < 2 || len(rhs.shape) < 2 || a.dim(-1) != rhs.dim(-2) || a.dim(-2) < 1 || a.dim(-2) > a.dim(-1) {
+			return c.invalid("the bands %s do not fit the right-hand side %s", a.describe(), rhs.describe())
+		}
+		ra, rr := len(a.shape), len(rhs.shape)
+		var batch broadcast
+		if err := batch.init(a.shape[:ra-2], rhs.shape[:rr-2]); err != nil {
+			return c.invalid("the bands %s do not fit the right-hand side %s", a.describe(), rhs.describe())
+		}
+		outer := append([]int{}, batch.shape()...)
+		n, cols := a.dim(-1), rhs.dim(-1)
+		d := c.out(0, rhs.dtype, append(outer, n, cols)...)
+		if d.count() == 0 {
+			return nil
+		}
+		t := bandedTriangle{bands: a.dim(-2), n: n, lower: lower, adjoint: adjoint}
+		for k := range product(outer) {
+			t.at = func(i int) float64 { return a.floatAt(batchOf(k, outer, a.shape[:ra-2])*t.bands*n + i) }
+			from := batchOf(k, outer, rhs.shape[:rr-2]) * n * cols
+			for i := range n * cols {
+				setNumber(d, k*n*cols+i, rhs.floatAt(from+i))
+			}
+			if !t.solve(d, k*n*cols, cols) {
+				return c.invalid("Input matrix is not invertible. (matrix %d)", k)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// batchOf returns the place in a batch of the given shape that is spread to
+// element k of one of the shape outer.
+func batchOf(k int, outer, shape []int) int {
+	at, step := 0, 1
+	for i := len(outer) - 1; i >= 0; i-- {
+		j := i - len(outer) + len(shape)
+		if j >= 0 {
+			if shape[j] > 1 {
+				at += k % outer[i] * step
+			}
+			step *= shape[j]
+		}
+		k /= outer[i]
+	}
+	return at
+}
+
+// bandedTriangle is one triangle.
+type bandedTriangle struct {
+	bands, n       int
+	lower, adjoint bool
+	at             func(i int) float64
+}
+
+// element returns an element of the triangle within its bands.
+func (t *bandedTriangle) element(i, j int) float64 {
+	if t.adjoint {
+		i, j = j, i
+	}
+	band := i - j
+	if !t.lower {
+		band = t.bands - 1 - (j - i)
+	}
+	return t.at(band*t.n + i)
+}
+
+// solve replaces the right-hand side in d by the solution.
+func (t *bandedTriangle) solve(d *tensor, from, cols int) bool {
+	x := make([]float64, t.n*cols)
+	for i := range x {
+		x[i] = d.floatAt(from + i)
+	}
+	down := t.lower != t.adjoint
+	for step := range t.n {
+		i, dir := step, -1
+		if !down {
+			i, dir = t.n-1-step, 1
+		}
+		pivot := t.element(i, i)
+		if pivot == 0 {
+			return false
+		}
+		for far := 1; far < t.bands && far <= step; far++ {
+			k := i + dir*far
+			f := t.element(i, k)
+			for j := range cols {
+				x[i*cols+j] -= f * x[k*cols+j]
+			}
+		}
+		for j := range cols {
+			x[i*cols+j] /= pivot
+		}
+	}
+	for i, v := range x {
+		setNumber(d, from+i, v)
+	}
+	return true
+}

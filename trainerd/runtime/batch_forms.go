@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"gonum.org/v1/gonum/mat"
+)
+
+// The first forms of ops on matrices, as graphs of the first releases have
+// them. Those on batches had names of their own.
+var _ = register(opTable{
+	"BatchCholesky":              {in: "T", types: floats, build: buildDecomposition(1, cholesky)},
+	"BatchCholeskyGrad":          {in: "T T", types: floats, build: buildDecomposition(1, choleskyGrad)},
+	"BatchMatrixBandPart":        {in: "T int64 int64", types: valueTypes, build: simple(bandPart)},
+	"BatchMatrixDeterminant":     {in: "T", types: floats, build: buildDecomposition(1, determinant)},
+	"BatchMatrixDiag":            {in: "T", types: valueTypes, build: simple(matrixDiag)},
+	"BatchMatrixDiagPart":        {in: "T", types: valueTypes, build: simple(matrixDiagPart)},
+	"BatchMatrixInverse":         {in: "T", types: floats, build: buildDecomposition(1, inverse)},
+	"BatchMatrixSetDiag":         {in: "T T", types: valueTypes, build: simple(matrixSetDiag)},
+	"BatchMatrixSolve":           {in: "T T", types: floats, build: buildDecomposition(1, solve)},
+	"BatchMatrixSolveLs":         {in: "T T double", types: floats, build: buildLeastSquares},
+	"BatchMatrixTriangularSolve": {in: "T T", types: floats, build: buildDecomposition(1, triangularSolve)},
+	"BatchSelfAdjointEig":        {in: "T", types: floats, build: buildEigenRows},
+	"BatchSelfAdjointEigV2":      {in: "T", types: floats, build: buildEigen},
+	"BatchSvd":                   {in: "T", types: floats, build: buildSVD},
+
+	"CholeskyGrad":   {in: "T T", types: floats, build: buildDecomposition(1, choleskyGrad)},
+	"SelfAdjointEig": {in: "T", types: floats, build: buildEigenRows},
+})
+
+// buildEigenRows builds the op whose result has the eigenvalues in its first
+// row and the vectors below.
+func buildEigenRows(b *builder) (kernel, error) {
+	precision := 0x1p-52
+	if b.dtype("T", tNone) == tFloat {
+		precision = 0x1p-23
+	}
+	return func(c *call) error {
+		return c.eachSquare(func(n int, m *mat.Dense) error {
+			values, q, err := eigen(m, precision)
+			if err != nil {
+				return c.invalid("matrix %d: %v", n, err)
+			}
+			all := mat.NewDense(len(values)+1, len(values), nil)
+			all.SetRow(0, values)
+			all.Slice(1, len(values)+1, 0, len(values)).(*mat.Dense).Copy(q)
+			c.storeMatrix(0, n, all)
+			return nil
+		})
+	}, nil
+}
+
+// choleskyGrad is the gradient of the factor l, by the symmetric matrix: half
+// of inv(l)' * (p + p') * inv(l), p being the lower half of l' * g with half of
+// its diagonal.
+func choleskyGrad(_ *decompositionAttrs, in []*mat.Dense) ([]mat.Matrix, error) {
+	if err := checkSquare(in[0]); err != nil {
+		return nil, err
+	}
+	n, cols := in[1].Dims()
+	if cols != n {
+		return nil, checkSquare(in[1])
+	}
+	l, g := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			l.Set(i, j, in[0].At(i, j))
+			g.Set(i, j, in[1].At(i, j))
+		}
+	}
+	var p mat.Dense
+	p.Mul(l.T(), g)
+	for i := range n {
+		for j := range i + 1 {
+			p.Set(j, i, p.At(i, j))
+		}
+	}
+	inv, err := triangularSolve(&decompositionAttrs{lower: true}, []*mat.Dense{l, identityMatrix(n)})
+	if err != nil {
+		return nil, err
+	}
+	var out mat.Dense
+	out.Mul(inv[0].T(), &p)
+	out.Mul(&out, inv[0])
+	out.Scale(0.5, &out)
+	return []mat.Matrix{&out}, nil
+}
+
+func identityMatrix(n int) *mat.Dense {
+	m := mat.NewDense(n, n, nil)
+	for i := range n {
+		m.Set(i, i, 1)
+	}
+	return m
+}

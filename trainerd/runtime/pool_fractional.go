@@ -1,0 +1,277 @@
+package runtime
+
+import (
+	"math"
+
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/philox"
+)
+
+// Poolings whose windows are of different sizes, chosen at random (Graham,
+// 2014).
+var _ = register(opTable{
+	"FractionalMaxPool":     {in: "T", types: numbers, flags: stateful, build: buildFractional(fractionalMax[float32], fractionalMax[float64], fractionalMax[int32], fractionalMax[int64])},
+	"FractionalAvgPool":     {in: "T", types: numbers, flags: stateful, build: buildFractional(fractionalAvg[float32], fractionalAvg[float64], fractionalAvg[int32], fractionalAvg[int64])},
+	"FractionalMaxPoolGrad": {in: "T T T int64 int64", types: numbers, build: buildFractionalMaxGrad},
+	"FractionalAvgPoolGrad": {in: "int64 T int64 int64", types: numbers, build: buildFractionalAvgGrad},
+})
+
+// fractional says how the windows are made.
+type fractional struct {
+	height, width float64 // of a window, on average
+	pseudo        bool    // sizes follow from one random number, instead of a shuffle
+	overlapping   bool    // windows share the pixels at their borders
+	fixed         bool    // each run has the same windows
+	seed, seed2   uint64
+}
+
+func buildFractional(f32, f64, i32, i64 func(c *call, g *cutImages)) func(*builder) (kernel, error) {
+	return func(b *builder) (kernel, error) {
+		b.outputs = 3
+		f := &fractional{pseudo: b.bool("pseudo_random", false), overlapping: b.bool("overlapping", false), fixed: b.bool("deterministic", false)}
+		f.seed, f.seed2 = uint64(b.int("seed", 0)), uint64(b.int("seed2", 0))
+		if !f.fixed && (f.seed != 0 || f.seed2 != 0) {
+			b.fail("Both seed and seed2 should be 0 if deterministic is false.")
+		}
+		var ratios []float32
+		for _, r := range b.attr("pooling_ratio").GetList().GetF() {
+			ratios = append(ratios, r)
+		}
+		if len(ratios) != 4 || ratios[0] != 1 || ratios[3] != 1 || !(ratios[1] >= 1) || !(ratios[2] >= 1) {
+			b.fail("no kernel for pooling_ratio=%v", ratios)
+			return nil, b.err
+		}
+		f.height, f.width = float64(ratios[1]), float64(ratios[2])
+		if f.fixed && f.seed == 0 && f.seed2 == 0 {
+			g := randomSeeded(0, 0)
+			words := philox.NewWords(&g)
+			f.seed, f.seed2 = word64(words), word64(words)
+		}
+		run := func(pool func(c *call, g *cutImages)) kernel {
+			return func(c *call) error { return f.pool(c, pool) }
+		}
+		return byType(b.dtype("T", tNone), run(f32), run(f64), run(i32), run(i64))
+	}
+}
+
+// pool draws the windows and applies a pooling.
+func (f *fractional) pool(c *call, pool func(c *call, g *cutImages)) error {
+	x := c.in(0)
+	if len(x.shape) != 4 {
+		return c.invalid("tensor_in must be 4-dimensional, not %s", x.describe())
+	}
+	h, w := int(float64(x.shape[1])/f.height), int(float64(x.shape[2])/f.width)
+	if h < 1 || w < 1 {
+		return c.invalid("pooling %s leaves no pixels", x.describe())
+	}
+	gen := randomSeeded(f.seed, f.seed2)
+	rows, cols := c.out(1, tInt64, h+1), c.out(2, tInt64, w+1)
+	f.cuts(&gen, elems[int64](rows), x.shape[1])
+	f.cuts(&gen, elems[int64](cols), x.shape[2])
+	g := &cutImages{shape: x.shape, rows: elems[int64](rows), cols: elems[int64](cols), overlapping: f.overlapping}
+	c.out(0, x.dtype, x.shape[0], h, w, x.shape[3])
+	pool(c, g)
+	return nil
+}
+
+// cuts fills where the windows of a dimension of n pixels begin, and the end.
+func (f *fractional) cuts(g *philox.Generator, at []int64, n int) {
+	windows := len(at) - 1
+	size := make([]int, windows)
+	switch {
+	case n%windows == 0:
+		for i := range size {
+			size[i] = n / windows
+		}
+	case f.pseudo:
+		pseudoSizes(g, size, n)
+	default:
+		for i := range size {
+			size[i] = n / windows
+			if i < n%windows {
+				size[i]++
+			}
+		}
+		own := g.ReserveWords(windows)
+		words := philox.NewWords(&own)
+		for i := range windows - 1 {
+			j := i + int(words.Next()%uint32(windows-i))
+			size[i], size[j] = size[j], size[i]
+		}
+	}
+	at[0] = 0
+	for i, s := range size {
+		at[i+1] = at[i] + int64(s)
+	}
+}
+
+// pseudoSizes cuts n pixels at multiples of the ratio, moved by a random part
+// of it that keeps the first and the last window of the size of the others.
+func pseudoSizes(g *philox.Generator, size []int, n int) {
+	windows := len(size)
+	alpha, k := float64(n)/float64(windows), n/windows
+	most := min(float64(k+2)/alpha-1, float64(n+1-k)/alpha-float64(windows-1))
+	own := g.ReserveWords(2)
+	u := unit(philox.NewWords(&own)) * most
+	before := 1
+	for i := range windows {
+		next := n + 1
+		if i+1 < windows {
+			next = int(math.Ceil(alpha * (float64(i+1) + u)))
+		}
+		size[i], before = next-before, next
+	}
+}
+
+// cutImages is a batch of images, cut into windows.
+type cutImages struct {
+	shape       []int
+	rows, cols  []int64
+	overlapping bool
+}
+
+// span returns the pixels of window i of a dimension of n.
+func (g *cutImages) span(cuts []int64, i, n int) (from, to int) {
+	from, to = int(cuts[i]), int(cuts[i+1])
+	if g.overlapping {
+		to++
+	}
+	return from, min(to, n)
+}
+
+// each calls f with every output pixel and the pixels under its window.
+func (g *cutImages) each(f func(out int, pixels []int)) {
+	var pixels []int
+	out := 0
+	for n := range g.shape[0] {
+		for i := range len(g.rows) - 1 {
+			top, bottom := g.span(g.rows, i, g.shape[1])
+			for j := range len(g.cols) - 1 {
+				left, right := g.span(g.cols, j, g.shape[2])
+				pixels = pixels[:0]
+				for y := top; y < bottom; y++ {
+					for x := left; x < right; x++ {
+						pixels = append(pixels, (n*g.shape[1]+y)*g.shape[2]+x)
+					}
+				}
+				f(out, pixels)
+				out++
+			}
+		}
+	}
+}
+
+func fractionalMax[T number](c *call, g *cutImages) {
+	xs, d, n := elems[T](c.in(0)), elems[T](c.slot(0)), g.shape[3]
+	g.each(func(out int, pixels []int) {
+		for ch := range n {
+			best := xs[pixels[0]*n+ch]
+			for _, p := range pixels[1:] {
+				best = max(best, xs[p*n+ch])
+			}
+			d[out*n+ch] = best
+		}
+	})
+}
+
+func fractionalAvg[T number](c *call, g *cutImages) {
+	xs, d, n := elems[T](c.in(0)), elems[T](c.slot(0)), g.shape[3]
+	g.each(func(out int, pixels []int) {
+		for ch := range n {
+			var sum T
+			for _, p := range pixels {
+				sum += xs[p*n+ch]
+			}
+			d[out*n+ch] = sum / T(len(pixels))
+		}
+	})
+}
+
+// cutInput checks the windows in inputs i and i+1 against images of a shape,
+// and a gradient of them.
+func (c *call) cutInput(shape []int, i int, grad *tensor, overlapping bool) (*cutImages, error) {
+	if len(shape) != 4 || len(grad.shape) != 4 {
+		return nil, c.invalid("images of shape %s with a gradient of %s", shapeString(shape), grad.describe())
+	}
+	for k := range 2 {
+		t := c.in(i + k)
+		cuts := elems[int64](t)
+		if len(t.shape) != 1 || len(cuts) != grad.shape[1+k]+1 || len(cuts) < 2 {
+			return nil, c.invalid("pooling sequence %s for a gradient of %s", t.describe(), grad.describe())
+		}
+		for j, v := range cuts {
+			if v < 0 || v > int64(shape[1+k]) || j > 0 && v <= cuts[j-1] {
+				return nil, c.invalid("pooling sequence %v does not ascend to %d", cuts, shape[1+k])
+			}
+		}
+	}
+	if grad.shape[0] != shape[0] || grad.shape[3] != shape[3] {
+		return nil, c.invalid("a gradient of %s for images of shape %s", grad.describe(), shapeString(shape))
+	}
+	return &cutImages{shape, elems[int64](c.in(i)), elems[int64](c.in(i + 1)), overlapping}, nil
+}
+
+func buildFractionalMaxGrad(b *builder) (kernel, error) {
+	overlapping := b.bool("overlapping", false)
+	return byType(b.dtype("T", tNone), fractionalMaxGrad[float32](overlapping), fractionalMaxGrad[float64](overlapping),
+		fractionalMaxGrad[int32](overlapping), fractionalMaxGrad[int64](overlapping))
+}
+
+func fractionalMaxGrad[T number](overlapping bool) kernel {
+	return func(c *call) error {
+		x, grad := c.in(0), c.in(2)
+		g, err := c.cutInput(x.shape, 3, grad, overlapping)
+		if err != nil {
+			return err
+		}
+		if !sameShape(c.in(1).shape, grad.shape) {
+			return c.invalid("the output %s has a gradient of %s", c.in(1).describe(), grad.describe())
+		}
+		d := c.outLike(0, x.dtype, x)
+		zero(d)
+		xs, gs, ds, n := elems[T](x), elems[T](grad), elems[T](d), g.shape[3]
+		g.each(func(out int, pixels []int) {
+			for ch := range n {
+				best := pixels[0]*n + ch
+				for _, p := range pixels[1:] {
+					if at := p*n + ch; xs[at] > xs[best] {
+						best = at
+					}
+				}
+				ds[best] += gs[out*n+ch]
+			}
+		})
+		return nil
+	}
+}
+
+func buildFractionalAvgGrad(b *builder) (kernel, error) {
+	overlapping := b.bool("overlapping", false)
+	return byType(b.dtype("T", tNone), fractionalAvgGrad[float32](overlapping), fractionalAvgGrad[float64](overlapping),
+		fractionalAvgGrad[int32](overlapping), fractionalAvgGrad[int64](overlapping))
+}
+
+// fractionalAvgGrad adds up in double precision, whatever the type.
+func fractionalAvgGrad[T number](overlapping bool) kernel {
+	return func(c *call) error {
+		grad := c.in(1)
+		shape := append([]int{}, c.intsOf(0, c.in(0))...)
+		g, err := c.cutInput(shape, 2, grad, overlapping)
+		if err != nil {
+			return err
+		}
+		d := elems[T](c.out(0, grad.dtype, shape...))
+		c.size(shape, 8)
+		sums, gs, n := make([]float64, len(d)), elems[T](grad), shape[3]
+		g.each(func(out int, pixels []int) {
+			for _, p := range pixels {
+				for ch := range n {
+					sums[p*n+ch] += float64(gs[out*n+ch]) / float64(len(pixels))
+				}
+			}
+		})
+		for i, v := range sums {
+			d[i] = T(v)
+		}
+		return nil
+	}
+}

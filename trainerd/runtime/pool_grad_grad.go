@@ -1,0 +1,67 @@
+package runtime
+
+// What differentiates the gradients of poolings.
+var _ = register(opTable{
+	"MaxPoolGradGrad":   {in: "T T T", build: buildPool(3, maxPoolGradGrad[float32], maxPoolGradGrad[float64])},
+	"MaxPoolGradGradV2": {in: "T T T int32 int32", build: buildPool(3, maxPoolGradGrad[float32], maxPoolGradGrad[float64])},
+	"MaxPool3DGradGrad": {in: "T T T", build: buildVolume(maxPool3DGradGrad[float32], maxPool3DGradGrad[float64])},
+})
+
+// pickLargest copies, for one output element, what is in from at the place of
+// the first value that was the largest.
+func pickLargest[T float](d, from, xs []T, top T, out, ch, channels int, places []int) {
+	for _, p := range places {
+		if at := p*channels + ch; xs[at] == top {
+			d[out*channels+ch] = from[at]
+			return
+		}
+	}
+}
+
+// largestArgs checks the input, the output and the gradient by the input.
+func (c *call) largestArgs(shape []int) (x, top, grad, d *tensor, err error) {
+	x, top, grad = c.in(0), c.in(1), c.in(2)
+	if !sameShape(top.shape, shape) || !sameShape(grad.shape, x.shape) {
+		return nil, nil, nil, nil, c.invalid("the output %s or the gradient %s does not fit a pooling of %s to %s", top.describe(), grad.describe(), x.describe(), shapeString(shape))
+	}
+	d = c.out(0, x.dtype, shape...)
+	zero(d)
+	return x, top, grad, d, nil
+}
+
+func maxPoolGradGrad[T float](c *call, p *pooling) error {
+	g, err := p.geometry(c, c.in(0).shape, p.kh, p.kw)
+	if err != nil {
+		return err
+	}
+	x, top, grad, d, err := c.largestArgs([]int{g.batch, g.h.out, g.w.out, g.cin})
+	if err != nil {
+		return err
+	}
+	xs, ts, gs, ds := elems[T](x), elems[T](top), elems[T](grad), elems[T](d)
+	g.eachWindow(func(out int, pixels []int) {
+		for ch := range g.cin {
+			pickLargest(ds, gs, xs, ts[out*g.cin+ch], out, ch, g.cin, pixels)
+		}
+	}, c)
+	return nil
+}
+
+func maxPool3DGradGrad[T float](c *call, v *volumes) error {
+	g, err := v.grid(c, c.in(0).shape, v.size)
+	if err != nil {
+		return err
+	}
+	n := c.in(0).shape[4]
+	x, top, grad, d, err := c.largestArgs(g.outShape(n))
+	if err != nil {
+		return err
+	}
+	xs, ts, gs, ds := elems[T](x), elems[T](top), elems[T](grad), elems[T](d)
+	g.taps(func(out int, in, _ []int) {
+		for ch := range n {
+			pickLargest(ds, gs, xs, ts[out*n+ch], out, ch, n, in)
+		}
+	})
+	return nil
+}

@@ -1,0 +1,16 @@
+package runtime
+
+var _ = register(opTable{
+	"SparseMatMul": {in: "Ta=float Tb=float", build: buildMatMulOfZeros},
+})
+
+// buildMatMulOfZeros builds the product of matrices that are said to have many
+// zeros; the result is the same.
+func buildMatMulOfZeros(b *builder) (kernel, error) {
+	for _, name := range []string{"Ta", "Tb"} {
+		if dt := b.dtype(name, tFloat); dt != tFloat {
+			b.fail("no kernel for %s=%s", name, typeName(dt))
+		}
+	}
+	return matMul(b.bool("transpose_a", false), b.bool("transpose_b", false), gemm32), nil
+}
