@@ -285,4 +285,9 @@ def chosen_elements():
     out = {"chosen": chosen}
     out["number"] = tf1.data.make_one_shot_iterator(numbers).get_next()
     out["word"] = tf1.data.make_one_shot_iterator(words).get_next()
+    rows = tf.data.Dataset.from_tensor_slices(tf.reshape(tf.range(8), [4, 2]))
+    loose = R.ExperimentalUnbatchDataset(input_dataset=rows._variant_tensor, output_types=[tf.int32], output_shapes=[[]])
+    iterator = R.IteratorV2(shared_name="loose", container="", output_types=[tf.int32], output_shapes=[[]])
+    tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, R.MakeIterator(dataset=loose, iterator=iterator))
+    out["loose"] = R.IteratorGetNext(iterator=iterator, output_types=[tf.int32], output_shapes=[[]])[0]
     return Built(None, out)

@@ -77,5 +77,6 @@
 // from c.in, memory for outputs from c.out, and returns c.invalid for values
 // it cannot take; the types of its inputs are checked before. An op with state
 // or effects says so in its flags, or it may be folded. Then record what
-// TensorFlow computes, with fixtures/graphs/kernels/make_kernels.py.
+// TensorFlow computes, with fixtures/graphs/kernels/recorded.py, and list the names
+// of the outputs in outputs.go if there are several.
 package runtime

@@ -68,3 +68,16 @@ var _ = register(opTable{
 	"TensorArraySizeV2":    {in: "any float", flags: stateful, build: simple(arraySize)},
 	"TensorArrayCloseV2":   {in: "any", flags: stateful, build: noOutput(simple(func(*call) error { return nil }))},
 })
+
+// experimental are the ops on data sets whose names began with Experimental at
+// first.
+var experimental = []string{
+	"AssertNextDataset", "GroupByWindowDataset", "MapAndBatchDataset", "MapDataset", "MatchingFilesDataset", "MaxIntraOpParallelismDataset", "NonSerializableDataset",
+	"ParallelInterleaveDataset", "PrivateThreadPoolDataset", "RandomDataset", "ScanDataset", "TakeWhileDataset", "UnbatchDataset",
+}
+
+func init() {
+	for _, name := range experimental {
+		ops["Experimental"+name] = ops[name]
+	}
+}

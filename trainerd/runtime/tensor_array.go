@@ -474,29 +474,3 @@ func arraySize(c *call) error {
 	elems[int32](c.out(0, tInt32))[0] = int32(len(a.items))
 	return nil
 }
-
-// addTo adds t to sum, of the same type and shape.
-func (c *call) addTo(sum, t *tensor) error {
-	add := adders[sum.dtype]
-	if add == nil {
-		return c.invalid("%s cannot be added", typeName(sum.dtype))
-	}
-	add(sum, t)
-	return nil
-}
-
-// adders add a tensor to another one.
-var adders = map[tfpb.DataType]func(sum, t *tensor){
-	tFloat: addElems[float32], tDouble: addElems[float64], tInt32: addElems[int32], tInt64: addElems[int64],
-	tfpb.DataType_DT_INT8: addElems[int8], tfpb.DataType_DT_INT16: addElems[int16],
-	tfpb.DataType_DT_UINT8: addElems[uint8], tfpb.DataType_DT_UINT16: addElems[uint16],
-	tfpb.DataType_DT_UINT32: addElems[uint32], tfpb.DataType_DT_UINT64: addElems[uint64],
-	tfpb.DataType_DT_COMPLEX64: addElems[complex64], tfpb.DataType_DT_COMPLEX128: addElems[complex128],
-}
-
-func addElems[T arithmetic](sum, t *tensor) {
-	d, x := elems[T](sum), elems[T](t)
-	for i := range d {
-		d[i] += x[i]
-	}
-}
