@@ -82,3 +82,28 @@ def initializers():
 def orthogonal():
     tf1.get_variable("o", [5, 3], initializer=tf1.orthogonal_initializer(seed=1))
     return Built(None, {})
+
+
+@program(rtol=1e-6, atol=1e-7)
+def generators():
+    """Generators whose position is a variable, one draw after the other."""
+    g = tf.random.Generator.from_state(tf.constant([5, 2, 77], tf.int64), alg="philox")
+    out = {}
+    draws = {
+        "normal": lambda: g.normal([3, 2]),
+        "uniform": lambda: g.uniform([5], -1, 1),
+        "int": lambda: g.uniform([4], 0, 1000, tf.int32),
+        "long": lambda: g.uniform_full_int([3], tf.uint64),
+        "truncated": lambda: g.truncated_normal([4]),
+        "seeds": lambda: g.make_seeds(2),
+        "state": lambda: tf.identity(g.state),
+    }
+    before = []
+    for name, draw in draws.items():
+        with tf.control_dependencies(before):
+            out[name] = draw()
+        before = [out[name].op]
+    with tf.control_dependencies(before):
+        g.skip(3)
+        out["skipped"] = tf.raw_ops.RngReadAndSkip(resource=g.state.handle, alg=1, delta=tf.constant(9, tf.uint64))
+    return Built(None, out)

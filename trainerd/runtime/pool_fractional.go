@@ -32,10 +32,7 @@ func buildFractional(f32, f64, i32, i64 func(c *call, g *cutImages)) func(*build
 		if !f.fixed && (f.seed != 0 || f.seed2 != 0) {
 			b.fail("Both seed and seed2 should be 0 if deterministic is false.")
 		}
-		var ratios []float32
-		for _, r := range b.attr("pooling_ratio").GetList().GetF() {
-			ratios = append(ratios, r)
-		}
+		ratios := b.attr("pooling_ratio").GetList().GetF()
 		if len(ratios) != 4 || ratios[0] != 1 || ratios[3] != 1 || !(ratios[1] >= 1) || !(ratios[2] >= 1) {
 			b.fail("no kernel for pooling_ratio=%v", ratios)
 			return nil, b.err
