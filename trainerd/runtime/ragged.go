@@ -34,6 +34,19 @@ func (c *call) rowSplits(i, values int) ([]int, error) {
 	return splits, nil
 }
 
+// nestedSplits checks the first n inputs, the splits of each dimension from the
+// outermost on, for so many values.
+func (c *call) nestedSplits(n, values int) (splits [][]int, err error) {
+	splits = make([][]int, n)
+	for i := n - 1; i >= 0; i-- {
+		if splits[i], err = c.rowSplits(i, values); err != nil {
+			return nil, err
+		}
+		values = len(splits[i]) - 1
+	}
+	return splits, nil
+}
+
 func buildRaggedRange(b *builder) (kernel, error) {
 	b.outputs = 2
 	splits := b.indexType("Tsplits", tInt64)
@@ -103,14 +116,9 @@ func buildRaggedGather(b *builder) (kernel, error) {
 		if len(values.shape) == 0 || !indices.has(index.dtype) || len(index.shape) == 0 || len(index.shape)-1+inner != outer {
 			return c.invalid("rows %s of values %s with a ragged rank of %d", index.describe(), values.describe(), outer)
 		}
-		splits := make([][]int, inner)
-		size := values.shape[0]
-		for i := inner - 1; i >= 0; i-- {
-			var err error
-			if splits[i], err = c.rowSplits(i, size); err != nil {
-				return err
-			}
-			size = len(splits[i]) - 1
+		splits, err := c.nestedSplits(inner, values.shape[0])
+		if err != nil {
+			return err
 		}
 		dt := c.in(0).dtype
 		// The dimensions of the numbers but the last are regular rows.
@@ -180,47 +188,41 @@ func buildRaggedToSparse(b *builder) (kernel, error) {
 		if len(values.shape) == 0 {
 			return c.invalid("the values are a scalar")
 		}
-		splits := make([][]int, n)
-		size := values.shape[0]
-		for i := n - 1; i >= 0; i-- {
-			var err error
-			if splits[i], err = c.rowSplits(i, size); err != nil {
-				return err
-			}
-			size = len(splits[i]) - 1
+		splits, err := c.nestedSplits(n, values.shape[0])
+		if err != nil {
+			return err
 		}
-		rank := n + len(values.shape)
-		index, flat := elems[int64](c.out(0, tInt64, values.count(), rank)), c.out(1, values.dtype, values.count())
-		copyElems(flat, 0, values, 0, values.count())
-		shape := append([]int{len(splits[0]) - 1}, make([]int, n)...)
-		shape = append(shape, values.shape[1:]...)
-		for i, ends := range splits {
-			for k := 1; k < len(ends); k++ {
-				shape[i+1] = max(shape[i+1], ends[k]-ends[k-1])
-			}
-		}
-		inner := product(values.shape[1:])
-		at := make([]int, n) // the row that each dimension is in
-		for v := range values.shape[0] {
-			place := make([]int64, rank)
-			row := v
-			for i := n - 1; i >= 0; i-- {
-				for splits[i][at[i]+1] <= row {
-					at[i]++
-				}
-				place[i+1] = int64(row - splits[i][at[i]])
-				row = at[i]
-			}
-			place[0] = int64(row)
-			for k := range inner {
-				unflatten(k, values.shape[1:], place[n+1:])
-				copy(index[(v*inner+k)*rank:], place)
-			}
-		}
-		d := c.out(2, tInt64, rank)
+		shape := raggedShape(splits, values.shape[1:])
+		index := elems[int64](c.out(0, tInt64, values.count(), len(shape)))
+		placeRagged(index, splits, values)
+		copyElems(c.out(1, values.dtype, values.count()), 0, values, 0, values.count())
+		d := c.out(2, tInt64, len(shape))
 		for i, v := range shape {
 			setInt(d, i, v)
 		}
 		return nil
 	}, nil
+}
+
+// placeRagged writes the place of each element, one number for each dimension.
+func placeRagged(index []int64, splits [][]int, values *tensor) {
+	n, inner := len(splits), product(values.shape[1:])
+	rank := n + len(values.shape)
+	at := make([]int, n) // the row that each dimension is in
+	place := make([]int64, rank)
+	for v := range values.shape[0] {
+		row := v
+		for i := n - 1; i >= 0; i-- {
+			for splits[i][at[i]+1] <= row {
+				at[i]++
+			}
+			place[i+1] = int64(row - splits[i][at[i]])
+			row = at[i]
+		}
+		place[0] = int64(row)
+		for k := range inner {
+			unflatten(k, values.shape[1:], place[n+1:])
+			copy(index[(v*inner+k)*rank:], place)
+		}
+	}
 }

@@ -45,12 +45,10 @@ func (c *call) raggedRows(kinds []raggedPartition) ([][]int, error) {
 	var splits [][]int
 	rows := -1 // in the next dimension, negative if it tells itself
 	for i, kind := range kinds {
-		t := c.in(3 + i)
-		if !indices.has(t.dtype) {
+		if t := c.in(3 + i); !indices.has(t.dtype) {
 			return nil, c.invalid("row partition %d is %s", i, t.describe())
 		}
-		switch kind {
-		case firstDim:
+		if kind == firstDim {
 			n, err := c.intScalar(3+i, "the number of rows")
 			if err != nil {
 				return nil, err
@@ -59,66 +57,64 @@ func (c *call) raggedRows(kinds []raggedPartition) ([][]int, error) {
 				return nil, c.invalid("partition %d says that there are %d rows", i, n)
 			}
 			rows = n
-		case rowSplitsPartition:
-			ends, err := c.rowSplits(3+i, -1)
-			if err != nil {
-				return nil, err
-			}
-			if rows >= 0 && len(ends)-1 != rows {
-				return nil, c.invalid("partition %d splits %d rows, of %d", i, len(ends)-1, rows)
-			}
-			splits, rows = append(splits, ends), ends[len(ends)-1]
-		case valueRowids:
-			if rows < 0 {
-				return nil, c.invalid("partition %d has no number of rows", i)
-			}
-			c.size([]int{rows, 1}, 8)
-			ends := make([]int, rows+1)
-			for k, last := 0, 0; k < t.count(); k++ {
-				id := t.intAt(k)
-				if id < last || id >= rows {
-					return nil, c.invalid("Row partition %d, value %d, is in row %d of %d, or not sorted", i, k, id, rows)
-				}
-				ends[id+1]++
-				last = id
-			}
-			for k := range rows {
-				ends[k+1] += ends[k]
-			}
-			splits, rows = append(splits, ends), t.count()
+			continue
 		}
+		ends, err := c.partitionEnds(i, kind, rows)
+		if err != nil {
+			return nil, err
+		}
+		splits, rows = append(splits, ends), ends[len(ends)-1]
 	}
 	return splits, nil
+}
+
+// partitionEnds returns the ends of so many rows that partition i tells; a
+// negative number of them may be any if it tells that too.
+func (c *call) partitionEnds(i int, kind raggedPartition, rows int) ([]int, error) {
+	if kind == valueRowids {
+		return c.rowidEnds(i, rows)
+	}
+	ends, err := c.rowSplits(3+i, -1)
+	if err == nil && rows >= 0 && len(ends)-1 != rows {
+		err = c.invalid("partition %d splits %d rows, of %d", i, len(ends)-1, rows)
+	}
+	return ends, err
+}
+
+// rowidEnds returns the ends of rows of which partition i has the number for
+// each value.
+func (c *call) rowidEnds(i, rows int) ([]int, error) {
+	if rows < 0 {
+		return nil, c.invalid("partition %d has no number of rows", i)
+	}
+	c.size([]int{rows, 1}, 8)
+	t, last := c.in(3+i), 0
+	ends := make([]int, rows+1)
+	for k := range t.count() {
+		id := t.intAt(k)
+		if id < last || id >= rows {
+			return nil, c.invalid("Row partition %d, value %d, is in row %d of %d, or not sorted", i, k, id, rows)
+		}
+		ends[id+1]++
+		last = id
+	}
+	for k := range rows {
+		ends[k+1] += ends[k]
+	}
+	return ends, nil
 }
 
 // padRagged writes the values as a tensor.
 func (c *call) padRagged(splits [][]int) error {
 	values, fill := c.in(1), c.in(2)
-	if len(values.shape) == 0 || values.dtype != fill.dtype || values.shape[0] < splits[len(splits)-1][len(splits[len(splits)-1])-1] {
-		return c.invalid("values %s, padded with %s, in rows that end at %d", values.describe(), fill.describe(), splits[len(splits)-1][len(splits[len(splits)-1])-1])
-	}
-	shape := []int{len(splits[0]) - 1}
-	for _, ends := range splits {
-		widest := 0
-		for k := 1; k < len(ends); k++ {
-			widest = max(widest, ends[k]-ends[k-1])
-		}
-		shape = append(shape, widest)
+	last := splits[len(splits)-1]
+	if end := last[len(last)-1]; len(values.shape) == 0 || values.dtype != fill.dtype || values.shape[0] < end {
+		return c.invalid("values %s, padded with %s, in rows that end at %d", values.describe(), fill.describe(), end)
 	}
 	inner := values.shape[1:]
-	shape = append(shape, inner...)
-	if want := c.in(0); len(want.shape) == 1 && indices.has(want.dtype) {
-		if want.shape[0] != len(shape) {
-			return c.invalid("a shape of %d dimensions for a ragged tensor of %d", want.shape[0], len(shape))
-		}
-		for i := range shape {
-			if n := want.intAt(i); n >= 0 {
-				if i > len(splits) && n != shape[i] {
-					return c.invalid("dimension %d of the shape is %d, that of the values %d", i, n, shape[i])
-				}
-				shape[i] = n
-			}
-		}
+	shape, err := c.paddedShape(splits, inner)
+	if err != nil {
+		return err
 	}
 	d := c.out(0, values.dtype, shape...)
 	if d.count() == 0 {
@@ -150,4 +146,41 @@ func (c *call) padRagged(splits [][]int) error {
 		put(0, i, i)
 	}
 	return nil
+}
+
+// paddedShape returns the shape that holds the longest rows, or what is asked
+// for in its place.
+func (c *call) paddedShape(splits [][]int, inner []int) ([]int, error) {
+	shape := raggedShape(splits, inner)
+	want := c.in(0)
+	if len(want.shape) != 1 || !indices.has(want.dtype) {
+		return shape, nil
+	}
+	if want.shape[0] != len(shape) {
+		return nil, c.invalid("a shape of %d dimensions for a ragged tensor of %d", want.shape[0], len(shape))
+	}
+	for i := range shape {
+		n := want.intAt(i)
+		if n < 0 {
+			continue
+		}
+		if i > len(splits) && n != shape[i] {
+			return nil, c.invalid("dimension %d of the shape is %d, that of the values %d", i, n, shape[i])
+		}
+		shape[i] = n
+	}
+	return shape, nil
+}
+
+// raggedShape returns the shape that holds the longest rows of each dimension.
+func raggedShape(splits [][]int, inner []int) []int {
+	shape := []int{len(splits[0]) - 1}
+	for _, ends := range splits {
+		widest := 0
+		for k := 1; k < len(ends); k++ {
+			widest = max(widest, ends[k]-ends[k-1])
+		}
+		shape = append(shape, widest)
+	}
+	return append(shape, inner...)
 }

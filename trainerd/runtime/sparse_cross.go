@@ -69,39 +69,10 @@ type column struct {
 
 // columns reads the columns, which all must have as many rows.
 func (x *crossing) columns(c *call) (list []column, rows int, err error) {
-	rows = -1
-	same := func(n int) error {
-		if rows >= 0 && rows != n {
-			return c.invalid("a column has %d rows, another %d", n, rows)
-		}
-		rows = n
-		return nil
-	}
 	for k := range x.sparse {
-		if c.in(k).dtype != tInt64 || c.in(2*x.sparse+k).dtype != tInt64 {
-			return nil, 0, c.invalid("the indices or the shape of column %d are no int64", k)
-		}
-		dims, err := c.sparseInput(k, x.sparse+k, 2*x.sparse+k)
+		col, err := x.sparseColumn(c, k)
 		if err != nil {
 			return nil, 0, err
-		}
-		if len(dims) != 2 {
-			return nil, 0, c.invalid("column %d has the shape %s, which is no matrix", k, shapeString(dims))
-		}
-		if err := same(dims[0]); err != nil {
-			return nil, 0, err
-		}
-		c.size([]int{dims[0], 1}, 8)
-		col := column{c.in(x.sparse + k), make([]int, dims[0]+1)}
-		index := elems[int64](c.in(k))
-		for i := range col.values.count() {
-			if i > 0 && index[2*i] < index[2*i-2] {
-				return nil, 0, c.invalid("the rows of column %d are not in order", k)
-			}
-			col.starts[index[2*i]+1]++
-		}
-		for i := range dims[0] {
-			col.starts[i+1] += col.starts[i]
 		}
 		list = append(list, col)
 	}
@@ -110,22 +81,54 @@ func (x *crossing) columns(c *call) (list []column, rows int, err error) {
 		if len(t.shape) != 2 {
 			return nil, 0, c.invalid("the dense column %s is no matrix", t.describe())
 		}
-		if err := same(t.shape[0]); err != nil {
-			return nil, 0, err
-		}
-		c.size([]int{t.shape[0], 1}, 8)
-		col := column{t, make([]int, t.shape[0]+1)}
+		col := column{t, c.rowCounts(t.shape[0])}
 		for i := range col.starts {
 			col.starts[i] = i * t.shape[1]
 		}
 		list = append(list, col)
 	}
+	rows = len(list[0].starts) - 1
 	for k, col := range list {
 		if dt := col.values.dtype; dt != tString && dt != tInt64 {
 			return nil, 0, c.invalid("column %d is %s, neither string nor int64", k, col.values.describe())
 		}
+		if n := len(col.starts) - 1; n != rows {
+			return nil, 0, c.invalid("a column has %d rows, another %d", rows, n)
+		}
 	}
 	return list, rows, nil
+}
+
+// sparseColumn reads a column of indices, values and a shape.
+func (x *crossing) sparseColumn(c *call, k int) (column, error) {
+	if c.in(k).dtype != tInt64 || c.in(2*x.sparse+k).dtype != tInt64 {
+		return column{}, c.invalid("the indices or the shape of column %d are no int64", k)
+	}
+	dims, err := c.sparseInput(k, x.sparse+k, 2*x.sparse+k)
+	if err != nil {
+		return column{}, err
+	}
+	if len(dims) != 2 {
+		return column{}, c.invalid("column %d has the shape %s, which is no matrix", k, shapeString(dims))
+	}
+	col := column{c.in(x.sparse + k), c.rowCounts(dims[0])}
+	index := elems[int64](c.in(k))
+	for i := range col.values.count() {
+		if i > 0 && index[2*i] < index[2*i-2] {
+			return column{}, c.invalid("the rows of column %d are not in order", k)
+		}
+		col.starts[index[2*i]+1]++
+	}
+	for i := range dims[0] {
+		col.starts[i+1] += col.starts[i]
+	}
+	return col, nil
+}
+
+// rowCounts returns room for where so many rows begin and the last one ends.
+func (c *call) rowCounts(rows int) []int {
+	c.size([]int{rows, 1}, 8)
+	return make([]int, rows+1)
 }
 
 // combinations returns the number of combinations of a row, and whether it fits.
