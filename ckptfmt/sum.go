@@ -98,10 +98,11 @@ func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, er
 }
 
 // sumWhile calls write with all of b, some pieces at a time, and returns b's
-// checksum. If ahead is not set, it makes way for others between them. If it is, a second goroutine, which has ended when it
+// checksum. If ahead is set, a second goroutine, which has ended when it
 // returns, sums the pieces that are being written and those behind them, which
 // also brings them into the cache that the processors share. What that has not
-// come to is summed once it is written.
+// come to is summed once it is written. If ahead is not set, it makes way for
+// other threads between the writes.
 func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
 	if len(b) <= sumPiece {
 		write(b)

@@ -50,10 +50,9 @@ func (r *rotation) settle(c keptCheckpoint, why string) {
 	r.outside = append(withoutPrefix(r.outside, c.prefix), KeptCheckpoint{c.stored(), []string{why}})
 }
 
-// withoutPrefix returns a copy without a checkpoint: a rotation that is tried
-// out has the list of the real one.
+// withoutPrefix takes a checkpoint out of a list.
 func withoutPrefix(all []KeptCheckpoint, prefix string) []KeptCheckpoint {
-	return slices.DeleteFunc(slices.Clone(all), func(k KeptCheckpoint) bool { return k.Prefix == prefix })
+	return slices.DeleteFunc(all, func(k KeptCheckpoint) bool { return k.Prefix == prefix })
 }
 
 // retain puts a checkpoint in the newest place and returns those that no policy

@@ -78,8 +78,7 @@ func (s *Saver) evictAhead(coming string) error {
 		return nil
 	}
 	newest := s.kept[len(s.kept)-1]
-	after := s.rotation
-	after.kept = slices.Clone(s.kept)
+	after := rotation{kept: slices.Clone(s.kept), lastPreserved: s.lastPreserved} // to try it out
 	evicted := s.admit(&after, keptCheckpoint{prefix: coming})
 	evicted = slices.DeleteFunc(evicted, func(k keptCheckpoint) bool { return k.prefix == newest.prefix || k.prefix == coming })
 	s.kept = slices.DeleteFunc(slices.Clone(s.kept), func(k keptCheckpoint) bool {

@@ -112,14 +112,9 @@ func compare(t *testing.T, want, got string, rtol, atol float64) {
 	}
 }
 
-// TestUncounted trains a graph that does not count its steps: the job counts
-// them, and goes on where it was.
-func TestUncounted(t *testing.T) {
-	b := graph.NewBuilder()
-	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_FLOAT, Initial: graph.Zeros(), Trainable: true})
-	one := b.Const("one", graph.FloatTensor(1))
-	b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "raise", Inputs: []graph.Output{w.Handle(), one},
-		Attrs: graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_FLOAT)}})
+// modelFile writes the MetaGraph of a builder, with a saver and an init op.
+func modelFile(t *testing.T, b *graph.Builder) string {
+	t.Helper()
 	b.AddSaver()
 	b.AddInit()
 	meta, err := b.MetaGraph()
@@ -130,6 +125,18 @@ func TestUncounted(t *testing.T) {
 	if err := os.WriteFile(file, tfproto.Marshal(meta), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// TestUncounted trains a graph that does not count its steps: the job counts
+// them, and goes on where it was.
+func TestUncounted(t *testing.T) {
+	b := graph.NewBuilder()
+	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_FLOAT, Initial: graph.Zeros(), Trainable: true})
+	one := b.Const("one", graph.FloatTensor(1))
+	b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "raise", Inputs: []graph.Output{w.Handle(), one},
+		Attrs: graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_FLOAT)}})
+	file := modelFile(t, b)
 	c := graphConfig(t, file, `train_op = "raise"`, "[train]", "steps = 5")
 	runJob(t, t.Context(), c)
 	c.Train.Steps = 8

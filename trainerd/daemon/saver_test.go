@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -85,16 +84,7 @@ func TestTypesOfV1(t *testing.T) {
 	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_UINT64, Initial: graph.Value(one)})
 	b.Add(graph.NodeSpec{Op: "ReadVariableOp", Name: "read", Inputs: []graph.Output{w.Handle()},
 		Attrs: graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_UINT64)}})
-	b.AddSaver()
-	b.AddInit()
-	meta, err := b.MetaGraph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "model.meta")
-	if err := os.WriteFile(file, tfproto.Marshal(meta), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	file := modelFile(t, b)
 	for version, want := range map[string]string{"V1": "saver: variable w: V1 checkpoints do not hold uint64", "V2": ""} {
 		c := graphConfig(t, file, `train_op = "read"`, "[train]", "steps = 2", "[supervisor]", fmt.Sprintf("write_version = %q", version))
 		errs := map[string]error{

@@ -50,7 +50,7 @@ func largest[T number](d *dilation, f func(out, in, filter int, sum T)) {
 	for i := range from {
 		from[i] = -1
 	}
-	g.eachPixel(func(out, k, pixel int) {
+	g.taps(func(out, pixel, k int) {
 		for ch := range g.cin {
 			o, x, y := out*g.cin+ch, pixel*g.cin+ch, k*g.cin+ch
 			if from[o] < 0 || xs[x]+fs[y] > xs[from[o]]+fs[with[o]] {

@@ -36,31 +36,11 @@ func buildPatches(b *builder) (kernel, error) {
 		c.size([]int{kh, kw, g.cin}, 1)
 		d := c.out(0, x.dtype, g.batch, g.h.out, g.w.out, g.column)
 		zero(d)
-		g.eachPixel(func(out, k, from int) {
+		g.taps(func(out, from, k int) {
 			copyElems(d, out*g.column+k*g.cin, x, from*g.cin, g.cin)
 		})
 		return nil
 	}, nil
-}
-
-// eachPixel calls f with every position of the output, position of the kernel,
-// and the pixel of the input that meets it.
-func (g *geometry) eachPixel(f func(out, k, pixel int)) {
-	for n := range g.batch {
-		for oh := range g.h.out {
-			hlo, hhi, hbase := g.h.span(oh)
-			for ow := range g.w.out {
-				wlo, whi, wbase := g.w.span(ow)
-				out := (n*g.h.out+oh)*g.w.out + ow
-				for kh := hlo; kh < hhi; kh++ {
-					row := (n*g.h.in + hbase + kh*g.h.dilation) * g.w.in
-					for kw := wlo; kw < whi; kw++ {
-						f(out, kh*g.w.kernel+kw, row+wbase+kw*g.w.dilation)
-					}
-				}
-			}
-		}
-	}
 }
 
 // buildSquareBlocks builds an op on images whose blocks are as high as wide.
