@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -32,8 +33,8 @@ type BundleWriterOptions struct {
 	// TensorFlow does: a crash of the process loses nothing, a power cut may
 	// leave a checkpoint that is damaged.
 	NoSync bool
-	// Sequential uses one processor only, and lets others have it first, for a
-	// save beside a training that needs all of them.
+	// Sequential uses one processor only, and takes turns for it with whatever
+	// else wants it, for a save beside a training that needs all of them.
 	Sequential bool
 }
 
@@ -45,7 +46,7 @@ type BundleWriterOptions struct {
 type BundleWriter struct {
 	prefix    string
 	fsys      FS
-	ahead     bool // checksums may take a second processor
+	turns     *parallel.Turns // of a save beside a training, else nil
 	alignment int64
 	index     indexOptions
 	data      *atomicfile.Pending
@@ -58,7 +59,7 @@ type BundleWriter struct {
 
 // dataBuffer collects small tensors. The pieces of large ones, which do not fit
 // into it, go past it.
-const dataBuffer = sumPiece / 4
+const dataBuffer = quietPiece / 2
 
 // CreateBundle begins a checkpoint under prefix, and makes the prefix's
 // directory if only that is missing. Close must be called in the end. o may be
@@ -79,11 +80,15 @@ func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &BundleWriter{
-		prefix: prefix, fsys: fsys, ahead: !o.Sequential, alignment: int64(max(o.Alignment, 1)), index: indexOptions{snappy: o.Snappy},
+	w := &BundleWriter{
+		prefix: prefix, fsys: fsys, alignment: int64(max(o.Alignment, 1)), index: indexOptions{snappy: o.Snappy},
 		data: data, buf: bufio.NewWriterSize(data, dataBuffer),
 		entries: make(map[string]*bundleEntry),
-	}, nil
+	}
+	if o.Sequential {
+		w.turns = new(parallel.Turns)
+	}
+	return w, nil
 }
 
 // Add writes a tensor. The name is any string but "".
@@ -196,7 +201,10 @@ func (w *BundleWriter) writeElements(t *Tensor) uint32 {
 		w.write(b)
 		return crc
 	}
-	return sumWhile(t.Data, w.ahead, w.write)
+	if w.turns != nil {
+		return sumQuietly(t.Data, w.turns, w.write)
+	}
+	return sumWhile(t.Data, w.write)
 }
 
 // writeStream copies size bytes and returns their checksum.

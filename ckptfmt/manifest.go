@@ -179,8 +179,9 @@ func hashFile(ctx context.Context, fsys FS, prefix, suffix string) (ManifestFile
 	}
 	defer f.Close()
 	h := sha256.New()
-	piece := make([]byte, 256<<10)
+	piece := make([]byte, quietPiece)
 	size := int64(0)
+	var turns parallel.Turns
 	for {
 		if err := ctx.Err(); err != nil {
 			return ManifestFile{}, err
@@ -188,7 +189,7 @@ func hashFile(ctx context.Context, fsys FS, prefix, suffix string) (ManifestFile
 		n, err := f.Read(piece)
 		h.Write(piece[:n])
 		size += int64(n)
-		parallel.GiveWay()
+		turns.GiveWay()
 		if err == io.EOF {
 			return ManifestFile{suffix, size, hex.EncodeToString(h.Sum(nil))}, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,6 +24,9 @@ const (
 	// many; from several MiB the kernel looks for larger pieces of memory, which
 	// takes longer than it saves where memory is in use.
 	writtenPieces = 4
+	// quietPiece is read or written at once beside a training. The scheduler
+	// does not attend to system calls as short as these.
+	quietPiece = 64 << 10
 	// parallelBytes is the size from which several processors share a tensor.
 	parallelBytes = 2 << 20
 )
@@ -98,19 +102,18 @@ func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, er
 }
 
 // sumWhile calls write with all of b, some pieces at a time, and returns b's
-// checksum. If ahead is set, a second goroutine, which has ended when it
-// returns, sums the pieces that are being written and those behind them, which
-// also brings them into the cache that the processors share. What that has not
-// come to is summed once it is written. If ahead is not set, it makes way for
-// other threads between the writes.
-func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
+// checksum. A second goroutine, which has ended when it returns, sums the pieces
+// that are being written and those behind them, which also brings them into the
+// cache that the processors share. What that has not come to is summed once it
+// is written.
+func sumWhile(b []byte, write func([]byte)) uint32 {
 	if len(b) <= sumPiece {
 		write(b)
 		return crc32c.Value(b)
 	}
 	t := newPieceSums(b)
 	var second sync.WaitGroup
-	if ahead && len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
+	if len(b) >= parallelBytes && runtime.GOMAXPROCS(0) > 1 {
 		second.Go(t.sumAhead)
 	}
 	for first := 0; first < len(t.sums); first += writtenPieces {
@@ -120,12 +123,21 @@ func sumWhile(b []byte, ahead bool, write func([]byte)) uint32 {
 		for i := first; i < end; i++ {
 			t.sum(i)
 		}
-		if !ahead {
-			parallel.GiveWay()
-		}
 	}
 	second.Wait()
 	return t.whole()
+}
+
+// sumQuietly is sumWhile with one processor, for which it takes turns with
+// others.
+func sumQuietly(b []byte, turns *parallel.Turns, write func([]byte)) uint32 {
+	crc := uint32(0)
+	for piece := range slices.Chunk(b, quietPiece) {
+		write(piece)
+		crc = crc32c.Extend(crc, piece)
+		turns.GiveWay()
+	}
+	return crc
 }
 
 // pieceSums are the checksums of pieces that two goroutines share out.

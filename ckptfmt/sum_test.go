@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	"github.com/trainerd/trainerd/internal/crc32c"
+	"github.com/trainerd/trainerd/internal/parallel"
 )
 
 // However the work is shared, the checksum is that of all bytes.
@@ -18,11 +19,14 @@ func TestSums(t *testing.T) {
 		for _, n := range []int{0, 1, sumPiece, sumPiece + 1, parallelBytes - 1, parallelBytes, 2*parallelBytes + 7, len(data)} {
 			b := data[:n]
 			want := crc32c.Value(b)
-			for _, ahead := range []bool{false, true} {
-				var written []byte
-				if got := sumWhile(b, ahead, func(p []byte) { written = append(written, p...) }); got != want || !bytes.Equal(written, b) {
-					t.Errorf("%d processors, %d bytes, ahead %t: sumWhile gave %#08x, want %#08x", procs, n, ahead, got, want)
-				}
+			var written []byte
+			write := func(p []byte) { written = append(written, p...) }
+			if got := sumWhile(b, write); got != want || !bytes.Equal(written, b) {
+				t.Errorf("%d processors, %d bytes: sumWhile gave %#08x, want %#08x", procs, n, got, want)
+			}
+			written = nil
+			if got := sumQuietly(b, new(parallel.Turns), write); got != want || !bytes.Equal(written, b) {
+				t.Errorf("%d processors, %d bytes: sumQuietly gave %#08x, want %#08x", procs, n, got, want)
 			}
 			file := bytes.NewReader(append(make([]byte, 5), b...))
 			got, err := sumAt(t.Context(), file, 5, int64(n))

@@ -69,6 +69,8 @@ type frozenVariables struct {
 	place   map[string]int // of the names that are not copied at once
 	settled []atomic.Bool  // copied, or asked for: may be changed without a copy
 	left    atomic.Int64   // of place that is not settled
+	wanted  atomic.Int32   // steps that wait for mu
+	turns   parallel.Turns // of the writer
 
 	mu     sync.Mutex
 	copies []*ckptfmt.Tensor // made before a step changed the variable
@@ -83,8 +85,10 @@ func (f *frozenVariables) rescue(name string) {
 	if !ok || f.settled[i].Load() {
 		return
 	}
+	f.wanted.Add(1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.wanted.Add(-1)
 	if f.settled[i].Load() {
 		return
 	}
@@ -127,8 +131,10 @@ func (f *frozenVariables) Tensor(i int) (*ckptfmt.Tensor, error) {
 	for at := 0; at < g.bytes && f.copies[i] == nil; at += copyPiece {
 		g.read(buf[at:min(at+copyPiece, g.bytes)], at)
 		f.mu.Unlock()
-		runtime.Gosched()
-		parallel.GiveWay()
+		if f.wanted.Load() > 0 {
+			runtime.Gosched() // or the step would not get the lock
+		}
+		f.turns.GiveWay()
 		f.mu.Lock()
 	}
 	if t := f.copies[i]; t != nil { // a step was faster

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log"
 	"os"
@@ -25,12 +26,13 @@ func main() {
 		"bare":       func(o options) (*measure.Result, error) { return trivial(o, false) },
 		"supervised": func(o options) (*measure.Result, error) { return trivial(o, true) },
 		"stall":      func(o options) (*measure.Result, error) { return stall(o, newGoState) },
+		"machine":    machine,
 		"graph":      func(o options) (*measure.Result, error) { return stall(o, newGraphState) },
 		"restart":    restart,
 		"read":       readFile,
 	}
 	if len(os.Args) < 2 || contestants[os.Args[1]] == nil {
-		log.Fatal("usage: ours bare|supervised|stall|graph|restart|read [-dir DIR] [-n STEPS] [-mib MIB] [-saves N] [-undeclared] [-all] [-copying]")
+		log.Fatal("usage: ours bare|supervised|stall|machine|graph|restart|read [-dir DIR] [-n STEPS] [-mib MIB] [-saves N] [-undeclared] [-all] [-copying]")
 	}
 	var o options
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
@@ -220,14 +222,67 @@ func stall(o options, newModel func(options) (model, error)) (*measure.Result, e
 		return nil
 	})
 	r.Seconds = time.Since(started).Seconds()
-	slices.Sort(bare)
-	slices.Sort(beside)
 	r.Metrics["caller_ms"] = ms(slices.Max(calls))
 	r.Metrics["call_and_step_ms"] = ms(slices.Max(first))
+	noteSteps(r, bare, beside)
+	return r, err
+}
+
+// machine is the limit: the same steps beside a thread that only computes, about
+// as long as a save takes. What its longest step is, the machine did.
+func machine(o options) (*measure.Result, error) {
+	s, err := newState(tensorMiB, true)
+	if err != nil {
+		return nil, err
+	}
+	r := &measure.Result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
+	var bare, beside []time.Duration
+	started := time.Now()
+	for range 200_000 {
+		if err := timeOneStep(s, &bare); err != nil {
+			return nil, err
+		}
+	}
+	busy := time.Duration(o.saves) * time.Duration(o.mib) * time.Millisecond
+	done := make(chan uint32)
+	go func() {
+		crc := uint32(0)
+		b := make([]byte, 1<<16)
+		for began := time.Now(); time.Since(began) < busy; {
+			crc = crc32.Update(crc, crc32.IEEETable, b)
+		}
+		done <- crc
+	}()
+	for {
+		select {
+		case <-done:
+			r.Seconds = time.Since(started).Seconds()
+			noteSteps(r, bare, beside)
+			return r, nil
+		default:
+		}
+		if err := timeOneStep(s, &beside); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func timeOneStep(s *state, to *[]time.Duration) error {
+	began := time.Now()
+	_, err := s.step()
+	*to = append(*to, time.Since(began))
+	return err
+}
+
+// noteSteps notes how long steps took without and with something beside them.
+func noteSteps(r *measure.Result, bare, beside []time.Duration) {
+	slices.Sort(bare)
+	slices.Sort(beside)
 	r.Metrics["worst_ms"] = ms(beside[len(beside)-1])
 	r.Metrics["p999_ms"] = ms(at(beside, 0.999))
 	r.Metrics["bare_p999_ms"] = ms(at(bare, 0.999))
-	return r, err
+	first, _ := slices.BinarySearch(beside, time.Millisecond)
+	r.Metrics["over_1ms"] = float64(len(beside) - first)
 }
 
 // timeStep makes a step and notes how long it took. A step number that is given
