@@ -21,6 +21,14 @@ func (sv *Supervisor) ShouldStop() bool { return sv.coord.ShouldStop() }
 // RequestStop asks for the end of the run. An error that is not a clean end
 // means that the training has failed: there will be no final checkpoint.
 func (sv *Supervisor) RequestStop(cause error) {
+	if cause == nil {
+		sv.stopAsked.Store(true)
+	}
+	sv.endFor(cause)
+}
+
+// endFor is RequestStop for what the run itself finds out.
+func (sv *Supervisor) endFor(cause error) {
 	if r := sv.current(); r != nil && cause != nil && !sv.coord.ends(cause) {
 		r.failed.Store(true)
 	}

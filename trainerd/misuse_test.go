@@ -176,6 +176,32 @@ func TestStopBeforeRestart(t *testing.T) {
 	})
 }
 
+// A stop that is asked for while a lost session is being stopped holds for those
+// that would have followed.
+func TestStopWhileLostSessionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv := newSupervisor(counterModel(), "", 0)
+		sv.MaxRestarts = 3
+		runs := 0
+		err := sv.Run(t.Context(), func(context.Context, Session) error {
+			runs++
+			sv.Coordinator().Go("slow to end", func(ctx context.Context) error {
+				<-ctx.Done()
+				sv.RequestStop(nil)
+				return nil
+			})
+			return ErrAborted
+		})
+		if !errors.Is(err, ErrAborted) || runs != 1 {
+			t.Errorf("Run = %v after %d sessions; want ErrAborted after one", err, runs)
+		}
+		runs = 0
+		if err := sv.Run(t.Context(), func(context.Context, Session) error { runs++; return nil }); err != nil || runs != 1 {
+			t.Errorf("the next Run = %v after %d sessions; want nil after one", err, runs)
+		}
+	})
+}
+
 // A policy that panics ends the run, and keeps nobody from finding out.
 func TestRetentionPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -57,6 +57,7 @@ func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context) (Session, err
 	if !sv.busy.CompareAndSwap(false, true) {
 		return nil, errBusy
 	}
+	sv.stopAsked.Store(false)
 	sess, err := sv.beginRun(ctx, true)
 	if err != nil {
 		sv.busy.Store(false)
@@ -72,7 +73,7 @@ func (sv *Supervisor) beginRun(ctx context.Context, alone bool) (Session, error)
 	if err := sv.check(); err != nil {
 		return nil, err
 	}
-	sv.coord.Clear()
+	sv.clearStop()
 	sv.coord.setLogger(sv.Logger)
 	sv.setCurrent(nil)
 	p, err := sv.plan()
@@ -86,6 +87,15 @@ func (sv *Supervisor) beginRun(ctx context.Context, alone bool) (Session, error)
 		return nil, joinErrors(err, sv.abandon(r))
 	}
 	return r.managed, nil
+}
+
+// clearStop forgets the stop of the session before, but not one that was asked
+// for.
+func (sv *Supervisor) clearStop() {
+	sv.coord.Clear()
+	if sv.stopAsked.Load() {
+		sv.coord.RequestStop(nil)
+	}
 }
 
 func (sv *Supervisor) begin(ctx context.Context, r *run) error {

@@ -132,13 +132,14 @@ func (m *SessionManager) PrepareSession(ctx context.Context) (Session, *Prepared
 // WaitForSession makes sessions until one finds the model ready: initialised
 // or restored by the chief. That the runtime cannot be reached yet, or that one
 // attempt took too long, is a reason to wait, too. It gives up with ErrDeadlineExceeded when the next
-// attempt would come after MaxWait.
+// attempt would come after MaxWait; a NewSession that still runs then has its
+// context cancelled.
 func (m *SessionManager) WaitForSession(ctx context.Context) (Session, error) {
 	deadline := time.Now().Add(m.maxWait())
 	wait := min(firstPoll, m.recoveryWait())
 	var reason error
 	for {
-		sess, err := m.attempt(ctx)
+		sess, err := m.attempt(ctx, deadline)
 		if err == nil {
 			return sess, nil
 		}
@@ -220,8 +221,8 @@ func (m *SessionManager) newSession(ctx context.Context) (Session, error) {
 }
 
 // attempt is one try of a replica that is not the chief.
-func (m *SessionManager) attempt(ctx context.Context) (_ Session, err error) {
-	sess, err := m.newSession(ctx)
+func (m *SessionManager) attempt(ctx context.Context, deadline time.Time) (_ Session, err error) {
+	sess, err := m.newSessionBy(ctx, deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +238,30 @@ func (m *SessionManager) attempt(ctx context.Context) (_ Session, err error) {
 		return nil, err
 	}
 	return sess, nil
+}
+
+// newSessionBy is newSession that is cancelled at the deadline, unless waiting
+// has no bound.
+func (m *SessionManager) newSessionBy(ctx context.Context, deadline time.Time) (Session, error) {
+	if m.MaxWait < 0 {
+		return m.newSession(ctx)
+	}
+	bounded, cancel := context.WithCancelCause(ctx)
+	over := &OpError{Code: ErrDeadlineExceeded.(*OpError).Code, Message: "making a session: no answer"}
+	timer := time.AfterFunc(time.Until(deadline), func() { cancel(over) })
+	sess, err := m.newSession(bounded)
+	inTime := timer.Stop()
+	if inTime && err == nil {
+		return sess, nil // which may go on using its context
+	}
+	cancel(err)
+	if inTime {
+		return nil, err
+	}
+	if err == nil {
+		sess.Close()
+	}
+	return nil, over
 }
 
 func (m *SessionManager) restoreOrInit(ctx context.Context, sess Session) (*Prepared, error) {

@@ -261,6 +261,60 @@ func TestWaitForSessionErrors(t *testing.T) {
 	}
 }
 
+// TestWaitForSessionThatHangs: a runtime that never answers is not waited for
+// longer than for one that says it is not ready.
+func TestWaitForSessionThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mgr := &SessionManager{MaxWait: 10 * time.Second, NewSession: func(ctx context.Context) (Session, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		start := time.Now()
+		_, err := mgr.WaitForSession(t.Context())
+		if !errors.Is(err, ErrDeadlineExceeded) || !strings.Contains(err.Error(), "is the chief running?") {
+			t.Errorf("WaitForSession = %v; want a deadline error", err)
+		}
+		if waited := time.Since(start); waited != 10*time.Second {
+			t.Errorf("it took %v", waited)
+		}
+	})
+}
+
+// TestWaitForSessionLate: a session that comes after the wait is over is closed.
+func TestWaitForSessionLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := counterModel()
+		mgr := &SessionManager{MaxWait: time.Second, NewSession: func(ctx context.Context) (Session, error) {
+			time.Sleep(2 * time.Second)
+			return m.newSession(ctx)
+		}}
+		if _, err := mgr.WaitForSession(t.Context()); !errors.Is(err, ErrDeadlineExceeded) {
+			t.Errorf("WaitForSession = %v; want a deadline error", err)
+		}
+		if m.made != 1 || m.open != 0 {
+			t.Errorf("%d sessions made, %d open; want 1, 0", m.made, m.open)
+		}
+	})
+}
+
+// TestWaitForSessionKeepsContext: a session may use the context that it was made
+// with for as long as the run lasts.
+func TestWaitForSessionKeepsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := counterModel()
+		var made context.Context
+		mgr := &SessionManager{MaxWait: time.Second, NewSession: func(ctx context.Context) (Session, error) {
+			made = ctx
+			return m.newSession(ctx)
+		}}
+		sess, err := mgr.WaitForSession(t.Context())
+		mustNoErr(t, err)
+		time.Sleep(2 * time.Second)
+		mustNoErr(t, made.Err())
+		mustNoErr(t, sess.Close())
+	})
+}
+
 // TestWaitForSessionSlowAttempts: an attempt that takes too long is a reason to
 // try again, and does not hide a better one.
 func TestWaitForSessionSlowAttempts(t *testing.T) {

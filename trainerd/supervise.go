@@ -28,6 +28,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		return errBusy
 	}
 	defer sv.busy.Store(false)
+	sv.stopAsked.Store(false)
 	pause := firstRestart
 	sv.ledger.open()
 	defer sv.ledger.close()
@@ -37,7 +38,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		if _, saved := sv.LastSave(); saved {
 			restarts, pause = 0, firstRestart
 		}
-		if ctx.Err() == nil && sv.rewind(&back, err) {
+		if ctx.Err() == nil && !sv.stopAsked.Load() && sv.rewind(&back, err) {
 			continue
 		}
 		if !isLost(err) || sv.MaxRestarts >= 0 && restarts >= sv.MaxRestarts || ctx.Err() != nil {
@@ -55,7 +56,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 // pause waits before another session, and reports whether there is to be one: no
 // stop was asked for.
 func (sv *Supervisor) pause(ctx context.Context, d time.Duration) bool {
-	sv.coord.Clear() // of the stop of the session before
+	sv.clearStop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(sv.coord.Context(), cancel)()
@@ -92,7 +93,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	returned := false
 	defer func() {
 		if !returned { // train has left by runtime.Goexit
-			sv.RequestStop(&PanicError{Name: "train", Value: errGoexit})
+			sv.endFor(&PanicError{Name: "train", Value: errGoexit})
 			sv.Stop()
 		}
 	}()
@@ -111,7 +112,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 		}
 		sv.coord.RequestStop(nil) // the linked call may not have come yet
 	}
-	sv.RequestStop(err)
+	sv.endFor(err)
 	return sv.Stop()
 }
 

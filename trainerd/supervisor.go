@@ -165,9 +165,13 @@ type Supervisor struct {
 
 	coord Coordinator
 
-	busy atomic.Bool          // from the preparation to the end of all sessions of a run
-	run  atomic.Pointer[run]  // the current run, nil before the first
-	kept *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
+	busy atomic.Bool         // from the preparation to the end of all sessions of a run
+	run  atomic.Pointer[run] // the current run, nil before the first
+	// stopAsked says that RequestStop asked for a clean end, which may have been
+	// when a session that was lost had stopped the coordinator already. Then
+	// there is to be no other session.
+	stopAsked atomic.Bool
+	kept      *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
 
 	ledger  ledger
 	rewound *Rewind // why the next session is prepared, nil otherwise
