@@ -247,21 +247,25 @@ func (m *SessionManager) newSessionBy(ctx context.Context, deadline time.Time) (
 		return m.newSession(ctx)
 	}
 	bounded, cancel := context.WithCancelCause(ctx)
-	over := &OpError{Code: ErrDeadlineExceeded.(*OpError).Code, Message: "making a session: no answer"}
-	timer := time.AfterFunc(time.Until(deadline), func() { cancel(over) })
+	timer := time.AfterFunc(time.Until(deadline), func() { cancel(tookTooLong(nil)) })
 	sess, err := m.newSession(bounded)
 	inTime := timer.Stop()
 	if inTime && err == nil {
 		return sess, nil // which may go on using its context
 	}
 	cancel(err)
-	if inTime {
+	switch {
+	case err == nil:
+		sess.Close()
+		return nil, tookTooLong(nil)
+	case inTime || errors.Is(err, ErrDeadlineExceeded):
 		return nil, err
 	}
-	if err == nil {
-		sess.Close()
-	}
-	return nil, over
+	return nil, tookTooLong(err)
+}
+
+func tookTooLong(err error) error {
+	return &OpError{Code: ErrDeadlineExceeded.(*OpError).Code, Message: "making a session took too long", Err: err}
 }
 
 func (m *SessionManager) restoreOrInit(ctx context.Context, sess Session) (*Prepared, error) {

@@ -297,6 +297,23 @@ func TestWaitForSessionLate(t *testing.T) {
 	})
 }
 
+// TestWaitForSessionSaysWhy: what a NewSession says when its time is over is
+// part of the error.
+func TestWaitForSessionSaysWhy(t *testing.T) {
+	for _, why := range []error{errors.New("host ps0 is silent"), &OpError{Code: ErrDeadlineExceeded.(*OpError).Code, Message: "host ps0 is silent"}} {
+		synctest.Test(t, func(t *testing.T) {
+			mgr := &SessionManager{MaxWait: time.Second, NewSession: func(ctx context.Context) (Session, error) {
+				<-ctx.Done()
+				return nil, why
+			}}
+			_, err := mgr.WaitForSession(t.Context())
+			if !errors.Is(err, ErrDeadlineExceeded) || !errors.Is(err, why) || strings.Count(err.Error(), "silent") != 1 {
+				t.Errorf("WaitForSession = %v; want a deadline error with %v", err, why)
+			}
+		})
+	}
+}
+
 // TestWaitForSessionKeepsContext: a session may use the context that it was made
 // with for as long as the run lasts.
 func TestWaitForSessionKeepsContext(t *testing.T) {

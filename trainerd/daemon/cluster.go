@@ -85,8 +85,9 @@ func dial(ctx context.Context, target string, def *tfpb.GraphDef, o *remote.Opti
 	return remoteSession{Session: sess, client: client}, nil
 }
 
-// errOutOfPatience ends the making of a session that takes too long.
-var errOutOfPatience = errors.New("cluster.patience_secs is over")
+// errOutOfPatience ends the making of a session that takes too long, unless the
+// SessionManager, which has the same patience with all attempts, does.
+var errOutOfPatience = &trainerd.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: "cluster.patience_secs is over"}
 
 // connect makes a session with the job's program on its servers. It waits for
 // them as long as the job's patience lasts.
@@ -106,7 +107,7 @@ func (j *job) connect(ctx context.Context) (_ trainerd.Session, err error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, c.PatienceSecs.Duration(), errOutOfPatience)
 		defer cancel()
 		defer func() {
-			if err != nil && errors.Is(context.Cause(ctx), errOutOfPatience) {
+			if err != nil && errors.Is(context.Cause(ctx), trainerd.ErrDeadlineExceeded) {
 				err = &trainerd.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Err: err,
 					Message: fmt.Sprintf("the servers have made no session within %v; see to them, or set cluster.patience_secs", c.PatienceSecs.Duration())}
 			}
