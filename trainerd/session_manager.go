@@ -131,9 +131,9 @@ func (m *SessionManager) PrepareSession(ctx context.Context) (Session, *Prepared
 
 // WaitForSession makes sessions until one finds the model ready: initialised
 // or restored by the chief. That the runtime cannot be reached yet, or that one
-// attempt took too long, is a reason to wait, too. It gives up with ErrDeadlineExceeded when the next
-// attempt would come after MaxWait; a NewSession that still runs then has its
-// context cancelled.
+// attempt took too long, is a reason to wait, too. It gives up with
+// ErrDeadlineExceeded when the next attempt would come after MaxWait; a
+// NewSession that still runs then has its context cancelled.
 func (m *SessionManager) WaitForSession(ctx context.Context) (Session, error) {
 	deadline := time.Now().Add(m.maxWait())
 	wait := min(firstPoll, m.recoveryWait())

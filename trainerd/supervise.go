@@ -38,10 +38,13 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		if _, saved := sv.LastSave(); saved {
 			restarts, pause = 0, firstRestart
 		}
-		if ctx.Err() == nil && !sv.stopAsked.Load() && sv.rewind(&back, err) {
+		if ctx.Err() != nil || sv.stopAsked.Load() {
+			return err
+		}
+		if sv.rewind(&back, err) {
 			continue
 		}
-		if !isLost(err) || sv.MaxRestarts >= 0 && restarts >= sv.MaxRestarts || ctx.Err() != nil {
+		if !isLost(err) || sv.MaxRestarts >= 0 && restarts >= sv.MaxRestarts {
 			return err
 		}
 		sv.log().Warn("session was lost; beginning again from the last checkpoint", "err", err, "retry_in", pause)

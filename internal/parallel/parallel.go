@@ -1,5 +1,5 @@
 // Package parallel splits work of one caller over the processors that Go may
-// use.
+// use, and lets work in the background take turns with it ([Turns]).
 //
 // All calls of [Run] together have no more helper goroutines at work than there
 // are processors besides the first, so that programs that run many steps at

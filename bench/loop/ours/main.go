@@ -186,7 +186,7 @@ func stall(o options, newModel func(options) (model, error)) (*measure.Result, e
 		Saver:  &trainerd.Saver{MaxToKeep: 1},
 		OnSave: func(trainerd.SavedCheckpoint) { saved <- struct{}{} },
 	}
-	r := &measure.Result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
+	r := newStall(o)
 	var bare, beside, calls, first []time.Duration
 	started := time.Now()
 	err = sv.Run(context.Background(), func(ctx context.Context, _ trainerd.Session) error {
@@ -235,11 +235,12 @@ func machine(o options) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &measure.Result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
+	r := newStall(o)
+	step := func() error { _, err := s.step(); return err }
 	var bare, beside []time.Duration
 	started := time.Now()
 	for range 200_000 {
-		if err := timeOneStep(s, &bare); err != nil {
+		if err := timed(&bare, step); err != nil {
 			return nil, err
 		}
 	}
@@ -261,15 +262,21 @@ func machine(o options) (*measure.Result, error) {
 			return r, nil
 		default:
 		}
-		if err := timeOneStep(s, &beside); err != nil {
+		if err := timed(&beside, step); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func timeOneStep(s *state, to *[]time.Duration) error {
+// newStall begins the result of a contestant in the races beside a save.
+func newStall(o options) *measure.Result {
+	return &measure.Result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
+}
+
+// timed calls f and notes how long it took.
+func timed(to *[]time.Duration, f func() error) error {
 	began := time.Now()
-	_, err := s.step()
+	err := f()
 	*to = append(*to, time.Since(began))
 	return err
 }
@@ -288,17 +295,16 @@ func noteSteps(r *measure.Result, bare, beside []time.Duration) {
 // timeStep makes a step and notes how long it took. A step number that is given
 // stays as it is, so that the step does not save.
 func timeStep(ctx context.Context, sv *trainerd.Supervisor, m model, to *[]time.Duration, number *int64) error {
-	started := time.Now()
-	n, err := m.step()
-	if err != nil {
-		return err
-	}
-	if number != nil {
-		n = *number
-	}
-	err = sv.StepDone(ctx, n)
-	*to = append(*to, time.Since(started))
-	return err
+	return timed(to, func() error {
+		n, err := m.step()
+		if err != nil {
+			return err
+		}
+		if number != nil {
+			n = *number
+		}
+		return sv.StepDone(ctx, n)
+	})
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
