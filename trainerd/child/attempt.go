@@ -71,13 +71,26 @@ func (r *run) begin(ctx context.Context) {
 	r.attempts++
 	r.quarantineDamaged()
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
-	if c, ok := r.store.newest(r.ceiling); ok {
-		r.attempt.given = &c
-	}
+	r.choose(ctx)
 	r.purgeBefore(ctx)
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
 	r.observer.Started(r.attempts, r.attempt.given)
+}
+
+// choose takes the newest verified checkpoint for a start. One that turns out to be
+// damaged is moved aside.
+func (r *run) choose(ctx context.Context) {
+	c, ok, bad := r.store.newestRead(ctx, r.ceiling)
+	for _, b := range bad {
+		r.log.Warn("skipping checkpoint", "err", b)
+	}
+	if len(bad) > 0 {
+		r.quarantineDamaged()
+	}
+	if ok {
+		r.attempt.given = &c
+	}
 }
 
 func (r *run) givenPath() string {

@@ -72,15 +72,13 @@
 // the same step are one checkpoint, as model.ckpt-120.index and
 // model.ckpt-120.data-00000-of-00001, which is then named model.ckpt-120.
 //
-// A checkpoint counts once it has stopped changing, is verified and is synced to
-// the disk with its folder. Bundles of TensorFlow and zip archives (.pt, .npz,
-// .keras) are read with their checksums; .safetensors, .h5, .npy, pickles and
-// JSON are held against the length that they say; other files must not be empty.
-// Of a folder every file is looked into, and all must be there that an index of
-// transformers, the .metadata of torch.distributed.checkpoint, orbax or the file
-// "latest" of DeepSpeed says; a file that the checkpoint before got last
-// (trainer_state.json, _SUCCESS and the like) must be there too. A program that
-// writes to a name of another kind (beginning with "." or ending in .tmp, .part
+// A checkpoint counts once it has stopped changing, is synced to the disk with its
+// folders, is verified by package integrity, and has a [manifest.Record] in the
+// folder [manifest.RecordsDir]: only then is "saved" logged, and it survives a crash
+// at any later moment. What the one before it has (trainer_state.json, _SUCCESS, an
+// optimizer) it must have too, unless the next one lacks it as well. A later run
+// holds checkpoints against their records: the newest byte by byte, older ones by
+// size and time until one of them is needed. A program that writes to a name of another kind (beginning with "." or ending in .tmp, .part
 // or ~) and renames the file when it is complete takes no risk at all.
 //
 // Before a start, damaged checkpoints that are newer than all verified ones are

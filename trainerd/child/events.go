@@ -41,6 +41,9 @@ func (e *events) session(ctx context.Context, status tfpb.SessionLog_SessionStat
 	e.check(e.AddSession(ctx, status, path, step))
 }
 
+// flush returns when the file has all events.
+func (e *events) flush(ctx context.Context) { e.check(e.Flush(ctx)) }
+
 func (e *events) text(ctx context.Context, tag, text string, step int64) {
 	e.check(e.AddSummary(ctx, tfevents.NewSummary(tfevents.Text(tag, text)), step))
 }

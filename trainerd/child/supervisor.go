@@ -145,6 +145,7 @@ type run struct {
 	failuresBeforeProgress int   // starts in a row that failed before their first report
 	savers                 []chan<- Checkpoint
 	prompter               prompter
+	measured               measured
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	attempt                attempt
@@ -202,16 +203,22 @@ func (r *run) acquire() (err error) {
 	if r.root, err = os.OpenRoot(r.logdir); err != nil {
 		return err
 	}
-	r.store = newCheckpointStore(r.root, r.Checkpoints, r.Retention)
+	r.store = r.newStore(r.root)
 	r.events, err = r.openEvents()
 	return err
 }
 
 // scan looks at what an earlier run has left.
 func (r *run) scan() {
+	for _, err := range r.store.readRecords() {
+		r.log.Warn("skipping manifest", "err", err)
+	}
 	known, bad := r.store.refresh(true)
 	for _, b := range bad {
 		r.log.Warn("skipping checkpoint", "err", b)
+	}
+	if err := r.store.sweep(); err != nil {
+		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}
 	if n := len(known); n > 0 {
 		r.maxStep = known[n-1].Step
