@@ -28,7 +28,14 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	defer closeListener(ln)
 	r.begin(ctx)
-	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), ln, r.Patterns, r.out)
+	lock, err := r.holdGroup(ctx)
+	if err != nil {
+		return Exit{}, err
+	}
+	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.out)
+	if lock != nil {
+		lock.Close() // it is the program's now
+	}
 	if err != nil && r.attempts > 1 {
 		r.log.Error("the program cannot be started", "err", err)
 		return Exit{Attempt: r.attempts, Cause: Failed, Code: -1, Step: -1}, nil

@@ -117,7 +117,9 @@
 // [*SaveLostError]. On Linux the program is also killed when this process dies. What
 // it had started may live on then, or when the program itself was killed: Run ends
 // all processes with TRAINERD_GROUP of the logdir in their environment before it
-// starts the program, so that there is one writer.
+// starts the program, so that there is one writer. Those that have changed their
+// environment are known by the lock that they inherit, see [logdir.HoldGroup]: where
+// somebody has it who cannot be seen, Run fails with a [*logdir.GroupError].
 // As the first process of a container, this one waits for orphans.
 //
 // # Goroutines
