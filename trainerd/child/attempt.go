@@ -79,6 +79,7 @@ func (r *run) begin(ctx context.Context) {
 	r.quarantineDamaged()
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
 	r.choose(ctx)
+	r.counts.begins(r.attempt.given)
 	r.purgeBefore(ctx)
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
@@ -89,9 +90,7 @@ func (r *run) begin(ctx context.Context) {
 // damaged is moved aside.
 func (r *run) choose(ctx context.Context) {
 	c, ok, bad := r.store.newestRead(ctx, r.ceiling)
-	for _, b := range bad {
-		r.log.Warn("skipping checkpoint", "err", b)
-	}
+	r.skip(bad)
 	if len(bad) > 0 {
 		r.quarantineDamaged()
 	}
@@ -183,6 +182,7 @@ func (r *run) onExit(e Exit) {
 	if older, ok := r.store.newest(r.attempt.given.Step); ok {
 		r.log.Warn("the program has failed twice with this checkpoint; rewinding to the previous one", "checkpoint", r.attempt.given.Path, "older", older.Path)
 		r.ceiling = r.attempt.given.Step
+		r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 	}
 }
 

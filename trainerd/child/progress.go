@@ -17,6 +17,7 @@ func (r *run) onReport(report *Report) {
 	}
 	if report.Step > r.attempt.step {
 		r.attempt.lastProgress = now
+		r.counts.trained(r.attempt.step, report.Step, r.maxStep, r.attempt.given)
 	}
 	r.attempt.step = max(r.attempt.step, report.Step)
 	if r.attempt.step > r.maxStep {
@@ -27,6 +28,14 @@ func (r *run) onReport(report *Report) {
 	r.measure(report)
 	r.attempt.meter.record(r.attempt.step, now)
 	r.observer.Reported(report)
+}
+
+// skip logs and counts checkpoints that do not count.
+func (r *run) skip(bad []rejected) {
+	for _, b := range bad {
+		r.log.Warn("skipping checkpoint", "err", b)
+		r.counts.refused(b)
+	}
 }
 
 // writeRate writes a point of global_step/sec.
@@ -71,13 +80,15 @@ func (r *run) onVerdicts(verdicts []verdict) {
 
 // onCheckpoints takes over what a look has found.
 func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
-	for _, b := range bad {
-		r.log.Warn("skipping checkpoint", "err", b)
-	}
+	r.skip(bad)
 	for _, err := range r.store.unrecorded {
 		r.log.Warn("checkpoint has no manifest", "err", err) // it counts all the same
 	}
 	r.store.unrecorded = nil
+	r.counts.update(func(c *counts) {
+		c.saves += len(added)
+		c.stats.EventsDropped = r.events.Dropped()
+	})
 	for _, c := range added {
 		if c.Step >= r.ceiling {
 			r.ceiling = noCeiling
