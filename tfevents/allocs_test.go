@@ -3,6 +3,8 @@ package tfevents
 import (
 	"bytes"
 	"testing"
+
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // What is done for each record or event of a file allocates no more than this.
@@ -10,7 +12,7 @@ func TestAllocationCeilings(t *testing.T) {
 	const n = 1000
 	var events, records []byte
 	for range n {
-		e, err := NewReader(bytes.NewReader(readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))).NextEvent()
+		e, err := NewReader(bytes.NewReader(eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))).NextEvent()
 		if err != nil {
 			t.Fatal(err)
 		}

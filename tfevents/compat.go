@@ -5,9 +5,11 @@ import (
 	"math"
 	"strconv"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
-	"google.golang.org/protobuf/proto"
 )
 
 // RunGraphTag is the tag under which TensorBoard keeps the graph of a run.
@@ -68,10 +70,10 @@ func modernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 			strconv.AppendInt(nil, int64(x.Image.GetHeight()), 10),
 			x.Image.GetEncodedImageString(),
 		}
-		content := marshal(&tbpb.ImagePluginData{ConvertedToTensor: true})
+		content := tfproto.Marshal(&tbpb.ImagePluginData{ConvertedToTensor: true})
 		return renewed(v, PluginTensor(v.GetTag(), PluginImages, content, stringTensor(shapeProto(3), size...)))
 	case *tfpb.Summary_Value_Audio:
-		content := marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV, ConvertedToTensor: true})
+		content := tfproto.Marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV, ConvertedToTensor: true})
 		return renewed(v, PluginTensor(v.GetTag(), PluginAudio, content,
 			stringTensor(shapeProto(1, 2), x.Audio.GetEncodedAudioString(), nil)))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/trainerd/trainerd/internal/membound"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 func inflate(t *testing.T, b []byte, c Compression) []byte {
@@ -39,9 +40,9 @@ func inflate(t *testing.T, b []byte, c Compression) []byte {
 // The deflated bytes depend on the library; the header and the trailer, and
 // what is inside, do not.
 func TestCompressedGolden(t *testing.T) {
-	plain := readFixture(t, "tfrecord/plain.tfrecord")
+	plain := eventstest.ReadFile(t, "tfrecord/plain.tfrecord")
 	written := 0
-	for id, c := range readCases(t, "tfrecord") {
+	for id, c := range eventstest.Cases(t, "tfrecord") {
 		var input struct {
 			Compression Compression
 			Options     struct {
@@ -89,7 +90,7 @@ func TestCompressedGolden(t *testing.T) {
 			if !bytes.Equal(inflate(t, got.Bytes(), input.Compression), plain) {
 				t.Error("inflated stream differs")
 			}
-			want := readFixture(t, c.Files[0])
+			want := eventstest.ReadFile(t, c.Files[0])
 			header, trailer := 2, 4
 			if input.Compression == GZIP {
 				header, trailer = 10, 8
@@ -128,7 +129,7 @@ func TestCompressedReader(t *testing.T) {
 		{"damaged/z_flip_mid", ZLIB, 5, ErrChecksum},
 	} {
 		t.Run(tc.file, func(t *testing.T) {
-			r, err := NewCompressedRecordReader(bytes.NewReader(readFixture(t, "tfrecord/"+tc.file+".tfrecord")), tc.kind)
+			r, err := NewCompressedRecordReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/"+tc.file+".tfrecord")), tc.kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +165,7 @@ func TestCompressedWriterError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.WriteRecord(splitmix(1, 1<<20)); !errors.Is(err, broken) {
+	if err := w.WriteRecord(eventstest.Splitmix(1, 1<<20)); !errors.Is(err, broken) {
 		t.Errorf("WriteRecord: %v, want %v", err, broken)
 	}
 	if err := w.Flush(); !errors.Is(err, broken) {
@@ -177,7 +178,7 @@ func TestCompressedWriterError(t *testing.T) {
 
 func FuzzCompressedReader(f *testing.F) {
 	for _, name := range []string{"zlib", "gzip", "damaged/z_flip_mid", "damaged/z_trunc_half", "two_members_gzip"} {
-		b, err := os.ReadFile(filepath.Join(fixtures, "tfrecord", name+".tfrecord"))
+		b, err := os.ReadFile(filepath.Join(eventstest.Dir(), "tfrecord", name+".tfrecord"))
 		if err != nil {
 			f.Fatal(err)
 		}

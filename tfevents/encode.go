@@ -114,7 +114,7 @@ func (c *tagCache) place(tag string) *knownTag {
 }
 
 func (k *knownTag) become(tag string) ([]byte, error) {
-	if err := checkString(tag); err != nil {
+	if err := tfproto.CheckString(tag); err != nil {
 		return nil, err
 	}
 	k.tag, k.encoded = tag, appendScalarTag(k.encoded[:0], tag)

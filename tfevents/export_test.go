@@ -5,11 +5,7 @@ package tfevents
 const ProjectorConfigName = projectorConfigName
 
 var (
-	Splitmix      = splitmix
 	NewTestWriter = newTestWriter
-	SplitEvents   = splitEvents
-	SplitRecords  = splitRecords
-	ReadFixture   = readFixture
 	OnlyFile      = onlyFile
 	CheckFile     = checkFile
 	ShapeProto    = shapeProto

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 func TestFileWriterRotation(t *testing.T) {
@@ -51,7 +53,7 @@ func checkRotated(t *testing.T, dir string, want [][]int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := splitEvents(t, b)[0].GetFileVersion(); v != fileVersion {
+		if v := eventstest.Events(t, b)[0].GetFileVersion(); v != fileVersion {
 			t.Errorf("%s begins with version %q", f.Name(), v)
 		}
 		got = append(got, steps(t, b))
@@ -86,7 +88,7 @@ func TestFileWriterMetadataOncePerFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, e := range splitEvents(t, b)[1:] {
+		for i, e := range eventstest.Events(t, b)[1:] {
 			for _, v := range e.GetSummary().GetValue() {
 				if got, want := v.GetMetadata() != nil, i == 0 && v.GetTag() != "c"; got != want {
 					t.Errorf("%s, event %d, tag %s: metadata %v, want %v", f.Name(), i, v.GetTag(), got, want)
@@ -169,7 +171,7 @@ func TestFileWriterNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := splitEvents(t, b)[0].GetWallTime(); got != tc.second {
+			if got := eventstest.Events(t, b)[0].GetWallTime(); got != tc.second {
 				t.Errorf("first event has time %v, want %v", got, tc.second)
 			}
 			for _, name := range tc.exist {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // fakeFile is a file whose writes and syncs the test sees, holds up and fails.
@@ -60,7 +61,7 @@ func (f *fakeFile) state(t *testing.T) (events, syncs int) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(splitRecords(t, f.data)), f.syncs
+	return len(eventstest.Records(t, f.data)), f.syncs
 }
 
 // newFakeWriter returns a writer to f.
@@ -83,7 +84,7 @@ func mustAdd(t *testing.T, w *FileWriter, steps ...int64) {
 // steps returns the steps of the summaries in a file.
 func steps(t *testing.T, file []byte) (out []int64) {
 	t.Helper()
-	for _, e := range splitEvents(t, file) {
+	for _, e := range eventstest.Events(t, file) {
 		if e.GetSummary() != nil {
 			out = append(out, e.GetStep())
 		}
@@ -212,7 +213,7 @@ func TestFileWriterGivenTimes(t *testing.T) {
 		t.Errorf("file name %q, want that of the clock, %q", name, want)
 	}
 	for i, want := range []float64{1700000000, 1600000000.5, 1500000000.5, 1700000000} {
-		if got := splitEvents(t, file)[i].GetWallTime(); got != want {
+		if got := eventstest.Events(t, file)[i].GetWallTime(); got != want {
 			t.Errorf("event %d has time %v, want %v", i, got, want)
 		}
 	}
@@ -227,7 +228,7 @@ func TestFileWriterPurgeStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, file := onlyFile(t, dir)
-	if e := splitEvents(t, file)[1]; e.GetSessionLog().GetStatus() != tfpb.SessionLog_START || e.GetStep() != 11 {
+	if e := eventstest.Events(t, file)[1]; e.GetSessionLog().GetStatus() != tfpb.SessionLog_START || e.GetStep() != 11 {
 		t.Errorf("first event is %v, want START at 11", e)
 	}
 }
@@ -260,7 +261,7 @@ func TestFileWriterForms(t *testing.T) {
 			if name != want {
 				t.Errorf("file name %q, want %q", name, want)
 			}
-			if wantBytes := AppendRecord(nil, splitRecords(t, readFixture(t, "events/"+tc.file))[0]); !bytes.Equal(file, wantBytes) {
+			if wantBytes := AppendRecord(nil, eventstest.Records(t, eventstest.ReadFile(t, "events/"+tc.file))[0]); !bytes.Equal(file, wantBytes) {
 				t.Errorf("first record\n %x, want\n %x", file, wantBytes)
 			}
 			if err := w.Close(); err != nil {
@@ -305,7 +306,7 @@ func TestFileWriterConcurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range splitEvents(t, b)[1:] {
+		for _, e := range eventstest.Events(t, b)[1:] {
 			tag := e.GetSummary().GetValue()[0].GetTag()
 			if prev, ok := last[tag]; ok && e.GetStep() != prev+1 {
 				t.Fatalf("%s: step %d after %d", tag, e.GetStep(), prev)

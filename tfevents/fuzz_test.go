@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/internal/membound"
-	"google.golang.org/protobuf/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // FuzzInflate reads any file of records of either kind, as programs do that are
 // given one.
 func FuzzInflate(f *testing.F) {
 	for _, name := range []string{"plain", "zlib", "gzip"} {
-		b, err := os.ReadFile(filepath.Join(fixtures, "tfrecord", name+".tfrecord"))
+		b, err := os.ReadFile(filepath.Join(eventstest.Dir(), "tfrecord", name+".tfrecord"))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -29,24 +29,6 @@ func FuzzInflate(f *testing.F) {
 			if _, err := r.Next(); err != nil {
 				return
 			}
-		}
-	})
-}
-
-// FuzzProjectorConfig reads any text as the configuration of the projector.
-func FuzzProjectorConfig(f *testing.F) {
-	f.Add([]byte("embeddings { tensor_name: \"a\" metadata_path: \"m.tsv\" sprite { image_path: \"s.png\" single_image_dim: 2 } }"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, projectorConfigName), text, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		c, err := ReadProjectorConfig(dir)
-		if err != nil {
-			return
-		}
-		if _, err := proto.Marshal(c); err != nil {
-			t.Fatalf("accepted what cannot be written: %v", err)
 		}
 	})
 }

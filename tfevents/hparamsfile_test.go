@@ -8,6 +8,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // TestWriteHParams replaces values; those of a run are the last written, though
@@ -48,7 +49,7 @@ func TestWriteHParams(t *testing.T) {
 
 // TestGoldenLogMessage compares with the event of TensorFlow's own writer.
 func TestGoldenLogMessage(t *testing.T) {
-	for _, e := range splitEvents(t, readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")) {
+	for _, e := range eventstest.Events(t, eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")) {
 		//lint:ignore SA1019 that is what is tested
 		m := e.GetLogMessage()
 		if m == nil {
@@ -63,7 +64,7 @@ func TestGoldenLogMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, file := onlyFile(t, dir)
-		if got := splitEvents(t, file)[1]; !proto.Equal(got, e) {
+		if got := eventstest.Events(t, file)[1]; !proto.Equal(got, e) {
 			t.Errorf("%v, want %v", got, e)
 		}
 		return

@@ -315,10 +315,13 @@ func (x *RunIndex) eventAt(open *valueFile, name string, offset int64) (*tfpb.Ev
 	if err != nil {
 		return nil, fmt.Errorf("tfevents: %w", err)
 	}
-	r := RecordReader{
-		Name: name, MaxSize: x.o.MaxSize, SkipDataCRC: x.o.Purge == PurgeDataServer,
-		r: f, buf: make([]byte, valueBufferSize), offset: offset,
+	r := NewRecordReader(f)
+	r.Name, r.MaxSize, r.SkipDataCRC, r.Buffer = name, x.o.MaxSize, x.o.Purge == PurgeDataServer, valueBufferSize
+	size := int64(0)
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
 	}
+	r.StartAt(offset, size)
 	data, err := r.Next()
 	if err == io.EOF {
 		return nil, fmt.Errorf("tfevents: %s has lost the record at offset %d: %w", name, offset, io.ErrUnexpectedEOF)

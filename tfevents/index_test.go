@@ -14,8 +14,10 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // checkIndex holds the index of a run against what ReadRun keeps of it.
@@ -75,7 +77,7 @@ func checkSeriesIndex(t *testing.T, x *RunIndex, got *SeriesIndex, want *Series)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(marshal(v), marshal(w.Value)) { // as bytes, for NaN is not equal to itself
+		if !bytes.Equal(tfproto.Marshal(v), tfproto.Marshal(w.Value)) { // as bytes, for NaN is not equal to itself
 			t.Fatalf("mode %d: series %q, step %d: value %v, want %v", x.mode, got.Tag, p.Step, v, w.Value)
 		}
 		wantScalar, isScalar := ScalarOf(w.Value)
@@ -389,7 +391,7 @@ func checkScan(t *testing.T, data []byte, scan *eventScan) {
 		t.Fatalf("scan %+v of %v", scan, e)
 	}
 	for i, v := range values {
-		if got := &scan.values[i]; string(got.tag) != v.GetTag() || !bytes.Equal(marshal(got.message()), marshal(v)) {
+		if got := &scan.values[i]; string(got.tag) != v.GetTag() || !bytes.Equal(tfproto.Marshal(got.message()), tfproto.Marshal(v)) {
 			t.Fatalf("scan %+v of %v", got, v)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 func TestModernHistogram(t *testing.T) {
@@ -45,7 +46,7 @@ func TestModernKeepsTheOriginal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range splitEvents(t, file) {
+		for _, e := range eventstest.Events(t, file) {
 			before := appendEventRecord(nil, e)
 			for _, v := range Modern(e) {
 				if v.GetTensor() == nil && v.GetTag() != "_hparams_/experiment" && v.GetMetadata().GetPluginData().GetPluginName() != PluginHParams {
@@ -60,9 +61,9 @@ func TestModernKeepsTheOriginal(t *testing.T) {
 }
 
 func TestFixtureMetadataClasses(t *testing.T) {
-	file := readFixture(t, "events/tensorboardX/events.out.tfevents.1700000500.goldenhost.sfx")
+	file := eventstest.ReadFile(t, "events/tensorboardX/events.out.tfevents.1700000500.goldenhost.sfx")
 	var v *tfpb.Summary_Value
-	for _, e := range splitEvents(t, file) {
+	for _, e := range eventstest.Events(t, file) {
 		for _, m := range Modern(e) {
 			if m.GetTag() == "newstyle" {
 				v = m

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 func TestNoopWriter(t *testing.T) {
@@ -40,7 +42,7 @@ func fileScalars(t *testing.T, w *FileWriter) map[string]float64 {
 	}
 	_, file := onlyFile(t, w.Dir())
 	got := map[string]float64{}
-	for _, e := range splitEvents(t, file) {
+	for _, e := range eventstest.Events(t, file) {
 		for _, v := range e.GetSummary().GetValue() {
 			got[v.GetTag()], _ = ScalarOf(v)
 		}
@@ -63,7 +65,7 @@ func TestLogHandler(t *testing.T) {
 		t.Error(diff)
 	}
 	_, file := onlyFile(t, w.Dir())
-	if got := splitEvents(t, file)[1].GetStep(); got != 7 {
+	if got := eventstest.Events(t, file)[1].GetStep(); got != 7 {
 		t.Errorf("step %d, want 7", got)
 	}
 	if lines := strings.Split(strings.TrimSpace(text.String()), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "shown") || !strings.Contains(lines[0], "train.x=1") {

@@ -17,7 +17,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader that reads from r. It reads ahead.
-func NewReader(r io.Reader) *Reader { return &Reader{RecordReader: RecordReader{r: r}} }
+func NewReader(r io.Reader) *Reader { return &Reader{RecordReader: *NewRecordReader(r)} }
 
 // NextEvent returns the next event. Errors are those of [RecordReader.Next],
 // and a *[CorruptError] with PartEvent for an intact record that holds no event:

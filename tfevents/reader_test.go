@@ -16,12 +16,13 @@ import (
 
 	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // eventsFiles returns the names of all events files under fixtures/events.
 func eventsFiles(t testing.TB) (names []string) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join(fixtures, "events"), func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(eventstest.Dir(), "events"), func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && IsEventsFile(path) {
 			names = append(names, path)
 		}
@@ -49,7 +50,7 @@ func TestReaderReadsAllFixtures(t *testing.T) {
 			}
 			got = append(got, e)
 		}
-		if diff := cmp.Diff(splitEvents(t, file), got, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" {
+		if diff := cmp.Diff(eventstest.Events(t, file), got, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -77,7 +78,7 @@ func TestReaderDamage(t *testing.T) {
 	} {
 		t.Run(tc.file, func(t *testing.T) {
 			name := "events.out.tfevents.1." + tc.file
-			r := NewReader(bytes.NewReader(readFixture(t, "events/damaged/"+name)))
+			r := NewReader(bytes.NewReader(eventstest.ReadFile(t, "events/damaged/"+name)))
 			r.Name = name
 			before, after := 0, 0
 			var damage *CorruptError
@@ -147,9 +148,9 @@ func TestReaderFollowsAWriter(t *testing.T) {
 // TestReaderTruncations cuts an events file at every byte: what is whole is
 // read, and the cut is told from a clean end.
 func TestReaderTruncations(t *testing.T) {
-	file := readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
+	file := eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
 	var ends []int
-	for _, r := range splitRecords(t, file) {
+	for _, r := range eventstest.Records(t, file) {
 		end := RecordSize(len(r))
 		if len(ends) > 0 {
 			end += ends[len(ends)-1]
@@ -178,7 +179,7 @@ func TestReaderTruncations(t *testing.T) {
 // TestReaderFlips flips every bit of an events file: it costs one event at
 // most if the reader resyncs, and never goes unnoticed.
 func TestReaderFlips(t *testing.T) {
-	file := readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
+	file := eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
 	for bit := range len(file) * 8 {
 		damaged := bytes.Clone(file)
 		damaged[bit/8] ^= 1 << (bit % 8)
@@ -199,7 +200,7 @@ func TestReaderFlips(t *testing.T) {
 }
 
 func TestReaderStopsWhenTheLoopDoes(t *testing.T) {
-	file := readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
+	file := eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
 	r := NewReader(bytes.NewReader(file))
 	n := 0
 	for range r.Events() {
@@ -246,11 +247,11 @@ func TestEventsWriterRewrites(t *testing.T) {
 }
 
 func TestEventsWriterFirstEvent(t *testing.T) {
-	want := readFixture(t, "events/tf1_reopen/events.out.tfevents.1700000000.goldenhost")
+	want := eventstest.ReadFile(t, "events/tf1_reopen/events.out.tfevents.1700000000.goldenhost")
 	c := clock{at(1700000000.5)}
 	var got bytes.Buffer
 	w := NewEventsWriter(&got, &EventsWriterOptions{Now: c.now})
-	if err := w.WriteEvent(splitEvents(t, want)[1]); err != nil {
+	if err := w.WriteEvent(eventstest.Events(t, want)[1]); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {

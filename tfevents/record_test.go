@@ -17,16 +17,24 @@ import (
 
 	"github.com/trainerd/trainerd/internal/crc32c"
 	"github.com/trainerd/trainerd/internal/membound"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // plainRecords are the records of the set's undamaged files.
+// verdict is what a reader said about a file.
+type verdict struct {
+	Records      int
+	SHA256Concat string `json:"sha256_concat"`
+	Then         string
+}
+
 func plainRecords() [][]byte {
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
 	}
 	text := strings.Repeat("the quick brown fox %d ", 4000)[:9000]
-	return [][]byte{{}, []byte("a"), []byte("hello world"), every, splitmix(11, 1000), splitmix(12, 30000), []byte(text)}
+	return [][]byte{{}, []byte("a"), []byte("hello world"), every, eventstest.Splitmix(11, 1000), eventstest.Splitmix(12, 30000), []byte(text)}
 }
 
 func TestRecordWriterGolden(t *testing.T) {
@@ -37,13 +45,13 @@ func TestRecordWriterGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(got.Bytes(), readFixture(t, "tfrecord/plain.tfrecord")) {
+	if !bytes.Equal(got.Bytes(), eventstest.ReadFile(t, "tfrecord/plain.tfrecord")) {
 		t.Error("file differs from TensorFlow's")
 	}
 }
 
 func TestRecordWriterLarge(t *testing.T) {
-	data := splitmix(1, wholeWriteLimit+1)
+	data := eventstest.Splitmix(1, wholeWriteLimit+1)
 	var got bytes.Buffer
 	if err := NewRecordWriter(&got).WriteRecord(data); err != nil {
 		t.Fatal(err)
@@ -114,7 +122,7 @@ func tensorflowError(err error) string {
 func TestRecordReaderVerdicts(t *testing.T) {
 	files := 0
 	for _, set := range []string{"tfrecord", "events"} {
-		for id, c := range readCases(t, set) {
+		for id, c := range eventstest.Cases(t, set) {
 			var expect struct {
 				Iterator verdict `json:"tf_record_iterator"`
 			}
@@ -132,12 +140,12 @@ func TestRecordReaderVerdicts(t *testing.T) {
 					want = verdict{Records: 2, Then: "DataLossError: corrupted record at 37"}
 				}
 				for name, r := range map[string]io.Reader{
-					"whole":    bytes.NewReader(readFixture(t, c.Files[0])),
-					"one byte": iotest.OneByteReader(bytes.NewReader(readFixture(t, c.Files[0]))),
-					"data err": iotest.DataErrReader(bytes.NewReader(readFixture(t, c.Files[0]))),
+					"whole":    bytes.NewReader(eventstest.ReadFile(t, c.Files[0])),
+					"one byte": iotest.OneByteReader(bytes.NewReader(eventstest.ReadFile(t, c.Files[0]))),
+					"data err": iotest.DataErrReader(bytes.NewReader(eventstest.ReadFile(t, c.Files[0]))),
 				} {
 					records, err := readAll(NewRecordReader(r))
-					if len(records) != want.Records || want.SHA256Concat != "" && sha256Hex(records...) != want.SHA256Concat {
+					if len(records) != want.Records || want.SHA256Concat != "" && eventstest.SHA256(records...) != want.SHA256Concat {
 						t.Errorf("%s: %d records, want %d with the same content", name, len(records), want.Records)
 					}
 					if got := tensorflowError(err); got != want.Then {
@@ -153,7 +161,7 @@ func TestRecordReaderVerdicts(t *testing.T) {
 }
 
 func TestRecordReaderPart(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
 	for _, tc := range []struct {
 		file   string
 		part   string
@@ -174,7 +182,7 @@ func TestRecordReaderPart(t *testing.T) {
 		{"flip_first_record_data", PartData, ErrChecksum, 0, 4},
 	} {
 		t.Run(tc.file, func(t *testing.T) {
-			r := NewRecordReader(bytes.NewReader(readFixture(t, "tfrecord/damaged/"+tc.file+".tfrecord")))
+			r := NewRecordReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/damaged/"+tc.file+".tfrecord")))
 			r.Name = tc.file
 			_, err := readAll(r)
 			var c *CorruptError
@@ -219,7 +227,7 @@ func (g *growing) Read(b []byte) (int, error) {
 
 // TestRecordReaderGrows cuts a file at every byte and lets it grow from there.
 func TestRecordReaderGrows(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
 	want, _ := readAll(NewRecordReader(bytes.NewReader(base)))
 	ends := map[int]bool{0: true}
 	for i := range want {
@@ -245,7 +253,7 @@ func TestRecordReaderGrows(t *testing.T) {
 
 // TestRecordReaderFlips flips every bit of a file: no flip may go unnoticed.
 func TestRecordReaderFlips(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
 	for bit := range len(base) * 8 {
 		file := bytes.Clone(base)
 		file[bit/8] ^= 1 << (bit % 8)
@@ -256,7 +264,7 @@ func TestRecordReaderFlips(t *testing.T) {
 }
 
 func TestRecordReaderResync(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
 	all, _ := readAll(NewRecordReader(bytes.NewReader(base)))
 	first := len(AppendRecord(nil, all[0]))
 	for _, tc := range []struct {
@@ -266,15 +274,15 @@ func TestRecordReaderResync(t *testing.T) {
 		want [][]byte
 		end  error
 	}{
-		{"length", readFixture(t, "tfrecord/damaged/flip_length.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
-		{"length crc", readFixture(t, "tfrecord/damaged/flip_length_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
-		{"too large", readFixture(t, "tfrecord/damaged/huge_length_good_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"length", eventstest.ReadFile(t, "tfrecord/damaged/flip_length.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"length crc", eventstest.ReadFile(t, "tfrecord/damaged/flip_length_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"too large", eventstest.ReadFile(t, "tfrecord/damaged/huge_length_good_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
 		{"zeros in the middle", slices.Insert(bytes.Clone(base), first, make([]byte, 4096)...), []int64{4096}, all, io.EOF},
-		{"zeros at the end", readFixture(t, "tfrecord/damaged/trailing_zeros.tfrecord"), []int64{16}, all, io.EOF},
-		{"garbage at the end", readFixture(t, "tfrecord/damaged/trailing_garbage.tfrecord"), []int64{23}, all, io.EOF},
+		{"zeros at the end", eventstest.ReadFile(t, "tfrecord/damaged/trailing_zeros.tfrecord"), []int64{16}, all, io.EOF},
+		{"garbage at the end", eventstest.ReadFile(t, "tfrecord/damaged/trailing_garbage.tfrecord"), []int64{23}, all, io.EOF},
 		{"hole, then a torn tail", append(append(make([]byte, 100), base...), base[:20]...), []int64{100}, all, io.ErrUnexpectedEOF},
-		{"data", readFixture(t, "tfrecord/damaged/flip_data.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
-		{"nothing but garbage", splitmix(3, 5000), []int64{5000}, nil, io.EOF},
+		{"data", eventstest.ReadFile(t, "tfrecord/damaged/flip_data.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"nothing but garbage", eventstest.Splitmix(3, 5000), []int64{5000}, nil, io.EOF},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, source := range []io.Reader{bytes.NewReader(tc.file), iotest.OneByteReader(bytes.NewReader(tc.file))} {
@@ -306,7 +314,7 @@ func TestRecordReaderResync(t *testing.T) {
 }
 
 func TestRecordReaderSkipDataCRC(t *testing.T) {
-	r := NewRecordReader(bytes.NewReader(readFixture(t, "tfrecord/damaged/flip_data_crc.tfrecord")))
+	r := NewRecordReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/damaged/flip_data_crc.tfrecord")))
 	r.SkipDataCRC = true
 	if got, err := readAll(r); len(got) != 5 || err != io.EOF {
 		t.Errorf("%d records, then %v; want all 5", len(got), err)
@@ -343,7 +351,7 @@ func TestRecordReaderClaims(t *testing.T) {
 
 func TestRecordReaderReadError(t *testing.T) {
 	broken := errors.New("connection lost")
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
 	r := NewRecordReader(io.MultiReader(bytes.NewReader(base[:50]), iotest.ErrReader(broken)))
 	if _, err := readAll(r); err != broken {
 		t.Errorf("error %v, want the reader's own", err)
@@ -361,7 +369,7 @@ func TestShortLengthCRC(t *testing.T) {
 }
 
 func FuzzRecordReader(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join(fixtures, "tfrecord/damaged/*.tfrecord"))
+	files, err := filepath.Glob(filepath.Join(eventstest.Dir(), "tfrecord/damaged/*.tfrecord"))
 	if err != nil || len(files) == 0 {
 		f.Fatal("no seeds", err)
 	}

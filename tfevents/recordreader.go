@@ -26,6 +26,7 @@ type RecordReader struct {
 	MaxSize     int64  // largest record accepted; 0 means DefaultMaxSize
 	SkipDataCRC bool   // accept data whatever its checksum says
 	Resync      bool   // after a damaged length, search for the next intact record
+	Buffer      int    // bytes read at first; 0 means 128 KiB
 
 	r      io.Reader
 	buf    []byte // buf[pos:end] is read but not handed out
@@ -39,13 +40,21 @@ type RecordReader struct {
 // NewRecordReader returns a RecordReader that reads from r. It reads ahead.
 func NewRecordReader(r io.Reader) *RecordReader { return &RecordReader{r: r} }
 
-// setSize tells a reader that has read nothing yet how long its stream is, so
-// that it takes no more memory than that needs.
-func (r *RecordReader) setSize(size int64) {
-	r.size = size
-	if left := size - r.offset; left < readBufferSize {
-		r.buf = make([]byte, max(left, headerSize))
+// StartAt tells a reader that has read nothing yet at which offset of a file its
+// stream begins, and how long the file is, 0 if that is unknown: it then takes no
+// more memory than that needs.
+func (r *RecordReader) StartAt(offset, size int64) {
+	r.offset, r.size = offset, size
+	if size > 0 {
+		r.buf = make([]byte, max(headerSize, min(size-offset, int64(r.buffer()))))
 	}
+}
+
+func (r *RecordReader) buffer() int {
+	if r.Buffer > 0 {
+		return r.Buffer
+	}
+	return readBufferSize
 }
 
 // Next returns the data of the next record, valid until the next call.
@@ -238,9 +247,9 @@ func (r *RecordReader) makeRoom(n int) {
 	if r.end < len(r.buf) {
 		return
 	}
-	size := max(readBufferSize, min(n, have+max(have, readBufferSize), have+maxGrowth))
+	size := max(r.buffer(), min(n, have+max(have, readBufferSize), have+maxGrowth))
 	if r.offset+int64(n) <= r.size {
-		size = max(readBufferSize, n) // which is really there
+		size = max(r.buffer(), n) // which is really there
 	}
 	grown := make([]byte, size)
 	copy(grown, r.buf[:r.end])

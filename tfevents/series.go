@@ -179,10 +179,12 @@ func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f fun
 		return from, nil, fmt.Errorf("tfevents: %w", err)
 	}
 	r := NewRecordReader(file)
-	r.Name, r.MaxSize, r.offset = name, o.MaxSize, from
+	r.Name, r.MaxSize = name, o.MaxSize
+	size := int64(0)
 	if info, err := file.Stat(); err == nil {
-		r.setSize(info.Size())
+		size = info.Size()
 	}
+	r.StartAt(from, size)
 	thorough := o.Purge == PurgeExact || o.Purge == KeepAll
 	r.Resync = thorough
 	r.SkipDataCRC = o.Purge == PurgeDataServer // it does not check it

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // eventsFile returns a file of the given events, with a version in front.
@@ -238,7 +239,7 @@ func checkMerge(t *testing.T, fsys fs.FS, run Run, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(splitRecords(t, merged.Bytes())); n != report.Events {
+	if n := len(eventstest.Records(t, merged.Bytes())); n != report.Events {
 		t.Errorf("merged file holds %d events, report says %d", n, report.Events)
 	}
 	result := fstest.MapFS{"tfevents": {Data: merged.Bytes()}}
@@ -299,7 +300,7 @@ func TestPurgeAndTheGraph(t *testing.T) {
 
 func TestReadRunDamage(t *testing.T) {
 	name := func(s string) string { return "events.out.tfevents.1." + s }
-	fsys := os.DirFS(filepath.Join(fixtures, "events/damaged"))
+	fsys := os.DirFS(filepath.Join(eventstest.Dir(), "events/damaged"))
 	for _, tc := range []struct {
 		file   string
 		mode   Purge
@@ -366,7 +367,7 @@ func TestMergeRestoresMetadata(t *testing.T) {
 	if err != nil || report.Purged != 1 {
 		t.Fatal(report, err)
 	}
-	events := splitEvents(t, merged.Bytes())
+	events := eventstest.Events(t, merged.Bytes())
 	var first *tfpb.Summary_Value
 	for _, e := range events {
 		if e.GetSummary() != nil && first == nil {

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // TestDataServerView compares with what the fixtures say that TensorBoard's
 // data server shows: each tag's last step.
 func TestDataServerView(t *testing.T) {
-	d := ReadRun(os.DirFS(filepath.Join(fixtures, "events/tf1_filewriter")),
+	d := ReadRun(os.DirFS(filepath.Join(eventstest.Dir(), "events/tf1_filewriter")),
 		Run{Files: []string{"events.out.tfevents.1699999990.goldenhost"}}, &RunOptions{Purge: PurgeDataServer})
 	got := map[string]int64{}
 	for _, s := range d.Series {

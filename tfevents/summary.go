@@ -6,8 +6,9 @@ import (
 	"math"
 	"strings"
 
-	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // The names under which TensorBoard's plugins find their data.

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/proto/tbpb"
-	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/proto/tbpb"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 const (
@@ -54,7 +56,7 @@ func linearFloats(lo, hi float64, n int) []float32 {
 
 // uint16s returns n values of the generator as numbers.
 func uint16s(seed uint64, n int) []int {
-	b := tfevents.Splitmix(seed, 2*n)
+	b := eventstest.Splitmix(seed, 2*n)
 	out := make([]int, n)
 	for i := range out {
 		out[i] = int(binary.LittleEndian.Uint16(b[2*i:]))
@@ -83,8 +85,8 @@ func pngsOf(v *tfpb.Summary_Value, width, height int) []tfevents.EncodedImage {
 // TestGoldenTF2Writer makes the calls that TensorFlow's writer was given.
 func TestGoldenTF2Writer(t *testing.T) {
 	const name = "events.out.tfevents.1700000000.goldenhost.4242.0.v2"
-	file := tfevents.ReadFixture(t, "events/tf2_writer/"+name)
-	want := tfevents.SplitEvents(t, file)
+	file := eventstest.ReadFile(t, "events/tf2_writer/"+name)
+	want := eventstest.Events(t, file)
 	value := must[*tfpb.Summary_Value](t)
 	clip := func(samples []float32) *tfevents.AudioClip {
 		return &tfevents.AudioClip{SampleRate: goldenRate, Channels: 2, Samples: samples}
@@ -181,11 +183,11 @@ func goldenExperiment() *tbpb.Experiment {
 // random order, so the content of the hparams plugin is compared decoded.
 func compareRecords(t *testing.T, got, want []byte) {
 	t.Helper()
-	g, w := tfevents.SplitRecords(t, got), tfevents.SplitRecords(t, want)
+	g, w := eventstest.Records(t, got), eventstest.Records(t, want)
 	if len(g) != len(w) {
 		t.Fatalf("%d records, want %d", len(g), len(w))
 	}
-	events, wantEvents := tfevents.SplitEvents(t, got), tfevents.SplitEvents(t, want)
+	events, wantEvents := eventstest.Events(t, got), eventstest.Events(t, want)
 	for i := range g {
 		if bytes.Equal(g[i], w[i]) {
 			continue
@@ -226,8 +228,8 @@ func decodeHParams(t *testing.T, e *tfpb.Event) []proto.Message {
 // writer and helpers. These store one float as float_val, TensorFlow as content.
 func TestGoldenTensorBoard(t *testing.T) {
 	const name = "events.out.tfevents.1700000401.goldenhost.4243.0.sfx"
-	file := tfevents.ReadFixture(t, "events/tensorboard_writer/"+name)
-	want := tfevents.SplitEvents(t, file)[1:]
+	file := eventstest.ReadFile(t, "events/tensorboard_writer/"+name)
+	want := eventstest.Events(t, file)[1:]
 	dir := t.TempDir()
 	c := clock{tfevents.At(1700000401)}
 	tfevents.WriterNumber.Store(0)
@@ -235,10 +237,10 @@ func TestGoldenTensorBoard(t *testing.T) {
 	value := must[*tfpb.Summary_Value](t)
 	values := fixtureHistogram(24, 50, 401, 200, 16)
 	labels, predictions := make([]bool, 50), make([]float32, 50)
-	for i, x := range tfevents.Splitmix(25, 50) {
+	for i, x := range eventstest.Splitmix(25, 50) {
 		labels[i] = x&1 == 1
 	}
-	for i, x := range tfevents.Splitmix(26, 50) {
+	for i, x := range eventstest.Splitmix(26, 50) {
 		predictions[i] = float32(float64(x) / 255)
 	}
 	curve, err := tfevents.PRCurveOf(labels, predictions, nil, 5)
@@ -298,8 +300,8 @@ func listForm(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 // as far as its summaries are like those of TensorFlow 1.
 func TestGoldenTensorBoardX(t *testing.T) {
 	const name = "events.out.tfevents.1700000500.goldenhost.sfx"
-	file := tfevents.ReadFixture(t, "events/tensorboardX/"+name)
-	want := tfevents.SplitEvents(t, file)
+	file := eventstest.ReadFile(t, "events/tensorboardX/"+name)
+	want := eventstest.Events(t, file)
 	dir := t.TempDir()
 	c := clock{tfevents.At(want[0].GetWallTime())}
 	w := tfevents.NewTestWriter(t, dir, &tfevents.FileWriterOptions{Form: tfevents.TensorBoardX, Host: "goldenhost", Suffix: ".sfx", Now: c.now})
@@ -314,7 +316,7 @@ func TestGoldenTensorBoardX(t *testing.T) {
 		1: summaryv1.Scalar(goldenTag, 1), 2: summaryv1.Scalar(goldenTag, 0.5), 3: summaryv1.Scalar(goldenTag, 0.25), 4: summaryv1.Scalar(goldenTag, tfevents.Nan), 8: raw,
 	} {
 		if i == 0 || v != nil {
-			picked = tfevents.AppendRecord(picked, tfevents.SplitRecords(t, file)[i])
+			picked = tfevents.AppendRecord(picked, eventstest.Records(t, file)[i])
 		}
 		if v == nil {
 			continue
@@ -338,12 +340,12 @@ func TestGoldenTF2Empty(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tfevents.CheckFile(t, dir, name, tfevents.ReadFixture(t, "events/tf2_empty/"+name))
+	tfevents.CheckFile(t, dir, name, eventstest.ReadFile(t, "events/tf2_empty/"+name))
 }
 
 func TestGoldenTF1Session(t *testing.T) {
-	file := tfevents.ReadFixture(t, "events/tf1_graph_session/events.out.tfevents.1700000000.goldenhost")
-	want := tfevents.SplitEvents(t, file)
+	file := eventstest.ReadFile(t, "events/tf1_graph_session/events.out.tfevents.1700000000.goldenhost")
+	want := eventstest.Events(t, file)
 	value := must[*tfpb.Summary_Value](t)
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -387,8 +389,8 @@ func TestGoldenTF1Session(t *testing.T) {
 
 func TestGoldenTraceGraph(t *testing.T) {
 	const name = "events.out.tfevents.1700000200.goldenhost.4242.1.v2"
-	file := tfevents.ReadFixture(t, "events/tf2_trace_graph/"+name)
-	e := tfevents.SplitEvents(t, file)[1]
+	file := eventstest.ReadFile(t, "events/tf2_trace_graph/"+name)
+	e := eventstest.Events(t, file)[1]
 	data := e.GetSummary().GetValue()[0].GetTensor().GetStringVal()[0]
 	dir := t.TempDir()
 	c := clock{tfevents.At(1700000200.5)}
@@ -404,7 +406,7 @@ func TestGoldenTraceGraph(t *testing.T) {
 }
 
 func TestGoldenProjector(t *testing.T) {
-	want := tfevents.ReadFixture(t, "events/projector/projector_config.pbtxt")
+	want := eventstest.ReadFile(t, "events/projector/projector_config.pbtxt")
 	dir := t.TempDir()
 	c := &tbpb.ProjectorConfig{ModelCheckpointPath: "model.ckpt-7"}
 	for i, name := range []string{"x_in_0", "x_in_1"} {

@@ -8,17 +8,15 @@ import (
 	"image/color"
 	"image/color/palette"
 	"image/gif"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
-	"google.golang.org/protobuf/proto"
 )
 
 var nan = math.NaN()
@@ -238,44 +236,6 @@ func TestHParamsGroup(t *testing.T) {
 	}
 	if _, err := HParams(map[string]any{"\xff": 1}, "", at(0)); err == nil {
 		t.Error("name that is not UTF-8: no error")
-	}
-}
-
-func TestWriteEmbedding(t *testing.T) {
-	dir := t.TempDir()
-	info, err := WriteEmbedding(dir, &Embedding{
-		Name:    "layer/emb:0",
-		Vectors: [][]float32{{1, 2.5, -3}, {0.125, 0, 4}},
-		Header:  []string{"id", "label"},
-		Labels:  [][]string{{"1", "a\tb"}, {"2", "c\nd"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		info.GetTensorPath():   "1\t2.5\t-3\n0.125\t0\t4\n",
-		info.GetMetadataPath(): "id\tlabel\n1\ta b\n2\tc d\n",
-	} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || string(got) != want {
-			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
-		}
-	}
-	for name, e := range map[string]*Embedding{
-		"no name":       {},
-		"dots":          {Name: ".."},
-		"events file":   {Name: "a.tfevents"},
-		"uneven":        {Name: "e", Vectors: [][]float32{{1}, {1, 2}}},
-		"labels":        {Name: "e", Vectors: [][]float32{{1}}, Labels: [][]string{{"a"}, {"b"}}},
-		"columns":       {Name: "e", Vectors: [][]float32{{1}}, Labels: [][]string{{"a", "b"}}},
-		"single header": {Name: "e", Vectors: [][]float32{{1}}, Header: []string{"h"}, Labels: [][]string{{"a"}}},
-	} {
-		if _, err := WriteEmbedding(dir, e); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if _, err := ReadProjectorConfig(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no configuration: %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
