@@ -161,7 +161,7 @@ func TestCompressionUnknown(t *testing.T) {
 
 func TestCompressedWriterError(t *testing.T) {
 	broken := errors.New("disk full")
-	w, err := NewCompressedRecordWriter(&failingWriter{10, broken}, &CompressionOptions{Compression: GZIP})
+	w, err := NewCompressedRecordWriter(&eventstest.FailingWriter{N: 10, Err: broken}, &CompressionOptions{Compression: GZIP})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,12 @@ package tfevents
 
 // What the tests of this package share with those that import packages built
 // on it.
-const ProjectorConfigName = projectorConfigName
+const ProjectorConfigName = "projector_config.pbtxt"
 
 var (
 	NewTestWriter = newTestWriter
 	OnlyFile      = onlyFile
 	CheckFile     = checkFile
-	ShapeProto    = shapeProto
 	At            = at
-	Nan           = nan
 	WriterNumber  = &writerNumber
 )

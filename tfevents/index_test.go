@@ -18,6 +18,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // checkIndex holds the index of a run against what ReadRun keeps of it.
@@ -91,7 +92,7 @@ func checkSeriesIndex(t *testing.T, x *RunIndex, got *SeriesIndex, want *Series)
 }
 
 func TestIndexOfFixtures(t *testing.T) {
-	for _, name := range eventsFiles(t) {
+	for _, name := range eventstest.EventsFiles(t) {
 		dir, file := filepath.Split(name)
 		checkIndex(t, os.DirFS(dir), Run{Files: []string{file}})
 		checkSizes(t, os.DirFS(dir), Run{Files: []string{file}})
@@ -163,7 +164,7 @@ func randomValue(random *rand.Rand) *tfpb.Summary_Value {
 	case 4:
 		return imageV1(tag, 1, 1)
 	case 5:
-		return PluginTensor(hparamsStartTag, PluginHParams, []byte("x"), nil)
+		return PluginTensor("_hparams_/session_start_info", PluginHParams, []byte("x"), nil)
 	case 6: // metadata alone
 		v := Scalar(tag, x)
 		v.Value = nil
@@ -353,7 +354,7 @@ func TestScanUnderstands(t *testing.T) {
 // FuzzEventScan holds what the scan understands of an event against the general
 // decoder, and the index that both give.
 func FuzzEventScan(f *testing.F) {
-	for _, name := range eventsFiles(f) {
+	for _, name := range eventstest.EventsFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // TestIndexOfLargeRecord indexes records that must be in memory only once.
@@ -15,7 +16,7 @@ func TestIndexOfLargeRecord(t *testing.T) {
 	const size = 32 << 20
 	text := Text("text", strings.Repeat("x", size))
 	indexLarge(t, text, PluginText, size)
-	images := PluginTensor("images", PluginImages, nil, stringTensor(shapeProto(4), []byte("1"), []byte("1"), make([]byte, size/2), make([]byte, size/2)))
+	images := PluginTensor("images", PluginImages, nil, stringTensor(eventstest.Shape(4), []byte("1"), []byte("1"), make([]byte, size/2), make([]byte, size/2)))
 	if x := indexLarge(t, images, PluginImages, size); x.Series[0].LongestBlobs() != 4 {
 		t.Errorf("the longest of the images are %d blobs, want 4", x.Series[0].LongestBlobs())
 	}

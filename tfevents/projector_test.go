@@ -53,7 +53,7 @@ func FuzzProjectorConfig(f *testing.F) {
 	f.Add([]byte("embeddings { tensor_name: \"a\" metadata_path: \"m.tsv\" sprite { image_path: \"s.png\" single_image_dim: 2 } }"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, projectorConfigName), text, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "projector_config.pbtxt"), text, 0o666); err != nil {
 			t.Fatal(err)
 		}
 		c, err := ReadProjectorConfig(dir)

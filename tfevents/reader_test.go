@@ -19,23 +19,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
-// eventsFiles returns the names of all events files under fixtures/events.
-func eventsFiles(t testing.TB) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(filepath.Join(eventstest.Dir(), "events"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && IsEventsFile(path) {
-			names = append(names, path)
-		}
-		return err
-	})
-	if err != nil || len(names) < 15 {
-		t.Fatalf("found %d events files: %v", len(names), err)
-	}
-	return names
-}
-
 func TestReaderReadsAllFixtures(t *testing.T) {
-	for _, name := range eventsFiles(t) {
+	for _, name := range eventstest.EventsFiles(t) {
 		if strings.Contains(name, "damaged") {
 			continue
 		}
@@ -222,7 +207,7 @@ func TestReaderStopsWhenTheLoopDoes(t *testing.T) {
 // TestEventsWriterRewrites writes again what each fixture holds: the bytes
 // must come out the same, no matter who wrote them first.
 func TestEventsWriterRewrites(t *testing.T) {
-	for _, name := range eventsFiles(t) {
+	for _, name := range eventstest.EventsFiles(t) {
 		if strings.Contains(name, "damaged") {
 			continue
 		}
@@ -261,7 +246,7 @@ func TestEventsWriterFirstEvent(t *testing.T) {
 
 func TestEventsWriterError(t *testing.T) {
 	broken := errors.New("disk full")
-	w := NewEventsWriter(&failingWriter{100, broken}, nil)
+	w := NewEventsWriter(&eventstest.FailingWriter{N: 100, Err: broken}, nil)
 	for range 3 {
 		if err := w.WriteEvent(&tfpb.Event{What: &tfpb.Event_GraphDef{GraphDef: make([]byte, 100)}}); !errors.Is(err, broken) {
 			t.Errorf("error %v, want %v", err, broken)
@@ -273,7 +258,7 @@ func TestEventsWriterError(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, name := range eventsFiles(f) {
+	for _, name := range eventstest.EventsFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)

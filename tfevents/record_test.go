@@ -61,24 +61,10 @@ func TestRecordWriterLarge(t *testing.T) {
 	}
 }
 
-// failingWriter fails once n bytes have been written.
-type failingWriter struct {
-	n   int
-	err error
-}
-
-func (w *failingWriter) Write(b []byte) (int, error) {
-	if len(b) > w.n {
-		return w.n, w.err
-	}
-	w.n -= len(b)
-	return len(b), nil
-}
-
 func TestRecordWriterError(t *testing.T) {
 	broken := errors.New("disk full")
 	for _, size := range []int{10, wholeWriteLimit + 1} {
-		w := NewRecordWriter(&failingWriter{20, broken})
+		w := NewRecordWriter(&eventstest.FailingWriter{N: 20, Err: broken})
 		if err := w.WriteRecord(make([]byte, size)); !errors.Is(err, broken) {
 			t.Errorf("size %d: error %v, want %v", size, err, broken)
 		}

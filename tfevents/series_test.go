@@ -381,7 +381,7 @@ func TestMergeRestoresMetadata(t *testing.T) {
 		t.Error("merging as the Python loader reads: no error")
 	}
 	broken := errors.New("disk full")
-	if _, err := MergeRun(&failingWriter{10, broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
+	if _, err := MergeRun(&eventstest.FailingWriter{N: 10, Err: broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
 		t.Errorf("merging onto a full disk: %v", err)
 	}
 }
@@ -427,7 +427,7 @@ func TestFindRuns(t *testing.T) {
 }
 
 func FuzzReadRun(f *testing.F) {
-	for _, name := range eventsFiles(f) {
+	for _, name := range eventstest.EventsFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)

@@ -49,7 +49,7 @@ func TestDataServerGivesUpWithoutTime(t *testing.T) {
 // skips, as its /data/plugin pages answer.
 func TestDataServerKeeps(t *testing.T) {
 	text := func(plugin string, shape []int64, texts ...string) *tfpb.Summary_Value {
-		v := PluginTensor("t", plugin, nil, stringTensor(shapeProto(shape...)))
+		v := PluginTensor("t", plugin, nil, stringTensor(eventstest.Shape(shape...)))
 		for _, s := range texts {
 			v.GetTensor().StringVal = append(v.GetTensor().StringVal, []byte(s))
 		}

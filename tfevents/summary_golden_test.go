@@ -3,6 +3,7 @@ package tfevents_test
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -112,7 +113,7 @@ func TestGoldenTF2Writer(t *testing.T) {
 		{0, one(tfevents.Scalar(goldenTag, 1))},
 		{10, one(tfevents.Scalar(goldenTag, 0.5))},
 		{20, one(tfevents.Scalar(goldenTag, 0.25))},
-		{30, one(tfevents.Scalar(goldenTag, tfevents.Nan))},
+		{30, one(tfevents.Scalar(goldenTag, math.NaN()))},
 		{0, one(tfevents.Describe(hist("hist/a", fixtureHistogram(31, 40, 2001, 1000, 128), 0), "", goldenMarkdown))},
 		{1, one(tfevents.Describe(hist("hist/a", fixtureHistogram(32, 7, 2001, 1000, 128), 5), "", goldenMarkdown))},
 		{9, one(hist("hist/empty", nil, 0))},
@@ -122,7 +123,7 @@ func TestGoldenTF2Writer(t *testing.T) {
 		{3, one(tfevents.Text("words", goldenText))},
 		{3, one(value(tfevents.Texts("words2", []int64{2, 2}, "a", "b", goldenLog, "")))},
 		{5, one(tfevents.PluginTensor("raw", tfevents.PluginScalars, []byte("\x00\x01"), &tfpb.TensorProto{
-			Dtype: tfpb.DataType_DT_INT64, TensorShape: tfevents.ShapeProto(2, 2), TensorContent: raw,
+			Dtype: tfpb.DataType_DT_INT64, TensorShape: eventstest.Shape(2, 2), TensorContent: raw,
 		}))},
 		{0, nil}, // the graph
 		{0, one(value(tfevents.HParams(goldenHParams, "trial-a", tfevents.At(1700000000.5))))},
@@ -313,7 +314,7 @@ func TestGoldenTensorBoardX(t *testing.T) {
 	}
 	var picked []byte
 	for i, v := range []*tfpb.Summary_Value{
-		1: summaryv1.Scalar(goldenTag, 1), 2: summaryv1.Scalar(goldenTag, 0.5), 3: summaryv1.Scalar(goldenTag, 0.25), 4: summaryv1.Scalar(goldenTag, tfevents.Nan), 8: raw,
+		1: summaryv1.Scalar(goldenTag, 1), 2: summaryv1.Scalar(goldenTag, 0.5), 3: summaryv1.Scalar(goldenTag, 0.25), 4: summaryv1.Scalar(goldenTag, math.NaN()), 8: raw,
 	} {
 		if i == 0 || v != nil {
 			picked = tfevents.AppendRecord(picked, eventstest.Records(t, file)[i])
@@ -420,7 +421,7 @@ func TestGoldenProjector(t *testing.T) {
 	if err := tfevents.WriteProjectorConfig(dir, c); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(dir, tfevents.ProjectorConfigName))
+	got, err := os.ReadFile(filepath.Join(dir, "projector_config.pbtxt"))
 	if err != nil {
 		t.Fatal(err)
 	}

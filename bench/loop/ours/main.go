@@ -96,7 +96,7 @@ func trivial(o options, supervised bool) (*measure.Result, error) {
 	sv := &trainerd.Supervisor{
 		Logdir: o.dir, NewSession: vars.Session,
 		SaveModelEvery: time.Second, SaveSummariesEvery: time.Second,
-		SummaryOp: trainerd.SummaryFunc(summary),
+		SummaryOp: trainerd.SummaryFunc(lossSummary),
 		OnSave:    func(trainerd.SavedCheckpoint) { saves++ },
 	}
 	var took time.Duration
@@ -118,7 +118,7 @@ func trivial(o options, supervised bool) (*measure.Result, error) {
 		Metrics: map[string]float64{"saves": float64(saves)}}, err
 }
 
-func summary(ctx context.Context, s session.Session) (*tfpb.Summary, error) {
+func lossSummary(ctx context.Context, s session.Session) (*tfpb.Summary, error) {
 	return tfevents.NewSummary(summaryv1.Scalar("loss", 0.5)), nil
 }
 

@@ -107,3 +107,41 @@ func Splitmix(seed uint64, n int) []byte {
 	}
 	return b[:n]
 }
+
+// EventsFiles returns the names of all events files under fixtures/events.
+func EventsFiles(t testing.TB) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(Dir(), "events"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.Contains(filepath.Base(path), "tfevents") {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil || len(names) < 15 {
+		t.Fatalf("found %d events files: %v", len(names), err)
+	}
+	return names
+}
+
+// FailingWriter fails with Err once N bytes have been written.
+type FailingWriter struct {
+	N   int
+	Err error
+}
+
+func (w *FailingWriter) Write(b []byte) (int, error) {
+	if len(b) > w.N {
+		return w.N, w.Err
+	}
+	w.N -= len(b)
+	return len(b), nil
+}
+
+// Shape returns a shape; without dimensions, that of a single element.
+func Shape(dims ...int64) *tfpb.TensorShapeProto {
+	s := new(tfpb.TensorShapeProto)
+	for _, d := range dims {
+		s.Dim = append(s.Dim, &tfpb.TensorShapeProto_Dim{Size: d})
+	}
+	return s
+}
