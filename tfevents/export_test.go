@@ -2,8 +2,6 @@ package tfevents
 
 // What the tests of this package share with those that import packages built
 // on it.
-const ProjectorConfigName = "projector_config.pbtxt"
-
 var (
 	NewTestWriter = newTestWriter
 	OnlyFile      = onlyFile

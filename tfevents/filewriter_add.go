@@ -199,7 +199,7 @@ func (w *FileWriter) fileIsFull(now time.Time) bool {
 }
 
 // AddLogMessage adds a message. Old programs did, and old readers print it;
-// TensorBoard shows none, and takes a [Text] instead.
+// TensorBoard shows none, and takes a [summary.Text] instead.
 func (w *FileWriter) AddLogMessage(ctx context.Context, level tfpb.LogMessage_Level, message string, globalStep int64) error {
 	//lint:ignore SA1019 it is for those who still read them
 	what := &tfpb.Event_LogMessage{LogMessage: &tfpb.LogMessage{Level: level, Message: message}}

@@ -12,6 +12,9 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestFileWriterRotation(t *testing.T) {
@@ -66,7 +69,7 @@ func checkRotated(t *testing.T, dir string, want [][]int64) {
 func TestFileWriterMetadataOncePerFile(t *testing.T) {
 	dir := t.TempDir()
 	w := newTestWriter(t, dir, &FileWriterOptions{MaxFileSize: 200})
-	s := NewSummary(Text("a", "text"), Text("b", "text"), simpleScalar("c", 1))
+	s := summary.New(summary.Text("a", "text"), summary.Text("b", "text"), summaryv1.Scalar("c", 1))
 	original := proto.CloneOf(s)
 	for step := range int64(4) {
 		if err := w.AddSummary(t.Context(), s, step); err != nil {
@@ -115,11 +118,11 @@ func TestFileWriterCloseAndReopen(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	if err := w.AddScalar(ctx, "loss", 1, 2); !errors.Is(err, ErrClosed) {
-		t.Errorf("AddScalar after Close: %v, want %v", err, ErrClosed)
+	if err := w.AddScalar(ctx, "loss", 1, 2); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("AddScalar after Close: %v, want %v", err, tfrecord.ErrClosed)
 	}
-	if err := w.Flush(ctx); !errors.Is(err, ErrClosed) {
-		t.Errorf("Flush after Close: %v, want %v", err, ErrClosed)
+	if err := w.Flush(ctx); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("Flush after Close: %v, want %v", err, tfrecord.ErrClosed)
 	}
 	if err := w.Reopen(); err != nil {
 		t.Fatal(err)

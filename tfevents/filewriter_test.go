@@ -16,6 +16,9 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // fakeFile is a file whose writes and syncs the test sees, holds up and fails.
@@ -201,7 +204,7 @@ func TestFileWriterGivenTimes(t *testing.T) {
 	if err := w.AddScalarAt(t.Context(), at(1600000000.5), "loss", 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddSummaryAt(t.Context(), at(1500000000.5), NewSummary(simpleScalar("loss", 1)), 2); err != nil {
+	if err := w.AddSummaryAt(t.Context(), at(1500000000.5), summary.New(summaryv1.Scalar("loss", 1)), 2); err != nil {
 		t.Fatal(err)
 	}
 	mustAdd(t, w, 3)
@@ -261,7 +264,7 @@ func TestFileWriterForms(t *testing.T) {
 			if name != want {
 				t.Errorf("file name %q, want %q", name, want)
 			}
-			if wantBytes := AppendRecord(nil, eventstest.Records(t, eventstest.ReadFile(t, "events/"+tc.file))[0]); !bytes.Equal(file, wantBytes) {
+			if wantBytes := tfrecord.Append(nil, eventstest.Records(t, eventstest.ReadFile(t, "events/"+tc.file))[0]); !bytes.Equal(file, wantBytes) {
 				t.Errorf("first record\n %x, want\n %x", file, wantBytes)
 			}
 			if err := w.Close(); err != nil {
@@ -281,7 +284,7 @@ func TestFileWriterConcurrent(t *testing.T) {
 			for step := range int64(each) {
 				var err error
 				if tag := fmt.Sprint("tag", i); step%10 == 0 {
-					err = w.AddSummary(t.Context(), NewSummary(simpleScalar(tag, 1)), step)
+					err = w.AddSummary(t.Context(), summary.New(summaryv1.Scalar(tag, 1)), step)
 				} else {
 					err = w.AddScalar(t.Context(), tag, 1, step)
 				}

@@ -9,6 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // TestWriteHParams replaces values; those of a run are the last written, though
@@ -76,7 +77,7 @@ func TestGoldenLogMessage(t *testing.T) {
 // byte 1 in the metadata.
 func TestGraphPluginValues(t *testing.T) {
 	for name, v := range map[string]*tfpb.Summary_Value{
-		PluginRunMetadata: RunMetadata("a", []byte("x")), PluginKerasModel: KerasModel("a", "x"), PluginRunMetadataGraph: RunMetadataGraph("a", []byte("x")),
+		summary.PluginRunMetadata: summary.RunMetadata("a", []byte("x")), summary.PluginKerasModel: summary.KerasModel("a", "x"), summary.PluginRunMetadataGraph: summary.RunMetadataGraph("a", []byte("x")),
 	} {
 		p := v.GetMetadata().GetPluginData()
 		if p.GetPluginName() != name || string(p.GetContent()) != "1" || string(v.GetTensor().GetStringVal()[0]) != "x" {

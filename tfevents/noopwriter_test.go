@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestNoopWriter(t *testing.T) {
@@ -26,8 +28,8 @@ func TestNoopWriter(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddScalar(t.Context(), "loss", 1, 4); !errors.Is(err, ErrClosed) {
-		t.Errorf("after Close: %v, want %v", err, ErrClosed)
+	if err := w.AddScalar(t.Context(), "loss", 1, 4); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("after Close: %v, want %v", err, tfrecord.ErrClosed)
 	}
 	if files, err := os.ReadDir("."); err != nil || len(files) != 0 {
 		t.Errorf("files %v, %v", files, err)
@@ -44,7 +46,7 @@ func fileScalars(t *testing.T, w *FileWriter) map[string]float64 {
 	got := map[string]float64{}
 	for _, e := range eventstest.Events(t, file) {
 		for _, v := range e.GetSummary().GetValue() {
-			got[v.GetTag()], _ = ScalarOf(v)
+			got[v.GetTag()], _ = summary.ScalarOf(v)
 		}
 	}
 	return got
@@ -85,8 +87,8 @@ func TestLogHandlerStepKey(t *testing.T) {
 	}
 	r := slog.NewRecord(time.Now(), slog.LevelInfo, "trained", 0)
 	r.Add("iteration", 1, "loss", 2)
-	if err := log.Handler().Handle(t.Context(), r); !errors.Is(err, ErrClosed) {
-		t.Errorf("closed writer: %v, want %v", err, ErrClosed)
+	if err := log.Handler().Handle(t.Context(), r); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("closed writer: %v, want %v", err, tfrecord.ErrClosed)
 	}
 }
 

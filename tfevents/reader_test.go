@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestReaderReadsAllFixtures(t *testing.T) {
@@ -49,12 +50,12 @@ func TestReaderDamage(t *testing.T) {
 		after  int // events after it
 		err    error
 	}{
-		{"flip_payload", 3, PartData, 13, ErrChecksum},
-		{"flip_payload_crc", 3, PartData, 13, ErrChecksum},
-		{"flip_length", 3, PartLength, 0, ErrChecksum},
-		{"trunc_mid_payload", 3, PartData, 0, io.ErrUnexpectedEOF},
-		{"trunc_mid_length", 3, PartLength, 0, io.ErrUnexpectedEOF},
-		{"bad_proto_good_crc", 3, PartEvent, 14, nil},
+		{"flip_payload", 3, tfrecord.PartData, 13, tfrecord.ErrChecksum},
+		{"flip_payload_crc", 3, tfrecord.PartData, 13, tfrecord.ErrChecksum},
+		{"flip_length", 3, tfrecord.PartLength, 0, tfrecord.ErrChecksum},
+		{"trunc_mid_payload", 3, tfrecord.PartData, 0, io.ErrUnexpectedEOF},
+		{"trunc_mid_length", 3, tfrecord.PartLength, 0, io.ErrUnexpectedEOF},
+		{"bad_proto_good_crc", 3, tfrecord.PartEvent, 14, nil},
 		{"empty", 0, "", 0, nil},
 		{"no_version_event", 16, "", 0, nil},
 		{"empty_record", 18, "", 0, nil},
@@ -64,9 +65,9 @@ func TestReaderDamage(t *testing.T) {
 		t.Run(tc.file, func(t *testing.T) {
 			name := "events.out.tfevents.1." + tc.file
 			r := NewReader(bytes.NewReader(eventstest.ReadFile(t, "events/damaged/"+name)))
-			r.Name = name
+			r.Records.Name = name
 			before, after := 0, 0
-			var damage *CorruptError
+			var damage *tfrecord.CorruptError
 			for _, err := range r.Events() {
 				switch {
 				case err == nil && damage == nil:
@@ -136,7 +137,7 @@ func TestReaderTruncations(t *testing.T) {
 	file := eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
 	var ends []int
 	for _, r := range eventstest.Records(t, file) {
-		end := RecordSize(len(r))
+		end := tfrecord.Size(len(r))
 		if len(ends) > 0 {
 			end += ends[len(ends)-1]
 		}
@@ -169,7 +170,7 @@ func TestReaderFlips(t *testing.T) {
 		damaged := bytes.Clone(file)
 		damaged[bit/8] ^= 1 << (bit % 8)
 		r := NewReader(bytes.NewReader(damaged))
-		r.Resync = true
+		r.Records.Resync = true
 		n, noticed := 0, 0
 		for _, err := range r.Events() {
 			if err != nil {
@@ -276,7 +277,7 @@ func FuzzReader(f *testing.F) {
 			}
 			// What was read can be written and read again.
 			again := NewReader(bytes.NewReader(appendEventRecord(nil, e)))
-			got, err := again.NextEvent()
+			got, err := again.Next()
 			if err != nil || !proto.Equal(e, got) {
 				t.Fatalf("event does not survive being written: %v", err)
 			}

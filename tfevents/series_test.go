@@ -17,6 +17,8 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // eventsFile returns a file of the given events, with a version in front.
@@ -43,7 +45,7 @@ func graphAt(step int64) *tfpb.Event {
 // losses returns events of the tag loss at the steps from first to last.
 func losses(attempt float64, first, last int64) (events []*tfpb.Event) {
 	for s := first; s <= last; s++ {
-		events = append(events, &tfpb.Event{Step: s, WallTime: 1, What: &tfpb.Event_Summary{Summary: NewSummary(simpleScalar("loss", attempt))}})
+		events = append(events, &tfpb.Event{Step: s, WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar("loss", attempt))}})
 	}
 	return events
 }
@@ -55,10 +57,10 @@ func ranges(s *Series) string {
 	}
 	var parts []string
 	for i := 0; i < len(s.Points); {
-		value, _ := ScalarOf(s.Points[i].Value)
+		value, _ := summary.ScalarOf(s.Points[i].Value)
 		j := i
 		for j+1 < len(s.Points) && s.Points[j+1].Step == s.Points[j].Step+1 {
-			if v, _ := ScalarOf(s.Points[j+1].Value); v != value {
+			if v, _ := summary.ScalarOf(s.Points[j+1].Value); v != value {
 				break
 			}
 			j++
@@ -260,7 +262,7 @@ func TestPurgeOldVersion(t *testing.T) {
 			tag, step, _ := strings.Cut(tags[i], "@")
 			var n int64
 			fmt.Sscan(step, &n)
-			if err := w.WriteEvent(&tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: NewSummary(simpleScalar(tag, 1))}}); err != nil {
+			if err := w.WriteEvent(&tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar(tag, 1))}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -289,7 +291,7 @@ func TestPurgeAndTheGraph(t *testing.T) {
 	for mode, want := range map[Purge]int{PurgeExact: 2, PurgePython: 0, PurgeDataServer: 1, KeepAll: 2} {
 		d := ReadRun(fsys, run, &RunOptions{Purge: mode})
 		got := 0
-		if s := d.Lookup(RunGraphTag); s != nil {
+		if s := d.Lookup(summary.RunGraphTag); s != nil {
 			got = len(s.Points)
 		}
 		if got != want {
@@ -350,11 +352,11 @@ func TestProfileMarker(t *testing.T) {
 
 func TestMergeRestoresMetadata(t *testing.T) {
 	text := func(step int64, meta bool) *tfpb.Event {
-		v := Text("note", "x")
+		v := summary.Text("note", "x")
 		if !meta {
 			v.Metadata = nil
 		}
-		return &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: NewSummary(v)}}
+		return &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}}
 	}
 	// The value at step 5 carries the metadata and is overtaken; the one at
 	// step 2 is not.
@@ -374,7 +376,7 @@ func TestMergeRestoresMetadata(t *testing.T) {
 			first = e.GetSummary().GetValue()[0]
 		}
 	}
-	if first.GetMetadata().GetPluginData().GetPluginName() != PluginText {
+	if first.GetMetadata().GetPluginData().GetPluginName() != summary.PluginText {
 		t.Errorf("first value of the tag has metadata %v", first.GetMetadata())
 	}
 	if _, err := MergeRun(&merged, fsys, Run{}, &RunOptions{Purge: PurgePython}); err == nil {

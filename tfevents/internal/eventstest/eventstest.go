@@ -145,3 +145,8 @@ func Shape(dims ...int64) *tfpb.TensorShapeProto {
 	}
 	return s
 }
+
+// Strings returns a tensor of strings.
+func Strings(shape *tfpb.TensorShapeProto, values ...[]byte) *tfpb.TensorProto {
+	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shape, StringVal: values}
+}

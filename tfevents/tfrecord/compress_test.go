@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"bytes"
@@ -62,12 +62,12 @@ func TestCompressedGolden(t *testing.T) {
 				}
 			}
 			var got bytes.Buffer
-			w, err := NewCompressedRecordWriter(&got, o)
+			w, err := NewCompressedWriter(&got, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, r := range plainRecords() {
-				if err := w.WriteRecord(r); err != nil {
+				if err := w.Write(r); err != nil {
 					t.Fatal(err)
 				}
 				for _, f := range input.Flush {
@@ -84,7 +84,7 @@ func TestCompressedGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := w.WriteRecord(nil); !errors.Is(err, ErrClosed) {
+			if err := w.Write(nil); !errors.Is(err, ErrClosed) {
 				t.Errorf("writing after Close: %v, want %v", err, ErrClosed)
 			}
 			if !bytes.Equal(inflate(t, got.Bytes(), input.Compression), plain) {
@@ -129,7 +129,7 @@ func TestCompressedReader(t *testing.T) {
 		{"damaged/z_flip_mid", ZLIB, 5, ErrChecksum},
 	} {
 		t.Run(tc.file, func(t *testing.T) {
-			r, err := NewCompressedRecordReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/"+tc.file+".tfrecord")), tc.kind)
+			r, err := NewCompressedReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/"+tc.file+".tfrecord")), tc.kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,24 +148,24 @@ func TestCompressedReader(t *testing.T) {
 }
 
 func TestCompressionUnknown(t *testing.T) {
-	if _, err := NewCompressedRecordReader(nil, "SNAPPY"); err == nil {
+	if _, err := NewCompressedReader(nil, "SNAPPY"); err == nil {
 		t.Error("reader: no error")
 	}
-	if _, err := NewCompressedRecordWriter(nil, &CompressionOptions{Compression: "lzma"}); err == nil {
+	if _, err := NewCompressedWriter(nil, &CompressionOptions{Compression: "lzma"}); err == nil {
 		t.Error("writer: no error")
 	}
-	if _, err := NewCompressedRecordWriter(nil, &CompressionOptions{Compression: ZLIB, Level: 10}); err == nil {
+	if _, err := NewCompressedWriter(nil, &CompressionOptions{Compression: ZLIB, Level: 10}); err == nil {
 		t.Error("level 10: no error")
 	}
 }
 
 func TestCompressedWriterError(t *testing.T) {
 	broken := errors.New("disk full")
-	w, err := NewCompressedRecordWriter(&eventstest.FailingWriter{N: 10, Err: broken}, &CompressionOptions{Compression: GZIP})
+	w, err := NewCompressedWriter(&eventstest.FailingWriter{N: 10, Err: broken}, &CompressionOptions{Compression: GZIP})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.WriteRecord(eventstest.Splitmix(1, 1<<20)); !errors.Is(err, broken) {
+	if err := w.Write(eventstest.Splitmix(1, 1<<20)); !errors.Is(err, broken) {
 		t.Errorf("WriteRecord: %v, want %v", err, broken)
 	}
 	if err := w.Flush(); !errors.Is(err, broken) {
@@ -190,7 +190,7 @@ func FuzzCompressedReader(f *testing.F) {
 		if gz {
 			kind = GZIP
 		}
-		r, err := NewCompressedRecordReader(bytes.NewReader(file), kind)
+		r, err := NewCompressedReader(bytes.NewReader(file), kind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestCompressionBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var header [headerSize]byte
+	var header [HeaderSize]byte
 	putHeader(header[:], size)
 	zeros := make([]byte, 1<<20)
 	if _, err := z.Write(header[:]); err != nil {
@@ -231,7 +231,7 @@ func TestCompressionBomb(t *testing.T) {
 	if file.Len() > size/100 {
 		t.Fatalf("%d bytes are no bomb", file.Len())
 	}
-	r, err := NewCompressedRecordReader(&file, GZIP)
+	r, err := NewCompressedReader(&file, GZIP)
 	if err != nil {
 		t.Fatal(err)
 	}

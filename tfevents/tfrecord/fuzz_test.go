@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func FuzzInflate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer membound.Check(t, len(b), 2000)()
 		in, _ := Inflate(bytes.NewReader(b))
-		r := NewRecordReader(in)
+		r := NewReader(in)
 		r.MaxSize = 1 << 20
 		for range 10_000 {
 			if _, err := r.Next(); err != nil {

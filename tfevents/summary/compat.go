@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"encoding/binary"
@@ -44,7 +44,7 @@ func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 	case *tfpb.Event_Summary:
 		values := make([]*tfpb.Summary_Value, len(what.Summary.GetValue()))
 		for i, v := range what.Summary.GetValue() {
-			values[i] = modernValue(v)
+			values[i] = ModernValue(v)
 		}
 		return values
 	case *tfpb.Event_GraphDef:
@@ -58,7 +58,9 @@ func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 	return nil
 }
 
-func modernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
+// ModernValue does the same for one value of a summary, of which it returns one that
+// has a tensor, or v itself.
+func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	switch x := v.GetValue().(type) {
 	case *tfpb.Summary_Value_SimpleValue:
 		return renewed(v, Scalar(v.GetTag(), float64(x.SimpleValue)))

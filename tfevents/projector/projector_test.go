@@ -1,4 +1,4 @@
-package tfevents
+package projector
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 func TestWriteEmbedding(t *testing.T) {
 	dir := t.TempDir()
-	info, err := WriteEmbedding(dir, &Embedding{
+	info, err := Write(dir, &Embedding{
 		Name:    "layer/emb:0",
 		Vectors: [][]float32{{1, 2.5, -3}, {0.125, 0, 4}},
 		Header:  []string{"id", "label"},
@@ -39,11 +39,11 @@ func TestWriteEmbedding(t *testing.T) {
 		"columns":       {Name: "e", Vectors: [][]float32{{1}}, Labels: [][]string{{"a", "b"}}},
 		"single header": {Name: "e", Vectors: [][]float32{{1}}, Header: []string{"h"}, Labels: [][]string{{"a"}}},
 	} {
-		if _, err := WriteEmbedding(dir, e); err == nil {
+		if _, err := Write(dir, e); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := ReadProjectorConfig(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadConfig(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no configuration: %v, want %v", err, fs.ErrNotExist)
 	}
 }
@@ -56,7 +56,7 @@ func FuzzProjectorConfig(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "projector_config.pbtxt"), text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		c, err := ReadProjectorConfig(dir)
+		c, err := ReadConfig(dir)
 		if err != nil {
 			return
 		}
