@@ -53,8 +53,8 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/cmd/internal/version"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/dataserver"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 const (
@@ -217,7 +217,7 @@ func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{
 func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
 	var topic cli.ExitCoder // of the cli package: there is no such help topic
-	var damage *tfevents.CorruptError
+	var damage *tfrecord.CorruptError
 	var unsupported *dataserver.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
