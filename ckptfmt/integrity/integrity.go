@@ -202,6 +202,9 @@ func mayBeEmpty(name string) bool {
 	return text || slices.Contains(emptyMarkers, base)
 }
 
+// tensorflowTemp matches what TensorFlow writes to before it renames or merges it.
+var tensorflowTemp = regexp.MustCompile(`(?:\.tempstate\d+|\.data-\d{5}-of-\d{5}_temp|_temp(?:_[0-9a-f]{32})?)$`)
+
 // IsUnfinished reports whether a file or folder has a name of the kind that
 // programs write to before they rename it.
 func IsUnfinished(name string) bool {
@@ -211,7 +214,7 @@ func IsUnfinished(name string) bool {
 				return true
 			}
 		}
-		if strings.HasPrefix(part, "tmp-checkpoint-") || strings.Contains(part, ".orbax-checkpoint-tmp") || strings.Contains(part, ".tmp-") {
+		if tensorflowTemp.MatchString(part) || strings.HasPrefix(part, "tmp-checkpoint-") || strings.Contains(part, ".orbax-checkpoint-tmp") || strings.Contains(part, ".tmp-") {
 			return true
 		}
 	}

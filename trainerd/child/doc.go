@@ -78,14 +78,16 @@
 // at any later moment. What the one before it has (trainer_state.json, _SUCCESS, an
 // optimizer) it must have too, unless the next one lacks it as well. A later run
 // holds checkpoints against their records: the newest byte by byte, older ones by
-// size and time until one of them is needed. A program that writes to a name of another kind (beginning with "." or ending in .tmp, .part
-// or ~) and renames the file when it is complete takes no risk at all.
+// size and time until one of them is needed. A program that writes to a name of
+// another kind (beginning with "." or ending in .tmp, .part or ~) and renames the
+// file when it is complete takes no risk at all.
 //
 // Before a start, damaged checkpoints that are newer than all verified ones are
 // moved to the folder "damaged" below the logdir, so that a program that picks
-// its newest checkpoint by itself finds one that it can load. What cannot be read
-// for lack of rights, or because of the device, is not damaged: it stays, and
-// does not count.
+// its newest checkpoint by itself finds one that it can load. A file of TensorFlow,
+// DeepSpeed or Megatron-LM that names such a checkpoint is made to name the newest
+// verified one. What cannot be read for lack of rights, or because of the device, is
+// not damaged: it stays, and does not count.
 //
 // A program that saves on a signal, [Supervisor.SaveSignal], may leave it to this
 // package when: [Supervisor.SaveEvery], SaveSteps and SaveBudget say so. It must

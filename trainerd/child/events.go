@@ -17,8 +17,13 @@ type events struct {
 	logger *slog.Logger
 }
 
+// flushEvery is how long a point may wait in the memory of this process. When that
+// is killed, the program may have a checkpoint already of steps whose points are
+// still here: they would be missing for ever.
+const flushEvery = time.Millisecond
+
 func newEvents(logdir string, log *slog.Logger) (*events, error) {
-	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{Suffix: ownSuffix})
+	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{Suffix: ownSuffix, FlushEvery: flushEvery})
 	if err != nil {
 		return nil, err
 	}

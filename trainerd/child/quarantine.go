@@ -55,6 +55,9 @@ func (r *run) quarantineDamaged() {
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
 			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", dir)
+			if err := r.store.repoint(c); err != nil {
+				r.log.Warn("cannot correct the file that names the damaged checkpoint", "checkpoint", c.Path, "err", err)
+			}
 		}
 	}
 }

@@ -100,6 +100,7 @@ func TestSoundFolders(t *testing.T) {
 		{"DeepSpeed without a rank", files{"latest": "global_step9", "global_step9/zero_pp_rank_0_mp_rank_00_optim_states.pt": pt, "global_step9/zero_pp_rank_2_mp_rank_00_optim_states.pt": pt}, false},
 		{"DeepSpeed, latest not there", files{"latest": "global_step9", "global_step8/mp_rank_00_model_states.pt": pt}, false},
 		{"a bundle that is none", files{"v.index": "x", "v.data-00000-of-00001": "x"}, false},
+		{"a file that TensorFlow has not renamed", files{"a.safetensors": st, "v.data-00000-of-00001.tempstate1234": "x"}, false},
 		{"a bundle without an index", files{"v.data-00000-of-00001": "x"}, false},
 		{".h5", files{"m.weights.h5": hdf5File(96)}, true},
 		{"a cut .h5", files{"m.weights.h5": hdf5File(97)}, false},
