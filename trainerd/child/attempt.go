@@ -28,7 +28,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	defer closeListener(ln)
 	r.begin(ctx)
-	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), ln, r.Patterns, r.out)
+	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), ln, r.Patterns, r.lineReader(), r.out)
 	if err != nil && r.attempts > 1 {
 		r.log.Error("the program cannot be started", "err", err)
 		return Exit{Attempt: r.attempts, Cause: Failed, Code: -1, Step: -1}, nil
@@ -78,6 +78,17 @@ func (r *run) begin(ctx context.Context) {
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
 	r.observer.Started(r.attempts, r.attempt.given)
+}
+
+// lineReader returns what understands the lines of a start, nil for nobody.
+func (r *run) lineReader() LineReader {
+	switch {
+	case r.Lines == nil:
+		return nil
+	case r.attempt.given == nil || r.attempt.given.Step == NoStep:
+		return r.Lines(0)
+	}
+	return r.Lines(r.attempt.given.Step)
 }
 
 func (r *run) givenPath() string {
