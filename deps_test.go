@@ -38,7 +38,7 @@ const layers = `
 	trainerd/runtime/internal/kerneltest | trainerd/master
 	trainerd/target
 	trainerd/daemon/config | trainerd/daemon/program
-	trainerd/daemon/graphrun | trainerd/daemon/cluster
+	trainerd/daemon/graphrun | trainerd/daemon/cluster | trainerd/daemon/trial
 	trainerd/daemon
 	examples/... interop/... bench/... | cmd/...
 `
