@@ -28,7 +28,7 @@ const layers = `
 	trainerd/checkpoint | trainerd/report
 	trainerd
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
-	trainerd/model
+	trainerd/model | trainerd/prove
 	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
 	trainerd/runtime/internal/exec
 	trainerd/runtime/internal/kernels/elem trainerd/runtime/internal/kernels/gemm

@@ -12,7 +12,7 @@ import (
 const programKey = "program"
 
 // programCommands take a program after "--".
-var programCommands = []string{"run", "check", "init"}
+var programCommands = []string{"run", "check", "init", "prove"}
 
 // cutProgram cuts the words of a program off the command line: those after the
 // first "--" of the commands that take one, which are not this command's own.
