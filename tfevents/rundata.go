@@ -3,7 +3,6 @@ package tfevents
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"math"
@@ -13,32 +12,32 @@ import (
 	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
-	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// RunIndex is what [ReadRun] returns in the form for large logs: it keeps some
-// ten bytes of a scalar and, of all else, where in the files it is.
-type RunIndex struct {
+// RunData is what the events files of a run hold: some ten bytes of each scalar and,
+// of all else, where in the files it is. [RunData.Value] reads that when it is wanted.
+// It is not safe for concurrent use with [RunData.Update]; everything else only reads.
+type RunData struct {
 	Name   string
-	Series []*SeriesIndex // in the order in which their tags were first seen
-	Events int            // read, those dropped included
-	Purged int            // points dropped
-	Began  float64        // the earliest time of an event, +Inf without events
-	Damage []error        // *CorruptError, and errors of files that cannot be read
+	Series []*Series // in the order in which their tags were first seen
+	Events int       // read, those dropped included
+	Purged int       // points dropped
+	Began  float64   // the earliest time of an event, +Inf without events
+	Damage []error   // *[tfrecord.CorruptError], and errors of files that cannot be read
 
 	fsys  fs.FS
 	files []indexedFile
 	o     RunOptions
-	all   []*SeriesIndex // those without a point too
+	all   []*Series // those without a point too
 
-	purger[*SeriesIndex]
+	rule  purger[*Series]
 	scan  eventScan
 	facts eventFacts
-	last  *SeriesIndex // the one that a value was added to last
+	last  *Series // the one that a value was added to last
 }
 
-// SeriesIndex holds the points of one tag of a run.
-type SeriesIndex struct {
+// Series holds the points of one tag of a run.
+type Series struct {
 	Tag      string
 	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
 
@@ -49,31 +48,31 @@ type SeriesIndex struct {
 	old     int // points of sessions before the one in newest
 	newest  int // session of the last point
 	at      progress
-	follows *SeriesIndex // the series that came next the last time
+	follows *Series // the series that came next the last time
 }
 
 // Plugin returns the name of the plugin that shows the series, or "".
-func (s *SeriesIndex) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
+func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
 
 // Unnamed reports whether the writer gave the series no name to display: that in
 // Metadata is then the tag, if any.
-func (s *SeriesIndex) Unnamed() bool { return s.unnamed }
+func (s *Series) Unnamed() bool { return s.unnamed }
 
 // LongestBlobs returns the most blobs that a point of a series of blob sequences
 // has had, 0 for other series.
-func (s *SeriesIndex) LongestBlobs() int { return s.blobs }
+func (s *Series) LongestBlobs() int { return s.blobs }
 
 // Len returns the number of points.
-func (s *SeriesIndex) Len() int { return s.points.n }
+func (s *Series) Len() int { return s.points.n }
 
 // Max returns the largest step and the latest time of the points, not all of
 // which need be those of the last one.
-func (s *SeriesIndex) Max() (step int64, wallTime float64) {
+func (s *Series) Max() (step int64, wallTime float64) {
 	return s.points.maxStep, s.points.maxWall
 }
 
 // Bytes returns how many bytes the values of the points take, encoded.
-func (s *SeriesIndex) Bytes() (n int64) {
+func (s *Series) Bytes() (n int64) {
 	simple := simpleValueSize(s.Tag)
 	s.points.each(func(p *cell) bool {
 		if p.form == formSimple {
@@ -92,35 +91,35 @@ func simpleValueSize(tag string) int64 {
 	return int64(proto.Size(&v))
 }
 
-// IndexPoint is one point of a [SeriesIndex]. [RunIndex.Value] returns its value.
-type IndexPoint struct {
+// Point is one point of a [Series]. [RunData.Value] returns its value.
+type Point struct {
 	WallTime float64
 	Step     int64
 
-	series *SeriesIndex
+	series *Series
 	cell   cell
 }
 
 // Points returns the points in their order.
-func (s *SeriesIndex) Points() iter.Seq[IndexPoint] {
-	return func(yield func(IndexPoint) bool) {
+func (s *Series) Points() iter.Seq[Point] {
+	return func(yield func(Point) bool) {
 		s.points.each(func(c *cell) bool {
-			return yield(IndexPoint{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c})
+			return yield(Point{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c})
 		})
 	}
 }
 
 // Scalar returns the value of a scalar that the index holds: one of 32 bits, in
 // either style, as all writers make them. [summary.ScalarOf] knows the others.
-func (p IndexPoint) Scalar() (float64, bool) {
+func (p Point) Scalar() (float64, bool) {
 	return float64(math.Float32frombits(p.cell.number)), p.cell.form != formOther
 }
 
-func (s *SeriesIndex) progress() *progress { return &s.at }
+func (s *Series) progress() *progress { return &s.at }
 
-func (s *SeriesIndex) cut(step int64) int { return s.points.cut(step) }
+func (s *Series) cut(step int64) int { return s.points.cut(step) }
 
-func (s *SeriesIndex) drop(step int64, before int, others spared) int {
+func (s *Series) drop(step int64, before int, others spared) int {
 	if s.newest < before {
 		s.old = s.points.n // all of them
 	}
@@ -129,32 +128,34 @@ func (s *SeriesIndex) drop(step int64, before int, others spared) int {
 	return dropped
 }
 
-// IndexRun reads all files of a run as [ReadRun] does, once from their
-// beginnings to their ends. The index reads them again where a value is asked
-// for. [RunIndex.Update] adds what has been appended since.
-func IndexRun(fsys fs.FS, run Run, o *RunOptions) *RunIndex {
-	x := &RunIndex{Name: run.Name, fsys: fsys, Began: math.Inf(1)}
+// ReadRun reads all files of a run once, from their beginnings to their ends; o may
+// be nil. Damage does not end it: it is recorded, and reading continues as the purge
+// mode's model does - after the damage with PurgeExact and KeepAll, with the next file
+// otherwise. The files are read again where a value is asked for. [RunData.Update]
+// adds what has been appended since.
+func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
+	x := &RunData{Name: run.Name, fsys: fsys, Began: math.Inf(1)}
 	if o != nil {
 		x.o = *o
 	}
-	x.purger = purger[*SeriesIndex]{mode: x.o.Purge, byTag: make(map[string]*SeriesIndex)}
+	x.rule = purger[*Series]{mode: x.o.Purge, byTag: make(map[string]*Series)}
 	x.Update(run.Files)
 	return x
 }
 
-// IndexRuns indexes runs side by side, as many as there are processors. The
+// ReadRuns reads runs side by side, as many as there are processors. The
 // goroutines that do it have ended when it returns.
-func IndexRuns(fsys fs.FS, runs []Run, o *RunOptions) []*RunIndex {
-	indexes := make([]*RunIndex, len(runs))
-	parallel.Each(context.Background(), len(runs), func(i int) { indexes[i] = IndexRun(fsys, runs[i], o) })
-	return indexes
+func ReadRuns(fsys fs.FS, runs []Run, o *RunOptions) []*RunData {
+	all := make([]*RunData, len(runs))
+	parallel.Each(context.Background(), len(runs), func(i int) { all[i] = ReadRun(fsys, runs[i], o) })
+	return all
 }
 
 // Lookup returns the series of a tag, or nil.
-func (x *RunIndex) Lookup(tag string) *SeriesIndex { return x.byTag[tag] }
+func (x *RunData) Lookup(tag string) *Series { return x.rule.byTag[tag] }
 
 // addRecord adds the event in a record.
-func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
+func (x *RunData) addRecord(data []byte, file int, at int64) error {
 	if x.scan.parse(data) {
 		x.facts = eventFacts{step: x.scan.step, time: x.scan.wallTime, summary: true, values: true}
 	} else {
@@ -175,9 +176,9 @@ func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
 	if x.o.Purge == PurgeDataServer && math.IsInf(e.wallTime, 0) {
 		return nil // the data server skips it
 	}
-	if x.purgeFor(&x.facts) {
+	if x.rule.purgeFor(&x.facts) {
 		for i := range e.values {
-			x.purgeOwn(string(e.values[i].tag), e.step)
+			x.rule.purgeOwn(string(e.values[i].tag), e.step)
 		}
 	}
 	c := cell{wall: math.Float64bits(e.wallTime), step: e.step, file: file, offset: at}
@@ -189,50 +190,53 @@ func (x *RunIndex) addRecord(data []byte, file int, at int64) error {
 }
 
 // addValue adds a value at the point c, of which it sets the form.
-func (x *RunIndex) addValue(v *valueScan, c *cell) {
+func (x *RunData) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	s.kind.note(v)
-	x.purgeTag(s, c.step)
+	x.rule.purgeTag(s, c.step)
 	if !x.keeps(s, v) {
 		return
 	}
-	if s.newest != x.session {
-		s.newest, s.old = x.session, s.points.n
+	if s.newest != x.rule.session {
+		s.newest, s.old = x.rule.session, s.points.n
 	}
 	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
 		s.blobs = max(s.blobs, v.countBlobs())
 	}
 	c.form, c.number, c.size = v.form, v.number, v.size()
+	if x.o.places && c.form == formSimple {
+		c.form = formNumber
+	}
 	s.points.add(c)
 }
 
 // keeps reports whether the value becomes a point of its series.
-func (x *RunIndex) keeps(s *SeriesIndex, v *valueScan) bool {
-	if x.mode == PurgeExact || x.mode == KeepAll {
+func (x *RunData) keeps(s *Series, v *valueScan) bool {
+	if x.rule.mode == PurgeExact || x.rule.mode == KeepAll {
 		return true
 	}
 	if v.form != formOther && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR {
 		return true // without a look at the rest of it
 	}
-	return x.mode.keeps(s.Metadata, v.message())
+	return x.rule.mode.keeps(s.Metadata, v.message())
 }
 
 // seriesOf returns the series that the value belongs to. Most writers write
 // their tags in the same order again and again.
-func (x *RunIndex) seriesOf(v *valueScan) *SeriesIndex {
+func (x *RunData) seriesOf(v *valueScan) *Series {
 	if x.last != nil {
 		if s := x.last.follows; s != nil && s.Tag == string(v.tag) {
 			x.last = s
 			return s
 		}
 	}
-	s := x.byTag[string(v.tag)]
+	s := x.rule.byTag[string(v.tag)]
 	if s == nil {
 		first := v.outline()
-		s = &SeriesIndex{Tag: string(v.tag), Metadata: metadataOf(x.mode, first), unnamed: first.GetMetadata().GetDisplayName() == ""}
+		s = &Series{Tag: string(v.tag), Metadata: metadataOf(x.rule.mode, first), unnamed: first.GetMetadata().GetDisplayName() == ""}
 		s.at.ofRun = describesRun(s.Plugin())
 		s.kind.odd = s.Plugin() != summary.PluginScalars
-		x.byTag[s.Tag] = s
+		x.rule.byTag[s.Tag] = s
 		x.all = append(x.all, s)
 	}
 	if x.last != nil {
@@ -244,18 +248,18 @@ func (x *RunIndex) seriesOf(v *valueScan) *SeriesIndex {
 
 // Value returns the value of a point of one of the series as it was written.
 // It reads the file, except for a scalar in the style of TensorFlow 1.
-func (x *RunIndex) Value(p IndexPoint) (*tfpb.Summary_Value, error) {
+func (x *RunData) Value(p Point) (*tfpb.Summary_Value, error) {
 	var open valueFile
 	defer open.close()
 	return x.value(&open, p)
 }
 
-func (x *RunIndex) value(open *valueFile, p IndexPoint) (*tfpb.Summary_Value, error) {
+func (x *RunData) value(open *valueFile, p Point) (*tfpb.Summary_Value, error) {
 	if p.cell.form == formSimple {
 		number := math.Float32frombits(p.cell.number)
 		return &tfpb.Summary_Value{Tag: p.series.Tag, Value: &tfpb.Summary_Value_SimpleValue{SimpleValue: number}}, nil
 	}
-	e, err := x.eventAt(open, x.files[p.cell.file].name, p.cell.offset)
+	e, err := open.event(x, x.files[p.cell.file].name, p.cell.offset)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +273,7 @@ func (x *RunIndex) value(open *valueFile, p IndexPoint) (*tfpb.Summary_Value, er
 
 // Values returns the values of points as they were written, in the order of the
 // points. It opens each file once as long as neighbouring points are in it.
-func (x *RunIndex) Values(points []IndexPoint) iter.Seq2[*tfpb.Summary_Value, error] {
+func (x *RunData) Values(points []Point) iter.Seq2[*tfpb.Summary_Value, error] {
 	return func(yield func(*tfpb.Summary_Value, error) bool) {
 		var open valueFile
 		defer open.close()
@@ -279,57 +283,4 @@ func (x *RunIndex) Values(points []IndexPoint) iter.Seq2[*tfpb.Summary_Value, er
 			}
 		}
 	}
-}
-
-// valueFile is the file that a value was read from last.
-type valueFile struct {
-	name string
-	f    fs.File
-}
-
-func (v *valueFile) close() {
-	if v.f != nil {
-		v.f.Close()
-	}
-	v.f = nil
-}
-
-// at returns the file, ready to be read from an offset.
-func (v *valueFile) at(fsys fs.FS, name string, offset int64) (fs.File, error) {
-	if _, seeks := v.f.(io.Seeker); v.f == nil || v.name != name || !seeks {
-		v.close()
-		f, err := fsys.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		v.f, v.name = f, name
-		return f, seek(f, offset)
-	}
-	_, err := v.f.(io.Seeker).Seek(offset, io.SeekStart)
-	return v.f, err
-}
-
-// valueBufferSize is what is read at first for a value: most are small.
-const valueBufferSize = 4 << 10
-
-func (x *RunIndex) eventAt(open *valueFile, name string, offset int64) (*tfpb.Event, error) {
-	f, err := open.at(x.fsys, name, offset)
-	if err != nil {
-		return nil, fmt.Errorf("tfevents: %w", err)
-	}
-	r := tfrecord.NewReader(f)
-	r.Name, r.MaxSize, r.SkipDataCRC, r.Buffer = name, x.o.MaxSize, x.o.Purge == PurgeDataServer, valueBufferSize
-	size := int64(0)
-	if info, err := f.Stat(); err == nil {
-		size = info.Size()
-	}
-	r.StartAt(offset, size)
-	data, err := r.Next()
-	if err == io.EOF {
-		return nil, fmt.Errorf("tfevents: %s has lost the record at offset %d: %w", name, offset, io.ErrUnexpectedEOF)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return decodeEvent(name, offset, data)
 }
