@@ -52,6 +52,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/cmd/internal/version"
 	"github.com/trainerd/trainerd/tfevents/dataserver"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
@@ -149,7 +150,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			"it. Files may be compressed with gzip or zlib, though TensorBoard does not read\n" +
 			"them then. Data goes to the standard output, all other text to the standard\n" +
 			"error. Flags may come before and after arguments.",
-		HideVersion:               true,
+		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true, // patterns may have commas
 		Reader:                    stdin,
 		Writer:                    stdout,
