@@ -23,7 +23,10 @@ type RunData struct {
 	Events int       // read, those dropped included
 	Purged int       // points dropped
 	Began  float64   // the earliest time of an event, +Inf without events
-	Damage []error   // *[tfrecord.CorruptError], and errors of files that cannot be read
+	// Stopped says that a SessionLog STOP is the last that was written: the training has
+	// ended. Few programs write one.
+	Stopped bool
+	Damage  []error // *[tfrecord.CorruptError], and errors of files that cannot be read
 
 	fsys  fs.FS
 	files []indexedFile
@@ -170,6 +173,12 @@ func (x *RunData) addRecord(data []byte, file int, at int64) error {
 		return errNoTime(x.files[file].name)
 	}
 	x.Events++
+	switch {
+	case x.facts.stop:
+		x.Stopped = true
+	case x.facts.start || x.facts.values:
+		x.Stopped = false
+	}
 	if e.wallTime < x.Began {
 		x.Began = e.wallTime
 	}
@@ -269,6 +278,40 @@ func (x *RunData) value(open *valueFile, p Point) (*tfpb.Summary_Value, error) {
 			x.files[p.cell.file].name, p.cell.offset)
 	}
 	return values[p.cell.index], nil
+}
+
+// Scalars walks those points of a series that are scalars. Values of other types than
+// float32 are read from the files; those that cannot be read are left out.
+func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
+	return func(yield func(Point, float64) bool) {
+		next, stop := iter.Pull2(x.Values(s.unheld()))
+		defer stop()
+		for p := range s.Points() {
+			number, ok := p.Scalar()
+			if !ok {
+				value, err, _ := next()
+				if number, ok = summary.ScalarOf(value); err != nil || !ok {
+					continue
+				}
+			}
+			if !yield(p, number) {
+				return
+			}
+		}
+	}
+}
+
+// unheld returns the points whose values are not in memory.
+func (s *Series) unheld() (points []Point) {
+	if s.Plain() {
+		return nil
+	}
+	for p := range s.Points() {
+		if _, ok := p.Scalar(); !ok {
+			points = append(points, p)
+		}
+	}
+	return points
 }
 
 // Values returns the values of points as they were written, in the order of the

@@ -159,6 +159,9 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), exitDamaged, []string{"verify", "../../fixtures/events/damaged"}},
 		{t.Context(), exitDiffers, []string{"check", "../../fixtures/events/tf2_writer"}},
 		{t.Context(), exitNothing, []string{"ls", dir}},
+		{t.Context(), exitFired, []string{"watch", "../../fixtures/events", "--once", "--when", "run is silent for 1s", "--when", "/./ is NaN",
+			"--state", filepath.Join(t.TempDir(), "state")}},
+		{cancelled, exitInterrupted, []string{"watch", dir, "--when", "loss is NaN", "--state", filepath.Join(t.TempDir(), "state")}},
 		{t.Context(), exitUnsupported, []string{"--logdir=gs://bucket", "--reload=5", "--port=0"}}, // as TensorBoard starts it
 		{t.Context(), exitUsage, []string{"serve", "--logdir", dir, "--reload", "often"}},
 		{t.Context(), exitUsage, []string{"serve", "--logdir", dir, "--samples-per-plugin", "scalars"}},

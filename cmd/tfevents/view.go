@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"slices"
 
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
@@ -62,9 +61,7 @@ func viewOf(run tfevents.Run, d *tfevents.RunData) *view {
 		one.last = stamp{last.Step, last.WallTime}
 		one.scalars = scalarsOf(d, series)
 		if one.plugin == summary.PluginScalars { // others need not be read, and may be large
-			for _, value := range scalarsAt(d, []tfevents.Point{last}) {
-				one.lastValue = &value
-			}
+			one.lastValue = scalarAt(d, last)
 		}
 		v.series = append(v.series, one)
 	}
@@ -74,33 +71,24 @@ func viewOf(run tfevents.Run, d *tfevents.RunData) *view {
 // scalarsOf walks the scalars of a series.
 func scalarsOf(d *tfevents.RunData, series *tfevents.Series) iter.Seq2[stamp, float64] {
 	return func(yield func(stamp, float64) bool) {
-		scalarsAt(d, slices.Collect(series.Points()))(yield)
-	}
-}
-
-// scalarsAt walks those of the points that are scalars; those of other types
-// than float32 are read from the files.
-func scalarsAt(d *tfevents.RunData, points []tfevents.Point) iter.Seq2[stamp, float64] {
-	return func(yield func(stamp, float64) bool) {
-		others := slices.DeleteFunc(slices.Clone(points), func(p tfevents.Point) bool {
-			_, ok := p.Scalar()
-			return ok
-		})
-		next, stop := iter.Pull2(d.Values(others))
-		defer stop()
-		for _, p := range points {
-			number, ok := p.Scalar()
-			if !ok {
-				value, err, _ := next()
-				if number, ok = summary.ScalarOf(value); err != nil || !ok {
-					continue
-				}
-			}
-			if !yield(stamp{p.Step, p.WallTime}, number) {
+		for p, x := range d.Scalars(series) {
+			if !yield(stamp{p.Step, p.WallTime}, x) {
 				return
 			}
 		}
 	}
+}
+
+// scalarAt returns the value of a point that is a scalar, or nil.
+func scalarAt(d *tfevents.RunData, p tfevents.Point) *float64 {
+	x, ok := p.Scalar()
+	if !ok {
+		v, err := d.Value(p)
+		if x, ok = summary.ScalarOf(v); err != nil || !ok {
+			return nil
+		}
+	}
+	return &x
 }
 
 // Stat lets a run see whether a file has changed; the standard input is gone
