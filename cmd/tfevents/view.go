@@ -12,12 +12,14 @@ import (
 // view is what the commands that list and draw need of a run.
 type view struct {
 	run    tfevents.Run
+	data   *tfevents.RunData
 	events int
 	purged int
 	series []seriesView
 }
 
 type seriesView struct {
+	source      *tfevents.Series
 	tag, plugin string
 	points      int
 	bytes       int64
@@ -48,9 +50,9 @@ func (s *source) views(runs []tfevents.Run, mode tfevents.Purge, report *reporte
 }
 
 func viewOf(run tfevents.Run, d *tfevents.RunData) *view {
-	v := &view{run: run, events: d.Events, purged: d.Purged}
+	v := &view{run: run, data: d, events: d.Events, purged: d.Purged}
 	for _, series := range d.Series {
-		one := seriesView{tag: series.Tag, plugin: series.Plugin(), points: series.Len(), bytes: series.Bytes()}
+		one := seriesView{source: series, tag: series.Tag, plugin: series.Plugin(), points: series.Len(), bytes: series.Bytes()}
 		var last tfevents.Point
 		begun := false
 		for last = range series.Points() {
