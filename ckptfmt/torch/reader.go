@@ -2,9 +2,11 @@ package torch
 
 import (
 	"archive/zip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -181,6 +183,14 @@ func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
 
 // Metadata returns the numbers and texts that were saved with the tensors.
 func (r *Reader) Metadata() map[string]string { return r.metadata }
+
+// Checks says in words what [Reader.Verify] can find.
+func (r *Reader) Checks() string { return "CRC-32 of every storage" }
+
+// Verify reads every tensor, and gives the name of each with what is wrong.
+func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
+	return ckptfmt.VerifyParts(ctx, r.parts)
+}
 
 // flatten names the tensors in a value.
 func (r *Reader) flatten(name string, value any, depth int) error {
