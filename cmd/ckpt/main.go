@@ -50,6 +50,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/cmd/internal/version"
 )
 
 const (
@@ -112,7 +113,7 @@ of them, .keras, .weights.h5, .h5 and other HDF5, .npz, and state dicts of torch
 (.pt, .pth, .bin), whose code is never executed. A tensor of Keras is found by
 its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		Writer: stdout, ErrWriter: stderr,
-		HideVersion:               true,
+		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true,                         // patterns may have commas
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
 		OnUsageError:              wrongUsage,
