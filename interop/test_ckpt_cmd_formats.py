@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import pathlib
 import pickle
 import subprocess
 import zipfile
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+safetensors = pytest.importorskip("safetensors")
 keras = pytest.importorskip("keras")
 st_numpy = pytest.importorskip("safetensors.numpy")
 
@@ -136,6 +138,18 @@ def test_torch_pickle_that_would_run_a_command(ckpt, tmp_path):
             said = ckpt(verb, tmp_path / "evil.pt", *rest, code=1).stderr
             assert 'system" is not one that a state dict needs' in said and "offset" in said
     assert not (tmp_path / "ran").exists()
+
+
+def test_folder_of_torch_distributed_checkpoint(ckpt, tmp_path):
+    """The folder is a fixture, written by torch on two ranks: CI has no torch."""
+    folder = pathlib.Path(__file__).parents[1] / "fixtures" / "dcp"
+    assert "CRC-32 of every piece" in ckpt("verify", folder / "folder").stderr
+    ckpt("convert", folder / "folder", tmp_path / "m.safetensors")
+    with safetensors.safe_open(tmp_path / "m.safetensors", "np") as got, np.load(folder / "want.npz") as want:
+        assert set(got.keys()) == set(want)
+        assert got.metadata()["step"] == "7"
+        for name in set(want) - {"model.half"}:
+            np.testing.assert_array_equal(got.get_tensor(name), want[name])
 
 
 # PyTorch is too large for the environment of the suite: where it is installed, it is asked too.

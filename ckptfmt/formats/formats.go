@@ -28,6 +28,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dcp"
 	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/npz"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
@@ -58,12 +59,13 @@ const (
 	Keras             // a model (.keras)
 	KerasWeights      // HDF5 of Keras 3 (.weights.h5)
 	KerasLegacy       // HDF5 of Keras 2 (.h5)
+	DCP               // a folder of torch.distributed.checkpoint
 )
 
 var kindNames = [...]string{
 	"unknown", "a TensorFlow checkpoint", "a SavedModel", "an .npz file of NumPy", "a safetensors file", "the index of safetensors files",
 	"a zip file of torch", "HDF5", "a model of Keras 3 (.keras)", "HDF5 of Keras 3 (.weights.h5)",
-	"HDF5 of Keras in its older layout (.h5)",
+	"HDF5 of Keras in its older layout (.h5)", "a folder of torch.distributed.checkpoint",
 }
 
 // String returns the kind in words.
@@ -170,6 +172,7 @@ var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
 	Safetensors: opener(safetensors.Open),
 	Sharded:     opener(safetensors.OpenSharded),
 	Torch:       opener(torch.Open),
+	DCP:         opener(dcp.Open),
 	// The package tells the layouts apart by what is in the file.
 	HDF5: opener(keras.Open), Keras: opener(keras.Open), KerasWeights: opener(keras.Open), KerasLegacy: opener(keras.Open),
 }

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -257,97 +256,9 @@ func whole(parts []ckptfmt.Part) []ckptfmt.Part {
 		case !cut:
 			out = append(out, p)
 		case list != nil:
-			out = append(out, join(list))
+			out = append(out, ckptfmt.JoinParts(list))
 			slicesOf[p.Name] = nil // once
 		}
 	}
 	return out
-}
-
-// join makes one tensor of its slices: by reading one after the other where
-// they are cut along the first dimension, and in memory where not.
-func join(list []ckptfmt.Part) ckptfmt.Part {
-	first := list[0]
-	list = slices.SortedFunc(slices.Values(list), func(a, b ckptfmt.Part) int { return cmp.Compare(a.Slice.Start[0], b.Slice.Start[0]) })
-	whole := ckptfmt.WholePart(first.Name, first.DType, first.Full, nil)
-	load := func() (*ckptfmt.Tensor, error) {
-		t, err := ckptfmt.JoinSlices(list)
-		if err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", first.Name, err)
-		}
-		return t, nil
-	}
-	switch {
-	case first.Strings != nil:
-		whole.Strings = func() ([][]byte, error) {
-			t, err := load()
-			if err != nil {
-				return nil, err
-			}
-			return t.Strings, nil
-		}
-	case alongFirst(list):
-		whole.Open = func() (io.ReadCloser, error) { return &chain{left: list}, nil }
-	default:
-		whole.Open = func() (io.ReadCloser, error) {
-			t, err := load()
-			if err != nil {
-				return nil, err
-			}
-			return bytesReader(t.Data), nil
-		}
-	}
-	return whole
-}
-
-// alongFirst reports whether sorted slices follow each other along the first
-// dimension and have all of the others.
-func alongFirst(list []ckptfmt.Part) bool {
-	at := int64(0)
-	for _, p := range list {
-		if !slices.Equal(p.Shape[1:], p.Full[1:]) || p.Slice.Start[0] != at {
-			return false
-		}
-		at += p.Shape[0]
-	}
-	return at == list[0].Full[0]
-}
-
-func bytesReader(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
-
-// chain reads parts one after the other.
-type chain struct {
-	left []ckptfmt.Part
-	open io.ReadCloser
-}
-
-func (c *chain) Read(b []byte) (int, error) {
-	for {
-		if c.open == nil {
-			if len(c.left) == 0 {
-				return 0, io.EOF
-			}
-			var err error
-			if c.open, err = c.left[0].Open(); err != nil {
-				return 0, err
-			}
-			c.left = c.left[1:]
-		}
-		n, err := c.open.Read(b)
-		if err == io.EOF {
-			err = c.Close()
-		}
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-}
-
-func (c *chain) Close() error {
-	if c.open == nil {
-		return nil
-	}
-	err := c.open.Close()
-	c.open = nil
-	return err
 }

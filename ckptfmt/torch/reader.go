@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -112,9 +113,9 @@ func (r *Reader) load() error {
 	if err != nil {
 		return err
 	}
-	value, offset, err := unpickle(b)
+	value, offset, err := pickle.Load(b, rules)
 	if err != nil {
-		return &RefusedError{r.name, start + int64(offset), err.Error()}
+		return &RefusedError{r.name, start + int64(offset), "data.pkl: " + err.Error()}
 	}
 	return r.flatten("", value, 0)
 }
@@ -214,15 +215,15 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 		return nil
 	}
 	switch v := value.(type) {
-	case *dict:
-		for i, key := range v.keys {
-			if err := each(fmt.Sprint(key), v.values[i]); err != nil {
+	case *pickle.Dict:
+		for i, key := range v.Keys {
+			if err := each(fmt.Sprint(key), v.Values[i]); err != nil {
 				return err
 			}
 		}
-	case *list:
-		return items(v.items)
-	case tuple:
+	case *pickle.List:
+		return items(v.Items)
+	case pickle.Tuple:
 		return items(v)
 	case *tensor:
 		if name == "" && depth == 0 {
