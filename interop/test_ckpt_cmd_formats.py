@@ -62,6 +62,96 @@ def test_keras_files_are_read(ckpt, model, tmp_path):
         assert "model of Keras 3" in said and "sstable" not in said
 
 
+def build():
+    """A model with variables of several types, in layers in layers; two calls give two models of the same structure."""
+    keras.backend.clear_session()  # the same names as in another process
+    x = keras.Input((6, 4))
+    y = keras.layers.Bidirectional(keras.layers.GRU(2))(x)
+    y = keras.layers.BatchNormalization(scale=False)(keras.layers.Dense(3, name="head")(y))
+    y = keras.layers.Dense(1, dtype=keras.DTypePolicy("bfloat16"), name="small")(y)
+    m = keras.Model(x, y)
+    m.compile("adam", "mse")
+    m.optimizer.build(m.trainable_variables)
+    for v in m.weights + m.optimizer.variables:
+        v.assign(np.random.rand(*v.shape))
+    return m
+
+
+def bits(m):
+    return [np.asarray(keras.ops.convert_to_numpy(v)).tobytes() for v in m.weights + m.optimizer.variables]
+
+
+def test_keras_loads_what_ckpt_writes(ckpt, tmp_path):
+    saved, other = build(), build()
+    saved.save(tmp_path / "saved.keras")
+    saved.save_weights(tmp_path / "saved.weights.h5")
+    other.save(tmp_path / "other.keras")
+    for source in ["saved.keras", "saved.weights.h5"]:
+        ckpt("convert", tmp_path / source, tmp_path / f"{source}.out.weights.h5")
+        ckpt("convert", "--like", tmp_path / "other.keras", tmp_path / source, tmp_path / f"{source}.out.keras")
+        loaded = build()
+        assert bits(loaded) != bits(saved)
+        loaded.load_weights(tmp_path / f"{source}.out.weights.h5")
+        assert bits(loaded) == bits(saved), source
+        assert bits(keras.models.load_model(tmp_path / f"{source}.out.keras")) == bits(saved), source
+    # There and back through other formats, by names alone.
+    for middle in ["m.npz", "m.safetensors", "m.pt", "m.h5", "bundle"]:
+        ckpt("convert", tmp_path / "saved.keras", tmp_path / middle)
+        ckpt("convert", "--like", tmp_path / "other.keras", tmp_path / middle, tmp_path / f"{middle}.keras")
+        assert bits(keras.models.load_model(tmp_path / f"{middle}.keras")) == bits(saved), middle
+    ckpt("convert", "--exclude", "^optimizer/", tmp_path / "saved.keras", tmp_path / "bare.weights.h5")
+    loaded = build()
+    loaded.load_weights(tmp_path / "bare.weights.h5")
+    n = len(saved.weights)
+    assert bits(loaded)[:n] == bits(saved)[:n] and bits(loaded)[n:] != bits(saved)[n:]
+
+
+def test_keras_files_need_a_model(ckpt, tmp_path):
+    build().save(tmp_path / "m.keras")
+    ckpt("convert", tmp_path / "m.keras", tmp_path / "m.npz")
+    assert "--like" in ckpt("convert", tmp_path / "m.npz", tmp_path / "x.keras", code=1).stderr
+    assert "--like" in ckpt("convert", tmp_path / "m.npz", tmp_path / "x.weights.h5", code=1).stderr
+    said = ckpt("convert", "--exclude", "head/bias", "--like", tmp_path / "m.keras", tmp_path / "m.npz", tmp_path / "x.weights.h5", code=1).stderr
+    assert "there is no head/bias" in said
+    said = ckpt("convert", "--rename", "s/head/tail/", "--like", tmp_path / "m.keras", tmp_path / "m.npz", tmp_path / "x.keras", code=1).stderr
+    assert "it has no tail/bias, tail/kernel" in said
+    assert not (tmp_path / "x.keras").exists() and not (tmp_path / "x.weights.h5").exists()
+
+
+def test_sharded_safetensors_that_ckpt_writes(ckpt, tmp_path):
+    rng = np.random.default_rng(3)
+    want = {f"layer.{i}.w": rng.normal(size=(i, 7)).astype(np.float32) for i in range(12)}
+    st_numpy.save_file(want, tmp_path / "whole.safetensors")
+    ckpt("convert", "--max-shard-size", "500B", tmp_path / "whole.safetensors", tmp_path / "out" / "model.safetensors")
+    index = json.loads((tmp_path / "out" / "model.safetensors.index.json").read_text())
+    assert index["metadata"]["total_size"] == sum(v.nbytes for v in want.values())
+    got = {}
+    for file in sorted(set(index["weight_map"].values())):
+        tensors = st_numpy.load_file(tmp_path / "out" / file)
+        assert all(index["weight_map"][name] == file for name in tensors)
+        assert sum(t.nbytes for t in tensors.values()) <= 500
+        got |= tensors
+    assert set(got) == set(want) and all(got[k].tobytes() == want[k].tobytes() for k in want)
+    ckpt("diff", tmp_path / "whole.safetensors", tmp_path / "out")
+    assert "already exists" in ckpt("convert", "--max-shard-size", "500B", tmp_path / "whole.safetensors", tmp_path / "out" / "model.safetensors", code=1).stderr
+
+
+def test_hdf5_that_ckpt_writes(ckpt, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    want = {f"many/{i}": np.float32(i) for i in range(700)}  # a tree of several levels
+    for dtype in ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "c8", "c16", "?"]:
+        for j, shape in enumerate([(), (0, 2), (5,), (3, 2, 4)]):
+            want[f"types/{dtype}/{j}"] = np.ones(shape, dtype)
+    np.savez(tmp_path / "m.npz", **want)
+    ckpt("convert", tmp_path / "m.npz", tmp_path / "m.h5")
+    got = {}
+    with h5py.File(tmp_path / "m.h5") as f:
+        f.visititems(lambda name, o: got.update({name: o[()]}) if isinstance(o, h5py.Dataset) else None)
+    assert set(got) == set(want)
+    for name, value in want.items():
+        assert got[name].dtype == value.dtype and got[name].shape == value.shape and got[name].tobytes() == value.tobytes(), name
+
+
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_hdf5_as_h5py_writes_it(ckpt, tmp_path, libver):
     h5py = pytest.importorskip("h5py")
@@ -187,3 +277,19 @@ def test_variable_names_are_those_of_keras(ckpt, model, tmp_path):
         assert name in shown
         printed = json.loads(ckpt("cat", "--json", prefix, name).stdout)
         np.testing.assert_allclose(printed, reader.get_tensor(next(iter(of))), rtol=1e-6)
+
+    def test_torch_loads_what_ckpt_writes(ckpt, tmp_path):
+        torch = importlib.import_module("torch")
+        plain = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
+        bare = ["uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"]
+        want = {t: torch.arange(6).reshape(2, 3).to(getattr(torch, t)) for t in plain + bare}
+        want |= {"scalar": torch.tensor(2.5), "empty": torch.zeros(0, 4)}
+        torch.save(want, tmp_path / "a.pt")
+        ckpt("convert", tmp_path / "a.pt", tmp_path / "b.pt")
+        for mmap in [False, True]:
+            got = torch.load(tmp_path / "b.pt", weights_only=True, mmap=mmap)
+            assert set(got) == set(want)
+            for name, value in want.items():
+                assert got[name].dtype == value.dtype and got[name].shape == value.shape
+                assert bytes(got[name].untyped_storage()) == bytes(value.untyped_storage()), name
+        ckpt("diff", tmp_path / "a.pt", tmp_path / "b.pt")

@@ -1,5 +1,5 @@
-// Package keras reads what Keras saves: .keras, .weights.h5, several of those with
-// an index, and the .h5 files of Keras 2.
+// Package keras reads what Keras saves: .keras, .weights.h5, and the .h5 files of
+// Keras 2; it writes the first two.
 //
 // # Formats
 //
@@ -17,10 +17,6 @@
 //
 // Variables are numbered: first those that can be trained, then the others. A
 // bfloat16 variable is two opaque bytes, and has the attribute dtype = "bfloat16".
-//
-// A model that was saved with max_shard_size has an index, model.weights.json:
-//
-//	{"metadata": {...}, "weight_map": {"/layers/dense/vars": "model_00000.weights.h5", ...}}
 //
 // A .h5 file of Keras 2, which Keras 3 writes still, has names:
 //

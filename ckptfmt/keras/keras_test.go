@@ -79,7 +79,7 @@ func TestBothNamesAreFound(t *testing.T) {
 		"layers/dense_1/vars/1":                                           "small/bias",
 		"layers/bidirectional/backward_layer/cell/vars/1":                 "both/backward_rnn/lstm_cell/recurrent_kernel",
 		"layers/time_distributed/layer/layers/dense/vars/0":               "each/inner/in_a/kernel",
-		"optimizer/vars/0":                                                "adam/iteration",
+		"optimizer/vars/0":                                                "optimizer/iteration",
 		"layers/time_distributed/layer/layers/batch_normalization/vars/1": "each/inner/batch_normalization/moving_mean",
 	} {
 		a, err := tensors.Lookup(stored)

@@ -144,8 +144,8 @@ func cutLast(path string) (before, last string, ok bool) {
 // object returns the name of the object at a path: those of the layers that it is
 // in, and its own. The groups "layers" are left out.
 func (n *names) object(path string) string {
-	if path == "" {
-		return ""
+	if path == "" || path == optimizer { // the name of an optimizer is its class, or has a number after it
+		return path
 	}
 	above, segment, _ := cutLast(path)
 	name := segment

@@ -1,20 +1,15 @@
 package rewrite
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/npz"
-	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -26,6 +21,12 @@ type Options struct {
 	Shards int
 	// V1 writes a V1 checkpoint, in one file.
 	V1 bool
+	// MaxShardSize, unless it is 0, is how many bytes of elements a safetensors file
+	// has at most: where all tensors have more, there are several files and an index.
+	MaxShardSize int64
+	// Like names a file of Keras that says where in a .weights.h5 or .keras file each
+	// tensor goes; "" is the source itself, where that is one.
+	Like string
 	// Progress, unless it is nil, is told how many bytes were read each time.
 	Progress func(n int)
 }
@@ -49,13 +50,10 @@ func Write(ctx context.Context, s *Source, to string, o *Options) error {
 
 func write(ctx context.Context, s *Source, to string, o *Options) error {
 	parts := watched(ctx, s.written(), o.Progress)
-	switch f := FormatOf(to); {
-	case f == NPZ:
-		return writeFile(o.FS, to, func(w io.Writer) error {
-			return npz.Write(ctx, w, whole(parts))
-		})
-	case f == Safetensors:
-		return writeFile(o.FS, to, func(w io.Writer) error { return s.writeSafetensors(ctx, w, parts) })
+	if f := FormatOf(to); f != Checkpoint {
+		return s.writeFormat(ctx, f, to, whole(parts), o)
+	}
+	switch {
 	case o.V1:
 		return writeV1(ctx, parts, to, o)
 	case o.Shards > 1:
@@ -98,44 +96,6 @@ func (w *watchedReader) Read(b []byte) (int, error) {
 		w.progress(n)
 	}
 	return n, err
-}
-
-// writeFile publishes a file that body writes.
-func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err error) {
-	fsys = atomicfile.OrOS(fsys)
-	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
-		return err
-	}
-	p, err := atomicfile.Create(fsys, name, atomicfile.TempName(name))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := body(p); err != nil {
-		return err
-	}
-	return p.Commit()
-}
-
-// writeSafetensors puts the graph of objects into the metadata.
-func (s *Source) writeSafetensors(ctx context.Context, w io.Writer, parts []ckptfmt.Part) error {
-	metadata := maps.Clone(s.metadata)
-	var tensors []ckptfmt.Part
-	for _, p := range parts {
-		if p.Name != ObjectGraph || p.Strings == nil {
-			tensors = append(tensors, p)
-			continue
-		}
-		list, err := p.Strings()
-		if err != nil {
-			return err
-		}
-		if metadata == nil {
-			metadata = make(map[string]string)
-		}
-		metadata[ObjectGraph] = base64.StdEncoding.EncodeToString(bytes.Join(list, nil))
-	}
-	return safetensors.Write(ctx, w, whole(tensors), metadata)
 }
 
 func writeShard(ctx context.Context, parts []ckptfmt.Part, to string, o *Options) (err error) {

@@ -1,5 +1,6 @@
 // Package torch reads the tensors of what torch.save writes since version 1.6:
-// state dicts in .pt, .pth and .bin files. It never executes anything of a file.
+// state dicts in .pt, .pth and .bin files, and writes such files. It never executes
+// anything of a file.
 //
 // # Format
 //

@@ -14,7 +14,7 @@
 //	select PREFIX          another checkpoint into force
 //	cp PREFIX NEW          a copy, in part, renamed, in another type
 //	merge, avg, ema        of several one; their mean; moving averages
-//	convert FROM TO        to and from .npz and .safetensors
+//	convert FROM TO        to and from files of Keras, torch, safetensors, NumPy
 //	mv, rm, gc             all files of a checkpoint together
 //
 // `ckpt help COMMAND` shows the options, which may come before and after the
