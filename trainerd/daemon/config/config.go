@@ -164,6 +164,15 @@ type Child struct {
 	// Checkpoints is a pattern below the logdir of the files or folders that it
 	// saves, as in "ckpt-*.pt". The step is taken from the names.
 	Checkpoints string `toml:"checkpoints"`
+	// Metric is the name of a curve that it reports, such as "val/loss", by which
+	// keep_best chooses checkpoints: those of a step for which it has reported it.
+	Metric string `toml:"metric"`
+	// Mode is "max" if more of the metric is better, "min" if less is. Default:
+	// "min" for names that end in loss or error, else "max".
+	Mode string `toml:"mode"`
+	// KeepBest is the number of checkpoints with the best values of metric that
+	// stay, besides those that supervisor.max_to_keep and the like keep; 0 for none.
+	KeepBest int `toml:"keep_best"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
 	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
