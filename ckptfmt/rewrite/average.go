@@ -34,7 +34,7 @@ func Average(sources []*Source) (*Source, error) {
 		}
 	}
 	out := &Source{
-		name: last.name, parts: slices.Clone(last.parts), reader: last.reader, metadata: last.metadata, keys: last.keys,
+		name: last.name, parts: slices.Clone(last.parts), reader: last.reader, opened: last.opened, metadata: last.metadata, keys: last.keys,
 		names: last.names, graph: last.graph, graphDropped: last.graphDropped,
 	}
 	for i, p := range out.parts {

@@ -84,7 +84,7 @@ func values(t testing.TB, prefix, name string) (d tfpb.DataType, v []float64) {
 	return x.DType, v
 }
 
-func names(t testing.TB, prefix string) string {
+func partNames(t testing.TB, prefix string) string {
 	t.Helper()
 	var list []string
 	for _, p := range open(t, prefix).Parts() {
@@ -179,7 +179,7 @@ func TestKeepAndRename(t *testing.T) {
 	if err := Write(t.Context(), s, to, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, to); got != "c/x c/y" {
+	if got := partNames(t, to); got != "c/x c/y" {
 		t.Errorf("got %s", got)
 	}
 	if err := open(t, prefix).Keep(func(string) bool { return false }); !errors.Is(err, ckptfmt.ErrNotFound) {

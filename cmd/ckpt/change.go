@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -29,6 +30,9 @@ func changeSource(c *cli.Context, s *rewrite.Source) (lost []ckptfmt.DamagedTens
 	if err := dropOptimizer(c, s); err != nil {
 		return nil, err
 	}
+	if err := useNames(c, s); err != nil {
+		return nil, err
+	}
 	if c.IsSet("rename") {
 		if err := s.Rename(rename); err != nil {
 			return nil, err
@@ -38,6 +42,19 @@ func changeSource(c *cli.Context, s *rewrite.Source) (lost []ckptfmt.DamagedTens
 		return lost, cast(c, s)
 	}
 	return lost, nil
+}
+
+// useNames applies --names, which copies do not do by themselves: what
+// TensorFlow restores, it finds by keys.
+func useNames(c *cli.Context, s *rewrite.Source) error {
+	if !c.IsSet("names") {
+		return nil
+	}
+	kind, err := namesKind(c)
+	if err != nil {
+		return err
+	}
+	return s.UseNames(kind)
 }
 
 // choose applies --only and --exclude. They come before all else, so that what
@@ -57,7 +74,14 @@ func choose(c *cli.Context, s *rewrite.Source) error {
 	if len(only)+len(exclude) == 0 {
 		return nil
 	}
-	return s.Keep(func(name string) bool { return (len(only) == 0 || matchAny(only, name)) && !matchAny(exclude, name) })
+	table := s.Names()
+	return s.Keep(func(key string) bool {
+		all := table.All(key)
+		matches := func(list []pattern) bool {
+			return slices.ContainsFunc(all, func(name string) bool { return matchAny(list, name) })
+		}
+		return (len(only) == 0 || matches(only)) && !matches(exclude)
+	})
 }
 
 // dropOptimizer applies --drop-slots and --drop-optimizer.

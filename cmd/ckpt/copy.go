@@ -26,6 +26,7 @@ func rewriteFlags(more ...cli.Flag) []cli.Flag {
 	return append(more,
 		&cli.StringSliceFlag{Name: "only", Usage: "take only tensors that match a `PATTERN`"},
 		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out tensors that match a `PATTERN`"},
+		&cli.StringFlag{Name: "names", DefaultText: "object", Usage: "write tensors under the names of `KIND`: object (their keys), variable or keras"},
 		&cli.StringSliceFlag{Name: "rename", Usage: "rename by `s/PATTERN/TEXT/`; \\1 is a group, a trailing g replaces every match"},
 		&cli.BoolFlag{Name: "drop-slots", Usage: "leave out what optimizers keep for each variable, such as momentums, and say what of them stays"},
 		&cli.BoolFlag{Name: "drop-optimizer", Usage: "leave out all that belongs to optimizers: slots, steps, learning rates, powers of beta"},
@@ -43,7 +44,9 @@ patterns of --only, --exclude and --rename are regular expressions that may
 match any part of a name. In s/PATTERN/TEXT/ any character may stand for the
 slash, and after a backslash the slash is one of the pattern or the text. In a
 checkpoint of tf.train.Checkpoint the graph of objects follows the names; an
---exclude that matches its name leaves it out.` + nameHelp + `
+--exclude that matches its name leaves it out. The patterns of --only and
+--exclude match the keys there, and the names that --names variable and keras
+give; with these the copy has no graph of objects, and other names to --rename.` + nameHelp + `
 As a pattern it means exactly that name.`
 
 // salvageFlag is that of the commands that copy one checkpoint.
@@ -227,7 +230,7 @@ func rewriteOne(c *cli.Context, from, to string, change func(*rewrite.Source) er
 
 // isWhole reports whether all tensors stay as they are.
 func isWhole(c *cli.Context) bool {
-	return !slices.ContainsFunc([]string{"only", "exclude", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
+	return !slices.ContainsFunc([]string{"only", "exclude", "names", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
 }
 
 // copyWhole copies a V2 checkpoint file by file, and returns false for one that

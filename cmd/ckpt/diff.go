@@ -47,15 +47,11 @@ func diff(c *cli.Context) error {
 	if !(within.Abs >= 0 && within.Rel >= 0) { // nor NaN
 		return usagef("--atol and --rtol want numbers of 0 or more")
 	}
-	a, _, err := openNamed(c, names[0])
+	a, b, err := openAligned(c, names[0], names[1])
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	b, _, err := openNamed(c, names[1])
-	if err != nil {
-		return err
-	}
 	defer b.Close()
 	list := []diffJSON{}
 	damaged := 0

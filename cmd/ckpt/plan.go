@@ -25,15 +25,29 @@ tensors of another checkpoint (--against). A line for each name:
   mismatch  its type or shape differs, or it is damaged; restoring fails
   unused    only the checkpoint has it; restoring ignores it
 
-Exits with 4 if anything is missed or mismatched.`,
+Exits with 4 if anything is missed or mismatched. Restoring goes by keys, and so
+does this; --names compares the checkpoints by other names, as a program does that
+takes values over by hand.` + namesHelp,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "meta", Usage: "`FILE` of the MetaGraph, or prefix of a checkpoint that has one"},
 			&cli.StringFlag{Name: "against", Usage: "`PREFIX` of the checkpoint whose names, types and shapes are wanted"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "leave out what matches"},
-			jsonFlag(),
+			jsonFlag(), planNamesFlag(),
 		},
 		Action: planAction,
 	}
+}
+
+func planNamesFlag() cli.Flag {
+	return &cli.StringFlag{Name: "names", DefaultText: "object", Usage: "compare tensors by the names of `KIND`: object (their keys), variable or keras"}
+}
+
+// openForPlan opens a checkpoint by its keys, or by the names that are asked for.
+func openForPlan(c *cli.Context, arg string) (ckptfmt.Reader, string, error) {
+	if c.IsSet("names") {
+		return openNamed(c, arg)
+	}
+	return open(arg)
 }
 
 // planJSON is an element of `ckpt plan PREFIX --json`.
@@ -57,7 +71,7 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, _, err := open(a[0])
+	r, _, err := openForPlan(c, a[0])
 	if err != nil {
 		return err
 	}
@@ -87,7 +101,7 @@ func planAction(c *cli.Context) error {
 
 func wantedVariables(c *cli.Context) ([]plan.Variable, error) {
 	if c.IsSet("against") {
-		r, _, err := open(c.String("against"))
+		r, _, err := openForPlan(c, c.String("against"))
 		if err != nil {
 			return nil, err
 		}
