@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -60,7 +59,7 @@ func useNames(c *cli.Context, s *rewrite.Source) error {
 // choose applies --only and --exclude. They come before all else, so that what
 // is damaged can be left out before anything looks at it.
 func choose(c *cli.Context, s *rewrite.Source) error {
-	only, err := patterns(c.StringSlice("only"))
+	take, err := chosen(c, s.Names())
 	if err != nil {
 		return err
 	}
@@ -71,17 +70,10 @@ func choose(c *cli.Context, s *rewrite.Source) error {
 	if matchAny(exclude, rewrite.ObjectGraph) {
 		s.DropGraph()
 	}
-	if len(only)+len(exclude) == 0 {
+	if !c.IsSet("only") && !c.IsSet("exclude") {
 		return nil
 	}
-	table := s.Names()
-	return s.Keep(func(key string) bool {
-		all := table.All(key)
-		matches := func(list []pattern) bool {
-			return slices.ContainsFunc(all, func(name string) bool { return matchAny(list, name) })
-		}
-		return (len(only) == 0 || matches(only)) && !matches(exclude)
-	})
+	return s.Keep(take)
 }
 
 // dropOptimizer applies --drop-slots and --drop-optimizer.

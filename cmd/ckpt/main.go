@@ -6,6 +6,7 @@
 //	state DIR, latest DIR  what the checkpoint file says
 //	stat PREFIX            smallest, largest, mean, norm, NaNs
 //	verify PREFIX|DIR      every checksum, orphans, stale entries
+//	hash PREFIX            SHA-256 of each tensor, whatever the format
 //	diff PREFIX PREFIX     what differs
 //	tree PREFIX            the objects of tf.train.Checkpoint
 //	meta PREFIX|FILE       what a MetaGraph holds
@@ -122,7 +123,7 @@ executed.`,
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), diffCommand(), treeCommand(), metaCommand(),
+			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
 			planCommand(), repairCommand(), selectCommand(),
 			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), convertCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
