@@ -57,7 +57,7 @@ func Average(sources []*Source) (*Source, error) {
 }
 
 func isAveraged(d tfpb.DataType) bool {
-	return isFloat(d) || d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
+	return ckptfmt.IsFloat(d) || d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
 }
 
 // encoder returns what appends a number, or a part of a complex one.

@@ -29,6 +29,9 @@ func changeSource(c *cli.Context, s *rewrite.Source) (lost []ckptfmt.DamagedTens
 	if err := dropOptimizer(c, s); err != nil {
 		return nil, err
 	}
+	if err := applyMap(c, s); err != nil {
+		return nil, err
+	}
 	if err := useNames(c, s); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 
 // rewriteFlags are those of the commands that rewrite a checkpoint.
 func rewriteFlags(more ...cli.Flag) []cli.Flag {
-	return append(more,
+	return append(append(more, mapFlags()...),
 		&cli.StringSliceFlag{Name: "only", Usage: "take only tensors that match a `PATTERN`"},
 		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out tensors that match a `PATTERN`"},
 		&cli.StringFlag{Name: "names", DefaultText: "object", Usage: "write tensors under the names of `KIND`: object (their keys), variable or keras"},
@@ -69,7 +69,7 @@ bytes in every file, and takes the MetaGraph and the manifest with it. With any
 other option, and of a V1 checkpoint, the tensors are written again: as a V2
 checkpoint with an index that is not compressed and with --shards data files,
 however many there were, or with --v1 as a V1 checkpoint in one file. So are
-those of another format, such as safetensors.` + salvageHelp + rewriteHelp,
+those of another format, such as safetensors.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag()),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX", "NEWPREFIX")
@@ -96,7 +96,7 @@ way back. Strings of which one ends in a zero byte, as graphs of objects may, ar
 raw bytes there (V), and where their lengths differ each has its own in its last
 8 bytes, little-endian. What a format cannot hold (strings, complex128, 4-bit integers in
 .safetensors) is an error; leave it out with --exclude, or convert it with
---dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + rewriteHelp,
+--dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag()),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX|FILE", "NEWPREFIX|NEWFILE")
@@ -230,7 +230,7 @@ func rewriteOne(c *cli.Context, from, to string, change func(*rewrite.Source) er
 
 // isWhole reports whether all tensors stay as they are.
 func isWhole(c *cli.Context) bool {
-	return !slices.ContainsFunc([]string{"only", "exclude", "names", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
+	return !slices.ContainsFunc([]string{"only", "exclude", "names", "map", "rest", "like", "objects", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
 }
 
 // copyWhole copies a V2 checkpoint file by file, and returns false for one that
@@ -308,11 +308,15 @@ func samePrefix(a, b string) (bool, error) {
 
 // rewriteTo writes a source as the flags say, and returns the tensors that
 // --salvage left out.
-func rewriteTo(c *cli.Context, s *rewrite.Source, to string) ([]ckptfmt.DamagedTensor, error) {
+func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.DamagedTensor, err error) {
 	if err := checkTarget(c, to); err != nil {
 		return nil, err
 	}
-	lost, err := changeSource(c, s)
+	if lost, err = changeSource(c, s); err != nil {
+		return nil, err
+	}
+	closeTemplate, err := giveForm(c, s)
+	defer func() { err = errors.Join(err, closeTemplate()) }()
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@
 //	cp PREFIX NEW          a copy, in part, renamed, in another type
 //	merge, avg, ema        of several one; their mean; moving averages
 //	convert FROM TO        to and from .npz and .safetensors
+//	maps                   ready maps for --map: Keras to torch and back
 //	mv, rm, gc             all files of a checkpoint together
 //
 // `ckpt help COMMAND` shows the options, which may come before and after the
@@ -27,7 +28,8 @@
 //	0    it is done
 //	1    it could not be done
 //	2    the command line is wrong
-//	3    damage was found, or TensorFlow would raise an error (state)
+//	3    damage was found, TensorFlow would raise an error (state), or a map
+//	     leaves tensors over
 //	4    the checkpoints differ (diff), there are NaNs (stat --nan), or restoring
 //	     would fail (plan)
 //	5    there is no such checkpoint or tensor
@@ -48,6 +50,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
@@ -125,7 +128,7 @@ executed.`,
 		Commands: []*cli.Command{
 			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
 			planCommand(), repairCommand(), selectCommand(),
-			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), convertCommand(), mvCommand(), rmCommand(), gcCommand(),
+			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), convertCommand(), mapsCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
 	}
 	ckptDoc().Install(app)
@@ -143,7 +146,7 @@ func ckptDoc() *clidoc.Doc {
 			{Code: exitOK, Meaning: "success"},
 			{Code: exitFailed, Meaning: "the command failed"},
 			{Code: exitUsage, Meaning: "invalid command line"},
-			{Code: exitDamaged, Meaning: "damage was found, or TensorFlow would raise an error (state)"},
+			{Code: exitDamaged, Meaning: "damage was found, TensorFlow would raise an error (state), or a map leaves tensors over"},
 			{Code: exitDiffers, Meaning: "the checkpoints differ (diff), there are NaNs (stat --nan), or restoring would fail (plan)"},
 			{Code: exitNothing, Meaning: "there is no such checkpoint or tensor"},
 			{Code: exitInterrupted, Meaning: "interrupted"},
@@ -185,6 +188,13 @@ func isDamage(err error) bool {
 	return errors.As(err, &corrupt) || errors.Is(err, ckptfmt.ErrSlices)
 }
 
+// isLeft reports whether an error says that a copy would lose tensors.
+func isLeft(err error) bool {
+	var left leftError
+	var unmatched *mapping.LeftError
+	return errors.As(err, &left) || errors.As(err, &unmatched)
+}
+
 // exitCode returns the documented code for an error.
 func exitCode(ctx context.Context, err error) int {
 	var usage usageError
@@ -194,7 +204,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case isDamage(err), errors.Is(err, ckptdir.ErrEmptyState), errors.Is(err, ckptdir.ErrStateEncoding):
+	case isDamage(err), isLeft(err), errors.Is(err, ckptdir.ErrEmptyState), errors.Is(err, ckptdir.ErrStateEncoding):
 		return exitDamaged
 	case errors.Is(err, ckptfmt.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, ckptdir.ErrState):
 		return exitNothing
