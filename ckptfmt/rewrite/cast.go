@@ -73,6 +73,19 @@ func cast(in []byte, from tfpb.DataType, encode func([]byte, float64) []byte, to
 	return out, nil
 }
 
+// CastTensor returns a tensor of floating-point numbers in another such type.
+func CastTensor(t *ckptfmt.Tensor, to tfpb.DataType) (*ckptfmt.Tensor, error) {
+	encode, err := encoder(to)
+	if err != nil {
+		return nil, err
+	}
+	if !ckptfmt.IsFloat(t.DType) || !ckptfmt.IsFloat(to) {
+		return nil, fmt.Errorf("%w: cannot cast %s to %s", ckptfmt.ErrType, ckptfmt.DTypeName(t.DType), ckptfmt.DTypeName(to))
+	}
+	data, err := cast(t.Data, t.DType, encode, to)
+	return &ckptfmt.Tensor{DType: to, Shape: t.Shape, Data: data}, err
+}
+
 // numbersOf returns the numbers in the bytes of elements.
 func numbersOf(b []byte, d tfpb.DataType) (*inspect.Numbers, error) {
 	n := int64(len(b)) / ckptfmt.ElementSize(d)
