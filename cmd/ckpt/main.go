@@ -15,6 +15,7 @@
 //	select PREFIX          another checkpoint into force
 //	cp PREFIX NEW          a copy, in part, renamed, in another type
 //	merge, avg, ema        of several one; their mean; moving averages
+//	math EXPRESSION ...    a - b, base + 0.5*task
 //	convert FROM TO        to and from .npz and .safetensors
 //	maps                   ready maps for --map: Keras to torch and back
 //	mv, rm, gc             all files of a checkpoint together
@@ -129,7 +130,7 @@ executed.`,
 		Commands: []*cli.Command{
 			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
 			planCommand(), repairCommand(), selectCommand(),
-			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), convertCommand(), mapsCommand(), mvCommand(), rmCommand(), gcCommand(),
+			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), mathCommand(), convertCommand(), mapsCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
 	}
 	ckptDoc().Install(app)

@@ -29,7 +29,7 @@ func mapFlags() []cli.Flag {
 		&cli.StringFlag{Name: "map", Usage: "change tensors by the rules in `FILE`, or by the ready map of that name"},
 		&cli.StringFlag{Name: "rest", Usage: "of tensors that no rule of the map matches: `WHAT` is error, keep or drop", DefaultText: "as the map says, else error"},
 		&cli.StringFlag{Name: "like", Usage: "write the keys, types and object graph of the checkpoint `PREFIX`"},
-		&cli.StringFlag{Name: "missing", Value: "error", Usage: "of tensors that only --like has: `WHAT` is error, or template, to take its values"},
+		&cli.StringFlag{Name: "missing", Value: "error", Usage: "of tensors that only --like has: `WHAT` is error, or template, to take its values; of math also skip and zero"},
 		&cli.BoolFlag{Name: "objects", Usage: "write names as paths of objects, for tf.train.Checkpoint"},
 	}
 }
@@ -95,7 +95,7 @@ func giveForm(c *cli.Context, s *rewrite.Source) (func() error, error) {
 	if !c.IsSet("like") {
 		return done, nil
 	}
-	if m := c.String("missing"); m != "error" && m != "template" {
+	if m := c.String("missing"); m != "error" && m != "template" && c.Command.Name != "math" {
 		return done, usagef("--missing takes error or template, not %q", m)
 	}
 	template, _, err := openSource(c.String("like"))
