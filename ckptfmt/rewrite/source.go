@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,6 +157,16 @@ func (s *Source) UseNames(kind names.Kind) error {
 	s.DropGraph()
 	return s.Rename(func(key string) string { return table.Name(kind, key) })
 }
+
+// Metadata returns the texts about the tensors, which only some formats have.
+func (s *Source) Metadata() map[string]string {
+	metadata := make(map[string]string, len(s.metadata))
+	maps.Copy(metadata, s.metadata)
+	return metadata
+}
+
+// SetMetadata replaces those texts.
+func (s *Source) SetMetadata(metadata map[string]string) { s.metadata = maps.Clone(metadata) }
 
 // Parts returns what would be written.
 func (s *Source) Parts() []ckptfmt.Part { return s.parts }

@@ -18,6 +18,7 @@
 //	math EXPRESSION ...    a - b, base + 0.5*task
 //	convert FROM TO        to and from .npz and .safetensors
 //	maps                   ready maps for --map: Keras to torch and back
+//	edit FILE              the metadata of safetensors
 //	mv, rm, gc             all files of a checkpoint together
 //
 // `ckpt help COMMAND` shows the options, which may come before and after the
@@ -130,7 +131,7 @@ executed.`,
 		Commands: []*cli.Command{
 			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
 			planCommand(), repairCommand(), selectCommand(),
-			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), mathCommand(), convertCommand(), mapsCommand(), mvCommand(), rmCommand(), gcCommand(),
+			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), mathCommand(), convertCommand(), mapsCommand(), editCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
 	}
 	ckptDoc().Install(app)
