@@ -28,14 +28,14 @@ func operands[T Float](r *rand.Rand, n, length int) [][]T {
 
 // portable holds, for each function, what it must do to one element: a gets
 // the elements of the slices, s the scalars.
-type function[T Float] struct {
+type operation[T Float] struct {
 	name            string
 	slices, scalars int
 	run             func(v [][]T, s []T)
 }
 
-func functions[T Float]() []function[T] {
-	return []function[T]{
+func operations[T Float]() []operation[T] {
+	return []operation[T]{
 		{"Add", 3, 0, func(v [][]T, s []T) { Add(v[0], v[1], v[2]) }},
 		{"Sub", 3, 0, func(v [][]T, s []T) { Sub(v[0], v[1], v[2]) }},
 		{"Mul", 3, 0, func(v [][]T, s []T) { Mul(v[0], v[1], v[2]) }},
@@ -87,7 +87,7 @@ func same[T Float](x, y T) bool {
 
 // check holds a run on whole slices against one on single elements, which are
 // too few for a register and so take the portable loop.
-func check[T Float](t *testing.T, f function[T], r *rand.Rand, length int) {
+func check[T Float](t *testing.T, f operation[T], r *rand.Rand, length int) {
 	t.Helper()
 	in, scalars := operands[T](r, f.slices, length), operands[T](r, 1, f.scalars)[0]
 	got, want := clone(in), clone(in)
@@ -110,14 +110,14 @@ func check[T Float](t *testing.T, f function[T], r *rand.Rand, length int) {
 
 func TestBitsOfPortable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, f := range functions[float32]() {
+	for _, f := range operations[float32]() {
 		t.Run(f.name+"/float32", func(t *testing.T) {
 			for length := range 70 {
 				check(t, f, r, length)
 			}
 		})
 	}
-	for _, f := range functions[float64]() {
+	for _, f := range operations[float64]() {
 		t.Run(f.name+"/float64", func(t *testing.T) {
 			for length := range 70 {
 				check(t, f, r, length)
@@ -127,10 +127,10 @@ func TestBitsOfPortable(t *testing.T) {
 }
 
 func FuzzBitsOfPortable(f *testing.F) {
-	for i := range len(functions[float32]()) {
+	for i := range len(operations[float32]()) {
 		f.Add(uint64(i), byte(i), byte(3*i))
 	}
-	single, double := functions[float32](), functions[float64]()
+	single, double := operations[float32](), operations[float64]()
 	f.Fuzz(func(t *testing.T, seed uint64, which, length byte) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		check(t, single[int(which)%len(single)], r, int(length))
@@ -148,7 +148,7 @@ func TestShortOperandPanics(t *testing.T) {
 }
 
 func BenchmarkVec(b *testing.B) {
-	for _, f := range functions[float32]() {
+	for _, f := range operations[float32]() {
 		for _, n := range []int{1000, 1 << 20} {
 			b.Run(fmt.Sprintf("%s/%d", f.name, n), func(b *testing.B) {
 				v, s := make([][]float32, f.slices), []float32{1e-3, 1e-3, 1e-3, 1e-3}
