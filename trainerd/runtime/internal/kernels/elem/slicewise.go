@@ -10,7 +10,7 @@ import (
 
 // ParallelElements is the number of elements from which a kernel is worth a
 // second goroutine.
-const ParallelElements = 1 << 15
+const ParallelElements = 1 << 16
 
 // SpreadStep is the granularity of a split: whole cache lines.
 const SpreadStep = 64
