@@ -40,7 +40,7 @@ const (
 // looks a helper makes way for other goroutines, and how long it pauses between
 // two, in instructions of some 20 to 50 nanoseconds.
 const (
-	looks   = 700
+	looks   = 400
 	makeWay = 128
 	pauses  = 2
 )

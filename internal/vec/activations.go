@@ -1,5 +1,7 @@
 package vec
 
+import "math"
+
 // Loops of activations and normalisations. Like those of arithmetic, they give
 // the same bits with and without assembly.
 
@@ -122,5 +124,21 @@ func GradMoments[T Float](sums, dots, g, x, mean []T) {
 	for i := gradMomentsWide(sums, dots, g, x, mean); i < len(sums); i++ {
 		sums[i] += g[i]
 		dots[i] += T(g[i] * (x[i] - mean[i]))
+	}
+}
+
+// Floor sets d to x rounded down.
+func Floor[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := floorWide(d, x); i < len(d); i++ {
+		d[i] = T(math.Floor(float64(x[i])))
+	}
+}
+
+// AddScaled adds x*s to d.
+func AddScaled[T Float](d, x []T, s T) {
+	x = x[:len(d)]
+	for i := addScaledWide(d, x, s); i < len(d); i++ {
+		d[i] += T(x[i] * s)
 	}
 }

@@ -141,3 +141,23 @@ func gradMomentsWide[T Float](sums, dots, g, x, mean []T) int {
 	}
 	return n
 }
+
+func floorWide[T Float](d, x []T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sFloorAVX2(f32(d), f32(x), n)
+	} else {
+		dFloorAVX2(f64(d), f64(x), n)
+	}
+	return n
+}
+
+func addScaledWide[T Float](d, x []T, s T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sAddScaledAVX2(f32(d), f32(x), float32(s), n)
+	} else {
+		dAddScaledAVX2(f64(d), f64(x), float64(s), n)
+	}
+	return n
+}

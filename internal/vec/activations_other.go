@@ -16,3 +16,5 @@ func normalizeWide[T Float](d, x, mean, factor, offset []T) int              { r
 func normalizeGradWide[T Float](d, g, x, mean, factor, shift, slope []T) int { return 0 }
 func momentsWide[T Float](sums, squares, x, shift []T) int                   { return 0 }
 func gradMomentsWide[T Float](sums, dots, g, x, mean []T) int                { return 0 }
+func floorWide[T Float](d, x []T) int                                        { return 0 }
+func addScaledWide[T Float](d, x []T, s T) int                               { return 0 }

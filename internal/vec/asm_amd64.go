@@ -104,6 +104,26 @@ func sSquareAVX2(d *float32, x *float32, n int)
 //go:noescape
 func dSquareAVX2(d *float64, x *float64, n int)
 
+// sFloorAVX2 sets d to x rounded down.
+//
+//go:noescape
+func sFloorAVX2(d *float32, x *float32, n int)
+
+// dFloorAVX2 sets d to x rounded down.
+//
+//go:noescape
+func dFloorAVX2(d *float64, x *float64, n int)
+
+// sAddScaledAVX2 adds x*s to d.
+//
+//go:noescape
+func sAddScaledAVX2(d *float32, x *float32, s float32, n int)
+
+// dAddScaledAVX2 adds x*s to d.
+//
+//go:noescape
+func dAddScaledAVX2(d *float64, x *float64, s float64, n int)
+
 // sSqrtAVX2 sets d to the square roots of x.
 //
 //go:noescape

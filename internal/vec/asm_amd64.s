@@ -476,6 +476,100 @@ done:
 	VZEROUPPER
 	RET
 
+// func sFloorAVX2(d *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sFloorAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS  (DX)(AX*1), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, (CX)(AX*1)
+	ADDQ     $0x20, AX
+	SUBQ     $0x08, BX
+	JGE      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dFloorAVX2(d *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·dFloorAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x04, BX
+	JLT  done
+
+loop:
+	VMOVUPS  (DX)(AX*1), Y0
+	VROUNDPD $0x09, Y0, Y0
+	VMOVUPS  Y0, (CX)(AX*1)
+	ADDQ     $0x20, AX
+	SUBQ     $0x04, BX
+	JGE      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddScaledAVX2(d *float32, x *float32, s float32, n int)
+// Requires: AVX
+TEXT ·sAddScaledAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dAddScaledAVX2(d *float64, x *float64, s float64, n int)
+// Requires: AVX
+TEXT ·dAddScaledAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSqrtAVX2(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSqrtAVX2(SB), NOSPLIT, $0-24

@@ -52,6 +52,8 @@ func operations[T Float]() []operation[T] {
 		{"Sigmoid", 2, 0, func(v [][]T, s []T) { Sigmoid(v[0], v[1]) }},
 		{"Square", 2, 0, func(v [][]T, s []T) { Square(v[0], v[1]) }},
 		{"Sqrt", 2, 0, func(v [][]T, s []T) { Sqrt(v[0], v[1]) }},
+		{"Floor", 2, 0, func(v [][]T, s []T) { Floor(v[0], v[1]) }},
+		{"AddScaled", 2, 1, func(v [][]T, s []T) { AddScaled(v[0], v[1], s[0]) }},
 		{"Rsqrt", 2, 0, func(v [][]T, s []T) { Rsqrt(v[0], v[1]) }},
 		{"ScalarSub", 2, 1, func(v [][]T, s []T) { ScalarSub(v[0], v[1], s[0]) }},
 		{"ScalarDiv", 2, 1, func(v [][]T, s []T) { ScalarDiv(v[0], v[1], s[0]) }},

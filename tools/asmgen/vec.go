@@ -127,6 +127,17 @@ func (v *vectors) sqrt(x reg.VecVirtual) reg.VecVirtual {
 	return r
 }
 
+func (v *vectors) floor(x reg.VecVirtual) reg.VecVirtual {
+	r := v.c.YMM()
+	const down = operand.U8(9) // without a signal
+	if v.double {
+		v.c.VROUNDPD(down, x, r)
+	} else {
+		v.c.VROUNDPS(down, x, r)
+	}
+	return r
+}
+
 func (v *vectors) zero() reg.VecVirtual {
 	r := v.c.YMM()
 	v.c.VXORPS(r, r, r)
@@ -171,6 +182,8 @@ var loops = []loop{
 		v.store("d", v.and(v.load("grad"), v.above(v.load("x"), v.zero())))
 	}},
 	{"square", "sets d to x*x", "d x", "", func(v *vectors) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
+	{"floor", "sets d to x rounded down", "d x", "", func(v *vectors) { v.store("d", v.floor(v.load("x"))) }},
+	{"addScaled", "adds x*s to d", "d x", "s", func(v *vectors) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.scalar["s"]))) }},
 	{"sqrt", "sets d to the square roots of x", "d x", "", func(v *vectors) { v.store("d", v.sqrt(v.load("x"))) }},
 	{"scalarSub", "sets d to s-x", "d x", "s", func(v *vectors) { v.store("d", v.sub(v.scalar["s"], v.load("x"))) }},
 	{"scalarDiv", "sets d to s/x", "d x", "s", func(v *vectors) { v.store("d", v.div(v.scalar["s"], v.load("x"))) }},

@@ -1,6 +1,9 @@
 package array
 
 import (
+	"slices"
+	"unsafe"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -71,6 +74,9 @@ func gatherRows(c *exec.KernelContext, x, idx *exec.Tensor, axis, batch int) err
 	n, row := x.Shape[axis], exec.NumElements(x.Shape[axis+1:])
 	batches, outer := exec.NumElements(x.Shape[:batch]), exec.NumElements(x.Shape[batch:axis])
 	per := exec.NumElements(idx.Shape[batch:])
+	if batches == 1 && outer == 1 && gatherElements(d, x, idx, row) {
+		return nil
+	}
 	at := 0
 	for b := range batches {
 		for o := range outer {
@@ -85,6 +91,46 @@ func gatherRows(c *exec.KernelContext, x, idx *exec.Tensor, axis, batch int) err
 		}
 	}
 	return nil
+}
+
+// gatherElements gathers rows of one or two words. It reports false, with
+// nothing to be relied on in d, for other rows and for an index outside of x.
+func gatherElements(d, x, idx *exec.Tensor, row int) bool {
+	if x.DType == exec.String {
+		return false
+	}
+	switch row * exec.ElemSize(x.DType) {
+	case 4:
+		return pickElements[uint32](d, x, idx)
+	case 8:
+		return pickElements[uint64](d, x, idx)
+	}
+	return false
+}
+
+func pickElements[T uint32 | uint64](d, x, idx *exec.Tensor) bool {
+	to, from := words[T](d), words[T](x)
+	if idx.DType == exec.Int32 {
+		return pickAt(to, from, exec.Elems[int32](idx))
+	}
+	return pickAt(to, from, exec.Elems[int64](idx))
+}
+
+// words sees the memory of a tensor as words.
+func words[T uint32 | uint64](t *exec.Tensor) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Data))), len(t.Data)/int(unsafe.Sizeof(zero)))
+}
+
+func pickAt[T uint32 | uint64, I int32 | int64](to, from []T, idx []I) bool {
+	to = to[:len(idx)]
+	for k, i := range idx {
+		if uint64(i) >= uint64(len(from)) {
+			return false
+		}
+		to[k] = from[i]
+	}
+	return true
 }
 
 func buildGatherNd(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -213,14 +259,24 @@ func buildWhere(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		found := c.ScratchInts(0, 0)
-		for i := range x.NumElements() {
-			if !zero(x, i) {
-				found = append(found, i)
+		if dt == exec.Bool {
+			found = appendTrue(found, exec.Elems[bool](x))
+		} else {
+			for i := range x.NumElements() {
+				if !zero(x, i) {
+					found = append(found, i)
+				}
 			}
 		}
 		c.KeepInts(0, found)
 		rank := len(x.Shape)
 		d := exec.Elems[int64](c.Out(0, exec.Int64, len(found), rank))
+		if rank == 1 {
+			for k, i := range found {
+				d[k] = int64(i)
+			}
+			return nil
+		}
 		for k, i := range found {
 			for j := rank - 1; j >= 0; j-- {
 				d[k*rank+j] = int64(i % x.Shape[j])
@@ -229,6 +285,20 @@ func buildWhere(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		return nil
 	}, nil
+}
+
+// appendTrue appends where the conditions hold.
+func appendTrue(list []int, cond []bool) []int {
+	list = slices.Grow(list, len(cond))
+	list = list[:len(cond)]
+	n := 0
+	for i, v := range cond {
+		list[n] = i
+		if v {
+			n++
+		}
+	}
+	return list[:n]
 }
 
 func buildDynamicStitch(b *exec.OpConstruction) (exec.Kernel, error) {

@@ -166,13 +166,16 @@ func addN[T exec.Arithmetic](c *exec.KernelContext) error {
 	x := c.In(0)
 	y := c.OutLike(0, x.DType, x)
 	ys := exec.Elems[T](y)
-	copy(ys, exec.Elems[T](x))
+	if c.NumInputs() == 1 {
+		copy(ys, exec.Elems[T](x))
+	}
 	for i := 1; i < c.NumInputs(); i++ {
 		z := c.In(i)
 		if !exec.SameShape(z.Shape, x.Shape) {
 			return c.Invalid("input %d has the shape %s, input 0 %s", i, exec.ShapeString(z.Shape), exec.ShapeString(x.Shape))
 		}
-		elem.AddTo(ys, exec.Elems[T](z))
+		elem.AddShared(c, ys, exec.Elems[T](x), exec.Elems[T](z))
+		x = y
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ var unaryOps = exec.OpTable{
 	"Erf": sliceUnary(vec.Erf[float32], vec.Erf[float64]), "Erfc": floatUnary(math.Erfc), "Erfinv": floatUnary(math.Erfinv),
 	"Lgamma":  floatUnary(func(x float64) float64 { v, _ := math.Lgamma(x); return v }),
 	"Sigmoid": sliceUnary(vec.Sigmoid[float32], vec.Sigmoid[float64]), "Softplus": floatUnary(softplus),
-	"Ceil": floatUnary(math.Ceil), "Floor": floatUnary(math.Floor), "Rint": floatUnary(math.RoundToEven),
+	"Ceil": floatUnary(math.Ceil), "Floor": sliceUnary(vec.Floor[float32], vec.Floor[float64]), "Rint": floatUnary(math.RoundToEven),
 
 	"Softsign":   {Types: exec.Floats, Build: buildUnary(softsign[float32], softsign[float64], nil, nil)},
 	"Elu":        {Types: exec.Floats, Build: buildUnary(elu[float32], elu[float64], nil, nil)},
@@ -152,7 +152,7 @@ func negate[T exec.Float](d, x []T) {
 func absolute[T exec.Float](d, x []T) {
 	x = x[:len(d)]
 	for i := range d {
-		d[i] = elem.Absolute(x[i])
+		d[i] = T(math.Abs(float64(x[i])))
 	}
 }
 
