@@ -32,7 +32,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.out)
+	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
 	if lock != nil {
 		lock.Close() // it is the program's now
 	}
@@ -97,6 +97,17 @@ func (r *run) choose(ctx context.Context) {
 	if ok {
 		r.attempt.given = &c
 	}
+}
+
+// lineReader returns what understands the lines of a start, nil for nobody.
+func (r *run) lineReader() LineReader {
+	switch {
+	case r.Lines == nil:
+		return nil
+	case r.attempt.given == nil || r.attempt.given.Step == NoStep:
+		return r.Lines(0)
+	}
+	return r.Lines(r.attempt.given.Step)
 }
 
 func (r *run) givenPath() string {

@@ -37,15 +37,15 @@
 //
 // What comes by the socket and what is printed are read side by side: a program
 // should use one of the two for curves that belong together. Lines in a form of
-// the program's own can be read by [Supervisor.Patterns]; without any, lines as
-// nanoGPT, Megatron-LM, fairseq and Lightning print them are understood. Standard
-// error is read by these alone.
+// the program's own can be read by [Supervisor.Patterns], or by [Supervisor.Lines],
+// for which package recipe knows those of the frameworks. Standard error is read by
+// these alone.
 //
 // What comes by the socket and is no report is dropped. A line of the outputs
 // that is no report is passed to [Supervisor.Stdout] or [Supervisor.Stderr], and
 // so does a report with other words in it. Of a line that the program draws over
-// with carriage returns, as progress bars do, only the final text
-// is passed on. Longer lines than MaxLine are passed on in pieces, and are no reports.
+// with carriage returns, as progress bars do, each text may be a report, and the
+// last is passed on. Longer lines than MaxLine are passed on in pieces, and are no reports.
 //
 // # What the events file has
 //

@@ -47,6 +47,13 @@ type Supervisor struct {
 	// They have groups with names: "step", and those of the curves, with "__" for
 	// "/".
 	Patterns []*regexp.Regexp
+	// Lines, if not nil, returns what understands lines that are no reports, for a
+	// start from a checkpoint of that step, 0 for none. It is not asked where there
+	// are Patterns, nor once the program has made a report.
+	Lines func(step int64) LineReader
+	// ResumeArgs are added to Command when there is a checkpoint to continue from,
+	// with {checkpoint} and {step} in them replaced by its path and its step.
+	ResumeArgs []string
 
 	Restarts Restarts
 	// Grace is the time from SIGTERM to SIGKILL. Negative: SIGKILL at once.

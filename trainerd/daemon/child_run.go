@@ -21,6 +21,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // runChild has a program train, and keeps it alive.
@@ -147,7 +148,7 @@ func (w *childWatch) silence() string {
 		return ""
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
-		"or set child.patterns to what its lines look like\n"
+		"or set child.patterns to what its lines look like, or child.recipe to a file begun by `trainerd init --recipe plain`\n"
 }
 
 // reportStopped reports what a stopped program has saved.
@@ -269,6 +270,10 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	if x.MaxRestarts == 0 {
 		sv.Restarts.Max = -1
 	}
+	sv.ResumeArgs = x.ResumeArgs
+	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
+		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }
+	}
 	for _, text := range x.Patterns {
 		sv.Patterns = append(sv.Patterns, regexp.MustCompile(text)) // was checked
 	}
@@ -279,4 +284,25 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 		}
 	}
 	return sv
+}
+
+// recipeLines lets a recipe read the lines of a program: a [child.LineReader].
+type recipeLines struct{ *recipe.Reader }
+
+// Read reads a line.
+func (l recipeLines) Read(line string) *child.Report { return reportOf(l.Reader.Read(line)) }
+
+// Flush returns what is left over at the end.
+func (l recipeLines) Flush() *child.Report { return reportOf(l.Reader.Flush()) }
+
+// reportOf returns what a line of a recipe says as a report.
+func reportOf(p *recipe.Point) *child.Report {
+	if p == nil {
+		return nil
+	}
+	r := &child.Report{Step: p.Step}
+	for _, v := range p.Values {
+		r.Values = append(r.Values, child.Value{Tag: v.Tag, Value: v.Value})
+	}
+	return r
 }
