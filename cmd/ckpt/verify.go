@@ -210,7 +210,7 @@ func kindOf(kind string, err error) string {
 	switch {
 	case ckptfmt.IsUnreadable(err):
 		return kindUnreadable
-	case errors.Is(err, ckptfmt.ErrType) && !isDamage(err):
+	case isUnsupported(err):
 		return kindUnsupported
 	}
 	return kind
