@@ -2,6 +2,7 @@
 // and makes others of them.
 //
 //	ls DIR|PREFIX          checkpoints of a directory, tensors of a checkpoint
+//	browse PREFIX          the same in a terminal, with histograms
 //	cat PREFIX NAME        the elements of a tensor, or of a slice
 //	state DIR, latest DIR  what the checkpoint file says
 //	stat PREFIX            smallest, largest, mean, norm, NaNs
@@ -129,7 +130,7 @@ executed.`,
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
+			lsCommand(), browseCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
 			planCommand(), repairCommand(), selectCommand(),
 			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), mathCommand(), convertCommand(), mapsCommand(), editCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
