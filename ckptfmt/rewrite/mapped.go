@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +76,7 @@ func mapped(o *mapping.Output, parts map[string]ckptfmt.Part) (ckptfmt.Part, err
 			if err != nil {
 				return nil, err
 			}
-			return bytesReader(t.Data), nil
+			return io.NopCloser(bytes.NewReader(t.Data)), nil
 		})
 	}
 	if o.DType == first.DType {

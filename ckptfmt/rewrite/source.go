@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +37,7 @@ import (
 // Source is what is to be written. It is not safe for concurrent use.
 type Source struct {
 	name     string
+	kind     formats.Kind
 	parts    []ckptfmt.Part
 	reader   ckptfmt.Reader // nil when it is not a checkpoint
 	opened   ckptfmt.Reader // of any format
@@ -54,28 +54,6 @@ type Source struct {
 	graphDropped bool
 	renamed      bool // the reader knows other names
 	table        *names.Table
-}
-
-// A Format is a kind of file that holds tensors.
-type Format int
-
-// The formats that [FormatOf] tells apart.
-const (
-	Checkpoint Format = iota
-	NPZ
-	Safetensors
-)
-
-// FormatOf tells the format in which a file of that name is written, by its
-// extension.
-func FormatOf(name string) Format {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".npz":
-		return NPZ
-	case ".safetensors":
-		return Safetensors
-	}
-	return Checkpoint
 }
 
 // Open opens what [formats.Find] finds under a name: a checkpoint of either
@@ -101,7 +79,7 @@ func OpenFile(f formats.File) (*Source, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	s := &Source{name: f.Path, parts: parts, opened: r.Reader, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
+	s := &Source{name: f.Path, kind: f.Kind, parts: parts, opened: r.Reader, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
 	if f.Kind.IsCheckpoint() {
 		s.reader = r.Reader
 	}

@@ -22,7 +22,9 @@ func verifyCommand() *cli.Command {
 		Usage:     "read checkpoints and check every checksum; of a directory also its leftover files",
 		ArgsUsage: "PREFIX|DIR|FILE",
 		Description: `Other tensor files are read completely, and their checks named: an .npz file has
-a CRC-32 of each array, one of torch of each storage, safetensors have sizes and no checksums.
+a CRC-32 of each array, one of torch of each storage, .keras of each member,
+safetensors and most HDF5 have sizes and no checksums. A tensor of a kind that
+ckpt cannot read is named, and is no damage: the exit code is 1.
 
 Of a checkpoint: every tensor in every shard, and the SHA-256 of each file in
 its manifest if it has one. Of a directory: all its checkpoints, files that
@@ -61,7 +63,7 @@ is named as such, and if nothing else is wrong the exit code is 1.` + namesHelp 
 
 // findingJSON is an element of `ckpt verify --json`.
 type findingJSON struct {
-	// Kind is "tensor", "file", "checkpoint", "version", "unreadable", "orphan",
+	// Kind is "tensor", "file", "checkpoint", "version", "unreadable", "unsupported", "orphan",
 	// "temporary", "missing", "stale" or "state".
 	Kind   string   `json:"kind"`
 	Prefix string   `json:"prefix,omitempty"`
@@ -72,6 +74,10 @@ type findingJSON struct {
 // kindUnreadable is the kind of what the system did not let be read. It may be
 // whole.
 const kindUnreadable = "unreadable"
+
+// kindUnsupported is the kind of tensors of which only Python can tell, such as
+// those with a filter that ckpt does not have.
+const kindUnsupported = "unsupported"
 
 // verification is the state of one call.
 type verification struct {
@@ -94,7 +100,6 @@ func (v *verification) argument(arg string) error {
 	if err := r.Close(); err != nil {
 		return err
 	}
-	v.single = f.Kind.Checks()
 	return v.checkpoint(f)
 }
 
@@ -115,6 +120,7 @@ func (v *verification) directory(dir string) error {
 			return err
 		}
 	}
+	v.single = ""
 	for _, p := range problems {
 		v.add(findingJSON{Kind: string(p.Kind), Name: jsonName(p.Path), Error: p.Err.Error()})
 	}
@@ -125,7 +131,7 @@ func (v *verification) directory(dir string) error {
 func (v *verification) checkpoint(f formats.File) error {
 	v.checkpoints++
 	ctx, prefix := v.c.Context, f.Path
-	r, err := v.open(f)
+	r, err := f.Open()
 	if errors.Is(err, ckptfmt.ErrVersion) {
 		v.add(findingJSON{Kind: "version", Prefix: prefix, Name: jsonName(prefix), Error: err.Error()})
 		return nil
@@ -135,9 +141,11 @@ func (v *verification) checkpoint(f formats.File) error {
 		return nil
 	}
 	defer r.Close()
+	v.single = r.Checks()
 	progress := progressOf(v.c)
 	progress.Expect(sizeOf(r))
-	for name, err := range r.Verify(ctx) {
+	shown := v.named(r.Reader)
+	for name, err := range shown.Verify(ctx) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -146,7 +154,7 @@ func (v *verification) checkpoint(f formats.File) error {
 			continue
 		}
 		v.tensors++
-		if info, err := r.Info(name); err == nil {
+		if info, err := shown.Info(name); err == nil {
 			progress.Add(int(info.Bytes))
 		}
 		if err != nil {
@@ -159,18 +167,14 @@ func (v *verification) checkpoint(f formats.File) error {
 	return v.manifest(ctx, prefix)
 }
 
-// open opens what is checked under the names that --names asks for.
-func (v *verification) open(f formats.File) (ckptfmt.Reader, error) {
-	r, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
+// named shows the tensors of what is checked under the names that --names asks
+// for. That the graph of objects is damaged will be found.
+func (v *verification) named(r ckptfmt.Reader) ckptfmt.Reader {
 	kind, err := namesKind(v.c)
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return r // the command has ended with it
 	}
-	table := tableOfNames(r.Reader) // that the graph of objects is damaged will be found
-	return names.NewReader(r.Reader, table, kind), nil
+	return names.NewReader(r, tableOfNames(r), kind)
 }
 
 // tableOf returns the file whose table is damaged.
@@ -198,10 +202,13 @@ func (v *verification) manifest(ctx context.Context, prefix string) error {
 }
 
 // kindOf returns the kind of a finding, unless it is that something could not be
-// read at all.
+// read, or is not supported.
 func kindOf(kind string, err error) string {
-	if ckptfmt.IsUnreadable(err) {
+	switch {
+	case ckptfmt.IsUnreadable(err):
 		return kindUnreadable
+	case errors.Is(err, ckptfmt.ErrType) && !isDamage(err):
+		return kindUnsupported
 	}
 	return kind
 }
@@ -252,6 +259,10 @@ func (v *verification) summarise(arg string) error {
 		return exitError(exitFailed)
 	case len(v.list) == damaged["version"]:
 		fmt.Fprintf(words, "ckpt: %s: %d checkpoints ask for a newer reader and were not checked; nothing else is wrong\n", arg, len(v.list))
+		return exitError(exitFailed)
+	case len(v.list) == damaged[kindUnsupported]:
+		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are not supported and were not checked; nothing else is wrong (%s)\n",
+			arg, len(v.list), v.tensors, v.single)
 		return exitError(exitFailed)
 	case damage == 0:
 		fmt.Fprintf(words, "ckpt: %s: no checkpoint is damaged; %d other findings\n", arg, len(v.list))
