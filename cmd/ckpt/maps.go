@@ -130,7 +130,7 @@ func useKerasNames(c *cli.Context, s *rewrite.Source) error {
 	if c.IsSet("names") || c.IsSet("map") || c.IsSet("rename") {
 		return nil
 	}
-	return s.UseNames(names.Keras)
+	return s.UseNames(names.KerasFile)
 }
 
 func likeTemplate(c *cli.Context, s, template *rewrite.Source) error {
