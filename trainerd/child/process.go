@@ -48,13 +48,17 @@ type source struct {
 }
 
 // startProcess starts the program. The process's goroutine ends by closing
-// reports.
-func startProcess(number int, cmd *exec.Cmd, ln *net.UnixListener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
+// reports. The program inherits the file lock, unless that is nil, and the caller
+// closes it.
+func startProcess(number int, cmd *exec.Cmd, lock *os.File, ln *net.UnixListener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
 	a := &process{
 		number: number, cmd: cmd, listener: ln, patterns: patterns, lines: lines, out: out,
 		reports: make(chan *Report, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
 	}
 	ownGroup(cmd)
+	if lock != nil {
+		cmd.ExtraFiles = []*os.File{lock}
+	}
 	stdout, stderr, err := a.pipes()
 	if err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	defer stop()
 	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps}
 	sv.Observer = w
+	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
 	exit, err := sv.Run(ctx)
 	w.end()
@@ -94,6 +95,9 @@ func (w *childWatch) Reported(r *child.Report) {
 	now := time.Now()
 	w.reported = true
 	loss := lossOf(r)
+	for _, v := range r.Values {
+		w.monitor.Scalar(v.Tag, v.Value, r.Step)
+	}
 	if w.show.wants(r.Step) {
 		for _, v := range otherValues(r) {
 			w.show.value(v.Tag, rounded(v.Value))
@@ -275,6 +279,9 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	}
 	if s.MaxToKeep > 0 {
 		sv.Retention = append(keepPolicies(c), retention.Steps(s.KeepSteps))
+		if x.KeepBest > 0 {
+			sv.Retention = append(sv.Retention, retention.Best{Metric: x.Metric, Highest: !lessIsBetter(x.Mode, x.Metric), N: x.KeepBest})
+		}
 	}
 	return sv
 }

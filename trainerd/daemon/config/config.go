@@ -177,6 +177,15 @@ type Child struct {
 	// from, with {checkpoint} and {step} in them replaced, as in
 	// ["--resume", "{checkpoint}"].
 	ResumeArgs []string `toml:"resume_args"`
+	// Metric is the name of a curve that it reports, such as "val/loss", by which
+	// keep_best chooses checkpoints: those of a step for which it has reported it.
+	Metric string `toml:"metric"`
+	// Mode is "max" if more of the metric is better, "min" if less is. Default:
+	// "min" for names that end in loss or error, else "max".
+	Mode string `toml:"mode"`
+	// KeepBest is the number of checkpoints with the best values of metric that
+	// stay, besides those that supervisor.max_to_keep and the like keep; 0 for none.
+	KeepBest int `toml:"keep_best"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
 	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
