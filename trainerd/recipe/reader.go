@@ -26,6 +26,8 @@ type Value struct {
 const (
 	// maxLine bounds the lines that are looked into.
 	maxLine = 4 << 10
+	// maxPending bounds the lines that wait for a step.
+	maxPending = 16
 	// noStep says that no line has said where the training is.
 	noStep = -1
 )
@@ -37,17 +39,17 @@ type Reader struct {
 	mu    sync.Mutex
 	lines []Line
 
-	base    int64  // the step that the start resumes from
-	step    int64  // of the last line with one, noStep for none
-	epoch   int64  // of the last line with one that has not been used
-	inSteps bool   // numbers came with steps, not epochs
-	counted int64  // lines without a step
-	pending *Point // waits for its step
+	base    int64    // the step that the start resumes from
+	step    int64    // of the last line with one, noStep for none
+	epoch   int64    // of the last line with one that has not been used
+	inSteps bool     // numbers came with steps, not epochs
+	counted int64    // lines without a step
+	pending []*Point // wait for their steps
 	// A bar is cleared before a line and drawn again after it, with the step of that
 	// line. The two come by different pipes, so either may be read first.
-	cleared, redrawn bool
-	main             int64           // length of the bar of the training, 0 before it
-	bars             map[string]*bar // by the line's form and the bar's length
+	cleared, redrawn, clears bool
+	main                     int64           // length of the bar of the training, 0 before it
+	bars                     map[string]*bar // by the line's form and the bar's length
 }
 
 // bar is a count of steps that begins again.
@@ -74,6 +76,7 @@ func (r *Reader) Read(text string) *Point {
 	defer r.mu.Unlock()
 	if !strings.ContainsAny(text, "0123456789") {
 		r.cleared = r.cleared || blank && text == ""
+		r.clears = r.clears || r.cleared
 		return nil
 	}
 	for i := range r.lines {
@@ -84,8 +87,8 @@ func (r *Reader) Read(text string) *Point {
 	return nil
 }
 
-// Flush returns what still waits for its step when the program has ended, nil for
-// nothing.
+// Flush returns what still waits for its step when the program has ended, one after
+// another, nil for nothing.
 func (r *Reader) Flush() *Point {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,13 +209,14 @@ func (r *Reader) take(m *match) *Point {
 		if r.step == noStep {
 			break // there is no bar
 		}
-		if r.redrawn && r.pending == nil {
+		if r.redrawn && len(r.pending) == 0 {
 			p.Step, r.redrawn = r.step, false
 			return p
 		}
-		before := r.release(r.step)
-		r.pending = p
-		return before
+		if r.pending = append(r.pending, p); len(r.pending) > maxPending {
+			return r.release(r.step)
+		}
+		return nil
 	case stepOfLast:
 		if r.step != noStep {
 			p.Step = r.step
@@ -236,17 +240,22 @@ func (r *Reader) place(m *match) *Point {
 		return nil // the bar of an evaluation
 	}
 	r.step = r.progress(m)
-	r.redrawn, r.cleared = r.cleared && r.pending == nil, false
+	drawnAgain := r.cleared || !r.clears
+	r.redrawn, r.cleared = r.cleared && len(r.pending) == 0, false
+	if !drawnAgain {
+		return nil // the bar that belongs to what waits has not been read yet
+	}
 	return r.release(r.step)
 }
 
-// release returns what has waited for a step.
+// release returns what has waited longest for a step.
 func (r *Reader) release(step int64) *Point {
-	p := r.pending
-	r.pending = nil
-	if p != nil {
-		p.Step = max(step, 0)
+	if len(r.pending) == 0 {
+		return nil
 	}
+	p := r.pending[0]
+	r.pending = r.pending[1:]
+	p.Step = max(step, 0)
 	return p
 }
 

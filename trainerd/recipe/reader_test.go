@@ -124,6 +124,13 @@ func TestTranscripts(t *testing.T) {
 			"            ", "-",
 			"{'loss': 0.3, 'epoch': 0.3}", "-",
 			"  7%|▌         | 70/1000 [00:10<03:10,  5.00it/s]", "70 loss=0.3 epoch=0.3",
+			"{'loss': 0.2, 'epoch': 0.4}", "-", // long before the bars
+			"{'loss': 0.1, 'epoch': 0.5}", "-",
+			"  7%|▌         | 75/1000 [00:10<03:10,  5.00it/s]", "-",
+			"            ", "-",
+			"  8%|▌         | 80/1000 [00:10<03:10,  5.00it/s]", "80 loss=0.2 epoch=0.4",
+			"            ", "-",
+			"  9%|▌         | 90/1000 [00:10<03:10,  5.00it/s]", "90 loss=0.1 epoch=0.5",
 		}, "-"},
 		{"transformers without bars", 500, []string{
 			"{'loss': 0.5, 'epoch': 0.1}", "501 loss=0.5 epoch=0.1",
