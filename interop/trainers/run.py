@@ -7,7 +7,6 @@ to the bit, the end must have the same bits.
 """
 
 import argparse
-import importlib.metadata
 import os
 import pathlib
 import random
@@ -36,6 +35,20 @@ TRAINERS = [
     ("XGBoost", "xgboost_rounds.py", ["xgboost"], "private", "xgboost", "model-*.json", "train-rmse", 150),
     ("TF 1 Supervisor", "tf1_supervisor.py", ["tensorflow"], "own", "tf1", "model.ckpt-*", "loss", 150),
 ]
+
+# Prints the versions of packages, by the name of any of their distributions.
+VERSIONS = """
+import importlib.metadata as metadata, sys
+for name in sys.argv[1:]:
+    for distribution in (name, name + "-cpu"):
+        try:
+            print(name, metadata.version(distribution), end=" ")
+            break
+        except metadata.PackageNotFoundError:
+            pass
+    else:
+        sys.exit(f"{name} is not installed")
+"""
 
 
 class Run:
@@ -96,7 +109,7 @@ def kill_at_random(run, options, steps, chance):
     for i, moment in enumerate(moments):
         pid = run.pid
         while run.alive() and (run.step() < moment or run.pid == 0):
-            time.sleep(0.05)
+            time.sleep(0.2)
         if not run.alive():
             break
         if i % 2:
@@ -137,10 +150,10 @@ def prove(options, trainer, scratch):
     """Runs one trainer, and returns a row of the table."""
     name, script, modules, where, _, _, tag, steps = trainer
     python = sys.executable if where == "own" else options.python
-    missing = subprocess.run([python, "-c", "import importlib.metadata as m, sys; print(*[f'{n} {m.version(n)}' for n in sys.argv[1:]])", *modules], capture_output=True, text=True)
-    if missing.returncode:
-        return name, "", "left out: cannot be imported here: " + missing.stderr.strip().splitlines()[-1], False
-    versions = missing.stdout.strip()
+    found = subprocess.run([python, "-c", VERSIONS, *modules], capture_output=True, text=True)
+    if found.returncode:
+        return name, "", "left out: " + found.stderr.strip().splitlines()[-1], False
+    versions = found.stdout.strip()
     logdirs = [scratch / (script + suffix) for suffix in ("-undisturbed", "-again", "-killed")]
     finals, problems = [], []
     for logdir in logdirs[:2]:

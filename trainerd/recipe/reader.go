@@ -39,17 +39,23 @@ type Reader struct {
 	mu    sync.Mutex
 	lines []Line
 
-	base    int64    // the step that the start resumes from
-	step    int64    // of the last line with one, noStep for none
-	epoch   int64    // of the last line with one that has not been used
-	inSteps bool     // numbers came with steps, not epochs
-	counted int64    // lines without a step
-	pending []*Point // wait for their steps
+	base    int64      // the step that the start resumes from
+	step    int64      // of the last line with one, noStep for none
+	epoch   int64      // of the last line with one that has not been used
+	inSteps bool       // numbers came with steps, not epochs
+	counted int64      // lines without a step
+	pending []*waiting // for their steps
 	// A bar is cleared before a line and drawn again after it, with the step of that
 	// line. The two come by different pipes, so either may be read first.
 	cleared, redrawn, clears bool
 	main                     int64           // length of the bar of the training, 0 before it
 	bars                     map[string]*bar // by the line's form and the bar's length
+}
+
+// waiting is a line without a step, and the step of the first bar after it.
+type waiting struct {
+	*Point
+	next int64
 }
 
 // bar is a count of steps that begins again.
@@ -213,7 +219,7 @@ func (r *Reader) take(m *match) *Point {
 			p.Step, r.redrawn = r.step, false
 			return p
 		}
-		if r.pending = append(r.pending, p); len(r.pending) > maxPending {
+		if r.pending = append(r.pending, &waiting{p, noStep}); len(r.pending) > maxPending {
 			return r.release(r.step)
 		}
 		return nil
@@ -240,12 +246,22 @@ func (r *Reader) place(m *match) *Point {
 		return nil // the bar of an evaluation
 	}
 	r.step = r.progress(m)
-	drawnAgain := r.cleared || !r.clears
-	r.redrawn, r.cleared = r.cleared && len(r.pending) == 0, false
-	if !drawnAgain {
+	drawnAgain := r.cleared
+	r.redrawn, r.cleared = drawnAgain && len(r.pending) == 0, false
+	switch {
+	case len(r.pending) == 0:
+		return nil
+	case drawnAgain:
+		return r.release(r.step)
+	case r.clears:
 		return nil // the bar that belongs to what waits has not been read yet
 	}
-	return r.release(r.step)
+	// A program that does not clear its bar; by the second one that is known.
+	if next := r.pending[0].next; next != noStep {
+		return r.release(next)
+	}
+	r.pending[0].next = r.step
+	return nil
 }
 
 // release returns what has waited longest for a step.
@@ -253,7 +269,7 @@ func (r *Reader) release(step int64) *Point {
 	if len(r.pending) == 0 {
 		return nil
 	}
-	p := r.pending[0]
+	p := r.pending[0].Point
 	r.pending = r.pending[1:]
 	p.Step = max(step, 0)
 	return p

@@ -100,18 +100,28 @@ func TestTranscripts(t *testing.T) {
 		text []string
 		end  string
 	}{
-		{"transformers", 0, []string{
+		{"a program that does not clear its bar", 0, []string{
 			"Map: 100%|██████| 9000/9000 [00:01<00:00, 6000 examples/s]", "-",
 			"  0%|          | 0/1000 [00:00<?, ?it/s]", "-",
 			"  5%|▍         | 48/1000 [00:10<03:10,  5.00it/s]", "-",
 			"{'loss': 0.5, 'grad_norm': 1.25, 'learning_rate': 4e-05, 'epoch': 0.1}", "-",
-			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 loss=0.5 grad_norm=1.25 learning_rate=4e-05 epoch=0.1",
+			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "-",
+			"  5%|▌         | 51/1000 [00:10<03:10,  5.00it/s]", "50 loss=0.5 grad_norm=1.25 learning_rate=4e-05 epoch=0.1",
 			"100%|██████████| 4/4 [00:00<00:00, 50.00it/s]", "-", // an evaluation
-			"{'eval_loss': '0.75', 'epoch': '0.1'}", "-",
-			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 eval_loss=0.75 epoch=0.1",
 			"100%|██████████| 1000/1000 [00:10<00:00,  5.00it/s]", "-",
 			"{'train_runtime': 10.5, 'train_loss': 0.25, 'epoch': 2.0}", "-",
 		}, "1000 train_runtime=10.5 train_loss=0.25 epoch=2"},
+		{"transformers", 0, []string{
+			"  0%|          | 0/1000 [00:00<?, ?it/s]", "-",
+			"{'loss': '0.5', 'epoch': '0.1'}", "-",
+			"  4%|▍         | 48/1000 [00:10<03:10,  5.00it/s]", "-", // from before, by the slower pipe
+			"            ", "-",
+			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 loss=0.5 epoch=0.1",
+			"{'eval_loss': '0.75', 'epoch': '0.1'}", "-",
+			"            ", "-",
+			"100%|██████████| 4/4 [00:00<00:00, 50.00it/s]", "-", // the bar of the evaluation
+			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 eval_loss=0.75 epoch=0.1",
+		}, "-"},
 		{"transformers, each pipe first", 0, []string{
 			"  0%|          | 0/1000 [00:00<?, ?it/s]", "-",
 			"{'loss': 0.5, 'epoch': 0.1}", "-", // before the bar was cleared
