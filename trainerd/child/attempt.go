@@ -86,17 +86,6 @@ func (r *run) begin(ctx context.Context) {
 	r.observer.Started(r.attempts, r.attempt.given)
 }
 
-// lineReader returns what understands the lines of a start, nil for nobody.
-func (r *run) lineReader() LineReader {
-	switch {
-	case r.Lines == nil:
-		return nil
-	case r.attempt.given == nil || r.attempt.given.Step == NoStep:
-		return r.Lines(0)
-	}
-	return r.Lines(r.attempt.given.Step)
-}
-
 // choose takes the newest verified checkpoint for a start. One that turns out to be
 // damaged is moved aside.
 func (r *run) choose(ctx context.Context) {
@@ -108,6 +97,17 @@ func (r *run) choose(ctx context.Context) {
 	if ok {
 		r.attempt.given = &c
 	}
+}
+
+// lineReader returns what understands the lines of a start, nil for nobody.
+func (r *run) lineReader() LineReader {
+	switch {
+	case r.Lines == nil:
+		return nil
+	case r.attempt.given == nil || r.attempt.given.Step == NoStep:
+		return r.Lines(0)
+	}
+	return r.Lines(r.attempt.given.Step)
 }
 
 func (r *run) givenPath() string {
