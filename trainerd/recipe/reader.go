@@ -45,6 +45,7 @@ type Reader struct {
 	inSteps bool       // numbers came with steps, not epochs
 	counted int64      // lines without a step
 	pending []*waiting // for their steps
+	held    *Point     // what a bar says of its current step, nil for nothing
 	// A bar is cleared before a line and drawn again after it, with the step of that
 	// line. The two come by different pipes, so either may be read first.
 	cleared, redrawn, clears bool
@@ -98,7 +99,12 @@ func (r *Reader) Read(text string) *Point {
 func (r *Reader) Flush() *Point {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.release(r.step)
+	if p := r.release(r.step); p != nil {
+		return p
+	}
+	p := r.held
+	r.held = nil
+	return p
 }
 
 // Counted reports whether steps were made up by counting lines.
@@ -204,6 +210,9 @@ func (r *Reader) take(m *match) *Point {
 	switch m.line.Step {
 	case stepOfLine:
 		p.Step = r.stepOf(m)
+		if m.line.Bar {
+			return r.hold(p)
+		}
 		return p
 	case stepOfEpoch:
 		if r.epoch == noStep {
@@ -232,6 +241,18 @@ func (r *Reader) take(m *match) *Point {
 	r.counted++
 	p.Step = r.base + r.counted
 	return p
+}
+
+// hold takes what a bar says, and returns what it has said of the step before: it
+// is drawn with the numbers of that first, and then with its own.
+func (r *Reader) hold(p *Point) (before *Point) {
+	switch {
+	case r.held == nil || p.Step > r.held.Step:
+		before, r.held = r.held, p
+	case p.Step == r.held.Step:
+		r.held = p
+	}
+	return before
 }
 
 // place takes a line that says no more than where the training is.
