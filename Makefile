@@ -11,6 +11,8 @@ JOB     ?= examples/digits/digits.toml
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
+KILLS   ?= 10
+TRAINERS_VENV ?= $(BIN)/trainers-venv
 export INTEROP
 
 .DEFAULT_GOAL := help
@@ -129,6 +131,11 @@ powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, 
 
 prove: ## prove ten trainings that resume exactly, and find ten planted bugs in others (needs python3, a minute)
 	go test ./cmd/trainerd -run TestProofs -proofs -count=1 -v
+
+trainers: build ## kill eight real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
+	@interop/venv
+	@test -f $(TRAINERS_VENV)/done || { python3 -m venv $(TRAINERS_VENV) && $(TRAINERS_VENV)/bin/pip install -q -r interop/trainers/requirements.txt && touch $(TRAINERS_VENV)/done; }
+	.venv/bin/python interop/trainers/run.py --trainerd $(BIN)/trainerd --python $(TRAINERS_VENV)/bin/python --kills $(KILLS) $(TRAINERS)
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv

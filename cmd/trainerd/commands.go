@@ -79,7 +79,7 @@ func runCommand(stderr io.Writer) *cli.Command {
 		Usage:       "train, from the newest checkpoint to the last step",
 		UsageText:   "trainerd run [--logdir DIR] [--master M] [--set KEY=VALUE]... [--listen ADDR] [CONFIG] [-- PROGRAM ARGS...]",
 		Description: runHelp + runExits(),
-		Flags:       append(jobFlags(), serviceFlags()...),
+		Flags:       append(append(jobFlags(), serviceFlags()...), &cli.IntFlag{Name: "stop-code", Usage: "exit with `CODE` instead of 0 when stopped before the end, for a scheduler to start it again"}),
 		Action: func(c *cli.Context) error {
 			name, err := configArg(c)
 			if err != nil {
@@ -89,6 +89,9 @@ func runCommand(stderr io.Writer) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if code := c.Int("stop-code"); code < 0 || code > 255 {
+				return usagef("run: --stop-code: want 0 to 255, got %d", code)
+			}
 			outliveReaders()
 			ctx, release := stopOnSignal(c.Context, stderr, "stopping after this step and saving")
 			defer release()
@@ -96,13 +99,25 @@ func runCommand(stderr io.Writer) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return s.run(ctx, daemon.RunOptions{
+			stopped := false
+			err = s.run(ctx, daemon.RunOptions{
 				Stdout: c.App.Writer, Stderr: s.errors(), Terminal: isTerminal(stderr),
-				Again: again(c, name),
+				Again: again(c, name), Stopped: func() { stopped = true },
 			})
+			if code := c.Int("stop-code"); err == nil && stopped && code != 0 {
+				return stopError(code)
+			}
+			return err
 		},
 	}
 }
+
+// stopError is the exit code of a run that was stopped and has saved, where
+// --stop-code wants one. The run has said what there is to say.
+type stopError int
+
+// Error implements error.
+func (e stopError) Error() string { return fmt.Sprintf("stopped, with exit code %d", int(e)) }
 
 func checkCommand() *cli.Command {
 	return &cli.Command{

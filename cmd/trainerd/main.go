@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return daemon.ExitOK
 	}
+	if stopped, ok := errors.AsType[stopError](err); ok {
+		return int(stopped)
+	}
 	if errors.Is(err, errNotExact) {
 		return exitDiffers // the report has said why
 	}

@@ -11,7 +11,8 @@ type LineReader interface {
 	// Read returns what is known by a line, nil for nothing. That may be what a
 	// line before it has said.
 	Read(line string) *Report
-	// Flush returns what is left over when the program has ended, nil for nothing.
+	// Flush returns what is left over when the program has ended, one after another,
+	// nil for nothing.
 	Flush() *Report
 }
 

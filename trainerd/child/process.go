@@ -120,7 +120,7 @@ func (a *process) run(started chan<- error, stdout, stderr *os.File) {
 	a.drain()
 	a.readers.Wait()
 	if a.lines != nil && !a.speaks.Load() {
-		if report := a.lines.Flush(); report != nil {
+		for report := a.lines.Flush(); report != nil; report = a.lines.Flush() {
 			a.reports <- report
 		}
 	}

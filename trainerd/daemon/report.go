@@ -71,13 +71,14 @@ func (t *training) reportStopped(o RunOptions) {
 	default:
 		fmt.Fprintln(o.Stderr, at)
 	}
-	if o.Again != "" {
-		fmt.Fprintf(o.Stderr, "to resume, type: %s\n", o.Again)
-	}
+	o.sayAgain()
 }
 
-// sayAgain says how to continue a stopped job.
+// sayAgain says that a job was stopped, and how to continue it.
 func (o RunOptions) sayAgain() {
+	if o.Stopped != nil {
+		o.Stopped()
+	}
 	if o.Again != "" {
 		fmt.Fprintf(o.Stderr, "to resume, type: %s\n", o.Again)
 	}

@@ -20,6 +20,8 @@ type RunOptions struct {
 	Terminal bool
 	// Again is the command that starts this job, for the message after a stop.
 	Again string
+	// Stopped, if not nil, is called when the job was stopped before its end.
+	Stopped func()
 	// Log, if not nil, is used instead of a log on Stderr.
 	Log *slog.Logger
 	// Also is given the log too. May be nil.

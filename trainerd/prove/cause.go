@@ -33,7 +33,7 @@ var (
 	partRandom    = &part{"random state", regexp.MustCompile(`(?i)(?:^|[^a-z])rng|random|generator|mt19937|(?:^|[_/.])seed`), false}
 	partSchedule  = &part{"schedule of the learning rate", regexp.MustCompile(`(?i)sched|learning_?rate|(?:^|[_/.])lr(?:$|[_/.])|warm_?up|last_epoch`), false}
 	partOptimizer = &part{"optimizer state (moments)", regexp.MustCompile(`(?i)exp_avg|moment|adam|optim|slot|velocity|rmsprop|adagrad|(?:^|[/_.])[mv](?:$|[/_.])|beta\d_power`), true}
-	partData      = &part{"data order", regexp.MustCompile(`(?i)cursor|position|(?:^|[_/.])pos$|offset|data|loader|(?:^|[_/.])(?:batch|sample|index|epoch|order|examples|seen)`), false}
+	partData      = &part{"data order", regexp.MustCompile(`(?i)cursor|position|(?:^|[_/.])pos$|offset|(?:^|[_/.])data|loader|(?:^|[_/.])(?:batch|sample|index|epoch|order|examples|seen)(?:$|/|_?(?:idx|index|pos|num|id|count|order))`), false}
 	partStep      = &part{"step off by one", regexp.MustCompile(`(?i)(?:^|[/_.])(?:global_?)?(?:step|iteration|iter)s?$`), false}
 	partWeights   = &part{"weights", regexp.MustCompile(``), true}
 

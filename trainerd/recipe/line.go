@@ -25,6 +25,9 @@ type Line struct {
 	FirstEpoch int64 `toml:"first_epoch"`
 	// Complete says that the line counts only when step is total.
 	Complete bool `toml:"complete"`
+	// Bar says that the line is drawn again and again: the last one of each step
+	// counts.
+	Bar bool `toml:"bar"`
 	// Lower makes the names lower case.
 	Lower bool `toml:"lower"`
 	// Prefix comes before the names, as in "eval/".

@@ -26,6 +26,8 @@ type Value struct {
 const (
 	// maxLine bounds the lines that are looked into.
 	maxLine = 4 << 10
+	// maxPending bounds the lines that wait for a step.
+	maxPending = 16
 	// noStep says that no line has said where the training is.
 	noStep = -1
 )
@@ -37,17 +39,24 @@ type Reader struct {
 	mu    sync.Mutex
 	lines []Line
 
-	base    int64  // the step that the start resumes from
-	step    int64  // of the last line with one, noStep for none
-	epoch   int64  // of the last line with one that has not been used
-	inSteps bool   // numbers came with steps, not epochs
-	counted int64  // lines without a step
-	pending *Point // waits for its step
+	base    int64      // the step that the start resumes from
+	step    int64      // of the last line with one, noStep for none
+	epoch   int64      // of the last line with one that has not been used
+	inSteps bool       // numbers came with steps, not epochs
+	counted int64      // lines without a step
+	pending []*waiting // for their steps
+	held    *Point     // what a bar says of its current step, nil for nothing
 	// A bar is cleared before a line and drawn again after it, with the step of that
 	// line. The two come by different pipes, so either may be read first.
-	cleared, redrawn bool
-	main             int64           // length of the bar of the training, 0 before it
-	bars             map[string]*bar // by the line's form and the bar's length
+	cleared, redrawn, clears bool
+	main                     int64           // length of the bar of the training, 0 before it
+	bars                     map[string]*bar // by the line's form and the bar's length
+}
+
+// waiting is a line without a step, and the step of the first bar after it.
+type waiting struct {
+	*Point
+	next int64
 }
 
 // bar is a count of steps that begins again.
@@ -74,6 +83,7 @@ func (r *Reader) Read(text string) *Point {
 	defer r.mu.Unlock()
 	if !strings.ContainsAny(text, "0123456789") {
 		r.cleared = r.cleared || blank && text == ""
+		r.clears = r.clears || r.cleared
 		return nil
 	}
 	for i := range r.lines {
@@ -84,12 +94,17 @@ func (r *Reader) Read(text string) *Point {
 	return nil
 }
 
-// Flush returns what still waits for its step when the program has ended, nil for
-// nothing.
+// Flush returns what still waits for its step when the program has ended, one after
+// another, nil for nothing.
 func (r *Reader) Flush() *Point {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.release(r.step)
+	if p := r.release(r.step); p != nil {
+		return p
+	}
+	p := r.held
+	r.held = nil
+	return p
 }
 
 // Counted reports whether steps were made up by counting lines.
@@ -195,6 +210,9 @@ func (r *Reader) take(m *match) *Point {
 	switch m.line.Step {
 	case stepOfLine:
 		p.Step = r.stepOf(m)
+		if m.line.Bar {
+			return r.hold(p)
+		}
 		return p
 	case stepOfEpoch:
 		if r.epoch == noStep {
@@ -206,13 +224,14 @@ func (r *Reader) take(m *match) *Point {
 		if r.step == noStep {
 			break // there is no bar
 		}
-		if r.redrawn && r.pending == nil {
+		if r.redrawn && len(r.pending) == 0 {
 			p.Step, r.redrawn = r.step, false
 			return p
 		}
-		before := r.release(r.step)
-		r.pending = p
-		return before
+		if r.pending = append(r.pending, &waiting{p, noStep}); len(r.pending) > maxPending {
+			return r.release(r.step)
+		}
+		return nil
 	case stepOfLast:
 		if r.step != noStep {
 			p.Step = r.step
@@ -222,6 +241,18 @@ func (r *Reader) take(m *match) *Point {
 	r.counted++
 	p.Step = r.base + r.counted
 	return p
+}
+
+// hold takes what a bar says, and returns what it has said of the step before: it
+// is drawn with the numbers of that first, and then with its own.
+func (r *Reader) hold(p *Point) (before *Point) {
+	switch {
+	case r.held == nil || p.Step > r.held.Step:
+		before, r.held = r.held, p
+	case p.Step == r.held.Step:
+		r.held = p
+	}
+	return before
 }
 
 // place takes a line that says no more than where the training is.
@@ -236,17 +267,32 @@ func (r *Reader) place(m *match) *Point {
 		return nil // the bar of an evaluation
 	}
 	r.step = r.progress(m)
-	r.redrawn, r.cleared = r.cleared && r.pending == nil, false
-	return r.release(r.step)
+	drawnAgain := r.cleared
+	r.redrawn, r.cleared = drawnAgain && len(r.pending) == 0, false
+	switch {
+	case len(r.pending) == 0:
+		return nil
+	case drawnAgain:
+		return r.release(r.step)
+	case r.clears:
+		return nil // the bar that belongs to what waits has not been read yet
+	}
+	// A program that does not clear its bar; by the second one that is known.
+	if next := r.pending[0].next; next != noStep {
+		return r.release(next)
+	}
+	r.pending[0].next = r.step
+	return nil
 }
 
-// release returns what has waited for a step.
+// release returns what has waited longest for a step.
 func (r *Reader) release(step int64) *Point {
-	p := r.pending
-	r.pending = nil
-	if p != nil {
-		p.Step = max(step, 0)
+	if len(r.pending) == 0 {
+		return nil
 	}
+	p := r.pending[0].Point
+	r.pending = r.pending[1:]
+	p.Step = max(step, 0)
 	return p
 }
 

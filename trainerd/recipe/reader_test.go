@@ -85,7 +85,12 @@ func TestLines(t *testing.T) {
 		{"Epoch 3: lossless audio 4 files", "-"},
 		{"", "-"},
 	} {
-		if got := show(auto.NewReader(0).Read(tc.line)); got != tc.want {
+		r := auto.NewReader(0)
+		p := r.Read(tc.line)
+		if p == nil {
+			p = r.Flush()
+		}
+		if got := show(p); got != tc.want {
 			t.Errorf("%q\n got %s\nwant %s", tc.line, got, tc.want)
 		}
 	}
@@ -100,18 +105,28 @@ func TestTranscripts(t *testing.T) {
 		text []string
 		end  string
 	}{
-		{"transformers", 0, []string{
+		{"a program that does not clear its bar", 0, []string{
 			"Map: 100%|██████| 9000/9000 [00:01<00:00, 6000 examples/s]", "-",
 			"  0%|          | 0/1000 [00:00<?, ?it/s]", "-",
 			"  5%|▍         | 48/1000 [00:10<03:10,  5.00it/s]", "-",
 			"{'loss': 0.5, 'grad_norm': 1.25, 'learning_rate': 4e-05, 'epoch': 0.1}", "-",
-			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 loss=0.5 grad_norm=1.25 learning_rate=4e-05 epoch=0.1",
+			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "-",
+			"  5%|▌         | 51/1000 [00:10<03:10,  5.00it/s]", "50 loss=0.5 grad_norm=1.25 learning_rate=4e-05 epoch=0.1",
 			"100%|██████████| 4/4 [00:00<00:00, 50.00it/s]", "-", // an evaluation
-			"{'eval_loss': '0.75', 'epoch': '0.1'}", "-",
-			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 eval_loss=0.75 epoch=0.1",
 			"100%|██████████| 1000/1000 [00:10<00:00,  5.00it/s]", "-",
 			"{'train_runtime': 10.5, 'train_loss': 0.25, 'epoch': 2.0}", "-",
 		}, "1000 train_runtime=10.5 train_loss=0.25 epoch=2"},
+		{"transformers", 0, []string{
+			"  0%|          | 0/1000 [00:00<?, ?it/s]", "-",
+			"{'loss': '0.5', 'epoch': '0.1'}", "-",
+			"  4%|▍         | 48/1000 [00:10<03:10,  5.00it/s]", "-", // from before, by the slower pipe
+			"            ", "-",
+			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 loss=0.5 epoch=0.1",
+			"{'eval_loss': '0.75', 'epoch': '0.1'}", "-",
+			"            ", "-",
+			"100%|██████████| 4/4 [00:00<00:00, 50.00it/s]", "-", // the bar of the evaluation
+			"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s]", "50 eval_loss=0.75 epoch=0.1",
+		}, "-"},
 		{"transformers, each pipe first", 0, []string{
 			"  0%|          | 0/1000 [00:00<?, ?it/s]", "-",
 			"{'loss': 0.5, 'epoch': 0.1}", "-", // before the bar was cleared
@@ -124,6 +139,13 @@ func TestTranscripts(t *testing.T) {
 			"            ", "-",
 			"{'loss': 0.3, 'epoch': 0.3}", "-",
 			"  7%|▌         | 70/1000 [00:10<03:10,  5.00it/s]", "70 loss=0.3 epoch=0.3",
+			"{'loss': 0.2, 'epoch': 0.4}", "-", // long before the bars
+			"{'loss': 0.1, 'epoch': 0.5}", "-",
+			"  7%|▌         | 75/1000 [00:10<03:10,  5.00it/s]", "-",
+			"            ", "-",
+			"  8%|▌         | 80/1000 [00:10<03:10,  5.00it/s]", "80 loss=0.2 epoch=0.4",
+			"            ", "-",
+			"  9%|▌         | 90/1000 [00:10<03:10,  5.00it/s]", "90 loss=0.1 epoch=0.5",
 		}, "-"},
 		{"transformers without bars", 500, []string{
 			"{'loss': 0.5, 'epoch': 0.1}", "501 loss=0.5 epoch=0.1",
@@ -143,17 +165,26 @@ func TestTranscripts(t *testing.T) {
 			"100/100 [==============================] - 3s 5ms/step - loss: 0.5 - val_loss: 0.6", "3 loss=0.5 val_loss=0.6",
 		}, "-"},
 		{"a bar for each epoch", 0, []string{
-			"train: 50%|█  | 50/100 [00:10<01:30, 5.00it/s, loss=3]", "50 loss=3",
-			"train: 100%|█ | 100/100 [00:10<01:30, 5.00it/s, loss=2]", "100 loss=2",
-			"train: 10%|   | 10/100 [00:10<01:30, 5.00it/s, loss=1]", "110 loss=1",
+			"train: 49%|█  | 49/100 [00:10<01:30, 5.00it/s]", "-",
+			"train: 50%|█  | 50/100 [00:10<01:30, 5.00it/s, loss=4]", "-",
+			"train: 50%|█  | 50/100 [00:10<01:30, 5.00it/s, loss=3]", "-", // drawn again
+			"train: 100%|█ | 100/100 [00:10<01:30, 5.00it/s, loss=2]", "50 loss=3",
+			"train: 10%|   | 10/100 [00:10<01:30, 5.00it/s, loss=1]", "100 loss=2",
 			"epoch 1: val loss 0.5", "110 val/loss=0.5",
-		}, "-"},
+		}, "110 loss=1"},
 		{"a bar for each epoch, resumed", 300, []string{
-			"train: 50%|█  | 50/100 [00:10<01:30, 5.00it/s, loss=3]", "350 loss=3",
-		}, "-"},
+			"train: 50%|█  | 50/100 [00:10<01:30, 5.00it/s, loss=3]", "-",
+		}, "350 loss=3"},
 		{"a bar for all, resumed", 50, []string{
-			"51%|█  | 51/100 [00:10<01:30, 5.00it/s, loss=3]", "51 loss=3",
-		}, "-"},
+			"51%|█  | 51/100 [00:10<01:30, 5.00it/s, loss=3]", "-",
+		}, "51 loss=3"},
+		{"Lightning", 0, []string{
+			"Epoch 0: 100%|█| 10/10 [00:01<00:09,  9.87it/s, train_loss=2]", "-",
+			"Epoch 0:   0%|█| 0/10 [00:01<00:09,  9.87it/s, train_loss=2]", "-",
+			"Epoch 1:   0%|█| 0/10 [00:01<00:09,  9.87it/s, train_loss=2]", "-",
+			"Epoch 1:  10%|█| 1/10 [00:01<00:09,  9.87it/s, train_loss=2]", "10 train_loss=2",
+			"Epoch 1:  10%|█| 1/10 [00:01<00:09,  9.87it/s, train_loss=1]", "-",
+		}, "11 train_loss=1"},
 		{"steps of each epoch without their number", 0, []string{
 			"epoch 0 step 100 loss 0.5", "100 loss=0.5",
 			"epoch 0 step 200 loss 0.4", "200 loss=0.4",

@@ -89,7 +89,7 @@ var (
 func savedIn(dir, logdir string, changed []string) *Saved {
 	groups := map[string]map[string]bool{} // names by folder and pattern
 	for _, name := range changed {
-		root, base := checkpointOf(name)
+		root, base := checkpointOf(name, dir, logdir)
 		if base == "" {
 			continue
 		}
@@ -117,13 +117,22 @@ func savedIn(dir, logdir string, changed []string) *Saved {
 }
 
 // checkpointOf returns the folder and the name of the checkpoint that a file is
-// part of, "" for none: the outermost folder that is one, else the file.
-func checkpointOf(name string) (root, base string) {
-	parts := strings.Split(filepath.ToSlash(name), "/")
-	for i := range len(parts) - 1 {
-		if checkpointFolder.MatchString(parts[i]) && !strings.HasPrefix(parts[i], "version_") {
-			return filepath.FromSlash(strings.Join(parts[:i], "/")), parts[i]
+// part of, "" for none: the outermost folder below one of dirs that is one, else
+// the file.
+func checkpointOf(name string, dirs ...string) (root, base string) {
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		rel, ok := strings.CutPrefix(name, abs+string(filepath.Separator))
+		if err != nil || !ok {
+			continue
 		}
+		parts := strings.Split(filepath.ToSlash(rel), "/")
+		for i := range len(parts) - 1 {
+			if checkpointFolder.MatchString(parts[i]) && !strings.HasPrefix(parts[i], "version_") {
+				return filepath.Join(abs, filepath.Join(parts[:i]...)), parts[i]
+			}
+		}
+		break
 	}
 	base = filepath.Base(name)
 	if !checkpointFile.MatchString(base) || unfinished.MatchString(base) {

@@ -1,0 +1,207 @@
+"""Kills real trainers again and again under trainerd, and says what became of them: `make trainers`.
+
+Each trainer runs once undisturbed, then is killed with SIGKILL at random moments, every other time while it writes a
+file. It must come to its end with exit code 0, nothing but the kills may have failed a start, no start may have been
+given a damaged checkpoint, both loaders of TensorBoard must show one rising curve, and where the trainer repeats itself
+to the bit, the end must have the same bits.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from harness.tensorboard import LOADERS, TensorBoard  # noqa: E402
+
+# Name, script, modules that it needs, where they are, recipe, checkpoints, tag of the curve, steps.
+TRAINERS = [
+    ("PyTorch", "torch_plain.py", ["torch"], "private", "plain", "ckpt-*.pt", "loss", 150),
+    ("transformers", "transformers_trainer.py", ["transformers", "torch", "accelerate"], "private", "transformers", "checkpoint-*", "loss", 150),
+    ("Lightning", "lightning_fit.py", ["lightning", "torch"], "private", "lightning", "*.ckpt", "train_loss", 150),
+    ("torchrun, 2 workers", "torchrun_workers.py", ["torch"], "private", "nanogpt", "ckpt-*.pt", "loss", 150),
+    ("Keras", "keras_fit.py", ["keras", "tensorflow"], "own", "keras", "ckpt-*.keras", "loss", 100),
+    ("JAX, orbax", "jax_orbax.py", ["jax", "optax", "orbax-checkpoint"], "private", "jax", "checkpoints/*", "loss", 150),
+    ("XGBoost", "xgboost_rounds.py", ["xgboost"], "private", "xgboost", "model-*.json", "train-rmse", 150),
+    ("TF 1 Supervisor", "tf1_supervisor.py", ["tensorflow"], "own", "tf1", "model.ckpt-*", "loss", 150),
+]
+
+# Prints the versions of packages, by the name of any of their distributions.
+VERSIONS = """
+import importlib.metadata as metadata, sys
+for name in sys.argv[1:]:
+    for distribution in (name, name + "-cpu"):
+        try:
+            print(name, metadata.version(distribution), end=" ")
+            break
+        except metadata.PackageNotFoundError:
+            pass
+    else:
+        sys.exit(f"{name} is not installed")
+"""
+
+
+class Run:
+    """A run under trainerd, whose log is read while it comes."""
+
+    def __init__(self, options, trainer, logdir):
+        name, script, _, where, recipe, pattern, _, steps = trainer
+        python = sys.executable if where == "own" else options.python
+        words = [python, str(HERE / script)]
+        if "torchrun" in script:
+            words = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(HERE / script)]
+        settings = [
+            f"train.steps={steps}", f"child.recipe={recipe}", f"child.checkpoints={pattern}", "child.backoff_secs=0.01", "child.max_backoff_secs=0.1",
+            "child.max_restarts=1000",
+        ]
+        command = [options.trainerd, "run", "--logdir", str(logdir)]
+        for setting in settings:
+            command += ["--set", setting]
+        env = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
+        self.logdir, self.text, self.pid, self.begun = logdir, "", 0, time.time()
+        self.popen = subprocess.Popen(command + ["--"] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, text=True, errors="replace")
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.popen.stdout:
+            self.text += line
+            if found := re.search(r"msg=started pid=(\d+)", line):
+                self.pid = int(found.group(1))
+
+    def alive(self):
+        return self.popen.poll() is None
+
+    def step(self):
+        """The step of the newest line of progress, by the control socket."""
+        result = subprocess.run([OPTIONS.trainerd, "status", "--json", str(self.logdir)], capture_output=True, text=True)
+        found = re.search(r'"step": ?(\d+)', result.stdout)
+        return int(found.group(1)) if found else 0
+
+    def wait(self):
+        self.popen.wait()
+        self.reader.join()
+        return self.popen.returncode
+
+
+def changes(logdir):
+    """What is below a logdir, but for trainerd's own files."""
+    names = set()
+    for folder, _, files in os.walk(logdir):
+        names |= {os.path.join(folder, f) for f in files if "tfevents" not in f and not f.startswith("trainerd.")}
+    return names
+
+
+def kill_at_random(run, options, steps, chance):
+    """Kills the program so often, at rising steps; every other time as soon as it writes a new file."""
+    done, within = 0, 0
+    moments = sorted(chance.randrange(2, steps - 2) for _ in range(options.kills))
+    for i, moment in enumerate(moments):
+        pid = run.pid
+        while run.alive() and (run.step() < moment or run.pid == 0):
+            time.sleep(0.2)
+        if not run.alive():
+            break
+        if i % 2:
+            before, limit = changes(run.logdir), time.time() + 20
+            while run.alive() and time.time() < limit and changes(run.logdir) <= before:
+                time.sleep(0.0005)
+            within += 1
+            time.sleep(chance.random() * 0.004)
+        else:
+            time.sleep(chance.random() * 0.1)
+        pid = run.pid
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            break
+        done += 1
+        while run.alive() and run.pid == pid:
+            time.sleep(0.02)
+    return done, within
+
+
+def curve_rises(logdir, tag):
+    """Whether both loaders of TensorBoard show a curve that rises step by step."""
+    for loader in LOADERS:
+        with TensorBoard(logdir, loader) as board:
+            for run in board.runs():
+                for name in board.scalar_tags().get(run, []):
+                    steps = [point[0] for point in board.scalars(run, name)]
+                    if steps != sorted(set(steps)):
+                        return f"{loader} shows {name} of {run} out of order"
+            tags = [t for r in board.runs() for t in board.scalar_tags().get(r, [])]
+            if tag not in tags:
+                return f"{loader} does not show {tag}, but {tags}"
+    return ""
+
+
+def prove(options, trainer, scratch):
+    """Runs one trainer, and returns a row of the table."""
+    name, script, modules, where, _, _, tag, steps = trainer
+    python = sys.executable if where == "own" else options.python
+    found = subprocess.run([python, "-c", VERSIONS, *modules], capture_output=True, text=True)
+    if found.returncode:
+        return name, "", "left out: " + found.stderr.strip().splitlines()[-1], False
+    versions = found.stdout.strip()
+    logdirs = [scratch / (script + suffix) for suffix in ("-undisturbed", "-again", "-killed")]
+    finals, problems = [], []
+    for logdir in logdirs[:2]:
+        run = Run(options, trainer, logdir)
+        if run.wait():
+            return name, versions, "FAILED undisturbed:\n" + run.text[-2000:], False
+        finals.append((logdir / "final.txt").read_text())
+    run = Run(options, trainer, logdirs[2])
+    done, within = kill_at_random(run, options, steps, random.Random(options.seed))
+    if run.wait():
+        return name, versions, f"FAILED after {done} kills:\n" + run.text[-2000:], False
+    failures = len(re.findall(r"it will be started again", run.text))
+    if failures != done:
+        problems.append(f"{failures} starts failed, but {done} were killed")
+    if problem := curve_rises(logdirs[2], tag):
+        problems.append(problem)
+    final = (logdirs[2] / "final.txt").read_text()
+    bits = "the same bits" if final == finals[0] else "does not repeat itself undisturbed" if finals[0] != finals[1] else "OTHER BITS"
+    damaged = len(re.findall(r"moved damaged checkpoint aside", run.text))
+    text = f"{done} kills, {within} of them within saves; {damaged} damaged checkpoints moved; {bits}"
+    if options.keep:
+        (scratch / (script + ".log")).write_text(run.text)
+    return name, versions, "; ".join([text, *problems]), not problems and bits != "OTHER BITS"
+
+
+def main():
+    global OPTIONS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trainerd", required=True)
+    parser.add_argument("--python", required=True, help="of the environment with requirements.txt")
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", help="a folder for the logdirs")
+    parser.add_argument("names", nargs="*", help="scripts to run; default: all")
+    OPTIONS = options = parser.parse_args()
+    scratch = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="trainers-"))
+    scratch.mkdir(exist_ok=True)
+    fine = True
+    for trainer in TRAINERS:
+        if options.names and trainer[1] not in options.names:
+            continue
+        name, versions, text, ok = prove(options, trainer, scratch)
+        print(f"| {name} | {versions} | {text} |", flush=True)
+        fine = fine and ok
+    if not options.keep:
+        shutil.rmtree(scratch)
+    sys.exit(0 if fine else 1)
+
+
+if __name__ == "__main__":
+    main()

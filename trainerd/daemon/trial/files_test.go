@@ -1,0 +1,45 @@
+package trial
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSavedIn has files as programs make them.
+func TestSavedIn(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		files []string
+		want  *Saved
+	}{
+		{"nothing", []string{"train.log", "train.py", "out.txt"}, nil},
+		{"files", []string{"out/ckpt-10.pt", "out/ckpt-20.pt", "out/best.pt", "out/ckpt-30.pt.tmp"}, &Saved{"out", "ckpt-*.pt", []string{"ckpt-10.pt", "ckpt-20.pt"}, true}},
+		{"folders", []string{"logs/j/checkpoint-5/model.safetensors", "logs/j/checkpoint-5/rng.pth", "logs/j/checkpoint-10/model.safetensors"},
+			&Saved{"logs/j", "checkpoint-*", []string{"checkpoint-5", "checkpoint-10"}, true}},
+		{"bundles", []string{"logs/j/model.ckpt-5.index", "logs/j/model.ckpt-5.data-00000-of-00001", "logs/j/model.ckpt-5.meta", "logs/j/checkpoint"},
+			&Saved{"logs/j", "model.ckpt-*", []string{"model.ckpt-5"}, true}},
+		{"Lightning", []string{"lightning_logs/version_0/checkpoints/epoch=0-step=5.ckpt"},
+			&Saved{"lightning_logs/version_0/checkpoints", "epoch=*-step=*.ckpt", []string{"epoch=0-step=5.ckpt"}, true}},
+		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
+		{"replaced", []string{"out/ckpt.pt"}, &Saved{"out", "ckpt.pt", []string{"ckpt.pt"}, false}},
+	} {
+		dir := t.TempDir()
+		var changed []string
+		for _, name := range tc.files {
+			changed = append(changed, filepath.Join(dir, name))
+		}
+		got := savedIn(dir, filepath.Join(dir, "logs/j"), changed)
+		if got != nil {
+			rel, err := filepath.Rel(dir, got.Logdir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Logdir = rel
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package prove
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestParts has names of tensors as frameworks save them.
+func TestParts(t *testing.T) {
+	for _, tc := range []struct {
+		file, name string
+		want       *part
+	}{
+		{"ckpt-1.pt", "model/layers.0.weight", partWeights},
+		{"ckpt-1.pt", "optimizer/state/0/exp_avg", partOptimizer},
+		{"model.ckpt-1.index", "dense/kernel/Adam_1", partOptimizer},
+		{"model.ckpt-1.index", "beta1_power", partOptimizer},
+		{"model.ckpt-1.index", "dense/kernel/ExponentialMovingAverage", partEMA},
+		{"model.ckpt-1.index", "dense/kernel", partWeights},
+		{"model.ckpt-1.index", "global_step", partStep},
+		{"checkpoint-1/optimizer.pt", "state/0/x", partOptimizer},
+		{"checkpoint-1/scheduler.pt", "last_epoch", partSchedule},
+		{"checkpoint-1/rng_state.pth", "cpu", partRandom},
+		{"checkpoint-1/scaler.pt", "_growth", partScaler},
+		{"best.pt", "w", partBest},
+		{"ckpt-1.pt", "ema/0", partEMA},
+		{"ckpt-1.pt", "scale", partScaler},
+		{"ckpt-1.pt", "batch_norm.scale_weight", partWeights},
+		{"ckpt-1.pt", "dropout_rng/1/624", partDropout},
+		{"ckpt-1.pt", "sampler/perm", partShuffle},
+		{"ckpt-1.pt", "data/cursor", partData},
+		{"ckpt-1.pt", "lr", partSchedule},
+		{"ckpt-1.pt", "step", partStep},
+		{"ckpt-1.bin", "", partWeights},
+	} {
+		if got := (&Tensor{File: tc.file, Name: tc.name}).part(); got != tc.want {
+			t.Errorf("%s of %s is %s, want %s", tc.name, tc.file, got.name, tc.want.name)
+		}
+	}
+}
+
+func TestCurvesOfTheClock(t *testing.T) {
+	for tag, want := range map[string]bool{
+		"global_step/sec": true, "time": true, "step_time": true, "train_runtime": true, "train_samples_per_second": true, "mfu": true, "tok/sec": true, "eta": true,
+		"elapsed_time_per_iteration": true, "loss": false, "val/loss": false, "lr": false, "epoch": false, "accuracy": false, "sentiment": false,
+	} {
+		if got := ofTheClock.MatchString(tag); got != want {
+			t.Errorf("%s depends on the clock: %v, want %v", tag, got, want)
+		}
+	}
+}
+
+// TestOffByOne has runs that resume at the right step, and next to it, for each way to
+// count steps and to name checkpoints.
+func TestOffByOne(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		first, last, saved int64 // of the undisturbed run
+		resumed, begin     int64
+		want               bool
+	}{
+		{"from 1", 1, 100, 100, 20, 21, false},
+		{"from 1, a step twice", 1, 100, 100, 20, 20, true},
+		{"from 1, a step left out", 1, 100, 100, 20, 22, true},
+		{"from 0, names count", 0, 99, 100, 20, 20, false},
+		{"from 0, names count, a step twice", 0, 99, 100, 20, 19, true},
+		{"from 0, names are the last step", 0, 99, 99, 19, 20, false},
+		{"from 0, names are the last step, a step twice", 0, 99, 99, 19, 19, true},
+		{"names of another kind", 1, 100, 10, 5, 7, false},
+	} {
+		e := &evidence{
+			Result:    &Result{Disturbance: &Disturbance{Resumed: tc.resumed}},
+			reference: &outcome{first: tc.first, last: tc.last}, saved: []int64{1, tc.saved}, begin: tc.begin, seen: map[*part]string{},
+		}
+		if got := e.offByOne(); (got != nil) != tc.want {
+			t.Errorf("%s: %+v", tc.name, got)
+		}
+	}
+}
+
+func TestDiffCurve(t *testing.T) {
+	a := map[int64]float64{1: 1, 2: math.NaN(), 3: 3}
+	for _, tc := range []struct {
+		name string
+		b    map[int64]float64
+		want Curve
+		same bool
+	}{
+		{"same", map[int64]float64{1: 1, 2: math.NaN(), 3: 3}, Curve{First: -1}, true},
+		{"a value", map[int64]float64{1: 1, 2: math.NaN(), 3: 3.5}, Curve{First: 3, MaxAbs: 0.5}, false},
+		{"missing", map[int64]float64{1: 1, 3: 3}, Curve{First: -1, Missing: []int64{2}}, false},
+		{"extra", map[int64]float64{1: 1, 2: math.NaN(), 3: 3, 4: 4}, Curve{First: -1, Extra: []int64{4}}, false},
+		{"none", nil, Curve{First: -1, Missing: []int64{1, 2, 3}}, false},
+	} {
+		got, same := diffCurve(a, tc.b)
+		if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); diff != "" || same != tc.same {
+			t.Errorf("%s: same %v; (-want +got):\n%s", tc.name, same, diff)
+		}
+	}
+}
+
+func TestStates(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	write := func(dir, name, text string) {
+		t.Helper()
+		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{a, b} {
+		write(dir, "ckpt-10.json", `{"w": [1, 2], "n": "x", "t": null}`)
+		write(dir, "trainerd.lock", dir)
+		write(dir, "damaged/ckpt-15.json", dir)
+		write(dir, "events.out.tfevents.1", dir)
+		write(dir, "checkpoint-5/model.bin", "bytes")
+	}
+	write(a, "ckpt-20.json", `{"w": [1, 2], "n": "x"}`)
+	write(b, "ckpt-20.json", `{"w": [1, 2.5], "n": "y", "more": 1}`)
+	write(b, "ckpt-7.json", `{}`)
+	var got []string
+	for _, d := range diffStates(a, b, "ckpt-*.json") {
+		got = append(got, d.File+" "+d.Name+" "+d.Reason)
+	}
+	if want := []string{"ckpt-20.json n another value", "ckpt-20.json w/1 2.5, want 2", "ckpt-20.json more one run does not have it"}; !slices.Equal(got, want) {
+		t.Errorf("differences %q, want %q", got, want)
+	}
+	write(b, "ckpt-30.json", `{}`)
+	if all := diffStates(a, b, "ckpt-*.json"); len(all) != 4 || all[3].Reason != "the last checkpoint is of step 30, want 20" {
+		t.Errorf("differences %+v", all)
+	}
+	if name := damageNewest(a, "ckpt-*.json"); name == "" || name == "damaged/ckpt-15.json" {
+		t.Errorf("damaged %q", name)
+	}
+}
