@@ -56,7 +56,7 @@ lint: ## formatting, vet, staticcheck, unused functions, known vulnerabilities, 
 	cd tools && go mod tidy -diff
 	cd tools && go test ./...
 	@$(MAKE) --no-print-directory asm
-	@git diff --exit-code --stat -- internal/blas internal/crc32c internal/vec || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
+	@git diff --exit-code --stat -- internal/blas internal/crc32c internal/parallel internal/vec trainerd/runtime/internal/philox || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
 	@$(MAKE) --no-print-directory proto
 	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
 
@@ -76,7 +76,7 @@ microbench: ## run the Go benchmarks COUNT times each (6) and summarise them wit
 proto: ## regenerate the Go code of proto/*.proto
 	cd tools && go run ./protogen ..
 
-asm: ## regenerate the assembly of internal/blas, internal/crc32c and internal/vec
+asm: ## regenerate the assembly of internal/blas, internal/crc32c, internal/parallel, internal/vec and philox
 	cd tools && go run ./asmgen ..
 
 golden: ## make the fixtures again that real TensorFlow writes, and show what changed
@@ -126,6 +126,9 @@ crash: ## resume from a million states that crashes may leave (a quarter of an h
 
 powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)
 	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h
+
+prove: ## prove ten trainings that resume exactly, and find ten planted bugs in others (needs python3, a minute)
+	go test ./cmd/trainerd -run TestProofs -proofs -count=1 -v
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv

@@ -27,8 +27,8 @@ const layers = `
 	trainerd/coord | trainerd/logdir | trainerd/eventlog
 	trainerd/checkpoint | trainerd/report
 	trainerd
-	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child
-	trainerd/model
+	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
+	trainerd/model | trainerd/prove
 	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
 	trainerd/runtime/internal/exec
 	trainerd/runtime/internal/kernels/elem trainerd/runtime/internal/kernels/gemm
@@ -38,7 +38,7 @@ const layers = `
 	trainerd/runtime/internal/kerneltest | trainerd/master
 	trainerd/target
 	trainerd/daemon/config | trainerd/daemon/program
-	trainerd/daemon/graphrun | trainerd/daemon/cluster
+	trainerd/daemon/graphrun | trainerd/daemon/cluster | trainerd/daemon/trial
 	trainerd/daemon
 	examples/... interop/... bench/... | cmd/...
 `
@@ -131,7 +131,7 @@ func TestLayers(t *testing.T) {
 // that DESIGN asks for, so that a new one is a decision and not an accident.
 func TestDependencies(t *testing.T) {
 	allowed := map[string][]string{
-		"github.com/BurntSushi/toml":          {"trainerd/daemon/config", "bench"},
+		"github.com/BurntSushi/toml":          {"trainerd/daemon/config", "trainerd/recipe", "ckptfmt/mapping", "bench"},
 		"github.com/fsnotify/fsnotify":        {"tfevents/dataserver"},
 		"github.com/golang/protobuf":          {"internal/tfproto"},
 		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},

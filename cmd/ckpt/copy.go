@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -23,9 +24,10 @@ import (
 
 // rewriteFlags are those of the commands that rewrite a checkpoint.
 func rewriteFlags(more ...cli.Flag) []cli.Flag {
-	return append(more,
+	return append(append(more, mapFlags()...),
 		&cli.StringSliceFlag{Name: "only", Usage: "take only tensors that match a `PATTERN`"},
 		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out tensors that match a `PATTERN`"},
+		&cli.StringFlag{Name: "names", DefaultText: "object", Usage: "write tensors under the names of `KIND`: object (their keys), variable or keras"},
 		&cli.StringSliceFlag{Name: "rename", Usage: "rename by `s/PATTERN/TEXT/`; \\1 is a group, a trailing g replaces every match"},
 		&cli.BoolFlag{Name: "drop-slots", Usage: "leave out what optimizers keep for each variable, such as momentums, and say what of them stays"},
 		&cli.BoolFlag{Name: "drop-optimizer", Usage: "leave out all that belongs to optimizers: slots, steps, learning rates, powers of beta"},
@@ -43,7 +45,9 @@ patterns of --only, --exclude and --rename are regular expressions that may
 match any part of a name. In s/PATTERN/TEXT/ any character may stand for the
 slash, and after a backslash the slash is one of the pattern or the text. In a
 checkpoint of tf.train.Checkpoint the graph of objects follows the names; an
---exclude that matches its name leaves it out.` + nameHelp + `
+--exclude that matches its name leaves it out. The patterns of --only and
+--exclude match the keys there, and the names that --names variable and keras
+give; with these the copy has no graph of objects, and other names to --rename.` + nameHelp + `
 As a pattern it means exactly that name.`
 
 // salvageFlag is that of the commands that copy one checkpoint.
@@ -66,7 +70,7 @@ bytes in every file, and takes the MetaGraph and the manifest with it. With any
 other option, and of a V1 checkpoint, the tensors are written again: as a V2
 checkpoint with an index that is not compressed and with --shards data files,
 however many there were, or with --v1 as a V1 checkpoint in one file. So are
-those of another format, such as safetensors.` + salvageHelp + rewriteHelp,
+those of another format, such as safetensors.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag()),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX", "NEWPREFIX")
@@ -84,17 +88,35 @@ those of another format, such as safetensors.` + salvageHelp + rewriteHelp,
 func convertCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "convert",
-		Usage:     "convert between checkpoints, .npz and .safetensors files",
+		Usage:     "convert between checkpoints and the files of Keras, torch, safetensors, NumPy",
 		ArgsUsage: "PREFIX|FILE NEWPREFIX|NEWFILE",
 		Description: `The input format is detected from the bytes; see ` + "`ckpt help`" + `. The output format follows from
-the extension, .npz or .safetensors; any other name is a checkpoint's. In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
+the extension:
+
+   .npz           arrays of NumPy
+   .safetensors   one file, or with --max-shard-size several and an index
+   .pt, .pth      a state dict of torch
+   .weights.h5    weights of Keras 3, for load_weights
+   .keras         a model of Keras 3
+   .h5, .hdf5     HDF5, a dataset for each tensor
+   any other      a checkpoint
+
+Keras wants each variable at its place, which a file of the same model has that
+Keras saved: the input itself, or that of --like. A .keras file also has the
+layers' configuration, and is written from a .keras file only. All variables of
+the model must be there, and no others; those of the optimizer may be missing.
+
+In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
 a comment on each array keeps the types that NumPy does not know, for the
 way back. Strings of which one ends in a zero byte, as graphs of objects may, are
 raw bytes there (V), and where their lengths differ each has its own in its last
 8 bytes, little-endian. What a format cannot hold (strings, complex128, 4-bit integers in
 .safetensors) is an error; leave it out with --exclude, or convert it with
---dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + rewriteHelp,
-		Flags: rewriteFlags(salvageFlag()),
+--dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + mapHelp + rewriteHelp,
+		Flags: rewriteFlags(salvageFlag(),
+			&cli.StringFlag{Name: "like", Usage: "put variables of Keras where `FILE` has them, a .keras or .weights.h5 file of the same model"},
+			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors files of at most `SIZE`, such as 5GB, and an index"},
+		),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX|FILE", "NEWPREFIX|NEWFILE")
 			if err != nil {
@@ -103,79 +125,6 @@ raw bytes there (V), and where their lengths differ each has its own in its last
 			return rewriteOne(c, a[0], a[1], nil)
 		},
 	}
-}
-
-func emaCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "ema",
-		Usage:     "replace variables by their moving averages",
-		ArgsUsage: "PREFIX NEWPREFIX",
-		Description: `Each variable that has an average, NAME/ExponentialMovingAverage, gets its
-value; of Keras optimizers with use_ema, the graph of objects names the
-averages. They are left out unless --keep is given. Exits with 5 if there are
-none.` + rewriteHelp,
-		Flags: rewriteFlags(
-			&cli.StringFlag{Name: "name", Value: rewrite.AverageName, Usage: "`NAME` of the averages, after that of the variable"},
-			&cli.BoolFlag{Name: "keep", Usage: "keep the averages next to the variables"},
-		),
-		Action: func(c *cli.Context) error {
-			a, err := args(c, "PREFIX", "NEWPREFIX")
-			if err != nil {
-				return err
-			}
-			return rewriteOne(c, a[0], a[1], func(s *rewrite.Source) error {
-				n, err := s.UseAverages(c.String("name"), c.Bool("keep"))
-				if err != nil {
-					return fmt.Errorf("%w; --name takes another name", err)
-				}
-				fmt.Fprintf(c.App.ErrWriter, "%d averages\n", n)
-				return nil
-			})
-		},
-	}
-}
-
-func avgCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "avg",
-		Usage:     "average several checkpoints, element by element",
-		ArgsUsage: "PREFIX ... NEWPREFIX",
-		Description: `All must have the same tensors. Floating-point and complex numbers are averaged
-in float64 and rounded to their type. Integers, such as the global step, bools
-and strings are those of the last checkpoint.` + rewriteHelp,
-		Flags:  rewriteFlags(),
-		Action: avg,
-	}
-}
-
-func avg(c *cli.Context) (err error) {
-	names, err := manyArgs(c, 2, "PREFIX ... NEWPREFIX")
-	if err != nil {
-		return err
-	}
-	last := len(names) - 1
-	var sources []*rewrite.Source
-	defer func() {
-		for _, s := range sources {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	for _, name := range names[:last] {
-		s, _, err := openSource(name)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, s)
-		if err := choose(c, s); err != nil { // so that what is damaged may be left out
-			return err
-		}
-	}
-	mean, err := rewrite.Average(sources)
-	if err != nil {
-		return fmt.Errorf("%w; `ckpt diff` shows what differs", err)
-	}
-	_, err = rewriteTo(c, mean, names[last])
-	return err
 }
 
 // openSource opens what an argument means, and returns what it is.
@@ -227,7 +176,7 @@ func rewriteOne(c *cli.Context, from, to string, change func(*rewrite.Source) er
 
 // isWhole reports whether all tensors stay as they are.
 func isWhole(c *cli.Context) bool {
-	return !slices.ContainsFunc([]string{"only", "exclude", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
+	return !slices.ContainsFunc([]string{"only", "exclude", "names", "map", "rest", "like", "objects", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
 }
 
 // copyWhole copies a V2 checkpoint file by file, and returns false for one that
@@ -305,11 +254,15 @@ func samePrefix(a, b string) (bool, error) {
 
 // rewriteTo writes a source as the flags say, and returns the tensors that
 // --salvage left out.
-func rewriteTo(c *cli.Context, s *rewrite.Source, to string) ([]ckptfmt.DamagedTensor, error) {
+func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.DamagedTensor, err error) {
 	if err := checkTarget(c, to); err != nil {
 		return nil, err
 	}
-	lost, err := changeSource(c, s)
+	if lost, err = changeSource(c, s); err != nil {
+		return nil, err
+	}
+	closeTemplate, err := giveForm(c, s)
+	defer func() { err = errors.Join(err, closeTemplate()) }()
 	if err != nil {
 		return nil, err
 	}
@@ -323,10 +276,16 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) ([]ckptfmt.DamagedT
 			progress.Expect(size)
 		}
 	}
+	shardSize, err := sizeFlag(c, "max-shard-size")
+	if err != nil {
+		return nil, err
+	}
 	err = rewrite.Write(c.Context, s, to, &rewrite.Options{
-		Shards: c.Int("shards"), V1: c.Bool("v1"), Progress: func(n int) { progress.Add(n) },
+		Shards: c.Int("shards"), V1: c.Bool("v1"), MaxShardSize: shardSize, Like: c.String("like"), Progress: func(n int) { progress.Add(n) },
 	})
 	switch {
+	case errors.Is(err, keras.ErrModel):
+		return nil, fmt.Errorf("%w; --like takes a file of the same model, --exclude leaves tensors out", err)
 	case errors.Is(err, ckptfmt.ErrType):
 		return nil, fmt.Errorf("%w; --exclude leaves tensors out", err)
 	case err != nil && isDamage(err):
@@ -355,8 +314,17 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("--shards and --v1 are about checkpoints, %s is a file", to)
 	case isDir(to):
 		return usagef("%s is a directory; name the new checkpoint in it", to)
+	case c.IsSet("max-shard-size") && format != rewrite.Safetensors:
+		return usagef("--max-shard-size is about .safetensors files, not %s", to)
+	case c.IsSet("like") && format != rewrite.Keras && format != rewrite.KerasWeights:
+		return usagef("--like is about .weights.h5 and .keras files, not %s", to)
 	case c.Bool("force"):
 		return nil
+	}
+	if index := rewrite.IndexName(to); c.IsSet("max-shard-size") {
+		if _, err := os.Lstat(index); err == nil {
+			return fmt.Errorf("%s already exists; --force replaces it", index)
+		}
 	}
 	if _, err := os.Lstat(to); err == nil || format == rewrite.Checkpoint && ckptfmt.Exists(to) {
 		return fmt.Errorf("%s already exists; --force replaces it", to)

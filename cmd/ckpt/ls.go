@@ -6,13 +6,13 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
@@ -31,6 +31,10 @@ shows only so many levels, --scopes no tensors. --csv begins with a line of
 names. Of a partitioned tensor --long shows the place of each slice. The TIME of
 a checkpoint is when it was saved: as the checkpoint file says, else its
 manifest, else the time of its index.
+
+In the logdir of a program that trainerd keeps alive, the checkpoints that it has
+verified are listed too, of any format, with when that was. "changed" in its place
+says that the files are not those that were verified.
 
 A tensor whose entry in the index is damaged is marked ("error" in JSON and
 CSV); the others are listed all the same, and the exit code is 3.` + namesHelp + nameHelp,
@@ -52,7 +56,7 @@ CSV); the others are listed all the same, and the exit code is 3.` + namesHelp +
 			if err := checkLs(c); err != nil {
 				return err
 			}
-			if isDir(a[0]) && !isModelFolder(a[0]) && !c.Bool("tree") && !c.Bool("scopes") {
+			if isDir(a[0]) && (!isModelFolder(a[0]) || hasRecords(a[0])) && !c.Bool("tree") && !c.Bool("scopes") {
 				return lsCheckpoints(c, a[0])
 			}
 			return lsTensors(c, a[0])
@@ -70,78 +74,12 @@ func checkLs(c *cli.Context) error {
 		return usagef("--sort takes name or size, not %q", c.String("sort"))
 	case c.String("sort") == "size" && (c.Bool("long") || c.Bool("tree") || c.Bool("scopes")):
 		return usagef("--sort size is about a list of tensors, without --long, --tree and --scopes")
-	case c.Bool("long") && c.String("names") == "variable":
+	case c.Bool("long") && c.IsSet("names") && c.String("names") != "object":
 		return usagef("--long shows what is stored, under its keys; leave --names out")
 	case c.IsSet("depth") && !c.Bool("tree") && !c.Bool("scopes"):
 		return usagef("--depth is about --tree and --scopes")
 	}
 	return nil
-}
-
-// checkpointJSON is an element of `ckpt ls DIR --json`.
-type checkpointJSON struct {
-	Prefix string    `json:"prefix"`
-	Step   *int64    `json:"step"` // null when the name has none
-	Time   time.Time `json:"time"`
-	Bytes  int64     `json:"bytes"`
-	Latest bool      `json:"latest"` // the state file names it
-}
-
-func lsCheckpoints(c *cli.Context, dir string) error {
-	list, err := ckptdir.List(dir)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Bool("json"):
-		out := make([]checkpointJSON, len(list))
-		for i, ck := range list {
-			out[i] = checkpointJSON{Prefix: ck.Prefix, Time: ck.Time.UTC(), Bytes: ck.Bytes, Latest: ck.Latest}
-			if ck.Step >= 0 {
-				out[i].Step = &ck.Step
-			}
-		}
-		err = printList(c.App.Writer, out)
-	case c.Bool("csv"):
-		rows := [][]string{{"prefix", "step", "time", "bytes", "latest"}}
-		for _, ck := range list {
-			rows = append(rows, []string{ck.Prefix, stepText(ck, ""), ck.Time.UTC().Format(time.RFC3339Nano), strconv.FormatInt(ck.Bytes, 10), strconv.FormatBool(ck.Latest)})
-		}
-		err = printCSV(c.App.Writer, rows)
-	default:
-		err = printCheckpoints(c.App.Writer, list)
-	}
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 {
-		fmt.Fprintf(c.App.ErrWriter, "ckpt: there are no checkpoints in %s\n", dir)
-		return exitError(exitNothing)
-	}
-	return explainState(c.App.ErrWriter, dir)
-}
-
-func printCheckpoints(w io.Writer, list []ckptdir.Checkpoint) error {
-	if len(list) == 0 {
-		return nil
-	}
-	t := terminal.NewTable("STEP", "TIME", "SIZE", "PREFIX")
-	for _, ck := range list {
-		row := []string{stepText(ck, "-"), ck.Time.Format(time.DateTime), sizeText(ck.Bytes), printable(ck.Prefix)}
-		if ck.Latest {
-			row = append(row, "<- checkpoint")
-		}
-		t.Add(row...)
-	}
-	return t.Print(w, terminal.StyleFor(w))
-}
-
-// stepText is a checkpoint's step, or what stands for none.
-func stepText(ck ckptdir.Checkpoint, none string) string {
-	if ck.Step < 0 {
-		return none
-	}
-	return strconv.FormatInt(ck.Step, 10)
 }
 
 // explainState warns when the state file does not lead to a checkpoint.
@@ -166,6 +104,9 @@ type tensorJSON struct {
 	// Of a partitioned tensor: the text forms of its slices, and where they are.
 	Slices []string    `json:"slices,omitempty"`
 	Parts  []sliceJSON `json:"parts,omitempty"`
+
+	// The name that Keras has for it, where that is another.
+	Keras jsonName `json:"keras,omitempty"`
 
 	Error string `json:"error,omitempty"` // why it cannot be read
 }
@@ -258,6 +199,7 @@ type listing struct {
 	parts   map[string][]sliceJSON
 	damaged []ckptfmt.DamagedTensor
 	errors  map[string]error // of damaged ones
+	names   *names.Table     // for JSON
 }
 
 func readListing(c *cli.Context, r ckptfmt.Reader) (*listing, error) {
@@ -270,6 +212,9 @@ func readListing(c *cli.Context, r ckptfmt.Reader) (*listing, error) {
 			x.fail(ckptfmt.DamagedTensor{Name: info.Name, Err: err})
 		}
 		x.tensors = append(x.tensors, info)
+	}
+	if x.names = (&names.Table{}); c.Bool("json") {
+		x.names = tableOfNames(r)
 	}
 	b, ok := r.(*ckptfmt.BundleReader)
 	if !ok || !c.Bool("long") {
@@ -338,6 +283,9 @@ func printTensorsJSON(w io.Writer, x *listing, long bool) error {
 	out := make([]tensorJSON, len(x.tensors))
 	for i, t := range x.tensors {
 		out[i] = tensorJSON{Name: jsonName(t.Name), DType: ckptfmt.DTypeName(t.DType), Shape: append([]int64{}, t.Shape...), Bytes: t.Bytes}
+		if name := x.names.Name(names.Keras, t.Name); name != t.Name {
+			out[i].Keras = jsonName(name)
+		}
 		if err := x.errors[t.Name]; err != nil {
 			out[i].Error = err.Error()
 		}

@@ -21,20 +21,23 @@ import (
 func initCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "init",
-		Usage:     "write the config of a new job, for a CSV file",
-		UsageText: "trainerd init [--data FILE] [--label COLUMN] [CONFIG]",
+		Usage:     "write the config of a new job, for a CSV file or a program",
+		UsageText: "trainerd init [--data FILE] [--label COLUMN] [CONFIG] [-- PROGRAM ARGS...]",
 		Description: `Asks for a CSV file and for the column to predict, unless they are given, writes
 a config with comments to CONFIG, or to a file named like the data, and checks
 it. An existing file is not changed.
 
 EXAMPLES:
    trainerd init
-   trainerd init --data iris.csv --label species iris.toml`,
-		Flags: []cli.Flag{
+   trainerd init --data iris.csv --label species iris.toml` + initProgramHelp,
+		Flags: append(initProgramFlags(),
 			&cli.StringFlag{Name: "data", Usage: "the CSV `FILE`, which may be gzipped"},
 			&cli.StringFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last"},
-		},
+		),
 		Action: func(c *cli.Context) error {
+			if done, err := initProgram(c); done {
+				return err
+			}
 			if c.NArg() > 1 {
 				return usagef("init: want one CONFIG")
 			}

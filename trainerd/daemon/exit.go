@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child"
@@ -59,13 +60,14 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
-	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err):
+	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*checkpoint.WarmStartError](err),
+		is[*mapping.LeftError](err), is[*mapping.RuleError](err):
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData
 	case is[*graphrun.ArgumentError](err):
 		return ExitUsage
-	case is[*logdir.LockedError](err):
+	case is[*logdir.LockedError](err), is[*logdir.GroupError](err):
 		return ExitInUse
 	case is[*checkpoint.Error](err), is[*logdir.LostError](err), is[*checkpoint.NoIntactError](err), is[*trainerd.SaveFailedError](err), is[*logdir.SelfTestError](err),
 		is[*program.FileError](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err):

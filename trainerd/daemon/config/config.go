@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // Config is a job, as its TOML file describes it. The tags are the keys; a key
@@ -33,6 +34,7 @@ type Config struct {
 	Eval  Eval         `toml:"eval"`
 	Child Child        `toml:"child"`
 
+	WarmStart  WarmStart  `toml:"warm_start"`
 	Supervisor Supervisor `toml:"supervisor"`
 	Cluster    Cluster    `toml:"cluster"`
 
@@ -164,6 +166,27 @@ type Child struct {
 	// Checkpoints is a pattern below the logdir of the files or folders that it
 	// saves, as in "ckpt-*.pt". The step is taken from the names.
 	Checkpoints string `toml:"checkpoints"`
+	// Metric is the name of a curve that it reports, such as "val/loss", by which
+	// keep_best chooses checkpoints: those of a step for which it has reported it.
+	Metric string `toml:"metric"`
+	// Mode is "max" if more of the metric is better, "min" if less is. Default:
+	// "min" for names that end in loss or error, else "max".
+	Mode string `toml:"mode"`
+	// KeepBest is the number of checkpoints with the best values of metric that
+	// stay, besides those that supervisor.max_to_keep and the like keep; 0 for none.
+	KeepBest int `toml:"keep_best"`
+	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
+	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a
+	// .toml file that was begun by trainerd init --recipe NAME. It knows the lines
+	// that such programs print, the names of their checkpoints, the argument by
+	// which they resume if the script takes one, and the signal that makes them
+	// save; checkpoints, resume_args and save_signal win over it. Default: "auto",
+	// which knows the lines of all, and nothing else.
+	Recipe string `toml:"recipe"`
+	// ResumeArgs are added to its arguments when there is a checkpoint to resume
+	// from, with {checkpoint} and {step} in them replaced, as in
+	// ["--resume", "{checkpoint}"].
+	ResumeArgs []string `toml:"resume_args"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
 	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
@@ -187,6 +210,40 @@ type Child struct {
 	// It has to know the signal from its first report on. Default: it knows none.
 	SaveSignal string `toml:"save_signal"`
 }
+
+// WarmStart says where a new training takes values of its variables from. It
+// has no effect once the logdir has a checkpoint: the job continues from that.
+// trainerd check shows what becomes of each variable.
+type WarmStart struct {
+	// From is a checkpoint's prefix, a folder that has one, a SavedModel, or a file
+	// of another format that ckpt reads, such as safetensors. A relative path starts
+	// at the config's folder; one given with --set starts at the working directory.
+	From string `toml:"from"`
+	// Map is a file of rules that rename tensors and change their layout, itself a
+	// path like from, or the name of a ready map; see ckpt maps. Without it the names
+	// are those of the variables.
+	Map string `toml:"map"`
+	// Include has regular expressions for the variables that are to have a value,
+	// which match any part of a name. Default: all but the global step and what
+	// optimizers keep.
+	Include []string `toml:"include"`
+	// Exclude has regular expressions for variables that are not.
+	Exclude []string `toml:"exclude"`
+	// Missing says what becomes of a variable for which from has no value of its
+	// type and shape: "error", or "init" to leave it as it is initialised.
+	Missing string `toml:"missing"`
+	// Reshape takes a value of another shape with the same number of elements.
+	Reshape bool `toml:"reshape"`
+	// Averages takes the moving average of each variable that has one, by the names
+	// of tf.train.ExponentialMovingAverage.
+	Averages bool `toml:"averages"`
+}
+
+// The values of warm_start.missing.
+const (
+	MissingError = "error"
+	MissingInit  = "init"
+)
 
 // Eval says when the model is evaluated on the test part, and which
 // checkpoints are kept for it. The results go to an events file of their own,
@@ -323,8 +380,9 @@ func Default() *Config {
 			Format: dataset.FormatCSV, Separator: ",", Label: Column{Index: -1}, Scale: 1, Shuffle: true,
 			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
 		},
-		Eval: Eval{BatchSize: 1024},
+		Eval: Eval{BatchSize: 1024}, WarmStart: WarmStart{Missing: MissingError},
 		Child: Child{
+			Recipe:            recipe.Auto,
 			MaxRestarts:       child.DefaultMaxRestarts,
 			RestartWindowSecs: Seconds(child.DefaultRestartWindow.Seconds()),
 			BackoffSecs:       Seconds(child.DefaultBackoff.Seconds()),
@@ -384,14 +442,21 @@ func (c *Config) resolve() {
 	for key, path := range map[string]*string{
 		"data.file": &c.Data.File, "data.labels": &c.Data.Labels,
 		"data.test_file": &c.Data.TestFile, "data.test_labels": &c.Data.TestLabels,
-		"child.dir":  &c.Child.Dir,
-		"graph.meta": &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
+		"child.dir":       &c.Child.Dir,
+		"warm_start.from": &c.WarmStart.From,
+		"graph.meta":      &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
 		"cluster.tls_ca": &c.Cluster.TLSCA, "cluster.tls_cert": &c.Cluster.TLSCert, "cluster.tls_key": &c.Cluster.TLSKey,
 	} {
 		*path = c.ResolvePath(key, *path)
 	}
+	if path := c.ResolvePath("warm_start.map", c.WarmStart.Map); !isReadyMap(c.WarmStart.Map) || fileExists(path) {
+		c.WarmStart.Map = path
+	}
 	if c.Eval.Steps == 0 {
 		c.Eval.Steps = c.Train.EvalSteps
+	}
+	if c.IsChild() {
+		c.resolveRecipe()
 	}
 }
 

@@ -50,6 +50,7 @@ func (c *Config) check(problems *Error) {
 		return
 	}
 	v.train()
+	v.warmStart()
 	v.eval()
 	v.supervisor()
 	v.cluster()

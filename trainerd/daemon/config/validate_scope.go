@@ -77,7 +77,7 @@ var (
 // uselessForChild is uselessKey for a job that is done by a program.
 func (c *Config) uselessForChild(table, key string) (why, hint string) {
 	switch table {
-	case "data", "model", "graph", "eval":
+	case "data", "model", "graph", "eval", "warm_start":
 		return "is set together with [child], whose program has its own model and data", "remove one of the two"
 	case "cluster":
 		return "is set together with [child], whose program this process starts alone", "remove it; a program that spreads itself over machines needs no [cluster]"
@@ -127,6 +127,12 @@ func (c *Config) idleKey(key string) (why string) {
 	case c.IsChild():
 		if table == "supervisor" && slices.Contains(childCheckpoints, name) && c.Child.Checkpoints == "" {
 			return "child.checkpoints does not say where the checkpoints are"
+		}
+		if key == "child.keep_best" && c.Child.KeepBest > 0 && c.Supervisor.MaxToKeep == 0 {
+			return "supervisor.max_to_keep is 0, which keeps all"
+		}
+		if (key == "child.metric" || key == "child.mode") && c.Child.KeepBest == 0 {
+			return "child.keep_best is 0"
 		}
 	case key == "supervisor.recovery_wait_secs" && !c.IsRemote():
 		return "the embedded runtime has no workers that wait for a chief"
