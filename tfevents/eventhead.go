@@ -1,11 +1,15 @@
 package tfevents
 
+import tfpb "github.com/trainerd/trainerd/proto"
+
 // EventHead is what an event says besides its values.
 type EventHead struct {
 	WallTime float64
 	Step     int64
+	Kind     string // what it holds, by the name of the field; "empty" if nothing
 	Version  string // the file_version, "" if the event holds something else
-	Start    bool   // a SessionLog START
+	Writer   string // next to a file_version, the program that wrote the file
+	Session  tfpb.SessionLog_SessionStatus
 }
 
 // HeadScanner reads the heads of events without decoding their values, as far as
@@ -17,12 +21,22 @@ type HeadScanner struct{ scan eventScan }
 // event does.
 func (h *HeadScanner) Scan(data []byte) (EventHead, error) {
 	if h.scan.parse(data) {
-		return EventHead{WallTime: h.scan.wallTime, Step: h.scan.step}, nil
+		return EventHead{WallTime: h.scan.wallTime, Step: h.scan.step, Kind: "summary"}, nil
 	}
 	e, err := decodeEvent("", 0, data)
 	if err != nil {
 		return EventHead{}, err
 	}
-	facts := factsOf(e, nil)
-	return EventHead{WallTime: facts.time, Step: facts.step, Version: facts.version, Start: facts.start}, nil
+	return EventHead{
+		WallTime: e.GetWallTime(), Step: e.GetStep(), Kind: kindOf(e), Version: e.GetFileVersion(),
+		Writer: e.GetSourceMetadata().GetWriter(), Session: e.GetSessionLog().GetStatus(),
+	}, nil
+}
+
+func kindOf(e *tfpb.Event) string {
+	m := e.ProtoReflect()
+	if f := m.WhichOneof(m.Descriptor().Oneofs().ByName("what")); f != nil {
+		return string(f.Name())
+	}
+	return "empty"
 }

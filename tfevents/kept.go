@@ -20,7 +20,8 @@ func (p Purge) keeps(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
 	case PurgeDataServer:
 		return keptByDataServer(m, v)
 	}
-	return true
+	// One that holds nothing only makes room: see package eventlog of trainerd.
+	return v.GetValue() != nil || m.GetDataClass() != tfpb.DataClass_DATA_CLASS_SCALAR
 }
 
 // keptByPython reports whether the Python loader keeps a value: it must hold

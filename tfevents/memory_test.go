@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // A reader that keeps a whole run in memory, decoded by the general decoder: what
@@ -127,7 +128,7 @@ func (d *memoryRun) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 	s := d.byTag[v.GetTag()]
 	if s == nil {
 		s = &memorySeries{Tag: v.GetTag(), Metadata: metadataOf(d.mode, v)}
-		s.at.ofRun = describesRun(s.Plugin())
+		s.at.ofRun = summary.DescribesRun(s.Plugin())
 		d.byTag[s.Tag] = s
 		d.Series = append(d.Series, s)
 	}

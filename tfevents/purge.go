@@ -4,7 +4,6 @@ import (
 	"math"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // purger drops points of a run as its mode says.
@@ -201,15 +200,4 @@ func (p *purger[S]) dropAll(step int64, exact bool) {
 			p.purged += s.drop(step, before, others)
 		}
 	}
-}
-
-// describesRun reports whether the values of a plugin describe the run instead
-// of a step of it.
-func describesRun(plugin string) bool {
-	switch plugin {
-	case summary.PluginGraphs, summary.PluginRunMetadata, summary.PluginRunMetadataGraph, summary.PluginKerasModel, summary.PluginTaggedRunMetadata,
-		summary.PluginHParams, summary.PluginCustomScalars:
-		return true
-	}
-	return false
 }

@@ -221,11 +221,12 @@ func (x *RunData) addValue(v *valueScan, c *cell) {
 
 // keeps reports whether the value becomes a point of its series.
 func (x *RunData) keeps(s *Series, v *valueScan) bool {
-	if x.rule.mode == PurgeExact || x.rule.mode == KeepAll {
-		return true
-	}
-	if v.form != formOther && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR {
+	scalars := s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR
+	switch {
+	case v.form != formOther && scalars:
 		return true // without a look at the rest of it
+	case !scalars && x.o.thorough():
+		return true
 	}
 	return x.rule.mode.keeps(s.Metadata, v.message())
 }
@@ -243,7 +244,7 @@ func (x *RunData) seriesOf(v *valueScan) *Series {
 	if s == nil {
 		first := v.outline()
 		s = &Series{Tag: string(v.tag), Metadata: metadataOf(x.rule.mode, first), unnamed: first.GetMetadata().GetDisplayName() == ""}
-		s.at.ofRun = describesRun(s.Plugin())
+		s.at.ofRun = summary.DescribesRun(s.Plugin())
 		s.kind.odd = s.Plugin() != summary.PluginScalars
 		x.rule.byTag[s.Tag] = s
 		x.all = append(x.all, s)

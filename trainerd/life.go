@@ -310,6 +310,9 @@ func (sv *Supervisor) announce(ctx context.Context, r *run) error {
 }
 
 func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
+	if r.prepared.Restored != "" || r.prepared.Adopted {
+		r.events.Overtake(r.stepsDone.Load() + 1)
+	}
 	return r.events.AddSession(ctx, tfpb.SessionLog_START, "", r.startStep)
 }
 

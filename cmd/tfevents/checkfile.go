@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
@@ -123,7 +124,7 @@ func (f *fileChecker) record(_ int64, data []byte) error {
 		f.versions++
 		f.first = f.first || !f.behindFirst && e.Version == version2
 	}
-	if e.Start {
+	if e.Session == tfpb.SessionLog_START {
 		f.seen.starts++
 	}
 	f.behindFirst = true

@@ -6,6 +6,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // checkedRun is what check needs of a run as one loader, or the exact rule, sees it.
@@ -83,6 +84,9 @@ func (r *checkedRun) loadersAgree(files []*fileTimes) bool {
 func (s *checkedSeries) problem(python, server *checkedSeries, damaged bool) (string, error) {
 	if p, err := s.valueProblem(); p != "" || err != nil {
 		return p, err
+	}
+	if summary.DescribesRun(s.plugin()) {
+		return "", nil // each session writes it again, and the last one is shown
 	}
 	if p := stepProblem(s); p != "" {
 		return p, nil

@@ -29,6 +29,7 @@ type source struct {
 	stdin    io.Reader
 	progress *terminal.Progress
 	runs     []tfevents.Run
+	holds    bool   // the standard input is read more than once
 	held     []byte // the standard input, once it was read as a run
 	bytes    int64  // of all files
 }
@@ -144,7 +145,7 @@ func (s *source) Open(path string) (fs.File, error) {
 
 // openHeld opens the standard input for one of several readings: it is kept in
 // memory from the first on.
-func (s *source) openHeld() (fs.File, error) {
+func (s *source) openHeld() (*input, error) {
 	if s.held == nil {
 		data, err := io.ReadAll(&watched{s, s.stdin})
 		if err != nil {
@@ -158,6 +159,9 @@ func (s *source) openHeld() (fs.File, error) {
 }
 
 func (s *source) open(path string) (*input, error) {
+	if path == stdinName && s.holds {
+		return s.openHeld()
+	}
 	if path == stdinName {
 		in := &input{}
 		in.plain, in.compression = tfrecord.Inflate(&watched{s, s.stdin})
@@ -187,6 +191,15 @@ func (in *input) Read(b []byte) (int, error) {
 }
 
 func (in *input) Stat() (fs.FileInfo, error) { return in.file.Stat() } // of a nil file, an error
+
+// length returns the size of the file, 0 if it is not known.
+func (in *input) length() int64 {
+	info, err := in.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
 
 func (in *input) Close() error {
 	if in.file == nil {
@@ -237,6 +250,9 @@ func (s *source) eachRecord(path string, f func(offset int64, data []byte) error
 	defer in.Close()
 	r := tfrecord.NewReader(in)
 	r.Name, r.MaxSize, r.Resync = path, maxRecord, true
+	if in.compression == tfrecord.Uncompressed {
+		r.StartAt(0, in.length())
+	}
 	for {
 		at := r.Offset()
 		data, err := r.Next()

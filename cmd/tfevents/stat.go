@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -25,7 +24,7 @@ func statCommand() *cli.Command {
 		Usage:     "show a digest of runs: files, sessions, tags, steps, extremes",
 		ArgsUsage: "PATH...",
 		Description: "Counts everything that the files hold, also what a resumed training wrote again. BACK\n" +
-			"is how often the step went back. It reads files once and keeps none of their values.",
+			"is how often the step went back.",
 		Flags: []cli.Flag{
 			jsonFlag(),
 			&cli.BoolFlag{Name: "for-tensorboard", Usage: "explain what TensorBoard will not show, as check does"},
@@ -49,7 +48,6 @@ type runStat struct {
 	Tags        []*tagStat     `json:"tags"`
 	Findings    []finding      `json:"findings,omitempty"` // with --for-tensorboard
 
-	byTag  map[string]*tagStat
 	timed  bool
 	damage []error
 }
@@ -105,6 +103,7 @@ func stat(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	s.holds = true
 	report := newReporter(c)
 	stats := []*runStat{}
 	read, err := eachRun(s.ctx, s.runs, func(run tfevents.Run) (*runStat, error) { return statRun(s, run) })
@@ -132,53 +131,66 @@ func stat(c *cli.Context) error {
 	return cmp.Or(err, report.result(), verdict)
 }
 
+// statRun reads the files twice: their events, of which only the heads count here,
+// and the curves.
 func statRun(s *source, run tfevents.Run) (*runStat, error) {
-	r := &runStat{Run: run.Name, Kinds: make(map[string]int), Tags: []*tagStat{}, byTag: make(map[string]*tagStat)}
+	r := &runStat{Run: run.Name, Kinds: make(map[string]int), Tags: []*tagStat{}}
 	for _, path := range run.Files {
-		f := fileStat{File: path}
-		if info, err := os.Stat(path); err == nil {
-			f.Bytes = info.Size()
-		}
-		damaged := func(err error) {
-			f.Damage++
-			r.damage = append(r.damage, err)
-		}
-		_, err := s.eachRecord(path, func(offset int64, data []byte) error {
-			e := new(tfpb.Event)
-			if err := proto.Unmarshal(data, e); err != nil {
-				damaged(noEvent(path, offset, data, err))
-				return nil
-			}
-			f.add(e)
-			r.add(e)
-			return nil
-		}, damaged)
+		f, err := r.addFile(s, path)
 		if err != nil {
 			return r, err
 		}
-		r.Files = append(r.Files, f)
+		r.Files = append(r.Files, *f)
 		r.Bytes += f.Bytes
 	}
-	return r, nil
+	s.expectRun(run, 1)
+	d := tfevents.ReadRun(s, run, &tfevents.RunOptions{Purge: tfevents.KeepAll, MaxSize: maxRecord})
+	for _, series := range d.Series {
+		r.Tags = append(r.Tags, statSeries(d, series))
+	}
+	return r, s.ctx.Err()
 }
 
-func (f *fileStat) add(e *tfpb.Event) {
+func (r *runStat) addFile(s *source, path string) (*fileStat, error) {
+	f := &fileStat{File: path}
+	if info, err := os.Stat(path); err == nil {
+		f.Bytes = info.Size()
+	}
+	damaged := func(err error) {
+		f.Damage++
+		r.damage = append(r.damage, err)
+	}
+	var heads tfevents.HeadScanner
+	_, err := s.eachRecord(path, func(offset int64, data []byte) error {
+		head, err := heads.Scan(data)
+		if err != nil {
+			damaged(noEvent(path, offset, data, err))
+			return nil
+		}
+		f.add(head)
+		r.add(head)
+		return nil
+	}, damaged)
+	return f, err
+}
+
+func (f *fileStat) add(e tfevents.EventHead) {
 	f.Events++
-	if v := e.GetFileVersion(); v != "" && f.Version == "" {
-		f.Version, f.Writer = v, e.GetSourceMetadata().GetWriter()
+	if e.Version != "" && f.Version == "" {
+		f.Version, f.Writer = e.Version, e.Writer
 	}
 }
 
-func (r *runStat) add(e *tfpb.Event) {
+func (r *runStat) add(e tfevents.EventHead) {
 	r.Events++
-	r.Kinds[kindOf(e)]++
-	if wall := e.GetWallTime(); wall > 0 && !math.IsInf(wall, 0) {
+	r.Kinds[e.Kind]++
+	if wall := e.WallTime; wall > 0 && !math.IsInf(wall, 0) {
 		if !r.timed {
 			r.FirstTime, r.LastTime, r.timed = number(wall), number(wall), true
 		}
 		r.FirstTime, r.LastTime = min(r.FirstTime, number(wall)), max(r.LastTime, number(wall))
 	}
-	switch e.GetSessionLog().GetStatus() {
+	switch e.Session {
 	case tfpb.SessionLog_START:
 		r.Starts++
 	case tfpb.SessionLog_STOP:
@@ -186,43 +198,31 @@ func (r *runStat) add(e *tfpb.Event) {
 	case tfpb.SessionLog_CHECKPOINT:
 		r.Checkpoints++
 	}
-	for _, v := range summary.Modern(e) {
-		r.addValue(e, v)
-	}
 }
 
-// kindOf names what an event holds, by its field.
-func kindOf(e *tfpb.Event) string {
-	m := e.ProtoReflect()
-	if f := m.WhichOneof(m.Descriptor().Oneofs().ByName("what")); f != nil {
-		return string(f.Name())
-	}
-	return "empty"
-}
-
-func (r *runStat) addValue(e *tfpb.Event, v *tfpb.Summary_Value) {
-	t := r.byTag[v.GetTag()]
-	if t == nil {
-		t = &tagStat{
-			Tag: v.GetTag(), Plugin: v.GetMetadata().GetPluginData().GetPluginName(),
-			FirstStep: e.GetStep(), LastStep: e.GetStep(), MinStep: e.GetStep(), MaxStep: e.GetStep(),
+func statSeries(d *tfevents.RunData, series *tfevents.Series) *tagStat {
+	t := &tagStat{Tag: series.Tag, Plugin: series.Plugin(), Bytes: series.Bytes()}
+	for p := range series.Points() {
+		if t.Points == 0 {
+			t.FirstStep, t.LastStep, t.MinStep, t.MaxStep = p.Step, p.Step, p.Step, p.Step
 		}
-		r.byTag[t.Tag] = t
-		r.Tags = append(r.Tags, t)
+		if p.Step < t.LastStep {
+			t.Back++
+		}
+		t.Points++
+		t.LastStep = p.Step
+		t.MinStep, t.MaxStep = min(t.MinStep, p.Step), max(t.MaxStep, p.Step)
 	}
-	if e.GetStep() < t.LastStep {
-		t.Back++
+	if t.Plugin != summary.PluginScalars {
+		return t
 	}
-	t.Points++
-	t.Bytes += int64(proto.Size(v))
-	t.LastStep = e.GetStep()
-	t.MinStep, t.MaxStep = min(t.MinStep, t.LastStep), max(t.MaxStep, t.LastStep)
-	if x, ok := summary.ScalarOf(v); ok && t.Plugin == summary.PluginScalars {
+	for _, x := range d.Scalars(series) {
 		if t.Scalar == nil {
 			t.Scalar = &values{Min: number(math.NaN()), Max: number(math.NaN()), Mean: number(math.NaN())}
 		}
 		t.Scalar.add(x)
 	}
+	return t
 }
 
 func (v *values) add(x float64) {

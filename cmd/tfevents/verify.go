@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
@@ -98,8 +99,9 @@ func verifyFile(s *source, path string, report *reporter) (*fileInfo, error) {
 		info.Damage = append(info.Damage, damageOf(err))
 		report.damaged(err)
 	}
+	var heads tfevents.HeadScanner // which fails where decoding does
 	size, err := s.eachRecord(path, func(offset int64, data []byte) error {
-		if err := proto.Unmarshal(data, new(tfpb.Event)); err != nil {
+		if _, err := heads.Scan(data); err != nil {
 			damaged(noEvent(path, offset, data, err))
 			return nil
 		}

@@ -46,6 +46,17 @@ const (
 	PluginTaggedRunMetadata = "graph_tagged_run_metadata"
 )
 
+// DescribesRun reports whether the values of a plugin describe the run instead
+// of a step of it.
+func DescribesRun(plugin string) bool {
+	switch plugin {
+	case PluginGraphs, PluginRunMetadata, PluginRunMetadataGraph, PluginKerasModel, PluginTaggedRunMetadata,
+		PluginHParams, PluginCustomScalars:
+		return true
+	}
+	return false
+}
+
 // New returns a summary of the given values.
 func New(v ...*tfpb.Summary_Value) *tfpb.Summary { return &tfpb.Summary{Value: v} }
 

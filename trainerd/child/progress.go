@@ -14,6 +14,9 @@ func (r *run) onReport(report *Report) {
 		r.purgeAt(report.Step)
 		// What an earlier start has written from here on is done once more.
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", report.Step)
+		if report.Step > 1 {
+			r.events.Overtake(report.Step)
+		}
 	}
 	if report.Step > r.attempt.step {
 		r.attempt.lastProgress = now

@@ -38,6 +38,8 @@ type Log struct {
 	totalDropped int64 // since New
 	retryAt      time.Time
 	pause        time.Duration
+
+	overtaking overtaking
 }
 
 // New returns a Log that writes through w and reports failures to log.
@@ -48,16 +50,25 @@ func (l *Log) Dir() string { return l.writer.Dir() }
 
 // AddSummary writes a summary.
 func (l *Log) AddSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
+	if err := l.overtakeSummary(ctx, s, step); err != nil {
+		return err
+	}
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSummary(ctx, s, step) })
 }
 
 // AddScalar writes a point of a curve.
 func (l *Log) AddScalar(ctx context.Context, tag string, value float64, step int64) error {
+	if err := l.overtakeScalar(ctx, tag, step, scalarMetadata); err != nil {
+		return err
+	}
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddScalar(ctx, tag, value, step) })
 }
 
 // AddScalarAt writes a point of a curve that has a time of its own.
 func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value float64, step int64) error {
+	if err := l.overtakeScalar(ctx, tag, step, scalarMetadata); err != nil {
+		return err
+	}
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddScalarAt(ctx, at, tag, value, step) })
 }
 

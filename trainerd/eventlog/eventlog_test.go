@@ -113,3 +113,56 @@ func wantLog(t *testing.T, b *bytes.Buffer, want ...string) {
 		}
 	}
 }
+
+// TestOvertake resumes a training whose curves begin late again: no loader of
+// TensorBoard shows what was overtaken, and none an empty point.
+func TestOvertake(t *testing.T) {
+	dir := t.TempDir()
+	session := func(start int64, write func(l *Log)) {
+		w, err := tfevents.NewFileWriter(dir, nil)
+		mustNoErr(t, err)
+		log, _ := newLog()
+		l := New(w, log)
+		if start > 0 {
+			l.Overtake(start)
+		}
+		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
+		write(l)
+		mustNoErr(t, l.Close())
+	}
+	ctx := t.Context()
+	session(0, func(l *Log) {
+		for step := int64(1); step < 20; step++ {
+			mustNoErr(t, l.AddScalar(ctx, "rate", 1, step))
+			mustNoErr(t, l.AddSummary(ctx, summary.New(summary.Scalar("loss", 1), summary.Text("text", "1")), step))
+		}
+	})
+	session(11, func(l *Log) {
+		for step := int64(11); step < 30; step++ {
+			if step >= 18 {
+				mustNoErr(t, l.AddScalar(ctx, "rate", 2, step))
+				mustNoErr(t, l.AddScalarAt(ctx, time.Unix(1, 0), "late", 2, step))
+			}
+			v := summary.Describe(summary.Scalar("loss", 2), "a name", "")
+			mustNoErr(t, l.AddSummary(ctx, summary.New(v), 2*step))
+		}
+	})
+	fsys := os.DirFS(dir)
+	runs, err := tfevents.FindRuns(fsys, ".")
+	mustNoErr(t, err)
+	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
+		d := tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode})
+		for tag, want := range map[string]struct{ old, begin, n int64 }{"rate": {10, 18, 22}, "loss": {10, 22, 29}, "late": {0, 18, 12}} {
+			i := int64(0)
+			for p, v := range d.Scalars(d.Lookup(tag)) {
+				i++
+				if old := i <= want.old; old && (p.Step != i || v != 1) || !old && (p.Step < want.begin || v != 2) {
+					t.Errorf("mode %d: %s(%d) = %v is point %d", mode, tag, p.Step, v, i)
+				}
+			}
+			if n := int64(d.Lookup(tag).Len()); i != want.n || n != want.n {
+				t.Errorf("mode %d: %s has %d points, %d scalars; want %d", mode, tag, n, i, want.n)
+			}
+		}
+	}
+}
