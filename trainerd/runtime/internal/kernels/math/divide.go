@@ -20,29 +20,6 @@ var divideOps = exec.OpTable{
 	"Xdivy":       floatBinary(func(x, y float64) float64 { return unlessZero(x, x/y) }),
 }
 
-func divLoops[T exec.Float]() *elem.Loops[T, T] {
-	return &elem.Loops[T, T]{
-		Vv: func(d, x, y []T) {
-			x, y = x[:len(d)], y[:len(d)]
-			for i := range d {
-				d[i] = x[i] / y[i]
-			}
-		},
-		Vs: func(d, x []T, y T) {
-			x = x[:len(d)]
-			for i := range d {
-				d[i] = x[i] / y
-			}
-		},
-		Sv: func(d []T, x T, y []T) {
-			y = y[:len(d)]
-			for i := range d {
-				d[i] = x / y[i]
-			}
-		},
-	}
-}
-
 func buildFloatDiv(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByFloat(b.DType("T"), divFloats[float32](), divFloats[float64]())
 }
