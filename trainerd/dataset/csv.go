@@ -55,6 +55,23 @@ func (t *table) columns() []string {
 	return slices.Concat(t.header[:t.label], t.header[t.label+1:])
 }
 
+// schema returns what the columns hold.
+func (t *table) schema(o Options) *Schema {
+	kind := KindNumber
+	if o.IDs {
+		kind = KindID
+	}
+	s := &Schema{Format: FormatCSV, Columns: t.width + 1, Classes: t.classes, Features: make([]Feature, t.width)}
+	for i := range s.Features {
+		s.Features[i] = Feature{Name: t.nameOf(t.column(i)), Kind: kind, Column: t.column(i)}
+	}
+	s.Label = Feature{Name: t.nameOf(t.label), Kind: KindNumber, Column: t.label}
+	if !o.Numbers {
+		s.Label.Kind = KindCategory
+	}
+	return s
+}
+
 // tableReader turns records into a table and collects what is wrong.
 type tableReader struct {
 	opts    Options
@@ -74,7 +91,7 @@ func readCSV(r io.Reader, name string, o Options) (*source, error) {
 	}
 	return &source{
 		rows: &floatRows{values: t.features, width: t.width, labels: t.labels},
-		name: name, width: t.width, classes: t.classes, columns: t.columns(), close: noClose,
+		name: name, width: t.width, classes: t.classes, columns: t.columns(), schema: t.schema(o), close: noClose,
 		place: func(_, feature int) *Error {
 			return &Error{File: name, Column: t.column(feature) + 1, Name: t.nameOf(t.column(feature))}
 		},

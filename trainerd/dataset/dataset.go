@@ -122,6 +122,8 @@ type Dataset struct {
 	// names of the classes' folders are in ClassNames.
 	Columns    []string
 	ClassNames []string
+	// Schema says what the columns hold.
+	Schema Schema
 	// Features is the number of features of an example.
 	Features int
 	// Image is the height, width and channels of images, nil for other data.
@@ -135,6 +137,8 @@ type Dataset struct {
 	opts  Options
 	train ordered
 	test  store
+	// eachTrain calls f with the features and the label of each training example.
+	eachTrain func(f func(x []float32, label int64)) error
 
 	x, y   ckptfmt.Tensor // the batch that was made last
 	tx, ty ckptfmt.Tensor // the test rows that were asked for last
@@ -217,7 +221,7 @@ func openError(name string, err error) *Error {
 // part.
 func newDataset(train, test *source, o Options) (*Dataset, error) {
 	d := &Dataset{
-		Columns: train.columns, ClassNames: train.classNames,
+		Columns: train.columns, ClassNames: train.classNames, Schema: train.schemaOrNumbers(o),
 		Features: train.width, Image: train.image, Classes: train.classes, opts: o,
 	}
 	d.close = append(d.close, train.close)

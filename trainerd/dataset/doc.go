@@ -7,10 +7,11 @@
 // the file, the line or record, the column or feature, and what to do; never a
 // guess. All of it is read, and so checked, before the first batch.
 //
-// The examples are split into a training and a test part, the features are
-// scaled as [Options] asks (from the training part's statistics alone, so that
-// the test part stays unseen), and [Dataset.Batch] gives the training examples
-// in batches of one size.
+// The examples are split into a training and a test part, and [Dataset.Batch]
+// gives the training examples in batches of one size. Rows are raw: [Schema]
+// says what each number of them is, and [Dataset.Statistics] describes the
+// training part, so that a model can scale them itself and be used with raw
+// rows later. For a graph that cannot, [Options] asks to have them scaled.
 //
 // # Memory
 //
