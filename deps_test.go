@@ -27,6 +27,7 @@ const layers = `
 	trainerd/coord | trainerd/logdir | trainerd/eventlog
 	trainerd/checkpoint | trainerd/report
 	trainerd
+	trainerd/dataset/table
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child
 	trainerd/model
 	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
