@@ -46,7 +46,7 @@ func Exits() []Exit {
 		{ExitData, "the training data are missing or invalid"},
 		{ExitIO, "a checkpoint or graph is damaged, or a file cannot be written or read"},
 		{ExitInUse, "logdir is locked by another process"},
-		{ExitConfig, "the config is invalid, or the checkpoints in the logdir are of a different model"},
+		{ExitConfig, "the config is invalid, or the checkpoints in the logdir are of a different model or of other data"},
 		{ExitInterrupted, "a second signal ended the process at once"},
 	}
 }
@@ -59,7 +59,7 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
-	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err):
+	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*DataChangedError](err):
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData

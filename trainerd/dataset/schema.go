@@ -68,6 +68,15 @@ func (s *Schema) HasWords() bool {
 	return slices.ContainsFunc(s.Features, func(f Feature) bool { return f.Kind == KindCategory })
 }
 
+// MayMiss reports whether the format has a way to leave a number out.
+func (s *Schema) MayMiss() bool {
+	switch s.Format {
+	case FormatTFRecord, FormatIDX, FormatImages:
+		return false
+	}
+	return true
+}
+
 // HasNames reports whether all features have names, each another one.
 func (s *Schema) HasNames() bool {
 	seen := make(map[string]bool)

@@ -67,11 +67,17 @@ type Data struct {
 	// Image is the height, width and channels (1: grey, 3: colours) to which
 	// images are brought, as in [32, 32, 3].
 	Image []int `toml:"image"`
-	// Scale divides all features.
+	// Scale divides all features that are numbers, unless normalize is set.
 	Scale float64 `toml:"scale"`
-	// Normalize each feature by the training part: "standard" for mean 0 and
-	// deviation 1, "minmax" for 0 to 1, "" for neither.
+	// Normalize each number by the training part: "standard" for mean 0 and
+	// deviation 1, "minmax" for 0 to 1, "" for neither. A model family does that
+	// in its graph, so that the trained model takes raw rows.
 	Normalize dataset.Normalize `toml:"normalize"`
+	// KeepStatistics lets a job resume with data whose statistics (mean and
+	// deviation of a column, mean of the label) are other than those that its
+	// checkpoint has: it continues with those of the checkpoint. Without it that
+	// is an error.
+	KeepStatistics bool `toml:"keep_statistics"`
 	// Shuffle the rows before the split and in each epoch. Without it the last
 	// rows are the test part.
 	Shuffle bool `toml:"shuffle"`
@@ -416,6 +422,9 @@ func (c *Config) DatasetOptions() dataset.Options {
 		Shuffle: d.Shuffle, Seed: d.Seed, ShuffleBuffer: d.ShuffleBuffer, MemoryLimit: d.MemoryMB << 20,
 		TestFile: d.TestFile, TestLabelFile: d.TestLabels,
 		TestRows: d.TestRows, TestFraction: d.TestFraction, BatchSize: d.BatchSize,
+	}
+	if !c.IsGraph() {
+		o.Scale, o.Normalize = 1, dataset.NormalizeNone // the model does that itself
 	}
 	if o.IDs {
 		o.Width = m.Inputs

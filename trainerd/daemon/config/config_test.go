@@ -95,7 +95,7 @@ max_to_keep = 0
 	}
 	want := dataset.Options{Format: dataset.FormatCSV, MemoryLimit: dataset.DefaultMemoryLimit,
 		Comma: ';', Header: true, Label: dataset.Column{Name: "digit"}, Scale: 1,
-		Normalize: dataset.NormalizeStandard, Seed: 1<<63 - 1, TestRows: 100, BatchSize: 8}
+		Seed: 1<<63 - 1, TestRows: 100, BatchSize: 8}
 	if diff := cmp.Diff(want, c.DatasetOptions()); diff != "" {
 		t.Errorf("dataset options (-want +got):\n%s", diff)
 	}
@@ -246,7 +246,7 @@ is_chief = false
 			`job.toml:26: supervisor.keep_checkpoint_every_n_hours: want 0 (none) to 876000 hours, got -0.5`}},
 		{name: "settings that exclude each other", text: smallest + "epochs = 1\n[data.x]\n", want: []string{
 			`job.toml:8: train.epochs: is set together with train.steps; remove one of the two`,
-			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, label, labels, features, image, scale, normalize, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
+			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, label, labels, features, image, scale, normalize, keep_statistics, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
 		{name: "split twice, scaled twice", text: strings.Replace(smallest, "[model]", "scale = 2\nnormalize = 'minmax'\ntest_rows = 5\ntest_fraction = 0.5\n[model]", 1), want: []string{
 			`job.toml:4: data.scale: has no effect together with data.normalize; remove one of the two`,
 			`job.toml:6: data.test_rows: is set together with data.test_fraction; remove one of the two`}},
