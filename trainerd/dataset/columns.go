@@ -48,7 +48,7 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 		p.features = append(p.features, f)
 	}
 	p.classes = kinds[p.label] == KindCategory && !o.Numbers
-	p.fit(o.fit)
+	p.fit(o.Fit)
 	return p, nil
 }
 

@@ -129,7 +129,9 @@ type Options struct {
 	// BatchSize is the number of rows of a batch; 0 means 1.
 	BatchSize int
 
-	fit *Schema // that of the training file, for the test file
+	// Fit is the Schema of other examples, whose words a table is read by; nil
+	// for those of the table itself.
+	Fit *Schema
 }
 
 // DefaultMemoryLimit is 2 GiB.
@@ -182,7 +184,7 @@ func Load(name string, o Options) (*Dataset, error) {
 		return newDataset(train, nil, o)
 	}
 	fit := o
-	fit.Classes, fit.Width, fit.Image, fit.fit = train.classes, train.width, train.image, train.schema
+	fit.Classes, fit.Width, fit.Image, fit.Fit = train.classes, train.width, train.image, train.schema
 	test, err := open(o.TestFile, o.TestLabelFile, fit)
 	if err != nil {
 		return nil, err

@@ -233,7 +233,7 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 	var rules []string
 	switch {
 	case u.Kind == KindCategory && p.numbers > 0:
-		rules = append(rules, fmt.Sprintf("%d words among numbers, one input each", p.Distinct))
+		rules = append(rules, "words among numbers, one input each")
 	case u.Kind == KindCategory:
 		rules = append(rules, "words, one input each")
 	case u.Kind == KindDate:

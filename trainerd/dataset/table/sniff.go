@@ -172,6 +172,9 @@ func (t *trial) lacksNameAt(row int) bool {
 // isClean reports whether a field has no separators in it, as those of a wrong
 // dialect have. Before a blank they are punctuation.
 func isClean(field string) bool {
+	if n := len(field) - 1; n > 0 && field[0] == field[n] && (field[0] == '"' || field[0] == '\'') {
+		return false // quotes of another dialect
+	}
 	for i := range len(field) {
 		if strings.IndexByte(",;\t|", field[i]) >= 0 && (i+1 == len(field) || field[i+1] != ' ') {
 			_, decimal := plainNumber(field, ',', '.')

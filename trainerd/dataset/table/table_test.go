@@ -52,6 +52,7 @@ func TestSniff(t *testing.T) {
 		{"runs of blanks", "  GPA  TUCE GRADE\n 2.66    20   0 \n 2.89    22   1\n", "blank header", "GPA TUCE GRADE", []string{"2.66", "20", "0"}},
 		{"bars", "a|b\n1|x, y\n2|z\n", "| header", "a b", []string{"1", "x, y"}},
 		{"single quotes", "a,b\n'x, y',1\n'it''s',2\n", ", quote ' header", "a b", []string{"x, y", "1"}},
+		{"single quotes in the header alone", "'a' 'b'\n1 2\n3 4\n", "blank quote ' header", "a b", []string{"1", "2"}},
 		{"comments", "# made\n# by hand\na,b\n1,2\n# more\n3,4\n", ", comment # header", "a b", []string{"1", "2"}},
 		{"a header behind a mark", "#a,b\n1,2\n3,4\n", ", header", "a b", []string{"1", "2"}},
 		{"a title", "Sales of 2020\n\na,b,c\n1,2,3\n4,5,6\n7,8,9\n", ", skip 2 header", "a b c", []string{"1", "2", "3"}},
