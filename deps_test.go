@@ -24,7 +24,7 @@ const layers = `
 	trainerd/graph
 	trainerd/session
 	trainerd/internal/sessiontest
-	trainerd/coord | trainerd/logdir | trainerd/eventlog
+	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
 	trainerd/checkpoint | trainerd/report
 	trainerd
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child
@@ -36,7 +36,8 @@ const layers = `
 	trainerd/runtime/internal/kernels/array | trainerd/runtime/internal/kernels/control | trainerd/runtime/internal/kernels/data trainerd/runtime/internal/kernels/queue | trainerd/runtime/internal/kernels/image | trainerd/runtime/internal/kernels/linalg | trainerd/runtime/internal/kernels/lists | trainerd/runtime/internal/kernels/math | trainerd/runtime/internal/kernels/nn | trainerd/runtime/internal/kernels/parsing | trainerd/runtime/internal/kernels/random | trainerd/runtime/internal/kernels/sparse | trainerd/runtime/internal/kernels/state | trainerd/runtime/internal/kernels/summary | trainerd/runtime/internal/kernels/text
 	trainerd/runtime | trainerd/remote/...
 	trainerd/runtime/internal/kerneltest | trainerd/master
-	trainerd/target
+	trainerd/target | trainerd/predict
+	trainerd/serve
 	trainerd/daemon/config | trainerd/daemon/program
 	trainerd/daemon/graphrun | trainerd/daemon/cluster
 	trainerd/daemon
