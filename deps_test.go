@@ -137,7 +137,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/golang/protobuf":          {"internal/tfproto"},
 		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},
 		"github.com/parquet-go/parquet-go":    {"cmd/tfevents"},
-		"github.com/prometheus/client_golang": {"trainerd/control"},
+		"github.com/prometheus/client_golang": {"trainerd/control", "trainerd/serve"},
 		"github.com/schollz/progressbar":      {"trainerd/daemon", "cmd/internal/terminal"},
 		"github.com/urfave/cli":               {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "tfevents/dataserver", "trainerd", "bench"},
