@@ -27,6 +27,7 @@ const layers = `
 	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
 	trainerd/checkpoint | trainerd/report
 	trainerd
+	trainerd/dataset/table
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child
 	trainerd/model
 	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
@@ -136,12 +137,13 @@ func TestDependencies(t *testing.T) {
 		"github.com/fsnotify/fsnotify":        {"tfevents/dataserver"},
 		"github.com/golang/protobuf":          {"internal/tfproto"},
 		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},
-		"github.com/parquet-go/parquet-go":    {"cmd/tfevents"},
+		"github.com/parquet-go/parquet-go":    {"cmd/tfevents", "trainerd/dataset/table"},
 		"github.com/prometheus/client_golang": {"trainerd/control", "trainerd/serve"},
 		"github.com/schollz/progressbar":      {"trainerd/daemon", "cmd/internal/terminal"},
 		"github.com/urfave/cli":               {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "tfevents/dataserver", "trainerd", "bench"},
 		"golang.org/x/term":                   {"trainerd/daemon", "cmd"},
+		"golang.org/x/text":                   {"trainerd/dataset/table"},
 		"gonum.org/v1/gonum":                  {"internal/blas", "trainerd", "examples", "bench"},
 		"google.golang.org/grpc":              {"internal/grpcmethod", "tfevents/dataserver", "trainerd/remote", "trainerd/master"},
 		"google.golang.org/protobuf":          {"proto", "internal/tfproto", "internal/opdef", "internal/grpcmethod", "tfevents", "ckptfmt", "trainerd", "cmd", "interop", "bench"},

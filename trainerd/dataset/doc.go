@@ -1,6 +1,6 @@
 // Package dataset reads training data and hands them out in batches.
 //
-// [Load] reads CSV, TFRecord files of tf.Example messages, IDX files such as
+// [Load] reads tables (CSV, JSON, Parquet: see package table), TFRecord files of tf.Example messages, IDX files such as
 // MNIST's, and folders of images; [Options] says which. An example is a row of
 // features, finite numbers or ids, and a label: a class from 0 up, or a number
 // to predict. Reading is strict: what is not as it should be is an [Error] with
@@ -15,7 +15,7 @@
 //
 // # Memory
 //
-//	CSV          4 bytes a feature, twice while loading
+//	tables       4 bytes a feature, twice while loading
 //	IDX          the file's elements: a byte a pixel for MNIST
 //	images       a byte for each pixel and channel; beyond Options.MemoryLimit
 //	             only the names, and images are decoded for each batch

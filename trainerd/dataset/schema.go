@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
 // Kind is what a column holds.
@@ -95,17 +97,9 @@ func (s *Schema) ClassName(class int) string {
 	return strconv.Itoa(class)
 }
 
-// missingWords are the fields that stand for a missing value, as pandas reads
-// them, and the question mark of the UCI repository.
-var missingWords = map[string]bool{
-	"": true, "#N/A": true, "#N/A N/A": true, "#NA": true, "-1.#IND": true, "-1.#QNAN": true, "-NaN": true, "-nan": true,
-	"1.#IND": true, "1.#QNAN": true, "<NA>": true, "N/A": true, "NA": true, "NULL": true, "NaN": true, "None": true,
-	"n/a": true, "nan": true, "null": true, "?": true,
-}
-
 // IsMissing reports whether a field, without blanks around it, stands for a
 // missing value.
-func IsMissing(field string) bool { return missingWords[field] }
+func IsMissing(field string) bool { return table.IsMissing(field) }
 
 // Vocabularies finds the indices of words. It is made by [Schema.Vocabularies].
 type Vocabularies []map[string]int

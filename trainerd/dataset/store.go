@@ -16,6 +16,7 @@ type source struct {
 	columns    []string
 	classNames []string
 	schema     *Schema                       // nil for that of numbers
+	unlabelled int                           // rows that were left out
 	place      func(row, feature int) *Error // says where a feature stands
 	reopen     func() *source                // the same examples for another reader; nil when they are in memory
 	close      func() error

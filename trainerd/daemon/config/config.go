@@ -4,7 +4,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/internal/fileerr"
 	"github.com/trainerd/trainerd/trainerd/child"
@@ -47,23 +46,58 @@ type Data struct {
 	// JPEG files for each class; of tfrecord a file, or a pattern such as
 	// "train-*". A graph that reads its own input has none.
 	File string `toml:"file"`
-	// Format of the file: "csv", "tfrecord" (of tf.Example messages), "idx" (as
-	// MNIST's) or "images". All but images may be compressed with gzip.
+	// Format of the file: "csv", "json" (a JSON object a line, or an array of
+	// them), "parquet", "tfrecord" (of tf.Example messages), "idx" (as MNIST's) or
+	// "images". All but parquet and images may be compressed with gzip; csv and
+	// json with bzip2 and zstd too.
 	Format dataset.Format `toml:"format"`
-	// Separator of the columns of CSV.
+	// Separator of the columns of CSV; " " is any run of blanks and tabs.
 	Separator string `toml:"separator"`
 	// Header says that the first row of CSV holds the names of the columns.
+	// Without it their names are their numbers, from 0.
 	Header bool `toml:"header"`
-	// Label is the column of CSV with the class, or for the linear family the
-	// number to predict: a name, or an index from 0; negative ones count from
-	// the end. Of tfrecord it is the name of a feature, "label" by default.
+	// Quote encloses fields of CSV that have separators in them: "\"" or "'".
+	Quote string `toml:"quote"`
+	// Comment begins lines of CSV that are left out, as "#" may. Default: none do.
+	Comment string `toml:"comment"`
+	// SkipLines is the number of lines before the table in CSV.
+	SkipLines int `toml:"skip_lines"`
+	// Encoding of CSV and json: "" is UTF-8, or UTF-16 if the file begins like
+	// that; "latin1" is Latin-1 as Windows-1252 has it.
+	Encoding string `toml:"encoding"`
+	// Decimal is the decimal mark of the numbers in CSV: "." or ",".
+	Decimal string `toml:"decimal"`
+	// Thousands is the mark between groups of three digits in CSV, as in 1,234,567.
+	// Default: there is none.
+	Thousands string `toml:"thousands"`
+	// Label is the column of csv, json or parquet with the class, or for the
+	// linear family the number to predict: a name, or an index from 0; negative
+	// ones count from the end. Classes are numbers from 0 up, or words: then the
+	// column is one of categories. Of tfrecord it is the name of a feature,
+	// "label" by default.
 	Label Column `toml:"label"`
 	// Labels is the file with the labels of IDX data. Default: the file's name
 	// with "labels-idx1" for "images-idx3".
 	Labels string `toml:"labels"`
-	// Features names the features of tf.Example messages that an example is made
-	// of, in this order. Default: all but the label, ordered by name.
-	Features []string `toml:"features"`
+	// Features are the columns that an example is made of, in this order. Default:
+	// all but the label and those of drop. Of tfrecord they are the features of
+	// the messages; default: all but the label, ordered by name.
+	Features Columns `toml:"features"`
+	// Drop lists the columns that are left out.
+	Drop Columns `toml:"drop"`
+	// Categories lists the columns that have words, each of which becomes an input
+	// of the model: 1 where it is the column's, else 0. The words are those of the
+	// file; a word that it lacks, as in a test file, is none of them.
+	Categories Columns `toml:"categories"`
+	// Dates are the columns that have dates, and how these are written: "iso", or
+	// in the form of strftime, as in { born = "%d.%m.%Y" }. A date becomes the
+	// days since 1970-01-01.
+	Dates Dates `toml:"dates"`
+	// Missing says what happens where an example lacks a value: the field is empty
+	// or is NA, NaN, null, None, N/A or "?". "error" refuses it. "fill" takes the
+	// mean of the training rows for a number or date, and none of the words for a
+	// category; a row without a label is left out.
+	Missing string `toml:"missing"`
 	// Image is the height, width and channels (1: grey, 3: colours) to which
 	// images are brought, as in [32, 32, 3].
 	Image []int `toml:"image"`
@@ -326,7 +360,7 @@ type Cluster struct {
 func Default() *Config {
 	return &Config{
 		Data: Data{
-			Format: dataset.FormatCSV, Separator: ",", Label: Column{Index: -1}, Scale: 1, Shuffle: true,
+			Format: dataset.FormatCSV, Separator: ",", Quote: `"`, Decimal: ".", Missing: missingError, Label: Column{Index: -1}, Scale: 1, Shuffle: true,
 			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
 		},
 		Eval: Eval{BatchSize: 1024},
@@ -408,31 +442,6 @@ func (c *Config) ResolvePath(key, path string) string {
 		return path
 	}
 	return filepath.Join(filepath.Dir(c.file), path)
-}
-
-// DatasetOptions says how the data are read.
-func (c *Config) DatasetOptions() dataset.Options {
-	comma, _ := utf8.DecodeRuneInString(c.Data.Separator)
-	d, m := c.Data, c.Model
-	o := dataset.Options{
-		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
-		LabelFile: d.Labels, Image: d.Image,
-		Numbers: m.Family == "linear", IDs: m.Family == "embedding_bag", Classes: m.Classes,
-		Scale: d.Scale, Normalize: d.Normalize,
-		Shuffle: d.Shuffle, Seed: d.Seed, ShuffleBuffer: d.ShuffleBuffer, MemoryLimit: d.MemoryMB << 20,
-		TestFile: d.TestFile, TestLabelFile: d.TestLabels,
-		TestRows: d.TestRows, TestFraction: d.TestFraction, BatchSize: d.BatchSize,
-	}
-	if !c.IsGraph() {
-		o.Scale, o.Normalize = 1, dataset.NormalizeNone // the model does that itself
-	}
-	if o.IDs {
-		o.Width = m.Inputs
-	}
-	if o.Image == nil {
-		o.Image = m.Image
-	}
-	return o
 }
 
 // Steps returns the global step at which the job is complete, 0 for that at
