@@ -103,7 +103,7 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 			return cli.ShowAppHelp(c)
 		},
 		Commands: slices.Concat(
-			[]*cli.Command{runCommand(stderr), checkCommand(), initCommand(), selftestCommand(), graphCommand(stderr), tensorboardCommand(stderr)},
+			[]*cli.Command{runCommand(stderr), checkCommand(), initCommand(), predictCommand(), evalCommand(), exportCommand(), serveCommand(stderr), selftestCommand(), graphCommand(stderr), tensorboardCommand(stderr)},
 			controlCommands(),
 			[]*cli.Command{versionCommand()},
 		),

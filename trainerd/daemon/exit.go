@@ -15,6 +15,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/predict"
+	"github.com/trainerd/trainerd/trainerd/savedmodel"
 )
 
 // Exit codes of the command trainerd. They are part of its interface: scripts
@@ -68,7 +70,7 @@ func ExitCode(err error) int {
 	case is[*logdir.LockedError](err):
 		return ExitInUse
 	case is[*checkpoint.Error](err), is[*logdir.LostError](err), is[*checkpoint.NoIntactError](err), is[*trainerd.SaveFailedError](err), is[*logdir.SelfTestError](err),
-		is[*program.FileError](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err):
+		is[*program.FileError](err), is[*predict.Error](err), is[*savedmodel.Error](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err):
 		return ExitIO
 	}
 	return ExitFailed

@@ -132,6 +132,9 @@ type Options struct {
 	// Fit is the Schema of other examples, whose words a table is read by; nil
 	// for those of the table itself.
 	Fit *Schema
+
+	// labelOptional lets examples of tf.Example messages lack a label.
+	labelOptional bool
 }
 
 // DefaultMemoryLimit is 2 GiB.

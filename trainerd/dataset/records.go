@@ -250,6 +250,9 @@ func (r *recordReader) appendBytes(x []float32, name string, data []byte) ([]flo
 // label returns the label of an example: its class, or the bits of a number.
 func (r *recordReader) label(name string, features map[string]*tfpb.Feature) (int64, *Error) {
 	f := features[name]
+	if f == nil && r.opts.labelOptional {
+		return noLabel, nil
+	}
 	if f == nil {
 		return 0, r.fault(name, "set data.label to the name of the feature with the label", "is missing; the example has %s", namesOf(features))
 	}

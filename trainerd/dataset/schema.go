@@ -54,7 +54,11 @@ type Schema struct {
 	// Image is the height, width and channels of images, nil for other data.
 	Image []int `json:"image,omitempty"`
 
-	Features []Feature `json:"features"`
+	// Records names the features of tf.Example messages that make up an example;
+	// nil means all but the label, by name.
+	Records []string `json:"records,omitempty"`
+
+	Features []Feature `json:"features,omitempty"`
 	// Label is what is predicted: a class if its Kind is KindCategory (the
 	// vocabulary then holds the names of the classes, nil when they are the
 	// numbers themselves), else a number.

@@ -200,6 +200,9 @@ func (s *source) schemaOrNumbers(o Options) Schema {
 			all.Features[i].Name = s.columns[i]
 		}
 	}
+	if o.Format == FormatTFRecord {
+		all.Records = o.Features
+	}
 	all.Label = Feature{Name: o.Label.Name, Kind: KindNumber, Column: s.width}
 	if !o.Numbers {
 		all.Label.Kind, all.Label.Vocabulary = KindCategory, s.classNames
