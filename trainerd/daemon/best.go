@@ -65,13 +65,14 @@ func newBestCheckpoints(j *job) *bestCheckpoints {
 	if b.metric == "" {
 		b.metric = j.program.Metrics[0].Name
 	}
-	b.less = e.Mode == "min" || e.Mode == "" && lessIsBetter(b.metric)
+	b.less = lessIsBetter(e.Mode, b.metric)
 	b.saver = &checkpoint.Saver{MaxToKeep: -1, MetaGraph: j.program.Meta, Logger: slog.New(slog.DiscardHandler)}
 	return b
 }
 
-func lessIsBetter(metric string) bool {
-	return strings.HasSuffix(metric, "loss") || strings.HasSuffix(metric, "error")
+// lessIsBetter reports what a mode means for a metric; "" leaves it to the name.
+func lessIsBetter(mode, metric string) bool {
+	return mode == "min" || mode == "" && (strings.HasSuffix(metric, "loss") || strings.HasSuffix(metric, "error"))
 }
 
 func (b *bestCheckpoints) mode() string {

@@ -1,0 +1,227 @@
+package integrity
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// torchFiles are extensions of files that begin with a signature of their format,
+// and never with zeros.
+var torchFiles = []string{".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".model"}
+
+// checkContent looks into a file by its extension and its first bytes.
+func checkContent(f io.ReaderAt, size int64, ext string) error {
+	head := make([]byte, min(size, 512))
+	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+		return err
+	}
+	switch {
+	case ext == ".safetensors":
+		return checkTensors(f, size)
+	case slices.Contains(torchFiles, ext) && len(bytes.Trim(head, "\x00")) == 0:
+		return errZeros
+	case ext == ".distcp":
+		return checkShard(f, size, head)
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return checkZip(f, size)
+	case ext == ".h5", ext == ".hdf5", ext == ".keras":
+		return checkHDF5(f, size)
+	case ext == ".npy" && bytes.HasPrefix(head, []byte("\x93NUMPY")[:min(6, len(head))]):
+		return checkArray(head, size)
+	case ext == ".pkl" || ext == ".pickle" || ext == ".metadata":
+		return checkPickle(f, size, head)
+	case ext == ".npz" || ext == ".zip":
+		return errors.New("it is not a zip archive")
+	case ext == ".json":
+		return checkJSON(io.NewSectionReader(f, 0, size))
+	}
+	return nil
+}
+
+// checkZip reads a whole archive. An archive whose entries all have a checksum of
+// zero was written without any, as torch can.
+func checkZip(f io.ReaderAt, size int64) error {
+	r, err := zip.NewReader(f, size)
+	if err != nil {
+		return err
+	}
+	summed := slices.ContainsFunc(r.File, func(e *zip.File) bool { return e.CRC32 != 0 })
+	for _, e := range r.File {
+		if !summed {
+			at, err := e.DataOffset()
+			if err != nil || at+int64(e.CompressedSize64) > size {
+				return fmt.Errorf("%s: %w", e.Name, errors.Join(errCut, err))
+			}
+			continue
+		}
+		if err := readEntry(e); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
+	return nil
+}
+
+func readEntry(e *zip.File) error {
+	r, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(io.Discard, r) // holds the checksum against the bytes
+	return err
+}
+
+// checkShard looks at the end of a file of torch.distributed.checkpoint, which is
+// a row of zip archives.
+func checkShard(f io.ReaderAt, size int64, head []byte) error {
+	const endSize = 22
+	if !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
+		return nil // compressed, or of another kind
+	}
+	var end [endSize]byte
+	if size < endSize {
+		return errCut
+	}
+	if _, err := f.ReadAt(end[:], size-endSize); err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(end[:], []byte("PK\x05\x06")) {
+		return errCut
+	}
+	return nil
+}
+
+// checkPickle looks for the stop of a pickle, its last byte.
+func checkPickle(f io.ReaderAt, size int64, head []byte) error {
+	if len(head) < 2 || head[0] != 0x80 || head[1] < 2 || head[1] > 5 {
+		return nil // protocol 0, or compressed
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], size-1); err != nil {
+		return err
+	}
+	if last[0] != '.' {
+		return errCut
+	}
+	return nil
+}
+
+// checkHDF5 holds the size of a file against the end that its superblock says.
+func checkHDF5(f io.ReaderAt, size int64) error {
+	const signature = "\x89HDF\r\n\x1a\n"
+	for at := int64(0); at+48 <= size && at <= 1<<20; at = max(512, 2*at) {
+		var b [48]byte
+		if _, err := f.ReadAt(b[:], at); err != nil {
+			return err
+		}
+		if string(b[:8]) != signature {
+			continue
+		}
+		end, ok := endOfHDF5(b[:])
+		if ok && end > uint64(size) {
+			return fmt.Errorf("%w: its superblock says %d bytes, and there are %d", errCut, end, size)
+		}
+		return nil
+	}
+	return errors.New("it is not an HDF5 file")
+}
+
+// endOfHDF5 returns the end of file that a superblock with addresses of 8 bytes
+// says.
+func endOfHDF5(b []byte) (end uint64, ok bool) {
+	word := binary.LittleEndian.Uint64
+	switch version := b[8]; {
+	case version == 0 && b[13] == 8:
+		return word(b[40:]), true
+	case version == 2 && b[9] == 8, version == 3 && b[9] == 8:
+		return word(b[28:]), true
+	}
+	return 0, false
+}
+
+// checkArray looks whether the header of a .npy file is whole.
+func checkArray(head []byte, size int64) error {
+	if len(head) < 10 {
+		return errCut
+	}
+	n, start := int64(binary.LittleEndian.Uint16(head[8:])), int64(10)
+	if head[6] > 1 && len(head) >= 12 {
+		n, start = int64(binary.LittleEndian.Uint32(head[8:])), 12
+	}
+	if start+n > size {
+		return errCut
+	}
+	return checkShape(head[start:], size-start-n)
+}
+
+// checkJSON reads a text to its end, and looks whether what it opens is closed:
+// Python writes NaN and Infinity, which are no JSON.
+func checkJSON(r io.Reader) error {
+	depth, quoted, escaped := 0, false, false
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		for _, c := range buf[:n] {
+			switch {
+			case escaped:
+				escaped = false
+			case quoted:
+				escaped, quoted = c == '\\', c != '"'
+			case c == '"':
+				quoted = true
+			case c == '{', c == '[':
+				depth++
+			case c == '}', c == ']':
+				depth--
+			case c == 0:
+				return errZeros
+			}
+		}
+		switch {
+		case err == io.EOF && (depth != 0 || quoted):
+			return errCut
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// maxTensorsHeader bounds the header of a .safetensors file.
+const maxTensorsHeader = 100 << 20
+
+// checkTensors holds the size of a .safetensors file against its header: a
+// length of 8 bytes, JSON of that length, and the tensors.
+func checkTensors(f io.ReaderAt, size int64) error {
+	var head [8]byte
+	if _, err := f.ReadAt(head[:], 0); err == io.EOF {
+		return errCut
+	} else if err != nil {
+		return err
+	}
+	n := binary.LittleEndian.Uint64(head[:])
+	if n > maxTensorsHeader || int64(n) > size-8 {
+		return errCut
+	}
+	var tensors map[string]struct {
+		Offsets [2]int64 `json:"data_offsets"`
+	}
+	if err := json.NewDecoder(io.NewSectionReader(f, 8, int64(n))).Decode(&tensors); err != nil {
+		return fmt.Errorf("its header is damaged: %w", err)
+	}
+	var end int64
+	for _, t := range tensors {
+		end = max(end, t.Offsets[1])
+	}
+	if end != size-8-int64(n) {
+		return fmt.Errorf("%w: its header says %d bytes of tensors, and there are %d", errCut, end, size-8-int64(n))
+	}
+	return nil
+}

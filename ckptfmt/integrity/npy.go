@@ -1,0 +1,44 @@
+package integrity
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	arrayType  = regexp.MustCompile(`'descr': *'[<>|=]?([a-zA-Z])(\d+)'`)
+	arrayShape = regexp.MustCompile(`'shape': *\(([0-9, ]*)\)`)
+)
+
+// checkShape holds the bytes after the header of a .npy file against its type
+// and shape. A header that is longer than what was read, or of a type that has
+// no plain size, says nothing.
+func checkShape(header []byte, size int64) error {
+	kind, shape := arrayType.FindSubmatch(header), arrayShape.FindSubmatch(header)
+	if kind == nil || shape == nil {
+		return nil
+	}
+	want, _ := strconv.ParseInt(string(kind[2]), 10, 64)
+	if string(kind[1]) == "U" {
+		want *= 4
+	}
+	if string(kind[1]) == "M" || string(kind[1]) == "m" {
+		want = 8
+	}
+	for word := range strings.SplitSeq(string(shape[1]), ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || n > 0 && want > math.MaxInt64/n {
+			return errCut
+		}
+		want *= n
+	}
+	if size < want {
+		return errCut
+	}
+	return nil
+}

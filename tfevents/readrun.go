@@ -1,0 +1,176 @@
+package tfevents
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
+)
+
+// Purge says what becomes of points that a run wrote before it was killed and
+// that the resumed run, which went back to a checkpoint, writes again.
+type Purge int
+
+const (
+	// PurgeExact drops what the resumed run has overtaken. A SessionLog START
+	// at step S drops every tag's points after S, and those at S as soon as
+	// the new session writes S itself: writers put the restored step there, or
+	// the one after it. Points of a file that was written to both before and
+	// after that START stay: its writer was alive, so it is not what was
+	// resumed. Without START, a point of a later file drops those of its own
+	// tag in earlier files that are not before it. Graphs and other values that
+	// belong to the run as a whole stay.
+	PurgeExact Purge = iota
+	// PurgePython does what TensorBoard's Python loader does: each START but
+	// the first drops everything at its step or after it, graphs included.
+	PurgePython
+	// PurgeDataServer does what TensorBoard's data server does, the default on
+	// most machines: each point drops those of its tag that are not before it.
+	PurgeDataServer
+	// KeepAll drops nothing.
+	KeepAll
+)
+
+// RunOptions holds the choices of [ReadRun].
+type RunOptions struct {
+	Purge   Purge
+	MaxSize int64 // largest record accepted; 0 means [tfrecord.DefaultMaxSize]
+
+	places bool // keep of each point where it is
+}
+
+// reads reports whether the purge mode's model reads the file.
+func (o *RunOptions) reads(name string) bool {
+	// A marker that the profiler leaves; only that loader knows it.
+	return o.Purge != PurgePython || !strings.HasSuffix(name, ".profile-empty")
+}
+
+// eachEvent calls f with the events of a file, as far as the purge mode's model
+// reads it, and returns the damage that it has skipped.
+func eachEvent(fsys fs.FS, name string, o *RunOptions, f func(*tfpb.Event) error) (skipped []error, err error) {
+	return eachRecord(fsys, name, o, func(data []byte, at int64) error {
+		e, err := decodeEvent(name, at, data)
+		if err != nil {
+			return err
+		}
+		return f(e)
+	})
+}
+
+// eachRecord calls f with the records of a file and their offsets, as far as
+// the purge mode's model reads it, and returns the damage that it has skipped,
+// among which may be what f returns.
+func eachRecord(fsys fs.FS, name string, o *RunOptions, f func(data []byte, at int64) error) (skipped []error, err error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("tfevents: %w", err)
+	}
+	defer file.Close()
+	_, skipped, err = o.eachRecordFrom(file, name, 0, f)
+	return skipped, err
+}
+
+// eachRecordFrom is eachRecord for what is at the given offset of a file that
+// is open, which it moves to. It returns where reading may continue once the
+// file has changed: at its end, or at the beginning of what is not a record yet.
+func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f func(data []byte, at int64) error) (next int64, skipped []error, err error) {
+	if err := seek(file, from); err != nil {
+		return from, nil, fmt.Errorf("tfevents: %w", err)
+	}
+	r, thorough := o.records(file, name, from), o.thorough()
+	next = from
+	for {
+		at := r.Offset()
+		data, err := r.Next()
+		if err == io.EOF {
+			return next, skipped, nil
+		}
+		if err == nil {
+			err = f(data, at)
+		}
+		switch {
+		case err == nil:
+		case thorough && skippable(err):
+			skipped = append(skipped, err)
+			if lengthDamaged(err) {
+				continue // no record follows, unless the next call finds one
+			}
+		default:
+			return next, skipped, err
+		}
+		next = r.Offset()
+	}
+}
+
+// records returns a reader of the records of a file from the given offset on, to
+// which the file has been moved, as the purge mode's model reads them.
+func (o *RunOptions) records(file fs.File, name string, from int64) *tfrecord.Reader {
+	r := tfrecord.NewReader(file)
+	r.Name, r.MaxSize = name, o.MaxSize
+	r.StartAt(from, sizeOf(file))
+	r.Resync = o.thorough()
+	r.SkipDataCRC = o.Purge == PurgeDataServer // it does not check it
+	return r
+}
+
+// thorough reports whether reading continues after damage.
+func (o *RunOptions) thorough() bool { return o.Purge == PurgeExact || o.Purge == KeepAll }
+
+// lengthDamaged reports whether err is damage whose end had to be searched.
+func lengthDamaged(err error) bool {
+	var damage *tfrecord.CorruptError
+	return errors.As(err, &damage) && damage.Part == tfrecord.PartLength
+}
+
+// seek moves to an offset of a file that was just opened.
+func seek(file fs.File, offset int64) error {
+	if offset == 0 {
+		return nil
+	}
+	if s, ok := file.(io.Seeker); ok {
+		_, err := s.Seek(offset, io.SeekStart)
+		return err
+	}
+	_, err := io.CopyN(io.Discard, file, offset)
+	return err
+}
+
+// skippable reports whether err is damage after which reading continues.
+func skippable(err error) bool {
+	var damage *tfrecord.CorruptError
+	return errors.As(err, &damage) && damage.Skippable()
+}
+
+// valuesOf returns the values that a run keeps of e, as they were written.
+func valuesOf(e *tfpb.Event) []*tfpb.Summary_Value {
+	if s := e.GetSummary(); s != nil {
+		return s.GetValue()
+	}
+	return summary.Modern(e) // of graphs and run metadata
+}
+
+// metadataOf returns the metadata of a series that begins with v.
+func metadataOf(mode Purge, v *tfpb.Summary_Value) *tfpb.SummaryMetadata {
+	if m := v.GetMetadata(); mode == PurgeDataServer && m.GetDataClass() != tfpb.DataClass_DATA_CLASS_UNKNOWN {
+		return m // which counts, even if an old value is of another kind
+	}
+	if m := summary.ModernValue(v).GetMetadata(); m != nil {
+		return m
+	}
+	return new(tfpb.SummaryMetadata)
+}
+
+// parseVersion returns the number in a file_version, 0 if there is none.
+func parseVersion(s string) float64 {
+	v, err := strconv.ParseFloat(strings.TrimPrefix(s, "brain.Event:"), 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,144 @@
+package tfevents
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
+)
+
+// indexedFile is how far an index has read a file.
+type indexedFile struct {
+	name   string
+	info   fs.FileInfo // before it was read last; nil if that is unknown
+	next   int64       // where reading continues
+	damage []error     // up to there, and what could not be read after it
+	ended  bool        // nothing more is read of it, as the purge mode's model does
+}
+
+// Update adds what the files of the run hold by now: files that are new, and
+// what was appended to the last one. It reads nothing twice but for a record
+// that was not complete. It reports whether it found anything, and whether the
+// index is still right: it is not if a file is gone or was replaced, or if one
+// but the last has changed, as it does where several writers share a folder.
+// Then nothing was read, and the run must be indexed again. Update may not be
+// called at the same time as any other method of the index or of its series.
+func (x *RunData) Update(files []string) (changed, ok bool) {
+	files = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return !x.o.reads(name) })
+	grown, ok := x.compare(files)
+	if !ok {
+		return false, false
+	}
+	if !grown && len(files) == len(x.files) {
+		return false, true
+	}
+	if grown {
+		x.readFrom(len(x.files) - 1)
+	}
+	for _, name := range files[len(x.files):] {
+		x.rule.startFile()
+		x.files = append(x.files, indexedFile{name: name})
+		x.readFrom(len(x.files) - 1)
+	}
+	x.finish()
+	return true, true
+}
+
+// compare holds the files that were read against what there is. It reports
+// whether the last of them has grown.
+func (x *RunData) compare(files []string) (grown, ok bool) {
+	if len(files) < len(x.files) {
+		return false, false
+	}
+	for i := range x.files {
+		f := &x.files[i]
+		if files[i] != f.name {
+			return false, false
+		}
+		changed, ok := f.changed(x.fsys)
+		last := i == len(x.files)-1
+		if !ok || changed && !last {
+			return false, false
+		}
+		grown = changed
+	}
+	return grown, true
+}
+
+// changed reports whether the file holds something new, and whether what was
+// read of it is still there.
+func (f *indexedFile) changed(fsys fs.FS) (changed, ok bool) {
+	if f.info == nil {
+		return false, true
+	}
+	info, err := fs.Stat(fsys, f.name)
+	if err != nil || replaced(f.info, info) || info.Size() < f.next {
+		return true, false
+	}
+	changed = info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime()) || info.Mode() != f.info.Mode()
+	return changed, true
+}
+
+// replaced reports whether another file has taken a name, as far as the file
+// system can tell files apart.
+func replaced(before, now fs.FileInfo) bool {
+	return before.Sys() != nil && now.Sys() != nil && !os.SameFile(before, now)
+}
+
+// readFrom reads on in a file.
+func (x *RunData) readFrom(i int) {
+	f := &x.files[i]
+	if f.ended {
+		return
+	}
+	if info, err := fs.Stat(x.fsys, f.name); err == nil {
+		f.info = info // what is appended meanwhile is found the next time
+	}
+	f.damage = slices.DeleteFunc(f.damage, func(err error) bool { return !isBefore(err, f.next) })
+	file, err := x.fsys.Open(f.name)
+	if err != nil {
+		f.damage = append(f.damage, fmt.Errorf("tfevents: %w", err))
+		return
+	}
+	defer file.Close()
+	next, skipped, err := x.o.eachRecordFrom(file, f.name, f.next, func(data []byte, at int64) error {
+		return x.addRecord(data, i, at)
+	})
+	x.scan, x.facts = eventScan{}, eventFacts{} // which hold on to the reader's buffer
+	f.next = next
+	f.damage = append(f.damage, skipped...)
+	if err != nil {
+		f.damage = append(f.damage, err)
+		f.ended = !isTorn(err)
+	}
+}
+
+// isBefore reports whether err is damage before an offset.
+func isBefore(err error, offset int64) bool {
+	var damage *tfrecord.CorruptError
+	return errors.As(err, &damage) && damage.Offset < offset
+}
+
+// isTorn reports whether err says that a file ends within a record.
+func isTorn(err error) bool {
+	var damage *tfrecord.CorruptError
+	return errors.As(err, &damage) && damage.Torn()
+}
+
+// finish sets the fields that sum up the run.
+func (x *RunData) finish() {
+	x.Purged = x.rule.purged
+	x.Damage = nil
+	for i := range x.files {
+		x.Damage = append(x.Damage, x.files[i].damage...)
+	}
+	x.Series = make([]*Series, 0, len(x.all))
+	for _, s := range x.all {
+		if s.Len() > 0 {
+			x.Series = append(x.Series, s)
+		}
+	}
+}
