@@ -47,7 +47,7 @@ func Exits() []Exit {
 		{ExitOK, "the job is complete, or was stopped and has saved"},
 		{ExitFailed, "any other error"},
 		{ExitUsage, "invalid command line"},
-		{ExitNotRunning, "nothing runs in the logdir (status and the commands that ask a run)"},
+		{ExitNotRunning, "nothing runs in the logdir (status), or a training does not resume exactly (prove)"},
 		{ExitData, "the training data are missing or invalid"},
 		{ExitIO, "a checkpoint or graph is damaged, or a file cannot be written or read"},
 		{ExitInUse, "logdir is locked by another process"},
