@@ -14,7 +14,7 @@ CUTS    ?= 40
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak systemd crash powercut cluster config package package-test clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak systemd crash powercut cluster config package package-test reproducible clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -109,14 +109,17 @@ systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs
 config: ## write doc/config.md, the reference of the config, from the code
 	go test ./doc -run TestConfigReference -update
 
-package: ## build .deb, .rpm, archives, SBOM and checksums into bin/dist (VERSION=1.2.3, TARGETS=linux/amd64)
+package: ## build .deb, .rpm, images, archives, SBOM and checksums into bin/dist (VERSION=1.2.3, TARGETS=linux/amd64)
 	cd tools && go run ./dist $(if $(VERSION),-version $(VERSION)) $(if $(TARGETS),-targets $(TARGETS)) ..
 
-package-test: ## install, upgrade and remove the .deb on a layer above this machine's root (needs root)
-	@packaging/test-deb --check || exit 0; set -ex; \
+package-test: ## install, upgrade and remove .deb and .rpm on layers above this machine's root, start the image (needs root)
+	@packaging/test-packages --check || exit 0; set -ex; \
 	  (cd tools && go run ./dist -version 0.0.1 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/old ..); \
 	  (cd tools && go run ./dist -version 0.0.2 -targets linux/$$(go env GOARCH) -out ../$(BIN)/dist-test/new ..); \
-	  packaging/test-deb $(BIN)/dist-test/old/*.deb $(BIN)/dist-test/new/*.deb
+	  packaging/test-packages $(BIN)/dist-test/old $(BIN)/dist-test/new
+
+reproducible: ## build all packages twice, in two clones with two build caches, and compare every byte
+	packaging/test-reproducible
 
 crash: ## resume from a million states that crashes may leave (a quarter of an hour)
 	GOGC=400 go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v

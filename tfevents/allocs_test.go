@@ -3,6 +3,9 @@ package tfevents
 import (
 	"bytes"
 	"testing"
+
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // What is done for each record or event of a file allocates no more than this.
@@ -10,19 +13,19 @@ func TestAllocationCeilings(t *testing.T) {
 	const n = 1000
 	var events, records []byte
 	for range n {
-		e, err := NewReader(bytes.NewReader(readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))).NextEvent()
+		e, err := NewReader(bytes.NewReader(eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))).Next()
 		if err != nil {
 			t.Fatal(err)
 		}
 		events = appendEventRecord(events, e)
-		records = AppendRecord(records, []byte("some data of a record"))
+		records = tfrecord.Append(records, []byte("some data of a record"))
 	}
 	for name, tt := range map[string]struct {
 		perRecord float64
 		read      func()
 	}{
 		"records": {0.02, func() {
-			r := NewRecordReader(bytes.NewReader(records))
+			r := tfrecord.NewReader(bytes.NewReader(records))
 			for _, err := r.Next(); err == nil; _, err = r.Next() {
 				continue
 			}

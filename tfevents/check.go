@@ -2,9 +2,8 @@ package tfevents
 
 import (
 	"errors"
-	"fmt"
-	"unicode/utf8"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -21,7 +20,7 @@ func checkEvent(e *tfpb.Event) error {
 		e.GetFileVersion(), e.GetSourceMetadata().GetWriter(), logMessage,
 		e.GetSessionLog().GetCheckpointPath(), e.GetSessionLog().GetMsg(), e.GetTaggedRunMetadata().GetTag(),
 	} {
-		if err := checkString(s); err != nil {
+		if err := tfproto.CheckString(s); err != nil {
 			return err
 		}
 	}
@@ -35,17 +34,10 @@ func checkSummary(s *tfpb.Summary) error {
 			v.GetTag(), v.GetNodeName(), m.GetPluginData().GetPluginName(), m.GetDisplayName(),
 			m.GetSummaryDescription(), v.GetAudio().GetContentType(),
 		} {
-			if err := checkString(s); err != nil {
+			if err := tfproto.CheckString(s); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func checkString(s string) error {
-	if utf8.ValidString(s) {
-		return nil
-	}
-	return fmt.Errorf("tfevents: %q is not UTF-8, which readers of events files refuse", s)
 }

@@ -1,19 +1,14 @@
 // Package tfevents writes and reads TensorBoard's events files.
 //
-// # Record files
+// # Events files
 //
-// An events file is a TFRecord file: records one after the other, with
-// nothing before, between or after them. All integers are little-endian.
+// An events file is a TFRecord file, whose layout package tfrecord describes:
 //
 //	offset  size  content
-//	     0     8  L, the length of the data
+//	     0     8  L, the length of the data, little-endian
 //	     8     4  masked CRC-32C of the eight bytes before
 //	    12     L  data
 //	  12+L     4  masked CRC-32C of the data
-//
-// [RecordWriter] and [RecordReader] know this layer and nothing above it.
-//
-// # Events files
 //
 // The data of each record is one Event message. The first one names the
 // version, "brain.Event:2", and the program that wrote it. TensorBoard takes
@@ -32,8 +27,7 @@
 // A summary holds values with tags. TensorFlow 1 gave each kind of value a field
 // of its own; TensorFlow 2 stores tensors, and names in their metadata the
 // plugin of TensorBoard that shows them. TensorBoard reads both. The functions of
-// this package make tensors, those of package summaryv1 the older form, which
-// [Modern] turns into tensors.
+// package summary make tensors, those of package summaryv1 the older form.
 //
 // # Directories
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // WallTime returns t as events carry it: seconds since 1970. It rounds as
@@ -20,14 +21,14 @@ func WallTime(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 func appendEventRecord(b []byte, e *tfpb.Event) []byte {
 	start := len(b)
 	b = appendEvent(b, e)
-	sumRecords(b[start:])
+	tfrecord.Sum(b[start:])
 	return b
 }
 
 // appendEvent appends e to b as one record, for sumRecords to complete.
 func appendEvent(b []byte, e *tfpb.Event) []byte {
 	start := len(b)
-	return endRecord(tfproto.Append(beginRecord(b), e), start)
+	return tfrecord.End(tfproto.Append(tfrecord.Begin(b), e), start)
 }
 
 // Wire format: the keys (field number and type) of an event with one scalar.
@@ -42,7 +43,7 @@ const (
 
 // maxScalarSize is the size of the largest scalar record without what its tag
 // contributes.
-const maxScalarSize = frameSize + (1 + 8) + (1 + binary.MaxVarintLen64) + 4
+const maxScalarSize = tfrecord.FrameSize + (1 + 8) + (1 + binary.MaxVarintLen64) + 4
 
 // appendScalar appends the record of an event that holds one simple_value: what
 // appendEvent gives for the same message, without building the message. The tag
@@ -51,7 +52,7 @@ func appendScalar(b []byte, wallTime float64, step int64, tag []byte, v float32)
 	start := len(b)
 	b = slices.Grow(b, maxScalarSize+len(tag))
 	r := b[start : start+maxScalarSize+len(tag)]
-	n := headerSize
+	n := tfrecord.HeaderSize
 	if bits := math.Float64bits(wallTime); bits != 0 {
 		r[n] = keyWallTime
 		binary.LittleEndian.PutUint64(r[n+1:], bits)
@@ -64,8 +65,8 @@ func appendScalar(b []byte, wallTime float64, step int64, tag []byte, v float32)
 	n += copy(r[n:], tag)
 	binary.LittleEndian.PutUint32(r[n:], math.Float32bits(v))
 	n += 4
-	binary.LittleEndian.PutUint64(r, uint64(n-headerSize))
-	return b[:start+n+crcSize]
+	binary.LittleEndian.PutUint64(r, uint64(n-tfrecord.HeaderSize))
+	return b[:start+n+tfrecord.FooterSize]
 }
 
 // appendScalarTag appends the part of an event with one simple_value that is the
@@ -114,7 +115,7 @@ func (c *tagCache) place(tag string) *knownTag {
 }
 
 func (k *knownTag) become(tag string) ([]byte, error) {
-	if err := checkString(tag); err != nil {
+	if err := tfproto.CheckString(tag); err != nil {
 		return nil, err
 	}
 	k.tag, k.encoded = tag, appendScalarTag(k.encoded[:0], tag)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestAddScalarAllocatesNothing(t *testing.T) {
@@ -55,7 +58,7 @@ func TestTagCache(t *testing.T) {
 // scalarRecord is a record as a FileWriter writes that of a scalar.
 func scalarRecord(wall float64, step int64, tag string, v float32) []byte {
 	b := appendScalar(nil, wall, step, appendScalarTag(nil, tag), v)
-	sumRecords(b)
+	tfrecord.Sum(b)
 	return b
 }
 
@@ -65,7 +68,7 @@ func TestScalarRecordEqualsMessage(t *testing.T) {
 			for _, tag := range []string{"", "a", strings.Repeat("long/", 100)} {
 				for _, v := range []float32{0, 1.5, float32(math.NaN()), float32(math.Inf(-1))} {
 					want := appendEventRecord(nil, &tfpb.Event{WallTime: wall, Step: step, What: &tfpb.Event_Summary{
-						Summary: NewSummary(simpleScalar(tag, float64(v))),
+						Summary: summary.New(summaryv1.Scalar(tag, float64(v))),
 					}})
 					if got := scalarRecord(wall, step, tag, v); !bytes.Equal(got, want) {
 						t.Fatalf("wall %v step %d tag %q value %v:\n got %x\nwant %x", wall, step, tag, v, got, want)

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
@@ -31,7 +32,7 @@ func ExampleFileWriter() {
 		if err != nil {
 			log.Fatal(err) // a weight is not finite
 		}
-		if err := w.AddSummary(ctx, tfevents.NewSummary(h), step); err != nil {
+		if err := w.AddSummary(ctx, summary.New(h), step); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -65,7 +66,7 @@ func ExampleReader_Events() {
 			log.Fatal(err)
 		}
 		for _, v := range e.GetSummary().GetValue() {
-			x, _ := tfevents.ScalarOf(v)
+			x, _ := summary.ScalarOf(v)
 			fmt.Printf("step %d: %s = %.2g\n", e.GetStep(), v.GetTag(), x)
 		}
 	}

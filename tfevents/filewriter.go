@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // Defaults of [FileWriterOptions]. TensorFlow's FlushEvery is 120 s, which is how
@@ -290,5 +291,5 @@ func (w *FileWriter) closedError() error {
 	if w.err != nil {
 		return w.err
 	}
-	return ErrClosed
+	return tfrecord.ErrClosed
 }

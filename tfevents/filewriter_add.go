@@ -197,3 +197,11 @@ func (w *FileWriter) fileIsFull(now time.Time) bool {
 	return w.file.bytes > 0 && (w.o.MaxFileSize > 0 && w.file.bytes >= w.o.MaxFileSize ||
 		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge)
 }
+
+// AddLogMessage adds a message. Old programs did, and old readers print it;
+// TensorBoard shows none, and takes a [summary.Text] instead.
+func (w *FileWriter) AddLogMessage(ctx context.Context, level tfpb.LogMessage_Level, message string, globalStep int64) error {
+	//lint:ignore SA1019 it is for those who still read them
+	what := &tfpb.Event_LogMessage{LogMessage: &tfpb.LogMessage{Level: level, Message: message}}
+	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: what})
+}

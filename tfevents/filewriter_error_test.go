@@ -12,6 +12,9 @@ import (
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestFileWriterErrorReachesEveryCaller(t *testing.T) {
@@ -27,7 +30,7 @@ func TestFileWriterErrorReachesEveryCaller(t *testing.T) {
 		synctest.Wait()
 		for name, call := range map[string]func() error{
 			"AddScalar":     func() error { return w.AddScalar(ctx, "loss", 1, 3) },
-			"AddSummary":    func() error { return w.AddSummary(ctx, NewSummary(simpleScalar("loss", 1)), 3) },
+			"AddSummary":    func() error { return w.AddSummary(ctx, summary.New(summaryv1.Scalar("loss", 1)), 3) },
 			"AddEvent":      func() error { return w.AddEvent(ctx, new(tfpb.Event)) },
 			"AddSessionLog": func() error { return w.AddSessionLog(ctx, new(tfpb.SessionLog), 3) },
 			"AddGraph":      func() error { return w.AddGraph(ctx, nil) },
@@ -68,8 +71,8 @@ func TestFileWriterErrorWakesBlockedCallers(t *testing.T) {
 		close(f.gate)
 		synctest.Wait()
 		for range cap(results) {
-			if err := <-results; !errors.Is(err, full) && !errors.Is(err, ErrClosed) {
-				t.Errorf("error %v, want %v or %v", err, full, ErrClosed)
+			if err := <-results; !errors.Is(err, full) && !errors.Is(err, tfrecord.ErrClosed) {
+				t.Errorf("error %v, want %v or %v", err, full, tfrecord.ErrClosed)
 			}
 		}
 	})
@@ -132,7 +135,7 @@ func TestFileWriterOverflow(t *testing.T) {
 				mustAdd(t, w, 1)
 				synctest.Wait()
 				// The metadata of a tag, and what is not a summary, must survive.
-				if err := w.AddSummary(t.Context(), NewSummary(Text("note", "x")), 2); err != nil {
+				if err := w.AddSummary(t.Context(), summary.New(summary.Text("note", "x")), 2); err != nil {
 					t.Fatal(err)
 				}
 				mustAdd(t, w, 3, 4, 5, 6, 7, 8, 9, 10)
@@ -177,8 +180,8 @@ func TestFileWriterBadInput(t *testing.T) {
 	w := newTestWriter(t, t.TempDir(), nil)
 	for name, err := range map[string]error{
 		"tag":         w.AddScalar(ctx, bad, 1, 1),
-		"summary":     w.AddSummary(ctx, NewSummary(simpleScalar(bad, 1)), 1),
-		"metadata":    w.AddSummary(ctx, NewSummary(&tfpb.Summary_Value{Metadata: &tfpb.SummaryMetadata{DisplayName: bad}}), 1),
+		"summary":     w.AddSummary(ctx, summary.New(summaryv1.Scalar(bad, 1)), 1),
+		"metadata":    w.AddSummary(ctx, summary.New(&tfpb.Summary_Value{Metadata: &tfpb.SummaryMetadata{DisplayName: bad}}), 1),
 		"event":       w.AddEvent(ctx, &tfpb.Event{What: &tfpb.Event_FileVersion{FileVersion: bad}}),
 		"nil event":   w.AddEvent(ctx, nil),
 		"session log": w.AddSessionLog(ctx, &tfpb.SessionLog{CheckpointPath: bad}, 1),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // clock is a time that the test sets.
@@ -65,11 +66,11 @@ func TestGoldenTF1FileWriter(t *testing.T) {
 		{"suffix", "tf1_filewriter_suffix", "events.out.tfevents.1699999990.goldenhost.sfx", ".sfx"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			want := readFixture(t, filepath.Join("events", tc.dir, tc.file))
+			want := eventstest.ReadFile(t, filepath.Join("events", tc.dir, tc.file))
 			dir := t.TempDir()
 			c := clock{at(1699999990.5)}
 			w := newTestWriter(t, dir, &FileWriterOptions{Host: "goldenhost", Suffix: tc.suffix, Now: c.now})
-			for _, e := range splitEvents(t, want)[1:] {
+			for _, e := range eventstest.Events(t, want)[1:] {
 				if err := w.AddEvent(context.Background(), e); err != nil {
 					t.Fatal(err)
 				}
@@ -84,12 +85,12 @@ func TestGoldenTF1FileWriter(t *testing.T) {
 
 func TestGoldenTF1Reopen(t *testing.T) {
 	ctx := context.Background()
-	first := readFixture(t, "events/tf1_reopen/events.out.tfevents.1700000000.goldenhost")
-	second := readFixture(t, "events/tf1_reopen/events.out.tfevents.1700000060.goldenhost")
+	first := eventstest.ReadFile(t, "events/tf1_reopen/events.out.tfevents.1700000000.goldenhost")
+	second := eventstest.ReadFile(t, "events/tf1_reopen/events.out.tfevents.1700000060.goldenhost")
 	dir := t.TempDir()
 	c := clock{at(1700000000.5)}
 	w := newTestWriter(t, dir, &FileWriterOptions{Host: "goldenhost", Now: c.now})
-	if err := w.AddEvent(ctx, splitEvents(t, first)[1]); err != nil {
+	if err := w.AddEvent(ctx, eventstest.Events(t, first)[1]); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -101,7 +102,7 @@ func TestGoldenTF1Reopen(t *testing.T) {
 	if err := w.Reopen(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddEvent(ctx, splitEvents(t, second)[1]); err != nil {
+	if err := w.AddEvent(ctx, eventstest.Events(t, second)[1]); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -119,12 +120,12 @@ func TestGoldenTF1Reopen(t *testing.T) {
 // TestGoldenTF1Calls builds the events of the fixture through the calls that a
 // training makes, instead of adding whole events.
 func TestGoldenTF1Calls(t *testing.T) {
-	want := splitRecords(t, readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))
+	want := eventstest.Records(t, eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))
 	ctx := context.Background()
 	dir := t.TempDir()
 	c := clock{at(1699999990.5)}
 	w := newTestWriter(t, dir, &FileWriterOptions{Host: "goldenhost", Now: c.now})
-	events := splitEvents(t, readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))
+	events := eventstest.Events(t, eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost"))
 	for i, call := range []struct {
 		event int
 		at    float64
@@ -151,7 +152,7 @@ func TestGoldenTF1Calls(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, file := onlyFile(t, dir)
-		got := splitRecords(t, file)
+		got := eventstest.Records(t, file)
 		if last := got[len(got)-1]; len(got) != i+2 || !bytes.Equal(last, want[call.event]) {
 			t.Errorf("event %d:\n got %x\nwant %x", call.event, last, want[call.event])
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"time"
+
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // batch is a run of encoded records on its way to the file.
@@ -218,4 +220,4 @@ func (w *FileWriter) drop() bool {
 }
 
 // recordLen returns the length of the record at the front of b.
-func recordLen(b []byte) int { return frameSize + int(binary.LittleEndian.Uint64(b)) }
+func recordLen(b []byte) int { return tfrecord.FrameSize + int(binary.LittleEndian.Uint64(b)) }

@@ -10,6 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestFileWriterRotation(t *testing.T) {
@@ -51,7 +56,7 @@ func checkRotated(t *testing.T, dir string, want [][]int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := splitEvents(t, b)[0].GetFileVersion(); v != fileVersion {
+		if v := eventstest.Events(t, b)[0].GetFileVersion(); v != fileVersion {
 			t.Errorf("%s begins with version %q", f.Name(), v)
 		}
 		got = append(got, steps(t, b))
@@ -64,7 +69,7 @@ func checkRotated(t *testing.T, dir string, want [][]int64) {
 func TestFileWriterMetadataOncePerFile(t *testing.T) {
 	dir := t.TempDir()
 	w := newTestWriter(t, dir, &FileWriterOptions{MaxFileSize: 200})
-	s := NewSummary(Text("a", "text"), Text("b", "text"), simpleScalar("c", 1))
+	s := summary.New(summary.Text("a", "text"), summary.Text("b", "text"), summaryv1.Scalar("c", 1))
 	original := proto.CloneOf(s)
 	for step := range int64(4) {
 		if err := w.AddSummary(t.Context(), s, step); err != nil {
@@ -86,7 +91,7 @@ func TestFileWriterMetadataOncePerFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, e := range splitEvents(t, b)[1:] {
+		for i, e := range eventstest.Events(t, b)[1:] {
 			for _, v := range e.GetSummary().GetValue() {
 				if got, want := v.GetMetadata() != nil, i == 0 && v.GetTag() != "c"; got != want {
 					t.Errorf("%s, event %d, tag %s: metadata %v, want %v", f.Name(), i, v.GetTag(), got, want)
@@ -113,11 +118,11 @@ func TestFileWriterCloseAndReopen(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	if err := w.AddScalar(ctx, "loss", 1, 2); !errors.Is(err, ErrClosed) {
-		t.Errorf("AddScalar after Close: %v, want %v", err, ErrClosed)
+	if err := w.AddScalar(ctx, "loss", 1, 2); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("AddScalar after Close: %v, want %v", err, tfrecord.ErrClosed)
 	}
-	if err := w.Flush(ctx); !errors.Is(err, ErrClosed) {
-		t.Errorf("Flush after Close: %v, want %v", err, ErrClosed)
+	if err := w.Flush(ctx); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("Flush after Close: %v, want %v", err, tfrecord.ErrClosed)
 	}
 	if err := w.Reopen(); err != nil {
 		t.Fatal(err)
@@ -169,7 +174,7 @@ func TestFileWriterNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := splitEvents(t, b)[0].GetWallTime(); got != tc.second {
+			if got := eventstest.Events(t, b)[0].GetWallTime(); got != tc.second {
 				t.Errorf("first event has time %v, want %v", got, tc.second)
 			}
 			for _, name := range tc.exist {

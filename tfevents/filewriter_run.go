@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func (w *FileWriter) createFile(at time.Time) (atomicfile.File, int64, error) {
@@ -91,7 +92,7 @@ type output struct {
 }
 
 func (o *output) write(b batch) error {
-	sumRecords(b.buf) // here, not in the call that adds an event: it is half of that work
+	tfrecord.Sum(b.buf) // here, not in the call that adds an event: it is half of that work
 	pos := 0
 	for _, start := range b.files {
 		if err := o.writeBytes(b.buf[pos:start.pos]); err != nil {

@@ -15,6 +15,10 @@ import (
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // fakeFile is a file whose writes and syncs the test sees, holds up and fails.
@@ -60,7 +64,7 @@ func (f *fakeFile) state(t *testing.T) (events, syncs int) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(splitRecords(t, f.data)), f.syncs
+	return len(eventstest.Records(t, f.data)), f.syncs
 }
 
 // newFakeWriter returns a writer to f.
@@ -83,7 +87,7 @@ func mustAdd(t *testing.T, w *FileWriter, steps ...int64) {
 // steps returns the steps of the summaries in a file.
 func steps(t *testing.T, file []byte) (out []int64) {
 	t.Helper()
-	for _, e := range splitEvents(t, file) {
+	for _, e := range eventstest.Events(t, file) {
 		if e.GetSummary() != nil {
 			out = append(out, e.GetStep())
 		}
@@ -200,7 +204,7 @@ func TestFileWriterGivenTimes(t *testing.T) {
 	if err := w.AddScalarAt(t.Context(), at(1600000000.5), "loss", 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddSummaryAt(t.Context(), at(1500000000.5), NewSummary(simpleScalar("loss", 1)), 2); err != nil {
+	if err := w.AddSummaryAt(t.Context(), at(1500000000.5), summary.New(summaryv1.Scalar("loss", 1)), 2); err != nil {
 		t.Fatal(err)
 	}
 	mustAdd(t, w, 3)
@@ -212,7 +216,7 @@ func TestFileWriterGivenTimes(t *testing.T) {
 		t.Errorf("file name %q, want that of the clock, %q", name, want)
 	}
 	for i, want := range []float64{1700000000, 1600000000.5, 1500000000.5, 1700000000} {
-		if got := splitEvents(t, file)[i].GetWallTime(); got != want {
+		if got := eventstest.Events(t, file)[i].GetWallTime(); got != want {
 			t.Errorf("event %d has time %v, want %v", i, got, want)
 		}
 	}
@@ -227,7 +231,7 @@ func TestFileWriterPurgeStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, file := onlyFile(t, dir)
-	if e := splitEvents(t, file)[1]; e.GetSessionLog().GetStatus() != tfpb.SessionLog_START || e.GetStep() != 11 {
+	if e := eventstest.Events(t, file)[1]; e.GetSessionLog().GetStatus() != tfpb.SessionLog_START || e.GetStep() != 11 {
 		t.Errorf("first event is %v, want START at 11", e)
 	}
 }
@@ -260,7 +264,7 @@ func TestFileWriterForms(t *testing.T) {
 			if name != want {
 				t.Errorf("file name %q, want %q", name, want)
 			}
-			if wantBytes := AppendRecord(nil, splitRecords(t, readFixture(t, "events/"+tc.file))[0]); !bytes.Equal(file, wantBytes) {
+			if wantBytes := tfrecord.Append(nil, eventstest.Records(t, eventstest.ReadFile(t, "events/"+tc.file))[0]); !bytes.Equal(file, wantBytes) {
 				t.Errorf("first record\n %x, want\n %x", file, wantBytes)
 			}
 			if err := w.Close(); err != nil {
@@ -280,7 +284,7 @@ func TestFileWriterConcurrent(t *testing.T) {
 			for step := range int64(each) {
 				var err error
 				if tag := fmt.Sprint("tag", i); step%10 == 0 {
-					err = w.AddSummary(t.Context(), NewSummary(simpleScalar(tag, 1)), step)
+					err = w.AddSummary(t.Context(), summary.New(summaryv1.Scalar(tag, 1)), step)
 				} else {
 					err = w.AddScalar(t.Context(), tag, 1, step)
 				}
@@ -305,7 +309,7 @@ func TestFileWriterConcurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range splitEvents(t, b)[1:] {
+		for _, e := range eventstest.Events(t, b)[1:] {
 			tag := e.GetSummary().GetValue()[0].GetTag()
 			if prev, ok := last[tag]; ok && e.GetStep() != prev+1 {
 				t.Fatalf("%s: step %d after %d", tag, e.GetStep(), prev)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // DefaultPoll is how often Follow looks for more.
@@ -111,7 +112,7 @@ func (f *follower) round(ctx context.Context, yield func(*tfpb.Event, error) boo
 			if ctx.Err() != nil {
 				return false
 			}
-			var damage *CorruptError
+			var damage *tfrecord.CorruptError
 			if errors.As(err, &damage) && damage.Torn() {
 				continue
 			}
@@ -139,7 +140,7 @@ func (f *follower) open() error {
 			return fmt.Errorf("tfevents: %w", err)
 		}
 		r := NewReader(file)
-		r.Name, r.MaxSize, r.Resync = name, f.o.MaxSize, true
+		r.Records.Name, r.Records.MaxSize, r.Records.Resync = name, f.o.MaxSize, true
 		f.files = append(f.files, file)
 		f.readers[name] = r
 		f.names = append(f.names, name)

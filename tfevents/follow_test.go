@@ -11,6 +11,7 @@ import (
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // collector follows a directory in the background.
@@ -21,7 +22,7 @@ type collector struct {
 }
 
 func (c *collector) take(e *tfpb.Event, err error) {
-	var damage *CorruptError
+	var damage *tfrecord.CorruptError
 	switch {
 	case errors.As(err, &damage):
 		c.damage++

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // hparamsFileName sorts before the names of all files that carry a time, so
@@ -18,16 +19,16 @@ const hparamsFileName = filePrefix + "0000000000.hparams"
 // WriteHParams makes values the hyperparameters of the run in logdir, also
 // after others were written: they are in a file of their own, which is replaced
 // whole. A TensorBoard that is running shows new values when it is started
-// again. See [HParams] for the arguments; start is when the run began, and
+// again. See [summary.HParams] for the arguments; start is when the run began, and
 // should stay the same. Do not write HParams into the run's other files too.
 func WriteHParams(logdir string, values map[string]any, trialID string, start time.Time) error {
-	v, err := HParams(values, trialID, start)
+	v, err := summary.HParams(values, trialID, start)
 	if err != nil {
 		return err
 	}
 	var file bytes.Buffer
 	w := NewEventsWriter(&file, &EventsWriterOptions{Now: func() time.Time { return start }})
-	e := &tfpb.Event{WallTime: WallTime(start), What: &tfpb.Event_Summary{Summary: NewSummary(v)}}
+	e := &tfpb.Event{WallTime: WallTime(start), What: &tfpb.Event_Summary{Summary: summary.New(v)}}
 	if err := w.WriteEvent(e); err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // TestWriteHParams replaces values; those of a run are the last written, though
@@ -33,7 +35,7 @@ func TestWriteHParams(t *testing.T) {
 	if err != nil || len(runs) != 1 || len(runs[0].Files) != 2 || runs[0].Files[0] != hparamsFileName {
 		t.Fatal(runs, err)
 	}
-	s := ReadRun(os.DirFS(dir), runs[0], nil).Lookup(hparamsStartTag)
+	s := ReadRun(os.DirFS(dir), runs[0], nil).Lookup("_hparams_/session_start_info")
 	if s == nil {
 		t.Fatal("no hyperparameters")
 	}
@@ -48,7 +50,7 @@ func TestWriteHParams(t *testing.T) {
 
 // TestGoldenLogMessage compares with the event of TensorFlow's own writer.
 func TestGoldenLogMessage(t *testing.T) {
-	for _, e := range splitEvents(t, readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")) {
+	for _, e := range eventstest.Events(t, eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")) {
 		//lint:ignore SA1019 that is what is tested
 		m := e.GetLogMessage()
 		if m == nil {
@@ -63,7 +65,7 @@ func TestGoldenLogMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, file := onlyFile(t, dir)
-		if got := splitEvents(t, file)[1]; !proto.Equal(got, e) {
+		if got := eventstest.Events(t, file)[1]; !proto.Equal(got, e) {
 			t.Errorf("%v, want %v", got, e)
 		}
 		return
@@ -75,7 +77,7 @@ func TestGoldenLogMessage(t *testing.T) {
 // byte 1 in the metadata.
 func TestGraphPluginValues(t *testing.T) {
 	for name, v := range map[string]*tfpb.Summary_Value{
-		PluginRunMetadata: RunMetadata("a", []byte("x")), PluginKerasModel: KerasModel("a", "x"), PluginRunMetadataGraph: RunMetadataGraph("a", []byte("x")),
+		summary.PluginRunMetadata: summary.RunMetadata("a", []byte("x")), summary.PluginKerasModel: summary.KerasModel("a", "x"), summary.PluginRunMetadataGraph: summary.RunMetadataGraph("a", []byte("x")),
 	} {
 		p := v.GetMetadata().GetPluginData()
 		if p.GetPluginName() != name || string(p.GetContent()) != "1" || string(v.GetTensor().GetStringVal()[0]) != "x" {

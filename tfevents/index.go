@@ -12,6 +12,8 @@ import (
 
 	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // RunIndex is what [ReadRun] returns in the form for large logs: it keeps some
@@ -109,7 +111,7 @@ func (s *SeriesIndex) Points() iter.Seq[IndexPoint] {
 }
 
 // Scalar returns the value of a scalar that the index holds: one of 32 bits, in
-// either style, as all writers make them. [ScalarOf] knows the others.
+// either style, as all writers make them. [summary.ScalarOf] knows the others.
 func (p IndexPoint) Scalar() (float64, bool) {
 	return float64(math.Float32frombits(p.cell.number)), p.cell.form != formOther
 }
@@ -229,7 +231,7 @@ func (x *RunIndex) seriesOf(v *valueScan) *SeriesIndex {
 		first := v.outline()
 		s = &SeriesIndex{Tag: string(v.tag), Metadata: metadataOf(x.mode, first), unnamed: first.GetMetadata().GetDisplayName() == ""}
 		s.at.ofRun = describesRun(s.Plugin())
-		s.kind.odd = s.Plugin() != PluginScalars
+		s.kind.odd = s.Plugin() != summary.PluginScalars
 		x.byTag[s.Tag] = s
 		x.all = append(x.all, s)
 	}
@@ -315,10 +317,13 @@ func (x *RunIndex) eventAt(open *valueFile, name string, offset int64) (*tfpb.Ev
 	if err != nil {
 		return nil, fmt.Errorf("tfevents: %w", err)
 	}
-	r := RecordReader{
-		Name: name, MaxSize: x.o.MaxSize, SkipDataCRC: x.o.Purge == PurgeDataServer,
-		r: f, buf: make([]byte, valueBufferSize), offset: offset,
+	r := tfrecord.NewReader(f)
+	r.Name, r.MaxSize, r.SkipDataCRC, r.Buffer = name, x.o.MaxSize, x.o.Purge == PurgeDataServer, valueBufferSize
+	size := int64(0)
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
 	}
+	r.StartAt(offset, size)
 	data, err := r.Next()
 	if err == io.EOF {
 		return nil, fmt.Errorf("tfevents: %s has lost the record at offset %d: %w", name, offset, io.ErrUnexpectedEOF)

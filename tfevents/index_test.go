@@ -14,8 +14,14 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // checkIndex holds the index of a run against what ReadRun keeps of it.
@@ -75,10 +81,10 @@ func checkSeriesIndex(t *testing.T, x *RunIndex, got *SeriesIndex, want *Series)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(marshal(v), marshal(w.Value)) { // as bytes, for NaN is not equal to itself
+		if !bytes.Equal(tfproto.Marshal(v), tfproto.Marshal(w.Value)) { // as bytes, for NaN is not equal to itself
 			t.Fatalf("mode %d: series %q, step %d: value %v, want %v", x.mode, got.Tag, p.Step, v, w.Value)
 		}
-		wantScalar, isScalar := ScalarOf(w.Value)
+		wantScalar, isScalar := summary.ScalarOf(w.Value)
 		if scalar, ok := p.Scalar(); ok && (!isScalar || math.Float64bits(scalar) != math.Float64bits(wantScalar)) {
 			t.Fatalf("mode %d: series %q, step %d: scalar %v, want %v, %v", x.mode, got.Tag, p.Step, scalar, wantScalar, isScalar)
 		}
@@ -89,7 +95,7 @@ func checkSeriesIndex(t *testing.T, x *RunIndex, got *SeriesIndex, want *Series)
 }
 
 func TestIndexOfFixtures(t *testing.T) {
-	for _, name := range eventsFiles(t) {
+	for _, name := range eventstest.EventsFiles(t) {
 		dir, file := filepath.Split(name)
 		checkIndex(t, os.DirFS(dir), Run{Files: []string{file}})
 		checkSizes(t, os.DirFS(dir), Run{Files: []string{file}})
@@ -149,35 +155,35 @@ func randomValue(random *rand.Rand) *tfpb.Summary_Value {
 	x := random.NormFloat64()
 	switch random.IntN(10) {
 	case 0:
-		return Scalar(tag, x)
+		return summary.Scalar(tag, x)
 	case 1:
-		v := Scalar(tag, x)
+		v := summary.Scalar(tag, x)
 		v.Metadata = nil
 		return v
 	case 2:
-		return Tensor(tag, &tfpb.TensorProto{Dtype: tfpb.DataType_DT_DOUBLE, DoubleVal: []float64{x}})
+		return summary.Tensor(tag, &tfpb.TensorProto{Dtype: tfpb.DataType_DT_DOUBLE, DoubleVal: []float64{x}})
 	case 3:
-		return Text(tag, "text")
+		return summary.Text(tag, "text")
 	case 4:
 		return imageV1(tag, 1, 1)
 	case 5:
-		return PluginTensor(hparamsStartTag, PluginHParams, []byte("x"), nil)
+		return summary.PluginTensor("_hparams_/session_start_info", summary.PluginHParams, []byte("x"), nil)
 	case 6: // metadata alone
-		v := Scalar(tag, x)
+		v := summary.Scalar(tag, x)
 		v.Value = nil
 		return v
 	case 7:
-		v := simpleScalar(tag, x)
+		v := summaryv1.Scalar(tag, x)
 		v.Metadata = &tfpb.SummaryMetadata{DataClass: tfpb.DataClass(random.IntN(4))}
 		return v
 	}
-	return simpleScalar(tag, x)
+	return summaryv1.Scalar(tag, x)
 }
 
 // TestIndexValueOfChangedFile asks for values whose file has been replaced.
 func TestIndexValueOfChangedFile(t *testing.T) {
 	record := func(tag string) []byte {
-		return appendEventRecord(nil, &tfpb.Event{Step: 1, What: &tfpb.Event_Summary{Summary: NewSummary(Text(tag, "text"))}})
+		return appendEventRecord(nil, &tfpb.Event{Step: 1, What: &tfpb.Event_Summary{Summary: summary.New(summary.Text(tag, "text"))}})
 	}
 	for _, tc := range []struct {
 		name string
@@ -323,22 +329,22 @@ func checkColumn(t *testing.T, c *column, want []cell) {
 
 // TestScanUnderstands names what must not need the general decoder.
 func TestScanUnderstands(t *testing.T) {
-	histogram, err := Histogram("h", []float64{1, 2}, 3)
+	histogram, err := summary.Histogram("h", []float64{1, 2}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, v := range map[string]*tfpb.Summary_Value{
-		"scalar":           simpleScalar("loss", 1),
-		"scalar, long tag": simpleScalar(strings.Repeat("long", 50), 1),
-		"scalar, no tag":   simpleScalar("", 1),
-		"scalar V2":        Scalar("loss", 1),
-		"text":             Text("t", "text"),
+		"scalar":           summaryv1.Scalar("loss", 1),
+		"scalar, long tag": summaryv1.Scalar(strings.Repeat("long", 50), 1),
+		"scalar, no tag":   summaryv1.Scalar("", 1),
+		"scalar V2":        summary.Scalar("loss", 1),
+		"text":             summary.Text("t", "text"),
 		"histogram V2":     histogram,
 		"image":            imageV1("i", 1, 0),
-		"described":        Describe(Scalar("loss", 1), "name", "description"),
+		"described":        summary.Describe(summary.Scalar("loss", 1), "name", "description"),
 	} {
 		var e eventScan
-		b, err := proto.Marshal(&tfpb.Event{WallTime: 1, Step: 2, What: &tfpb.Event_Summary{Summary: NewSummary(v)}})
+		b, err := proto.Marshal(&tfpb.Event{WallTime: 1, Step: 2, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,12 +357,12 @@ func TestScanUnderstands(t *testing.T) {
 // FuzzEventScan holds what the scan understands of an event against the general
 // decoder, and the index that both give.
 func FuzzEventScan(f *testing.F) {
-	for _, name := range eventsFiles(f) {
+	for _, name := range eventstest.EventsFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
 		}
-		for r := NewRecordReader(bytes.NewReader(b)); ; {
+		for r := tfrecord.NewReader(bytes.NewReader(b)); ; {
 			data, err := r.Next()
 			if err != nil {
 				break
@@ -372,7 +378,7 @@ func FuzzEventScan(f *testing.F) {
 		if scan.parse(data) {
 			checkScan(t, data, &scan)
 		}
-		fsys := fstest.MapFS{"tfevents": {Data: AppendRecord(AppendRecord(nil, data), data)}}
+		fsys := fstest.MapFS{"tfevents": {Data: tfrecord.Append(tfrecord.Append(nil, data), data)}}
 		checkIndex(t, fsys, Run{Files: []string{"tfevents"}})
 	})
 }
@@ -389,7 +395,7 @@ func checkScan(t *testing.T, data []byte, scan *eventScan) {
 		t.Fatalf("scan %+v of %v", scan, e)
 	}
 	for i, v := range values {
-		if got := &scan.values[i]; string(got.tag) != v.GetTag() || !bytes.Equal(marshal(got.message()), marshal(v)) {
+		if got := &scan.values[i]; string(got.tag) != v.GetTag() || !bytes.Equal(tfproto.Marshal(got.message()), tfproto.Marshal(v)) {
 			t.Fatalf("scan %+v of %v", got, v)
 		}
 	}

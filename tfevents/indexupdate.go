@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // indexedFile is how far an index has read a file.
@@ -116,13 +118,13 @@ func (x *RunIndex) readFrom(i int) {
 
 // isBefore reports whether err is damage before an offset.
 func isBefore(err error, offset int64) bool {
-	var damage *CorruptError
+	var damage *tfrecord.CorruptError
 	return errors.As(err, &damage) && damage.Offset < offset
 }
 
 // isTorn reports whether err says that a file ends within a record.
 func isTorn(err error) bool {
-	var damage *CorruptError
+	var damage *tfrecord.CorruptError
 	return errors.As(err, &damage) && damage.Torn()
 }
 

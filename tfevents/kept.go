@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // What TensorBoard's loaders keep of what they read. A value that they do not
@@ -27,7 +28,7 @@ func (p Purge) keeps(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
 func keptByPython(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
 	switch v.GetValue().(type) {
 	case nil, *tfpb.Summary_Value_ObsoleteOldStyleHistogram:
-		return m.GetPluginData().GetPluginName() == PluginHParams
+		return m.GetPluginData().GetPluginName() == summary.PluginHParams
 	}
 	return true
 }
@@ -57,7 +58,7 @@ func isScalarForDataServer(v *tfpb.Summary_Value) bool {
 	case *tfpb.Summary_Value_SimpleValue:
 		return true
 	case *tfpb.Summary_Value_Tensor:
-		_, ok := ScalarOf(v)
+		_, ok := summary.ScalarOf(v)
 		return ok && x.Tensor.GetDtype() == tfpb.DataType_DT_FLOAT && len(x.Tensor.GetTensorShape().GetDim()) == 0
 	}
 	return false
@@ -88,12 +89,12 @@ func isBlobsForDataServer(plugin string, v *tfpb.Summary_Value) bool {
 func isBlobShape(plugin string, t *tfpb.TensorProto) bool {
 	switch dims := t.GetTensorShape().GetDim(); len(dims) {
 	case 0:
-		one := plugin == PluginRunMetadata || plugin == PluginRunMetadataGraph || plugin == PluginKerasModel
+		one := plugin == summary.PluginRunMetadata || plugin == summary.PluginRunMetadataGraph || plugin == summary.PluginKerasModel
 		return one && len(t.GetStringVal()) == 1
 	case 1:
 		return true
 	case 2:
-		return plugin == PluginAudio && dims[1].GetSize() == 2
+		return plugin == summary.PluginAudio && dims[1].GetSize() == 2
 	}
 	return false
 }

@@ -3,6 +3,8 @@ package tfevents
 import (
 	"bytes"
 	"slices"
+
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // kind remembers whether all values of a series are scalars in a usual form.
@@ -19,7 +21,7 @@ func (k *kind) note(v *valueScan) {
 		k.odd = true
 	case v.meta == nil || bytes.Equal(v.meta, k.meta):
 		// A tensor without metadata is what the first of its tag was.
-	case v.outline().GetMetadata().GetPluginData().GetPluginName() == PluginScalars:
+	case v.outline().GetMetadata().GetPluginData().GetPluginName() == summary.PluginScalars:
 		k.meta = slices.Clone(v.meta)
 	default:
 		k.odd = true

@@ -8,15 +8,18 @@ import (
 	"testing/fstest"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // TestIndexOfLargeRecord indexes records that must be in memory only once.
 func TestIndexOfLargeRecord(t *testing.T) {
 	const size = 32 << 20
-	text := Text("text", strings.Repeat("x", size))
-	indexLarge(t, text, PluginText, size)
-	images := PluginTensor("images", PluginImages, nil, stringTensor(shapeProto(4), []byte("1"), []byte("1"), make([]byte, size/2), make([]byte, size/2)))
-	if x := indexLarge(t, images, PluginImages, size); x.Series[0].LongestBlobs() != 4 {
+	text := summary.Text("text", strings.Repeat("x", size))
+	indexLarge(t, text, summary.PluginText, size)
+	images := summary.PluginTensor("images", summary.PluginImages, nil, eventstest.Strings(eventstest.Shape(4), []byte("1"), []byte("1"), make([]byte, size/2), make([]byte, size/2)))
+	if x := indexLarge(t, images, summary.PluginImages, size); x.Series[0].LongestBlobs() != 4 {
 		t.Errorf("the longest of the images are %d blobs, want 4", x.Series[0].LongestBlobs())
 	}
 }
@@ -38,21 +41,21 @@ func indexLarge(t *testing.T, v *tfpb.Summary_Value, plugin string, size uint64)
 }
 
 func TestPlainSeries(t *testing.T) {
-	bare := Scalar("a", 1)
+	bare := summary.Scalar("a", 1)
 	bare.Metadata = nil
 	for _, tc := range []struct {
 		name   string
 		values []*tfpb.Summary_Value
 		want   bool
 	}{
-		{"TensorFlow 1", []*tfpb.Summary_Value{simpleScalar("a", 1), simpleScalar("a", 2)}, true},
-		{"TensorFlow 2", []*tfpb.Summary_Value{Scalar("a", 1), Scalar("a", 2)}, true},
-		{"metadata once", []*tfpb.Summary_Value{Scalar("a", 1), bare}, true},
-		{"both", []*tfpb.Summary_Value{simpleScalar("a", 1), Scalar("a", 1)}, true},
+		{"TensorFlow 1", []*tfpb.Summary_Value{summaryv1.Scalar("a", 1), summaryv1.Scalar("a", 2)}, true},
+		{"TensorFlow 2", []*tfpb.Summary_Value{summary.Scalar("a", 1), summary.Scalar("a", 2)}, true},
+		{"metadata once", []*tfpb.Summary_Value{summary.Scalar("a", 1), bare}, true},
+		{"both", []*tfpb.Summary_Value{summaryv1.Scalar("a", 1), summary.Scalar("a", 1)}, true},
 		{"without metadata", []*tfpb.Summary_Value{bare}, false},
-		{"another plugin later", []*tfpb.Summary_Value{simpleScalar("a", 1), PluginTensor("a", "other", nil, bare.GetTensor())}, false},
-		{"text later", []*tfpb.Summary_Value{simpleScalar("a", 1), Text("a", "b")}, false},
-		{"described", []*tfpb.Summary_Value{Describe(simpleScalar("a", 1), "name", "")}, false},
+		{"another plugin later", []*tfpb.Summary_Value{summaryv1.Scalar("a", 1), summary.PluginTensor("a", "other", nil, bare.GetTensor())}, false},
+		{"text later", []*tfpb.Summary_Value{summaryv1.Scalar("a", 1), summary.Text("a", "b")}, false},
+		{"described", []*tfpb.Summary_Value{summary.Describe(summaryv1.Scalar("a", 1), "name", "")}, false},
 	} {
 		fsys := fstest.MapFS{"e.tfevents": {Data: fileOfValues(t, tc.values...)}}
 		x := IndexRun(fsys, Run{Name: ".", Files: []string{"e.tfevents"}}, nil)
@@ -67,7 +70,7 @@ func fileOfValues(t *testing.T, values ...*tfpb.Summary_Value) []byte {
 	var file bytes.Buffer
 	w := NewEventsWriter(&file, nil)
 	for i, v := range values {
-		e := &tfpb.Event{WallTime: 1, Step: int64(i), What: &tfpb.Event_Summary{Summary: NewSummary(v)}}
+		e := &tfpb.Event{WallTime: 1, Step: int64(i), What: &tfpb.Event_Summary{Summary: summary.New(v)}}
 		if err := w.WriteEvent(e); err != nil {
 			t.Fatal(err)
 		}

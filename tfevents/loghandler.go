@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // DefaultStepKey is the attribute from which a LogHandler takes the step.
@@ -51,7 +53,7 @@ func (h *LogHandler) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	if c.hasStep && len(c.values) > 0 {
-		if err := h.Writer.AddSummaryAt(ctx, r.Time, NewSummary(c.values...), c.step); err != nil {
+		if err := h.Writer.AddSummaryAt(ctx, r.Time, summary.New(c.values...), c.step); err != nil {
 			return err
 		}
 	}
@@ -111,13 +113,13 @@ func (c *scalarCollector) add(prefix string, a slog.Attr) {
 			c.add(prefix, member)
 		}
 	case slog.KindInt64:
-		c.values = append(c.values, simpleScalar(tag, float64(v.Int64())))
+		c.values = append(c.values, summaryv1.Scalar(tag, float64(v.Int64())))
 	case slog.KindUint64:
-		c.values = append(c.values, simpleScalar(tag, float64(v.Uint64())))
+		c.values = append(c.values, summaryv1.Scalar(tag, float64(v.Uint64())))
 	case slog.KindFloat64:
-		c.values = append(c.values, simpleScalar(tag, v.Float64()))
+		c.values = append(c.values, summaryv1.Scalar(tag, v.Float64()))
 	case slog.KindDuration:
-		c.values = append(c.values, simpleScalar(tag, v.Duration().Seconds()))
+		c.values = append(c.values, summaryv1.Scalar(tag, v.Duration().Seconds()))
 	}
 }
 

@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestNoopWriter(t *testing.T) {
@@ -24,8 +28,8 @@ func TestNoopWriter(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddScalar(t.Context(), "loss", 1, 4); !errors.Is(err, ErrClosed) {
-		t.Errorf("after Close: %v, want %v", err, ErrClosed)
+	if err := w.AddScalar(t.Context(), "loss", 1, 4); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("after Close: %v, want %v", err, tfrecord.ErrClosed)
 	}
 	if files, err := os.ReadDir("."); err != nil || len(files) != 0 {
 		t.Errorf("files %v, %v", files, err)
@@ -40,9 +44,9 @@ func fileScalars(t *testing.T, w *FileWriter) map[string]float64 {
 	}
 	_, file := onlyFile(t, w.Dir())
 	got := map[string]float64{}
-	for _, e := range splitEvents(t, file) {
+	for _, e := range eventstest.Events(t, file) {
 		for _, v := range e.GetSummary().GetValue() {
-			got[v.GetTag()], _ = ScalarOf(v)
+			got[v.GetTag()], _ = summary.ScalarOf(v)
 		}
 	}
 	return got
@@ -63,7 +67,7 @@ func TestLogHandler(t *testing.T) {
 		t.Error(diff)
 	}
 	_, file := onlyFile(t, w.Dir())
-	if got := splitEvents(t, file)[1].GetStep(); got != 7 {
+	if got := eventstest.Events(t, file)[1].GetStep(); got != 7 {
 		t.Errorf("step %d, want 7", got)
 	}
 	if lines := strings.Split(strings.TrimSpace(text.String()), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "shown") || !strings.Contains(lines[0], "train.x=1") {
@@ -83,8 +87,8 @@ func TestLogHandlerStepKey(t *testing.T) {
 	}
 	r := slog.NewRecord(time.Now(), slog.LevelInfo, "trained", 0)
 	r.Add("iteration", 1, "loss", 2)
-	if err := log.Handler().Handle(t.Context(), r); !errors.Is(err, ErrClosed) {
-		t.Errorf("closed writer: %v, want %v", err, ErrClosed)
+	if err := log.Handler().Handle(t.Context(), r); !errors.Is(err, tfrecord.ErrClosed) {
+		t.Errorf("closed writer: %v, want %v", err, tfrecord.ErrClosed)
 	}
 }
 

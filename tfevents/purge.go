@@ -4,6 +4,7 @@ import (
 	"math"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // purger drops points of a run as its mode says.
@@ -204,8 +205,8 @@ func (p *purger[S]) dropAll(step int64, exact bool) {
 // of a step of it.
 func describesRun(plugin string) bool {
 	switch plugin {
-	case PluginGraphs, PluginRunMetadata, PluginRunMetadataGraph, PluginKerasModel, PluginTaggedRunMetadata,
-		PluginHParams, PluginCustomScalars:
+	case summary.PluginGraphs, summary.PluginRunMetadata, summary.PluginRunMetadataGraph, summary.PluginKerasModel, summary.PluginTaggedRunMetadata,
+		summary.PluginHParams, summary.PluginCustomScalars:
 		return true
 	}
 	return false

@@ -16,25 +16,12 @@ import (
 
 	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// eventsFiles returns the names of all events files under fixtures/events.
-func eventsFiles(t testing.TB) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(filepath.Join(fixtures, "events"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && IsEventsFile(path) {
-			names = append(names, path)
-		}
-		return err
-	})
-	if err != nil || len(names) < 15 {
-		t.Fatalf("found %d events files: %v", len(names), err)
-	}
-	return names
-}
-
 func TestReaderReadsAllFixtures(t *testing.T) {
-	for _, name := range eventsFiles(t) {
+	for _, name := range eventstest.EventsFiles(t) {
 		if strings.Contains(name, "damaged") {
 			continue
 		}
@@ -49,7 +36,7 @@ func TestReaderReadsAllFixtures(t *testing.T) {
 			}
 			got = append(got, e)
 		}
-		if diff := cmp.Diff(splitEvents(t, file), got, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" {
+		if diff := cmp.Diff(eventstest.Events(t, file), got, protocmp.Transform(), cmpopts.EquateNaNs()); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -63,12 +50,12 @@ func TestReaderDamage(t *testing.T) {
 		after  int // events after it
 		err    error
 	}{
-		{"flip_payload", 3, PartData, 13, ErrChecksum},
-		{"flip_payload_crc", 3, PartData, 13, ErrChecksum},
-		{"flip_length", 3, PartLength, 0, ErrChecksum},
-		{"trunc_mid_payload", 3, PartData, 0, io.ErrUnexpectedEOF},
-		{"trunc_mid_length", 3, PartLength, 0, io.ErrUnexpectedEOF},
-		{"bad_proto_good_crc", 3, PartEvent, 14, nil},
+		{"flip_payload", 3, tfrecord.PartData, 13, tfrecord.ErrChecksum},
+		{"flip_payload_crc", 3, tfrecord.PartData, 13, tfrecord.ErrChecksum},
+		{"flip_length", 3, tfrecord.PartLength, 0, tfrecord.ErrChecksum},
+		{"trunc_mid_payload", 3, tfrecord.PartData, 0, io.ErrUnexpectedEOF},
+		{"trunc_mid_length", 3, tfrecord.PartLength, 0, io.ErrUnexpectedEOF},
+		{"bad_proto_good_crc", 3, tfrecord.PartEvent, 14, nil},
 		{"empty", 0, "", 0, nil},
 		{"no_version_event", 16, "", 0, nil},
 		{"empty_record", 18, "", 0, nil},
@@ -77,10 +64,10 @@ func TestReaderDamage(t *testing.T) {
 	} {
 		t.Run(tc.file, func(t *testing.T) {
 			name := "events.out.tfevents.1." + tc.file
-			r := NewReader(bytes.NewReader(readFixture(t, "events/damaged/"+name)))
-			r.Name = name
+			r := NewReader(bytes.NewReader(eventstest.ReadFile(t, "events/damaged/"+name)))
+			r.Records.Name = name
 			before, after := 0, 0
-			var damage *CorruptError
+			var damage *tfrecord.CorruptError
 			for _, err := range r.Events() {
 				switch {
 				case err == nil && damage == nil:
@@ -147,10 +134,10 @@ func TestReaderFollowsAWriter(t *testing.T) {
 // TestReaderTruncations cuts an events file at every byte: what is whole is
 // read, and the cut is told from a clean end.
 func TestReaderTruncations(t *testing.T) {
-	file := readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
+	file := eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
 	var ends []int
-	for _, r := range splitRecords(t, file) {
-		end := RecordSize(len(r))
+	for _, r := range eventstest.Records(t, file) {
+		end := tfrecord.Size(len(r))
 		if len(ends) > 0 {
 			end += ends[len(ends)-1]
 		}
@@ -178,12 +165,12 @@ func TestReaderTruncations(t *testing.T) {
 // TestReaderFlips flips every bit of an events file: it costs one event at
 // most if the reader resyncs, and never goes unnoticed.
 func TestReaderFlips(t *testing.T) {
-	file := readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
+	file := eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
 	for bit := range len(file) * 8 {
 		damaged := bytes.Clone(file)
 		damaged[bit/8] ^= 1 << (bit % 8)
 		r := NewReader(bytes.NewReader(damaged))
-		r.Resync = true
+		r.Records.Resync = true
 		n, noticed := 0, 0
 		for _, err := range r.Events() {
 			if err != nil {
@@ -199,7 +186,7 @@ func TestReaderFlips(t *testing.T) {
 }
 
 func TestReaderStopsWhenTheLoopDoes(t *testing.T) {
-	file := readFixture(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
+	file := eventstest.ReadFile(t, "events/tf1_filewriter/events.out.tfevents.1699999990.goldenhost")
 	r := NewReader(bytes.NewReader(file))
 	n := 0
 	for range r.Events() {
@@ -221,7 +208,7 @@ func TestReaderStopsWhenTheLoopDoes(t *testing.T) {
 // TestEventsWriterRewrites writes again what each fixture holds: the bytes
 // must come out the same, no matter who wrote them first.
 func TestEventsWriterRewrites(t *testing.T) {
-	for _, name := range eventsFiles(t) {
+	for _, name := range eventstest.EventsFiles(t) {
 		if strings.Contains(name, "damaged") {
 			continue
 		}
@@ -246,11 +233,11 @@ func TestEventsWriterRewrites(t *testing.T) {
 }
 
 func TestEventsWriterFirstEvent(t *testing.T) {
-	want := readFixture(t, "events/tf1_reopen/events.out.tfevents.1700000000.goldenhost")
+	want := eventstest.ReadFile(t, "events/tf1_reopen/events.out.tfevents.1700000000.goldenhost")
 	c := clock{at(1700000000.5)}
 	var got bytes.Buffer
 	w := NewEventsWriter(&got, &EventsWriterOptions{Now: c.now})
-	if err := w.WriteEvent(splitEvents(t, want)[1]); err != nil {
+	if err := w.WriteEvent(eventstest.Events(t, want)[1]); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
@@ -260,7 +247,7 @@ func TestEventsWriterFirstEvent(t *testing.T) {
 
 func TestEventsWriterError(t *testing.T) {
 	broken := errors.New("disk full")
-	w := NewEventsWriter(&failingWriter{100, broken}, nil)
+	w := NewEventsWriter(&eventstest.FailingWriter{N: 100, Err: broken}, nil)
 	for range 3 {
 		if err := w.WriteEvent(&tfpb.Event{What: &tfpb.Event_GraphDef{GraphDef: make([]byte, 100)}}); !errors.Is(err, broken) {
 			t.Errorf("error %v, want %v", err, broken)
@@ -272,7 +259,7 @@ func TestEventsWriterError(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, name := range eventsFiles(f) {
+	for _, name := range eventstest.EventsFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
@@ -290,7 +277,7 @@ func FuzzReader(f *testing.F) {
 			}
 			// What was read can be written and read again.
 			again := NewReader(bytes.NewReader(appendEventRecord(nil, e)))
-			got, err := again.NextEvent()
+			got, err := again.Next()
 			if err != nil || !proto.Equal(e, got) {
 				t.Fatalf("event does not survive being written: %v", err)
 			}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // Purge says what becomes of points that a run wrote before it was killed and
@@ -71,7 +73,7 @@ func (s *Series) drop(step int64, before int, others spared) int {
 type Point struct {
 	WallTime float64
 	Step     int64
-	Value    *tfpb.Summary_Value // as it was written; see [Modern] for one form of all
+	Value    *tfpb.Summary_Value // as it was written; see [summary.Modern] for one form of all
 
 	event   int // number of the event in the run
 	index   int // of the value in the event
@@ -178,11 +180,13 @@ func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f fun
 	if err := seek(file, from); err != nil {
 		return from, nil, fmt.Errorf("tfevents: %w", err)
 	}
-	r := NewRecordReader(file)
-	r.Name, r.MaxSize, r.offset = name, o.MaxSize, from
+	r := tfrecord.NewReader(file)
+	r.Name, r.MaxSize = name, o.MaxSize
+	size := int64(0)
 	if info, err := file.Stat(); err == nil {
-		r.setSize(info.Size())
+		size = info.Size()
 	}
+	r.StartAt(from, size)
 	thorough := o.Purge == PurgeExact || o.Purge == KeepAll
 	r.Resync = thorough
 	r.SkipDataCRC = o.Purge == PurgeDataServer // it does not check it
@@ -212,8 +216,8 @@ func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f fun
 
 // lengthDamaged reports whether err is damage whose end had to be searched.
 func lengthDamaged(err error) bool {
-	var damage *CorruptError
-	return errors.As(err, &damage) && damage.Part == PartLength
+	var damage *tfrecord.CorruptError
+	return errors.As(err, &damage) && damage.Part == tfrecord.PartLength
 }
 
 // seek moves to an offset of a file that was just opened.
@@ -231,7 +235,7 @@ func seek(file fs.File, offset int64) error {
 
 // skippable reports whether err is damage after which reading continues.
 func skippable(err error) bool {
-	var damage *CorruptError
+	var damage *tfrecord.CorruptError
 	return errors.As(err, &damage) && damage.Skippable()
 }
 
@@ -259,7 +263,7 @@ func valuesOf(e *tfpb.Event) []*tfpb.Summary_Value {
 	if s := e.GetSummary(); s != nil {
 		return s.GetValue()
 	}
-	return Modern(e) // of graphs and run metadata
+	return summary.Modern(e) // of graphs and run metadata
 }
 
 func (d *RunData) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
@@ -285,7 +289,7 @@ func metadataOf(mode Purge, v *tfpb.Summary_Value) *tfpb.SummaryMetadata {
 	if m := v.GetMetadata(); mode == PurgeDataServer && m.GetDataClass() != tfpb.DataClass_DATA_CLASS_UNKNOWN {
 		return m // which counts, even if an old value is of another kind
 	}
-	if m := modernValue(v).GetMetadata(); m != nil {
+	if m := summary.ModernValue(v).GetMetadata(); m != nil {
 		return m
 	}
 	return new(tfpb.SummaryMetadata)

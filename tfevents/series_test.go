@@ -16,6 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // eventsFile returns a file of the given events, with a version in front.
@@ -42,7 +45,7 @@ func graphAt(step int64) *tfpb.Event {
 // losses returns events of the tag loss at the steps from first to last.
 func losses(attempt float64, first, last int64) (events []*tfpb.Event) {
 	for s := first; s <= last; s++ {
-		events = append(events, &tfpb.Event{Step: s, WallTime: 1, What: &tfpb.Event_Summary{Summary: NewSummary(simpleScalar("loss", attempt))}})
+		events = append(events, &tfpb.Event{Step: s, WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar("loss", attempt))}})
 	}
 	return events
 }
@@ -54,10 +57,10 @@ func ranges(s *Series) string {
 	}
 	var parts []string
 	for i := 0; i < len(s.Points); {
-		value, _ := ScalarOf(s.Points[i].Value)
+		value, _ := summary.ScalarOf(s.Points[i].Value)
 		j := i
 		for j+1 < len(s.Points) && s.Points[j+1].Step == s.Points[j].Step+1 {
-			if v, _ := ScalarOf(s.Points[j+1].Value); v != value {
+			if v, _ := summary.ScalarOf(s.Points[j+1].Value); v != value {
 				break
 			}
 			j++
@@ -238,7 +241,7 @@ func checkMerge(t *testing.T, fsys fs.FS, run Run, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(splitRecords(t, merged.Bytes())); n != report.Events {
+	if n := len(eventstest.Records(t, merged.Bytes())); n != report.Events {
 		t.Errorf("merged file holds %d events, report says %d", n, report.Events)
 	}
 	result := fstest.MapFS{"tfevents": {Data: merged.Bytes()}}
@@ -259,7 +262,7 @@ func TestPurgeOldVersion(t *testing.T) {
 			tag, step, _ := strings.Cut(tags[i], "@")
 			var n int64
 			fmt.Sscan(step, &n)
-			if err := w.WriteEvent(&tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: NewSummary(simpleScalar(tag, 1))}}); err != nil {
+			if err := w.WriteEvent(&tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar(tag, 1))}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -288,7 +291,7 @@ func TestPurgeAndTheGraph(t *testing.T) {
 	for mode, want := range map[Purge]int{PurgeExact: 2, PurgePython: 0, PurgeDataServer: 1, KeepAll: 2} {
 		d := ReadRun(fsys, run, &RunOptions{Purge: mode})
 		got := 0
-		if s := d.Lookup(RunGraphTag); s != nil {
+		if s := d.Lookup(summary.RunGraphTag); s != nil {
 			got = len(s.Points)
 		}
 		if got != want {
@@ -299,7 +302,7 @@ func TestPurgeAndTheGraph(t *testing.T) {
 
 func TestReadRunDamage(t *testing.T) {
 	name := func(s string) string { return "events.out.tfevents.1." + s }
-	fsys := os.DirFS(filepath.Join(fixtures, "events/damaged"))
+	fsys := os.DirFS(filepath.Join(eventstest.Dir(), "events/damaged"))
 	for _, tc := range []struct {
 		file   string
 		mode   Purge
@@ -349,11 +352,11 @@ func TestProfileMarker(t *testing.T) {
 
 func TestMergeRestoresMetadata(t *testing.T) {
 	text := func(step int64, meta bool) *tfpb.Event {
-		v := Text("note", "x")
+		v := summary.Text("note", "x")
 		if !meta {
 			v.Metadata = nil
 		}
-		return &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: NewSummary(v)}}
+		return &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}}
 	}
 	// The value at step 5 carries the metadata and is overtaken; the one at
 	// step 2 is not.
@@ -366,21 +369,21 @@ func TestMergeRestoresMetadata(t *testing.T) {
 	if err != nil || report.Purged != 1 {
 		t.Fatal(report, err)
 	}
-	events := splitEvents(t, merged.Bytes())
+	events := eventstest.Events(t, merged.Bytes())
 	var first *tfpb.Summary_Value
 	for _, e := range events {
 		if e.GetSummary() != nil && first == nil {
 			first = e.GetSummary().GetValue()[0]
 		}
 	}
-	if first.GetMetadata().GetPluginData().GetPluginName() != PluginText {
+	if first.GetMetadata().GetPluginData().GetPluginName() != summary.PluginText {
 		t.Errorf("first value of the tag has metadata %v", first.GetMetadata())
 	}
 	if _, err := MergeRun(&merged, fsys, Run{}, &RunOptions{Purge: PurgePython}); err == nil {
 		t.Error("merging as the Python loader reads: no error")
 	}
 	broken := errors.New("disk full")
-	if _, err := MergeRun(&failingWriter{10, broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
+	if _, err := MergeRun(&eventstest.FailingWriter{N: 10, Err: broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
 		t.Errorf("merging onto a full disk: %v", err)
 	}
 }
@@ -426,7 +429,7 @@ func TestFindRuns(t *testing.T) {
 }
 
 func FuzzReadRun(f *testing.F) {
-	for _, name := range eventsFiles(f) {
+	for _, name := range eventstest.EventsFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)

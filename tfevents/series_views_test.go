@@ -11,12 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // TestDataServerView compares with what the fixtures say that TensorBoard's
 // data server shows: each tag's last step.
 func TestDataServerView(t *testing.T) {
-	d := ReadRun(os.DirFS(filepath.Join(fixtures, "events/tf1_filewriter")),
+	d := ReadRun(os.DirFS(filepath.Join(eventstest.Dir(), "events/tf1_filewriter")),
 		Run{Files: []string{"events.out.tfevents.1699999990.goldenhost"}}, &RunOptions{Purge: PurgeDataServer})
 	got := map[string]int64{}
 	for _, s := range d.Series {
@@ -48,7 +51,7 @@ func TestDataServerGivesUpWithoutTime(t *testing.T) {
 // skips, as its /data/plugin pages answer.
 func TestDataServerKeeps(t *testing.T) {
 	text := func(plugin string, shape []int64, texts ...string) *tfpb.Summary_Value {
-		v := PluginTensor("t", plugin, nil, stringTensor(shapeProto(shape...)))
+		v := summary.PluginTensor("t", plugin, nil, eventstest.Strings(eventstest.Shape(shape...)))
 		for _, s := range texts {
 			v.GetTensor().StringVal = append(v.GetTensor().StringVal, []byte(s))
 		}
@@ -68,18 +71,18 @@ func TestDataServerKeeps(t *testing.T) {
 		values []*tfpb.Summary_Value // of steps 1, 2, ...
 		want   string
 	}{
-		{"texts of any shape", []*tfpb.Summary_Value{text(PluginText, nil, "a"), text(PluginText, []int64{1, 1, 1}, "a")}, "1-2@0"},
-		{"images in a row", []*tfpb.Summary_Value{text(PluginImages, []int64{3}, "1", "1", "x"), text(PluginImages, []int64{1, 3}, "1", "1", "x"), text(PluginImages, nil, "x")}, "1-1@0"},
-		{"clips with labels", []*tfpb.Summary_Value{text(PluginAudio, []int64{1, 2}, "x", ""), text(PluginAudio, []int64{1}, "x"), text(PluginAudio, []int64{1, 1}, "x"), text(PluginAudio, nil, "x")}, "1-2@0"},
-		{"one model", []*tfpb.Summary_Value{text(PluginKerasModel, nil, "x"), text(PluginKerasModel, []int64{1, 1}, "x")}, "1-1@0"},
-		{"histograms", []*tfpb.Summary_Value{histo(2, 2), histo(3, 2), simpleScalar("t", 1), image}, "1-1@0"},
+		{"texts of any shape", []*tfpb.Summary_Value{text(summary.PluginText, nil, "a"), text(summary.PluginText, []int64{1, 1, 1}, "a")}, "1-2@0"},
+		{"images in a row", []*tfpb.Summary_Value{text(summary.PluginImages, []int64{3}, "1", "1", "x"), text(summary.PluginImages, []int64{1, 3}, "1", "1", "x"), text(summary.PluginImages, nil, "x")}, "1-1@0"},
+		{"clips with labels", []*tfpb.Summary_Value{text(summary.PluginAudio, []int64{1, 2}, "x", ""), text(summary.PluginAudio, []int64{1}, "x"), text(summary.PluginAudio, []int64{1, 1}, "x"), text(summary.PluginAudio, nil, "x")}, "1-2@0"},
+		{"one model", []*tfpb.Summary_Value{text(summary.PluginKerasModel, nil, "x"), text(summary.PluginKerasModel, []int64{1, 1}, "x")}, "1-1@0"},
+		{"histograms", []*tfpb.Summary_Value{histo(2, 2), histo(3, 2), summaryv1.Scalar("t", 1), image}, "1-1@0"},
 		{"metadata alone", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_TENSOR, &tfpb.Summary_Value{Tag: "t"})}, "1-1@0"},
-		{"old values in a class of tensors", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_TENSOR, simpleScalar("t", 1)), simpleScalar("t", 1)}, ""},
-		{"old values in their class", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_SCALAR, simpleScalar("t", 1)), simpleScalar("t", 1)}, "1-2@1"},
+		{"old values in a class of tensors", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_TENSOR, summaryv1.Scalar("t", 1)), summaryv1.Scalar("t", 1)}, ""},
+		{"old values in their class", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_SCALAR, summaryv1.Scalar("t", 1)), summaryv1.Scalar("t", 1)}, "1-2@1"},
 	} {
 		var events []*tfpb.Event
 		for i, v := range tc.values {
-			events = append(events, &tfpb.Event{WallTime: 1, Step: int64(i + 1), What: &tfpb.Event_Summary{Summary: NewSummary(v)}})
+			events = append(events, &tfpb.Event{WallTime: 1, Step: int64(i + 1), What: &tfpb.Event_Summary{Summary: summary.New(v)}})
 		}
 		fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
 		run, o := Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer}
@@ -108,7 +111,7 @@ func TestDataServerPassesOverInfiniteTime(t *testing.T) {
 
 func TestPythonKeeps(t *testing.T) {
 	named := func(plugin string) *tfpb.Summary_Value {
-		v := PluginTensor("t", plugin, nil, nil)
+		v := summary.PluginTensor("t", plugin, nil, nil)
 		v.Value = nil
 		return v
 	}
@@ -117,10 +120,10 @@ func TestPythonKeeps(t *testing.T) {
 		values []*tfpb.Summary_Value
 		want   int
 	}{
-		{"metadata alone", []*tfpb.Summary_Value{named(PluginHistograms), simpleScalar("t", 1), named("")}, 1},
-		{"hyperparameters", []*tfpb.Summary_Value{named(PluginHParams), named("")}, 2},
+		{"metadata alone", []*tfpb.Summary_Value{named(summary.PluginHistograms), summaryv1.Scalar("t", 1), named("")}, 1},
+		{"hyperparameters", []*tfpb.Summary_Value{named(summary.PluginHParams), named("")}, 2},
 	} {
-		fsys := fstest.MapFS{"tfevents": eventsFile(t, &tfpb.Event{WallTime: 1, What: &tfpb.Event_Summary{Summary: NewSummary(tc.values...)}})}
+		fsys := fstest.MapFS{"tfevents": eventsFile(t, &tfpb.Event{WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(tc.values...)}})}
 		run, o := Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython}
 		if n := len(ReadRun(fsys, run, o).Lookup("t").Points); n != tc.want {
 			t.Errorf("%s: %d points, want %d", tc.name, n, tc.want)

@@ -3,19 +3,25 @@ package tfevents_test
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/proto/tbpb"
-	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/proto/tbpb"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/projector"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 const (
@@ -54,7 +60,7 @@ func linearFloats(lo, hi float64, n int) []float32 {
 
 // uint16s returns n values of the generator as numbers.
 func uint16s(seed uint64, n int) []int {
-	b := tfevents.Splitmix(seed, 2*n)
+	b := eventstest.Splitmix(seed, 2*n)
 	out := make([]int, n)
 	for i := range out {
 		out[i] = int(binary.LittleEndian.Uint16(b[2*i:]))
@@ -72,10 +78,10 @@ func fixtureHistogram(seed uint64, n, mod, shift int, scale float64) []float64 {
 
 // pngsOf returns the images in a fixture's value: they are input, for PNG
 // encoders differ.
-func pngsOf(v *tfpb.Summary_Value, width, height int) []tfevents.EncodedImage {
-	var out []tfevents.EncodedImage
+func pngsOf(v *tfpb.Summary_Value, width, height int) []summary.EncodedImage {
+	var out []summary.EncodedImage
 	for _, data := range v.GetTensor().GetStringVal()[2:] {
-		out = append(out, tfevents.EncodedImage{Width: width, Height: height, Colorspace: 3, Data: data})
+		out = append(out, summary.EncodedImage{Width: width, Height: height, Colorspace: 3, Data: data})
 	}
 	return out
 }
@@ -83,21 +89,21 @@ func pngsOf(v *tfpb.Summary_Value, width, height int) []tfevents.EncodedImage {
 // TestGoldenTF2Writer makes the calls that TensorFlow's writer was given.
 func TestGoldenTF2Writer(t *testing.T) {
 	const name = "events.out.tfevents.1700000000.goldenhost.4242.0.v2"
-	file := tfevents.ReadFixture(t, "events/tf2_writer/"+name)
-	want := tfevents.SplitEvents(t, file)
+	file := eventstest.ReadFile(t, "events/tf2_writer/"+name)
+	want := eventstest.Events(t, file)
 	value := must[*tfpb.Summary_Value](t)
-	clip := func(samples []float32) *tfevents.AudioClip {
-		return &tfevents.AudioClip{SampleRate: goldenRate, Channels: 2, Samples: samples}
+	clip := func(samples []float32) *summary.AudioClip {
+		return &summary.AudioClip{SampleRate: goldenRate, Channels: 2, Samples: samples}
 	}
 	sound := linearFloats(-0.9, 0.9, 24)
-	mesh := &tfevents.Mesh{
+	mesh := &summary.Mesh{
 		Vertices: [][3]float32{{0, 0, 0}, {1, 0, 0}, {0, 1, 0.5}},
 		Faces:    [][3]int32{{0, 1, 2}},
 		Colors:   [][3]uint8{{200, 200, 200}, {200, 200, 200}, {200, 200, 200}},
 		Config:   `{"camera": {"cls": "PerspectiveCamera"}}`,
 	}
 	hist := func(tag string, values []float64, buckets int) *tfpb.Summary_Value {
-		return value(tfevents.Histogram(tag, values, buckets))
+		return value(summary.Histogram(tag, values, buckets))
 	}
 	raw := binary.LittleEndian.AppendUint64(nil, 1)
 	for _, v := range []uint64{2, 3, 4} {
@@ -107,26 +113,26 @@ func TestGoldenTF2Writer(t *testing.T) {
 		step   int64
 		values []*tfpb.Summary_Value
 	}{
-		{0, one(tfevents.Scalar(goldenTag, 1))},
-		{10, one(tfevents.Scalar(goldenTag, 0.5))},
-		{20, one(tfevents.Scalar(goldenTag, 0.25))},
-		{30, one(tfevents.Scalar(goldenTag, tfevents.Nan))},
-		{0, one(tfevents.Describe(hist("hist/a", fixtureHistogram(31, 40, 2001, 1000, 128), 0), "", goldenMarkdown))},
-		{1, one(tfevents.Describe(hist("hist/a", fixtureHistogram(32, 7, 2001, 1000, 128), 5), "", goldenMarkdown))},
+		{0, one(summary.Scalar(goldenTag, 1))},
+		{10, one(summary.Scalar(goldenTag, 0.5))},
+		{20, one(summary.Scalar(goldenTag, 0.25))},
+		{30, one(summary.Scalar(goldenTag, math.NaN()))},
+		{0, one(summary.Describe(hist("hist/a", fixtureHistogram(31, 40, 2001, 1000, 128), 0), "", goldenMarkdown))},
+		{1, one(summary.Describe(hist("hist/a", fixtureHistogram(32, 7, 2001, 1000, 128), 5), "", goldenMarkdown))},
 		{9, one(hist("hist/empty", nil, 0))},
 		{9, one(hist("hist/const", []float64{0.1, 0.1, 0.1}, 0))},
-		{1, one(tfevents.Describe(value(tfevents.Images("imgs", pngsOf(want[9].GetSummary().GetValue()[0], 7, 5)...)), "", "pics"))},
-		{2, one(value(tfevents.Audio("snd", clip(sound[:12]), clip(sound[12:]))))},
-		{3, one(tfevents.Text("words", goldenText))},
-		{3, one(value(tfevents.Texts("words2", []int64{2, 2}, "a", "b", goldenLog, "")))},
-		{5, one(tfevents.PluginTensor("raw", tfevents.PluginScalars, []byte("\x00\x01"), &tfpb.TensorProto{
-			Dtype: tfpb.DataType_DT_INT64, TensorShape: tfevents.ShapeProto(2, 2), TensorContent: raw,
+		{1, one(summary.Describe(value(summary.Images("imgs", pngsOf(want[9].GetSummary().GetValue()[0], 7, 5)...)), "", "pics"))},
+		{2, one(value(summary.Audio("snd", clip(sound[:12]), clip(sound[12:]))))},
+		{3, one(summary.Text("words", goldenText))},
+		{3, one(value(summary.Texts("words2", []int64{2, 2}, "a", "b", goldenLog, "")))},
+		{5, one(summary.PluginTensor("raw", summary.PluginScalars, []byte("\x00\x01"), &tfpb.TensorProto{
+			Dtype: tfpb.DataType_DT_INT64, TensorShape: eventstest.Shape(2, 2), TensorContent: raw,
 		}))},
 		{0, nil}, // the graph
-		{0, one(value(tfevents.HParams(goldenHParams, "trial-a", tfevents.At(1700000000.5))))},
-		{0, one(tfevents.HParamsConfig(goldenExperiment()))},
+		{0, one(value(summary.HParams(goldenHParams, "trial-a", tfevents.At(1700000000.5))))},
+		{0, one(summary.HParamsConfig(goldenExperiment()))},
 		{6, must[[]*tfpb.Summary_Value](t)(mesh.Values("shape"))},
-		{100, one(tfevents.Scalar("after_flush", 1))},
+		{100, one(summary.Scalar("after_flush", 1))},
 	}
 
 	dir := t.TempDir()
@@ -142,7 +148,7 @@ func TestGoldenTF2Writer(t *testing.T) {
 			continue
 		}
 		for _, v := range call.values { // TensorFlow writes one event for each
-			if err := w.AddSummary(t.Context(), tfevents.NewSummary(v), call.step); err != nil {
+			if err := w.AddSummary(t.Context(), summary.New(v), call.step); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -181,11 +187,11 @@ func goldenExperiment() *tbpb.Experiment {
 // random order, so the content of the hparams plugin is compared decoded.
 func compareRecords(t *testing.T, got, want []byte) {
 	t.Helper()
-	g, w := tfevents.SplitRecords(t, got), tfevents.SplitRecords(t, want)
+	g, w := eventstest.Records(t, got), eventstest.Records(t, want)
 	if len(g) != len(w) {
 		t.Fatalf("%d records, want %d", len(g), len(w))
 	}
-	events, wantEvents := tfevents.SplitEvents(t, got), tfevents.SplitEvents(t, want)
+	events, wantEvents := eventstest.Events(t, got), eventstest.Events(t, want)
 	for i := range g {
 		if bytes.Equal(g[i], w[i]) {
 			continue
@@ -199,7 +205,7 @@ func compareRecords(t *testing.T, got, want []byte) {
 
 func hparamsContent(e *tfpb.Event) []byte {
 	for _, v := range e.GetSummary().GetValue() {
-		if p := v.GetMetadata().GetPluginData(); p.GetPluginName() == tfevents.PluginHParams {
+		if p := v.GetMetadata().GetPluginData(); p.GetPluginName() == summary.PluginHParams {
 			return p.GetContent()
 		}
 	}
@@ -226,8 +232,8 @@ func decodeHParams(t *testing.T, e *tfpb.Event) []proto.Message {
 // writer and helpers. These store one float as float_val, TensorFlow as content.
 func TestGoldenTensorBoard(t *testing.T) {
 	const name = "events.out.tfevents.1700000401.goldenhost.4243.0.sfx"
-	file := tfevents.ReadFixture(t, "events/tensorboard_writer/"+name)
-	want := tfevents.SplitEvents(t, file)[1:]
+	file := eventstest.ReadFile(t, "events/tensorboard_writer/"+name)
+	want := eventstest.Events(t, file)[1:]
 	dir := t.TempDir()
 	c := clock{tfevents.At(1700000401)}
 	tfevents.WriterNumber.Store(0)
@@ -235,43 +241,43 @@ func TestGoldenTensorBoard(t *testing.T) {
 	value := must[*tfpb.Summary_Value](t)
 	values := fixtureHistogram(24, 50, 401, 200, 16)
 	labels, predictions := make([]bool, 50), make([]float32, 50)
-	for i, x := range tfevents.Splitmix(25, 50) {
+	for i, x := range eventstest.Splitmix(25, 50) {
 		labels[i] = x&1 == 1
 	}
-	for i, x := range tfevents.Splitmix(26, 50) {
+	for i, x := range eventstest.Splitmix(26, 50) {
 		predictions[i] = float32(float64(x) / 255)
 	}
-	curve, err := tfevents.PRCurveOf(labels, predictions, nil, 5)
+	curve, err := summary.PRCurveOf(labels, predictions, nil, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := &tfevents.PRCurve{
+	raw := &summary.PRCurve{
 		TruePositives: []float64{9, 5, 1}, FalsePositives: []float64{8, 3, 0},
 		TrueNegatives: []float64{1, 4, 9}, FalseNegatives: []float64{0, 4, 8},
 		Precision: []float64{0.5, 0.6, 1}, Recall: []float64{1, 0.5, 0.1},
 	}
 	layout := &tbpb.Layout{Category: []*tbpb.Category{{Title: "losses", Chart: []*tbpb.Chart{
-		tfevents.MultilineChart("c1", goldenTag, "loss.*"),
-		tfevents.MarginChart("c2", &tbpb.MarginChartContent_Series{Value: "v", Lower: "l", Upper: "u"}),
+		summary.MultilineChart("c1", goldenTag, "loss.*"),
+		summary.MarginChart("c2", &tbpb.MarginChartContent_Series{Value: "v", Lower: "l", Upper: "u"}),
 	}}}}
-	clip := &tfevents.AudioClip{SampleRate: goldenRate, Samples: linearFloats(-0.5, 0.5, 8), Label: goldenMarkdown}
+	clip := &summary.AudioClip{SampleRate: goldenRate, Samples: linearFloats(-0.5, 0.5, 8), Label: goldenMarkdown}
 	for i, got := range []*tfpb.Summary_Value{
-		tfevents.Describe(tfevents.Scalar("train/loss/scalar_summary", 0.1), "disp", "desc"),
-		tfevents.Describe(tfevents.Scalar(goldenTag, -3.4028234663852886e38), "", goldenMarkdown),
-		tfevents.Describe(value(tfevents.Histogram("h1/histogram_summary", values, 6)), "h1", ""),
-		value(tfevents.Histogram("h2", values, 6)),
-		tfevents.Describe(tfevents.Text("t1/text_summary", goldenText), "t1", ""),
-		tfevents.Text("t2", goldenText),
-		tfevents.Describe(value(curve.Value("pr/pr_curves")), "PR", ""),
+		summary.Describe(summary.Scalar("train/loss/scalar_summary", 0.1), "disp", "desc"),
+		summary.Describe(summary.Scalar(goldenTag, -3.4028234663852886e38), "", goldenMarkdown),
+		summary.Describe(value(summary.Histogram("h1/histogram_summary", values, 6)), "h1", ""),
+		value(summary.Histogram("h2", values, 6)),
+		summary.Describe(summary.Text("t1/text_summary", goldenText), "t1", ""),
+		summary.Text("t2", goldenText),
+		summary.Describe(value(curve.Value("pr/pr_curves")), "PR", ""),
 		value(raw.Value("pr2/pr_curves")),
-		tfevents.CustomScalars(layout),
-		value(tfevents.HParams(goldenHParams, "trial-a", tfevents.At(1700000000.5))),
-		tfevents.Describe(value(tfevents.Images("i1/image_summary", pngsOf(want[10].GetSummary().GetValue()[0], 3, 3)...)), "i1", ""),
-		tfevents.Describe(value(tfevents.Audio("a1/audio_summary", clip)), "a1", ""),
-		tfevents.HParamsEnd(tbpb.Status_STATUS_SUCCESS, tfevents.At(1700000449.5)),
+		summary.CustomScalars(layout),
+		value(summary.HParams(goldenHParams, "trial-a", tfevents.At(1700000000.5))),
+		summary.Describe(value(summary.Images("i1/image_summary", pngsOf(want[10].GetSummary().GetValue()[0], 3, 3)...)), "i1", ""),
+		summary.Describe(value(summary.Audio("a1/audio_summary", clip)), "a1", ""),
+		summary.HParamsEnd(tbpb.Status_STATUS_SUCCESS, tfevents.At(1700000449.5)),
 	} {
 		c.t = tfevents.At(want[i].GetWallTime())
-		if err := w.AddSummary(t.Context(), tfevents.NewSummary(listForm(got)), want[i].GetStep()); err != nil {
+		if err := w.AddSummary(t.Context(), summary.New(listForm(got)), want[i].GetStep()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -288,7 +294,7 @@ func TestGoldenTensorBoard(t *testing.T) {
 // listForm moves the content of a single float into float_val.
 func listForm(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	x := v.GetTensor()
-	if f, ok := tfevents.ScalarOf(v); ok && x.GetDtype() == tfpb.DataType_DT_FLOAT {
+	if f, ok := summary.ScalarOf(v); ok && x.GetDtype() == tfpb.DataType_DT_FLOAT {
 		x.TensorContent, x.FloatVal = nil, []float32{float32(f)}
 	}
 	return v
@@ -298,8 +304,8 @@ func listForm(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 // as far as its summaries are like those of TensorFlow 1.
 func TestGoldenTensorBoardX(t *testing.T) {
 	const name = "events.out.tfevents.1700000500.goldenhost.sfx"
-	file := tfevents.ReadFixture(t, "events/tensorboardX/"+name)
-	want := tfevents.SplitEvents(t, file)
+	file := eventstest.ReadFile(t, "events/tensorboardX/"+name)
+	want := eventstest.Events(t, file)
 	dir := t.TempDir()
 	c := clock{tfevents.At(want[0].GetWallTime())}
 	w := tfevents.NewTestWriter(t, dir, &tfevents.FileWriterOptions{Form: tfevents.TensorBoardX, Host: "goldenhost", Suffix: ".sfx", Now: c.now})
@@ -311,15 +317,15 @@ func TestGoldenTensorBoardX(t *testing.T) {
 	}
 	var picked []byte
 	for i, v := range []*tfpb.Summary_Value{
-		1: summaryv1.Scalar(goldenTag, 1), 2: summaryv1.Scalar(goldenTag, 0.5), 3: summaryv1.Scalar(goldenTag, 0.25), 4: summaryv1.Scalar(goldenTag, tfevents.Nan), 8: raw,
+		1: summaryv1.Scalar(goldenTag, 1), 2: summaryv1.Scalar(goldenTag, 0.5), 3: summaryv1.Scalar(goldenTag, 0.25), 4: summaryv1.Scalar(goldenTag, math.NaN()), 8: raw,
 	} {
 		if i == 0 || v != nil {
-			picked = tfevents.AppendRecord(picked, tfevents.SplitRecords(t, file)[i])
+			picked = tfrecord.Append(picked, eventstest.Records(t, file)[i])
 		}
 		if v == nil {
 			continue
 		}
-		if err := w.AddSummaryAt(t.Context(), tfevents.At(want[i].GetWallTime()), tfevents.NewSummary(v), want[i].GetStep()); err != nil {
+		if err := w.AddSummaryAt(t.Context(), tfevents.At(want[i].GetWallTime()), summary.New(v), want[i].GetStep()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -338,12 +344,12 @@ func TestGoldenTF2Empty(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tfevents.CheckFile(t, dir, name, tfevents.ReadFixture(t, "events/tf2_empty/"+name))
+	tfevents.CheckFile(t, dir, name, eventstest.ReadFile(t, "events/tf2_empty/"+name))
 }
 
 func TestGoldenTF1Session(t *testing.T) {
-	file := tfevents.ReadFixture(t, "events/tf1_graph_session/events.out.tfevents.1700000000.goldenhost")
-	want := tfevents.SplitEvents(t, file)
+	file := eventstest.ReadFile(t, "events/tf1_graph_session/events.out.tfevents.1700000000.goldenhost")
+	want := eventstest.Events(t, file)
 	value := must[*tfpb.Summary_Value](t)
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -361,21 +367,21 @@ func TestGoldenTF1Session(t *testing.T) {
 	for i := range 3 {
 		c.t = tfevents.At(1700000001.5 + 1.25*float64(i))
 		first := want[4+i].GetSummary().GetValue()
-		images := func(i, width, height, colorspace int) tfevents.EncodedImage {
-			return tfevents.EncodedImage{Width: width, Height: height, Colorspace: colorspace, Data: first[i].GetImage().GetEncodedImageString()}
+		images := func(i, width, height, colorspace int) summary.EncodedImage {
+			return summary.EncodedImage{Width: width, Height: height, Colorspace: colorspace, Data: first[i].GetImage().GetEncodedImageString()}
 		}
 		a, b := float64(6*(i+1)), float64(9*(i+1))
-		sound := &tfevents.AudioClip{SampleRate: goldenRate, Channels: 2, Samples: linearFloats(-1, 1, 20)}
+		sound := &summary.AudioClip{SampleRate: goldenRate, Channels: 2, Samples: linearFloats(-1, 1, 20)}
 		// The op writes its metadata with every run; the writer thins it out.
 		meta := want[4].GetSummary().GetValue()
 		values := []*tfpb.Summary_Value{summaryv1.Scalar("loss", 2*(a+b)), value(summaryv1.HistogramOf("y_hist", []float64{a, b, a, b}))}
 		values = append(values, summaryv1.Images("img", images(2, 4, 4, 3), images(3, 4, 4, 3))...)
 		values = append(values, summaryv1.Images("img_u8", images(4, 4, 4, 1))...)
-		values = append(values, value(summaryv1.Audio("aud/audio/0", sound)), value(tfevents.Texts("txt", []int64{2}, goldenMarkdown, "x")))
-		tensor := tfevents.Tensor("tens", first[7].GetTensor())
+		values = append(values, value(summaryv1.Audio("aud/audio/0", sound)), value(summary.Texts("txt", []int64{2}, goldenMarkdown, "x")))
+		tensor := summary.Tensor("tens", first[7].GetTensor())
 		tensor.Metadata = meta[7].GetMetadata()
 		values = append(values, tensor)
-		check(w.AddSummary(ctx, tfevents.NewSummary(values...), int64(10*i)))
+		check(w.AddSummary(ctx, summary.New(values...), int64(10*i)))
 	}
 	c.t = tfevents.At(1700000050.5)
 	check(w.AddRunMetadata(ctx, "step3", nil, 7))
@@ -387,14 +393,14 @@ func TestGoldenTF1Session(t *testing.T) {
 
 func TestGoldenTraceGraph(t *testing.T) {
 	const name = "events.out.tfevents.1700000200.goldenhost.4242.1.v2"
-	file := tfevents.ReadFixture(t, "events/tf2_trace_graph/"+name)
-	e := tfevents.SplitEvents(t, file)[1]
+	file := eventstest.ReadFile(t, "events/tf2_trace_graph/"+name)
+	e := eventstest.Events(t, file)[1]
 	data := e.GetSummary().GetValue()[0].GetTensor().GetStringVal()[0]
 	dir := t.TempDir()
 	c := clock{tfevents.At(1700000200.5)}
 	tfevents.WriterNumber.Store(1)
 	w := tfevents.NewTestWriter(t, dir, &tfevents.FileWriterOptions{Form: tfevents.TF2, Host: "goldenhost", PID: 4242, Now: c.now})
-	if err := w.AddSummaryAt(t.Context(), tfevents.At(e.GetWallTime()), tfevents.NewSummary(tfevents.RunMetadataGraph("fn_trace", data)), e.GetStep()); err != nil {
+	if err := w.AddSummaryAt(t.Context(), tfevents.At(e.GetWallTime()), summary.New(summary.RunMetadataGraph("fn_trace", data)), e.GetStep()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -404,7 +410,7 @@ func TestGoldenTraceGraph(t *testing.T) {
 }
 
 func TestGoldenProjector(t *testing.T) {
-	want := tfevents.ReadFixture(t, "events/projector/projector_config.pbtxt")
+	want := eventstest.ReadFile(t, "events/projector/projector_config.pbtxt")
 	dir := t.TempDir()
 	c := &tbpb.ProjectorConfig{ModelCheckpointPath: "model.ckpt-7"}
 	for i, name := range []string{"x_in_0", "x_in_1"} {
@@ -415,17 +421,17 @@ func TestGoldenProjector(t *testing.T) {
 			Sprite:       &tbpb.SpriteMetadata{ImagePath: "s.png", SingleImageDim: []uint32{28, 28 + uint32(i)}},
 		})
 	}
-	if err := tfevents.WriteProjectorConfig(dir, c); err != nil {
+	if err := projector.WriteConfig(dir, c); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(dir, tfevents.ProjectorConfigName))
+	got, err := os.ReadFile(filepath.Join(dir, "projector_config.pbtxt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	back, err := tfevents.ReadProjectorConfig(dir)
+	back, err := projector.ReadConfig(dir)
 	if diff := cmp.Diff(c, back, protocmp.Transform()); err != nil || diff != "" {
 		t.Errorf("read back: %v\n%s", err, diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // Decoding an event with the general decoder takes longer than all the rest of
@@ -220,7 +221,7 @@ func (v *valueScan) outline() *tfpb.Summary_Value {
 // countBlobs returns how many blobs the value holds, without copying them.
 func (v *valueScan) countBlobs() int {
 	if v.decoded != nil || v.tensor == nil {
-		return len(Blobs(v.message()))
+		return len(summary.Blobs(v.message()))
 	}
 	t := new(tfpb.TensorProto)
 	var strings [][]byte
@@ -235,7 +236,7 @@ func (v *valueScan) countBlobs() int {
 		b = rest
 	}
 	t.StringVal = strings
-	return len(tensorBlobs(t))
+	return len(summary.TensorBlobs(t))
 }
 
 // floatOf returns the four bytes of a tensor that is one float32 without

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -25,7 +25,7 @@ func TestSummaryComputedTakesAnyStep(t *testing.T) {
 		m.Set("global_step", ckptfmt.Scalar(int64(4)))
 		var errs []error
 		for _, step := range []int64{-7, math.MinInt64, session.NoStep, 9, math.MaxInt64} {
-			errs = append(errs, sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), step))
+			errs = append(errs, sv.SummaryComputed(ctx, summary.New(summary.Scalar("a", 1)), step))
 		}
 		return errors.Join(errs...)
 	}))

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -66,7 +66,7 @@ func fitLine(ctx context.Context, logdir string, until int64) error {
 				return err
 			}
 			if step%10 == 0 {
-				if err := sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("loss", loss)), step); err != nil {
+				if err := sv.SummaryComputed(ctx, summary.New(summary.Scalar("loss", loss)), step); err != nil {
 					return err
 				}
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -82,7 +82,7 @@ func (r *faultRun) run(t *testing.T, sv *Supervisor, disk ckptfmt.FS, until int6
 	}
 	return sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 		r.begun = true
-		sessiontest.MustNoErr(t, sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), session.NoStep))
+		sessiontest.MustNoErr(t, sv.SummaryComputed(ctx, summary.New(summary.Scalar("a", 1)), session.NoStep))
 		return stepsTo(r.model, sv, until)(ctx, s)
 	})
 }

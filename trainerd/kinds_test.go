@@ -8,7 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/master"
@@ -147,7 +147,7 @@ func (p *process) supervisor(logdir string) *trainerd.Supervisor {
 			if err != nil {
 				return nil, err
 			}
-			return tfevents.NewSummary(summaryv1.Scalar("w", float64(w[0]))), nil
+			return summary.New(summaryv1.Scalar("w", float64(w[0]))), nil
 		})
 	}
 	return sv

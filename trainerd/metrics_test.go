@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -37,7 +37,7 @@ func TestMetricsAreOfTheirStep(t *testing.T) {
 	sv := newSupervisor(m, dir, 1)
 	sv.Saver = &checkpoint.Saver{MaxToKeep: -1}
 	summary := func(v float32) *tfpb.Summary {
-		return &tfpb.Summary{Value: []*tfpb.Summary_Value{tfevents.Scalar("loss", float64(v))}}
+		return &tfpb.Summary{Value: []*tfpb.Summary_Value{summary.Scalar("loss", float64(v))}}
 	}
 	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 		for n := int64(1); n <= 5; n++ {

@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
@@ -43,7 +44,7 @@ func TestCT5AndCT6Logdir(t *testing.T) {
 				if err := sv.StartStandardServices(ctx); nonChief != (err != nil) {
 					t.Errorf("StartStandardServices = %v", err)
 				}
-				err := sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("x", 1)), 0)
+				err := sv.SummaryComputed(ctx, summary.New(summary.Scalar("x", 1)), 0)
 				if nonChief != errors.Is(err, ErrNoSummaryWriter) {
 					t.Errorf("SummaryComputed = %v", err)
 				}
@@ -175,7 +176,7 @@ func TestST6SecondStop(t *testing.T) {
 			t.Errorf("Stop = %v; want %v", err, boom)
 		}
 	}
-	sv.SummaryComputed(t.Context(), tfevents.NewSummary(tfevents.Scalar("late", 1)), 5)
+	sv.SummaryComputed(t.Context(), summary.New(summary.Scalar("late", 1)), 5)
 	if got := events(t, sv.Logdir)[0]; !cmp.Equal(got, []string{"version", "START(0)", "STOP(0)"}) {
 		t.Errorf("events %v", got)
 	}

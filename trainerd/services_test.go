@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
@@ -39,7 +40,7 @@ func minuteSteps(m *sessiontest.Model, n int) func(context.Context, session.Sess
 }
 
 func lossSummary(context.Context, session.Session) (*tfpb.Summary, error) {
-	return tfevents.NewSummary(tfevents.Scalar("loss", 1)), nil
+	return summary.New(summary.Scalar("loss", 1)), nil
 }
 
 // With the default intervals: a summary at once and every two minutes, rates

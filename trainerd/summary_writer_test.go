@@ -7,6 +7,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -20,7 +21,7 @@ func TestST5KeepSummaryWriter(t *testing.T) {
 	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}}
 	for range 2 {
 		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {
-			return sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), m.Step())
+			return sv.SummaryComputed(ctx, summary.New(summary.Scalar("a", 1)), m.Step())
 		}))
 	}
 	sessiontest.MustNoErr(t, sv.Writer().Close())
@@ -41,7 +42,7 @@ func TestST4ExplicitSummaryWriter(t *testing.T) {
 	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}}
 	for range 2 {
 		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {
-			return sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("a", 1)), m.Step())
+			return sv.SummaryComputed(ctx, summary.New(summary.Scalar("a", 1)), m.Step())
 		}))
 	}
 	got := events(t, dir)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -301,7 +301,7 @@ func TestSummaryComputed(t *testing.T) {
 	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 		m.Step()
 		m.Step()
-		summary := tfevents.NewSummary(tfevents.Scalar("loss", 0.5))
+		summary := summary.New(summary.Scalar("loss", 0.5))
 		return errors.Join(
 			sv.SummaryComputed(ctx, summary, session.NoStep),
 			sv.SummaryComputed(ctx, summary, 0),

@@ -50,6 +50,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/cmd/internal/version"
 )
 
 const (
@@ -111,7 +112,7 @@ The commands that read also take a FILE of another format, detected from its byt
 of them, .npz, and state dicts of torch (.pt, .pth, .bin), whose code is never
 executed.`,
 		Writer: stdout, ErrWriter: stderr,
-		HideVersion:               true,
+		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true,                         // patterns may have commas
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
 		OnUsageError:              wrongUsage,

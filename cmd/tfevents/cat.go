@@ -13,7 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func catCommand() *cli.Command {
@@ -109,7 +110,7 @@ func describe(e *tfpb.Event) []string {
 }
 
 func describeValue(v *tfpb.Summary_Value) string {
-	if x, ok := tfevents.ScalarOf(v); ok {
+	if x, ok := summary.ScalarOf(v); ok {
 		return strconv.FormatFloat(x, 'g', -1, 32)
 	}
 	switch x := v.GetValue().(type) {
@@ -127,7 +128,7 @@ func describeValue(v *tfpb.Summary_Value) string {
 }
 
 func describeTensor(plugin string, t *tfpb.TensorProto) string {
-	if s := t.GetStringVal(); plugin == tfevents.PluginText && len(s) == 1 {
+	if s := t.GetStringVal(); plugin == summary.PluginText && len(s) == 1 {
 		return strconv.Quote(string(s[0]))
 	}
 	shape := make([]string, len(t.GetTensorShape().GetDim()))
@@ -152,12 +153,12 @@ func writeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return createRecords(name, func(w *tfevents.RecordWriter) error { return writeLines(c, w) })
+			return createRecords(name, func(w *tfrecord.Writer) error { return writeLines(c, w) })
 		},
 	}
 }
 
-func writeLines(c *cli.Context, w *tfevents.RecordWriter) error {
+func writeLines(c *cli.Context, w *tfrecord.Writer) error {
 	lines := bufio.NewReaderSize(c.App.Reader, 1<<16)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
@@ -170,7 +171,7 @@ func writeLines(c *cli.Context, w *tfevents.RecordWriter) error {
 			if err != nil {
 				return fmt.Errorf("standard input, line %d: not an event as `tfevents cat --json` prints it: %w", n, err)
 			}
-			if err := w.WriteRecord(data); err != nil {
+			if err := w.Write(data); err != nil {
 				return err
 			}
 		}

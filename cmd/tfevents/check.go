@@ -9,6 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func checkCommand() *cli.Command {
@@ -172,7 +174,7 @@ func (k *runChecker) checkRun(run tfevents.Run) error {
 
 // damageProblem says what the loaders make of damage.
 func damageProblem(err error) string {
-	var damage *tfevents.CorruptError
+	var damage *tfrecord.CorruptError
 	if !errors.As(err, &damage) {
 		return err.Error()
 	}
@@ -180,7 +182,7 @@ func damageProblem(err error) string {
 	switch {
 	case damage.Torn():
 		return where + "the last record is not complete: both loaders wait for the rest; if its writer is gone, repair the file"
-	case damage.Part == tfevents.PartLength:
+	case damage.Part == tfrecord.PartLength:
 		return where + "damaged length: both loaders see nothing of this file from here on; repair the file"
 	}
 	return where + "damaged data: the Python loader sees nothing of this file from here on, the data server shows what it makes of it; repair the file"
@@ -193,7 +195,7 @@ func kindProblem(s *tfevents.Series) string {
 		if p.Value.GetMetadata() == nil && p.Value.GetTensor() != nil {
 			continue // of the kind that was said before
 		}
-		if name := modernOf(p.Value).GetMetadata().GetPluginData().GetPluginName(); name != "" && name != s.Plugin() {
+		if name := summary.ModernValue(p.Value).GetMetadata().GetPluginData().GetPluginName(); name != "" && name != s.Plugin() {
 			other++
 		}
 	}
@@ -305,13 +307,13 @@ func points(n int) string {
 // shownPoints is how many points of a tag the loaders show by default: a random
 // choice of them, and always the last.
 var shownPoints = map[string]struct{ python, server int }{
-	tfevents.PluginScalars:    {1000, 1000},
-	tfevents.PluginHistograms: {500, 100},
-	tfevents.PluginImages:     {10, 10},
-	tfevents.PluginAudio:      {10, 10},
-	tfevents.PluginText:       {10, 100},
-	tfevents.PluginPRCurves:   {100, 100},
-	tfevents.PluginMesh:       {10, 100},
+	summary.PluginScalars:    {1000, 1000},
+	summary.PluginHistograms: {500, 100},
+	summary.PluginImages:     {10, 10},
+	summary.PluginAudio:      {10, 10},
+	summary.PluginText:       {10, 100},
+	summary.PluginPRCurves:   {100, 100},
+	summary.PluginMesh:       {10, 100},
 }
 
 func sampleProblem(s *checkedSeries) string {

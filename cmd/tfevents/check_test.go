@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
@@ -78,7 +80,7 @@ func randomEvents(t *testing.T, random *rand.Rand, begin float64, calm bool) []b
 		if !calm && random.IntN(12) == 0 {
 			step -= random.Int64N(4)
 		}
-		e := &tfpb.Event{WallTime: begin + float64(i), Step: step, What: &tfpb.Event_Summary{Summary: tfevents.NewSummary(randomValue(random, calm))}}
+		e := &tfpb.Event{WallTime: begin + float64(i), Step: step, What: &tfpb.Event_Summary{Summary: summary.New(randomValue(random, calm))}}
 		if err := w.WriteEvent(e); err != nil {
 			t.Fatal(err)
 		}
@@ -98,22 +100,22 @@ func randomValue(random *rand.Rand, calm bool) *tfpb.Summary_Value {
 	}
 	switch odd {
 	case 0:
-		return tfevents.PluginTensor("loss", "other", nil, tfevents.Scalar("loss", x).GetTensor())
+		return summary.PluginTensor("loss", "other", nil, summary.Scalar("loss", x).GetTensor())
 	case 1:
 		v := summaryv1.Scalar("loss", x)
-		v.Metadata = tfevents.Scalar("loss", x).Metadata
+		v.Metadata = summary.Scalar("loss", x).Metadata
 		return v
 	case 2:
-		return &tfpb.Summary_Value{Tag: "two", Value: tfevents.Scalar("two", x).Value}
+		return &tfpb.Summary_Value{Tag: "two", Value: summary.Scalar("two", x).Value}
 	case 3:
-		v := tfevents.Scalar("two", x)
+		v := summary.Scalar("two", x)
 		v.Metadata.DataClass = tfpb.DataClass_DATA_CLASS_TENSOR
 		return v
 	case 4:
-		return tfevents.Text("loss", "words")
+		return summary.Text("loss", "words")
 	}
 	if random.IntN(2) == 0 {
 		return summaryv1.Scalar("loss", x)
 	}
-	return tfevents.Scalar("two", x)
+	return summary.Scalar("two", x)
 }

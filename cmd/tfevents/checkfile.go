@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // usualName matches the names that TensorFlow and its kin give their files.
@@ -142,7 +143,7 @@ func (f *fileChecker) record(_ int64, data []byte) error {
 }
 
 func (f *fileChecker) finish() {
-	if f.compression != tfevents.Uncompressed {
+	if f.compression != tfrecord.Uncompressed {
 		f.add(false, "is compressed (%s): TensorBoard reads no compressed files; `tfevents repair` makes a plain one", f.compression)
 	}
 	if f.seen.back > 0 {
@@ -220,6 +221,6 @@ func beginsAsEventsFile(path string) bool {
 	head := make([]byte, 256)
 	n, _ := file.Read(head)
 	r := tfevents.NewReader(bytes.NewReader(head[:n]))
-	e, err := r.NextEvent()
+	e, err := r.Next()
 	return err == nil && strings.HasPrefix(e.GetFileVersion(), "brain.Event:")
 }

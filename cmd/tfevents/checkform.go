@@ -11,6 +11,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // page is what one of TensorBoard's pages needs of the series that it shows.
@@ -30,30 +31,30 @@ type versioned interface {
 }
 
 var pages = map[string]page{
-	tfevents.PluginScalars: {
+	summary.PluginScalars: {
 		class: tfpb.DataClass_DATA_CLASS_SCALAR, content: func() versioned { return new(tbpb.ScalarPluginData) },
 	},
-	tfevents.PluginHistograms: {
+	summary.PluginHistograms: {
 		class: tfpb.DataClass_DATA_CLASS_TENSOR, content: func() versioned { return new(tbpb.HistogramPluginData) },
 		braces: true, tensor: histogramProblem,
 	},
-	tfevents.PluginImages: {
+	summary.PluginImages: {
 		class: tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE, content: func() versioned { return new(tbpb.ImagePluginData) },
 		tensor: imageProblem,
 	},
-	tfevents.PluginAudio: {
+	summary.PluginAudio: {
 		class: tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE, content: func() versioned { return new(tbpb.AudioPluginData) },
 		tensor: audioProblem,
 	},
-	tfevents.PluginText: {
+	summary.PluginText: {
 		class: tfpb.DataClass_DATA_CLASS_TENSOR, content: func() versioned { return new(tbpb.TextPluginData) },
 		braces: true, tensor: textProblem,
 	},
-	tfevents.PluginPRCurves: {
+	summary.PluginPRCurves: {
 		class: tfpb.DataClass_DATA_CLASS_TENSOR, content: func() versioned { return new(tbpb.PrCurvePluginData) },
 		tensor: curveProblem,
 	},
-	tfevents.PluginMesh: {
+	summary.PluginMesh: {
 		class: tfpb.DataClass_DATA_CLASS_TENSOR, content: func() versioned { return new(tbpb.MeshPluginData) },
 	},
 }
@@ -110,7 +111,7 @@ func className(c tfpb.DataClass) string { return strings.TrimPrefix(c.String(), 
 func (p *page) tensorProblem(s *tfevents.Series) string {
 	what, n := "", 0
 	for _, point := range s.Points {
-		t := modernOf(point.Value).GetTensor()
+		t := summary.ModernValue(point.Value).GetTensor()
 		if t == nil {
 			continue
 		}
@@ -125,11 +126,6 @@ func (p *page) tensorProblem(s *tfevents.Series) string {
 	return fmt.Sprintf("%d of %d points %s", n, len(s.Points), what)
 }
 
-// modernOf returns a value as TensorBoard converts it.
-func modernOf(v *tfpb.Summary_Value) *tfpb.Summary_Value {
-	return tfevents.Modern(&tfpb.Event{What: &tfpb.Event_Summary{Summary: tfevents.NewSummary(v)}})[0]
-}
-
 // scalarProblem says what is wrong with points of scalars. Both loaders show a
 // simple_value.
 func scalarProblem(s *tfevents.Series) string {
@@ -139,7 +135,7 @@ func scalarProblem(s *tfevents.Series) string {
 		if t == nil {
 			continue
 		}
-		if _, ok := tfevents.ScalarOf(p.Value); !ok {
+		if _, ok := summary.ScalarOf(p.Value); !ok {
 			none++
 		} else if t.GetDtype() != tfpb.DataType_DT_FLOAT || len(t.GetTensorShape().GetDim()) > 0 {
 			odd++

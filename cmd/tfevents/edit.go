@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func editCommand() *cli.Command {
@@ -256,7 +257,7 @@ func (e *edits) editRun(c *cli.Context, s *source, run tfevents.Run, name func(s
 		return err
 	}
 	for _, path := range run.Files {
-		write := func(w *tfevents.RecordWriter) error { return r.copyTo(w, s, path, report) }
+		write := func(w *tfrecord.Writer) error { return r.copyTo(w, s, path, report) }
 		if err := newRecords(c, name(path), write); err != nil {
 			return err
 		}

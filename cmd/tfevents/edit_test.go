@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
-	"google.golang.org/protobuf/proto"
 )
 
 func TestThinning(t *testing.T) {
@@ -57,11 +58,11 @@ func TestCutMetadata(t *testing.T) {
 	r := e.newRun()
 	var left []*tfpb.Summary_Value
 	for step := range int64(5) {
-		v := tfevents.Scalar("loss", float64(step))
+		v := summary.Scalar("loss", float64(step))
 		if step > 0 {
 			v.Metadata = nil
 		}
-		event := &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: tfevents.NewSummary(v)}}
+		event := &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}}
 		data, keep, err := r.apply(tfproto.Marshal(event))
 		if err != nil {
 			t.Fatal(err)
@@ -74,18 +75,18 @@ func TestCutMetadata(t *testing.T) {
 			left = append(left, got.GetSummary().Value...)
 		}
 	}
-	if len(left) != 3 || left[0].GetMetadata().GetPluginData().GetPluginName() != tfevents.PluginScalars || left[1].Metadata != nil {
+	if len(left) != 3 || left[0].GetMetadata().GetPluginData().GetPluginName() != summary.PluginScalars || left[1].Metadata != nil {
 		t.Errorf("left are %v", left)
 	}
 }
 
 func TestRescaleKeepsForm(t *testing.T) {
-	double := tfevents.Scalar("loss", 0)
+	double := summary.Scalar("loss", 0)
 	double.Value = &tfpb.Summary_Value_Tensor{Tensor: &tfpb.TensorProto{
 		Dtype: tfpb.DataType_DT_DOUBLE, TensorShape: &tfpb.TensorShapeProto{}, DoubleVal: []float64{0.1},
 	}}
-	for _, v := range []*tfpb.Summary_Value{summaryv1.Scalar("loss", 0.5), tfevents.Scalar("loss", 0.5), double} {
-		before, _ := tfevents.ScalarOf(v)
+	for _, v := range []*tfpb.Summary_Value{summaryv1.Scalar("loss", 0.5), summary.Scalar("loss", 0.5), double} {
+		before, _ := summary.ScalarOf(v)
 		dtype := v.GetTensor().GetDtype()
 		scale, err := parseNumbers("scale", []string{"lo.*=3"})
 		if err != nil {
@@ -96,7 +97,7 @@ func TestRescaleKeepsForm(t *testing.T) {
 		if !r.rescale(v) {
 			t.Fatalf("%v is not changed", v)
 		}
-		if x, ok := tfevents.ScalarOf(v); !ok || x != before*3 || v.GetTensor().GetDtype() != dtype {
+		if x, ok := summary.ScalarOf(v); !ok || x != before*3 || v.GetTensor().GetDtype() != dtype {
 			t.Errorf("%v, want 3 times %v", v, before)
 		}
 	}

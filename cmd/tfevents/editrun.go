@@ -9,7 +9,8 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // runEditor applies edits to the files of one run, in their order.
@@ -38,8 +39,8 @@ func (r *runEditor) survey(s *source, files []string) error {
 			}
 			for _, v := range event.GetSummary().GetValue() {
 				if r.isStep(v) && !r.deletes(v.Tag) && r.inRange(event.Step) {
-					x, ok := tfevents.ScalarOf(v)
-					thin.add(v.Tag, x, ok && r.plugins[v.Tag] == tfevents.PluginScalars)
+					x, ok := summary.ScalarOf(v)
+					thin.add(v.Tag, x, ok && r.plugins[v.Tag] == summary.PluginScalars)
 				}
 			}
 			return nil
@@ -53,7 +54,7 @@ func (r *runEditor) survey(s *source, files []string) error {
 }
 
 // copyTo writes what is left of the events of a file.
-func (r *runEditor) copyTo(w *tfevents.RecordWriter, s *source, from string, report *reporter) error {
+func (r *runEditor) copyTo(w *tfrecord.Writer, s *source, from string, report *reporter) error {
 	_, err := s.eachRecord(from, func(_ int64, data []byte) error {
 		data, keep, err := r.apply(data)
 		if err != nil {
@@ -62,7 +63,7 @@ func (r *runEditor) copyTo(w *tfevents.RecordWriter, s *source, from string, rep
 		if !keep {
 			return nil
 		}
-		return w.WriteRecord(data)
+		return w.Write(data)
 	}, report.damaged)
 	return err
 }
@@ -196,8 +197,8 @@ func (r *runEditor) restoreMetadata(v *tfpb.Summary_Value) bool {
 // ofRun are the plugins whose values describe a run and no step of it: they are
 // neither cut nor thinned out.
 var ofRun = []string{
-	tfevents.PluginGraphs, tfevents.PluginRunMetadata, tfevents.PluginRunMetadataGraph, tfevents.PluginKerasModel,
-	tfevents.PluginTaggedRunMetadata, tfevents.PluginHParams, tfevents.PluginCustomScalars,
+	summary.PluginGraphs, summary.PluginRunMetadata, summary.PluginRunMetadataGraph, summary.PluginKerasModel,
+	summary.PluginTaggedRunMetadata, summary.PluginHParams, summary.PluginCustomScalars,
 }
 
 // isStep reports whether a value belongs to a step. It must see all values of the
@@ -205,7 +206,7 @@ var ofRun = []string{
 func (r *runEditor) isStep(v *tfpb.Summary_Value) bool {
 	plugin, known := r.plugins[v.Tag]
 	if !known {
-		plugin = modernOf(v).GetMetadata().GetPluginData().GetPluginName()
+		plugin = summary.ModernValue(v).GetMetadata().GetPluginData().GetPluginName()
 		r.plugins[v.Tag] = plugin
 	}
 	return !slices.Contains(ofRun, plugin)
@@ -213,10 +214,10 @@ func (r *runEditor) isStep(v *tfpb.Summary_Value) bool {
 
 // rescale changes the value of a scalar as --scale and --offset say.
 func (r *runEditor) rescale(v *tfpb.Summary_Value) bool {
-	if len(r.scales) == 0 && len(r.offsets) == 0 || r.plugins[v.Tag] != tfevents.PluginScalars {
+	if len(r.scales) == 0 && len(r.offsets) == 0 || r.plugins[v.Tag] != summary.PluginScalars {
 		return false
 	}
-	x, ok := tfevents.ScalarOf(v)
+	x, ok := summary.ScalarOf(v)
 	if !ok {
 		return false
 	}

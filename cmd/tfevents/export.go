@@ -19,6 +19,7 @@ import (
 
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 func exportCommand() *cli.Command {
@@ -209,7 +210,7 @@ func eachScalar(c *cli.Context, paths []string, report *reporter) (iter.Seq[scal
 	return func(yield func(scalarPoint) bool) {
 		for _, v := range views {
 			for _, s := range v.series {
-				if s.plugin != tfevents.PluginScalars || !tags.MatchString(s.tag) {
+				if s.plugin != summary.PluginScalars || !tags.MatchString(s.tag) {
 					continue
 				}
 				for at, x := range s.scalars {

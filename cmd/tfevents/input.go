@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // stdinName stands for the standard input where a command takes files.
@@ -130,7 +131,7 @@ func (s *source) Open(path string) (fs.File, error) { return s.open(path) }
 func (s *source) open(path string) (*input, error) {
 	if path == stdinName {
 		in := &input{}
-		in.plain, in.compression = tfevents.Inflate(&watched{s, s.stdin})
+		in.plain, in.compression = tfrecord.Inflate(&watched{s, s.stdin})
 		return in, nil
 	}
 	file, err := os.Open(path)
@@ -138,7 +139,7 @@ func (s *source) open(path string) (*input, error) {
 		return nil, err
 	}
 	in := &input{file: file}
-	in.plain, in.compression = tfevents.Inflate(&watched{s, file})
+	in.plain, in.compression = tfrecord.Inflate(&watched{s, file})
 	return in, nil
 }
 
@@ -146,7 +147,7 @@ func (s *source) open(path string) (*input, error) {
 type input struct {
 	file        *os.File // nil for the standard input
 	plain       io.Reader
-	compression tfevents.Compression
+	compression tfrecord.Compression
 	size        int64 // read so far, of the plain stream
 }
 
@@ -193,7 +194,7 @@ func (s *source) eachRecord(path string, f func(offset int64, data []byte) error
 		return 0, err
 	}
 	defer in.Close()
-	r := tfevents.NewRecordReader(in)
+	r := tfrecord.NewReader(in)
 	r.Name, r.MaxSize, r.Resync = path, maxRecord, true
 	for {
 		at := r.Offset()
@@ -210,13 +211,13 @@ func (s *source) eachRecord(path string, f func(offset int64, data []byte) error
 		if s.ctx.Err() != nil {
 			return in.size, s.ctx.Err()
 		}
-		var damage *tfevents.CorruptError
+		var damage *tfrecord.CorruptError
 		switch {
 		case errors.As(err, &damage):
 			damaged(err)
-		case in.compression != tfevents.Uncompressed:
+		case in.compression != tfrecord.Uncompressed:
 			// A compressed stream cannot be read after its damage.
-			damaged(&tfevents.CorruptError{Name: path, Offset: r.Offset(), Part: tfevents.PartData, Err: err})
+			damaged(&tfrecord.CorruptError{Name: path, Offset: r.Offset(), Part: tfrecord.PartData, Err: err})
 			return in.size, nil
 		default:
 			return in.size, err
@@ -229,8 +230,8 @@ func (s *source) eachRecord(path string, f func(offset int64, data []byte) error
 
 // noEvent is the damage of an intact record whose data is no Event message.
 func noEvent(path string, offset int64, data []byte, err error) error {
-	return &tfevents.CorruptError{
-		Name: path, Offset: offset, Part: tfevents.PartEvent, Lost: int64(tfevents.RecordSize(len(data))), Err: err,
+	return &tfrecord.CorruptError{
+		Name: path, Offset: offset, Part: tfrecord.PartEvent, Lost: int64(tfrecord.Size(len(data))), Err: err,
 	}
 }
 
@@ -244,9 +245,9 @@ func newReporter(c *cli.Context) *reporter { return &reporter{out: c.App.ErrWrit
 
 func (r *reporter) damaged(err error) {
 	r.count++
-	var damage *tfevents.CorruptError
+	var damage *tfrecord.CorruptError
 	hint := ""
-	if errors.As(err, &damage) && damage.Offset == 0 && damage.Part == tfevents.PartLength {
+	if errors.As(err, &damage) && damage.Offset == 0 && damage.Part == tfrecord.PartLength {
 		hint = "; is it an events file?"
 	}
 	fmt.Fprintf(r.out, "tfevents: %v%s\n", err, hint)

@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // purgeModes are the values of --purge.
@@ -124,7 +125,7 @@ func describeRun(v *view) runInfo {
 			FirstTime: number(series.first.wall), LastTime: number(series.last.wall),
 			Bytes: series.bytes,
 		}
-		if t.Plugin == tfevents.PluginScalars {
+		if t.Plugin == summary.PluginScalars {
 			t.Last = (*number)(series.lastValue)
 		}
 		info.Tags = append(info.Tags, t)

@@ -52,8 +52,9 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/cmd/internal/version"
 	"github.com/trainerd/trainerd/tfevents/dataserver"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 const (
@@ -149,7 +150,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			"it. Files may be compressed with gzip or zlib, though TensorBoard does not read\n" +
 			"them then. Data goes to the standard output, all other text to the standard\n" +
 			"error. Flags may come before and after arguments.",
-		HideVersion:               true,
+		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true, // patterns may have commas
 		Reader:                    stdin,
 		Writer:                    stdout,
@@ -216,7 +217,7 @@ func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{
 func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
 	var topic cli.ExitCoder // of the cli package: there is no such help topic
-	var damage *tfevents.CorruptError
+	var damage *tfrecord.CorruptError
 	var unsupported *dataserver.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):

@@ -21,9 +21,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func TestMain(m *testing.M) {
@@ -103,7 +106,7 @@ func session(ts *testscript.TestScript, _ bool, args []string) {
 	value, err := strconv.ParseFloat(args[4], 64)
 	ts.Check(err)
 	for step := first; step <= last; step++ {
-		s := tfevents.NewSummary(summaryv1.Scalar("loss", value))
+		s := summary.New(summaryv1.Scalar("loss", value))
 		ts.Check(w.WriteEvent(&tfpb.Event{WallTime: wall(step), Step: step, What: &tfpb.Event_Summary{Summary: s}}))
 	}
 	ts.Check(os.WriteFile(name, file.Bytes(), 0o666))
@@ -296,7 +299,7 @@ func FuzzJSONLine(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		r := tfevents.NewRecordReader(file)
+		r := tfrecord.NewReader(file)
 		for {
 			data, err := r.Next()
 			if err == io.EOF {

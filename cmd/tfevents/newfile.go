@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func dryRunFlag() cli.Flag {
@@ -22,10 +23,10 @@ func dryRunFlag() cli.Flag {
 }
 
 // createRecords writes a new file of records.
-func createRecords(name string, write func(*tfevents.RecordWriter) error) error {
+func createRecords(name string, write func(*tfrecord.Writer) error) error {
 	return createFile(name, func(f *os.File) error {
 		buf := bufio.NewWriterSize(f, 1<<16)
-		if err := write(tfevents.NewRecordWriter(buf)); err != nil {
+		if err := write(tfrecord.NewWriter(buf)); err != nil {
 			return err
 		}
 		return buf.Flush()
@@ -33,9 +34,9 @@ func createRecords(name string, write func(*tfevents.RecordWriter) error) error 
 }
 
 // newRecords is createRecords, or a rehearsal of it.
-func newRecords(c *cli.Context, name string, write func(*tfevents.RecordWriter) error) error {
+func newRecords(c *cli.Context, name string, write func(*tfrecord.Writer) error) error {
 	if c.Bool("dry-run") {
-		return write(tfevents.NewRecordWriter(io.Discard))
+		return write(tfrecord.NewWriter(io.Discard))
 	}
 	return createRecords(name, write)
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"io"
 	"iter"
+	"runtime"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/trainerd/trainerd/cmd/internal/version"
 )
 
 // parquetPoint is a row of a Parquet file. Runs and tags are kept once, in a
@@ -21,7 +24,7 @@ type parquetPoint struct {
 const parquetBatch = 1024
 
 func exportParquet(w io.Writer, points iter.Seq[scalarPoint]) error {
-	out := parquet.NewGenericWriter[parquetPoint](w, parquet.Compression(&parquet.Snappy), parquet.CreatedBy("tfevents", "", ""))
+	out := parquet.NewGenericWriter[parquetPoint](w, parquet.Compression(&parquet.Snappy), parquet.CreatedBy("tfevents", version.Short(), runtime.Version()))
 	rows := make([]parquetPoint, 0, parquetBatch)
 	for p := range points {
 		rows = append(rows, parquetPoint{p.Run, p.Tag, p.Step, float64(p.WallTime), float64(p.Value)})

@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 func statCommand() *cli.Command {
@@ -185,7 +186,7 @@ func (r *runStat) add(e *tfpb.Event) {
 	case tfpb.SessionLog_CHECKPOINT:
 		r.Checkpoints++
 	}
-	for _, v := range tfevents.Modern(e) {
+	for _, v := range summary.Modern(e) {
 		r.addValue(e, v)
 	}
 }
@@ -216,7 +217,7 @@ func (r *runStat) addValue(e *tfpb.Event, v *tfpb.Summary_Value) {
 	t.Bytes += int64(proto.Size(v))
 	t.LastStep = e.GetStep()
 	t.MinStep, t.MaxStep = min(t.MinStep, t.LastStep), max(t.MaxStep, t.LastStep)
-	if x, ok := tfevents.ScalarOf(v); ok && t.Plugin == tfevents.PluginScalars {
+	if x, ok := summary.ScalarOf(v); ok && t.Plugin == summary.PluginScalars {
 		if t.Scalar == nil {
 			t.Scalar = &values{Min: number(math.NaN()), Max: number(math.NaN()), Mean: number(math.NaN())}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func tailCommand() *cli.Command {
@@ -164,7 +165,7 @@ func (t *tailer) followRun(ctx context.Context, run string, o *tfevents.FollowOp
 
 // print prints one result at once.
 func (t *tailer) print(r followed) error {
-	var damage *tfevents.CorruptError
+	var damage *tfrecord.CorruptError
 	switch {
 	case errors.As(r.err, &damage):
 		fmt.Fprintf(t.c.App.ErrWriter, "tfevents: %v\n", r.err)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 func verifyCommand() *cli.Command {
@@ -35,7 +35,7 @@ type fileInfo struct {
 }
 
 // compression is how a file is compressed, "" if it is not.
-type compression = tfevents.Compression
+type compression = tfrecord.Compression
 
 // damageAt is a damaged place.
 type damageAt struct {
@@ -121,7 +121,7 @@ func verifyFile(s *source, path string, report *reporter) (*fileInfo, error) {
 
 func damageOf(err error) damageAt {
 	d := damageAt{Error: err.Error()}
-	var damage *tfevents.CorruptError
+	var damage *tfrecord.CorruptError
 	if errors.As(err, &damage) {
 		d.Offset, d.Part, d.Torn, d.Lost = damage.Offset, damage.Part, damage.Torn(), damage.Lost
 	}
@@ -166,14 +166,14 @@ func repair(c *cli.Context) error {
 		info.Damage = append(info.Damage, damageOf(err))
 		report.damaged(err)
 	}
-	err = newRecords(c, to, func(w *tfevents.RecordWriter) error {
+	err = newRecords(c, to, func(w *tfrecord.Writer) error {
 		_, err := s.eachRecord(from, func(offset int64, data []byte) error {
 			if err := proto.Unmarshal(data, new(tfpb.Event)); err != nil {
 				damaged(noEvent(from, offset, data, err))
 				return nil
 			}
 			info.Records++
-			return w.WriteRecord(data)
+			return w.Write(data)
 		}, damaged)
 		if err == nil && info.Records == 0 {
 			err = fmt.Errorf("%w: %s has no intact record", errNothing, from)

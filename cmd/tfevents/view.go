@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // view is what the commands that list and draw need of a run. It comes from an
@@ -69,7 +71,7 @@ func (s *source) isPlain(run tfevents.Run) bool {
 			return false // which is damage, and said when it is read
 		}
 		defer in.Close()
-		return in.compression != tfevents.Uncompressed
+		return in.compression != tfrecord.Uncompressed
 	})
 }
 
@@ -86,7 +88,7 @@ func (s *source) viewOfIndex(run tfevents.Run, x *tfevents.RunIndex) *view {
 		}
 		one.last = stamp{last.Step, last.WallTime}
 		one.scalars = indexScalars(x, series)
-		if one.plugin == tfevents.PluginScalars { // others need not be read, and may be large
+		if one.plugin == summary.PluginScalars { // others need not be read, and may be large
 			for _, value := range indexPoints(x, []tfevents.IndexPoint{last}) {
 				one.lastValue = &value
 			}
@@ -117,7 +119,7 @@ func indexPoints(x *tfevents.RunIndex, points []tfevents.IndexPoint) iter.Seq2[s
 			number, ok := p.Scalar()
 			if !ok {
 				value, err, _ := next()
-				if number, ok = tfevents.ScalarOf(value); err != nil || !ok {
+				if number, ok = summary.ScalarOf(value); err != nil || !ok {
 					continue
 				}
 			}
@@ -136,7 +138,7 @@ func viewOfData(run tfevents.Run, d *tfevents.RunData) *view {
 			tag: series.Tag, plugin: series.Plugin(), points: len(series.Points),
 			first: stamp{first.Step, first.WallTime}, last: stamp{last.Step, last.WallTime},
 		}
-		if x, ok := tfevents.ScalarOf(last.Value); ok {
+		if x, ok := summary.ScalarOf(last.Value); ok {
 			one.lastValue = &x
 		}
 		for _, p := range series.Points {
@@ -144,7 +146,7 @@ func viewOfData(run tfevents.Run, d *tfevents.RunData) *view {
 		}
 		one.scalars = func(yield func(stamp, float64) bool) {
 			for _, p := range series.Points {
-				if x, ok := tfevents.ScalarOf(p.Value); ok && !yield(stamp{p.Step, p.WallTime}, x) {
+				if x, ok := summary.ScalarOf(p.Value); ok && !yield(stamp{p.Step, p.WallTime}, x) {
 					return
 				}
 			}

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/version"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -130,11 +129,7 @@ func versionCommand() *cli.Command {
 			if c.Args().Present() {
 				return usagef("version takes no arguments")
 			}
-			version := "(devel)"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				version = info.Main.Version
-			}
-			_, err := fmt.Fprintf(c.App.Writer, "trainerd %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(c.App.Writer, "trainerd version", version.Line())
 			return err
 		},
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/cmd/internal/version"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/systemd"
@@ -92,7 +93,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Description: `Trains what a TOML file describes. Checkpoints and events files in the
 logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 		Reader: stdin, Writer: stdout, ErrWriter: stderr,
-		HideVersion:               true,
+		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true, // a list in --set has commas
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              usage,

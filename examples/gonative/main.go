@@ -11,10 +11,11 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/trainerd"
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/optimize/functions"
+
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/trainerd"
 )
 
 type hook func(at *optimize.Location, op optimize.Operation) error // gonum calls it as it goes
@@ -45,7 +46,7 @@ func main() {
 			}
 			n, err := vars.Step(func() error { copy(x, at.X); return nil })
 			if n%1000 == 0 {
-				err = errors.Join(err, sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("f", at.F)), n))
+				err = errors.Join(err, sv.SummaryComputed(ctx, summary.New(summary.Scalar("f", at.F)), n))
 			}
 			return errors.Join(err, sv.StepDone(ctx, n))
 		}

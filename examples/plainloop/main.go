@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -32,7 +32,7 @@ func main() {
 		for vars.GlobalStep() < *until && !sv.ShouldStop() {
 			n, err := vars.Step(func() error { loss = descend(weights, random); return nil })
 			if n%1000 == 0 {
-				err = errors.Join(err, sv.SummaryComputed(ctx, tfevents.NewSummary(tfevents.Scalar("loss", loss)), n))
+				err = errors.Join(err, sv.SummaryComputed(ctx, summary.New(summary.Scalar("loss", loss)), n))
 			}
 			if err = errors.Join(err, sv.StepDone(ctx, n)); err != nil { // the checkpoint, when it is time
 				return err

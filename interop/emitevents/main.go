@@ -18,11 +18,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/projector"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
-	"google.golang.org/protobuf/proto"
 )
 
 func main() {
@@ -70,7 +73,7 @@ func writeTuned(dir string) error {
 }
 
 func writeEmbedding(dir string) error {
-	info, err := tfevents.WriteEmbedding(dir, &tfevents.Embedding{
+	info, err := projector.Write(dir, &projector.Embedding{
 		Name:    "words",
 		Vectors: [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}},
 		Labels:  [][]string{{"one", "1"}, {"two", "2"}, {"three", "3"}, {"four", "4"}},
@@ -79,7 +82,7 @@ func writeEmbedding(dir string) error {
 	if err != nil {
 		return err
 	}
-	return tfevents.WriteProjectorConfig(dir, &tbpb.ProjectorConfig{Embeddings: []*tbpb.EmbeddingInfo{info}})
+	return projector.WriteConfig(dir, &tbpb.ProjectorConfig{Embeddings: []*tbpb.EmbeddingInfo{info}})
 }
 
 func writeRun(dir string, form tfevents.Form, values func() ([]*tfpb.Summary_Value, error)) error {
@@ -104,7 +107,7 @@ func writeRun(dir string, form tfevents.Form, values func() ([]*tfpb.Summary_Val
 		return err
 	}
 	for step := range int64(2) { // the second time without metadata
-		if err := w.AddSummary(ctx, tfevents.NewSummary(list...), step); err != nil {
+		if err := w.AddSummary(ctx, summary.New(list...), step); err != nil {
 			return err
 		}
 	}
@@ -137,51 +140,51 @@ func valuesV1() ([]*tfpb.Summary_Value, error) {
 	c.add(summaryv1.Buckets("buckets", &tfpb.HistogramProto{
 		Min: 0, Max: 2, Num: 3, Sum: 3, BucketLimit: []float64{1, 2}, Bucket: []float64{1, 2},
 	}))
-	picture, err := tfevents.EncodePNG(checkers(image.NewRGBA(image.Rect(0, 0, 8, 6))))
+	picture, err := summary.EncodePNG(checkers(image.NewRGBA(image.Rect(0, 0, 8, 6))))
 	if err != nil {
 		return nil, err
 	}
 	c.addAll(summaryv1.Images("picture", picture, picture), nil)
 	frame := image.NewPaletted(image.Rect(0, 0, 8, 6), palette.Plan9)
-	film, err := tfevents.EncodeGIF(&gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{10, 10}})
+	film, err := summary.EncodeGIF(&gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{10, 10}})
 	if err != nil {
 		return nil, err
 	}
 	c.add(summaryv1.Image("film", film), nil)
-	c.add(summaryv1.Audio("audio", &tfevents.AudioClip{SampleRate: 8000, Samples: make([]float32, 80)}))
-	c.add(tfevents.Text("text", "some *words*"), nil)
-	c.add(tfevents.Table("table", []string{"a", "b"}, []string{"1", "2"}), nil)
+	c.add(summaryv1.Audio("audio", &summary.AudioClip{SampleRate: 8000, Samples: make([]float32, 80)}))
+	c.add(summary.Text("text", "some *words*"), nil)
+	c.add(summary.Table("table", []string{"a", "b"}, []string{"1", "2"}), nil)
 	return c.values, c.err
 }
 
 func valuesV2() ([]*tfpb.Summary_Value, error) {
 	var c collector
-	c.add(tfevents.Scalar("scalar", 1.5), nil)
-	c.add(tfevents.Histogram("histogram", []float64{-1, 0, 0, 2}, 3))
-	c.add(tfevents.Buckets("buckets", []tfevents.Bucket{{Left: 0, Right: 1, Count: 1}, {Left: 1, Right: 2, Count: 2}}), nil)
-	picture, err := tfevents.EncodePNG(checkers(image.NewGray(image.Rect(0, 0, 8, 6))))
+	c.add(summary.Scalar("scalar", 1.5), nil)
+	c.add(summary.Histogram("histogram", []float64{-1, 0, 0, 2}, 3))
+	c.add(summary.Buckets("buckets", []summary.Bucket{{Left: 0, Right: 1, Count: 1}, {Left: 1, Right: 2, Count: 2}}), nil)
+	picture, err := summary.EncodePNG(checkers(image.NewGray(image.Rect(0, 0, 8, 6))))
 	if err != nil {
 		return nil, err
 	}
-	c.add(tfevents.Images("picture", picture, picture))
-	c.add(tfevents.Audio("audio", &tfevents.AudioClip{SampleRate: 8000, Channels: 2, Samples: make([]float32, 80), Label: "silence"}))
-	c.add(tfevents.Texts("text", []int64{2}, "one", "two"))
-	curve, err := tfevents.PRCurveOf([]bool{true, false, true}, []float32{1, 0.4, 0.2}, nil, 11)
+	c.add(summary.Images("picture", picture, picture))
+	c.add(summary.Audio("audio", &summary.AudioClip{SampleRate: 8000, Channels: 2, Samples: make([]float32, 80), Label: "silence"}))
+	c.add(summary.Texts("text", []int64{2}, "one", "two"))
+	curve, err := summary.PRCurveOf([]bool{true, false, true}, []float32{1, 0.4, 0.2}, nil, 11)
 	if err != nil {
 		return nil, err
 	}
 	c.add(curve.Value("curve"))
-	mesh := &tfevents.Mesh{Vertices: [][3]float32{{}, {1, 0, 0}, {0, 1, 0}}, Faces: [][3]int32{{0, 1, 2}}, Colors: make([][3]uint8, 3)}
+	mesh := &summary.Mesh{Vertices: [][3]float32{{}, {1, 0, 0}, {0, 1, 0}}, Faces: [][3]int32{{0, 1, 2}}, Colors: make([][3]uint8, 3)}
 	c.addAll(mesh.Values("mesh"))
-	c.add(tfevents.CustomScalars(&tbpb.Layout{Category: []*tbpb.Category{{
-		Title: "together", Chart: []*tbpb.Chart{tfevents.MultilineChart("chart", "scalar")},
+	c.add(summary.CustomScalars(&tbpb.Layout{Category: []*tbpb.Category{{
+		Title: "together", Chart: []*tbpb.Chart{summary.MultilineChart("chart", "scalar")},
 	}}}), nil)
-	c.add(tfevents.HParamsConfig(&tbpb.Experiment{
+	c.add(summary.HParamsConfig(&tbpb.Experiment{
 		HparamInfos: []*tbpb.HParamInfo{{Name: "rate", Type: tbpb.DataType_DATA_TYPE_FLOAT64}},
 		MetricInfos: []*tbpb.MetricInfo{{Name: &tbpb.MetricName{Tag: "scalar"}}},
 	}), nil)
-	c.add(tfevents.HParams(map[string]any{"rate": 0.25}, "", time.Now()))
-	c.add(tfevents.HParamsEnd(tbpb.Status_STATUS_SUCCESS, time.Now()), nil)
+	c.add(summary.HParams(map[string]any{"rate": 0.25}, "", time.Now()))
+	c.add(summary.HParamsEnd(tbpb.Status_STATUS_SUCCESS, time.Now()), nil)
 	return c.values, c.err
 }
 

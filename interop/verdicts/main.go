@@ -20,7 +20,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 type verdict struct {
@@ -61,8 +61,8 @@ func records(kind, name string) verdict {
 		return verdict{Error: err.Error()}
 	}
 	defer f.Close()
-	compression := map[string]tfevents.Compression{"gzip": tfevents.GZIP, "zlib": tfevents.ZLIB}[kind]
-	r, err := tfevents.NewCompressedRecordReader(f, compression)
+	compression := map[string]tfrecord.Compression{"gzip": tfrecord.GZIP, "zlib": tfrecord.ZLIB}[kind]
+	r, err := tfrecord.NewCompressedReader(f, compression)
 	if err != nil {
 		return verdict{Error: err.Error()}
 	}
@@ -81,8 +81,8 @@ func records(kind, name string) verdict {
 // passedOver reports whether TensorFlow takes an error for the end of the file:
 // too few bytes for a length, or what stands behind the end of a ZLIB stream.
 func passedOver(err error) bool {
-	var torn *tfevents.CorruptError
-	return errors.Is(err, tfevents.ErrTrailingData) || errors.As(err, &torn) && torn.Torn() && torn.Part == tfevents.PartLength
+	var torn *tfrecord.CorruptError
+	return errors.Is(err, tfrecord.ErrTrailingData) || errors.As(err, &torn) && torn.Torn() && torn.Part == tfrecord.PartLength
 }
 
 func checkpoint(prefix string) verdict {

@@ -6,6 +6,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbdata"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest) (*tbdata.ReadScalarsResponse, error) {
@@ -62,7 +63,7 @@ func (s *Server) otherScalar(x *tfevents.RunIndex, p tfevents.IndexPoint) (float
 		s.o.Logger.Debug("reading a scalar", "run", x.Name, "step", p.Step, "error", err)
 		return 0, false
 	}
-	return tfevents.ScalarOf(v)
+	return summary.ScalarOf(v)
 }
 
 func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest) (*tbdata.ReadTensorsResponse, error) {
@@ -151,7 +152,7 @@ func (s *Server) blobs(experiment string, x *tfevents.RunIndex, series *tfevents
 	for v, err := range x.Values(points) {
 		p := points[i]
 		i++
-		blobs := tfevents.Blobs(v)
+		blobs := summary.Blobs(v)
 		if err != nil || blobs == nil {
 			continue
 		}

@@ -11,15 +11,17 @@ import (
 	"testing"
 	"time"
 
-	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/proto/tbdata"
-	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/proto/tbdata"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // client asks a server over a real connection.
@@ -62,7 +64,7 @@ func (c *client) call(method string, req, answer proto.Message) error {
 	return c.conn.Invoke(ctx, "/"+ServiceName+"/"+method, req, answer)
 }
 
-var scalars = &tbdata.PluginFilter{PluginName: tfevents.PluginScalars}
+var scalars = &tbdata.PluginFilter{PluginName: summary.PluginScalars}
 
 // curve returns the points of a tag of a run, nil if there are none.
 func (c *client) curve(run, tag string, most int64) *tbdata.ScalarData {
@@ -122,7 +124,7 @@ func appendEvents(t *testing.T, name string, events ...*tfpb.Event) {
 
 func point(tag string, step int64, value float64) *tfpb.Event {
 	return &tfpb.Event{WallTime: 1.7e9 + float64(step), Step: step,
-		What: &tfpb.Event_Summary{Summary: tfevents.NewSummary(summaryv1.Scalar(tag, value))}}
+		What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar(tag, value))}}
 }
 
 func TestUnsupportedLogdirs(t *testing.T) {
@@ -177,7 +179,7 @@ func TestSamplesBoundAnswers(t *testing.T) {
 	for step := range int64(50) {
 		appendEvents(t, filepath.Join(dir, "1.tfevents"), point("loss", step, 1))
 	}
-	c := serve(t, &Options{Logdir: dir, Reload: -1, Samples: map[string]int{tfevents.PluginScalars: 7, tfevents.PluginText: -1}})
+	c := serve(t, &Options{Logdir: dir, Reload: -1, Samples: map[string]int{summary.PluginScalars: 7, summary.PluginText: -1}})
 	c.waitFor("the curve", func() bool { return c.curve(".", "loss", 1000) != nil })
 	if got := c.curve(".", "loss", 1000).GetStep(); len(got) > 7 || got[0] != 0 || got[len(got)-1] != 49 {
 		t.Errorf("steps %v, want 7 at most, the first and the last among them", got)

@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // Histogram counts values in TensorFlow's buckets: 1551 of them, each a tenth
@@ -36,7 +36,7 @@ var bucketLimits = func() []float64 {
 // TensorFlow's histogram summary refuses them.
 func (h *Histogram) Add(v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("%w: %v cannot be counted in a histogram", tfevents.ErrNotFinite, v)
+		return fmt.Errorf("%w: %v cannot be counted in a histogram", summary.ErrNotFinite, v)
 	}
 	if h.buckets == nil {
 		h.buckets = make([]float64, len(bucketLimits))
@@ -83,7 +83,7 @@ func (h *Histogram) Value(tag string) *tfpb.Summary_Value {
 
 // HistogramOf returns the histogram of values in the style of TensorFlow 1.
 // NaN and infinities are refused with ErrNotFinite.
-func HistogramOf[T tfevents.Number](tag string, values []T) (*tfpb.Summary_Value, error) {
+func HistogramOf[T summary.Number](tag string, values []T) (*tfpb.Summary_Value, error) {
 	var h Histogram
 	for i, v := range values {
 		if err := h.Add(float64(v)); err != nil {

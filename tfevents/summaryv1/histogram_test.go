@@ -2,17 +2,16 @@ package summaryv1
 
 import (
 	"errors"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"google.golang.org/protobuf/testing/protocmp"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 func TestBucketLimits(t *testing.T) {
@@ -109,14 +108,14 @@ func TestHistogramStatistics(t *testing.T) {
 func TestHistogramRefusesNotFinite(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		var h Histogram
-		if err := h.Add(v); !errors.Is(err, tfevents.ErrNotFinite) {
-			t.Errorf("Add(%v) = %v, want %v", v, err, tfevents.ErrNotFinite)
+		if err := h.Add(v); !errors.Is(err, summary.ErrNotFinite) {
+			t.Errorf("Add(%v) = %v, want %v", v, err, summary.ErrNotFinite)
 		}
 		if h.Proto().GetNum() != 0 {
 			t.Errorf("%v was counted", v)
 		}
-		if _, err := HistogramOf("weights", []float64{1, v}); !errors.Is(err, tfevents.ErrNotFinite) {
-			t.Errorf("HistogramOf(%v): %v, want %v", v, err, tfevents.ErrNotFinite)
+		if _, err := HistogramOf("weights", []float64{1, v}); !errors.Is(err, summary.ErrNotFinite) {
+			t.Errorf("HistogramOf(%v): %v, want %v", v, err, summary.ErrNotFinite)
 		}
 	}
 }
@@ -152,21 +151,5 @@ func TestBuckets(t *testing.T) {
 // fixtureEvents returns the events of a file that another program wrote.
 func fixtureEvents(t *testing.T, name string) []*tfpb.Event {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "fixtures", "events", filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var events []*tfpb.Event
-	r := tfevents.NewReader(f)
-	for {
-		e, err := r.NextEvent()
-		if err == io.EOF {
-			return events
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, e)
-	}
+	return eventstest.Events(t, eventstest.ReadFile(t, "events/"+name))
 }

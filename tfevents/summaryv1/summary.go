@@ -1,10 +1,10 @@
 // Package summaryv1 makes summary values in the style of TensorFlow 1, in which
 // each kind of value has a field of its own: what tf.compat.v1.summary writes.
-// TensorBoard shows them, and [tfevents.Modern] turns them into tensors. Package
-// tfevents makes the values that tf.summary of TensorFlow 2 writes.
+// TensorBoard shows them, and [summary.Modern] turns them into tensors. Package
+// summary makes the values that tf.summary of TensorFlow 2 writes.
 //
 //	v := summaryv1.Scalar("loss", 0.25)
-//	err := w.AddSummary(ctx, tfevents.NewSummary(v), step)
+//	err := w.AddSummary(ctx, summary.New(v), step)
 //
 // The functions have no state. A [Histogram] is not safe for concurrent use.
 package summaryv1
@@ -13,7 +13,7 @@ import (
 	"fmt"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // Scalar returns a scalar, a simple_value. Values
@@ -23,7 +23,7 @@ func Scalar(tag string, v float64) *tfpb.Summary_Value {
 }
 
 // Image returns an image, with the tag as given.
-func Image(tag string, e tfevents.EncodedImage) *tfpb.Summary_Value {
+func Image(tag string, e summary.EncodedImage) *tfpb.Summary_Value {
 	return &tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_Image{Image: &tfpb.Summary_Image{
 		Height: int32(e.Height), Width: int32(e.Width), Colorspace: int32(e.Colorspace), EncodedImageString: e.Data,
 	}}}
@@ -31,7 +31,7 @@ func Image(tag string, e tfevents.EncodedImage) *tfpb.Summary_Value {
 
 // Images returns a batch of images, each with a
 // tag of its own: name/image/0, name/image/1 and so on.
-func Images(name string, batch ...tfevents.EncodedImage) []*tfpb.Summary_Value {
+func Images(name string, batch ...summary.EncodedImage) []*tfpb.Summary_Value {
 	values := make([]*tfpb.Summary_Value, len(batch))
 	for i, e := range batch {
 		values[i] = Image(fmt.Sprintf("%s/image/%d", name, i), e)
@@ -41,7 +41,7 @@ func Images(name string, batch ...tfevents.EncodedImage) []*tfpb.Summary_Value {
 
 // Audio returns a clip of sound. TensorFlow's own tags
 // end in /audio or /audio/0.
-func Audio(tag string, a *tfevents.AudioClip) (*tfpb.Summary_Value, error) {
+func Audio(tag string, a *summary.AudioClip) (*tfpb.Summary_Value, error) {
 	wav, err := a.EncodeWAV()
 	if err != nil {
 		return nil, err

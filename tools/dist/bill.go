@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +64,7 @@ func (t *target) writeBill(name string) error {
 	parts := map[string]component{}
 	all := dependency{Ref: "trainerd"}
 	for _, command := range commands {
-		own, deps, err := inspect(filepath.Join(t.stage, "bin", command))
+		own, deps, err := inspect(command, t.command(command))
 		if err != nil {
 			return err
 		}
@@ -88,8 +87,8 @@ func (t *target) writeBill(name string) error {
 	return os.WriteFile(name, append(text, '\n'), 0o644)
 }
 
-// inspect returns a program, and the modules in it by their reference.
-func inspect(program string) (own component, deps map[string]component, err error) {
+// inspect returns a command, and the modules in its program by their reference.
+func inspect(name, program string) (own component, deps map[string]component, err error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return component{}, nil, err
@@ -98,7 +97,6 @@ func inspect(program string) (own component, deps map[string]component, err erro
 	if err != nil {
 		return component{}, nil, err
 	}
-	name := filepath.Base(program)
 	own = component{Ref: "command:" + name, Type: "application", Name: name, Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", sum)}}}
 	for _, s := range info.Settings {
 		if s.Key == "GOOS" || s.Key == "GOARCH" || strings.HasPrefix(s.Key, "vcs.") {

@@ -28,6 +28,14 @@ type target struct {
 	stage    string // bin and share, as below /usr
 }
 
+// command returns the file of a command that has been built.
+func (t *target) command(name string) string {
+	if t.os == "windows" {
+		name += ".exe"
+	}
+	return filepath.Join(t.stage, "bin", name)
+}
+
 func (t *target) make(texts string) error {
 	bin := filepath.Join(t.stage, "bin")
 	if err := t.build(t.os, t.arch, bin); err != nil {
@@ -35,7 +43,7 @@ func (t *target) make(texts string) error {
 	}
 	if t.os == "linux" {
 		for _, name := range commands {
-			if err := checkStatic(filepath.Join(bin, name)); err != nil {
+			if err := checkStatic(t.command(name)); err != nil {
 				return err
 			}
 		}
@@ -44,7 +52,7 @@ func (t *target) make(texts string) error {
 		return err
 	}
 	base := filepath.Join(t.out, fmt.Sprintf("trainerd_%s_%s_%s", t.version, t.os, t.arch))
-	if err := t.writeArchive(base + ".tar.gz"); err != nil {
+	if err := t.writeArchive(base); err != nil {
 		return err
 	}
 	if err := t.writeBill(base + ".cdx.json"); err != nil {
@@ -53,12 +61,13 @@ func (t *target) make(texts string) error {
 	if t.os != "linux" {
 		return nil
 	}
-	return errors.Join(t.writePackage("deb"), t.writePackage("rpm"))
+	return errors.Join(t.writePackage("deb"), t.writePackage("rpm"), t.writeImage(base+".oci.tar"))
 }
 
 // build builds the commands into dir.
 func (r *release) build(goos, arch, dir string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), "./cmd/...")
+	stamp := "-ldflags=-s -w -X github.com/trainerd/trainerd/cmd/internal/version.release=" + r.version
+	cmd := exec.Command("go", "build", "-trimpath", stamp, "-o", dir+string(filepath.Separator), "./cmd/...")
 	cmd.Dir, cmd.Stderr = r.root, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch)
 	return cmd.Run()

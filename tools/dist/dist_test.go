@@ -72,20 +72,24 @@ func contents(t *testing.T, name string) map[string]int64 {
 	}
 }
 
-func TestArchive(t *testing.T) {
-	x := stage(t, []byte("program"))
-	first, second := filepath.Join(x.out, "a.tar.gz"), filepath.Join(x.out, "b", "a.tar.gz")
-	if err := os.Mkdir(filepath.Dir(second), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(x.writeArchive(first), x.writeArchive(second)); err != nil {
+// twice makes a file two times, wants the same bytes, and returns its name.
+func twice(t *testing.T, name string, make func(name string) error) string {
+	t.Helper()
+	first, second := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), name)
+	if err := errors.Join(make(first), make(second)); err != nil {
 		t.Fatal(err)
 	}
 	a, _ := os.ReadFile(first)
 	b, _ := os.ReadFile(second)
 	if len(a) == 0 || !bytes.Equal(a, b) {
-		t.Error("two archives of the same differ")
+		t.Errorf("%s made twice from the same differs", name)
 	}
+	return first
+}
+
+func TestArchive(t *testing.T) {
+	x := stage(t, []byte("program"))
+	first := twice(t, "a.tar.gz", func(name string) error { return x.writeArchive(strings.TrimSuffix(name, ".tar.gz")) })
 	modes := contents(t, first)
 	for name, mode := range map[string]int64{
 		"a/bin/trainerd": 0o755, "a/share/man/man1/ckpt.1": 0o644, "a/systemd/trainerd@.service": 0o644, "a/LICENSE": 0o644,

@@ -1,12 +1,14 @@
 // Command dist makes what is published: for each system static commands in an
-// archive, for Linux a .deb and an .rpm too, an SBOM and the checksums of all.
+// archive, for Linux a .deb, an .rpm and a container image too, an SBOM and the
+// checksums of all.
 //
 //	go run ./dist [-version V] [-targets linux/amd64,...] [-out DIR] ..
 //
 // Its argument is the root of the repository. It writes
 //
-//	trainerd_V_OS_ARCH.tar.gz       commands, manual pages, completions, units
+//	trainerd_V_OS_ARCH.tar.gz       commands, manual pages, completions, units (.zip for Windows)
 //	trainerd_V_ARCH.deb, .rpm       as packaging/nfpm.yaml says
+//	trainerd_V_linux_ARCH.oci.tar   an image with the commands alone, for docker load and podman load
 //	trainerd_V_OS_ARCH.cdx.json     the modules in them, in CycloneDX's form
 //	SHA256SUMS                      of all these
 //
@@ -27,7 +29,7 @@ import (
 	"time"
 )
 
-const defaultTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"
+const defaultTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 // release is what is being made.
 type release struct {

@@ -7,6 +7,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
@@ -42,7 +43,7 @@ func (e *events) session(ctx context.Context, status tfpb.SessionLog_SessionStat
 }
 
 func (e *events) text(ctx context.Context, tag, text string, step int64) {
-	e.check(e.AddSummary(ctx, tfevents.NewSummary(tfevents.Text(tag, text)), step))
+	e.check(e.AddSummary(ctx, summary.New(summary.Text(tag, text)), step))
 }
 
 // check logs an event that can be written nowhere: that is not a reason to end a

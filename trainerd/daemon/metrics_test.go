@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -32,7 +33,7 @@ func evaluatedLoss(t *testing.T, c *config.Config) map[int64]float64 {
 			t.Fatal(err)
 		}
 		for _, v := range e.GetSummary().GetValue() {
-			if x, ok := tfevents.ScalarOf(v); ok && v.GetTag() == "loss" {
+			if x, ok := summary.ScalarOf(v); ok && v.GetTag() == "loss" {
 				values[e.GetStep()] = x
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -130,7 +130,7 @@ func (s *steering) Keep(step int64) (string, error) {
 
 // Note writes a text into the events file.
 func (s *steering) Note(ctx context.Context, text string) error {
-	summary := &tfpb.Summary{Value: []*tfpb.Summary_Value{tfevents.Text(noteTag, text)}}
+	summary := &tfpb.Summary{Value: []*tfpb.Summary_Value{summary.Text(noteTag, text)}}
 	err := s.t.sv.SummaryComputed(ctx, summary, -1)
 	if errors.Is(err, trainerd.ErrNoSummaryWriter) {
 		return control.Refusef("this worker writes no events; ask the chief")

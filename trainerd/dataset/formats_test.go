@@ -16,9 +16,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/tfexample"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // write makes a file in a new folder and returns its path.
@@ -265,7 +266,7 @@ func TestImageErrors(t *testing.T) {
 func records(examples ...map[string]*tfpb.Feature) []byte {
 	var b []byte
 	for _, e := range examples {
-		b = tfevents.AppendRecord(b, tfexample.Marshal(tfexample.New(e)))
+		b = tfrecord.Append(b, tfexample.Marshal(tfexample.New(e)))
 	}
 	return b
 }
@@ -328,7 +329,7 @@ func TestTFRecordErrors(t *testing.T) {
 		{"flipped", flipped, Options{}, "record 2: cannot be read: offset "},
 		{"text", []byte("1,2,3\n4,5,6\n7,8,9\n"), Options{}, "record 1: cannot be read: offset 0: "},
 		{"damaged gzip", []byte(zipped(string(cut)))[:30], Options{}, "cannot be read"},
-		{"no example", tfevents.AppendRecord(nil, []byte{0xff, 0xff}), Options{}, "record 1: is not a tf.Example: "},
+		{"no example", tfrecord.Append(nil, []byte{0xff, 0xff}), Options{}, "record 1: is not a tf.Example: "},
 		{"no label", records(example{"x": x}), Options{}, `record 1: feature "label": is missing; the example has "x"; set data.label`},
 		{"other label", records(good), Options{Label: Column{Name: "class"}}, `record 1: feature "class": is missing; the example has "label", "x"`},
 		{"label is a string", records(example{"label": tfexample.Strings("cat"), "x": x}), Options{}, `feature "label": has 0 integers and 0 floats; a label is one number`},

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/tfexample"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // defaultLabel is the feature of tf.Example messages with the label.
@@ -31,7 +31,7 @@ type recordReader struct {
 
 	at      int // file that is open
 	file    *os.File
-	records *tfevents.RecordReader
+	records *tfrecord.Reader
 	record  int // number of the record read last, in its file
 }
 
@@ -85,11 +85,11 @@ func (r *recordReader) open(i int) error {
 	r.file, r.at, r.record = f, i, 0
 	var magic [2]byte
 	n, _ := f.ReadAt(magic[:], 0)
-	compression := tfevents.Uncompressed
+	compression := tfrecord.Uncompressed
 	if n == 2 && bytes.Equal(magic[:], []byte{0x1f, 0x8b}) {
-		compression = tfevents.GZIP
+		compression = tfrecord.GZIP
 	}
-	if r.records, err = tfevents.NewCompressedRecordReader(f, compression); err != nil {
+	if r.records, err = tfrecord.NewCompressedReader(f, compression); err != nil {
 		return r.readError(err)
 	}
 	r.records.MaxSize = maxRecord
@@ -111,7 +111,7 @@ func (r *recordReader) next() ([]byte, error) {
 
 func (r *recordReader) readError(err error) *Error {
 	e := &Error{File: r.files[r.at], Record: r.record, Reason: "cannot be read", Err: unwrapPath(err), Hint: "the file is damaged, or not a TFRecord file; get it again"}
-	var corrupt *tfevents.CorruptError
+	var corrupt *tfrecord.CorruptError
 	if errors.As(err, &corrupt) {
 		e.Err = fmt.Errorf("offset %d: %s: %w", corrupt.Offset, corrupt.Part, corrupt.Err)
 	}

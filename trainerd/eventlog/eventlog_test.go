@@ -15,6 +15,8 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // When the events file cannot be written the training continues, and writes again
@@ -52,7 +54,7 @@ func TestLogSurvivesFailure(t *testing.T) {
 		if got := points(t, dir); !slices.Equal(got, []string{"a(5)"}) {
 			t.Errorf("points %v; want a(5)", got)
 		}
-		if err := l.AddScalar(ctx, "a", 1, 6); !errors.Is(err, tfevents.ErrClosed) {
+		if err := l.AddScalar(ctx, "a", 1, 6); !errors.Is(err, tfrecord.ErrClosed) {
 			t.Errorf("after Close: %v; want ErrClosed", err)
 		}
 	})
@@ -64,7 +66,7 @@ func TestLogRefusesBadSummary(t *testing.T) {
 	defer w.Close()
 	log, lines := newLog()
 	l := New(w, log)
-	if err := l.AddSummary(t.Context(), tfevents.NewSummary(tfevents.Scalar("\xff", 1)), 1); err == nil {
+	if err := l.AddSummary(t.Context(), summary.New(summary.Scalar("\xff", 1)), 1); err == nil {
 		t.Error("a tag that is not UTF-8 is no error")
 	}
 	if lines.String() != "" {

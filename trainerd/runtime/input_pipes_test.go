@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // stages are data sets of int64 made of others. Elements may have any shape
@@ -102,7 +102,7 @@ func (p *pipe) file(t *testing.T, name string, data []byte) string {
 func recordsOf(n int) []byte {
 	var b []byte
 	for i := range n {
-		b = tfevents.AppendRecord(b, fmt.Appendf(nil, "%d", 10*n+i))
+		b = tfrecord.Append(b, fmt.Appendf(nil, "%d", 10*n+i))
 	}
 	return b
 }

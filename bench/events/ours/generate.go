@@ -10,6 +10,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // start is the time of the first event of what is generated.
@@ -70,7 +71,7 @@ func generateMedia(ctx context.Context, dir string, n int) error {
 	for step := range n {
 		at := start.Add(time.Duration(step) * time.Second)
 		for _, v := range media.step(step) {
-			if err := w.AddSummaryAt(ctx, at, tfevents.NewSummary(v), int64(step)); err != nil {
+			if err := w.AddSummaryAt(ctx, at, summary.New(v), int64(step)); err != nil {
 				return err
 			}
 		}
@@ -94,11 +95,11 @@ func newMedia() (m media, err error) {
 				img.Pix[p] = 0xff // opaque
 			}
 		}
-		encoded, err := tfevents.EncodePNG(img)
+		encoded, err := summary.EncodePNG(img)
 		if err != nil {
 			return m, err
 		}
-		if m.images[i], err = tfevents.Images("samples", encoded); err != nil {
+		if m.images[i], err = summary.Images("samples", encoded); err != nil {
 			return m, err
 		}
 	}
@@ -107,7 +108,7 @@ func newMedia() (m media, err error) {
 		for v := range values {
 			values[v] = random.NormFloat64()
 		}
-		if m.histograms[i], err = tfevents.Histogram("", values, 30); err != nil {
+		if m.histograms[i], err = summary.Histogram("", values, 30); err != nil {
 			return m, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/trainerd/trainerd/bench/measure"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -96,7 +96,7 @@ func trivial(o options, supervised bool) (*measure.Result, error) {
 	sv := &trainerd.Supervisor{
 		Logdir: o.dir, NewSession: vars.Session,
 		SaveModelEvery: time.Second, SaveSummariesEvery: time.Second,
-		SummaryOp: trainerd.SummaryFunc(summary),
+		SummaryOp: trainerd.SummaryFunc(lossSummary),
 		OnSave:    func(trainerd.SavedCheckpoint) { saves++ },
 	}
 	var took time.Duration
@@ -118,8 +118,8 @@ func trivial(o options, supervised bool) (*measure.Result, error) {
 		Metrics: map[string]float64{"saves": float64(saves)}}, err
 }
 
-func summary(ctx context.Context, s session.Session) (*tfpb.Summary, error) {
-	return tfevents.NewSummary(summaryv1.Scalar("loss", 0.5)), nil
+func lossSummary(ctx context.Context, s session.Session) (*tfpb.Summary, error) {
+	return summary.New(summaryv1.Scalar("loss", 0.5)), nil
 }
 
 // model is a state of many tensors, of which the steps change one more, a small

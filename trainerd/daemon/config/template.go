@@ -51,11 +51,12 @@ batch_size = {{.BatchSize}}   # rows of a step
 {{- if .Number}}
 family = "linear"   # a weighted sum of the features
 optimizer = "adam"   # or sgd, momentum, nesterov, adagrad, adadelta, rmsprop, ftrl
-learning_rate = 0.01   # lower it if the loss jumps or becomes NaN
+learning_rate = 0.03   # lower it if the loss jumps or becomes NaN
 {{- else}}
 family = "mlp"   # a multilayer perceptron; "softmax" has no hidden layer
 hidden = [64]   # sizes of the hidden layers
 activation = "relu"
+l2 = 0.01   # keeps weights small, so that few rows are not learnt by heart
 optimizer = "adam"   # or sgd, momentum, nesterov, adagrad, adadelta, rmsprop, ftrl
 learning_rate = 0.001   # lower it if the loss jumps or becomes NaN
 {{- end}}

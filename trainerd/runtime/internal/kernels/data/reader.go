@@ -8,7 +8,7 @@ import (
 	"log/slog"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/queue"
 )
@@ -151,7 +151,7 @@ func (r *reader) more(c *exec.KernelContext) (key string, value []byte, err erro
 
 // readError names what went wrong in a file.
 func readError(c *exec.KernelContext, err error) error {
-	var corrupt *tfevents.CorruptError
+	var corrupt *tfrecord.CorruptError
 	if errors.As(err, &corrupt) {
 		return c.Errorf(tfpb.Code_DATA_LOSS, "%v", err)
 	}

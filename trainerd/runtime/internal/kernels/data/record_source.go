@@ -11,7 +11,7 @@ import (
 	"os"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -20,7 +20,7 @@ import (
 type recordFile struct {
 	*os.File
 	work   string
-	r      *tfevents.RecordReader
+	r      *tfrecord.Reader
 	plain  bool  // not compressed
 	base   int64 // the offset at which r began to read
 	number int
@@ -31,15 +31,15 @@ func openRecords(b *exec.OpConstruction) func(path, work string) (recordSource, 
 }
 
 func recordOpener(compression string) func(path, work string) (recordSource, error) {
-	kind := tfevents.Compression(compression)
+	kind := tfrecord.Compression(compression)
 	return func(path, work string) (recordSource, error) {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		r := tfevents.NewRecordReader(f)
+		r := tfrecord.NewReader(f)
 		if kind != "" {
-			if r, err = tfevents.NewCompressedRecordReader(f, kind); err != nil {
+			if r, err = tfrecord.NewCompressedReader(f, kind); err != nil {
 				f.Close()
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func recordOpener(compression string) func(path, work string) (recordSource, err
 func (f *recordFile) next() (string, []byte, error) {
 	at := f.base + f.r.Offset()
 	value, err := f.r.Next()
-	var corrupt *tfevents.CorruptError
+	var corrupt *tfrecord.CorruptError
 	if errors.As(err, &corrupt) {
 		corrupt.Offset += f.base
 	}
@@ -72,7 +72,7 @@ func (f *recordFile) moveTo(to filePlace) error {
 		return err
 	}
 	name := f.r.Name
-	f.r, f.base, f.number = tfevents.NewRecordReader(f.File), to.offset, to.record
+	f.r, f.base, f.number = tfrecord.NewReader(f.File), to.offset, to.record
 	f.r.Name = name
 	return nil
 }

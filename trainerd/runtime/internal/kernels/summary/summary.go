@@ -11,7 +11,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -29,7 +29,7 @@ var summaryOps = exec.OpTable{
 
 // emit makes output 0 the encoding of a summary.
 func emit(c *exec.KernelContext, values ...*tfpb.Summary_Value) error {
-	c.Out(0, exec.String).Strings[0] = tfproto.Marshal(tfevents.NewSummary(values...))
+	c.Out(0, exec.String).Strings[0] = tfproto.Marshal(summary.New(values...))
 	return nil
 }
 

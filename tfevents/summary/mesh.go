@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 )
@@ -72,7 +73,7 @@ func (m *Mesh) value(tag string, kind tbpb.MeshPluginData_ContentType, component
 	for _, d := range t.GetTensorShape().GetDim() {
 		data.Shape = append(data.Shape, int32(d.GetSize()))
 	}
-	return PluginTensor(fmt.Sprintf("%s_%s", tag, kind), PluginMesh, marshal(data), t)
+	return PluginTensor(fmt.Sprintf("%s_%s", tag, kind), PluginMesh, tfproto.Marshal(data), t)
 }
 
 func (m *Mesh) vertexTensor() *tfpb.TensorProto {

@@ -1,9 +1,10 @@
-package tfevents
+package summary
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 )
@@ -89,7 +90,7 @@ func (c *PRCurve) Value(tag string) (*tfpb.Summary_Value, error) {
 			rows = append(rows, float32(v))
 		}
 	}
-	content := marshal(&tbpb.PrCurvePluginData{NumThresholds: uint32(n)})
+	content := tfproto.Marshal(&tbpb.PrCurvePluginData{NumThresholds: uint32(n)})
 	v := PluginTensor(tag, PluginPRCurves, content, floatTensor(shapeProto(6, int64(n)), rows))
 	return Describe(v, strings.TrimSuffix(tag, tagEnd), ""), nil
 }

@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/trainerd/trainerd/internal/membound"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 func inflate(t *testing.T, b []byte, c Compression) []byte {
@@ -39,9 +40,9 @@ func inflate(t *testing.T, b []byte, c Compression) []byte {
 // The deflated bytes depend on the library; the header and the trailer, and
 // what is inside, do not.
 func TestCompressedGolden(t *testing.T) {
-	plain := readFixture(t, "tfrecord/plain.tfrecord")
+	plain := eventstest.ReadFile(t, "tfrecord/plain.tfrecord")
 	written := 0
-	for id, c := range readCases(t, "tfrecord") {
+	for id, c := range eventstest.Cases(t, "tfrecord") {
 		var input struct {
 			Compression Compression
 			Options     struct {
@@ -61,12 +62,12 @@ func TestCompressedGolden(t *testing.T) {
 				}
 			}
 			var got bytes.Buffer
-			w, err := NewCompressedRecordWriter(&got, o)
+			w, err := NewCompressedWriter(&got, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, r := range plainRecords() {
-				if err := w.WriteRecord(r); err != nil {
+				if err := w.Write(r); err != nil {
 					t.Fatal(err)
 				}
 				for _, f := range input.Flush {
@@ -83,13 +84,13 @@ func TestCompressedGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := w.WriteRecord(nil); !errors.Is(err, ErrClosed) {
+			if err := w.Write(nil); !errors.Is(err, ErrClosed) {
 				t.Errorf("writing after Close: %v, want %v", err, ErrClosed)
 			}
 			if !bytes.Equal(inflate(t, got.Bytes(), input.Compression), plain) {
 				t.Error("inflated stream differs")
 			}
-			want := readFixture(t, c.Files[0])
+			want := eventstest.ReadFile(t, c.Files[0])
 			header, trailer := 2, 4
 			if input.Compression == GZIP {
 				header, trailer = 10, 8
@@ -128,7 +129,7 @@ func TestCompressedReader(t *testing.T) {
 		{"damaged/z_flip_mid", ZLIB, 5, ErrChecksum},
 	} {
 		t.Run(tc.file, func(t *testing.T) {
-			r, err := NewCompressedRecordReader(bytes.NewReader(readFixture(t, "tfrecord/"+tc.file+".tfrecord")), tc.kind)
+			r, err := NewCompressedReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/"+tc.file+".tfrecord")), tc.kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,24 +148,24 @@ func TestCompressedReader(t *testing.T) {
 }
 
 func TestCompressionUnknown(t *testing.T) {
-	if _, err := NewCompressedRecordReader(nil, "SNAPPY"); err == nil {
+	if _, err := NewCompressedReader(nil, "SNAPPY"); err == nil {
 		t.Error("reader: no error")
 	}
-	if _, err := NewCompressedRecordWriter(nil, &CompressionOptions{Compression: "lzma"}); err == nil {
+	if _, err := NewCompressedWriter(nil, &CompressionOptions{Compression: "lzma"}); err == nil {
 		t.Error("writer: no error")
 	}
-	if _, err := NewCompressedRecordWriter(nil, &CompressionOptions{Compression: ZLIB, Level: 10}); err == nil {
+	if _, err := NewCompressedWriter(nil, &CompressionOptions{Compression: ZLIB, Level: 10}); err == nil {
 		t.Error("level 10: no error")
 	}
 }
 
 func TestCompressedWriterError(t *testing.T) {
 	broken := errors.New("disk full")
-	w, err := NewCompressedRecordWriter(&failingWriter{10, broken}, &CompressionOptions{Compression: GZIP})
+	w, err := NewCompressedWriter(&eventstest.FailingWriter{N: 10, Err: broken}, &CompressionOptions{Compression: GZIP})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.WriteRecord(splitmix(1, 1<<20)); !errors.Is(err, broken) {
+	if err := w.Write(eventstest.Splitmix(1, 1<<20)); !errors.Is(err, broken) {
 		t.Errorf("WriteRecord: %v, want %v", err, broken)
 	}
 	if err := w.Flush(); !errors.Is(err, broken) {
@@ -177,7 +178,7 @@ func TestCompressedWriterError(t *testing.T) {
 
 func FuzzCompressedReader(f *testing.F) {
 	for _, name := range []string{"zlib", "gzip", "damaged/z_flip_mid", "damaged/z_trunc_half", "two_members_gzip"} {
-		b, err := os.ReadFile(filepath.Join(fixtures, "tfrecord", name+".tfrecord"))
+		b, err := os.ReadFile(filepath.Join(eventstest.Dir(), "tfrecord", name+".tfrecord"))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -189,7 +190,7 @@ func FuzzCompressedReader(f *testing.F) {
 		if gz {
 			kind = GZIP
 		}
-		r, err := NewCompressedRecordReader(bytes.NewReader(file), kind)
+		r, err := NewCompressedReader(bytes.NewReader(file), kind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +214,7 @@ func TestCompressionBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var header [headerSize]byte
+	var header [HeaderSize]byte
 	putHeader(header[:], size)
 	zeros := make([]byte, 1<<20)
 	if _, err := z.Write(header[:]); err != nil {
@@ -230,7 +231,7 @@ func TestCompressionBomb(t *testing.T) {
 	if file.Len() > size/100 {
 		t.Fatalf("%d bytes are no bomb", file.Len())
 	}
-	r, err := NewCompressedRecordReader(&file, GZIP)
+	r, err := NewCompressedReader(&file, GZIP)
 	if err != nil {
 		t.Fatal(err)
 	}

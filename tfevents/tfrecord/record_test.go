@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"bytes"
@@ -17,71 +17,65 @@ import (
 
 	"github.com/trainerd/trainerd/internal/crc32c"
 	"github.com/trainerd/trainerd/internal/membound"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // plainRecords are the records of the set's undamaged files.
+// verdict is what a reader said about a file.
+type verdict struct {
+	Records      int
+	SHA256Concat string `json:"sha256_concat"`
+	Then         string
+}
+
 func plainRecords() [][]byte {
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
 	}
 	text := strings.Repeat("the quick brown fox %d ", 4000)[:9000]
-	return [][]byte{{}, []byte("a"), []byte("hello world"), every, splitmix(11, 1000), splitmix(12, 30000), []byte(text)}
+	return [][]byte{{}, []byte("a"), []byte("hello world"), every, eventstest.Splitmix(11, 1000), eventstest.Splitmix(12, 30000), []byte(text)}
 }
 
-func TestRecordWriterGolden(t *testing.T) {
+func TestWriterGolden(t *testing.T) {
 	var got bytes.Buffer
-	w := NewRecordWriter(&got)
+	w := NewWriter(&got)
 	for _, r := range plainRecords() {
-		if err := w.WriteRecord(r); err != nil {
+		if err := w.Write(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(got.Bytes(), readFixture(t, "tfrecord/plain.tfrecord")) {
+	if !bytes.Equal(got.Bytes(), eventstest.ReadFile(t, "tfrecord/plain.tfrecord")) {
 		t.Error("file differs from TensorFlow's")
 	}
 }
 
-func TestRecordWriterLarge(t *testing.T) {
-	data := splitmix(1, wholeWriteLimit+1)
+func TestWriterLarge(t *testing.T) {
+	data := eventstest.Splitmix(1, wholeWriteLimit+1)
 	var got bytes.Buffer
-	if err := NewRecordWriter(&got).WriteRecord(data); err != nil {
+	if err := NewWriter(&got).Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got.Bytes(), AppendRecord(nil, data)) {
+	if !bytes.Equal(got.Bytes(), Append(nil, data)) {
 		t.Error("a record written in parts differs from one written whole")
 	}
 }
 
-// failingWriter fails once n bytes have been written.
-type failingWriter struct {
-	n   int
-	err error
-}
-
-func (w *failingWriter) Write(b []byte) (int, error) {
-	if len(b) > w.n {
-		return w.n, w.err
-	}
-	w.n -= len(b)
-	return len(b), nil
-}
-
-func TestRecordWriterError(t *testing.T) {
+func TestWriterError(t *testing.T) {
 	broken := errors.New("disk full")
 	for _, size := range []int{10, wholeWriteLimit + 1} {
-		w := NewRecordWriter(&failingWriter{20, broken})
-		if err := w.WriteRecord(make([]byte, size)); !errors.Is(err, broken) {
+		w := NewWriter(&eventstest.FailingWriter{N: 20, Err: broken})
+		if err := w.Write(make([]byte, size)); !errors.Is(err, broken) {
 			t.Errorf("size %d: error %v, want %v", size, err, broken)
 		}
-		if err := w.WriteRecord(nil); !errors.Is(err, broken) {
+		if err := w.Write(nil); !errors.Is(err, broken) {
 			t.Errorf("size %d: error after a failure %v, want %v", size, err, broken)
 		}
 	}
 }
 
 // readAll returns what the reader delivers before its first error, and that.
-func readAll(r *RecordReader) (records [][]byte, err error) {
+func readAll(r *Reader) (records [][]byte, err error) {
 	for {
 		data, err := r.Next()
 		if err != nil {
@@ -106,15 +100,15 @@ func tensorflowError(err error) string {
 	case c.Part == PartLength:
 		return fmt.Sprintf("DataLossError: corrupted record at %d", c.Offset)
 	}
-	return fmt.Sprintf("DataLossError: corrupted record at %d", c.Offset+headerSize)
+	return fmt.Sprintf("DataLossError: corrupted record at %d", c.Offset+HeaderSize)
 }
 
-// TestRecordReaderVerdicts compares what is read before the damage, and what
+// TestReaderVerdicts compares what is read before the damage, and what
 // is said about it, with TensorFlow's reader.
-func TestRecordReaderVerdicts(t *testing.T) {
+func TestReaderVerdicts(t *testing.T) {
 	files := 0
 	for _, set := range []string{"tfrecord", "events"} {
-		for id, c := range readCases(t, set) {
+		for id, c := range eventstest.Cases(t, set) {
 			var expect struct {
 				Iterator verdict `json:"tf_record_iterator"`
 			}
@@ -132,12 +126,12 @@ func TestRecordReaderVerdicts(t *testing.T) {
 					want = verdict{Records: 2, Then: "DataLossError: corrupted record at 37"}
 				}
 				for name, r := range map[string]io.Reader{
-					"whole":    bytes.NewReader(readFixture(t, c.Files[0])),
-					"one byte": iotest.OneByteReader(bytes.NewReader(readFixture(t, c.Files[0]))),
-					"data err": iotest.DataErrReader(bytes.NewReader(readFixture(t, c.Files[0]))),
+					"whole":    bytes.NewReader(eventstest.ReadFile(t, c.Files[0])),
+					"one byte": iotest.OneByteReader(bytes.NewReader(eventstest.ReadFile(t, c.Files[0]))),
+					"data err": iotest.DataErrReader(bytes.NewReader(eventstest.ReadFile(t, c.Files[0]))),
 				} {
-					records, err := readAll(NewRecordReader(r))
-					if len(records) != want.Records || want.SHA256Concat != "" && sha256Hex(records...) != want.SHA256Concat {
+					records, err := readAll(NewReader(r))
+					if len(records) != want.Records || want.SHA256Concat != "" && eventstest.SHA256(records...) != want.SHA256Concat {
 						t.Errorf("%s: %d records, want %d with the same content", name, len(records), want.Records)
 					}
 					if got := tensorflowError(err); got != want.Then {
@@ -152,8 +146,8 @@ func TestRecordReaderVerdicts(t *testing.T) {
 	}
 }
 
-func TestRecordReaderPart(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
+func TestReaderPart(t *testing.T) {
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
 	for _, tc := range []struct {
 		file   string
 		part   string
@@ -174,7 +168,7 @@ func TestRecordReaderPart(t *testing.T) {
 		{"flip_first_record_data", PartData, ErrChecksum, 0, 4},
 	} {
 		t.Run(tc.file, func(t *testing.T) {
-			r := NewRecordReader(bytes.NewReader(readFixture(t, "tfrecord/damaged/"+tc.file+".tfrecord")))
+			r := NewReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/damaged/"+tc.file+".tfrecord")))
 			r.Name = tc.file
 			_, err := readAll(r)
 			var c *CorruptError
@@ -217,17 +211,17 @@ func (g *growing) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestRecordReaderGrows cuts a file at every byte and lets it grow from there.
-func TestRecordReaderGrows(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
-	want, _ := readAll(NewRecordReader(bytes.NewReader(base)))
+// TestReaderGrows cuts a file at every byte and lets it grow from there.
+func TestReaderGrows(t *testing.T) {
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
+	want, _ := readAll(NewReader(bytes.NewReader(base)))
 	ends := map[int]bool{0: true}
 	for i := range want {
-		ends[len(bytes.Join(want[:i+1], nil))+frameSize*(i+1)] = true
+		ends[len(bytes.Join(want[:i+1], nil))+FrameSize*(i+1)] = true
 	}
 	for cut := range base {
 		g := &growing{data: base, have: cut}
-		r := NewRecordReader(g)
+		r := NewReader(g)
 		got, err := readAll(r)
 		if ends[cut] != (err == io.EOF) || !ends[cut] && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("cut at %d: error %v", cut, err)
@@ -243,22 +237,22 @@ func TestRecordReaderGrows(t *testing.T) {
 	}
 }
 
-// TestRecordReaderFlips flips every bit of a file: no flip may go unnoticed.
-func TestRecordReaderFlips(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
+// TestReaderFlips flips every bit of a file: no flip may go unnoticed.
+func TestReaderFlips(t *testing.T) {
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
 	for bit := range len(base) * 8 {
 		file := bytes.Clone(base)
 		file[bit/8] ^= 1 << (bit % 8)
-		if _, err := readAll(NewRecordReader(bytes.NewReader(file))); err == io.EOF {
+		if _, err := readAll(NewReader(bytes.NewReader(file))); err == io.EOF {
 			t.Errorf("flip of bit %d went unnoticed", bit)
 		}
 	}
 }
 
-func TestRecordReaderResync(t *testing.T) {
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
-	all, _ := readAll(NewRecordReader(bytes.NewReader(base)))
-	first := len(AppendRecord(nil, all[0]))
+func TestReaderResync(t *testing.T) {
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
+	all, _ := readAll(NewReader(bytes.NewReader(base)))
+	first := len(Append(nil, all[0]))
 	for _, tc := range []struct {
 		name string
 		file []byte
@@ -266,19 +260,19 @@ func TestRecordReaderResync(t *testing.T) {
 		want [][]byte
 		end  error
 	}{
-		{"length", readFixture(t, "tfrecord/damaged/flip_length.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
-		{"length crc", readFixture(t, "tfrecord/damaged/flip_length_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
-		{"too large", readFixture(t, "tfrecord/damaged/huge_length_good_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"length", eventstest.ReadFile(t, "tfrecord/damaged/flip_length.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"length crc", eventstest.ReadFile(t, "tfrecord/damaged/flip_length_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"too large", eventstest.ReadFile(t, "tfrecord/damaged/huge_length_good_crc.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
 		{"zeros in the middle", slices.Insert(bytes.Clone(base), first, make([]byte, 4096)...), []int64{4096}, all, io.EOF},
-		{"zeros at the end", readFixture(t, "tfrecord/damaged/trailing_zeros.tfrecord"), []int64{16}, all, io.EOF},
-		{"garbage at the end", readFixture(t, "tfrecord/damaged/trailing_garbage.tfrecord"), []int64{23}, all, io.EOF},
+		{"zeros at the end", eventstest.ReadFile(t, "tfrecord/damaged/trailing_zeros.tfrecord"), []int64{16}, all, io.EOF},
+		{"garbage at the end", eventstest.ReadFile(t, "tfrecord/damaged/trailing_garbage.tfrecord"), []int64{23}, all, io.EOF},
 		{"hole, then a torn tail", append(append(make([]byte, 100), base...), base[:20]...), []int64{100}, all, io.ErrUnexpectedEOF},
-		{"data", readFixture(t, "tfrecord/damaged/flip_data.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
-		{"nothing but garbage", splitmix(3, 5000), []int64{5000}, nil, io.EOF},
+		{"data", eventstest.ReadFile(t, "tfrecord/damaged/flip_data.tfrecord"), []int64{45}, append(all[:2:2], all[3:]...), io.EOF},
+		{"nothing but garbage", eventstest.Splitmix(3, 5000), []int64{5000}, nil, io.EOF},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, source := range []io.Reader{bytes.NewReader(tc.file), iotest.OneByteReader(bytes.NewReader(tc.file))} {
-				r := NewRecordReader(source)
+				r := NewReader(source)
 				r.Resync = true
 				var got [][]byte
 				var lost []int64
@@ -305,21 +299,21 @@ func TestRecordReaderResync(t *testing.T) {
 	}
 }
 
-func TestRecordReaderSkipDataCRC(t *testing.T) {
-	r := NewRecordReader(bytes.NewReader(readFixture(t, "tfrecord/damaged/flip_data_crc.tfrecord")))
+func TestReaderSkipDataCRC(t *testing.T) {
+	r := NewReader(bytes.NewReader(eventstest.ReadFile(t, "tfrecord/damaged/flip_data_crc.tfrecord")))
 	r.SkipDataCRC = true
 	if got, err := readAll(r); len(got) != 5 || err != io.EOF {
 		t.Errorf("%d records, then %v; want all 5", len(got), err)
 	}
 }
 
-func TestRecordReaderLimit(t *testing.T) {
-	file := AppendRecord(nil, make([]byte, 100))
+func TestReaderLimit(t *testing.T) {
+	file := Append(nil, make([]byte, 100))
 	for _, tc := range []struct {
 		limit int64
 		want  error
 	}{{100, io.EOF}, {99, ErrTooLarge}} {
-		r := NewRecordReader(bytes.NewReader(file))
+		r := NewReader(bytes.NewReader(file))
 		r.MaxSize = tc.limit
 		if _, err := readAll(r); !errors.Is(err, tc.want) {
 			t.Errorf("limit %d: %v, want %v", tc.limit, err, tc.want)
@@ -327,12 +321,12 @@ func TestRecordReaderLimit(t *testing.T) {
 	}
 }
 
-// TestRecordReaderClaims gives a header that claims 1 GiB with little after
+// TestReaderClaims gives a header that claims 1 GiB with little after
 // it: memory must follow what is there.
-func TestRecordReaderClaims(t *testing.T) {
-	file := make([]byte, headerSize+1000)
+func TestReaderClaims(t *testing.T) {
+	file := make([]byte, HeaderSize+1000)
 	putHeader(file, DefaultMaxSize)
-	r := NewRecordReader(bytes.NewReader(file))
+	r := NewReader(bytes.NewReader(file))
 	if _, err := r.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("error %v", err)
 	}
@@ -341,10 +335,10 @@ func TestRecordReaderClaims(t *testing.T) {
 	}
 }
 
-func TestRecordReaderReadError(t *testing.T) {
+func TestReaderReadError(t *testing.T) {
 	broken := errors.New("connection lost")
-	base := readFixture(t, "tfrecord/damaged/base.tfrecord")
-	r := NewRecordReader(io.MultiReader(bytes.NewReader(base[:50]), iotest.ErrReader(broken)))
+	base := eventstest.ReadFile(t, "tfrecord/damaged/base.tfrecord")
+	r := NewReader(io.MultiReader(bytes.NewReader(base[:50]), iotest.ErrReader(broken)))
 	if _, err := readAll(r); err != broken {
 		t.Errorf("error %v, want the reader's own", err)
 	}
@@ -352,7 +346,7 @@ func TestRecordReaderReadError(t *testing.T) {
 
 func TestShortLengthCRC(t *testing.T) {
 	for n := range 2 * len(shortLengthCRC) {
-		var b [headerSize]byte
+		var b [HeaderSize]byte
 		putHeader(b[:], n)
 		if got, want := b[lengthSize:], crc32c.Masked(b[:lengthSize]); !bytes.Equal(got, []byte{byte(want), byte(want >> 8), byte(want >> 16), byte(want >> 24)}) {
 			t.Errorf("length %d: checksum %x, want %#x", n, got, want)
@@ -360,8 +354,8 @@ func TestShortLengthCRC(t *testing.T) {
 	}
 }
 
-func FuzzRecordReader(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join(fixtures, "tfrecord/damaged/*.tfrecord"))
+func FuzzReader(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join(eventstest.Dir(), "tfrecord/damaged/*.tfrecord"))
 	if err != nil || len(files) == 0 {
 		f.Fatal("no seeds", err)
 	}
@@ -376,7 +370,7 @@ func FuzzRecordReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		defer membound.Check(t, len(file), 64)()
-		r := NewRecordReader(bytes.NewReader(file))
+		r := NewReader(bytes.NewReader(file))
 		r.Resync = len(file)%2 == 1
 		for {
 			at := r.Offset()
@@ -391,7 +385,7 @@ func FuzzRecordReader(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if want := AppendRecord(nil, data); !bytes.Equal(file[at:r.Offset()], want) {
+			if want := Append(nil, data); !bytes.Equal(file[at:r.Offset()], want) {
 				t.Fatalf("record at %d does not encode to its own bytes", at)
 			}
 		}
@@ -409,13 +403,13 @@ func TestBeforeHeader(t *testing.T) {
 			}
 		}
 		if random.IntN(2) == 0 {
-			b = append(b, AppendRecord(nil, make([]byte, random.IntN(4)))...)
+			b = append(b, Append(nil, make([]byte, random.IntN(4)))...)
 		}
 		const limit = 1 << 20
 		for i := range b[:beforeHeader(b, limit)] {
-			header := append(slices.Clone(b[i:]), make([]byte, headerSize)...)
+			header := append(slices.Clone(b[i:]), make([]byte, HeaderSize)...)
 			n := binary.LittleEndian.Uint64(header)
-			if n <= limit && i+headerSize <= len(b) && lengthCRC(n, header[:lengthSize]) == binary.LittleEndian.Uint32(header[lengthSize:]) {
+			if n <= limit && i+HeaderSize <= len(b) && lengthCRC(n, header[:lengthSize]) == binary.LittleEndian.Uint32(header[lengthSize:]) {
 				t.Fatalf("seed %d: the header at %d is passed over", seed, i)
 			}
 		}

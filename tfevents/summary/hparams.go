@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"crypto/sha256"
@@ -13,7 +13,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/trainerd/trainerd/internal/tfproto"
@@ -27,8 +26,6 @@ const (
 	hparamsStartTag      = "_hparams_/session_start_info"
 	hparamsEndTag        = "_hparams_/session_end_info"
 )
-
-func marshal(m proto.Message) []byte { return tfproto.Marshal(m) }
 
 // HParamsConfig returns the description of an experiment: its hyperparameters
 // and metrics. It belongs into the log directory above those of the runs.
@@ -49,7 +46,7 @@ func HParams(values map[string]any, trialID string, start time.Time) (*tfpb.Summ
 	info := &tbpb.SessionStartInfo{
 		Hparams:       make(map[string]*structpb.Value, len(values)),
 		GroupName:     trialID,
-		StartTimeSecs: WallTime(start),
+		StartTimeSecs: seconds(start),
 	}
 	var text strings.Builder // the values as Python's json writes them
 	for i, name := range slices.Sorted(maps.Keys(values)) {
@@ -57,7 +54,7 @@ func HParams(values map[string]any, trialID string, start time.Time) (*tfpb.Summ
 		if err != nil {
 			return nil, fmt.Errorf("tfevents: hyperparameter %q: %w", name, err)
 		}
-		if err := checkString(name); err != nil {
+		if err := tfproto.CheckString(name); err != nil {
 			return nil, err
 		}
 		info.Hparams[name] = v
@@ -79,17 +76,20 @@ func HParams(values map[string]any, trialID string, start time.Time) (*tfpb.Summ
 func HParamsEnd(status tbpb.Status, end time.Time) *tfpb.Summary_Value {
 	return hparamsValue(hparamsEndTag, &tbpb.HParamsPluginData{
 		Data: &tbpb.HParamsPluginData_SessionEndInfo{
-			SessionEndInfo: &tbpb.SessionEndInfo{Status: status, EndTimeSecs: WallTime(end)},
+			SessionEndInfo: &tbpb.SessionEndInfo{Status: status, EndTimeSecs: seconds(end)},
 		},
 	})
 }
 
 // hparamsValue carries everything in the metadata; the tensor is empty.
 func hparamsValue(tag string, data *tbpb.HParamsPluginData) *tfpb.Summary_Value {
-	return PluginTensor(tag, PluginHParams, marshal(data), &tfpb.TensorProto{
+	return PluginTensor(tag, PluginHParams, tfproto.Marshal(data), &tfpb.TensorProto{
 		Dtype: tfpb.DataType_DT_FLOAT, TensorShape: shapeProto(0),
 	})
 }
+
+// seconds returns t as Python's time.time does.
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
 // hparamValue returns v as the message has it, and as Python's json does.
 func hparamValue(v any) (*structpb.Value, string, error) {
@@ -97,7 +97,7 @@ func hparamValue(v any) (*structpb.Value, string, error) {
 	case bool:
 		return structpb.NewBoolValue(v), strconv.FormatBool(v), nil
 	case string:
-		return structpb.NewStringValue(v), pythonString(v), checkString(v)
+		return structpb.NewStringValue(v), pythonString(v), tfproto.CheckString(v)
 	case float64:
 		return structpb.NewNumberValue(v), pythonFloat(v), nil
 	case float32:

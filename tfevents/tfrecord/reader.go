@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"encoding/binary"
@@ -19,13 +19,14 @@ const (
 	maxGrowth = 64 << 20
 )
 
-// RecordReader reads a TFRecord stream. It is not safe for concurrent use.
+// Reader reads a TFRecord stream. It is not safe for concurrent use.
 // The exported fields may be set before the first Next.
-type RecordReader struct {
+type Reader struct {
 	Name        string // file name for errors
 	MaxSize     int64  // largest record accepted; 0 means DefaultMaxSize
 	SkipDataCRC bool   // accept data whatever its checksum says
 	Resync      bool   // after a damaged length, search for the next intact record
+	Buffer      int    // bytes read at first; 0 means 128 KiB
 
 	r      io.Reader
 	buf    []byte // buf[pos:end] is read but not handed out
@@ -36,16 +37,24 @@ type RecordReader struct {
 	err    error // permanent: nothing can follow
 }
 
-// NewRecordReader returns a RecordReader that reads from r. It reads ahead.
-func NewRecordReader(r io.Reader) *RecordReader { return &RecordReader{r: r} }
+// NewReader returns a Reader that reads from r. It reads ahead.
+func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
-// setSize tells a reader that has read nothing yet how long its stream is, so
-// that it takes no more memory than that needs.
-func (r *RecordReader) setSize(size int64) {
-	r.size = size
-	if left := size - r.offset; left < readBufferSize {
-		r.buf = make([]byte, max(left, headerSize))
+// StartAt tells a reader that has read nothing yet at which offset of a file its
+// stream begins, and how long the file is, 0 if that is unknown: it then takes no
+// more memory than that needs.
+func (r *Reader) StartAt(offset, size int64) {
+	r.offset, r.size = offset, size
+	if size > 0 {
+		r.buf = make([]byte, max(HeaderSize, min(size-offset, int64(r.buffer()))))
 	}
+}
+
+func (r *Reader) buffer() int {
+	if r.Buffer > 0 {
+		return r.Buffer
+	}
+	return readBufferSize
 }
 
 // Next returns the data of the next record, valid until the next call.
@@ -56,22 +65,22 @@ func (r *RecordReader) setSize(size int64) {
 // has grown: it continues where it stopped. Damage gives a *CorruptError too;
 // see there for what can follow. Errors of the underlying reader are returned
 // as they are, and Next may be called again after them as well.
-func (r *RecordReader) Next() ([]byte, error) {
+func (r *Reader) Next() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if err := r.fill(headerSize); err != nil {
+	if err := r.fill(HeaderSize); err != nil {
 		return nil, r.shortRead(err, PartLength)
 	}
 	n, err := r.length()
 	if err != nil {
 		return nil, r.damagedLength(err)
 	}
-	if err := r.fill(frameSize + n); err != nil {
+	if err := r.fill(FrameSize + n); err != nil {
 		return nil, r.shortRead(err, PartData)
 	}
-	record := r.buf[r.pos : r.pos+frameSize+n]
-	data, sum := record[headerSize:headerSize+n:headerSize+n], record[headerSize+n:]
+	record := r.buf[r.pos : r.pos+FrameSize+n]
+	data, sum := record[HeaderSize:HeaderSize+n:HeaderSize+n], record[HeaderSize+n:]
 	if !r.SkipDataCRC && crc32c.Masked(data) != binary.LittleEndian.Uint32(sum) {
 		damage := r.corrupt(PartData, ErrChecksum)
 		damage.Lost = int64(len(record))
@@ -84,11 +93,11 @@ func (r *RecordReader) Next() ([]byte, error) {
 
 // Offset returns the offset of the next record: the end of the last one that
 // was returned or skipped.
-func (r *RecordReader) Offset() int64 { return r.offset }
+func (r *Reader) Offset() int64 { return r.offset }
 
 // length checks and returns the length of the record at the front of the buffer.
-func (r *RecordReader) length() (int, error) {
-	header := r.buf[r.pos : r.pos+headerSize]
+func (r *Reader) length() (int, error) {
+	header := r.buf[r.pos : r.pos+HeaderSize]
 	n := binary.LittleEndian.Uint64(header)
 	if lengthCRC(n, header[:lengthSize]) != binary.LittleEndian.Uint32(header[lengthSize:]) {
 		return 0, ErrChecksum
@@ -99,25 +108,25 @@ func (r *RecordReader) length() (int, error) {
 	return int(n), nil
 }
 
-func (r *RecordReader) limit() int64 {
+func (r *Reader) limit() int64 {
 	if r.MaxSize > 0 {
-		return min(r.MaxSize, math.MaxInt-frameSize)
+		return min(r.MaxSize, math.MaxInt-FrameSize)
 	}
 	return DefaultMaxSize
 }
 
-func (r *RecordReader) skip(n int) {
+func (r *Reader) skip(n int) {
 	r.pos += n
 	r.offset += int64(n)
 }
 
-func (r *RecordReader) corrupt(part string, err error) *CorruptError {
+func (r *Reader) corrupt(part string, err error) *CorruptError {
 	return &CorruptError{Name: r.Name, Offset: r.offset, Part: part, Err: err}
 }
 
 // damagedLength returns the error for the record at the front of the buffer,
 // whose end is unknown.
-func (r *RecordReader) damagedLength(err error) error {
+func (r *Reader) damagedLength(err error) error {
 	damage := r.corrupt(PartLength, err)
 	if !r.Resync {
 		r.err = damage
@@ -134,10 +143,10 @@ func (r *RecordReader) damagedLength(err error) error {
 // to the end. Checksums of length and data must both be right, for in a large
 // file the one alone is met by chance. Only a record that the end of the stream
 // cuts off is believed by its length.
-func (r *RecordReader) resync() error {
+func (r *Reader) resync() error {
 	for {
 		r.skip(1)
-		if err := r.fill(headerSize); err != nil {
+		if err := r.fill(HeaderSize); err != nil {
 			if err == io.EOF {
 				r.skip(r.end - r.pos)
 			}
@@ -151,11 +160,11 @@ func (r *RecordReader) resync() error {
 		if err != nil {
 			continue
 		}
-		if err := r.fill(frameSize + n); err != nil {
+		if err := r.fill(FrameSize + n); err != nil {
 			return err
 		}
-		data := r.buf[r.pos+headerSize:][:n:n]
-		sum := r.buf[r.pos+headerSize+n:]
+		data := r.buf[r.pos+HeaderSize:][:n:n]
+		sum := r.buf[r.pos+HeaderSize+n:]
 		if crc32c.Masked(data) == binary.LittleEndian.Uint32(sum) {
 			return nil
 		}
@@ -167,14 +176,14 @@ func (r *RecordReader) resync() error {
 // is. It decides on as many as b shows whole headers of.
 func beforeHeader(b []byte, limit uint64) int {
 	i := 0
-	for i+headerSize <= len(b) {
+	for i+HeaderSize <= len(b) {
 		n := binary.LittleEndian.Uint64(b[i:])
 		switch {
 		case n > limit:
 			i++
 		case n == 0 && binary.LittleEndian.Uint32(b[i+lengthSize:]) == 0:
 			// Only a header that reaches beyond the zeros can be one.
-			i += max(1, zeros(b[i:])-headerSize+1)
+			i += max(1, zeros(b[i:])-HeaderSize+1)
 		default:
 			return i
 		}
@@ -195,7 +204,7 @@ func zeros(b []byte) int {
 }
 
 // shortRead turns the error of fill into that of Next.
-func (r *RecordReader) shortRead(err error, part string) error {
+func (r *Reader) shortRead(err error, part string) error {
 	torn := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
 	if !torn || r.end == r.pos {
 		return err
@@ -205,12 +214,12 @@ func (r *RecordReader) shortRead(err error, part string) error {
 
 // fill reads until n bytes lie in the buffer. Whatever it read stays there
 // when it fails.
-func (r *RecordReader) fill(n int) error {
+func (r *Reader) fill(n int) error {
 	for empty := 0; r.end-r.pos < n; {
 		r.makeRoom(n)
 		m, err := r.r.Read(r.buf[r.end:])
 		if m < 0 || m > len(r.buf)-r.end {
-			return errors.New("tfevents: reader returned an impossible count")
+			return errors.New("tfrecord: reader returned an impossible count")
 		}
 		r.end += m
 		if r.end-r.pos >= n {
@@ -229,7 +238,7 @@ func (r *RecordReader) fill(n int) error {
 }
 
 // makeRoom leaves room to read at least one byte towards n in the buffer.
-func (r *RecordReader) makeRoom(n int) {
+func (r *Reader) makeRoom(n int) {
 	have := r.end - r.pos
 	if r.pos > 0 && (have == 0 || len(r.buf)-r.pos < n) {
 		copy(r.buf, r.buf[r.pos:r.end])
@@ -238,9 +247,9 @@ func (r *RecordReader) makeRoom(n int) {
 	if r.end < len(r.buf) {
 		return
 	}
-	size := max(readBufferSize, min(n, have+max(have, readBufferSize), have+maxGrowth))
+	size := max(r.buffer(), min(n, have+max(have, readBufferSize), have+maxGrowth))
 	if r.offset+int64(n) <= r.size {
-		size = max(readBufferSize, n) // which is really there
+		size = max(r.buffer(), n) // which is really there
 	}
 	grown := make([]byte, size)
 	copy(grown, r.buf[:r.end])

@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"bytes"
@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 // TestInflate finds out how each fixture is compressed.
 func TestInflate(t *testing.T) {
-	plain := readFixture(t, "tfrecord/plain.tfrecord")
-	names, err := filepath.Glob(filepath.Join(fixtures, "tfrecord", "*.tfrecord"))
+	plain := eventstest.ReadFile(t, "tfrecord/plain.tfrecord")
+	names, err := filepath.Glob(filepath.Join(eventstest.Dir(), "tfrecord", "*.tfrecord"))
 	if err != nil || len(names) < 10 {
 		t.Fatal(names, err)
 	}
@@ -62,7 +64,7 @@ func TestInflateDamagedHeaders(t *testing.T) {
 	for _, file := range [][]byte{
 		nil, {0x1f}, []byte("\x78\x9c"),
 		append([]byte("\x78\x01\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"), make([]byte, 400)...),
-		readFixture(t, "events/damaged/events.out.tfevents.1.flip_length"),
+		eventstest.ReadFile(t, "events/damaged/events.out.tfevents.1.flip_length"),
 	} {
 		r, kind := Inflate(bytes.NewReader(file))
 		got, err := io.ReadAll(r)

@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"bufio"
@@ -25,18 +25,18 @@ const (
 // ErrTrailingData says that something follows a ZLIB stream. TensorFlow's
 // reader stops before it without a word; a GZIP stream may be followed by
 // another one, and both are read.
-var ErrTrailingData = errors.New("tfevents: data after the end of the ZLIB stream")
+var ErrTrailingData = errors.New("tfrecord: data after the end of the ZLIB stream")
 
-// CompressionOptions holds the choices of [NewCompressedRecordWriter].
+// CompressionOptions holds the choices of [NewCompressedWriter].
 type CompressionOptions struct {
 	Compression Compression
 	Level       int // 1 to 9; 0 means the default, 6; negative means stored only
 }
 
-// CompressedRecordWriter writes a TFRecord stream of which the whole is
+// CompressedWriter writes a TFRecord stream of which the whole is
 // compressed, or not, as its options say. It is not safe for concurrent use.
-type CompressedRecordWriter struct {
-	RecordWriter
+type CompressedWriter struct {
+	Writer
 	z compressor // nil when uncompressed
 }
 
@@ -45,20 +45,20 @@ type compressor interface {
 	Flush() error
 }
 
-// NewCompressedRecordWriter returns a CompressedRecordWriter that writes to w.
+// NewCompressedWriter returns a CompressedWriter that writes to w.
 // The stream is complete after Close, which leaves w open.
-func NewCompressedRecordWriter(w io.Writer, o *CompressionOptions) (*CompressedRecordWriter, error) {
+func NewCompressedWriter(w io.Writer, o *CompressionOptions) (*CompressedWriter, error) {
 	if o == nil {
 		o = new(CompressionOptions)
 	}
 	z, err := newCompressor(w, o)
 	if err != nil {
-		return nil, fmt.Errorf("tfevents: %w", err)
+		return nil, fmt.Errorf("tfrecord: %w", err)
 	}
 	if z != nil {
 		w = z
 	}
-	return &CompressedRecordWriter{RecordWriter: RecordWriter{w: w}, z: z}, nil
+	return &CompressedWriter{Writer: Writer{w: w}, z: z}, nil
 }
 
 func newCompressor(w io.Writer, o *CompressionOptions) (compressor, error) {
@@ -89,7 +89,7 @@ func unknownCompression(c Compression) error {
 }
 
 // Flush makes all records written so far readable. It costs compression.
-func (w *CompressedRecordWriter) Flush() error {
+func (w *CompressedWriter) Flush() error {
 	if w.z != nil && w.err == nil {
 		w.err = w.z.Flush()
 	}
@@ -98,7 +98,7 @@ func (w *CompressedRecordWriter) Flush() error {
 
 // Close ends the stream. Closing again returns the same result; writing after
 // it gives ErrClosed.
-func (w *CompressedRecordWriter) Close() error {
+func (w *CompressedWriter) Close() error {
 	if w.err == ErrClosed {
 		return nil
 	}
@@ -115,18 +115,18 @@ func (w *CompressedRecordWriter) Close() error {
 	return w.err
 }
 
-// NewCompressedRecordReader returns a RecordReader of the stream compressed in
+// NewCompressedReader returns a Reader of the stream compressed in
 // r. Offsets are those of the uncompressed stream. Records before damage are
 // delivered, also when the damage is in the compressed stream; at its end, the
 // stream's own checksum is verified.
-func NewCompressedRecordReader(r io.Reader, c Compression) (*RecordReader, error) {
+func NewCompressedReader(r io.Reader, c Compression) (*Reader, error) {
 	switch c {
 	case Uncompressed:
-		return NewRecordReader(r), nil
+		return NewReader(r), nil
 	case ZLIB, GZIP:
-		return NewRecordReader(&decompressor{src: bufio.NewReaderSize(r, readBufferSize), kind: c}), nil
+		return NewReader(&decompressor{src: bufio.NewReaderSize(r, readBufferSize), kind: c}), nil
 	}
-	return nil, fmt.Errorf("tfevents: %w", unknownCompression(c))
+	return nil, fmt.Errorf("tfrecord: %w", unknownCompression(c))
 }
 
 // decompressor opens the stream with the first Read, so that its errors come
@@ -181,5 +181,5 @@ func (d *decompressor) wrap(err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
-	return fmt.Errorf("tfevents: %s stream: %w", d.kind, err)
+	return fmt.Errorf("tfrecord: %s stream: %w", d.kind, err)
 }

@@ -1,10 +1,6 @@
-package tfevents
+package summary
 
-import (
-	"context"
-
-	tfpb "github.com/trainerd/trainerd/proto"
-)
+import tfpb "github.com/trainerd/trainerd/proto"
 
 // RunMetadata returns an encoded RunMetadata with costs for TensorBoard's graph
 // page, as tf.summary.trace_export does with its profiler.
@@ -16,12 +12,4 @@ func RunMetadata(tag string, runMetadata []byte) *tfpb.Summary_Value {
 // TensorBoard's graph page, as the Keras callback writes it.
 func KerasModel(tag, json string) *tfpb.Summary_Value {
 	return PluginTensor(tag, PluginKerasModel, []byte("1"), stringTensor(shapeProto(), []byte(json)))
-}
-
-// AddLogMessage adds a message. Old programs did, and old readers print it;
-// TensorBoard shows none, and takes a [Text] instead.
-func (w *FileWriter) AddLogMessage(ctx context.Context, level tfpb.LogMessage_Level, message string, globalStep int64) error {
-	//lint:ignore SA1019 it is for those who still read them
-	what := &tfpb.Event_LogMessage{LogMessage: &tfpb.LogMessage{Level: level, Message: message}}
-	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: what})
 }

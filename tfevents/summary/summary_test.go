@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"bytes"
@@ -8,20 +8,17 @@ import (
 	"image/color"
 	"image/color/palette"
 	"image/gif"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
-	"google.golang.org/protobuf/proto"
 )
-
-var nan = math.NaN()
 
 func TestTable(t *testing.T) {
 	v := Table("t", []string{"a", "b"}, []string{"1", "x|y"}, []string{"two\nlines"})
@@ -84,7 +81,7 @@ func TestHistogram(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
 		}
 	}
-	for _, v := range []float64{nan, math.Inf(1)} {
+	for _, v := range []float64{math.NaN(), math.Inf(1)} {
 		if _, err := Histogram("h", []float64{1, v}, 3); !errors.Is(err, ErrNotFinite) {
 			t.Errorf("value %v: %v, want %v", v, err, ErrNotFinite)
 		}
@@ -153,7 +150,7 @@ func TestImagesOfDifferentSizes(t *testing.T) {
 }
 
 func TestEncodeWAV(t *testing.T) {
-	a := &AudioClip{SampleRate: 8000, Samples: []float32{0, 1, -1, 2, -2, 0.5, float32(nan), 1.0 / 65536}}
+	a := &AudioClip{SampleRate: 8000, Samples: []float32{0, 1, -1, 2, -2, 0.5, float32(math.NaN()), 1.0 / 65536}}
 	b, err := a.EncodeWAV()
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +177,7 @@ func TestPRCurveBadInput(t *testing.T) {
 		"unequal":       second(PRCurveOf([]bool{true}, nil, nil, 0)),
 		"weights":       second(PRCurveOf([]bool{true}, []float32{1}, []float32{1, 2}, 0)),
 		"above one":     second(PRCurveOf([]bool{true}, []float32{1.5}, nil, 0)),
-		"not a number":  second(PRCurveOf([]bool{true}, []float32{float32(nan)}, nil, 0)),
+		"not a number":  second(PRCurveOf([]bool{true}, []float32{float32(math.NaN())}, nil, 0)),
 		"one threshold": second(PRCurveOf(nil, nil, nil, 1)),
 		"short row":     second((&PRCurve{TruePositives: []float64{1}}).Value("p")),
 	} {
@@ -219,7 +216,7 @@ func TestMeshBadInput(t *testing.T) {
 func TestHParamsGroup(t *testing.T) {
 	v, err := HParams(map[string]any{
 		"lr": 1e-05, "big": 1e16, "whole": 2.0, "n": 3, "flag": true, "s": "é\"\\\n\t\x01\x7f😀", "third": 1.0 / 3, "neg": -1.5e-7, "mid": 123456789012345.0,
-	}, "", at(0))
+	}, "", time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,50 +229,12 @@ func TestHParamsGroup(t *testing.T) {
 		t.Errorf("group %q, want %q", got, want)
 	}
 	for name, value := range map[string]any{"list": []int{1}, "nil": nil, "bytes": "\xff"} {
-		if _, err := HParams(map[string]any{name: value}, "", at(0)); err == nil {
+		if _, err := HParams(map[string]any{name: value}, "", time.Unix(0, 0)); err == nil {
 			t.Errorf("value of %s: no error", name)
 		}
 	}
-	if _, err := HParams(map[string]any{"\xff": 1}, "", at(0)); err == nil {
+	if _, err := HParams(map[string]any{"\xff": 1}, "", time.Unix(0, 0)); err == nil {
 		t.Error("name that is not UTF-8: no error")
-	}
-}
-
-func TestWriteEmbedding(t *testing.T) {
-	dir := t.TempDir()
-	info, err := WriteEmbedding(dir, &Embedding{
-		Name:    "layer/emb:0",
-		Vectors: [][]float32{{1, 2.5, -3}, {0.125, 0, 4}},
-		Header:  []string{"id", "label"},
-		Labels:  [][]string{{"1", "a\tb"}, {"2", "c\nd"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		info.GetTensorPath():   "1\t2.5\t-3\n0.125\t0\t4\n",
-		info.GetMetadataPath(): "id\tlabel\n1\ta b\n2\tc d\n",
-	} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || string(got) != want {
-			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
-		}
-	}
-	for name, e := range map[string]*Embedding{
-		"no name":       {},
-		"dots":          {Name: ".."},
-		"events file":   {Name: "a.tfevents"},
-		"uneven":        {Name: "e", Vectors: [][]float32{{1}, {1, 2}}},
-		"labels":        {Name: "e", Vectors: [][]float32{{1}}, Labels: [][]string{{"a"}, {"b"}}},
-		"columns":       {Name: "e", Vectors: [][]float32{{1}}, Labels: [][]string{{"a", "b"}}},
-		"single header": {Name: "e", Vectors: [][]float32{{1}}, Header: []string{"h"}, Labels: [][]string{{"a"}}},
-	} {
-		if _, err := WriteEmbedding(dir, e); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if _, err := ReadProjectorConfig(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no configuration: %v, want %v", err, fs.ErrNotExist)
 	}
 }
 

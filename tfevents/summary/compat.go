@@ -1,13 +1,15 @@
-package tfevents
+package summary
 
 import (
 	"encoding/binary"
 	"math"
 	"strconv"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
-	"google.golang.org/protobuf/proto"
 )
 
 // RunGraphTag is the tag under which TensorBoard keeps the graph of a run.
@@ -42,7 +44,7 @@ func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 	case *tfpb.Event_Summary:
 		values := make([]*tfpb.Summary_Value, len(what.Summary.GetValue()))
 		for i, v := range what.Summary.GetValue() {
-			values[i] = modernValue(v)
+			values[i] = ModernValue(v)
 		}
 		return values
 	case *tfpb.Event_GraphDef:
@@ -56,7 +58,9 @@ func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 	return nil
 }
 
-func modernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
+// ModernValue does the same for one value of a summary, of which it returns one that
+// has a tensor, or v itself.
+func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	switch x := v.GetValue().(type) {
 	case *tfpb.Summary_Value_SimpleValue:
 		return renewed(v, Scalar(v.GetTag(), float64(x.SimpleValue)))
@@ -68,10 +72,10 @@ func modernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 			strconv.AppendInt(nil, int64(x.Image.GetHeight()), 10),
 			x.Image.GetEncodedImageString(),
 		}
-		content := marshal(&tbpb.ImagePluginData{ConvertedToTensor: true})
+		content := tfproto.Marshal(&tbpb.ImagePluginData{ConvertedToTensor: true})
 		return renewed(v, PluginTensor(v.GetTag(), PluginImages, content, stringTensor(shapeProto(3), size...)))
 	case *tfpb.Summary_Value_Audio:
-		content := marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV, ConvertedToTensor: true})
+		content := tfproto.Marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV, ConvertedToTensor: true})
 		return renewed(v, PluginTensor(v.GetTag(), PluginAudio, content,
 			stringTensor(shapeProto(1, 2), x.Audio.GetEncodedAudioString(), nil)))
 	}

@@ -1,6 +1,7 @@
-package tfevents
+package summary
 
 import (
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 )
@@ -11,7 +12,7 @@ const customScalarsTag = "custom_scalars__config__"
 // CustomScalars returns the layout of TensorBoard's custom scalars page: charts
 // that show several tags together.
 func CustomScalars(layout *tbpb.Layout) *tfpb.Summary_Value {
-	return PluginTensor(customScalarsTag, PluginCustomScalars, nil, stringTensor(shapeProto(), marshal(layout)))
+	return PluginTensor(customScalarsTag, PluginCustomScalars, nil, stringTensor(shapeProto(), tfproto.Marshal(layout)))
 }
 
 // MultilineChart returns a chart of all tags that match one of the regular

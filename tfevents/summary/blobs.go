@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"strconv"
@@ -21,12 +21,13 @@ func Blobs(v *tfpb.Summary_Value) [][]byte {
 	case *tfpb.Summary_Value_Audio:
 		return [][]byte{x.Audio.GetEncodedAudioString()}
 	case *tfpb.Summary_Value_Tensor:
-		return tensorBlobs(x.Tensor)
+		return TensorBlobs(x.Tensor)
 	}
 	return nil
 }
 
-func tensorBlobs(t *tfpb.TensorProto) [][]byte {
+// TensorBlobs does the same for the tensor of such a value.
+func TensorBlobs(t *tfpb.TensorProto) [][]byte {
 	all := t.GetStringVal()
 	if t.GetDtype() != tfpb.DataType_DT_STRING {
 		return nil

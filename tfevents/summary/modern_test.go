@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"bytes"
@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
 func TestModernHistogram(t *testing.T) {
@@ -26,7 +28,7 @@ func TestModernHistogram(t *testing.T) {
 			[]Bucket{{1, 2, 1}, {2, 4, 0}, {4, 5, 2}}},
 		{"one bucket", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{most}, Bucket: []float64{3}}, []Bucket{{1, 5, 3}}},
 		{"limits missing", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{9}, Bucket: []float64{3, 4}}, []Bucket{{1, 5, 3}}},
-		{"NaN counts", &tfpb.HistogramProto{BucketLimit: []float64{9}, Bucket: []float64{nan}}, nil},
+		{"NaN counts", &tfpb.HistogramProto{BucketLimit: []float64{9}, Bucket: []float64{math.NaN()}}, nil},
 	} {
 		if got := modernBuckets(tc.h); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
@@ -37,7 +39,7 @@ func TestModernHistogram(t *testing.T) {
 // TestModernKeepsTheOriginal converts every fixture and looks that the events
 // are what they were.
 func TestModernKeepsTheOriginal(t *testing.T) {
-	for _, name := range eventsFiles(t) {
+	for _, name := range eventstest.EventsFiles(t) {
 		if strings.Contains(name, "damaged") {
 			continue
 		}
@@ -45,14 +47,14 @@ func TestModernKeepsTheOriginal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range splitEvents(t, file) {
-			before := appendEventRecord(nil, e)
+		for _, e := range eventstest.Events(t, file) {
+			before := tfproto.Marshal(e)
 			for _, v := range Modern(e) {
 				if v.GetTensor() == nil && v.GetTag() != "_hparams_/experiment" && v.GetMetadata().GetPluginData().GetPluginName() != PluginHParams {
 					t.Errorf("%s: %q has no tensor", name, v.GetTag())
 				}
 			}
-			if !bytes.Equal(appendEventRecord(nil, e), before) {
+			if !bytes.Equal(tfproto.Marshal(e), before) {
 				t.Errorf("%s: event was changed", name)
 			}
 		}
@@ -60,9 +62,9 @@ func TestModernKeepsTheOriginal(t *testing.T) {
 }
 
 func TestFixtureMetadataClasses(t *testing.T) {
-	file := readFixture(t, "events/tensorboardX/events.out.tfevents.1700000500.goldenhost.sfx")
+	file := eventstest.ReadFile(t, "events/tensorboardX/events.out.tfevents.1700000500.goldenhost.sfx")
 	var v *tfpb.Summary_Value
-	for _, e := range splitEvents(t, file) {
+	for _, e := range eventstest.Events(t, file) {
 		for _, m := range Modern(e) {
 			if m.GetTag() == "newstyle" {
 				v = m
@@ -80,7 +82,7 @@ func TestFixtureMetadataClasses(t *testing.T) {
 
 func TestScalarOf(t *testing.T) {
 	content := func(d tfpb.DataType, b ...byte) *tfpb.TensorProto {
-		return &tfpb.TensorProto{Dtype: d, TensorShape: shapeProto(), TensorContent: b}
+		return &tfpb.TensorProto{Dtype: d, TensorShape: eventstest.Shape(), TensorContent: b}
 	}
 	for _, tc := range []struct {
 		name string
@@ -101,12 +103,12 @@ func TestScalarOf(t *testing.T) {
 		{"int64", content(tfpb.DataType_DT_INT64, 7, 0, 0, 0, 0, 0, 0, 0), 7, true},
 		{"half_val", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_HALF, HalfVal: []int32{0xbe00}}, -1.5, true},
 		{"bool_val", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_BOOL, BoolVal: []bool{true}}, 1, true},
-		{"int_val in a vector of one", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT32, TensorShape: shapeProto(1, 1), IntVal: []int32{3}}, 3, true},
-		{"two elements", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: shapeProto(2), FloatVal: []float32{1}}, 0, false},
+		{"int_val in a vector of one", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT32, TensorShape: eventstest.Shape(1, 1), IntVal: []int32{3}}, 3, true},
+		{"two elements", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: eventstest.Shape(2), FloatVal: []float32{1}}, 0, false},
 		{"wrong size", content(tfpb.DataType_DT_FLOAT, 0, 0), 0, false},
 		{"string", content(tfpb.DataType_DT_STRING), 0, false},
-		{"huge shape", &tfpb.TensorProto{TensorShape: shapeProto(math.MaxInt64, math.MaxInt64), FloatVal: []float32{1}}, 0, false},
-		{"negative shape", &tfpb.TensorProto{TensorShape: shapeProto(-1), FloatVal: []float32{1}}, 0, false},
+		{"huge shape", &tfpb.TensorProto{TensorShape: eventstest.Shape(math.MaxInt64, math.MaxInt64), FloatVal: []float32{1}}, 0, false},
+		{"negative shape", &tfpb.TensorProto{TensorShape: eventstest.Shape(-1), FloatVal: []float32{1}}, 0, false},
 	} {
 		if got, ok := ScalarOf(Tensor("t", tc.t)); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: %v, %v; want %v, %v", tc.name, got, ok, tc.want, tc.ok)

@@ -1,4 +1,9 @@
-package tfevents
+// Package projector writes what TensorBoard's projector shows: vectors with labels,
+// as TSV files, and projector_config.pbtxt, which names them. It is the one plugin
+// whose data is not in events files.
+//
+// The functions have no state; files appear whole or not at all.
+package projector
 
 import (
 	"bytes"
@@ -14,31 +19,30 @@ import (
 	"github.com/trainerd/trainerd/proto/tbpb"
 )
 
-// projectorConfigName is the file in a log directory that TensorBoard's
-// projector reads. It is the one plugin whose data is not in events files.
-const projectorConfigName = "projector_config.pbtxt"
+// configName is the file in a log directory that TensorBoard's projector reads.
+const configName = "projector_config.pbtxt"
 
-// WriteProjectorConfig makes c the projector's configuration in logdir.
-func WriteProjectorConfig(logdir string, c *tbpb.ProjectorConfig) error {
+// WriteConfig makes c the projector's configuration in logdir.
+func WriteConfig(logdir string, c *tbpb.ProjectorConfig) error {
 	if err := os.MkdirAll(logdir, 0o777); err != nil {
 		return fmt.Errorf("tfevents: %w", err)
 	}
-	if err := atomicfile.WriteFile(nil, filepath.Join(logdir, projectorConfigName), tfproto.MarshalText(c)); err != nil {
+	if err := atomicfile.WriteFile(nil, filepath.Join(logdir, configName), tfproto.MarshalText(c)); err != nil {
 		return fmt.Errorf("tfevents: %w", err)
 	}
 	return nil
 }
 
-// ReadProjectorConfig returns the projector's configuration in logdir. Its
+// ReadConfig returns the projector's configuration in logdir. Its
 // error is fs.ErrNotExist if there is none.
-func ReadProjectorConfig(logdir string) (*tbpb.ProjectorConfig, error) {
-	text, err := os.ReadFile(filepath.Join(logdir, projectorConfigName))
+func ReadConfig(logdir string) (*tbpb.ProjectorConfig, error) {
+	text, err := os.ReadFile(filepath.Join(logdir, configName))
 	if err != nil {
 		return nil, fmt.Errorf("tfevents: %w", err)
 	}
 	c := new(tbpb.ProjectorConfig)
 	if err := tfproto.UnmarshalText(text, c); err != nil {
-		return nil, fmt.Errorf("tfevents: %s: %w", projectorConfigName, err)
+		return nil, fmt.Errorf("tfevents: %s: %w", configName, err)
 	}
 	return c, nil
 }
@@ -53,9 +57,9 @@ type Embedding struct {
 	Header []string
 }
 
-// WriteEmbedding writes the vectors and the labels as files into logdir and
+// Write writes the vectors and the labels as files into logdir and
 // returns the entry that a [tbpb.ProjectorConfig] needs to show them.
-func WriteEmbedding(logdir string, e *Embedding) (*tbpb.EmbeddingInfo, error) {
+func Write(logdir string, e *Embedding) (*tbpb.EmbeddingInfo, error) {
 	if err := e.check(); err != nil {
 		return nil, fmt.Errorf("tfevents: embedding %q: %w", e.Name, err)
 	}

@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 // gives the errors of the compressed stream.
 func Inflate(r io.Reader) (io.Reader, Compression) {
 	src := bufio.NewReader(r)
-	head, _ := src.Peek(headerSize) // an error comes again when it is read
+	head, _ := src.Peek(HeaderSize) // an error comes again when it is read
 	kind := detect(head)
 	if kind == Uncompressed {
 		return src, kind
@@ -27,7 +27,7 @@ func Inflate(r io.Reader) (io.Reader, Compression) {
 // can be known for certain: what looks like zlib may be a record with a
 // damaged header, but not if the upper half of its length is zero.
 func detect(head []byte) Compression {
-	if len(head) < headerSize {
+	if len(head) < HeaderSize {
 		return detectEmpty(head)
 	}
 	if crc32c.Masked(head[:lengthSize]) == binary.LittleEndian.Uint32(head[lengthSize:]) {

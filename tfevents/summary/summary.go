@@ -1,4 +1,18 @@
-package tfevents
+// Package summary makes the values of summaries that TensorBoard shows: scalars,
+// histograms, images, audio, texts, tables, PR curves, meshes, hyperparameters,
+// graphs, and the layout of the custom scalars page. They are tensors with the
+// plugin that shows them in their metadata, as tf.summary of TensorFlow 2 writes
+// them; package summaryv1 has the form of TensorFlow 1.
+//
+//	v := summary.Scalar("loss", 0.25)
+//	err := w.AddSummary(ctx, summary.New(v), step)
+//
+// [Modern] turns what an event holds, in either form, into such tensors, as
+// TensorBoard does when it reads; [ScalarOf] and [Blobs] take values apart.
+//
+// The names of plugins, tags and messages are those of the plugins' own sources in
+// the repository tensorflow/tensorboard. The functions have no state.
+package summary
 
 import (
 	"encoding/binary"
@@ -6,8 +20,9 @@ import (
 	"math"
 	"strings"
 
-	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // The names under which TensorBoard's plugins find their data.
@@ -31,13 +46,8 @@ const (
 	PluginTaggedRunMetadata = "graph_tagged_run_metadata"
 )
 
-// NewSummary returns a summary of the given values.
-func NewSummary(v ...*tfpb.Summary_Value) *tfpb.Summary { return &tfpb.Summary{Value: v} }
-
-// simpleScalar returns a scalar in the style of TensorFlow 1.
-func simpleScalar(tag string, v float64) *tfpb.Summary_Value {
-	return &tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_SimpleValue{SimpleValue: float32(v)}}
-}
+// New returns a summary of the given values.
+func New(v ...*tfpb.Summary_Value) *tfpb.Summary { return &tfpb.Summary{Value: v} }
 
 // Scalar returns a scalar in the style of TensorFlow 2, a float32 tensor of
 // rank 0: the only tensor that TensorBoard's data server takes for a scalar.

@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 
 var (
 	// ErrChecksum says that bytes do not match the checksum stored with them.
-	ErrChecksum = errors.New("tfevents: checksum mismatch")
+	ErrChecksum = errors.New("tfrecord: checksum mismatch")
 	// ErrTooLarge says that a record declares more bytes than the reader's limit.
-	ErrTooLarge = errors.New("tfevents: record larger than the limit")
-	// ErrClosed says that a writer was used after Close.
-	ErrClosed = errors.New("tfevents: writer is closed")
+	ErrTooLarge = errors.New("tfrecord: record larger than the limit")
+	// ErrClosed says that a writer of records or of events was used after Close.
+	ErrClosed = errors.New("tfrecord: writer is closed")
 )
 
 // The parts of a record that a [CorruptError] names.
@@ -42,7 +42,7 @@ type CorruptError struct {
 func (e *CorruptError) Error() string {
 	name := e.Name
 	if name == "" {
-		name = "tfevents"
+		name = "tfrecord"
 	}
 	if e.Torn() {
 		return fmt.Sprintf("%s: the record at offset %d is cut off in its %s", name, e.Offset, e.Part)
@@ -51,7 +51,7 @@ func (e *CorruptError) Error() string {
 	if e.Lost > 0 {
 		lost = fmt.Sprintf("%d bytes lost", e.Lost)
 	}
-	cause := strings.TrimPrefix(e.Err.Error(), "tfevents: ")
+	cause := strings.TrimPrefix(e.Err.Error(), "tfrecord: ")
 	return fmt.Sprintf("%s: damaged record at offset %d, %s: %s: %s", name, e.Offset, lost, e.Part, cause)
 }
 

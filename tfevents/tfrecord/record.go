@@ -1,4 +1,4 @@
-package tfevents
+package tfrecord
 
 import (
 	"encoding/binary"
@@ -7,43 +7,44 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// Wire format: the parts of a record besides its data.
+// Wire format: the sizes of the parts of a record besides its data.
 const (
 	lengthSize = 8
-	crcSize    = 4
-	headerSize = lengthSize + crcSize
-	frameSize  = headerSize + crcSize
+	FooterSize = 4                       // the checksum of the data
+	HeaderSize = lengthSize + FooterSize // the length and its checksum
+	FrameSize  = HeaderSize + FooterSize
 )
 
-// AppendRecord appends data to b as one record.
-func AppendRecord(b, data []byte) []byte {
+// Append appends data to b as one record.
+func Append(b, data []byte) []byte {
 	start := len(b)
-	b = endRecord(append(beginRecord(b), data...), start)
-	sumRecords(b[start:])
+	b = End(append(Begin(b), data...), start)
+	Sum(b[start:])
 	return b
 }
 
-// beginRecord sets the header's place aside, after which the data goes.
-func beginRecord(b []byte) []byte {
-	var header [headerSize]byte
+// Begin appends room for a header to b, after which the data is appended.
+func Begin(b []byte) []byte {
+	var header [HeaderSize]byte
 	return append(b, header[:]...)
 }
 
-// endRecord completes the record that begins at start, but for its checksums,
-// which sumRecords fills in.
-func endRecord(b []byte, start int) []byte {
-	binary.LittleEndian.PutUint64(b[start:], uint64(len(b)-start-headerSize))
+// End completes the record that begins at b[start], except for its checksums,
+// which [Sum] fills in.
+func End(b []byte, start int) []byte {
+	binary.LittleEndian.PutUint64(b[start:], uint64(len(b)-start-HeaderSize))
 	return append(b, 0, 0, 0, 0)
 }
 
-// sumRecords fills in the checksums of the records that b consists of.
-func sumRecords(b []byte) {
+// Sum fills in the checksums of the records that b consists of, which [End] has
+// completed.
+func Sum(b []byte) {
 	for len(b) > 0 {
 		n := binary.LittleEndian.Uint64(b)
-		end := headerSize + int(n)
+		end := HeaderSize + int(n)
 		putLengthCRC(b, n)
-		binary.LittleEndian.PutUint32(b[end:], crc32c.Masked(b[headerSize:end]))
-		b = b[end+crcSize:]
+		binary.LittleEndian.PutUint32(b[end:], crc32c.Masked(b[HeaderSize:end]))
+		b = b[end+FooterSize:]
 	}
 }
 
@@ -80,33 +81,33 @@ var shortLengthCRC = func() (table [256]uint32) {
 // at once. A reader that follows the file sees a larger one grow.
 const wholeWriteLimit = 1 << 20
 
-// RecordWriter writes a TFRecord stream. It is not safe for concurrent use and
+// Writer writes a TFRecord stream. It is not safe for concurrent use and
 // does not buffer: each record is one Write.
-type RecordWriter struct {
+type Writer struct {
 	w   io.Writer
 	buf []byte
 	err error
 }
 
-// NewRecordWriter returns a RecordWriter that writes to w.
-func NewRecordWriter(w io.Writer) *RecordWriter { return &RecordWriter{w: w} }
+// NewWriter returns a Writer that writes to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// WriteRecord writes data as one record. After an error the stream may end
+// Write writes data as one record. After an error the stream may end
 // within a record, so the same error is returned from then on.
-func (w *RecordWriter) WriteRecord(data []byte) error {
+func (w *Writer) Write(data []byte) error {
 	if w.err != nil {
 		return w.err
 	}
 	if len(data) > wholeWriteLimit {
 		return w.writeLarge(data)
 	}
-	w.buf = AppendRecord(w.buf[:0], data)
+	w.buf = Append(w.buf[:0], data)
 	_, w.err = w.w.Write(w.buf)
 	return w.err
 }
 
-func (w *RecordWriter) writeLarge(data []byte) error {
-	var header [headerSize]byte
+func (w *Writer) writeLarge(data []byte) error {
+	var header [HeaderSize]byte
 	putHeader(header[:], len(data))
 	footer := binary.LittleEndian.AppendUint32(nil, crc32c.Masked(data))
 	for _, part := range [][]byte{header[:], data, footer} {
@@ -117,5 +118,5 @@ func (w *RecordWriter) writeLarge(data []byte) error {
 	return nil
 }
 
-// RecordSize returns how many bytes a record of n bytes of data takes.
-func RecordSize(n int) int { return frameSize + n }
+// Size returns how many bytes a record of n bytes of data takes.
+func Size(n int) int { return FrameSize + n }

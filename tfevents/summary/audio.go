@@ -1,4 +1,4 @@
-package tfevents
+package summary
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 )
@@ -86,6 +87,6 @@ func Audio(tag string, batch ...*AudioClip) (*tfpb.Summary_Value, error) {
 		}
 		values = append(values, wav, []byte(a.Label))
 	}
-	content := marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV})
+	content := tfproto.Marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV})
 	return PluginTensor(tag, PluginAudio, content, stringTensor(shapeProto(int64(len(batch)), 2), values...)), nil
 }
