@@ -127,5 +127,8 @@ crash: ## resume from a million states that crashes may leave (a quarter of an h
 powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)
 	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h
 
+prove: ## prove ten trainings that resume exactly, and find ten planted bugs in others (needs python3, a minute)
+	go test ./cmd/trainerd -run TestProofs -proofs -count=1 -v
+
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv

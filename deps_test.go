@@ -28,8 +28,8 @@ const layers = `
 	trainerd/checkpoint | trainerd/report
 	trainerd
 	trainerd/dataset/table
-	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child
-	trainerd/model
+	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
+	trainerd/model | trainerd/prove
 	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
 	trainerd/runtime/internal/exec
 	trainerd/runtime/internal/kernels/elem trainerd/runtime/internal/kernels/gemm
@@ -40,7 +40,7 @@ const layers = `
 	trainerd/target | trainerd/predict
 	trainerd/serve
 	trainerd/daemon/config | trainerd/daemon/program
-	trainerd/daemon/graphrun | trainerd/daemon/cluster
+	trainerd/daemon/graphrun | trainerd/daemon/cluster | trainerd/daemon/trial
 	trainerd/daemon
 	examples/... interop/... bench/... | cmd/...
 `
@@ -133,7 +133,7 @@ func TestLayers(t *testing.T) {
 // that DESIGN asks for, so that a new one is a decision and not an accident.
 func TestDependencies(t *testing.T) {
 	allowed := map[string][]string{
-		"github.com/BurntSushi/toml":          {"trainerd/daemon/config", "bench"},
+		"github.com/BurntSushi/toml":          {"trainerd/daemon/config", "trainerd/recipe", "bench"},
 		"github.com/fsnotify/fsnotify":        {"tfevents/dataserver"},
 		"github.com/golang/protobuf":          {"internal/tfproto"},
 		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},

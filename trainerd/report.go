@@ -2,7 +2,6 @@ package trainerd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
-	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/report"
 )
@@ -25,8 +23,8 @@ func (s StopRequest) Error() string { return "stop requested by " + string(s) }
 // Is reports whether target is [context.Canceled].
 func (StopRequest) Is(target error) bool { return target == context.Canceled }
 
-// stopperOf returns who has cancelled a context, "" where it does not say.
-func stopperOf(ctx context.Context) string {
+// StopperOf returns who has cancelled a context, "" where it does not say.
+func StopperOf(ctx context.Context) string {
 	cause := context.Cause(ctx)
 	var request StopRequest
 	switch {
@@ -65,12 +63,13 @@ func (sv *Supervisor) report(r *run) *report.Run {
 		rep.StepsPerSecond = float64(a.stepsDone) / a.training.Seconds()
 	}
 	if r != nil && r.plan.saver != nil {
-		rep.Checkpoints = reportCheckpoints(r.plan.saver.Kept())
+		rep.Checkpoints = ReportCheckpoints(r.plan.saver.Kept())
 	}
 	return rep
 }
 
-func reportCheckpoints(kept []checkpoint.Kept) []report.Checkpoint {
+// ReportCheckpoints returns checkpoints that stay as the report of a run has them.
+func ReportCheckpoints(kept []checkpoint.Kept) []report.Checkpoint {
 	all := make([]report.Checkpoint, len(kept))
 	for i, k := range kept {
 		all[i] = report.Checkpoint{Name: filepath.Base(k.Prefix), Step: k.Step, Saved: k.Saved.UTC(), Sources: k.Sources, Why: k.Why}
@@ -93,21 +92,11 @@ func baseName(prefix string) string {
 
 // writeReport writes the report of a run that has ended.
 func (sv *Supervisor) writeReport(r *run) error {
-	rep := sv.report(r)
-	b, err := json.MarshalIndent(rep, "", "  ")
-	if err != nil {
-		return fmt.Errorf("report of the run: %w", err)
-	}
 	dir, err := r.home.dir()
 	if err != nil {
 		return fmt.Errorf("report of the run: %w", err)
 	}
-	for name, text := range map[string][]byte{report.JSONName: append(b, '\n'), report.MarkdownName: rep.Markdown()} {
-		if err := atomicfile.WriteFile(r.fs(), filepath.Join(dir, name), text); err != nil {
-			return fmt.Errorf("report of the run: %w", err)
-		}
-	}
-	return nil
+	return sv.report(r).Write(r.fs(), dir)
 }
 
 // baseNames returns the last elements of paths.

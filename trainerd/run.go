@@ -136,7 +136,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	sv.stats.stopping()
 	if ctx.Err() != nil {
 		if !errors.Is(err, session.ErrCompleted) {
-			sv.stats.stopped(stopperOf(ctx))
+			sv.stats.stopped(StopperOf(ctx))
 		}
 		sv.coord.RequestStop(nil) // the linked call may not have come yet
 	}

@@ -51,6 +51,12 @@ func Find(prefix string) (Checkpoint, error) {
 	return list[i], nil
 }
 
+// Forget takes a checkpoint that was moved or deleted out of the state file of its
+// directory, as [Remove] does it. o may be nil.
+func Forget(prefix string, o *ckptfmt.FileOptions) error {
+	return forget(filepath.Dir(prefix), prefix, atomicfile.OrOS(o.FileSystem()))
+}
+
 // forget takes a checkpoint out of the state file of its directory. The other
 // paths stay as they are written there.
 func forget(dir, prefix string, fsys ckptfmt.FS) error {

@@ -1,5 +1,6 @@
 // Package manifest reads and writes the manifest of a checkpoint: a side file
-// with its step, the metrics of the model, and the SHA-256 of each file.
+// with its step, the metrics of the model, and the SHA-256 of each file. A
+// [Record] is that of a checkpoint which another program has written.
 //
 //	err := manifest.Write(ctx, prefix, &manifest.Manifest{Step: 900}, nil)
 //	for file, err := range manifest.Verify(ctx, prefix) { ... }
@@ -196,23 +197,28 @@ func hashFile(ctx context.Context, fsys ckptfmt.FS, prefix, suffix string) (File
 		return File{}, err
 	}
 	defer f.Close()
+	size, sum, err := hash(ctx, f)
+	return File{suffix, size, sum}, err
+}
+
+// hash reads a file to its end.
+func hash(ctx context.Context, f io.Reader) (size int64, sum string, err error) {
 	h := sha256.New()
 	piece := make([]byte, hashPiece)
-	size := int64(0)
 	var turns parallel.Turns
 	for {
 		if err := ctx.Err(); err != nil {
-			return File{}, err
+			return 0, "", err
 		}
 		n, err := f.Read(piece)
 		h.Write(piece[:n])
 		size += int64(n)
 		turns.GiveWay()
 		if err == io.EOF {
-			return File{suffix, size, hex.EncodeToString(h.Sum(nil))}, nil
+			return size, hex.EncodeToString(h.Sum(nil)), nil
 		}
 		if err != nil {
-			return File{}, err
+			return 0, "", err
 		}
 	}
 }

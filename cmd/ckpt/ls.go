@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,6 +31,10 @@ names. Of a partitioned tensor --long shows the place of each slice. The TIME of
 a checkpoint is when it was saved: as the checkpoint file says, else its
 manifest, else the time of its index.
 
+In the logdir of a program that trainerd keeps alive, the checkpoints that it has
+verified are listed too, of any format, with when that was. "changed" in its place
+says that the files are not those that were verified.
+
 A tensor whose entry in the index is damaged is marked ("error" in JSON and
 CSV); the others are listed all the same, and the exit code is 3.` + namesHelp + nameHelp,
 		Flags: []cli.Flag{
@@ -52,7 +55,7 @@ CSV); the others are listed all the same, and the exit code is 3.` + namesHelp +
 			if err := checkLs(c); err != nil {
 				return err
 			}
-			if isDir(a[0]) && !isModelFolder(a[0]) && !c.Bool("tree") && !c.Bool("scopes") {
+			if isDir(a[0]) && (!isModelFolder(a[0]) || hasRecords(a[0])) && !c.Bool("tree") && !c.Bool("scopes") {
 				return lsCheckpoints(c, a[0])
 			}
 			return lsTensors(c, a[0])
@@ -76,72 +79,6 @@ func checkLs(c *cli.Context) error {
 		return usagef("--depth is about --tree and --scopes")
 	}
 	return nil
-}
-
-// checkpointJSON is an element of `ckpt ls DIR --json`.
-type checkpointJSON struct {
-	Prefix string    `json:"prefix"`
-	Step   *int64    `json:"step"` // null when the name has none
-	Time   time.Time `json:"time"`
-	Bytes  int64     `json:"bytes"`
-	Latest bool      `json:"latest"` // the state file names it
-}
-
-func lsCheckpoints(c *cli.Context, dir string) error {
-	list, err := ckptdir.List(dir)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Bool("json"):
-		out := make([]checkpointJSON, len(list))
-		for i, ck := range list {
-			out[i] = checkpointJSON{Prefix: ck.Prefix, Time: ck.Time.UTC(), Bytes: ck.Bytes, Latest: ck.Latest}
-			if ck.Step >= 0 {
-				out[i].Step = &ck.Step
-			}
-		}
-		err = printList(c.App.Writer, out)
-	case c.Bool("csv"):
-		rows := [][]string{{"prefix", "step", "time", "bytes", "latest"}}
-		for _, ck := range list {
-			rows = append(rows, []string{ck.Prefix, stepText(ck, ""), ck.Time.UTC().Format(time.RFC3339Nano), strconv.FormatInt(ck.Bytes, 10), strconv.FormatBool(ck.Latest)})
-		}
-		err = printCSV(c.App.Writer, rows)
-	default:
-		err = printCheckpoints(c.App.Writer, list)
-	}
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 {
-		fmt.Fprintf(c.App.ErrWriter, "ckpt: there are no checkpoints in %s\n", dir)
-		return exitError(exitNothing)
-	}
-	return explainState(c.App.ErrWriter, dir)
-}
-
-func printCheckpoints(w io.Writer, list []ckptdir.Checkpoint) error {
-	if len(list) == 0 {
-		return nil
-	}
-	t := terminal.NewTable("STEP", "TIME", "SIZE", "PREFIX")
-	for _, ck := range list {
-		row := []string{stepText(ck, "-"), ck.Time.Format(time.DateTime), sizeText(ck.Bytes), printable(ck.Prefix)}
-		if ck.Latest {
-			row = append(row, "<- checkpoint")
-		}
-		t.Add(row...)
-	}
-	return t.Print(w, terminal.StyleFor(w))
-}
-
-// stepText is a checkpoint's step, or what stands for none.
-func stepText(ck ckptdir.Checkpoint, none string) string {
-	if ck.Step < 0 {
-		return none
-	}
-	return strconv.FormatInt(ck.Step, 10)
 }
 
 // explainState warns when the state file does not lead to a checkpoint.

@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("FIXTURES", fixtures)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "copydir": copyDir, "damage": damage, "lock": lock},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "copydir": copyDir, "damage": damage, "lock": lock, "record": record},
 	})
 }
 

@@ -11,11 +11,14 @@ import (
 // programKey is where an app keeps the words of a program to run.
 const programKey = "program"
 
+// programCommands take a program after "--".
+var programCommands = []string{"run", "check", "init", "prove"}
+
 // cutProgram cuts the words of a program off the command line: those after the
-// first "--" of run and check, which are not this command's own.
+// first "--" of the commands that take one, which are not this command's own.
 func cutProgram(args []string) (own, program []string, ok bool) {
 	i := slices.Index(args, "--")
-	if i < 0 || len(args) < 2 || args[1] != "run" && args[1] != "check" {
+	if i < 0 || len(args) < 2 || !slices.Contains(programCommands, args[1]) {
 		return args, nil, false
 	}
 	return args[:i], args[i+1:], true

@@ -22,8 +22,8 @@ import (
 func initCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "init",
-		Usage:     "write the config of a new job, for a table of data",
-		UsageText: "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG]",
+		Usage:     "write the config of a new job, for a table of data or a program",
+		UsageText: "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG]\ntrainerd init [CONFIG] -- PROGRAM ARGS...",
 		Description: `Reads DATA (CSV in any dialect, JSON lines or Parquet; compressed or not), prints
 what it understood of each column, writes a config with comments to CONFIG, or
 to a file named like the data, and checks it. An existing file is not changed.
@@ -39,13 +39,16 @@ config lists them; change it as you like.
 EXAMPLES:
    trainerd init iris.csv
    trainerd init titanic.csv --label survived
-   trainerd init houses.parquet --label price --task regression houses.toml`,
-		Flags: []cli.Flag{
+   trainerd init houses.parquet --label price --task regression houses.toml` + initProgramHelp,
+		Flags: append(initProgramFlags(),
 			&cli.StringFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last"},
 			&cli.StringFlag{Name: "task", Usage: "`TASK` is classification or regression, instead of what the label suggests"},
 			&cli.StringFlag{Name: "data", Usage: "the `FILE` with the data, instead of the argument"},
-		},
+		),
 		Action: func(c *cli.Context) error {
+			if done, err := initProgram(c); done {
+				return err
+			}
 			data, name, err := initFiles(c)
 			if err != nil {
 				return err

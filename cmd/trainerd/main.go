@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return daemon.ExitOK
 	}
+	if errors.Is(err, errNotExact) {
+		return exitDiffers // the report has said why
+	}
 	var usage *usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "trainerd: %v\ntype `trainerd help` for the commands, `trainerd COMMAND --help` for one of them\n", err)
@@ -104,7 +107,7 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 			return cli.ShowAppHelp(c)
 		},
 		Commands: slices.Concat(
-			[]*cli.Command{runCommand(stderr), checkCommand(), initCommand(), predictCommand(), evalCommand(), exportCommand(), serveCommand(stderr), selftestCommand(), graphCommand(stderr), tensorboardCommand(stderr)},
+			[]*cli.Command{runCommand(stderr), checkCommand(), initCommand(), proveCommand(), predictCommand(), evalCommand(), exportCommand(), serveCommand(stderr), selftestCommand(), graphCommand(stderr), tensorboardCommand(stderr)},
 			controlCommands(),
 			[]*cli.Command{versionCommand()},
 		),

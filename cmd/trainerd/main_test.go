@@ -61,6 +61,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", filepath.Dir(digits))
 			env.Setenv("GRAPHS", graphs)
 			env.Setenv("NPY", arrays)
+			env.Setenv("PROGRAMS", absolute(t, programsDir))
 			env.Setenv("RECORDS", filepath.Join(graphs, "digits.tfrecord"))
 			return nil
 		},

@@ -158,16 +158,16 @@ func SyncNames(fsys FS, name string) error {
 		return err
 	}
 	for parent := filepath.Dir(name); parent != name && sameDevice(name, parent); name, parent = parent, filepath.Dir(parent) {
-		if err := fsys.SyncDir(parent); err != nil && !cannotSync(err) {
+		if err := fsys.SyncDir(parent); err != nil && !CannotSync(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// cannotSync reports whether an error says that a directory is not to be synced
+// CannotSync reports whether an error says that a file or directory is not to be synced
 // by this process, or on this file system, rather than that it went wrong.
-func cannotSync(err error) bool {
+func CannotSync(err error) bool {
 	return slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.EINVAL, syscall.ENOSYS, errors.ErrUnsupported},
 		func(target error) bool { return errors.Is(err, target) })
 }

@@ -1,24 +1,35 @@
 package checkpoint
 
-import "github.com/trainerd/trainerd/ckptfmt/retention"
+import (
+	"slices"
 
-// keepPinned is a policy that keeps the checkpoints that are pinned; see
-// [Saver.Pin].
-type keepPinned struct{}
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// Pinned is a policy that keeps the checkpoints that are pinned; see
+// [Saver.Pin]. Other, if not nil, gives further names of a checkpoint, any of
+// which may have the pin.
+type Pinned struct{ Other func(prefix string) []string }
 
 // Keep implements [retention.Policy].
-func (keepPinned) Keep(all []retention.Checkpoint) []string {
+func (p Pinned) Keep(all []retention.Checkpoint) []string {
 	why := make([]string, len(all))
 	for i, c := range all {
-		if isPinned(c.Prefix) {
+		names := []string{c.Prefix}
+		if p.Other != nil {
+			names = append(names, p.Other(c.Prefix)...)
+		}
+		if slices.ContainsFunc(names, isPinned) {
 			why[i] = "pinned"
 		}
 	}
 	return why
 }
 
-// reasons returns why checkpoints stay. The newest stays in any case.
-func reasons(policies []retention.Policy, all []retention.Checkpoint) [][]string {
+// Reasons returns for each checkpoint, oldest first, why it stays; none for one
+// that is to go. The newest stays in any case, so that there is always one. Every
+// source of checkpoints decides by it.
+func Reasons(policies []retention.Policy, all []retention.Checkpoint) [][]string {
 	why := retention.Reasons(policies, all)
 	if last := len(why) - 1; last >= 0 && len(why[last]) == 0 {
 		why[last] = []string{"newest"}

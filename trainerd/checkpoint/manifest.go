@@ -17,7 +17,7 @@ func (s *Saver) writeManifest(ctx context.Context, newest stored, step int64) er
 		return nil
 	}
 	m := &manifest.Manifest{Step: max(step, session.NoStep), WallTime: newest.saved.UTC(), ConfigHash: s.ConfigHash, Parent: s.parent()}
-	m.Metrics, m.Measured = newest.metrics.inManifest()
+	m.Metrics, m.Measured = newest.metrics.InManifest()
 	return manifest.Write(ctx, newest.prefix, m, &ckptfmt.FileOptions{FS: s.FS})
 }
 

@@ -25,8 +25,8 @@ func (m Measurements) With(name string, v Measurement) Measurements {
 	return m
 }
 
-// of returns the values that are about the model of a step.
-func (m Measurements) of(step int64) (values map[string]float64, sources map[string]string) {
+// Of returns the values that are about the model of a step.
+func (m Measurements) Of(step int64) (values map[string]float64, sources map[string]string) {
 	for name, v := range m {
 		if v.Step != step {
 			continue
@@ -42,8 +42,8 @@ func (m Measurements) of(step int64) (values map[string]float64, sources map[str
 	return values, sources
 }
 
-// inManifest returns the values as a manifest has them.
-func (m Measurements) inManifest() (values map[string]manifest.Metric, from map[string]manifest.Measurement) {
+// InManifest returns the values as a manifest has them.
+func (m Measurements) InManifest() (values map[string]manifest.Metric, from map[string]manifest.Measurement) {
 	for name, v := range m {
 		if values == nil {
 			values, from = make(map[string]manifest.Metric), make(map[string]manifest.Measurement)

@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -20,8 +22,12 @@ func (s *Saver) Pin(prefix string) error {
 	if _, err := checkpointTime(prefix); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(s.FS, prefix+pinSuffix, nil)
+	return Pin(s.FS, prefix)
 }
+
+// Pin protects a checkpoint of any source, named by its prefix, file or folder,
+// as [Saver.Pin] does.
+func Pin(fsys ckptfmt.FS, name string) error { return atomicfile.WriteFile(fsys, name+pinSuffix, nil) }
 
 // Unpin takes the protection of [Saver.Pin] away. That there is none is no
 // error.
@@ -35,6 +41,9 @@ func (s *Saver) Unpin(prefix string) error {
 	}
 	return fsys.SyncDir(filepath.Dir(prefix))
 }
+
+// IsPin reports whether a file is one that pins a checkpoint, by its name.
+func IsPin(name string) bool { return strings.HasSuffix(name, pinSuffix) }
 
 // isPinned errs on the side of keeping: only a file that is not there for
 // certain is no pin.

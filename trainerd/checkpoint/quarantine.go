@@ -3,14 +3,16 @@ package checkpoint
 import (
 	"errors"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// damagedDir is where checkpoints go that cannot be used, within the logdir.
-const damagedDir = "damaged"
+// DamagedDir is where checkpoints go that cannot be used, within the logdir.
+const DamagedDir = "damaged"
 
 // Quarantine moves the files of a checkpoint into a new directory next to it.
 func Quarantine(fsys ckptfmt.FS, prefix string, now time.Time) (dir string, err error) {
@@ -19,20 +21,46 @@ func Quarantine(fsys ckptfmt.FS, prefix string, now time.Time) (dir string, err 
 		return "", err
 	}
 	from := filepath.Dir(prefix)
-	parent := filepath.Join(from, damagedDir)
+	for i, name := range names {
+		names[i] = filepath.Join(from, name)
+	}
+	return MoveAside(fsys, from, filepath.Base(prefix), names, now)
+}
+
+// MoveAside moves the files and folders of a damaged checkpoint of any source into
+// a new directory in the folder [DamagedDir] of a logdir. They are never deleted:
+// somebody may want to rescue what is in them. The files go in the order given.
+func MoveAside(fsys ckptfmt.FS, logdir, name string, files []string, now time.Time) (dir string, err error) {
+	parent := filepath.Join(logdir, DamagedDir)
 	if err := atomicfile.MkdirSync(fsys, parent); err != nil {
 		return "", err
 	}
-	dir = filepath.Join(parent, filepath.Base(prefix)+now.UTC().Format("-20060102T150405.000000000"))
+	dir = filepath.Join(parent, name+now.UTC().Format("-20060102T150405.000000000"))
 	if err := atomicfile.MkdirSync(fsys, dir); err != nil {
 		return "", err
 	}
 	fsys = atomicfile.OrOS(fsys)
-	for _, name := range names {
-		if err := fsys.Rename(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
+	taken, left := map[string]bool{}, []string(nil)
+	changed := []string{dir} // the new names first: a power cut between the two leaves both
+	for i, file := range files {
+		to := filepath.Join(dir, filepath.Base(file))
+		if taken[to] { // of two folders
+			sub := filepath.Join(dir, strconv.Itoa(i))
+			if err := atomicfile.MkdirSync(fsys, sub); err != nil {
+				return dir, err
+			}
+			to, changed = filepath.Join(sub, filepath.Base(file)), append(changed, sub)
+		}
+		taken[to] = true
+		if err := fsys.Rename(file, to); err != nil {
 			return dir, err
 		}
+		left = append(left, filepath.Dir(file))
 	}
-	// The new names first: a power cut between the two leaves both.
-	return dir, errors.Join(fsys.SyncDir(dir), fsys.SyncDir(from))
+	slices.Sort(left)
+	var errs []error
+	for _, folder := range append(changed, slices.Compact(left)...) {
+		errs = append(errs, fsys.SyncDir(folder))
+	}
+	return dir, errors.Join(errs...)
 }

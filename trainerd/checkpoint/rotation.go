@@ -31,7 +31,7 @@ type stored struct {
 
 func (k stored) stored() retention.Checkpoint {
 	c := retention.Checkpoint{Prefix: k.prefix, Step: stepOf(k.prefix), Saved: k.saved}
-	c.Metrics, c.Sources = k.metrics.of(k.step)
+	c.Metrics, c.Sources = k.metrics.Of(k.step)
 	return c
 }
 
@@ -64,7 +64,7 @@ func withoutPrefix(all []Kept, prefix string) []Kept {
 // wants any more.
 func (r *rotation) retain(c stored, policies []retention.Policy) (evicted []stored) {
 	r.put(c)
-	why := reasons(policies, storedOf(r.kept))
+	why := Reasons(policies, storedOf(r.kept))
 	kept := r.kept[:0:0]
 	for i, k := range r.kept {
 		if len(why[i]) > 0 {

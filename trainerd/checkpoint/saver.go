@@ -237,11 +237,11 @@ func (s *Saver) Kept() []Kept {
 	s.mu.Lock()
 	stored, kept := storedOf(s.kept), slices.Clone(s.outside)
 	s.mu.Unlock()
-	policies := append([]retention.Policy{keepPinned{}}, s.Retention...)
+	policies := append([]retention.Policy{Pinned{}}, s.Retention...)
 	if len(s.Retention) == 0 {
 		policies = append(policies, retention.Last(s.maxToKeep()))
 	}
-	for i, why := range reasons(policies, stored) {
+	for i, why := range Reasons(policies, stored) {
 		kept = append(kept, Kept{stored[i], why})
 	}
 	slices.SortStableFunc(kept, func(a, b Kept) int { return a.Saved.Compare(b.Saved) })
@@ -254,7 +254,7 @@ func (s *Saver) evictFor(r *rotation, c stored) (evicted []stored) {
 	if len(s.Retention) == 0 {
 		return r.add(c, s.maxToKeep(), s.KeepEvery)
 	}
-	return r.retain(c, append([]retention.Policy{keepPinned{}}, s.Retention...))
+	return r.retain(c, append([]retention.Policy{Pinned{}}, s.Retention...))
 }
 
 // timestamps reports whether the state file has the times of the checkpoints.

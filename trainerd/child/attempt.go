@@ -28,7 +28,14 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	defer closeListener(ln)
 	r.begin(ctx)
-	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), ln, r.Patterns, r.out)
+	lock, err := r.holdGroup(ctx)
+	if err != nil {
+		return Exit{}, err
+	}
+	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
+	if lock != nil {
+		lock.Close() // it is the program's now
+	}
 	if err != nil && r.attempts > 1 {
 		r.log.Error("the program cannot be started", "err", err)
 		return Exit{Attempt: r.attempts, Cause: Failed, Code: -1, Step: -1}, nil
@@ -71,13 +78,36 @@ func (r *run) begin(ctx context.Context) {
 	r.attempts++
 	r.quarantineDamaged()
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
-	if c, ok := r.store.newest(r.ceiling); ok {
-		r.attempt.given = &c
-	}
+	r.choose(ctx)
+	r.counts.begins(r.attempt.given)
 	r.purgeBefore(ctx)
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
 	r.observer.Started(r.attempts, r.attempt.given)
+}
+
+// choose takes the newest verified checkpoint for a start. One that turns out to be
+// damaged is moved aside.
+func (r *run) choose(ctx context.Context) {
+	c, ok, bad := r.store.newestRead(ctx, r.ceiling)
+	r.skip(bad)
+	if len(bad) > 0 {
+		r.quarantineDamaged()
+	}
+	if ok {
+		r.attempt.given = &c
+	}
+}
+
+// lineReader returns what understands the lines of a start, nil for nobody.
+func (r *run) lineReader() LineReader {
+	switch {
+	case r.Lines == nil:
+		return nil
+	case r.attempt.given == nil || r.attempt.given.Step == NoStep:
+		return r.Lines(0)
+	}
+	return r.Lines(r.attempt.given.Step)
 }
 
 func (r *run) givenPath() string {
@@ -163,6 +193,7 @@ func (r *run) onExit(e Exit) {
 	if older, ok := r.store.newest(r.attempt.given.Step); ok {
 		r.log.Warn("the program has failed twice with this checkpoint; rewinding to the previous one", "checkpoint", r.attempt.given.Path, "older", older.Path)
 		r.ceiling = r.attempt.given.Step
+		r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 	}
 }
 

@@ -2,6 +2,7 @@ package child
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,11 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -26,20 +31,51 @@ type Checkpoint struct {
 	Saved time.Time
 	Size  int64
 
-	files []string // below the logdir, with slashes
-	still int      // how many looks have found it unchanged
+	files   []string                // below the logdir, with slashes
+	still   int                     // how many looks have found it unchanged
+	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
+	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
+	unread  bool                    // it is as its record says by size and time, and was not read since the start
 }
 
-// checkpointStore is the checkpoints in a logdir.
+// key tells checkpoints apart: by their step, and those without one by name.
+type key struct {
+	step int64
+	name string // of one without a step
+}
+
+func (c *Checkpoint) key() key { return keyOf(c.files[0]) }
+
+// keyOf returns the key of the checkpoint that a file belongs to.
+func keyOf(name string) key {
+	if step := stepOfName(path.Base(name)); step != NoStep {
+		return key{step: step}
+	}
+	return key{NoStep, shardTail.ReplaceAllString(name, "")}
+}
+
+// checkpointStore is the checkpoints of the program in a logdir: a source of the
+// same engine that keeps those of a session. What a checkpoint is and which files
+// it has is found here, by a pattern; whether it is intact is for package
+// integrity, what is known of it for its [manifest.Record], and which ones stay,
+// how they are pinned and where damaged ones go for package checkpoint.
 type checkpointStore struct {
 	root    *os.Root
+	disk    atomicfile.FS // what changes the logdir
 	pattern string
 	policy  []retention.Policy
+	// readOnly leaves the logdir as it is: nothing is made durable or recorded.
+	readOnly bool
+	// metrics returns what the program has reported of a step; nil for nothing.
+	metrics func(step int64) checkpoint.Measurements
 
-	known   []Checkpoint         // that count: verified and durable, by step
-	seen    map[int64]Checkpoint // as the last look found them
-	refused map[int64]rejected   // that do not count
-	markers []string             // of commitNames, that the newest known one has
+	known   []Checkpoint       // that count: verified and durable, by step
+	seen    map[key]Checkpoint // as the last look found them
+	refused map[key]rejected   // that do not count
+	markers []string           // files that the newest known folder got last
+	records map[key]*manifest.Record
+	// unrecorded are failures to write records, for the log.
+	unrecorded []error
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, "" for
@@ -55,8 +91,8 @@ func CheckPattern(pattern string) string {
 }
 
 func newCheckpointStore(root *os.Root, pattern string, policy []retention.Policy) *checkpointStore {
-	return &checkpointStore{root: root, pattern: path.Clean(filepath.ToSlash(pattern)), policy: policy,
-		seen: map[int64]Checkpoint{}, refused: map[int64]rejected{}}
+	return &checkpointStore{root: root, disk: atomicfile.InRoot(root), pattern: path.Clean(filepath.ToSlash(pattern)), policy: policy,
+		seen: map[key]Checkpoint{}, refused: map[key]rejected{}, records: map[key]*manifest.Record{}}
 }
 
 // rejected is a checkpoint that does not count, and why.
@@ -68,16 +104,36 @@ type rejected struct {
 func (b rejected) Error() string { return fmt.Sprintf("checkpoint %s: %v", b.Path, b.err) }
 
 // damaged reports whether the files themselves are why, rather than the system,
-// which did not let them be read.
+// which did not let them be read or made durable.
 func (b rejected) damaged() bool {
-	return !ckptfmt.IsUnreadable(b.err) && !errors.Is(b.err, fs.ErrNotExist)
+	if _, ok := errors.AsType[*notDurableError](b.err); ok {
+		return false
+	}
+	_, corrupt := errors.AsType[*ckptfmt.CorruptError](b.err)
+	return corrupt || !ckptfmt.IsUnreadable(b.err) && !errors.Is(b.err, fs.ErrNotExist)
 }
+
+// notDurableError says that the disk has not taken what the program wrote. A second
+// sync of the same file might report success for data that are lost.
+type notDurableError struct{ err error }
+
+func (e *notDurableError) Error() string {
+	return fmt.Sprintf("it cannot be made durable: %v", e.err)
+}
+
+func (e *notDurableError) Unwrap() error { return e.err }
 
 // refresh finds checkpoints that are new and verified, oldest first, and those that
 // are damaged. settled says that nothing is being written any more, so that one
 // look is enough.
 func (s *checkpointStore) refresh(settled bool) (added []Checkpoint, bad []rejected) {
-	return s.accept(s.verify(s.candidates(settled)))
+	added, bad = s.accept(s.verify(context.Background(), s.candidates(settled)))
+	if settled && s.markers == nil && len(bad) > 0 { // which may have been all that they lacked
+		more, worse := s.accept(s.verify(context.Background(), s.candidates(true)))
+		bad = slices.DeleteFunc(bad, func(b rejected) bool { return s.isKnown(b.key()) })
+		return append(added, more...), append(bad, worse...)
+	}
+	return added, bad
 }
 
 // candidates returns what is new and does not change any more.
@@ -86,23 +142,30 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 		return nil
 	}
 	found := s.find()
-	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.Step], c) })
-	for step, c := range found {
-		if same(s.seen[step], c) {
-			c.still = s.seen[step].still + 1
-			found[step] = c
+	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.key()], c) })
+	for k, c := range found {
+		if same(s.seen[k], c) {
+			c.still = s.seen[k].still + 1
+			found[k] = c
 		}
-		if slices.ContainsFunc(s.known, func(k Checkpoint) bool { return k.Step == step }) {
+		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
+			c.record = r
+		}
+		if s.isKnown(k) || !settled && c.still < s.countLooks(c) || s.isRefused(c) {
 			continue
 		}
-		if !settled && c.still < s.countLooks(c) || s.isRefused(c) {
-			continue
+		if s.metrics != nil {
+			c.metrics = s.metrics(c.Step)
 		}
 		all = append(all, c)
 	}
 	s.seen = found
 	slices.SortFunc(all, byStep)
 	return all
+}
+
+func (s *checkpointStore) isKnown(k key) bool {
+	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.key() == k })
 }
 
 // countLooks returns how many looks in a row must find a checkpoint as it was. A
@@ -114,28 +177,13 @@ func (s *checkpointStore) countLooks(c Checkpoint) int {
 	return 3
 }
 
-// isRefused reports whether a checkpoint is known to be damaged. One that could
-// not be read is tried again: rights come without a trace on the file.
+// isRefused reports whether a checkpoint is known not to count, until it is written
+// again. One that could not be read is tried again: rights come without a trace on
+// the file.
 func (s *checkpointStore) isRefused(c Checkpoint) bool {
-	r, ok := s.refused[c.Step]
-	return ok && r.damaged() && same(r.Checkpoint, c)
-}
-
-// verdict is what was found out about a checkpoint; a nil error is a verified and
-// durable one.
-type verdict = rejected
-
-// verify looks into checkpoints. It may last as long as reading them does, and
-// changes nothing of the shelf, so that another goroutine may do it.
-func (s *checkpointStore) verify(all []Checkpoint) (verdicts []verdict) {
-	for _, c := range all {
-		err := s.check(c)
-		if err == nil {
-			err = s.sync(c)
-		}
-		verdicts = append(verdicts, verdict{c, err})
-	}
-	return verdicts
+	r, ok := s.refused[c.key()]
+	_, lost := errors.AsType[*notDurableError](r.err)
+	return ok && (r.damaged() || lost) && same(r.Checkpoint, c)
 }
 
 // accept takes over verdicts: a checkpoint that has changed meanwhile is left to
@@ -145,37 +193,50 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 		if size, saved, err := s.measureAll(v.files); err != nil || size != v.Size || !saved.Equal(v.Saved) {
 			continue
 		}
+		k := v.key()
 		if v.err == nil {
-			delete(s.refused, v.Step)
+			delete(s.refused, k)
+			if v.unrecorded != nil {
+				s.unrecorded = append(s.unrecorded, v.unrecorded)
+				v.record = nil
+			}
+			s.records[k] = v.record
 			added = append(added, v.Checkpoint)
 			s.markers = s.markersOf(v.Checkpoint)
 			continue
 		}
-		if r, ok := s.refused[v.Step]; !ok || !same(r.Checkpoint, v.Checkpoint) {
-			bad = append(bad, v)
+		if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
+			bad = append(bad, v.rejected)
 		}
-		s.refused[v.Step] = v
+		s.refused[k] = v.rejected
 	}
+	s.forgetMarkers()
 	s.known = append(s.known, added...)
 	slices.SortFunc(s.known, byStep)
 	return added, bad
 }
 
-// measureAll returns the size of several files, and when one was last written.
-func (s *checkpointStore) measureAll(names []string) (size int64, saved time.Time, err error) {
-	for _, name := range names {
-		n, at, err := s.measure(name)
-		if err != nil {
-			return 0, time.Time{}, err
-		}
-		if size += n; at.After(saved) {
-			saved = at
+// forgetMarkers lets a program do without a file that its folders had once: where
+// two of them lack it, that is no accident.
+func (s *checkpointStore) forgetMarkers() {
+	var lack []key
+	for k, b := range s.refused {
+		if errors.Is(b.err, integrity.ErrUnmarked) && same(s.seen[k], b.Checkpoint) {
+			lack = append(lack, k)
 		}
 	}
-	return size, saved, nil
+	if len(lack) < 2 {
+		return
+	}
+	s.markers = nil
+	for _, k := range lack {
+		delete(s.refused, k)
+	}
 }
 
-func byStep(a, b Checkpoint) int { return cmp.Compare(a.Step, b.Step) }
+func byStep(a, b Checkpoint) int {
+	return cmp.Or(cmp.Compare(a.Step, b.Step), a.Saved.Compare(b.Saved))
+}
 
 // same reports whether nothing has changed between two looks.
 func same(a, b Checkpoint) bool {
@@ -192,94 +253,52 @@ func (s *checkpointStore) newest(below int64) (Checkpoint, bool) {
 	return Checkpoint{}, false
 }
 
-// find returns all that the pattern means, by step. Files that come and go
-// meanwhile are no error.
-func (s *checkpointStore) find() map[int64]Checkpoint {
-	found := map[int64]Checkpoint{}
-	for _, name := range s.names() {
-		size, saved, err := s.measure(name)
-		if err != nil {
-			continue
+// newestRead is newest for a checkpoint that is about to be used: one that was not
+// read since the start is read now. bad are those that turn out to be damaged.
+func (s *checkpointStore) newestRead(ctx context.Context, below int64) (c Checkpoint, ok bool, bad []rejected) {
+	for {
+		c, ok = s.newest(below)
+		if !ok || !c.unread {
+			return c, ok, bad
 		}
-		step := stepOfName(path.Base(name))
-		c := found[step]
-		c.Step, c.Size = step, c.Size+size
-		c.files = append(c.files, name)
-		if saved.After(c.Saved) {
-			c.Saved = saved
+		s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
+		c.unread = false
+		_, more := s.accept(s.verify(ctx, []Checkpoint{c}))
+		if bad = append(bad, more...); ctx.Err() != nil {
+			return Checkpoint{}, false, bad
 		}
-		found[step] = c
 	}
-	for step, c := range found {
-		slices.Sort(c.files)
-		c.Path = filepath.Join(s.root.Name(), filepath.FromSlash(nameOf(c.files)))
-		found[step] = c
-	}
-	return found
 }
 
-// names returns all names that the pattern means, and those of the other files
-// of bundles.
-func (s *checkpointStore) names() []string {
-	matches, err := fs.Glob(s.root.FS(), s.pattern)
-	if err != nil {
+// measure notes values of metrics of the model of a step: in the record of its
+// checkpoint, if there is one already.
+func (s *checkpointStore) measure(step int64, values checkpoint.Measurements) error {
+	i := slices.IndexFunc(s.known, func(c Checkpoint) bool { return c.Step == step && step != NoStep })
+	if i < 0 || s.known[i].record == nil {
 		return nil
 	}
-	names := slices.DeleteFunc(matches, isForeign)
-	dirs := map[string]bool{}
-	for _, name := range names {
-		if shardTail.MatchString(name) {
-			dirs[path.Dir(name)] = true
-		}
+	r := *s.known[i].record
+	measured := metricsOf(&r)
+	for name, v := range values {
+		measured = measured.With(name, v)
 	}
-	for dir := range dirs {
-		entries, err := fs.ReadDir(s.root.FS(), dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			name := path.Join(dir, e.Name())
-			prefix := shardTail.ReplaceAllString(name, "")
-			if prefix != name && slices.ContainsFunc(matches, func(m string) bool { return shardTail.ReplaceAllString(m, "") == prefix }) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	r.Metrics, r.Measured = measured.InManifest()
+	s.known[i].record = &r
+	s.records[s.known[i].key()] = &r
+	return r.Write(s.disk, s.root.Name())
 }
 
-// measure returns the size of a file, or of all in a folder, and when it was
-// last written.
-func (s *checkpointStore) measure(name string) (size int64, saved time.Time, err error) {
-	info, err := s.root.Lstat(name)
-	if err != nil {
-		return 0, time.Time{}, err
+// metricsOf returns the metrics in a record.
+func metricsOf(r *manifest.Record) (all checkpoint.Measurements) {
+	for name, v := range r.Metrics {
+		m := r.Measured[name]
+		all = all.With(name, checkpoint.Measurement{Value: float64(v), Step: m.Step, Source: m.Source})
 	}
-	if !info.Mode().IsRegular() && !info.IsDir() {
-		return 0, time.Time{}, errors.New("a link, or not a regular file")
-	}
-	err = fs.WalkDir(s.root.FS(), name, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if info.Mode().IsRegular() {
-			size += info.Size()
-		}
-		if info.ModTime().After(saved) {
-			saved = info.ModTime()
-		}
-		return nil
-	})
-	return size, saved, err
+	return all
 }
 
 // Look returns the verified checkpoints in a logdir that a pattern means, oldest
-// first.
+// first. It changes nothing there.
 func Look(logdir, pattern string) ([]Checkpoint, error) {
 	if pattern == "" {
 		return nil, nil
@@ -293,6 +312,9 @@ func Look(logdir, pattern string) ([]Checkpoint, error) {
 		return nil, err
 	}
 	defer root.Close()
-	found, _ := newCheckpointStore(root, pattern, nil).refresh(true)
+	s := newCheckpointStore(root, pattern, nil)
+	s.readOnly = true
+	s.readRecords()
+	found, _ := s.refresh(true)
 	return found, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
@@ -89,11 +90,14 @@ func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *c
 	return newCheckpointStore(root, pattern, policy)
 }
 
-// below returns the paths of all files in dir.
+// below returns the paths of all files in dir but the manifests.
 func below(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == manifest.RecordsDir {
+			return filepath.SkipDir
+		}
 		if err == nil && !d.IsDir() {
 			rel, _ := filepath.Rel(dir, name)
 			names = append(names, filepath.ToSlash(rel))
@@ -132,6 +136,9 @@ func TestRotate(t *testing.T) {
 			}
 			if _, err := s.rotate(); err != nil {
 				t.Fatal(err)
+			}
+			if records, bad := manifest.Records(dir); len(records) != len(s.known) || bad != nil {
+				t.Errorf("%d manifests of %d checkpoints, %v", len(records), len(s.known), bad)
 			}
 			if diff := cmp.Diff(strings.Fields(tc.want), below(t, dir)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)

@@ -14,6 +14,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 const (
@@ -118,7 +119,7 @@ func (r *run) eventFolders() map[string]string {
 		switch {
 		case err != nil:
 			return nil // files come and go
-		case d.IsDir() && (name == damagedDir || name == ownRun || name != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (name == checkpoint.DamagedDir || name == ownRun || name != "." && strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
 		case d.Type().IsRegular() && isForeignEvents(d.Name()):
 			dir := path.Dir(name)

@@ -37,15 +37,15 @@
 //
 // What comes by the socket and what is printed are read side by side: a program
 // should use one of the two for curves that belong together. Lines in a form of
-// the program's own can be read by [Supervisor.Patterns]; without any, lines as
-// nanoGPT, Megatron-LM, fairseq and Lightning print them are understood. Standard
-// error is read by these alone.
+// the program's own can be read by [Supervisor.Patterns], or by [Supervisor.Lines],
+// for which package recipe knows those of the frameworks. Standard error is read by
+// these alone.
 //
 // What comes by the socket and is no report is dropped. A line of the outputs
 // that is no report is passed to [Supervisor.Stdout] or [Supervisor.Stderr], and
 // so does a report with other words in it. Of a line that the program draws over
-// with carriage returns, as progress bars do, only the final text
-// is passed on. Longer lines than MaxLine are passed on in pieces, and are no reports.
+// with carriage returns, as progress bars do, each text may be a report, and the
+// last is passed on. Longer lines than MaxLine are passed on in pieces, and are no reports.
 //
 // # What the events file has
 //
@@ -72,22 +72,22 @@
 // the same step are one checkpoint, as model.ckpt-120.index and
 // model.ckpt-120.data-00000-of-00001, which is then named model.ckpt-120.
 //
-// A checkpoint counts once it has stopped changing, is verified and is synced to
-// the disk with its folder. Bundles of TensorFlow and zip archives (.pt, .npz,
-// .keras) are read with their checksums; .safetensors, .h5, .npy, pickles and
-// JSON are held against the length that they say; other files must not be empty.
-// Of a folder every file is looked into, and all must be there that an index of
-// transformers, the .metadata of torch.distributed.checkpoint, orbax or the file
-// "latest" of DeepSpeed says; a file that the checkpoint before got last
-// (trainer_state.json, _SUCCESS and the like) must be there too. A program that
-// writes to a name of another kind (beginning with "." or ending in .tmp, .part
-// or ~) and renames the file when it is complete takes no risk at all.
+// A checkpoint counts once it has stopped changing, is synced to the disk with its
+// folders, is verified by package integrity, and has a [manifest.Record] in the
+// folder [manifest.RecordsDir]: only then is "saved" logged, and it survives a crash
+// at any later moment. What the one before it has (trainer_state.json, _SUCCESS, an
+// optimizer) it must have too, unless the next one lacks it as well. A later run
+// holds checkpoints against their records: the newest byte by byte, older ones by
+// size and time until one of them is needed. A program that writes to a name of
+// another kind (beginning with "." or ending in .tmp, .part or ~) and renames the
+// file when it is complete takes no risk at all.
 //
 // Before a start, damaged checkpoints that are newer than all verified ones are
 // moved to the folder "damaged" below the logdir, so that a program that picks
-// its newest checkpoint by itself finds one that it can load. What cannot be read
-// for lack of rights, or because of the device, is not damaged: it stays, and
-// does not count.
+// its newest checkpoint by itself finds one that it can load. A file of TensorFlow,
+// DeepSpeed or Megatron-LM that names such a checkpoint is made to name the newest
+// verified one. What cannot be read for lack of rights, or because of the device, is
+// not damaged: it stays, and does not count.
 //
 // A program that saves on a signal, [Supervisor.SaveSignal], may leave it to this
 // package when: [Supervisor.SaveEvery], SaveSteps and SaveBudget say so. It must
@@ -119,7 +119,9 @@
 // [*SaveLostError]. On Linux the program is also killed when this process dies. What
 // it had started may live on then, or when the program itself was killed: Run ends
 // all processes with TRAINERD_GROUP of the logdir in their environment before it
-// starts the program, so that there is one writer.
+// starts the program, so that there is one writer. Those that have changed their
+// environment are known by the lock that they inherit, see [logdir.HoldGroup]: where
+// somebody has it who cannot be seen, Run fails with a [*logdir.GroupError].
 // As the first process of a container, this one waits for orphans.
 //
 // # Goroutines

@@ -18,10 +18,24 @@ func (r *run) command(socket string) *exec.Cmd {
 			name = abs
 		}
 	}
-	cmd := exec.Command(name, r.Command[1:]...)
+	cmd := exec.Command(name, append(slices.Clone(r.Command[1:]), r.resumeArgs()...)...)
 	cmd.Dir = r.Dir
 	cmd.Env = r.environment(socket)
 	return cmd
+}
+
+// resumeArgs returns the arguments by which the program is told to continue from a
+// checkpoint.
+func (r *run) resumeArgs() (args []string) {
+	c := r.attempt.given
+	if c == nil {
+		return nil
+	}
+	replace := strings.NewReplacer("{checkpoint}", c.Path, "{step}", fmt.Sprint(max(c.Step, 0)))
+	for _, arg := range r.ResumeArgs {
+		args = append(args, replace.Replace(arg))
+	}
+	return args
 }
 
 // environment returns what the program finds in its environment.

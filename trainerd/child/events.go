@@ -17,8 +17,13 @@ type events struct {
 	logger *slog.Logger
 }
 
+// flushEvery is how long a point may wait in the memory of this process. When that
+// is killed, the program may have a checkpoint already of steps whose points are
+// still here: they would be missing for ever.
+const flushEvery = time.Millisecond
+
 func newEvents(logdir string, log *slog.Logger) (*events, error) {
-	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{Suffix: ownSuffix})
+	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{Suffix: ownSuffix, FlushEvery: flushEvery})
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +46,9 @@ func (e *events) scalar(ctx context.Context, tag string, v float64, step int64) 
 func (e *events) session(ctx context.Context, status tfpb.SessionLog_SessionStatus, path string, step int64) {
 	e.check(e.AddSession(ctx, status, path, step))
 }
+
+// flush returns when the file has all events.
+func (e *events) flush(ctx context.Context) { e.check(e.Flush(ctx)) }
 
 func (e *events) text(ctx context.Context, tag, text string, step int64) {
 	e.check(e.AddSummary(ctx, summary.New(summary.Text(tag, text)), step))

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if dir := os.Getenv(asTrainerd); dir != "" {
+		beTrainerd(dir)
+	}
 	os.Exit(m.Run())
 }
 

@@ -2,8 +2,11 @@ package child
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"os"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // groupMark is the variable by which the processes of a program are known, with
@@ -30,20 +33,34 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 	}
 	signalAll(r.logdir, left, sigKill)
 	if left = awaitEnd(context.WithoutCancel(ctx), r.logdir, leftoverGrace); len(left) > 0 {
-		return fmt.Errorf("processes %v still write to logdir %s and cannot be ended; end them, or restart the machine", left, r.logdir)
+		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
 	return nil
 }
 
+// holdGroup locks the logdir for the next start of the program, whose processes
+// inherit the lock: also those that begin a session of their own and change their
+// environment. Where processes of an earlier start have it, they are ended.
+func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
+	lock, err := logdir.HoldGroup(r.logdir)
+	if _, held := errors.AsType[*logdir.GroupError](err); !held {
+		return lock, err
+	}
+	if err := r.endLeftovers(ctx, r.patienceWithLeftovers()); err != nil {
+		return nil, err
+	}
+	return logdir.HoldGroup(r.logdir)
+}
+
 // awaitEnd returns which processes are left when all have ended, the time is
 // over, or ctx is done.
-func awaitEnd(ctx context.Context, logdir string, limit time.Duration) (left []int) {
+func awaitEnd(ctx context.Context, dir string, limit time.Duration) (left []int) {
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	poll := time.NewTicker(groupPoll)
 	defer poll.Stop()
 	for {
-		if left = leftovers(logdir); len(left) == 0 {
+		if left = leftovers(dir); len(left) == 0 {
 			return nil
 		}
 		select {

@@ -2,26 +2,68 @@ package child
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// leftovers returns the processes with the mark of a logdir, but for this one and
+// group is how the processes of a program are known.
+type group struct {
+	mark []byte // in their environment
+	lock string // the file that they have open, "" for one that nobody has locked
+}
+
+// groupOf returns the group of a logdir. Nobody else may start a program there.
+func groupOf(dir string) group {
+	g := group{mark: []byte(groupMark + "=" + dir)}
+	lock, err := logdir.HoldGroup(dir)
+	if _, held := errors.AsType[*logdir.GroupError](err); held {
+		g.lock, _ = filepath.EvalSymlinks(filepath.Join(dir, logdir.GroupFile))
+	}
+	if lock != nil {
+		lock.Close()
+	}
+	return g
+}
+
+// leftovers returns the processes of the program of a logdir, but for this one and
 // those above it: trainerd may be the program of another trainerd.
-func leftovers(logdir string) (pids []int) {
+func leftovers(dir string) (pids []int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
-	mark := []byte(groupMark + "=" + logdir)
+	g := groupOf(dir)
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err == nil && hasMark(pid, mark) && !isAbove(pid) {
+		if err == nil && g.has(pid) && !isAbove(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// has reports whether a process is of the group.
+func (g group) has(pid int) bool { return hasMark(pid, g.mark) || g.lock != "" && hasOpen(pid, g.lock) }
+
+// hasOpen reports whether a process has a file open. Those of other users cannot be
+// looked into.
+func hasOpen(pid int, name string) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink(dir + "/" + e.Name()); err == nil && to == name {
+			return true
+		}
+	}
+	return false
 }
 
 // hasMark looks into the environment of a process. Those of other users cannot
@@ -68,11 +110,11 @@ func statOf(pid int) [][]byte {
 	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 }
 
-// signalAll sends a signal to those processes that still have the mark.
-func signalAll(logdir string, pids []int, sig syscall.Signal) {
-	mark := []byte(groupMark + "=" + logdir)
+// signalAll sends a signal to those processes that are still of the group.
+func signalAll(dir string, pids []int, sig syscall.Signal) {
+	g := groupOf(dir)
 	for _, pid := range pids {
-		if hasMark(pid, mark) {
+		if g.has(pid) {
 			syscall.Kill(pid, sig)
 		}
 	}

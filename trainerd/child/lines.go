@@ -5,41 +5,87 @@ import (
 	"io"
 )
 
+// LineReader understands the lines of one start of a program that are no reports.
+// Several goroutines use it.
+type LineReader interface {
+	// Read returns what is known by a line, nil for nothing. That may be what a
+	// line before it has said.
+	Read(line string) *Report
+	// Flush returns what is left over when the program has ended, nil for nothing.
+	Flush() *Report
+}
+
+// kind is what a piece of a stream is.
+type kind int
+
+const (
+	wholeLine   kind = iota
+	drawnOver        // or to be drawn over by what follows, as a progress bar is
+	shownLine        // was drawnOver before, and has turned out to be whole
+	pieceOfLine      // of one that is longer than MaxLine
+)
+
 // lineReader cuts a stream into lines as a terminal would show them: a carriage
-// return takes the line back to its beginning.
+// return takes the line back to its beginning. What comes after one is returned
+// when the stream pauses, too: a bar may stay as it is for long.
 type lineReader struct {
-	in  *bufio.Reader
-	buf []byte
-	cut bool // the last line was cut at MaxLine
+	in      *bufio.Reader
+	buf     []byte
+	cut     bool // the last line was cut at MaxLine
+	drawing bool // a carriage return came before buf
+	kept    bool // buf was returned, and what follows belongs to it
 }
 
 func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(r, 32<<10)}
 }
 
-// next returns a line without its end; whole says that it is not a piece of one
-// that is longer than MaxLine. The bytes are good until the next call. The
-// error is that of the stream, and comes after the last line.
-func (l *lineReader) next() (line []byte, whole bool, err error) {
-	l.buf = l.buf[:0]
-	whole, l.cut = !l.cut, false
+// next returns a line without its end. The bytes are good until the next call.
+// The error is that of the stream, and comes after the last line.
+func (l *lineReader) next() (line []byte, k kind, err error) {
+	if k = wholeLine; l.cut {
+		k = pieceOfLine
+	}
+	seen := -1 // how much of buf was returned
+	if l.kept {
+		seen = len(l.buf)
+	} else {
+		l.buf, l.drawing = l.buf[:0], l.drawing && k == wholeLine
+	}
+	l.cut, l.kept = false, false
 	for returned := false; ; {
+		if l.drawing && !returned && len(l.buf) > max(seen, 0) && l.in.Buffered() == 0 {
+			l.kept = true
+			return l.buf, drawnOver, nil
+		}
 		c, err := l.in.ReadByte()
-		switch {
-		case err != nil && len(l.buf) == 0:
-			return nil, false, err
-		case err != nil, c == '\n':
-			return l.buf, whole, nil // the error comes again
-		case c == '\r':
+		if err != nil && len(l.buf) == 0 {
+			return nil, k, err
+		}
+		if err != nil || c == '\n' {
+			l.drawing = false
+			if seen == len(l.buf) && seen > 0 {
+				k = shownLine
+			}
+			return l.buf, k, nil // the error comes again
+		}
+		if c == '\r' {
 			returned = true
 			continue
-		case returned:
-			l.buf, returned, whole = l.buf[:0], false, true
+		}
+		if returned {
+			returned, l.drawing = false, true
+			l.in.UnreadByte()
+			if k == wholeLine && len(l.buf) > max(seen, 0) {
+				return l.buf, drawnOver, nil
+			}
+			l.buf, k, seen = l.buf[:0], wholeLine, -1
+			continue
 		}
 		if len(l.buf) == MaxLine {
 			l.in.UnreadByte()
 			l.cut = true
-			return l.buf, false, nil
+			return l.buf, pieceOfLine, nil
 		}
 		l.buf = append(l.buf, c)
 	}

@@ -33,7 +33,7 @@ func (r *run) follow() {
 	}
 	r.endRefresh()
 	r.root.Close()
-	r.root, r.store = root, newCheckpointStore(root, r.Checkpoints, r.Retention)
+	r.root, r.store = root, r.newStore(root)
 	r.events.Close() // what it had is gone
 	if r.events, err = r.openEvents(); err != nil {
 		r.lost = err

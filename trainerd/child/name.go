@@ -5,6 +5,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // isForeign reports whether a name is not a checkpoint of the program whatever the
@@ -12,11 +16,11 @@ import (
 // a logdir.
 func isForeign(name string) bool {
 	base := path.Base(name)
-	if isUnfinished(base) || strings.HasSuffix(base, pinSuffix) {
+	if integrity.IsUnfinished(base) || checkpoint.IsPin(base) || atomicfile.IsTemp(base) {
 		return true
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".") || part == damagedDir {
+		if strings.HasPrefix(part, ".") || part == checkpoint.DamagedDir {
 			return true
 		}
 	}

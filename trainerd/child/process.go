@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -18,6 +19,7 @@ type process struct {
 	cmd      *exec.Cmd
 	listener *net.UnixListener
 	patterns []*regexp.Regexp
+	lines    LineReader // nil for none
 	out      *output
 
 	// reports carries what the program says; closed when it and all readers have
@@ -27,6 +29,7 @@ type process struct {
 	killed  chan struct{} // closed by kill
 
 	readers sync.WaitGroup
+	speaks  atomic.Bool // it has made a report, and its other lines are none
 
 	mu       sync.Mutex
 	pid      int // 0 before the start and once the group has ended
@@ -45,13 +48,17 @@ type source struct {
 }
 
 // startProcess starts the program. The process's goroutine ends by closing
-// reports.
-func startProcess(number int, cmd *exec.Cmd, ln *net.UnixListener, patterns []*regexp.Regexp, out *output) (*process, error) {
+// reports. The program inherits the file lock, unless that is nil, and the caller
+// closes it.
+func startProcess(number int, cmd *exec.Cmd, lock *os.File, ln *net.UnixListener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
 	a := &process{
-		number: number, cmd: cmd, listener: ln, patterns: patterns, out: out,
+		number: number, cmd: cmd, listener: ln, patterns: patterns, lines: lines, out: out,
 		reports: make(chan *Report, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
 	}
 	ownGroup(cmd)
+	if lock != nil {
+		cmd.ExtraFiles = []*os.File{lock}
+	}
 	stdout, stderr, err := a.pipes()
 	if err != nil {
 		return nil, err
@@ -112,6 +119,11 @@ func (a *process) run(started chan<- error, stdout, stderr *os.File) {
 	a.endGroup()
 	a.drain()
 	a.readers.Wait()
+	if a.lines != nil && !a.speaks.Load() {
+		if report := a.lines.Flush(); report != nil {
+			a.reports <- report
+		}
+	}
 	a.exit = Exit{Attempt: a.number, Took: time.Since(begun), Step: -1}
 	a.exit.fill(a.cmd.ProcessState)
 }
@@ -225,26 +237,27 @@ func (a *process) drain() {
 // read takes all lines of a stream: reports go to the owner, others on.
 func (a *process) read(r io.Reader, from source) {
 	for lines := newLineReader(r); ; {
-		line, whole, err := lines.next()
+		line, k, err := lines.next()
 		if err != nil {
 			return
 		}
-		report, pure := a.parse(line, whole, from.parse)
+		report, pure := a.parse(line, k, from.parse)
 		if report != nil {
 			a.reports <- report
 		}
-		if !pure {
+		if !pure && k != drawnOver {
 			a.out.line(from.out, line)
 		}
 	}
 }
 
-func (a *process) parse(line []byte, whole, parse bool) (r *Report, pure bool) {
-	if !whole {
+func (a *process) parse(line []byte, k kind, parse bool) (r *Report, pure bool) {
+	if k == pieceOfLine || k == shownLine {
 		return nil, false
 	}
 	if parse {
 		if r, pure := ParseReport(string(line)); r != nil {
+			a.speaks.Store(true)
 			return r, pure
 		}
 	}
@@ -253,10 +266,10 @@ func (a *process) parse(line []byte, whole, parse bool) (r *Report, pure bool) {
 			return r, false
 		}
 	}
-	if len(a.patterns) > 0 {
-		return nil, false // the user knows better
+	if len(a.patterns) > 0 || a.lines == nil || a.speaks.Load() {
+		return nil, false // the user, or the program, knows better
 	}
-	return parseKnown(string(line)), false
+	return a.lines.Read(string(line)), false
 }
 
 // output is where lines go that are no reports.

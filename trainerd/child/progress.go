@@ -17,6 +17,7 @@ func (r *run) onReport(report *Report) {
 	}
 	if report.Step > r.attempt.step {
 		r.attempt.lastProgress = now
+		r.counts.trained(r.attempt.step, report.Step, r.maxStep, r.attempt.given)
 	}
 	r.attempt.step = max(r.attempt.step, report.Step)
 	if r.attempt.step > r.maxStep {
@@ -24,8 +25,17 @@ func (r *run) onReport(report *Report) {
 	}
 	r.prompter.trained(r.attempt.step, now)
 	r.events.report(r.ectx, report, now)
+	r.measure(report)
 	r.attempt.meter.record(r.attempt.step, now)
 	r.observer.Reported(report)
+}
+
+// skip logs and counts checkpoints that do not count.
+func (r *run) skip(bad []rejected) {
+	for _, b := range bad {
+		r.log.Warn("skipping checkpoint", "err", b)
+		r.counts.refused(b)
+	}
 }
 
 // writeRate writes a point of global_step/sec.
@@ -52,7 +62,7 @@ func (r *run) beginRefresh() {
 	}
 	verdicts, s := make(chan []verdict, 1), r.store
 	r.verdicts = verdicts
-	go func() { verdicts <- s.verify(all) }() // ends with the look: see endGlance
+	go func() { verdicts <- s.verify(r.ectx, all) }() // ends with the look: see endRefresh
 }
 
 // endRefresh waits for a look that was begun.
@@ -70,15 +80,22 @@ func (r *run) onVerdicts(verdicts []verdict) {
 
 // onCheckpoints takes over what a look has found.
 func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
-	for _, b := range bad {
-		r.log.Warn("skipping checkpoint", "err", b)
+	r.skip(bad)
+	for _, err := range r.store.unrecorded {
+		r.log.Warn("checkpoint has no manifest", "err", err) // it counts all the same
 	}
+	r.store.unrecorded = nil
+	r.counts.update(func(c *counts) {
+		c.saves += len(added)
+		c.stats.EventsDropped = r.events.Dropped()
+	})
 	for _, c := range added {
-		r.log.Info("checkpoint", "step", c.Step, "path", c.Path, "bytes", c.Size)
 		if c.Step >= r.ceiling {
 			r.ceiling = noCeiling
 		}
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
+		r.events.flush(r.ectx) // the points of the steps that it has
+		r.log.Info("saved", "step", c.Step, "checkpoint", c.Path, "bytes", c.Size)
 		r.prompter.saved(c)
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"io"
 	"math"
 	"regexp"
 	"strings"
@@ -118,14 +119,15 @@ func TestLineReader(t *testing.T) {
 	long := strings.Repeat("x", MaxLine)
 	for _, tc := range []struct {
 		name, in string
-		want     []string // with "+" before a piece of a longer line
+		want     []string // with "+" before a piece of a longer line, "~" before what is drawn over, "=" before what was drawn before
 	}{
 		{"lines", "a\nb\n", []string{"a", "b"}},
 		{"no end", "a\nb", []string{"a", "b"}},
 		{"empty lines", "\n\n", []string{"", ""}},
 		{"CRLF", "a\r\nb\r\n", []string{"a", "b"}},
-		{"drawn over", "10%\r20%\r30%\nnext\n", []string{"30%", "next"}},
+		{"drawn over", "10%\r20%\r30%\nnext\n", []string{"~10%", "~20%", "30%", "next"}},
 		{"cleared", "10%\r\n", []string{"10%"}},
+		{"bars", "\r10%\r   \r20%\n", []string{"~10%", "~   ", "20%"}},
 		{"nothing", "", nil},
 		{"longest", long + "\nb\n", []string{long, "b"}},
 		{"too long", long + "yz\nb\n", []string{"+" + long, "+yz", "b"}},
@@ -135,19 +137,37 @@ func TestLineReader(t *testing.T) {
 			l := newLineReader(strings.NewReader(tc.in))
 			var got []string
 			for {
-				line, whole, err := l.next()
+				line, k, err := l.next()
 				if err != nil {
 					break
 				}
-				if !whole {
-					line = append([]byte("+"), line...)
-				}
-				got = append(got, string(line))
+				got = append(got, []string{"", "~", "=", "+"}[k]+string(line))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("lines (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLineReaderAtPauses has a stream that pauses after each of its pieces.
+func TestLineReaderAtPauses(t *testing.T) {
+	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c\n", "\r40%", "\nd"}
+	var readers []io.Reader
+	for _, piece := range pieces {
+		readers = append(readers, strings.NewReader(piece))
+	}
+	l, got := newLineReader(io.MultiReader(readers...)), []string(nil)
+	for {
+		line, k, err := l.next()
+		if err != nil {
+			break
+		}
+		got = append(got, []string{"", "~", "=", "+"}[k]+string(line))
+	}
+	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "c", "~40%", "=40%", "d"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
 

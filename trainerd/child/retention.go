@@ -3,71 +3,173 @@ package child
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
+
+// Kept is a checkpoint that stays, and why.
+type Kept = checkpoint.Kept
+
+// kept returns the checkpoints that count, oldest first, and why each stays; no
+// reason for those that are to go. Those without a step are nobody's to delete.
+func (s *checkpointStore) kept() []Kept {
+	all := make([]Kept, 0, len(s.known))
+	var numbered []retention.Checkpoint
+	for _, c := range s.known {
+		all = append(all, Kept{Checkpoint: c.stored()})
+		if c.Step != NoStep {
+			numbered = append(numbered, c.stored())
+		}
+	}
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}}, s.policy...)
+	why := checkpoint.Reasons(policies, numbered)
+	for i := range all {
+		switch at := i - len(all) + len(numbered); {
+		case at < 0:
+			all[i].Why = []string{"its name has no step"}
+		case len(s.policy) == 0:
+			all[i].Why = []string{"all are kept"}
+		default:
+			all[i].Why = why[at]
+		}
+	}
+	return all
+}
+
+// stored is a checkpoint as policies see it.
+func (c *Checkpoint) stored() retention.Checkpoint {
+	x := retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Saved}
+	if c.record != nil {
+		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
+	}
+	return x
+}
+
+// pinNames returns the names of a checkpoint's files, any of which may be pinned.
+func (s *checkpointStore) pinNames(path string) (names []string) {
+	i := slices.IndexFunc(s.known, func(c Checkpoint) bool { return c.Path == path })
+	if i < 0 {
+		return nil
+	}
+	for _, name := range s.known[i].files {
+		names = append(names, s.abs(name))
+	}
+	return names
+}
 
 // rotate deletes what no policy wants, and returns it. The newest stays.
 func (s *checkpointStore) rotate() (deleted []Checkpoint, err error) {
-	if len(s.policy) == 0 {
-		return nil, nil
-	}
-	numbered := slices.DeleteFunc(slices.Clone(s.known), func(c Checkpoint) bool { return c.Step == NoStep })
-	if len(numbered) < 2 {
-		return nil, nil
-	}
-	stored := make([]retention.Checkpoint, len(numbered))
-	for i, c := range numbered {
-		stored[i] = retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Saved}
-	}
-	wanted := make([]bool, len(numbered))
-	wanted[len(wanted)-1] = true
-	for _, p := range s.policy {
-		for i, why := range p.Keep(stored) {
-			wanted[i] = wanted[i] || why != ""
-		}
-	}
-	for i, c := range numbered {
-		if wanted[i] || s.pinned(c) {
+	known := slices.Clone(s.known)
+	for i, k := range s.kept() {
+		if len(k.Why) > 0 {
 			continue
 		}
-		if e := s.remove(c); e != nil {
+		if e := s.remove(known[i]); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
-		deleted = append(deleted, c)
+		deleted = append(deleted, known[i])
 	}
 	return deleted, err
 }
 
-// remove deletes a checkpoint. Behind the root, no name and no link leads out
-// of the logdir.
+// remove deletes a checkpoint. Each of its files and folders gets a temporary name
+// first, so that a crash leaves no part of it under its own; its record goes last,
+// for that says what is missing where a crash leaves some of several files.
 func (s *checkpointStore) remove(c Checkpoint) error {
 	for _, name := range slices.Backward(c.files) { // an index before its data
-		if err := s.root.RemoveAll(name); err != nil {
+		temp := atomicfile.TempName(s.abs(name))
+		if err := s.disk.Rename(s.abs(name), temp); err != nil {
+			return err
+		}
+		if err := s.disk.SyncDir(filepath.Dir(temp)); err != nil && !atomicfile.CannotSync(err) {
+			return err
+		}
+		if err := s.removeAll(temp); err != nil {
 			return err
 		}
 	}
-	s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.Step == c.Step })
+	s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
+	return s.forget(c)
+}
+
+// forget removes the record of a checkpoint that is gone.
+func (s *checkpointStore) forget(c Checkpoint) error {
+	r := s.records[c.key()]
+	if r == nil {
+		return nil
+	}
+	delete(s.records, c.key())
+	name := filepath.Join(s.root.Name(), manifest.RecordName(r.Name, r.Step))
+	if err := s.disk.Remove(name); err != nil && !isGoneFile(err) {
+		return err
+	}
+	return s.disk.SyncDir(filepath.Dir(name))
+}
+
+// removeAll deletes a file, or a folder with all in it. Links are not followed.
+func (s *checkpointStore) removeAll(name string) error {
+	rel, err := filepath.Rel(s.root.Name(), name)
+	if err != nil {
+		return err
+	}
+	var all []string
+	err = fs.WalkDir(s.root.FS(), filepath.ToSlash(rel), func(name string, _ fs.DirEntry, err error) error {
+		all = append(all, name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(all) {
+		if err := s.disk.Remove(s.abs(name)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// pinned errs on the side of keeping.
-func (s *checkpointStore) pinned(c Checkpoint) bool {
-	rel, err := filepath.Rel(s.root.Name(), c.Path)
-	names := append(slices.Clone(c.files), filepath.ToSlash(rel))
-	return err != nil || slices.ContainsFunc(names, func(name string) bool {
-		_, err := s.root.Lstat(name + pinSuffix)
-		return !errors.Is(err, fs.ErrNotExist)
-	})
+// sweep removes what a crash has left: checkpoints that were being deleted, records
+// that were being written, and those of checkpoints that are gone.
+func (s *checkpointStore) sweep() error {
+	var errs []error
+	dirs := map[string]bool{".": true}
+	for _, c := range s.seen {
+		for _, name := range c.files {
+			dirs[filepath.ToSlash(filepath.Dir(name))] = true
+		}
+	}
+	for dir := range dirs {
+		entries, err := fs.ReadDir(s.root.FS(), dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if atomicfile.IsTemp(e.Name()) {
+				errs = append(errs, s.removeAll(s.abs(dir+"/"+e.Name())))
+			}
+		}
+	}
+	for k, r := range s.records {
+		if _, there := s.seen[k]; !there && !slices.ContainsFunc(r.Parts, func(name string) bool {
+			_, err := s.root.Lstat(name)
+			return !errors.Is(err, fs.ErrNotExist)
+		}) {
+			errs = append(errs, s.forget(Checkpoint{files: r.Parts}))
+		}
+	}
+	_, err := ckptdir.SweepTemps(filepath.Join(s.root.Name(), manifest.RecordsDir), 0, nil)
+	if err != nil && !isGoneFile(err) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // pin protects a checkpoint.
-func (s *checkpointStore) pin(c Checkpoint) error { return os.WriteFile(c.Path+pinSuffix, nil, 0o666) }
-
-// pinSuffix ends the name of a file that protects a checkpoint, as for those
-// that this project writes itself.
-const pinSuffix = ".pin"
+func (s *checkpointStore) pin(c Checkpoint) error { return checkpoint.Pin(s.disk, c.Path) }

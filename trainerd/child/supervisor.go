@@ -47,6 +47,13 @@ type Supervisor struct {
 	// They have groups with names: "step", and those of the curves, with "__" for
 	// "/".
 	Patterns []*regexp.Regexp
+	// Lines, if not nil, returns what understands lines that are no reports, for a
+	// start from a checkpoint of that step, 0 for none. It is not asked where there
+	// are Patterns, nor once the program has made a report.
+	Lines func(step int64) LineReader
+	// ResumeArgs are added to Command when there is a checkpoint to continue from,
+	// with {checkpoint} and {step} in them replaced by its path and its step.
+	ResumeArgs []string
 
 	Restarts Restarts
 	// Grace is the time from SIGTERM to SIGKILL. Negative: SIGKILL at once.
@@ -77,7 +84,8 @@ type Supervisor struct {
 	Observer Observer
 
 	mu      sync.Mutex
-	current *inbox // of a run, nil without one
+	current *inbox  // of a run, nil without one
+	counts  *counts // of the run, or of the last one; nil before the first
 }
 
 // Observer is told how a run goes, in the goroutine of Run, which waits for it.
@@ -97,11 +105,12 @@ type Observer interface {
 // a [*logdir.LockedError] when logdir is locked by another process, and a
 // [*logdir.LostError] when the logdir was moved or deleted meanwhile.
 func (sv *Supervisor) Run(ctx context.Context) (exit Exit, err error) {
+	begun := time.Now()
 	r, err := sv.open(ctx)
 	if err != nil {
 		return Exit{}, err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() { err = r.closing(ctx, begun, exit, err) }()
 	for ctx.Err() == nil && !r.isLost() {
 		exit, err = r.once(ctx)
 		if r.lost != nil {
@@ -118,6 +127,7 @@ func (sv *Supervisor) Run(ctx context.Context) (exit Exit, err error) {
 		}
 		r.log.Warn("the program "+exit.String()+"; it will be started again", "cause", exit.Cause, "attempt", exit.Attempt,
 			"after", exit.Took.Round(time.Millisecond), "pause", pause, "failures", len(r.budget.failures), "preemptions", r.budget.preempted)
+		r.counts.update(func(c *counts) { c.pauses += pause })
 		r.wait(ctx, pause)
 	}
 	exit.Cause = Stopped
@@ -145,6 +155,8 @@ type run struct {
 	failuresBeforeProgress int   // starts in a row that failed before their first report
 	savers                 []chan<- Checkpoint
 	prompter               prompter
+	measured               measured
+	counts                 *counts
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	attempt                attempt
@@ -161,7 +173,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	r := &run{
 		Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{make(chan request), make(chan struct{})}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1},
+		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1},
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -177,6 +189,9 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	}
 	r.scan()
 	sv.setInbox(&r.inbox)
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	sv.counts = r.counts
 	return r, nil
 }
 
@@ -202,16 +217,20 @@ func (r *run) acquire() (err error) {
 	if r.root, err = os.OpenRoot(r.logdir); err != nil {
 		return err
 	}
-	r.store = newCheckpointStore(r.root, r.Checkpoints, r.Retention)
+	r.store = r.newStore(r.root)
 	r.events, err = r.openEvents()
 	return err
 }
 
 // scan looks at what an earlier run has left.
 func (r *run) scan() {
+	for _, err := range r.store.readRecords() {
+		r.log.Warn("skipping manifest", "err", err)
+	}
 	known, bad := r.store.refresh(true)
-	for _, b := range bad {
-		r.log.Warn("skipping checkpoint", "err", b)
+	r.skip(bad)
+	if err := r.store.sweep(); err != nil {
+		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}
 	if n := len(known); n > 0 {
 		r.maxStep = known[n-1].Step

@@ -367,7 +367,7 @@ func TestRetention(t *testing.T) {
 	}
 	left := below(t, sv.Logdir)
 	left = slices.DeleteFunc(left, func(name string) bool { return strings.Contains(name, "tfevents") })
-	if diff := cmp.Diff([]string{"ckpt-3", "ckpt-4", "notes", "trainerd.lock"}, left); diff != "" {
+	if diff := cmp.Diff([]string{"ckpt-3", "ckpt-4", "notes", "run-report.json", "run-report.md", "trainerd.group.lock", "trainerd.lock"}, left); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

@@ -97,8 +97,10 @@ func TestSoundFolders(t *testing.T) {
 		{"orbax before it is merged", files{"default/_METADATA": "{}", "default/ocdbt.process_0/d/1": "x"}, false},
 		{"orbax, an item not renamed", files{"default.orbax-checkpoint-tmp-7/d/1": "x"}, false},
 		{"DeepSpeed", files{"latest": "global_step9", "global_step9/mp_rank_00_model_states.pt": pt}, true},
+		{"DeepSpeed without a rank", files{"latest": "global_step9", "global_step9/zero_pp_rank_0_mp_rank_00_optim_states.pt": pt, "global_step9/zero_pp_rank_2_mp_rank_00_optim_states.pt": pt}, false},
 		{"DeepSpeed, latest not there", files{"latest": "global_step9", "global_step8/mp_rank_00_model_states.pt": pt}, false},
 		{"a bundle that is none", files{"v.index": "x", "v.data-00000-of-00001": "x"}, false},
+		{"a file that TensorFlow has not renamed", files{"a.safetensors": st, "v.data-00000-of-00001.tempstate1234": "x"}, false},
 		{"a bundle without an index", files{"v.data-00000-of-00001": "x"}, false},
 		{".h5", files{"m.weights.h5": hdf5File(96)}, true},
 		{"a cut .h5", files{"m.weights.h5": hdf5File(97)}, false},
@@ -118,7 +120,33 @@ func TestSoundFolders(t *testing.T) {
 			if got := len(added) == 1 && bad == nil; got != tc.intact {
 				t.Errorf("intact: %v, %v; want %v", added, bad, tc.intact)
 			}
+			if !tc.intact {
+				keepsTheGoodOne(t, dir)
+			}
 		})
+	}
+}
+
+// keepsTheGoodOne has a checkpoint of step 10 next to a damaged one of step 20,
+// and a retention of one: in a run that sees it come, and in one that finds it.
+func keepsTheGoodOne(t *testing.T, dir string) {
+	t.Helper()
+	writeFile(t, filepath.Join(dir, "checkpoint-10", "a.safetensors"), tensorsFile())
+	for range 2 {
+		s := openShelf(t, dir, "checkpoint-*", retention.Last(1))
+		s.readRecords()
+		s.refresh(true)
+		if deleted, err := s.rotate(); deleted != nil || err != nil {
+			t.Fatalf("deleted %v, %v", deleted, err)
+		}
+		r := &run{Supervisor: &Supervisor{}, log: discard, store: s}
+		r.quarantineDamaged()
+		if c, ok := s.newest(noCeiling); !ok || c.Step != 10 {
+			t.Fatalf("the newest is %v", c)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "checkpoint-20")); !os.IsNotExist(err) {
+			t.Fatalf("the damaged one is still there: %v", err)
+		}
 	}
 }
 

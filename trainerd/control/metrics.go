@@ -1,6 +1,7 @@
 package control
 
 import (
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func newMetrics(m *Monitor) *metrics {
 	x.count(m)
 	restarts := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trainerd", Name: "restarts_total",
 		Help: "Sessions that were lost and replaced in this process."}, func() float64 { return float64(m.Status().Restarts) })
-	x.registry.MustRegister(x.steps, x.stepTime, x.saves, x.saveTime, x.bytes, restarts, phaseMetric{m},
+	x.registry.MustRegister(x.steps, x.stepTime, x.saves, x.saveTime, x.bytes, restarts, phaseMetric{m}, scalarMetric{m},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return x
 }
@@ -96,8 +97,17 @@ func (x *metrics) saved(s trainerd.SavedCheckpoint) {
 }
 
 // checkpointSize returns the size of the files of a checkpoint, as far as they
-// are to be seen from here.
+// are to be seen from here. That of another program may be a file or a folder.
 func checkpointSize(prefix string) (total int64) {
+	filepath.WalkDir(prefix, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // a prefix is no file
+		}
+		if info, err := d.Info(); err == nil {
+			total += info.Size()
+		}
+		return nil
+	})
 	for _, suffix := range []string{".index", ".meta", ".data-?????-of-?????"} {
 		names, err := filepath.Glob(prefix + suffix)
 		if err != nil {

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"sync"
@@ -88,6 +89,9 @@ type Status struct {
 	EventsDropped int64   `json:"events_dropped,omitempty"`
 	// Losses are means of the loss over equal stretches of the run; see Curve.
 	Losses []float64 `json:"losses,omitempty"`
+	// Scalars are the newest points of the curves that a program has reported, by
+	// tag.
+	Scalars map[string]Scalar `json:"scalars,omitempty"`
 }
 
 // Saved is a checkpoint.
@@ -137,6 +141,7 @@ type Monitor struct {
 	mu           sync.Mutex
 	status       Status
 	losses       Curve
+	scalars      map[string]Scalar     // by tag
 	counts       func() trainerd.Stats // nil for none
 	job          Job                   // nil unless training
 	ready        bool
@@ -300,7 +305,7 @@ func (m *Monitor) Status() Status {
 	defer m.mu.Unlock()
 	s := m.status
 	s.Stalled, s.EventsDropped = counts.Stalled.Seconds(), counts.EventsDropped
-	s.Losses = m.losses.Points()
+	s.Losses, s.Scalars = m.losses.Points(), maps.Clone(m.scalars)
 	s.Idle = time.Since(m.lastProgress).Seconds()
 	if s.Rate > 0 && s.Steps > s.Step {
 		s.ETA = math.Round(float64(s.Steps-s.Step) / s.Rate)

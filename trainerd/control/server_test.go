@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -260,8 +261,14 @@ func TestMetrics(t *testing.T) {
 		return trainerd.Stats{Stalled: 1500 * time.Millisecond, LongestStall: time.Second / 2, FailedSaves: 2, SkippedSaves: 4,
 			Rewinds: 5, EventsDropped: 6, EventsQueued: 7}
 	})
+	m.Scalar("val/loss", 0.5, 6)
+	m.Scalar("val/loss", 0.25, 7)
+	m.Scalar("bad", math.NaN(), 7)
 	ln, url := tcp(t)
 	serve(t, Options{Monitor: m}, ln)
+	if status, text := request(t, "GET", url+"/v1/status", ""); status != 200 || !strings.Contains(text, `"scalars":{"bad":{"step":7,"value":"NaN"},"val/loss":{"step":7,"value":0.25}}`) {
+		t.Errorf("status %d %s", status, text)
+	}
 	status, text := request(t, "GET", url+"/metrics", "")
 	if status != 200 {
 		t.Fatalf("%d %s", status, text)
@@ -271,6 +278,7 @@ func TestMetrics(t *testing.T) {
 		"trainerd_save_duration_seconds_count 1", "trainerd_saves_total 1", "trainerd_saved_bytes_total 1110",
 		"trainerd_restarts_total 0", "trainerd_last_checkpoint_age_seconds 0.", `trainerd_phase{phase="training"} 1`, "trainerd_loss 0.5",
 		"trainerd_stalled_seconds_total 1.5", "trainerd_longest_stall_seconds 0.5", "trainerd_save_failures_total 2", "trainerd_saves_skipped_total 4",
+		`trainerd_scalar{tag="val/loss"} 0.25`, `trainerd_scalar{tag="bad"} NaN`, `trainerd_scalar_step{tag="val/loss"} 7`,
 		"trainerd_rewinds_total 5", "trainerd_events_dropped_total 6", "trainerd_events_queue_bytes 7",
 		"go_goroutines ", "# TYPE trainerd_steps_total counter",
 	} {

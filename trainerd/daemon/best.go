@@ -67,8 +67,9 @@ func newBestCheckpoints(j *job) *bestCheckpoints {
 	return b
 }
 
-func lessIsBetter(metric string) bool {
-	return strings.HasSuffix(metric, "loss") || strings.HasSuffix(metric, "error")
+// lessIsBetter reports what a mode means for a metric; "" leaves it to the name.
+func lessIsBetter(mode, metric string) bool {
+	return mode == "min" || mode == "" && (strings.HasSuffix(metric, "loss") || strings.HasSuffix(metric, "error"))
 }
 
 // choosingMetric returns the metric by which evaluations are compared, and
@@ -78,7 +79,7 @@ func (j *job) choosingMetric() (metric string, less bool) {
 	if metric = e.Metric; metric == "" {
 		metric = j.program.Metrics[0].Name
 	}
-	return metric, e.Mode == "min" || e.Mode == "" && lessIsBetter(metric)
+	return metric, lessIsBetter(e.Mode, metric)
 }
 
 func (b *bestCheckpoints) mode() string { return modeName(b.less) }

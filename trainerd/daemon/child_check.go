@@ -29,6 +29,8 @@ func describeChild(c *config.Config, w io.Writer) error {
 		row("checkpoints", "not managed; set child.checkpoints to say where they are")
 	case s.MaxToKeep == 0:
 		row("checkpoints", "%s; all are kept", c.Child.Checkpoints)
+	case c.Child.KeepBest > 0:
+		row("checkpoints", "%s; the newest %d are kept, and the best %d by %s", c.Child.Checkpoints, s.MaxToKeep, c.Child.KeepBest, c.Child.Metric)
 	default:
 		row("checkpoints", "%s; the newest %d are kept", c.Child.Checkpoints, s.MaxToKeep)
 	}

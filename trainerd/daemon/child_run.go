@@ -21,6 +21,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // runChild has a program train, and keeps it alive.
@@ -39,6 +40,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	defer stop()
 	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps}
 	sv.Observer = w
+	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
 	exit, err := sv.Run(ctx)
 	w.end()
@@ -93,6 +95,9 @@ func (w *childWatch) Reported(r *child.Report) {
 	now := time.Now()
 	w.reported = true
 	loss := lossOf(r)
+	for _, v := range r.Values {
+		w.monitor.Scalar(v.Tag, v.Value, r.Step)
+	}
 	if w.show.wants(r.Step) {
 		for _, v := range otherValues(r) {
 			w.show.value(v.Tag, rounded(v.Value))
@@ -143,7 +148,7 @@ func (w *childWatch) silence() string {
 		return ""
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
-		"or set child.patterns to what its lines look like\n"
+		"or set child.patterns to what its lines look like, or child.recipe to a file begun by `trainerd init --recipe plain`\n"
 }
 
 // reportStopped reports what a stopped program has saved.
@@ -265,11 +270,39 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	if x.MaxRestarts == 0 {
 		sv.Restarts.Max = -1
 	}
+	sv.ResumeArgs = x.ResumeArgs
+	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
+		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }
+	}
 	for _, text := range x.Patterns {
 		sv.Patterns = append(sv.Patterns, regexp.MustCompile(text)) // was checked
 	}
 	if s.MaxToKeep > 0 {
 		sv.Retention = append(keepPolicies(c), retention.Steps(s.KeepSteps))
+		if x.KeepBest > 0 {
+			sv.Retention = append(sv.Retention, retention.Best{Metric: x.Metric, Highest: !lessIsBetter(x.Mode, x.Metric), N: x.KeepBest})
+		}
 	}
 	return sv
+}
+
+// recipeLines lets a recipe read the lines of a program: a [child.LineReader].
+type recipeLines struct{ *recipe.Reader }
+
+// Read reads a line.
+func (l recipeLines) Read(line string) *child.Report { return reportOf(l.Reader.Read(line)) }
+
+// Flush returns what is left over at the end.
+func (l recipeLines) Flush() *child.Report { return reportOf(l.Reader.Flush()) }
+
+// reportOf returns what a line of a recipe says as a report.
+func reportOf(p *recipe.Point) *child.Report {
+	if p == nil {
+		return nil
+	}
+	r := &child.Report{Step: p.Step}
+	for _, v := range p.Values {
+		r.Values = append(r.Values, child.Value{Tag: v.Tag, Value: v.Value})
+	}
+	return r
 }

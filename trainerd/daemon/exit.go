@@ -67,7 +67,7 @@ func ExitCode(err error) int {
 		return ExitData
 	case is[*graphrun.ArgumentError](err):
 		return ExitUsage
-	case is[*logdir.LockedError](err):
+	case is[*logdir.LockedError](err), is[*logdir.GroupError](err):
 		return ExitInUse
 	case is[*checkpoint.Error](err), is[*logdir.LostError](err), is[*checkpoint.NoIntactError](err), is[*trainerd.SaveFailedError](err), is[*logdir.SelfTestError](err),
 		is[*program.FileError](err), is[*predict.Error](err), is[*savedmodel.Error](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err):

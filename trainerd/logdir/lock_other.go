@@ -6,6 +6,9 @@ import "os"
 
 func acquireLock(name string) (*Lock, Holder, error) { return lockByFile(name) }
 
+// lockInherited locks nothing: these systems have no locks that are inherited.
+func lockInherited(string) (f *os.File, locked bool, err error) { return nil, false, nil }
+
 func processExists(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

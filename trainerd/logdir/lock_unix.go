@@ -36,6 +36,26 @@ func acquireLock(name string) (*Lock, Holder, error) {
 	return nil, Holder{}, &os.PathError{Op: "flock", Path: name, Err: err}
 }
 
+// lockInherited locks a file by flock, which belongs to all processes that have
+// inherited the descriptor.
+func lockInherited(name string) (f *os.File, locked bool, err error) {
+	f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o666)
+	if err != nil {
+		return nil, false, err
+	}
+	switch err := flock(f); {
+	case err == nil:
+		return f, false, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, true, f.Close()
+	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+		return nil, false, f.Close()
+	default:
+		f.Close()
+		return nil, false, &os.PathError{Op: "flock", Path: name, Err: err}
+	}
+}
+
 func flock(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

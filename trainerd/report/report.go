@@ -5,9 +5,12 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // Names of the report of a run in its logdir.
@@ -74,6 +77,20 @@ type Run struct {
 
 	// Checkpoints are those that stay, oldest first, and why.
 	Checkpoints []Checkpoint `json:"checkpoints"`
+}
+
+// Write writes the report into a folder, as JSON and as Markdown.
+func (r *Run) Write(fsys atomicfile.FS, dir string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("report of the run: %w", err)
+	}
+	for name, text := range map[string][]byte{JSONName: append(b, '\n'), MarkdownName: r.Markdown()} {
+		if err := atomicfile.WriteFile(fsys, filepath.Join(dir, name), text); err != nil {
+			return fmt.Errorf("report of the run: %w", err)
+		}
+	}
+	return nil
 }
 
 // Times says where the time of a run went.

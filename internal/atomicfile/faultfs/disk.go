@@ -35,10 +35,12 @@ type node struct {
 }
 
 // change is one change of a name: it gives a file the name or, with a nil
-// file, takes the name away. A rename is a change of two names at once.
+// file, takes the name away. A rename is a change of two names at once; that of a
+// directory takes along what is in it.
 type change struct {
 	dir   string
 	apply map[string]*node
+	moved [2]string // a directory's old and new name, "" for none
 }
 
 // NewDisk returns a disk on which the files of a state are durable, below the
@@ -72,7 +74,13 @@ func (d *Disk) Killed(root string) *Disk {
 	}
 	k := &Disk{root: root, names: move(d.names), durable: move(d.durable), marked: d.marked}
 	for _, c := range d.pending {
-		k.pending = append(k.pending, change{root + strings.TrimPrefix(c.dir, d.root), move(c.apply)})
+		other := func(name string) string {
+			if name == "" {
+				return ""
+			}
+			return root + strings.TrimPrefix(name, d.root)
+		}
+		k.pending = append(k.pending, change{other(c.dir), move(c.apply), [2]string{other(c.moved[0]), other(c.moved[1])}})
 	}
 	return k
 }
@@ -113,7 +121,12 @@ func (d *Disk) do(o op) {
 		n := d.at(o.name)
 		n.synced, n.everSynced = n.data, true
 	case rename:
-		d.change(filepath.Dir(o.newName), map[string]*node{o.newName: d.at(o.name), o.name: nil})
+		c := change{dir: filepath.Dir(o.newName), apply: map[string]*node{o.newName: d.at(o.name), o.name: nil}}
+		if d.at(o.name).dir {
+			d.movePending(o.name, o.newName)
+			c.moved = [2]string{o.name, o.newName}
+		}
+		d.enter(c)
 	case link:
 		d.change(filepath.Dir(o.newName), map[string]*node{o.newName: d.at(o.name)})
 	case remove:
@@ -135,22 +148,48 @@ func (d *Disk) at(name string) *node {
 	return d.names[name]
 }
 
-func (d *Disk) change(dir string, names map[string]*node) {
-	apply(d.names, names)
-	d.pending = append(d.pending, change{dir, names})
+func (d *Disk) change(dir string, names map[string]*node) { d.enter(change{dir: dir, apply: names}) }
+
+func (d *Disk) enter(c change) {
+	c.on(d.names)
+	d.pending = append(d.pending, c)
+}
+
+// movePending lets what is not durable yet in a directory be so under its new
+// name.
+func (d *Disk) movePending(from, to string) {
+	for i, c := range d.pending {
+		if c.dir != from && !strings.HasPrefix(c.dir, from+"/") {
+			continue
+		}
+		moved := make(map[string]*node, len(c.apply))
+		for name, n := range c.apply {
+			moved[to+strings.TrimPrefix(name, from)] = n
+		}
+		d.pending[i].dir, d.pending[i].apply = to+strings.TrimPrefix(c.dir, from), moved
+	}
 }
 
 func (d *Disk) syncDir(dir string) {
 	d.pending = slices.DeleteFunc(d.pending, func(c change) bool {
 		if c.dir == dir {
-			apply(d.durable, c.apply)
+			c.on(d.durable)
 		}
 		return c.dir == dir
 	})
 }
 
-func apply(names, changes map[string]*node) {
-	for name, n := range changes {
+// on makes the change.
+func (c change) on(names map[string]*node) {
+	if from, to := c.moved[0], c.moved[1]; from != "" {
+		for name, n := range maps.Clone(names) {
+			if below, ok := strings.CutPrefix(name, from+"/"); ok {
+				delete(names, name)
+				names[to+"/"+below] = n
+			}
+		}
+	}
+	for name, n := range c.apply {
 		if n == nil {
 			delete(names, name)
 		} else {
@@ -197,7 +236,7 @@ func (d *Disk) someNames(rnd *rand.Rand) map[string]*node {
 	prefix, any := rnd.IntN(len(d.pending)+1), rnd.IntN(2) == 0
 	for i, c := range d.pending {
 		if any && rnd.IntN(2) == 0 || !any && i < prefix {
-			apply(names, c.apply)
+			c.on(names)
 		}
 	}
 	return names
@@ -354,7 +393,7 @@ func (d *Disk) after(mask int) map[string]*node {
 	names := maps.Clone(d.durable)
 	for i, c := range d.pending {
 		if mask>>i&1 == 1 {
-			apply(names, c.apply)
+			c.on(names)
 		}
 	}
 	return names

@@ -211,6 +211,11 @@ func (f *FS) SyncDir(name string) error {
 	return f.do(op{kind: syncDir, name: name}, func() error { return nil }) // the log is the disk
 }
 
+// SyncFile implements [atomicfile.FileSyncer].
+func (f *FS) SyncFile(name string) error {
+	return f.do(op{kind: syncFile, name: name}, func() error { return nil }) // the log is the disk
+}
+
 // Open implements [atomicfile.Opener].
 func (f *FS) Open(name string) (atomicfile.ReadFile, error) {
 	var file atomicfile.ReadFile

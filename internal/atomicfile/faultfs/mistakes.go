@@ -83,6 +83,14 @@ func (m *mistakenFS) SyncDir(name string) error {
 	return m.ignore(m.FS.SyncDir(name))
 }
 
+// SyncFile implements [atomicfile.FileSyncer].
+func (m *mistakenFS) SyncFile(name string) error {
+	if m.mistake == NoSync {
+		return nil
+	}
+	return m.ignore(atomicfile.SyncFile(m.FS, name))
+}
+
 func (m *mistakenFS) ignore(err error) error {
 	if m.mistake == IgnoreErrors {
 		return nil

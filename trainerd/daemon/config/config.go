@@ -9,6 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // Config is a job, as its TOML file describes it. The tags are the keys; a key
@@ -107,10 +108,8 @@ type Data struct {
 	// deviation 1, "minmax" for 0 to 1, "" for neither. A model family does that
 	// in its graph, so that the trained model takes raw rows.
 	Normalize dataset.Normalize `toml:"normalize"`
-	// KeepStatistics lets a job resume with data whose statistics (mean and
-	// deviation of a column, mean of the label) are other than those that its
-	// checkpoint has: it continues with those of the checkpoint. Without it that
-	// is an error.
+	// KeepStatistics lets a job resume with data that have other statistics (means,
+	// deviations): it continues with its checkpoint's. Without it that is an error.
 	KeepStatistics bool `toml:"keep_statistics"`
 	// Shuffle the rows before the split and in each epoch. Without it the last
 	// rows are the test part.
@@ -208,6 +207,27 @@ type Child struct {
 	// Checkpoints is a pattern below the logdir of the files or folders that it
 	// saves, as in "ckpt-*.pt". The step is taken from the names.
 	Checkpoints string `toml:"checkpoints"`
+	// Metric is the name of a curve that it reports, such as "val/loss", by which
+	// keep_best chooses checkpoints: those of a step for which it has reported it.
+	Metric string `toml:"metric"`
+	// Mode is "max" if more of the metric is better, "min" if less is. Default:
+	// "min" for names that end in loss or error, else "max".
+	Mode string `toml:"mode"`
+	// KeepBest is the number of checkpoints with the best values of metric that
+	// stay, besides those that supervisor.max_to_keep and the like keep; 0 for none.
+	KeepBest int `toml:"keep_best"`
+	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
+	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a
+	// .toml file that was begun by trainerd init --recipe NAME. It knows the lines
+	// that such programs print, the names of their checkpoints, the argument by
+	// which they resume if the script takes one, and the signal that makes them
+	// save; checkpoints, resume_args and save_signal win over it. Default: "auto",
+	// which knows the lines of all, and nothing else.
+	Recipe string `toml:"recipe"`
+	// ResumeArgs are added to its arguments when there is a checkpoint to resume
+	// from, with {checkpoint} and {step} in them replaced, as in
+	// ["--resume", "{checkpoint}"].
+	ResumeArgs []string `toml:"resume_args"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
 	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
@@ -369,6 +389,7 @@ func Default() *Config {
 		},
 		Eval: Eval{BatchSize: 1024},
 		Child: Child{
+			Recipe:            recipe.Auto,
 			MaxRestarts:       child.DefaultMaxRestarts,
 			RestartWindowSecs: Seconds(child.DefaultRestartWindow.Seconds()),
 			BackoffSecs:       Seconds(child.DefaultBackoff.Seconds()),
@@ -436,6 +457,9 @@ func (c *Config) resolve() {
 	}
 	if c.Eval.Steps == 0 {
 		c.Eval.Steps = c.Train.EvalSteps
+	}
+	if c.IsChild() {
+		c.resolveRecipe()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // child checks what shows without starting the program.
@@ -18,6 +19,14 @@ func (v *Validator) child() {
 	if why := child.CheckPattern(c.Checkpoints); c.Checkpoints != "" {
 		v.Require(why == "", at+"checkpoints", why, `want a pattern below the logdir, as in "ckpt-*.pt"`)
 	}
+	v.Require(c.KeepBest >= 0 && c.KeepBest <= maxKeepBest, at+"keep_best", fmt.Sprintf("want 0 (none) to %d, got %d", maxKeepBest, c.KeepBest), "")
+	v.Require(c.KeepBest == 0 || c.Metric != "" && c.Checkpoints != "", at+"keep_best", "needs child.metric and child.checkpoints", `set both, as in "val/loss" and "ckpt-*.pt", or remove it`)
+	v.Require(c.Mode == "" || c.Mode == "min" || c.Mode == "max", at+"mode", fmt.Sprintf("there is no mode %q", c.Mode), `want "min" or "max"`)
+	if _, err := recipe.Load(c.Recipe); err != nil {
+		v.Require(false, at+"recipe", err.Error(), "")
+	}
+	v.Require(len(c.ResumeArgs) == 0 || !c.isShellLine(), at+"resume_args", "cannot be added to a command that is a line for a shell", `write the command as a list, as in ["python3", "train.py"]`)
+	v.Require(len(c.ResumeArgs) == 0 || c.Checkpoints != "", at+"resume_args", "needs child.checkpoints, to find what to resume from", `set that, as in "ckpt-*.pt"`)
 	for _, text := range c.Patterns {
 		v.pattern(text)
 	}

@@ -132,6 +132,12 @@ func (c *Config) idleKey(key string) (why string) {
 		if table == "supervisor" && slices.Contains(childCheckpoints, name) && c.Child.Checkpoints == "" {
 			return "child.checkpoints does not say where the checkpoints are"
 		}
+		if key == "child.keep_best" && c.Child.KeepBest > 0 && c.Supervisor.MaxToKeep == 0 {
+			return "supervisor.max_to_keep is 0, which keeps all"
+		}
+		if (key == "child.metric" || key == "child.mode") && c.Child.KeepBest == 0 {
+			return "child.keep_best is 0"
+		}
 	case key == "supervisor.recovery_wait_secs" && !c.IsRemote():
 		return "the embedded runtime has no workers that wait for a chief"
 	case (table == "eval" || key == "train.eval_steps" || key == "train.early_stopping") && !c.hasTestPart() && c.asksToEvaluate(key):

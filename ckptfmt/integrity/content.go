@@ -1,4 +1,4 @@
-package child
+package integrity
 
 import (
 	"archive/zip"

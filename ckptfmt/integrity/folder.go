@@ -1,4 +1,4 @@
-package child
+package integrity
 
 import (
 	"encoding/json"
@@ -19,14 +19,14 @@ const maxListing = 256 << 20
 
 // checkFolder looks whether all is there that the files of a folder say belongs
 // to it. files are all of the checkpoint.
-func (s *checkpointStore) checkFolder(dir string, files []string) error {
+func (x *checker) checkFolder(dir string, files []string) error {
 	var own []string
 	for _, name := range files {
 		if path.Dir(name) == dir {
 			own = append(own, path.Base(name))
 		}
 	}
-	for _, check := range []func(dir string, own, all []string) error{s.checkIndexes, checkNumbered, s.checkDistributed, s.checkOrbax, s.checkLatest} {
+	for _, check := range []func(dir string, own, all []string) error{x.checkIndexes, checkNumbered, x.checkDistributed, x.checkOrbax, x.checkLatest, checkRanks} {
 		if err := check(dir, own, files); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
@@ -35,12 +35,12 @@ func (s *checkpointStore) checkFolder(dir string, files []string) error {
 }
 
 // checkIndexes looks for the shards that an index of transformers names.
-func (s *checkpointStore) checkIndexes(dir string, own, all []string) error {
+func (x *checker) checkIndexes(dir string, own, all []string) error {
 	for _, name := range own {
 		if !strings.HasSuffix(name, ".index.json") {
 			continue
 		}
-		b, err := s.read(path.Join(dir, name))
+		b, err := x.read(path.Join(dir, name))
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func checkNumbered(_ string, own, _ []string) error {
 	seen := map[string]int{}
 	for _, name := range own {
 		m := numberedShard.FindStringSubmatch(name)
-		if m == nil || shardTail.MatchString(name) {
+		if m == nil || bundleFile.MatchString(name) {
 			continue
 		}
 		seen[m[1]+"\x00"+m[3]+"\x00"+m[4]]++
@@ -89,14 +89,14 @@ var shardName = regexp.MustCompile(`__\d+_\d+\.distcp`)
 
 // checkDistributed looks for what torch.distributed.checkpoint writes last, and
 // for the files that it names.
-func (s *checkpointStore) checkDistributed(dir string, own, _ []string) error {
+func (x *checker) checkDistributed(dir string, own, _ []string) error {
 	if !slices.Contains(own, ".metadata") {
 		if slices.ContainsFunc(own, func(name string) bool { return path.Ext(name) == ".distcp" }) {
 			return errors.New(".metadata is missing, which is written last")
 		}
 		return nil
 	}
-	b, err := s.read(path.Join(dir, ".metadata"))
+	b, err := x.read(path.Join(dir, ".metadata"))
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (s *checkpointStore) checkDistributed(dir string, own, _ []string) error {
 }
 
 // checkOrbax looks for the marks of a checkpoint of orbax that is complete.
-func (s *checkpointStore) checkOrbax(dir string, own, all []string) error {
+func (x *checker) checkOrbax(dir string, own, all []string) error {
 	if slices.Contains(own, "_CHECKPOINT_METADATA") {
-		b, err := s.read(path.Join(dir, "_CHECKPOINT_METADATA"))
+		b, err := x.read(path.Join(dir, "_CHECKPOINT_METADATA"))
 		if err != nil {
 			return err
 		}
@@ -134,11 +134,11 @@ func (s *checkpointStore) checkOrbax(dir string, own, all []string) error {
 }
 
 // checkLatest looks for what the file "latest" of DeepSpeed names.
-func (s *checkpointStore) checkLatest(dir string, own, all []string) error {
+func (x *checker) checkLatest(dir string, own, all []string) error {
 	if !slices.Contains(own, "latest") {
 		return nil
 	}
-	b, err := s.read(path.Join(dir, "latest"))
+	b, err := x.read(path.Join(dir, "latest"))
 	if err != nil {
 		return err
 	}
@@ -153,9 +153,66 @@ func (s *checkpointStore) checkLatest(dir string, own, all []string) error {
 	return nil
 }
 
+// deepspeedTag matches the folder of a step of DeepSpeed.
+var deepspeedTag = regexp.MustCompile(`^global_step(\d+)$`)
+
+// checkParent looks into the file "latest" next to the folder of a step, which
+// DeepSpeed writes when all of its processes have saved theirs.
+func (x *checker) checkParent(names []string) error {
+	if len(names) != 1 {
+		return nil
+	}
+	own := deepspeedTag.FindStringSubmatch(path.Base(names[0]))
+	if own == nil {
+		return nil
+	}
+	b, err := x.read(path.Join(path.Dir(names[0]), "latest"))
+	if err != nil {
+		return nil // a program may do without
+	}
+	tag := deepspeedTag.FindStringSubmatch(strings.TrimSpace(string(b)))
+	if tag == nil {
+		return nil
+	}
+	step, err := strconv.ParseInt(own[1], 10, 64)
+	latest, err2 := strconv.ParseInt(tag[1], 10, 64)
+	if err == nil && err2 == nil && step > latest {
+		return fmt.Errorf("the file latest still names %s: the program has not finished writing it", tag[0])
+	}
+	return nil
+}
+
+var deepspeedRank = regexp.MustCompile(`^(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_(\d+)_optim_states\.pt$`)
+
+// checkRanks looks for gaps in the files that the processes of DeepSpeed write,
+// one each.
+func checkRanks(_ string, own, _ []string) error {
+	most := map[string]int{} // of a model-parallel rank: the highest number
+	have := map[string]int{}
+	for _, name := range own {
+		m := deepspeedRank.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		n, _ := strconv.Atoi(m[1])
+		have[m[2]]++
+		most[m[2]] = max(most[m[2]], n)
+	}
+	ranks := 0
+	for _, n := range most {
+		ranks = max(ranks, n+1)
+	}
+	for rank, n := range have {
+		if n < ranks {
+			return fmt.Errorf("%d of %d files zero_pp_rank_N_mp_rank_%s_optim_states.pt are missing", ranks-n, ranks, rank)
+		}
+	}
+	return nil
+}
+
 // read returns the content of a file that lists others.
-func (s *checkpointStore) read(name string) ([]byte, error) {
-	f, err := s.root.Open(filepath.FromSlash(name))
+func (x *checker) read(name string) ([]byte, error) {
+	f, err := x.root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err
 	}

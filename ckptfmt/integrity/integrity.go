@@ -1,0 +1,222 @@
+// Package integrity looks for damage in checkpoints of any framework: files and
+// folders that a crash, a power cut or a full disk has cut short, or that are not
+// complete yet.
+//
+//	err := integrity.Check(ctx, root, []string{"checkpoint-500"}, nil)
+//
+// What has checksums is read and held against them: bundles of TensorFlow and zip
+// archives (.pt, .npz, .keras). Of other files that say how long they are, their
+// length is: .safetensors by its header, .h5 by its superblock, .npy by its shape,
+// pickles by their last byte, JSON by its brackets. In folders all must be there
+// that an index of transformers, the .metadata of torch.distributed.checkpoint,
+// the marks of orbax or the file "latest" of DeepSpeed say. Only a program that
+// loads a checkpoint can tell whether the numbers in it are right.
+//
+// The forms are those of the formats' public descriptions: APPNOTE.TXT of zip, the
+// safetensors README, the HDF5 file format specification, numpy.lib.format, and
+// the names that the frameworks' own loaders look for.
+//
+// Names are below an [os.Root], with slashes: nothing outside it is opened. The
+// package has no state, starts no goroutines, and changes no file.
+package integrity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// ErrUnmarked says that a folder has not got the file that the program writes last.
+var ErrUnmarked = errors.New("unlike the previous checkpoint: the program has not finished writing it")
+
+var (
+	errEmpty = errors.New("it is empty")
+	errCut   = errors.New("it ends too early")
+	errZeros = errors.New("it begins with zeros, which is what a power cut leaves")
+	errTemp  = errors.New("a file with a temporary name is in it: the program has not finished writing it")
+)
+
+// checker looks into the checkpoints below a folder.
+type checker struct {
+	ctx  context.Context
+	root *os.Root
+}
+
+// Check returns what shows that a checkpoint is damaged or not complete. names are
+// its files and folders; those in folders belong to it, too. It must have all
+// that an intact one of the same program has, by its [Markers]. An error of the
+// system, see [ckptfmt.IsUnreadable], is no damage.
+func Check(ctx context.Context, root *os.Root, names, markers []string) error {
+	files, err := Files(root, names)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return errEmpty
+	}
+	x := &checker{ctx, root}
+	for _, name := range files {
+		if bundleFile.MatchString(name) {
+			continue // of a bundle, which is looked into as a whole
+		}
+		if err := x.checkFile(name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := x.checkBundles(files); err != nil {
+		return err
+	}
+	for _, dir := range Folders(names, files) {
+		if err := x.checkFolder(dir, files); err != nil {
+			return err
+		}
+	}
+	if err := x.checkParent(names); err != nil {
+		return err
+	}
+	return lacksMarker(names, files, markers)
+}
+
+// Files returns all files of a checkpoint, those in folders too, by name. One with
+// a temporary name is an error.
+func Files(root *os.Root, names []string) (files []string, err error) {
+	for _, name := range names {
+		err := fs.WalkDir(root.FS(), name, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if IsUnfinished(path.Base(name)) {
+				return fmt.Errorf("%s: %w", name, errTemp)
+			}
+			if !d.IsDir() {
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// Folders returns the folders of a checkpoint that have files, and those above
+// them up to names.
+func Folders(names, files []string) (dirs []string) {
+	for _, top := range names {
+		for _, name := range files {
+			for dir := path.Dir(name); dir == top || strings.HasPrefix(dir, top+"/"); dir = path.Dir(dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// bundleFile matches the end of the name of a file of a bundle.
+var bundleFile = regexp.MustCompile(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
+
+// checkBundles verifies bundles of TensorFlow, with all their checksums. Files
+// named as those of a bundle without an index, which is written last, are
+// damage.
+func (x *checker) checkBundles(files []string) error {
+	whole := map[string]bool{}
+	for _, name := range files {
+		if !bundleFile.MatchString(name) || strings.HasSuffix(name, ".meta") {
+			continue
+		}
+		prefix := bundleFile.ReplaceAllString(name, "")
+		if whole[prefix] {
+			continue
+		}
+		whole[prefix] = true
+		if !slices.Contains(files, prefix+".index") {
+			return fmt.Errorf("%s.index is missing, which is written last", prefix)
+		}
+		if err := checkBundle(x.ctx, filepath.Join(x.root.Name(), filepath.FromSlash(prefix))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBundle(ctx context.Context, prefix string) error {
+	r, err := ckptfmt.OpenBundle(prefix, nil)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, err := range r.Verify(ctx) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFile looks into a file of a format that says how long it should be. A
+// link is looked through if it stays within the root; the blobs of a cache are
+// outside, and no part of the checkpoint.
+func (x *checker) checkFile(name string) error {
+	info, err := x.root.Lstat(name)
+	if err != nil || info.Mode().Type() == fs.ModeSymlink {
+		return err
+	}
+	f, err := x.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	if info.Size() == 0 {
+		if mayBeEmpty(name) {
+			return nil
+		}
+		return errEmpty
+	}
+	return checkContent(f, info.Size(), strings.ToLower(path.Ext(name)))
+}
+
+// emptyMarkers are names that say something by being there.
+var emptyMarkers = []string{
+	"_success", "success", "committed", "_committed", "commit_success", "complete", "completed", "_complete", "done", "finished", "ready",
+	".gitkeep", ".gitignore", ".gitattributes",
+}
+
+// mayBeEmpty reports whether an empty file shows nothing: a mark, or a text.
+func mayBeEmpty(name string) bool {
+	base := strings.ToLower(path.Base(name))
+	text := slices.Contains([]string{".txt", ".py", ".md", ".log", ".out", ".err", ".lock", ".done", ".complete", ".yml", ".yaml"}, path.Ext(base))
+	return text || slices.Contains(emptyMarkers, base)
+}
+
+// tensorflowTemp matches what TensorFlow writes to before it renames or merges it.
+var tensorflowTemp = regexp.MustCompile(`(?:\.tempstate\d+|\.data-\d{5}-of-\d{5}_temp|_temp(?:_[0-9a-f]{32})?)$`)
+
+// IsUnfinished reports whether a file or folder has a name of the kind that
+// programs write to before they rename it.
+func IsUnfinished(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		for _, end := range []string{".tmp", ".part", ".partial", ".incomplete", "~"} {
+			if strings.HasSuffix(part, end) {
+				return true
+			}
+		}
+		if tensorflowTemp.MatchString(part) || strings.HasPrefix(part, "tmp-checkpoint-") || strings.Contains(part, ".orbax-checkpoint-tmp") || strings.Contains(part, ".tmp-") {
+			return true
+		}
+	}
+	return false
+}

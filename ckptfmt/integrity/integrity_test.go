@@ -1,0 +1,83 @@
+package integrity_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+)
+
+// tensors is a .safetensors file of one tensor.
+const tensors = "\x36\x00\x00\x00\x00\x00\x00\x00" + `{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}` + "12345678"
+
+func rootOf(t *testing.T, files map[string]string) *os.Root {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+// TestCheckCuts cuts a folder's file at each byte: no part of it is intact.
+func TestCheckCuts(t *testing.T) {
+	for n := range len(tensors) {
+		root := rootOf(t, map[string]string{"c-1/model.safetensors": tensors[:n], "c-1/config.json": "{}"})
+		if err := integrity.Check(t.Context(), root, []string{"c-1"}, nil); err == nil {
+			t.Errorf("%d of %d bytes are intact", n, len(tensors))
+		}
+	}
+	root := rootOf(t, map[string]string{"c-1/model.safetensors": tensors, "c-1/config.json": "{}"})
+	if err := integrity.Check(t.Context(), root, []string{"c-1"}, nil); err != nil {
+		t.Errorf("all bytes: %v", err)
+	}
+}
+
+// TestMarkers holds checkpoints against an intact one of the same program.
+func TestMarkers(t *testing.T) {
+	root := rootOf(t, map[string]string{
+		"c-1/model.safetensors": tensors, "c-1/done": "", "c-1/rank_0.json": "{}", "c-1/x.log": "x",
+		"c-2/model.safetensors": tensors, "c-2/done": "", "c-2/rank_1.json": "{}", "c-3/model.safetensors": tensors, "best-3/model.safetensors": tensors,
+		"a-1.safetensors": tensors, "a-1.json": "{}", "a-2.safetensors": tensors, "b-2.safetensors": tensors,
+	})
+	folder, files := integrity.Markers(root, []string{"c-1"}), integrity.Markers(root, []string{"a-1.json", "a-1.safetensors"})
+	if want := []string{"c-#", "c-#/done", "c-#/model.safetensors"}; !slices.Equal(folder, want) {
+		t.Errorf("markers %v, want %v", folder, want)
+	}
+	for _, tc := range []struct {
+		name    string
+		markers []string
+		whole   bool
+	}{
+		{"c-2", folder, true}, {"c-3", folder, false}, {"best-3", folder, true}, {"a-2.safetensors", files, false}, {"b-2.safetensors", files, true}, {"c-3", nil, true},
+	} {
+		err := integrity.Check(t.Context(), root, []string{tc.name}, tc.markers)
+		if errors.Is(err, integrity.ErrUnmarked) == tc.whole || (err == nil) != tc.whole {
+			t.Errorf("%s by %v: %v", tc.name, tc.markers, err)
+		}
+	}
+}
+
+func ExampleFormat() {
+	for _, files := range [][]string{{"ckpt-5.pt"}, {"c-5/model.safetensors", "c-5/trainer_state.json"}, {"c-5/.metadata", "c-5/__0_0.distcp"}, {"m.ckpt-5.index"}, {"5.weights"}} {
+		fmt.Println(integrity.Format(files))
+	}
+	// Output:
+	// torch
+	// transformers
+	// dcp
+	// bundle
+	// other
+}

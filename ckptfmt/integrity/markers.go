@@ -1,0 +1,64 @@
+package integrity
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+)
+
+// Only the program knows which files a checkpoint has. What an intact one has got,
+// the next one should have, too: a process that is killed between two files leaves
+// one in which each file is intact.
+
+var digits = regexp.MustCompile(`\d+`)
+
+// passing are extensions of files that come and go.
+var passing = []string{".log", ".out", ".err", ".lock", ".pid"}
+
+// general makes names of different steps equal.
+func general(name string) string { return digits.ReplaceAllString(name, "#") }
+
+// Markers returns what the checkpoints of a program have, by an intact one: the
+// names of its parts and of the files in its folders, with "#" for numbers. Names
+// that a hash or a rank makes differ are left out.
+func Markers(root *os.Root, names []string) (markers []string) {
+	files, err := Files(root, names)
+	if err != nil {
+		return nil
+	}
+	return namesOf(names, files)
+}
+
+// namesOf returns the general names of a checkpoint.
+func namesOf(names, files []string) (all []string) {
+	for _, name := range names {
+		all = append(all, general(name))
+		for _, file := range files {
+			base := path.Base(file)
+			if path.Dir(file) == name && !digits.MatchString(base) && !slices.Contains(passing, path.Ext(base)) {
+				all = append(all, general(name)+"/"+base)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// lacksMarker compares a checkpoint with an intact one. One of other names, or
+// with further ones, is of another kind, and says nothing.
+func lacksMarker(names, files, markers []string) error {
+	for _, name := range names {
+		if !slices.Contains(markers, general(name)) {
+			return nil
+		}
+	}
+	own := namesOf(names, files)
+	for _, name := range markers {
+		if !slices.Contains(own, name) {
+			return fmt.Errorf("it has no %s, %w", name, ErrUnmarked)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// RecordsDir is the folder of a logdir with the records of the checkpoints that
+// another program has written there. They are not next to the checkpoints: a
+// program may take any file there for one of its own.
+const RecordsDir = "trainerd.manifests"
+
+// recordSuffix ends the names of records in RecordsDir.
+const recordSuffix = ".json"
+
+// Record is the manifest of a checkpoint that another program has written: one
+// that was found complete, intact and durable. It is in the file STEP.json of
+// [RecordsDir]; that of one without a step has its name in place of the step.
+//
+//	{
+//	  "version": 1,
+//	  "name": "checkpoint-500",
+//	  "format": "transformers",
+//	  "step": 500,
+//	  "wall_time": "2026-11-21T14:28:31.5Z",
+//	  "verified": "2026-11-21T14:28:33.1Z",
+//	  "metrics": {"loss": 0.25},
+//	  "measured": {"loss": {"step": 500, "source": "program"}},
+//	  "parts": ["checkpoint-500"],
+//	  "files": [
+//	    {"name": "checkpoint-500/model.safetensors", "bytes": 8192, "modified": "2026-11-21T14:28:31Z", "sha256": "1b4f…"}
+//	  ]
+//	}
+//
+// Names are below the logdir, with slashes, so the logdir may be moved. A record is
+// about files with those times: a file that is younger was written again, and the
+// record is out of date.
+type Record struct {
+	// Name is a file, a folder, or what the names of several files begin with.
+	Name   string `json:"name"`
+	Format string `json:"format"`
+	Step   int64  `json:"step"` // -1 where there is none
+	// WallTime is when it was last written, Verified when it was found intact.
+	WallTime time.Time `json:"wall_time"`
+	Verified time.Time `json:"verified"`
+
+	Metrics  map[string]Metric      `json:"metrics,omitempty"` // as in [Manifest]
+	Measured map[string]Measurement `json:"measured,omitempty"`
+
+	Parts []string     `json:"parts"` // its files and folders
+	Files []RecordFile `json:"files"` // all files, also those in folders
+}
+
+// RecordFile is a file of a checkpoint in its [Record].
+type RecordFile struct {
+	Name     string    `json:"name"`
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+	SHA256   string    `json:"sha256"`
+}
+
+// storedRecord is a record as its file has it.
+type storedRecord struct {
+	Version int `json:"version"`
+	Record
+}
+
+// Bytes returns the size of the checkpoint.
+func (r *Record) Bytes() (n int64) {
+	for _, f := range r.Files {
+		n += f.Bytes
+	}
+	return n
+}
+
+// Manifest returns what the record says of the model; it names no files.
+func (r *Record) Manifest() *Manifest {
+	return &Manifest{Step: r.Step, WallTime: r.WallTime, Metrics: r.Metrics, Measured: r.Measured}
+}
+
+// RecordName returns the name of a record's file within a logdir.
+func RecordName(name string, step int64) string {
+	key := strconv.FormatInt(step, 10)
+	if step < 0 {
+		key = "name-" + url.PathEscape(name)
+	}
+	return filepath.Join(RecordsDir, key+recordSuffix)
+}
+
+// Describe reads files below a root, and returns what a record says of them.
+// Links and what is no regular file are left out.
+func Describe(ctx context.Context, root *os.Root, names []string) (files []RecordFile, err error) {
+	for _, name := range names {
+		info, err := root.Lstat(filepath.FromSlash(name))
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			continue
+		}
+		size, sum, err := hashIn(ctx, root, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, RecordFile{Name: name, Bytes: size, Modified: info.ModTime().UTC(), SHA256: sum})
+	}
+	return files, nil
+}
+
+func hashIn(ctx context.Context, root *os.Root, name string) (size int64, sum string, err error) {
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	return hash(ctx, f)
+}
+
+// Write publishes a record in a logdir, in place of the one before.
+func (r *Record) Write(fsys ckptfmt.FS, logdir string) error {
+	b, err := json.MarshalIndent(storedRecord{version, *r}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing manifest of checkpoint %s: %w", r.Name, err)
+	}
+	if err := atomicfile.MkdirSync(fsys, filepath.Join(logdir, RecordsDir)); err != nil {
+		return fmt.Errorf("writing manifest of checkpoint %s: %w", r.Name, err)
+	}
+	return atomicfile.WriteFile(fsys, filepath.Join(logdir, RecordName(r.Name, r.Step)), append(b, '\n'))
+}
+
+// Records reads all records of a logdir, by step, then by name. Those that cannot
+// be read are left out; bad has why.
+func Records(logdir string) (all []*Record, bad []error) {
+	entries, err := os.ReadDir(filepath.Join(logdir, RecordsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, []error{err}
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), recordSuffix) || ckptfmt.IsTemp(e.Name()) {
+			continue
+		}
+		r, err := readRecord(filepath.Join(logdir, RecordsDir, e.Name()))
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *Record) int {
+		if a.Step != b.Step {
+			return int(max(min(a.Step-b.Step, 1), -1))
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return all, bad
+}
+
+func readRecord(name string) (*Record, error) {
+	tooLarge := func(size int64) error { return corruptManifest(name, fmt.Errorf("%d bytes are too many", size)) }
+	b, err := atomicfile.ReadFileLimit(nil, name, maxSize, tooLarge)
+	if err != nil {
+		return nil, err
+	}
+	var r storedRecord
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, corruptManifest(name, err)
+	}
+	if r.Version > version {
+		return nil, fmt.Errorf("%s: %w: it has version %d, this reads %d", name, ckptfmt.ErrVersion, r.Version, version)
+	}
+	names := append([]string{r.Name}, r.Parts...)
+	for _, f := range r.Files {
+		names = append(names, f.Name)
+	}
+	for _, n := range names {
+		if !filepath.IsLocal(filepath.FromSlash(n)) {
+			return nil, corruptManifest(name, fmt.Errorf("%q is not a name below the logdir", n))
+		}
+	}
+	return &r.Record, nil
+}
+
+// ErrOutdated says that the files of a checkpoint were written again since its
+// record.
+var ErrOutdated = errors.New("its files were written again")
+
+// Compare holds the files of a checkpoint, by name, against its record, by size
+// and time. The error matches [ErrOutdated] where the record says nothing of them;
+// any other is damage: a file is gone, and the others are as they were.
+func (r *Record) Compare(root *os.Root, files []string) error {
+	var missing []string
+	same, known := 0, make(map[string]bool, len(r.Files))
+	for _, f := range r.Files {
+		known[f.Name] = true
+		info, err := root.Lstat(filepath.FromSlash(f.Name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, f.Name)
+		case err != nil:
+			return err
+		case info.Size() == f.Bytes && info.ModTime().Equal(f.Modified):
+			same++
+		default:
+			return ErrOutdated
+		}
+	}
+	if len(missing) > 0 && same > 0 {
+		return &ckptfmt.CorruptError{Name: missing[0], Part: "file", Err: errors.New("it is gone, and its manifest names it")}
+	}
+	for _, name := range files {
+		if info, err := root.Lstat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() && !known[name] {
+			return ErrOutdated
+		}
+	}
+	if same == 0 {
+		return ErrOutdated
+	}
+	return nil
+}
+
+// Verify reads the files of a checkpoint and holds them against its record.
+func (r *Record) Verify(ctx context.Context, root *os.Root) error {
+	for _, f := range r.Files {
+		size, sum, err := hashIn(ctx, root, f.Name)
+		want := File{Bytes: f.Bytes, SHA256: f.SHA256}
+		if err := want.compare(f.Name, File{Bytes: size, SHA256: sum}, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package child
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// find returns all that the pattern means, by step. Files that come and go
+// meanwhile are no error.
+func (s *checkpointStore) find() map[key]Checkpoint {
+	found := map[key]Checkpoint{}
+	for _, name := range s.names() {
+		size, saved, err := s.measureFile(name)
+		if err != nil {
+			continue
+		}
+		k := keyOf(name)
+		c := found[k]
+		c.Step, c.Size = k.step, c.Size+size
+		c.files = append(c.files, name)
+		if saved.After(c.Saved) {
+			c.Saved = saved
+		}
+		found[k] = c
+	}
+	for k, c := range found {
+		slices.Sort(c.files)
+		c.Path = filepath.Join(s.root.Name(), filepath.FromSlash(nameOf(c.files)))
+		found[k] = c
+	}
+	return found
+}
+
+// names returns all names that the pattern means, and those of the other files
+// of bundles.
+func (s *checkpointStore) names() []string {
+	matches, err := fs.Glob(s.root.FS(), s.pattern)
+	if err != nil {
+		return nil
+	}
+	names := slices.DeleteFunc(matches, isForeign)
+	dirs := map[string]bool{}
+	for _, name := range names {
+		if shardTail.MatchString(name) {
+			dirs[path.Dir(name)] = true
+		}
+	}
+	for dir := range dirs {
+		entries, err := fs.ReadDir(s.root.FS(), dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			prefix := shardTail.ReplaceAllString(name, "")
+			if prefix != name && slices.ContainsFunc(matches, func(m string) bool { return shardTail.ReplaceAllString(m, "") == prefix }) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// measureAll returns the size of several files, and when one was last written.
+func (s *checkpointStore) measureAll(names []string) (size int64, saved time.Time, err error) {
+	for _, name := range names {
+		n, at, err := s.measureFile(name)
+		if err != nil {
+			return 0, time.Time{}, err
+		}
+		if size += n; at.After(saved) {
+			saved = at
+		}
+	}
+	return size, saved, nil
+}
+
+// measureFile returns the size of a file, or of all in a folder, and when it was
+// last written.
+func (s *checkpointStore) measureFile(name string) (size int64, saved time.Time, err error) {
+	info, err := s.root.Lstat(name)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return 0, time.Time{}, errors.New("a link, or not a regular file")
+	}
+	err = fs.WalkDir(s.root.FS(), name, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		if info.ModTime().After(saved) {
+			saved = info.ModTime()
+		}
+		return nil
+	})
+	return size, saved, err
+}

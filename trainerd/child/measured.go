@@ -1,0 +1,74 @@
+package child
+
+import (
+	"os"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
+)
+
+// maxRemembered bounds the reports that are remembered for a checkpoint of their
+// step, which counts only once it has been verified.
+const maxRemembered = 1 << 14
+
+// measured are the newest reports, a ring.
+type measured struct {
+	reports []*Report
+	next    int
+}
+
+// add remembers a report.
+func (m *measured) add(r *Report) {
+	if len(r.Values) == 0 {
+		return
+	}
+	if len(m.reports) < maxRemembered {
+		m.reports = append(m.reports, r)
+		return
+	}
+	m.reports[m.next] = r
+	m.next = (m.next + 1) % maxRemembered
+}
+
+// at returns the values of the model of a step. A program may count a step that it
+// has reported as the next one; values of the step itself win.
+func (m *measured) at(step int64) (all checkpoint.Measurements) {
+	if step == NoStep {
+		return nil
+	}
+	for _, of := range []int64{step - 1, step} {
+		for i := range m.reports {
+			if r := m.reports[(m.next+i)%len(m.reports)]; r.Step == of {
+				all = measurementsOf(r, step, all)
+			}
+		}
+	}
+	return all
+}
+
+// measurementsOf adds the values of a report to those of the model of a step.
+func measurementsOf(r *Report, step int64, all checkpoint.Measurements) checkpoint.Measurements {
+	for _, v := range r.Values {
+		all = all.With(v.Tag, checkpoint.Measurement{Value: v.Value, Step: step, Source: manifest.SourceProgram})
+	}
+	return all
+}
+
+// newStore returns the store of the checkpoints in a logdir.
+func (r *run) newStore(root *os.Root) *checkpointStore {
+	s := newCheckpointStore(root, r.Checkpoints, r.Retention)
+	s.metrics = r.measured.at
+	return s
+}
+
+// measure notes what the program reports, for the checkpoints of that step: one
+// that is there already, or one that comes.
+func (r *run) measure(report *Report) {
+	if r.Checkpoints == "" {
+		return
+	}
+	r.measured.add(report)
+	if err := r.store.measure(report.Step, measurementsOf(report, report.Step, nil)); err != nil {
+		r.log.Warn("cannot record the metrics of a checkpoint", "step", report.Step, "err", err)
+	}
+}

@@ -1,0 +1,154 @@
+//go:build unix
+
+package child
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// TestRecordFindsDamage changes a byte of a checkpoint whose format has no
+// checksums, as a disk may do it: without a new time.
+func TestRecordFindsDamage(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin")
+	s := openShelf(t, dir, "ckpt-*")
+	if added, bad := s.refresh(true); len(added) != 2 || bad != nil {
+		t.Fatal(added, bad)
+	}
+	name := filepath.Join(dir, "ckpt-2.bin")
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(at time.Time) {
+		t.Helper()
+		writeFile(t, name, "CKPT-2.bin")
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(info.ModTime())
+	s = openShelf(t, dir, "ckpt-*")
+	s.readRecords()
+	added, bad := s.refresh(true)
+	if !slices.Equal(steps(added), []int64{1}) || len(bad) != 1 || !bad[0].damaged() {
+		t.Errorf("a changed byte: added %v, bad %v", added, bad)
+	}
+	change(info.ModTime().Add(time.Second))
+	s = openShelf(t, dir, "ckpt-*")
+	s.readRecords()
+	if added, bad := s.refresh(true); !slices.Equal(steps(added), []int64{1, 2}) || bad != nil {
+		t.Errorf("written again: added %v, bad %v", added, bad)
+	}
+}
+
+// TestRecordIsReadBeforeUse has a damaged older checkpoint, which is not read while
+// there is a newer one, but before a program gets it.
+func TestRecordIsReadBeforeUse(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin", "ckpt-3.bin")
+	openShelf(t, dir, "ckpt-*").refresh(true)
+	info, err := os.Stat(filepath.Join(dir, "ckpt-2.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "ckpt-2.bin"), "CKPT-2.bin")
+	if err := os.Chtimes(filepath.Join(dir, "ckpt-2.bin"), info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	s := openShelf(t, dir, "ckpt-*")
+	s.readRecords()
+	if added, bad := s.refresh(true); len(added) != 3 || bad != nil {
+		t.Fatalf("at the start: %v, %v", added, bad)
+	}
+	if c, ok, bad := s.newestRead(t.Context(), noCeiling); !ok || c.Step != 3 || bad != nil {
+		t.Errorf("the newest: %v, %v", c, bad)
+	}
+	if c, ok, bad := s.newestRead(t.Context(), 3); !ok || c.Step != 1 || len(bad) != 1 {
+		t.Errorf("before step 3: %v, %v", c, bad)
+	}
+}
+
+// TestBestStays keeps the newest checkpoint and the one with the lowest loss, also
+// after a restart.
+func TestBestStays(t *testing.T) {
+	script := ""
+	for step, loss := range []float64{1: 0.9, 0.2, 0.5, 0.4, 0.6} {
+		if step > 0 {
+			script += fmt.Sprintf("say step=%d val/loss=%v;write ckpt-%d;", step, loss, step)
+		}
+	}
+	sv, out := supervise(t, script+"|resume 6;write ckpt-6")
+	sv.Retention = []retention.Policy{retention.Last(1), retention.Best{Metric: "val/loss"}}
+	for _, want := range [][]string{{"ckpt-2", "ckpt-5"}, {"ckpt-2", "ckpt-6"}} {
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatalf("%v; output %q", err, out)
+		}
+		left, err := filepath.Glob(filepath.Join(sv.Logdir, "ckpt-*"))
+		for i := range left {
+			left[i] = filepath.Base(left[i])
+		}
+		if err != nil || !slices.Equal(left, want) {
+			t.Errorf("left %v, want %v", left, want)
+		}
+		sv.Env = []string{"CHILD_SCRIPT=resume 6;write ckpt-6"}
+	}
+	records, bad := manifest.Records(sv.Logdir)
+	if len(records) != 2 || bad != nil {
+		t.Fatalf("%d manifests, %v", len(records), bad)
+	}
+	if v, _, ok := records[0].Manifest().Value("val/loss"); records[0].Step != 2 || !ok || v != 0.2 {
+		t.Errorf("manifest of step %d has val/loss %v", records[0].Step, v)
+	}
+}
+
+// TestDamagedNewestKeepOneKilled has a program that is killed in each of its saves,
+// and a retention of one: the last good one stays until there is another.
+func TestDamagedNewestKeepOneKilled(t *testing.T) {
+	sv, out := supervise(t, "write ckpt-10;steps 1 10;tear ckpt-20.safetensors;kill 9|env STEP;list ckpt-*;steps 11 20;tear ckpt-20.safetensors;kill 9|env STEP;list ckpt-*;steps 11 20;write ckpt-20")
+	sv.Retention = []retention.Policy{retention.Last(1)}
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 3 {
+		t.Fatalf("Run = %+v, %v; output %q", exit, err, out)
+	}
+	if want := "STEP is \"10\"\nfound ckpt-10\nSTEP is \"10\"\nfound ckpt-10\n"; out.String() != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+	left := below(t, sv.Logdir)
+	if !slices.Contains(left, "ckpt-20") || slices.Contains(left, "ckpt-10") {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestFolderThatWasCutBetweenFiles has folders whose files are all intact, and one of
+// which lacks what the one before it has.
+func TestFolderThatWasCutBetweenFiles(t *testing.T) {
+	dir, st := t.TempDir(), tensorsFile()
+	write := func(step int, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			writeFile(t, filepath.Join(dir, fmt.Sprintf("checkpoint-%d", step), name), st)
+		}
+	}
+	write(10, "model.safetensors", "optimizer.safetensors")
+	openShelf(t, dir, "checkpoint-*").refresh(true)
+	write(20, "model.safetensors")
+	s := openShelf(t, dir, "checkpoint-*", retention.Last(1)) // of the next run
+	s.readRecords()
+	if added, bad := s.refresh(true); !slices.Equal(steps(added), []int64{10}) || len(bad) != 1 {
+		t.Fatalf("added %v, bad %v", added, bad)
+	}
+	if deleted, err := s.rotate(); deleted != nil || err != nil {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+	write(30, "model.safetensors") // this is what its checkpoints are like now
+	s.refresh(true)
+	if c, ok := s.newest(noCeiling); !ok || c.Step != 30 {
+		t.Errorf("once two have no optimizer: the newest is %v", c)
+	}
+}

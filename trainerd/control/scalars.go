@@ -1,0 +1,63 @@
+package control
+
+import (
+	"maps"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+)
+
+// maxScalars bounds how many curves a Monitor remembers the newest point of.
+const maxScalars = 1000
+
+// Scalar is the newest point of a curve. Its value may be NaN or infinite.
+type Scalar struct {
+	Step  int64           `json:"step"`
+	Value manifest.Metric `json:"value"`
+}
+
+// Scalar reports a point of a curve.
+func (m *Monitor) Scalar(tag string, value float64, step int64) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.scalars == nil {
+		m.scalars = make(map[string]Scalar)
+	}
+	if _, known := m.scalars[tag]; known || len(m.scalars) < maxScalars {
+		m.scalars[tag] = Scalar{step, manifest.Metric(value)}
+	}
+}
+
+// newestScalars returns the newest point of each curve.
+func (m *Monitor) newestScalars() map[string]Scalar {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.scalars)
+}
+
+// scalarMetric is the metrics trainerd_scalar and trainerd_scalar_step, labelled by
+// the tag of a curve.
+type scalarMetric struct{ m *Monitor }
+
+var (
+	scalarDesc     = prometheus.NewDesc("trainerd_scalar", "Newest value of each curve.", []string{"tag"}, nil)
+	scalarStepDesc = prometheus.NewDesc("trainerd_scalar_step", "Step of that value.", []string{"tag"}, nil)
+)
+
+// Describe is that of a prometheus.Collector.
+func (s scalarMetric) Describe(ch chan<- *prometheus.Desc) {
+	ch <- scalarDesc
+	ch <- scalarStepDesc
+}
+
+// Collect is that of a prometheus.Collector.
+func (s scalarMetric) Collect(ch chan<- prometheus.Metric) {
+	for tag, v := range s.m.newestScalars() {
+		ch <- prometheus.MustNewConstMetric(scalarDesc, prometheus.GaugeValue, float64(v.Value), tag)
+		ch <- prometheus.MustNewConstMetric(scalarStepDesc, prometheus.GaugeValue, float64(v.Step), tag)
+	}
+}

@@ -1,0 +1,178 @@
+package trial
+
+import (
+	"cmp"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxFiles bounds how many files of a folder are looked at.
+const maxFiles = 50_000
+
+// Saved are the checkpoints of a program.
+type Saved struct {
+	Logdir  string   // the folder that they are below
+	Pattern string   // of their names below it
+	Names   []string // some of them, below Logdir
+	// Step says that the names have a step.
+	Step bool
+}
+
+// file is what a snapshot knows of one.
+type file struct {
+	size int64
+	at   time.Time
+}
+
+// snapshot is the state of the files below two folders, by their absolute names.
+type snapshot map[string]file
+
+// lookAt returns the state of the files below folders.
+func lookAt(dirs ...string) snapshot {
+	s := snapshot{}
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			continue
+		}
+		_ = filepath.WalkDir(abs, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil // files come and go
+			case d.IsDir() && name != abs && isForeign(d.Name()):
+				return fs.SkipDir
+			case len(s) > maxFiles:
+				return fs.SkipAll
+			case !d.Type().IsRegular():
+				return nil
+			}
+			if info, err := d.Info(); err == nil {
+				s[name] = file{info.Size(), info.ModTime()}
+			}
+			return nil
+		})
+	}
+	return s
+}
+
+// isForeign reports whether a folder is none that a training writes to.
+func isForeign(base string) bool {
+	return strings.HasPrefix(base, ".") && base != "." || slices.Contains([]string{"__pycache__", "node_modules", "venv", "site-packages", "damaged"}, base)
+}
+
+// since returns the files that have come or changed.
+func (s snapshot) since(before snapshot) []string {
+	changed := maps.Clone(s)
+	maps.DeleteFunc(changed, func(name string, f file) bool { return before[name] == f })
+	return slices.Sorted(maps.Keys(changed))
+}
+
+var (
+	// checkpointFile are names of files that hold tensors, or a model.
+	checkpointFile = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|msgpack|distcp|meta)$|(?:ckpt|checkpoint|weights)[^/]*$`)
+	// checkpointFolder are names of folders that are a checkpoint each.
+	checkpointFolder = regexp.MustCompile(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?)\d+$|^\d+$`)
+	// unfinished are names that a program writes to before it renames the file.
+	unfinished = regexp.MustCompile(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$`)
+	numbers    = regexp.MustCompile(`\d+`)
+	// bundleTail ends the names of the files of a TensorFlow bundle.
+	bundleTail = regexp.MustCompile(`\.(?:index|meta|data-\d+-of-\d+)$`)
+)
+
+// savedIn returns what among changed files are checkpoints, nil for nothing.
+func savedIn(dir, logdir string, changed []string) *Saved {
+	groups := map[string]map[string]bool{} // names by folder and pattern
+	for _, name := range changed {
+		root, base := checkpointOf(name)
+		if base == "" {
+			continue
+		}
+		key := filepath.Join(root, numbers.ReplaceAllString(base, "*"))
+		if groups[key] == nil {
+			groups[key] = map[string]bool{}
+		}
+		groups[key][filepath.Join(root, base)] = true
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	best := slices.MinFunc(slices.Collect(maps.Keys(groups)), func(a, b string) int {
+		return cmp.Or(
+			cmp.Compare(rank(filepath.Base(a)), rank(filepath.Base(b))),
+			-cmp.Compare(len(groups[a]), len(groups[b])), cmp.Compare(a, b))
+	})
+	s := &Saved{Logdir: logdirOf(best, dir, logdir), Step: strings.Contains(filepath.Base(best), "*")}
+	s.Pattern = below(s.Logdir, best)
+	for _, name := range slices.Sorted(maps.Keys(groups[best])) {
+		s.Names = append(s.Names, below(s.Logdir, name))
+	}
+	slices.SortFunc(s.Names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return s
+}
+
+// checkpointOf returns the folder and the name of the checkpoint that a file is
+// part of, "" for none: the outermost folder that is one, else the file.
+func checkpointOf(name string) (root, base string) {
+	parts := strings.Split(filepath.ToSlash(name), "/")
+	for i := range len(parts) - 1 {
+		if checkpointFolder.MatchString(parts[i]) && !strings.HasPrefix(parts[i], "version_") {
+			return filepath.FromSlash(strings.Join(parts[:i], "/")), parts[i]
+		}
+	}
+	base = filepath.Base(name)
+	if !checkpointFile.MatchString(base) || unfinished.MatchString(base) {
+		return "", ""
+	}
+	return filepath.Dir(name), bundleTail.ReplaceAllString(base, "")
+}
+
+// rank puts the patterns that are most likely checkpoints to resume from first: those
+// with a step, but not the best, or the last of all.
+func rank(pattern string) int {
+	lower := strings.ToLower(pattern)
+	switch {
+	case strings.Contains(lower, "best") || strings.Contains(lower, "final"):
+		return 3
+	case !strings.Contains(pattern, "*"):
+		return 2
+	case !strings.Contains(lower, "ckpt") && !strings.Contains(lower, "checkpoint") && !strings.Contains(lower, "step") && !strings.Contains(lower, "epoch"):
+		return 1
+	}
+	return 0
+}
+
+// logdirOf returns the folder that is to be the logdir of checkpoints: that of the
+// trial if they are below it, else the first below the working directory.
+func logdirOf(pattern, dir, logdir string) string {
+	if abs, err := filepath.Abs(logdir); err == nil && strings.HasPrefix(pattern, abs+string(filepath.Separator)) {
+		return logdir
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return filepath.Dir(pattern)
+	}
+	rel, err := filepath.Rel(abs, filepath.Dir(pattern))
+	if err != nil {
+		return filepath.Dir(pattern)
+	}
+	return filepath.Join(dir, rel)
+}
+
+// below returns a name as it is below a folder, with slashes.
+func below(dir, name string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return path.Base(filepath.ToSlash(name))
+	}
+	rel, err := filepath.Rel(abs, name)
+	if err != nil {
+		return path.Base(filepath.ToSlash(name))
+	}
+	return filepath.ToSlash(rel)
+}

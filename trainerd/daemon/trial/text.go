@@ -1,0 +1,153 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/shell"
+	"github.com/trainerd/trainerd/trainerd/recipe"
+)
+
+var configTemplate = template.Must(template.New("config").Funcs(template.FuncMap{"quote": tomlString, "list": tomlList, "line": oneLine}).Parse(`# {{line .Name}}: keeps a program alive.
+#
+#   trainerd check {{.Config}}     what a run would do, and every problem
+#   trainerd run   {{.Config}}     train; Ctrl-C stops, run again resumes
+#   tensorboard --logdir {{line .Logdir}}
+#
+# The program was run for {{.Took}}:
+{{- range .Story}}
+#   {{line .}}
+{{- end}}
+
+# Events, and checkpoints, are here; the program finds it in TRAINERD_LOGDIR. A
+# relative path starts at the folder in which you type the command.
+logdir = {{quote .Logdir}}
+
+[child]
+command = {{list .Command}}
+dir = {{quote .Dir}}   # its working directory; a relative path starts at this file's folder
+{{- if .Recipe}}
+recipe = {{quote .Recipe}}   # whose lines it prints; ` + "`trainerd init --recipe {{.Recipe}}`" + ` shows them
+{{- end}}
+{{- if .Silent}}
+# Regular expressions for its lines, with groups for the step and the curves:
+# patterns = ['step (?P<step>\d+) loss (?P<loss>\S+)']
+{{- end}}
+{{- if .Pattern}}
+checkpoints = {{quote .Pattern}}
+{{- else}}
+# The names of what it saves below logdir; it has saved nothing that could be seen:
+# checkpoints = "ckpt-*.pt"
+{{- end}}
+{{- if .ResumeArgs}}
+resume_args = {{list .ResumeArgs}}   # added when there is a checkpoint
+{{- end}}
+# save_signal = "SIGUSR1"   # if the program saves when it gets one
+# hang_secs = 600   # end and restart it after so long without a step
+
+[supervisor]
+{{- if .Pattern}}
+max_to_keep = {{.Keep}}   # {{.KeepWhy}}
+{{- end}}
+stop_grace_secs = 120   # how long it may take to save at a stop
+`))
+
+// Text returns a config with comments. name is that of the file that it will be
+// in, dir the working directory of the program as the config is to have it.
+func (f *Findings) Text(job, name, dir string) (string, error) {
+	v := map[string]any{
+		"Name": job, "Config": oneLine(shell.Quote(name)), "Took": f.Took.Round(time.Second / 10), "Story": f.Story(),
+		"Logdir": f.Logdir, "Command": f.Command, "Dir": dir, "Recipe": "", "Silent": f.Reports == 0, "Pattern": "", "ResumeArgs": []string(nil),
+	}
+	if f.Recipe != "" && f.Recipe != recipe.Auto {
+		v["Recipe"] = f.Recipe
+	}
+	if s := f.Saved; s != nil {
+		v["Logdir"], v["Pattern"] = s.Logdir, s.Pattern
+		v["Keep"], v["KeepWhy"] = 5, "only the newest checkpoints stay; 0 keeps all"
+		if !s.Step {
+			v["Keep"], v["KeepWhy"] = 0, "the program replaces it by itself"
+		}
+		v["ResumeArgs"] = f.Resume.Args
+	}
+	var b strings.Builder
+	err := configTemplate.Execute(&b, v)
+	return b.String(), err
+}
+
+// Story says in sentences what was found.
+func (f *Findings) Story() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	switch {
+	case f.Failure != nil:
+		say("it failed: %v", f.Failure)
+	case f.Ended:
+		say("it came to its end")
+	}
+	whose := "reports of its own"
+	if f.Recipe != "" {
+		whose = "lines of " + f.Recipe
+	}
+	switch {
+	case f.Reports == 0 && len(f.Lines) == 0:
+		say("it printed nothing with a number, so there are no curves")
+	case f.Reports == 0:
+		say("none of its lines was understood, so there are no curves; the first with numbers:")
+		for _, line := range f.Lines {
+			say("  %s", line[:min(len(line), 100)])
+		}
+	default:
+		const few = 8
+		more := ""
+		if len(f.Tags) > few {
+			more = fmt.Sprintf(" and %d more", len(f.Tags)-few)
+		}
+		say("%d %s, up to step %d: %s%s", f.Reports, whose, f.Last, strings.Join(f.Tags[:min(few, len(f.Tags))], ", "), more)
+	}
+	if f.Counted {
+		say("its lines have no step, so they are counted")
+	}
+	if s := f.Saved; s == nil {
+		say("no checkpoint came")
+	} else {
+		const few = 3
+		say("checkpoints in %s: %s", filepath.ToSlash(s.Logdir), strings.Join(s.Names[:min(few, len(s.Names))], ", "))
+	}
+	switch {
+	case f.Resumes && len(f.Resume.Args) > 0:
+		say("it resumes by %s: %s", strings.Join(f.Resume.Args, " "), f.Resume.Note)
+	case f.Resumes:
+		say("how it resumes: %s", f.Resume.Note)
+	default:
+		say("how it resumes is not known: have it load TRAINERD_CHECKPOINT from its environment, or set resume_args")
+	}
+	return lines
+}
+
+// tomlString returns a basic string of TOML. Its escapes are JSON's.
+func tomlString(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string can be marshalled
+	}
+	return strings.ReplaceAll(string(b), "\x7f", `\u007f`)
+}
+
+func tomlList(words []string) string {
+	var quoted []string
+	for _, w := range words {
+		quoted = append(quoted, tomlString(w))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// oneLine keeps a text within a comment.
+func oneLine(s string) string {
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}

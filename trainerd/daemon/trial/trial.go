@@ -1,0 +1,222 @@
+// Package trial finds out how a program trains by running it for a while: which of
+// its lines say something, which files are its checkpoints, and how it resumes. The
+// findings become the config of a job.
+//
+// # Goroutines
+//
+// [Run] runs the program by package child and looks for files in a goroutine of its
+// own, which has ended when Run returns.
+package trial
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/recipe"
+)
+
+// Options say what to run.
+type Options struct {
+	Command []string
+	Dir     string // its working directory, in which it makes its files
+	Logdir  string // what it finds in TRAINERD_LOGDIR
+	// Limit is how long it runs at most. It is ended before, once it has made
+	// reports and two checkpoints.
+	Limit          time.Duration
+	Stdout, Stderr io.Writer // what the program says; nil for nowhere
+}
+
+// Findings are what is known of a program.
+type Findings struct {
+	Options
+	Took    time.Duration
+	Ended   bool     // it came to its end within the limit
+	Failure error    // why it failed, nil if it did not
+	Reports int      // lines that were understood
+	Last    int64    // the step of the last of them
+	Tags    []string // the curves, in the order in which they came
+	Recipe  string   // whose lines they were, "" for reports of the program's own
+	Counted bool     // their steps were made up by counting
+	Lines   []string // the first lines that were not understood
+	Saved   *Saved   // its checkpoints, nil for none
+	Resume  recipe.Resume
+	Resumes bool // Resume is known
+}
+
+// grace is how long a program may take to end, once enough is known.
+const grace = 20 * time.Second
+
+// Run runs the program and returns what it has found. The error is that of a
+// program which cannot be started.
+func Run(ctx context.Context, o Options) (*Findings, error) {
+	auto, err := recipe.Load(recipe.Auto)
+	if err != nil {
+		return nil, err
+	}
+	before := lookAt(o.Dir, o.Logdir)
+	w := &witness{recipes: map[string]int{}}
+	sv := &child.Supervisor{
+		Command: o.Command, Dir: o.Dir, Logdir: o.Logdir, Stdout: w.tee(o.Stdout), Stderr: w.tee(o.Stderr), Observer: w,
+		Restarts: child.Restarts{Max: -1}, Grace: grace,
+		Lines: func(step int64) child.LineReader {
+			w.reader = auto.NewReader(step)
+			return w
+		},
+	}
+	begun := time.Now()
+	limited, stop := context.WithTimeout(ctx, o.Limit)
+	defer stop()
+	var looking sync.WaitGroup
+	looking.Go(func() { watch(limited, o, before, w, stop) })
+	exit, err := sv.Run(limited)
+	stop()
+	looking.Wait()
+	f := &Findings{Options: o, Took: time.Since(begun), Ended: exit.Cause == child.Completed}
+	var failed *child.ExitError
+	if errors.As(err, &failed) {
+		f.Failure = err
+	} else if err != nil {
+		return nil, err
+	}
+	w.tell(f)
+	f.Saved = savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before))
+	f.findResume()
+	return f, ctx.Err()
+}
+
+// watch ends the program once enough is known.
+func watch(ctx context.Context, o Options, before snapshot, w *witness, stop func()) {
+	poll := time.NewTicker(time.Second)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		}
+		const few = 3
+		if w.count() < few {
+			continue
+		}
+		if s := savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before)); s != nil && len(s.Names) > 1 {
+			stop()
+			return
+		}
+	}
+}
+
+// findResume finds out how the program resumes.
+func (f *Findings) findResume() {
+	name := f.Recipe
+	if name == "" {
+		name = recipe.Auto
+	}
+	r, err := recipe.Load(name)
+	if err != nil {
+		return
+	}
+	f.Resume, f.Resumes = r.ResumeOf(config.ProgramSource(f.Dir, f.Command))
+}
+
+// witness notes what a program says. It is an observer of its run, and reads its
+// lines.
+type witness struct {
+	mu      sync.Mutex
+	reader  *recipe.Reader
+	recipes map[string]int // lines by recipe
+	reports int
+	last    int64
+	tags    []string
+	lines   []string
+}
+
+// Read reads a line.
+func (w *witness) Read(line string) *child.Report { return w.note(w.reader.Read(line)) }
+
+// Flush returns what is left over at the end.
+func (w *witness) Flush() *child.Report { return w.note(w.reader.Flush()) }
+
+func (w *witness) note(p *recipe.Point) *child.Report {
+	if p == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recipes[p.Recipe]++
+	r := &child.Report{Step: p.Step}
+	for _, v := range p.Values {
+		r.Values = append(r.Values, child.Value{Tag: v.Tag, Value: v.Value})
+	}
+	return r
+}
+
+// Reported notes a report.
+func (w *witness) Reported(r *child.Report) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reports++
+	w.last = max(w.last, r.Step)
+	for _, v := range r.Values {
+		if !slices.Contains(w.tags, v.Tag) {
+			w.tags = append(w.tags, v.Tag)
+		}
+	}
+}
+
+// Started does nothing.
+func (w *witness) Started(int, *child.Checkpoint) {}
+
+// Saved does nothing: no checkpoints are looked after.
+func (w *witness) Saved(child.Checkpoint) {}
+
+// Ended does nothing.
+func (w *witness) Ended(child.Exit, bool, time.Duration) {}
+
+func (w *witness) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reports
+}
+
+// tell puts what was noted into the findings, when nothing more comes.
+func (w *witness) tell(f *Findings) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f.Reports, f.Last, f.Tags, f.Lines = w.reports, w.last, w.tags, w.lines
+	most := 0
+	for _, name := range recipe.Names() {
+		if n := w.recipes[name]; n > most {
+			most, f.Recipe = n, name
+		}
+	}
+	f.Counted = w.reader != nil && w.reader.Counted()
+}
+
+// tee returns a writer that shows lines, and keeps the first of them.
+func (w *witness) tee(show io.Writer) io.Writer { return &tee{w, show} }
+
+type tee struct {
+	*witness
+	show io.Writer
+}
+
+// Write takes a line.
+func (t *tee) Write(b []byte) (int, error) {
+	const most = 5
+	t.mu.Lock()
+	if line := strings.TrimSpace(string(b)); len(t.lines) < most && strings.ContainsAny(line, "0123456789") {
+		t.lines = append(t.lines, line)
+	}
+	t.mu.Unlock()
+	if t.show == nil {
+		return len(b), nil
+	}
+	return t.show.Write(b)
+}

@@ -1,0 +1,41 @@
+package logdir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// GroupFile is the file in a logdir that is locked as long as any process of a
+// program that another one looks after is alive, whatever has become of that one.
+const GroupFile = "trainerd.group.lock"
+
+// GroupError says that processes of an earlier start of a program are alive.
+type GroupError struct {
+	Logdir string
+	PIDs   []int // those that are known, of this machine
+}
+
+func (e *GroupError) Error() string {
+	if len(e.PIDs) > 0 {
+		return fmt.Sprintf("processes %v still write to logdir %s and cannot be ended; end them, or restart the machine", e.PIDs, e.Logdir)
+	}
+	return fmt.Sprintf("processes of an earlier start of the program still use logdir %s, and are not visible from here: "+
+		"in another container, or on another machine; end them there (they have %s open)", e.Logdir, GroupFile)
+}
+
+// HoldGroup locks a logdir for the processes that will inherit the file: the lock is
+// theirs, and ends with the last of them that has the file open. The caller closes
+// its own once the first has begun. The error is a [*GroupError] when others have
+// it; the file is nil where the file system has no such locks. On NFS a lock is not
+// inherited, and keeps nobody out.
+func HoldGroup(dir string) (*os.File, error) {
+	f, locked, err := lockInherited(filepath.Join(dir, GroupFile))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("locking logdir for a program: %w", err)
+	case locked:
+		return nil, &GroupError{Logdir: dir}
+	}
+	return f, nil
+}

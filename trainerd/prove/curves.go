@@ -1,0 +1,177 @@
+package prove
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+)
+
+// Curve is one that differs between two runs.
+type Curve struct {
+	Tag string `json:"tag"` // after the name of its run, if there are several
+	// First is the first step with another value, -1 where all values are the same.
+	First  int64   `json:"first"`
+	MaxAbs float64 `json:"max_abs,omitempty"`
+	// Missing and Extra are steps that one run does not have.
+	Missing []int64 `json:"missing,omitempty"`
+	Extra   []int64 `json:"extra,omitempty"`
+}
+
+// from returns the first step at which something differs.
+func (c *Curve) from() int64 {
+	first := int64(math.MaxInt64)
+	if c.First >= 0 {
+		first = c.First
+	}
+	for _, steps := range [][]int64{c.Missing, c.Extra} {
+		if len(steps) > 0 {
+			first = min(first, steps[0])
+		}
+	}
+	return first
+}
+
+// ofTheClock are curves that depend on how fast a run is.
+var ofTheClock = regexp.MustCompile(`(?i)(?:^|[/_. -])(?:time|times|secs?|seconds|ms|dt|eta|mfu|fps|wall|clock|elapsed|runtime|speed|throughput|memory|mem|gpu|cpu|tok|tokens|samples|examples|steps?|it)(?:$|[/_. -])(?:.*(?:sec|/s|per|second|device)|$)|per_sec|/sec|_per_s|(?:^|[/_. -])(?:time|secs?|seconds|ms|dt|eta|mfu|fps|elapsed|runtime)(?:$|[/_. -])`)
+
+// curves are the values by step of each tag.
+type curves map[string]map[int64]float64
+
+// curvesIn returns the scalar curves of a logdir as TensorBoard is to show them.
+func curvesIn(logdir string) curves {
+	all := curves{}
+	root := os.DirFS(logdir)
+	runs, _ := tfevents.FindRuns(root, ".") // what cannot be read is missing in both
+	for _, run := range runs {
+		for _, s := range tfevents.ReadRun(root, run, nil).Series {
+			tag := path.Join(run.Name, s.Tag)
+			if ofTheClock.MatchString(s.Tag) {
+				continue
+			}
+			for _, p := range s.Points {
+				if v, ok := summary.ScalarOf(summary.ModernValue(p.Value)); ok {
+					if all[tag] == nil {
+						all[tag] = map[int64]float64{}
+					}
+					all[tag][p.Step] = v
+				}
+			}
+		}
+	}
+	return all
+}
+
+// extentOf returns the first and the last step of all curves, -1 without any.
+func extentOf(all curves) (first, last int64) {
+	first, last = -1, -1
+	for _, points := range all {
+		for step := range points {
+			if first < 0 || step < first {
+				first = step
+			}
+			last = max(last, step)
+		}
+	}
+	return first, last
+}
+
+// diffCurves compares the curves of two runs.
+func diffCurves(a, b curves) (differ []Curve) {
+	tags := slices.Collect(maps.Keys(a))
+	for tag := range b {
+		if a[tag] == nil {
+			tags = append(tags, tag)
+		}
+	}
+	for _, tag := range tags {
+		if c, same := diffCurve(a[tag], b[tag]); !same {
+			c.Tag = tag
+			differ = append(differ, c)
+		}
+	}
+	slices.SortFunc(differ, func(a, b Curve) int { return cmp.Or(cmp.Compare(a.from(), b.from()), strings.Compare(a.Tag, b.Tag)) })
+	return differ
+}
+
+func diffCurve(a, b map[int64]float64) (c Curve, same bool) {
+	const few = 5 // of extra steps
+	c.First, same = -1, true
+	for _, step := range slices.Sorted(maps.Keys(a)) {
+		v := a[step]
+		w, ok := b[step]
+		switch {
+		case !ok:
+			same = false
+			c.Missing = append(c.Missing, step)
+		case v != w && !(math.IsNaN(v) && math.IsNaN(w)):
+			same = false
+			if c.First < 0 {
+				c.First = step
+			}
+			if d := math.Abs(v - w); d > c.MaxAbs {
+				c.MaxAbs = d
+			}
+		}
+	}
+	for _, step := range slices.Sorted(maps.Keys(b)) {
+		if _, ok := a[step]; !ok {
+			same = false
+			if len(c.Extra) < few {
+				c.Extra = append(c.Extra, step)
+			}
+		}
+	}
+	return c, same
+}
+
+// forgive takes out the points that a killed trainerd had not written yet: those up
+// to the step at which it was killed. The training has lost nothing by that.
+func (d *Difference) forgive(step int64) {
+	for i := range d.Curves {
+		c := &d.Curves[i]
+		c.Missing = slices.DeleteFunc(c.Missing, func(s int64) bool { return step < 0 || s <= step })
+	}
+	d.Curves = slices.DeleteFunc(d.Curves, func(c Curve) bool { return c.First < 0 && len(c.Missing) == 0 && len(c.Extra) == 0 })
+}
+
+// restartsIn returns the first steps of each start of a program, by trainerd's own
+// events.
+func restartsIn(logdir string) (all []restart) {
+	files, _ := filepath.Glob(filepath.Join(logdir, "*tfevents*.trainerd"))
+	more, _ := filepath.Glob(filepath.Join(logdir, "trainerd", "*tfevents*.trainerd"))
+	files = append(files, more...)
+	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	for _, name := range files {
+		if strings.Contains(name, ".restart-") {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		given := int64(0)
+		for e, err := range tfevents.NewReader(f).Events() {
+			if err != nil {
+				break
+			}
+			switch log := e.GetSessionLog(); log.GetStatus() {
+			case tfpb.SessionLog_START:
+				all = append(all, restart{given, e.GetStep()})
+			case tfpb.SessionLog_CHECKPOINT:
+				given = e.GetStep()
+			}
+		}
+		f.Close()
+	}
+	return all
+}

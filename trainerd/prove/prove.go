@@ -1,0 +1,242 @@
+// Package prove tests whether a training resumes exactly: it runs it undisturbed,
+// then with kills, stops and a damaged newest checkpoint at moments that a seed
+// chooses, each in a logdir of its own, and compares what the runs leave: the
+// tensors of their checkpoints, and their curves.
+//
+// A training that does not even repeat itself undisturbed has numbers that differ
+// for other reasons. Where the runs differ, it is therefore run undisturbed a
+// second time, and what differs between those two is not held against it.
+//
+// The runs are processes of the command trainerd, as a user starts them, so that
+// all that happens at a restart happens here. The moments are steps, which the
+// control socket of a run says, or times where a program reports no steps.
+//
+// # Goroutines
+//
+// Each run has one that reads the output of its process, and has ended with it.
+package prove
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+)
+
+// Options say what to prove.
+type Options struct {
+	// Command returns the command line of trainerd that trains in a logdir, and
+	// resumes there.
+	Command func(logdir string) []string
+	Env     []string // in addition to that of this process
+	// Program says that the command keeps a program alive: a kill is the
+	// program's. Otherwise it is that of trainerd.
+	Program bool
+	// Pattern means the checkpoints below the logdir; "" for those whose format is
+	// known.
+	Pattern string
+	// Source is the command line of a program and the text of its scripts, where
+	// the likely cause of a difference is looked for.
+	Source string
+	// Scratch is a folder for the logdirs.
+	Scratch string
+	// Runs is how many disturbed runs there are.
+	Runs int
+	// Seed chooses the moments.
+	Seed uint64
+	// Progress is called with a line for each thing that is done. May be nil.
+	Progress func(line string)
+}
+
+// Kind is what is done to a run.
+type Kind string
+
+// The kinds of disturbances.
+const (
+	Kill   Kind = "kill"   // SIGKILL
+	Stop   Kind = "stop"   // SIGTERM, and started again
+	Damage Kind = "damage" // SIGKILL, and the newest checkpoint is cut short
+)
+
+// Disturbance is what was done to a run.
+type Disturbance struct {
+	Kind Kind `json:"kind"`
+	// Step is where the training was, -1 where that is not known.
+	Step int64 `json:"step"`
+	// Resumed is the step of the checkpoint that the next start was given, 0 for
+	// none.
+	Resumed int64 `json:"resumed"`
+	// Lost is how many steps were done again.
+	Lost int64 `json:"lost"`
+	// Damaged is the file that was cut short.
+	Damaged string `json:"damaged,omitempty"`
+}
+
+// FailedError says that a run did not come to its end.
+type FailedError struct {
+	Run    string // which one
+	Code   int    // its exit code
+	Output string // the end of what it printed
+}
+
+// Error implements error.
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("%s ended with exit code %d:\n%s", e.Run, e.Code, e.Output)
+}
+
+// Run proves a training. An error is one of the proof; what is found is in the
+// report. An undisturbed run that fails is a [*FailedError].
+func Run(ctx context.Context, o Options) (*Report, error) {
+	p := &proof{Options: o, report: &Report{Seed: o.Seed}}
+	first, err := p.undisturbed(ctx, "undisturbed")
+	if err != nil {
+		return nil, err
+	}
+	p.reference = first
+	p.report.Steps, p.report.Secs = first.last, first.took.Seconds()
+	for i := range o.Runs {
+		if err := p.disturbed(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	if p.report.differs() {
+		p.say("something differs: running undisturbed once more, to see whether it repeats itself")
+		again, err := p.undisturbed(ctx, "undisturbed-2")
+		if err != nil {
+			return nil, err
+		}
+		p.report.Undisturbed = 2
+		p.report.excuse(p.compare(again.logdir))
+	}
+	p.report.judge(p)
+	return p.report, nil
+}
+
+// proof is a call of Run.
+type proof struct {
+	Options
+	reference *outcome
+	report    *Report
+}
+
+func (p *proof) say(format string, args ...any) {
+	if p.Progress != nil {
+		p.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// undisturbed runs the training as it is.
+func (p *proof) undisturbed(ctx context.Context, name string) (*outcome, error) {
+	p.report.Undisturbed = max(p.report.Undisturbed, 1)
+	o, err := p.run(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	if o.failure != nil {
+		return nil, o.failure
+	}
+	p.say("%s: %s in %.1f s", name, o.extent(), o.took.Seconds())
+	return o, nil
+}
+
+// kinds are the disturbances in turn.
+var kinds = []Kind{Kill, Stop, Damage}
+
+// disturbed runs the training with a disturbance, and compares what it leaves.
+func (p *proof) disturbed(ctx context.Context, i int) error {
+	kind := kinds[i%len(kinds)]
+	random := rand.New(rand.NewPCG(p.Seed, uint64(i)))
+	at := p.moment(random, kind)
+	for try := 0; ; try++ {
+		name := fmt.Sprintf("%s-%d", kind, i+1)
+		if try > 0 {
+			name += fmt.Sprintf("-again-%d", try)
+		}
+		o, err := p.run(ctx, name, &plan{kind: kind, at: at})
+		if err != nil {
+			return err
+		}
+		if o.missed && try < 2 { // it was too fast
+			at.step, at.after = at.step/2, at.after/2
+			continue
+		}
+		r := p.resultOf(name, o)
+		p.say("%s", r.line())
+		p.report.Runs = append(p.report.Runs, r)
+		return nil
+	}
+}
+
+// resultOf compares what a disturbed run has left.
+func (p *proof) resultOf(name string, o *outcome) *Result {
+	r := &Result{Name: name, Secs: o.took.Seconds(), Disturbance: o.done, restarts: o.restarts, Missed: o.missed}
+	if o.failure != nil {
+		r.Failure = o.failure.Error()
+		return r
+	}
+	r.Difference = p.compare(o.logdir)
+	r.countLost(p.reference)
+	if d := o.done; d != nil && (d.Kind == Damage || d.Kind == Kill && !p.Program) {
+		r.Difference.forgive(d.Step)
+	}
+	return r
+}
+
+// countLost takes the step that a program resumed from from its first report, where
+// the name of its checkpoint does not say it.
+func (r *Result) countLost(reference *outcome) {
+	d, n := r.Disturbance, len(r.restarts)
+	if d == nil || d.Resumed > 0 || n < 2 || r.restarts[n-1].first <= reference.first {
+		return
+	}
+	d.Resumed = r.restarts[n-1].first - reference.first
+	d.Lost = max(d.Step-d.Resumed, 0)
+}
+
+// compare returns how what a run has left differs from the reference.
+func (p *proof) compare(logdir string) Difference {
+	return Difference{
+		Tensors: diffStates(p.reference.logdir, logdir, p.Pattern),
+		Curves:  diffCurves(curvesIn(p.reference.logdir), curvesIn(logdir)),
+	}
+}
+
+// moment is when a disturbance comes: at a step, or a time after the start where
+// there are no steps.
+type moment struct {
+	step  int64
+	after time.Duration
+}
+
+// moment chooses one after the first checkpoints, so that there is something to
+// resume from, and before the end.
+func (p *proof) moment(random *rand.Rand, kind Kind) moment {
+	share := 0.25 + 0.65*random.Float64()
+	m := moment{step: -1, after: time.Duration(share * float64(p.reference.took))}
+	if p.reference.last <= p.reference.first {
+		return m
+	}
+	low, high := p.reference.first, p.reference.last
+	saved := stepsOfStates(p.reference.logdir, p.Pattern)
+	needs := 1
+	if kind == Damage {
+		needs = 2
+	}
+	if len(saved) > needs && saved[needs-1]+1 < high-1 {
+		low = saved[needs-1] + 1
+	}
+	m.step = low + int64(share*float64(high-low))
+	if high-low > 4 {
+		m.step = low + 1 + random.Int64N((high-low)*9/10)
+	}
+	return m
+}
+
+// plan is what is to be done to a run.
+type plan struct {
+	kind Kind
+	at   moment
+}
+
+func (p *proof) logdir(name string) string { return filepath.Join(p.Scratch, name) }

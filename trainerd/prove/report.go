@@ -1,0 +1,290 @@
+package prove
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Verdict is what a proof has found.
+type Verdict string
+
+// The verdicts.
+const (
+	Same             Verdict = "same"             // every run left the same
+	Differs          Verdict = "differs"          // a disturbed run left something else
+	Fails            Verdict = "fails"            // a disturbed run did not come to its end
+	Nondeterministic Verdict = "nondeterministic" // undisturbed runs differ as much
+	Unproven         Verdict = "unproven"         // there was nothing to compare, or no run was disturbed
+)
+
+// Report is what a proof has found. Its JSON is part of the interface of the
+// command.
+type Report struct {
+	Verdict     Verdict   `json:"verdict"`
+	Seed        uint64    `json:"seed"`
+	Steps       int64     `json:"steps"`       // the last one, -1 where none is known
+	Secs        float64   `json:"secs"`        // of the undisturbed run
+	Undisturbed int       `json:"undisturbed"` // how many undisturbed runs there were
+	Runs        []*Result `json:"runs"`
+	// Excused are curves and tensors that differ between undisturbed runs, too.
+	Excused []string `json:"excused,omitempty"`
+	// FirstStep is the first step that differs, -1 where that is not known.
+	FirstStep   int64   `json:"first_step"`
+	FirstTensor *Tensor `json:"first_tensor,omitempty"`
+	Causes      []Cause `json:"causes,omitempty"`
+	// LostSteps is the mean for each disturbance.
+	LostSteps float64 `json:"lost_steps"`
+	// Advancing is the share of the disturbed runs' time that advanced the model.
+	Advancing float64  `json:"advancing"`
+	Notes     []string `json:"notes,omitempty"`
+}
+
+// Result is a disturbed run.
+type Result struct {
+	Name        string       `json:"name"`
+	Disturbance *Disturbance `json:"disturbance,omitempty"`
+	Missed      bool         `json:"missed,omitempty"` // it ended before the disturbance came
+	Secs        float64      `json:"secs"`
+	Failure     string       `json:"failure,omitempty"`
+	Difference  Difference   `json:"difference"`
+
+	restarts []restart
+}
+
+// Difference is what differs from the undisturbed run.
+type Difference struct {
+	Tensors []Tensor `json:"tensors,omitempty"`
+	Curves  []Curve  `json:"curves,omitempty"`
+}
+
+func (d *Difference) empty() bool { return len(d.Tensors) == 0 && len(d.Curves) == 0 }
+
+func (r *Report) differs() bool {
+	return slices.ContainsFunc(r.Runs, func(x *Result) bool { return !x.Difference.empty() })
+}
+
+// excuse takes what differs between undisturbed runs out of the results, unless it
+// differs far more in them.
+func (r *Report) excuse(noise Difference) {
+	const far = 100
+	tensors, curves := map[string]float64{}, map[string]float64{}
+	for _, t := range noise.Tensors {
+		tensors[t.key()] = max(tensors[t.key()], t.MaxAbs)
+	}
+	for _, c := range noise.Curves {
+		curves[c.Tag] = max(curves[c.Tag], c.MaxAbs)
+	}
+	for _, x := range r.Runs {
+		x.Difference.Tensors = slices.DeleteFunc(x.Difference.Tensors, func(t Tensor) bool {
+			by, ok := tensors[t.key()]
+			return ok && (by == 0 || t.MaxAbs <= far*by)
+		})
+		x.Difference.Curves = slices.DeleteFunc(x.Difference.Curves, func(c Curve) bool {
+			by, ok := curves[c.Tag]
+			return ok && (by == 0 || c.MaxAbs <= far*by)
+		})
+	}
+	for key := range tensors {
+		file, name, _ := strings.Cut(key, "\x00")
+		r.Excused = append(r.Excused, strings.TrimSpace(name+" of "+file))
+	}
+	r.Excused = append(r.Excused, slices.Collect(maps.Keys(curves))...)
+	slices.Sort(r.Excused)
+}
+
+// judge comes to the verdict.
+func (r *Report) judge(p *proof) {
+	r.FirstStep = -1
+	r.account()
+	r.Verdict = Same
+	var worst *Result
+	for _, x := range r.Runs {
+		if x.Failure != "" && r.Verdict != Fails {
+			r.Verdict, worst = Fails, x
+		}
+		if !x.Difference.empty() && r.Verdict == Same {
+			r.Verdict, worst = Differs, x
+		}
+	}
+	switch {
+	case r.Verdict == Same:
+		r.qualify(p)
+	case r.Verdict == Differs:
+		r.explain(p, worst)
+	case worst.Disturbance != nil:
+		r.Causes = []Cause{{"the program does not get through a restart", fmt.Sprintf("it failed after %s", worst.Disturbance.text())}}
+	}
+}
+
+// explain says where a difference begins, and why.
+func (r *Report) explain(p *proof, x *Result) {
+	if len(x.Difference.Curves) > 0 {
+		r.FirstStep = x.Difference.Curves[0].from()
+	}
+	e := &evidence{Result: x, reference: p.reference, saved: stepsOfStates(p.reference.logdir, p.Pattern), source: p.Source}
+	for _, other := range r.Runs {
+		if d := other.Disturbance; other.Difference.empty() && other.Failure == "" && d != nil && d.Resumed > 0 {
+			e.exact++
+		}
+	}
+	r.Causes = e.causes()
+	r.FirstTensor = firstTensor(x.Difference.Tensors, r.Causes[0].Name)
+}
+
+// firstTensor returns one of the first checkpoint that differs: of the part that is
+// the cause, else of the weights, else the first.
+func firstTensor(all []Tensor, cause string) *Tensor {
+	var best *Tensor
+	rank := func(t *Tensor) int {
+		switch p := t.part(); {
+		case p.name == cause:
+			return 2
+		case p == partWeights:
+			return 1
+		}
+		return 0
+	}
+	for i := range all {
+		if t := &all[i]; t.Step == all[0].Step && (best == nil || rank(t) > rank(best)) {
+			best = t
+		}
+	}
+	return best
+}
+
+// aboutTime are names of numbers that say when something was.
+var aboutTime = regexp.MustCompile(`(?i)_at\b|time|date|clock|sec|uuid|host|pid`)
+
+// qualify says what a verdict "same" does not cover.
+func (r *Report) qualify(p *proof) {
+	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
+	resumed, disturbed := 0, 0
+	for _, x := range r.Runs {
+		if x.Disturbance == nil {
+			continue
+		}
+		disturbed++
+		if x.Disturbance.Resumed > 0 || len(stepsOfStates(p.reference.logdir, p.Pattern)) == 0 && len(statesIn(p.reference.logdir, p.Pattern)) > 0 {
+			resumed++
+		}
+	}
+	tensors, tags := len(statesIn(p.reference.logdir, p.Pattern)), len(curvesIn(p.reference.logdir))
+	switch {
+	case tensors == 0 && tags == 0:
+		r.Verdict = Unproven
+		note("the runs left neither checkpoints nor curves that could be compared: set child.checkpoints, and have it save below TRAINERD_LOGDIR")
+	case disturbed == 0:
+		r.Verdict = Unproven
+		note("each run ended before it could be disturbed: give it more steps")
+	case resumed == 0:
+		note("no run had a checkpoint to resume from: each began from scratch, and lost all its steps")
+	case tensors == 0:
+		note("no checkpoint could be compared, the curves alone: set child.checkpoints")
+	case tags == 0:
+		note("it reports no curves; the checkpoints alone were compared")
+	}
+	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime.MatchString(name) }); weights && r.Verdict == Same {
+		r.Verdict = Nondeterministic
+		note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
+	}
+}
+
+// account adds up lost steps and time.
+func (r *Report) account() {
+	var lost, secs float64
+	n, runs := 0, 0
+	for _, x := range r.Runs {
+		if x.Disturbance != nil && x.Disturbance.Step >= 0 {
+			lost += float64(x.Disturbance.Lost)
+			n++
+		}
+		if x.Disturbance != nil && x.Failure == "" {
+			secs += x.Secs
+			runs++
+		}
+	}
+	if n > 0 {
+		r.LostSteps = lost / float64(n)
+	}
+	if secs > 0 {
+		r.Advancing = min(r.Secs*float64(runs)/secs, 1)
+	}
+}
+
+func (d *Disturbance) text() string {
+	text := map[Kind]string{Kill: "a kill", Stop: "a stop", Damage: "a kill with the newest checkpoint damaged"}[d.Kind]
+	if d.Step >= 0 {
+		text += fmt.Sprintf(" at step %d", d.Step)
+	}
+	switch {
+	case d.Damaged != "":
+		text += " (" + d.Damaged + ")"
+	case d.Kind == Damage:
+		text += " (there was none)"
+	}
+	if d.Resumed > 0 {
+		return fmt.Sprintf("%s, resumed from step %d", text, d.Resumed)
+	}
+	return text + ", began again"
+}
+
+// line is a result in one line.
+func (x *Result) line() string {
+	what := "it ended before it could be disturbed"
+	if x.Disturbance != nil {
+		what = x.Disturbance.text()
+	}
+	end := "the same"
+	switch {
+	case x.Failure != "":
+		end = "FAILED"
+	case !x.Difference.empty():
+		end = fmt.Sprintf("DIFFERS in %d tensors and %d curves", len(x.Difference.Tensors), len(x.Difference.Curves))
+	}
+	return fmt.Sprintf("%s: %s: %s (%.1f s)", x.Name, what, end, x.Secs)
+}
+
+// Write writes the report for a person.
+func (r *Report) Write(w io.Writer) error {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	say("%s", map[Verdict]string{
+		Same:             "SAME: it resumes exactly",
+		Differs:          "DIFFERS: it does not resume exactly",
+		Fails:            "FAILS: it does not get through a restart",
+		Nondeterministic: "NOT DETERMINISTIC: it resumes within what it varies by itself",
+		Unproven:         "UNPROVEN",
+	}[r.Verdict])
+	if r.FirstStep >= 0 {
+		say("first step that differs:    %d", r.FirstStep)
+	}
+	if t := r.FirstTensor; t != nil {
+		say("first tensor that differs:  %s of %s: %s", strings.TrimSpace(t.Name+" "), path.Base(t.File), t.Reason)
+	}
+	for i, c := range r.Causes {
+		label := "likely cause:"
+		if i > 0 {
+			label = "or:"
+		}
+		say("%-27s %s\n%-27s %s", label, c.Name, "", c.Why)
+	}
+	for _, x := range r.Runs {
+		if x.Failure != "" {
+			say("%s", x.Failure)
+			break
+		}
+	}
+	for _, note := range r.Notes {
+		say("note: %s", note)
+	}
+	if len(r.Excused) > 0 {
+		const few = 5
+		say("not held against it, since two undisturbed runs differ there: %s", strings.Join(r.Excused[:min(few, len(r.Excused))], ", "))
+	}
+	say("steps lost by a disturbance: %.1f   time that advanced the model: %.0f %%   seed: %d", r.LostSteps, 100*r.Advancing, r.Seed)
+	return nil
+}

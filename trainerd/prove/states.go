@@ -1,0 +1,268 @@
+package prove
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/inspect"
+)
+
+// Tensor is one that differs between two runs.
+type Tensor struct {
+	File string `json:"file"` // below the logdir
+	Name string `json:"name"` // "" for a file of a format that is not known
+	// Step is that of the file's name, -1 for none.
+	Step int64 `json:"step"`
+	// MaxAbs is the largest distance of two elements, 0 where there is none.
+	MaxAbs float64 `json:"max_abs,omitempty"`
+	// Reason says in words what differs.
+	Reason string `json:"reason"`
+}
+
+// key is the same in checkpoints of other steps.
+func (t *Tensor) key() string {
+	return numbers.ReplaceAllString(t.File, "*") + "\x00" + t.Name
+}
+
+var numbers = regexp.MustCompile(`\d+`)
+
+// holdsState are names of files that have tensors.
+var holdsState = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index)$`)
+
+// notState are names of files that are no state of a training.
+var notState = regexp.MustCompile(`(?i)tfevents|^trainerd\.|^run-report|manifest|\.tmp|\.part$|~$|\.log$|\.data-\d+-of-\d+$|\.meta$|\.pin$|^checkpoint$|\.pbtxt$`)
+
+// statesIn returns the files below a logdir that hold the state of the training.
+func statesIn(logdir, pattern string) (names []string) {
+	root := os.DirFS(logdir)
+	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil
+		case d.IsDir() && (name == "damaged" || name != "." && strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case d.Type().IsRegular() && !notState.MatchString(d.Name()) && (holdsState.MatchString(d.Name()) || matches(pattern, name)):
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names
+}
+
+// matches reports whether a pattern means a file, or a folder that it is in.
+func matches(pattern, name string) bool {
+	for ; pattern != "" && name != "."; name = path.Dir(name) {
+		if ok, err := path.Match(pattern, name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// stepIn returns the last number in a name, -1 for none: that of the folder, if
+// the file's has none.
+func stepIn(name string) int64 {
+	for ; name != "."; name = path.Dir(name) {
+		base := path.Base(name)
+		base = strings.TrimSuffix(base, path.Ext(base))
+		if found := numbers.FindAllString(base, -1); len(found) > 0 {
+			step, err := strconv.ParseInt(found[len(found)-1], 10, 64)
+			if err == nil {
+				return step
+			}
+		}
+	}
+	return -1
+}
+
+// stepsOfStates returns the steps of the checkpoints, in order.
+func stepsOfStates(logdir, pattern string) (steps []int64) {
+	for _, name := range statesIn(logdir, pattern) {
+		if step := stepIn(name); step > 0 {
+			steps = append(steps, step)
+		}
+	}
+	slices.Sort(steps)
+	return slices.Compact(steps)
+}
+
+// diffStates compares the files that two runs both have. Which ones a run keeps
+// depends on when it was killed, but for the last.
+func diffStates(a, b, pattern string) (differ []Tensor) {
+	other := statesIn(b, pattern)
+	for _, name := range statesIn(a, pattern) {
+		if !slices.Contains(other, name) {
+			continue
+		}
+		for _, t := range diffFiles(filepath.Join(a, name), filepath.Join(b, name)) {
+			t.File, t.Step = name, stepIn(name)
+			differ = append(differ, t)
+		}
+	}
+	if missing := missingLast(a, b, pattern); missing != nil {
+		differ = append(differ, *missing)
+	}
+	slices.SortStableFunc(differ, func(a, b Tensor) int { return cmp.Compare(uint64(a.Step), uint64(b.Step)) })
+	return differ
+}
+
+// missingLast says that the last checkpoints of two runs have other steps.
+func missingLast(a, b, pattern string) *Tensor {
+	x, y := stepsOfStates(a, pattern), stepsOfStates(b, pattern)
+	if len(x) == 0 || len(y) > 0 && slices.Max(x) == slices.Max(y) {
+		return nil
+	}
+	if len(y) == 0 {
+		return &Tensor{Step: slices.Max(x), Reason: "there is no checkpoint at the end"}
+	}
+	return &Tensor{Step: slices.Max(x), Reason: fmt.Sprintf("the last checkpoint is of step %d, want %d", slices.Max(y), slices.Max(x))}
+}
+
+// diffFiles compares two files.
+func diffFiles(a, b string) []Tensor {
+	x, errX := os.ReadFile(a)
+	y, errY := os.ReadFile(b)
+	if err := errors.Join(errX, errY); err != nil {
+		return []Tensor{{Reason: err.Error()}}
+	}
+	if bytes.Equal(x, y) && filepath.Ext(a) != ".index" {
+		return nil
+	}
+	var p, q any
+	if json.Unmarshal(x, &p) == nil && json.Unmarshal(y, &q) == nil {
+		return diffJSON(p, q)
+	}
+	differ, err := diffTensors(a, b)
+	if err != nil {
+		if bytes.Equal(x, y) {
+			return nil
+		}
+		return []Tensor{{Reason: "its bytes differ"}}
+	}
+	return differ
+}
+
+// diffTensors compares files of a format that is known.
+func diffTensors(a, b string) (differ []Tensor, err error) {
+	x, err := openState(a)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	y, err := openState(b)
+	if err != nil {
+		return nil, err
+	}
+	defer y.Close()
+	for d, err := range inspect.Diff(context.Background(), x, y, nil) {
+		switch {
+		case err != nil && d.Name == "":
+			return nil, err
+		case err != nil:
+			differ = append(differ, Tensor{Name: d.Name, Reason: err.Error()})
+		case d.A == nil || d.B == nil:
+			differ = append(differ, Tensor{Name: d.Name, Reason: "one run does not have it"})
+		case d.Elements == 0:
+			differ = append(differ, Tensor{Name: d.Name, Reason: "another type or shape"})
+		default:
+			differ = append(differ, Tensor{Name: d.Name, MaxAbs: d.MaxAbs, Reason: fmt.Sprintf("%d elements differ, by up to %.3g", d.Elements, d.MaxAbs)})
+		}
+	}
+	return differ, nil
+}
+
+func openState(name string) (*formats.Reader, error) {
+	f, err := formats.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return f.Open()
+}
+
+// diffJSON compares two values of JSON, whose leaves are as tensors.
+func diffJSON(a, b any) (differ []Tensor) {
+	x, y := map[string]any{}, map[string]any{}
+	flatten("", a, x)
+	flatten("", b, y)
+	names := slices.Sorted(maps.Keys(x))
+	for name := range y {
+		if _, ok := x[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		v, inA := x[name]
+		w, inB := y[name]
+		switch p, isNumber := v.(float64); {
+		case !inA || !inB:
+			differ = append(differ, Tensor{Name: name, Reason: "one run does not have it"})
+		case v == w:
+		case isNumber:
+			q, _ := w.(float64)
+			differ = append(differ, Tensor{Name: name, MaxAbs: max(p-q, q-p), Reason: fmt.Sprintf("%v, want %v", w, v)})
+		default:
+			differ = append(differ, Tensor{Name: name, Reason: "another value"})
+		}
+	}
+	return differ
+}
+
+// flatten puts the leaves of a value into a map, by their path.
+func flatten(prefix string, v any, into map[string]any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, child := range v {
+			flatten(strings.TrimPrefix(prefix+"/"+key, "/"), child, into)
+		}
+	case []any:
+		for i, child := range v {
+			flatten(prefix+"/"+strconv.Itoa(i), child, into)
+		}
+	default:
+		into[prefix] = v
+	}
+}
+
+// damageNewest cuts the newest state short, and returns its name, "" for none.
+func damageNewest(logdir, pattern string) string {
+	newest, at := "", time.Time{}
+	root := os.DirFS(logdir)
+	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		base := d.Name()
+		if shard := strings.Contains(base, ".data-"); !shard && (notState.MatchString(base) || !holdsState.MatchString(base) && !matches(pattern, name)) || strings.Contains(base, "best") {
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() > 0 && (info.ModTime().After(at) || info.ModTime().Equal(at) && name > newest) {
+			newest, at = name, info.ModTime()
+		}
+		return nil
+	})
+	if newest == "" {
+		return ""
+	}
+	full := filepath.Join(logdir, newest)
+	info, err := os.Stat(full)
+	if err != nil || os.Truncate(full, info.Size()/2) != nil {
+		return ""
+	}
+	return newest
+}

@@ -1,0 +1,109 @@
+package recipe
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Line is the form of a line that a program prints.
+type Line struct {
+	// Form is a regular expression with groups; see the package.
+	Form string `toml:"form"`
+	// Pairs are regular expressions with two groups, a name and a number, which
+	// are looked for in the group values. Default: name=number and name: number.
+	Pairs []string `toml:"pairs"`
+	// Step says where the step comes from: "" from the line; "next" or "last" from
+	// the next or last line that says where the training is, "count" from
+	// counting lines, "epoch" from the line with the epoch before, once for each.
+	Step string `toml:"step"`
+	// Needs is a regular expression that values must contain.
+	Needs string `toml:"needs"`
+	// FirstEpoch is the number of the first epoch. Default: 1 with a group epochs,
+	// else 0.
+	FirstEpoch int64 `toml:"first_epoch"`
+	// Complete says that the line counts only when step is total.
+	Complete bool `toml:"complete"`
+	// Lower makes the names lower case.
+	Lower bool `toml:"lower"`
+	// Prefix comes before the names, as in "eval/".
+	Prefix string `toml:"prefix"`
+	// Drop are names that are no curves.
+	Drop []string `toml:"drop"`
+
+	recipe string
+	form   *regexp.Regexp
+	needs  *regexp.Regexp
+	pairs  []*regexp.Regexp
+	named  map[string]int // groups that are numbers with their name
+}
+
+// Where the step of a line comes from.
+const (
+	stepOfLine  = ""
+	stepOfNext  = "next"
+	stepOfLast  = "last"
+	stepByCount = "count"
+	stepOfEpoch = "epoch"
+)
+
+const (
+	number = `([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?i:nan|inf(?:inity)?))`
+	// end comes after a number: what is left over of a time or a version is none.
+	end = `(?:[\s,;|)\]}%'"]|ms\b|s\b|$)`
+)
+
+// defaultPairs are name=number and name: number.
+var defaultPairs = []string{`([A-Za-z][\w./@-]*)\s*[=:]\s*{number}{end}`}
+
+// expand replaces the short forms in a regular expression.
+func expand(text string) string {
+	return strings.NewReplacer("{number}", number, "{int}", `\d[\d,]*`, "{end}", end).Replace(text)
+}
+
+// compile prepares a line of a recipe.
+func (l *Line) compile(recipe string) (err error) {
+	l.recipe = recipe
+	fault := func(format string, args ...any) error {
+		return &Error{Recipe: recipe, Reason: fmt.Sprintf("line %q: ", l.Form) + fmt.Sprintf(format, args...)}
+	}
+	if l.form, err = regexp.Compile(expand(l.Form)); err != nil {
+		return fault("%v", err)
+	}
+	if l.needs, err = regexp.Compile(l.Needs); err != nil {
+		return fault("needs: %v", err)
+	}
+	if len(l.Pairs) == 0 {
+		l.Pairs = defaultPairs
+	}
+	for _, text := range l.Pairs {
+		p, err := regexp.Compile(expand(text))
+		if err != nil || p.NumSubexp() != 2 {
+			return fault("pairs: %q: want two groups, a name and a number (%v)", text, err)
+		}
+		l.pairs = append(l.pairs, p)
+	}
+	if !slices.Contains([]string{stepOfLine, stepOfNext, stepOfLast, stepByCount, stepOfEpoch}, l.Step) {
+		return fault(`step: want "next", "last", "count" or "epoch", got %q`, l.Step)
+	}
+	l.named = map[string]int{}
+	for i, name := range l.form.SubexpNames() {
+		if name != "" && !slices.Contains(places, name) {
+			l.named[strings.ReplaceAll(name, "__", "/")] = i
+		}
+	}
+	if l.Step == stepOfLine && l.form.SubexpIndex("step") < 0 && l.form.SubexpIndex("epoch") < 0 {
+		return fault(`has no group step or epoch; add (?P<step>{int}), or set step = "count"`)
+	}
+	if l.FirstEpoch == 0 && l.form.SubexpIndex("epochs") > 0 {
+		l.FirstEpoch = 1
+	}
+	return nil
+}
+
+// places are groups that say where the training is.
+var places = []string{"step", "epoch", "epochs", "total", "values"}
+
+// saysValues reports whether the line has numbers besides the place.
+func (l *Line) saysValues() bool { return l.form.SubexpIndex("values") > 0 || len(l.named) > 0 }

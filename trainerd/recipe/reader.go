@@ -1,0 +1,295 @@
+package recipe
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Point is what a line says: numbers at a step.
+type Point struct {
+	Step   int64
+	Values []Value
+	Recipe string // whose line it was
+}
+
+// Value is a number with its name.
+type Value struct {
+	Tag   string
+	Value float64
+}
+
+const (
+	// maxLine bounds the lines that are looked into.
+	maxLine = 4 << 10
+	// noStep says that no line has said where the training is.
+	noStep = -1
+)
+
+// Reader understands the lines of one start of a program, by a recipe. What a
+// line says may depend on those before it: progress bars begin again with each
+// epoch, and some programs print numbers in one line and the step in another.
+type Reader struct {
+	mu    sync.Mutex
+	lines []Line
+
+	base    int64  // the step that the start resumes from
+	step    int64  // of the last line with one, noStep for none
+	epoch   int64  // of the last line with one that has not been used
+	inSteps bool   // numbers came with steps, not epochs
+	counted int64  // lines without a step
+	pending *Point // waits for its step
+	// A bar is cleared before a line and drawn again after it, with the step of that
+	// line. The two come by different pipes, so either may be read first.
+	cleared, redrawn bool
+	main             int64           // length of the bar of the training, 0 before it
+	bars             map[string]*bar // by the line's form and the bar's length
+}
+
+// bar is a count of steps that begins again.
+type bar struct{ last, offset int64 }
+
+// NewReader returns a reader for a start that resumes from a step, 0 for none.
+func (r *Recipe) NewReader(step int64) *Reader {
+	return &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, bars: map[string]*bar{}}
+}
+
+// escapes are the sequences by which a program colours its lines and moves the
+// cursor.
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|[\b\x00]+")
+
+// Read reads a line. It returns what is known by it, nil for nothing: that may be
+// what a line before it has said.
+func (r *Reader) Read(text string) *Point {
+	if len(text) > maxLine || !utf8.ValidString(text) {
+		return nil
+	}
+	blank := text != ""
+	text = strings.TrimSpace(escapes.ReplaceAllString(text, ""))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !strings.ContainsAny(text, "0123456789") {
+		r.cleared = r.cleared || blank && text == ""
+		return nil
+	}
+	for i := range r.lines {
+		if found := r.lines[i].match(text); found != nil {
+			return r.take(found)
+		}
+	}
+	return nil
+}
+
+// Flush returns what still waits for its step when the program has ended, nil for
+// nothing.
+func (r *Reader) Flush() *Point {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.release(r.step)
+}
+
+// Counted reports whether steps were made up by counting lines.
+func (r *Reader) Counted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counted > 0
+}
+
+// match is a line that a form fits.
+type match struct {
+	line               *Line
+	step, epoch, total int64 // noStep where the line has none
+	values             []Value
+}
+
+// match returns what a form finds in a line, nil where it does not fit.
+func (l *Line) match(text string) *match {
+	found := l.form.FindStringSubmatch(text)
+	if found == nil {
+		return nil
+	}
+	group := func(name string) string {
+		if i := l.form.SubexpIndex(name); i > 0 {
+			return found[i]
+		}
+		return ""
+	}
+	m := &match{line: l, step: whole(group("step")), epoch: whole(group("epoch")), total: whole(group("total"))}
+	if !l.needs.MatchString(group("values")) || l.Complete && m.step != m.total {
+		return nil
+	}
+	for name, i := range l.named {
+		m.add(name, found[i])
+	}
+	for _, p := range l.pairs {
+		for _, pair := range p.FindAllStringSubmatch(group("values"), -1) {
+			m.add(pair[1], pair[2])
+		}
+	}
+	if l.saysValues() && len(m.values) == 0 {
+		return nil
+	}
+	return m
+}
+
+// add adds a number, but for those that only say where the training is, or which
+// line of the source has logged it.
+func (m *match) add(name, text string) {
+	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	if err != nil && !math.IsInf(v, 0) {
+		return
+	}
+	name = m.line.tag(name)
+	known := slices.ContainsFunc(m.values, func(v Value) bool { return v.Tag == name })
+	if name == "" || known || strings.HasSuffix(name, ".py") || slices.Contains(m.line.Drop, name) {
+		return
+	}
+	m.values = append(m.values, Value{name, v})
+}
+
+// tag makes a name one of TensorFlow's: "val loss" is "val/loss", as are the
+// losses of other programs.
+func (l *Line) tag(words string) string {
+	words = strings.TrimSpace(words)
+	if l.Lower {
+		words = strings.ToLower(words)
+	}
+	first, rest, ok := strings.Cut(words, " ")
+	if set, isSet := sets[strings.TrimSuffix(first, "'s")]; ok && isSet {
+		words = set + "/" + strings.TrimSpace(rest)
+	}
+	words = strings.ReplaceAll(words, "'s ", "/")
+	return l.Prefix + strings.Join(strings.Fields(words), "_")
+}
+
+// sets are the parts of the data, by the words for them.
+var sets = map[string]string{
+	"train": "train", "training": "train", "Train": "train", "Training": "train",
+	"val": "val", "valid": "val", "validation": "val", "Val": "val", "Valid": "val", "Validation": "val",
+	"test": "test", "Test": "test", "eval": "eval", "Eval": "eval",
+}
+
+// maxCount bounds the numbers of steps and epochs, so that a product of two has
+// no overflow.
+const maxCount = 1 << 31
+
+// whole returns a whole number, noStep for none.
+func whole(text string) int64 {
+	n, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
+	if err != nil || n < 0 || n > maxCount {
+		return noStep
+	}
+	return n
+}
+
+// take gives a line its step.
+func (r *Reader) take(m *match) *Point {
+	if !m.line.saysValues() {
+		return r.place(m)
+	}
+	p := &Point{Values: m.values, Recipe: m.line.recipe}
+	switch m.line.Step {
+	case stepOfLine:
+		p.Step = r.stepOf(m)
+		return p
+	case stepOfEpoch:
+		if r.epoch == noStep {
+			return nil // of an evaluation, or a line that is drawn twice
+		}
+		p.Step, r.epoch = r.epoch, noStep
+		return p
+	case stepOfNext:
+		if r.step == noStep {
+			break // there is no bar
+		}
+		if r.redrawn && r.pending == nil {
+			p.Step, r.redrawn = r.step, false
+			return p
+		}
+		before := r.release(r.step)
+		r.pending = p
+		return before
+	case stepOfLast:
+		if r.step != noStep {
+			p.Step = r.step
+			return p
+		}
+	}
+	r.counted++
+	p.Step = r.base + r.counted
+	return p
+}
+
+// place takes a line that says no more than where the training is.
+func (r *Reader) place(m *match) *Point {
+	switch {
+	case m.step == noStep:
+		r.epoch = m.epoch
+		return nil
+	case m.epoch == noStep && m.total != noStep && r.main == 0:
+		r.main = m.total
+	case m.epoch == noStep && m.total != noStep && m.total != r.main:
+		return nil // the bar of an evaluation
+	}
+	r.step = r.progress(m)
+	r.redrawn, r.cleared = r.cleared && r.pending == nil, false
+	return r.release(r.step)
+}
+
+// release returns what has waited for a step.
+func (r *Reader) release(step int64) *Point {
+	p := r.pending
+	r.pending = nil
+	if p != nil {
+		p.Step = max(step, 0)
+	}
+	return p
+}
+
+// stepOf returns the step of a line with numbers. An epoch alone counts as one
+// where no line has had steps.
+func (r *Reader) stepOf(m *match) int64 {
+	if m.step == noStep {
+		if r.inSteps && r.step != noStep {
+			return r.step
+		}
+		return max(m.epoch, 0)
+	}
+	r.inSteps = true
+	r.step = r.progress(m)
+	return r.step
+}
+
+// progress returns the step of a line since the beginning of the training.
+func (r *Reader) progress(m *match) int64 {
+	switch {
+	case m.epoch != noStep && m.total != noStep:
+		return max(m.epoch-m.line.FirstEpoch, 0)*m.total + m.step
+	case m.epoch == noStep && m.total == noStep:
+		return m.step
+	}
+	return m.step + r.barOf(m).offset
+}
+
+// barOf returns the count that a line continues: where the number falls, an epoch
+// has begun.
+func (r *Reader) barOf(m *match) *bar {
+	key := m.line.Form + "|" + strconv.FormatInt(m.total, 10)
+	b := r.bars[key]
+	if b == nil {
+		b = &bar{}
+		if m.total > 0 && m.step <= r.base {
+			b.offset = r.base / m.total * m.total
+		}
+		r.bars[key] = b
+	}
+	if m.step < b.last {
+		b.offset += max(b.last, m.total)
+	}
+	b.last = m.step
+	return b
+}
