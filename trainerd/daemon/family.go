@@ -16,6 +16,7 @@ func newFamilyProgram(c *config.Config, data *dataset.Dataset) (*program.Program
 	v.Require(m.Inputs == 0 || m.Inputs == data.Features, "model.inputs",
 		fmt.Sprintf("is %d, but the data have %d features", m.Inputs, data.Features), "leave it out, or check data.label and data.file")
 	m.Inputs, m.Classes = data.Features, data.Classes
+	m = m.WithSteps(c.Steps(data))
 	if m.Family == "convnet" && len(m.Image) == 0 {
 		m.Image = data.Image
 	}

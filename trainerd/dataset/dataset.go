@@ -132,9 +132,6 @@ type Options struct {
 	// Fit is the Schema of other examples, whose words a table is read by; nil
 	// for those of the table itself.
 	Fit *Schema
-
-	// labelOptional lets examples of tf.Example messages lack a label.
-	labelOptional bool
 }
 
 // DefaultMemoryLimit is 2 GiB.
@@ -168,7 +165,8 @@ type Dataset struct {
 	train ordered
 	test  store
 	// eachTrain calls f with the features and the label of each training example.
-	eachTrain func(f func(x []float32, label int64)) error
+	eachTrain  func(f func(x []float32, label int64)) error
+	statistics *Statistics // nil before they are asked for
 
 	x, y   ckptfmt.Tensor // the batch that was made last
 	tx, ty ckptfmt.Tensor // the test rows that were asked for last

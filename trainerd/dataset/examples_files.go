@@ -25,9 +25,9 @@ func (e *Examples) openRecords() error {
 		return err
 	}
 	o := Options{Image: e.schema.Image, Label: Column{Name: e.schema.Label.Name}, Numbers: e.schema.Label.Kind != KindCategory,
-		Classes: e.schema.Classes, labelOptional: !e.opts.NeedLabel}
+		Classes: e.schema.Classes}
 	o.IDs = len(e.schema.Features) > 0 && e.schema.Features[0].Kind == KindID
-	r := &recordReader{opts: o, files: files, features: e.schema.Records, width: len(e.schema.Features), at: -1}
+	r := &recordReader{opts: o, files: files, features: e.schema.Records, width: len(e.schema.Features), at: -1, labelOptional: !e.opts.NeedLabel}
 	e.close = append(e.close, r.close)
 	e.HasLabels = true
 	e.next = func(one *Example) error { return r.example(one) }

@@ -20,8 +20,11 @@ type Statistics struct {
 	Label Moments
 }
 
-// Statistics reads all training rows.
+// Statistics reads all training rows, once.
 func (d *Dataset) Statistics() (*Statistics, error) {
+	if d.statistics != nil {
+		return d.statistics, nil
+	}
 	s := &Statistics{Features: make([]Moments, d.Features)}
 	err := d.eachTrain(func(x []float32, label int64) {
 		for i, v := range x {
@@ -38,6 +41,7 @@ func (d *Dataset) Statistics() (*Statistics, error) {
 		s.Features[i].finish()
 	}
 	s.Label.finish()
+	d.statistics = s
 	return s, nil
 }
 

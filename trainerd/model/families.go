@@ -159,8 +159,11 @@ func (m *maker) linear() {
 	m.out.Predictions = predicted.Name()
 	m.gives = map[string]graph.Output{OutputPrediction: predicted}
 	m.addLoss(func() graph.Output { return b.Square("Square", b.Sub("sub", values, y)) })
-	if scaled := lossInUnits("loss_in_units", m.loss); scaled != m.loss {
-		m.minimized, m.loss = m.loss, scaled
+	m.minimized = m.loss
+	m.loss = lossInUnits("loss_in_units", m.minimized)
+	m.out.MSE = m.loss.Name()
+	if m.fit != m.minimized {
+		m.out.MSE = lossInUnits("mean_squared_error", m.fit).Name()
 	}
 }
 
@@ -175,9 +178,11 @@ func (m *maker) addLoss(examples func() graph.Output) {
 	b.Scope("loss", func() {
 		if m.cfg.L2 == 0 {
 			m.loss = b.Mean("loss/", examples())
+			m.fit = m.loss
 			return
 		}
 		mean := b.Mean("Mean", examples())
+		m.fit = mean
 		squares := make([]graph.Output, len(m.kernels))
 		for i, w := range m.kernels {
 			squares[i] = b.L2Loss("L2Loss", w)

@@ -33,6 +33,7 @@ type Model struct {
 	Training string
 
 	Loss        string // mean loss of the batch, the L2 term included; of linear in the label's units
+	MSE         string // mean squared error of the batch, without the L2 term; only for linear
 	Accuracy    string // part of the batch predicted rightly; "" for linear
 	Predictions string // predicted classes, int64 [batch]; for linear the values
 	Logits      string // what the classes are predicted from; "" for linear
@@ -106,6 +107,7 @@ type maker struct {
 	takes, gives map[string]graph.Output // of the signature
 	// minimized is what training makes small; not valid for the loss itself.
 	minimized graph.Output
+	fit       graph.Output // the loss without the L2 term
 }
 
 func (m *maker) inputs() {

@@ -108,10 +108,8 @@ type Data struct {
 	// deviation 1, "minmax" for 0 to 1, "" for neither. A model family does that
 	// in its graph, so that the trained model takes raw rows.
 	Normalize dataset.Normalize `toml:"normalize"`
-	// KeepStatistics lets a job resume with data whose statistics (mean and
-	// deviation of a column, mean of the label) are other than those that its
-	// checkpoint has: it continues with those of the checkpoint. Without it that
-	// is an error.
+	// KeepStatistics lets a job resume with data that have other statistics (means,
+	// deviations): it continues with its checkpoint's. Without it that is an error.
 	KeepStatistics bool `toml:"keep_statistics"`
 	// Shuffle the rows before the split and in each epoch. Without it the last
 	// rows are the test part.
@@ -181,6 +179,10 @@ type Train struct {
 	Steps int64 `toml:"steps"`
 	// Epochs to train, instead of steps: how often each row is used.
 	Epochs float64 `toml:"epochs"`
+	// EarlyStopping ends the training after so many evaluations in a row that
+	// are not better than the best before, by eval.metric; 0 never does. It needs
+	// eval.steps. With eval.keep_best the best model stays.
+	EarlyStopping int `toml:"early_stopping"`
 	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`
 }

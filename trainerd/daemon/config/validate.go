@@ -48,6 +48,7 @@ func (c *Config) check(problems *Error) {
 		return
 	}
 	v.train()
+	v.earlyStopping()
 	v.eval()
 	v.supervisor()
 	v.cluster()
@@ -182,6 +183,17 @@ func (v *Validator) train() {
 	}
 }
 
+func (v *Validator) earlyStopping() {
+	c := v.config
+	n := c.Train.EarlyStopping
+	v.Require(n >= 0, "train.early_stopping", fmt.Sprintf("want 0 (never) or more, got %d", n), "")
+	if n <= 0 || !c.hasTestPart() {
+		return
+	}
+	v.Require(c.Eval.Steps > 0, "train.early_stopping", "counts evaluations, and eval.steps is not set", "set eval.steps")
+	v.Require(c.Cluster.Workers == 1, "train.early_stopping", fmt.Sprintf("is for one worker, got cluster.workers = %d", c.Cluster.Workers), "remove one of the two")
+}
+
 func (v *Validator) supervisor() {
 	s := v.config.Supervisor
 	seconds := func(key string, value Seconds) {
@@ -248,6 +260,7 @@ func (v *Validator) model() {
 	if m.Family == "convnet" {
 		v.image(&m)
 	}
+	m = m.WithSteps(1)
 	v.AddModelErrors(m.Check())
 }
 

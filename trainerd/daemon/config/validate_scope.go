@@ -60,6 +60,8 @@ func (c *Config) asksToEvaluate(key string) bool {
 	switch e := c.Eval; key {
 	case "eval.steps", "train.eval_steps":
 		return e.Steps != 0
+	case "train.early_stopping":
+		return c.Train.EarlyStopping != 0
 	case "eval.secs":
 		return e.Secs != 0
 	case "eval.keep_best":
@@ -138,7 +140,7 @@ func (c *Config) idleKey(key string) (why string) {
 		}
 	case key == "supervisor.recovery_wait_secs" && !c.IsRemote():
 		return "the embedded runtime has no workers that wait for a chief"
-	case (table == "eval" || key == "train.eval_steps") && !c.hasTestPart() && c.asksToEvaluate(key):
+	case (table == "eval" || key == "train.eval_steps" || key == "train.early_stopping") && !c.hasTestPart() && c.asksToEvaluate(key):
 		return "there is no test part to evaluate on: see data.test_fraction, data.test_rows and data.test_file"
 	}
 	return ""
