@@ -12,6 +12,101 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
+// Data says what to train on. A relative path starts at the config's
+// folder; one given with --set starts at the working directory.
+type Data struct {
+	// File with the examples; of images the folder that has a folder of PNG and
+	// JPEG files for each class; of tfrecord a file, or a pattern such as
+	// "train-*". A graph that reads its own input has none.
+	File string `toml:"file"`
+	// Format of the file: "csv", "json" (a JSON object a line, or an array of
+	// them), "parquet", "tfrecord" (of tf.Example messages), "idx" (as MNIST's) or
+	// "images". All but parquet and images may be compressed with gzip; csv and
+	// json with bzip2 and zstd too.
+	Format dataset.Format `toml:"format"`
+	// Separator of the columns of CSV; " " is any run of blanks and tabs.
+	Separator string `toml:"separator"`
+	// Header says that the first row of CSV holds the names of the columns.
+	// Without it their names are their numbers, from 0.
+	Header bool `toml:"header"`
+	// Quote encloses fields of CSV that have separators in them: "\"" or "'".
+	Quote string `toml:"quote"`
+	// Comment begins lines of CSV that are left out, as "#" may. Default: none do.
+	Comment string `toml:"comment"`
+	// SkipLines is the number of lines before the table in CSV.
+	SkipLines int `toml:"skip_lines"`
+	// Encoding of CSV and json: "" is UTF-8, or UTF-16 if the file begins like
+	// that; "latin1" is Latin-1 as Windows-1252 has it.
+	Encoding string `toml:"encoding"`
+	// Decimal is the decimal mark of the numbers in CSV: "." or ",".
+	Decimal string `toml:"decimal"`
+	// Thousands is the mark between groups of three digits in CSV, as in 1,234,567.
+	// Default: there is none.
+	Thousands string `toml:"thousands"`
+	// Label is the column of csv, json or parquet with the class, or for the
+	// linear family the number to predict: a name, or an index from 0; negative
+	// ones count from the end. Classes are numbers from 0 up, or words: then the
+	// column is one of categories. Of tfrecord it is the name of a feature,
+	// "label" by default.
+	Label Column `toml:"label"`
+	// Labels is the file with the labels of IDX data. Default: the file's name
+	// with "labels-idx1" for "images-idx3".
+	Labels string `toml:"labels"`
+	// Features are the columns that an example is made of, in this order. Default:
+	// all but the label and those of drop. Of tfrecord they are the features of
+	// the messages; default: all but the label, ordered by name.
+	Features Columns `toml:"features"`
+	// Drop lists the columns that are left out.
+	Drop Columns `toml:"drop"`
+	// Categories lists the columns that have words, each of which becomes an input
+	// of the model: 1 where it is the column's, else 0. The words are those of the
+	// file; a word that it lacks, as in a test file, is none of them.
+	Categories Columns `toml:"categories"`
+	// Dates are the columns that have dates, and how these are written: "iso", or
+	// in the form of strftime, as in { born = "%d.%m.%Y" }. A date becomes the
+	// days since 1970-01-01.
+	Dates Dates `toml:"dates"`
+	// Missing says what happens where an example lacks a value: the field is empty
+	// or is NA, NaN, null, None, N/A or "?". "error" refuses it. "fill" takes the
+	// mean of the training rows for a number or date, and none of the words for a
+	// category; a row without a label is left out.
+	Missing string `toml:"missing"`
+	// Image is the height, width and channels (1: grey, 3: colours) to which
+	// images are brought, as in [32, 32, 3].
+	Image []int `toml:"image"`
+	// Scale divides all features that are numbers, unless normalize is set.
+	Scale float64 `toml:"scale"`
+	// Normalize each number by the training part: "standard" for mean 0 and
+	// deviation 1, "minmax" for 0 to 1, "" for neither. A model family does that
+	// in its graph, so that the trained model takes raw rows.
+	Normalize dataset.Normalize `toml:"normalize"`
+	// KeepStatistics lets a job resume with data that have other statistics (means,
+	// deviations): it continues with its checkpoint's. Without it that is an error.
+	KeepStatistics bool `toml:"keep_statistics"`
+	// Shuffle the rows before the split and in each epoch. Without it the last
+	// rows are the test part.
+	Shuffle bool `toml:"shuffle"`
+	// ShuffleBuffer is the number of examples of tfrecord that are in memory at a
+	// time, to be mixed among themselves; 0 holds all.
+	ShuffleBuffer int `toml:"shuffle_buffer"`
+	// MemoryMB bounds the examples that are held in memory, in MiB. Images beyond
+	// it are read again when they are used; for other data it is an error.
+	MemoryMB int64 `toml:"memory_mb"`
+	// Seed of the shuffle. The same seed gives the same split and batches.
+	Seed uint64 `toml:"seed"`
+	// TestFile holds the test part, in the format of file. Without it a part of
+	// the rows is kept for testing.
+	TestFile string `toml:"test_file"`
+	// TestLabels is for test_file what labels is for file.
+	TestLabels string `toml:"test_labels"`
+	// TestFraction of the rows is kept for testing.
+	TestFraction float64 `toml:"test_fraction"`
+	// TestRows is the number of rows kept for testing, instead of a fraction.
+	TestRows int `toml:"test_rows"`
+	// BatchSize is the number of rows of a step.
+	BatchSize int `toml:"batch_size"`
+}
+
 // The values of data.missing.
 const (
 	missingError = "error"

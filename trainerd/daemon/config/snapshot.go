@@ -31,7 +31,7 @@ func (c *Config) Snapshot() ([]byte, error) {
 	whole.Logdir = Absolute(c.Logdir)
 	for _, path := range []*string{
 		&whole.Data.File, &whole.Data.TestFile, &whole.Data.Labels, &whole.Data.TestLabels, &whole.Graph.Meta, &whole.Graph.Dir, &whole.Graph.Bundle,
-		&whole.Child.Dir, &whole.Cluster.TLSCA, &whole.Cluster.TLSCert, &whole.Cluster.TLSKey,
+		&whole.Child.Dir, &whole.WarmStart.From, &whole.Cluster.TLSCA, &whole.Cluster.TLSCert, &whole.Cluster.TLSKey,
 	} {
 		if *path != "" {
 			*path = Absolute(*path)

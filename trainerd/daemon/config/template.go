@@ -52,6 +52,7 @@ batch_size = {{.BatchSize}}   # rows of a step
 family = "linear"   # a weighted sum of the features
 optimizer = "adam"   # or sgd, momentum, nesterov, adagrad, adadelta, rmsprop, ftrl
 learning_rate = 0.03   # lower it if the loss jumps or becomes NaN
+schedule = "cosine"   # of the learning rate: down to 0 at the last step
 {{- else}}
 family = "mlp"   # a multilayer perceptron; "softmax" has no hidden layer
 hidden = [64]   # sizes of the hidden layers
