@@ -52,7 +52,7 @@ type Config struct {
 	Pool int `toml:"pool"`
 
 	// Vocabulary is the number of ids of embedding_bag: they lie in 0 to
-	// Vocabulary-1. A negative id is no id, and fills up a bag.
+	// vocabulary-1. A negative id is no id, and fills up a bag.
 	Vocabulary int `toml:"vocabulary"`
 	// Embedding is the length of embedding_bag's vectors; default 16.
 	Embedding int `toml:"embedding"`
