@@ -114,7 +114,6 @@ raw bytes there (V), and where their lengths differ each has its own in its last
 .safetensors) is an error; leave it out with --exclude, or convert it with
 --dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag(),
-			&cli.StringFlag{Name: "like", Usage: "put variables of Keras where `FILE` has them, a .keras or .weights.h5 file of the same model"},
 			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors files of at most `SIZE`, such as 5GB, and an index"},
 		),
 		Action: func(c *cli.Context) error {
@@ -261,7 +260,7 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.Dam
 	if lost, err = changeSource(c, s); err != nil {
 		return nil, err
 	}
-	closeTemplate, err := giveForm(c, s)
+	closeTemplate, err := giveForm(c, s, to)
 	defer func() { err = errors.Join(err, closeTemplate()) }()
 	if err != nil {
 		return nil, err
@@ -316,8 +315,6 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("%s is a directory; name the new checkpoint in it", to)
 	case c.IsSet("max-shard-size") && format != rewrite.Safetensors:
 		return usagef("--max-shard-size is about .safetensors files, not %s", to)
-	case c.IsSet("like") && format != rewrite.Keras && format != rewrite.KerasWeights:
-		return usagef("--like is about .weights.h5 and .keras files, not %s", to)
 	case c.Bool("force"):
 		return nil
 	}

@@ -28,7 +28,7 @@ func mapFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "map", Usage: "change tensors by the rules in `FILE`, or by the ready map of that name"},
 		&cli.StringFlag{Name: "rest", Usage: "of tensors that no rule of the map matches: `WHAT` is error, keep or drop", DefaultText: "as the map says, else error"},
-		&cli.StringFlag{Name: "like", Usage: "write the keys, types and object graph of the checkpoint `PREFIX`"},
+		&cli.StringFlag{Name: "like", Usage: "write the keys, types and object graph of the checkpoint `PREFIX`; for Keras, put variables where that file of the same model has them"},
 		&cli.StringFlag{Name: "missing", Value: "error", Usage: "of tensors that only --like has: `WHAT` is error, or template, to take its values; of math also skip and zero"},
 		&cli.BoolFlag{Name: "objects", Usage: "write names as paths of objects, for tf.train.Checkpoint"},
 	}
@@ -83,8 +83,8 @@ func applyMap(c *cli.Context, s *rewrite.Source) error {
 }
 
 // giveForm applies --like and --objects. What it returns keeps the template open
-// until the copy is written.
-func giveForm(c *cli.Context, s *rewrite.Source) (func() error, error) {
+// until the copy is written. The places in a file of Keras are found while it is.
+func giveForm(c *cli.Context, s *rewrite.Source, to string) (func() error, error) {
 	done := func() error { return nil }
 	if c.Bool("objects") && c.IsSet("like") {
 		return done, usagef("--like has a graph of objects; leave --objects out")
@@ -92,7 +92,7 @@ func giveForm(c *cli.Context, s *rewrite.Source) (func() error, error) {
 	if c.Bool("objects") {
 		return done, s.AddObjects()
 	}
-	if !c.IsSet("like") {
+	if !c.IsSet("like") || isKeras(to) {
 		return done, nil
 	}
 	if m := c.String("missing"); m != "error" && m != "template" && c.Command.Name != "math" {
@@ -103,6 +103,11 @@ func giveForm(c *cli.Context, s *rewrite.Source) (func() error, error) {
 		return done, err
 	}
 	return template.Close, likeTemplate(c, s, template)
+}
+
+func isKeras(name string) bool {
+	format := rewrite.FormatOf(name)
+	return format == rewrite.Keras || format == rewrite.KerasWeights
 }
 
 func likeTemplate(c *cli.Context, s, template *rewrite.Source) error {
