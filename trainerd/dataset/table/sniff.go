@@ -80,7 +80,7 @@ func commentOf(text []byte) rune {
 		marked := 0
 		for i, line := range bytes.SplitN(text, []byte{'\n'}, sniffRows) {
 			if line = bytes.TrimLeft(line, " \t"); len(line) > 0 && line[0] == mark {
-				if marked++; marked > 1 || i > 0 || bytes.IndexAny(line, ",;\t|") < 0 {
+				if marked++; marked > 1 || i > 0 || !bytes.ContainsAny(line, ",;\t|") {
 					return rune(mark)
 				}
 			}
