@@ -24,9 +24,10 @@ const layers = `
 	trainerd/graph
 	trainerd/session
 	trainerd/internal/sessiontest
-	trainerd/coord | trainerd/logdir | trainerd/eventlog
+	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
 	trainerd/checkpoint | trainerd/report
 	trainerd
+	trainerd/dataset/table
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
 	trainerd/model | trainerd/prove
 	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
@@ -36,7 +37,8 @@ const layers = `
 	trainerd/runtime/internal/kernels/array | trainerd/runtime/internal/kernels/control | trainerd/runtime/internal/kernels/data trainerd/runtime/internal/kernels/queue | trainerd/runtime/internal/kernels/image | trainerd/runtime/internal/kernels/linalg | trainerd/runtime/internal/kernels/lists | trainerd/runtime/internal/kernels/math | trainerd/runtime/internal/kernels/nn | trainerd/runtime/internal/kernels/parsing | trainerd/runtime/internal/kernels/random | trainerd/runtime/internal/kernels/sparse | trainerd/runtime/internal/kernels/state | trainerd/runtime/internal/kernels/summary | trainerd/runtime/internal/kernels/text
 	trainerd/runtime | trainerd/remote/...
 	trainerd/runtime/internal/kerneltest | trainerd/master
-	trainerd/target
+	trainerd/target | trainerd/predict
+	trainerd/serve
 	trainerd/daemon/config | trainerd/daemon/program
 	trainerd/daemon/graphrun | trainerd/daemon/cluster | trainerd/daemon/trial
 	trainerd/daemon
@@ -136,12 +138,14 @@ func TestDependencies(t *testing.T) {
 		"github.com/fsnotify/fsnotify":        {"tfevents/dataserver"},
 		"github.com/golang/protobuf":          {"internal/tfproto"},
 		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},
-		"github.com/parquet-go/parquet-go":    {"cmd/tfevents"},
-		"github.com/prometheus/client_golang": {"trainerd/control"},
+		"github.com/parquet-go/parquet-go":    {"cmd/tfevents", "trainerd/dataset/table"},
+		"github.com/prometheus/client_golang": {"trainerd/control", "trainerd/serve"},
 		"github.com/schollz/progressbar":      {"trainerd/daemon", "cmd/internal/terminal"},
 		"github.com/urfave/cli":               {"cmd"},
+		"github.com/xrash/smetrics":           {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "tfevents/dataserver", "trainerd", "bench"},
 		"golang.org/x/term":                   {"trainerd/daemon", "cmd"},
+		"golang.org/x/text":                   {"trainerd/dataset/table"},
 		"gonum.org/v1/gonum":                  {"internal/blas", "trainerd", "examples", "bench"},
 		"google.golang.org/grpc":              {"internal/grpcmethod", "tfevents/dataserver", "trainerd/remote", "trainerd/master"},
 		"google.golang.org/protobuf":          {"proto", "internal/tfproto", "internal/opdef", "internal/grpcmethod", "tfevents", "ckptfmt", "trainerd", "cmd", "interop", "bench"},

@@ -8,6 +8,8 @@ import (
 	"go/token"
 	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +20,8 @@ var update = flag.Bool("update", false, "write config.md again")
 
 // configFiles are where the tables of the config are declared.
 var configFiles = []string{
-	"../trainerd/daemon/config/config.go", "../trainerd/daemon/config/child_table.go", "../trainerd/daemon/config/warm_start.go",
-	"../trainerd/model/config.go",
+	"../trainerd/daemon/config/config.go", "../trainerd/daemon/config/data.go", "../trainerd/daemon/config/child_table.go",
+	"../trainerd/daemon/config/warm_start.go", "../trainerd/model/config.go",
 }
 
 const configHead = `# Config
@@ -112,7 +114,7 @@ func (r *reference) table(path string, v reflect.Value) {
 func about(doc, name string) string {
 	doc = strings.Join(strings.Fields(doc), " ")
 	doc, _, _ = strings.Cut(doc, " The zero value of a field") // Go's, not the file's
-	return wrap("This table " + strings.TrimPrefix(doc, name+" "))
+	return wrap(inKeys("This table " + strings.TrimPrefix(doc, name+" ")))
 }
 
 // wrap breaks prose into lines.
@@ -140,13 +142,45 @@ func sentence(doc, name, key string) string {
 	doc = strings.Join(strings.Fields(doc), " ")
 	for _, word := range []string{" is ", " are "} {
 		if rest, ok := strings.CutPrefix(doc, name+word); ok {
-			return strings.ToUpper(rest[:1]) + rest[1:]
+			if first, _, _ := strings.Cut(rest, " "); slices.Contains([]string{"a", "an", "the", "where", "how", "what", "regular", "tensors", "for", "fed", "its", "added"}, first) {
+				rest = strings.ToUpper(rest[:1]) + rest[1:]
+			}
+			return inKeys(rest) // values stay as they are typed
 		}
 	}
 	if strings.Contains(key, "_") {
-		return strings.Replace(doc, name, "`"+key+"`", 1)
+		return inKeys(strings.Replace(doc, name, "`"+key+"`", 1))
 	}
-	return doc
+	return inKeys(doc)
+}
+
+// goName is a word that can only be the name of a field.
+var goName = regexp.MustCompile(`\b[A-Z][A-Za-z]*[a-z][A-Z]\w*\b|\bTLS[A-Z]\w+\b`)
+
+// inKeys puts the keys of the config for the names of fields.
+func inKeys(doc string) string {
+	return goName.ReplaceAllStringFunc(doc, func(name string) string {
+		if key, ok := keyOf(reflect.TypeFor[config.Config](), name); ok {
+			return "`" + key + "`"
+		}
+		return name
+	})
+}
+
+// keyOf finds the key of a field, in tables too.
+func keyOf(t reflect.Type, name string) (key string, ok bool) {
+	for field := range t.Fields() {
+		tag := field.Tag.Get("toml")
+		if tag != "" && field.Name == name {
+			return tag, true
+		}
+		if tag != "" && field.Type.Kind() == reflect.Struct {
+			if key, ok := keyOf(field.Type, name); ok {
+				return key, true
+			}
+		}
+	}
+	return "", false
 }
 
 // cell is text in a table.

@@ -127,7 +127,7 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		OnUsageError:              wrongUsage,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("there is no command %q; `ckpt help` lists them", c.Args().First())
+				return usagef("%s; `ckpt help` lists them", cliargs.NoCommand(c.App.Commands, c.Args().First()))
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -177,6 +177,7 @@ type usageError struct{ error }
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func wrongUsage(c *cli.Context, err error, _ bool) error {
+	err = cliargs.NoFlag(c, err)
 	if c.Command.Name == "" || c.Command.Name == "ckpt" {
 		return usagef("%w; `ckpt help` lists the commands", err)
 	}

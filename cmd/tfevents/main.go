@@ -162,7 +162,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		OnUsageError:              onUsageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("no command %q", c.Args().First())
+				return usagef("%s", cliargs.NoCommand(c.App.Commands, c.Args().First()))
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -217,7 +217,9 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{err} }
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	return &usageError{cliargs.NoFlag(c, err)}
+}
 
 func exitCode(ctx context.Context, err error) int {
 	var usage *usageError

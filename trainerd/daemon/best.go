@@ -61,11 +61,8 @@ func newBestCheckpoints(j *job) *bestCheckpoints {
 	if e.KeepBest == 0 {
 		return nil
 	}
-	b := &bestCheckpoints{dir: filepath.Join(j.config.Logdir, bestDir), base: j.config.Supervisor.CheckpointBasename, metric: e.Metric, keep: e.KeepBest}
-	if b.metric == "" {
-		b.metric = j.program.Metrics[0].Name
-	}
-	b.less = lessIsBetter(e.Mode, b.metric)
+	b := &bestCheckpoints{dir: filepath.Join(j.config.Logdir, bestDir), base: j.config.Supervisor.CheckpointBasename, keep: e.KeepBest}
+	b.metric, b.less = j.choosingMetric()
 	b.saver = &checkpoint.Saver{MaxToKeep: -1, MetaGraph: j.program.Meta, Logger: slog.New(slog.DiscardHandler)}
 	return b
 }
@@ -75,8 +72,20 @@ func lessIsBetter(mode, metric string) bool {
 	return mode == "min" || mode == "" && (strings.HasSuffix(metric, "loss") || strings.HasSuffix(metric, "error"))
 }
 
-func (b *bestCheckpoints) mode() string {
-	if b.less {
+// choosingMetric returns the metric by which evaluations are compared, and
+// whether less of it is better.
+func (j *job) choosingMetric() (metric string, less bool) {
+	e := j.config.Eval
+	if metric = e.Metric; metric == "" {
+		metric = j.program.Metrics[0].Name
+	}
+	return metric, lessIsBetter(e.Mode, metric)
+}
+
+func (b *bestCheckpoints) mode() string { return modeName(b.less) }
+
+func modeName(less bool) string {
+	if less {
 		return "min"
 	}
 	return "max"

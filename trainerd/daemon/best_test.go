@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -170,7 +171,6 @@ func TestEvalDue(t *testing.T) {
 		{"at the end", nil, []int64{40}},
 		{"by steps", []string{"eval.steps=15"}, []int64{15, 30, 40}},
 		{"by the older name", []string{"train.eval_steps=20"}, []int64{20, 40}},
-		{"by a slow clock", []string{"eval.secs=3600"}, []int64{40}},
 		{"by a fast clock", []string{"eval.secs=1e-9", "train.steps=4"}, []int64{1, 2, 3, 4}},
 		{"by both", []string{"eval.secs=3600", "eval.steps=25"}, []int64{25, 40}},
 	}
@@ -182,5 +182,27 @@ func TestEvalDue(t *testing.T) {
 				t.Errorf("evaluations (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestEvalCurve holds that a run which ends before the clock says so is evaluated
+// at points spread over it, if they cost little, and at its end.
+func TestEvalCurve(t *testing.T) {
+	c := clustersConfig(t, "eval.secs=3600")
+	runJob(t, t.Context(), c)
+	steps := evalSteps(t, c)
+	if len(steps) < 2 || len(steps) > evalPoints || steps[len(steps)-1] != 40 {
+		t.Errorf("evaluations at %v", steps)
+	}
+	for _, s := range steps {
+		if s%2 != 0 {
+			t.Errorf("an evaluation at %d, which is not a multiple of 40 / %d", s, evalPoints)
+		}
+	}
+	begun := time.Now()
+	b := curveBudget{points: evalPoints, begun: begun}
+	b.spend(begun, begun.Add(time.Second))
+	if b.cheap(begun.Add(2*time.Second)) || !b.cheap(begun.Add(time.Minute)) {
+		t.Error("an evaluation of a second is cheap in two seconds, or not in a minute")
 	}
 }

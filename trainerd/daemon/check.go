@@ -103,7 +103,11 @@ func (j *job) describe(w io.Writer, s *resumePoint) error {
 	row("job", "%s", c.Name)
 	if j.data != nil {
 		row("data", "%s", c.Data.File)
-		row("rows", "%d to train, %d to test", j.data.TrainRows, j.data.TestRows)
+		rows := fmt.Sprintf("%d to train, %d to test", j.data.TrainRows, j.data.TestRows)
+		if n := j.data.Unlabelled; n > 0 {
+			rows += fmt.Sprintf("; %d without a label are left out", n)
+		}
+		row("rows", "%s", rows)
 		row("features", "%d", j.data.Features)
 	}
 	if j.data != nil && j.data.Classes > 0 {

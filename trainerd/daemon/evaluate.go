@@ -53,11 +53,13 @@ func (e *evaluation) byName() map[string]float64 {
 type evaluator struct {
 	job    *job
 	best   *bestCheckpoints // nil when none are kept
+	early  *earlyStop       // nil when the training does not end early
 	events *eventlog.Log    // nil before the first session
 	next   time.Time        // when one is due by the clock
 	result *evaluation      // the newest
 	at     int64            // its step
 	seen   int64            // the step of the training that due saw last
+	curve  curveBudget
 
 	dropped atomic.Int64 // events of the current session that could not be written
 }
@@ -66,7 +68,7 @@ func newEvaluator(j *job) *evaluator {
 	if !j.tester.evaluates() || !j.config.Supervisor.IsChief {
 		return nil
 	}
-	return &evaluator{job: j, best: newBestCheckpoints(j)}
+	return &evaluator{job: j, best: newBestCheckpoints(j), early: newEarlyStop(j)}
 }
 
 // open begins an events file. Its folder is one of the logdir: a link in its
@@ -102,6 +104,7 @@ func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error 
 		return nil
 	}
 	e.next, e.seen = time.Now().Add(e.job.config.Eval.Secs.Duration()), step
+	e.curve = curveBudget{points: evalPoints, begun: time.Now()}
 	if err := e.close(); err != nil { // of a session that was lost
 		return err
 	}
@@ -109,10 +112,13 @@ func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error 
 		return err
 	}
 	if restored {
-		step++
+		step++ // the first that comes
 		e.events.Overtake(step)
 	}
 	if err := e.events.AddSession(ctx, tfpb.SessionLog_START, "", step); err != nil {
+		return err
+	}
+	if err := e.early.begin(step - 1); err != nil {
 		return err
 	}
 	return e.best.begin(step)
@@ -139,8 +145,13 @@ func (e *evaluator) isDue(step int64) bool {
 	}
 	every, clock := e.job.config.Eval.Steps, e.job.config.Eval.Secs.Duration()
 	passed := every > 0 && step/every > e.seen/every // other workers may have made the very multiple
+	passed = passed || every == 0 && clock > 0 && e.curve.passed(e.seen, step, e.job.steps) && e.curve.cheap(time.Now())
 	return passed || e.job.steps > 0 && step >= e.job.steps || clock > 0 && !time.Now().Before(e.next)
 }
+
+// endsEarly reports whether the training is to end, as its evaluations no longer
+// become better.
+func (e *evaluator) endsEarly() bool { return e != nil && e.early.due() }
 
 // last evaluates at the end of the input, unless the last step was.
 func (e *evaluator) last(ctx context.Context, t *training, sess session.Session) error {
@@ -158,7 +169,9 @@ func (e *evaluator) evaluate(ctx context.Context, t *training, sess session.Sess
 }
 
 func (e *evaluator) measure(ctx context.Context, t *training, sess session.Session) error {
+	begun := time.Now()
 	result, err := e.job.tester.evaluate(ctx, sess)
+	e.curve.spend(begun, time.Now())
 	if err != nil {
 		return err
 	}
@@ -172,6 +185,9 @@ func (e *evaluator) measure(ctx context.Context, t *training, sess session.Sessi
 	}
 	if err := e.write(writing, t.step); err != nil {
 		return fmt.Errorf("writing the evaluation: %w", err)
+	}
+	if err := e.early.add(t.step, &result); err != nil {
+		return err
 	}
 	return e.best.offer(writing, sess, t.step, &result)
 }

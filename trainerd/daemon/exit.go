@@ -10,12 +10,15 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/graphrun"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/predict"
+	"github.com/trainerd/trainerd/trainerd/savedmodel"
 )
 
 // Exit codes of the command trainerd. They are part of its interface: scripts
@@ -25,6 +28,7 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1
 	ExitUsage       = 2
+	ExitNotRunning  = 3
 	ExitData        = 65
 	ExitIO          = 74
 	ExitInUse       = 75
@@ -44,10 +48,11 @@ func Exits() []Exit {
 		{ExitOK, "the job is complete, or was stopped and has saved"},
 		{ExitFailed, "any other error"},
 		{ExitUsage, "invalid command line"},
+		{ExitNotRunning, "nothing runs in the logdir (status), or a training does not resume exactly (prove)"},
 		{ExitData, "the training data are missing or invalid"},
 		{ExitIO, "a checkpoint or graph is damaged, or a file cannot be written or read"},
 		{ExitInUse, "logdir is locked by another process"},
-		{ExitConfig, "the config is invalid, or the checkpoints in the logdir are of a different model"},
+		{ExitConfig, "the config is invalid, or the checkpoints in the logdir are of a different model or of other data"},
 		{ExitInterrupted, "a second signal ended the process at once"},
 	}
 }
@@ -61,16 +66,18 @@ func ExitCode(err error) int {
 	case err == nil:
 		return ExitOK
 	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*checkpoint.WarmStartError](err),
-		is[*mapping.LeftError](err), is[*mapping.RuleError](err):
+		is[*DataChangedError](err), is[*mapping.LeftError](err), is[*mapping.RuleError](err):
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData
+	case is[*control.NotRunningError](err):
+		return ExitNotRunning
 	case is[*graphrun.ArgumentError](err):
 		return ExitUsage
 	case is[*logdir.LockedError](err), is[*logdir.GroupError](err):
 		return ExitInUse
 	case is[*checkpoint.Error](err), is[*logdir.LostError](err), is[*checkpoint.NoIntactError](err), is[*trainerd.SaveFailedError](err), is[*logdir.SelfTestError](err),
-		is[*program.FileError](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err):
+		is[*program.FileError](err), is[*predict.Error](err), is[*savedmodel.Error](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err):
 		return ExitIO
 	}
 	return ExitFailed

@@ -16,6 +16,7 @@ func newFamilyProgram(c *config.Config, data *dataset.Dataset) (*program.Program
 	v.Require(m.Inputs == 0 || m.Inputs == data.Features, "model.inputs",
 		fmt.Sprintf("is %d, but the data have %d features", m.Inputs, data.Features), "leave it out, or check data.label and data.file")
 	m.Inputs, m.Classes = data.Features, data.Classes
+	m = m.WithSteps(c.Steps(data))
 	if m.Family == "convnet" && len(m.Image) == 0 {
 		m.Image = data.Image
 	}
@@ -23,16 +24,42 @@ func newFamilyProgram(c *config.Config, data *dataset.Dataset) (*program.Program
 	if err := v.Err(); err != nil {
 		return nil, nil, err
 	}
-	built, err := buildFamily(c, m)
+	built, err := buildFamily(c, m, data)
 	if err != nil {
 		return nil, nil, err
 	}
 	return program.OfFamily(built), program.FamilyInput(built, data), nil
 }
 
-func buildFamily(c *config.Config, m model.Config) (*model.Model, error) {
-	if !c.Cluster.Sync {
-		return model.Build(m)
+// buildFamily builds the model with what it needs to take raw rows. A logdir of
+// a model that was fed scaled rows gets its statistics as constants, so that the
+// training continues as it began.
+func buildFamily(c *config.Config, m model.Config, data *dataset.Dataset) (*model.Model, error) {
+	spec := model.Spec{Config: m, Data: &model.Data{Schema: data.Schema, Normalize: c.Data.Normalize, Scale: c.Data.Scale}}
+	if c.Cluster.Sync {
+		spec.Sync = &model.SyncReplicas{Total: c.Cluster.Workers, Aggregate: c.Cluster.ReplicasToAggregate}
 	}
-	return model.BuildSync(m, model.SyncReplicas{Total: c.Cluster.Workers, Aggregate: c.Cluster.ReplicasToAggregate})
+	if spec.Data.NeedsStatistics(m.Family) {
+		var err error
+		if spec.Data.Statistics, err = data.Statistics(); err != nil {
+			return nil, err
+		}
+	}
+	built, err := spec.Build()
+	if err != nil {
+		return nil, err
+	}
+	names, err := model.StatisticVariables(built.Meta)
+	if err != nil {
+		return nil, err
+	}
+	saved := savedStatistics(c, names)
+	if saved == nil {
+		return built, nil
+	}
+	if len(names) > 0 && len(saved.values) == 0 {
+		spec.Data.Constant = true
+		return spec.Build()
+	}
+	return built, saved.check(c, built, spec.Data, names)
 }

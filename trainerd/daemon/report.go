@@ -3,10 +3,14 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"math"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/daemon/program"
+	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -32,21 +36,88 @@ func (j *job) reportComplete(ctx context.Context, s *resumePoint, o RunOptions) 
 
 // reportResult prints how well the model does, and what to type next.
 func (j *job) reportResult(e *evaluation, o RunOptions) {
-	if e != nil {
+	switch {
+	case e == nil:
+	case !j.config.IsGraph() && j.config.Model.Family == "linear":
+		j.reportNumbers(e, o)
+	default:
 		for i, name := range e.names {
 			if _, has := e.value("accuracy"); !has || name != "loss" {
-				fmt.Fprintf(o.Stdout, "test %s: %.3f\n", name, e.values[i])
+				fmt.Fprintf(o.Stdout, "test %s: %s\n", name, metricText(name, e.values[i]))
 			}
 		}
 	}
 	logdir := shell.Quote(config.Absolute(j.config.Logdir))
-	fmt.Fprintf(o.Stdout, "next:\n  trainerd tensorboard %s\n  ckpt ls %s\n", logdir, logdir)
+	fmt.Fprintf(o.Stdout, "next:\n  %s tensorboard %s\n  %s ls %s\n", o.command("trainerd"), logdir, o.command("ckpt"), logdir)
+}
+
+// command returns how a command of ours is called.
+func (o RunOptions) command(name string) string {
+	if o.Command == nil {
+		return name
+	}
+	return shell.Quote(o.Command(name))
+}
+
+// metricText shows a metric. Three digits of an accuracy are as many as a test
+// part supports.
+func metricText(name string, v float64) string {
+	if name == "accuracy" {
+		return fmt.Sprintf("%.3f", v)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+// reportNumbers prints how well a model predicts numbers, and how well their mean
+// would have done.
+func (j *job) reportNumbers(e *evaluation, o RunOptions) {
+	mse, ok := e.value(program.MSE)
+	if !ok {
+		mse, _ = e.value("loss")
+	}
+	fmt.Fprintf(o.Stdout, "test mean squared error: %.4g\n", mse)
+	training, err := j.data.Statistics()
+	if err != nil {
+		return // the data have changed under it
+	}
+	baseline, variance, err := testSpread(j.data, training.Label.Mean)
+	if err != nil || variance == 0 {
+		return // nothing to compare with
+	}
+	fmt.Fprintf(o.Stdout, "test RMSE: %.4g; the mean of the training rows gives %.4g\n", math.Sqrt(mse), math.Sqrt(baseline))
+	fmt.Fprintf(o.Stdout, "test R2: %.4g\n", 1-mse/variance)
+}
+
+// testSpread returns the mean square of what the test labels differ from a
+// number, and their variance.
+func testSpread(data *dataset.Dataset, from float64) (square, variance float64, err error) {
+	const part = 1024
+	sum, squares, n := 0.0, 0.0, float64(data.TestRows)
+	for row := 0; row < data.TestRows; row += part {
+		_, y, err := data.Test(row, part)
+		if err != nil {
+			return 0, 0, err
+		}
+		labels, err := ckptfmt.Values[float32](y)
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, v := range labels {
+			d := float64(v) - from
+			sum += d
+			squares += d * d
+		}
+	}
+	return squares / n, squares/n - (sum/n)*(sum/n), nil
 }
 
 // reportEnd says how a run came to its end.
 func (t *training) reportEnd(o RunOptions) {
 	o.Monitor.Enter(control.Ended)
-	if !t.ended && (t.job.steps == 0 || t.step < t.job.steps) {
+	if t.early {
+		fmt.Fprintf(o.Stderr, "ended at step %d of %d: %s\n", t.step, t.job.steps, t.eval.early.reason())
+	}
+	if !t.ended && !t.early && (t.job.steps == 0 || t.step < t.job.steps) {
 		t.reportStopped(o)
 		return
 	}

@@ -39,7 +39,7 @@ func (j *job) probe(ctx context.Context) (*resumePoint, error) {
 		sess.Close()
 		return nil, err
 	}
-	return &resumePoint{step: step, prefix: prepared.Restored, damaged: prepared.Damaged, sess: sess, complete: j.steps > 0 && step >= j.steps}, nil
+	return &resumePoint{step: step, prefix: prepared.Restored, damaged: prepared.Damaged, sess: sess, complete: j.steps > 0 && step >= j.steps || j.endedEarly(step)}, nil
 }
 
 // completed returns the standing of a job that has nothing left to do, nil for
@@ -50,7 +50,10 @@ func (j *job) completed(ctx context.Context) *resumePoint {
 		return nil // only the input knows
 	}
 	found, err := checkpoint.Find(j.config.Logdir, checkpoint.DefaultLatestFilename, j.config.Supervisor.CheckpointBasename)
-	if err != nil || len(found.Prefixes) == 0 || j.program.SavedStep(found.Prefixes[0]) < j.steps {
+	if err != nil || len(found.Prefixes) == 0 {
+		return nil
+	}
+	if saved := j.program.SavedStep(found.Prefixes[0]); saved < j.steps && !j.endedEarly(saved) {
 		return nil
 	}
 	s, err := j.probe(ctx)

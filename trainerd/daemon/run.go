@@ -22,6 +22,9 @@ type RunOptions struct {
 	Again string
 	// Stopped, if not nil, is called when the job was stopped before its end.
 	Stopped func()
+	// Command returns how a command of ours is called, for what to type next; nil
+	// for its name.
+	Command func(name string) string
 	// Log, if not nil, is used instead of a log on Stderr.
 	Log *slog.Logger
 	// Also is given the log too. May be nil.

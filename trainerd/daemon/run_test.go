@@ -302,6 +302,15 @@ func TestEvaluateInParts(t *testing.T) {
 	}
 }
 
+// multiples returns 1 and the multiples of a step up to the last.
+func multiples(every, last int64) []int64 {
+	all := []int64{1}
+	for step := every; step <= last; step += every {
+		all = append(all, step)
+	}
+	return all
+}
+
 func TestSummaryDue(t *testing.T) {
 	due := func(steps int64, s config.Supervisor, from int64) (at []int64) {
 		tr := &training{job: &job{config: &config.Config{Supervisor: s}, steps: steps}, summaryStep: from - 1}
@@ -321,7 +330,9 @@ func TestSummaryDue(t *testing.T) {
 		{"by steps", 25, 1, config.Supervisor{SaveSummariesSteps: 10, SaveSummariesSecs: 1}, []int64{1, 10, 20, 25}},
 		{"resumed", 25, 11, config.Supervisor{SaveSummariesSteps: 10}, []int64{20, 25}},
 		{"off", 25, 1, config.Supervisor{}, nil},
-		{"by the clock", 25, 1, config.Supervisor{SaveSummariesSecs: 3600}, []int64{1}},
+		{"by the clock", 3, 1, config.Supervisor{SaveSummariesSecs: 3600}, []int64{1, 2, 3}},
+		{"by the clock, a long curve", 1000, 1, config.Supervisor{SaveSummariesSecs: 3600}, multiples(10, 1000)},
+		{"by the clock, resumed", 1000, 996, config.Supervisor{SaveSummariesSecs: 3600}, []int64{996, 1000}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, due(tt.steps, tt.config, tt.from)); diff != "" {

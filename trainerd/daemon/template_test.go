@@ -38,11 +38,19 @@ func TestTemplate(t *testing.T) {
 			if err := os.WriteFile(file, []byte(rows.String()), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			sample, err := dataset.Sniff(file)
+			survey, err := dataset.NewSurvey(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &config.Template{Name: c.name, File: filepath.Base(file), Sample: sample, Label: c.label, Number: c.number}
+			task := dataset.Classification
+			if c.number {
+				task = dataset.Regression
+			}
+			plan, err := survey.Plan(c.label, task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &config.Template{Name: c.name, File: filepath.Base(file), Survey: survey, Plan: plan}
 			name := filepath.Join(dir, "job.toml")
 			text, err := p.Text(name)
 			if err != nil {

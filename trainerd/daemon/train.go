@@ -31,6 +31,7 @@ type training struct {
 	first, made int64 // the step at which this process began, and steps that it made itself
 	summaryStep int64 // the step that summaryDue was asked about last
 	ended       bool  // the input did, before the last step
+	early       bool  // the evaluations no longer became better
 	nextSummary time.Time
 	feeds       program.Feed
 
@@ -57,6 +58,7 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	if err := t.prepare(ctx, sess, step); err != nil {
 		return err
 	}
+	t.job.keepConfig()
 	stop, err := t.replicas.Start(ctx, sess, step, t.adopted())
 	if err != nil {
 		return err
@@ -84,7 +86,7 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 		}
 	}
 	t.watch.Enter(control.Stopping)
-	if t.job.steps > 0 && t.step >= t.job.steps {
+	if t.early || t.job.steps > 0 && t.step >= t.job.steps {
 		return session.ErrCompleted
 	}
 	return nil
@@ -129,6 +131,10 @@ func (t *training) train(ctx context.Context, sess session.Session) error {
 	for err == nil && (t.step < t.job.steps || t.job.steps == 0) && ctx.Err() == nil {
 		if t.steer.serve(ctx); ctx.Err() == nil {
 			err = t.runStep(ctx, sess)
+		}
+		if err == nil && t.eval.endsEarly() {
+			t.early = true
+			break
 		}
 	}
 	switch {
@@ -322,7 +328,8 @@ func (t *training) nonFiniteLoss(loss float64) error {
 
 // summaryDue reports whether the step that will be the given one is to write
 // its summaries. By steps it is a function of the number alone, so that a
-// resumed run has the same points.
+// resumed run has the same points. By the clock there are points for a whole
+// curve as well, however short the run.
 func (t *training) summaryDue(step int64) bool {
 	s := t.job.config.Supervisor
 	if s.SaveSummariesSteps > 0 {
@@ -335,7 +342,9 @@ func (t *training) summaryDue(step int64) bool {
 		return false
 	}
 	now := time.Now()
-	if now.Before(t.nextSummary) {
+	short := step == 1 || t.job.steps > 0 && (step >= t.job.steps || curveBudget{points: summaryPoints}.passed(t.summaryStep, step, t.job.steps))
+	t.summaryStep = step
+	if now.Before(t.nextSummary) && !short {
 		return false
 	}
 	t.nextSummary = now.Add(s.SaveSummariesSecs.Duration())

@@ -1,395 +1,402 @@
 package dataset
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
 // maxRows keeps row numbers within the uint32 of an epoch's order.
 const maxRows = math.MaxInt32
 
-// table is a whole file as numbers, in the file's order.
-type table struct {
-	name     string
-	header   []string // names of the file's columns, nil without a header
-	label    int      // the file's column that holds the label
-	width    int      // features of a row
-	features []float32
-	labels   []int64
-	classes  int
-}
-
-// column returns the file's column of a feature.
-func (t *table) column(feature int) int {
-	if feature < t.label {
-		return feature
-	}
-	return feature + 1
-}
-
-// nameOf returns the name of a file's column, "" without a header.
-func (t *table) nameOf(column int) string {
-	if column >= len(t.header) {
-		return ""
-	}
-	return t.header[column]
-}
-
-// columns returns the names of the features, nil without a header.
-func (t *table) columns() []string {
-	if t.header == nil {
-		return nil
-	}
-	return slices.Concat(t.header[:t.label], t.header[t.label+1:])
-}
-
-// tableReader turns records into a table and collects what is wrong.
-type tableReader struct {
+// rowsReader turns the rows of a table into examples, and collects what is
+// wrong.
+type rowsReader struct {
 	opts    Options
-	csv     *csv.Reader
-	table   *table
-	fields  int // columns of a row, label included; 0 before the first row
-	line    int // of the record read last, 0 before the first
-	records int // data rows seen, intact or not
+	name    string
+	table   *table.Table
+	columns *columnPlan
 	errs    *Errors
+
+	records int // rows seen, intact or not
+	skipped int // rows without a label
+	values  []float32
+	labels  []int64
+	words   []*vocabulary // of the features, nil for those that are not categories
+	classes *vocabulary   // of the label, nil unless they are words
 }
 
-// readCSV reads CSV as a source.
-func readCSV(r io.Reader, name string, o Options) (*source, error) {
-	t, err := readTable(r, name, o)
+// openTable opens CSV, JSON or Parquet.
+func openTable(name string, o Options) (*source, error) {
+	t, err := table.Open(name, o.tableOptions())
 	if err != nil {
-		return nil, err
+		return nil, tableError(name, err)
 	}
-	return &source{
-		rows: &floatRows{values: t.features, width: t.width, labels: t.labels},
-		name: name, width: t.width, classes: t.classes, columns: t.columns(), close: noClose,
-		place: func(_, feature int) *Error {
-			return &Error{File: name, Column: t.column(feature) + 1, Name: t.nameOf(t.column(feature))}
-		},
-	}, nil
+	defer t.Close()
+	return readTable(t, name, o)
+}
+
+// tableError places an error of package table.
+func tableError(name string, err error) error {
+	var e *table.Error
+	if errors.As(err, &e) {
+		return &Errors{File: name, Problems: []*Error{placed(name, e)}}
+	}
+	return openError(name, err)
+}
+
+func placed(name string, e *table.Error) *Error {
+	return &Error{File: name, Line: e.Line, Record: e.Record, Reason: e.Reason, Err: e.Err, Hint: e.Hint}
+}
+
+// tableOptions says how the table is read.
+func (o Options) tableOptions() table.Options {
+	d := o.Dialect
+	d.Separator, d.Header = o.Comma, o.Header
+	formats := map[Format]table.Format{FormatJSON: table.JSON, FormatParquet: table.Parquet}
+	return table.Options{Format: formats[o.Format], Dialect: d}
+}
+
+// hasNames reports whether the columns of the table have names.
+func (o Options) hasNames() bool { return o.Header || o.Format != FormatCSV }
+
+// readCSV reads CSV or JSON as a source.
+func readCSV(r io.Reader, name string, o Options) (*source, error) {
+	t, err := table.New(r, o.tableOptions())
+	if err != nil {
+		return nil, tableError(name, err)
+	}
+	return readTable(t, name, o)
 }
 
 // readTable reads all rows. It continues after a faulty row, so that one run
 // shows more than one fault, and stops where the rest makes no sense.
-func readTable(r io.Reader, name string, o Options) (*table, error) {
-	t := &tableReader{opts: o, table: &table{name: name}, errs: &Errors{File: name}}
-	plain, err := decompress(r)
-	if err != nil {
-		return nil, t.stop(&Error{Reason: "is compressed, but cannot be decompressed", Err: unwrapPath(err), Hint: "the file is damaged; get it again"})
-	}
-	t.csv = csv.NewReader(plain)
-	if o.Comma != 0 {
-		t.csv.Comma = o.Comma
-	}
-	t.csv.FieldsPerRecord = -1 // row checks the width itself, for a better message
-	t.csv.ReuseRecord = true
-	t.csv.TrimLeadingSpace = !unicode.IsSpace(t.csv.Comma) // else it would eat empty fields
-	if err := t.readAll(); err != nil {
+func readTable(t *table.Table, name string, o Options) (*source, error) {
+	r := &rowsReader{opts: o, name: name, table: t, errs: &Errors{File: name}}
+	if err := r.readAll(); err != nil {
 		return nil, err
 	}
-	if t.records == 0 && len(t.errs.Problems) == 0 {
-		return nil, t.stop(&Error{Reason: "holds no rows", Hint: "training needs at least two"})
+	if r.records == 0 && len(r.errs.Problems) == 0 {
+		return nil, r.stop(&Error{Reason: "holds no rows", Hint: "training needs at least two"})
 	}
-	if err := t.errs.err(); err != nil {
+	if len(r.labels) == 0 && len(r.errs.Problems) == 0 {
+		return nil, r.stop(r.columns.locate(r.columns.label, &Error{Reason: "no row has a label", Hint: "check that data.label is the right column"}))
+	}
+	if err := r.errs.err(); err != nil {
 		return nil, err
 	}
-	return t.table, t.finish()
+	return r.source()
 }
 
-// decompress undoes gzip when the first bytes say so, and drops a byte order mark.
-func decompress(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(r, 1<<16)
-	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, err
+func (r *rowsReader) readAll() error {
+	if len(r.table.Columns) > 0 {
+		if err := r.begin(); err != nil {
+			return err
 		}
-		b = bufio.NewReaderSize(z, 1<<16)
 	}
-	if mark, _ := b.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		b.Discard(3) // cannot fail: Peek has buffered these bytes
-	}
-	return b, nil
-}
-
-func (t *tableReader) readAll() error {
 	for {
-		record, err := t.csv.Read()
+		row, err := r.table.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			return t.readError(err)
-		}
-		t.line, _ = t.csv.FieldPos(0)
-		if t.fields == 0 {
-			if err := t.begin(record); err != nil {
-				return err
-			}
-			if t.opts.Header {
+			if e := (*table.Error)(nil); errors.As(err, &e) && e.Row {
+				r.errs.add(placed(r.name, e))
+				r.records++
 				continue
 			}
+			var place *Errors
+			if errors.As(tableError(r.name, err), &place) {
+				return r.stop(place.Problems[0])
+			}
+			return r.stop(&Error{Reason: "cannot be read to the end", Err: unwrapPath(err)})
 		}
-		if t.records == maxRows {
-			return t.stop(&Error{Reason: fmt.Sprintf("holds more than %d rows", maxRows), Hint: "divide it"})
+		if r.records == maxRows {
+			return r.stop(&Error{Reason: fmt.Sprintf("holds more than %d rows", maxRows), Hint: "divide it"})
 		}
-		t.records++
-		t.row(record)
-		if size := 4*int64(len(t.table.features)) + 8*int64(len(t.table.labels)); size > t.opts.MemoryLimit {
-			return t.stop(&Error{Line: t.line, Reason: fmt.Sprintf("the rows take more than data.memory_mb = %d", t.opts.MemoryLimit>>20),
+		r.records++
+		r.row(row)
+		if size := 4*int64(len(r.values)) + 8*int64(len(r.labels)); size > r.opts.MemoryLimit {
+			return r.stop(&Error{Line: row.Line(0), Reason: fmt.Sprintf("the rows take more than data.memory_mb = %d", r.opts.MemoryLimit>>20),
 				Hint: "raise it, or store the data as TFRecord and set data.shuffle_buffer"})
 		}
 	}
 }
 
 // stop adds a fault after which reading makes no sense.
-func (t *tableReader) stop(e *Error) error {
-	t.errs.add(e)
-	return t.errs
+func (r *rowsReader) stop(e *Error) error {
+	r.errs.add(e)
+	return r.errs
 }
 
-// readError places an error that the CSV reader returned.
-func (t *tableReader) readError(err error) error {
-	var p *csv.ParseError
-	if errors.As(err, &p) {
-		return t.stop(&Error{Line: p.Line, Reason: "is not CSV", Err: p.Err,
-			Hint: "write a quote inside a quoted field twice, and close every quote"})
+// begin learns the columns.
+func (r *rowsReader) begin() error {
+	plan, e := newColumnPlan(r.table.Columns, r.opts)
+	if e != nil {
+		e.Line = r.table.Line
+		return r.stop(e)
 	}
-	return t.stop(&Error{Line: t.line, Reason: "cannot be read to the end", Err: unwrapPath(err), Hint: "it may be cut short or damaged; get it again"})
-}
-
-// begin learns the columns from the first record.
-func (t *tableReader) begin(record []string) error {
-	t.fields = len(record)
-	if t.opts.Header {
-		t.table.header = make([]string, len(record))
-		for i, name := range record {
-			t.table.header[i] = strings.TrimSpace(name)
+	r.columns = plan
+	r.words = make([]*vocabulary, len(plan.features))
+	for i, f := range plan.features {
+		if f.Kind == KindCategory {
+			r.words[i] = newVocabulary(f.Vocabulary)
 		}
 	}
-	label, e := t.findLabel()
-	if e != nil {
-		e.Line = t.line
-		return t.stop(e)
+	if plan.classes {
+		r.classes = newVocabulary(plan.classNames)
 	}
-	if t.fields == 1 {
-		return t.stop(&Error{Line: t.line, Reason: "has a single column", Hint: fmt.Sprintf("a row needs a label and at least one feature, separated by %q; check data.separator", t.csv.Comma)})
-	}
-	t.table.label = label
-	t.table.width = t.fields - 1
 	return nil
 }
 
-// findLabel returns the index of the label column, or why there is none.
-func (t *tableReader) findLabel() (index int, e *Error) {
-	const choose = "set data.label to one of them"
-	want := t.opts.Label
-	places := fmt.Sprintf("the %d columns are 0 to %d, or -%d to -1 from the end", t.fields, t.fields-1, t.fields)
-	if want.Name == "" {
-		index = want.Index
-		if index < 0 {
-			index += t.fields
-		}
-		if index < 0 || index >= t.fields {
-			return 0, &Error{Reason: fmt.Sprintf("there is no column %d for the label; %s", want.Index, places), Hint: choose}
-		}
-		return index, nil
-	}
-	if !t.opts.Header {
-		return 0, &Error{Reason: fmt.Sprintf("the label column %q is given by name, but the file is read without a header", want.Name),
-			Hint: "set data.header = true, or data.label to an index: " + places}
-	}
-	index = slices.Index(t.table.header, want.Name)
-	if index < 0 {
-		return 0, &Error{Reason: fmt.Sprintf("there is no column %q for the label; the columns are %s", want.Name, quoteNames(t.table.header)), Hint: choose}
-	}
-	if slices.Contains(t.table.header[index+1:], want.Name) {
-		return 0, &Error{Reason: fmt.Sprintf("two columns are called %q", want.Name), Hint: "set data.label to an index: " + places}
-	}
-	return index, nil
-}
-
-// quoteNames lists column names for a message, leaving out the middle of a
-// long list.
-func quoteNames(names []string) string {
-	const head, tail = 20, 3
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = strconv.Quote(n)
-	}
-	if len(quoted) > head+tail {
-		left := len(quoted) - head - tail
-		quoted = slices.Concat(quoted[:head], []string{fmt.Sprintf("... %d more ...", left)}, quoted[len(quoted)-tail:])
-	}
-	return strings.Join(quoted, ", ")
-}
-
-// row adds one record to the table. After the first fault of the file the
-// records are only checked.
-func (t *tableReader) row(record []string) {
-	if len(record) != t.fields {
-		t.errs.add(&Error{Line: t.line, Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", len(record), t.fields),
+// row adds one row. After the first fault of the file the rows are only
+// checked.
+func (r *rowsReader) row(row *table.Row) {
+	if got, want := len(row.Fields), len(r.table.Columns); got != want {
+		r.errs.add(&Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", got, want),
 			Hint: "make all rows equally long"})
 		return
 	}
-	for i, field := range record {
-		field = strings.TrimSpace(field)
-		if i == t.table.label {
-			t.addLabel(i, field)
-			continue
-		}
-		v, reason, hint := t.opts.parseFeature(field)
-		if reason != "" {
-			t.fault(i, reason, t.orHeader(field, hint))
-			continue
-		}
-		t.table.features = append(t.table.features, v)
+	label, missing := r.label(row)
+	if missing {
+		r.skipped++
+		return
 	}
+	for i := range r.columns.features {
+		f := &r.columns.features[i]
+		field := strings.TrimSpace(row.Fields[f.Column])
+		v, reason, hint := r.feature(i, f, field)
+		if reason != "" {
+			r.fault(row, f.Column, reason, r.orHeader(field, hint))
+			continue
+		}
+		r.values = append(r.values, v)
+	}
+	r.labels = append(r.labels, label)
 }
 
-// fault adds what is wrong with a field of the current record.
-func (t *tableReader) fault(column int, reason, hint string) {
-	line, _ := t.csv.FieldPos(column)
-	t.errs.add(&Error{Line: line, Column: column + 1, Name: t.table.nameOf(column), Reason: reason, Hint: hint})
+// feature returns the raw value of a field, or what is wrong with it.
+func (r *rowsReader) feature(i int, f *Feature, field string) (v float32, reason, hint string) {
+	if f.Kind != KindID && table.IsMissing(field) && (field == "" || r.opts.Missing) {
+		switch {
+		case !r.opts.Missing:
+			return 0, "the field is empty", `fill in a value, remove the row, or set data.missing = "fill"`
+		case f.Kind == KindCategory:
+			return -1, "", ""
+		}
+		return float32(math.NaN()), "", ""
+	}
+	switch f.Kind {
+	case KindCategory:
+		return r.words[i].add(field)
+	case KindDate:
+		return f.parseDate(field)
+	}
+	return r.opts.parseFeature(field)
+}
+
+// label returns the label of a row: a class, or for numbers their bits. A row
+// without one is to be left out.
+func (r *rowsReader) label(row *table.Row) (label int64, missing bool) {
+	column := r.columns.label
+	field := strings.TrimSpace(row.Fields[column])
+	if r.opts.Missing && table.IsMissing(field) {
+		return 0, true
+	}
+	label, reason, hint := r.parseLabel(field)
+	if reason != "" {
+		r.fault(row, column, reason, hint)
+	}
+	return label, false
+}
+
+func (r *rowsReader) parseLabel(field string) (label int64, reason, hint string) {
+	if r.opts.Numbers {
+		v, reason, hint := parseFeature(field)
+		if reason != "" {
+			return 0, "the label: " + reason, r.orHeader(field, hint)
+		}
+		return int64(math.Float32bits(v)), "", ""
+	}
+	if r.classes != nil {
+		return r.classes.addLabel(field)
+	}
+	label, err := strconv.ParseInt(field, 10, 64)
+	if err != nil {
+		return 0, fmt.Sprintf("the label %s is not an integer", clip(field)), r.orHeader(field, r.labelHint())
+	}
+	reason, hint = r.opts.checkClass(label)
+	return label, reason, hint
+}
+
+func (r *rowsReader) labelHint() string {
+	return "labels are the classes' numbers, from 0 up; for words, add data.categories = [" + strconv.Quote(r.table.Columns[r.columns.label]) + "]"
+}
+
+// fault adds what is wrong with a field.
+func (r *rowsReader) fault(row *table.Row, column int, reason, hint string) {
+	e := r.columns.locate(column, &Error{Line: row.Line(column), Reason: reason, Hint: hint})
+	if e.Line == 0 {
+		e.Record = row.Number
+	}
+	r.errs.add(e)
 }
 
 // orHeader replaces the hint when text in the first row looks like a header.
-func (t *tableReader) orHeader(field, hint string) string {
+func (r *rowsReader) orHeader(field, hint string) string {
 	_, err := strconv.ParseFloat(field, 64)
-	if t.records == 1 && !t.opts.Header && field != "" && errors.Is(err, strconv.ErrSyntax) {
+	if r.records == 1 && !r.opts.hasNames() && field != "" && errors.Is(err, strconv.ErrSyntax) {
 		return "if the first row holds column names, set data.header = true"
 	}
 	return hint
 }
 
-// maxID bounds ids: a float32 holds all integers up to it.
-const maxID = 1 << 24
-
-// parseFeature returns the number or id in a field, or what is wrong with it.
-func (o Options) parseFeature(field string) (v float32, reason, hint string) {
-	if !o.IDs {
-		return parseFeature(field)
+// source checks what only the whole file shows, and returns the examples.
+func (r *rowsReader) source() (*source, error) {
+	p := r.columns
+	for i, v := range r.words {
+		if v == nil {
+			continue
+		}
+		p.features[i].Vocabulary = v.sort()
+		for at := i; at < len(r.values); at += len(p.features) {
+			if word := int(r.values[at]); word >= 0 {
+				r.values[at] = float32(v.order[word])
+			}
+		}
 	}
-	if field == "" {
+	classes, classNames := 0, []string(nil)
+	if r.classes != nil {
+		classNames = r.classes.sort()
+		for i, label := range r.labels {
+			r.labels[i] = int64(r.classes.order[label])
+		}
+	}
+	classes, e := r.countClasses(classNames)
+	if e != nil {
+		return nil, r.stop(p.locate(p.label, e))
+	}
+	return &source{
+		rows: &floatRows{values: r.values, width: len(p.features), labels: r.labels},
+		name: r.name, width: len(p.features), classes: classes, columns: p.names(), classNames: classNames,
+		schema: p.schema(r.opts, classes, classNames), unlabelled: r.skipped, close: noClose,
+		place: func(_, feature int) *Error { return p.locate(p.features[feature].Column, &Error{File: r.name}) },
+	}, nil
+}
+
+func (r *rowsReader) countClasses(names []string) (int, *Error) {
+	const check = "check that data.label is the right column"
+	if names == nil {
+		return r.opts.countClasses(r.labels, check)
+	}
+	switch n := len(names); {
+	case n < 2:
+		return 0, &Error{Reason: "every label is " + clip(names[0]), Hint: "a classifier needs at least two classes; " + check}
+	case r.opts.Classes > 0 && r.opts.Classes < n:
+		return 0, &Error{Reason: fmt.Sprintf("there are %d classes, more than model.classes = %d", n, r.opts.Classes), Hint: "correct model.classes, or leave it out"}
+	}
+	return max(len(names), r.opts.Classes), nil
+}
+
+// maxWords bounds the words of a category. More are no categories.
+const maxWords = 1000
+
+// vocabulary collects the words of a column. If they are known, others are not
+// added.
+type vocabulary struct {
+	known bool
+	index map[string]int
+	words []string
+	order []int // of the words, once they are sorted
+}
+
+func newVocabulary(known []string) *vocabulary {
+	v := &vocabulary{index: make(map[string]int)}
+	for _, w := range known {
+		v.add(w)
+	}
+	v.known = known != nil
+	return v
+}
+
+// add returns the number of a word: -1 for one that is not known, when they are
+// known.
+func (v *vocabulary) add(word string) (n float32, reason, hint string) {
+	if at, ok := v.index[word]; ok {
+		return float32(at), "", ""
+	}
+	if v.known {
 		return -1, "", ""
 	}
-	id, err := strconv.ParseInt(field, 10, 64)
-	if err != nil || id < -maxID || id >= maxID {
-		return 0, fmt.Sprintf("%s is not an id", clip(field)), fmt.Sprintf("ids are integers from 0 to %d; leave the field empty for none", maxID-1)
+	if len(v.words) == maxWords {
+		return 0, fmt.Sprintf("is the word number %d of a category", maxWords+1), "leave the column out: add it to data.drop"
 	}
-	return float32(id), "", ""
+	word = strings.Clone(word) // not the row it is part of
+	v.index[word] = len(v.words)
+	v.words = append(v.words, word)
+	return float32(len(v.words) - 1), "", ""
 }
 
-// parseFeature returns the number in a field, or what is wrong with it.
-func parseFeature(field string) (v float32, reason, hint string) {
-	if field == "" {
-		return 0, "the field is empty", "fill in a number or remove the row"
+func (v *vocabulary) addLabel(word string) (n int64, reason, hint string) {
+	if word == "" {
+		return 0, "the label is empty", `fill it in, remove the row, or set data.missing = "fill" to leave such rows out`
 	}
-	f, err := strconv.ParseFloat(field, 32)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Sprintf("%s is beyond the range of a float32", clip(field)), "scale the column before"
-	case err != nil:
-		return 0, fmt.Sprintf("%s is not a number", clip(field)), "features are numbers with a decimal point, such as -1.5e3"
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		return 0, fmt.Sprintf("%s is not a finite number", clip(field)), "fill in a number or remove the row"
+	at, reason, hint := v.add(word)
+	if reason == "" && at < 0 {
+		return 0, fmt.Sprintf("the label %s is not among those of data.file", clip(word)), "correct it, or remove the row"
 	}
-	return float32(f), "", ""
+	if reason != "" {
+		hint = "check that data.label is the right column; for numbers to predict, set model.family = \"linear\""
+	}
+	return int64(at), reason, hint
 }
 
-// addLabel parses the label of a row.
-func (t *tableReader) addLabel(column int, field string) {
-	if t.opts.Numbers {
-		v, reason, hint := parseFeature(field)
-		if reason != "" {
-			t.fault(column, "the label: "+reason, t.orHeader(field, hint))
-			return
-		}
-		t.table.labels = append(t.table.labels, int64(math.Float32bits(v)))
-		return
+// sort returns the words in order, numbers by their value, and makes order say
+// where each has gone.
+func (v *vocabulary) sort() []string {
+	sorted := slices.Clone(v.words)
+	if !v.known {
+		numbers := !slices.ContainsFunc(sorted, func(w string) bool { return !table.IsNumber(w) })
+		slices.SortFunc(sorted, func(a, b string) int {
+			if numbers {
+				x, _ := strconv.ParseFloat(a, 64)
+				y, _ := strconv.ParseFloat(b, 64)
+				if x != y {
+					return compare(x < y)
+				}
+			}
+			return strings.Compare(a, b)
+		})
 	}
-	label, err := strconv.ParseInt(field, 10, 64)
+	v.order = make([]int, len(sorted))
+	for at, w := range sorted {
+		v.order[v.index[w]] = at
+	}
+	return sorted
+}
+
+func compare(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
+}
+
+// statTable says why a file cannot be read, before it is.
+func statTable(name string) error {
+	info, err := os.Stat(name)
 	if err != nil {
-		t.fault(column, fmt.Sprintf("the label %s is not an integer", clip(field)),
-			t.orHeader(field, "labels are the classes' numbers, from 0 up; check that data.label is the right column"))
-		return
+		return openError(name, err)
 	}
-	if reason, hint := t.opts.checkClass(label); reason != "" {
-		t.fault(column, reason, hint)
-		return
+	if info.IsDir() {
+		return &Error{File: name, Reason: "is a folder", Hint: `give the file with the table; for images set data.format = "images"`}
 	}
-	t.table.labels = append(t.table.labels, label)
-}
-
-// clip quotes a field for a message, cut when it is very long.
-func clip(field string) string {
-	const longest = 40
-	if len(field) > longest {
-		return strconv.Quote(strings.ToValidUTF8(field[:longest], "")) + "..."
-	}
-	return strconv.Quote(field)
-}
-
-// finish checks what only the whole file shows.
-func (t *tableReader) finish() error {
-	classes, e := t.opts.countClasses(t.table.labels, "check that data.label is the right column")
-	if e != nil {
-		e.Column, e.Name = t.table.label+1, t.table.nameOf(t.table.label)
-		return t.stop(e)
-	}
-	t.table.classes = classes
 	return nil
-}
-
-// countClasses returns the number of classes. If the labels cannot be right,
-// check says what the user should look at.
-func (o Options) countClasses(labels []int64, check string) (int, *Error) {
-	if o.Numbers {
-		return 0, nil
-	}
-	if o.Classes > 0 {
-		return o.Classes, nil
-	}
-	top := slices.Max(labels)
-	switch {
-	case top == 0:
-		return 0, &Error{Reason: "every label is 0", Hint: "a classifier needs at least two classes; " + check}
-	case top >= int64(max(len(labels), 2)):
-		return 0, &Error{Reason: fmt.Sprintf("the greatest label is %d, but there are only %d rows", top, len(labels)),
-			Hint: check + "; if it is, set model.classes"}
-	}
-	return int(top) + 1, nil
-}
-
-// checkClass says what is wrong with a class, "" when it is one.
-func (o Options) checkClass(label int64) (reason, hint string) {
-	switch {
-	case label < 0:
-		return fmt.Sprintf("the label %d is negative", label), "number the classes from 0 up"
-	case o.Classes > 0 && label >= int64(o.Classes):
-		return fmt.Sprintf("the label %d is out of range: model.classes = %d allows 0 to %d", label, o.Classes, o.Classes-1),
-			"correct the label or model.classes"
-	}
-	return "", ""
-}
-
-// unwrapPath drops the file's name from an error; ours names it already.
-func unwrapPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

@@ -3,10 +3,10 @@ package dataset
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
 // Format is how the examples are stored.
@@ -15,6 +15,10 @@ type Format string
 const (
 	// FormatCSV is a table of text, plain or compressed with gzip.
 	FormatCSV Format = "csv"
+	// FormatJSON is JSON lines, or an array of objects; the keys are the columns.
+	FormatJSON Format = "json"
+	// FormatParquet is a file of Apache Parquet.
+	FormatParquet Format = "parquet"
 	// FormatTFRecord is one or more TFRecord files of tf.Example messages, plain
 	// or compressed with gzip. The name may be a pattern, as in "train-*".
 	FormatTFRecord Format = "tfrecord"
@@ -56,14 +60,31 @@ type Options struct {
 	Format Format
 	// Comma divides the columns of CSV; 0 means ','.
 	Comma rune
-	// Header says that the first row of CSV holds column names.
+	// Header says that the first row of CSV holds column names. Without it their
+	// names are their numbers, from 0.
 	Header bool
-	// Label is the column of CSV with the label; of tf.Example messages the
+	// Dialect says how else CSV is written. Its Separator and Header have no
+	// effect.
+	Dialect table.Dialect
+	// Label is the column of a table with the label; of tf.Example messages the
 	// feature of that name, "label" unless it is given.
 	Label Column
-	// Features names the features of tf.Example messages that make up an
-	// example's, in this order; none means all but the label, by name.
+	// Features names the columns of a table that make up an example, in this
+	// order; none means all but the label and those of Drop. Of tf.Example
+	// messages it names the features; none means all but the label, by name.
 	Features []string
+	// Drop names the columns of a table that are not used.
+	Drop []string
+	// Categories names the columns of a table that hold words, of which there are
+	// few. The label is one if the classes have names.
+	Categories []string
+	// Dates has the layouts, as in package time, of the columns of a table that
+	// hold dates; "" is RFC 3339, or its date alone.
+	Dates map[string]string
+	// Missing says that fields of a table may be missing: a number and a date is
+	// then NaN, a word -1, and a row without a label is left out. Without it a
+	// missing field is an error.
+	Missing bool
 	// LabelFile holds the labels of IDX data. "" means the name of the data with
 	// "labels-idx1" for "images-idx3".
 	LabelFile string
@@ -107,6 +128,10 @@ type Options struct {
 	TestFraction float64
 	// BatchSize is the number of rows of a batch; 0 means 1.
 	BatchSize int
+
+	// Fit is the Schema of other examples, whose words a table is read by; nil
+	// for those of the table itself.
+	Fit *Schema
 }
 
 // DefaultMemoryLimit is 2 GiB.
@@ -122,6 +147,8 @@ type Dataset struct {
 	// names of the classes' folders are in ClassNames.
 	Columns    []string
 	ClassNames []string
+	// Schema says what the columns hold.
+	Schema Schema
 	// Features is the number of features of an example.
 	Features int
 	// Image is the height, width and channels of images, nil for other data.
@@ -131,10 +158,15 @@ type Dataset struct {
 	Classes int
 	// TrainRows and TestRows are the sizes of the two parts.
 	TrainRows, TestRows int
+	// Unlabelled is the number of rows of a table that were left out.
+	Unlabelled int
 
 	opts  Options
 	train ordered
 	test  store
+	// eachTrain calls f with the features and the label of each training example.
+	eachTrain  func(f func(x []float32, label int64)) error
+	statistics *Statistics // nil before they are asked for
 
 	x, y   ckptfmt.Tensor // the batch that was made last
 	tx, ty ckptfmt.Tensor // the test rows that were asked for last
@@ -153,7 +185,7 @@ func Load(name string, o Options) (*Dataset, error) {
 		return newDataset(train, nil, o)
 	}
 	fit := o
-	fit.Classes, fit.Width, fit.Image = train.classes, train.width, train.image
+	fit.Classes, fit.Width, fit.Image, fit.Fit = train.classes, train.width, train.image, train.schema
 	test, err := open(o.TestFile, o.TestLabelFile, fit)
 	if err != nil {
 		return nil, err
@@ -165,7 +197,7 @@ func Load(name string, o Options) (*Dataset, error) {
 	return newDataset(train, test, o)
 }
 
-// Read is [Load] of CSV from r; name is what errors call it.
+// Read is [Load] of CSV or JSON from r; name is what errors call it.
 func Read(r io.Reader, name string, o Options) (*Dataset, error) {
 	o = o.withDefaults()
 	s, err := readCSV(r, name, o)
@@ -192,13 +224,11 @@ func (o Options) withDefaults() Options {
 // open reads the examples of a file or folder.
 func open(name, labels string, o Options) (*source, error) {
 	switch o.Format {
-	case FormatCSV:
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, openError(name, err)
+	case FormatCSV, FormatJSON, FormatParquet:
+		if err := statTable(name); err != nil {
+			return nil, err
 		}
-		defer f.Close()
-		return readCSV(f, name, o)
+		return openTable(name, o)
 	case FormatTFRecord:
 		return openRecords(name, o)
 	case FormatIDX:
@@ -206,7 +236,7 @@ func open(name, labels string, o Options) (*source, error) {
 	case FormatImages:
 		return openImages(name, o)
 	}
-	return nil, &Error{File: name, Reason: fmt.Sprintf("there is no format %q", o.Format), Hint: "use csv, tfrecord, idx or images"}
+	return nil, &Error{File: name, Reason: fmt.Sprintf("there is no format %q", o.Format), Hint: "use csv, json, parquet, tfrecord, idx or images"}
 }
 
 func openError(name string, err error) *Error {
@@ -217,7 +247,7 @@ func openError(name string, err error) *Error {
 // part.
 func newDataset(train, test *source, o Options) (*Dataset, error) {
 	d := &Dataset{
-		Columns: train.columns, ClassNames: train.classNames,
+		Columns: train.columns, ClassNames: train.classNames, Schema: train.schemaOrNumbers(o), Unlabelled: train.unlabelled,
 		Features: train.width, Image: train.image, Classes: train.classes, opts: o,
 	}
 	d.close = append(d.close, train.close)

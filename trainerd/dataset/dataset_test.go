@@ -163,8 +163,6 @@ func TestReadErrors(t *testing.T) {
 			"data.csv:1: there is no column -3 for the label; the 2 columns are 0 to 1, or -2 to -1 from the end; set data.label to one of them"}},
 		{name: "label name unknown", text: "\na,b,digit\n1,2,0\n", opts: Options{Header: true, Label: Column{Name: "label"}}, want: []string{
 			`data.csv:2: there is no column "label" for the label; the columns are "a", "b", "digit"; set data.label to one of them`}},
-		{name: "label name twice", text: "a,y,y\n1,2,0\n", opts: Options{Header: true, Label: Column{Name: "y"}}, want: []string{
-			`data.csv:1: two columns are called "y"; set data.label to an index: the 3 columns are 0 to 2, or -3 to -1 from the end`}},
 		{name: "label name without a header", text: "1,2\n", opts: Options{Label: Column{Name: "y"}}, want: []string{
 			`data.csv:1: the label column "y" is given by name, but the file is read without a header; set data.header = true, ` +
 				`or data.label to an index: the 2 columns are 0 to 1, or -2 to -1 from the end`}},
@@ -184,10 +182,10 @@ func TestReadErrors(t *testing.T) {
 			`data.csv:1: column 2: "NaN" is not a finite number; fill in a number or remove the row`,
 			`data.csv:2: column 2: "-inf" is not a finite number; fill in a number or remove the row`}},
 		{name: "empty field and overflow", text: "0,\n1,1e39\n", want: []string{
-			`data.csv:1: column 2: the field is empty; fill in a number or remove the row`,
+			`data.csv:1: column 2: the field is empty; fill in a value, remove the row, or set data.missing = "fill"`,
 			`data.csv:2: column 2: "1e39" is beyond the range of a float32; scale the column before`}},
 		{name: "labels", text: "0,1\n1.5,2\n-1,3\n7,4\n", opts: Options{Classes: 3}, want: []string{
-			`data.csv:2: column 1: the label "1.5" is not an integer; labels are the classes' numbers, from 0 up; check that data.label is the right column`,
+			`data.csv:2: column 1: the label "1.5" is not an integer; labels are the classes' numbers, from 0 up; for words, add data.categories = ["0"]`,
 			`data.csv:3: column 1: the label -1 is negative; number the classes from 0 up`,
 			`data.csv:4: column 1: the label 7 is out of range: model.classes = 3 allows 0 to 2; correct the label or model.classes`}},
 		{name: "one class", text: "0,1\n0,2\n", want: []string{
@@ -195,7 +193,7 @@ func TestReadErrors(t *testing.T) {
 		{name: "absurd class", text: "0,1\n1000000,2\n", want: []string{
 			`data.csv: column 1: the greatest label is 1000000, but there are only 2 rows; check that data.label is the right column; if it is, set model.classes`}},
 		{name: "quote", text: "0,1\n0,\"2\n", want: []string{
-			`data.csv:2: is not CSV: extraneous or missing " in quoted-field; write a quote inside a quoted field twice, and close every quote`}},
+			`data.csv:2: is not CSV: a quote is opened and never closed; write a quote inside a quoted field twice, and close every quote`}},
 		{name: "cut gzip", text: z[:len(z)/2], want: []string{
 			`cannot be read to the end: unexpected EOF; it may be cut short or damaged; get it again`}},
 		{name: "gzip header alone", text: "\x1f\x8b\x08", want: []string{

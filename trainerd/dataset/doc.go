@@ -1,20 +1,21 @@
 // Package dataset reads training data and hands them out in batches.
 //
-// [Load] reads CSV, TFRecord files of tf.Example messages, IDX files such as
+// [Load] reads tables (CSV, JSON, Parquet: see package table), TFRecord files of tf.Example messages, IDX files such as
 // MNIST's, and folders of images; [Options] says which. An example is a row of
 // features, finite numbers or ids, and a label: a class from 0 up, or a number
 // to predict. Reading is strict: what is not as it should be is an [Error] with
 // the file, the line or record, the column or feature, and what to do; never a
 // guess. All of it is read, and so checked, before the first batch.
 //
-// The examples are split into a training and a test part, the features are
-// scaled as [Options] asks (from the training part's statistics alone, so that
-// the test part stays unseen), and [Dataset.Batch] gives the training examples
-// in batches of one size.
+// The examples are split into a training and a test part, and [Dataset.Batch]
+// gives the training examples in batches of one size. Rows are raw: [Schema]
+// says what each number of them is, and [Dataset.Statistics] describes the
+// training part, so that a model can scale them itself and be used with raw
+// rows later. For a graph that cannot, [Options] asks to have them scaled.
 //
 // # Memory
 //
-//	CSV          4 bytes a feature, twice while loading
+//	tables       4 bytes a feature, twice while loading
 //	IDX          the file's elements: a byte a pixel for MNIST
 //	images       a byte for each pixel and channel; beyond Options.MemoryLimit
 //	             only the names, and images are decoded for each batch

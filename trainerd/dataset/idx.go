@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // An IDX file is an array, all numbers big-endian:
@@ -239,4 +242,17 @@ func (a *idxArray) labels(name string, o Options) (labels, error) {
 		l[i] = int64(v)
 	}
 	return l, nil
+}
+
+// decompress undoes gzip when the first bytes say so.
+func decompress(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, err
+		}
+		b = bufio.NewReaderSize(z, 1<<16)
+	}
+	return b, nil
 }

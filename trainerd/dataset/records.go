@@ -28,6 +28,8 @@ type recordReader struct {
 	files    []string
 	features []string // in order; found in the first record unless given
 	width    int      // of an example; 0 before the first one, unless given
+	// labelOptional lets examples lack a label.
+	labelOptional bool
 
 	at      int // file that is open
 	file    *os.File
@@ -250,6 +252,9 @@ func (r *recordReader) appendBytes(x []float32, name string, data []byte) ([]flo
 // label returns the label of an example: its class, or the bits of a number.
 func (r *recordReader) label(name string, features map[string]*tfpb.Feature) (int64, *Error) {
 	f := features[name]
+	if f == nil && r.labelOptional {
+		return noLabel, nil
+	}
 	if f == nil {
 		return 0, r.fault(name, "set data.label to the name of the feature with the label", "is missing; the example has %s", namesOf(features))
 	}

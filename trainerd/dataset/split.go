@@ -26,7 +26,10 @@ func (d *Dataset) divide(train, test *source) error {
 	for _, row := range testOrder {
 		inTest.set(int(row))
 	}
-	columns, err := scaling(train, func(i int) bool { return !inTest.has(i) }, d.opts)
+	d.eachTrain = func(f func([]float32, int64)) error {
+		return each(train, func(i int) bool { return !inTest.has(i) }, f)
+	}
+	columns, err := scaling(d, train)
 	if err != nil {
 		return err
 	}
@@ -38,6 +41,9 @@ func (d *Dataset) divide(train, test *source) error {
 		return err
 	}
 	d.TrainRows, d.TestRows = len(trainOrder), len(testOrder)
+	if p, ok := trainStore.(*packed); ok {
+		d.eachTrain = p.each // so that nothing holds the examples a second time
+	}
 	d.train = &shuffled{store: trainStore, order: make([]uint32, len(trainOrder)), shuffle: d.opts.Shuffle, seed: d.opts.Seed}
 	if test == nil {
 		return nil
@@ -66,7 +72,10 @@ func (d *Dataset) divideStream(train, test *source) error {
 		}
 	}
 	inTest := pickTest(rows, tests, d.opts)
-	columns, err := scaling(train, func(i int) bool { return !inTest.has(i) }, d.opts)
+	d.eachTrain = func(f func([]float32, int64)) error {
+		return each(train, func(i int) bool { return !inTest.has(i) }, f)
+	}
+	columns, err := scaling(d, train)
 	if err != nil {
 		return err
 	}

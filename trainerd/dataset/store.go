@@ -15,6 +15,8 @@ type source struct {
 	classes    int
 	columns    []string
 	classNames []string
+	schema     *Schema                       // nil for that of numbers
+	unlabelled int                           // rows that were left out
 	place      func(row, feature int) *Error // says where a feature stands
 	reopen     func() *source                // the same examples for another reader; nil when they are in memory
 	close      func() error
@@ -74,10 +76,35 @@ type store interface {
 type packed struct {
 	x, y        []byte
 	wide, label int // bytes of an example
+	size        int // bytes of a feature
 }
 
 func (p *packed) append(x, y []byte, i int) ([]byte, []byte, error) {
 	return append(x, p.x[i*p.wide:(i+1)*p.wide]...), append(y, p.y[i*p.label:(i+1)*p.label]...), nil
+}
+
+// each calls f with the features and the label of each example.
+func (p *packed) each(f func(x []float32, label int64)) error {
+	x := make([]float32, p.wide/p.size)
+	for i := range len(p.y) / p.label {
+		for k := range x {
+			x[k] = p.feature(p.x[i*p.wide+k*p.size:])
+		}
+		y := p.y[i*p.label:]
+		if p.label == 4 {
+			f(x, int64(binary.LittleEndian.Uint32(y)))
+		} else {
+			f(x, int64(binary.LittleEndian.Uint64(y)))
+		}
+	}
+	return nil
+}
+
+func (p *packed) feature(b []byte) float32 {
+	if p.size == 8 {
+		return float32(int64(binary.LittleEndian.Uint64(b)))
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(b))
 }
 
 // scaled is a part whose examples are scaled when they are asked for.
@@ -111,7 +138,7 @@ func (s *source) take(order []uint32, columns []affine, o Options) (store, error
 	if _, ok := s.rows.(*floatRows); !ok {
 		return lazy, nil
 	}
-	p := &packed{wide: s.width * o.featureSize(), label: o.labelSize()}
+	p := &packed{wide: s.width * o.featureSize(), label: o.labelSize(), size: o.featureSize()}
 	p.x, p.y = make([]byte, 0, len(order)*p.wide), make([]byte, 0, len(order)*p.label)
 	var err error
 	for i := range order {
@@ -146,7 +173,7 @@ func appendFeatures(x []byte, s *source, row int, features []float32, columns []
 	}
 	for i, v := range features {
 		w := columns[i].apply(v)
-		if math.IsInf(float64(w), 0) || math.IsNaN(float64(w)) {
+		if math.IsInf(float64(w), 0) || math.IsNaN(float64(w)) && !math.IsNaN(float64(v)) {
 			e := s.place(row, i)
 			e.Reason, e.Hint = fmt.Sprintf("scaling makes %v infinite", v), "check data.scale"
 			return x, e
@@ -154,6 +181,33 @@ func appendFeatures(x []byte, s *source, row int, features []float32, columns []
 		x = binary.LittleEndian.AppendUint32(x, math.Float32bits(w))
 	}
 	return x, nil
+}
+
+// schemaOrNumbers returns what the reader knows of the columns, or that they are
+// numbers.
+func (s *source) schemaOrNumbers(o Options) Schema {
+	if s.schema != nil {
+		return *s.schema
+	}
+	kind := KindNumber
+	if o.IDs {
+		kind = KindID
+	}
+	all := Schema{Format: o.Format, Image: s.image, Classes: s.classes, Features: make([]Feature, s.width)}
+	for i := range all.Features {
+		all.Features[i] = Feature{Kind: kind, Column: i}
+		if i < len(s.columns) {
+			all.Features[i].Name = s.columns[i]
+		}
+	}
+	if o.Format == FormatTFRecord {
+		all.Records = o.Features
+	}
+	all.Label = Feature{Name: o.Label.Name, Kind: KindNumber, Column: s.width}
+	if !o.Numbers {
+		all.Label.Kind, all.Label.Vocabulary = KindCategory, s.classNames
+	}
+	return all
 }
 
 func appendLabel(y []byte, label int64, o Options) []byte {

@@ -10,6 +10,7 @@ var gradients = map[string]gradientFunc{
 	"AddV2":          gradAdd,
 	"BiasAdd":        gradBiasAdd,
 	"Cast":           gradCast,
+	"ConcatV2":       gradConcat,
 	"Conv2D":         gradConv2D,
 	"Identity":       passOn,
 	"L2Loss":         gradL2Loss,

@@ -177,6 +177,7 @@ func TestGradientShapes(t *testing.T) {
 		{"Mean", MakeShape(-1, 3), Shape{}, unary(func(b *Builder, x Output) Output { return b.MeanOver("Mean", x, 0) })},
 		{"Sum", MakeShape(-1, 3, 2), Shape{}, unary(func(b *Builder, x Output) Output { return b.SumOver("Sum", x, 1) })},
 		{"Conv2D", MakeShape(-1, 5, 5, 2), MakeShape(3, 3, 2, 4), func(b *Builder, x, y Output) Output { return b.Conv2D("", x, y) }},
+		{"ConcatV2", MakeShape(-1, 3), MakeShape(-1, 2), func(b *Builder, x, y Output) Output { return b.ConcatColumns("concat", x, y) }},
 		{"MaxPool", MakeShape(-1, 5, 5, 2), Shape{}, unary(func(b *Builder, x Output) Output { return b.MaxPool("", x, 2) })},
 	}
 	untested := DifferentiableOps()

@@ -52,7 +52,7 @@ type Config struct {
 	Pool int `toml:"pool"`
 
 	// Vocabulary is the number of ids of embedding_bag: they lie in 0 to
-	// Vocabulary-1. A negative id is no id, and fills up a bag.
+	// vocabulary-1. A negative id is no id, and fills up a bag.
 	Vocabulary int `toml:"vocabulary"`
 	// Embedding is the length of embedding_bag's vectors; default 16.
 	Embedding int `toml:"embedding"`
@@ -74,7 +74,8 @@ type Config struct {
 	// inverse_time: r / (1 + decay_rate*n/decay_steps).
 	Schedule string `toml:"schedule"`
 	// DecaySteps is the schedule's length or period in steps. Set without a
-	// schedule it means the exponential one.
+	// schedule it means the exponential one. Default of polynomial and cosine:
+	// all steps of the job.
 	DecaySteps int64 `toml:"decay_steps"`
 	// DecayRate is the factor of exponential (default 0.96) and inverse_time
 	// (default 0.5).
@@ -163,6 +164,15 @@ func (c Config) withDefaults() Config {
 		c.Classes = orDefault(c.Classes, 2)
 	}
 	return c.optimizerDefaults().scheduleDefaults()
+}
+
+// WithSteps returns c with the schedules that need a length, and have none, ending
+// with the training.
+func (c Config) WithSteps(steps int64) Config {
+	if c.DecaySteps == 0 && (c.Schedule == "polynomial" || c.Schedule == "cosine") {
+		c.DecaySteps = max(steps, 1)
+	}
+	return c
 }
 
 func (c Config) optimizerDefaults() Config {

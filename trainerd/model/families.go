@@ -120,8 +120,13 @@ func (m *maker) classify(x graph.Output) {
 		return b.SparseSoftmaxCrossEntropyWithLogits("", logits, m.y)
 	})
 	var classes graph.Output
-	b.Scope("predictions", func() { classes = b.ArgMax("ArgMax", logits, 1) })
+	var probabilities graph.Output
+	b.Scope("predictions", func() {
+		classes = b.ArgMax("ArgMax", logits, 1)
+		probabilities = b.Softmax("probabilities", logits)
+	})
 	m.addAccuracy(classes)
+	m.answerClasses(probabilities, classes)
 }
 
 // logistic tells two classes apart by the sign of one logit z. Its cross
@@ -134,20 +139,32 @@ func (m *maker) logistic() {
 		labels := b.Cast("Cast", m.y, tfpb.DataType_DT_FLOAT)
 		return b.Sub("cross_entropy", b.Softplus("Softplus", logits), b.Mul("mul", logits, labels))
 	})
-	var classes graph.Output
+	var classes, probabilities graph.Output
 	b.Scope("predictions", func() {
 		positive := b.Greater("Greater", logits, b.Const("zero", graph.FloatTensor(0)))
 		classes = b.Cast("Cast", positive, tfpb.DataType_DT_INT64)
+		// Of two sigmoids neither loses digits, as 1 - p would.
+		probabilities = b.StackColumns("probabilities", b.Sigmoid("Sigmoid", b.Neg("Neg", logits)), b.Sigmoid("Sigmoid_1", logits))
 	})
 	m.addAccuracy(classes)
+	m.answerClasses(probabilities, classes)
 }
 
 // linear predicts a number; its loss is the mean squared error.
 func (m *maker) linear() {
 	b := m.b
+	y, inUnits, lossInUnits := m.scaleLabel()
 	values := m.flat(m.dense("linear", m.x, 1))
-	m.out.Predictions = values.Name()
-	m.addLoss(func() graph.Output { return b.Square("Square", b.Sub("sub", values, m.y)) })
+	predicted := inUnits("predictions/prediction", values)
+	m.out.Predictions = predicted.Name()
+	m.gives = map[string]graph.Output{OutputPrediction: predicted}
+	m.addLoss(func() graph.Output { return b.Square("Square", b.Sub("sub", values, y)) })
+	m.minimized = m.loss
+	m.loss = lossInUnits("loss_in_units", m.minimized)
+	m.out.MSE = m.loss.Name()
+	if m.fit != m.minimized {
+		m.out.MSE = lossInUnits("mean_squared_error", m.fit).Name()
+	}
 }
 
 // flat makes a vector of a matrix with one column.
@@ -161,9 +178,11 @@ func (m *maker) addLoss(examples func() graph.Output) {
 	b.Scope("loss", func() {
 		if m.cfg.L2 == 0 {
 			m.loss = b.Mean("loss/", examples())
+			m.fit = m.loss
 			return
 		}
 		mean := b.Mean("Mean", examples())
+		m.fit = mean
 		squares := make([]graph.Output, len(m.kernels))
 		for i, w := range m.kernels {
 			squares[i] = b.L2Loss("L2Loss", w)

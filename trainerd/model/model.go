@@ -32,7 +32,8 @@ type Model struct {
 	// does the same in both.
 	Training string
 
-	Loss        string // mean loss of the batch, the L2 term included
+	Loss        string // mean loss of the batch, the L2 term included; of linear in the label's units
+	MSE         string // mean squared error of the batch, without the L2 term; only for linear
 	Accuracy    string // part of the batch predicted rightly; "" for linear
 	Predictions string // predicted classes, int64 [batch]; for linear the values
 	Logits      string // what the classes are predicted from; "" for linear
@@ -47,36 +48,47 @@ type Model struct {
 	Sync *Sync // nil for a replica that does not wait for others
 }
 
-// Build makes the model that cfg describes.
-func Build(cfg Config) (*Model, error) { return build(cfg, nil) }
+// Build makes the model that cfg describes, for features that are learnt from as
+// they are.
+func Build(cfg Config) (*Model, error) { return Spec{Config: cfg}.Build() }
 
-// BuildSync makes the model that cfg describes, for one of several replicas
-// that wait for each other in every step.
-func BuildSync(cfg Config, r SyncReplicas) (*Model, error) { return build(cfg, &r) }
+// Spec is a model with what it is for.
+type Spec struct {
+	Config
+	// Data says what the examples are; nil for features that are learnt from as
+	// they are.
+	Data *Data
+	// Sync makes the model one of several replicas that wait for each other in
+	// every step; nil for one that does not.
+	Sync *SyncReplicas
+}
 
-func build(cfg Config, sync *SyncReplicas) (*Model, error) {
-	if err := cfg.Check(); err != nil {
+// Build makes the model.
+func (s Spec) Build() (*Model, error) {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	m := &maker{b: graph.NewBuilder(), cfg: cfg.withDefaults(), sync: sync}
+	m := &maker{b: graph.NewBuilder(), cfg: s.withDefaults(), data: s.Data, sync: s.Sync}
 	m.inputs()
 	m.step = m.b.GlobalStep()
+	m.preprocess()
 	families[m.cfg.Family](m)
 	m.train()
 	m.summaries()
 	m.finish()
 	meta, err := m.b.MetaGraph()
 	if err != nil {
-		return nil, fmt.Errorf("model: family %s: %w", cfg.Family, err)
+		return nil, fmt.Errorf("model: family %s: %w", s.Family, err)
 	}
 	m.out.Meta = meta
-	return &m.out, nil
+	return &m.out, m.sign(meta)
 }
 
 // maker holds a model under construction.
 type maker struct {
 	b    *graph.Builder
 	cfg  Config
+	data *Data         // nil for features that are learnt from as they are
 	sync *SyncReplicas // nil for a replica that does not wait for others
 	out  Model
 	x, y graph.Output
@@ -91,6 +103,11 @@ type maker struct {
 	loss     graph.Output
 	accuracy graph.Output // not valid for linear
 	rate     graph.Output
+
+	takes, gives map[string]graph.Output // of the signature
+	// minimized is what training makes small; not valid for the loss itself.
+	minimized graph.Output
+	fit       graph.Output // the loss without the L2 term
 }
 
 func (m *maker) inputs() {
@@ -105,7 +122,7 @@ func (m *maker) inputs() {
 	case "embedding_bag":
 		xType = tfpb.DataType_DT_INT64
 	}
-	m.x = m.b.Placeholder("x", xType, xShape)
+	m.x = m.input(xType, xShape)
 	m.y = m.b.Placeholder("y", yType, yShape)
 	m.out.X = graph.Placeholder{Name: m.x.Name(), DType: m.x.DType(), Shape: xShape}
 	m.out.Y = graph.Placeholder{Name: m.y.Name(), DType: yType, Shape: yShape}
@@ -121,8 +138,16 @@ func (m *maker) train() {
 		m.trainSync()
 		return
 	}
-	train, rate := m.b.Minimize(m.loss, optimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
+	train, rate := m.b.Minimize(m.objective(), optimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
 	m.out.TrainOp, m.rate = train.Name(), rate
+}
+
+// objective returns what training makes small.
+func (m *maker) objective() graph.Output {
+	if m.minimized.Valid() {
+		return m.minimized
+	}
+	return m.loss
 }
 
 func optimizer(c Config) graph.Optimizer {

@@ -40,7 +40,7 @@ func (m *maker) trainSync() {
 	if r.Aggregate <= 0 {
 		r.Aggregate = r.Total
 	}
-	s := m.b.MinimizeSync(m.loss, optimizer(m.cfg), learningRate(m.cfg), r, m.step, m.weights, m.updates...)
+	s := m.b.MinimizeSync(m.objective(), optimizer(m.cfg), learningRate(m.cfg), r, m.step, m.weights, m.updates...)
 	if m.b.Err() != nil {
 		return
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"math"
 	"path/filepath"
-	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/dataset"
@@ -38,62 +37,6 @@ type Config struct {
 
 	file    string
 	origins map[string]origin
-}
-
-// Data says what to train on. A relative path starts at the config's
-// folder; one given with --set starts at the working directory.
-type Data struct {
-	// File with the examples; of images the folder that has a folder of PNG and
-	// JPEG files for each class; of tfrecord a file, or a pattern such as
-	// "train-*". A graph that reads its own input has none.
-	File string `toml:"file"`
-	// Format of the file: "csv", "tfrecord" (of tf.Example messages), "idx" (as
-	// MNIST's) or "images". All but images may be compressed with gzip.
-	Format dataset.Format `toml:"format"`
-	// Separator of the columns of CSV.
-	Separator string `toml:"separator"`
-	// Header says that the first row of CSV holds the names of the columns.
-	Header bool `toml:"header"`
-	// Label is the column of CSV with the class, or for the linear family the
-	// number to predict: a name, or an index from 0; negative ones count from
-	// the end. Of tfrecord it is the name of a feature, "label" by default.
-	Label Column `toml:"label"`
-	// Labels is the file with the labels of IDX data. Default: the file's name
-	// with "labels-idx1" for "images-idx3".
-	Labels string `toml:"labels"`
-	// Features names the features of tf.Example messages that an example is made
-	// of, in this order. Default: all but the label, ordered by name.
-	Features []string `toml:"features"`
-	// Image is the height, width and channels (1: grey, 3: colours) to which
-	// images are brought, as in [32, 32, 3].
-	Image []int `toml:"image"`
-	// Scale divides all features.
-	Scale float64 `toml:"scale"`
-	// Normalize each feature by the training part: "standard" for mean 0 and
-	// deviation 1, "minmax" for 0 to 1, "" for neither.
-	Normalize dataset.Normalize `toml:"normalize"`
-	// Shuffle the rows before the split and in each epoch. Without it the last
-	// rows are the test part.
-	Shuffle bool `toml:"shuffle"`
-	// ShuffleBuffer is the number of examples of tfrecord that are in memory at a
-	// time, to be mixed among themselves; 0 holds all.
-	ShuffleBuffer int `toml:"shuffle_buffer"`
-	// MemoryMB bounds the examples that are held in memory, in MiB. Images beyond
-	// it are read again when they are used; for other data it is an error.
-	MemoryMB int64 `toml:"memory_mb"`
-	// Seed of the shuffle. The same seed gives the same split and batches.
-	Seed uint64 `toml:"seed"`
-	// TestFile holds the test part, in the format of file. Without it a part of
-	// the rows is kept for testing.
-	TestFile string `toml:"test_file"`
-	// TestLabels is for test_file what labels is for file.
-	TestLabels string `toml:"test_labels"`
-	// TestFraction of the rows is kept for testing.
-	TestFraction float64 `toml:"test_fraction"`
-	// TestRows is the number of rows kept for testing, instead of a fraction.
-	TestRows int `toml:"test_rows"`
-	// BatchSize is the number of rows of a step.
-	BatchSize int `toml:"batch_size"`
 }
 
 // Graph says which exported graph to train, instead of a model family.
@@ -140,6 +83,10 @@ type Train struct {
 	Steps int64 `toml:"steps"`
 	// Epochs to train, instead of steps: how often each row is used.
 	Epochs float64 `toml:"epochs"`
+	// EarlyStopping ends the training after so many evaluations in a row that
+	// are not better than the best before, by eval.metric; 0 never does. It needs
+	// eval.steps. With eval.keep_best the best model stays.
+	EarlyStopping int `toml:"early_stopping"`
 	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`
 }
@@ -276,7 +223,7 @@ type Cluster struct {
 func Default() *Config {
 	return &Config{
 		Data: Data{
-			Format: dataset.FormatCSV, Separator: ",", Label: Column{Index: -1}, Scale: 1, Shuffle: true,
+			Format: dataset.FormatCSV, Separator: ",", Quote: `"`, Decimal: ".", Missing: missingError, Label: Column{Index: -1}, Scale: 1, Shuffle: true,
 			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
 		},
 		Eval: Eval{BatchSize: 1024}, WarmStart: WarmStart{Missing: MissingError},
@@ -332,28 +279,6 @@ func (c *Config) ResolvePath(key, path string) string {
 		return path
 	}
 	return filepath.Join(filepath.Dir(c.file), path)
-}
-
-// DatasetOptions says how the data are read.
-func (c *Config) DatasetOptions() dataset.Options {
-	comma, _ := utf8.DecodeRuneInString(c.Data.Separator)
-	d, m := c.Data, c.Model
-	o := dataset.Options{
-		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
-		LabelFile: d.Labels, Image: d.Image,
-		Numbers: m.Family == "linear", IDs: m.Family == "embedding_bag", Classes: m.Classes,
-		Scale: d.Scale, Normalize: d.Normalize,
-		Shuffle: d.Shuffle, Seed: d.Seed, ShuffleBuffer: d.ShuffleBuffer, MemoryLimit: d.MemoryMB << 20,
-		TestFile: d.TestFile, TestLabelFile: d.TestLabels,
-		TestRows: d.TestRows, TestFraction: d.TestFraction, BatchSize: d.BatchSize,
-	}
-	if o.IDs {
-		o.Width = m.Inputs
-	}
-	if o.Image == nil {
-		o.Image = m.Image
-	}
-	return o
 }
 
 // Steps returns the global step at which the job is complete, 0 for that at

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/model"
@@ -50,6 +48,7 @@ func (c *Config) check(problems *Error) {
 		return
 	}
 	v.train()
+	v.earlyStopping()
 	v.warmStart()
 	v.eval()
 	v.supervisor()
@@ -80,11 +79,10 @@ func (v *Validator) top() {
 func (v *Validator) data() {
 	d := v.config.Data
 	v.Require(d.File != "", "data.file", "is missing", "set it to the file with the examples")
-	formats := []dataset.Format{dataset.FormatCSV, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatImages}
-	v.Require(slices.Contains(formats, d.Format), "data.format", fmt.Sprintf("there is no format %q", d.Format), `want "csv", "tfrecord", "idx" or "images"`)
-	comma, _ := utf8.DecodeRuneInString(d.Separator)
-	v.Require(utf8.RuneCountInString(d.Separator) == 1 && comma != utf8.RuneError && comma != '"' && !unicode.IsDigit(comma) && !strings.ContainsRune("\r\n.+-", comma),
-		"data.separator", fmt.Sprintf("%q cannot separate columns", d.Separator), `want one character, such as "," or ";" or "\t"`)
+	formats := []dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatImages}
+	v.Require(slices.Contains(formats, d.Format), "data.format", fmt.Sprintf("there is no format %q", d.Format), `want "csv", "json", "parquet", "tfrecord", "idx" or "images"`)
+	v.text(d)
+	v.columns(d)
 	v.Require(d.Label.Name == "" || d.Header || slices.Contains(formats[1:], d.Format), "data.label", "is a name, but the file is read without a header",
 		"set data.header = true, or data.label to an index")
 	v.Require(d.Scale > 0, "data.scale", fmt.Sprintf("want more than 0, got %v", d.Scale), "")
@@ -116,7 +114,8 @@ func (v *Validator) dataOfFormat(d Data) {
 	v.Require(d.ShuffleBuffer == 0 || d.Format == dataset.FormatTFRecord, "data.shuffle_buffer", fmt.Sprintf("has no effect on the format %q", d.Format),
 		"remove it, or store the data as tfrecord")
 	v.Require(d.Labels == "" || d.Format == dataset.FormatIDX, "data.labels", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it; data.label says where the label is")
-	v.Require(len(d.Features) == 0 || d.Format == dataset.FormatTFRecord, "data.features", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it")
+	v.Require(len(d.Features) == 0 || d.Format == dataset.FormatTFRecord || isTableFormat(d.Format), "data.features", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it")
+	v.tableOnly(d)
 	v.Require(d.Format != dataset.FormatTFRecord || d.Label.Name != "" || !v.config.IsSet("data.label"), "data.label", "is an index, but features have names", "set it to the name of the feature with the label")
 	v.Require(d.MemoryMB >= 1 && d.MemoryMB <= maxMemoryMB, "data.memory_mb", fmt.Sprintf("want 1 to %d, got %d", maxMemoryMB, d.MemoryMB), "")
 	if d.Format != dataset.FormatImages && len(d.Image) == 0 {
@@ -185,6 +184,17 @@ func (v *Validator) train() {
 	}
 }
 
+func (v *Validator) earlyStopping() {
+	c := v.config
+	n := c.Train.EarlyStopping
+	v.Require(n >= 0, "train.early_stopping", fmt.Sprintf("want 0 (never) or more, got %d", n), "")
+	if n <= 0 || !c.hasTestPart() {
+		return
+	}
+	v.Require(c.Eval.Steps > 0, "train.early_stopping", "counts evaluations, and eval.steps is not set", "set eval.steps")
+	v.Require(c.Cluster.Workers == 1, "train.early_stopping", fmt.Sprintf("is for one worker, got cluster.workers = %d", c.Cluster.Workers), "remove one of the two")
+}
+
 func (v *Validator) supervisor() {
 	s := v.config.Supervisor
 	seconds := func(key string, value Seconds) {
@@ -251,6 +261,7 @@ func (v *Validator) model() {
 	if m.Family == "convnet" {
 		v.image(&m)
 	}
+	m = m.WithSteps(1)
 	v.AddModelErrors(m.Check())
 }
 

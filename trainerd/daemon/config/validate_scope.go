@@ -42,6 +42,8 @@ func (c *Config) uselessForGraph(table, key string) (why, hint string) {
 		return "is set together with graph.meta", "remove [model] to train the graph, or [graph] to train the family"
 	case table == "data" && noData:
 		return "needs data.file", "set that, or remove [data] for a graph that has its own input"
+	case key == "data.keep_statistics":
+		return "is for model families: the statistics of a graph's data are in no checkpoint", "remove it"
 	case key == "graph.eval_feeds" && noData:
 		return "needs data.file: without a test part there are no evaluations", "remove it"
 	}
@@ -58,6 +60,8 @@ func (c *Config) asksToEvaluate(key string) bool {
 	switch e := c.Eval; key {
 	case "eval.steps", "train.eval_steps":
 		return e.Steps != 0
+	case "train.early_stopping":
+		return c.Train.EarlyStopping != 0
 	case "eval.secs":
 		return e.Secs != 0
 	case "eval.keep_best":
@@ -136,7 +140,7 @@ func (c *Config) idleKey(key string) (why string) {
 		}
 	case key == "supervisor.recovery_wait_secs" && !c.IsRemote():
 		return "the embedded runtime has no workers that wait for a chief"
-	case (table == "eval" || key == "train.eval_steps") && !c.hasTestPart() && c.asksToEvaluate(key):
+	case (table == "eval" || key == "train.eval_steps" || key == "train.early_stopping") && !c.hasTestPart() && c.asksToEvaluate(key):
 		return "there is no test part to evaluate on: see data.test_fraction, data.test_rows and data.test_file"
 	}
 	return ""

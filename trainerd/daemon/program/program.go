@@ -38,6 +38,10 @@ type Program struct {
 	TakeInput []string
 }
 
+// MSE is the metric of a model of numbers whose loss has more than the squared
+// error; of others that is the loss.
+const MSE = "mean_squared_error"
+
 // Metric is a scalar with the name that people know it by.
 type Metric struct{ Name, Tensor string }
 
@@ -55,6 +59,9 @@ func OfFamily(m *model.Model) *Program {
 		p.Metrics = append(p.Metrics, Metric{"accuracy", m.Accuracy})
 	}
 	p.Metrics = append(p.Metrics, Metric{"loss", m.Loss})
+	if m.MSE != "" && m.MSE != m.Loss {
+		p.Metrics = append(p.Metrics, Metric{MSE, m.MSE})
+	}
 	return p
 }
 

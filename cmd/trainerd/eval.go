@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/predict"
+)
+
+const evalHelp = `Compares the answers of a trained model with the labels of DATA, which is read
+as trainerd predict reads it. Of classes it reports the accuracy beside that of
+always answering the most frequent class, the cross entropy, the area under the
+ROC curve (of more than two classes the mean over each against the others) and
+the confusion matrix; of numbers R2, and RMSE and MAE beside the RMSE of always
+answering the mean. Rows without a label are an error.
+
+EXAMPLES:
+   trainerd eval logs/iris test.csv
+   trainerd eval logs/iris test.csv --json | jq .accuracy`
+
+func evalCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "eval",
+		Usage:       "compare a trained model with the labels of a file",
+		UsageText:   "trainerd eval [options] CONFIG|LOGDIR|SAVEDMODEL DATA|-",
+		Description: evalHelp,
+		Flags:       append(dataFlags(), &cli.StringFlag{Name: "labels", Usage: "take the labels of IDX data from `FILE`"}),
+		Action: func(c *cli.Context) error {
+			m, in, err := openRows(c, true)
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			defer in.Close()
+			s := predict.NewScorer(m.ClassNames())
+			err = m.Stream(c.Context, in, func(r *predict.Row) error {
+				s.Add(r)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			score, err := s.Score()
+			if errors.Is(err, predict.ErrNoRows) {
+				return &dataset.Error{File: c.Args().Get(1), Reason: err.Error()}
+			}
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				e := json.NewEncoder(c.App.Writer)
+				e.SetEscapeHTML(false)
+				return e.Encode(score)
+			}
+			return writeScore(c.App.Writer, score)
+		},
+	}
+}
+
+// writeScore writes a Score for people.
+func writeScore(out io.Writer, s *predict.Score) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name string, v *float64, about string) {
+		if v == nil {
+			return
+		}
+		fmt.Fprintf(t, "%s\t%.4g", name, *v)
+		if about != "" {
+			fmt.Fprintf(t, "\t%s", about)
+		}
+		fmt.Fprintln(t)
+	}
+	fmt.Fprintf(t, "rows\t%d\n", s.Rows)
+	if s.Classes == nil {
+		row("R2", s.R2, "1 is perfect, 0 is the mean of these labels")
+		row("RMSE", s.RMSE, fmt.Sprintf("the mean of these labels: %.4g", *s.Baseline))
+		row("MAE", s.MAE, "")
+		row("MSE", s.MSE, "")
+		return t.Flush()
+	}
+	row("accuracy", s.Accuracy, fmt.Sprintf("the most frequent class: %.4g", *s.Baseline))
+	row("AUC", s.AUC, "")
+	row("cross entropy", s.Loss, "")
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return writeConfusion(out, s)
+}
+
+// widestConfusion is the number of classes up to which the matrix is written.
+const widestConfusion = 20
+
+func writeConfusion(out io.Writer, s *predict.Score) error {
+	if len(s.Classes) > widestConfusion {
+		_, err := fmt.Fprintf(out, "confusion matrix: %d classes; --json has it\n", len(s.Classes))
+		return err
+	}
+	fmt.Fprintln(out, "confusion matrix: a row for each label, a column for each prediction")
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, name := range s.Classes {
+		fmt.Fprintf(t, "\t%s", name)
+	}
+	fmt.Fprintln(t, "\t")
+	for i, counts := range s.Confusion {
+		fmt.Fprintf(t, "%s", s.Classes[i])
+		for _, n := range counts {
+			fmt.Fprintf(t, "\t%d", n)
+		}
+		fmt.Fprintln(t, "\t")
+	}
+	return t.Flush()
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/predict"
+)
+
+const predictHelp = `Answers the rows of DATA with the trained model of a logdir (its best checkpoint
+by evaluation, else the newest intact one) or a SavedModel that trainerd export
+wrote. DATA is what the model was trained with: a table (CSV, JSON lines,
+Parquet), TFRecord or IDX files, an image or a folder of images; "-" is a table
+on stdin. Columns are found by the names in the header, whatever their order;
+the label may be there or not, other columns are left out. A table without a
+header needs the columns of the training file, with or without the label.
+
+The answer is CSV with a header, a line for each row in the order of DATA: the
+column prediction has the name of the class, or the number, and then comes the
+probability of each class, probability_NAME. Of images, file comes first. With
+--json each line is an object.
+
+A word that the training has not seen counts as none. A missing number counts as
+the mean of the training, if the model was trained with data.normalize or with
+missing numbers; else it is an error. Errors name line and column; the first
+ten are shown, and nothing is written for rows after the first. With --out the
+file appears whole or not at all. Memory does not grow with the number of rows.
+
+EXAMPLES:
+   trainerd predict logs/iris new.csv
+   trainerd predict iris.toml new.csv --out predictions.csv
+   cat new.csv | trainerd predict logs/iris - --json`
+
+// dataFlags say how the rows of a command are read.
+func dataFlags() []cli.Flag {
+	return []cli.Flag{
+		checkpointFlag(),
+		&cli.StringFlag{Name: "format", Usage: "read DATA as `F`: csv, json, parquet, tfrecord, idx or images (default: what it looks like)"},
+		&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+	}
+}
+
+func predictCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "predict",
+		Usage:       "answer the rows of a file with a trained model",
+		UsageText:   "trainerd predict [options] CONFIG|LOGDIR|SAVEDMODEL DATA|-",
+		Description: predictHelp,
+		Flags:       append(dataFlags(), &cli.StringFlag{Name: "out", Usage: "write the predictions to `FILE` instead of stdout"}),
+		Action: func(c *cli.Context) error {
+			m, in, err := openRows(c, false)
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			defer in.Close()
+			if c.String("out") == "" {
+				return writePredictions(c, m, in, c.App.Writer)
+			}
+			f, err := atomicfile.Create(nil, c.String("out"), "")
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if err := writePredictions(c, m, in, f); err != nil {
+				return err
+			}
+			return f.Commit()
+		},
+	}
+}
+
+// openRows opens the model and the data of a command.
+func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples, error) {
+	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
+		return nil, nil, usagef("%s: want CONFIG|LOGDIR|SAVEDMODEL DATA", c.Command.Name)
+	}
+	format := dataset.Format(c.String("format"))
+	known := []dataset.Format{"", dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatImages}
+	if !slices.Contains(known, format) {
+		return nil, nil, usagef("%s: --format %s: want csv, json, parquet, tfrecord, idx or images", c.Command.Name, format)
+	}
+	path, err := logdirOf(c.Args().Get(0))
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := predict.Open(c.Context, path, predict.Options{Checkpoint: c.String("checkpoint")})
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Schema == nil {
+		m.Close()
+		return nil, nil, &predict.Error{Source: m.Source, Reason: "does not say what its rows are: it was not trained as a model family; run it with trainerd graph run, or trainerd serve"}
+	}
+	o := dataset.ExamplesOptions{Format: format, NeedLabel: needLabel, NoMissing: !m.FillsMissing(), Labels: c.String("labels")}
+	name := c.Args().Get(1)
+	if name == "-" {
+		o.In, name = c.App.Reader, "stdin"
+	}
+	in, err := dataset.OpenExamples(name, m.Schema, o)
+	if err != nil {
+		m.Close()
+		return nil, nil, err
+	}
+	return m, in, nil
+}
+
+func writePredictions(c *cli.Context, m *predict.Model, in *dataset.Examples, out io.Writer) error {
+	buffered := bufio.NewWriter(out)
+	w := &predictionWriter{classes: m.ClassNames(), named: m.Schema.Label.Vocabulary != nil}
+	write := w.csv(buffered, m.Schema.Image != nil)
+	if c.Bool("json") {
+		write = w.json(buffered)
+	}
+	if err := m.Stream(c.Context, in, write); err != nil {
+		buffered.Flush() // the rows before
+		return err
+	}
+	return buffered.Flush()
+}
+
+// predictionWriter writes answers.
+type predictionWriter struct {
+	classes []string // nil for numbers
+	named   bool     // they are words
+	headed  bool
+}
+
+func formatFloat(v float32) string { return strconv.FormatFloat(float64(v), 'g', -1, 32) }
+
+// csv returns what writes a line for each row, after a header.
+func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) error {
+	w := csv.NewWriter(out)
+	var fields []string
+	line := func(file string, rest ...string) {
+		fields = fields[:0]
+		if files {
+			fields = append(fields, file)
+		}
+		fields = append(fields, rest...)
+	}
+	return func(r *predict.Row) error {
+		if !p.headed {
+			line("file", "prediction")
+			for _, name := range p.classes {
+				fields = append(fields, "probability_"+name)
+			}
+			if err := w.Write(fields); err != nil {
+				return err
+			}
+			p.headed = true
+		}
+		if p.classes == nil {
+			line(r.File, formatFloat(r.Value))
+		} else {
+			line(r.File, p.classes[r.Class])
+		}
+		for _, v := range r.Probabilities {
+			fields = append(fields, formatFloat(v))
+		}
+		if err := w.Write(fields); err != nil {
+			return err
+		}
+		w.Flush() // into the buffer of out
+		return w.Error()
+	}
+}
+
+// json returns what writes an object for each row.
+func (p *predictionWriter) json(out io.Writer) func(*predict.Row) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return func(r *predict.Row) error {
+		line := struct {
+			File          string             `json:"file,omitempty"`
+			Prediction    any                `json:"prediction"`
+			Probabilities map[string]float32 `json:"probabilities,omitempty"`
+		}{File: filepath.ToSlash(r.File), Prediction: r.Value}
+		if p.classes != nil {
+			line.Prediction, line.Probabilities = r.Class, make(map[string]float32, len(p.classes))
+			if p.named {
+				line.Prediction = p.classes[r.Class]
+			}
+			for i, name := range p.classes {
+				line.Probabilities[name] = r.Probabilities[i]
+			}
+		}
+		if err := e.Encode(line); err != nil {
+			return fmt.Errorf("a prediction cannot be written: %w", err)
+		}
+		return nil
+	}
+}

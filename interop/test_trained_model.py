@@ -1,0 +1,230 @@
+"""A trained model, used on raw rows: trainerd predict, trainerd serve, the exported SavedModel in TensorFlow and
+Keras, the MetaGraph of the checkpoint in TensorFlow 1's API, and the formulas in numpy give the same predictions."""
+
+import csv
+import json
+import pathlib
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+
+COLOURS = ["blue", "green", "red"]
+CITIES = [f"city {i}" for i in range(150)]  # more than are given as zeros and a one
+ROWS = 160
+
+JOB = """
+logdir = "logs"
+[data]
+file = "rows.csv"
+header = true
+label = "{label}"
+missing = "fill"
+categories = [{categories}]
+drop = [{drop}]
+dates = {{ day = "%Y-%m-%d" }}
+normalize = "{normalize}"
+test_fraction = 0.2
+batch_size = 16
+[model]
+family = "{family}"
+optimizer = "adam"
+learning_rate = 0.02
+seed = 1
+[train]
+epochs = 30
+"""
+
+# Each: the label, the columns of words, those left out, and the rest of [model].
+MODELS = {
+    "softmax, words": ("kind", ["colour", "kind"], ["price", "city"], "softmax", "standard", []),
+    "mlp, embedding": ("kind", ["colour", "city", "kind"], ["price"], "mlp", "standard", ["model.hidden=[8]"]),
+    "logistic, numbers": ("big", [], ["colour", "city", "kind", "price"], "logistic", "minmax", []),
+    "linear, numbers": ("price", [], ["colour", "city", "kind", "big"], "linear", "standard", []),
+    "linear, words": ("price", ["colour"], ["city", "kind", "big"], "linear", "", []),
+}
+
+
+def make_rows():
+    rng = np.random.default_rng(3)
+    rows = []
+    for i in range(ROWS):
+        width, colour = rng.normal(50, 8), COLOURS[rng.integers(3)]
+        rows.append({
+            "width": f"{width:.2f}" if i % 13 else "", "colour": colour, "day": f"2020-0{1 + i % 9}-1{i % 7}",
+            "city": CITIES[i % len(CITIES)], "big": str(int(width > 50)),
+            "kind": ["small", "large"][int(width > 50)] if colour != "red" else "other",
+            "price": f"{3000 * width + 100000 * COLOURS.index(colour):.0f}",
+        })
+    return rows
+
+
+def write_csv(path, rows):
+    with open(path, "w", newline="") as f:
+        w = csv.DictWriter(f, rows[0].keys())
+        w.writeheader()
+        w.writerows(rows)
+
+
+@pytest.fixture(scope="module", params=MODELS, ids=lambda name: name)
+def trained(request, bin_dir, tmp_path_factory):
+    """A trained and exported model: its folder, label, features and the rows to predict."""
+    label, categories, drop, family, normalize, settings = MODELS[request.param]
+    folder = tmp_path_factory.mktemp("trained")
+    rows = make_rows()
+    write_csv(folder / "rows.csv", rows)
+    quoted = lambda names: ", ".join(f'"{n}"' for n in names)
+    (folder / "job.toml").write_text(JOB.format(label=label, categories=quoted(categories), drop=quoted(drop), family=family, normalize=normalize))
+
+    def trainerd(*args):
+        out = subprocess.run([bin_dir / "trainerd", *args], cwd=folder, capture_output=True, text=True, timeout=120)
+        assert out.returncode == 0, out.stderr
+        return out.stdout
+
+    trainerd("run", "job.toml", *[word for s in settings for word in ("--set", s)])
+    trainerd("export", "logs", "saved/1")
+    features = [n for n in rows[0] if n != label and n not in drop]
+    new = [dict(r) for r in rows[:40]]
+    new[3]["colour"], new[4]["city"], new[5]["colour"] = "pink", "Rome", ""
+    if normalize != "":
+        new[6]["width"] = ""
+    write_csv(folder / "new.csv", [{k: r[k] for k in reversed(list(r)) if k != label} for r in new])
+    lines = list(csv.reader(trainerd("predict", "logs", "new.csv").splitlines()))
+    return {"folder": folder, "label": label, "features": features, "new": new, "header": lines[0],
+            "lines": lines[1:], "words": bool(set(categories) - {label}), "trainerd": trainerd}
+
+
+def days(text):
+    return float((np.datetime64(text) - np.datetime64("1970-01-01")).astype(int))
+
+
+def value(name, text):
+    if name in ("colour", "city"):
+        return text
+    if text == "":
+        return float("nan")
+    return days(text) if name == "day" else float(text)
+
+
+def compare(trained, out):
+    """Compares outputs of the signature with what trainerd predict has printed."""
+    lines = trained["lines"]
+    if "prediction" in out:
+        want = np.array([float(line[0]) for line in lines])
+        np.testing.assert_allclose(np.asarray(out["prediction"]), want, rtol=1e-5)
+        return
+    want = np.array([[float(v) for v in line[1:]] for line in lines])
+    np.testing.assert_allclose(np.asarray(out["probabilities"]), want, atol=1e-5)
+    names = out.get("class_names")
+    if names is not None:
+        assert [n.decode() if isinstance(n, bytes) else n for n in np.asarray(names).tolist()] == [line[0] for line in lines]
+
+
+def inputs_of(trained):
+    """The inputs of the signature, as arrays."""
+    if not trained["words"]:
+        return {"x": np.array([[value(n, r[n]) for n in trained["features"]] for r in trained["new"]], np.float32)}
+    return {n: np.array([value(n, r[n]) for r in trained["new"]], object if n in ("colour", "city") else np.float32)
+            for n in trained["features"]}
+
+
+def test_saved_model(trained):
+    loaded = tf.saved_model.load(str(trained["folder"] / "saved/1"))
+    out = loaded.signatures["serving_default"](**{k: tf.constant(v) for k, v in inputs_of(trained).items()})
+    compare(trained, {k: v.numpy() for k, v in out.items()})
+
+
+def test_keras_layer(trained):
+    """Keras calls a signature with one input; those with several are called by name, as in test_saved_model."""
+    keras = pytest.importorskip("keras")
+    layer = keras.layers.TFSMLayer(str(trained["folder"] / "saved/1"), call_endpoint="serving_default")
+    if not trained["words"]:
+        out = layer(inputs_of(trained)["x"])
+        compare(trained, {k: v.numpy() for k, v in out.items()})
+
+
+def test_checkpoint(trained):
+    """The MetaGraph of the checkpoint takes raw rows itself, with TensorFlow 1's API."""
+    prefix = tf.train.latest_checkpoint(str(trained["folder"] / "logs"))
+    signature = tf1.MetaGraphDef.FromString(pathlib.Path(prefix + ".meta").read_bytes()).signature_def["serving_default"]
+    with tf.Graph().as_default(), tf1.Session() as sess:
+        tf1.train.import_meta_graph(prefix + ".meta").restore(sess, prefix)
+        sess.run(tf1.tables_initializer())
+        feeds = {signature.inputs[k].name: v for k, v in inputs_of(trained).items()}
+        out = sess.run({k: t.name for k, t in signature.outputs.items()}, feeds)
+    compare(trained, out)
+
+
+def test_numpy(trained):
+    """The formulas, from the variables of the checkpoint alone."""
+    prefix = tf.train.latest_checkpoint(str(trained["folder"] / "logs"))
+    r = tf.train.load_checkpoint(prefix)
+    has = r.get_variable_to_shape_map()
+    get = r.get_tensor
+    numbers = [n for n in trained["features"] if n not in ("colour", "city")]
+    x = np.array([[value(n, row[n]) for n in numbers] for row in trained["new"]], np.float64)
+    if "normalization/variance" in has:
+        z = (x - get("normalization/mean")) / np.sqrt(get("normalization/variance"))
+        z = np.where(np.isnan(z), 0, z)
+    elif "normalization/range" in has:
+        x = np.where(np.isnan(x), get("normalization/mean"), x)
+        z = (x - get("normalization/minimum")) / get("normalization/range")
+    else:
+        z = np.where(np.isnan(x), get("imputation/mean"), x)
+    parts = [z]
+    for name, words in (("colour", COLOURS), ("city", sorted(CITIES))):
+        if name not in trained["features"]:
+            continue
+        at = [words.index(row[name]) if row[name] in words else -1 for row in trained["new"]]
+        table = get(f"embedding/{name}") if f"embedding/{name}" in has else np.eye(len(words))
+        parts.append(np.array([table[i] if i >= 0 else np.zeros(table.shape[1]) for i in at]))
+    h = np.concatenate(parts, axis=1)
+    if "hidden/kernel" in has:
+        h = np.maximum(h @ get("hidden/kernel") + get("hidden/bias"), 0)
+    last = "linear" if "linear/kernel" in has else "logits"
+    out = h @ get(last + "/kernel") + get(last + "/bias")
+    if last == "linear":
+        compare(trained, {"prediction": out[:, 0] * np.sqrt(get("label/variance")) + get("label/mean")})
+        return
+    if out.shape[1] == 1:
+        out = np.concatenate([np.zeros_like(out), out], axis=1)
+    e = np.exp(out - out.max(axis=1, keepdims=True))
+    compare(trained, {"probabilities": e / e.sum(axis=1, keepdims=True)})
+
+
+def test_serve(trained, bin_dir):
+    """trainerd serve answers rows and columns as TensorFlow Serving does, from the logdir and from the SavedModel."""
+    clean = lambda v: None if isinstance(v, float) and np.isnan(v) else v
+    objects = [{n: clean(value(n, r[n])) for n in trained["features"]} for r in trained["new"]]
+    for path in ("logs", "saved"):
+        server = subprocess.Popen([bin_dir / "trainerd", "serve", path, "--listen", "127.0.0.1:0", "--name", "m"], cwd=trained["folder"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            url = server.stdout.readline().split(" at ")[1].strip()
+
+            def post(body):
+                with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=60) as answer:
+                    return json.load(answer)
+
+            rows = post({"instances": objects})["predictions"]
+            if isinstance(rows[0], dict):
+                compare(trained, {k: [row[k] for row in rows] for k in rows[0]})
+            else:
+                compare(trained, {"prediction": rows})
+            columns = {k: [clean(v) for v in t] for k, t in ((n, [o[n] for o in objects]) for n in trained["features"])}
+            if not trained["words"]:
+                columns = {"x": [[o[n] for n in trained["features"]] for o in objects]}
+            out = post({"inputs": columns})["outputs"]
+            compare(trained, out if isinstance(out, dict) else {"prediction": out})
+            with pytest.raises(urllib.error.HTTPError) as wrong:
+                post({"instances": [{"width": "wide"}]})
+            assert wrong.value.code == 400 and "error" in json.load(wrong.value)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(60) == 0

@@ -1,0 +1,273 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// Data says what to train on. A relative path starts at the config's
+// folder; one given with --set starts at the working directory.
+type Data struct {
+	// File with the examples; of images the folder that has a folder of PNG and
+	// JPEG files for each class; of tfrecord a file, or a pattern such as
+	// "train-*". A graph that reads its own input has none.
+	File string `toml:"file"`
+	// Format of the file: "csv", "json" (a JSON object a line, or an array of
+	// them), "parquet", "tfrecord" (of tf.Example messages), "idx" (as MNIST's) or
+	// "images". All but parquet and images may be compressed with gzip; csv and
+	// json with bzip2 and zstd too.
+	Format dataset.Format `toml:"format"`
+	// Separator of the columns of CSV; " " is any run of blanks and tabs.
+	Separator string `toml:"separator"`
+	// Header says that the first row of CSV holds the names of the columns.
+	// Without it their names are their numbers, from 0.
+	Header bool `toml:"header"`
+	// Quote encloses fields of CSV that have separators in them: "\"" or "'".
+	Quote string `toml:"quote"`
+	// Comment begins lines of CSV that are left out, as "#" may. Default: none do.
+	Comment string `toml:"comment"`
+	// SkipLines is the number of lines before the table in CSV.
+	SkipLines int `toml:"skip_lines"`
+	// Encoding of CSV and json: "" is UTF-8, or UTF-16 if the file begins like
+	// that; "latin1" is Latin-1 as Windows-1252 has it.
+	Encoding string `toml:"encoding"`
+	// Decimal is the decimal mark of the numbers in CSV: "." or ",".
+	Decimal string `toml:"decimal"`
+	// Thousands is the mark between groups of three digits in CSV, as in 1,234,567.
+	// Default: there is none.
+	Thousands string `toml:"thousands"`
+	// Label is the column of csv, json or parquet with the class, or for the
+	// linear family the number to predict: a name, or an index from 0; negative
+	// ones count from the end. Classes are numbers from 0 up, or words: then the
+	// column is one of categories. Of tfrecord it is the name of a feature,
+	// "label" by default.
+	Label Column `toml:"label"`
+	// Labels is the file with the labels of IDX data. Default: the file's name
+	// with "labels-idx1" for "images-idx3".
+	Labels string `toml:"labels"`
+	// Features are the columns that an example is made of, in this order. Default:
+	// all but the label and those of drop. Of tfrecord they are the features of
+	// the messages; default: all but the label, ordered by name.
+	Features Columns `toml:"features"`
+	// Drop lists the columns that are left out.
+	Drop Columns `toml:"drop"`
+	// Categories lists the columns that have words, each of which becomes an input
+	// of the model: 1 where it is the column's, else 0. The words are those of the
+	// file; a word that it lacks, as in a test file, is none of them.
+	Categories Columns `toml:"categories"`
+	// Dates are the columns that have dates, and how these are written: "iso", or
+	// in the form of strftime, as in { born = "%d.%m.%Y" }. A date becomes the
+	// days since 1970-01-01.
+	Dates Dates `toml:"dates"`
+	// Missing says what happens where an example lacks a value: the field is empty
+	// or is NA, NaN, null, None, N/A or "?". "error" refuses it. "fill" takes the
+	// mean of the training rows for a number or date, and none of the words for a
+	// category; a row without a label is left out.
+	Missing string `toml:"missing"`
+	// Image is the height, width and channels (1: grey, 3: colours) to which
+	// images are brought, as in [32, 32, 3].
+	Image []int `toml:"image"`
+	// Scale divides all features that are numbers, unless normalize is set.
+	Scale float64 `toml:"scale"`
+	// Normalize each number by the training part: "standard" for mean 0 and
+	// deviation 1, "minmax" for 0 to 1, "" for neither. A model family does that
+	// in its graph, so that the trained model takes raw rows.
+	Normalize dataset.Normalize `toml:"normalize"`
+	// KeepStatistics lets a job resume with data that have other statistics (means,
+	// deviations): it continues with its checkpoint's. Without it that is an error.
+	KeepStatistics bool `toml:"keep_statistics"`
+	// Shuffle the rows before the split and in each epoch. Without it the last
+	// rows are the test part.
+	Shuffle bool `toml:"shuffle"`
+	// ShuffleBuffer is the number of examples of tfrecord that are in memory at a
+	// time, to be mixed among themselves; 0 holds all.
+	ShuffleBuffer int `toml:"shuffle_buffer"`
+	// MemoryMB bounds the examples that are held in memory, in MiB. Images beyond
+	// it are read again when they are used; for other data it is an error.
+	MemoryMB int64 `toml:"memory_mb"`
+	// Seed of the shuffle. The same seed gives the same split and batches.
+	Seed uint64 `toml:"seed"`
+	// TestFile holds the test part, in the format of file. Without it a part of
+	// the rows is kept for testing.
+	TestFile string `toml:"test_file"`
+	// TestLabels is for test_file what labels is for file.
+	TestLabels string `toml:"test_labels"`
+	// TestFraction of the rows is kept for testing.
+	TestFraction float64 `toml:"test_fraction"`
+	// TestRows is the number of rows kept for testing, instead of a fraction.
+	TestRows int `toml:"test_rows"`
+	// BatchSize is the number of rows of a step.
+	BatchSize int `toml:"batch_size"`
+}
+
+// The values of data.missing.
+const (
+	missingError = "error"
+	missingFill  = "fill"
+)
+
+// DatasetOptions says how the data are read.
+func (c *Config) DatasetOptions() dataset.Options {
+	comma, _ := utf8.DecodeRuneInString(c.Data.Separator)
+	d, m := c.Data, c.Model
+	o := dataset.Options{
+		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
+		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Missing: d.Missing == missingFill,
+		LabelFile: d.Labels, Image: d.Image,
+		Numbers: m.Family == "linear", IDs: m.Family == "embedding_bag", Classes: m.Classes,
+		Scale: d.Scale, Normalize: d.Normalize,
+		Shuffle: d.Shuffle, Seed: d.Seed, ShuffleBuffer: d.ShuffleBuffer, MemoryLimit: d.MemoryMB << 20,
+		TestFile: d.TestFile, TestLabelFile: d.TestLabels,
+		TestRows: d.TestRows, TestFraction: d.TestFraction, BatchSize: d.BatchSize,
+	}
+	if !c.IsGraph() {
+		o.Scale, o.Normalize = 1, dataset.NormalizeNone // the model does that itself
+	}
+	if o.IDs {
+		o.Width = m.Inputs
+	}
+	if o.Image == nil {
+		o.Image = m.Image
+	}
+	return o
+}
+
+// dialect says how CSV is written.
+func (d *Data) dialect() table.Dialect {
+	first := func(text, byDefault string) rune {
+		r, size := utf8.DecodeRuneInString(text)
+		if size == 0 || text == byDefault {
+			return 0
+		}
+		return r
+	}
+	return table.Dialect{
+		Quote: first(d.Quote, `"`), Comment: first(d.Comment, ""), Skip: d.SkipLines, Encoding: d.Encoding,
+		Decimal: first(d.Decimal, "."), Thousands: first(d.Thousands, ""),
+	}
+}
+
+// Columns are columns of the data in the config: names, or indices from 0, which
+// are the names in a file without a header.
+type Columns []string
+
+func (c *Columns) decodeValue(v any) (want string) {
+	const form = `a list of columns, as in ["age", "town"]`
+	items, ok := v.([]any)
+	if !ok {
+		return form
+	}
+	all := make(Columns, len(items))
+	for i, item := range items {
+		switch item := item.(type) {
+		case string:
+			all[i] = item
+		case int64:
+			all[i] = strconv.FormatInt(item, 10)
+		default:
+			return form
+		}
+		if all[i] == "" {
+			return form
+		}
+	}
+	*c = all
+	return ""
+}
+
+// Dates are columns that have dates, and how these are written, for
+// [dataset.DateLayout].
+type Dates map[string]string
+
+func (d *Dates) decodeValue(v any) (want string) {
+	const form = `a table of columns, as in { born = "%Y-%m-%d", sold = "iso" }`
+	m, ok := v.(map[string]any)
+	if !ok {
+		return form
+	}
+	all := make(Dates, len(m))
+	for column, value := range m {
+		text, ok := value.(string)
+		if !ok || column == "" {
+			return form
+		}
+		if _, err := dataset.DateLayout(text); err != nil {
+			return fmt.Sprintf("%s; %v", form, err)
+		}
+		all[column] = text
+	}
+	*d = all
+	return ""
+}
+
+// layouts returns how the dates are written, as package time has it.
+func (d Dates) layouts() map[string]string {
+	if len(d) == 0 {
+		return nil
+	}
+	all := make(map[string]string, len(d))
+	for column, form := range d {
+		all[column], _ = dataset.DateLayout(form) // decodeValue has tried it
+	}
+	return all
+}
+
+// isTableFormat reports whether a format has rows and columns.
+func isTableFormat(f dataset.Format) bool {
+	return slices.Contains([]dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet}, f)
+}
+
+// text checks how CSV is written.
+func (v *Validator) text(d Data) {
+	comma, _ := utf8.DecodeRuneInString(d.Separator)
+	valid := utf8.RuneCountInString(d.Separator) == 1 && comma != utf8.RuneError && !unicode.IsDigit(comma) && !slices.Contains([]rune("\r\n.+-\"'"), comma)
+	v.Require(valid, "data.separator", fmt.Sprintf("%q cannot separate columns", d.Separator), `want one character, such as "," or ";" or "\t"`)
+	v.Require(d.Quote == `"` || d.Quote == "'", "data.quote", fmt.Sprintf("%q cannot enclose fields", d.Quote), `want "\"" or "'"`)
+	mark, _ := utf8.DecodeRuneInString(d.Comment)
+	v.Require(d.Comment == "" || utf8.RuneCountInString(d.Comment) == 1 && unicode.IsPunct(mark) || d.Comment == "|", "data.comment",
+		fmt.Sprintf("%q cannot begin comments", d.Comment), `want one character, such as "#"`)
+	v.Require(d.SkipLines >= 0, "data.skip_lines", fmt.Sprintf("want 0 or more, got %d", d.SkipLines), "")
+	v.Require(d.Encoding == "" || d.Encoding == table.Latin1, "data.encoding", fmt.Sprintf("there is no encoding %q", d.Encoding), `want "latin1", or "" for UTF-8 and UTF-16`)
+	v.Require(d.Decimal == "." || d.Decimal == ",", "data.decimal", fmt.Sprintf("%q cannot be a decimal mark", d.Decimal), `want "." or ","`)
+	v.Require(slices.Contains([]string{"", ",", ".", "'", " ", "_"}, d.Thousands) && d.Thousands != d.Decimal, "data.thousands",
+		fmt.Sprintf("%q cannot stand between digits", d.Thousands), `want "," or ".", not the one of data.decimal`)
+}
+
+// columns checks which columns of a table are used.
+func (v *Validator) columns(d Data) {
+	v.Require(d.Missing == missingError || d.Missing == missingFill, "data.missing", fmt.Sprintf("there is no rule %q", d.Missing), `want "error" or "fill"`)
+	v.Require(len(d.Features) == 0 || len(d.Drop) == 0, "data.drop", "is set together with data.features", "remove one of the two")
+	dates := slices.Sorted(maps.Keys(d.Dates))
+	for _, c := range d.Categories {
+		v.Require(!slices.Contains(dates, c), "data.dates", fmt.Sprintf("has the column %q, as has data.categories", c), "remove it from one of the two")
+	}
+}
+
+// tableKeys are the keys that have an effect on tables alone, and textKeys those
+// that have one on CSV alone.
+var (
+	tableKeys = []string{"drop", "categories", "dates", "missing"}
+	textKeys  = []string{"separator", "header", "quote", "comment", "skip_lines", "decimal", "thousands"}
+)
+
+// tableOnly reports keys that have no effect on the format.
+func (v *Validator) tableOnly(d Data) {
+	report := func(keys []string) {
+		for _, key := range keys {
+			v.Require(!v.config.IsSet("data."+key), "data."+key, fmt.Sprintf("has no effect on the format %q", d.Format), "remove it")
+		}
+	}
+	if !isTableFormat(d.Format) {
+		report(tableKeys)
+	}
+	if d.Format == dataset.FormatJSON || d.Format == dataset.FormatParquet {
+		report(textKeys)
+	}
+}

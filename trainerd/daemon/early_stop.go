@@ -1,0 +1,130 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// earlyStopFile is the file of the logdir with the evaluations that early
+// stopping goes by, so that a training that is resumed stops where it would have
+// stopped without the interruption.
+const earlyStopFile = "early_stopping.json"
+
+// earlyStop ends a training whose evaluations no longer become better. A nil one
+// never does.
+type earlyStop struct {
+	name     string // of the file
+	patience int    // evaluations without a better one after which it ends
+	record   earlyStopRecord
+	less     bool // less of the metric is better
+}
+
+// earlyStopRecord is what earlyStopFile has.
+type earlyStopRecord struct {
+	Metric      string          `json:"metric"`
+	Mode        string          `json:"mode"`
+	Evaluations []measuredValue `json:"evaluations"`
+}
+
+type measuredValue struct {
+	Step  int64   `json:"step"`
+	Value float64 `json:"value"`
+}
+
+// newEarlyStop returns what train.early_stopping asks for, nil for none.
+func newEarlyStop(j *job) *earlyStop {
+	if j.config.Train.EarlyStopping == 0 || len(j.program.Metrics) == 0 {
+		return nil
+	}
+	metric, less := j.choosingMetric()
+	e := &earlyStop{name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less}
+	e.record = earlyStopRecord{Metric: metric, Mode: modeName(less)}
+	return e
+}
+
+// begin learns the evaluations of earlier runs, up to a step.
+func (e *earlyStop) begin(step int64) error {
+	if e == nil {
+		return nil
+	}
+	text, err := os.ReadFile(e.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		e.record.Evaluations = nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var r earlyStopRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("%s: %w; remove it, and early stopping begins to count again", e.name, err)
+	}
+	e.record.Evaluations = nil
+	if r.Metric == e.record.Metric && r.Mode == e.record.Mode {
+		e.record.Evaluations = slices.DeleteFunc(r.Evaluations, func(m measuredValue) bool { return m.Step > step })
+	}
+	return nil
+}
+
+// add counts an evaluation.
+func (e *earlyStop) add(step int64, result *evaluation) error {
+	if e == nil {
+		return nil
+	}
+	value, ok := result.value(e.record.Metric)
+	if !ok {
+		return nil
+	}
+	e.record.Evaluations = append(e.record.Evaluations, measuredValue{step, value})
+	text, err := json.Marshal(e.record)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.name, err) // NaN: the training has gone wrong
+	}
+	return atomicfile.WriteFile(nil, e.name, append(text, '\n'))
+}
+
+// best returns the best evaluation, the earliest of equals, and how many came
+// after it.
+func (e *earlyStop) best() (best measuredValue, after int) {
+	for i, m := range e.record.Evaluations {
+		if i == 0 || e.less && m.Value < best.Value || !e.less && m.Value > best.Value {
+			best, after = m, 0
+		} else {
+			after++
+		}
+	}
+	return best, after
+}
+
+// due reports whether the training is to end.
+func (e *earlyStop) due() bool {
+	if e == nil {
+		return false
+	}
+	_, after := e.best()
+	return after >= e.patience
+}
+
+// reason says why the training has ended.
+func (e *earlyStop) reason() string {
+	best, after := e.best()
+	return fmt.Sprintf("the best test %s, %.4g, was that of step %d; %d evaluations since have not been better (train.early_stopping)",
+		e.record.Metric, best.Value, best.Step, after)
+}
+
+// endedEarly reports whether a training has ended at a step because of early
+// stopping.
+func (j *job) endedEarly(step int64) bool {
+	e := newEarlyStop(j)
+	if e == nil || e.begin(step) != nil || len(e.record.Evaluations) == 0 {
+		return false
+	}
+	return e.record.Evaluations[len(e.record.Evaluations)-1].Step == step && e.due()
+}

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+)
+
+// earlyJob is a job whose accuracy soon cannot become better.
+func earlyJob(t *testing.T, more ...string) *config.Config {
+	return clustersConfig(t, append([]string{"train.steps=400", "eval.steps=5", "train.early_stopping=3", "eval.keep_best=1", "eval.metric=accuracy"}, more...)...)
+}
+
+// TestEarlyStopping ends a training after three evaluations that are not better;
+// run again it is complete.
+func TestEarlyStopping(t *testing.T) {
+	c := earlyJob(t)
+	out, log := runJob(t, t.Context(), c)
+	steps := evalSteps(t, c)
+	if !strings.Contains(log, "3 evaluations since have not been better") || len(steps) < 4 || steps[len(steps)-1] >= 400 {
+		t.Fatalf("evaluations at %v:\n%s%s", steps, log, out)
+	}
+	last := lastStep(t, c)
+	if last != steps[len(steps)-1] {
+		t.Errorf("the newest checkpoint is of step %d, the last evaluation of %d", last, steps[len(steps)-1])
+	}
+	if out, log = runJob(t, t.Context(), c); !strings.Contains(out, "job is complete") {
+		t.Errorf("run again:\n%s%s", log, out)
+	}
+	longer, err := config.Load(c.File(), []config.Override{{Flag: "--set", Assignment: "train.steps=400"}, {Flag: "--set", Assignment: "eval.steps=5"}, {Flag: "--set", Assignment: "train.early_stopping=6"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, log = runJob(t, t.Context(), longer); !strings.Contains(log, "6 evaluations since") {
+		t.Errorf("with more patience:\n%s", log)
+	}
+}
+
+// TestEarlyStoppingResumed stops a training on its way: resumed, it ends where it
+// would have ended.
+func TestEarlyStoppingResumed(t *testing.T) {
+	whole := earlyJob(t)
+	runJob(t, t.Context(), whole)
+	c := earlyJob(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stop := writerFunc(func(line []byte) (int, error) {
+		if strings.Contains(string(line), "evaluated step=10 ") {
+			cancel()
+		}
+		return len(line), nil
+	})
+	if err := Run(ctx, c, RunOptions{Stdout: stop, Stderr: stop}); err != nil {
+		t.Fatal(err)
+	}
+	if at := lastStep(t, c); at >= lastStep(t, whole) {
+		t.Fatalf("it has not stopped: step %d", at)
+	}
+	runJob(t, t.Context(), c)
+	if got, want := lastStep(t, c), lastStep(t, whole); got != want {
+		t.Errorf("resumed it ended at step %d; want %d", got, want)
+	}
+	if got := readSaved(filepath.Join(c.Logdir, "best", "model.ckpt-5"), nil); got == nil {
+		t.Error("the best model is not that of the first evaluation")
+	}
+}

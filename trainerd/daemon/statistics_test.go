@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+)
+
+// TestResumeWithOtherData resumes a job whose data have changed: other
+// statistics are an error that names the column, unless those of the checkpoint
+// are to be kept; another number of features is one always.
+func TestResumeWithOtherData(t *testing.T) {
+	c := clustersConfig(t, "data.normalize=standard", "train.steps=10")
+	runJob(t, t.Context(), c)
+	longer := func(overrides ...string) (*job, error) {
+		o := []config.Override{{Flag: "--set", Assignment: "data.normalize=standard"}, {Flag: "--set", Assignment: "train.steps=20"}}
+		for _, a := range overrides {
+			o = append(o, config.Override{Flag: "--set", Assignment: a})
+		}
+		again, err := config.Load(c.File(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newJob(again)
+	}
+	j, err := longer()
+	if err != nil {
+		t.Fatalf("the same data: %v", err)
+	}
+	j.close()
+	data := filepath.Join(filepath.Dir(c.File()), "clusters.csv")
+	text, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSpace(string(text))+"\n", "\n")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(data, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(string(text) + lines[len(lines)-2])
+	var changed *DataChangedError
+	if _, err = longer(); !errors.As(err, &changed) || !strings.Contains(changed.Reason, "normalization/mean of ") {
+		t.Fatalf("other statistics: %v", err)
+	}
+	if ExitCode(err) != ExitConfig {
+		t.Errorf("exit code %d, want that of checkpoints of another job, %d", ExitCode(err), ExitConfig)
+	}
+	if j, err = longer("data.keep_statistics=true"); err != nil {
+		t.Fatalf("with data.keep_statistics: %v", err)
+	}
+	j.close()
+	for i := range lines[:len(lines)-1] {
+		lines[i] = "1," + lines[i]
+	}
+	write(strings.Join(lines, ""))
+	if _, err = longer("data.keep_statistics=true"); !errors.As(err, &changed) || !strings.Contains(changed.Reason, "features") {
+		t.Fatalf("another number of features: %v", err)
+	}
+}
+
+// TestResumeOlderCheckpoint resumes a logdir whose checkpoints lack statistics,
+// as those of models did that were fed scaled rows: it has the same variables as
+// before, and the statistics are constants of the graph.
+func TestResumeOlderCheckpoint(t *testing.T) {
+	c := clustersConfig(t, "train.steps=10")
+	runJob(t, t.Context(), c)
+	again, err := config.Load(c.File(), []config.Override{{Flag: "--set", Assignment: "data.normalize=standard"}, {Flag: "--set", Assignment: "train.steps=20"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, log := runJob(t, t.Context(), again); !strings.Contains(log, "model.ckpt-10") {
+		t.Errorf("it has not resumed:\n%s", log)
+	}
+	s := readSaved(filepath.Join(c.Logdir, "model.ckpt-20"), []string{"normalization/mean"})
+	if s == nil || len(s.values) != 0 {
+		t.Errorf("the checkpoint has %+v", s)
+	}
+}

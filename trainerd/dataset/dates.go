@@ -1,0 +1,67 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ISODate is the name of the layout of dates as ISO 8601 and RFC 3339 have it:
+// 2026-01-31, or 2026-01-31T12:00:00Z.
+const ISODate = "iso"
+
+// dateWords are the directives of strftime and what package time has for them.
+// As in Python, months, days and hours may lack their leading zero.
+var dateWords = map[string]string{
+	"%Y": "2006", "%y": "06", "%m": "1", "%d": "2", "%e": "2", "%H": "15", "%I": "3", "%M": "4", "%S": "5", "%p": "PM",
+	"%b": "Jan", "%B": "January", "%a": "Mon", "%A": "Monday", "%j": "002", "%z": "-0700", "%Z": "MST",
+	"%F": "2006-1-2", "%T": "15:4:5", "%D": "1/2/06", "%-m": "1", "%-d": "2", "%-H": "15", "%-M": "4", "%-S": "5",
+}
+
+// DateLayout returns the layout, as in package time, for one of strftime or for
+// [ISODate].
+func DateLayout(format string) (layout string, err error) {
+	if format == ISODate {
+		return "", nil
+	}
+	var b strings.Builder
+	for rest := format; rest != ""; {
+		if rest[0] != '%' {
+			if rest[0] >= '0' && rest[0] <= '9' {
+				return "", fmt.Errorf("%q has a digit outside of a directive such as %%Y", format)
+			}
+			b.WriteByte(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		size := min(2, len(rest))
+		if strings.HasPrefix(rest, "%-") {
+			size = min(3, len(rest))
+		}
+		word, ok := dateWords[rest[:size]]
+		if !ok {
+			return "", fmt.Errorf("%q has the directive %q, which is not known", format, rest[:size])
+		}
+		b.WriteString(word)
+		rest = rest[size:]
+	}
+	if b.Len() == 0 {
+		return "", fmt.Errorf("a date's form is empty")
+	}
+	return b.String(), nil
+}
+
+// dateForms are the forms of dates that are tried, the first of several wins:
+// with months before days, as pandas takes them.
+func dateForms() []string {
+	days := []string{
+		"%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m-%d-%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y",
+		"%b %d %Y", "%b %d, %Y", "%B %d, %Y", "%B %d %Y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y",
+	}
+	all := []string{ISODate}
+	for _, d := range days {
+		for _, t := range []string{"", " %H:%M:%S", " %H:%M", "T%H:%M:%S", "T%H:%M"} {
+			all = append(all, d+t)
+		}
+	}
+	return append(all, "%Y-%m-%d %H:%M:%S%z", "%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y")
+}

@@ -1,0 +1,176 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+)
+
+// ExamplesOptions says how to read rows for a model that is trained.
+type ExamplesOptions struct {
+	// Format of the file; "" means what it looks like, or that of the training
+	// file where that says nothing.
+	Format Format
+	// Labels is the file with the labels of IDX data; "" means the one whose name
+	// belongs to it, if there is one.
+	Labels string
+	// NeedLabel makes a row without a label an error.
+	NeedLabel bool
+	// NoMissing makes a number that is missing an error.
+	NoMissing bool
+	// In is read instead of the file, if not nil: a table.
+	In io.Reader
+}
+
+// Example is a raw row as the Schema describes it. It is overwritten by the next
+// one.
+type Example struct {
+	X []float32
+	// Label is the class or the number; NaN for a row without one.
+	Label float64
+	// File is the image's, "" for other data.
+	File string
+}
+
+// Examples reads rows for a model that is trained, one after the other.
+type Examples struct {
+	// HasLabels says that the rows may have labels.
+	HasLabels bool
+
+	schema *Schema
+	opts   ExamplesOptions
+	name   string
+	errs   *Errors
+	next   func(e *Example) error // *Error for a faulty row, *Errors for the end of reading, io.EOF
+	close  []func() error
+}
+
+// OpenExamples opens the data called name. What is wrong is an [*Error] or
+// [*Errors]. The Examples are to be closed.
+func OpenExamples(name string, s *Schema, o ExamplesOptions) (*Examples, error) {
+	e := &Examples{schema: s, opts: o, name: name, errs: &Errors{File: name}}
+	format, err := e.format()
+	if err != nil {
+		return nil, err
+	}
+	switch format {
+	case FormatTFRecord:
+		err = e.openRecords()
+	case FormatIDX:
+		err = e.openIDX()
+	case FormatImages:
+		err = e.openImages()
+	default:
+		err = e.openTable(format)
+	}
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// format finds out what the data are.
+func (e *Examples) format() (Format, error) {
+	if e.opts.Format != "" || e.opts.In != nil {
+		return e.opts.Format, nil
+	}
+	if e.schema.Format == FormatTFRecord {
+		if _, err := os.Stat(e.name); err != nil {
+			return FormatTFRecord, nil // it may be a pattern
+		}
+	}
+	info, err := os.Stat(e.name)
+	if err != nil {
+		return "", openError(e.name, err)
+	}
+	if info.IsDir() {
+		return FormatImages, nil
+	}
+	f, err := os.Open(e.name)
+	if err != nil {
+		return "", openError(e.name, err)
+	}
+	defer f.Close()
+	plain, err := decompress(f)
+	if err != nil {
+		return "", nil // a table may be compressed in other ways
+	}
+	var head [12]byte
+	n, _ := io.ReadFull(plain, head[:])
+	switch {
+	case isImage(e.name):
+		return FormatImages, nil
+	case n >= 4 && head[0] == 0 && head[1] == 0 && idxSizes[head[2]] != 0 && head[3] <= maxIDXRank:
+		return FormatIDX, nil
+	case n == 12 && isRecord(head):
+		return FormatTFRecord, nil
+	}
+	return "", nil
+}
+
+// Each calls f with every row, in order. After the first faulty row the others
+// are only checked, so that one call shows more than one fault; the error is an
+// [*Errors]. An error of f ends it.
+func (e *Examples) Each(f func(*Example) error) error {
+	one := &Example{X: make([]float32, 0, len(e.schema.Features))}
+	rows := 0
+	for {
+		one.X, one.Label, one.File = one.X[:0], math.NaN(), ""
+		err := e.next(one)
+		switch err := err.(type) {
+		case nil:
+			rows++
+			if err := e.check(one); err != nil {
+				e.errs.add(err)
+			} else if len(e.errs.Problems) == 0 {
+				if err := f(one); err != nil {
+					return err
+				}
+			}
+			continue
+		case *Error:
+			rows++
+			e.errs.add(err)
+			continue
+		}
+		if err != io.EOF {
+			return err
+		}
+		if rows == 0 {
+			e.errs.add(&Error{Reason: "holds no rows"})
+		}
+		return e.errs.err()
+	}
+}
+
+// check is for what all formats have in common.
+func (e *Examples) check(one *Example) *Error {
+	if len(one.X) != len(e.schema.Features) {
+		return &Error{File: one.File, Reason: fmt.Sprintf("an example has %d features, but the model takes %d", len(one.X), len(e.schema.Features)),
+			Hint: "give data of the kind that the model was trained with"}
+	}
+	return nil
+}
+
+// Close closes the files.
+func (e *Examples) Close() error {
+	var first error
+	for _, f := range e.close {
+		if err := f(); first == nil {
+			first = err
+		}
+	}
+	e.close = nil
+	return first
+}
+
+// labelError returns the fault of a label that the model cannot be compared
+// with, nil for none, or if labels are not asked for.
+func (e *Examples) labelError(reason string) *Error {
+	if reason == "" || !e.opts.NeedLabel {
+		return nil
+	}
+	return &Error{Reason: reason, Hint: "correct the label, or remove the row"}
+}

@@ -1,0 +1,227 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/internal/crc32c"
+)
+
+// isRecord reports whether a file begins with the head of a TFRecord: a length
+// and its checksum.
+func isRecord(head [12]byte) bool {
+	return crc32c.Masked(head[:8]) == binary.LittleEndian.Uint32(head[8:])
+}
+
+// openRecords reads TFRecord files one record after the other.
+func (e *Examples) openRecords() error {
+	files, err := matching(e.name)
+	if err != nil {
+		return err
+	}
+	o := Options{Image: e.schema.Image, Label: Column{Name: e.schema.Label.Name}, Numbers: e.schema.Label.Kind != KindCategory,
+		Classes: e.schema.Classes}
+	o.IDs = len(e.schema.Features) > 0 && e.schema.Features[0].Kind == KindID
+	r := &recordReader{opts: o, files: files, features: e.schema.Records, width: len(e.schema.Features), at: -1, labelOptional: !e.opts.NeedLabel}
+	e.close = append(e.close, r.close)
+	e.HasLabels = true
+	e.next = func(one *Example) error { return r.example(one) }
+	return nil
+}
+
+// example reads the next record of all files.
+func (r *recordReader) example(one *Example) error {
+	for {
+		if r.file == nil {
+			if r.at+1 == len(r.files) {
+				return io.EOF
+			}
+			if err := r.open(r.at + 1); err != nil {
+				return asErrors(err)
+			}
+		}
+		data, err := r.next()
+		if err == io.EOF {
+			r.close()
+			continue
+		}
+		if err != nil {
+			return asErrors(err)
+		}
+		x, label, err := r.parse(one.X, data)
+		if err != nil {
+			return err
+		}
+		one.X, one.Label = x, r.opts.labelValue(label)
+		return nil
+	}
+}
+
+// asErrors makes an error one that ends the reading.
+func asErrors(err error) error {
+	e := asError(err)
+	return &Errors{File: e.File, Problems: []*Error{e}}
+}
+
+// noLabel is what a reader returns for an example without a label, where that is
+// allowed.
+const noLabel = math.MinInt64
+
+// labelValue returns a label as Example has it.
+func (o Options) labelValue(label int64) float64 {
+	switch {
+	case label == noLabel:
+		return math.NaN()
+	case o.Numbers:
+		return float64(math.Float32frombits(uint32(label)))
+	}
+	return float64(label)
+}
+
+// openIDX reads a file of arrays, and one of labels if there is one.
+func (e *Examples) openIDX() error {
+	x, err := readIDX(e.name, DefaultMemoryLimit)
+	if err != nil {
+		return err
+	}
+	s, err := x.source(e.name)
+	if err != nil {
+		return err
+	}
+	o := Options{Numbers: e.schema.Label.Kind != KindCategory, Classes: e.schema.Classes}
+	l, err := e.idxLabels(o, x.shape[0])
+	if err != nil {
+		return err
+	}
+	e.HasLabels = l != nil
+	if err := s.setIDX(x, make(labels, x.shape[0])); err != nil {
+		return err
+	}
+	row := 0
+	e.next = func(one *Example) (err error) {
+		if row == x.shape[0] {
+			return io.EOF
+		}
+		one.X, err = s.rows.features(one.X, row)
+		if l != nil {
+			one.Label = o.labelValue(l[row])
+		}
+		row++
+		return err
+	}
+	return nil
+}
+
+// idxLabels returns the labels of IDX data, nil if they have none.
+func (e *Examples) idxLabels(o Options, rows int) (labels, error) {
+	name := e.opts.Labels
+	if name == "" {
+		derived, err := labelsBeside(e.name)
+		if err == nil {
+			_, err = os.Stat(derived)
+		}
+		if err != nil && e.opts.NeedLabel {
+			return nil, &Error{File: e.name, Reason: "its labels are not there", Err: err, Hint: "name their file with --labels"}
+		}
+		if err != nil {
+			return nil, nil
+		}
+		name = derived
+	}
+	y, err := readIDX(name, DefaultMemoryLimit)
+	if err != nil {
+		return nil, err
+	}
+	l, err := y.labels(name, o)
+	if err == nil && len(l) != rows {
+		return nil, &Error{File: name, Reason: fmt.Sprintf("holds %d labels, but %s %d examples", len(l), e.name, rows)}
+	}
+	return l, err
+}
+
+// openImages reads an image, a folder of images, or one of a folder for each
+// class.
+func (e *Examples) openImages() error {
+	if len(e.schema.Image) != 3 {
+		return &Error{File: e.name, Reason: "are images, but the model was not trained with images", Hint: "give data of the kind that it was trained with"}
+	}
+	files, classes, err := e.imageFiles()
+	if err != nil {
+		return err
+	}
+	size := [3]int(e.schema.Image)
+	var pixels []byte
+	at := 0
+	e.HasLabels = slices.ContainsFunc(classes, func(c float64) bool { return !math.IsNaN(c) })
+	e.next = func(one *Example) (err error) {
+		if at == len(files) {
+			return io.EOF
+		}
+		name := files[at]
+		one.Label, one.File = classes[at], name
+		at++
+		if pixels, err = readImage(pixels[:0], name, size); err != nil {
+			return err
+		}
+		for _, v := range pixels {
+			one.X = append(one.X, float32(v))
+		}
+		if math.IsNaN(one.Label) {
+			if fault := e.labelError("is in no folder of a class that the model knows"); fault != nil {
+				fault.File = name
+				return fault
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// imageFiles returns the images by name, with the class of the folder that each
+// is in; NaN for none.
+func (e *Examples) imageFiles() (files []string, classes []float64, err error) {
+	class := math.NaN()
+	add := func(name string) {
+		files, classes = append(files, name), append(classes, class)
+	}
+	if info, err := os.Stat(e.name); err == nil && !info.IsDir() {
+		add(e.name)
+		return files, classes, nil
+	}
+	entries, err := os.ReadDir(e.name)
+	if err != nil {
+		return nil, nil, openError(e.name, err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(e.name, entry.Name())
+		if !entry.IsDir() {
+			if isImage(entry.Name()) {
+				class = math.NaN()
+				add(path)
+			}
+			continue
+		}
+		inside, err := os.ReadDir(path)
+		if err != nil {
+			return nil, nil, openError(path, err)
+		}
+		class = math.NaN()
+		if i := slices.Index(e.schema.Label.Vocabulary, entry.Name()); i >= 0 {
+			class = float64(i)
+		}
+		for _, f := range inside {
+			if isImage(f.Name()) && !f.IsDir() {
+				add(filepath.Join(path, f.Name()))
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, nil, &Error{File: e.name, Reason: "has no PNG or JPEG files, nor folders with any"}
+	}
+	return files, classes, nil
+}

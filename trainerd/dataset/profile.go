@@ -1,0 +1,177 @@
+package dataset
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// maxDistinct is how many different values of a column are counted.
+const maxDistinct = 10000
+
+// Profile is what was seen of a column of a table.
+type Profile struct {
+	Name string
+	// Rows and Missing count the fields, and those that stand for no value.
+	Rows, Missing int
+	// Distinct counts the different values; Many says that there are more.
+	Distinct int
+	Many     bool
+	// Example is the first value.
+	Example string
+
+	values   map[string]int // how often each is there, nil once there are many
+	numbers  int
+	integers int
+	words    int   // neither numbers nor missing
+	counts   bool  // the rows, from 0 or 1
+	next     int64 // of the count
+	forms    []dateForm
+}
+
+// dateForm is a form of dates that all values so far have.
+type dateForm struct {
+	form    string
+	feature Feature
+}
+
+func newProfile(name string, forms []dateForm) *Profile {
+	return &Profile{Name: name, values: make(map[string]int), counts: true, forms: forms}
+}
+
+// allDateForms returns those that are tried.
+func allDateForms() []dateForm {
+	var all []dateForm
+	for _, form := range dateForms() {
+		if layout, err := DateLayout(form); err == nil {
+			all = append(all, dateForm{form, Feature{Kind: KindDate, Layout: layout}})
+		}
+	}
+	return all
+}
+
+// add counts a field.
+func (p *Profile) add(field string) {
+	p.Rows++
+	if table.IsMissing(field) {
+		p.Missing++
+		p.counts = false
+		return
+	}
+	if p.Example == "" {
+		p.Example = clipPlain(field)
+	}
+	p.distinct(field)
+	if !table.IsNumber(field) {
+		p.words++
+		p.counts = false
+		p.dates(field)
+		return
+	}
+	p.numbers++
+	n, err := strconv.ParseFloat(field, 64)
+	whole := err == nil && n == float64(int64(n))
+	if whole {
+		p.integers++
+	}
+	first := p.Rows == 1
+	if first {
+		p.next = int64(n)
+	}
+	p.counts = p.counts && whole && int64(n) == p.next && (!first || n == 0 || n == 1)
+	p.next++
+}
+
+func (p *Profile) distinct(field string) {
+	if p.values == nil {
+		return
+	}
+	if _, seen := p.values[field]; !seen {
+		if p.Distinct == maxDistinct {
+			p.Many, p.values = true, nil
+			return
+		}
+		p.Distinct++
+		field = strings.Clone(field) // not the row it is part of
+	}
+	p.values[field]++
+}
+
+// dates drops the forms that a field does not have.
+func (p *Profile) dates(field string) {
+	if len(p.forms) == 0 {
+		return
+	}
+	var left []dateForm // the slice is shared until here
+	for _, f := range p.forms {
+		if _, err := f.feature.time(field); err == nil {
+			left = append(left, f)
+		}
+	}
+	p.forms = left
+}
+
+// present returns the number of values.
+func (p *Profile) present() int { return p.Rows - p.Missing }
+
+// unique reports whether no value is there twice.
+func (p *Profile) unique() bool { return !p.Many && p.Distinct == p.present() && p.Distinct > 1 }
+
+// kind returns what the column holds.
+func (p *Profile) kind() Kind {
+	switch n := p.present(); {
+	case p.numbers == n:
+		return KindNumber
+	case p.words == n && len(p.forms) > 0:
+		return KindDate
+	}
+	return KindCategory
+}
+
+// isClasses reports whether the values are classes: words, or whole numbers of
+// which there are few and each several times; named says that the column is
+// called like one that has classes.
+func (p *Profile) isClasses(named bool) bool {
+	if p.kind() == KindCategory {
+		return true
+	}
+	if p.kind() != KindNumber || p.integers != p.numbers || p.Many {
+		return false
+	}
+	if named && p.Distinct <= maxWords && p.isNumbered() && 2*p.Distinct <= p.present() {
+		return true
+	}
+	const few = 20
+	return p.Distinct <= few && (5*p.Distinct <= p.present() || p.Distinct <= 2)
+}
+
+// isNumbered reports whether the values are the numbers 0 to Distinct-1, written
+// as integers.
+func (p *Profile) isNumbered() bool {
+	for i := range p.Distinct {
+		if p.values[strconv.Itoa(i)] == 0 {
+			return false
+		}
+	}
+	return p.Distinct > 0
+}
+
+// looksLikeID reports whether the name is that of a number which identifies a
+// row.
+func (p *Profile) looksLikeID() bool {
+	name := strings.ToLower(p.Name)
+	return slices.Contains([]string{"id", "index", "idx", "rowid", "row", "rownames", "rownum", "row_id", "uuid", "obs", "no", "nr", "#"}, name) ||
+		strings.HasSuffix(name, "_id") || strings.HasSuffix(name, " id") || strings.HasSuffix(p.Name, "Id") || strings.HasSuffix(p.Name, "ID")
+}
+
+// clipPlain shortens a value for a table of people.
+func clipPlain(field string) string {
+	const longest = 24
+	field = strings.Join(strings.Fields(field), " ")
+	if runes := []rune(field); len(runes) > longest {
+		return string(runes[:longest-3]) + "..."
+	}
+	return field
+}

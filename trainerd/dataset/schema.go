@@ -1,0 +1,213 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// Kind is what a column holds.
+type Kind string
+
+const (
+	// KindNumber is a number as it is; NaN is a missing one.
+	KindNumber Kind = "number"
+	// KindCategory is one of a list of words, given as its index in the
+	// vocabulary; -1 is a missing word, or one that is not in the vocabulary.
+	KindCategory Kind = "category"
+	// KindDate is a date, given as days since 1970-01-01 in UTC with the time of
+	// day as a fraction; NaN is a missing one.
+	KindDate Kind = "date"
+	// KindID is an id of a bag, below 0 for none.
+	KindID Kind = "id"
+)
+
+// Feature is what is known of one column of the examples, or of the label.
+type Feature struct {
+	// Name is the column's name; "" in a file without a header.
+	Name string `json:"name,omitempty"`
+	Kind Kind   `json:"kind"`
+	// Vocabulary has the words of a category, or the names of a label's classes,
+	// in the order of their indices.
+	Vocabulary []string `json:"vocabulary,omitempty"`
+	// Layout is how dates are written, as in package time. "" means RFC 3339, or
+	// its date alone.
+	Layout string `json:"layout,omitempty"`
+	// Column is the place in a row of the training file, from 0.
+	Column int `json:"column"`
+}
+
+// Schema says what an example is made of. A raw row has one float32 for each
+// feature, as its Kind describes; nothing is scaled, and nothing filled in.
+type Schema struct {
+	// Format is that of the training file.
+	Format Format `json:"format,omitempty"`
+	// Columns is the number of columns of a row of the training file, those that
+	// are not used included; 0 for data without columns.
+	Columns int `json:"columns,omitempty"`
+	// Image is the height, width and channels of images, nil for other data.
+	Image []int `json:"image,omitempty"`
+
+	// Records names the features of tf.Example messages that make up an example;
+	// nil means all but the label, by name.
+	Records []string `json:"records,omitempty"`
+
+	Features []Feature `json:"features,omitempty"`
+	// Label is what is predicted: a class if its Kind is KindCategory (the
+	// vocabulary then holds the names of the classes, nil when they are the
+	// numbers themselves), else a number.
+	Label Feature `json:"label"`
+	// Classes is the number of classes, 0 for a label that is a number.
+	Classes int `json:"classes,omitempty"`
+}
+
+// HasWords reports whether some feature is a category.
+func (s *Schema) HasWords() bool {
+	return slices.ContainsFunc(s.Features, func(f Feature) bool { return f.Kind == KindCategory })
+}
+
+// MayMiss reports whether the format has a way to leave a number out.
+func (s *Schema) MayMiss() bool {
+	switch s.Format {
+	case FormatTFRecord, FormatIDX, FormatImages:
+		return false
+	}
+	return true
+}
+
+// HasNames reports whether all features have names, each another one.
+func (s *Schema) HasNames() bool {
+	seen := make(map[string]bool)
+	for _, f := range s.Features {
+		if f.Name == "" || seen[f.Name] {
+			return false
+		}
+		seen[f.Name] = true
+	}
+	return len(s.Features) > 0
+}
+
+// ClassName returns the name of a class: its number if it has no other.
+func (s *Schema) ClassName(class int) string {
+	if class >= 0 && class < len(s.Label.Vocabulary) {
+		return s.Label.Vocabulary[class]
+	}
+	return strconv.Itoa(class)
+}
+
+// IsMissing reports whether a field, without blanks around it, stands for a
+// missing value.
+func IsMissing(field string) bool { return table.IsMissing(field) }
+
+// Vocabularies finds the indices of words. It is made by [Schema.Vocabularies].
+type Vocabularies []map[string]int
+
+// Vocabularies returns the words of each feature.
+func (s *Schema) Vocabularies() Vocabularies {
+	all := make(Vocabularies, len(s.Features))
+	for i, f := range s.Features {
+		all[i] = f.index()
+	}
+	return all
+}
+
+func (f *Feature) index() map[string]int {
+	if f.Kind != KindCategory {
+		return nil
+	}
+	words := make(map[string]int, len(f.Vocabulary))
+	for i, w := range f.Vocabulary {
+		words[w] = i
+	}
+	return words
+}
+
+// Parse returns the raw value of a field of feature i, or what is wrong with it
+// and what to do. Blanks around the field do not count.
+func (s *Schema) Parse(v Vocabularies, i int, field string) (raw float32, reason, hint string) {
+	field = strings.TrimSpace(field)
+	switch f := &s.Features[i]; f.Kind {
+	case KindCategory:
+		if at, ok := v[i][field]; ok {
+			return float32(at), "", ""
+		}
+		return -1, "", ""
+	case KindDate:
+		return f.parseDate(field)
+	case KindID:
+		return Options{IDs: true}.parseFeature(field)
+	}
+	if IsMissing(field) {
+		return float32(math.NaN()), "", ""
+	}
+	return parseFeature(field)
+}
+
+// parseDate returns a date as days.
+func (f *Feature) parseDate(field string) (days float32, reason, hint string) {
+	if IsMissing(field) {
+		return float32(math.NaN()), "", ""
+	}
+	at, err := f.time(field)
+	if err != nil {
+		return 0, fmt.Sprintf("%s is not a date", clip(field)), "dates are written as " + f.layout()
+	}
+	return float32(Days(at)), "", ""
+}
+
+func (f *Feature) layout() string {
+	if f.Layout == "" {
+		return time.DateOnly
+	}
+	return f.Layout
+}
+
+func (f *Feature) time(field string) (time.Time, error) {
+	if f.Layout != "" {
+		return time.Parse(f.Layout, field)
+	}
+	at, err := time.Parse(time.DateOnly, field)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, field)
+	}
+	return at, err
+}
+
+// Days returns a time as days since 1970-01-01 in UTC, with a fraction.
+func Days(t time.Time) float64 {
+	const day = 24 * 60 * 60
+	return (float64(t.Unix()) + float64(t.Nanosecond())/1e9) / day
+}
+
+// ParseLabel returns a label as a Dataset has it, a class or a number, or what is
+// wrong with it. A missing one, or a class that the model does not know, is an
+// error: nothing can be compared with it.
+func (s *Schema) ParseLabel(field string) (label float64, reason string) {
+	field = strings.TrimSpace(field)
+	if IsMissing(field) && !slices.Contains(s.Label.Vocabulary, field) {
+		return 0, "the label is missing"
+	}
+	if s.Label.Kind != KindCategory {
+		v, reason, _ := parseFeature(field)
+		return float64(v), reason
+	}
+	if i := slices.Index(s.Label.Vocabulary, field); i >= 0 {
+		return float64(i), ""
+	}
+	class, err := strconv.ParseFloat(field, 64)
+	switch {
+	case s.Label.Vocabulary != nil:
+		return 0, fmt.Sprintf("the label %s is not a class of the model", clip(field))
+	case errors.Is(err, strconv.ErrSyntax), class != math.Trunc(class):
+		return 0, fmt.Sprintf("the label %s is not an integer", clip(field))
+	case class < 0 || class >= float64(s.Classes):
+		return 0, fmt.Sprintf("the label %s is out of range: the model has the classes 0 to %d", clip(field), s.Classes-1)
+	}
+	return class, ""
+}

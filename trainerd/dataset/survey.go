@@ -1,0 +1,320 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// Survey is what a table turned out to be, for who has to write a job for it.
+type Survey struct {
+	// Options is how the table is read.
+	Options table.Options
+	// Columns are in the order of the table.
+	Columns []*Profile
+	// Rows is their number.
+	Rows int
+
+	file string
+}
+
+// NewSurvey reads a table.
+func NewSurvey(name string) (*Survey, error) {
+	if err := statTable(name); err != nil {
+		return nil, err
+	}
+	t, err := table.Open(name, table.Options{Sniff: true})
+	if err != nil {
+		return nil, tableError(name, err)
+	}
+	defer t.Close()
+	s := &Survey{Options: t.Options, file: name}
+	forms := allDateForms()
+	for _, column := range t.Columns {
+		s.Columns = append(s.Columns, newProfile(column, forms))
+	}
+	err = s.each(t, func(row *table.Row) {
+		for i, p := range s.Columns {
+			p.add(strings.TrimSpace(row.Fields[i]))
+		}
+		s.Rows++
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(s.Columns) < 2:
+		return nil, &Error{File: name, Reason: "has a single column", Hint: "a row needs a label and at least one feature"}
+	case s.Rows < 2:
+		return nil, &Error{File: name, Reason: fmt.Sprintf("holds %d rows", s.Rows), Hint: "training needs at least two"}
+	}
+	return s, nil
+}
+
+// each calls f for every row. Rows that are faulty are left to the training,
+// which reports them with their places.
+func (s *Survey) each(t *table.Table, f func(*table.Row)) error {
+	for {
+		row, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if e := (*table.Error)(nil); errors.As(err, &e) && e.Row {
+			continue
+		}
+		if err != nil {
+			return tableError(s.file, err)
+		}
+		if len(row.Fields) == len(s.Columns) {
+			f(row)
+		}
+	}
+}
+
+// Column returns the column with a name, or with a number from 0, below 0 from
+// the end; false if there is none.
+func (s *Survey) Column(text string) (int, bool) {
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		if i := slices.IndexFunc(s.Columns, func(p *Profile) bool { return same(p.Name, text) }); i >= 0 {
+			return i, true
+		}
+	}
+	i, err := strconv.Atoi(text)
+	if i < 0 {
+		i += len(s.Columns)
+	}
+	return i, err == nil && i >= 0 && i < len(s.Columns)
+}
+
+// labelNames are names that columns to predict have, the likeliest first.
+var labelNames = []string{"target", "label", "labels", "survived", "y", "outcome", "diagnosis", "species", "class"}
+
+// ChooseLabel returns the column that is most likely to be predicted, and why.
+func (s *Survey) ChooseLabel() (column int, why string) {
+	for _, name := range labelNames {
+		for i, p := range s.Columns {
+			if strings.EqualFold(p.Name, name) && p.Distinct > 1 && (p.kind() == KindNumber || !p.unique()) {
+				return i, "for its name"
+			}
+		}
+	}
+	for i, p := range slices.Backward(s.Columns) {
+		if p.Distinct > 1 && p.kind() != KindDate && !p.counts && (p.kind() == KindNumber || !p.tooManyWords()) {
+			if i == len(s.Columns)-1 {
+				return i, "as the last column"
+			}
+			return i, "as the last column that can be predicted"
+		}
+	}
+	return len(s.Columns) - 1, "as the last column"
+}
+
+// isLabelName reports whether a column is called like one to predict.
+func (p *Profile) isLabelName() bool {
+	return slices.ContainsFunc(labelNames, func(name string) bool { return strings.EqualFold(p.Name, name) })
+}
+
+// tooManyWords reports whether words are texts or identifiers, no categories.
+func (p *Profile) tooManyWords() bool {
+	const few = 10
+	return p.Many || p.Distinct > maxWords || p.Distinct > few && 2*p.Distinct > p.present()
+}
+
+// Use says what a job does with a column.
+type Use struct {
+	Name     string
+	Kind     Kind
+	Distinct string
+	Missing  int
+	// Form is how the dates are written, for [DateLayout].
+	Form string
+	// Drop says that the column is left out.
+	Drop bool
+	// Words says that the classes of the label have names.
+	Words bool
+	// Rule says for people what is done, and why.
+	Rule string
+}
+
+// Plan says what a job does with the columns of a table.
+type Plan struct {
+	Label int
+	// Numbers says that the label is a number, not a class.
+	Numbers bool
+	Uses    []Use
+}
+
+// Task is what a model learns to do.
+type Task string
+
+const (
+	// AnyTask lets the label decide.
+	AnyTask Task = ""
+	// Classification predicts a class.
+	Classification Task = "classification"
+	// Regression predicts a number.
+	Regression Task = "regression"
+)
+
+// Plan returns what to do with the columns to predict one of them.
+func (s *Survey) Plan(label int, task Task) (*Plan, error) {
+	l := s.Columns[label]
+	if l.Distinct < 2 {
+		return nil, s.fault(label, "the label has a single value", "choose another column with --label")
+	}
+	p := &Plan{Label: label, Numbers: task == Regression || task == AnyTask && !l.isClasses(l.isLabelName())}
+	switch {
+	case p.Numbers && l.kind() != KindNumber:
+		return nil, s.fault(label, "the label is to be a number, but has "+clip(l.Example), "choose another column with --label, or --task classification")
+	case !p.Numbers && (l.Many || l.Distinct > maxWords):
+		return nil, s.fault(label, "the label has more than "+strconv.Itoa(maxWords)+" different values, which are too many for classes", "choose another column with --label, or --task regression")
+	case !p.Numbers && l.unique():
+		return nil, s.fault(label, "the label is different in every row", "choose another column with --label")
+	}
+	same, err := s.sameAs(label, p.Numbers)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range s.Columns {
+		if i == label {
+			p.Uses = append(p.Uses, c.asLabel(p.Numbers))
+			continue
+		}
+		p.Uses = append(p.Uses, c.asFeature(i, same[i]))
+	}
+	if !slices.ContainsFunc(p.Uses, func(u Use) bool { return !u.Drop && u.Name != l.Name }) {
+		return nil, &Error{File: s.file, Reason: "no column is left to learn from", Hint: "a table needs columns of numbers, dates, or words of which there are few"}
+	}
+	return p, nil
+}
+
+func (s *Survey) fault(column int, reason, hint string) *Error {
+	return &Error{File: s.file, Column: column + 1, Name: s.Columns[column].Name, Reason: reason, Hint: hint}
+}
+
+func (p *Profile) use() Use {
+	u := Use{Name: p.Name, Kind: p.kind(), Missing: p.Missing, Distinct: strconv.Itoa(p.Distinct)}
+	if p.Many {
+		u.Distinct = "> " + u.Distinct
+	}
+	if u.Kind == KindDate {
+		u.Form = p.forms[0].form
+	}
+	return u
+}
+
+func (p *Profile) asLabel(numbers bool) Use {
+	u := p.use()
+	u.Rule = "label: a number"
+	if !numbers {
+		u.Words = !(p.kind() == KindNumber && p.isNumbered())
+		u.Kind = KindCategory
+		u.Rule = fmt.Sprintf("label: %d classes", p.Distinct)
+	}
+	if p.Missing > 0 {
+		u.Rule += "; rows without it are left out"
+	}
+	return u
+}
+
+// asFeature returns the use of a column that is not the label. sameAsLabel says
+// that it tells the label by another word.
+func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
+	u := p.use()
+	if u.Rule, u.Drop = p.whyNot(at, sameAsLabel); u.Drop {
+		u.Rule = "left out: " + u.Rule
+		return u
+	}
+	var rules []string
+	switch {
+	case u.Kind == KindCategory && p.numbers > 0:
+		rules = append(rules, "words among numbers, one input each")
+	case u.Kind == KindCategory:
+		rules = append(rules, "words, one input each")
+	case u.Kind == KindDate:
+		rules = append(rules, "days since 1970, written "+u.Form)
+	case p.Distinct == 1:
+		rules = append(rules, "constant, so without effect")
+	}
+	if p.Missing > 0 && u.Kind == KindCategory {
+		rules = append(rules, "missing is none of them")
+	} else if p.Missing > 0 {
+		rules = append(rules, "missing becomes the mean")
+	}
+	u.Rule = strings.Join(rules, "; ")
+	return u
+}
+
+// whyNot returns why a column is left out.
+func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
+	kind := p.kind()
+	switch {
+	case p.present() == 0:
+		return "no values", true
+	case sameAsLabel:
+		return "tells the label in other words", true
+	case p.counts && p.Rows > 2:
+		return "counts the rows", true
+	case at == 0 && p.Name == "Unnamed: 0" && (p.unique() || p.Many):
+		return "the index, without a name", true
+	case kind == KindNumber && p.integers == p.numbers && p.looksLikeID() && (p.unique() || p.Many):
+		return "identifies the rows", true
+	case kind == KindCategory && p.Distinct == 1 && p.Missing == 0:
+		return "constant", true
+	case kind == KindCategory && p.unique():
+		return "different in every row", true
+	case kind == KindCategory && p.tooManyWords():
+		return "too many different words", true
+	}
+	return "", false
+}
+
+// sameAs returns the columns each of whose values stands for one class of the
+// label, and the other way round: the label by another name.
+func (s *Survey) sameAs(label int, numbers bool) (same map[int]bool, err error) {
+	const most = 100
+	l := s.Columns[label]
+	there, back := make(map[int]map[string]string), make(map[int]map[string]string)
+	for i, p := range s.Columns {
+		if i != label && !numbers && p.Distinct == l.Distinct && p.Missing == l.Missing && p.Distinct <= most {
+			there[i], back[i] = make(map[string]string), make(map[string]string)
+		}
+	}
+	if len(there) == 0 || 2*l.Distinct > l.present() {
+		return nil, nil
+	}
+	t, err := table.Open(s.file, s.Options)
+	if err != nil {
+		return nil, tableError(s.file, err)
+	}
+	defer t.Close()
+	err = s.each(t, func(row *table.Row) {
+		class := strings.TrimSpace(row.Fields[label])
+		for i := range there {
+			value := strings.TrimSpace(row.Fields[i])
+			if !pair(there[i], value, class) || !pair(back[i], class, value) {
+				delete(there, i)
+			}
+		}
+	})
+	same = make(map[int]bool)
+	for i := range there {
+		same[i] = true
+	}
+	return same, err
+}
+
+// pair notes that two values occur together, and reports whether the first has
+// occurred with no other.
+func pair(known map[string]string, a, b string) bool {
+	if other, ok := known[a]; ok {
+		return other == b
+	}
+	known[strings.Clone(a)] = strings.Clone(b)
+	return true
+}

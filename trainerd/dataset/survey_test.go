@@ -1,0 +1,125 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func survey(t *testing.T, text string) *Survey {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "data.csv")
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSurvey(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// tableText makes n rows of what f gives.
+func tableText(header string, n int, f func(i int) string) string {
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	for i := range n {
+		b.WriteString(f(i) + "\n")
+	}
+	return b.String()
+}
+
+// What is made of columns of all sorts. The last is the label.
+func TestPlan(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cell func(i int) string // of the first column
+		want string             // its kind and rule
+	}{
+		{"x", func(i int) string { return fmt.Sprint(i * i) }, "number "},
+		{"x", func(i int) string { return fmt.Sprint(i) }, "number left out: counts the rows"},
+		{"x", func(i int) string { return fmt.Sprint(i + 1) }, "number left out: counts the rows"},
+		{"year", func(i int) string { return fmt.Sprint(1900 + i) }, "number "},
+		{"PassengerId", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number left out: identifies the rows"},
+		{"", func(i int) string { return fmt.Sprint("r", i) }, "category left out: the index, without a name"},
+		{"name", func(i int) string { return fmt.Sprint("Mr. ", i) }, "category left out: different in every row"},
+		{"ticket", func(i int) string { return fmt.Sprint("A/", i*2/3) }, "category left out: too many different words"},
+		{"town", func(i int) string { return fmt.Sprint("T", i%30) }, "category words, one input each"},
+		{"flag", func(i int) string { return fmt.Sprint(i%3 == 0) }, "category words, one input each"},
+		{"flag", func(i int) string { return []string{"yes", "no", ""}[i%3] }, "category words, one input each; missing is none of them"},
+		{"one", func(int) string { return "same" }, "category left out: constant"},
+		{"one", func(int) string { return "1" }, "number constant, so without effect"},
+		{"none", func(int) string { return "NA" }, "number left out: no values"},
+		{"some", func(i int) string { return []string{"1.5", "null", "2.5"}[i%3] }, "number missing becomes the mean"},
+		{"mixed", func(i int) string { return []string{"1", "2", "unknown"}[i%3] }, "category words among numbers, one input each"},
+		{"day", func(i int) string { return fmt.Sprintf("%d/%d/2020", 1+i%12, 1+i%28) }, "date days since 1970, written %m/%d/%Y"},
+		{"day", func(i int) string { return fmt.Sprintf("%d/%d/2020", 1+i%28, 1+i%12) }, "date days since 1970, written %d/%m/%Y"},
+		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 1%d:30", 1+i%28, i%10) }, "date days since 1970, written %Y-%m-%d %H:%M"},
+		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02dT10:30:00+01:00", 1+i%28) }, "date days since 1970, written iso"},
+		{"at", func(i int) string { return []string{"Jan 3 2020", "", "Feb 12 2021"}[i%3] }, "date days since 1970, written %b %d %Y; missing becomes the mean"},
+		{"same", func(i int) string { return []string{"zero", "one"}[i/2%2] }, "category left out: tells the label in other words"},
+	} {
+		s := survey(t, tableText(c.name+",other,label", 120, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))
+		p, err := s.Plan(2, AnyTask)
+		if err != nil {
+			t.Errorf("%s %s: %v", c.name, c.cell(0), err)
+			continue
+		}
+		if got := fmt.Sprint(p.Uses[0].Kind, " ", p.Uses[0].Rule); got != c.want {
+			t.Errorf("%s, as in %s: %q, want %q", c.name, c.cell(1), got, c.want)
+		}
+	}
+}
+
+// Which column is predicted, and as what.
+func TestChooseLabel(t *testing.T) {
+	for _, c := range []struct {
+		header string
+		row    func(i int) string
+		want   string
+	}{
+		{"a,target,c", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i%5) }, "target for its name: 3 classes"},
+		{"class,survived,c", func(i int) string { return fmt.Sprintf("%d,%d,%d", i%3, i%2, i%5) }, "survived for its name: 2 classes"},
+		{"a,b,c", func(i int) string { return fmt.Sprintf("%d,%d,%.1f", i*i, i%3, float64(i)*1.7) }, "c as the last column: number"},
+		{"a,b,id", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i) }, "b as the last column that can be predicted: 3 classes"},
+		{"a,b,day", func(i int) string { return fmt.Sprintf("%d,%s,2020-01-%02d", i*i, []string{"x", "y"}[i%2], 1+i%28) }, "b as the last column that can be predicted: 2 classes"},
+		{"a,species,sex", func(i int) string { return fmt.Sprintf("%d,s%d,m%d", i*i, i%3, i%2) }, "species for its name: 3 classes"},
+		{"a,b,rating", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, 3+i%7) }, "rating as the last column: 7 classes"},
+		{"a,b,age", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i*31%71) }, "age as the last column: number"},
+		{"a,b,digit", func(i int) string { return fmt.Sprintf("%d,%d,%.1f", i*i, i%3, float64(i%2)) }, "digit as the last column: 2 classes"},
+		{"a,b,label", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i%40) }, "label for its name: 40 classes"},
+	} {
+		s := survey(t, tableText(c.header, 140, c.row))
+		label, why := s.ChooseLabel()
+		p, err := s.Plan(label, AnyTask)
+		if err != nil {
+			t.Errorf("%s: %v", c.header, err)
+			continue
+		}
+		got := fmt.Sprintf("%s %s: ", s.Columns[label].Name, why)
+		if p.Numbers {
+			got += "number"
+		} else {
+			got += fmt.Sprintf("%d classes", s.Columns[label].Distinct)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s; want %s", c.header, got, c.want)
+		}
+	}
+}
+
+func TestSurveyColumn(t *testing.T) {
+	s := survey(t, "a,b,0\n1,2,3\n4,5,6\n")
+	for text, want := range map[string]int{"a": 0, "B": 1, "0": 2, "1": 1, "-1": 2, "-3": 0} {
+		if got, ok := s.Column(text); !ok || got != want {
+			t.Errorf("%s is column %d, %v; want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"c", "3", "-4", ""} {
+		if got, ok := s.Column(text); ok {
+			t.Errorf("%q is column %d", text, got)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package table
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// jsonSample is how many objects are read to know the columns.
+const jsonSample = 1000
+
+// maxNesting bounds the objects within objects.
+const maxNesting = 32
+
+// beginsJSON reports whether a text begins with an object, or an array of them.
+func beginsJSON(h *head) bool {
+	text := bytes.TrimLeft(h.text, " \t\r\n")
+	if bytes.HasPrefix(text, []byte{'['}) {
+		text = bytes.TrimLeft(text[1:], " \t\r\n")
+	}
+	if !bytes.HasPrefix(text, []byte{'{'}) {
+		return false
+	}
+	text = bytes.TrimLeft(text[1:], " \t\r\n")
+	return len(text) > 0 && (text[0] == '"' || text[0] == '}')
+}
+
+// jsonRows are the objects of a file.
+type jsonRows struct {
+	d       *json.Decoder
+	row     Row
+	array   bool
+	columns map[string]int
+	names   []string
+	sampled [][]string // rows that were read to know the columns, from the first
+	ended   error      // what ended the sample
+	known   bool       // the columns; others are not used
+}
+
+// newJSON begins to read JSON.
+func newJSON(r io.Reader, o Options) (*Table, error) {
+	plain, err := decode(r, o.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	j := &jsonRows{d: json.NewDecoder(plain), columns: make(map[string]int)}
+	j.d.UseNumber()
+	for {
+		c, err := plain.Peek(1)
+		if err != nil || !bytes.Contains([]byte(" \t\r\n["), c) {
+			break
+		}
+		j.array = j.array || c[0] == '['
+		plain.Discard(1)
+		if c[0] == '[' {
+			// The decoder is to see a list of values, and not wait for its end.
+			j.d = json.NewDecoder(io.MultiReader(bytes.NewReader([]byte{'['}), plain))
+			j.d.UseNumber()
+			j.d.Token()
+			break
+		}
+	}
+	for len(j.sampled) < jsonSample && j.ended == nil {
+		if err := j.read(); err != nil {
+			j.ended = err
+			break
+		}
+		j.sampled = append(j.sampled, j.row.Fields)
+		j.row.Fields = nil
+	}
+	j.known, j.row.Number = true, 0
+	return &Table{Options: o, Columns: j.names, next: j.next}, nil
+}
+
+func (j *jsonRows) next() (*Row, error) {
+	if len(j.sampled) > 0 {
+		j.row.Fields, j.sampled = j.sampled[0], j.sampled[1:]
+		for len(j.row.Fields) < len(j.names) {
+			j.row.Fields = append(j.row.Fields, "")
+		}
+		j.row.Number++
+		return &j.row, nil
+	}
+	if j.ended != nil {
+		return nil, j.ended
+	}
+	if err := j.read(); err != nil {
+		j.ended = err
+		return nil, err
+	}
+	return &j.row, nil
+}
+
+// read reads an object into row.
+func (j *jsonRows) read() error {
+	if j.array && !j.d.More() {
+		if _, err := j.d.Token(); err != nil {
+			return j.fault(err)
+		}
+		return io.EOF
+	}
+	j.row.Number++
+	begin, err := j.d.Token()
+	if err == io.EOF && !j.array {
+		return io.EOF
+	}
+	if err != nil {
+		return j.fault(err)
+	}
+	if begin != json.Delim('{') {
+		return j.fault(errors.New("an object is wanted, with a key for each column"))
+	}
+	if j.row.Fields = j.row.Fields[:0]; j.known {
+		j.row.Fields = append(j.row.Fields, make([]string, len(j.names))...)
+	}
+	return j.object("", 0)
+}
+
+// object reads the keys and values of an object, up to its end.
+func (j *jsonRows) object(prefix string, depth int) error {
+	if depth > maxNesting {
+		return j.fault(errors.New("objects are nested too deeply"))
+	}
+	for j.d.More() {
+		key, err := j.d.Token()
+		if err != nil {
+			return j.fault(err)
+		}
+		name := fmt.Sprint(prefix, key)
+		var raw json.RawMessage
+		if err := j.d.Decode(&raw); err != nil {
+			return j.fault(err)
+		}
+		if err := j.value(name, raw, depth); err != nil {
+			return err
+		}
+	}
+	if _, err := j.d.Token(); err != nil {
+		return j.fault(err)
+	}
+	return nil
+}
+
+// value stores the value of a key.
+func (j *jsonRows) value(name string, raw json.RawMessage, depth int) error {
+	var text string
+	switch raw[0] {
+	case '{':
+		inner := &jsonRows{d: json.NewDecoder(bytes.NewReader(raw)), row: j.row, columns: j.columns, names: j.names, known: j.known}
+		inner.d.Token()
+		err := inner.object(name+".", depth+1)
+		j.row, j.names = inner.row, inner.names
+		return err
+	case '"':
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return j.fault(err)
+		}
+	case 'n': // null
+	default:
+		text = string(raw)
+	}
+	at, ok := j.columns[name]
+	if !ok {
+		if j.known {
+			return nil
+		}
+		at = len(j.names)
+		j.columns[name] = at
+		j.names = append(j.names, name)
+	}
+	for len(j.row.Fields) <= at {
+		j.row.Fields = append(j.row.Fields, "")
+	}
+	j.row.Fields[at] = text
+	return nil
+}
+
+func (j *jsonRows) fault(err error) *Error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Record: j.row.Number, Reason: "is not JSON lines or an array of objects", Err: err, Hint: "write an object with the same keys for each row"}
+}

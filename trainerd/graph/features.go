@@ -1,0 +1,158 @@
+package graph
+
+import (
+	"slices"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// The methods in this file add the ops that make a model's features of raw
+// columns, and its answers of logits.
+
+// Sqrt adds the square root of x.
+func (b *Builder) Sqrt(name string, x Output) Output { return b.elementwise("Sqrt", name, x) }
+
+// IsNan adds whether each element of x is NaN.
+func (b *Builder) IsNan(name string, x Output) Output {
+	return b.elementwiseTo("IsNan", name, tfpb.DataType_DT_BOOL, x)
+}
+
+// Where adds the elements of x where the condition is true, else those of y,
+// with broadcasting of y. The condition has the shape of x.
+func (b *Builder) Where(name string, condition, x, y Output) Output {
+	shape, err := x.Shape().broadcast(y.Shape())
+	if err != nil {
+		b.fail("node %s%s (SelectV2): %w", b.scope, name, err)
+	}
+	return b.Add(NodeSpec{
+		Op: "SelectV2", Name: name, Inputs: []Output{condition, x, y},
+		Attrs:   Attrs{"T": TypeAttr(x.DType())},
+		Outputs: []OutputType{{x.DType(), shape}},
+	}).Output(0)
+}
+
+// Softmax adds the softmax of each row of x.
+func (b *Builder) Softmax(name string, x Output) Output { return b.elementwise("Softmax", name, x) }
+
+// Columns adds the given columns of the matrix x, in that order.
+func (b *Builder) Columns(name string, x Output, columns ...int32) Output {
+	at := b.Const(name+"/indices", Int32sTensor(columns...))
+	axis := b.Const(name+"/axis", Int32Tensor(1))
+	return b.Add(NodeSpec{
+		Op: "GatherV2", Name: name, Inputs: []Output{x, at, axis},
+		Attrs: Attrs{
+			"Tparams": TypeAttr(x.DType()), "Tindices": TypeAttr(at.DType()),
+			"Taxis": TypeAttr(axis.DType()), "batch_dims": IntAttr(0),
+		},
+		Outputs: []OutputType{{x.DType(), MakeShape(x.Shape().Dims[0], int64(len(columns)))}},
+	}).Output(0)
+}
+
+// Elements adds the elements of the vector x at the given indices.
+func (b *Builder) Elements(name string, x, indices Output) Output { return b.gather(name, x, indices) }
+
+// OneHot adds a row of zeros and a one for each of a vector of indices, of
+// zeros alone for an index outside [0, depth).
+func (b *Builder) OneHot(name string, indices Output, depth int32) Output {
+	d := b.Const(name+"/depth", Int32Tensor(depth))
+	on, off := b.Const(name+"/on_value", FloatTensor(1)), b.Const(name+"/off_value", FloatTensor(0))
+	return b.Add(NodeSpec{
+		Op: "OneHot", Name: name, Inputs: []Output{indices, d, on, off},
+		Attrs:   Attrs{"T": TypeAttr(on.DType()), "TI": TypeAttr(indices.DType()), "axis": IntAttr(-1)},
+		Outputs: []OutputType{{on.DType(), MakeShape(append(slices.Clone(indices.Shape().Dims), int64(depth))...)}},
+	}).Output(0)
+}
+
+// ConcatColumns joins matrices of as many rows each side by side. A single one
+// is passed on.
+func (b *Builder) ConcatColumns(name string, xs ...Output) Output {
+	if len(xs) == 1 {
+		return xs[0]
+	}
+	width := int64(0)
+	for _, x := range xs {
+		if x.Shape().Rank() != 2 || x.Shape().Dims[1] < 0 {
+			b.fail("node %s%s (ConcatV2): %s has shape %v; want a matrix with a known number of columns", b.scope, name, x.Name(), x.Shape())
+			return x
+		}
+		width += x.Shape().Dims[1]
+	}
+	axis := b.Const(name+"/axis", Int32Tensor(1))
+	return b.Add(NodeSpec{
+		Op: "ConcatV2", Name: name, Inputs: append(slices.Clone(xs), axis),
+		Attrs:   Attrs{"N": IntAttr(int64(len(xs))), "T": TypeAttr(xs[0].DType()), "Tidx": TypeAttr(axis.DType())},
+		Outputs: []OutputType{{xs[0].DType(), MakeShape(xs[0].Shape().Dims[0], width)}},
+	}).Output(0)
+}
+
+// gradConcat cuts the gradient where the columns were joined.
+func gradConcat(b *backward) []Output {
+	xs := b.n.inputs[:len(b.n.inputs)-1]
+	sizes := make([]int64, len(xs))
+	outs := make([]OutputType, len(xs))
+	for i, x := range xs {
+		sizes[i], outs[i] = x.Shape().Dims[1], OutputType{x.DType(), x.Shape()}
+	}
+	split := b.Add(NodeSpec{
+		Op: "SplitV", Inputs: []Output{b.grads[0], b.Const("sizes", Int64sTensor(sizes...)), b.Const("split_dim", Int32Tensor(1))},
+		Attrs: Attrs{
+			"T": TypeAttr(b.grads[0].DType()), "Tlen": TypeAttr(tfpb.DataType_DT_INT64), "num_split": IntAttr(int64(len(xs))),
+		},
+		Outputs: outs,
+	})
+	grads := make([]Output, len(b.n.inputs))
+	for i := range xs {
+		grads[i] = split.Output(i)
+	}
+	return grads
+}
+
+// StackColumns makes a matrix of vectors: each becomes a column.
+func (b *Builder) StackColumns(name string, xs ...Output) Output {
+	if len(xs) == 0 {
+		b.fail("node %s%s (Pack): no inputs", b.scope, name)
+		return Output{}
+	}
+	return b.Add(NodeSpec{
+		Op: "Pack", Name: name, Inputs: xs,
+		Attrs:   Attrs{"T": TypeAttr(xs[0].DType()), "N": IntAttr(int64(len(xs))), "axis": IntAttr(1)},
+		Outputs: []OutputType{{xs[0].DType(), MakeShape(xs[0].Shape().Dims[0], int64(len(xs)))}},
+	}).Output(0)
+}
+
+// Vocabulary adds a lookup table that maps words to their places in the list,
+// and the op that fills it, which it names in the collection of such ops.
+func (b *Builder) Vocabulary(name string, words []string) (table Output, init *Node) {
+	places := make([]int64, len(words))
+	for i := range places {
+		places[i] = int64(i)
+	}
+	b.Scope(name, func() {
+		n := b.Add(NodeSpec{
+			Op: "HashTableV2", Name: "hash_table",
+			Attrs: Attrs{
+				"container": StringAttr(""), "use_node_name_sharing": BoolAttr(true),
+				"key_dtype": TypeAttr(tfpb.DataType_DT_STRING), "value_dtype": TypeAttr(tfpb.DataType_DT_INT64),
+			},
+			Outputs: []OutputType{{tfpb.DataType_DT_RESOURCE, Shape{}}},
+		})
+		n.def.Attr["shared_name"] = StringAttr(n.Name())
+		table = n.Output(0)
+		init = b.Add(NodeSpec{
+			Op: "LookupTableImportV2", Name: "initialize",
+			Inputs: []Output{table, b.Const("words", StringsTensor(words...)), b.Const("indices", Int64sTensor(places...))},
+			Attrs:  Attrs{"Tin": TypeAttr(tfpb.DataType_DT_STRING), "Tout": TypeAttr(tfpb.DataType_DT_INT64)},
+		})
+	})
+	b.AddNodes(TableInitializers, init.Name())
+	return table, init
+}
+
+// Find adds the places of words in a vocabulary, -1 for those that it lacks.
+func (b *Builder) Find(name string, table, words Output) Output {
+	return b.Add(NodeSpec{
+		Op: "LookupTableFindV2", Name: name, Inputs: []Output{table, words, b.Const(name+"/none", Int64Tensor(-1))},
+		Attrs:   Attrs{"Tin": TypeAttr(tfpb.DataType_DT_STRING), "Tout": TypeAttr(tfpb.DataType_DT_INT64)},
+		Outputs: []OutputType{{tfpb.DataType_DT_INT64, words.Shape()}},
+	}).Output(0)
+}

@@ -1,0 +1,164 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/internal/tfproto"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// InitOpSignature is the key of the signature by which a SavedModel names the op
+// that is run after its variables are restored, and the key of its only output.
+const InitOpSignature = "__saved_model_init_op"
+
+// inferenceKept are the collections, besides those of variables and tables, that
+// describe a model and not its training.
+var inferenceKept = []string{"trainerd_schema"}
+
+// Inference returns what of meta its signatures need: their nodes, the variables
+// that these read, the tables, a saver for them, and the op that fills the
+// tables, which gets a signature of its own.
+func Inference(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
+	g, err := Parse(meta)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := g.signatureTensors()
+	if err != nil {
+		return nil, err
+	}
+	needed := g.ancestors(roots)
+	var vars []VariableRef
+	for _, v := range g.Variables() {
+		if needed[v.Name()] {
+			vars = append(vars, v)
+			roots = append(roots, v.Def.GetInitializerName(), v.Def.GetInitialValueName(), v.valueTensor())
+		}
+	}
+	var tables []string
+	for _, name := range g.Names(TableInitializers) {
+		if n, err := g.Node(name); err == nil && len(n.GetInput()) > 0 && needed[tensorNode(n.GetInput()[0])] {
+			tables = append(tables, name)
+			roots = append(roots, name)
+		}
+	}
+	return g.cut(g.ancestors(roots), vars, tables)
+}
+
+// signatureTensors returns the names of the tensors of all signatures.
+func (g *Graph) signatureTensors() ([]string, error) {
+	var names []string
+	for key, s := range g.Meta.GetSignatureDef() {
+		for _, infos := range []map[string]*tfpb.TensorInfo{s.GetInputs(), s.GetOutputs()} {
+			for name, t := range infos {
+				if _, err := g.Node(tensorNode(t.GetName())); err != nil {
+					return nil, &Error{Message: fmt.Sprintf("signature %s: %s: there is no tensor %q", key, name, t.GetName())}
+				}
+				names = append(names, t.GetName())
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, &Error{Message: "it has no signature"}
+	}
+	return names, nil
+}
+
+func tensorNode(name string) string {
+	t, err := ParseTensorName(name)
+	if err != nil {
+		return name
+	}
+	return t.Node
+}
+
+// ancestors returns the nodes of tensors or ops and all that they need.
+func (g *Graph) ancestors(names []string) map[string]bool {
+	seen, stack := make(map[string]bool), slices.Clone(names)
+	for len(stack) > 0 {
+		name := tensorNode(stack[len(stack)-1])
+		stack = stack[:len(stack)-1]
+		n := g.nodes[name]
+		if n == nil || seen[name] {
+			continue
+		}
+		seen[name] = true
+		stack = append(stack, n.GetInput()...)
+	}
+	return seen
+}
+
+// cut returns the kept nodes with a saver and a signature of the op that fills
+// the tables.
+func (g *Graph) cut(kept map[string]bool, vars []VariableRef, tables []string) (*tfpb.MetaGraphDef, error) {
+	def := g.Meta.GetGraphDef()
+	small := &tfpb.MetaGraphDef{
+		MetaInfoDef:  &tfpb.MetaGraphDef_MetaInfoDef{Tags: []string{"serve"}},
+		GraphDef:     &tfpb.GraphDef{Versions: def.GetVersions(), Library: def.GetLibrary()},
+		SignatureDef: maps.Clone(g.Meta.GetSignatureDef()),
+	}
+	for _, n := range def.GetNode() {
+		if kept[n.GetName()] {
+			n = proto.CloneOf(n)
+			n.Device = "" // where it was trained says nothing of where it is used
+			n.Attr = keptColocation(n.GetAttr(), kept)
+			small.GraphDef.Node = append(small.GraphDef.Node, n)
+		}
+	}
+	b := extend(small)
+	b.adopt(vars, false)
+	trainable := make(map[string]bool)
+	for _, v := range g.TrainableVariables() {
+		trainable[v.Name()] = true
+	}
+	for _, v := range vars {
+		b.AddBytes(GlobalVariables, tfproto.Marshal(v.Def))
+		if trainable[v.Name()] {
+			b.AddBytes(TrainableVariables, tfproto.Marshal(v.Def))
+		}
+	}
+	for _, key := range inferenceKept {
+		if c := g.Meta.GetCollectionDef()[key]; c != nil {
+			b.collections[key] = c
+		}
+	}
+	if len(tables) > 0 {
+		b.AddNodes(TableInitializers, tables...)
+	}
+	init := b.Group("init_all_tables", b.lookUp(tables)...)
+	if len(vars) > 0 {
+		b.AddSaver()
+	}
+	out, err := b.MetaGraph()
+	if err != nil {
+		return nil, err
+	}
+	out.SignatureDef[InitOpSignature] = &tfpb.SignatureDef{Outputs: map[string]*tfpb.TensorInfo{InitOpSignature: {
+		Encoding: &tfpb.TensorInfo_Name{Name: init.Name()}, TensorShape: UnknownShape.Proto(),
+	}}}
+	return out, nil
+}
+
+// keptColocation leaves out the nodes to be placed with that are no longer there.
+func keptColocation(attrs map[string]*tfpb.AttrValue, kept map[string]bool) map[string]*tfpb.AttrValue {
+	list := attrs[attrColocation].GetList().GetS()
+	if len(list) == 0 {
+		return attrs
+	}
+	attrs = maps.Clone(attrs)
+	var with []string
+	for _, s := range list {
+		if name := string(s); len(name) > 5 && kept[name[len("loc:@"):]] {
+			with = append(with, name)
+		}
+	}
+	delete(attrs, attrColocation)
+	if len(with) > 0 {
+		attrs[attrColocation] = StringsAttr(with...)
+	}
+	return attrs
+}

@@ -1,0 +1,10 @@
+// Package predict loads trained models and runs their signatures.
+//
+// [Open] takes a logdir, of which it uses the best checkpoint by evaluation if
+// there is one and else the newest intact one, or a SavedModel. A [Model] runs in
+// this process; its methods are safe for concurrent use, and Close ends it.
+//
+// A model family takes raw rows, as [dataset.Schema] describes them: see
+// [Model.Predict]. Any signature can be run by the names of its inputs and
+// outputs: see [Model.Run].
+package predict

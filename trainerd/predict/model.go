@@ -1,0 +1,327 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/runtime"
+	"github.com/trainerd/trainerd/trainerd/savedmodel"
+)
+
+// Options says how [Open] chooses.
+type Options struct {
+	// Checkpoint names the one to use of a logdir: its prefix, its name in the
+	// logdir or among the best, or its step. "" means the best, else the newest.
+	Checkpoint string
+	// Signature is the key of the signature to run; "" means serving_default.
+	Signature string
+}
+
+// Model is a trained model that answers. Its methods are safe for concurrent use.
+type Model struct {
+	// Meta has the nodes that the signatures need.
+	Meta *tfpb.MetaGraphDef
+	// SignatureKey names Signature, which Run runs.
+	SignatureKey string
+	Signature    *tfpb.SignatureDef
+	// Schema describes the rows that a model family takes, nil for other models.
+	Schema *dataset.Schema
+	// Source is the prefix of the checkpoint, or the folder of the SavedModel.
+	Source string
+	// Step is the number of the checkpoint, -1 if it has none.
+	Step int64
+
+	sess *runtime.Session
+}
+
+// Error says why a model cannot be used.
+type Error struct {
+	Source string
+	Reason string
+	Err    error // may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("%s: %s", e.Source, e.Reason)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Source, e.Reason, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Open loads the model of a logdir or of a SavedModel. It is to be closed.
+func Open(ctx context.Context, path string, o Options) (*Model, error) {
+	if savedmodel.Is(path) {
+		if o.Checkpoint != "" {
+			return nil, &Error{Source: path, Reason: "is a SavedModel, which has no checkpoints to choose from"}
+		}
+		return openSavedModel(ctx, path, o)
+	}
+	prefixes, err := choose(path, o.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, prefix := range prefixes {
+		m, err := openCheckpoint(ctx, prefix, o)
+		if err == nil {
+			return m, nil
+		}
+		errs = append(errs, err)
+		var damaged *checkpoint.Error
+		if !errors.As(err, &damaged) {
+			break // an older one would have the same fault
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// choose returns the checkpoints of a logdir to try, the best first.
+func choose(dir, name string) ([]string, error) {
+	if name != "" {
+		return named(dir, name)
+	}
+	for _, d := range []string{filepath.Join(dir, "best"), dir} {
+		found, err := checkpoint.Find(d, checkpoint.DefaultLatestFilename, "model.ckpt")
+		if err == nil && !found.IsEmpty() {
+			return found.Prefixes, nil
+		}
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	return nil, &Error{Source: dir, Reason: "has no checkpoint and no saved_model.pb; give the logdir of a training, or a SavedModel"}
+}
+
+// named returns the checkpoint with a prefix, name or step.
+func named(dir, name string) ([]string, error) {
+	for _, prefix := range []string{name, filepath.Join(dir, name), filepath.Join(dir, "best", name)} {
+		if ckptfmt.Exists(prefix) {
+			return []string{prefix}, nil
+		}
+	}
+	for _, d := range []string{dir, filepath.Join(dir, "best")} {
+		all, err := ckptdir.List(d)
+		if err != nil {
+			continue
+		}
+		for _, c := range all {
+			if fmt.Sprint(c.Step) == name {
+				return []string{c.Prefix}, nil
+			}
+		}
+	}
+	return nil, &Error{Source: dir, Reason: fmt.Sprintf("has no checkpoint %q; `ckpt ls %s` lists them", name, dir)}
+}
+
+func openCheckpoint(ctx context.Context, prefix string, o Options) (*Model, error) {
+	meta, err := Inference(prefix)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Meta: meta, Source: prefix, Step: ckptdir.StepOf(prefix)}
+	if err := m.start(o); err != nil {
+		return nil, err
+	}
+	saver := &checkpoint.Saver{MetaGraph: meta, MaxToKeep: -1, Logger: slog.New(slog.DiscardHandler)}
+	if err := saver.Restore(ctx, m.sess, prefix); err != nil {
+		m.Close()
+		return nil, err
+	}
+	if err := m.initialise(ctx); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Inference returns the part of a checkpoint's MetaGraph that its signatures
+// need.
+func Inference(prefix string) (*tfpb.MetaGraphDef, error) {
+	name := ckptfmt.MetaName(prefix)
+	wire, err := os.ReadFile(name)
+	if err != nil {
+		return nil, &checkpoint.Error{Prefix: prefix, Err: err}
+	}
+	meta := new(tfpb.MetaGraphDef)
+	if err := proto.Unmarshal(wire, meta); err != nil {
+		return nil, &checkpoint.Error{Prefix: prefix, Err: fmt.Errorf("%s: %w", filepath.Base(name), err)}
+	}
+	if len(meta.GetSignatureDef()) == 0 {
+		return nil, &Error{Source: name, Reason: "has no signature: it is that of an exported graph, which trainerd graph run can run, " +
+			"or of an older trainerd; to give it one, resume the job with `trainerd run CONFIG --set train.steps=N` for at least one more step"}
+	}
+	small, err := graph.Inference(meta)
+	if err != nil {
+		return nil, &Error{Source: name, Reason: "cannot be used for predictions", Err: err}
+	}
+	return small, nil
+}
+
+func openSavedModel(ctx context.Context, dir string, o Options) (*Model, error) {
+	meta, err := savedmodel.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Meta: meta, Source: dir, Step: -1}
+	if err := m.start(o); err != nil {
+		return nil, err
+	}
+	if err := m.restore(ctx, dir); err != nil {
+		m.Close()
+		return nil, &Error{Source: dir, Reason: "its variables cannot be restored", Err: err}
+	}
+	if err := m.initialise(ctx); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// start finds the signature and makes the session.
+func (m *Model) start(o Options) (err error) {
+	m.SignatureKey = o.Signature
+	if m.SignatureKey == "" {
+		m.SignatureKey = model.ServingKey
+	}
+	all := m.Meta.GetSignatureDef()
+	if m.Signature = all[m.SignatureKey]; m.Signature == nil {
+		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(k string) bool { return strings.HasPrefix(k, "__saved_model") })
+		return &Error{Source: m.Source, Reason: fmt.Sprintf("has no signature %q; its signatures are %q", m.SignatureKey, keys)}
+	}
+	if m.Schema, err = model.SchemaOf(m.Meta); err != nil {
+		return &Error{Source: m.Source, Reason: "its schema is damaged", Err: err}
+	}
+	if m.sess, err = runtime.New(m.Meta.GetGraphDef(), &runtime.Options{}); err != nil {
+		return &Error{Source: m.Source, Reason: "its graph cannot be run", Err: err}
+	}
+	return m.sess.Check(m.tensors(m.Signature.GetInputs()), m.tensors(m.Signature.GetOutputs()), nil)
+}
+
+func (m *Model) tensors(infos map[string]*tfpb.TensorInfo) []string {
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(infos)) {
+		names = append(names, infos[key].GetName())
+	}
+	return names
+}
+
+// restore runs the restore op of a SavedModel.
+func (m *Model) restore(ctx context.Context, dir string) error {
+	saver := m.Meta.GetSaverDef()
+	if saver.GetRestoreOpName() == "" || !savedmodel.HasVariables(dir) {
+		return nil // a model without variables
+	}
+	prefix, err := filepath.Abs(savedmodel.VariablesPrefix(dir))
+	if err != nil {
+		return err
+	}
+	feeds := map[string]*ckptfmt.Tensor{saver.GetFilenameTensorName(): ckptfmt.Scalar(prefix)}
+	_, err = m.sess.Run(ctx, feeds, nil, []string{nodeOf(saver.GetRestoreOpName())})
+	return err
+}
+
+// initialise runs the op that fills tables, by whatever name the model has it.
+func (m *Model) initialise(ctx context.Context) error {
+	var ops []string
+	if s := m.Meta.GetSignatureDef()[graph.InitOpSignature]; s != nil {
+		ops = []string{nodeOf(s.GetOutputs()[graph.InitOpSignature].GetName())}
+	}
+	for _, key := range []string{"saved_model_main_op", "legacy_init_op"} {
+		if len(ops) == 0 {
+			ops = graph.Collections{Meta: m.Meta}.Names(key)
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	if _, err := m.sess.Run(ctx, nil, nil, []string{nodeOf(ops[0])}); err != nil {
+		return &Error{Source: m.Source, Reason: "its tables cannot be initialised", Err: err}
+	}
+	return nil
+}
+
+func nodeOf(name string) string { return graph.NodeName(name) }
+
+// Close ends the model.
+func (m *Model) Close() error { return m.sess.Close() }
+
+// Run runs the signature: inputs and outputs by its keys. All inputs must be
+// there.
+func (m *Model) Run(ctx context.Context, inputs map[string]*ckptfmt.Tensor) (map[string]*ckptfmt.Tensor, error) {
+	feeds := make(map[string]*ckptfmt.Tensor, len(inputs))
+	for key, info := range m.Signature.GetInputs() {
+		value := inputs[key]
+		if value == nil {
+			return nil, &InputError{Key: key, Reason: "is missing"}
+		}
+		if err := checkInput(info, value); err != "" {
+			return nil, &InputError{Key: key, Reason: err}
+		}
+		feeds[info.GetName()] = value
+	}
+	for key := range inputs {
+		if m.Signature.GetInputs()[key] == nil {
+			return nil, &InputError{Key: key, Reason: fmt.Sprintf("is not an input; the inputs are %q", slices.Sorted(maps.Keys(m.Signature.GetInputs())))}
+		}
+	}
+	return m.fetch(ctx, feeds)
+}
+
+// fetch returns the signature's outputs.
+func (m *Model) fetch(ctx context.Context, feeds map[string]*ckptfmt.Tensor) (map[string]*ckptfmt.Tensor, error) {
+	keys := slices.Sorted(maps.Keys(m.Signature.GetOutputs()))
+	out, err := m.sess.Run(ctx, feeds, m.tensors(m.Signature.GetOutputs()), nil)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]*ckptfmt.Tensor, len(keys))
+	for i, key := range keys {
+		all[key] = out[i]
+	}
+	return all, nil
+}
+
+// InputError says what is wrong with a value for an input of a signature.
+type InputError struct {
+	Key    string
+	Reason string
+}
+
+func (e *InputError) Error() string { return fmt.Sprintf("input %q: %s", e.Key, e.Reason) }
+
+// checkInput says what is wrong with a value, "" for nothing.
+func checkInput(info *tfpb.TensorInfo, t *ckptfmt.Tensor) string {
+	if t.DType != info.GetDtype() {
+		return fmt.Sprintf("is %s; want %s", ckptfmt.DTypeName(t.DType), ckptfmt.DTypeName(info.GetDtype()))
+	}
+	want := graph.ShapeFromProto(info.GetTensorShape())
+	if want.UnknownRank {
+		return ""
+	}
+	fits := len(want.Dims) == len(t.Shape)
+	for i := 0; fits && i < len(t.Shape); i++ {
+		fits = want.Dims[i] < 0 || want.Dims[i] == t.Shape[i]
+	}
+	if !fits {
+		return fmt.Sprintf("has the shape %v; want %v", t.Shape, want)
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package predict
+
+import (
+	"context"
+
+	"github.com/trainerd/trainerd/trainerd/dataset"
+)
+
+// Row is an answered row. It is overwritten by the next one.
+type Row struct {
+	*dataset.Example
+	// Value is the predicted number.
+	Value float32
+	// Class is the most probable class, and Probabilities has those of all; of a
+	// model that predicts numbers there are none.
+	Class         int64
+	Probabilities []float32
+}
+
+// batchBytes bounds the rows that are answered at a time.
+const (
+	batchRows  = 1024
+	batchBytes = 8 << 20
+)
+
+// FillsMissing reports whether the model takes NaN for a number that is missing.
+func (m *Model) FillsMissing() bool {
+	for _, n := range m.Meta.GetGraphDef().GetNode() {
+		if n.GetOp() == "IsNan" {
+			return true
+		}
+	}
+	return false
+}
+
+// Stream answers the rows of examples one after the other, many at a time.
+func (m *Model) Stream(ctx context.Context, in *dataset.Examples, f func(*Row) error) error {
+	b := &batch{model: m, limit: max(1, min(batchRows, batchBytes/4/max(1, len(m.Schema.Features)))), f: f}
+	err := in.Each(func(e *dataset.Example) error {
+		b.x = append(b.x, e.X...)
+		b.rows = append(b.rows, dataset.Example{Label: e.Label, File: e.File})
+		if len(b.rows) == b.limit {
+			return b.flush(ctx)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return b.flush(ctx)
+}
+
+// batch holds rows until there are enough.
+type batch struct {
+	model *Model
+	limit int
+	f     func(*Row) error
+	x     []float32
+	rows  []dataset.Example
+}
+
+func (b *batch) flush(ctx context.Context) error {
+	if len(b.rows) == 0 {
+		return nil
+	}
+	out, err := b.model.Predict(ctx, b.x)
+	if err != nil {
+		return err
+	}
+	width := len(b.x) / len(b.rows)
+	for i := range b.rows {
+		b.rows[i].X = b.x[i*width : (i+1)*width]
+		row := &Row{Example: &b.rows[i]}
+		if out.Values != nil {
+			row.Value = out.Values[i]
+		} else {
+			row.Class, row.Probabilities = out.Classes[i], out.Probabilities[i*out.Width:(i+1)*out.Width]
+		}
+		if err := b.f(row); err != nil {
+			return err
+		}
+	}
+	b.x, b.rows = b.x[:0], b.rows[:0]
+	return nil
+}

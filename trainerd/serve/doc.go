@@ -1,0 +1,24 @@
+// Package serve answers predictions over HTTP, in the form of TensorFlow
+// Serving's REST API (https://www.tensorflow.org/tfx/serving/api_rest):
+//
+//	POST /v1/models/NAME[/versions/N]:predict   instances, or inputs
+//	GET  /v1/models/NAME[/versions/N]           is the model available
+//	GET  /v1/models/NAME[/versions/N]/metadata  its signatures
+//	GET  /monitoring/prometheus/metrics         counts and times, for Prometheus
+//	GET  /healthz                               is the process alive
+//	GET  /readyz                                is a model loaded
+//
+// The version of a model is the step of its checkpoint, or the number that the
+// folder of a SavedModel has as its name.
+//
+// Beyond TensorFlow Serving, an instance for a model family that takes its rows
+// as the tensor x may be an object with the columns' names, null stands for a
+// missing number or word, and a date may be text.
+//
+// # Concurrency
+//
+// A [Source] has one goroutine, which looks for a newer model while [Source.Watch]
+// runs and ends with its context. A model that was replaced is closed after the
+// last request that uses it. The goroutines of requests belong to the
+// http.Server, which [Server.Serve] runs and [Server.Shutdown] ends.
+package serve

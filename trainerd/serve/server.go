@@ -1,0 +1,226 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/trainerd/trainerd/trainerd/predict"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+// Limits of requests, so that nobody holds the server up.
+const (
+	// DefaultMaxBody bounds the body of a request.
+	DefaultMaxBody = 64 << 20
+	maxHeader      = 16 << 10
+	headerTimeout  = 10 * time.Second
+	requestTimeout = time.Minute // to read one, and to answer it
+	idleTimeout    = 2 * time.Minute
+	maxRunning     = 32 // requests that are answered at a time; others wait
+)
+
+// Options says what a Server answers.
+type Options struct {
+	Source *Source
+	Name   string // of the model
+	// MaxBody bounds the bytes of a request; 0 means DefaultMaxBody.
+	MaxBody int64
+	Log     *slog.Logger // nil discards
+}
+
+// Server answers predictions.
+type Server struct {
+	o       Options
+	http    *http.Server
+	metrics *metrics
+	running chan struct{}
+}
+
+// NewServer returns a server, which does nothing until Serve.
+func NewServer(o Options) *Server {
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{o: o, metrics: newMetrics(o.Source, o.Name), running: make(chan struct{}, maxRunning)}
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	return s
+}
+
+// Serve answers at ln until Shutdown, and closes it.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shutdown ends Serve once the present requests are answered, or ctx is done;
+// then the connections are cut.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		s.http.Close()
+	}
+	return err
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/models/", s.model)
+	metrics := promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
+	mux.Handle("GET /monitoring/prometheus/metrics", metrics)
+	mux.Handle("GET /metrics", metrics)
+	ok := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") }
+	mux.HandleFunc("GET /healthz", ok)
+	mux.HandleFunc("GET /readyz", ok) // there is a model from the beginning
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, http.StatusNotFound, "Not found: %s; predictions are at /v1/models/%s:predict", r.URL.Path, s.o.Name)
+	})
+	return mux
+}
+
+// model answers for /v1/models/NAME[/versions/N][:predict|/metadata].
+func (s *Server) model(w http.ResponseWriter, r *http.Request) {
+	path, verb, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/models/"), ":")
+	parts := strings.Split(path, "/")
+	h := s.o.Source.use()
+	defer s.o.Source.release(h)
+	if parts[0] != s.o.Name {
+		fail(w, http.StatusNotFound, "Servable not found for request: Latest(%s); the model is called %s", parts[0], s.o.Name)
+		return
+	}
+	parts = parts[1:]
+	if len(parts) >= 2 && parts[0] == "versions" {
+		if parts[1] != strconv.FormatInt(h.version, 10) {
+			fail(w, http.StatusNotFound, "Servable not found for request: Specific(%s, %s); the version is %d", s.o.Name, parts[1], h.version)
+			return
+		}
+		parts = parts[2:]
+	}
+	what := strings.Join(parts, "/")
+	switch {
+	case what == "" && verb == "predict" && r.Method == http.MethodPost:
+		s.predict(w, r, h)
+	case what == "" && verb == "" && r.Method == http.MethodGet:
+		s.status(w, h)
+	case what == "metadata" && verb == "" && r.Method == http.MethodGet:
+		s.metadata(w, h)
+	case what == "" && verb == "predict", what == "" && verb == "", what == "metadata" && verb == "":
+		fail(w, http.StatusMethodNotAllowed, "%s is not the method for %s", r.Method, r.URL.Path)
+	default:
+		fail(w, http.StatusNotFound, "Malformed request: %s %s", r.Method, r.URL.Path)
+	}
+}
+
+// fail answers with an error, as TensorFlow Serving does.
+func fail(w http.ResponseWriter, code int, format string, args ...any) {
+	writeJSON(w, code, map[string]string{"error": fmt.Sprintf(format, args...)})
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	json.NewEncoder(w).Encode(v) // what fails here is the connection
+}
+
+func (s *Server) status(w http.ResponseWriter, h *held) {
+	type status struct {
+		ErrorCode    string `json:"error_code"`
+		ErrorMessage string `json:"error_message"`
+	}
+	type version struct {
+		Version string `json:"version"`
+		State   string `json:"state"`
+		Status  status `json:"status"`
+	}
+	all := []version{{strconv.FormatInt(h.version, 10), "AVAILABLE", status{"OK", ""}}}
+	writeJSON(w, http.StatusOK, map[string]any{"model_version_status": all})
+}
+
+// predict answers a request for predictions.
+func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held) {
+	begun := time.Now()
+	code, err := s.answer(w, r, h)
+	status := "OK"
+	if err != nil {
+		status = statusName(code)
+		fail(w, code, "%v", err)
+	}
+	s.metrics.answered(s.o.Name, status, time.Since(begun))
+}
+
+// answer writes the predictions, or returns why there are none.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held) (code int, err error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge, fmt.Errorf("the request has more than %d bytes; send fewer instances at a time", large.Limit)
+	case err != nil:
+		return http.StatusBadRequest, fmt.Errorf("the request cannot be read: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	select {
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
+	case <-ctx.Done():
+		return http.StatusServiceUnavailable, errors.New("too many requests are running")
+	}
+	q, err := parseRequest(body, h.Model)
+	if err != nil {
+		return http.StatusBadRequest, err
+	}
+	ran := time.Now()
+	out, err := h.Run(ctx, q.inputs)
+	s.metrics.ran(s.o.Name, time.Since(ran))
+	if err != nil {
+		return codeOf(err), err
+	}
+	answer, err := q.response(out)
+	if err != nil {
+		return http.StatusBadRequest, err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(answer) // what fails here is the connection
+	return http.StatusOK, nil
+}
+
+// codeOf returns the HTTP status for an error of a run.
+func codeOf(err error) int {
+	var input *predict.InputError
+	switch {
+	case errors.As(err, &input), errors.Is(err, session.ErrInvalidArgument):
+		return http.StatusBadRequest
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, session.ErrCancelled), errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+func statusName(code int) string {
+	switch code {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return "INVALID_ARGUMENT"
+	case http.StatusServiceUnavailable:
+		return "UNAVAILABLE"
+	}
+	return "INTERNAL"
+}
