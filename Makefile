@@ -7,6 +7,7 @@ INTEROP ?= auto
 FUZZTIME ?= 30s
 PKG     ?= ./...
 COUNT   ?= 6
+STEPS   ?= 100000
 JOB     ?= examples/digits/digits.toml
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
@@ -22,14 +23,17 @@ help: ## list the targets
 build: ## build the commands into bin/
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
 
-run: build ## the main job: train on the digits data with the embedded runtime
-	$(BIN)/trainerd run examples/digits/digits.toml
+run: ## the main job: train on the digits for some 20 seconds; kill it and run it again, it resumes (STEPS=100000)
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/trainerd ./cmd/ckpt
+	@echo "Training for some 20 seconds. Press Ctrl-C, or kill -9 it, and type 'make run' again: it resumes."
+	$(BIN)/trainerd run examples/digits/digits.toml --set train.steps=$(STEPS)
 
 cluster: build ## train the digits on TensorFlow servers of this machine (JOB=examples/cluster/graph.toml; CLUSTER='--set cluster.sync=true')
 	@interop/venv
 	@.venv/bin/python interop/cluster.py --trainerd $(BIN)/trainerd $(JOB) $(CLUSTER)
 
 test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
+	@echo "test: Go tests of some 60 packages, a line for each as it ends; minutes the first time, while they are built" >&2
 	go test -shuffle=on ./...
 	@command -v python3 >/dev/null || echo "test: left out the pages of doc/ that run python3" >&2
 	@$(MAKE) --no-print-directory interop

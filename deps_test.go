@@ -141,6 +141,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/prometheus/client_golang": {"trainerd/control", "trainerd/serve"},
 		"github.com/schollz/progressbar":      {"trainerd/daemon", "cmd/internal/terminal"},
 		"github.com/urfave/cli":               {"cmd"},
+		"github.com/xrash/smetrics":           {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "tfevents/dataserver", "trainerd", "bench"},
 		"golang.org/x/term":                   {"trainerd/daemon", "cmd"},
 		"golang.org/x/text":                   {"trainerd/dataset/table"},

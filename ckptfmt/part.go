@@ -30,6 +30,12 @@ type Part struct {
 	Open func() (io.ReadCloser, error)
 	// Strings returns the elements of a tensor of strings.
 	Strings func() ([][]byte, error)
+	// Stored is the name that the file has for the tensor, where Name is one for
+	// people; "" where they are the same. Readers find both.
+	Stored string
+	// Err says why the tensor cannot be read, though the file has it. Then there
+	// is neither Open nor Strings.
+	Err error
 }
 
 // WholePart returns a part that is a whole tensor of elements of fixed size.
@@ -42,6 +48,9 @@ func (p *Part) IsWhole() bool { return p.Slice.isFull(p.Full) }
 
 // Size returns the bytes that Open gives, or 0 for strings.
 func (p *Part) Size() (int64, error) {
+	if p.Err != nil {
+		return 0, p.Err
+	}
 	n, err := NumElements(p.Shape)
 	if err != nil || p.Strings != nil {
 		return 0, err
@@ -195,6 +204,9 @@ func (s *storedPart) setContent(p *Part) {
 // AddPart writes a part of a tensor as it is read, without holding it. When
 // its reader fails the bundle cannot be finished.
 func (w *BundleWriter) AddPart(p Part) error {
+	if p.Err != nil {
+		return p.Err
+	}
 	if p.Strings != nil {
 		t, err := p.Load()
 		if err != nil {

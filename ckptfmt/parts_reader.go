@@ -15,15 +15,19 @@ import (
 type PartsReader struct {
 	parts  []Part // in the order of the file
 	byName []int  // places in parts
+	stored map[string]int
 	close  func() error
 }
 
 // NewPartsReader returns a reader of whole tensors. Two of one name are an error
 // that matches [ErrExists]. close, which may be nil, is called by Close.
 func NewPartsReader(parts []Part, close func() error) (*PartsReader, error) {
-	r := &PartsReader{parts: slices.Clone(parts), byName: make([]int, len(parts)), close: close}
+	r := &PartsReader{parts: slices.Clone(parts), byName: make([]int, len(parts)), stored: make(map[string]int), close: close}
 	for i := range parts {
 		r.byName[i] = i
+		if name := parts[i].Stored; name != "" {
+			r.stored[name] = i
+		}
 		if !parts[i].IsWhole() {
 			return nil, fmt.Errorf("%w: %q is a slice", ErrSlices, parts[i].Name)
 		}
@@ -65,12 +69,16 @@ func (r *PartsReader) Tensors() iter.Seq2[TensorInfo, error] {
 	}
 }
 
+// find takes the name of a tensor, or that under which the file stores it.
 func (r *PartsReader) find(name string) (*Part, error) {
 	i, ok := slices.BinarySearchFunc(r.byName, name, func(i int, name string) int { return strings.Compare(r.parts[i].Name, name) })
-	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrNotFound, name)
+	if ok {
+		return &r.parts[r.byName[i]], nil
 	}
-	return &r.parts[r.byName[i]], nil
+	if i, ok = r.stored[name]; ok {
+		return &r.parts[i], nil
+	}
+	return nil, fmt.Errorf("%w: %q", ErrNotFound, name)
 }
 
 // Info implements [Reader].
@@ -117,7 +125,7 @@ func (r *PartsReader) OpenTensor(name string) (*TensorReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Open == nil {
+	if p.Open == nil { // strings: info has the reason of what cannot be read
 		return nil, errNoStream(name, info)
 	}
 	from, err := p.Open()
@@ -143,13 +151,57 @@ func (c *closedAtEnd) Read(b []byte) (int, error) {
 // Verify implements [Reader]. It reads every tensor: how much that finds is for
 // the format to say.
 func (r *PartsReader) Verify(ctx context.Context) iter.Seq2[string, error] {
+	sorted := make([]Part, len(r.parts))
+	for i, at := range r.byName {
+		sorted[i] = r.parts[at]
+	}
+	return VerifyParts(ctx, sorted)
+}
+
+// TensorFile is an open file of another format than TensorFlow's, as its package
+// reads it.
+type TensorFile interface {
+	// Parts returns the tensors in the order of the file. They are valid until the
+	// file is closed.
+	Parts() []Part
+	// Metadata are texts about the tensors. It may be nil.
+	Metadata() map[string]string
+	// Checks says in words what Verify can find in this file: the strongest check
+	// that the format allows.
+	Checks() string
+	// Verify reads everything, and gives the name of each tensor with what is
+	// wrong, nil as a rule. What is wrong with other parts of the file has the name
+	// "".
+	Verify(ctx context.Context) iter.Seq2[string, error]
+	// Close closes the file.
+	Close() error
+}
+
+// VerifyFile reads all of a file, and closes it. It returns what that could find,
+// in words, and the first damage.
+func VerifyFile(ctx context.Context, f TensorFile) (checks string, err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for name, err := range f.Verify(ctx) {
+		switch {
+		case err != nil && name != "":
+			return f.Checks(), fmt.Errorf("tensor %q: %w", name, err)
+		case err != nil:
+			return f.Checks(), err
+		}
+	}
+	return f.Checks(), nil
+}
+
+// VerifyParts reads tensors one after the other, keeps nothing of them, and gives
+// the name of each with what is wrong, or why its package cannot read it.
+func VerifyParts(ctx context.Context, parts []Part) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for _, i := range r.byName {
+		for i := range parts {
 			if err := ctx.Err(); err != nil {
 				yield("", err)
 				return
 			}
-			if !yield(r.parts[i].Name, r.parts[i].verify(ctx)) {
+			if !yield(parts[i].Name, parts[i].verify(ctx)) {
 				return
 			}
 		}
@@ -157,6 +209,9 @@ func (r *PartsReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 }
 
 func (p *Part) verify(ctx context.Context) error {
+	if p.Err != nil {
+		return p.Err
+	}
 	if p.Strings != nil {
 		_, err := p.Strings()
 		return err
@@ -169,11 +224,16 @@ func (p *Part) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(writerFunc(func(b []byte) (int, error) { return len(b), ctx.Err() }), r)
+	n, err := io.Copy(Discard(ctx), r)
 	if err == nil && n != size {
 		err = fmt.Errorf("tensor %q has %d bytes, its shape needs %d", p.Name, n, size)
 	}
 	return errors.Join(err, r.Close())
+}
+
+// Discard returns a writer that keeps nothing, and fails when ctx ends.
+func Discard(ctx context.Context) io.Writer {
+	return writerFunc(func(b []byte) (int, error) { return len(b), ctx.Err() })
 }
 
 type writerFunc func(b []byte) (int, error)

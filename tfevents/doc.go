@@ -31,15 +31,15 @@
 //
 // # Directories
 //
-// [FindRuns] finds what TensorBoard finds below a log directory, [ReadRun] reads
-// a run as curves, [IndexRun] does the same for logs that are too large to be
-// kept in memory, [Follow] continues to read a run, and [MergeRun] makes one stream
-// of it. A training that was killed and resumed from a checkpoint has written
-// some steps twice: [Purge] says which of them count.
+// [FindRuns] finds what TensorBoard finds below a log directory. [ReadRun] and
+// [ReadRuns] read runs as curves, of which they keep the scalars and the places of
+// everything else, [Follow] continues to read a run, and [MergeRun] makes one stream
+// of it. A training that was killed and resumed from a checkpoint has written some
+// steps twice: [Purge] says which of them count.
 //
 // # Goroutines
 //
 // A FileWriter owns one goroutine, from its first event until Close returns.
-// [IndexRuns] starts some, which end before it returns. Nothing else in this
+// [ReadRuns] starts some, which end before it returns. Nothing else in this
 // package starts any, and nothing logs or prints.
 package tfevents

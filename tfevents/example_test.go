@@ -47,7 +47,7 @@ func ExampleFileWriter() {
 	for _, run := range runs {
 		data := tfevents.ReadRun(os.DirFS(logdir), run, nil)
 		for _, s := range data.Series {
-			fmt.Println(run.Name, s.Tag, s.Plugin(), len(s.Points))
+			fmt.Println(run.Name, s.Tag, s.Plugin(), s.Len())
 		}
 	}
 	// Output:
@@ -74,13 +74,13 @@ func ExampleReader_Events() {
 	// step 0: train/loss = 0.1
 }
 
-func ExampleIndexRuns() {
+func ExampleReadRuns() {
 	fsys := os.DirFS("../fixtures/events/tf1_reopen")
 	runs, err := tfevents.FindRuns(fsys, ".")
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, x := range tfevents.IndexRuns(fsys, runs, nil) {
+	for _, x := range tfevents.ReadRuns(fsys, runs, nil) {
 		for _, s := range x.Series {
 			for p := range s.Points() {
 				if scalar, ok := p.Scalar(); ok {

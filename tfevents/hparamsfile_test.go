@@ -35,7 +35,7 @@ func TestWriteHParams(t *testing.T) {
 	if err != nil || len(runs) != 1 || len(runs[0].Files) != 2 || runs[0].Files[0] != hparamsFileName {
 		t.Fatal(runs, err)
 	}
-	s := ReadRun(os.DirFS(dir), runs[0], nil).Lookup("_hparams_/session_start_info")
+	s := readInMemory(os.DirFS(dir), runs[0], nil).Lookup("_hparams_/session_start_info")
 	if s == nil {
 		t.Fatal("no hyperparameters")
 	}

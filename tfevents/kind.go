@@ -29,6 +29,6 @@ func (k *kind) note(v *valueScan) {
 }
 
 // Plain reports whether the series holds scalars and each value is a single
-// float32 that says nothing else: [IndexPoint.Scalar] then knows every point, and
+// float32 that says nothing else: [Point.Scalar] then knows every point, and
 // no value need be read to see what kind it is.
-func (s *SeriesIndex) Plain() bool { return !s.kind.odd }
+func (s *Series) Plain() bool { return !s.kind.odd }

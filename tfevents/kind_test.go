@@ -24,12 +24,12 @@ func TestIndexOfLargeRecord(t *testing.T) {
 	}
 }
 
-func indexLarge(t *testing.T, v *tfpb.Summary_Value, plugin string, size uint64) *RunIndex {
+func indexLarge(t *testing.T, v *tfpb.Summary_Value, plugin string, size uint64) *RunData {
 	t.Helper()
 	fsys := fstest.MapFS{"e.tfevents": {Data: fileOfValues(t, v)}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	x := IndexRun(fsys, Run{Name: ".", Files: []string{"e.tfevents"}}, nil)
+	x := ReadRun(fsys, Run{Name: ".", Files: []string{"e.tfevents"}}, nil)
 	runtime.ReadMemStats(&after)
 	if len(x.Series) != 1 || x.Series[0].Plugin() != plugin || x.Series[0].Len() != 1 {
 		t.Fatalf("indexed %v", x.Series)
@@ -58,7 +58,7 @@ func TestPlainSeries(t *testing.T) {
 		{"described", []*tfpb.Summary_Value{summary.Describe(summaryv1.Scalar("a", 1), "name", "")}, false},
 	} {
 		fsys := fstest.MapFS{"e.tfevents": {Data: fileOfValues(t, tc.values...)}}
-		x := IndexRun(fsys, Run{Name: ".", Files: []string{"e.tfevents"}}, nil)
+		x := ReadRun(fsys, Run{Name: ".", Files: []string{"e.tfevents"}}, nil)
 		if len(x.Series) != 1 || x.Series[0].Plain() != tc.want {
 			t.Errorf("%s: %v", tc.name, x.Series)
 		}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // MergeReport says what MergeRun did.
@@ -32,47 +34,75 @@ func MergeRun(w io.Writer, fsys fs.FS, run Run, o *RunOptions) (*MergeReport, er
 	if opt.Purge != PurgeExact && opt.Purge != KeepAll {
 		return nil, errors.New("tfevents: a run is merged with PurgeExact or KeepAll only")
 	}
-	opt.stepsOnly = true
+	opt.places = true
 	d := ReadRun(fsys, run, &opt)
 	m := merger{
 		w:        NewEventsWriter(w, &EventsWriterOptions{Continue: true}),
-		kept:     make(map[valueID]struct{}),
 		data:     d,
+		kept:     make(map[string]*keptPoints),
 		hasNamed: make(map[string]bool),
 	}
-	for _, s := range d.Series {
-		for _, p := range s.Points {
-			m.kept[valueID{p.event, p.index}] = struct{}{}
-		}
-	}
-	for _, name := range run.Files {
+	defer m.stop()
+	for number, name := range run.Files {
 		// Damage was recorded by the first reading.
-		if _, err := eachEvent(fsys, name, &opt, m.event); err != nil && m.err != nil {
+		_, err := eachRecord(fsys, name, &opt, func(data []byte, at int64) error {
+			e, err := decodeEvent(name, at, data)
+			if err != nil {
+				return err
+			}
+			return m.event(e, place{number, at})
+		})
+		if err != nil && m.err != nil {
 			return nil, fmt.Errorf("tfevents: merging %s: %w", name, m.err)
 		}
 	}
 	return &MergeReport{Events: m.written, Purged: d.Purged, Damage: d.Damage}, nil
 }
 
-// valueID names a value of a run.
-type valueID struct{ event, index int }
+// place is where an event is.
+type place struct {
+	file   int
+	offset int64
+}
+
+// keptPoints walks the points of a series that are kept. They are in the order in
+// which the files hold them.
+type keptPoints struct {
+	next func() (Point, bool)
+	stop func()
+	p    Point // the first that has not been met
+	ok   bool  // there is one
+}
+
+// meets reports whether the value at a place is the next point, and moves on if so.
+func (k *keptPoints) meets(at place, index int) bool {
+	if !k.ok || k.p.cell.file != at.file || k.p.cell.offset != at.offset || k.p.cell.index != index {
+		return false
+	}
+	k.p, k.ok = k.next()
+	return true
+}
 
 type merger struct {
 	w        *EventsWriter
-	kept     map[valueID]struct{}
 	data     *RunData
-	hasNamed map[string]bool // tags whose metadata has been written
-	n        int             // events read
+	kept     map[string]*keptPoints // by tag
+	hasNamed map[string]bool        // tags whose metadata has been written
 	written  int
 	version  bool // a file_version has been written
 	started  bool // a START has been written
 	err      error
 }
 
+// stop ends all walks.
+func (m *merger) stop() {
+	for _, k := range m.kept {
+		k.stop()
+	}
+}
+
 // event writes what is to be kept of the next event.
-func (m *merger) event(e *tfpb.Event) error {
-	number := m.n
-	m.n++
+func (m *merger) event(e *tfpb.Event, at place) error {
 	switch what := e.GetWhat().(type) {
 	case *tfpb.Event_FileVersion:
 		if m.version {
@@ -87,13 +117,13 @@ func (m *merger) event(e *tfpb.Event) error {
 			m.started = true
 		}
 	case *tfpb.Event_Summary:
-		kept := m.keptValues(number, what.Summary)
+		kept := m.keptValues(at, what.Summary)
 		if len(kept) == 0 && len(what.Summary.GetValue()) > 0 {
 			return nil
 		}
 		what.Summary.Value = kept
 	case *tfpb.Event_GraphDef, *tfpb.Event_TaggedRunMetadata:
-		if !m.keeps(number, 0) {
+		if !m.keeps(summary.Modern(e)[0].GetTag(), at, 0) {
 			return nil
 		}
 	}
@@ -103,14 +133,24 @@ func (m *merger) event(e *tfpb.Event) error {
 	return m.err
 }
 
-func (m *merger) keeps(event, index int) bool {
-	_, ok := m.kept[valueID{event, index}]
-	return ok
+// keeps reports whether the value of a tag at a place is kept. It must be asked of
+// all values, in their order.
+func (m *merger) keeps(tag string, at place, index int) bool {
+	k := m.kept[tag]
+	if k == nil {
+		k = &keptPoints{next: func() (p Point, ok bool) { return p, false }, stop: func() {}}
+		if s := m.data.Lookup(tag); s != nil {
+			k.next, k.stop = iter.Pull(s.Points())
+		}
+		k.p, k.ok = k.next()
+		m.kept[tag] = k
+	}
+	return k.meets(at, index)
 }
 
-func (m *merger) keptValues(event int, s *tfpb.Summary) (kept []*tfpb.Summary_Value) {
+func (m *merger) keptValues(at place, s *tfpb.Summary) (kept []*tfpb.Summary_Value) {
 	for i, v := range s.GetValue() {
-		if !m.keeps(event, i) {
+		if !m.keeps(v.GetTag(), at, i) {
 			continue
 		}
 		m.restoreMetadata(v)

@@ -57,6 +57,7 @@ type eventFacts struct {
 	time    float64
 	version string // a file_version
 	start   bool   // a SessionLog START
+	stop    bool   // a SessionLog STOP
 	summary bool
 	values  bool // a summary, or something else that is shown
 }
@@ -67,6 +68,7 @@ func factsOf(e *tfpb.Event, values []*tfpb.Summary_Value) eventFacts {
 		time:    e.GetWallTime(),
 		version: e.GetFileVersion(),
 		start:   e.GetSessionLog().GetStatus() == tfpb.SessionLog_START,
+		stop:    e.GetSessionLog().GetStatus() == tfpb.SessionLog_STOP,
 		summary: e.GetSummary() != nil,
 		values:  len(values) > 0 || e.GetSummary() != nil,
 	}

@@ -51,7 +51,7 @@ func losses(attempt float64, first, last int64) (events []*tfpb.Event) {
 }
 
 // ranges writes the steps of a series as "1-10@1 11-30@2": steps and attempts.
-func ranges(s *Series) string {
+func ranges(s *memorySeries) string {
 	if s == nil {
 		return ""
 	}
@@ -149,7 +149,7 @@ func TestPurgeModes(t *testing.T) {
 				}
 			}
 			for mode, want := range map[Purge]string{PurgeExact: tc.exact, PurgePython: tc.python, PurgeDataServer: tc.dataServer, KeepAll: tc.keep} {
-				d := ReadRun(fsys, runs[0], &RunOptions{Purge: mode})
+				d := readInMemory(fsys, runs[0], &RunOptions{Purge: mode})
 				if got := ranges(d.Lookup("loss")); got != want {
 					t.Errorf("mode %d: %s, want %s", mode, got, want)
 				}
@@ -222,7 +222,7 @@ func TestStartSparesOtherWriters(t *testing.T) {
 				fsys[name] = eventsFile(t, events...)
 				run.Files = append(run.Files, name)
 			}
-			d := ReadRun(fsys, run, nil)
+			d := readInMemory(fsys, run, nil)
 			for tag, want := range map[string]string{"loss": tc.loss, "rate": tc.rate} {
 				if got := ranges(d.Lookup(tag)); got != want {
 					t.Errorf("%s: %s, want %s", tag, got, want)
@@ -246,7 +246,7 @@ func checkMerge(t *testing.T, fsys fs.FS, run Run, want string) {
 	}
 	result := fstest.MapFS{"tfevents": {Data: merged.Bytes()}}
 	for _, mode := range []Purge{PurgeExact, PurgePython, KeepAll} {
-		d := ReadRun(result, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: mode})
+		d := readInMemory(result, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: mode})
 		if got := ranges(d.Lookup("loss")); got != want {
 			t.Errorf("merged, read in mode %d: %s, want %s", mode, got, want)
 		}
@@ -275,7 +275,7 @@ func TestPurgeOldVersion(t *testing.T) {
 		{[]string{"loss@1", "loss@2", "loss@3", "loss@2", "loss@3"}, "1-3@1"},
 		{[]string{"loss@1", "loss@2", "loss@3", "other@1", "loss@2", "loss@3"}, "1-3@1 2-3@1"},
 	} {
-		d := ReadRun(fstest.MapFS{"tfevents": file(tc.events...)}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython})
+		d := readInMemory(fstest.MapFS{"tfevents": file(tc.events...)}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython})
 		if got := ranges(d.Lookup("loss")); got != tc.want {
 			t.Errorf("%v: %s, want %s", tc.events, got, tc.want)
 		}
@@ -289,7 +289,7 @@ func TestPurgeAndTheGraph(t *testing.T) {
 	}
 	run := Run{Files: []string{"a.tfevents", "b.tfevents"}}
 	for mode, want := range map[Purge]int{PurgeExact: 2, PurgePython: 0, PurgeDataServer: 1, KeepAll: 2} {
-		d := ReadRun(fsys, run, &RunOptions{Purge: mode})
+		d := readInMemory(fsys, run, &RunOptions{Purge: mode})
 		got := 0
 		if s := d.Lookup(summary.RunGraphTag); s != nil {
 			got = len(s.Points)
@@ -320,20 +320,20 @@ func TestReadRunDamage(t *testing.T) {
 		{"trunc_mid_payload", PurgeExact, 3, 1},
 		{"missing", PurgeExact, 0, 1},
 	} {
-		d := ReadRun(fsys, Run{Files: []string{name(tc.file)}}, &RunOptions{Purge: tc.mode})
+		d := readInMemory(fsys, Run{Files: []string{name(tc.file)}}, &RunOptions{Purge: tc.mode})
 		if d.Events != tc.events || len(d.Damage) != tc.damage {
 			t.Errorf("%s, mode %d: %d events, damage %v; want %d and %d", tc.file, tc.mode, d.Events, d.Damage, tc.events, tc.damage)
 		}
 	}
 }
 
-func BenchmarkReadRun(b *testing.B) {
+func BenchmarkReadInMemory(b *testing.B) {
 	const points = 20_000
 	fsys := fstest.MapFS{"tfevents": eventsFile(b, losses(1, 1, points)...)}
 	b.SetBytes(int64(len(fsys["tfevents"].Data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		d := ReadRun(fsys, Run{Files: []string{"tfevents"}}, nil)
+		d := readInMemory(fsys, Run{Files: []string{"tfevents"}}, nil)
 		if n := len(d.Lookup("loss").Points); n != points {
 			b.Fatal(n)
 		}
@@ -344,7 +344,7 @@ func TestProfileMarker(t *testing.T) {
 	fsys := fstest.MapFS{"events.out.tfevents.1.profile-empty": eventsFile(t, losses(1, 1, 3)...)}
 	run := Run{Files: []string{"events.out.tfevents.1.profile-empty"}}
 	for mode, want := range map[Purge]string{PurgeExact: "1-3@1", PurgePython: "", PurgeDataServer: "1-3@1"} {
-		if got := ranges(ReadRun(fsys, run, &RunOptions{Purge: mode}).Lookup("loss")); got != want {
+		if got := ranges(readInMemory(fsys, run, &RunOptions{Purge: mode}).Lookup("loss")); got != want {
 			t.Errorf("mode %d: %q, want %q", mode, got, want)
 		}
 	}
@@ -442,9 +442,9 @@ func FuzzReadRun(f *testing.F) {
 		fsys := fstest.MapFS{"a.tfevents": {Data: a}, "b.tfevents": {Data: b}}
 		run := Run{Files: []string{"a.tfevents", "b.tfevents"}}
 		for _, mode := range []Purge{PurgeExact, PurgePython, PurgeDataServer, KeepAll} {
-			d := ReadRun(fsys, run, &RunOptions{Purge: mode})
+			d := readInMemory(fsys, run, &RunOptions{Purge: mode})
 			for _, s := range d.Series {
-				if mode == PurgeDataServer && !slices.IsSortedFunc(s.Points, func(a, b Point) int {
+				if mode == PurgeDataServer && !slices.IsSortedFunc(s.Points, func(a, b memoryPoint) int {
 					if a.Step < b.Step {
 						return -1
 					}
@@ -459,8 +459,8 @@ func FuzzReadRun(f *testing.F) {
 		if _, err := MergeRun(&merged, fsys, run, nil); err != nil {
 			t.Fatal(err)
 		}
-		exact := ReadRun(fsys, run, nil)
-		again := ReadRun(fstest.MapFS{"tfevents": {Data: merged.Bytes()}}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: KeepAll})
+		exact := readInMemory(fsys, run, nil)
+		again := readInMemory(fstest.MapFS{"tfevents": {Data: merged.Bytes()}}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: KeepAll})
 		if again.Damage != nil {
 			t.Fatalf("merged file is damaged: %v", again.Damage)
 		}

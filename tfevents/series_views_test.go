@@ -19,7 +19,7 @@ import (
 // TestDataServerView compares with what the fixtures say that TensorBoard's
 // data server shows: each tag's last step.
 func TestDataServerView(t *testing.T) {
-	d := ReadRun(os.DirFS(filepath.Join(eventstest.Dir(), "events/tf1_filewriter")),
+	d := readInMemory(os.DirFS(filepath.Join(eventstest.Dir(), "events/tf1_filewriter")),
 		Run{Files: []string{"events.out.tfevents.1699999990.goldenhost"}}, &RunOptions{Purge: PurgeDataServer})
 	got := map[string]int64{}
 	for _, s := range d.Series {
@@ -41,7 +41,7 @@ func TestDataServerGivesUpWithoutTime(t *testing.T) {
 	events := append(losses(1, 1, 2), losses(2, 3, 3)...)
 	events[1].WallTime = math.NaN()
 	fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
-	d := ReadRun(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
+	d := readInMemory(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
 	if got := ranges(d.Lookup("loss")); got != "1-1@1" || len(d.Damage) != 1 {
 		t.Errorf("%s, damage %v", got, d.Damage)
 	}
@@ -87,13 +87,13 @@ func TestDataServerKeeps(t *testing.T) {
 		fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
 		run, o := Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer}
 		got := ""
-		if s := ReadRun(fsys, run, o).Lookup("t"); s != nil {
+		if s := readInMemory(fsys, run, o).Lookup("t"); s != nil {
 			got = ranges(s)
 		}
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
-		if n, want := IndexRun(fsys, run, o).Lookup("t").Len(), len(ReadRun(fsys, run, o).Lookup("t").Points); n != want {
+		if n, want := ReadRun(fsys, run, o).Lookup("t").Len(), len(readInMemory(fsys, run, o).Lookup("t").Points); n != want {
 			t.Errorf("%s: %d points in the index, want %d", tc.name, n, want)
 		}
 	}
@@ -103,7 +103,7 @@ func TestDataServerPassesOverInfiniteTime(t *testing.T) {
 	events := append(losses(1, 1, 3), losses(2, 2, 2)...)
 	events[3].WallTime = math.Inf(1)
 	fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
-	d := ReadRun(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
+	d := readInMemory(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
 	if got := ranges(d.Lookup("loss")); got != "1-3@1" || len(d.Damage) != 0 {
 		t.Errorf("%s, damage %v", got, d.Damage)
 	}
@@ -125,10 +125,10 @@ func TestPythonKeeps(t *testing.T) {
 	} {
 		fsys := fstest.MapFS{"tfevents": eventsFile(t, &tfpb.Event{WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(tc.values...)}})}
 		run, o := Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython}
-		if n := len(ReadRun(fsys, run, o).Lookup("t").Points); n != tc.want {
+		if n := len(readInMemory(fsys, run, o).Lookup("t").Points); n != tc.want {
 			t.Errorf("%s: %d points, want %d", tc.name, n, tc.want)
 		}
-		if n := IndexRun(fsys, run, o).Lookup("t").Len(); n != tc.want {
+		if n := ReadRun(fsys, run, o).Lookup("t").Len(); n != tc.want {
 			t.Errorf("%s: %d points in the index, want %d", tc.name, n, tc.want)
 		}
 	}

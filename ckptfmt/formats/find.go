@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/dcp"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 )
 
@@ -60,6 +61,9 @@ func findFile(name string) (File, error) {
 	if base == savedModelPB || base == savedModelText {
 		return savedModelIn(filepath.Clean(dir))
 	}
+	if isPiece := filepath.Ext(base) == ".distcp"; (isPiece || base == dcp.MetadataName) && isFile(filepath.Join(dir, dcp.MetadataName)) {
+		return File{DCP, filepath.Clean(dir)}, nil
+	}
 	if prefix, ok := prefixOfFile(name); ok {
 		return File{Checkpoint, prefix}, nil
 	}
@@ -70,7 +74,8 @@ func findFile(name string) (File, error) {
 }
 
 // FindIn returns what a folder holds: the checkpoint that its checkpoint file
-// names, else a SavedModel, else safetensors.
+// names, else a SavedModel, else what torch.distributed.checkpoint saved, else
+// safetensors.
 func FindIn(dir string) (File, error) {
 	prefix, stateErr := ckptdir.LatestCheckpoint(dir, nil)
 	if stateErr == nil {
@@ -83,6 +88,9 @@ func FindIn(dir string) (File, error) {
 	}
 	if filepath.Base(dir) == variables && isFile(filepath.Join(dir, variables+".index")) {
 		return File{SavedModel, filepath.Join(dir, variables)}, nil
+	}
+	if isFile(filepath.Join(dir, dcp.MetadataName)) {
+		return File{DCP, dir}, nil
 	}
 	if f, err, ok := safetensorsIn(dir); ok {
 		return f, err

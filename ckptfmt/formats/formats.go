@@ -1,5 +1,5 @@
 // Package formats tells by its bytes what holds tensors, and opens it: TensorFlow
-// checkpoints, SavedModels, and the files of NumPy, safetensors and torch.
+// checkpoints, SavedModels, and the files of Keras, NumPy, safetensors and torch.
 //
 //	f, err := formats.Find("exported/1") // a SavedModel, a prefix, a file, a folder
 //	if err != nil { ... }
@@ -21,10 +21,15 @@
 package formats
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dcp"
+	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/npz"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
@@ -43,18 +48,24 @@ type Kind int
 // The kinds that can be opened. [Unknown] is what cannot; a [*KindError] says
 // what it is.
 const (
-	Unknown     Kind = iota
-	Checkpoint       // a bundle or a V1 checkpoint
-	SavedModel       // the bundle of a SavedModel
-	NPZ              // of NumPy
-	Safetensors      // one file
-	Sharded          // several safetensors files with an index
-	Torch            // a state dict of torch.save
+	Unknown      Kind = iota
+	Checkpoint        // a bundle or a V1 checkpoint
+	SavedModel        // the bundle of a SavedModel
+	NPZ               // of NumPy
+	Safetensors       // one file
+	Sharded           // several safetensors files with an index
+	Torch             // a state dict of torch.save
+	HDF5              // of anyone but Keras
+	Keras             // a model (.keras)
+	KerasWeights      // HDF5 of Keras 3 (.weights.h5)
+	KerasLegacy       // HDF5 of Keras 2 (.h5)
+	DCP               // a folder of torch.distributed.checkpoint
 )
 
 var kindNames = [...]string{
 	"unknown", "a TensorFlow checkpoint", "a SavedModel", "an .npz file of NumPy", "a safetensors file", "the index of safetensors files",
-	"a zip file of torch",
+	"a zip file of torch", "HDF5", "a model of Keras 3 (.keras)", "HDF5 of Keras 3 (.weights.h5)",
+	"HDF5 of Keras in its older layout (.h5)", "a folder of torch.distributed.checkpoint",
 }
 
 // String returns the kind in words.
@@ -62,19 +73,6 @@ func (k Kind) String() string { return kindNames[k] }
 
 // IsCheckpoint reports whether [ckptfmt.Open] takes its path.
 func (k Kind) IsCheckpoint() bool { return k == Checkpoint || k == SavedModel }
-
-// Checks says in words what reading all of a file can find.
-func (k Kind) Checks() string {
-	switch k {
-	case NPZ:
-		return "CRC-32 of every array"
-	case Torch:
-		return "CRC-32 of every storage"
-	case Safetensors, Sharded:
-		return "header and sizes only: the format has no checksums"
-	}
-	return "CRC-32C of every tensor"
-}
 
 // File is something that holds tensors.
 type File struct {
@@ -106,12 +104,8 @@ type Reader struct {
 	// Metadata are the texts that a safetensors file has about its tensors, or
 	// the numbers and texts among the tensors of torch.
 	Metadata map[string]string
-}
 
-// partsFile is what a format's package opens.
-type partsFile interface {
-	Parts() []ckptfmt.Part
-	Close() error
+	tensors ckptfmt.TensorFile // nil for checkpoints
 }
 
 // Open opens the file.
@@ -123,11 +117,11 @@ func (f File) Open() (*Reader, error) {
 		}
 		return &Reader{Reader: r, File: f}, nil
 	}
-	from, metadata, err := f.openParts()
+	from, err := f.openTensors()
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.newReader(from, metadata)
+	r, err := f.newReader(from)
 	if err != nil {
 		_ = from.Close() // it was only read
 		return nil, err
@@ -135,8 +129,8 @@ func (f File) Open() (*Reader, error) {
 	return r, nil
 }
 
-func (f File) newReader(from partsFile, metadata map[string]string) (*Reader, error) {
-	parts := from.Parts()
+func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
+	parts, metadata := slices.Clone(from.Parts()), from.Metadata()
 	if text, ok := metadata[ObjectGraph]; ok {
 		graph, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
@@ -151,35 +145,53 @@ func (f File) newReader(from partsFile, metadata map[string]string) (*Reader, er
 	if err != nil {
 		return nil, &ckptfmt.CorruptError{Name: f.Path, Part: "names", Err: err}
 	}
-	return &Reader{Reader: r, File: f, Metadata: metadata}, nil
+	return &Reader{Reader: r, File: f, Metadata: metadata, tensors: from}, nil
 }
 
-func (f File) openParts() (partsFile, map[string]string, error) {
-	switch f.Kind {
-	case NPZ:
-		r, err := npz.Open(f.Path)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r, nil, nil
-	case Safetensors:
-		r, err := safetensors.Open(f.Path)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r, r.Metadata(), nil
-	case Torch:
-		r, err := torch.Open(f.Path)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r, r.Metadata(), nil
-	case Sharded:
-		r, err := safetensors.OpenSharded(f.Path)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r, r.Metadata(), nil
+// Checks says in words what [Reader.Verify] can find: the strongest check that
+// the format allows.
+func (r *Reader) Checks() string {
+	if r.tensors == nil {
+		return "CRC-32C of every tensor"
 	}
-	return nil, nil, fmt.Errorf("%s: nothing opens %s", f.Path, f.Kind)
+	return r.tensors.Checks()
+}
+
+// Verify reads everything, and gives the name of each tensor with what is wrong,
+// nil as a rule. What is wrong with other parts of the file has the name "".
+func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
+	if r.tensors == nil {
+		return r.Reader.Verify(ctx)
+	}
+	return r.tensors.Verify(ctx)
+}
+
+// openers open the kinds that are no checkpoints.
+var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
+	NPZ:         opener(npz.Open),
+	Safetensors: opener(safetensors.Open),
+	Sharded:     opener(safetensors.OpenSharded),
+	Torch:       opener(torch.Open),
+	DCP:         opener(dcp.Open),
+	// The package tells the layouts apart by what is in the file.
+	HDF5: opener(keras.Open), Keras: opener(keras.Open), KerasWeights: opener(keras.Open), KerasLegacy: opener(keras.Open),
+}
+
+// opener keeps a nil pointer from becoming an interface that is not nil.
+func opener[R ckptfmt.TensorFile](open func(name string) (R, error)) func(name string) (ckptfmt.TensorFile, error) {
+	return func(name string) (ckptfmt.TensorFile, error) {
+		r, err := open(name)
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+}
+
+func (f File) openTensors() (ckptfmt.TensorFile, error) {
+	open, ok := openers[f.Kind]
+	if !ok {
+		return nil, fmt.Errorf("%s: nothing opens %s", f.Path, f.Kind)
+	}
+	return open(f.Path)
 }

@@ -31,18 +31,52 @@ func write(t testing.TB, files map[string]string) string {
 
 func TestSniffSaysWhatAFileIs(t *testing.T) {
 	for begin, want := range map[string]string{
-		"\x89HDF\r\n\x1a\n layer_names":                   "older layout",
-		"\x89HDF\r\n\x1a\n vars\x00":                      "HDF5 of Keras 3",
-		strings.Repeat("\x00", 512) + "\x89HDF\r\n\x1a\n": "HDF5",
-		"\x93NUMPY\x01\x00":                               ".npy",
-		"GGUF\x03":                                        "GGUF",
-		"\x80\x04\x95":                                    "Python pickle",
-		"":                                                "empty",
+		"\x93NUMPY\x01\x00": ".npy",
+		"GGUF\x03":          "GGUF",
+		"\x80\x04\x95":      "Python pickle",
+		"":                  "empty",
 	} {
 		_, err := formats.Sniff(strings.NewReader(begin), int64(len(begin)))
 		var wrong *formats.KindError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Is, want) {
 			t.Errorf("%.20q is %v, want %q", begin, err, want)
+		}
+	}
+}
+
+func TestSniffTellsHDF5(t *testing.T) {
+	for begin, want := range map[string]formats.Kind{
+		"\x89HDF\r\n\x1a\n layer_names":                   formats.KerasLegacy,
+		"\x89HDF\r\n\x1a\n vars\x00":                      formats.KerasWeights,
+		strings.Repeat("\x00", 512) + "\x89HDF\r\n\x1a\n": formats.HDF5,
+	} {
+		if got, err := formats.Sniff(strings.NewReader(begin), int64(len(begin))); err != nil || got != want {
+			t.Errorf("%.20q is %v, %v, want %v", begin, got, err, want)
+		}
+	}
+}
+
+func TestFilesOfKerasAreRead(t *testing.T) {
+	for _, name := range []string{"model.keras", "model.weights.h5", "model.h5"} {
+		f, err := formats.Find(filepath.Join("../../fixtures/keras", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if r.Checks() == "" {
+			t.Errorf("%s: no check is named", name)
+		}
+		for tensor, err := range r.Verify(context.Background()) {
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, tensor, err)
+			}
+		}
+		if _, err := r.Lookup("head/kernel"); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

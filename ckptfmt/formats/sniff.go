@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 )
 
 // headSize is how much of a file is looked at to tell it. The names of the
@@ -21,11 +22,7 @@ const headSize = 64 << 10
 // tableMagic ends a table: a V1 checkpoint, or the index of a bundle.
 var tableMagic = []byte{0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb}
 
-const (
-	hdf5Magic  = "\x89HDF\r\n\x1a\n"
-	nextHDF5   = "`keras` loads it; save with tf.train.Checkpoint, or convert it to .npz with h5py"
-	nextPickle = "load it with Python, in a process that may be lost, and save tensors as safetensors"
-)
+const nextPickle = "load it with Python, in a process that may be lost, and save tensors as safetensors"
 
 // plainMagics are files that hold no tensors this package can read, by how they
 // begin.
@@ -92,8 +89,8 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	switch {
 	case size == 0:
 		return Unknown, &KindError{Is: "empty", Next: "the save or the download did not end"}
-	case strings.HasPrefix(text, hdf5Magic), hasUserBlock(from, size):
-		return Unknown, &KindError{Is: hdf5Kind(head), Next: nextHDF5}
+	case strings.HasPrefix(text, hdf5.Magic), hasUserBlock(from, size):
+		return hdf5Kind(head), nil
 	case strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "PK\x05\x06"):
 		return sniffZip(from, size)
 	case isTable(from, size):
@@ -108,25 +105,26 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 
 // hasUserBlock reports whether HDF5 begins after 512 bytes, 1024, and so on.
 func hasUserBlock(from io.ReaderAt, size int64) bool {
-	var b [len(hdf5Magic)]byte
+	var b [len(hdf5.Magic)]byte
 	for at := int64(512); at < min(size, 1<<20); at *= 2 {
-		if _, err := from.ReadAt(b[:], at); err == nil && string(b[:]) == hdf5Magic {
+		if _, err := from.ReadAt(b[:], at); err == nil && string(b[:]) == hdf5.Magic {
 			return true
 		}
 	}
 	return false
 }
 
-// hdf5Kind tells who wrote an HDF5 file by the names in its first bytes.
-func hdf5Kind(head []byte) string {
+// hdf5Kind tells who wrote an HDF5 file by the names in its first bytes, which is
+// for words: the file is read whoever wrote it.
+func hdf5Kind(head []byte) Kind {
 	has := func(name string) bool { return bytes.Contains(head, []byte(name)) }
 	switch {
 	case has("keras_version"), has("layer_names"), has("model_weights"):
-		return "HDF5 of Keras in its older layout (.h5)"
+		return KerasLegacy
 	case has("vars\x00"), has("_layer_checkpoint_dependencies"):
-		return "HDF5 of Keras 3 (.weights.h5)"
+		return KerasWeights
 	}
-	return "HDF5"
+	return HDF5
 }
 
 func isTable(from io.ReaderAt, size int64) bool {
@@ -188,7 +186,7 @@ func sniffZip(from io.ReaderAt, size int64) (Kind, error) {
 	}
 	switch {
 	case names["config.json"] && names["model.weights.h5"]:
-		return Unknown, &KindError{Is: "a model of Keras 3 (.keras: a zip archive with HDF5 in it)", Next: nextHDF5}
+		return Keras, nil
 	case arrays == len(archive.File):
 		return NPZ, nil
 	case arrays > 0:

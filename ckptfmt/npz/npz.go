@@ -74,6 +74,8 @@ func typeComment(d tfpb.DataType) string {
 // Check reports why an .npz file cannot hold a tensor; nil when it can.
 func Check(p ckptfmt.Part) error {
 	switch {
+	case p.Err != nil:
+		return p.Err
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; an .npz file holds whole tensors", ckptfmt.ErrSlices, p.Name)
 	case p.DType == tfpb.DataType_DT_VARIANT:

@@ -3,10 +3,12 @@ package npz
 import (
 	"archive/zip"
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"strings"
 
@@ -71,6 +73,17 @@ func (r *Reader) Close() error {
 // Parts returns the arrays in the order of the archive's directory. They are
 // valid until the reader is closed.
 func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
+
+// Metadata is empty: the format has none.
+func (r *Reader) Metadata() map[string]string { return nil }
+
+// Checks says in words what [Reader.Verify] can find.
+func (r *Reader) Checks() string { return "CRC-32 of every array" }
+
+// Verify reads every array, and gives the name of each with what is wrong.
+func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
+	return ckptfmt.VerifyParts(ctx, r.parts)
+}
 
 // corrupt locates damage at an offset within a member.
 func (r *Reader) corrupt(f *zip.File, offset int64, err error) error {

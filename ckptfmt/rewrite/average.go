@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -118,7 +119,7 @@ func (s *Source) like(p ckptfmt.Part) (ckptfmt.Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		return bytesReader(t.Data), nil
+		return io.NopCloser(bytes.NewReader(t.Data)), nil
 	}
 	return q, nil
 }

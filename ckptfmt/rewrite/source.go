@@ -25,7 +25,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,6 +35,7 @@ import (
 // Source is what is to be written. It is not safe for concurrent use.
 type Source struct {
 	name     string
+	kind     formats.Kind
 	parts    []ckptfmt.Part
 	reader   ckptfmt.Reader // nil when it is not a checkpoint
 	metadata map[string]string
@@ -50,28 +50,6 @@ type Source struct {
 	graph        *ckptfmt.Part
 	graphDropped bool
 	renamed      bool // the reader knows other names
-}
-
-// A Format is a kind of file that holds tensors.
-type Format int
-
-// The formats that [FormatOf] tells apart.
-const (
-	Checkpoint Format = iota
-	NPZ
-	Safetensors
-)
-
-// FormatOf tells the format in which a file of that name is written, by its
-// extension.
-func FormatOf(name string) Format {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".npz":
-		return NPZ
-	case ".safetensors":
-		return Safetensors
-	}
-	return Checkpoint
 }
 
 // Open opens what [formats.Find] finds under a name: a checkpoint of either
@@ -97,7 +75,7 @@ func OpenFile(f formats.File) (*Source, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	s := &Source{name: f.Path, parts: parts, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
+	s := &Source{name: f.Path, kind: f.Kind, parts: parts, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
 	if f.Kind.IsCheckpoint() {
 		s.reader = r.Reader
 	}

@@ -1,21 +1,15 @@
 package rewrite
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/npz"
-	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -27,6 +21,12 @@ type Options struct {
 	Shards int
 	// V1 writes a V1 checkpoint, in one file.
 	V1 bool
+	// MaxShardSize, unless it is 0, is how many bytes of elements a safetensors file
+	// has at most: where all tensors have more, there are several files and an index.
+	MaxShardSize int64
+	// Like names a file of Keras that says where in a .weights.h5 or .keras file each
+	// tensor goes; "" is the source itself, where that is one.
+	Like string
 	// Progress, unless it is nil, is told how many bytes were read each time.
 	Progress func(n int)
 }
@@ -50,13 +50,10 @@ func Write(ctx context.Context, s *Source, to string, o *Options) error {
 
 func write(ctx context.Context, s *Source, to string, o *Options) error {
 	parts := watched(ctx, s.written(), o.Progress)
-	switch f := FormatOf(to); {
-	case f == NPZ:
-		return writeFile(o.FS, to, func(w io.Writer) error {
-			return npz.Write(ctx, w, whole(parts))
-		})
-	case f == Safetensors:
-		return writeFile(o.FS, to, func(w io.Writer) error { return s.writeSafetensors(ctx, w, parts) })
+	if f := FormatOf(to); f != Checkpoint {
+		return s.writeFormat(ctx, f, to, whole(parts), o)
+	}
+	switch {
 	case o.V1:
 		return writeV1(ctx, parts, to, o)
 	case o.Shards > 1:
@@ -99,44 +96,6 @@ func (w *watchedReader) Read(b []byte) (int, error) {
 		w.progress(n)
 	}
 	return n, err
-}
-
-// writeFile publishes a file that body writes.
-func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err error) {
-	fsys = atomicfile.OrOS(fsys)
-	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
-		return err
-	}
-	p, err := atomicfile.Create(fsys, name, atomicfile.TempName(name))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := body(p); err != nil {
-		return err
-	}
-	return p.Commit()
-}
-
-// writeSafetensors puts the graph of objects into the metadata.
-func (s *Source) writeSafetensors(ctx context.Context, w io.Writer, parts []ckptfmt.Part) error {
-	metadata := maps.Clone(s.metadata)
-	var tensors []ckptfmt.Part
-	for _, p := range parts {
-		if p.Name != ObjectGraph || p.Strings == nil {
-			tensors = append(tensors, p)
-			continue
-		}
-		list, err := p.Strings()
-		if err != nil {
-			return err
-		}
-		if metadata == nil {
-			metadata = make(map[string]string)
-		}
-		metadata[ObjectGraph] = base64.StdEncoding.EncodeToString(bytes.Join(list, nil))
-	}
-	return safetensors.Write(ctx, w, whole(tensors), metadata)
 }
 
 func writeShard(ctx context.Context, parts []ckptfmt.Part, to string, o *Options) (err error) {
@@ -257,97 +216,9 @@ func whole(parts []ckptfmt.Part) []ckptfmt.Part {
 		case !cut:
 			out = append(out, p)
 		case list != nil:
-			out = append(out, join(list))
+			out = append(out, ckptfmt.JoinParts(list))
 			slicesOf[p.Name] = nil // once
 		}
 	}
 	return out
-}
-
-// join makes one tensor of its slices: by reading one after the other where
-// they are cut along the first dimension, and in memory where not.
-func join(list []ckptfmt.Part) ckptfmt.Part {
-	first := list[0]
-	list = slices.SortedFunc(slices.Values(list), func(a, b ckptfmt.Part) int { return cmp.Compare(a.Slice.Start[0], b.Slice.Start[0]) })
-	whole := ckptfmt.WholePart(first.Name, first.DType, first.Full, nil)
-	load := func() (*ckptfmt.Tensor, error) {
-		t, err := ckptfmt.JoinSlices(list)
-		if err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", first.Name, err)
-		}
-		return t, nil
-	}
-	switch {
-	case first.Strings != nil:
-		whole.Strings = func() ([][]byte, error) {
-			t, err := load()
-			if err != nil {
-				return nil, err
-			}
-			return t.Strings, nil
-		}
-	case alongFirst(list):
-		whole.Open = func() (io.ReadCloser, error) { return &chain{left: list}, nil }
-	default:
-		whole.Open = func() (io.ReadCloser, error) {
-			t, err := load()
-			if err != nil {
-				return nil, err
-			}
-			return bytesReader(t.Data), nil
-		}
-	}
-	return whole
-}
-
-// alongFirst reports whether sorted slices follow each other along the first
-// dimension and have all of the others.
-func alongFirst(list []ckptfmt.Part) bool {
-	at := int64(0)
-	for _, p := range list {
-		if !slices.Equal(p.Shape[1:], p.Full[1:]) || p.Slice.Start[0] != at {
-			return false
-		}
-		at += p.Shape[0]
-	}
-	return at == list[0].Full[0]
-}
-
-func bytesReader(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
-
-// chain reads parts one after the other.
-type chain struct {
-	left []ckptfmt.Part
-	open io.ReadCloser
-}
-
-func (c *chain) Read(b []byte) (int, error) {
-	for {
-		if c.open == nil {
-			if len(c.left) == 0 {
-				return 0, io.EOF
-			}
-			var err error
-			if c.open, err = c.left[0].Open(); err != nil {
-				return 0, err
-			}
-			c.left = c.left[1:]
-		}
-		n, err := c.open.Read(b)
-		if err == io.EOF {
-			err = c.Close()
-		}
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-}
-
-func (c *chain) Close() error {
-	if c.open == nil {
-		return nil
-	}
-	err := c.open.Close()
-	c.open = nil
-	return err
 }

@@ -3,11 +3,13 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
@@ -97,6 +99,17 @@ func (r *Reader) Parts() []ckptfmt.Part {
 	}
 	return parts
 }
+
+// Checks says in words what [Reader.Verify] can find.
+func (r *Reader) Checks() string { return checks }
+
+// Verify reads every tensor, and gives the name of each with what is wrong.
+func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
+	return ckptfmt.VerifyParts(ctx, r.Parts())
+}
+
+// checks is what reading all of a file can find.
+const checks = "header and sizes only: the format has no checksums"
 
 // bools refuses bytes that are neither 0 nor 1.
 type bools struct {

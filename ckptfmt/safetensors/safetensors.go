@@ -99,6 +99,8 @@ func byName(name string) (tfpb.DataType, bool) {
 // Check reports why a file cannot hold a tensor; nil when it can.
 func Check(p ckptfmt.Part) error {
 	switch {
+	case p.Err != nil:
+		return p.Err
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; a safetensors file holds whole tensors", ckptfmt.ErrSlices, p.Name)
 	case rank(p.DType) < 0:

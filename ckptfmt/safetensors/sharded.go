@@ -1,10 +1,12 @@
 package safetensors
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -79,6 +81,14 @@ func (s *Sharded) Parts() []ckptfmt.Part { return s.parts }
 
 // Metadata returns the texts of all files.
 func (s *Sharded) Metadata() map[string]string { return s.metadata }
+
+// Checks says in words what [Sharded.Verify] can find.
+func (s *Sharded) Checks() string { return checks }
+
+// Verify reads every tensor, and gives the name of each with what is wrong.
+func (s *Sharded) Verify(ctx context.Context) iter.Seq2[string, error] {
+	return ckptfmt.VerifyParts(ctx, s.parts)
+}
 
 func indexError(name string, err error) error {
 	return &ckptfmt.CorruptError{Name: name, Part: "index", Err: err}

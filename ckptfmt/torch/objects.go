@@ -3,6 +3,7 @@ package torch
 import (
 	"fmt"
 
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -29,66 +30,34 @@ func allowed(name string) bool {
 	return storage || dtype
 }
 
-// object does BINPERSID, REDUCE and BUILD.
-func (u *unpickler) object(op byte) error {
-	arg, err := u.pop()
-	if err != nil {
-		return err
-	}
-	if op == 'Q' {
-		s, err := storageOf(arg)
-		if err != nil {
-			return err
-		}
-		return u.push(s)
-	}
-	on, err := u.pop()
-	if err != nil {
-		return err
-	}
-	if op == 'b' { // the attribute _metadata that state dicts have says nothing of tensors
-		if _, ok := on.(*dict); !ok {
-			return fmt.Errorf("an object that is not a dict has a state")
-		}
-		return u.push(on)
-	}
-	name, isGlobal := on.(global)
-	args, isTuple := arg.(tuple)
-	if !isGlobal || !isTuple {
-		return fmt.Errorf("the callee is not a global, or its arguments are not a tuple")
-	}
-	v, err := call(string(name), args)
-	if err != nil {
-		return err
-	}
-	return u.push(v)
-}
+// rules are those of state dicts.
+var rules = pickle.Rules{Allowed: allowed, Call: call, Persistent: storageOf}
 
 // storageOf reads the tuple that describes a storage.
-func storageOf(id any) (storageRef, error) {
-	t, ok := id.(tuple)
+func storageOf(id any) (any, error) {
+	t, ok := id.(pickle.Tuple)
 	if !ok || len(t) != 5 || t[0] != any("storage") {
-		return storageRef{}, fmt.Errorf("a persistent id is not that of a storage")
+		return nil, fmt.Errorf("a persistent id is not that of a storage")
 	}
-	kind, isGlobal := t[1].(global)
+	kind, isGlobal := t[1].(pickle.Global)
 	key, isText := t[2].(string)
 	numel, isNumber := t[4].(int64)
 	dtype, isStorage := storageTypes[string(kind)]
 	if !isGlobal || !isText || !isNumber || !isStorage || numel < 0 || numel > 1<<50 {
-		return storageRef{}, fmt.Errorf("a storage has no type, key or size")
+		return nil, fmt.Errorf("a storage has no type, key or size")
 	}
 	return storageRef{key, dtype, numel}, nil
 }
 
 // call returns what calling an allowed global would make. Only what is here is
 // ever made.
-func call(name string, args tuple) (any, error) {
+func call(name string, args pickle.Tuple) (any, error) {
 	switch {
 	case name == orderedDict:
 		return orderedDictOf(args)
 	case name == torchSize && len(args) == 1:
-		if l, ok := args[0].(*list); ok {
-			return tuple(l.items), nil
+		if l, ok := args[0].(*pickle.List); ok {
+			return pickle.Tuple(l.Items), nil
 		}
 		return args[0], nil
 	case name == rebuildTensor && len(args) == 4, name == rebuildTensorV2 && len(args) >= 6 && len(args) <= 7:
@@ -97,7 +66,7 @@ func call(name string, args tuple) (any, error) {
 		}
 		return tensorOf(args, tfpb.DataType_DT_INVALID)
 	case name == rebuildTensorV3 && len(args) >= 7 && len(args) <= 8:
-		dtype, isGlobal := args[6].(global)
+		dtype, isGlobal := args[6].(pickle.Global)
 		d, ok := dtypes[string(dtype)]
 		if !isGlobal || !ok || len(args) == 8 && !isEmpty(args[7]) {
 			return nil, fmt.Errorf("a tensor has no type, or is conjugated or negated")
@@ -108,8 +77,8 @@ func call(name string, args tuple) (any, error) {
 			return t, nil
 		}
 	case name == rebuildFromType && len(args) == 4: // function, class, arguments, state
-		f, isGlobal := args[0].(global)
-		inner, isTuple := args[2].(tuple)
+		f, isGlobal := args[0].(pickle.Global)
+		inner, isTuple := args[2].(pickle.Tuple)
 		if isGlobal && isTuple && f != rebuildFromType {
 			return call(string(f), inner)
 		}
@@ -118,29 +87,29 @@ func call(name string, args tuple) (any, error) {
 }
 
 func isEmpty(v any) bool {
-	d, ok := v.(*dict)
-	return v == nil || ok && len(d.keys) == 0
+	d, ok := v.(*pickle.Dict)
+	return v == nil || ok && len(d.Keys) == 0
 }
 
 // orderedDictOf makes a dict, which as a rule is filled afterwards.
-func orderedDictOf(args tuple) (any, error) {
-	d := newDict()
+func orderedDictOf(args pickle.Tuple) (any, error) {
+	d := pickle.NewDict()
 	if len(args) == 0 {
 		return d, nil
 	}
-	pairs, ok := args[0].(*list)
+	pairs, ok := args[0].(*pickle.List)
 	if !ok || len(args) > 1 {
 		return nil, fmt.Errorf("an OrderedDict has items that are not pairs")
 	}
-	for _, p := range pairs.items {
-		pair, ok := p.(tuple)
-		if l, isList := p.(*list); isList {
-			pair, ok = tuple(l.items), true
+	for _, p := range pairs.Items {
+		pair, ok := p.(pickle.Tuple)
+		if l, isList := p.(*pickle.List); isList {
+			pair, ok = pickle.Tuple(l.Items), true
 		}
 		if !ok || len(pair) != 2 {
 			return nil, fmt.Errorf("an OrderedDict has items that are not pairs")
 		}
-		if err := d.set(pair[0], pair[1]); err != nil {
+		if err := d.Set(pair[0], pair[1]); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +117,7 @@ func orderedDictOf(args tuple) (any, error) {
 }
 
 // tensorOf reads storage, offset, shape and strides.
-func tensorOf(args tuple, dtype tfpb.DataType) (*tensor, error) {
+func tensorOf(args pickle.Tuple, dtype tfpb.DataType) (*tensor, error) {
 	s, isStorage := args[0].(storageRef)
 	offset, isNumber := args[1].(int64)
 	shape, hasShape := numbers(args[2])
@@ -164,7 +133,7 @@ func tensorOf(args tuple, dtype tfpb.DataType) (*tensor, error) {
 }
 
 func numbers(v any) ([]int64, bool) {
-	t, ok := v.(tuple)
+	t, ok := v.(pickle.Tuple)
 	out := make([]int64, len(t))
 	for i, n := range t {
 		var isNumber bool

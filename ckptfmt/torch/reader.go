@@ -2,9 +2,11 @@ package torch
 
 import (
 	"archive/zip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -110,9 +113,9 @@ func (r *Reader) load() error {
 	if err != nil {
 		return err
 	}
-	value, offset, err := unpickle(b)
+	value, offset, err := pickle.Load(b, rules)
 	if err != nil {
-		return &RefusedError{r.name, start + int64(offset), err.Error()}
+		return &RefusedError{r.name, start + int64(offset), "data.pkl: " + err.Error()}
 	}
 	return r.flatten("", value, 0)
 }
@@ -182,6 +185,14 @@ func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
 // Metadata returns the numbers and texts that were saved with the tensors.
 func (r *Reader) Metadata() map[string]string { return r.metadata }
 
+// Checks says in words what [Reader.Verify] can find.
+func (r *Reader) Checks() string { return "CRC-32 of every storage" }
+
+// Verify reads every tensor, and gives the name of each with what is wrong.
+func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
+	return ckptfmt.VerifyParts(ctx, r.parts)
+}
+
 // flatten names the tensors in a value.
 func (r *Reader) flatten(name string, value any, depth int) error {
 	r.visited++
@@ -204,15 +215,15 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 		return nil
 	}
 	switch v := value.(type) {
-	case *dict:
-		for i, key := range v.keys {
-			if err := each(fmt.Sprint(key), v.values[i]); err != nil {
+	case *pickle.Dict:
+		for i, key := range v.Keys {
+			if err := each(fmt.Sprint(key), v.Values[i]); err != nil {
 				return err
 			}
 		}
-	case *list:
-		return items(v.items)
-	case tuple:
+	case *pickle.List:
+		return items(v.Items)
+	case pickle.Tuple:
 		return items(v)
 	case *tensor:
 		if name == "" && depth == 0 {

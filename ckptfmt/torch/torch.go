@@ -1,5 +1,6 @@
 // Package torch reads the tensors of what torch.save writes since version 1.6:
-// state dicts in .pt, .pth and .bin files. It never executes anything of a file.
+// state dicts in .pt, .pth and .bin files, and writes such files. It never executes
+// anything of a file.
 //
 // # Format
 //
@@ -63,7 +64,7 @@ type RefusedError struct {
 
 // Error implements error.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s: offset %d: data.pkl: %s; save a state dict with torch.save(model.state_dict(), ...)", e.Name, e.Offset, e.What)
+	return fmt.Sprintf("%s: offset %d: %s; save a state dict with torch.save(model.state_dict(), ...)", e.Name, e.Offset, e.What)
 }
 
 // storageTypes are the globals that stand for typed storages.
@@ -87,6 +88,12 @@ var dtypes = map[string]tfpb.DataType{
 	"torch.bool": tfpb.DataType_DT_BOOL, "torch.complex64": tfpb.DataType_DT_COMPLEX64, "torch.complex128": tfpb.DataType_DT_COMPLEX128,
 	"torch.float8_e4m3fn": tfpb.DataType_DT_FLOAT8_E4M3FN, "torch.float8_e5m2": tfpb.DataType_DT_FLOAT8_E5M2,
 	"torch.float8_e4m3fnuz": tfpb.DataType_DT_FLOAT8_E4M3FNUZ, "torch.float8_e5m2fnuz": tfpb.DataType_DT_FLOAT8_E5M2FNUZ,
+}
+
+// DType returns the type that a pickle names so, such as "torch.float32".
+func DType(name string) (tfpb.DataType, bool) {
+	d, ok := dtypes[name]
+	return d, ok
 }
 
 // storageRef is a storage as the pickle names it. For an untyped one numel is

@@ -3,8 +3,10 @@ package torch_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,4 +187,43 @@ func FuzzUnpickle(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestWrittenStateDictHoldsTheSame(t *testing.T) {
+	r, err := torch.Open(fixture + ".pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var out bytes.Buffer
+	if err := torch.Write(context.Background(), &out, r.Parts()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := open(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ckptfmt.NewPartsReader(again.Parts(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Parts() {
+		want, err := p.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, err := got.Lookup(p.Name)
+		if err != nil || have.DType != want.DType || !slices.Equal(have.Shape, want.Shape) || !bytes.Equal(have.Data, want.Data) {
+			t.Errorf("%s: %v, or another tensor", p.Name, err)
+		}
+	}
+	z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		if at, err := f.DataOffset(); err != nil || at%64 != 0 {
+			t.Errorf("%s begins at %d: %v", f.Name, at, err)
+		}
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -84,17 +85,35 @@ those of another format, such as safetensors.` + salvageHelp + rewriteHelp,
 func convertCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "convert",
-		Usage:     "convert between checkpoints, .npz and .safetensors files",
+		Usage:     "convert between checkpoints and the files of Keras, torch, safetensors, NumPy",
 		ArgsUsage: "PREFIX|FILE NEWPREFIX|NEWFILE",
 		Description: `The input format is detected from the bytes; see ` + "`ckpt help`" + `. The output format follows from
-the extension, .npz or .safetensors; any other name is a checkpoint's. In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
+the extension:
+
+   .npz           arrays of NumPy
+   .safetensors   one file, or with --max-shard-size several and an index
+   .pt, .pth      a state dict of torch
+   .weights.h5    weights of Keras 3, for load_weights
+   .keras         a model of Keras 3
+   .h5, .hdf5     HDF5, a dataset for each tensor
+   any other      a checkpoint
+
+Keras wants each variable at its place, which a file of the same model has that
+Keras saved: the input itself, or that of --like. A .keras file also has the
+layers' configuration, and is written from a .keras file only. All variables of
+the model must be there, and no others; those of the optimizer may be missing.
+
+In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
 a comment on each array keeps the types that NumPy does not know, for the
 way back. Strings of which one ends in a zero byte, as graphs of objects may, are
 raw bytes there (V), and where their lengths differ each has its own in its last
 8 bytes, little-endian. What a format cannot hold (strings, complex128, 4-bit integers in
 .safetensors) is an error; leave it out with --exclude, or convert it with
 --dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + rewriteHelp,
-		Flags: rewriteFlags(salvageFlag()),
+		Flags: rewriteFlags(salvageFlag(),
+			&cli.StringFlag{Name: "like", Usage: "put variables of Keras where `FILE` has them, a .keras or .weights.h5 file of the same model"},
+			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors files of at most `SIZE`, such as 5GB, and an index"},
+		),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX|FILE", "NEWPREFIX|NEWFILE")
 			if err != nil {
@@ -323,10 +342,16 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) ([]ckptfmt.DamagedT
 			progress.Expect(size)
 		}
 	}
+	shardSize, err := sizeFlag(c, "max-shard-size")
+	if err != nil {
+		return nil, err
+	}
 	err = rewrite.Write(c.Context, s, to, &rewrite.Options{
-		Shards: c.Int("shards"), V1: c.Bool("v1"), Progress: func(n int) { progress.Add(n) },
+		Shards: c.Int("shards"), V1: c.Bool("v1"), MaxShardSize: shardSize, Like: c.String("like"), Progress: func(n int) { progress.Add(n) },
 	})
 	switch {
+	case errors.Is(err, keras.ErrModel):
+		return nil, fmt.Errorf("%w; --like takes a file of the same model, --exclude leaves tensors out", err)
 	case errors.Is(err, ckptfmt.ErrType):
 		return nil, fmt.Errorf("%w; --exclude leaves tensors out", err)
 	case err != nil && isDamage(err):
@@ -355,8 +380,17 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("--shards and --v1 are about checkpoints, %s is a file", to)
 	case isDir(to):
 		return usagef("%s is a directory; name the new checkpoint in it", to)
+	case c.IsSet("max-shard-size") && format != rewrite.Safetensors:
+		return usagef("--max-shard-size is about .safetensors files, not %s", to)
+	case c.IsSet("like") && format != rewrite.Keras && format != rewrite.KerasWeights:
+		return usagef("--like is about .weights.h5 and .keras files, not %s", to)
 	case c.Bool("force"):
 		return nil
+	}
+	if index := rewrite.IndexName(to); c.IsSet("max-shard-size") {
+		if _, err := os.Lstat(index); err == nil {
+			return fmt.Errorf("%s already exists; --force replaces it", index)
+		}
 	}
 	if _, err := os.Lstat(to); err == nil || format == rewrite.Checkpoint && ckptfmt.Exists(to) {
 		return fmt.Errorf("%s already exists; --force replaces it", to)

@@ -14,7 +14,7 @@
 //	select PREFIX          another checkpoint into force
 //	cp PREFIX NEW          a copy, in part, renamed, in another type
 //	merge, avg, ema        of several one; their mean; moving averages
-//	convert FROM TO        to and from .npz and .safetensors
+//	convert FROM TO        to and from files of Keras, torch, safetensors, NumPy
 //	mv, rm, gc             all files of a checkpoint together
 //
 // `ckpt help COMMAND` shows the options, which may come before and after the
@@ -109,8 +109,10 @@ means its current checkpoint, or the SavedModel in it.
 
 The commands that read also take a FILE of another format, detected from its bytes:
 .safetensors, the folder or model.safetensors.index.json of a model in several
-of them, .npz, and state dicts of torch (.pt, .pth, .bin), whose code is never
-executed.`,
+of them, .keras, .weights.h5, .h5 and other HDF5, .npz, and state dicts of torch
+(.pt, .pth, .bin) and folders of torch.distributed.checkpoint, whose code is never
+executed. A tensor of Keras is found by
+its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		Writer: stdout, ErrWriter: stderr,
 		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true,                         // patterns may have commas
@@ -118,7 +120,7 @@ executed.`,
 		OnUsageError:              wrongUsage,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("there is no command %q; `ckpt help` lists them", c.Args().First())
+				return usagef("%s; `ckpt help` lists them", cliargs.NoCommand(c.App.Commands, c.Args().First()))
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -168,6 +170,7 @@ type usageError struct{ error }
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func wrongUsage(c *cli.Context, err error, _ bool) error {
+	err = cliargs.NoFlag(c, err)
 	if c.Command.Name == "" || c.Command.Name == "ckpt" {
 		return usagef("%w; `ckpt help` lists the commands", err)
 	}

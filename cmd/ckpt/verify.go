@@ -21,7 +21,9 @@ func verifyCommand() *cli.Command {
 		Usage:     "read checkpoints and check every checksum; of a directory also its leftover files",
 		ArgsUsage: "PREFIX|DIR|FILE",
 		Description: `Other tensor files are read completely, and their checks named: an .npz file has
-a CRC-32 of each array, one of torch of each storage, safetensors have sizes and no checksums.
+a CRC-32 of each array, one of torch of each storage, .keras of each member,
+safetensors and most HDF5 have sizes and no checksums. A tensor of a kind that
+ckpt cannot read is named, and is no damage: the exit code is 1.
 
 Of a checkpoint: every tensor in every shard, and the SHA-256 of each file in
 its manifest if it has one. Of a directory: all its checkpoints, files that
@@ -57,7 +59,7 @@ is named as such, and if nothing else is wrong the exit code is 1.` + nameHelp,
 
 // findingJSON is an element of `ckpt verify --json`.
 type findingJSON struct {
-	// Kind is "tensor", "file", "checkpoint", "version", "unreadable", "orphan",
+	// Kind is "tensor", "file", "checkpoint", "version", "unreadable", "unsupported", "orphan",
 	// "temporary", "missing", "stale" or "state".
 	Kind   string   `json:"kind"`
 	Prefix string   `json:"prefix,omitempty"`
@@ -68,6 +70,10 @@ type findingJSON struct {
 // kindUnreadable is the kind of what the system did not let be read. It may be
 // whole.
 const kindUnreadable = "unreadable"
+
+// kindUnsupported is the kind of tensors of which only Python can tell, such as
+// those with a filter that ckpt does not have.
+const kindUnsupported = "unsupported"
 
 // verification is the state of one call.
 type verification struct {
@@ -90,7 +96,6 @@ func (v *verification) argument(arg string) error {
 	if err := r.Close(); err != nil {
 		return err
 	}
-	v.single = f.Kind.Checks()
 	return v.checkpoint(f)
 }
 
@@ -111,6 +116,7 @@ func (v *verification) directory(dir string) error {
 			return err
 		}
 	}
+	v.single = ""
 	for _, p := range problems {
 		v.add(findingJSON{Kind: string(p.Kind), Name: jsonName(p.Path), Error: p.Err.Error()})
 	}
@@ -131,6 +137,7 @@ func (v *verification) checkpoint(f formats.File) error {
 		return nil
 	}
 	defer r.Close()
+	v.single = r.Checks()
 	progress := progressOf(v.c)
 	progress.Expect(sizeOf(r))
 	for name, err := range r.Verify(ctx) {
@@ -180,10 +187,13 @@ func (v *verification) manifest(ctx context.Context, prefix string) error {
 }
 
 // kindOf returns the kind of a finding, unless it is that something could not be
-// read at all.
+// read, or is not supported.
 func kindOf(kind string, err error) string {
-	if ckptfmt.IsUnreadable(err) {
+	switch {
+	case ckptfmt.IsUnreadable(err):
 		return kindUnreadable
+	case errors.Is(err, ckptfmt.ErrType) && !isDamage(err):
+		return kindUnsupported
 	}
 	return kind
 }
@@ -234,6 +244,10 @@ func (v *verification) summarise(arg string) error {
 		return exitError(exitFailed)
 	case len(v.list) == damaged["version"]:
 		fmt.Fprintf(words, "ckpt: %s: %d checkpoints ask for a newer reader and were not checked; nothing else is wrong\n", arg, len(v.list))
+		return exitError(exitFailed)
+	case len(v.list) == damaged[kindUnsupported]:
+		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are not supported and were not checked; nothing else is wrong (%s)\n",
+			arg, len(v.list), v.tensors, v.single)
 		return exitError(exitFailed)
 	case damage == 0:
 		fmt.Fprintf(words, "ckpt: %s: no checkpoint is damaged; %d other findings\n", arg, len(v.list))

@@ -118,7 +118,7 @@ func (k *checker) result() error {
 func (k *checker) checkRuns() error {
 	k.source.expect() // a second time
 	found, err := eachRun(k.source.ctx, k.source.runs, func(run tfevents.Run) ([]finding, error) {
-		one := runChecker{source: k.source, inMemory: !k.source.isPlain(run)}
+		one := runChecker{source: k.source}
 		err := one.checkRun(run)
 		return one.findings, err
 	})
@@ -128,9 +128,9 @@ func (k *checker) checkRuns() error {
 
 // runChecker collects the findings of one run.
 type runChecker struct {
-	source   *source
-	inMemory bool // the files cannot be read from any place in them
-	findings []finding
+	source     *source
+	everyValue bool // look at plain scalars too, and always read as both loaders do
+	findings   []finding
 }
 
 func (k *runChecker) checkRun(run tfevents.Run) error {
@@ -186,23 +186,6 @@ func damageProblem(err error) string {
 		return where + "damaged length: both loaders see nothing of this file from here on; repair the file"
 	}
 	return where + "damaged data: the Python loader sees nothing of this file from here on, the data server shows what it makes of it; repair the file"
-}
-
-// kindProblem says that not all points are of the kind that the first one set.
-func kindProblem(s *tfevents.Series) string {
-	other := 0
-	for _, p := range s.Points {
-		if p.Value.GetMetadata() == nil && p.Value.GetTensor() != nil {
-			continue // of the kind that was said before
-		}
-		if name := summary.ModernValue(p.Value).GetMetadata().GetPluginData().GetPluginName(); name != "" && name != s.Plugin() {
-			other++
-		}
-	}
-	if other == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d points are of another kind than the first, which sets the plugin to %q: they are not shown; give them a tag of their own", other, len(s.Points), s.Plugin())
 }
 
 // stepProblem says what is odd about the steps of a series.

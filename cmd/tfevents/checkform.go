@@ -10,7 +10,6 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
@@ -59,96 +58,108 @@ var pages = map[string]page{
 	},
 }
 
-// formProblem says why a series, or some of its points, are not shown at all.
-func formProblem(s *tfevents.Series) string {
-	if s.Plugin() == "" && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN {
-		return "names no plugin: no page shows it"
+// valueProblem says why a series, or some of its points, are not shown at all.
+func (s *checkedSeries) valueProblem() (string, error) {
+	class := s.metadata.GetDataClass()
+	if s.plugin() == "" && class == tfpb.DataClass_DATA_CLASS_UNKNOWN {
+		return "names no plugin: no page shows it", nil
 	}
-	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN {
-		return fmt.Sprintf("plugin %q is not one of TensorBoard's own, and the tag has no data class: the data server does not show it", s.Plugin())
+	if class == tfpb.DataClass_DATA_CLASS_UNKNOWN {
+		return fmt.Sprintf("plugin %q is not one of TensorBoard's own, and the tag has no data class: the data server does not show it", s.plugin()), nil
 	}
-	if p, known := pages[s.Plugin()]; known {
-		if problem := p.metadataProblem(s); problem != "" {
-			return problem
+	p, known := pages[s.plugin()]
+	if known {
+		if problem := p.metadataProblem(s.metadata); problem != "" {
+			return problem, nil
 		}
-		if p.tensor != nil {
-			return p.tensorProblem(s)
+	}
+	if s.plain {
+		return "", nil // no rule finds anything in such values
+	}
+	count := oddValues{series: s, tensor: p.tensor}
+	for v, err := range s.values {
+		if err != nil {
+			return "", err
+		}
+		count.add(v)
+	}
+	return count.problem(), nil
+}
+
+// oddValues counts the values of a series that the pages do not show as they were
+// meant.
+type oddValues struct {
+	series *checkedSeries
+	tensor func(*tfpb.TensorProto) string // of the page, if it has rules
+
+	what        string // is wrong, by the rules of the page
+	unshown     int    // values with which that is wrong
+	none, wide  int    // scalars that are not single numbers, or not float32
+	otherPlugin int    // values of another kind than the first
+}
+
+func (o *oddValues) add(v *tfpb.Summary_Value) {
+	t := v.GetTensor()
+	bare := v.GetMetadata() == nil && t != nil // of the kind that was said before
+	modern := summary.ModernValue(v)
+	if name := modern.GetMetadata().GetPluginData().GetPluginName(); !bare && name != "" && name != o.series.plugin() {
+		o.otherPlugin++
+	}
+	if o.series.metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR && t != nil { // both loaders show a simple_value
+		if _, ok := summary.ScalarOf(v); !ok {
+			o.none++
+		} else if t.GetDtype() != tfpb.DataType_DT_FLOAT || len(t.GetTensorShape().GetDim()) > 0 {
+			o.wide++
 		}
 	}
-	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR {
-		return scalarProblem(s)
+	if o.tensor == nil || modern.GetTensor() == nil {
+		return
+	}
+	if problem := o.tensor(modern.GetTensor()); problem != "" && (o.what == "" || problem == o.what) {
+		o.what = problem
+		o.unshown++
+	}
+}
+
+func (o *oddValues) problem() string {
+	switch n := o.series.points; {
+	case o.unshown > 0:
+		return fmt.Sprintf("%d of %d points %s", o.unshown, n, o.what)
+	case o.none > 0:
+		return fmt.Sprintf("%d of %d points are not single numbers: the Python loader fails to show the tag, the data server leaves them out", o.none, n)
+	case o.wide > 0:
+		return fmt.Sprintf("%d of %d points are not single float32 values: the data server does not show them", o.wide, n)
+	case o.otherPlugin > 0:
+		return fmt.Sprintf("%d of %d points are of another kind than the first, which sets the plugin to %q: they are not shown; give them a tag of their own", o.otherPlugin, n, o.series.plugin())
 	}
 	return ""
 }
 
 // metadataProblem says why the page does not take the series for one of its own.
-func (p *page) metadataProblem(s *tfevents.Series) string {
-	if class := s.Metadata.GetDataClass(); class != p.class {
-		return fmt.Sprintf("its data class is %s, the page of plugin %q looks for %s: it is not shown", className(class), s.Plugin(), className(p.class))
+func (p *page) metadataProblem(m *tfpb.SummaryMetadata) string {
+	plugin := m.GetPluginData().GetPluginName()
+	if class := m.GetDataClass(); class != p.class {
+		return fmt.Sprintf("its data class is %s, the page of plugin %q looks for %s: it is not shown", className(class), plugin, className(p.class))
 	}
-	content := s.Metadata.GetPluginData().GetContent()
+	content := m.GetPluginData().GetContent()
 	if p.braces && string(content) == "{}" {
 		return ""
 	}
-	m := p.content()
-	if err := proto.Unmarshal(content, m); err != nil {
-		return fmt.Sprintf("its plugin data is not that of plugin %q: the whole page fails, for all runs; delete the tag with `tfevents edit`", s.Plugin())
+	data := p.content()
+	if err := proto.Unmarshal(content, data); err != nil {
+		return fmt.Sprintf("its plugin data is not that of plugin %q: the whole page fails, for all runs; delete the tag with `tfevents edit`", plugin)
 	}
-	if v := m.GetVersion(); v != 0 {
+	if v := data.GetVersion(); v != 0 {
 		return fmt.Sprintf("its plugin data has version %d, TensorBoard knows 0: it is not shown", v)
 	}
-	if mesh, ok := m.(*tbpb.MeshPluginData); ok && len(mesh.GetShape()) == 0 {
-		return fmt.Sprintf("its plugin data has no shape: the whole page of plugin %q fails, for all runs; delete the tag with `tfevents edit`", s.Plugin())
+	if mesh, ok := data.(*tbpb.MeshPluginData); ok && len(mesh.GetShape()) == 0 {
+		return fmt.Sprintf("its plugin data has no shape: the whole page of plugin %q fails, for all runs; delete the tag with `tfevents edit`", plugin)
 	}
 	return ""
 }
 
 // className is a data class in the words of the format.
 func className(c tfpb.DataClass) string { return strings.TrimPrefix(c.String(), "DATA_CLASS_") }
-
-// tensorProblem says what is wrong with points of the series, by the first that
-// the page cannot show.
-func (p *page) tensorProblem(s *tfevents.Series) string {
-	what, n := "", 0
-	for _, point := range s.Points {
-		t := summary.ModernValue(point.Value).GetTensor()
-		if t == nil {
-			continue
-		}
-		if problem := p.tensor(t); problem != "" && (what == "" || problem == what) {
-			what = problem
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d points %s", n, len(s.Points), what)
-}
-
-// scalarProblem says what is wrong with points of scalars. Both loaders show a
-// simple_value.
-func scalarProblem(s *tfevents.Series) string {
-	odd, none := 0, 0
-	for _, p := range s.Points {
-		t := p.Value.GetTensor()
-		if t == nil {
-			continue
-		}
-		if _, ok := summary.ScalarOf(p.Value); !ok {
-			none++
-		} else if t.GetDtype() != tfpb.DataType_DT_FLOAT || len(t.GetTensorShape().GetDim()) > 0 {
-			odd++
-		}
-	}
-	switch n := len(s.Points); {
-	case none > 0:
-		return fmt.Sprintf("%d of %d points are not single numbers: the Python loader fails to show the tag, the data server leaves them out", none, n)
-	case odd > 0:
-		return fmt.Sprintf("%d of %d points are not single float32 values: the data server does not show them", odd, n)
-	}
-	return ""
-}
 
 func histogramProblem(t *tfpb.TensorProto) string {
 	dims := t.GetTensorShape().GetDim()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"iter"
+	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
@@ -20,40 +21,27 @@ type checkedSeries struct {
 	tag      string
 	metadata *tfpb.SummaryMetadata
 	points   int
-	plain    bool // of scalars, as tfevents.SeriesIndex.Plain says
+	plain    bool // of scalars, as [tfevents.Series.Plain] says
 	stamps   iter.Seq[stamp]
-	values   func() (*tfevents.Series, error)
+	values   iter.Seq2[*tfpb.Summary_Value, error]
 }
 
 func (s *checkedSeries) plugin() string { return s.metadata.GetPluginData().GetPluginName() }
 
-// read reads a run, from an index where its files allow that.
+// read reads a run.
 func (k *runChecker) read(run tfevents.Run, mode tfevents.Purge) (*checkedRun, error) {
-	s := k.source
-	options := &tfevents.RunOptions{Purge: mode, MaxSize: maxRecord}
-	r := &checkedRun{byTag: make(map[string]*checkedSeries)}
-	if !k.inMemory {
-		x := tfevents.IndexRun(s, run, options)
-		r.damaged, r.purged = len(x.Damage) > 0, x.Purged
-		for _, series := range x.Series {
-			r.add(checkedOfIndex(x, series))
-		}
-	} else {
-		d := tfevents.ReadRun(s, run, options)
-		r.damaged, r.purged = len(d.Damage) > 0, d.Purged
-		for _, series := range d.Series {
-			r.add(checkedOfData(series))
-		}
+	d := tfevents.ReadRun(k.source, run, &tfevents.RunOptions{Purge: mode, MaxSize: maxRecord})
+	r := &checkedRun{byTag: make(map[string]*checkedSeries), damaged: len(d.Damage) > 0, purged: d.Purged}
+	for _, series := range d.Series {
+		s := checkedOf(d, series)
+		s.plain = s.plain && !k.everyValue
+		r.series = append(r.series, s)
+		r.byTag[s.tag] = s
 	}
-	return r, s.ctx.Err()
+	return r, k.source.ctx.Err()
 }
 
-func (r *checkedRun) add(s *checkedSeries) {
-	r.series = append(r.series, s)
-	r.byTag[s.tag] = s
-}
-
-func checkedOfIndex(x *tfevents.RunIndex, series *tfevents.SeriesIndex) *checkedSeries {
+func checkedOf(d *tfevents.RunData, series *tfevents.Series) *checkedSeries {
 	return &checkedSeries{
 		tag: series.Tag, metadata: series.Metadata, points: series.Len(), plain: series.Plain(),
 		stamps: func(yield func(stamp) bool) {
@@ -63,42 +51,9 @@ func checkedOfIndex(x *tfevents.RunIndex, series *tfevents.SeriesIndex) *checked
 				}
 			}
 		},
-		values: func() (*tfevents.Series, error) { return seriesOfIndex(x, series) },
-	}
-}
-
-// seriesOfIndex reads the points of a series. Those of plain scalars are left
-// out: no rule finds anything in them.
-func seriesOfIndex(x *tfevents.RunIndex, series *tfevents.SeriesIndex) (*tfevents.Series, error) {
-	s := &tfevents.Series{Tag: series.Tag, Metadata: series.Metadata}
-	if series.Plain() {
-		return s, nil
-	}
-	var points []tfevents.IndexPoint
-	for p := range series.Points() {
-		points = append(points, p)
-	}
-	for value, err := range x.Values(points) {
-		if err != nil {
-			return nil, err
-		}
-		p := points[len(s.Points)]
-		s.Points = append(s.Points, tfevents.Point{WallTime: p.WallTime, Step: p.Step, Value: value})
-	}
-	return s, nil
-}
-
-func checkedOfData(series *tfevents.Series) *checkedSeries {
-	return &checkedSeries{
-		tag: series.Tag, metadata: series.Metadata, points: len(series.Points),
-		stamps: func(yield func(stamp) bool) {
-			for _, p := range series.Points {
-				if !yield(stamp{p.Step, p.WallTime}) {
-					return
-				}
-			}
+		values: func(yield func(*tfpb.Summary_Value, error) bool) {
+			d.Values(slices.Collect(series.Points()))(yield)
 		},
-		values: func() (*tfevents.Series, error) { return series, nil },
 	}
 }
 
@@ -126,15 +81,8 @@ func (r *checkedRun) loadersAgree(files []*fileTimes) bool {
 // problem returns the first thing that is wrong with a series: the others mostly
 // follow from it.
 func (s *checkedSeries) problem(python, server *checkedSeries, damaged bool) (string, error) {
-	values, err := s.values()
-	if err != nil {
-		return "", err
-	}
-	if p := formProblem(values); p != "" {
-		return p, nil
-	}
-	if p := kindProblem(values); p != "" {
-		return p, nil
+	if p, err := s.valueProblem(); p != "" || err != nil {
+		return p, err
 	}
 	if p := stepProblem(s); p != "" {
 		return p, nil

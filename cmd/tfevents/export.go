@@ -2,13 +2,11 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -18,20 +16,28 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "export",
-		Usage:     "print the scalars of runs as CSV, JSON or Parquet",
+		Usage:     "print scalars, or what other plugins show, as CSV, JSON or Parquet",
 		ArgsUsage: "PATH...",
 		Description: "The formats csv, json and parquet have a row for each point: run, tag, step, wall_time\n" +
-			"and value. wide is CSV with a row for each step of a run and a column for each tag.",
+			"and value. wide is CSV with a row for each step of a run and a column for each tag.\n\n" +
+			"--plugin histograms has a row for each bucket of a histogram, text one for each\n" +
+			"text, pr_curves one for each threshold, hparams one for each hyperparameter of a run or,\n" +
+			"with wide, one for each run with its last metrics. images and audio are written to\n" +
+			"RUN/TAG/STEP-N.png below the directory of --files; the rows name them.",
 		Flags: []cli.Flag{
 			formatFlag("csv, wide, json or parquet", exportNames...),
 			&cli.BoolFlag{Name: "wide", Usage: "with csv: a row for each step, a column for each tag"},
+			&clidoc.Choice{
+				StringFlag: &cli.StringFlag{Name: "plugin", Value: summary.PluginScalars, Usage: "print what `PLUGIN` of TensorBoard shows: " + strings.Join(exportPlugins, ", ")},
+				Values:     exportPlugins,
+			},
+			&cli.StringFlag{Name: "files", Usage: "write images and audio below `DIR`; no file is overwritten"},
 			jsonFlag(),
 			outputFlag(),
 			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
@@ -81,67 +87,43 @@ func toOutput(c *cli.Context, print func(io.Writer) error) error {
 	})
 }
 
-// scalarPoint is a point as export --format json prints it. JSON has no NaN and
-// no infinity: Value is then a string.
-type scalarPoint struct {
-	Run      string `json:"run"`
-	Tag      string `json:"tag"`
-	Step     int64  `json:"step"`
-	WallTime number `json:"wall_time"`
-	Value    number `json:"value"`
-}
-
-// number is a float64 whatever its value.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if x := float64(n); math.IsNaN(x) || math.IsInf(x, 0) {
-		return json.Marshal(formatNumber(x))
-	}
-	return json.Marshal(float64(n))
-}
-
-// formatNumber writes what is not a number as TensorBoard does.
-func formatNumber(x float64) string {
-	switch {
-	case math.IsNaN(x):
-		return "NaN"
-	case math.IsInf(x, 1):
-		return "Infinity"
-	case math.IsInf(x, -1):
-		return "-Infinity"
-	}
-	// As JSON has it: times in plain digits, however long.
-	format := byte('f')
-	if abs := math.Abs(x); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		format = 'e'
-	}
-	return strconv.FormatFloat(x, format, -1, 64)
-}
-
 var exportNames = []string{"csv", "wide", "json", "parquet"}
 
-var exportFormats = map[string]func(io.Writer, iter.Seq[scalarPoint]) error{
-	"csv": exportLong, "wide": exportWide, "json": exportJSON, "parquet": exportParquet,
+// exportPlugins are those that can be exported, in the order of the help.
+var exportPlugins = []string{
+	summary.PluginScalars, summary.PluginHistograms, summary.PluginText, summary.PluginImages, summary.PluginAudio,
+	summary.PluginPRCurves, summary.PluginHParams,
 }
 
-func exportFormat(c *cli.Context) (func(io.Writer, iter.Seq[scalarPoint]) error, error) {
+// exportFormat returns the format that the command line asks for.
+func exportFormat(c *cli.Context) (string, error) {
 	format, err := formatOf(c)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	print, ok := exportFormats[format]
+	plugin := c.String("plugin")
+	if c.Bool("wide") {
+		if format == "json" || format == "parquet" {
+			return "", usagef("export: --wide is a form of csv, not of %s", format)
+		}
+		format = "wide"
+	}
+	withFiles := plugin == summary.PluginImages || plugin == summary.PluginAudio
 	switch {
-	case !ok:
-		return nil, usagef("export: --format %s: want csv, wide, json or parquet", format)
-	case c.Bool("wide") && (format == "json" || format == "parquet"):
-		return nil, usagef("export: --wide is a form of csv, not of %s", format)
-	case c.Bool("wide"):
-		return exportWide, nil
+	case !slices.Contains(exportNames, format):
+		return "", usagef("export: --format %s: want csv, wide, json or parquet", format)
+	case exporters[plugin] == nil:
+		return "", usagef("export: --plugin %s: want %s", plugin, strings.Join(exportPlugins, ", "))
+	case format == "wide" && plugin != summary.PluginScalars && plugin != summary.PluginHParams:
+		return "", usagef("export: wide is a format of scalars and of hparams, not of %s", plugin)
+	case withFiles && c.String("files") == "":
+		return "", usagef("export: %s are written to files: name a directory with --files DIR", plugin)
+	case !withFiles && c.String("files") != "":
+		return "", usagef("export: --files is for images and audio, not for %s", plugin)
 	case format == "parquet" && c.String("output") == "" && screenOf(c).isTerminal:
-		return nil, usagef("export: Parquet is binary: write it to a file with --output FILE")
+		return "", usagef("export: Parquet is binary: write it to a file with --output FILE")
 	}
-	return print, nil
+	return format, nil
 }
 
 func export(c *cli.Context) error {
@@ -149,44 +131,48 @@ func export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	print, err := exportFormat(c)
+	format, err := exportFormat(c)
 	if err != nil {
 		return err
 	}
 	report := newReporter(c)
-	points, err := eachScalar(c, args, report)
+	s, err := newSelection(c, args, report)
 	if err != nil {
 		return err
 	}
-	if isEmpty(points) && report.count == 0 {
-		return fmt.Errorf("%w: no scalars in %s match", errNothing, strings.Join(args, ", "))
+	if s.isEmpty() && report.count == 0 {
+		return fmt.Errorf("%w: no %s in %s match", errNothing, s.plugin, strings.Join(args, ", "))
 	}
-	if err := toOutput(c, func(w io.Writer) error { return print(w, points) }); err != nil {
+	if err := toOutput(c, func(w io.Writer) error { return s.export(w, format) }); err != nil {
 		return err
 	}
 	return report.result()
 }
 
-// isEmpty reports whether there are no points.
-func isEmpty(points iter.Seq[scalarPoint]) bool {
-	for range points {
-		return false
+func (s *selection) export(w io.Writer, format string) error {
+	var err error
+	switch {
+	case format == "wide" && s.plugin == summary.PluginHParams:
+		err = s.exportTrials(w)
+	case format == "wide":
+		err = exportWide(w, s.scalars())
+	default:
+		err = exporters[s.plugin](s, w, format)
 	}
-	return true
+	return cmp.Or(s.err, err)
 }
 
 // scalars reads the points that the flags of a command select.
 func scalars(c *cli.Context, paths []string, report *reporter) ([]scalarPoint, error) {
-	points, err := eachScalar(c, paths, report)
+	s, err := newSelection(c, paths, report)
 	if err != nil {
 		return nil, err
 	}
-	return slices.AppendSeq([]scalarPoint{}, points), nil
+	return slices.AppendSeq([]scalarPoint{}, s.scalars()), nil
 }
 
-// eachScalar walks those points, which are in an index until then. They can be
-// walked several times.
-func eachScalar(c *cli.Context, paths []string, report *reporter) (iter.Seq[scalarPoint], error) {
+// newSelection reads the runs that the flags of a command select.
+func newSelection(c *cli.Context, paths []string, report *reporter) (*selection, error) {
 	mode, err := purgeMode(c)
 	if err != nil {
 		return nil, err
@@ -203,60 +189,12 @@ func eachScalar(c *cli.Context, paths []string, report *reporter) (iter.Seq[scal
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.views(slices.DeleteFunc(s.runs, func(r tfevents.Run) bool { return !runs.MatchString(r.Name) }), mode, report)
+	views, err := s.views(runsMatching(s.runs, runs), mode, report)
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(scalarPoint) bool) {
-		for _, v := range views {
-			for _, s := range v.series {
-				if s.plugin != summary.PluginScalars || !tags.MatchString(s.tag) {
-					continue
-				}
-				for at, x := range s.scalars {
-					if !yield(scalarPoint{v.run.Name, s.tag, at.step, number(at.wall), number(x)}) {
-						return
-					}
-				}
-			}
-		}
-	}, nil
-}
-
-// exportJSON prints what printJSON does of a list of all points.
-func exportJSON(w io.Writer, points iter.Seq[scalarPoint]) error {
-	var one bytes.Buffer
-	e := json.NewEncoder(&one)
-	e.SetEscapeHTML(false)
-	e.SetIndent("  ", "  ")
-	between, end := "[\n  ", "[]\n"
-	for p := range points {
-		one.Reset()
-		if err := e.Encode(p); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(w, "%s%s", between, bytes.TrimSuffix(one.Bytes(), []byte("\n"))); err != nil {
-			return err
-		}
-		between, end = ",\n  ", "\n]\n"
-	}
-	_, err := io.WriteString(w, end)
-	return err
-}
-
-func exportLong(w io.Writer, points iter.Seq[scalarPoint]) error {
-	out := csv.NewWriter(w)
-	if err := out.Write([]string{"run", "tag", "step", "wall_time", "value"}); err != nil {
-		return err
-	}
-	for p := range points {
-		row := []string{p.Run, p.Tag, strconv.FormatInt(p.Step, 10), formatNumber(float64(p.WallTime)), formatNumber(float64(p.Value))}
-		if err := out.Write(row); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
+	plugin := cmp.Or(c.String("plugin"), summary.PluginScalars)
+	return &selection{views: views, plugin: plugin, tags: tags, report: report, files: &fileTree{dir: c.String("files"), used: make(map[string]int)}}, nil
 }
 
 // wideTable holds points by run, step and tag.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ type source struct {
 	stdin    io.Reader
 	progress *terminal.Progress
 	runs     []tfevents.Run
-	bytes    int64 // of all files
+	held     []byte // the standard input, once it was read as a run
+	bytes    int64  // of all files
 }
 
 // openSource finds the runs that paths stand for. A directory stands for all
@@ -126,7 +128,34 @@ func (s *source) files() (paths []string) {
 
 // Open opens a file for reading. Reading ends early when the command is
 // interrupted; compressed files are read as what they hold.
-func (s *source) Open(path string) (fs.File, error) { return s.open(path) }
+func (s *source) Open(path string) (fs.File, error) {
+	if path == stdinName {
+		return s.openHeld()
+	}
+	in, err := s.open(path)
+	if err != nil {
+		return nil, err
+	}
+	if in.compression != tfrecord.Uncompressed {
+		return in, nil
+	}
+	return &seekable{input: in, s: s}, nil
+}
+
+// openHeld opens the standard input for one of several readings: it is kept in
+// memory from the first on.
+func (s *source) openHeld() (fs.File, error) {
+	if s.held == nil {
+		data, err := io.ReadAll(&watched{s, s.stdin})
+		if err != nil {
+			return nil, err
+		}
+		s.held = append([]byte{}, data...)
+	}
+	in := &input{}
+	in.plain, in.compression = tfrecord.Inflate(bytes.NewReader(s.held))
+	return in, nil
+}
 
 func (s *source) open(path string) (*input, error) {
 	if path == stdinName {
@@ -164,6 +193,18 @@ func (in *input) Close() error {
 		return nil
 	}
 	return in.file.Close()
+}
+
+// seekable is an input without compression.
+type seekable struct {
+	*input
+	s *source
+}
+
+// Seek lets single values be read. What was read ahead is forgotten.
+func (f *seekable) Seek(offset int64, whence int) (int64, error) {
+	f.plain = &watched{f.s, f.file}
+	return f.file.Seek(offset, whence)
 }
 
 // watched is a file whose reading can be interrupted and is shown.

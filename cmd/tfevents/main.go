@@ -13,6 +13,7 @@
 //	reduce PATH...           mean, deviation and extremes over runs
 //	plot PATH...             scalars as charts in the terminal
 //	tail PATH                events as they are written
+//	watch LOGDIR             say when a rule on the curves holds
 //	edit FILE NEWFILE        tags, steps, times or values changed; of a tree too
 //	serve --logdir=DIR       be TensorBoard's data server
 //	tensorboard LOGDIR...    start TensorBoard with this data server
@@ -32,6 +33,7 @@
 //	3    damage was found
 //	4    TensorBoard shows something else (check, stat --for-tensorboard)
 //	5    there are no events, or none that match
+//	6    a rule holds (watch --once)
 //	8    the log directory cannot be served (serve)
 //	130  interrupted
 package main
@@ -64,6 +66,7 @@ const (
 	exitDamaged     = 3
 	exitDiffers     = 4
 	exitNothing     = 5
+	exitFired       = 6
 	exitUnsupported = 8 // which TensorBoard asks of a data server
 	exitInterrupted = 130
 )
@@ -159,14 +162,14 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		OnUsageError:              onUsageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("no command %q", c.Args().First())
+				return usagef("%s", cliargs.NoCommand(c.App.Commands, c.Args().First()))
 			}
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
 			lsCommand(), catCommand(), writeCommand(), statCommand(), checkCommand(), verifyCommand(),
 			repairCommand(), mergeCommand(), exportCommand(), reduceCommand(), plotCommand(),
-			tailCommand(), editCommand(), serveCommand(), tensorboardCommand(),
+			tailCommand(), watchCommand(), editCommand(), serveCommand(), tensorboardCommand(),
 		},
 	}
 	doc().Install(app)
@@ -187,6 +190,7 @@ func doc() *clidoc.Doc {
 			{Code: exitDamaged, Meaning: "damage was found"},
 			{Code: exitDiffers, Meaning: "TensorBoard shows something else (check, stat --for-tensorboard)"},
 			{Code: exitNothing, Meaning: "there are no events, or none that match"},
+			{Code: exitFired, Meaning: "a rule holds (watch --once)"},
 			{Code: exitUnsupported, Meaning: "the log directory cannot be served (serve)"},
 			{Code: exitInterrupted, Meaning: "interrupted"},
 		},
@@ -201,6 +205,7 @@ func doc() *clidoc.Doc {
 		},
 		Environment: []clidoc.Entry{
 			{Term: "TENSORBOARD_DATA_SERVER_BINARY", Text: "not read here: TensorBoard starts the data server that it names"},
+			{Term: "XDG_STATE_HOME", Text: "where watch remembers what it has reported (default: ~/.local/state)"},
 			{Term: "NO_COLOR", Text: "if set, no colours are used, not even on a terminal"},
 		},
 		SeeAlso: []string{"ckpt(1)", "trainerd(1)", "tensorboard(1)"},
@@ -212,7 +217,9 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{err} }
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	return &usageError{cliargs.NoFlag(c, err)}
+}
 
 func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
@@ -228,6 +235,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errDamaged), errors.As(err, &damage):
 		return exitDamaged
+	case errors.Is(err, errFired):
+		return exitFired
 	case errors.Is(err, errDiffers):
 		return exitDiffers
 	case errors.Is(err, errNothing), errors.Is(err, fs.ErrNotExist):

@@ -159,6 +159,9 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), exitDamaged, []string{"verify", "../../fixtures/events/damaged"}},
 		{t.Context(), exitDiffers, []string{"check", "../../fixtures/events/tf2_writer"}},
 		{t.Context(), exitNothing, []string{"ls", dir}},
+		{t.Context(), exitFired, []string{"watch", "../../fixtures/events", "--once", "--when", "run is silent for 1s", "--when", "/./ is NaN",
+			"--state", filepath.Join(t.TempDir(), "state")}},
+		{cancelled, exitInterrupted, []string{"watch", dir, "--when", "loss is NaN", "--state", filepath.Join(t.TempDir(), "state")}},
 		{t.Context(), exitUnsupported, []string{"--logdir=gs://bucket", "--reload=5", "--port=0"}}, // as TensorBoard starts it
 		{t.Context(), exitUsage, []string{"serve", "--logdir", dir, "--reload", "often"}},
 		{t.Context(), exitUsage, []string{"serve", "--logdir", dir, "--samples-per-plugin", "scalars"}},
@@ -195,22 +198,18 @@ func TestExitCodes(t *testing.T) {
 func TestParquet(t *testing.T) {
 	points := []scalarPoint{}
 	for i := range 3000 {
-		points = append(points, scalarPoint{"run", fmt.Sprint("tag", i%3), int64(i), number(1.7e9 + float64(i)), number(float64(i) / 8)})
+		points = append(points, scalarPoint{pointRow{"run", fmt.Sprint("tag", i%3), int64(i), number(1.7e9 + float64(i))}, number(float64(i) / 8)})
 	}
 	points[5].Value, points[6].Value = number(math.Inf(-1)), number(math.NaN())
 	var file bytes.Buffer
-	if err := exportParquet(&file, slices.Values(points)); err != nil {
+	if err := rowsAsParquet(&file, slices.Values(points)); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := parquet.Read[parquetPoint](bytes.NewReader(file.Bytes()), int64(file.Len()))
+	got, err := parquet.Read[scalarPoint](bytes.NewReader(file.Bytes()), int64(file.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []scalarPoint
-	for _, r := range rows {
-		got = append(got, scalarPoint{r.Run, r.Tag, r.Step, number(r.WallTime), number(r.Value)})
-	}
-	if diff := cmp.Diff(points, got, cmp.Comparer(func(a, b number) bool { return a == b || a != a && b != b })); diff != "" {
+	if diff := cmp.Diff(points, got, cmp.AllowUnexported(scalarPoint{}), cmp.Comparer(func(a, b number) bool { return a == b || a != a && b != b })); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

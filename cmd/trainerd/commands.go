@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -98,7 +99,7 @@ func runCommand(stderr io.Writer) *cli.Command {
 			}
 			return s.run(ctx, daemon.RunOptions{
 				Stdout: c.App.Writer, Stderr: s.errors(), Terminal: isTerminal(stderr),
-				Again: again(c, name),
+				Again: again(c, name), Command: commandPath,
 			})
 		},
 	}
@@ -166,6 +167,19 @@ func overrides(c *cli.Context) []config.Override {
 		}
 	}
 	return all
+}
+
+// commandPath returns how a command that is installed with this one is called:
+// where this one was called by its path, by its own.
+func commandPath(name string) string {
+	if !strings.ContainsRune(os.Args[0], filepath.Separator) {
+		return name
+	}
+	path := filepath.Join(filepath.Dir(os.Args[0]), name)
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return name
+	}
+	return path
 }
 
 // again returns the command line that starts the same job.

@@ -25,6 +25,7 @@ import (
 func controlCommands() []*cli.Command {
 	return []*cli.Command{
 		statusCommand(),
+		lsCommand(),
 		{
 			Name: "save", Usage: "have a run write a checkpoint now", UsageText: "trainerd save CONFIG|LOGDIR",
 			Action: asking(0, func(c *cli.Context, client *control.Client, _ []string) error {
@@ -42,7 +43,7 @@ func controlCommands() []*cli.Command {
 		logsCommand(),
 		{
 			Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
-			Description: `Changes learning_rate, or one of the intervals eval.steps, eval.secs,
+			Description: `Changes model.learning_rate (learning_rate for short), or one of the intervals eval.steps, eval.secs,
 supervisor.save_model_secs, supervisor.save_model_steps,
 supervisor.save_summaries_secs and supervisor.save_summaries_steps. The change lasts until the process ends; then the
 config applies again. Only a learning rate that the model has in a variable of
@@ -151,6 +152,8 @@ func say(c *cli.Context, client *control.Client, action string, args map[string]
 func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "show the status of a run", UsageText: "trainerd status [--watch] [--json] [--worker TASK] CONFIG|LOGDIR",
+		Description: `Of a run that has ended or was killed it shows how, and its last checkpoint; the
+exit code is then 3.`,
 		Flags: []cli.Flag{
 			workerFlag,
 			&cli.BoolFlag{Name: "watch", Usage: "continue until the run ends, or Ctrl-C"},
@@ -165,6 +168,9 @@ func statusCommand() *cli.Command {
 				return watch(c.Context, client, c.App.Writer, c.Bool("json"))
 			}
 			st, err := client.Status(c.Context)
+			if gone := (*control.NotRunningError)(nil); errors.As(err, &gone) {
+				return showLast(c.App.Writer, gone.Logdir, c.Bool("json"), err)
+			}
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ func initCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "init",
 		Usage:     "write the config of a new job, for a table of data or a program",
-		UsageText: "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG]\ntrainerd init [CONFIG] -- PROGRAM ARGS...",
+		UsageText: "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG] | [CONFIG] -- PROGRAM ARGS...",
 		Description: `Reads DATA (CSV in any dialect, JSON lines or Parquet; compressed or not), prints
 what it understood of each column, writes a config with comments to CONFIG, or
 to a file named like the data, and checks it. An existing file is not changed.

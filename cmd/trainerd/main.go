@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return daemon.ExitOK
 	}
+	if errors.Is(err, errNotRunning) {
+		return daemon.ExitNotRunning
+	}
 	if errors.Is(err, errNotExact) {
 		return exitDiffers // the report has said why
 	}
@@ -82,13 +85,16 @@ func message(err error) string {
 	return "trainerd: " + err.Error()
 }
 
+// errNotRunning is the end of a command that has said what is left of a run.
+var errNotRunning = errors.New("not running")
+
 // usageError is a command line that makes no sense.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
-	usage := func(_ *cli.Context, err error, _ bool) error { return &usageError{err} }
+	usage := func(c *cli.Context, err error, _ bool) error { return &usageError{cliargs.NoFlag(c, err)} }
 	app := &cli.App{
 		Name:      "trainerd",
 		Usage:     "train a model, and keep the training alive",
@@ -102,7 +108,7 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 		OnUsageError:              usage,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("there is no command %q", c.Args().First())
+				return usagef("%s", cliargs.NoCommand(c.App.Commands, c.Args().First()))
 			}
 			return cli.ShowAppHelp(c)
 		},

@@ -43,7 +43,7 @@ func print(logdir, mode string) error {
 	for _, run := range runs {
 		d := tfevents.ReadRun(fsys, run, &tfevents.RunOptions{Purge: purge})
 		for _, s := range d.Series {
-			for _, p := range s.Points {
+			for p := range s.Points() {
 				if err := out.Encode([]any{run.Name, s.Tag, s.Plugin(), p.Step, p.WallTime}); err != nil {
 					return err
 				}

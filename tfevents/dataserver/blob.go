@@ -75,7 +75,7 @@ func (s *Server) readBlob(req *tbdata.ReadBlobRequest, stream grpc.ServerStream)
 // findBlob reads a blob from the file that holds it.
 func (s *Server) findBlob(key blobKey) (blob []byte, err error) {
 	err = status.Errorf(codes.NotFound, "no blob %d at step %d of tag %q in run %q", key.index, key.step, key.tag, key.run)
-	s.store.view(key.run, func(x *tfevents.RunIndex) {
+	s.store.view(key.run, func(x *tfevents.RunData) {
 		series := x.Lookup(key.tag)
 		if series == nil || series.Metadata.GetDataClass() != tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
 			return
@@ -97,7 +97,7 @@ func (s *Server) findBlob(key blobKey) (blob []byte, err error) {
 }
 
 // lastAt returns the last point of a series at a step.
-func lastAt(series *tfevents.SeriesIndex, step int64) (last tfevents.IndexPoint, ok bool) {
+func lastAt(series *tfevents.Series, step int64) (last tfevents.Point, ok bool) {
 	for p := range series.Points() {
 		if p.Step == step {
 			last, ok = p, true

@@ -53,20 +53,20 @@ func picks(names map[string]struct{}, name string) bool {
 }
 
 // takes reports whether the series is one of the plugin and class.
-func (s *selection) takes(x *tfevents.SeriesIndex) bool {
+func (s *selection) takes(x *tfevents.Series) bool {
 	return x.Metadata.GetDataClass() == s.class && x.Plugin() == s.plugin && picks(s.tags, x.Tag)
 }
 
 // each calls f with the selected series of each run that has any, in the order
 // of the runs' names. The index does not change until f returns.
-func (s *store) each(sel *selection, f func(run string, x *tfevents.RunIndex, series []*tfevents.SeriesIndex) error) error {
+func (s *store) each(sel *selection, f func(run string, x *tfevents.RunData, series []*tfevents.Series) error) error {
 	var failed error
 	for _, name := range s.sorted() {
 		if !picks(sel.runs, name) {
 			continue
 		}
-		s.view(name, func(x *tfevents.RunIndex) {
-			series := slices.DeleteFunc(slices.Clone(x.Series), func(s *tfevents.SeriesIndex) bool { return !sel.takes(s) })
+		s.view(name, func(x *tfevents.RunData) {
+			series := slices.DeleteFunc(slices.Clone(x.Series), func(s *tfevents.Series) bool { return !sel.takes(s) })
 			if len(series) > 0 {
 				failed = f(name, x, series)
 			}
@@ -80,7 +80,7 @@ func (s *store) each(sel *selection, f func(run string, x *tfevents.RunIndex, se
 
 // metadata returns that of a series as the data server of TensorBoard has it: a
 // name to display only where the writer gave one.
-func metadata(x *tfevents.SeriesIndex) *tfpb.SummaryMetadata {
+func metadata(x *tfevents.Series) *tfpb.SummaryMetadata {
 	m := x.Metadata
 	if !x.Unnamed() || m.GetDisplayName() == "" {
 		return m

@@ -16,7 +16,7 @@ func (s *Server) listPlugins(context.Context, *tbdata.ListPluginsRequest) (*tbda
 	answer := new(tbdata.ListPluginsResponse)
 	seen := make(map[string]struct{})
 	for _, name := range s.store.sorted() {
-		s.store.view(name, func(x *tfevents.RunIndex) {
+		s.store.view(name, func(x *tfevents.RunData) {
 			for _, series := range x.Series {
 				plugin := series.Plugin()
 				if _, ok := seen[plugin]; ok || series.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN {
@@ -33,7 +33,7 @@ func (s *Server) listPlugins(context.Context, *tbdata.ListPluginsRequest) (*tbda
 func (s *Server) listRuns(context.Context, *tbdata.ListRunsRequest) (*tbdata.ListRunsResponse, error) {
 	answer := new(tbdata.ListRunsResponse)
 	for _, name := range s.store.sorted() {
-		s.store.view(name, func(x *tfevents.RunIndex) {
+		s.store.view(name, func(x *tfevents.RunData) {
 			answer.Runs = append(answer.Runs, &tbdata.Run{Name: name, StartTime: x.Began})
 		})
 	}
@@ -46,7 +46,7 @@ func (s *Server) listScalars(_ context.Context, req *tbdata.ListScalarsRequest) 
 		return nil, err
 	}
 	answer := new(tbdata.ListScalarsResponse)
-	err = s.store.each(sel, func(run string, _ *tfevents.RunIndex, series []*tfevents.SeriesIndex) error {
+	err = s.store.each(sel, func(run string, _ *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ListScalarsResponse_RunEntry{RunName: run}
 		for _, x := range series {
 			step, wall := x.Max()
@@ -65,7 +65,7 @@ func (s *Server) listTensors(_ context.Context, req *tbdata.ListTensorsRequest) 
 		return nil, err
 	}
 	answer := new(tbdata.ListTensorsResponse)
-	err = s.store.each(sel, func(run string, _ *tfevents.RunIndex, series []*tfevents.SeriesIndex) error {
+	err = s.store.each(sel, func(run string, _ *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ListTensorsResponse_RunEntry{RunName: run}
 		for _, x := range series {
 			step, wall := x.Max()
@@ -84,7 +84,7 @@ func (s *Server) listBlobSequences(_ context.Context, req *tbdata.ListBlobSequen
 		return nil, err
 	}
 	answer := new(tbdata.ListBlobSequencesResponse)
-	err = s.store.each(sel, func(run string, _ *tfevents.RunIndex, series []*tfevents.SeriesIndex) error {
+	err = s.store.each(sel, func(run string, _ *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ListBlobSequencesResponse_RunEntry{RunName: run}
 		for _, x := range series {
 			step, wall := x.Max()

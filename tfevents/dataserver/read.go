@@ -19,7 +19,7 @@ func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest
 		return nil, err
 	}
 	answer := new(tbdata.ReadScalarsResponse)
-	err = s.store.each(sel, func(run string, x *tfevents.RunIndex, series []*tfevents.SeriesIndex) error {
+	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadScalarsResponse_RunEntry{RunName: run}
 		for _, one := range series {
 			entry.Tags = append(entry.Tags, &tbdata.ReadScalarsResponse_TagEntry{TagName: one.Tag, Data: s.scalars(x, one, most)})
@@ -31,7 +31,7 @@ func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest
 }
 
 // scalars returns the points of a series, at most so many.
-func (s *Server) scalars(x *tfevents.RunIndex, series *tfevents.SeriesIndex, most int) *tbdata.ScalarData {
+func (s *Server) scalars(x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.ScalarData {
 	n := series.Len()
 	data := &tbdata.ScalarData{Step: make([]int64, 0, n), WallTime: make([]float64, 0, n), Value: make([]float32, 0, n)}
 	if most == 0 {
@@ -57,7 +57,7 @@ func (s *Server) scalars(x *tfevents.RunIndex, series *tfevents.SeriesIndex, mos
 }
 
 // otherScalar reads a scalar that the index does not hold: one of another type.
-func (s *Server) otherScalar(x *tfevents.RunIndex, p tfevents.IndexPoint) (float64, bool) {
+func (s *Server) otherScalar(x *tfevents.RunData, p tfevents.Point) (float64, bool) {
 	v, err := x.Value(p)
 	if err != nil {
 		s.o.Logger.Debug("reading a scalar", "run", x.Name, "step", p.Step, "error", err)
@@ -76,7 +76,7 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 		return nil, err
 	}
 	answer := new(tbdata.ReadTensorsResponse)
-	err = s.store.each(sel, func(run string, x *tfevents.RunIndex, series []*tfevents.SeriesIndex) error {
+	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadTensorsResponse_RunEntry{RunName: run}
 		for _, one := range series {
 			entry.Tags = append(entry.Tags, &tbdata.ReadTensorsResponse_TagEntry{TagName: one.Tag, Data: s.tensors(x, one, most)})
@@ -88,7 +88,7 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 }
 
 // tensors reads the values of a series, at most so many.
-func (s *Server) tensors(x *tfevents.RunIndex, series *tfevents.SeriesIndex, most int) *tbdata.TensorData {
+func (s *Server) tensors(x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.TensorData {
 	points := pointsOf(series, most)
 	data := new(tbdata.TensorData)
 	i := 0
@@ -110,8 +110,8 @@ func (s *Server) tensors(x *tfevents.RunIndex, series *tfevents.SeriesIndex, mos
 
 // pointsOf returns the points of a series, at most so many: of several in a row
 // at one step the last, as TensorBoard's data server does.
-func pointsOf(series *tfevents.SeriesIndex, most int) []tfevents.IndexPoint {
-	points := make([]tfevents.IndexPoint, 0, series.Len())
+func pointsOf(series *tfevents.Series, most int) []tfevents.Point {
+	points := make([]tfevents.Point, 0, series.Len())
 	for p := range series.Points() {
 		if last := len(points) - 1; last >= 0 && points[last].Step == p.Step {
 			points[last] = p
@@ -132,7 +132,7 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 		return nil, err
 	}
 	answer := new(tbdata.ReadBlobSequencesResponse)
-	err = s.store.each(sel, func(run string, x *tfevents.RunIndex, series []*tfevents.SeriesIndex) error {
+	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadBlobSequencesResponse_RunEntry{RunName: run}
 		for _, one := range series {
 			data := s.blobs(req.GetExperimentId(), x, one, most)
@@ -145,7 +145,7 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 }
 
 // blobs names the blobs of a series, of at most so many points.
-func (s *Server) blobs(experiment string, x *tfevents.RunIndex, series *tfevents.SeriesIndex, most int) *tbdata.BlobSequenceData {
+func (s *Server) blobs(experiment string, x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.BlobSequenceData {
 	points := pointsOf(series, most)
 	data := new(tbdata.BlobSequenceData)
 	i := 0

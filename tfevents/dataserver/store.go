@@ -26,7 +26,7 @@ type store struct {
 // run is one run of the store.
 type run struct {
 	mu    sync.RWMutex
-	index *tfevents.RunIndex // nil until the files were read once
+	index *tfevents.RunData // nil until the files were read once
 
 	// Of the goroutine that reloads.
 	files     []string
@@ -48,7 +48,7 @@ func (s *store) sorted() []string {
 
 // view calls f with the index of a run, unless there is none. The index does
 // not change until f returns.
-func (s *store) view(name string, f func(*tfevents.RunIndex)) {
+func (s *store) view(name string, f func(*tfevents.RunData)) {
 	s.mu.RLock()
 	r := s.runs[name]
 	s.mu.RUnlock()
@@ -156,7 +156,7 @@ func (s *store) update(name string, r *run) {
 		}
 	}
 	began := time.Now()
-	index := tfevents.IndexRun(s.fsys, tfevents.Run{Name: name, Files: r.files}, nil)
+	index := tfevents.ReadRun(s.fsys, tfevents.Run{Name: name, Files: r.files}, nil)
 	r.rebuildAt = time.Now().Add(rebuildShare * time.Since(began))
 	r.mu.Lock()
 	r.index, r.damage = index, 0

@@ -9,6 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/graphrun"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
@@ -26,6 +27,7 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1
 	ExitUsage       = 2
+	ExitNotRunning  = 3
 	ExitData        = 65
 	ExitIO          = 74
 	ExitInUse       = 75
@@ -45,6 +47,7 @@ func Exits() []Exit {
 		{ExitOK, "the job is complete, or was stopped and has saved"},
 		{ExitFailed, "any other error"},
 		{ExitUsage, "invalid command line"},
+		{ExitNotRunning, "nothing runs in the logdir (status), or a training does not resume exactly (prove)"},
 		{ExitData, "the training data are missing or invalid"},
 		{ExitIO, "a checkpoint or graph is damaged, or a file cannot be written or read"},
 		{ExitInUse, "logdir is locked by another process"},
@@ -65,6 +68,8 @@ func ExitCode(err error) int {
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData
+	case is[*control.NotRunningError](err):
+		return ExitNotRunning
 	case is[*graphrun.ArgumentError](err):
 		return ExitUsage
 	case is[*logdir.LockedError](err), is[*logdir.GroupError](err):

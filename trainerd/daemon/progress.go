@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -103,11 +105,11 @@ func (p *logProgress) begin(step, steps int64, restored string) {
 }
 
 // stepsText is the number of steps for a person.
-func stepsText(steps int64) string {
+func stepsText(steps int64) any {
 	if steps == 0 {
 		return "until the end"
 	}
-	return strconv.FormatInt(steps, 10)
+	return steps
 }
 
 func (p *logProgress) wants(step int64) bool {
@@ -119,7 +121,7 @@ func (p *logProgress) value(name, text string) { p.extra = append(p.extra, name,
 func (p *logProgress) evaluated(step int64, e *evaluation) {
 	args := []any{"step", step}
 	for i, name := range e.names {
-		args = append(args, name, rounded(e.values[i]))
+		args = append(args, name, number(e.values[i]))
 	}
 	p.log.Info("evaluated", args...)
 }
@@ -139,10 +141,10 @@ func (p *logProgress) step(step int64, loss float64) {
 func (p *logProgress) line(now time.Time) {
 	args := []any{"step", p.last}
 	if !math.IsNaN(p.loss) {
-		args = append(args, "loss", rounded(p.loss))
+		args = append(args, "loss", number(p.loss))
 	}
 	args = append(args, p.extra...)
-	args = append(args, "steps_per_sec", rounded(p.speed.update(p.last, now)))
+	args = append(args, "steps_per_sec", number(p.speed.update(p.last, now)))
 	if p.steps > 0 {
 		args = append(args, "eta", p.speed.eta(p.steps))
 	}
@@ -162,6 +164,17 @@ func (p *logProgress) end() {
 
 // rounded keeps four digits of a number, as many as a reader wants.
 func rounded(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+
+// number is rounded for a log, where it stays a number unless JSON has none for
+// it.
+func number(v float64) any {
+	text := rounded(v)
+	short, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(short) || math.IsInf(short, 0) {
+		return text
+	}
+	return short
+}
 
 // barInterval is the time between two pictures of a bar.
 const barInterval = 100 * time.Millisecond
@@ -190,8 +203,8 @@ type barProgress struct {
 	loss    float64
 	curve   control.Curve // of the loss
 	savedAt int64         // -1 for none yet
-	extra   string        // values to show, each after two spaces
-	tested  string        // the newest evaluation
+	extra   []string      // values to show, each after two spaces
+	tested  []string      // the newest evaluation
 }
 
 func newBarProgress(out io.Writer) *barProgress {
@@ -237,22 +250,22 @@ func (p *barProgress) wants(step int64) bool {
 	if time.Now().Before(p.next) && step != p.steps {
 		return false
 	}
-	p.extra = ""
+	p.extra = p.extra[:0]
 	return true
 }
 
 func (p *barProgress) value(name, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.extra += "  " + name + " " + text
+	p.extra = append(p.extra, "  "+name+" "+text)
 }
 
 func (p *barProgress) evaluated(_ int64, e *evaluation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tested = ""
+	p.tested = p.tested[:0]
 	for i, name := range e.names {
-		p.tested += fmt.Sprintf("  eval %s %s", name, rounded(e.values[i]))
+		p.tested = append(p.tested, fmt.Sprintf("  eval %s %s", name, rounded(e.values[i])))
 	}
 }
 
@@ -278,28 +291,35 @@ func (p *barProgress) saved(step int64) {
 
 // draw shows the bar as things are. The caller holds mu.
 func (p *barProgress) draw() {
-	text := fmt.Sprintf(" step %d", p.last)
-	if p.steps > 0 {
-		text += fmt.Sprintf("/%d", p.steps)
-	}
-	if !math.IsNaN(p.loss) {
-		text += "  loss " + rounded(p.loss)
-	}
-	if curve := control.Sparkline(p.curve.Points(), curveWidth); curve != "" {
-		text += " " + curve
-	}
-	text += "  " + rounded(p.speed.rate) + " steps/s"
-	if p.steps > 0 {
-		text += fmt.Sprintf("  ETA %v", p.speed.eta(p.steps))
-	}
-	if p.savedAt >= 0 {
-		text += fmt.Sprintf("  saved %d", p.savedAt)
-	}
-	text += p.extra + p.tested // the least of it, should the line be too long
-	p.bar.Describe(p.fit(text))
+	p.bar.Describe(p.fit(p.fields()))
 	p.frame.Reset() // the new text with the old bar
 	p.advance(p.last)
 	p.flush()
+}
+
+// fields returns what stands after the bar, the least of it last. The caller
+// holds mu.
+func (p *barProgress) fields() []string {
+	step := fmt.Sprintf(" step %d", p.last)
+	if p.steps > 0 {
+		step += fmt.Sprintf("/%d", p.steps)
+	}
+	all := []string{step}
+	if !math.IsNaN(p.loss) {
+		all = append(all, "  loss "+rounded(p.loss))
+	}
+	if curve := control.Sparkline(p.curve.Points(), curveWidth); curve != "" {
+		all = append(all, " "+curve)
+	}
+	all = append(all, "  "+rounded(p.speed.rate)+" steps/s")
+	if p.steps > 0 {
+		all = append(all, fmt.Sprintf("  ETA %v", p.speed.eta(p.steps)))
+	}
+	if p.savedAt >= 0 {
+		all = append(all, fmt.Sprintf("  saved %d", p.savedAt))
+	}
+	all = append(all, p.extra...)
+	return append(all, p.tested...)
 }
 
 // advance draws the bar at a step. By itself it draws only another percentage,
@@ -311,14 +331,21 @@ func (p *barProgress) advance(step int64) {
 	}
 }
 
-// fit shortens a text to the room after the bar. A line that wraps would not be
-// drawn over.
-func (p *barProgress) fit(text string) string {
-	columns := p.columns()
-	if runes := []rune(text); columns > 0 && len(runes) > columns-barWidth {
-		return string(runes[:max(columns-barWidth, 0)])
+// fit joins the fields for which there is room after the bar. A line that wraps
+// would not be drawn over, and a number that is cut would be another one.
+func (p *barProgress) fit(fields []string) string {
+	room := p.columns() - barWidth
+	if room <= -barWidth {
+		return strings.Join(fields, "") // the width is not known
 	}
-	return text
+	var text strings.Builder
+	for _, f := range fields {
+		if room -= utf8.RuneCountInString(f); room < 0 {
+			break
+		}
+		text.WriteString(f)
+	}
+	return text.String()
 }
 
 // flush brings what the bar has drawn to the screen in one piece. A screen that

@@ -111,17 +111,17 @@ func TestBarProgressLong(t *testing.T) {
 	}
 }
 
-// A line is no longer than the screen is wide.
+// A line is no longer than the screen is wide, and no number in it is cut.
 func TestBarProgressFits(t *testing.T) {
 	for _, c := range []struct {
 		columns int
 		want    string
 	}{
-		{0, "  step 1/2  loss 3"}, {80, "  step 1/2  loss 3"}, {barWidth + 8, "  step 1"}, {10, ""},
+		{0, "  step 10/20  loss 3.5"}, {80, "  step 10/20  loss 3.5"}, {barWidth + 17, "  step 10/20"}, {barWidth + 11, ""}, {10, ""},
 	} {
 		p := newBarProgress(new(bytes.Buffer))
 		p.columns = func() int { return c.columns }
-		if got := p.fit("  step 1/2  loss 3"); got != c.want {
+		if got := p.fit([]string{"  step 10/20", "  loss 3.5", "  ETA 1h30m"}[:2]); got != c.want {
 			t.Errorf("%d columns: %q, want %q", c.columns, got, c.want)
 		}
 	}

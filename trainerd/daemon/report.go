@@ -48,7 +48,15 @@ func (j *job) reportResult(e *evaluation, o RunOptions) {
 		}
 	}
 	logdir := shell.Quote(config.Absolute(j.config.Logdir))
-	fmt.Fprintf(o.Stdout, "next:\n  trainerd tensorboard %s\n  ckpt ls %s\n", logdir, logdir)
+	fmt.Fprintf(o.Stdout, "next:\n  %s tensorboard %s\n  %s ls %s\n", o.command("trainerd"), logdir, o.command("ckpt"), logdir)
+}
+
+// command returns how a command of ours is called.
+func (o RunOptions) command(name string) string {
+	if o.Command == nil {
+		return name
+	}
+	return shell.Quote(o.Command(name))
 }
 
 // metricText shows a metric. Three digits of an accuracy are as many as a test

@@ -20,6 +20,9 @@ type RunOptions struct {
 	Terminal bool
 	// Again is the command that starts this job, for the message after a stop.
 	Again string
+	// Command returns how a command of ours is called, for what to type next; nil
+	// for its name.
+	Command func(name string) string
 	// Log, if not nil, is used instead of a log on Stderr.
 	Log *slog.Logger
 	// Also is given the log too. May be nil.

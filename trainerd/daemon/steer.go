@@ -187,7 +187,7 @@ func (s *steering) set(ctx context.Context, key, value string) (string, error) {
 		if err := s.t.sv.SetSaveModelEvery(config.Seconds(v).Duration()); err != nil {
 			return "", control.Refusef("%s was 0 when the run began, and needs a restart to become more", key)
 		}
-	case key == "learning_rate":
+	case key == "learning_rate", key == "model.learning_rate":
 		return s.setRate(ctx, v)
 	default:
 		return "", control.Refusef("%s cannot change during a run; what can: learning_rate%s", key, settingNames(c))

@@ -58,6 +58,7 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	if err := t.prepare(ctx, sess, step); err != nil {
 		return err
 	}
+	t.job.keepConfig()
 	stop, err := t.replicas.Start(ctx, sess, step, t.adopted())
 	if err != nil {
 		return err

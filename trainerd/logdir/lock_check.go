@@ -33,3 +33,13 @@ func Check(dir string) error {
 	}
 	return unlockClose(lock.file) // the name of the dead holder stays, for the run that takes over
 }
+
+// Named returns the process that a logdir's lock file names, the zero Holder for
+// none. Unless [Check] says that it holds the logdir, it has died without an end.
+func Named(dir string) Holder {
+	holder, err := holderOf(filepath.Join(dir, LockFile))
+	if err != nil {
+		return Holder{}
+	}
+	return holder
+}

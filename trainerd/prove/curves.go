@@ -13,7 +13,6 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // Curve is one that differs between two runs.
@@ -58,8 +57,8 @@ func curvesIn(logdir string) curves {
 			if ofTheClock.MatchString(s.Tag) {
 				continue
 			}
-			for _, p := range s.Points {
-				if v, ok := summary.ScalarOf(summary.ModernValue(p.Value)); ok {
+			for p := range s.Points() {
+				if v, ok := p.Scalar(); ok {
 					if all[tag] == nil {
 						all[tag] = map[int64]float64{}
 					}

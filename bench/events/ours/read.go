@@ -16,7 +16,7 @@ func read(dir string) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded := tfevents.IndexRuns(fsys, runs, nil)
+	loaded := tfevents.ReadRuns(fsys, runs, nil)
 	r := watch.Result("")
 	if r.Metrics["max_rss_mib"], err = peakMemory(); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func read(dir string) (*measure.Result, error) {
 
 // contents says how many series and points there are, and what their steps add
 // up to.
-func contents(loaded []*tfevents.RunIndex) (string, error) {
+func contents(loaded []*tfevents.RunData) (string, error) {
 	series, points, steps := 0, 0, int64(0)
 	for _, d := range loaded {
 		if d.Damage != nil {

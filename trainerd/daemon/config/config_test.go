@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
@@ -96,7 +97,7 @@ max_to_keep = 0
 	want := dataset.Options{Format: dataset.FormatCSV, MemoryLimit: dataset.DefaultMemoryLimit,
 		Comma: ';', Header: true, Label: dataset.Column{Name: "digit"}, Scale: 1,
 		Seed: 1<<63 - 1, TestRows: 100, BatchSize: 8}
-	if diff := cmp.Diff(want, c.DatasetOptions()); diff != "" {
+	if diff := cmp.Diff(want, c.DatasetOptions(), cmpopts.IgnoreUnexported(dataset.Options{})); diff != "" {
 		t.Errorf("dataset options (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int{64, 32}, c.Model.Hidden); diff != "" || c.Model.LearningRate != 1 {
@@ -374,4 +375,23 @@ func FuzzLoad(f *testing.F) {
 			t.Error("a problem without words")
 		}
 	})
+}
+
+// A flag takes the place of a key of the file that would stand in its way.
+func TestFlagReplaces(t *testing.T) {
+	text := strings.Replace(smallest, "data.csv\"", "data.csv\"\ntest_fraction = 0.5", 1)
+	for assignment, done := range map[string]func(*Config) bool{
+		"train.steps=7":        func(c *Config) bool { return c.Train.Steps == 7 && c.Train.Epochs == 0 },
+		"train.epochs=2":       func(c *Config) bool { return c.Train.Epochs == 2 && c.Train.Steps == 0 && !c.IsSet("train.steps") },
+		"data.test_rows=3":     func(c *Config) bool { return c.Data.TestRows == 3 && c.Data.TestFraction == 0 },
+		"data.test_file=t.csv": func(c *Config) bool { return c.Data.TestFile == "t.csv" && c.Data.TestFraction == 0 },
+	} {
+		_, c, err := load(t, text, Override{Flag: "--set " + assignment, Assignment: assignment})
+		if err != nil || !done(c) {
+			t.Errorf("%s: %+v, %v", assignment, c, err)
+		}
+	}
+	if _, _, err := load(t, text, Override{Flag: "--set", Assignment: "train.steps=7"}, Override{Flag: "--set", Assignment: "train.epochs=2"}); err == nil {
+		t.Error("two flags that exclude each other are taken")
+	}
 }

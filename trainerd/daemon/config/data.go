@@ -24,7 +24,7 @@ func (c *Config) DatasetOptions() dataset.Options {
 	d, m := c.Data, c.Model
 	o := dataset.Options{
 		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
-		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates, Missing: d.Missing == missingFill,
+		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Missing: d.Missing == missingFill,
 		LabelFile: d.Labels, Image: d.Image,
 		Numbers: m.Family == "linear", IDs: m.Family == "embedding_bag", Classes: m.Classes,
 		Scale: d.Scale, Normalize: d.Normalize,
@@ -87,8 +87,8 @@ func (c *Columns) decodeValue(v any) (want string) {
 	return ""
 }
 
-// Dates are the layouts, as in package time, of columns; the config has them in
-// the form of strftime.
+// Dates are columns that have dates, and how these are written, for
+// [dataset.DateLayout].
 type Dates map[string]string
 
 func (d *Dates) decodeValue(v any) (want string) {
@@ -103,17 +103,28 @@ func (d *Dates) decodeValue(v any) (want string) {
 		if !ok || column == "" {
 			return form
 		}
-		layout, err := dataset.DateLayout(text)
-		if err != nil {
+		if _, err := dataset.DateLayout(text); err != nil {
 			return fmt.Sprintf("%s; %v", form, err)
 		}
-		all[column] = layout
+		all[column] = text
 	}
 	*d = all
 	return ""
 }
 
-// isTable reports whether a format has rows and columns.
+// layouts returns how the dates are written, as package time has it.
+func (d Dates) layouts() map[string]string {
+	if len(d) == 0 {
+		return nil
+	}
+	all := make(map[string]string, len(d))
+	for column, form := range d {
+		all[column], _ = dataset.DateLayout(form) // decodeValue has tried it
+	}
+	return all
+}
+
+// isTableFormat reports whether a format has rows and columns.
 func isTableFormat(f dataset.Format) bool {
 	return slices.Contains([]dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet}, f)
 }

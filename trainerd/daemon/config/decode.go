@@ -154,9 +154,37 @@ func flagValue(text string, wantString bool) any {
 
 // assign stores a TOML value in a field, or reports that it does not fit.
 func (d *decoder) assign(from origin, key string, field reflect.Value, value any) {
+	if from.flag != "" {
+		d.replace(key)
+	}
 	d.origins[key] = from
 	if want := store(field, value); want != "" {
 		d.report(from, key, fmt.Sprintf("want %s, got %s", want, DescribeValue(value)), hintFor(value))
+	}
+}
+
+// alternatives are keys of which a job has one.
+var alternatives = [][]string{
+	{"train.steps", "train.epochs"},
+	{"data.test_fraction", "data.test_rows", "data.test_file"},
+	{"data.features", "data.drop"},
+}
+
+// replace removes what the file sets instead of a key that a flag sets.
+func (d *decoder) replace(key string) {
+	for _, group := range alternatives {
+		if !slices.Contains(group, key) {
+			continue
+		}
+		for _, other := range group {
+			if from, ok := d.origins[other]; ok && other != key && from.flag == "" {
+				delete(d.origins, other)
+				table, name, _ := strings.Cut(other, ".")
+				parent, _ := fieldOf(d.root, table)
+				field, _ := fieldOf(parent, name)
+				field.SetZero()
+			}
+		}
 	}
 }
 

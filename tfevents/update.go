@@ -26,7 +26,7 @@ type indexedFile struct {
 // but the last has changed, as it does where several writers share a folder.
 // Then nothing was read, and the run must be indexed again. Update may not be
 // called at the same time as any other method of the index or of its series.
-func (x *RunIndex) Update(files []string) (changed, ok bool) {
+func (x *RunData) Update(files []string) (changed, ok bool) {
 	files = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return !x.o.reads(name) })
 	grown, ok := x.compare(files)
 	if !ok {
@@ -39,7 +39,7 @@ func (x *RunIndex) Update(files []string) (changed, ok bool) {
 		x.readFrom(len(x.files) - 1)
 	}
 	for _, name := range files[len(x.files):] {
-		x.startFile()
+		x.rule.startFile()
 		x.files = append(x.files, indexedFile{name: name})
 		x.readFrom(len(x.files) - 1)
 	}
@@ -49,7 +49,7 @@ func (x *RunIndex) Update(files []string) (changed, ok bool) {
 
 // compare holds the files that were read against what there is. It reports
 // whether the last of them has grown.
-func (x *RunIndex) compare(files []string) (grown, ok bool) {
+func (x *RunData) compare(files []string) (grown, ok bool) {
 	if len(files) < len(x.files) {
 		return false, false
 	}
@@ -89,7 +89,7 @@ func replaced(before, now fs.FileInfo) bool {
 }
 
 // readFrom reads on in a file.
-func (x *RunIndex) readFrom(i int) {
+func (x *RunData) readFrom(i int) {
 	f := &x.files[i]
 	if f.ended {
 		return
@@ -129,13 +129,13 @@ func isTorn(err error) bool {
 }
 
 // finish sets the fields that sum up the run.
-func (x *RunIndex) finish() {
-	x.Purged = x.purged
+func (x *RunData) finish() {
+	x.Purged = x.rule.purged
 	x.Damage = nil
 	for i := range x.files {
 		x.Damage = append(x.Damage, x.files[i].damage...)
 	}
-	x.Series = make([]*SeriesIndex, 0, len(x.all))
+	x.Series = make([]*Series, 0, len(x.all))
 	for _, s := range x.all {
 		if s.Len() > 0 {
 			x.Series = append(x.Series, s)

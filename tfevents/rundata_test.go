@@ -24,18 +24,18 @@ import (
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// checkIndex holds the index of a run against what ReadRun keeps of it.
+// checkIndex holds the index of a run against what all of it in memory says.
 func checkIndex(t *testing.T, fsys fs.FS, run Run) {
 	t.Helper()
 	for _, mode := range []Purge{PurgeExact, PurgePython, PurgeDataServer, KeepAll} {
 		o := &RunOptions{Purge: mode}
-		checkIndexed(t, IndexRun(fsys, run, o), ReadRun(fsys, run, o))
+		checkIndexed(t, ReadRun(fsys, run, o), readInMemory(fsys, run, o))
 	}
 }
 
-func checkIndexed(t *testing.T, got *RunIndex, want *RunData) {
+func checkIndexed(t *testing.T, got *RunData, want *memoryRun) {
 	t.Helper()
-	mode := got.mode
+	mode := got.rule.mode
 	if got.Events != want.Events || got.Purged != want.Purged || len(got.Series) != len(want.Series) {
 		t.Fatalf("mode %d: index has %d events, %d purged, %d series; want %d, %d, %d", mode,
 			got.Events, got.Purged, len(got.Series), want.Events, want.Purged, len(want.Series))
@@ -53,7 +53,7 @@ func checkIndexed(t *testing.T, got *RunIndex, want *RunData) {
 // longer.
 func checkSizes(t *testing.T, fsys fs.FS, run Run) {
 	t.Helper()
-	got, want := IndexRun(fsys, run, nil), ReadRun(fsys, run, nil)
+	got, want := ReadRun(fsys, run, nil), readInMemory(fsys, run, nil)
 	for i, s := range want.Series {
 		size := int64(0)
 		for _, p := range s.Points {
@@ -65,28 +65,28 @@ func checkSizes(t *testing.T, fsys fs.FS, run Run) {
 	}
 }
 
-func checkSeriesIndex(t *testing.T, x *RunIndex, got *SeriesIndex, want *Series) {
+func checkSeriesIndex(t *testing.T, x *RunData, got *Series, want *memorySeries) {
 	t.Helper()
 	if got.Tag != want.Tag || !proto.Equal(got.Metadata, want.Metadata) || got.Len() != len(want.Points) {
-		t.Fatalf("mode %d: series %q of %d points, want %q of %d", x.mode, got.Tag, got.Len(), want.Tag, len(want.Points))
+		t.Fatalf("mode %d: series %q of %d points, want %q of %d", x.rule.mode, got.Tag, got.Len(), want.Tag, len(want.Points))
 	}
 	i := 0
 	for p := range got.Points() {
 		w := want.Points[i]
 		i++
 		if p.Step != w.Step || math.Float64bits(p.WallTime) != math.Float64bits(w.WallTime) {
-			t.Fatalf("mode %d: series %q: point at step %d, %v, want %d, %v", x.mode, got.Tag, p.Step, p.WallTime, w.Step, w.WallTime)
+			t.Fatalf("mode %d: series %q: point at step %d, %v, want %d, %v", x.rule.mode, got.Tag, p.Step, p.WallTime, w.Step, w.WallTime)
 		}
 		v, err := x.Value(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(tfproto.Marshal(v), tfproto.Marshal(w.Value)) { // as bytes, for NaN is not equal to itself
-			t.Fatalf("mode %d: series %q, step %d: value %v, want %v", x.mode, got.Tag, p.Step, v, w.Value)
+			t.Fatalf("mode %d: series %q, step %d: value %v, want %v", x.rule.mode, got.Tag, p.Step, v, w.Value)
 		}
 		wantScalar, isScalar := summary.ScalarOf(w.Value)
 		if scalar, ok := p.Scalar(); ok && (!isScalar || math.Float64bits(scalar) != math.Float64bits(wantScalar)) {
-			t.Fatalf("mode %d: series %q, step %d: scalar %v, want %v, %v", x.mode, got.Tag, p.Step, scalar, wantScalar, isScalar)
+			t.Fatalf("mode %d: series %q, step %d: scalar %v, want %v, %v", x.rule.mode, got.Tag, p.Step, scalar, wantScalar, isScalar)
 		}
 	}
 	if i != got.Len() {
@@ -99,6 +99,35 @@ func TestIndexOfFixtures(t *testing.T) {
 		dir, file := filepath.Split(name)
 		checkIndex(t, os.DirFS(dir), Run{Files: []string{file}})
 		checkSizes(t, os.DirFS(dir), Run{Files: []string{file}})
+	}
+}
+
+// streams opens files that cannot seek, as compressed ones.
+type streams struct{ fs.FS }
+
+func (s streams) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	return struct{ fs.File }{f}, err
+}
+
+// TestValuesOfStreams reads values of files that cannot seek, also backwards.
+func TestValuesOfStreams(t *testing.T) {
+	for _, name := range eventstest.EventsFiles(t) {
+		dir, file := filepath.Split(name)
+		fsys, run := os.DirFS(dir), Run{Files: []string{file}}
+		d, want := ReadRun(streams{fsys}, run, nil), readInMemory(fsys, run, nil)
+		checkIndexed(t, d, want)
+		for _, s := range d.Series {
+			points := slices.Collect(s.Points())
+			slices.Reverse(points)
+			i := len(points)
+			for v, err := range d.Values(points) {
+				i--
+				if err != nil || !bytes.Equal(tfproto.Marshal(v), tfproto.Marshal(want.Lookup(s.Tag).Points[i].Value)) {
+					t.Fatalf("%s: %q, point %d: %v, %v", name, s.Tag, i, v, err)
+				}
+			}
+		}
 	}
 }
 
@@ -197,7 +226,7 @@ func TestIndexValueOfChangedFile(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			fsys := fstest.MapFS{"tfevents": {Data: record("a")}}
-			x := IndexRun(fsys, Run{Files: []string{"tfevents"}}, nil)
+			x := ReadRun(fsys, Run{Files: []string{"tfevents"}}, nil)
 			fsys["tfevents"].Data = tc.data
 			for p := range x.Lookup("a").Points() {
 				if _, err := x.Value(p); err == nil || !strings.Contains(err.Error(), tc.err) {
@@ -208,19 +237,19 @@ func TestIndexValueOfChangedFile(t *testing.T) {
 	}
 }
 
-func TestIndexRuns(t *testing.T) {
+func TestReadRuns(t *testing.T) {
 	fsys, runs := fstest.MapFS{}, []Run(nil)
 	for i := range 20 {
 		name := fmt.Sprintf("run%02d/tfevents", i)
 		fsys[name] = &fstest.MapFile{Data: scalarFile(10 + i)}
 		runs = append(runs, Run{Name: fmt.Sprint(i), Files: []string{name}})
 	}
-	for i, x := range IndexRuns(fsys, runs, nil) {
+	for i, x := range ReadRuns(fsys, runs, nil) {
 		if x.Name != runs[i].Name || x.Lookup("loss").Len() != 10+i {
 			t.Errorf("index %d is of run %s with %d points", i, x.Name, x.Lookup("loss").Len())
 		}
 	}
-	if got := IndexRuns(fsys, nil, nil); len(got) != 0 {
+	if got := ReadRuns(fsys, nil, nil); len(got) != 0 {
 		t.Errorf("%d indexes of no runs", len(got))
 	}
 }
@@ -228,7 +257,7 @@ func TestIndexRuns(t *testing.T) {
 // TestIndexIsSmall keeps the promise of a few bytes for each scalar.
 func TestIndexIsSmall(t *testing.T) {
 	const points = 100_000
-	x := IndexRun(fstest.MapFS{"tfevents": {Data: scalarFile(points)}}, Run{Files: []string{"tfevents"}}, nil)
+	x := ReadRun(fstest.MapFS{"tfevents": {Data: scalarFile(points)}}, Run{Files: []string{"tfevents"}}, nil)
 	size := 0
 	for _, b := range x.Lookup("loss").points.blocks {
 		size += cap(b.data)
@@ -401,13 +430,13 @@ func checkScan(t *testing.T, data []byte, scan *eventScan) {
 	}
 }
 
-func BenchmarkIndexRun(b *testing.B) {
+func BenchmarkReadRun(b *testing.B) {
 	const points = 10_000
 	fsys := fstest.MapFS{"tfevents": {Data: scalarFile(points)}}
 	b.SetBytes(int64(len(fsys["tfevents"].Data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		x := IndexRun(fsys, Run{Files: []string{"tfevents"}}, nil)
+		x := ReadRun(fsys, Run{Files: []string{"tfevents"}}, nil)
 		if n := x.Lookup("loss").Len(); n != points {
 			b.Fatalf("%d points", n)
 		}

@@ -17,7 +17,7 @@ func TestIndexUpdate(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		fsys, run := fstest.MapFS{}, Run{}
 		o := &RunOptions{Purge: []Purge{PurgeExact, KeepAll, PurgeDataServer}[random.IntN(3)]}
-		x := IndexRun(fsys, run, o)
+		x := ReadRun(fsys, run, o)
 		for i := range 1 + random.IntN(3) {
 			name := fmt.Sprintf("%d.tfevents", i)
 			run.Files = append(run.Files, name)
@@ -31,7 +31,7 @@ func TestIndexUpdate(t *testing.T) {
 				if changed, ok := x.Update(run.Files); !changed || !ok {
 					t.Fatalf("seed %d: Update = %v, %v after %s has grown to %d bytes", seed, changed, ok, name, have)
 				}
-				checkIndexed(t, x, ReadRun(fsys, run, o))
+				checkIndexed(t, x, readInMemory(fsys, run, o))
 			}
 		}
 		if changed, ok := x.Update(run.Files); changed || !ok {
@@ -47,7 +47,7 @@ func TestIndexUpdateZeros(t *testing.T) {
 	clear(torn[len(whole)/2:])
 	fsys := fstest.MapFS{"a.tfevents": {Data: torn}}
 	run := Run{Files: []string{"a.tfevents"}}
-	x := IndexRun(fsys, run, nil)
+	x := ReadRun(fsys, run, nil)
 	if len(x.Damage) == 0 {
 		t.Error("zeros are no damage")
 	}
@@ -55,7 +55,7 @@ func TestIndexUpdateZeros(t *testing.T) {
 	if changed, ok := x.Update(run.Files); !changed || !ok {
 		t.Fatalf("Update = %v, %v", changed, ok)
 	}
-	checkIndexed(t, x, ReadRun(fsys, run, nil))
+	checkIndexed(t, x, readInMemory(fsys, run, nil))
 	if x.Lookup("loss").Len() != 50 {
 		t.Errorf("%d points, want 50", x.Lookup("loss").Len())
 	}
@@ -91,7 +91,7 @@ func TestIndexUpdateRefuses(t *testing.T) {
 				}
 				return runs[0].Files
 			}
-			x := IndexRun(os.DirFS(dir), Run{Files: find()}, nil)
+			x := ReadRun(os.DirFS(dir), Run{Files: find()}, nil)
 			if err := change(dir); err != nil {
 				t.Fatal(err)
 			}

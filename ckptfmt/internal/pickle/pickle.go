@@ -1,4 +1,8 @@
-package torch
+// Package pickle reads Python pickles as data. It is a stack machine that knows
+// the opcodes of dicts, lists, tuples, numbers, texts and objects, and calls
+// nothing: what a name or a call means is for its user to say, who refuses all
+// that it does not know. It has no state.
+package pickle
 
 import (
 	"encoding/binary"
@@ -8,39 +12,75 @@ import (
 	"unicode/utf8"
 )
 
+// maxValues bounds what a pickle makes.
+const maxValues = 8 << 20
+
 // Values that a pickle makes, besides nil, bool, int64, float64 and string.
 type (
-	global string // "module.name", never looked up
-	tuple  []any
-	list   struct{ items []any }
-	dict   struct {
-		keys   []any // string or int64
-		values []any
+	// Global is "module.name", which is never looked up.
+	Global string
+	// Tuple is a tuple.
+	Tuple []any
+	// List is a list.
+	List struct{ Items []any }
+	// Dict is a dict, in the order in which it was filled. Its keys are strings,
+	// whole numbers and objects.
+	Dict struct {
+		Keys   []any
+		Values []any
 		at     map[any]int
+	}
+	// Object is an object of a class that Rules allow, with what it was saved with.
+	Object struct {
+		Class Global
+		State any
 	}
 	mark struct{}
 )
 
-func newDict() *dict { return &dict{at: make(map[any]int)} }
+// NewDict returns an empty dict.
+func NewDict() *Dict { return &Dict{at: make(map[any]int)} }
 
-// set has Python's meaning: the last value of a key stays.
-func (d *dict) set(key, value any) error {
+// Set has Python's meaning: the last value of a key stays.
+func (d *Dict) Set(key, value any) error {
 	switch key.(type) {
-	case string, int64:
+	case string, int64, *Object:
 	default:
 		return fmt.Errorf("a dict has a key that is neither text nor a whole number")
 	}
 	if i, ok := d.at[key]; ok {
-		d.values[i] = value
+		d.Values[i] = value
 		return nil
 	}
-	d.at[key] = len(d.keys)
-	d.keys, d.values = append(d.keys, key), append(d.values, value)
+	d.at[key] = len(d.Keys)
+	d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
 	return nil
+}
+
+// Get returns the value of a key, nil where there is none.
+func (d *Dict) Get(key any) any {
+	if i, ok := d.at[key]; ok {
+		return d.Values[i]
+	}
+	return nil
+}
+
+// Rules say what a pickle may name, and what that means.
+type Rules struct {
+	// Allowed reports whether a pickle may name a global.
+	Allowed func(name string) bool
+	// Call returns what calling an allowed global would make.
+	Call func(name string, args Tuple) (any, error)
+	// New, which may be nil, reports whether an allowed global is a class of which
+	// there may be an [Object].
+	New func(class string) bool
+	// Persistent, which may be nil, returns what a persistent identifier means.
+	Persistent func(id any) (any, error)
 }
 
 // unpickler is a stack machine that knows few opcodes and calls nothing.
 type unpickler struct {
+	rules Rules
 	b     []byte
 	at    int
 	stack []any
@@ -48,9 +88,9 @@ type unpickler struct {
 	made  int
 }
 
-// unpickle returns what a pickle holds; the offset is that of an error.
-func unpickle(b []byte) (value any, offset int, err error) {
-	u := &unpickler{b: b, memo: make(map[uint32]any)}
+// Load returns what a pickle holds; the offset is that of an error.
+func Load(b []byte, rules Rules) (value any, offset int, err error) {
+	u := &unpickler{rules: rules, b: b, memo: make(map[uint32]any)}
 	for {
 		offset = u.at
 		op, err := u.next(1)
@@ -139,11 +179,11 @@ func (u *unpickler) step(op byte) error {
 	case '(':
 		return u.push(mark{})
 	case ')':
-		return u.push(tuple(nil))
+		return u.push(Tuple(nil))
 	case '}':
-		return u.push(newDict())
+		return u.push(NewDict())
 	case ']':
-		return u.push(&list{})
+		return u.push(&List{})
 	case 'N':
 		return u.push(nil)
 	case 0x88, 0x89:
@@ -160,7 +200,7 @@ func (u *unpickler) step(op byte) error {
 		return u.fill(op)
 	case 'c', 0x93:
 		return u.global(op)
-	case 'Q', 'R', 'b':
+	case 'Q', 'R', 'b', 0x81:
 		return u.object(op)
 	}
 	return fmt.Errorf("opcode %#02x is not one that a state dict needs", op)
@@ -243,9 +283,9 @@ func (u *unpickler) tuple(op byte) error {
 		if err != nil {
 			return err
 		}
-		return u.push(tuple(items))
+		return u.push(Tuple(items))
 	}
-	t := make(tuple, op-0x84)
+	t := make(Tuple, op-0x84)
 	for i := len(t) - 1; i >= 0; i-- {
 		var err error
 		if t[i], err = u.pop(); err != nil {
@@ -275,12 +315,12 @@ func (u *unpickler) fill(op byte) error {
 		return err
 	}
 	switch into := into.(type) {
-	case *list:
+	case *List:
 		if op == 'a' || op == 'e' {
-			into.items = append(into.items, items...)
+			into.Items = append(into.Items, items...)
 			return nil
 		}
-	case *dict:
+	case *Dict:
 		if (op == 's' || op == 'u') && len(items)%2 == 0 {
 			return into.setAll(items)
 		}
@@ -288,9 +328,9 @@ func (u *unpickler) fill(op byte) error {
 	return fmt.Errorf("items are added to an object that cannot hold them")
 }
 
-func (d *dict) setAll(items []any) error {
+func (d *Dict) setAll(items []any) error {
 	for i := 0; i < len(items); i += 2 {
-		if err := d.set(items[i], items[i+1]); err != nil {
+		if err := d.Set(items[i], items[i+1]); err != nil {
 			return err
 		}
 	}
@@ -326,8 +366,65 @@ func (u *unpickler) global(op byte) error {
 		}
 	}
 	full := module + "." + name
-	if !allowed(full) {
+	if !u.rules.Allowed(full) {
 		return fmt.Errorf("global %q is not one that a state dict needs; nothing was executed", full)
 	}
-	return u.push(global(full))
+	return u.push(Global(full))
+}
+
+// object does BINPERSID, REDUCE, NEWOBJ and BUILD.
+func (u *unpickler) object(op byte) error {
+	arg, err := u.pop()
+	if err != nil {
+		return err
+	}
+	if op == 'Q' {
+		if u.rules.Persistent == nil {
+			return fmt.Errorf("there is a persistent identifier")
+		}
+		v, err := u.rules.Persistent(arg)
+		if err != nil {
+			return err
+		}
+		return u.push(v)
+	}
+	on, err := u.pop()
+	if err != nil {
+		return err
+	}
+	if op == 'b' {
+		return u.build(on, arg)
+	}
+	name, isGlobal := on.(Global)
+	args, isTuple := arg.(Tuple)
+	if !isGlobal || !isTuple {
+		return fmt.Errorf("the callee is not a global, or its arguments are not a tuple")
+	}
+	if op == 0x81 {
+		if u.rules.New == nil || !u.rules.New(string(name)) || len(args) > 0 {
+			return fmt.Errorf("an object of %s is made", name)
+		}
+		return u.push(&Object{Class: name})
+	}
+	v, err := u.rules.Call(string(name), args)
+	if err != nil {
+		return err
+	}
+	return u.push(v)
+}
+
+// build gives an object its state. That of a dict, such as the attribute _metadata
+// that state dicts have, says nothing of what is in it.
+func (u *unpickler) build(on, state any) error {
+	switch on := on.(type) {
+	case *Dict:
+	case *Object:
+		if on.State != nil {
+			return fmt.Errorf("an object has two states")
+		}
+		on.State = state
+	default:
+		return fmt.Errorf("an object that is not a dict has a state")
+	}
+	return u.push(on)
 }

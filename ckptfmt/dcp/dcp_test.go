@@ -1,0 +1,150 @@
+package dcp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dcp"
+	"github.com/trainerd/trainerd/ckptfmt/npz"
+	"github.com/trainerd/trainerd/ckptfmt/torch"
+)
+
+const fixture = "../../fixtures/dcp/"
+
+// copied returns a folder of its own with the files of the fixture.
+func copied(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(fixture+"folder")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestPiecesMakeUpTheTensors(t *testing.T) {
+	r, err := dcp.Open(fixture + "folder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors, err := ckptfmt.NewPartsReader(r.Parts(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := npz.Open(fixture + "want.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	if len(want.Parts()) != len(r.Parts()) {
+		t.Errorf("there are %d tensors, want %d", len(r.Parts()), len(want.Parts()))
+	}
+	for _, p := range want.Parts() {
+		tensor, err := p.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tensors.Lookup(p.Name)
+		if err != nil || !bytes.Equal(got.Data, tensor.Data) {
+			t.Errorf("%s: %v, or other elements", p.Name, err)
+		}
+	}
+	for key, want := range map[string]string{"step": "7", "note": "é", "list.1": "0.5"} {
+		if got := r.Metadata()[key]; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestVerifyFindsFlippedBytes(t *testing.T) {
+	if checks, err := dcp.Verify(context.Background(), fixture+"folder"); err != nil || !strings.Contains(checks, "CRC-32") {
+		t.Fatalf("%q, %v", checks, err)
+	}
+	dir := copied(t)
+	name := filepath.Join(dir, "__1_0.distcp")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(b, []byte{5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0})
+	if at < 0 {
+		t.Fatal("the fixture does not have the elements that it should")
+	}
+	b[at] ^= 1
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var corrupt *ckptfmt.CorruptError
+	if _, err := dcp.Verify(context.Background(), dir); !errors.As(err, &corrupt) || !strings.Contains(err.Error(), "model.columns") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestDamagedFoldersAreErrors(t *testing.T) {
+	for name, change := range map[string]func(dir string) error{
+		"no file":   func(dir string) error { return os.Remove(filepath.Join(dir, "__0_0.distcp")) },
+		"cut file":  func(dir string) error { return os.Truncate(filepath.Join(dir, "__1_0.distcp"), 100) },
+		"cut":       func(dir string) error { return os.Truncate(filepath.Join(dir, dcp.MetadataName), 1000) },
+		"no pickle": func(dir string) error { return os.WriteFile(filepath.Join(dir, dcp.MetadataName), []byte("}"), 0o600) },
+		"a dict": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, dcp.MetadataName), []byte("\x80\x02}."), 0o600)
+		},
+		"a command": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, dcp.MetadataName), []byte("\x80\x02cos\nsystem\n(X\x04\x00\x00\x00truetR."), 0o600)
+		},
+		"elsewhere": func(dir string) error {
+			return replace(filepath.Join(dir, dcp.MetadataName), "__1_0.distcp", "../../../../")
+		},
+	} {
+		dir := copied(t)
+		if err := change(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, err := dcp.Open(dir)
+		var corrupt *ckptfmt.CorruptError
+		var refused *torch.RefusedError
+		if !errors.As(err, &corrupt) && !errors.As(err, &refused) && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+func replace(name, old, with string) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, bytes.ReplaceAll(b, []byte(old), []byte(with)), 0o600)
+}
+
+func FuzzDCP(f *testing.F) {
+	b, err := os.ReadFile(fixture + "folder/" + dcp.MetadataName)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	dir := copied(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(filepath.Join(dir, dcp.MetadataName), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := dcp.Open(dir)
+		if err != nil {
+			return
+		}
+		for _, p := range r.Parts() {
+			if size, err := p.Size(); err != nil || size > 1<<20 {
+				t.Fatalf("%s has %d bytes in files of a few KiB: %v", p.Name, size, err)
+			}
+			if got, err := p.Load(); err == nil && !slices.Equal(got.Shape, p.Shape) {
+				t.Fatalf("%s has shape %v, want %v", p.Name, got.Shape, p.Shape)
+			}
+		}
+	})
+}

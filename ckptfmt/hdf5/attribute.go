@@ -1,0 +1,276 @@
+package hdf5
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// attribute is a value next to an object.
+type attribute struct {
+	name  string
+	at    int64
+	t     datatype
+	shape []int64
+	data  []byte
+}
+
+// attributes reads those of an object.
+func (s *store) attributes(list []message) ([]attribute, error) {
+	var out []attribute
+	add := func(at int64, body []byte) error {
+		c := s.over(body)
+		a := c.attribute()
+		a.at = at
+		out = append(out, a)
+		if c.err != nil {
+			return s.corrupt(at, "attribute", c.err)
+		}
+		return nil
+	}
+	for i := range list {
+		m := &list[i]
+		var err error
+		switch m.kind {
+		case msgAttribute:
+			if m.shared {
+				err = s.corrupt(m.at, "attribute", errShared)
+			} else {
+				err = add(m.at, m.body)
+			}
+		case msgAttrInfo:
+			err = s.denseAttributes(m, add)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// errShared says that a message is kept in a place of its own.
+var errShared = errors.New("messages that several objects share, such as named datatypes, are not supported")
+
+// attribute decodes an attribute message.
+func (c *cursor) attribute() attribute {
+	var a attribute
+	version := c.version("an attribute", 1, 3)
+	flags := c.u8()
+	if version > 1 && flags&3 != 0 {
+		c.err = errShared
+	}
+	nameSize, typeSize, spaceSize := c.u16(), c.u16(), c.u16()
+	if version == 3 {
+		c.skip(1) // encoding of the name
+	}
+	part := func(n int) *cursor {
+		begin := c.at
+		b := c.bytes(n)
+		if version == 1 {
+			c.align(begin)
+		}
+		return &cursor{b: b, offsets: c.offsets, lengths: c.lengths, err: c.err}
+	}
+	a.name = trimZeros(part(nameSize).b)
+	t := part(typeSize)
+	a.t = t.datatype(0)
+	space := part(spaceSize)
+	shape, ok := space.dataspace()
+	if !ok {
+		shape = []int64{0}
+	}
+	a.shape = shape
+	if c.err == nil {
+		c.err = errors.Join(t.err, space.err)
+	}
+	n, err := ckptfmt.NumElements(shape)
+	if err != nil || n > maxAttribute/max(a.t.size, 1) {
+		c.fail("attribute %q has too many elements: %v", a.name, shape)
+	}
+	if c.err == nil {
+		a.data = c.bytes(int(n * a.t.size))
+	}
+	return a
+}
+
+// denseAttributes reads the attributes that an object keeps in a heap.
+func (s *store) denseAttributes(m *message, add func(at int64, body []byte) error) error {
+	c := s.over(m.body)
+	c.version("attribute info", 0, 0)
+	if c.u8()&1 != 0 {
+		c.skip(2)
+	}
+	heapAt, treeAt := c.addr(), c.addr()
+	if c.err != nil {
+		return s.corrupt(m.at, "attribute info", c.err)
+	}
+	if heapAt == nowhere || treeAt == nowhere {
+		return nil
+	}
+	h, err := s.fractalHeap(heapAt)
+	if err != nil {
+		return err
+	}
+	const idSize = 8
+	return s.eachRecord(treeAt, recordAttribute, func(record *cursor) error {
+		id := record.bytes(idSize)
+		if record.err != nil {
+			return record.err
+		}
+		if id[0]>>4&3 == objectHuge {
+			return nil // it is no name of Keras
+		}
+		b, err := h.object(id)
+		if err != nil {
+			return err
+		}
+		return add(treeAt, b)
+	})
+}
+
+// Attr returns the strings of an attribute of a group or a dataset, by its path
+// without a slash before it: "" is the root. It is an error matching
+// [ckptfmt.ErrNotFound] where there is none, and one matching [ckptfmt.ErrType]
+// where it is a number.
+func (r *Reader) Attr(path, name string) ([]string, error) {
+	for _, a := range r.attrs[path] {
+		if a.name != name {
+			continue
+		}
+		if n, _ := ckptfmt.NumElements(a.shape); n == 0 {
+			return nil, nil
+		}
+		if a.t.dtype != tfpb.DataType_DT_STRING {
+			return nil, fmt.Errorf("%w: attribute %q of /%s is no string", ckptfmt.ErrType, name, path)
+		}
+		list, err := r.store.fresh().strings(a.data, &a.t)
+		if err != nil {
+			return nil, r.corrupt(a.at, fmt.Sprintf("attribute %q of /%s", name, path), err)
+		}
+		out := make([]string, len(list))
+		for i, b := range list {
+			out[i] = string(b)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%w: attribute %q of /%s", ckptfmt.ErrNotFound, name, path)
+}
+
+// Paddings of strings of fixed length.
+const (
+	padTerminated = 0
+	padSpaces     = 2
+)
+
+// strings decodes elements that are strings.
+func (s *store) strings(data []byte, t *datatype) ([][]byte, error) {
+	var out [][]byte
+	heaps := make(map[int64]map[int][]byte)
+	total := int64(0)
+	for ; int64(len(data)) >= t.size; data = data[t.size:] {
+		b := data[:t.size]
+		switch {
+		case t.varString:
+			var err error
+			if b, err = s.varString(b, heaps); err != nil {
+				return nil, err
+			}
+		case t.padding == padTerminated:
+			b, _, _ = bytes.Cut(b, []byte{0})
+		case t.padding == padSpaces:
+			b = bytes.TrimRight(b, " ")
+		default:
+			b = bytes.TrimRight(b, "\x00")
+		}
+		if total += int64(len(b)); total > maxString {
+			return nil, fmt.Errorf("the strings have more than %d bytes", maxString)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// varString reads a string of variable length: its length, the collection that it
+// is in, and its number there.
+func (s *store) varString(ref []byte, heaps map[int64]map[int][]byte) ([]byte, error) {
+	c := s.over(ref)
+	n := c.u32()
+	at, index := c.addr(), c.u32()
+	if c.err != nil {
+		return nil, c.err
+	}
+	if n == 0 || at == nowhere {
+		return nil, nil
+	}
+	objects, ok := heaps[at]
+	if !ok {
+		var err error
+		if objects, err = s.globalHeap(at); err != nil {
+			return nil, err
+		}
+		heaps[at] = objects
+	}
+	b, ok := objects[index]
+	if !ok || len(b) < n {
+		return nil, fmt.Errorf("string %d of the heap at %d has %d bytes of %d", index, at, len(b), n)
+	}
+	return b[:n:n], nil
+}
+
+// globalHeap reads a collection.
+func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
+	head := s.cursor(addr, int64(8+s.lengths))
+	head.signature(sigGlobalHeap)
+	head.version("a heap", 1, 1)
+	head.skip(3)
+	size := head.length()
+	if head.err != nil {
+		return nil, s.corrupt(addr, "heap of strings", head.err)
+	}
+	c := s.cursor(addr, size)
+	c.skip(8 + s.lengths)
+	objects := make(map[int][]byte)
+	for c.err == nil && c.left() >= 8+s.lengths {
+		index := c.u16()
+		c.skip(6)
+		n := c.length()
+		if index == 0 { // free space, to the end
+			break
+		}
+		begin := c.at
+		objects[index] = c.bytes(int(n))
+		if c.left() > 0 {
+			c.align(begin)
+		}
+	}
+	if c.err != nil {
+		return nil, s.corrupt(addr, "heap of strings", c.err)
+	}
+	return objects, nil
+}
+
+// swapBytes turns numbers of that size round.
+func swapBytes(b []byte, size int64) {
+	switch size {
+	case 2:
+		for ; len(b) >= 2; b = b[2:] {
+			binary.LittleEndian.PutUint16(b, binary.BigEndian.Uint16(b))
+		}
+	case 4:
+		for ; len(b) >= 4; b = b[4:] {
+			binary.LittleEndian.PutUint32(b, binary.BigEndian.Uint32(b))
+		}
+	case 8:
+		for ; len(b) >= 8; b = b[8:] {
+			binary.LittleEndian.PutUint64(b, binary.BigEndian.Uint64(b))
+		}
+	}
+}
+
+// printablePath is a path as people write it.
+func printablePath(path string) string { return "/" + strings.TrimPrefix(path, "/") }

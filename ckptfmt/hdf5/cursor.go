@@ -1,0 +1,243 @@
+package hdf5
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// nowhere is the address of what was never written.
+const nowhere = -1
+
+var errShort = errors.New("it ends early")
+
+// cursor decodes a block. Its first error stays, and what is read afterwards is 0.
+type cursor struct {
+	b       []byte
+	at      int
+	offsets int // width of addresses
+	lengths int // width of lengths
+	err     error
+}
+
+func (c *cursor) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (c *cursor) left() int { return len(c.b) - c.at }
+
+// bytes returns the next n bytes of the block itself.
+func (c *cursor) bytes(n int) []byte {
+	if c.err != nil || n < 0 || n > c.left() {
+		if c.err == nil {
+			c.err = errShort
+		}
+		return nil
+	}
+	c.at += n
+	return c.b[c.at-n : c.at : c.at]
+}
+
+func (c *cursor) skip(n int) { c.bytes(n) }
+
+// uint reads a number of n bytes.
+func (c *cursor) uint(n int) uint64 {
+	var full [8]byte
+	if n > len(full) {
+		c.fail("a number has %d bytes", n)
+		return 0
+	}
+	copy(full[:], c.bytes(n))
+	return binary.LittleEndian.Uint64(full[:])
+}
+
+func (c *cursor) u8() int  { return int(c.uint(1)) }
+func (c *cursor) u16() int { return int(c.uint(2)) }
+func (c *cursor) u32() int { return int(c.uint(4)) }
+
+// addr reads an address, which may be nowhere.
+func (c *cursor) addr() int64 {
+	v := c.uint(c.offsets)
+	if c.err == nil && v == math.MaxUint64>>(64-8*c.offsets) {
+		return nowhere
+	}
+	if v > math.MaxInt64/2 {
+		c.fail("address %#x is outside of any file", v)
+		return nowhere
+	}
+	return int64(v)
+}
+
+// length reads a length.
+func (c *cursor) length() int64 { return c.count(c.lengths) }
+
+// count reads a number of n bytes that is no larger than a file may be.
+func (c *cursor) count(n int) int64 {
+	v := c.uint(n)
+	if v > math.MaxInt64/2 {
+		c.fail("%d is larger than any file", v)
+		return 0
+	}
+	return int64(v)
+}
+
+// text reads a string up to its zero.
+func (c *cursor) text() string {
+	if c.err != nil {
+		return ""
+	}
+	for i, b := range c.b[c.at:] {
+		if b == 0 {
+			s := string(c.b[c.at : c.at+i])
+			c.at += i + 1
+			return s
+		}
+	}
+	c.err = errors.New("a name does not end")
+	return ""
+}
+
+// align skips to a multiple of 8 from begin.
+func (c *cursor) align(begin int) { c.skip((8 - (c.at-begin)%8) % 8) }
+
+// signature insists on the next bytes.
+func (c *cursor) signature(want string) {
+	if got := c.bytes(len(want)); c.err == nil && string(got) != want {
+		c.fail("signature is %q, want %q", got, want)
+	}
+}
+
+// version insists on one of the versions that are known.
+func (c *cursor) version(what string, least, most int) int {
+	v := c.u8()
+	if c.err == nil && (v < least || v > most) {
+		c.fail("%s has version %d; only %d to %d are known", what, v, least, most)
+	}
+	return v
+}
+
+// store reads blocks of metadata on behalf of one operation.
+type store struct {
+	*pager
+	name             string
+	base             int64 // of addresses
+	offsets, lengths int
+	spent            int64 // bytes of blocks that were asked for
+}
+
+// fresh returns a store for another operation.
+func (s *store) fresh() *store {
+	c := *s
+	c.spent = 0
+	return &c
+}
+
+// corrupt locates damage.
+func (s *store) corrupt(addr int64, part string, err error) error {
+	return &ckptfmt.CorruptError{Name: s.name, Offset: max(addr, 0) + s.base, Part: part, Err: err}
+}
+
+// block reads n bytes. All blocks together are not much more than the file, unless
+// it refers to the same ones over and over.
+func (s *store) block(addr, n int64) ([]byte, error) {
+	if addr < 0 || n < 0 || n > s.size-s.base || addr > s.size-s.base-n {
+		return nil, fmt.Errorf("%d bytes at %d are outside of the file, which has %d", n, addr, s.size)
+	}
+	if s.spent += n; s.spent > 4*s.size+1<<20 {
+		return nil, errors.New("the objects refer to each other over and over")
+	}
+	b := make([]byte, n)
+	return b, s.read(b, s.base+addr)
+}
+
+// pager reads through a few pages: blocks of metadata are small, and next to each
+// other as a rule. It is safe for concurrent use.
+type pager struct {
+	from io.ReaderAt
+	size int64 // of the file
+
+	mu    sync.Mutex
+	pages [8]page
+	next  int
+}
+
+type page struct {
+	at int64 // plus 1; 0: none
+	b  []byte
+}
+
+func (p *pager) read(b []byte, at int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(b) > 0 {
+		from, err := p.page(at)
+		if err != nil {
+			return err
+		}
+		n := copy(b, from)
+		b, at = b[n:], at+int64(n)
+	}
+	return nil
+}
+
+// page returns bytes from an offset on, to the end of its page.
+func (p *pager) page(at int64) ([]byte, error) {
+	begin := at &^ (pageSize - 1)
+	for i := range p.pages {
+		if p.pages[i].at == begin+1 {
+			return p.pages[i].b[at-begin:], nil
+		}
+	}
+	to := &p.pages[p.next]
+	p.next = (p.next + 1) % len(p.pages)
+	n := int(min(pageSize, p.size-begin))
+	if cap(to.b) < n {
+		to.b = make([]byte, n)
+	}
+	to.at, to.b = 0, to.b[:n]
+	if n, err := p.from.ReadAt(to.b, begin); n < len(to.b) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	to.at = begin + 1
+	return to.b[at-begin:], nil
+}
+
+// cursor reads a block to decode it.
+func (s *store) cursor(addr, n int64) *cursor {
+	b, err := s.block(addr, n)
+	return &cursor{b: b, offsets: s.offsets, lengths: s.lengths, err: err}
+}
+
+// over returns a cursor of bytes that were read already.
+func (s *store) over(b []byte) *cursor {
+	return &cursor{b: b, offsets: s.offsets, lengths: s.lengths}
+}
+
+// checked reads a block that ends in its checksum, which the cursor leaves out.
+func (s *store) checked(addr, n int64, signature string) *cursor {
+	c := s.cursor(addr, n)
+	if c.err != nil {
+		return c
+	}
+	if n < int64(len(signature)+checksumSize) {
+		c.err = errShort
+		return c
+	}
+	c.signature(signature)
+	end := len(c.b) - checksumSize
+	if got, want := lookup3(c.b[:end]), binary.LittleEndian.Uint32(c.b[end:]); c.err == nil && got != want {
+		c.err = fmt.Errorf("%w: %q has %#08x, stored is %#08x", ckptfmt.ErrChecksum, signature, got, want)
+	}
+	c.b = c.b[:end]
+	return c
+}

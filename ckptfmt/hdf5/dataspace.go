@@ -1,0 +1,185 @@
+package hdf5
+
+// Types of dataspaces.
+const (
+	spaceScalar = iota
+	spaceSimple
+	spaceNull
+)
+
+// dataspace decodes a shape; ok is false for a space without elements.
+func (c *cursor) dataspace() (shape []int64, ok bool) {
+	version := c.version("a dataspace", 1, 2)
+	rank := c.u8()
+	flags := c.u8()
+	kind := spaceSimple
+	if version == 1 {
+		c.skip(5)
+	} else {
+		kind = c.u8()
+	}
+	if rank > maxRank {
+		c.fail("a dataspace has %d dimensions", rank)
+	}
+	if c.err != nil {
+		return nil, false
+	}
+	shape = make([]int64, rank)
+	for i := range shape {
+		shape[i] = c.length()
+	}
+	if flags&1 != 0 { // the largest shape that it may have one day
+		c.skip(rank * c.lengths)
+	}
+	return shape, kind != spaceNull
+}
+
+// filter is a step of what was done to a chunk when it was written.
+type filter struct {
+	id     int
+	name   string
+	client []int
+}
+
+// filters decodes a filter pipeline.
+func (c *cursor) filters() []filter {
+	version := c.version("a filter pipeline", 1, 2)
+	n := c.u8()
+	if version == 1 {
+		c.skip(6)
+	}
+	if n > maxRank {
+		c.fail("there are %d filters", n)
+	}
+	var list []filter
+	for i := 0; i < n && c.err == nil; i++ {
+		f := filter{id: c.u16()}
+		name := 0
+		if version == 1 || f.id >= 256 {
+			name = c.u16()
+		}
+		c.skip(2) // may be left out, or not
+		values := c.u16()
+		f.name = trimZeros(c.bytes(name))
+		for j := 0; j < values && c.err == nil; j++ {
+			f.client = append(f.client, c.u32())
+		}
+		if version == 1 && values%2 == 1 {
+			c.skip(4)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// Classes of layouts.
+const (
+	layoutCompact = iota
+	layoutContiguous
+	layoutChunked
+)
+
+// Kinds of indexes of chunks.
+const (
+	indexTree1 = iota
+	indexSingle
+	indexImplicit
+	indexFixed
+	indexExtensible
+	indexTree2
+)
+
+var indexNames = [...]string{"tree", "single chunk", "implicit", "fixed array", "extensible array", "version 2 tree"}
+
+// layout is where the elements are.
+type layout struct {
+	class  int
+	at     int64
+	size   int64
+	inline []byte
+	index  int     // of chunks
+	chunk  []int64 // shape of a chunk
+	elem   int64   // size of an element, as the layout has it
+	mask   uint32  // of a single chunk
+}
+
+// layout decodes the message of that name.
+func (c *cursor) layout() layout {
+	var l layout
+	version := c.version("a layout", 3, 4)
+	l.class = c.u8()
+	switch {
+	case c.err != nil:
+	case l.class == layoutCompact:
+		l.inline = c.bytes(c.u16())
+	case l.class == layoutContiguous:
+		l.at, l.size = c.addr(), c.length()
+	case l.class == layoutChunked && version == 3:
+		rank := c.u8()
+		l.at = c.addr()
+		c.chunkShape(&l, rank, 4)
+	case l.class == layoutChunked:
+		c.chunked4(&l)
+	default:
+		c.fail("layouts of class %d, such as of virtual datasets, are not supported", l.class)
+	}
+	return l
+}
+
+func (c *cursor) chunkShape(l *layout, rank, width int) {
+	if rank < 1 || rank > maxRank+1 {
+		c.fail("a chunk has %d dimensions", rank)
+		return
+	}
+	for range rank {
+		l.chunk = append(l.chunk, c.count(width))
+	}
+	l.elem, l.chunk = l.chunk[rank-1], l.chunk[:rank-1]
+}
+
+func (c *cursor) chunked4(l *layout) {
+	const filteredSingle = 2
+	flags := c.u8()
+	rank := c.u8()
+	c.chunkShape(l, rank, c.u8())
+	l.index = c.u8()
+	switch l.index {
+	case indexSingle:
+		if flags&filteredSingle != 0 {
+			l.size = c.length()
+			l.mask = uint32(c.u32())
+		}
+	case indexImplicit:
+	case indexFixed:
+		c.skip(1) // bits of a page, which the array has too
+	case indexTree2:
+		c.skip(6)
+	case indexExtensible:
+		c.skip(5)
+	default:
+		c.fail("an index of chunks of kind %d is not known", l.index)
+	}
+	l.at = c.addr()
+}
+
+// fillValue decodes what elements that were never written are, nil for zeros.
+func (c *cursor) fillValue(kind int) []byte {
+	const defined = 0x20
+	if kind == msgOldFill {
+		return c.bytes(c.u32())
+	}
+	switch version := c.version("a fill value", 1, 3); {
+	case c.err != nil:
+		return nil
+	case version == 3:
+		if c.u8()&defined == 0 {
+			return nil
+		}
+	default:
+		c.skip(2)
+		if has := c.u8(); has == 0 {
+			return nil
+		}
+	}
+	return c.bytes(c.u32())
+}

@@ -1,0 +1,250 @@
+package hdf5
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// link is a name in a group.
+type link struct {
+	name     string
+	at       int64 // header of the object
+	external bool  // it is in another file
+}
+
+// links returns what a group has, and false for what is no group.
+func (s *store) links(list []message) ([]link, bool, error) {
+	if m, ok := find(list, msgSymbolTable); ok {
+		out, err := s.oldLinks(m)
+		return out, true, err
+	}
+	info, ok := find(list, msgLinkInfo)
+	if !ok {
+		return nil, false, nil
+	}
+	var out []link
+	for _, m := range list {
+		if m.kind != msgLink {
+			continue
+		}
+		c := s.over(m.body)
+		if l, is := c.link(); is {
+			out = append(out, l)
+		}
+		if c.err != nil {
+			return nil, true, s.corrupt(m.at, "link", c.err)
+		}
+	}
+	dense, err := s.denseLinks(info)
+	return append(out, dense...), true, err
+}
+
+// Kinds of links.
+const (
+	linkHard     = 0
+	linkSoft     = 1
+	linkExternal = 64
+)
+
+// link decodes a link message; it returns false for soft links.
+func (c *cursor) link() (link, bool) {
+	c.version("a link", 1, 1)
+	flags := c.u8()
+	kind := linkHard
+	if flags&8 != 0 {
+		kind = c.u8()
+	}
+	if flags&4 != 0 {
+		c.skip(8)
+	}
+	if flags&16 != 0 {
+		c.skip(1)
+	}
+	n := c.count(1 << (flags & 3))
+	l := link{name: string(c.bytes(int(min(n, 1<<30)))), at: nowhere}
+	switch {
+	case c.err != nil || kind == linkSoft:
+		return l, false
+	case kind == linkHard:
+		l.at = c.addr()
+	case kind == linkExternal:
+		l.external = true
+	default:
+		c.fail("link %q is of kind %d", l.name, kind)
+	}
+	return l, c.err == nil
+}
+
+// denseLinks reads the links that a group keeps in a heap.
+func (s *store) denseLinks(info *message) ([]link, error) {
+	c := s.over(info.body)
+	c.version("link info", 0, 0)
+	if c.u8()&1 != 0 {
+		c.skip(8)
+	}
+	heapAt, treeAt := c.addr(), c.addr()
+	if c.err != nil {
+		return nil, s.corrupt(info.at, "link info", c.err)
+	}
+	if heapAt == nowhere || treeAt == nowhere {
+		return nil, nil
+	}
+	h, err := s.fractalHeap(heapAt)
+	if err != nil {
+		return nil, err
+	}
+	const hash = 4
+	var out []link
+	err = s.eachRecord(treeAt, recordLink, func(record *cursor) error {
+		record.skip(hash)
+		b, err := h.object(record.bytes(record.left()))
+		if err != nil {
+			return err
+		}
+		c := s.over(b)
+		if l, is := c.link(); is {
+			out = append(out, l)
+		}
+		return c.err
+	})
+	return out, err
+}
+
+// symbolScratch follows an address in an entry of a group of the old kind.
+const symbolScratch = 16
+
+// oldLinks reads a group of the old kind: a tree of names, which are in a heap.
+func (s *store) oldLinks(m *message) ([]link, error) {
+	c := s.over(m.body)
+	treeAt, heapAt := c.addr(), c.addr()
+	if c.err != nil {
+		return nil, s.corrupt(m.at, "symbol table", c.err)
+	}
+	names, err := s.localHeap(heapAt)
+	if err != nil {
+		return nil, err
+	}
+	var out []link
+	err = s.eachLeaf(treeAt, treeGroups, 0, func(_ *cursor, child int64) error {
+		list, err := s.symbols(child, names)
+		out = append(out, list...)
+		return err
+	})
+	return out, err
+}
+
+// localHeap reads the names of a group.
+func (s *store) localHeap(addr int64) ([]byte, error) {
+	c := s.cursor(addr, int64(8+2*s.lengths+s.offsets))
+	c.signature(sigLocalHeap)
+	c.skip(4)
+	size := c.length()
+	c.length() // of free space
+	at := c.addr()
+	var b []byte
+	if c.err == nil {
+		b, c.err = s.block(at, size)
+	}
+	if c.err != nil {
+		return nil, s.corrupt(addr, "heap of names", c.err)
+	}
+	return b, nil
+}
+
+// symbols reads a node of entries.
+func (s *store) symbols(addr int64, names []byte) ([]link, error) {
+	head := s.cursor(addr, 8)
+	head.signature(sigSymbols)
+	head.skip(2)
+	n := head.u16()
+	if head.err != nil {
+		return nil, s.corrupt(addr, "group", head.err)
+	}
+	size := int64(2*s.offsets + 8 + symbolScratch)
+	c := s.cursor(addr+8, int64(n)*size)
+	var out []link
+	for range n {
+		nameAt := c.addr()
+		at := c.addr()
+		kind := c.u32()
+		c.skip(4 + symbolScratch)
+		if c.err != nil {
+			break
+		}
+		name, err := nameIn(names, nameAt)
+		if err != nil {
+			return nil, s.corrupt(addr, "group", err)
+		}
+		if kind != 2 { // a soft link has no object of its own
+			out = append(out, link{name: name, at: at})
+		}
+	}
+	if c.err != nil {
+		return nil, s.corrupt(addr, "group", c.err)
+	}
+	return out, nil
+}
+
+func nameIn(names []byte, at int64) (string, error) {
+	if at < 0 || at >= int64(len(names)) {
+		return "", fmt.Errorf("the name at %d is outside of the heap, which has %d bytes", at, len(names))
+	}
+	end := bytes.IndexByte(names[at:], 0)
+	if end < 0 {
+		return "", errors.New("a name does not end")
+	}
+	return string(names[at : at+int64(end)]), nil
+}
+
+// Kinds of trees of version 1.
+const (
+	treeGroups = 0
+	treeChunks = 1
+)
+
+// eachLeaf calls f for the children of the leaves of a tree of version 1, each
+// with the key before it. rank is that of the keys of chunks.
+func (s *store) eachLeaf(addr int64, kind, rank int, f func(key *cursor, child int64) error) error {
+	return s.treeNode(addr, kind, rank, -1, f)
+}
+
+// treeNode walks a node. Levels go down by one, so that no tree is a circle.
+func (s *store) treeNode(addr int64, kind, rank, level int, f func(key *cursor, child int64) error) error {
+	headSize := int64(8 + 2*s.offsets)
+	head := s.cursor(addr, headSize)
+	head.signature(sigTree)
+	gotKind, gotLevel, n := head.u8(), head.u8(), head.u16()
+	switch {
+	case head.err != nil:
+	case gotKind != kind:
+		head.fail("it is a tree of kind %d, want %d", gotKind, kind)
+	case level >= 0 && gotLevel != level, gotLevel > maxDepth:
+		head.fail("it is of level %d, want %d", gotLevel, level)
+	}
+	if head.err != nil {
+		return s.corrupt(addr, "tree", head.err)
+	}
+	keySize := s.lengths
+	if kind == treeChunks {
+		keySize = 8 + 8*(rank+1)
+	}
+	c := s.cursor(addr+headSize, int64(n*(keySize+s.offsets)))
+	for range n {
+		key := s.over(c.bytes(keySize))
+		child := c.addr()
+		if c.err != nil {
+			return s.corrupt(addr, "tree", c.err)
+		}
+		var err error
+		if gotLevel > 0 {
+			err = s.treeNode(child, kind, rank, gotLevel-1, f)
+		} else {
+			err = f(key, child)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

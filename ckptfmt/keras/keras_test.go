@@ -1,0 +1,198 @@
+package keras_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/keras"
+	"github.com/trainerd/trainerd/ckptfmt/npz"
+)
+
+const fixtures = "../../fixtures/keras"
+
+// path is that of a variable as Keras names it, in a file. The model is called
+// "each" where it is used.
+func path(name string) string {
+	if strings.HasPrefix(name, "inner/") {
+		return "each/" + name
+	}
+	return name
+}
+
+func TestReaderGivesTheVariablesOfTheModel(t *testing.T) {
+	want, err := npz.Open(filepath.Join(fixtures, "want.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	for file, layout := range map[string]keras.Layout{"model.keras": keras.Weights, "model.weights.h5": keras.Weights, "model.h5": keras.Legacy} {
+		r, err := keras.Open(filepath.Join(fixtures, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if r.Layout() != layout {
+			t.Errorf("%s has layout %d, want %d", file, r.Layout(), layout)
+		}
+		tensors, err := ckptfmt.NewPartsReader(r.Parts(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range want.Parts() {
+			name := path(p.Name)
+			if file == "model.weights.h5" && strings.Contains(name, "batch_normalization") {
+				continue // without the configuration, three variables may be any of four
+			}
+			tensor, err := p.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := tensors.Lookup(name)
+			if err != nil || !bytes.Equal(got.Data, tensor.Data) {
+				t.Errorf("%s: %s: %v, or other elements", file, name, err)
+			}
+		}
+	}
+}
+
+func TestBothNamesAreFound(t *testing.T) {
+	r, err := keras.Open(filepath.Join(fixtures, "model.keras"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	tensors, err := ckptfmt.NewPartsReader(r.Parts(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stored, name := range map[string]string{
+		"layers/dense/vars/0":                                             "head/kernel",
+		"layers/dense_1/vars/1":                                           "small/bias",
+		"layers/bidirectional/backward_layer/cell/vars/1":                 "both/backward_rnn/lstm_cell/recurrent_kernel",
+		"layers/time_distributed/layer/layers/dense/vars/0":               "each/inner/in_a/kernel",
+		"optimizer/vars/0":                                                "optimizer/iteration",
+		"layers/time_distributed/layer/layers/batch_normalization/vars/1": "each/inner/batch_normalization/moving_mean",
+	} {
+		a, err := tensors.Lookup(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := tensors.Info(stored)
+		if err != nil || info.Name != name {
+			t.Errorf("%s is %q, want %q", stored, info.Name, name)
+		}
+		b, err := tensors.Lookup(name)
+		if err != nil || !bytes.Equal(a.Data, b.Data) {
+			t.Errorf("%s and %s differ: %v", stored, name, err)
+		}
+	}
+}
+
+func TestVerifyNamesItsStrongestCheck(t *testing.T) {
+	for file, want := range map[string]string{"model.keras": "CRC-32", "model.weights.h5": "no checksums"} {
+		checks, err := keras.Verify(context.Background(), filepath.Join(fixtures, file))
+		if err != nil || !strings.Contains(checks, want) {
+			t.Errorf("%s: %q, %v", file, checks, err)
+		}
+	}
+	checks, err := hdf5.Verify(context.Background(), filepath.Join(fixtures, "model.weights.h5"))
+	if err != nil || !strings.Contains(checks, "sizes only") {
+		t.Errorf("%q, %v", checks, err)
+	}
+}
+
+// TestEveryFlippedByteOfAnArchiveIsDamage flips bytes of the members, each of
+// which has a CRC-32.
+func TestEveryFlippedByteOfAnArchiveIsDamage(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(fixtures, "model.keras"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		start, err := f.DataOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := start; at < start+int64(f.CompressedSize64); at += 1 + int64(f.CompressedSize64)/30 {
+			damaged := slices.Clone(b)
+			damaged[at] ^= 4
+			if _, err := verify(damaged); err == nil {
+				t.Errorf("%s: byte %d was flipped, and nothing is wrong", f.Name, at)
+			}
+		}
+	}
+}
+
+func verify(b []byte) (string, error) {
+	r, err := keras.NewReader(bytes.NewReader(b), int64(len(b)), "f.keras")
+	if err != nil {
+		return "", err
+	}
+	return ckptfmt.VerifyFile(context.Background(), r)
+}
+
+func archive(t testing.TB, method uint16, members map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range members {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestArchives(t *testing.T) {
+	weights, err := os.ReadFile(filepath.Join(fixtures, "model.weights.h5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verify(archive(t, zip.Deflate, map[string][]byte{"config.json": []byte("{}"), "model.weights.h5": weights})); err != nil {
+		t.Errorf("compressed members: %v", err)
+	}
+	bomb := make([]byte, 300<<20)
+	for name, members := range map[string]map[string][]byte{
+		"no weights":  {"config.json": []byte("{}")},
+		"no JSON":     {"config.json": []byte("{"), "model.weights.h5": weights},
+		"no HDF5":     {"config.json": []byte("{}"), "model.weights.h5": []byte("no")},
+		"JSON bomb":   {"config.json": bomb[:70<<20], "model.weights.h5": weights},
+		"weight bomb": {"config.json": []byte("{}"), "model.weights.h5": bomb},
+	} {
+		var corrupt *ckptfmt.CorruptError
+		if _, err := verify(archive(t, zip.Deflate, members)); !errors.As(err, &corrupt) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+func FuzzKeras(f *testing.F) {
+	for _, name := range []string{"model.keras", "model.weights.h5", "model.h5"} {
+		b, err := os.ReadFile(filepath.Join(fixtures, name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { _, _ = verify(b) })
+}

@@ -1,0 +1,288 @@
+package keras
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// Names in files of Keras.
+const (
+	vars         = "vars"
+	layers       = "layers"
+	oldLayers    = "_layer_checkpoint_dependencies" // of Keras 2.13
+	modelWeights = "model_weights"
+	optimizer    = "optimizer"
+)
+
+// nameParts gives the tensors the names that people use. config may be nil.
+func (r *Reader) nameParts(config map[string]any) error {
+	r.parts = r.weights.Parts()
+	for i, p := range r.parts {
+		r.parts[i].Open = r.checkedOpen(p.Open)
+	}
+	for _, key := range []string{"keras_version", "backend"} {
+		if list, err := r.weights.Attr("", key); err == nil && len(list) == 1 {
+			r.metadata[key] = list[0]
+		}
+	}
+	var name func(path string) string
+	switch {
+	case r.isLegacy():
+		r.layout = Legacy
+		names, err := r.legacyNames()
+		if err != nil {
+			return err
+		}
+		name = func(path string) string { return names[path] }
+	case slices.ContainsFunc(r.parts, func(p ckptfmt.Part) bool { return isWeight(p.Name) }):
+		r.layout = Weights
+		n := r.newNames(config)
+		name = n.of
+	default:
+		return nil
+	}
+	r.rename(name)
+	return nil
+}
+
+// checkedOpen verifies the archive's member before the first tensor is read.
+func (r *Reader) checkedOpen(open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+	if open == nil || r.archive == nil {
+		return open
+	}
+	return func() (io.ReadCloser, error) {
+		for _, f := range r.archive.File {
+			if f.Name != weightsName {
+				continue
+			}
+			if err := r.checkSums(f); err != nil {
+				return nil, err
+			}
+		}
+		return open()
+	}
+}
+
+// isWeight reports whether a path is that of a variable of Keras 3.
+func isWeight(path string) bool {
+	return strings.HasPrefix(path, vars+"/") || strings.Contains(path, "/"+vars+"/")
+}
+
+// rename gives each tensor its name, unless another would have the same one.
+func (r *Reader) rename(name func(path string) string) {
+	names := make([]string, len(r.parts))
+	count := make(map[string]int)
+	for i, p := range r.parts {
+		names[i] = name(p.Name)
+		count[names[i]]++
+		count[p.Name]++
+	}
+	for i := range r.parts {
+		p := &r.parts[i]
+		if names[i] != "" && names[i] != p.Name && count[names[i]] == 1 {
+			p.Name, p.Stored = names[i], p.Name
+		}
+	}
+}
+
+// names finds the names of variables of Keras 3.
+type names struct {
+	r     *Reader
+	count map[string]int // of variables, by the path of vars
+	root  *layer
+	known map[string]string // names of objects, by path
+}
+
+func (r *Reader) newNames(config map[string]any) *names {
+	n := &names{r: r, count: make(map[string]int), root: parseLayer(config), known: make(map[string]string)}
+	for _, p := range r.parts {
+		if at := strings.LastIndexByte(p.Name, '/'); at >= 0 {
+			n.count[p.Name[:at]]++
+		}
+	}
+	return n
+}
+
+// of returns the name of the variable at a path.
+func (n *names) of(path string) string {
+	group, key, ok := cutLast(path)
+	object, last, _ := cutLast(group)
+	if group == vars {
+		object, last = "", vars
+	}
+	if !ok || last != vars {
+		return ""
+	}
+	name, ok := n.known[object]
+	if !ok {
+		name = n.object(object)
+		n.known[object] = name
+	}
+	variable := key
+	if i, err := strconv.Atoi(key); err == nil {
+		variable = n.variable(object, i, n.count[group])
+	}
+	if name == "" {
+		return variable
+	}
+	return name + "/" + variable
+}
+
+func cutLast(path string) (before, last string, ok bool) {
+	at := strings.LastIndexByte(path, '/')
+	if at < 0 {
+		return "", path, false
+	}
+	return path[:at], path[at+1:], true
+}
+
+// object returns the name of the object at a path: those of the layers that it is
+// in, and its own. The groups "layers" are left out.
+func (n *names) object(path string) string {
+	if path == "" || path == optimizer { // the name of an optimizer is its class, or has a number after it
+		return path
+	}
+	above, segment, _ := cutLast(path)
+	name := segment
+	if told := n.told(path); told != "" {
+		name = told
+	} else if isContainer(segment) {
+		return n.object(above)
+	} else if l := n.layer(path); l != nil && l.name != "" {
+		name = l.name
+	}
+	if before := n.object(above); before != "" {
+		return before + "/" + name
+	}
+	return name
+}
+
+func isContainer(segment string) bool { return segment == layers || segment == oldLayers }
+
+// told is the name in the attribute of a layer's variables.
+func (n *names) told(path string) string {
+	if list, err := n.r.weights.Attr(path+"/"+vars, "name"); err == nil && len(list) == 1 {
+		return list[0]
+	}
+	return ""
+}
+
+// layer returns what config.json has at a path, or nil.
+func (n *names) layer(path string) *layer {
+	if n.root == nil || path == "" {
+		return n.root
+	}
+	l := n.root
+	for segment := range strings.SplitSeq(path, "/") {
+		if isContainer(segment) {
+			continue
+		}
+		if l = l.child(segment); l == nil {
+			return nil
+		}
+	}
+	return l
+}
+
+// variable returns the name of the variable of that number, of so many that the
+// object has.
+func (n *names) variable(object string, number, count int) string {
+	_, segment, _ := cutLast(object)
+	classes := []string{withoutNumber(segment), withoutNumber(n.told(object))}
+	var config map[string]any
+	if l := n.layer(object); l != nil && object != "" {
+		classes, config = []string{l.class, classes[0]}, l.config
+	}
+	if object == optimizer {
+		return optimizerVariable(number)
+	}
+	for _, class := range classes {
+		if list := variablesOf(class, config, count); number < len(list) {
+			return list[number]
+		}
+	}
+	return strconv.Itoa(number)
+}
+
+// optimizerVariable names the variables that every optimizer has first.
+func optimizerVariable(number int) string {
+	switch number {
+	case 0:
+		return "iteration"
+	case 1:
+		return "learning_rate"
+	}
+	return strconv.Itoa(number)
+}
+
+// withoutNumber takes off what tells apart layers of one class: "dense_2".
+func withoutNumber(segment string) string {
+	before, number, ok := strings.Cut(segment[max(strings.LastIndexByte(segment, '_'), 0):], "_")
+	if _, err := strconv.Atoi(number); !ok || err != nil || before != "" {
+		return segment
+	}
+	return segment[:strings.LastIndexByte(segment, '_')]
+}
+
+// isLegacy reports whether a file has the layout of Keras 2.
+func (r *Reader) isLegacy() bool {
+	for _, group := range []string{"", modelWeights} {
+		if _, err := r.weights.Attr(group, "layer_names"); err == nil {
+			return true
+		}
+		if _, err := r.weights.Attr(group, "layer_names0"); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// legacyNames names variables by the attributes of their layers.
+func (r *Reader) legacyNames() (map[string]string, error) {
+	names := make(map[string]string)
+	for group := range r.weights.Paths() {
+		list, err := r.manyAttr(group, "weight_names")
+		if err != nil {
+			return nil, err
+		}
+		_, layer, _ := cutLast(group)
+		for _, weight := range list {
+			names[group+"/"+weight] = legacyName(layer, weight)
+		}
+	}
+	return names, nil
+}
+
+// manyAttr reads a list that may be cut into several attributes, NAME0, NAME1,
+// because one is at most 64 KiB.
+func (r *Reader) manyAttr(group, name string) ([]string, error) {
+	list, err := r.weights.Attr(group, name)
+	if err == nil {
+		return list, nil
+	}
+	for i := 0; ; i++ {
+		more, err := r.weights.Attr(group, fmt.Sprintf("%s%d", name, i))
+		if err != nil {
+			return list, nil // that was the last one, or it is not a list of names
+		}
+		list = append(list, more...)
+	}
+}
+
+// legacyName is the name of a variable: it begins with that of its layer.
+func legacyName(layer, weight string) string {
+	name := strings.TrimSuffix(weight, ":0")
+	if layer == "optimizer_weights" {
+		return name
+	}
+	segments := strings.Split(name, "/")
+	if i := slices.Index(segments, layer); i >= 0 {
+		return strings.Join(segments[i:], "/")
+	}
+	return layer + "/" + name
+}

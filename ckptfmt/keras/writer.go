@@ -1,0 +1,178 @@
+package keras
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+)
+
+// ErrModel says that tensors are not the variables of a model of Keras.
+var ErrModel = errors.New("keras: the tensors do not make up the model")
+
+// namesShown is how many names an error has of a list.
+const namesShown = 5
+
+// WriteWeights writes tensors to w as a .weights.h5 file, which load_weights takes.
+// Where each goes says like, a file of the same model: by the name or by the path
+// of a variable. All of its variables must be there unless partial is set, and no
+// others, but those of the optimizer may be missing together; else the error matches
+// [ErrModel]. If like is nil each tensor goes where it comes from, or to the path
+// that its name is.
+func WriteWeights(ctx context.Context, w io.Writer, parts []ckptfmt.Part, like *Reader, partial bool) error {
+	placed, attrs, err := place(parts, like, partial)
+	if err != nil {
+		return err
+	}
+	return hdf5.Write(ctx, w, placed, attrs)
+}
+
+// WriteModel writes a .keras file: like, which must be one, with other values of its
+// variables. Its configuration and assets stay as they are.
+func WriteModel(ctx context.Context, w io.Writer, parts []ckptfmt.Part, like *Reader) error {
+	if like == nil || like.archive == nil || like.layout != Weights {
+		return fmt.Errorf("%w: a .keras file has a configuration of its layers, which is taken from a .keras file", ErrModel)
+	}
+	placed, attrs, err := place(parts, like, false)
+	if err != nil {
+		return err
+	}
+	out := zip.NewWriter(w)
+	for _, f := range like.archive.File {
+		if f.Name != weightsName {
+			if err := out.Copy(f); err != nil {
+				return like.corrupt(f, err)
+			}
+			continue
+		}
+		member, err := out.CreateHeader(&zip.FileHeader{Name: weightsName, Method: zip.Store})
+		if err != nil {
+			return err
+		}
+		if err := hdf5.Write(ctx, member, placed, attrs); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// place gives each tensor the path of its variable.
+func place(parts []ckptfmt.Part, like *Reader, partial bool) ([]ckptfmt.Part, hdf5.Attrs, error) {
+	if like == nil {
+		placed, err := placeByPath(parts)
+		return placed, nil, err
+	}
+	if like.layout != Weights {
+		return nil, nil, fmt.Errorf("%w: %s is not a file of Keras 3", ErrModel, like.name)
+	}
+	byName := make(map[string]*ckptfmt.Part)
+	missing := make(map[string]bool)
+	for i := range like.parts {
+		p := &like.parts[i]
+		byName[p.Name], byName[pathOf(p)] = p, p
+		missing[p.Name] = true
+	}
+	var placed []ckptfmt.Part
+	var unknown []string
+	for _, p := range parts {
+		at := byName[p.Stored]
+		if at == nil {
+			at = byName[p.Name]
+		}
+		switch {
+		case at == nil:
+			unknown = append(unknown, p.Name)
+			continue
+		case !missing[at.Name]:
+			return nil, nil, fmt.Errorf("%w: %q", ckptfmt.ErrExists, at.Name)
+		case !slices.Equal(at.Shape, p.Shape):
+			return nil, nil, fmt.Errorf("%w: %q has shape %v, the model's %s has %v", ErrModel, p.Name, p.Shape, at.Name, at.Shape)
+		}
+		delete(missing, at.Name)
+		p.Name, p.Stored = pathOf(at), ""
+		placed = append(placed, p)
+	}
+	if len(unknown) > 0 {
+		return nil, nil, fmt.Errorf("%w: it has no %s", ErrModel, shown(unknown))
+	}
+	if left := like.needed(missing); len(left) > 0 && !partial {
+		return nil, nil, fmt.Errorf("%w: there is no %s", ErrModel, shown(left))
+	}
+	return placed, like.nameAttrs(), nil
+}
+
+// pathOf is the name that the file has for a variable.
+func pathOf(p *ckptfmt.Part) string {
+	if p.Stored != "" {
+		return p.Stored
+	}
+	return p.Name
+}
+
+// needed returns what must not be missing: the variables of the optimizer may, if
+// all are, as in a file of a model that was never compiled.
+func (r *Reader) needed(missing map[string]bool) []string {
+	var left, ofOptimizer []string
+	all := 0
+	for i := range r.parts {
+		p := &r.parts[i]
+		isOptimizer := strings.HasPrefix(pathOf(p), optimizer+"/")
+		if isOptimizer {
+			all++
+		}
+		switch {
+		case missing[p.Name] && isOptimizer:
+			ofOptimizer = append(ofOptimizer, p.Name)
+		case missing[p.Name]:
+			left = append(left, p.Name)
+		}
+	}
+	if len(ofOptimizer) < all {
+		left = append(left, ofOptimizer...)
+	}
+	return left
+}
+
+func shown(names []string) string {
+	slices.Sort(names)
+	more := ""
+	if n := len(names) - namesShown; n > 0 {
+		names, more = names[:namesShown], fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ") + more
+}
+
+// placeByPath takes tensors whose paths are known already.
+func placeByPath(parts []ckptfmt.Part) ([]ckptfmt.Part, error) {
+	placed := slices.Clone(parts)
+	var unknown []string
+	for i := range placed {
+		p := &placed[i]
+		if path := pathOf(p); isWeight(path) {
+			p.Name, p.Stored = path, ""
+		} else {
+			unknown = append(unknown, p.Name)
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("%w: nothing says where in a file of Keras %s belongs", ErrModel, shown(unknown))
+	}
+	return placed, nil
+}
+
+// nameAttrs are the names of the layers, next to their variables.
+func (r *Reader) nameAttrs() hdf5.Attrs {
+	attrs := make(hdf5.Attrs)
+	for path := range r.weights.Paths() {
+		if list, err := r.weights.Attr(path, "name"); err == nil && len(list) == 1 {
+			attrs[path] = map[string]string{"name": list[0]}
+		}
+	}
+	return attrs
+}

@@ -1,0 +1,196 @@
+package rewrite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/keras"
+	"github.com/trainerd/trainerd/ckptfmt/npz"
+	"github.com/trainerd/trainerd/ckptfmt/safetensors"
+	"github.com/trainerd/trainerd/ckptfmt/torch"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// A Format is a kind of file that holds tensors.
+type Format int
+
+// The formats that [FormatOf] tells apart.
+const (
+	Checkpoint Format = iota
+	NPZ
+	Safetensors
+	Torch        // .pt, .pth
+	HDF5         // .h5, .hdf5
+	KerasWeights // .weights.h5
+	Keras        // .keras
+)
+
+// FormatOf tells the format in which a file of that name is written, by its
+// extension.
+func FormatOf(name string) Format {
+	name = strings.ToLower(name)
+	if strings.HasSuffix(name, ".weights.h5") {
+		return KerasWeights
+	}
+	switch filepath.Ext(name) {
+	case ".npz":
+		return NPZ
+	case ".safetensors":
+		return Safetensors
+	case ".pt", ".pth":
+		return Torch
+	case ".h5", ".hdf5":
+		return HDF5
+	case ".keras":
+		return Keras
+	}
+	return Checkpoint
+}
+
+// writeFormat writes a file of another format.
+func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []ckptfmt.Part, o *Options) error {
+	file := func(body func(w io.Writer) error) error { return writeFile(o.FS, to, body) }
+	switch f {
+	case NPZ:
+		return file(func(w io.Writer) error { return npz.Write(ctx, w, parts) })
+	case Safetensors:
+		return s.writeSafetensors(ctx, to, parts, o)
+	}
+	// The others are for programs that have no use for the graph of objects.
+	parts = withoutGraph(parts)
+	switch f {
+	case Torch:
+		return file(func(w io.Writer) error { return torch.Write(ctx, w, parts) })
+	case HDF5:
+		return file(func(w io.Writer) error { return hdf5.Write(ctx, w, parts, nil) })
+	}
+	like, err := s.template(f, o.Like)
+	if err != nil {
+		return err
+	}
+	if like != nil {
+		defer like.Close()
+	}
+	if f == Keras {
+		return file(func(w io.Writer) error { return keras.WriteModel(ctx, w, parts, like) })
+	}
+	// What was left out of a file of Keras was left out on purpose.
+	partial := o.Like == ""
+	return file(func(w io.Writer) error { return keras.WriteWeights(ctx, w, parts, like, partial) })
+}
+
+// template opens the file of Keras that says where the tensors go: the source
+// itself, where none is named and it is one; nil where there is none.
+func (s *Source) template(f Format, name string) (*keras.Reader, error) {
+	isKeras := s.kind == formats.Keras || s.kind == formats.KerasWeights && f == KerasWeights
+	if name == "" && !isKeras {
+		return nil, nil
+	}
+	return keras.Open(cmp.Or(name, s.name))
+}
+
+func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {
+	var out []ckptfmt.Part
+	for _, p := range parts {
+		if p.Name != ObjectGraph || p.Strings == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// writeFile publishes a file that body writes.
+func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err error) {
+	fsys = atomicfile.OrOS(fsys)
+	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
+		return err
+	}
+	p, err := atomicfile.Create(fsys, name, atomicfile.TempName(name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := body(p); err != nil {
+		return err
+	}
+	return p.Commit()
+}
+
+// writeSafetensors writes one file, or several and then their index.
+func (s *Source) writeSafetensors(ctx context.Context, to string, parts []ckptfmt.Part, o *Options) error {
+	metadata, err := s.withGraph(parts)
+	if err != nil {
+		return err
+	}
+	parts = withoutGraph(parts)
+	shards := [][]ckptfmt.Part{parts}
+	if o.MaxShardSize > 0 {
+		if shards, err = safetensors.SplitShards(parts, o.MaxShardSize); err != nil {
+			return err
+		}
+	}
+	if len(shards) < 2 {
+		return writeFile(o.FS, to, func(w io.Writer) error { return safetensors.Write(ctx, w, parts, metadata) })
+	}
+	files := make([]string, len(shards))
+	for i := range shards {
+		files[i] = ShardName(to, i, len(shards))
+	}
+	for i, shard := range shards {
+		if err := writeFile(o.FS, files[i], func(w io.Writer) error { return safetensors.Write(ctx, w, shard, metadata) }); err != nil {
+			return err
+		}
+		files[i] = filepath.Base(files[i])
+	}
+	index, err := safetensors.Index(shards, files)
+	if err != nil {
+		return err
+	}
+	return writeFile(o.FS, IndexName(to), func(w io.Writer) error {
+		_, err := w.Write(index)
+		return err
+	})
+}
+
+// ShardName is the name of a shard of a .safetensors file: model.safetensors is
+// stored as model-00001-of-00002.safetensors, and so on.
+func ShardName(name string, i, of int) string {
+	ext := filepath.Ext(name)
+	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ext), i+1, of, ext)
+}
+
+// IndexName is the name of the index of the shards of a .safetensors file.
+func IndexName(name string) string {
+	return strings.TrimSuffix(name, filepath.Ext(name)) + safetensors.IndexSuffix
+}
+
+// withGraph returns the metadata with the graph of objects, which safetensors cannot
+// hold as a tensor.
+func (s *Source) withGraph(parts []ckptfmt.Part) (map[string]string, error) {
+	metadata := maps.Clone(s.metadata)
+	for _, p := range parts {
+		if p.Name != ObjectGraph || p.Strings == nil {
+			continue
+		}
+		list, err := p.Strings()
+		if err != nil {
+			return nil, err
+		}
+		if metadata == nil {
+			metadata = make(map[string]string)
+		}
+		metadata[ObjectGraph] = base64.StdEncoding.EncodeToString(bytes.Join(list, nil))
+	}
+	return metadata, nil
+}

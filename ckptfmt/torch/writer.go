@@ -1,0 +1,232 @@
+package torch
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// The folder of the members, and the multiple at which elements begin, so that
+// torch.load(mmap=True) can use them where they are.
+const (
+	folder    = "archive/"
+	alignment = 64
+)
+
+// storageName is the storage of a type in torch, "" where it has none: then the
+// storage is of bytes, and the type follows.
+func storageName(d tfpb.DataType) string {
+	for name, of := range storageTypes {
+		if of == d && name != untypedStorage {
+			return name[len("torch."):]
+		}
+	}
+	return ""
+}
+
+// dtypeName is the name of a type in torch, "" where it has none.
+func dtypeName(d tfpb.DataType) string {
+	for name, of := range dtypes {
+		if of == d {
+			return name[len("torch."):]
+		}
+	}
+	return ""
+}
+
+// Check reports why a state dict cannot hold a tensor; nil when it can.
+func Check(p ckptfmt.Part) error {
+	switch {
+	case p.Err != nil:
+		return p.Err
+	case !p.IsWhole():
+		return fmt.Errorf("%w: %q is a slice; a state dict holds whole tensors", ckptfmt.ErrSlices, p.Name)
+	case dtypeName(p.DType) == "":
+		return fmt.Errorf("%w: a state dict cannot hold %q of %s", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+	case p.Name == "" || !utf8.ValidString(p.Name):
+		return fmt.Errorf("the name %q cannot be that of a tensor of torch; rename it", p.Name)
+	}
+	return nil
+}
+
+// Write writes tensors to w as a state dict, an OrderedDict of their names, which
+// torch.load takes with weights_only=True. It reads one tensor after the other and
+// holds none.
+func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part) error {
+	pickle, err := stateDict(parts)
+	if err != nil {
+		return err
+	}
+	to := &counter{w: w}
+	a := &archive{Writer: zip.NewWriter(to), to: to}
+	if err := a.add("data.pkl", int64(len(pickle)), strings.NewReader(string(pickle))); err != nil {
+		return err
+	}
+	if err := a.add("byteorder", 6, strings.NewReader("little")); err != nil {
+		return err
+	}
+	for i := range parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := a.addPart("data/"+strconv.Itoa(i), &parts[i]); err != nil {
+			return err
+		}
+	}
+	if err := a.add("version", 2, strings.NewReader("3\n")); err != nil {
+		return err
+	}
+	return a.Close()
+}
+
+// archive is one that is being written.
+type archive struct {
+	*zip.Writer
+	to *counter
+	// descriptor is what the zip package will still write of the last member,
+	// when the next one begins: its size and checksum.
+	descriptor int64
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// add adds a member of that size, whose content begins at a multiple of alignment:
+// an extra field fills its header up, as in files of torch.
+func (a *archive) add(name string, size int64, from io.Reader) error {
+	const header, fieldHead = 30, 4
+	if err := a.Flush(); err != nil {
+		return err
+	}
+	h := &zip.FileHeader{Name: folder + name, Method: zip.Store}
+	begin := a.to.n + a.descriptor + header + int64(len(h.Name)) + fieldHead
+	fill := (alignment - begin%alignment) % alignment
+	h.Extra = binary.LittleEndian.AppendUint16([]byte("FB"), uint16(fill))
+	for range fill {
+		h.Extra = append(h.Extra, 'Z')
+	}
+	w, err := a.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	a.descriptor = 16
+	if size > math.MaxUint32 {
+		a.descriptor = 24
+	}
+	n, err := io.Copy(w, from)
+	if err == nil && n != size {
+		err = fmt.Errorf("%d bytes, its shape needs %d", n, size)
+	}
+	return err
+}
+
+func (a *archive) addPart(name string, p *ckptfmt.Part) error {
+	size, err := p.Size()
+	if err != nil {
+		return err
+	}
+	r, err := p.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := a.add(name, size, r); err != nil {
+		return fmt.Errorf("tensor %q: %w", p.Name, err)
+	}
+	return nil
+}
+
+// stateDict makes the pickle, of protocol 2.
+func stateDict(parts []ckptfmt.Part) ([]byte, error) {
+	seen := make(map[string]bool, len(parts))
+	b := append([]byte{0x80, 2}, "ccollections\nOrderedDict\n)R("...)
+	for i, p := range parts {
+		if err := Check(p); err != nil {
+			return nil, err
+		}
+		if seen[p.Name] {
+			return nil, fmt.Errorf("%w: %q", ckptfmt.ErrExists, p.Name)
+		}
+		seen[p.Name] = true
+		b = appendText(b, p.Name)
+		var err error
+		if b, err = appendTensor(b, &p, strconv.Itoa(i)); err != nil {
+			return nil, err
+		}
+	}
+	if len(b) > maxPickle {
+		return nil, fmt.Errorf("a pickle of %d bytes is larger than this package reads; convert fewer tensors at once", len(b))
+	}
+	return append(b, "u."...), nil
+}
+
+// appendTensor appends the call that makes a tensor of its storage.
+func appendTensor(b []byte, p *ckptfmt.Part, key string) ([]byte, error) {
+	n, err := ckptfmt.NumElements(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	storage := storageName(p.DType)
+	if storage != "" {
+		b = append(b, "ctorch._utils\n_rebuild_tensor_v2\n(("...)
+		b = append(appendText(b, "storage"), "ctorch\n"+storage+"\n"...)
+	} else {
+		n *= ckptfmt.ElementSize(p.DType)
+		b = append(b, "ctorch._utils\n_rebuild_tensor_v3\n(("...)
+		b = append(appendText(b, "storage"), "ctorch.storage\nUntypedStorage\n"...)
+	}
+	b = appendText(appendText(b, key), "cpu")
+	b = append(appendNumber(b, n), "tQ"...)
+	b = appendNumber(b, 0)
+	stride := make([]int64, len(p.Shape))
+	next := int64(1)
+	for i := len(p.Shape) - 1; i >= 0; i-- {
+		stride[i] = next
+		next *= max(p.Shape[i], 1)
+	}
+	b = appendTuple(appendTuple(b, p.Shape), stride)
+	b = append(b, 0x89)
+	b = append(b, "ccollections\nOrderedDict\n)R"...)
+	if storage == "" {
+		b = append(b, "ctorch\n"+dtypeName(p.DType)+"\n"...)
+	}
+	return append(b, "tR"...), nil
+}
+
+func appendTuple(b []byte, list []int64) []byte {
+	b = append(b, '(')
+	for _, n := range list {
+		b = appendNumber(b, n)
+	}
+	return append(b, 't')
+}
+
+func appendNumber(b []byte, n int64) []byte {
+	if n < 1<<31 {
+		return binary.LittleEndian.AppendUint32(append(b, 'J'), uint32(n))
+	}
+	return binary.LittleEndian.AppendUint64(append(b, 0x8a, 8), uint64(n))
+}
+
+func appendText(b []byte, s string) []byte {
+	b = binary.LittleEndian.AppendUint32(append(b, 'X'), uint32(len(s)))
+	return append(b, s...)
+}

@@ -1,0 +1,63 @@
+package cliargs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
+)
+
+// NoCommand says that there is no command of a name, and which may be meant.
+func NoCommand(commands []*cli.Command, name string) string {
+	text := fmt.Sprintf("there is no command %q", name)
+	var names []string
+	for _, c := range commands {
+		if !c.Hidden {
+			names = append(names, c.Names()...)
+		}
+	}
+	if meant := nearest(name, names); meant != "" {
+		text += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return text
+}
+
+// noFlag begins the error of package flag for a flag that does not exist.
+const noFlag = "flag provided but not defined: -"
+
+// NoFlag adds to the error of a flag that does not exist which may be meant.
+func NoFlag(c *cli.Context, err error) error {
+	name, ok := strings.CutPrefix(err.Error(), noFlag)
+	if !ok {
+		return err
+	}
+	name = strings.TrimLeft(name, "-")
+	text := fmt.Sprintf("there is no flag --%s", name)
+	var names []string
+	if c != nil && c.Command != nil {
+		for _, f := range c.Command.Flags {
+			names = append(names, f.Names()...)
+		}
+	}
+	if meant := nearest(name, names); meant != "" {
+		text += fmt.Sprintf("; did you mean --%s?", meant)
+	}
+	return fmt.Errorf("%s", text)
+}
+
+// nearest returns the name that is most like another, "" if none is.
+func nearest(name string, names []string) (best string) {
+	const like = 0.75
+	most := like
+	for _, n := range names {
+		if len(n) < 2 {
+			continue
+		}
+		// As git does it, a common beginning counts more.
+		if score := smetrics.JaroWinkler(name, n, 0.7, 4); score > most {
+			best, most = n, score
+		}
+	}
+	return best
+}

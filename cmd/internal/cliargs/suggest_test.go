@@ -1,0 +1,32 @@
+package cliargs
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+func TestSuggestions(t *testing.T) {
+	commands := []*cli.Command{{Name: "status"}, {Name: "stop"}, {Name: "verify"}, {Name: "__complete", Hidden: true}}
+	for name, want := range map[string]string{
+		"statsu": `there is no command "statsu"; did you mean "status"?`,
+		"veryfi": `there is no command "veryfi"; did you mean "verify"?`,
+		"xyz":    `there is no command "xyz"`,
+	} {
+		if got := NoCommand(commands, name); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	c := cli.NewContext(nil, nil, nil)
+	c.Command = &cli.Command{Flags: []cli.Flag{&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "follow", Aliases: []string{"f"}}}}
+	for text, want := range map[string]string{
+		noFlag + "jsno": "there is no flag --jsno; did you mean --json?",
+		noFlag + "zzz":  "there is no flag --zzz",
+		"another":       "another",
+	} {
+		if got := NoFlag(c, errors.New(text)).Error(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/report"
+)
+
+func lsCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ls", Usage: "list the runs in folders, and what became of them", UsageText: "trainerd ls [--watch] [--json] [DIR...]",
+		Description: `A run is a folder in which a job has written, wherever it is below DIR (default:
+the current folder). One that runs is asked for its step; of one that has ended its
+report says how, and of one that was killed its lock and its newest checkpoint.
+
+EXAMPLES:
+   trainerd ls logs
+   trainerd ls --json logs | jq -r '.[] | select(.outcome == "killed") | .logdir'`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "watch", Usage: "show them again each second, until Ctrl-C"},
+			&cli.BoolFlag{Name: "json", Usage: "print a JSON list, with --watch one line each second"},
+		},
+		Action: func(c *cli.Context) error {
+			dirs := c.Args().Slice()
+			if len(dirs) == 0 {
+				dirs = []string{"."}
+			}
+			show := printRuns
+			if c.Bool("json") {
+				show = func(w io.Writer, runs []*runState) error { return json.NewEncoder(w).Encode(runs) }
+			}
+			for {
+				runs, err := findRuns(c.Context, dirs)
+				if err != nil {
+					return err
+				}
+				if c.Bool("watch") && !c.Bool("json") && isTerminal(c.App.Writer) {
+					fmt.Fprint(c.App.Writer, "\x1b[H\x1b[2J")
+				}
+				if err := show(c.App.Writer, runs); err != nil || !c.Bool("watch") {
+					return err
+				}
+				select {
+				case <-c.Context.Done():
+					return nil
+				case <-time.After(time.Second):
+				}
+			}
+		},
+	}
+}
+
+// runState is a run in the list.
+type runState struct {
+	*report.Last
+	Steps int64    `json:"steps,omitempty"` // it is to make, if it runs
+	Loss  *float64 `json:"loss,omitempty"`
+	ETA   float64  `json:"eta_seconds,omitempty"`
+}
+
+// findRuns returns the runs in folders, by name.
+func findRuns(ctx context.Context, dirs []string) ([]*runState, error) {
+	var found []string
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil && path == dir:
+				return err
+			case err != nil || !d.IsDir():
+				return nil // a folder that may not be read has no runs for us
+			case isRun(path):
+				found = append(found, path)
+				return fs.SkipDir
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	all := make([]*runState, len(found))
+	errs := make([]error, len(found))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for i, dir := range found {
+		slots <- struct{}{}
+		wait.Go(func() {
+			all[i], errs[i] = stateOf(ctx, dir)
+			<-slots
+		})
+	}
+	wait.Wait()
+	return all, errors.Join(errs...)
+}
+
+// isRun reports whether a folder is the logdir of a run.
+func isRun(dir string) bool {
+	return slices.ContainsFunc([]string{report.JSONName, logdir.LockFile, "checkpoint"}, func(name string) bool {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular()
+	})
+}
+
+// stateOf returns the state of a run. Who does not answer within a second is
+// told of by the files alone.
+func stateOf(ctx context.Context, dir string) (*runState, error) {
+	last, err := report.ReadLast(dir)
+	if err != nil || last.Outcome != report.Running {
+		return &runState{Last: last}, err
+	}
+	r := &runState{Last: last}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	client := control.NewClient(dir)
+	defer client.Close()
+	if st, err := client.Status(ctx); err == nil {
+		r.Step, r.Steps, r.Loss, r.ETA = st.Step, st.Steps, st.Loss, st.ETA
+		r.Outcome = string(st.Phase)
+	}
+	return r, nil
+}
+
+// printRuns prints a table.
+func printRuns(w io.Writer, runs []*runState) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(w, "no runs here; a run is a folder with run-report.json, trainerd.lock or checkpoint")
+		return err
+	}
+	t := terminal.NewTable("RUN", "STATE", "STEP", "METRICS", "CHECKPOINT", "AGE", "WHY")
+	for _, r := range runs {
+		step := "-"
+		if r.Step >= 0 {
+			step = strconv.FormatInt(r.Step, 10)
+		}
+		if r.Steps > 0 {
+			step += "/" + strconv.FormatInt(r.Steps, 10)
+		}
+		var metrics []string
+		for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+			metrics = append(metrics, fmt.Sprintf("%s %.4g", name, r.Metrics[name]))
+		}
+		if r.Loss != nil {
+			metrics = append(metrics, fmt.Sprintf("loss %.4g", *r.Loss))
+		}
+		age := ""
+		if !r.Ended.IsZero() {
+			age = age1(time.Since(r.Ended))
+		}
+		t.Add(r.Logdir, r.Outcome, step, strings.Join(metrics, " "), r.Checkpoint, age, r.Why)
+	}
+	return t.Print(w, terminal.StyleFor(w))
+}
+
+// age1 is a time in one unit, as 5m.
+func age1(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 2*day:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d/day))
+}
+
+// showLast prints what is left of a run that cannot be asked, and returns that
+// nothing runs. What is wrong with the socket is said if the run has it locked.
+func showLast(w io.Writer, dir string, asJSON bool, cause error) error {
+	last, err := report.ReadLast(dir)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	if last.Outcome == report.Running || last.Outcome == report.Empty {
+		return cause
+	}
+	if asJSON {
+		if err := json.NewEncoder(w).Encode(last); err != nil {
+			return err
+		}
+		return errNotRunning
+	}
+	fmt.Fprintf(w, "not running: %s\n  logdir    %s\n", last.Text(), last.Logdir)
+	if last.Checkpoint != "" {
+		fmt.Fprintf(w, "  saved     %s\n", last.Checkpoint)
+	}
+	if !last.Ended.IsZero() {
+		fmt.Fprintf(w, "  ended     %s\n", last.Ended.Local().Format(time.DateTime))
+	}
+	return errNotRunning
+}

@@ -1,0 +1,139 @@
+package tfevents
+
+import (
+	"io/fs"
+	"math"
+	"slices"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// A reader that keeps a whole run in memory, decoded by the general decoder: what
+// ReadRun is held against.
+
+// memorySeries holds the points of one tag of a run.
+type memorySeries struct {
+	Tag      string
+	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
+	Points   []memoryPoint
+
+	at progress
+}
+
+// Plugin returns the name of the plugin that shows the series, or "".
+func (s *memorySeries) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
+
+func (s *memorySeries) progress() *progress { return &s.at }
+
+func (s *memorySeries) cut(step int64) int {
+	n := len(s.Points)
+	for len(s.Points) > 0 && s.Points[len(s.Points)-1].Step >= step {
+		s.Points = s.Points[:len(s.Points)-1]
+	}
+	return n - len(s.Points)
+}
+
+func (s *memorySeries) drop(step int64, before int, others spared) int {
+	n := len(s.Points)
+	s.Points = slices.DeleteFunc(s.Points, func(p memoryPoint) bool {
+		return p.Step >= step && p.session < before && !others.has(p.file)
+	})
+	return n - len(s.Points)
+}
+
+// memoryPoint is one value of a series.
+type memoryPoint struct {
+	WallTime float64
+	Step     int64
+	Value    *tfpb.Summary_Value // as it was written; see [summary.Modern] for one form of all
+
+	event   int // number of the event in the run
+	index   int // of the value in the event
+	session int // number of the session that wrote it
+	file    int // number of the file
+}
+
+// memoryRun is what the events files of one run hold.
+type memoryRun struct {
+	Name   string
+	Series []*memorySeries // in the order in which their tags were first seen
+	Events int             // read, those dropped included
+	Purged int             // points dropped
+	Damage []error         // *CorruptError, and errors of files that cannot be read
+
+	purger[*memorySeries]
+}
+
+// Lookup returns the series of a tag, or nil.
+func (d *memoryRun) Lookup(tag string) *memorySeries { return d.byTag[tag] }
+
+// readInMemory reads all files of a run into memory. Damage does not end it: it is
+// recorded, and reading continues as the purge mode's model does - after the
+// damage with PurgeExact and KeepAll, with the next file otherwise.
+func readInMemory(fsys fs.FS, run Run, o *RunOptions) *memoryRun {
+	if o == nil {
+		o = new(RunOptions)
+	}
+	d := &memoryRun{
+		Name:   run.Name,
+		purger: purger[*memorySeries]{mode: o.Purge, byTag: make(map[string]*memorySeries)},
+	}
+	for _, name := range run.Files {
+		if !o.reads(name) {
+			continue
+		}
+		if err := d.readFile(fsys, name, o); err != nil {
+			d.Damage = append(d.Damage, err)
+		}
+	}
+	d.Series = slices.DeleteFunc(d.Series, func(s *memorySeries) bool { return len(s.Points) == 0 })
+	return d
+}
+
+// readFile reads one file. Damage that is skipped goes to d.Damage.
+func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
+	d.startFile()
+	skipped, err := eachEvent(fsys, name, o, func(e *tfpb.Event) error {
+		if o.Purge == PurgeDataServer && math.IsNaN(e.GetWallTime()) {
+			return errNoTime(name)
+		}
+		d.add(e)
+		return nil
+	})
+	d.Damage = append(d.Damage, skipped...)
+	return err
+}
+
+// add stores what e holds.
+func (d *memoryRun) add(e *tfpb.Event) {
+	d.Events++
+	if d.mode == PurgeDataServer && math.IsInf(e.GetWallTime(), 0) {
+		return // the data server skips it
+	}
+	values := valuesOf(e)
+	facts := factsOf(e, values)
+	if d.purgeFor(&facts) {
+		for _, v := range values {
+			d.purgeOwn(v.GetTag(), e.GetStep())
+		}
+	}
+	for i, v := range values {
+		d.addValue(e, v, i)
+	}
+	d.Purged = d.purged
+}
+
+func (d *memoryRun) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
+	s := d.byTag[v.GetTag()]
+	if s == nil {
+		s = &memorySeries{Tag: v.GetTag(), Metadata: metadataOf(d.mode, v)}
+		s.at.ofRun = describesRun(s.Plugin())
+		d.byTag[s.Tag] = s
+		d.Series = append(d.Series, s)
+	}
+	p := memoryPoint{WallTime: e.GetWallTime(), Step: e.GetStep(), Value: v, event: d.Events - 1, index: index, session: d.session, file: d.file()}
+	d.purgeTag(s, p.Step)
+	if d.mode.keeps(s.Metadata, v) {
+		s.Points = append(s.Points, p)
+	}
+}

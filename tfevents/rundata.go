@@ -1,0 +1,329 @@
+package tfevents
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/internal/parallel"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/summary"
+)
+
+// RunData is what the events files of a run hold: some ten bytes of each scalar and,
+// of all else, where in the files it is. [RunData.Value] reads that when it is wanted.
+// It is not safe for concurrent use with [RunData.Update]; everything else only reads.
+type RunData struct {
+	Name   string
+	Series []*Series // in the order in which their tags were first seen
+	Events int       // read, those dropped included
+	Purged int       // points dropped
+	Began  float64   // the earliest time of an event, +Inf without events
+	// Stopped says that a SessionLog STOP is the last that was written: the training has
+	// ended. Few programs write one.
+	Stopped bool
+	Damage  []error // *[tfrecord.CorruptError], and errors of files that cannot be read
+
+	fsys  fs.FS
+	files []indexedFile
+	o     RunOptions
+	all   []*Series // those without a point too
+
+	rule  purger[*Series]
+	scan  eventScan
+	facts eventFacts
+	last  *Series // the one that a value was added to last
+}
+
+// Series holds the points of one tag of a run.
+type Series struct {
+	Tag      string
+	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
+
+	unnamed bool // its first value says no name to display
+	points  column
+	blobs   int // in the longest sequence, of a series of such
+	kind    kind
+	old     int // points of sessions before the one in newest
+	newest  int // session of the last point
+	at      progress
+	follows *Series // the series that came next the last time
+}
+
+// Plugin returns the name of the plugin that shows the series, or "".
+func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
+
+// Unnamed reports whether the writer gave the series no name to display: that in
+// Metadata is then the tag, if any.
+func (s *Series) Unnamed() bool { return s.unnamed }
+
+// LongestBlobs returns the most blobs that a point of a series of blob sequences
+// has had, 0 for other series.
+func (s *Series) LongestBlobs() int { return s.blobs }
+
+// Len returns the number of points.
+func (s *Series) Len() int { return s.points.n }
+
+// Max returns the largest step and the latest time of the points, not all of
+// which need be those of the last one.
+func (s *Series) Max() (step int64, wallTime float64) {
+	return s.points.maxStep, s.points.maxWall
+}
+
+// Bytes returns how many bytes the values of the points take, encoded.
+func (s *Series) Bytes() (n int64) {
+	simple := simpleValueSize(s.Tag)
+	s.points.each(func(p *cell) bool {
+		if p.form == formSimple {
+			n += simple
+		} else {
+			n += int64(p.size)
+		}
+		return true
+	})
+	return n
+}
+
+// simpleValueSize returns the encoded size of a simple_value with a tag.
+func simpleValueSize(tag string) int64 {
+	v := tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_SimpleValue{}}
+	return int64(proto.Size(&v))
+}
+
+// Point is one point of a [Series]. [RunData.Value] returns its value.
+type Point struct {
+	WallTime float64
+	Step     int64
+
+	series *Series
+	cell   cell
+}
+
+// Points returns the points in their order.
+func (s *Series) Points() iter.Seq[Point] {
+	return func(yield func(Point) bool) {
+		s.points.each(func(c *cell) bool {
+			return yield(Point{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c})
+		})
+	}
+}
+
+// Scalar returns the value of a scalar that the index holds: one of 32 bits, in
+// either style, as all writers make them. [summary.ScalarOf] knows the others.
+func (p Point) Scalar() (float64, bool) {
+	return float64(math.Float32frombits(p.cell.number)), p.cell.form != formOther
+}
+
+func (s *Series) progress() *progress { return &s.at }
+
+func (s *Series) cut(step int64) int { return s.points.cut(step) }
+
+func (s *Series) drop(step int64, before int, others spared) int {
+	if s.newest < before {
+		s.old = s.points.n // all of them
+	}
+	dropped := s.points.drop(s.old, step, others)
+	s.old -= dropped
+	return dropped
+}
+
+// ReadRun reads all files of a run once, from their beginnings to their ends; o may
+// be nil. Damage does not end it: it is recorded, and reading continues as the purge
+// mode's model does - after the damage with PurgeExact and KeepAll, with the next file
+// otherwise. The files are read again where a value is asked for. [RunData.Update]
+// adds what has been appended since.
+func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
+	x := &RunData{Name: run.Name, fsys: fsys, Began: math.Inf(1)}
+	if o != nil {
+		x.o = *o
+	}
+	x.rule = purger[*Series]{mode: x.o.Purge, byTag: make(map[string]*Series)}
+	x.Update(run.Files)
+	return x
+}
+
+// ReadRuns reads runs side by side, as many as there are processors. The
+// goroutines that do it have ended when it returns.
+func ReadRuns(fsys fs.FS, runs []Run, o *RunOptions) []*RunData {
+	all := make([]*RunData, len(runs))
+	parallel.Each(context.Background(), len(runs), func(i int) { all[i] = ReadRun(fsys, runs[i], o) })
+	return all
+}
+
+// Lookup returns the series of a tag, or nil.
+func (x *RunData) Lookup(tag string) *Series { return x.rule.byTag[tag] }
+
+// addRecord adds the event in a record.
+func (x *RunData) addRecord(data []byte, file int, at int64) error {
+	if x.scan.parse(data) {
+		x.facts = eventFacts{step: x.scan.step, time: x.scan.wallTime, summary: true, values: true}
+	} else {
+		e, err := decodeEvent(x.files[file].name, at, data)
+		if err != nil {
+			return err
+		}
+		x.facts = x.scan.fill(e)
+	}
+	e := &x.scan
+	if x.o.Purge == PurgeDataServer && math.IsNaN(e.wallTime) {
+		return errNoTime(x.files[file].name)
+	}
+	x.Events++
+	switch {
+	case x.facts.stop:
+		x.Stopped = true
+	case x.facts.start || x.facts.values:
+		x.Stopped = false
+	}
+	if e.wallTime < x.Began {
+		x.Began = e.wallTime
+	}
+	if x.o.Purge == PurgeDataServer && math.IsInf(e.wallTime, 0) {
+		return nil // the data server skips it
+	}
+	if x.rule.purgeFor(&x.facts) {
+		for i := range e.values {
+			x.rule.purgeOwn(string(e.values[i].tag), e.step)
+		}
+	}
+	c := cell{wall: math.Float64bits(e.wallTime), step: e.step, file: file, offset: at}
+	for i := range e.values {
+		c.index = i
+		x.addValue(&e.values[i], &c)
+	}
+	return nil
+}
+
+// addValue adds a value at the point c, of which it sets the form.
+func (x *RunData) addValue(v *valueScan, c *cell) {
+	s := x.seriesOf(v)
+	s.kind.note(v)
+	x.rule.purgeTag(s, c.step)
+	if !x.keeps(s, v) {
+		return
+	}
+	if s.newest != x.rule.session {
+		s.newest, s.old = x.rule.session, s.points.n
+	}
+	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
+		s.blobs = max(s.blobs, v.countBlobs())
+	}
+	c.form, c.number, c.size = v.form, v.number, v.size()
+	if x.o.places && c.form == formSimple {
+		c.form = formNumber
+	}
+	s.points.add(c)
+}
+
+// keeps reports whether the value becomes a point of its series.
+func (x *RunData) keeps(s *Series, v *valueScan) bool {
+	if x.rule.mode == PurgeExact || x.rule.mode == KeepAll {
+		return true
+	}
+	if v.form != formOther && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR {
+		return true // without a look at the rest of it
+	}
+	return x.rule.mode.keeps(s.Metadata, v.message())
+}
+
+// seriesOf returns the series that the value belongs to. Most writers write
+// their tags in the same order again and again.
+func (x *RunData) seriesOf(v *valueScan) *Series {
+	if x.last != nil {
+		if s := x.last.follows; s != nil && s.Tag == string(v.tag) {
+			x.last = s
+			return s
+		}
+	}
+	s := x.rule.byTag[string(v.tag)]
+	if s == nil {
+		first := v.outline()
+		s = &Series{Tag: string(v.tag), Metadata: metadataOf(x.rule.mode, first), unnamed: first.GetMetadata().GetDisplayName() == ""}
+		s.at.ofRun = describesRun(s.Plugin())
+		s.kind.odd = s.Plugin() != summary.PluginScalars
+		x.rule.byTag[s.Tag] = s
+		x.all = append(x.all, s)
+	}
+	if x.last != nil {
+		x.last.follows = s
+	}
+	x.last = s
+	return s
+}
+
+// Value returns the value of a point of one of the series as it was written.
+// It reads the file, except for a scalar in the style of TensorFlow 1.
+func (x *RunData) Value(p Point) (*tfpb.Summary_Value, error) {
+	var open valueFile
+	defer open.close()
+	return x.value(&open, p)
+}
+
+func (x *RunData) value(open *valueFile, p Point) (*tfpb.Summary_Value, error) {
+	if p.cell.form == formSimple {
+		number := math.Float32frombits(p.cell.number)
+		return &tfpb.Summary_Value{Tag: p.series.Tag, Value: &tfpb.Summary_Value_SimpleValue{SimpleValue: number}}, nil
+	}
+	e, err := open.event(x, x.files[p.cell.file].name, p.cell.offset)
+	if err != nil {
+		return nil, err
+	}
+	values := valuesOf(e)
+	if p.cell.index >= len(values) || values[p.cell.index].GetTag() != p.series.Tag {
+		return nil, fmt.Errorf("%s: the event at offset %d is another one than when it was indexed: index the run again",
+			x.files[p.cell.file].name, p.cell.offset)
+	}
+	return values[p.cell.index], nil
+}
+
+// Scalars walks those points of a series that are scalars. Values of other types than
+// float32 are read from the files; those that cannot be read are left out.
+func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
+	return func(yield func(Point, float64) bool) {
+		next, stop := iter.Pull2(x.Values(s.unheld()))
+		defer stop()
+		for p := range s.Points() {
+			number, ok := p.Scalar()
+			if !ok {
+				value, err, _ := next()
+				if number, ok = summary.ScalarOf(value); err != nil || !ok {
+					continue
+				}
+			}
+			if !yield(p, number) {
+				return
+			}
+		}
+	}
+}
+
+// unheld returns the points whose values are not in memory.
+func (s *Series) unheld() (points []Point) {
+	if s.Plain() {
+		return nil
+	}
+	for p := range s.Points() {
+		if _, ok := p.Scalar(); !ok {
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+// Values returns the values of points as they were written, in the order of the
+// points. It opens each file once as long as neighbouring points are in it.
+func (x *RunData) Values(points []Point) iter.Seq2[*tfpb.Summary_Value, error] {
+	return func(yield func(*tfpb.Summary_Value, error) bool) {
+		var open valueFile
+		defer open.close()
+		for _, p := range points {
+			if !yield(x.value(&open, p)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// SnapshotName is the file in a logdir with the config of its newest run.
+const SnapshotName = "config.toml"
+
+// Snapshot returns the config as it was resolved, as TOML: the values of flags
+// included, paths resolved, and without what is as by default. A job that is
+// started with it trains the same.
+func (c *Config) Snapshot() ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# The config of the newest run in this folder, as it was resolved")
+	if c.file != "" {
+		fmt.Fprintf(&b, " from %s", oneLine(Absolute(c.file)))
+	}
+	b.WriteString(".\n")
+	for _, flag := range c.flags() {
+		fmt.Fprintf(&b, "# changed by %s\n", oneLine(flag))
+	}
+	whole := *c
+	whole.Logdir = Absolute(c.Logdir)
+	for _, path := range []*string{
+		&whole.Data.File, &whole.Data.TestFile, &whole.Data.Labels, &whole.Data.TestLabels, &whole.Graph.Meta, &whole.Graph.Dir, &whole.Graph.Bundle,
+		&whole.Child.Dir, &whole.Cluster.TLSCA, &whole.Cluster.TLSCert, &whole.Cluster.TLSKey,
+	} {
+		if *path != "" {
+			*path = Absolute(*path)
+		}
+	}
+	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(Default()).Elem())
+	return b.Bytes(), err
+}
+
+// flags returns the flags that have changed the config.
+func (c *Config) flags() []string {
+	set := make(map[string]bool)
+	for _, from := range c.origins {
+		if from.flag != "" {
+			set[from.flag] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// writeTable writes the keys of a table whose values are not the default's.
+func writeTable(b *bytes.Buffer, path string, table, byDefault reflect.Value) error {
+	if path != "" {
+		var inner bytes.Buffer
+		if err := writeKeys(&inner, table, byDefault); err != nil || inner.Len() == 0 {
+			return err
+		}
+		fmt.Fprintf(b, "\n[%s]\n%s", path, inner.Bytes())
+		return nil
+	}
+	if err := writeKeys(b, table, byDefault); err != nil {
+		return err
+	}
+	for i, key := range keysOf(table) {
+		if isTableField(table.Field(i)) {
+			if err := writeTable(b, key, table.Field(i), byDefault.Field(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func writeKeys(b *bytes.Buffer, table, byDefault reflect.Value) error {
+	for i, key := range keysOf(table) {
+		field := table.Field(i)
+		if isTableField(field) || reflect.DeepEqual(field.Interface(), byDefault.Field(i).Interface()) {
+			continue
+		}
+		value := field.Interface()
+		if column, ok := value.(Column); ok {
+			value = any(column.Index)
+			if column.Name != "" {
+				value = column.Name
+			}
+		}
+		if field.Kind() == reflect.Map {
+			text, err := inlineTable(value)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(b, "%s = %s\n", key, text)
+			continue
+		}
+		if err := toml.NewEncoder(b).Encode(map[string]any{key: value}); err != nil {
+			return fmt.Errorf("writing %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// inlineTable returns a map as TOML has it on one line.
+func inlineTable(m any) (string, error) {
+	var items []string
+	for it := reflect.ValueOf(m).MapRange(); it.Next(); {
+		var value bytes.Buffer
+		if err := toml.NewEncoder(&value).Encode(map[string]any{"v": it.Value().Interface()}); err != nil {
+			return "", err
+		}
+		_, text, _ := strings.Cut(strings.TrimSpace(value.String()), " = ")
+		items = append(items, tomlString(it.Key().String())+" = "+text)
+	}
+	slices.Sort(items)
+	return "{ " + strings.Join(items, ", ") + " }", nil
+}

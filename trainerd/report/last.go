@@ -1,0 +1,143 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+// Outcomes that no report has, for its run could not write one.
+const (
+	Killed = "killed" // the process has gone without an end
+	Empty  = "empty"  // no run has written there
+)
+
+// Last is what a logdir tells of its newest run to who cannot ask the run.
+type Last struct {
+	Logdir string `json:"logdir"`
+	// Outcome is that of the report, or Killed, or Running for a logdir that is
+	// locked, or Empty.
+	Outcome string `json:"outcome"`
+	// Why says by whom a run was stopped, what failed, or which process was killed.
+	Why string `json:"why,omitempty"`
+	// Step is that of the newest checkpoint, or the last of the report; -1 for
+	// none.
+	Step int64 `json:"step"`
+	// Checkpoint is the newest one's name.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Metrics are those of the newest checkpoint, if the report has them.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// Ended is when the run ended, or was last known to run.
+	Ended time.Time `json:"ended,omitzero"`
+}
+
+// ReadLast reads what a logdir tells. It changes nothing.
+func ReadLast(dir string) (*Last, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder; give the logdir of a run", dir)
+	}
+	l := &Last{Logdir: dir, Outcome: Empty, Step: -1}
+	if err := l.fromReport(); err != nil {
+		return nil, err
+	}
+	if err := l.fromLock(); err != nil {
+		return nil, err
+	}
+	if l.Checkpoint == "" || l.Outcome == Killed || l.Outcome == Running {
+		l.fromCheckpoints()
+	}
+	return l, nil
+}
+
+// fromReport takes what the last run that has ended says.
+func (l *Last) fromReport() error {
+	text, err := os.ReadFile(filepath.Join(l.Logdir, JSONName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var r Run
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(l.Logdir, JSONName), err)
+	}
+	l.Outcome, l.Step, l.Ended = r.Outcome, r.LastStep, r.Ended
+	switch {
+	case r.Error != "":
+		l.Why, _, _ = strings.Cut(r.Error, "\n")
+	case r.StoppedBy != "":
+		l.Why = "by " + r.StoppedBy
+	}
+	if n := len(r.Checkpoints); n > 0 {
+		newest := r.Checkpoints[n-1]
+		l.Checkpoint = newest.Name
+		for name, v := range newest.Metrics {
+			if l.Metrics == nil {
+				l.Metrics = make(map[string]float64)
+			}
+			l.Metrics[name] = float64(v)
+		}
+	}
+	return nil
+}
+
+// fromLock finds a run that has not ended, or has not been able to say so.
+func (l *Last) fromLock() error {
+	holder := logdir.Named(l.Logdir)
+	if holder.PID == 0 {
+		return nil
+	}
+	var locked *logdir.LockedError
+	switch err := logdir.Check(l.Logdir); {
+	case errors.As(err, &locked):
+		l.Outcome, l.Why, l.Metrics = Running, locked.Holder.String(), nil
+	case err != nil:
+		return err
+	default:
+		l.Outcome, l.Why, l.Metrics = Killed, holder.String(), nil
+		l.Ended = holder.Start
+	}
+	return nil
+}
+
+// fromCheckpoints takes the newest checkpoint that the file `checkpoint` names.
+func (l *Last) fromCheckpoints() {
+	state, err := ckptdir.ReadState(l.Logdir, nil)
+	if err != nil || state.GetModelCheckpointPath() == "" {
+		return
+	}
+	latest := state.GetModelCheckpointPath()
+	l.Checkpoint = filepath.Base(latest)
+	if step := ckptdir.StepOf(latest); step >= 0 {
+		l.Step = step
+	}
+	if l.Outcome == Empty {
+		l.Outcome = Stopped // by a program that writes no report
+	}
+	if info, err := os.Stat(filepath.Join(l.Logdir, "checkpoint")); err == nil && info.ModTime().After(l.Ended) {
+		l.Ended = info.ModTime()
+	}
+}
+
+// Text is the state in one line.
+func (l *Last) Text() string {
+	text := l.Outcome
+	if l.Step >= 0 {
+		text += fmt.Sprintf(" at step %d", l.Step)
+	}
+	if l.Why != "" {
+		text += " (" + l.Why + ")"
+	}
+	return text
+}
