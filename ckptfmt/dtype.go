@@ -31,6 +31,18 @@ func TypeText(t tfpb.DataType, shape []int64) string {
 	return DTypeName(t) + " " + strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
 }
 
+// IsFloat reports whether elements of a type are real floating-point numbers, of
+// 8 bits or more.
+func IsFloat(t tfpb.DataType) bool {
+	switch t {
+	case tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16,
+		tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
+		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ:
+		return true
+	}
+	return false
+}
+
 // DTypeName returns the name that TensorFlow prints for a type, such as
 // "float32". A reference type has "_ref" after it.
 func DTypeName(t tfpb.DataType) string {

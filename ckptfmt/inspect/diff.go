@@ -26,15 +26,29 @@ type Difference struct {
 	// larger of the two. NaN next to NaN does not differ.
 	Elements       int64
 	MaxAbs, MaxRel float64
-	NotNumbers     bool // the elements have no distance
+	// MeanAbs is the mean distance over all elements, and MaxAt the place, in
+	// row-major order, of the largest one, where the numbers are MaxA and MaxB.
+	MeanAbs    float64
+	MaxAt      int64
+	MaxA, MaxB float64
+	// Cosine is that of the angle between the two tensors as vectors, if
+	// DiffOptions.Cosine is set; NaN where either is zero or not finite.
+	Cosine     float64
+	NotNumbers bool // the elements have no distance
 
-	within DiffOptions
+	within      DiffOptions
+	sum         float64 // of distances
+	dot, aa, bb float64 // products of the vectors
 }
 
 // DiffOptions say which numbers are taken for equal, as numpy.isclose does:
 // those at most Abs + Rel·|b| apart. They are not counted in a [Difference],
 // nor are their distances. The zero value takes none but equal ones.
-type DiffOptions struct{ Abs, Rel float64 }
+type DiffOptions struct {
+	Abs, Rel float64
+	// Cosine computes Difference.Cosine, for which equal elements count as well.
+	Cosine bool
+}
 
 // Diff yields the tensors that differ between two checkpoints, ordered by
 // name. An error with a name concerns that tensor alone; one without ends the
@@ -166,6 +180,7 @@ func (d *Difference) measureNumbers(a, b ckptfmt.Reader) error {
 	defer diffPieces.Put(x)
 	defer diffPieces.Put(y)
 	numbers := newNumberDiff(d.A.DType)
+	at := int64(0)
 	for {
 		n, err := readPiece(ta, x[:])
 		if err != nil {
@@ -179,11 +194,16 @@ func (d *Difference) measureNumbers(a, b ckptfmt.Reader) error {
 			return fmt.Errorf("ckptfmt: %q has more elements in one checkpoint than in the other", d.Name)
 		}
 		if n == 0 {
+			d.finish(at)
 			return nil
 		}
 		if !bytes.Equal(x[:n], y[:n]) {
-			numbers.addTo(d, x[:n], y[:n])
+			numbers.addTo(d, x[:n], y[:n], at)
 		}
+		if d.within.Cosine {
+			numbers.addAngle(d, x[:n], y[:n])
+		}
+		at += int64(n / numbers.whole)
 	}
 }
 
@@ -214,11 +234,40 @@ func newNumberDiff(d tfpb.DataType) *numberDiff {
 	return &numberDiff{dtype: d, get: get, number: size, whole: int(ckptfmt.ElementSize(d))}
 }
 
-func (n *numberDiff) addTo(d *Difference, a, b []byte) {
+// addTo compares pieces whose first element is at a place in its tensor.
+func (n *numberDiff) addTo(d *Difference, a, b []byte, first int64) {
 	for at := 0; at < len(a); at += n.whole {
-		if x, y := a[at:at+n.whole], b[at:at+n.whole]; !bytes.Equal(x, y) && n.differ(d, x, y) {
-			d.Elements++
+		x, y := a[at:at+n.whole], b[at:at+n.whole]
+		if bytes.Equal(x, y) {
+			continue
 		}
+		before := d.MaxAbs
+		if !n.differ(d, x, y) {
+			continue
+		}
+		if d.Elements++; d.Elements == 1 || d.MaxAbs > before {
+			d.MaxAt, d.MaxA, d.MaxB = first+int64(at/n.whole), n.get(x), n.get(y)
+		}
+	}
+}
+
+// addAngle adds to the products of which the cosine is made.
+func (n *numberDiff) addAngle(d *Difference, a, b []byte) {
+	for at := 0; at < len(a); at += n.number {
+		x, y := n.get(a[at:]), n.get(b[at:])
+		d.dot += x * y
+		d.aa += x * x
+		d.bb += y * y
+	}
+}
+
+// finish completes the figures of a tensor of n elements.
+func (d *Difference) finish(n int64) {
+	if n > 0 {
+		d.MeanAbs = d.sum / float64(n)
+	}
+	if d.within.Cosine {
+		d.Cosine = d.dot / math.Sqrt(d.aa) / math.Sqrt(d.bb)
 	}
 }
 
@@ -256,9 +305,10 @@ func (d *Difference) add(x, y, abs float64) bool {
 		return false
 	}
 	if math.IsNaN(abs) || math.IsInf(abs, 0) {
-		d.MaxAbs, d.MaxRel = math.Inf(1), math.Inf(1)
+		d.MaxAbs, d.MaxRel, d.sum = math.Inf(1), math.Inf(1), math.Inf(1)
 		return true
 	}
+	d.sum += abs
 	d.MaxAbs = max(d.MaxAbs, abs)
 	d.MaxRel = max(d.MaxRel, abs/max(math.Abs(x), math.Abs(y)))
 	return true

@@ -49,6 +49,20 @@ type ObjectLink struct{ Name, Path string }
 // tf.train.Checkpoint wrote. For other checkpoints the error matches
 // [ckptfmt.ErrNotFound].
 func Objects(r ckptfmt.Reader) (*Object, error) {
+	g, err := ObjectGraph(r)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := objectTree(g)
+	if err != nil {
+		return nil, &ckptfmt.CorruptError{Name: objectGraphKey, Part: "object graph", Err: err}
+	}
+	return tree, nil
+}
+
+// ObjectGraph returns the message of which [Objects] makes a tree. Its nodes
+// may refer to nodes that do not exist.
+func ObjectGraph(r ckptfmt.Reader) (*tfpb.TrackableObjectGraph, error) {
 	t, err := r.Lookup(objectGraphKey)
 	if err != nil {
 		return nil, fmt.Errorf("reading the object graph: %w", err)
@@ -60,11 +74,7 @@ func Objects(r ckptfmt.Reader) (*Object, error) {
 	if err := proto.Unmarshal(t.Strings[0], g); err != nil {
 		return nil, &ckptfmt.CorruptError{Name: objectGraphKey, Part: "object graph", Err: err}
 	}
-	tree, err := objectTree(g)
-	if err != nil {
-		return nil, &ckptfmt.CorruptError{Name: objectGraphKey, Part: "object graph", Err: err}
-	}
-	return tree, nil
+	return g, nil
 }
 
 // objectTree walks the graph breadth-first, as TensorFlow names its keys.

@@ -19,9 +19,16 @@ import (
 // (integers such as the step, bools, strings, the graph of objects) are those
 // of the last source, whose layout the result has. Equal numbers have exactly
 // themselves as mean. The sources must stay open.
-func Average(sources []*Source) (*Source, error) {
+//
+// With weights, one for each source, it is the weighted mean. Their sum must not
+// be 0.
+func Average(sources []*Source, weights []float64) (*Source, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("there is nothing to average")
+	}
+	at, err := meanOf(len(sources), weights)
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range sources {
 		if err := s.firstDamage(); err != nil {
@@ -34,10 +41,7 @@ func Average(sources []*Source) (*Source, error) {
 			return nil, err
 		}
 	}
-	out := &Source{
-		name: last.name, parts: slices.Clone(last.parts), reader: last.reader, metadata: last.metadata, keys: last.keys,
-		names: last.names, graph: last.graph, graphDropped: last.graphDropped,
-	}
+	out := last.layout()
 	for i, p := range out.parts {
 		if !isAveraged(p.DType) {
 			continue
@@ -52,13 +56,52 @@ func Average(sources []*Source) (*Source, error) {
 				return nil, err
 			}
 		}
-		out.parts[i].Open = func() (io.ReadCloser, error) { return openMean(same, encode) }
+		out.parts[i].Open = func() (io.ReadCloser, error) { return openCombined(same, encode, at) }
 	}
 	return out, nil
 }
 
+// layout returns a source like s, whose parts may be changed.
+func (s *Source) layout() *Source {
+	return &Source{
+		name: s.name, parts: slices.Clone(s.parts), reader: s.reader, opened: s.opened, metadata: s.metadata, keys: s.keys,
+		names: s.names, graph: s.graph, graphDropped: s.graphDropped, renamed: s.renamed, table: s.table,
+	}
+}
+
+// meanOf returns what computes the mean, with weights that may be nil.
+func meanOf(n int, weights []float64) (combination, error) {
+	if weights == nil {
+		return meanAt, nil
+	}
+	if len(weights) != n {
+		return nil, fmt.Errorf("%d weights for %d checkpoints", len(weights), n)
+	}
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
+	if total == 0 || math.IsNaN(total) || math.IsInf(total, 0) {
+		return nil, fmt.Errorf("the sum of the weights is %v; want a number other than 0", total)
+	}
+	return func(numbers []*inspect.Numbers, i int) float64 {
+		first, sum, same := numbers[0].At(i), 0.0, true
+		for k, n := range numbers {
+			v := n.At(i)
+			same = same && v == first
+			if weights[k] != 0 { // what has no weight may be infinite
+				sum += v * (weights[k] / total)
+			}
+		}
+		if same {
+			return first
+		}
+		return sum
+	}, nil
+}
+
 func isAveraged(d tfpb.DataType) bool {
-	return isFloat(d) || d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
+	return ckptfmt.IsFloat(d) || d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
 }
 
 // encoder returns what appends a number, or a part of a complex one.
@@ -114,6 +157,7 @@ func (s *Source) like(p ckptfmt.Part) (ckptfmt.Part, error) {
 	}
 	name := p.Name
 	q := p
+	q.DType = s.index()[name][0].DType
 	q.Open = func() (io.ReadCloser, error) {
 		t, err := s.reader.LookupSlice(name, p.Slice)
 		if err != nil {
@@ -135,29 +179,35 @@ func (s *Source) index() map[string][]ckptfmt.Part {
 	return s.byName
 }
 
-// mean reads several tensors side by side.
-type mean struct {
+// combination computes element i of a result from those of its operands.
+type combination func(numbers []*inspect.Numbers, i int) float64
+
+// combined reads several tensors side by side.
+type combined struct {
 	from   []io.ReadCloser
-	dtype  tfpb.DataType
+	dtypes []tfpb.DataType
 	encode func([]byte, float64) []byte
+	at     combination
 	in     [][]byte
 	out    []byte
 }
 
-func openMean(parts []ckptfmt.Part, encode func([]byte, float64) []byte) (io.ReadCloser, error) {
-	m := &mean{dtype: parts[0].DType, encode: encode}
+// openCombined returns a reader of what a combination makes of parts of one shape.
+func openCombined(parts []ckptfmt.Part, encode func([]byte, float64) []byte, at combination) (io.ReadCloser, error) {
+	m := &combined{encode: encode, at: at}
 	for _, p := range parts {
 		r, err := p.Open()
 		if err != nil {
 			return nil, errors.Join(err, m.Close())
 		}
 		m.from = append(m.from, r)
+		m.dtypes = append(m.dtypes, p.DType)
 		m.in = append(m.in, make([]byte, pieceElements*ckptfmt.ElementSize(p.DType)))
 	}
 	return pieceReader(m, m.next), nil
 }
 
-func (m *mean) Close() error {
+func (m *combined) Close() error {
 	var err error
 	for _, r := range m.from {
 		err = errors.Join(err, r.Close())
@@ -165,8 +215,8 @@ func (m *mean) Close() error {
 	return err
 }
 
-// next reads a piece of each tensor and returns their mean.
-func (m *mean) next() ([]byte, error) {
+// next reads a piece of each tensor and returns their combination.
+func (m *combined) next() ([]byte, error) {
 	numbers := make([]*inspect.Numbers, len(m.from))
 	n := 0
 	var ended error
@@ -175,13 +225,14 @@ func (m *mean) next() ([]byte, error) {
 		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return nil, err
 		}
+		size := int(ckptfmt.ElementSize(m.dtypes[i]))
 		if i == 0 {
-			n, ended = k, err
+			n, ended = k/size, err
 		}
-		if k != n || k%int(ckptfmt.ElementSize(m.dtype)) != 0 {
+		if k/size != n || k%size != 0 {
 			return nil, io.ErrUnexpectedEOF
 		}
-		if numbers[i], err = numbersOf(m.in[i][:k], m.dtype); err != nil {
+		if numbers[i], err = numbersOf(m.in[i][:k], m.dtypes[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +241,7 @@ func (m *mean) next() ([]byte, error) {
 	}
 	m.out = m.out[:0]
 	for i := range numbers[0].Len() {
-		m.out = m.encode(m.out, meanAt(numbers, i))
+		m.out = m.encode(m.out, m.at(numbers, i))
 	}
 	return m.out, nil
 }

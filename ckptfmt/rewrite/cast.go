@@ -15,17 +15,6 @@ import (
 // pieceElements is how many elements are worked on at once.
 const pieceElements = 16 << 10
 
-// isFloat reports whether elements of a type are real floating-point numbers.
-func isFloat(d tfpb.DataType) bool {
-	switch d {
-	case tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16,
-		tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
-		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ:
-		return true
-	}
-	return false
-}
-
 // Cast converts all tensors of floating-point numbers, but not complex ones,
 // to float32, float16 or bfloat16, rounding as tf.cast does: to the nearest,
 // of two equally near to the even one; what is too large becomes infinite.
@@ -35,28 +24,33 @@ func (s *Source) Cast(to tfpb.DataType) error {
 		return fmt.Errorf("%w: cannot cast to %s, only to float32, float16 and bfloat16", ckptfmt.ErrType, ckptfmt.DTypeName(to))
 	}
 	for i, p := range s.parts {
-		if !isFloat(p.DType) || p.DType == to {
-			continue
-		}
-		from, open := p.DType, p.Open
-		s.parts[i].DType = to
-		s.parts[i].Open = func() (io.ReadCloser, error) {
-			r, err := open()
-			if err != nil {
-				return nil, err
-			}
-			size := int(ckptfmt.ElementSize(from))
-			return pieceReader(r, func() ([]byte, error) {
-				in := make([]byte, pieceElements*size)
-				n, err := io.ReadFull(r, in)
-				if n%size != 0 || err != nil && err != io.ErrUnexpectedEOF {
-					return nil, orUnexpected(n, err)
-				}
-				return cast(in[:n], from, encode, to)
-			}), nil
+		if ckptfmt.IsFloat(p.DType) && p.DType != to {
+			s.parts[i] = castPart(p, to, encode)
 		}
 	}
 	return nil
+}
+
+// castPart returns a part of numbers in another type.
+func castPart(p ckptfmt.Part, to tfpb.DataType, encode func([]byte, float64) []byte) ckptfmt.Part {
+	from, open := p.DType, p.Open
+	p.DType = to
+	p.Open = func() (io.ReadCloser, error) {
+		r, err := open()
+		if err != nil {
+			return nil, err
+		}
+		size := int(ckptfmt.ElementSize(from))
+		return pieceReader(r, func() ([]byte, error) {
+			in := make([]byte, pieceElements*size)
+			n, err := io.ReadFull(r, in)
+			if n%size != 0 || err != nil && err != io.ErrUnexpectedEOF {
+				return nil, orUnexpected(n, err)
+			}
+			return cast(in[:n], from, encode, to)
+		}), nil
+	}
+	return p
 }
 
 // orUnexpected returns the error of a reader that gave n bytes and then err.
@@ -77,6 +71,19 @@ func cast(in []byte, from tfpb.DataType, encode func([]byte, float64) []byte, to
 		out = encode(out, numbers.At(i))
 	}
 	return out, nil
+}
+
+// CastTensor returns a tensor of floating-point numbers in another such type.
+func CastTensor(t *ckptfmt.Tensor, to tfpb.DataType) (*ckptfmt.Tensor, error) {
+	encode, err := encoder(to)
+	if err != nil {
+		return nil, err
+	}
+	if !ckptfmt.IsFloat(t.DType) || !ckptfmt.IsFloat(to) {
+		return nil, fmt.Errorf("%w: cannot cast %s to %s", ckptfmt.ErrType, ckptfmt.DTypeName(t.DType), ckptfmt.DTypeName(to))
+	}
+	data, err := cast(t.Data, t.DType, encode, to)
+	return &ckptfmt.Tensor{DType: to, Shape: t.Shape, Data: data}, err
 }
 
 // numbersOf returns the numbers in the bytes of elements.

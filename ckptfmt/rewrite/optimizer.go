@@ -36,7 +36,7 @@ func (s *Source) OptimizerNames() ([]string, error) {
 	for _, key := range optimizerKeys(g) {
 		found[s.key(key)] = true
 	}
-	isOwn := ownNames(s.names)
+	isOwn := OwnNames(s.names)
 	var list []string
 	for _, p := range s.parts {
 		if (found[p.Name] || isOwn(p.Name)) && p.Name != ObjectGraph {
@@ -64,10 +64,11 @@ var hyper = map[string]bool{
 	"learning_rate_power": true, "weight_decay": true, "beta1_power": true, "beta2_power": true,
 }
 
-// ownNames returns what tells by names alone which tensors an optimizer keeps
+// OwnNames returns what tells by names alone which tensors an optimizer keeps
 // for itself: powers of beta, and in a scope that has both a step and a learning
-// rate all that Keras has a name for.
-func ownNames(names []string) func(name string) bool {
+// rate all that Keras has a name for. Slots are not among them; see
+// [inspect.SlotsAmong].
+func OwnNames(names []string) func(name string) bool {
 	leaves := make(map[string]map[string]bool) // by scope
 	for _, name := range names {
 		scope, leaf := splitName(name)

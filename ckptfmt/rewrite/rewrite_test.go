@@ -84,7 +84,7 @@ func values(t testing.TB, prefix, name string) (d tfpb.DataType, v []float64) {
 	return x.DType, v
 }
 
-func names(t testing.TB, prefix string) string {
+func partNames(t testing.TB, prefix string) string {
 	t.Helper()
 	var list []string
 	for _, p := range open(t, prefix).Parts() {
@@ -179,7 +179,7 @@ func TestKeepAndRename(t *testing.T) {
 	if err := Write(t.Context(), s, to, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, to); got != "c/x c/y" {
+	if got := partNames(t, to); got != "c/x c/y" {
 		t.Errorf("got %s", got)
 	}
 	if err := open(t, prefix).Keep(func(string) bool { return false }); !errors.Is(err, ckptfmt.ErrNotFound) {
@@ -310,7 +310,7 @@ func TestAverage(t *testing.T) {
 			tensor(t, "step", nil, int64(10*i)), tensor(t, "s", nil, fmt.Sprint(i)), tensor(t, "none", []int64{0}, []float32{}...),
 			e5m2(0x3c, []byte{0x3c, 0x3d, 0x40}[i], 0x7c, 0x7f)))) // 1; 1, 1.25, 2; infinity; NaN
 	}
-	mean, err := Average(sources)
+	mean, err := Average(sources, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,14 +326,14 @@ func TestAverage(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, v, want)
 		}
 	}
-	if _, err := Average(nil); err == nil {
+	if _, err := Average(nil, nil); err == nil {
 		t.Error("nothing has an average")
 	}
-	if _, err := Average([]*Source{sources[0], open(t, save(t, tensor(t, "z", nil, 1.5)))}); !errors.Is(err, ckptfmt.ErrNotFound) {
+	if _, err := Average([]*Source{sources[0], open(t, save(t, tensor(t, "z", nil, 1.5)))}, nil); !errors.Is(err, ckptfmt.ErrNotFound) {
 		t.Errorf("other tensors: %v", err)
 	}
 	wide, other := open(t, save(t, tensor(t, "d", nil, float32(1.5)))), open(t, save(t, tensor(t, "d", nil, 1.5)))
-	if _, err := Average([]*Source{wide, other}); err == nil || !strings.Contains(err.Error(), "float32[] in") {
+	if _, err := Average([]*Source{wide, other}, nil); err == nil || !strings.Contains(err.Error(), "float32[] in") {
 		t.Errorf("other types: %v", err)
 	}
 }
@@ -470,7 +470,7 @@ func TestMemory(t *testing.T) {
 		if err := Write(t.Context(), s, filepath.Join(dir, name), o); err != nil {
 			t.Fatal(err)
 		}
-		mean, err := Average([]*Source{open(t, filepath.Join(dir, name)), open(t, filepath.Join(dir, name))})
+		mean, err := Average([]*Source{open(t, filepath.Join(dir, name)), open(t, filepath.Join(dir, name))}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,11 +25,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/names"
 )
 
 // Source is what is to be written. It is not safe for concurrent use.
@@ -38,6 +40,7 @@ type Source struct {
 	kind     formats.Kind
 	parts    []ckptfmt.Part
 	reader   ckptfmt.Reader // nil when it is not a checkpoint
+	opened   ckptfmt.Reader // of any format
 	metadata map[string]string
 	close    []func() error
 	keys     []func(string) string // what happened to the names, "": left out
@@ -50,6 +53,7 @@ type Source struct {
 	graph        *ckptfmt.Part
 	graphDropped bool
 	renamed      bool // the reader knows other names
+	table        *names.Table
 }
 
 // Open opens what [formats.Find] finds under a name: a checkpoint of either
@@ -75,7 +79,7 @@ func OpenFile(f formats.File) (*Source, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	s := &Source{name: f.Path, kind: f.Kind, parts: parts, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
+	s := &Source{name: f.Path, kind: f.Kind, parts: parts, opened: r.Reader, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
 	if f.Kind.IsCheckpoint() {
 		s.reader = r.Reader
 	}
@@ -105,6 +109,42 @@ func (s *Source) Close() error {
 	s.close = nil
 	return err
 }
+
+// Names returns the names that the graph of objects gave to the tensors when the
+// source was opened. A damaged graph gives none.
+func (s *Source) Names() *names.Table {
+	if s.table == nil && s.opened != nil {
+		if table, err := names.Of(s.opened); err == nil {
+			s.table = table
+		}
+	}
+	if s.table == nil {
+		s.table = &names.Table{}
+	}
+	return s.table
+}
+
+// UseNames gives the tensors the names of a kind that [Source.Names] has, where
+// they were not renamed, and leaves out the graph of objects if any changes:
+// tf.train.Checkpoint finds values only under their keys.
+func (s *Source) UseNames(kind names.Kind) error {
+	table := s.Names()
+	if table.Resolve(kind) == names.Object {
+		return nil
+	}
+	s.DropGraph()
+	return s.Rename(func(key string) string { return table.Name(kind, key) })
+}
+
+// Metadata returns the texts about the tensors, which only some formats have.
+func (s *Source) Metadata() map[string]string {
+	metadata := make(map[string]string, len(s.metadata))
+	maps.Copy(metadata, s.metadata)
+	return metadata
+}
+
+// SetMetadata replaces those texts.
+func (s *Source) SetMetadata(metadata map[string]string) { s.metadata = maps.Clone(metadata) }
 
 // Parts returns what would be written.
 func (s *Source) Parts() []ckptfmt.Part { return s.parts }

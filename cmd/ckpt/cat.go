@@ -24,8 +24,8 @@ a numpy file: bfloat16 is in it as the raw bytes (V2) that numpy writes for
 ml_dtypes.bfloat16, an 8-bit float as V1, int4 as int8, strings as S, or as raw
 bytes (V) where one of them ends in a zero byte and all have one length.
 
-NAME may also be the name of a variable as ` + "`ckpt tree`" + ` shows it, such as
-d1/kernel, if no other variable has it.` + nameHelp,
+NAME may also be one of those that ` + "`ckpt ls --names`" + ` shows: that of a variable
+as the program has it, or one such as optimizer/d1/kernel/momentum.` + nameHelp,
 		Flags: []cli.Flag{
 			jsonFlag(),
 			&cli.BoolFlag{Name: "raw", Usage: "print bytes"},

@@ -29,6 +29,12 @@ func changeSource(c *cli.Context, s *rewrite.Source) (lost []ckptfmt.DamagedTens
 	if err := dropOptimizer(c, s); err != nil {
 		return nil, err
 	}
+	if err := applyMap(c, s); err != nil {
+		return nil, err
+	}
+	if err := useNames(c, s); err != nil {
+		return nil, err
+	}
 	if c.IsSet("rename") {
 		if err := s.Rename(rename); err != nil {
 			return nil, err
@@ -40,10 +46,23 @@ func changeSource(c *cli.Context, s *rewrite.Source) (lost []ckptfmt.DamagedTens
 	return lost, nil
 }
 
+// useNames applies --names, which copies do not do by themselves: what
+// TensorFlow restores, it finds by keys.
+func useNames(c *cli.Context, s *rewrite.Source) error {
+	if !c.IsSet("names") {
+		return nil
+	}
+	kind, err := namesKind(c)
+	if err != nil {
+		return err
+	}
+	return s.UseNames(kind)
+}
+
 // choose applies --only and --exclude. They come before all else, so that what
 // is damaged can be left out before anything looks at it.
 func choose(c *cli.Context, s *rewrite.Source) error {
-	only, err := patterns(c.StringSlice("only"))
+	take, err := chosen(c, s.Names())
 	if err != nil {
 		return err
 	}
@@ -54,10 +73,10 @@ func choose(c *cli.Context, s *rewrite.Source) error {
 	if matchAny(exclude, rewrite.ObjectGraph) {
 		s.DropGraph()
 	}
-	if len(only)+len(exclude) == 0 {
+	if !c.IsSet("only") && !c.IsSet("exclude") {
 		return nil
 	}
-	return s.Keep(func(name string) bool { return (len(only) == 0 || matchAny(only, name)) && !matchAny(exclude, name) })
+	return s.Keep(take)
 }
 
 // dropOptimizer applies --drop-slots and --drop-optimizer.

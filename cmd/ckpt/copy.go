@@ -24,9 +24,10 @@ import (
 
 // rewriteFlags are those of the commands that rewrite a checkpoint.
 func rewriteFlags(more ...cli.Flag) []cli.Flag {
-	return append(more,
+	return append(append(more, mapFlags()...),
 		&cli.StringSliceFlag{Name: "only", Usage: "take only tensors that match a `PATTERN`"},
 		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out tensors that match a `PATTERN`"},
+		&cli.StringFlag{Name: "names", DefaultText: "object", Usage: "write tensors under the names of `KIND`: object (their keys), variable or keras"},
 		&cli.StringSliceFlag{Name: "rename", Usage: "rename by `s/PATTERN/TEXT/`; \\1 is a group, a trailing g replaces every match"},
 		&cli.BoolFlag{Name: "drop-slots", Usage: "leave out what optimizers keep for each variable, such as momentums, and say what of them stays"},
 		&cli.BoolFlag{Name: "drop-optimizer", Usage: "leave out all that belongs to optimizers: slots, steps, learning rates, powers of beta"},
@@ -44,7 +45,9 @@ patterns of --only, --exclude and --rename are regular expressions that may
 match any part of a name. In s/PATTERN/TEXT/ any character may stand for the
 slash, and after a backslash the slash is one of the pattern or the text. In a
 checkpoint of tf.train.Checkpoint the graph of objects follows the names; an
---exclude that matches its name leaves it out.` + nameHelp + `
+--exclude that matches its name leaves it out. The patterns of --only and
+--exclude match the keys there, and the names that --names variable and keras
+give; with these the copy has no graph of objects, and other names to --rename.` + nameHelp + `
 As a pattern it means exactly that name.`
 
 // salvageFlag is that of the commands that copy one checkpoint.
@@ -67,7 +70,7 @@ bytes in every file, and takes the MetaGraph and the manifest with it. With any
 other option, and of a V1 checkpoint, the tensors are written again: as a V2
 checkpoint with an index that is not compressed and with --shards data files,
 however many there were, or with --v1 as a V1 checkpoint in one file. So are
-those of another format, such as safetensors.` + salvageHelp + rewriteHelp,
+those of another format, such as safetensors.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag()),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX", "NEWPREFIX")
@@ -109,9 +112,8 @@ way back. Strings of which one ends in a zero byte, as graphs of objects may, ar
 raw bytes there (V), and where their lengths differ each has its own in its last
 8 bytes, little-endian. What a format cannot hold (strings, complex128, 4-bit integers in
 .safetensors) is an error; leave it out with --exclude, or convert it with
---dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + rewriteHelp,
+--dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag(),
-			&cli.StringFlag{Name: "like", Usage: "put variables of Keras where `FILE` has them, a .keras or .weights.h5 file of the same model"},
 			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors files of at most `SIZE`, such as 5GB, and an index"},
 		),
 		Action: func(c *cli.Context) error {
@@ -122,79 +124,6 @@ raw bytes there (V), and where their lengths differ each has its own in its last
 			return rewriteOne(c, a[0], a[1], nil)
 		},
 	}
-}
-
-func emaCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "ema",
-		Usage:     "replace variables by their moving averages",
-		ArgsUsage: "PREFIX NEWPREFIX",
-		Description: `Each variable that has an average, NAME/ExponentialMovingAverage, gets its
-value; of Keras optimizers with use_ema, the graph of objects names the
-averages. They are left out unless --keep is given. Exits with 5 if there are
-none.` + rewriteHelp,
-		Flags: rewriteFlags(
-			&cli.StringFlag{Name: "name", Value: rewrite.AverageName, Usage: "`NAME` of the averages, after that of the variable"},
-			&cli.BoolFlag{Name: "keep", Usage: "keep the averages next to the variables"},
-		),
-		Action: func(c *cli.Context) error {
-			a, err := args(c, "PREFIX", "NEWPREFIX")
-			if err != nil {
-				return err
-			}
-			return rewriteOne(c, a[0], a[1], func(s *rewrite.Source) error {
-				n, err := s.UseAverages(c.String("name"), c.Bool("keep"))
-				if err != nil {
-					return fmt.Errorf("%w; --name takes another name", err)
-				}
-				fmt.Fprintf(c.App.ErrWriter, "%d averages\n", n)
-				return nil
-			})
-		},
-	}
-}
-
-func avgCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "avg",
-		Usage:     "average several checkpoints, element by element",
-		ArgsUsage: "PREFIX ... NEWPREFIX",
-		Description: `All must have the same tensors. Floating-point and complex numbers are averaged
-in float64 and rounded to their type. Integers, such as the global step, bools
-and strings are those of the last checkpoint.` + rewriteHelp,
-		Flags:  rewriteFlags(),
-		Action: avg,
-	}
-}
-
-func avg(c *cli.Context) (err error) {
-	names, err := manyArgs(c, 2, "PREFIX ... NEWPREFIX")
-	if err != nil {
-		return err
-	}
-	last := len(names) - 1
-	var sources []*rewrite.Source
-	defer func() {
-		for _, s := range sources {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	for _, name := range names[:last] {
-		s, _, err := openSource(name)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, s)
-		if err := choose(c, s); err != nil { // so that what is damaged may be left out
-			return err
-		}
-	}
-	mean, err := rewrite.Average(sources)
-	if err != nil {
-		return fmt.Errorf("%w; `ckpt diff` shows what differs", err)
-	}
-	_, err = rewriteTo(c, mean, names[last])
-	return err
 }
 
 // openSource opens what an argument means, and returns what it is.
@@ -246,7 +175,7 @@ func rewriteOne(c *cli.Context, from, to string, change func(*rewrite.Source) er
 
 // isWhole reports whether all tensors stay as they are.
 func isWhole(c *cli.Context) bool {
-	return !slices.ContainsFunc([]string{"only", "exclude", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
+	return !slices.ContainsFunc([]string{"only", "exclude", "names", "map", "rest", "like", "objects", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
 }
 
 // copyWhole copies a V2 checkpoint file by file, and returns false for one that
@@ -324,11 +253,15 @@ func samePrefix(a, b string) (bool, error) {
 
 // rewriteTo writes a source as the flags say, and returns the tensors that
 // --salvage left out.
-func rewriteTo(c *cli.Context, s *rewrite.Source, to string) ([]ckptfmt.DamagedTensor, error) {
+func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.DamagedTensor, err error) {
 	if err := checkTarget(c, to); err != nil {
 		return nil, err
 	}
-	lost, err := changeSource(c, s)
+	if lost, err = changeSource(c, s); err != nil {
+		return nil, err
+	}
+	closeTemplate, err := giveForm(c, s, to)
+	defer func() { err = errors.Join(err, closeTemplate()) }()
 	if err != nil {
 		return nil, err
 	}
@@ -382,8 +315,6 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("%s is a directory; name the new checkpoint in it", to)
 	case c.IsSet("max-shard-size") && format != rewrite.Safetensors:
 		return usagef("--max-shard-size is about .safetensors files, not %s", to)
-	case c.IsSet("like") && format != rewrite.Keras && format != rewrite.KerasWeights:
-		return usagef("--like is about .weights.h5 and .keras files, not %s", to)
 	case c.Bool("force"):
 		return nil
 	}

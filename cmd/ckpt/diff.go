@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,12 +18,22 @@ func diffCommand() *cli.Command {
 		Name:      "diff",
 		Usage:     "show what differs between two checkpoints",
 		ArgsUsage: "PREFIX PREFIX",
-		Description: `Exits with 4 if anything differs, and with 3 if a tensor of either cannot be
+		Description: `Of tensors of numbers the line has how many elements differ by more than --atol
+and --rtol allow, and the largest distances, absolute and relative to the larger
+number. --stats adds where the largest is, the mean distance over all elements,
+and the cosine of the angle between the tensors. --sort puts the largest first,
+and of cosines the smallest; what is only in one checkpoint, and other types and
+shapes, come before.
+
+Exits with 4 if anything differs, and with 3 if a tensor of either cannot be
 read: it is named, and the others are compared.` + namesHelp,
 		Flags: []cli.Flag{
 			jsonFlag(), namesFlag(),
 			&cli.Float64Flag{Name: "atol", Usage: "take numbers as equal that differ by at most `N`"},
 			&cli.Float64Flag{Name: "rtol", Usage: "or at most `N` times the second one; with --atol, the sum of both"},
+			&cli.BoolFlag{Name: "stats", Usage: "also show the place of the largest distance, the mean and the cosine"},
+			&cli.StringFlag{Name: "sort", Value: "name", Usage: "order by `WHAT`: name, max_abs, max_rel, mean_abs, elements or cosine"},
+			&cli.IntFlag{Name: "top", Usage: "print only the first `N` lines"},
 		},
 		Action: diff,
 	}
@@ -35,6 +48,11 @@ type diffJSON struct {
 	Elements int64    `json:"elements,omitempty"`
 	MaxAbs   *double  `json:"max_abs,omitempty"`
 	MaxRel   *double  `json:"max_rel,omitempty"`
+	MeanAbs  *double  `json:"mean_abs,omitempty"`
+	Cosine   *double  `json:"cosine,omitempty"` // with --stats
+	MaxAt    []int64  `json:"max_at,omitzero"`  // where the largest distance is, and what is there
+	MaxA     *double  `json:"max_a,omitempty"`
+	MaxB     *double  `json:"max_b,omitempty"`
 	Error    string   `json:"error,omitempty"` // damaged: how
 }
 
@@ -43,19 +61,15 @@ func diff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	within := &inspect.DiffOptions{Abs: c.Float64("atol"), Rel: c.Float64("rtol")}
-	if !(within.Abs >= 0 && within.Rel >= 0) { // nor NaN
-		return usagef("--atol and --rtol want numbers of 0 or more")
+	within := &inspect.DiffOptions{Abs: c.Float64("atol"), Rel: c.Float64("rtol"), Cosine: c.Bool("stats")}
+	if err := checkDiff(c, within); err != nil {
+		return err
 	}
-	a, _, err := openNamed(c, names[0])
+	a, b, err := openAligned(c, names[0], names[1])
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	b, _, err := openNamed(c, names[1])
-	if err != nil {
-		return err
-	}
 	defer b.Close()
 	list := []diffJSON{}
 	damaged := 0
@@ -68,13 +82,18 @@ func diff(c *cli.Context) error {
 			list = append(list, diffJSON{Name: jsonName(d.Name), Kind: "damaged", Error: err.Error()})
 			continue
 		}
-		list = append(list, describe(d))
+		list = append(list, describe(d, within.Cosine))
 	}
 	progressOf(c).Clear()
+	sortDiff(list, c.String("sort"))
+	shown := list
+	if c.IsSet("top") {
+		shown = list[:min(c.Int("top"), len(list))]
+	}
 	if c.Bool("json") {
-		err = printList(c.App.Writer, list)
+		err = printList(c.App.Writer, shown)
 	} else {
-		err = printDiff(c.App.Writer, list)
+		err = printDiff(c.App.Writer, shown)
 	}
 	if err != nil || len(list) == 0 {
 		return err
@@ -83,6 +102,79 @@ func diff(c *cli.Context) error {
 		return exitError(exitDamaged)
 	}
 	return exitError(exitDiffers)
+}
+
+// diffOrders are what --sort takes, besides name, and what is ordered: the
+// largest first.
+var diffOrders = map[string]func(d *diffJSON) *double{
+	"max_abs":  func(d *diffJSON) *double { return d.MaxAbs },
+	"max_rel":  func(d *diffJSON) *double { return d.MaxRel },
+	"mean_abs": func(d *diffJSON) *double { return d.MeanAbs },
+	"elements": func(d *diffJSON) *double {
+		if d.Kind != "values" {
+			return nil
+		}
+		n := double(d.Elements)
+		return &n
+	},
+	"cosine": func(d *diffJSON) *double {
+		if d.Cosine == nil {
+			return nil
+		}
+		angle := -*d.Cosine
+		return &angle
+	},
+}
+
+func checkDiff(c *cli.Context, within *inspect.DiffOptions) error {
+	if !(within.Abs >= 0 && within.Rel >= 0) { // nor NaN
+		return usagef("--atol and --rtol want numbers of 0 or more")
+	}
+	if by := c.String("sort"); by != "name" && diffOrders[by] == nil {
+		return usagef("--sort takes name, max_abs, max_rel, mean_abs, elements or cosine, not %q", by)
+	}
+	if c.String("sort") == "cosine" && !c.Bool("stats") {
+		return usagef("--sort cosine needs --stats")
+	}
+	if c.IsSet("top") && c.Int("top") < 1 {
+		return usagef("--top wants a number of 1 or more")
+	}
+	return nil
+}
+
+// sortDiff orders a list by a figure, what has none first.
+func sortDiff(list []diffJSON, by string) {
+	figure := diffOrders[by]
+	if figure == nil {
+		return // they are ordered by name
+	}
+	slices.SortStableFunc(list, func(a, b diffJSON) int {
+		x, y := figure(&a), figure(&b)
+		switch {
+		case x == nil || y == nil:
+			return cmp.Compare(boolInt(x != nil), boolInt(y != nil))
+		case math.IsNaN(float64(*x)) || math.IsNaN(float64(*y)):
+			return cmp.Compare(boolInt(!math.IsNaN(float64(*x))), boolInt(!math.IsNaN(float64(*y))))
+		}
+		return cmp.Compare(*y, *x)
+	})
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// placeIn returns the index of an element in each dimension.
+func placeIn(shape []int64, at int64) []int64 {
+	index := make([]int64, len(shape))
+	for i := len(shape) - 1; i >= 0; i-- {
+		index[i] = at % shape[i]
+		at /= shape[i]
+	}
+	return index
 }
 
 func printDiff(w io.Writer, list []diffJSON) error {
@@ -94,7 +186,7 @@ func printDiff(w io.Writer, list []diffJSON) error {
 	return nil
 }
 
-func describe(d inspect.Difference) diffJSON {
+func describe(d inspect.Difference, stats bool) diffJSON {
 	kind := func(t *ckptfmt.TensorInfo) string { return ckptfmt.DTypeName(t.DType) + shapeText(t.Shape) }
 	out := diffJSON{Name: jsonName(d.Name), Elements: d.Elements}
 	if d.A != nil {
@@ -115,8 +207,13 @@ func describe(d inspect.Difference) diffJSON {
 	default:
 		out.Kind = "values"
 		if !d.NotNumbers {
-			maxAbs, maxRel := double(d.MaxAbs), double(d.MaxRel)
-			out.MaxAbs, out.MaxRel = &maxAbs, &maxRel
+			maxAbs, maxRel, mean := double(d.MaxAbs), double(d.MaxRel), double(d.MeanAbs)
+			out.MaxAbs, out.MaxRel, out.MeanAbs = &maxAbs, &maxRel, &mean
+			a, b := double(d.MaxA), double(d.MaxB)
+			out.MaxAt, out.MaxA, out.MaxB = placeIn(d.A.Shape, d.MaxAt), &a, &b
+			if cosine := double(d.Cosine); stats {
+				out.Cosine = &cosine
+			}
 		}
 	}
 	return out
@@ -136,6 +233,11 @@ func (d diffJSON) text() string {
 	case d.MaxAbs == nil:
 		return fmt.Sprintf("~ %s %s: %d elements differ", name, d.A, d.Elements)
 	}
-	return fmt.Sprintf("~ %s %s: %d elements differ, by at most %.6g (relative %.6g)",
+	text := fmt.Sprintf("~ %s %s: %d elements differ, by at most %.6g (relative %.6g)",
 		name, d.A, d.Elements, float64(*d.MaxAbs), float64(*d.MaxRel))
+	if d.Cosine != nil { // with --stats
+		text += fmt.Sprintf(", at %s from %.6g to %.6g; mean %.6g; cosine %.6g",
+			shapeText(d.MaxAt), float64(*d.MaxA), float64(*d.MaxB), float64(*d.MeanAbs), float64(*d.Cosine))
+	}
+	return text
 }

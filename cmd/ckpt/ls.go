@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
@@ -73,7 +74,7 @@ func checkLs(c *cli.Context) error {
 		return usagef("--sort takes name or size, not %q", c.String("sort"))
 	case c.String("sort") == "size" && (c.Bool("long") || c.Bool("tree") || c.Bool("scopes")):
 		return usagef("--sort size is about a list of tensors, without --long, --tree and --scopes")
-	case c.Bool("long") && c.String("names") == "variable":
+	case c.Bool("long") && c.IsSet("names") && c.String("names") != "object":
 		return usagef("--long shows what is stored, under its keys; leave --names out")
 	case c.IsSet("depth") && !c.Bool("tree") && !c.Bool("scopes"):
 		return usagef("--depth is about --tree and --scopes")
@@ -103,6 +104,9 @@ type tensorJSON struct {
 	// Of a partitioned tensor: the text forms of its slices, and where they are.
 	Slices []string    `json:"slices,omitempty"`
 	Parts  []sliceJSON `json:"parts,omitempty"`
+
+	// The name that Keras has for it, where that is another.
+	Keras jsonName `json:"keras,omitempty"`
 
 	Error string `json:"error,omitempty"` // why it cannot be read
 }
@@ -195,6 +199,7 @@ type listing struct {
 	parts   map[string][]sliceJSON
 	damaged []ckptfmt.DamagedTensor
 	errors  map[string]error // of damaged ones
+	names   *names.Table     // for JSON
 }
 
 func readListing(c *cli.Context, r ckptfmt.Reader) (*listing, error) {
@@ -207,6 +212,9 @@ func readListing(c *cli.Context, r ckptfmt.Reader) (*listing, error) {
 			x.fail(ckptfmt.DamagedTensor{Name: info.Name, Err: err})
 		}
 		x.tensors = append(x.tensors, info)
+	}
+	if x.names = (&names.Table{}); c.Bool("json") {
+		x.names = tableOfNames(r)
 	}
 	b, ok := r.(*ckptfmt.BundleReader)
 	if !ok || !c.Bool("long") {
@@ -275,6 +283,9 @@ func printTensorsJSON(w io.Writer, x *listing, long bool) error {
 	out := make([]tensorJSON, len(x.tensors))
 	for i, t := range x.tensors {
 		out[i] = tensorJSON{Name: jsonName(t.Name), DType: ckptfmt.DTypeName(t.DType), Shape: append([]int64{}, t.Shape...), Bytes: t.Bytes}
+		if name := x.names.Name(names.Keras, t.Name); name != t.Name {
+			out[i].Keras = jsonName(name)
+		}
 		if err := x.errors[t.Name]; err != nil {
 			out[i].Error = err.Error()
 		}

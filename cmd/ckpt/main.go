@@ -6,6 +6,7 @@
 //	state DIR, latest DIR  what the checkpoint file says
 //	stat PREFIX            smallest, largest, mean, norm, NaNs
 //	verify PREFIX|DIR      every checksum, orphans, stale entries
+//	hash PREFIX            SHA-256 of each tensor, whatever the format
 //	diff PREFIX PREFIX     what differs
 //	tree PREFIX            the objects of tf.train.Checkpoint
 //	meta PREFIX|FILE       what a MetaGraph holds
@@ -15,6 +16,9 @@
 //	cp PREFIX NEW          a copy, in part, renamed, in another type
 //	merge, avg, ema        of several one; their mean; moving averages
 //	convert FROM TO        to and from files of Keras, torch, safetensors, NumPy
+//	math EXPRESSION ...    a - b, base + 0.5*task
+//	maps                   ready maps for --map: Keras to torch and back
+//	edit FILE              the metadata of safetensors
 //	mv, rm, gc             all files of a checkpoint together
 //
 // `ckpt help COMMAND` shows the options, which may come before and after the
@@ -26,7 +30,8 @@
 //	0    it is done
 //	1    it could not be done
 //	2    the command line is wrong
-//	3    damage was found, or TensorFlow would raise an error (state)
+//	3    damage was found, TensorFlow would raise an error (state), or a map
+//	     leaves tensors over
 //	4    the checkpoints differ (diff), there are NaNs (stat --nan), or restoring
 //	     would fail (plan)
 //	5    there is no such checkpoint or tensor
@@ -47,6 +52,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
@@ -125,9 +131,9 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), diffCommand(), treeCommand(), metaCommand(),
+			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
 			planCommand(), repairCommand(), selectCommand(),
-			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), convertCommand(), mvCommand(), rmCommand(), gcCommand(),
+			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), mathCommand(), convertCommand(), mapsCommand(), editCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},
 	}
 	ckptDoc().Install(app)
@@ -145,7 +151,7 @@ func ckptDoc() *clidoc.Doc {
 			{Code: exitOK, Meaning: "success"},
 			{Code: exitFailed, Meaning: "the command failed"},
 			{Code: exitUsage, Meaning: "invalid command line"},
-			{Code: exitDamaged, Meaning: "damage was found, or TensorFlow would raise an error (state)"},
+			{Code: exitDamaged, Meaning: "damage was found, TensorFlow would raise an error (state), or a map leaves tensors over"},
 			{Code: exitDiffers, Meaning: "the checkpoints differ (diff), there are NaNs (stat --nan), or restoring would fail (plan)"},
 			{Code: exitNothing, Meaning: "there is no such checkpoint or tensor"},
 			{Code: exitInterrupted, Meaning: "interrupted"},
@@ -188,6 +194,13 @@ func isDamage(err error) bool {
 	return errors.As(err, &corrupt) || errors.Is(err, ckptfmt.ErrSlices)
 }
 
+// isLeft reports whether an error says that a copy would lose tensors.
+func isLeft(err error) bool {
+	var left leftError
+	var unmatched *mapping.LeftError
+	return errors.As(err, &left) || errors.As(err, &unmatched)
+}
+
 // exitCode returns the documented code for an error.
 func exitCode(ctx context.Context, err error) int {
 	var usage usageError
@@ -197,7 +210,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case isDamage(err), errors.Is(err, ckptdir.ErrEmptyState), errors.Is(err, ckptdir.ErrStateEncoding):
+	case isDamage(err), isLeft(err), errors.Is(err, ckptdir.ErrEmptyState), errors.Is(err, ckptdir.ErrStateEncoding):
 		return exitDamaged
 	case errors.Is(err, ckptfmt.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, ckptdir.ErrState):
 		return exitNothing

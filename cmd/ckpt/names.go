@@ -45,8 +45,9 @@ func patterns(texts []string) ([]pattern, error) {
 	return list, nil
 }
 
-func matchAny(list []pattern, name string) bool {
-	return slices.ContainsFunc(list, func(p pattern) bool { return p.matches(name) })
+// matchAny reports whether any pattern matches any of a tensor's names.
+func matchAny(list []pattern, names ...string) bool {
+	return slices.ContainsFunc(list, func(p pattern) bool { return slices.ContainsFunc(names, p.matches) })
 }
 
 // renameRule is one s/PATTERN/TEXT/.

@@ -25,15 +25,53 @@ tensors of another checkpoint (--against). A line for each name:
   mismatch  its type or shape differs, or it is damaged; restoring fails
   unused    only the checkpoint has it; restoring ignores it
 
-Exits with 4 if anything is missed or mismatched.`,
+Exits with 4 if anything is missed or mismatched. Restoring goes by keys, and so
+does this; --names compares the checkpoints by other names, as a program does that
+takes values over by hand. With --map the checkpoint is first changed as by
+` + "`ckpt cp --map`" + `; only then its names are compared.` + namesHelp,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "meta", Usage: "`FILE` of the MetaGraph, or prefix of a checkpoint that has one"},
 			&cli.StringFlag{Name: "against", Usage: "`PREFIX` of the checkpoint whose names, types and shapes are wanted"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "leave out what matches"},
-			jsonFlag(),
+			jsonFlag(), planNamesFlag(),
+			&cli.StringFlag{Name: "map", Usage: "first change tensors by the rules in `FILE`, or by the ready map of that name"},
+			&cli.StringFlag{Name: "rest", Usage: "of tensors that no rule of the map matches: `WHAT` is error, keep or drop", DefaultText: "as the map says, else error"},
 		},
 		Action: planAction,
 	}
+}
+
+func planNamesFlag() cli.Flag {
+	return &cli.StringFlag{Name: "names", DefaultText: "object", Usage: "compare tensors by the names of `KIND`: object (their keys), variable or keras"}
+}
+
+// openForPlan opens a checkpoint by its keys, or by the names that are asked for.
+func openForPlan(c *cli.Context, arg string) (ckptfmt.Reader, string, error) {
+	if c.IsSet("names") {
+		return openNamed(c, arg)
+	}
+	return open(arg)
+}
+
+// openMapped opens the checkpoint that is to be restored, as --map changes it.
+func openMapped(c *cli.Context, arg string) (r ckptfmt.Reader, done func() error, err error) {
+	if !c.IsSet("map") {
+		if r, _, err = openForPlan(c, arg); err != nil {
+			return nil, nil, err
+		}
+		return r, r.Close, nil
+	}
+	s, _, err := openSource(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = applyMap(c, s); err == nil {
+		r, err = s.Reader()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return r, s.Close, nil
 }
 
 // planJSON is an element of `ckpt plan PREFIX --json`.
@@ -57,11 +95,11 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, _, err := open(a[0])
+	r, done, err := openMapped(c, a[0])
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer done()
 	items, err := plan.Make(want, r)
 	if err != nil {
 		return err
@@ -87,7 +125,7 @@ func planAction(c *cli.Context) error {
 
 func wantedVariables(c *cli.Context) ([]plan.Variable, error) {
 	if c.IsSet("against") {
-		r, _, err := open(c.String("against"))
+		r, _, err := openForPlan(c, c.String("against"))
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -17,7 +18,10 @@ func statCommand() *cli.Command {
 		Usage:     "show smallest, largest, mean, norm, NaNs and zeros of each tensor of numbers",
 		ArgsUsage: "PREFIX",
 		Description: `A tensor that cannot be read is named on the standard error, the others are
-shown, and the exit code is 3.` + namesHelp,
+shown, and the exit code is 3. With --nan the tensors are in the order of the
+model's layers, and the first is named on the standard error: the order is that of
+the graph of objects, else of the nodes in the checkpoint's MetaGraph, else that
+of the names, in which numbers count as such.` + namesHelp,
 		Flags: []cli.Flag{
 			jsonFlag(),
 			namesFlag(),
@@ -56,6 +60,9 @@ func stat(c *cli.Context) error {
 		return err
 	}
 	progressOf(c).Clear()
+	if c.Bool("nan") {
+		sortByLayer(list, layerOrder(r, prefix))
+	}
 	if err := printStats(c, list); err != nil {
 		return err
 	}
@@ -63,6 +70,7 @@ func stat(c *cli.Context) error {
 		return sayDamaged(c, prefix, damaged)
 	}
 	if len(list) > 0 && c.Bool("nan") {
+		fmt.Fprintf(c.App.ErrWriter, "ckpt: the first tensor with NaN or infinity is %s\n", printable(string(list[0].Name)))
 		return exitError(exitDiffers)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/names"
 )
 
 func verifyCommand() *cli.Command {
@@ -36,9 +37,12 @@ intact.
 
 An unsupported version is not damage: a checkpoint whose header asks for a newer
 reader (min_consumer), or excludes this one (bad_consumers), is not checked. It
-is named as such, and if nothing else is wrong the exit code is 1.` + nameHelp,
-		Flags: []cli.Flag{jsonFlag()},
+is named as such, and if nothing else is wrong the exit code is 1.` + namesHelp + nameHelp,
+		Flags: []cli.Flag{jsonFlag(), namesFlag()},
 		Action: func(c *cli.Context) error {
+			if _, err := namesKind(c); err != nil {
+				return err
+			}
 			a, err := args(c, "PREFIX or DIR")
 			if err != nil {
 				return err
@@ -127,7 +131,7 @@ func (v *verification) directory(dir string) error {
 func (v *verification) checkpoint(f formats.File) error {
 	v.checkpoints++
 	ctx, prefix := v.c.Context, f.Path
-	r, err := f.Open()
+	r, err := v.open(f)
 	if errors.Is(err, ckptfmt.ErrVersion) {
 		v.add(findingJSON{Kind: "version", Prefix: prefix, Name: jsonName(prefix), Error: err.Error()})
 		return nil
@@ -137,7 +141,6 @@ func (v *verification) checkpoint(f formats.File) error {
 		return nil
 	}
 	defer r.Close()
-	v.single = r.Checks()
 	progress := progressOf(v.c)
 	progress.Expect(sizeOf(r))
 	for name, err := range r.Verify(ctx) {
@@ -160,6 +163,21 @@ func (v *verification) checkpoint(f formats.File) error {
 		return nil
 	}
 	return v.manifest(ctx, prefix)
+}
+
+// open opens what is checked under the names that --names asks for.
+func (v *verification) open(f formats.File) (ckptfmt.Reader, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	kind, err := namesKind(v.c)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	table := tableOfNames(r.Reader) // that the graph of objects is damaged will be found
+	v.single = r.Checks()
+	return names.NewReader(r, table, kind), nil
 }
 
 // tableOf returns the file whose table is damaged.

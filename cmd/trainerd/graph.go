@@ -25,7 +25,8 @@ before anything runs.
 
 A bundle for --feeds has what step 0 feeds to the placeholder x under the key
 step_000/x, and so on. A .npy file holds one array of numbers or bools, fed at
-every step. Types and shapes must be the placeholders'.
+every step. Types and shapes must be the placeholders'; int64 is cast to int32
+if all values fit.
 
 A SavedModel is run for inference: its variables are restored, --signature names
 the signature, and --feed and --fetch the inputs and outputs by their keys

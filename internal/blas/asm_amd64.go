@@ -124,6 +124,86 @@ func sgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c
 //go:noescape
 func sgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
 
+// sgemmNarrow1AVX512 computes 1 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow2AVX512 computes 2 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow3AVX512 computes 3 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow4AVX512 computes 4 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow5AVX512 computes 5 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow6AVX512 computes 6 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow7AVX512 computes 7 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow8AVX512 computes 8 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow9AVX512 computes 9 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow10AVX512 computes 10 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow11AVX512 computes 11 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow12AVX512 computes 12 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow13AVX512 computes 13 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow14AVX512 computes 14 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow15AVX512 computes 15 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
+// sgemmNarrow16AVX512 computes 16 by 16 elements of a product.
+//
+//go:noescape
+func sgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+
 // dgemmTile1AVX512 computes 1 by 16 elements of a product.
 //
 //go:noescape

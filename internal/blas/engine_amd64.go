@@ -16,7 +16,9 @@ func engines(avx2, avx512 bool) (*engine[float32], *engine[float64]) {
 	case avx2 && avx512:
 		return &engine[float32]{rows: 12, cols: 32, kc: 320, mc: 240, nc: 4096, gather: gather[float32], columns: columns32,
 				tiles: []tile[float32]{sgemmTile1AVX512, sgemmTile2AVX512, sgemmTile3AVX512, sgemmTile4AVX512, sgemmTile5AVX512, sgemmTile6AVX512,
-					sgemmTile7AVX512, sgemmTile8AVX512, sgemmTile9AVX512, sgemmTile10AVX512, sgemmTile11AVX512, sgemmTile12AVX512}},
+					sgemmTile7AVX512, sgemmTile8AVX512, sgemmTile9AVX512, sgemmTile10AVX512, sgemmTile11AVX512, sgemmTile12AVX512},
+				narrow: []tile[float32]{sgemmNarrow1AVX512, sgemmNarrow2AVX512, sgemmNarrow3AVX512, sgemmNarrow4AVX512, sgemmNarrow5AVX512, sgemmNarrow6AVX512, sgemmNarrow7AVX512, sgemmNarrow8AVX512,
+					sgemmNarrow9AVX512, sgemmNarrow10AVX512, sgemmNarrow11AVX512, sgemmNarrow12AVX512, sgemmNarrow13AVX512, sgemmNarrow14AVX512, sgemmNarrow15AVX512, sgemmNarrow16AVX512}},
 			&engine[float64]{rows: 12, cols: 16, kc: 320, mc: 120, nc: 2048, gather: gather[float64], columns: columns64,
 				tiles: []tile[float64]{dgemmTile1AVX512, dgemmTile2AVX512, dgemmTile3AVX512, dgemmTile4AVX512, dgemmTile5AVX512, dgemmTile6AVX512,
 					dgemmTile7AVX512, dgemmTile8AVX512, dgemmTile9AVX512, dgemmTile10AVX512, dgemmTile11AVX512, dgemmTile12AVX512}}

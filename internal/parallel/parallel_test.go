@@ -148,3 +148,11 @@ func TestSpan(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkRun is a hand-off of work that is hardly any.
+func BenchmarkRun(b *testing.B) {
+	c := newCoverage(2, 1)
+	for b.Loop() {
+		Run(2, c)
+	}
+}

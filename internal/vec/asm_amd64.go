@@ -94,6 +94,166 @@ func sReluGradAVX2(d *float32, grad *float32, x *float32, n int)
 //go:noescape
 func dReluGradAVX2(d *float64, grad *float64, x *float64, n int)
 
+// sSquareAVX2 sets d to x*x.
+//
+//go:noescape
+func sSquareAVX2(d *float32, x *float32, n int)
+
+// dSquareAVX2 sets d to x*x.
+//
+//go:noescape
+func dSquareAVX2(d *float64, x *float64, n int)
+
+// sFloorAVX2 sets d to x rounded down.
+//
+//go:noescape
+func sFloorAVX2(d *float32, x *float32, n int)
+
+// dFloorAVX2 sets d to x rounded down.
+//
+//go:noescape
+func dFloorAVX2(d *float64, x *float64, n int)
+
+// sAddScaledAVX2 adds x*s to d.
+//
+//go:noescape
+func sAddScaledAVX2(d *float32, x *float32, s float32, n int)
+
+// dAddScaledAVX2 adds x*s to d.
+//
+//go:noescape
+func dAddScaledAVX2(d *float64, x *float64, s float64, n int)
+
+// sSqrtAVX2 sets d to the square roots of x.
+//
+//go:noescape
+func sSqrtAVX2(d *float32, x *float32, n int)
+
+// dSqrtAVX2 sets d to the square roots of x.
+//
+//go:noescape
+func dSqrtAVX2(d *float64, x *float64, n int)
+
+// sScalarSubAVX2 sets d to s-x.
+//
+//go:noescape
+func sScalarSubAVX2(d *float32, x *float32, s float32, n int)
+
+// dScalarSubAVX2 sets d to s-x.
+//
+//go:noescape
+func dScalarSubAVX2(d *float64, x *float64, s float64, n int)
+
+// sScalarDivAVX2 sets d to s/x.
+//
+//go:noescape
+func sScalarDivAVX2(d *float32, x *float32, s float32, n int)
+
+// dScalarDivAVX2 sets d to s/x.
+//
+//go:noescape
+func dScalarDivAVX2(d *float64, x *float64, s float64, n int)
+
+// sRsqrtAVX2 sets d to one/sqrt(x).
+//
+//go:noescape
+func sRsqrtAVX2(d *float32, x *float32, one float32, n int)
+
+// dRsqrtAVX2 sets d to one/sqrt(x).
+//
+//go:noescape
+func dRsqrtAVX2(d *float64, x *float64, one float64, n int)
+
+// sSquaredDifferenceAVX2 sets d to the squares of x-y.
+//
+//go:noescape
+func sSquaredDifferenceAVX2(d *float32, x *float32, y *float32, n int)
+
+// dSquaredDifferenceAVX2 sets d to the squares of x-y.
+//
+//go:noescape
+func dSquaredDifferenceAVX2(d *float64, x *float64, y *float64, n int)
+
+// sTanhGradAVX2 sets d to grad*(one-y*y).
+//
+//go:noescape
+func sTanhGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+
+// dTanhGradAVX2 sets d to grad*(one-y*y).
+//
+//go:noescape
+func dTanhGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+
+// sSigmoidGradAVX2 sets d to grad*y*(one-y).
+//
+//go:noescape
+func sSigmoidGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+
+// dSigmoidGradAVX2 sets d to grad*y*(one-y).
+//
+//go:noescape
+func dSigmoidGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+
+// sLeakyReluAVX2 sets d to x where it is above zero, else to slope*x.
+//
+//go:noescape
+func sLeakyReluAVX2(d *float32, x *float32, slope float32, n int)
+
+// dLeakyReluAVX2 sets d to x where it is above zero, else to slope*x.
+//
+//go:noescape
+func dLeakyReluAVX2(d *float64, x *float64, slope float64, n int)
+
+// sLeakyReluGradAVX2 sets d to grad where x is above zero, else to slope*grad.
+//
+//go:noescape
+func sLeakyReluGradAVX2(d *float32, grad *float32, x *float32, slope float32, n int)
+
+// dLeakyReluGradAVX2 sets d to grad where x is above zero, else to slope*grad.
+//
+//go:noescape
+func dLeakyReluGradAVX2(d *float64, grad *float64, x *float64, slope float64, n int)
+
+// sNormalizeAVX2 sets d to (x-mean)*factor+offset.
+//
+//go:noescape
+func sNormalizeAVX2(d *float32, x *float32, mean *float32, factor *float32, offset *float32, n int)
+
+// dNormalizeAVX2 sets d to (x-mean)*factor+offset.
+//
+//go:noescape
+func dNormalizeAVX2(d *float64, x *float64, mean *float64, factor *float64, offset *float64, n int)
+
+// sNormalizeGradAVX2 sets d to factor*(grad-shift-(x-mean)*slope).
+//
+//go:noescape
+func sNormalizeGradAVX2(d *float32, grad *float32, x *float32, mean *float32, factor *float32, shift *float32, slope *float32, n int)
+
+// dNormalizeGradAVX2 sets d to factor*(grad-shift-(x-mean)*slope).
+//
+//go:noescape
+func dNormalizeGradAVX2(d *float64, grad *float64, x *float64, mean *float64, factor *float64, shift *float64, slope *float64, n int)
+
+// sMomentsAVX2 adds x-shift to sums and its square to squares.
+//
+//go:noescape
+func sMomentsAVX2(sums *float32, squares *float32, x *float32, shift *float32, n int)
+
+// dMomentsAVX2 adds x-shift to sums and its square to squares.
+//
+//go:noescape
+func dMomentsAVX2(sums *float64, squares *float64, x *float64, shift *float64, n int)
+
+// sGradMomentsAVX2 adds grad to sums and grad*(x-mean) to dots.
+//
+//go:noescape
+func sGradMomentsAVX2(sums *float32, dots *float32, grad *float32, x *float32, mean *float32, n int)
+
+// dGradMomentsAVX2 adds grad to sums and grad*(x-mean) to dots.
+//
+//go:noescape
+func dGradMomentsAVX2(sums *float64, dots *float64, grad *float64, x *float64, mean *float64, n int)
+
 // sDescendAVX2 subtracts lr*grad from w.
 //
 //go:noescape
@@ -158,3 +318,38 @@ func dRmsPropAVX2(w *float64, ms *float64, mom *float64, grad *float64, lr float
 //
 //go:noescape
 func sExpAVX2(d *float32, x *float32, n int)
+
+// sLogAVX2 sets d to the natural logarithms of x.
+//
+//go:noescape
+func sLogAVX2(d *float32, x *float32, n int)
+
+// sTanhAVX2 sets d to the hyperbolic tangents of x.
+//
+//go:noescape
+func sTanhAVX2(d *float32, x *float32, n int)
+
+// sErfAVX2 sets d to the error functions of x.
+//
+//go:noescape
+func sErfAVX2(d *float32, x *float32, n int)
+
+// sSigmoidAVX2 sets d to the logistic functions of x.
+//
+//go:noescape
+func sSigmoidAVX2(d *float32, x *float32, n int)
+
+// sLanesAVX2 adds element i of x to lane i%16.
+//
+//go:noescape
+func sLanesAVX2(lanes *float64, x *float32, n int)
+
+// sSquareLanesAVX2 adds the square of element i of x to lane i%16.
+//
+//go:noescape
+func sSquareLanesAVX2(lanes *float64, x *float32, n int)
+
+// sMaxLanesAVX2 sets lane i%16 to element i of x where that is larger or no number.
+//
+//go:noescape
+func sMaxLanesAVX2(lanes *float32, x *float32, n int)

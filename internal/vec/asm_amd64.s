@@ -432,6 +432,854 @@ done:
 	VZEROUPPER
 	RET
 
+// func sSquareAVX2(d *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sSquareAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VMULPS  Y0, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dSquareAVX2(d *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·dSquareAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x04, BX
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VMULPD  Y0, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sFloorAVX2(d *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sFloorAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS  (DX)(AX*1), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, (CX)(AX*1)
+	ADDQ     $0x20, AX
+	SUBQ     $0x08, BX
+	JGE      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dFloorAVX2(d *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·dFloorAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x04, BX
+	JLT  done
+
+loop:
+	VMOVUPS  (DX)(AX*1), Y0
+	VROUNDPD $0x09, Y0, Y0
+	VMOVUPS  Y0, (CX)(AX*1)
+	ADDQ     $0x20, AX
+	SUBQ     $0x04, BX
+	JGE      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddScaledAVX2(d *float32, x *float32, s float32, n int)
+// Requires: AVX
+TEXT ·sAddScaledAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dAddScaledAVX2(d *float64, x *float64, s float64, n int)
+// Requires: AVX
+TEXT ·dAddScaledAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sSqrtAVX2(d *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sSqrtAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dSqrtAVX2(d *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·dSqrtAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x04, BX
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VSQRTPD Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sScalarSubAVX2(d *float32, x *float32, s float32, n int)
+// Requires: AVX
+TEXT ·sScalarSubAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dScalarSubAVX2(d *float64, x *float64, s float64, n int)
+// Requires: AVX
+TEXT ·dScalarSubAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VSUBPD  Y1, Y0, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sScalarDivAVX2(d *float32, x *float32, s float32, n int)
+// Requires: AVX
+TEXT ·sScalarDivAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dScalarDivAVX2(d *float64, x *float64, s float64, n int)
+// Requires: AVX
+TEXT ·dScalarDivAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD s+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VDIVPD  Y1, Y0, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sRsqrtAVX2(d *float32, x *float32, one float32, n int)
+// Requires: AVX
+TEXT ·sRsqrtAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS one+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VSQRTPS Y1, Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dRsqrtAVX2(d *float64, x *float64, one float64, n int)
+// Requires: AVX
+TEXT ·dRsqrtAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD one+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VSQRTPD Y1, Y1
+	VDIVPD  Y1, Y0, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sSquaredDifferenceAVX2(d *float32, x *float32, y *float32, n int)
+// Requires: AVX
+TEXT ·sSquaredDifferenceAVX2(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x08, SI
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VMOVUPS (BX)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  Y0, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dSquaredDifferenceAVX2(d *float64, x *float64, y *float64, n int)
+// Requires: AVX
+TEXT ·dSquaredDifferenceAVX2(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x04, SI
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VMOVUPS (BX)(AX*1), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMULPD  Y0, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sTanhGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+// Requires: AVX
+TEXT ·sTanhGradAVX2(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         y+8(FP), DX
+	MOVQ         grad+16(FP), BX
+	VBROADCASTSS one+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VMULPS  Y1, Y1, Y1
+	VSUBPS  Y1, Y0, Y1
+	VMULPS  Y1, Y2, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dTanhGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+// Requires: AVX
+TEXT ·dTanhGradAVX2(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         y+8(FP), DX
+	MOVQ         grad+16(FP), BX
+	VBROADCASTSD one+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VMULPD  Y1, Y1, Y1
+	VSUBPD  Y1, Y0, Y1
+	VMULPD  Y1, Y2, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sSigmoidGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+// Requires: AVX
+TEXT ·sSigmoidGradAVX2(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         y+8(FP), DX
+	MOVQ         grad+16(FP), BX
+	VBROADCASTSS one+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VMULPS  Y1, Y2, Y2
+	VSUBPS  Y1, Y0, Y1
+	VMULPS  Y1, Y2, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dSigmoidGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+// Requires: AVX
+TEXT ·dSigmoidGradAVX2(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         y+8(FP), DX
+	MOVQ         grad+16(FP), BX
+	VBROADCASTSD one+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VMULPD  Y1, Y2, Y2
+	VSUBPD  Y1, Y0, Y1
+	VMULPD  Y1, Y2, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLeakyReluAVX2(d *float32, x *float32, slope float32, n int)
+// Requires: AVX
+TEXT ·sLeakyReluAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS slope+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPS    $0x1e, Y2, Y1, Y2
+	VMULPS    Y1, Y0, Y3
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dLeakyReluAVX2(d *float64, x *float64, slope float64, n int)
+// Requires: AVX
+TEXT ·dLeakyReluAVX2(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD slope+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPD    $0x1e, Y2, Y1, Y2
+	VMULPD    Y1, Y0, Y3
+	VBLENDVPD Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLeakyReluGradAVX2(d *float32, grad *float32, x *float32, slope float32, n int)
+// Requires: AVX
+TEXT ·sLeakyReluGradAVX2(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSS slope+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VMOVUPS   (BX)(AX*1), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x1e, Y3, Y2, Y2
+	VMULPS    Y1, Y0, Y3
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dLeakyReluGradAVX2(d *float64, grad *float64, x *float64, slope float64, n int)
+// Requires: AVX
+TEXT ·dLeakyReluGradAVX2(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSD slope+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VMOVUPS   (BX)(AX*1), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPD    $0x1e, Y3, Y2, Y2
+	VMULPD    Y1, Y0, Y3
+	VBLENDVPD Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sNormalizeAVX2(d *float32, x *float32, mean *float32, factor *float32, offset *float32, n int)
+// Requires: AVX
+TEXT ·sNormalizeAVX2(SB), NOSPLIT, $0-48
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ mean+16(FP), BX
+	MOVQ factor+24(FP), SI
+	MOVQ offset+32(FP), DI
+	MOVQ n+40(FP), R8
+	SUBQ $0x08, R8
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VMOVUPS (BX)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS (DI)(AX*1), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, R8
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dNormalizeAVX2(d *float64, x *float64, mean *float64, factor *float64, offset *float64, n int)
+// Requires: AVX
+TEXT ·dNormalizeAVX2(SB), NOSPLIT, $0-48
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ mean+16(FP), BX
+	MOVQ factor+24(FP), SI
+	MOVQ offset+32(FP), DI
+	MOVQ n+40(FP), R8
+	SUBQ $0x04, R8
+	JLT  done
+
+loop:
+	VMOVUPS (DX)(AX*1), Y0
+	VMOVUPS (BX)(AX*1), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS (DI)(AX*1), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, R8
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sNormalizeGradAVX2(d *float32, grad *float32, x *float32, mean *float32, factor *float32, shift *float32, slope *float32, n int)
+// Requires: AVX
+TEXT ·sNormalizeGradAVX2(SB), NOSPLIT, $0-64
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ grad+8(FP), DX
+	MOVQ x+16(FP), BX
+	MOVQ mean+24(FP), SI
+	MOVQ factor+32(FP), DI
+	MOVQ shift+40(FP), R8
+	MOVQ slope+48(FP), R9
+	MOVQ n+56(FP), R10
+	SUBQ $0x08, R10
+	JLT  done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS (DI)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS (R8)(AX*1), Y3
+	VSUBPS  Y3, Y2, Y2
+	VSUBPS  Y0, Y2, Y0
+	VMULPS  Y0, Y1, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, R10
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dNormalizeGradAVX2(d *float64, grad *float64, x *float64, mean *float64, factor *float64, shift *float64, slope *float64, n int)
+// Requires: AVX
+TEXT ·dNormalizeGradAVX2(SB), NOSPLIT, $0-64
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ grad+8(FP), DX
+	MOVQ x+16(FP), BX
+	MOVQ mean+24(FP), SI
+	MOVQ factor+32(FP), DI
+	MOVQ shift+40(FP), R8
+	MOVQ slope+48(FP), R9
+	MOVQ n+56(FP), R10
+	SUBQ $0x04, R10
+	JLT  done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS (DI)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS (R8)(AX*1), Y3
+	VSUBPD  Y3, Y2, Y2
+	VSUBPD  Y0, Y2, Y0
+	VMULPD  Y0, Y1, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, R10
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sMomentsAVX2(sums *float32, squares *float32, x *float32, shift *float32, n int)
+// Requires: AVX
+TEXT ·sMomentsAVX2(SB), NOSPLIT, $0-40
+	XORQ AX, AX
+	MOVQ sums+0(FP), CX
+	MOVQ squares+8(FP), DX
+	MOVQ x+16(FP), BX
+	MOVQ shift+24(FP), SI
+	MOVQ n+32(FP), DI
+	SUBQ $0x08, DI
+	JLT  done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS (CX)(AX*1), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	VMOVUPS (DX)(AX*1), Y1
+	VMULPS  Y0, Y0, Y0
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, DI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dMomentsAVX2(sums *float64, squares *float64, x *float64, shift *float64, n int)
+// Requires: AVX
+TEXT ·dMomentsAVX2(SB), NOSPLIT, $0-40
+	XORQ AX, AX
+	MOVQ sums+0(FP), CX
+	MOVQ squares+8(FP), DX
+	MOVQ x+16(FP), BX
+	MOVQ shift+24(FP), SI
+	MOVQ n+32(FP), DI
+	SUBQ $0x04, DI
+	JLT  done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVUPS (CX)(AX*1), Y1
+	VADDPD  Y0, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	VMOVUPS (DX)(AX*1), Y1
+	VMULPD  Y0, Y0, Y0
+	VADDPD  Y0, Y1, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sGradMomentsAVX2(sums *float32, dots *float32, grad *float32, x *float32, mean *float32, n int)
+// Requires: AVX
+TEXT ·sGradMomentsAVX2(SB), NOSPLIT, $0-48
+	XORQ AX, AX
+	MOVQ sums+0(FP), CX
+	MOVQ dots+8(FP), DX
+	MOVQ grad+16(FP), BX
+	MOVQ x+24(FP), SI
+	MOVQ mean+32(FP), DI
+	MOVQ n+40(FP), R8
+	SUBQ $0x08, R8
+	JLT  done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y0
+	VMOVUPS (CX)(AX*1), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (SI)(AX*1), Y2
+	VMOVUPS (DI)(AX*1), Y3
+	VSUBPS  Y3, Y2, Y2
+	VMULPS  Y2, Y0, Y0
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, R8
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dGradMomentsAVX2(sums *float64, dots *float64, grad *float64, x *float64, mean *float64, n int)
+// Requires: AVX
+TEXT ·dGradMomentsAVX2(SB), NOSPLIT, $0-48
+	XORQ AX, AX
+	MOVQ sums+0(FP), CX
+	MOVQ dots+8(FP), DX
+	MOVQ grad+16(FP), BX
+	MOVQ x+24(FP), SI
+	MOVQ mean+32(FP), DI
+	MOVQ n+40(FP), R8
+	SUBQ $0x04, R8
+	JLT  done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y0
+	VMOVUPS (CX)(AX*1), Y1
+	VADDPD  Y0, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (SI)(AX*1), Y2
+	VMOVUPS (DI)(AX*1), Y3
+	VSUBPD  Y3, Y2, Y2
+	VMULPD  Y2, Y0, Y0
+	VADDPD  Y0, Y1, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, R8
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sDescendAVX2(w *float32, grad *float32, lr float32, n int)
 // Requires: AVX
 TEXT ·sDescendAVX2(SB), NOSPLIT, $0-32
@@ -862,31 +1710,31 @@ TEXT ·sExpAVX2(SB), NOSPLIT, $0-24
 
 loop:
 	VMOVUPS      (DX)(AX*1), Y0
-	VMOVUPS      expLow<>+0(SB), Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y1
+	VMOVUPS      word42b20000<>+0(SB), Y1
+	VMOVUPS      wordc2d00000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMINPS       Y0, Y1, Y0
+	VMULPS       word3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x00, Y1, Y1
-	VFNMADD231PS expLn2High<>+0(SB), Y1, Y0
-	VFNMADD231PS expLn2Low<>+0(SB), Y1, Y0
-	VMOVUPS      expP0<>+0(SB), Y2
-	VFMADD213PS  expP1<>+0(SB), Y0, Y2
-	VFMADD213PS  expP2<>+0(SB), Y0, Y2
-	VFMADD213PS  expP3<>+0(SB), Y0, Y2
-	VFMADD213PS  expP4<>+0(SB), Y0, Y2
-	VFMADD213PS  expP5<>+0(SB), Y0, Y2
+	VFNMADD231PS word3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS wordb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      word39506967<>+0(SB), Y2
+	VFMADD213PS  word3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  word3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  word3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  word3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  word3f000000<>+0(SB), Y0, Y2
 	VMULPS       Y0, Y0, Y3
 	VFMADD213PS  Y0, Y3, Y2
-	VADDPS       expOne<>+0(SB), Y2, Y2
+	VADDPS       word3f800000<>+0(SB), Y2, Y2
 	VCVTPS2DQ    Y1, Y0
 	VPSRAD       $0x01, Y0, Y1
 	VPSUBD       Y1, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
-	VPADDD       expOne<>+0(SB), Y0, Y0
+	VPADDD       word3f800000<>+0(SB), Y0, Y0
 	VMULPS       Y0, Y2, Y0
 	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expOne<>+0(SB), Y1, Y1
+	VPADDD       word3f800000<>+0(SB), Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (CX)(AX*1)
 	ADDQ         $0x20, AX
@@ -897,122 +1745,902 @@ done:
 	VZEROUPPER
 	RET
 
-DATA expOne<>+0(SB)/4, $0x3f800000
-DATA expOne<>+4(SB)/4, $0x3f800000
-DATA expOne<>+8(SB)/4, $0x3f800000
-DATA expOne<>+12(SB)/4, $0x3f800000
-DATA expOne<>+16(SB)/4, $0x3f800000
-DATA expOne<>+20(SB)/4, $0x3f800000
-DATA expOne<>+24(SB)/4, $0x3f800000
-DATA expOne<>+28(SB)/4, $0x3f800000
-GLOBL expOne<>(SB), RODATA|NOPTR, $32
+DATA word42b20000<>+0(SB)/4, $0x42b20000
+DATA word42b20000<>+4(SB)/4, $0x42b20000
+DATA word42b20000<>+8(SB)/4, $0x42b20000
+DATA word42b20000<>+12(SB)/4, $0x42b20000
+DATA word42b20000<>+16(SB)/4, $0x42b20000
+DATA word42b20000<>+20(SB)/4, $0x42b20000
+DATA word42b20000<>+24(SB)/4, $0x42b20000
+DATA word42b20000<>+28(SB)/4, $0x42b20000
+GLOBL word42b20000<>(SB), RODATA|NOPTR, $32
 
-DATA expLow<>+0(SB)/4, $0xc2d00000
-DATA expLow<>+4(SB)/4, $0xc2d00000
-DATA expLow<>+8(SB)/4, $0xc2d00000
-DATA expLow<>+12(SB)/4, $0xc2d00000
-DATA expLow<>+16(SB)/4, $0xc2d00000
-DATA expLow<>+20(SB)/4, $0xc2d00000
-DATA expLow<>+24(SB)/4, $0xc2d00000
-DATA expLow<>+28(SB)/4, $0xc2d00000
-GLOBL expLow<>(SB), RODATA|NOPTR, $32
+DATA wordc2d00000<>+0(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+4(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+8(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+12(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+16(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+20(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+24(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+28(SB)/4, $0xc2d00000
+GLOBL wordc2d00000<>(SB), RODATA|NOPTR, $32
 
-DATA expHigh<>+0(SB)/4, $0x42b20000
-DATA expHigh<>+4(SB)/4, $0x42b20000
-DATA expHigh<>+8(SB)/4, $0x42b20000
-DATA expHigh<>+12(SB)/4, $0x42b20000
-DATA expHigh<>+16(SB)/4, $0x42b20000
-DATA expHigh<>+20(SB)/4, $0x42b20000
-DATA expHigh<>+24(SB)/4, $0x42b20000
-DATA expHigh<>+28(SB)/4, $0x42b20000
-GLOBL expHigh<>(SB), RODATA|NOPTR, $32
+DATA word3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+GLOBL word3fb8aa3b<>(SB), RODATA|NOPTR, $32
 
-DATA expLog2e<>+0(SB)/4, $0x3fb8aa3b
-DATA expLog2e<>+4(SB)/4, $0x3fb8aa3b
-DATA expLog2e<>+8(SB)/4, $0x3fb8aa3b
-DATA expLog2e<>+12(SB)/4, $0x3fb8aa3b
-DATA expLog2e<>+16(SB)/4, $0x3fb8aa3b
-DATA expLog2e<>+20(SB)/4, $0x3fb8aa3b
-DATA expLog2e<>+24(SB)/4, $0x3fb8aa3b
-DATA expLog2e<>+28(SB)/4, $0x3fb8aa3b
-GLOBL expLog2e<>(SB), RODATA|NOPTR, $32
+DATA word3f318000<>+0(SB)/4, $0x3f318000
+DATA word3f318000<>+4(SB)/4, $0x3f318000
+DATA word3f318000<>+8(SB)/4, $0x3f318000
+DATA word3f318000<>+12(SB)/4, $0x3f318000
+DATA word3f318000<>+16(SB)/4, $0x3f318000
+DATA word3f318000<>+20(SB)/4, $0x3f318000
+DATA word3f318000<>+24(SB)/4, $0x3f318000
+DATA word3f318000<>+28(SB)/4, $0x3f318000
+GLOBL word3f318000<>(SB), RODATA|NOPTR, $32
 
-DATA expLn2High<>+0(SB)/4, $0x3f318000
-DATA expLn2High<>+4(SB)/4, $0x3f318000
-DATA expLn2High<>+8(SB)/4, $0x3f318000
-DATA expLn2High<>+12(SB)/4, $0x3f318000
-DATA expLn2High<>+16(SB)/4, $0x3f318000
-DATA expLn2High<>+20(SB)/4, $0x3f318000
-DATA expLn2High<>+24(SB)/4, $0x3f318000
-DATA expLn2High<>+28(SB)/4, $0x3f318000
-GLOBL expLn2High<>(SB), RODATA|NOPTR, $32
+DATA wordb95e8083<>+0(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+4(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+8(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+12(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+16(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+20(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+24(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+28(SB)/4, $0xb95e8083
+GLOBL wordb95e8083<>(SB), RODATA|NOPTR, $32
 
-DATA expLn2Low<>+0(SB)/4, $0xb95e8083
-DATA expLn2Low<>+4(SB)/4, $0xb95e8083
-DATA expLn2Low<>+8(SB)/4, $0xb95e8083
-DATA expLn2Low<>+12(SB)/4, $0xb95e8083
-DATA expLn2Low<>+16(SB)/4, $0xb95e8083
-DATA expLn2Low<>+20(SB)/4, $0xb95e8083
-DATA expLn2Low<>+24(SB)/4, $0xb95e8083
-DATA expLn2Low<>+28(SB)/4, $0xb95e8083
-GLOBL expLn2Low<>(SB), RODATA|NOPTR, $32
+DATA word39506967<>+0(SB)/4, $0x39506967
+DATA word39506967<>+4(SB)/4, $0x39506967
+DATA word39506967<>+8(SB)/4, $0x39506967
+DATA word39506967<>+12(SB)/4, $0x39506967
+DATA word39506967<>+16(SB)/4, $0x39506967
+DATA word39506967<>+20(SB)/4, $0x39506967
+DATA word39506967<>+24(SB)/4, $0x39506967
+DATA word39506967<>+28(SB)/4, $0x39506967
+GLOBL word39506967<>(SB), RODATA|NOPTR, $32
 
-DATA expP0<>+0(SB)/4, $0x39506967
-DATA expP0<>+4(SB)/4, $0x39506967
-DATA expP0<>+8(SB)/4, $0x39506967
-DATA expP0<>+12(SB)/4, $0x39506967
-DATA expP0<>+16(SB)/4, $0x39506967
-DATA expP0<>+20(SB)/4, $0x39506967
-DATA expP0<>+24(SB)/4, $0x39506967
-DATA expP0<>+28(SB)/4, $0x39506967
-GLOBL expP0<>(SB), RODATA|NOPTR, $32
+DATA word3ab743ce<>+0(SB)/4, $0x3ab743ce
+DATA word3ab743ce<>+4(SB)/4, $0x3ab743ce
+DATA word3ab743ce<>+8(SB)/4, $0x3ab743ce
+DATA word3ab743ce<>+12(SB)/4, $0x3ab743ce
+DATA word3ab743ce<>+16(SB)/4, $0x3ab743ce
+DATA word3ab743ce<>+20(SB)/4, $0x3ab743ce
+DATA word3ab743ce<>+24(SB)/4, $0x3ab743ce
+DATA word3ab743ce<>+28(SB)/4, $0x3ab743ce
+GLOBL word3ab743ce<>(SB), RODATA|NOPTR, $32
 
-DATA expP1<>+0(SB)/4, $0x3ab743ce
-DATA expP1<>+4(SB)/4, $0x3ab743ce
-DATA expP1<>+8(SB)/4, $0x3ab743ce
-DATA expP1<>+12(SB)/4, $0x3ab743ce
-DATA expP1<>+16(SB)/4, $0x3ab743ce
-DATA expP1<>+20(SB)/4, $0x3ab743ce
-DATA expP1<>+24(SB)/4, $0x3ab743ce
-DATA expP1<>+28(SB)/4, $0x3ab743ce
-GLOBL expP1<>(SB), RODATA|NOPTR, $32
+DATA word3c088908<>+0(SB)/4, $0x3c088908
+DATA word3c088908<>+4(SB)/4, $0x3c088908
+DATA word3c088908<>+8(SB)/4, $0x3c088908
+DATA word3c088908<>+12(SB)/4, $0x3c088908
+DATA word3c088908<>+16(SB)/4, $0x3c088908
+DATA word3c088908<>+20(SB)/4, $0x3c088908
+DATA word3c088908<>+24(SB)/4, $0x3c088908
+DATA word3c088908<>+28(SB)/4, $0x3c088908
+GLOBL word3c088908<>(SB), RODATA|NOPTR, $32
 
-DATA expP2<>+0(SB)/4, $0x3c088908
-DATA expP2<>+4(SB)/4, $0x3c088908
-DATA expP2<>+8(SB)/4, $0x3c088908
-DATA expP2<>+12(SB)/4, $0x3c088908
-DATA expP2<>+16(SB)/4, $0x3c088908
-DATA expP2<>+20(SB)/4, $0x3c088908
-DATA expP2<>+24(SB)/4, $0x3c088908
-DATA expP2<>+28(SB)/4, $0x3c088908
-GLOBL expP2<>(SB), RODATA|NOPTR, $32
+DATA word3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
+DATA word3d2aa9c1<>+4(SB)/4, $0x3d2aa9c1
+DATA word3d2aa9c1<>+8(SB)/4, $0x3d2aa9c1
+DATA word3d2aa9c1<>+12(SB)/4, $0x3d2aa9c1
+DATA word3d2aa9c1<>+16(SB)/4, $0x3d2aa9c1
+DATA word3d2aa9c1<>+20(SB)/4, $0x3d2aa9c1
+DATA word3d2aa9c1<>+24(SB)/4, $0x3d2aa9c1
+DATA word3d2aa9c1<>+28(SB)/4, $0x3d2aa9c1
+GLOBL word3d2aa9c1<>(SB), RODATA|NOPTR, $32
 
-DATA expP3<>+0(SB)/4, $0x3d2aa9c1
-DATA expP3<>+4(SB)/4, $0x3d2aa9c1
-DATA expP3<>+8(SB)/4, $0x3d2aa9c1
-DATA expP3<>+12(SB)/4, $0x3d2aa9c1
-DATA expP3<>+16(SB)/4, $0x3d2aa9c1
-DATA expP3<>+20(SB)/4, $0x3d2aa9c1
-DATA expP3<>+24(SB)/4, $0x3d2aa9c1
-DATA expP3<>+28(SB)/4, $0x3d2aa9c1
-GLOBL expP3<>(SB), RODATA|NOPTR, $32
+DATA word3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
+DATA word3e2aaaaa<>+4(SB)/4, $0x3e2aaaaa
+DATA word3e2aaaaa<>+8(SB)/4, $0x3e2aaaaa
+DATA word3e2aaaaa<>+12(SB)/4, $0x3e2aaaaa
+DATA word3e2aaaaa<>+16(SB)/4, $0x3e2aaaaa
+DATA word3e2aaaaa<>+20(SB)/4, $0x3e2aaaaa
+DATA word3e2aaaaa<>+24(SB)/4, $0x3e2aaaaa
+DATA word3e2aaaaa<>+28(SB)/4, $0x3e2aaaaa
+GLOBL word3e2aaaaa<>(SB), RODATA|NOPTR, $32
 
-DATA expP4<>+0(SB)/4, $0x3e2aaaaa
-DATA expP4<>+4(SB)/4, $0x3e2aaaaa
-DATA expP4<>+8(SB)/4, $0x3e2aaaaa
-DATA expP4<>+12(SB)/4, $0x3e2aaaaa
-DATA expP4<>+16(SB)/4, $0x3e2aaaaa
-DATA expP4<>+20(SB)/4, $0x3e2aaaaa
-DATA expP4<>+24(SB)/4, $0x3e2aaaaa
-DATA expP4<>+28(SB)/4, $0x3e2aaaaa
-GLOBL expP4<>(SB), RODATA|NOPTR, $32
+DATA word3f000000<>+0(SB)/4, $0x3f000000
+DATA word3f000000<>+4(SB)/4, $0x3f000000
+DATA word3f000000<>+8(SB)/4, $0x3f000000
+DATA word3f000000<>+12(SB)/4, $0x3f000000
+DATA word3f000000<>+16(SB)/4, $0x3f000000
+DATA word3f000000<>+20(SB)/4, $0x3f000000
+DATA word3f000000<>+24(SB)/4, $0x3f000000
+DATA word3f000000<>+28(SB)/4, $0x3f000000
+GLOBL word3f000000<>(SB), RODATA|NOPTR, $32
 
-DATA expP5<>+0(SB)/4, $0x3f000000
-DATA expP5<>+4(SB)/4, $0x3f000000
-DATA expP5<>+8(SB)/4, $0x3f000000
-DATA expP5<>+12(SB)/4, $0x3f000000
-DATA expP5<>+16(SB)/4, $0x3f000000
-DATA expP5<>+20(SB)/4, $0x3f000000
-DATA expP5<>+24(SB)/4, $0x3f000000
-DATA expP5<>+28(SB)/4, $0x3f000000
-GLOBL expP5<>(SB), RODATA|NOPTR, $32
+DATA word3f800000<>+0(SB)/4, $0x3f800000
+DATA word3f800000<>+4(SB)/4, $0x3f800000
+DATA word3f800000<>+8(SB)/4, $0x3f800000
+DATA word3f800000<>+12(SB)/4, $0x3f800000
+DATA word3f800000<>+16(SB)/4, $0x3f800000
+DATA word3f800000<>+20(SB)/4, $0x3f800000
+DATA word3f800000<>+24(SB)/4, $0x3f800000
+DATA word3f800000<>+28(SB)/4, $0x3f800000
+GLOBL word3f800000<>(SB), RODATA|NOPTR, $32
+
+// func sLogAVX2(d *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sLogAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS      (DX)(AX*1), Y0
+	VCMPPS       $0x11, word00800000<>+0(SB), Y0, Y1
+	VMULPS       word4b000000<>+0(SB), Y0, Y2
+	VBLENDVPS    Y1, Y2, Y0, Y2
+	VANDPS       word41b80000<>+0(SB), Y1, Y1
+	VPSRLD       $0x17, Y2, Y3
+	VPSUBD       word0000007e<>+0(SB), Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       Y1, Y3, Y1
+	VANDPS       word007fffff<>+0(SB), Y2, Y2
+	VORPS        word3f000000<>+0(SB), Y2, Y2
+	VCMPPS       $0x11, word3f3504f3<>+0(SB), Y2, Y3
+	VANDPS       word3f800000<>+0(SB), Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VANDPS       Y2, Y3, Y3
+	VSUBPS       word3f800000<>+0(SB), Y2, Y2
+	VADDPS       Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      word3d9021bb<>+0(SB), Y4
+	VFMADD213PS  wordbdebd1b8<>+0(SB), Y2, Y4
+	VFMADD213PS  word3def251a<>+0(SB), Y2, Y4
+	VFMADD213PS  wordbdfe5d4f<>+0(SB), Y2, Y4
+	VFMADD213PS  word3e11e9bf<>+0(SB), Y2, Y4
+	VFMADD213PS  wordbe2aae50<>+0(SB), Y2, Y4
+	VFMADD213PS  word3e4cceac<>+0(SB), Y2, Y4
+	VFMADD213PS  wordbe7ffffc<>+0(SB), Y2, Y4
+	VFMADD213PS  word3eaaaaaa<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  wordb95e8083<>+0(SB), Y1, Y4
+	VFNMADD231PS word3f000000<>+0(SB), Y3, Y4
+	VADDPS       Y4, Y2, Y2
+	VFMADD231PS  word3f318000<>+0(SB), Y1, Y2
+	VCMPPS       $0x15, word7f800000<>+0(SB), Y0, Y1
+	VBLENDVPS    Y1, Y0, Y2, Y2
+	VCMPPS       $0x11, word00000000<>+0(SB), Y0, Y1
+	VORPS        Y1, Y2, Y2
+	VCMPPS       $0x00, word00000000<>+0(SB), Y0, Y0
+	VMOVUPS      wordff800000<>+0(SB), Y1
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VMOVUPS      Y0, (CX)(AX*1)
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word00800000<>+0(SB)/4, $0x00800000
+DATA word00800000<>+4(SB)/4, $0x00800000
+DATA word00800000<>+8(SB)/4, $0x00800000
+DATA word00800000<>+12(SB)/4, $0x00800000
+DATA word00800000<>+16(SB)/4, $0x00800000
+DATA word00800000<>+20(SB)/4, $0x00800000
+DATA word00800000<>+24(SB)/4, $0x00800000
+DATA word00800000<>+28(SB)/4, $0x00800000
+GLOBL word00800000<>(SB), RODATA|NOPTR, $32
+
+DATA word4b000000<>+0(SB)/4, $0x4b000000
+DATA word4b000000<>+4(SB)/4, $0x4b000000
+DATA word4b000000<>+8(SB)/4, $0x4b000000
+DATA word4b000000<>+12(SB)/4, $0x4b000000
+DATA word4b000000<>+16(SB)/4, $0x4b000000
+DATA word4b000000<>+20(SB)/4, $0x4b000000
+DATA word4b000000<>+24(SB)/4, $0x4b000000
+DATA word4b000000<>+28(SB)/4, $0x4b000000
+GLOBL word4b000000<>(SB), RODATA|NOPTR, $32
+
+DATA word41b80000<>+0(SB)/4, $0x41b80000
+DATA word41b80000<>+4(SB)/4, $0x41b80000
+DATA word41b80000<>+8(SB)/4, $0x41b80000
+DATA word41b80000<>+12(SB)/4, $0x41b80000
+DATA word41b80000<>+16(SB)/4, $0x41b80000
+DATA word41b80000<>+20(SB)/4, $0x41b80000
+DATA word41b80000<>+24(SB)/4, $0x41b80000
+DATA word41b80000<>+28(SB)/4, $0x41b80000
+GLOBL word41b80000<>(SB), RODATA|NOPTR, $32
+
+DATA word0000007e<>+0(SB)/4, $0x0000007e
+DATA word0000007e<>+4(SB)/4, $0x0000007e
+DATA word0000007e<>+8(SB)/4, $0x0000007e
+DATA word0000007e<>+12(SB)/4, $0x0000007e
+DATA word0000007e<>+16(SB)/4, $0x0000007e
+DATA word0000007e<>+20(SB)/4, $0x0000007e
+DATA word0000007e<>+24(SB)/4, $0x0000007e
+DATA word0000007e<>+28(SB)/4, $0x0000007e
+GLOBL word0000007e<>(SB), RODATA|NOPTR, $32
+
+DATA word007fffff<>+0(SB)/4, $0x007fffff
+DATA word007fffff<>+4(SB)/4, $0x007fffff
+DATA word007fffff<>+8(SB)/4, $0x007fffff
+DATA word007fffff<>+12(SB)/4, $0x007fffff
+DATA word007fffff<>+16(SB)/4, $0x007fffff
+DATA word007fffff<>+20(SB)/4, $0x007fffff
+DATA word007fffff<>+24(SB)/4, $0x007fffff
+DATA word007fffff<>+28(SB)/4, $0x007fffff
+GLOBL word007fffff<>(SB), RODATA|NOPTR, $32
+
+DATA word3f3504f3<>+0(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+4(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+8(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+12(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+16(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+20(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+24(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+28(SB)/4, $0x3f3504f3
+GLOBL word3f3504f3<>(SB), RODATA|NOPTR, $32
+
+DATA word3d9021bb<>+0(SB)/4, $0x3d9021bb
+DATA word3d9021bb<>+4(SB)/4, $0x3d9021bb
+DATA word3d9021bb<>+8(SB)/4, $0x3d9021bb
+DATA word3d9021bb<>+12(SB)/4, $0x3d9021bb
+DATA word3d9021bb<>+16(SB)/4, $0x3d9021bb
+DATA word3d9021bb<>+20(SB)/4, $0x3d9021bb
+DATA word3d9021bb<>+24(SB)/4, $0x3d9021bb
+DATA word3d9021bb<>+28(SB)/4, $0x3d9021bb
+GLOBL word3d9021bb<>(SB), RODATA|NOPTR, $32
+
+DATA wordbdebd1b8<>+0(SB)/4, $0xbdebd1b8
+DATA wordbdebd1b8<>+4(SB)/4, $0xbdebd1b8
+DATA wordbdebd1b8<>+8(SB)/4, $0xbdebd1b8
+DATA wordbdebd1b8<>+12(SB)/4, $0xbdebd1b8
+DATA wordbdebd1b8<>+16(SB)/4, $0xbdebd1b8
+DATA wordbdebd1b8<>+20(SB)/4, $0xbdebd1b8
+DATA wordbdebd1b8<>+24(SB)/4, $0xbdebd1b8
+DATA wordbdebd1b8<>+28(SB)/4, $0xbdebd1b8
+GLOBL wordbdebd1b8<>(SB), RODATA|NOPTR, $32
+
+DATA word3def251a<>+0(SB)/4, $0x3def251a
+DATA word3def251a<>+4(SB)/4, $0x3def251a
+DATA word3def251a<>+8(SB)/4, $0x3def251a
+DATA word3def251a<>+12(SB)/4, $0x3def251a
+DATA word3def251a<>+16(SB)/4, $0x3def251a
+DATA word3def251a<>+20(SB)/4, $0x3def251a
+DATA word3def251a<>+24(SB)/4, $0x3def251a
+DATA word3def251a<>+28(SB)/4, $0x3def251a
+GLOBL word3def251a<>(SB), RODATA|NOPTR, $32
+
+DATA wordbdfe5d4f<>+0(SB)/4, $0xbdfe5d4f
+DATA wordbdfe5d4f<>+4(SB)/4, $0xbdfe5d4f
+DATA wordbdfe5d4f<>+8(SB)/4, $0xbdfe5d4f
+DATA wordbdfe5d4f<>+12(SB)/4, $0xbdfe5d4f
+DATA wordbdfe5d4f<>+16(SB)/4, $0xbdfe5d4f
+DATA wordbdfe5d4f<>+20(SB)/4, $0xbdfe5d4f
+DATA wordbdfe5d4f<>+24(SB)/4, $0xbdfe5d4f
+DATA wordbdfe5d4f<>+28(SB)/4, $0xbdfe5d4f
+GLOBL wordbdfe5d4f<>(SB), RODATA|NOPTR, $32
+
+DATA word3e11e9bf<>+0(SB)/4, $0x3e11e9bf
+DATA word3e11e9bf<>+4(SB)/4, $0x3e11e9bf
+DATA word3e11e9bf<>+8(SB)/4, $0x3e11e9bf
+DATA word3e11e9bf<>+12(SB)/4, $0x3e11e9bf
+DATA word3e11e9bf<>+16(SB)/4, $0x3e11e9bf
+DATA word3e11e9bf<>+20(SB)/4, $0x3e11e9bf
+DATA word3e11e9bf<>+24(SB)/4, $0x3e11e9bf
+DATA word3e11e9bf<>+28(SB)/4, $0x3e11e9bf
+GLOBL word3e11e9bf<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe2aae50<>+0(SB)/4, $0xbe2aae50
+DATA wordbe2aae50<>+4(SB)/4, $0xbe2aae50
+DATA wordbe2aae50<>+8(SB)/4, $0xbe2aae50
+DATA wordbe2aae50<>+12(SB)/4, $0xbe2aae50
+DATA wordbe2aae50<>+16(SB)/4, $0xbe2aae50
+DATA wordbe2aae50<>+20(SB)/4, $0xbe2aae50
+DATA wordbe2aae50<>+24(SB)/4, $0xbe2aae50
+DATA wordbe2aae50<>+28(SB)/4, $0xbe2aae50
+GLOBL wordbe2aae50<>(SB), RODATA|NOPTR, $32
+
+DATA word3e4cceac<>+0(SB)/4, $0x3e4cceac
+DATA word3e4cceac<>+4(SB)/4, $0x3e4cceac
+DATA word3e4cceac<>+8(SB)/4, $0x3e4cceac
+DATA word3e4cceac<>+12(SB)/4, $0x3e4cceac
+DATA word3e4cceac<>+16(SB)/4, $0x3e4cceac
+DATA word3e4cceac<>+20(SB)/4, $0x3e4cceac
+DATA word3e4cceac<>+24(SB)/4, $0x3e4cceac
+DATA word3e4cceac<>+28(SB)/4, $0x3e4cceac
+GLOBL word3e4cceac<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe7ffffc<>+0(SB)/4, $0xbe7ffffc
+DATA wordbe7ffffc<>+4(SB)/4, $0xbe7ffffc
+DATA wordbe7ffffc<>+8(SB)/4, $0xbe7ffffc
+DATA wordbe7ffffc<>+12(SB)/4, $0xbe7ffffc
+DATA wordbe7ffffc<>+16(SB)/4, $0xbe7ffffc
+DATA wordbe7ffffc<>+20(SB)/4, $0xbe7ffffc
+DATA wordbe7ffffc<>+24(SB)/4, $0xbe7ffffc
+DATA wordbe7ffffc<>+28(SB)/4, $0xbe7ffffc
+GLOBL wordbe7ffffc<>(SB), RODATA|NOPTR, $32
+
+DATA word3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
+GLOBL word3eaaaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA word7f800000<>+0(SB)/4, $0x7f800000
+DATA word7f800000<>+4(SB)/4, $0x7f800000
+DATA word7f800000<>+8(SB)/4, $0x7f800000
+DATA word7f800000<>+12(SB)/4, $0x7f800000
+DATA word7f800000<>+16(SB)/4, $0x7f800000
+DATA word7f800000<>+20(SB)/4, $0x7f800000
+DATA word7f800000<>+24(SB)/4, $0x7f800000
+DATA word7f800000<>+28(SB)/4, $0x7f800000
+GLOBL word7f800000<>(SB), RODATA|NOPTR, $32
+
+DATA word00000000<>+0(SB)/4, $0x00000000
+DATA word00000000<>+4(SB)/4, $0x00000000
+DATA word00000000<>+8(SB)/4, $0x00000000
+DATA word00000000<>+12(SB)/4, $0x00000000
+DATA word00000000<>+16(SB)/4, $0x00000000
+DATA word00000000<>+20(SB)/4, $0x00000000
+DATA word00000000<>+24(SB)/4, $0x00000000
+DATA word00000000<>+28(SB)/4, $0x00000000
+GLOBL word00000000<>(SB), RODATA|NOPTR, $32
+
+DATA wordff800000<>+0(SB)/4, $0xff800000
+DATA wordff800000<>+4(SB)/4, $0xff800000
+DATA wordff800000<>+8(SB)/4, $0xff800000
+DATA wordff800000<>+12(SB)/4, $0xff800000
+DATA wordff800000<>+16(SB)/4, $0xff800000
+DATA wordff800000<>+20(SB)/4, $0xff800000
+DATA wordff800000<>+24(SB)/4, $0xff800000
+DATA wordff800000<>+28(SB)/4, $0xff800000
+GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
+
+// func sTanhAVX2(d *float32, x *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·sTanhAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS     (DX)(AX*1), Y0
+	VMOVUPS     word40fcf84f<>+0(SB), Y1
+	VMOVUPS     wordc0fcf84f<>+0(SB), Y2
+	VMAXPS      Y0, Y2, Y2
+	VMINPS      Y2, Y1, Y1
+	VMULPS      Y1, Y1, Y2
+	VMOVUPS     worda59f25c0<>+0(SB), Y3
+	VFMADD213PS word2a61337e<>+0(SB), Y2, Y3
+	VFMADD213PS wordaebd37ff<>+0(SB), Y2, Y3
+	VFMADD213PS word335c0041<>+0(SB), Y2, Y3
+	VFMADD213PS word3779434a<>+0(SB), Y2, Y3
+	VFMADD213PS word3a270ded<>+0(SB), Y2, Y3
+	VFMADD213PS word3ba059dc<>+0(SB), Y2, Y3
+	VMOVUPS     word35a0d3d8<>+0(SB), Y4
+	VFMADD213PS word38f895d6<>+0(SB), Y2, Y4
+	VFMADD213PS word3b14aa05<>+0(SB), Y2, Y4
+	VFMADD213PS word3ba059dd<>+0(SB), Y2, Y4
+	VANDPS      word7fffffff<>+0(SB), Y0, Y2
+	VCMPPS      $0x11, word39d1b717<>+0(SB), Y2, Y2
+	VMULPS      Y3, Y1, Y1
+	VDIVPS      Y4, Y1, Y1
+	VBLENDVPS   Y2, Y0, Y1, Y0
+	VMOVUPS     Y0, (CX)(AX*1)
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, BX
+	JGE         loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word40fcf84f<>+0(SB)/4, $0x40fcf84f
+DATA word40fcf84f<>+4(SB)/4, $0x40fcf84f
+DATA word40fcf84f<>+8(SB)/4, $0x40fcf84f
+DATA word40fcf84f<>+12(SB)/4, $0x40fcf84f
+DATA word40fcf84f<>+16(SB)/4, $0x40fcf84f
+DATA word40fcf84f<>+20(SB)/4, $0x40fcf84f
+DATA word40fcf84f<>+24(SB)/4, $0x40fcf84f
+DATA word40fcf84f<>+28(SB)/4, $0x40fcf84f
+GLOBL word40fcf84f<>(SB), RODATA|NOPTR, $32
+
+DATA wordc0fcf84f<>+0(SB)/4, $0xc0fcf84f
+DATA wordc0fcf84f<>+4(SB)/4, $0xc0fcf84f
+DATA wordc0fcf84f<>+8(SB)/4, $0xc0fcf84f
+DATA wordc0fcf84f<>+12(SB)/4, $0xc0fcf84f
+DATA wordc0fcf84f<>+16(SB)/4, $0xc0fcf84f
+DATA wordc0fcf84f<>+20(SB)/4, $0xc0fcf84f
+DATA wordc0fcf84f<>+24(SB)/4, $0xc0fcf84f
+DATA wordc0fcf84f<>+28(SB)/4, $0xc0fcf84f
+GLOBL wordc0fcf84f<>(SB), RODATA|NOPTR, $32
+
+DATA worda59f25c0<>+0(SB)/4, $0xa59f25c0
+DATA worda59f25c0<>+4(SB)/4, $0xa59f25c0
+DATA worda59f25c0<>+8(SB)/4, $0xa59f25c0
+DATA worda59f25c0<>+12(SB)/4, $0xa59f25c0
+DATA worda59f25c0<>+16(SB)/4, $0xa59f25c0
+DATA worda59f25c0<>+20(SB)/4, $0xa59f25c0
+DATA worda59f25c0<>+24(SB)/4, $0xa59f25c0
+DATA worda59f25c0<>+28(SB)/4, $0xa59f25c0
+GLOBL worda59f25c0<>(SB), RODATA|NOPTR, $32
+
+DATA word2a61337e<>+0(SB)/4, $0x2a61337e
+DATA word2a61337e<>+4(SB)/4, $0x2a61337e
+DATA word2a61337e<>+8(SB)/4, $0x2a61337e
+DATA word2a61337e<>+12(SB)/4, $0x2a61337e
+DATA word2a61337e<>+16(SB)/4, $0x2a61337e
+DATA word2a61337e<>+20(SB)/4, $0x2a61337e
+DATA word2a61337e<>+24(SB)/4, $0x2a61337e
+DATA word2a61337e<>+28(SB)/4, $0x2a61337e
+GLOBL word2a61337e<>(SB), RODATA|NOPTR, $32
+
+DATA wordaebd37ff<>+0(SB)/4, $0xaebd37ff
+DATA wordaebd37ff<>+4(SB)/4, $0xaebd37ff
+DATA wordaebd37ff<>+8(SB)/4, $0xaebd37ff
+DATA wordaebd37ff<>+12(SB)/4, $0xaebd37ff
+DATA wordaebd37ff<>+16(SB)/4, $0xaebd37ff
+DATA wordaebd37ff<>+20(SB)/4, $0xaebd37ff
+DATA wordaebd37ff<>+24(SB)/4, $0xaebd37ff
+DATA wordaebd37ff<>+28(SB)/4, $0xaebd37ff
+GLOBL wordaebd37ff<>(SB), RODATA|NOPTR, $32
+
+DATA word335c0041<>+0(SB)/4, $0x335c0041
+DATA word335c0041<>+4(SB)/4, $0x335c0041
+DATA word335c0041<>+8(SB)/4, $0x335c0041
+DATA word335c0041<>+12(SB)/4, $0x335c0041
+DATA word335c0041<>+16(SB)/4, $0x335c0041
+DATA word335c0041<>+20(SB)/4, $0x335c0041
+DATA word335c0041<>+24(SB)/4, $0x335c0041
+DATA word335c0041<>+28(SB)/4, $0x335c0041
+GLOBL word335c0041<>(SB), RODATA|NOPTR, $32
+
+DATA word3779434a<>+0(SB)/4, $0x3779434a
+DATA word3779434a<>+4(SB)/4, $0x3779434a
+DATA word3779434a<>+8(SB)/4, $0x3779434a
+DATA word3779434a<>+12(SB)/4, $0x3779434a
+DATA word3779434a<>+16(SB)/4, $0x3779434a
+DATA word3779434a<>+20(SB)/4, $0x3779434a
+DATA word3779434a<>+24(SB)/4, $0x3779434a
+DATA word3779434a<>+28(SB)/4, $0x3779434a
+GLOBL word3779434a<>(SB), RODATA|NOPTR, $32
+
+DATA word3a270ded<>+0(SB)/4, $0x3a270ded
+DATA word3a270ded<>+4(SB)/4, $0x3a270ded
+DATA word3a270ded<>+8(SB)/4, $0x3a270ded
+DATA word3a270ded<>+12(SB)/4, $0x3a270ded
+DATA word3a270ded<>+16(SB)/4, $0x3a270ded
+DATA word3a270ded<>+20(SB)/4, $0x3a270ded
+DATA word3a270ded<>+24(SB)/4, $0x3a270ded
+DATA word3a270ded<>+28(SB)/4, $0x3a270ded
+GLOBL word3a270ded<>(SB), RODATA|NOPTR, $32
+
+DATA word3ba059dc<>+0(SB)/4, $0x3ba059dc
+DATA word3ba059dc<>+4(SB)/4, $0x3ba059dc
+DATA word3ba059dc<>+8(SB)/4, $0x3ba059dc
+DATA word3ba059dc<>+12(SB)/4, $0x3ba059dc
+DATA word3ba059dc<>+16(SB)/4, $0x3ba059dc
+DATA word3ba059dc<>+20(SB)/4, $0x3ba059dc
+DATA word3ba059dc<>+24(SB)/4, $0x3ba059dc
+DATA word3ba059dc<>+28(SB)/4, $0x3ba059dc
+GLOBL word3ba059dc<>(SB), RODATA|NOPTR, $32
+
+DATA word35a0d3d8<>+0(SB)/4, $0x35a0d3d8
+DATA word35a0d3d8<>+4(SB)/4, $0x35a0d3d8
+DATA word35a0d3d8<>+8(SB)/4, $0x35a0d3d8
+DATA word35a0d3d8<>+12(SB)/4, $0x35a0d3d8
+DATA word35a0d3d8<>+16(SB)/4, $0x35a0d3d8
+DATA word35a0d3d8<>+20(SB)/4, $0x35a0d3d8
+DATA word35a0d3d8<>+24(SB)/4, $0x35a0d3d8
+DATA word35a0d3d8<>+28(SB)/4, $0x35a0d3d8
+GLOBL word35a0d3d8<>(SB), RODATA|NOPTR, $32
+
+DATA word38f895d6<>+0(SB)/4, $0x38f895d6
+DATA word38f895d6<>+4(SB)/4, $0x38f895d6
+DATA word38f895d6<>+8(SB)/4, $0x38f895d6
+DATA word38f895d6<>+12(SB)/4, $0x38f895d6
+DATA word38f895d6<>+16(SB)/4, $0x38f895d6
+DATA word38f895d6<>+20(SB)/4, $0x38f895d6
+DATA word38f895d6<>+24(SB)/4, $0x38f895d6
+DATA word38f895d6<>+28(SB)/4, $0x38f895d6
+GLOBL word38f895d6<>(SB), RODATA|NOPTR, $32
+
+DATA word3b14aa05<>+0(SB)/4, $0x3b14aa05
+DATA word3b14aa05<>+4(SB)/4, $0x3b14aa05
+DATA word3b14aa05<>+8(SB)/4, $0x3b14aa05
+DATA word3b14aa05<>+12(SB)/4, $0x3b14aa05
+DATA word3b14aa05<>+16(SB)/4, $0x3b14aa05
+DATA word3b14aa05<>+20(SB)/4, $0x3b14aa05
+DATA word3b14aa05<>+24(SB)/4, $0x3b14aa05
+DATA word3b14aa05<>+28(SB)/4, $0x3b14aa05
+GLOBL word3b14aa05<>(SB), RODATA|NOPTR, $32
+
+DATA word3ba059dd<>+0(SB)/4, $0x3ba059dd
+DATA word3ba059dd<>+4(SB)/4, $0x3ba059dd
+DATA word3ba059dd<>+8(SB)/4, $0x3ba059dd
+DATA word3ba059dd<>+12(SB)/4, $0x3ba059dd
+DATA word3ba059dd<>+16(SB)/4, $0x3ba059dd
+DATA word3ba059dd<>+20(SB)/4, $0x3ba059dd
+DATA word3ba059dd<>+24(SB)/4, $0x3ba059dd
+DATA word3ba059dd<>+28(SB)/4, $0x3ba059dd
+GLOBL word3ba059dd<>(SB), RODATA|NOPTR, $32
+
+DATA word39d1b717<>+0(SB)/4, $0x39d1b717
+DATA word39d1b717<>+4(SB)/4, $0x39d1b717
+DATA word39d1b717<>+8(SB)/4, $0x39d1b717
+DATA word39d1b717<>+12(SB)/4, $0x39d1b717
+DATA word39d1b717<>+16(SB)/4, $0x39d1b717
+DATA word39d1b717<>+20(SB)/4, $0x39d1b717
+DATA word39d1b717<>+24(SB)/4, $0x39d1b717
+DATA word39d1b717<>+28(SB)/4, $0x39d1b717
+GLOBL word39d1b717<>(SB), RODATA|NOPTR, $32
+
+DATA word7fffffff<>+0(SB)/4, $0x7fffffff
+DATA word7fffffff<>+4(SB)/4, $0x7fffffff
+DATA word7fffffff<>+8(SB)/4, $0x7fffffff
+DATA word7fffffff<>+12(SB)/4, $0x7fffffff
+DATA word7fffffff<>+16(SB)/4, $0x7fffffff
+DATA word7fffffff<>+20(SB)/4, $0x7fffffff
+DATA word7fffffff<>+24(SB)/4, $0x7fffffff
+DATA word7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL word7fffffff<>(SB), RODATA|NOPTR, $32
+
+// func sErfAVX2(d *float32, x *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·sErfAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS     (DX)(AX*1), Y0
+	VMOVUPS     word40800000<>+0(SB), Y1
+	VMOVUPS     wordc0800000<>+0(SB), Y2
+	VMAXPS      Y0, Y2, Y0
+	VMINPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMOVUPS     wordaf95df0b<>+0(SB), Y2
+	VFMADD213PS word32edffee<>+0(SB), Y1, Y2
+	VFMADD213PS wordb60cff51<>+0(SB), Y1, Y2
+	VFMADD213PS wordb86ec2d2<>+0(SB), Y1, Y2
+	VFMADD213PS wordba40ac63<>+0(SB), Y1, Y2
+	VFMADD213PS wordbb41a1f6<>+0(SB), Y1, Y2
+	VFMADD213PS wordbc83dbd4<>+0(SB), Y1, Y2
+	VMOVUPS     wordb77460cd<>+0(SB), Y3
+	VFMADD213PS wordb95fbd29<>+0(SB), Y1, Y3
+	VFMADD213PS wordbadc924e<>+0(SB), Y1, Y3
+	VFMADD213PS wordbbf19bf8<>+0(SB), Y1, Y3
+	VFMADD213PS wordbc69b6a7<>+0(SB), Y1, Y3
+	VMULPS      Y2, Y0, Y0
+	VDIVPS      Y3, Y0, Y0
+	VMOVUPS     Y0, (CX)(AX*1)
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, BX
+	JGE         loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word40800000<>+0(SB)/4, $0x40800000
+DATA word40800000<>+4(SB)/4, $0x40800000
+DATA word40800000<>+8(SB)/4, $0x40800000
+DATA word40800000<>+12(SB)/4, $0x40800000
+DATA word40800000<>+16(SB)/4, $0x40800000
+DATA word40800000<>+20(SB)/4, $0x40800000
+DATA word40800000<>+24(SB)/4, $0x40800000
+DATA word40800000<>+28(SB)/4, $0x40800000
+GLOBL word40800000<>(SB), RODATA|NOPTR, $32
+
+DATA wordc0800000<>+0(SB)/4, $0xc0800000
+DATA wordc0800000<>+4(SB)/4, $0xc0800000
+DATA wordc0800000<>+8(SB)/4, $0xc0800000
+DATA wordc0800000<>+12(SB)/4, $0xc0800000
+DATA wordc0800000<>+16(SB)/4, $0xc0800000
+DATA wordc0800000<>+20(SB)/4, $0xc0800000
+DATA wordc0800000<>+24(SB)/4, $0xc0800000
+DATA wordc0800000<>+28(SB)/4, $0xc0800000
+GLOBL wordc0800000<>(SB), RODATA|NOPTR, $32
+
+DATA wordaf95df0b<>+0(SB)/4, $0xaf95df0b
+DATA wordaf95df0b<>+4(SB)/4, $0xaf95df0b
+DATA wordaf95df0b<>+8(SB)/4, $0xaf95df0b
+DATA wordaf95df0b<>+12(SB)/4, $0xaf95df0b
+DATA wordaf95df0b<>+16(SB)/4, $0xaf95df0b
+DATA wordaf95df0b<>+20(SB)/4, $0xaf95df0b
+DATA wordaf95df0b<>+24(SB)/4, $0xaf95df0b
+DATA wordaf95df0b<>+28(SB)/4, $0xaf95df0b
+GLOBL wordaf95df0b<>(SB), RODATA|NOPTR, $32
+
+DATA word32edffee<>+0(SB)/4, $0x32edffee
+DATA word32edffee<>+4(SB)/4, $0x32edffee
+DATA word32edffee<>+8(SB)/4, $0x32edffee
+DATA word32edffee<>+12(SB)/4, $0x32edffee
+DATA word32edffee<>+16(SB)/4, $0x32edffee
+DATA word32edffee<>+20(SB)/4, $0x32edffee
+DATA word32edffee<>+24(SB)/4, $0x32edffee
+DATA word32edffee<>+28(SB)/4, $0x32edffee
+GLOBL word32edffee<>(SB), RODATA|NOPTR, $32
+
+DATA wordb60cff51<>+0(SB)/4, $0xb60cff51
+DATA wordb60cff51<>+4(SB)/4, $0xb60cff51
+DATA wordb60cff51<>+8(SB)/4, $0xb60cff51
+DATA wordb60cff51<>+12(SB)/4, $0xb60cff51
+DATA wordb60cff51<>+16(SB)/4, $0xb60cff51
+DATA wordb60cff51<>+20(SB)/4, $0xb60cff51
+DATA wordb60cff51<>+24(SB)/4, $0xb60cff51
+DATA wordb60cff51<>+28(SB)/4, $0xb60cff51
+GLOBL wordb60cff51<>(SB), RODATA|NOPTR, $32
+
+DATA wordb86ec2d2<>+0(SB)/4, $0xb86ec2d2
+DATA wordb86ec2d2<>+4(SB)/4, $0xb86ec2d2
+DATA wordb86ec2d2<>+8(SB)/4, $0xb86ec2d2
+DATA wordb86ec2d2<>+12(SB)/4, $0xb86ec2d2
+DATA wordb86ec2d2<>+16(SB)/4, $0xb86ec2d2
+DATA wordb86ec2d2<>+20(SB)/4, $0xb86ec2d2
+DATA wordb86ec2d2<>+24(SB)/4, $0xb86ec2d2
+DATA wordb86ec2d2<>+28(SB)/4, $0xb86ec2d2
+GLOBL wordb86ec2d2<>(SB), RODATA|NOPTR, $32
+
+DATA wordba40ac63<>+0(SB)/4, $0xba40ac63
+DATA wordba40ac63<>+4(SB)/4, $0xba40ac63
+DATA wordba40ac63<>+8(SB)/4, $0xba40ac63
+DATA wordba40ac63<>+12(SB)/4, $0xba40ac63
+DATA wordba40ac63<>+16(SB)/4, $0xba40ac63
+DATA wordba40ac63<>+20(SB)/4, $0xba40ac63
+DATA wordba40ac63<>+24(SB)/4, $0xba40ac63
+DATA wordba40ac63<>+28(SB)/4, $0xba40ac63
+GLOBL wordba40ac63<>(SB), RODATA|NOPTR, $32
+
+DATA wordbb41a1f6<>+0(SB)/4, $0xbb41a1f6
+DATA wordbb41a1f6<>+4(SB)/4, $0xbb41a1f6
+DATA wordbb41a1f6<>+8(SB)/4, $0xbb41a1f6
+DATA wordbb41a1f6<>+12(SB)/4, $0xbb41a1f6
+DATA wordbb41a1f6<>+16(SB)/4, $0xbb41a1f6
+DATA wordbb41a1f6<>+20(SB)/4, $0xbb41a1f6
+DATA wordbb41a1f6<>+24(SB)/4, $0xbb41a1f6
+DATA wordbb41a1f6<>+28(SB)/4, $0xbb41a1f6
+GLOBL wordbb41a1f6<>(SB), RODATA|NOPTR, $32
+
+DATA wordbc83dbd4<>+0(SB)/4, $0xbc83dbd4
+DATA wordbc83dbd4<>+4(SB)/4, $0xbc83dbd4
+DATA wordbc83dbd4<>+8(SB)/4, $0xbc83dbd4
+DATA wordbc83dbd4<>+12(SB)/4, $0xbc83dbd4
+DATA wordbc83dbd4<>+16(SB)/4, $0xbc83dbd4
+DATA wordbc83dbd4<>+20(SB)/4, $0xbc83dbd4
+DATA wordbc83dbd4<>+24(SB)/4, $0xbc83dbd4
+DATA wordbc83dbd4<>+28(SB)/4, $0xbc83dbd4
+GLOBL wordbc83dbd4<>(SB), RODATA|NOPTR, $32
+
+DATA wordb77460cd<>+0(SB)/4, $0xb77460cd
+DATA wordb77460cd<>+4(SB)/4, $0xb77460cd
+DATA wordb77460cd<>+8(SB)/4, $0xb77460cd
+DATA wordb77460cd<>+12(SB)/4, $0xb77460cd
+DATA wordb77460cd<>+16(SB)/4, $0xb77460cd
+DATA wordb77460cd<>+20(SB)/4, $0xb77460cd
+DATA wordb77460cd<>+24(SB)/4, $0xb77460cd
+DATA wordb77460cd<>+28(SB)/4, $0xb77460cd
+GLOBL wordb77460cd<>(SB), RODATA|NOPTR, $32
+
+DATA wordb95fbd29<>+0(SB)/4, $0xb95fbd29
+DATA wordb95fbd29<>+4(SB)/4, $0xb95fbd29
+DATA wordb95fbd29<>+8(SB)/4, $0xb95fbd29
+DATA wordb95fbd29<>+12(SB)/4, $0xb95fbd29
+DATA wordb95fbd29<>+16(SB)/4, $0xb95fbd29
+DATA wordb95fbd29<>+20(SB)/4, $0xb95fbd29
+DATA wordb95fbd29<>+24(SB)/4, $0xb95fbd29
+DATA wordb95fbd29<>+28(SB)/4, $0xb95fbd29
+GLOBL wordb95fbd29<>(SB), RODATA|NOPTR, $32
+
+DATA wordbadc924e<>+0(SB)/4, $0xbadc924e
+DATA wordbadc924e<>+4(SB)/4, $0xbadc924e
+DATA wordbadc924e<>+8(SB)/4, $0xbadc924e
+DATA wordbadc924e<>+12(SB)/4, $0xbadc924e
+DATA wordbadc924e<>+16(SB)/4, $0xbadc924e
+DATA wordbadc924e<>+20(SB)/4, $0xbadc924e
+DATA wordbadc924e<>+24(SB)/4, $0xbadc924e
+DATA wordbadc924e<>+28(SB)/4, $0xbadc924e
+GLOBL wordbadc924e<>(SB), RODATA|NOPTR, $32
+
+DATA wordbbf19bf8<>+0(SB)/4, $0xbbf19bf8
+DATA wordbbf19bf8<>+4(SB)/4, $0xbbf19bf8
+DATA wordbbf19bf8<>+8(SB)/4, $0xbbf19bf8
+DATA wordbbf19bf8<>+12(SB)/4, $0xbbf19bf8
+DATA wordbbf19bf8<>+16(SB)/4, $0xbbf19bf8
+DATA wordbbf19bf8<>+20(SB)/4, $0xbbf19bf8
+DATA wordbbf19bf8<>+24(SB)/4, $0xbbf19bf8
+DATA wordbbf19bf8<>+28(SB)/4, $0xbbf19bf8
+GLOBL wordbbf19bf8<>(SB), RODATA|NOPTR, $32
+
+DATA wordbc69b6a7<>+0(SB)/4, $0xbc69b6a7
+DATA wordbc69b6a7<>+4(SB)/4, $0xbc69b6a7
+DATA wordbc69b6a7<>+8(SB)/4, $0xbc69b6a7
+DATA wordbc69b6a7<>+12(SB)/4, $0xbc69b6a7
+DATA wordbc69b6a7<>+16(SB)/4, $0xbc69b6a7
+DATA wordbc69b6a7<>+20(SB)/4, $0xbc69b6a7
+DATA wordbc69b6a7<>+24(SB)/4, $0xbc69b6a7
+DATA wordbc69b6a7<>+28(SB)/4, $0xbc69b6a7
+GLOBL wordbc69b6a7<>(SB), RODATA|NOPTR, $32
+
+// func sSigmoidAVX2(d *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sSigmoidAVX2(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS      (DX)(AX*1), Y0
+	VORPS        word80000000<>+0(SB), Y0, Y1
+	VMOVUPS      word42b20000<>+0(SB), Y2
+	VMOVUPS      wordc2d00000<>+0(SB), Y3
+	VMAXPS       Y1, Y3, Y1
+	VMINPS       Y1, Y2, Y1
+	VMULPS       word3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS word3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS wordb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      word39506967<>+0(SB), Y3
+	VFMADD213PS  word3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  word3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  word3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  word3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  word3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       word3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       word3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       word3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      word3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VADDPS       Y1, Y2, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (CX)(AX*1)
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word80000000<>+0(SB)/4, $0x80000000
+DATA word80000000<>+4(SB)/4, $0x80000000
+DATA word80000000<>+8(SB)/4, $0x80000000
+DATA word80000000<>+12(SB)/4, $0x80000000
+DATA word80000000<>+16(SB)/4, $0x80000000
+DATA word80000000<>+20(SB)/4, $0x80000000
+DATA word80000000<>+24(SB)/4, $0x80000000
+DATA word80000000<>+28(SB)/4, $0x80000000
+GLOBL word80000000<>(SB), RODATA|NOPTR, $32
+
+// func sLanesAVX2(lanes *float64, x *float32, n int)
+// Requires: AVX
+TEXT ·sLanesAVX2(SB), NOSPLIT, $0-24
+	MOVQ    lanes+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	SUBQ    $0x10, DX
+	JLT     done
+
+loop:
+	VCVTPS2PD (CX), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(CX), Y4
+	VADDPD    Y4, Y1, Y1
+	VCVTPS2PD 32(CX), Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(CX), Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VZEROUPPER
+	RET
+
+// func sSquareLanesAVX2(lanes *float64, x *float32, n int)
+// Requires: AVX
+TEXT ·sSquareLanesAVX2(SB), NOSPLIT, $0-24
+	MOVQ    lanes+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	SUBQ    $0x10, DX
+	JLT     done
+
+loop:
+	VCVTPS2PD (CX), Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(CX), Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y1, Y1
+	VCVTPS2PD 32(CX), Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(CX), Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VZEROUPPER
+	RET
+
+// func sMaxLanesAVX2(lanes *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sMaxLanesAVX2(SB), NOSPLIT, $0-24
+	MOVQ    lanes+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVUPS (AX), Y0
+	VCMPPS  $0x03, Y0, Y0, Y1
+	VMOVUPS 32(AX), Y2
+	VCMPPS  $0x03, Y2, Y2, Y3
+	SUBQ    $0x10, DX
+	JLT     done
+
+loop:
+	VMOVUPS (CX), Y4
+	VCMPPS  $0x03, Y4, Y4, Y5
+	VORPS   Y5, Y1, Y1
+	VMAXPS  Y4, Y0, Y0
+	VMOVUPS 32(CX), Y4
+	VCMPPS  $0x03, Y4, Y4, Y5
+	VORPS   Y5, Y3, Y3
+	VMAXPS  Y4, Y2, Y2
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     loop
+
+done:
+	VORPS   Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VORPS   Y3, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VZEROUPPER
+	RET

@@ -3,8 +3,9 @@
 //
 // In every function the first slice gives the length, and the others must not
 // be shorter. Slices may be the same, but must not overlap otherwise. Apart
-// from [Exp], results are bit for bit those of the loops in this file, whatever
-// the processor: no operation is fused or reordered.
+// from [Exp], [Log], [Tanh], [Erf] and [Sigmoid], results are bit for bit those
+// of the loops in Go, whatever the processor: no operation is fused or
+// reordered.
 //
 // The assembly is written by tools/asmgen.
 package vec
@@ -94,15 +95,6 @@ func ReluGrad[T Float](d, g, x []T) {
 			v = 0
 		}
 		d[i] = v
-	}
-}
-
-// Exp sets d to the exponentials of x, within two units in the last place. It
-// is faster than [math.Exp] for float32.
-func Exp[T Float](d, x []T) {
-	x = x[:len(d)]
-	for i := expWide(d, x); i < len(d); i++ {
-		d[i] = T(math.Exp(float64(x[i])))
 	}
 }
 

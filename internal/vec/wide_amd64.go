@@ -181,25 +181,3 @@ func rmsPropWide[T Float](w, ms, mom, g []T, lr, c, m, eps T) int {
 	}
 	return n
 }
-
-// expWide does all elements of float32, none of float64.
-func expWide[T Float](d, x []T) int {
-	if !avx2 || !single[T]() {
-		return 0
-	}
-	n := wide[T](len(d))
-	sExpAVX2(f32(d), f32(x), n)
-	if n < len(d) {
-		// The rest goes the same way, so that an element's result does not
-		// depend on its place.
-		var rest [register / 4]float32
-		for i, v := range x[n:] {
-			rest[i] = float32(v)
-		}
-		sExpAVX2(&rest[0], &rest[0], len(rest))
-		for i := range d[n:] {
-			d[n+i] = T(rest[i])
-		}
-	}
-	return len(d)
-}

@@ -19,4 +19,3 @@ func nesterovWide[T Float](w, acc, g []T, lr, m T) int            { return 0 }
 func adagradWide[T Float](w, acc, g []T, lr T) int                { return 0 }
 func adamWide[T Float](w, m, v, g []T, alpha, c1, c2, eps T) int  { return 0 }
 func rmsPropWide[T Float](w, ms, mom, g []T, lr, c, m, eps T) int { return 0 }
-func expWide[T Float](d, x []T) int                               { return 0 }

@@ -21,6 +21,10 @@ type lanes struct {
 // tileCols is the width of a tile of the product, in registers.
 const tileCols = 2
 
+// narrowRows is the height of the highest tile of one register, which suits
+// products of few columns.
+const narrowRows = 16
+
 // tileRows is the height of the highest tile. It is a multiple of three,
 // because three rows share a pointer.
 func (l lanes) tileRows() int {
@@ -38,7 +42,13 @@ func emitBLAS(c *build.Context) {
 		{"dgemm", "float64", 8, 64, "AVX512"},
 	} {
 		for rows := 1; rows <= l.tileRows(); rows++ {
-			emitTile(c, l, rows)
+			emitTile(c, l, rows, "Tile", tileCols)
+		}
+		if l.width < 64 || l.size == 8 {
+			continue
+		}
+		for rows := 1; rows <= narrowRows; rows++ {
+			emitTile(c, l, rows, "Narrow", 1)
 		}
 	}
 	for _, n := range []int{24, 48, 64, 96, 128} {
@@ -51,14 +61,14 @@ func emitBLAS(c *build.Context) {
 
 // emitTile writes the function that computes a tile of rows by two registers
 // of a product and keeps it in registers for the whole inner dimension.
-func emitTile(c *build.Context, l lanes, rows int) {
-	name := fmt.Sprintf("%sTile%d%s", l.prefix, rows, l.suffix)
+func emitTile(c *build.Context, l lanes, rows int, kind string, cols int) {
+	name := fmt.Sprintf("%s%s%d%s", l.prefix, kind, rows, l.suffix)
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s computes %d by %d elements of a product.", name, rows, tileCols*l.width/l.size))
+	c.Doc(fmt.Sprintf("%s computes %d by %d elements of a product.", name, rows, cols*int(l.width/l.size)))
 	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add int)", l.goType))
-	t := &tile{c: c, l: l, rows: rows}
+	t := &tile{c: c, l: l, rows: rows, cols: cols}
 	t.load()
 	t.multiply()
 	t.store()
@@ -68,10 +78,11 @@ type tile struct {
 	c    *build.Context
 	l    lanes
 	rows int
+	cols int // in registers
 
 	k, rs, cs, b, ldb reg.Register
 	a                 []reg.Register // pointers to every third row
-	acc               [][tileCols]reg.VecVirtual
+	acc               [][]reg.VecVirtual
 }
 
 func (t *tile) vec() reg.VecVirtual {
@@ -106,7 +117,7 @@ func (t *tile) load() {
 		t.a = append(t.a, p)
 	}
 	for range t.rows {
-		var row [tileCols]reg.VecVirtual
+		row := make([]reg.VecVirtual, t.cols)
 		for j := range row {
 			row[j] = t.vec()
 			t.zero(row[j])
@@ -149,7 +160,7 @@ func (t *tile) multiply() {
 // step adds one column of a times one row of b.
 func (t *tile) step() {
 	c := t.c
-	var row [tileCols]reg.VecVirtual
+	row := make([]reg.VecVirtual, t.cols)
 	for j := range row {
 		row[j] = t.vec()
 		c.VMOVUPS(operand.Mem{Base: t.b, Disp: j * int(t.l.width)}, row[j])

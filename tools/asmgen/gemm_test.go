@@ -240,21 +240,28 @@ func TestTiles(t *testing.T) {
 	functions := compileBLAS(t)
 	for _, l := range []lanes{{"sgemm", "", 4, 32, "AVX2"}, {"dgemm", "", 8, 32, "AVX2"}, {"sgemm", "", 4, 64, "AVX512"}, {"dgemm", "", 8, 64, "AVX512"}} {
 		for rows := 1; rows <= l.tileRows(); rows++ {
-			f := functions[fmt.Sprintf("%sTile%d%s", l.prefix, rows, l.suffix)]
-			t.Run(f.Name, func(t *testing.T) {
-				for k := range 10 {
-					for add := range 2 {
-						runTile(t, f, l, rows, k, int64(add))
-					}
-				}
-			})
+			runTiles(t, functions, l, rows, "Tile", tileCols)
+		}
+		for rows := 1; rows <= narrowRows && l.width == 64 && l.size == 4; rows++ {
+			runTiles(t, functions, l, rows, "Narrow", 1)
 		}
 	}
 }
 
+func runTiles(t *testing.T, functions map[string]*ir.Function, l lanes, rows int, kind string, cols int) {
+	f := functions[fmt.Sprintf("%s%s%d%s", l.prefix, kind, rows, l.suffix)]
+	t.Run(f.Name, func(t *testing.T) {
+		for k := range 10 {
+			for add := range 2 {
+				runTile(t, f, l, rows, cols*int(l.width/l.size), k, int64(add))
+			}
+		}
+	})
+}
+
 // runTile computes a tile of small whole numbers, whose products are exact.
-func runTile(t *testing.T, f *ir.Function, l lanes, rows, k int, add int64) {
-	size, cols := int(l.size), tileCols*int(l.width/l.size)
+func runTile(t *testing.T, f *ir.Function, l lanes, rows, cols, k int, add int64) {
+	size := int(l.size)
 	rs, cs, ldb, ldc := k+3, 1, cols+2, cols+5
 	a, b, c := 64, 64+size*rs*rows, 64+size*(rs*rows+ldb*(k+1))
 	m := &machine{t: t, gp: map[reg.ID]int64{}, vec: map[reg.ID][]byte{}, size: size, memory: make([]byte, c+size*ldc*rows)}

@@ -1,5 +1,5 @@
-// Command asmgen writes the amd64 assembly of internal/blas, internal/crc32c
-// and internal/vec, and the Go declarations of its functions.
+// Command asmgen writes the amd64 assembly of internal/blas, internal/crc32c,
+// internal/parallel, internal/vec and philox, and the Go declarations of its functions.
 //
 //	go run ./asmgen ..
 //
@@ -28,7 +28,9 @@ type unit struct {
 var units = []unit{
 	{"internal/blas", "blas", emitBLAS},
 	{"internal/crc32c", "crc32c", emitCRC},
+	{"internal/parallel", "parallel", emitPause},
 	{"internal/vec", "vec", emitVec},
+	{"trainerd/runtime/internal/philox", "philox", emitPhilox},
 }
 
 func main() {

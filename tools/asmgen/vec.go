@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
@@ -35,7 +34,8 @@ func emitVec(c *build.Context) {
 		emitLoop(c, l, false)
 		emitLoop(c, l, true)
 	}
-	emitLoop(c, loop{name: "exp", doc: "sets d to the exponentials of x", slices: "d x", body: exponential}, false)
+	emitFunctions(c)
+	emitFolds(c)
 }
 
 func emitLoop(c *build.Context, l loop, double bool) {
@@ -127,6 +127,17 @@ func (v *vectors) sqrt(x reg.VecVirtual) reg.VecVirtual {
 	return r
 }
 
+func (v *vectors) floor(x reg.VecVirtual) reg.VecVirtual {
+	r := v.c.YMM()
+	const down = operand.U8(9) // without a signal
+	if v.double {
+		v.c.VROUNDPD(down, x, r)
+	} else {
+		v.c.VROUNDPS(down, x, r)
+	}
+	return r
+}
+
 func (v *vectors) zero() reg.VecVirtual {
 	r := v.c.YMM()
 	v.c.VXORPS(r, r, r)
@@ -145,6 +156,17 @@ func (v *vectors) above(x, y reg.VecVirtual) reg.VecVirtual {
 	return r
 }
 
+// where returns x where the mask is set, else y.
+func (v *vectors) where(mask, x, y reg.VecVirtual) reg.VecVirtual {
+	r := v.c.YMM()
+	if v.double {
+		v.c.VBLENDVPD(mask, x, y, r)
+	} else {
+		v.c.VBLENDVPS(mask, x, y, r)
+	}
+	return r
+}
+
 // The loops compute, element by element, exactly what the portable functions
 // of the package do: the same operations in the same order, none fused.
 var loops = []loop{
@@ -158,6 +180,50 @@ var loops = []loop{
 	{"relu", "sets d to x, and to zero where x is less", "d x", "", func(v *vectors) { v.store("d", v.max(v.zero(), v.load("x"))) }},
 	{"reluGrad", "sets d to grad where x is above zero, else to zero", "d grad x", "", func(v *vectors) {
 		v.store("d", v.and(v.load("grad"), v.above(v.load("x"), v.zero())))
+	}},
+	{"square", "sets d to x*x", "d x", "", func(v *vectors) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
+	{"floor", "sets d to x rounded down", "d x", "", func(v *vectors) { v.store("d", v.floor(v.load("x"))) }},
+	{"addScaled", "adds x*s to d", "d x", "s", func(v *vectors) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.scalar["s"]))) }},
+	{"sqrt", "sets d to the square roots of x", "d x", "", func(v *vectors) { v.store("d", v.sqrt(v.load("x"))) }},
+	{"scalarSub", "sets d to s-x", "d x", "s", func(v *vectors) { v.store("d", v.sub(v.scalar["s"], v.load("x"))) }},
+	{"scalarDiv", "sets d to s/x", "d x", "s", func(v *vectors) { v.store("d", v.div(v.scalar["s"], v.load("x"))) }},
+	{"rsqrt", "sets d to one/sqrt(x)", "d x", "one", func(v *vectors) { v.store("d", v.div(v.scalar["one"], v.sqrt(v.load("x")))) }},
+	{"squaredDifference", "sets d to the squares of x-y", "d x y", "", func(v *vectors) {
+		x := v.sub(v.load("x"), v.load("y"))
+		v.store("d", v.mul(x, x))
+	}},
+	{"tanhGrad", "sets d to grad*(one-y*y)", "d y grad", "one", func(v *vectors) {
+		y := v.load("y")
+		v.store("d", v.mul(v.load("grad"), v.sub(v.scalar["one"], v.mul(y, y))))
+	}},
+	{"sigmoidGrad", "sets d to grad*y*(one-y)", "d y grad", "one", func(v *vectors) {
+		y := v.load("y")
+		v.store("d", v.mul(v.mul(v.load("grad"), y), v.sub(v.scalar["one"], y)))
+	}},
+	{"leakyRelu", "sets d to x where it is above zero, else to slope*x", "d x", "slope", func(v *vectors) {
+		x := v.load("x")
+		v.store("d", v.where(v.above(x, v.zero()), x, v.mul(v.scalar["slope"], x)))
+	}},
+	{"leakyReluGrad", "sets d to grad where x is above zero, else to slope*grad", "d grad x", "slope", func(v *vectors) {
+		g := v.load("grad")
+		v.store("d", v.where(v.above(v.load("x"), v.zero()), g, v.mul(v.scalar["slope"], g)))
+	}},
+	{"normalize", "sets d to (x-mean)*factor+offset", "d x mean factor offset", "", func(v *vectors) {
+		v.store("d", v.add(v.mul(v.sub(v.load("x"), v.load("mean")), v.load("factor")), v.load("offset")))
+	}},
+	{"normalizeGrad", "sets d to factor*(grad-shift-(x-mean)*slope)", "d grad x mean factor shift slope", "", func(v *vectors) {
+		x := v.mul(v.sub(v.load("x"), v.load("mean")), v.load("slope"))
+		v.store("d", v.mul(v.load("factor"), v.sub(v.sub(v.load("grad"), v.load("shift")), x)))
+	}},
+	{"moments", "adds x-shift to sums and its square to squares", "sums squares x shift", "", func(v *vectors) {
+		x := v.sub(v.load("x"), v.load("shift"))
+		v.store("sums", v.add(v.load("sums"), x))
+		v.store("squares", v.add(v.load("squares"), v.mul(x, x)))
+	}},
+	{"gradMoments", "adds grad to sums and grad*(x-mean) to dots", "sums dots grad x mean", "", func(v *vectors) {
+		g := v.load("grad")
+		v.store("sums", v.add(v.load("sums"), g))
+		v.store("dots", v.add(v.load("dots"), v.mul(g, v.sub(v.load("x"), v.load("mean")))))
 	}},
 	{"descend", "subtracts lr*grad from w", "w grad", "lr", func(v *vectors) {
 		v.store("w", v.sub(v.load("w"), v.mul(v.load("grad"), v.scalar["lr"])))
@@ -199,53 +265,4 @@ var loops = []loop{
 		v.store("mom", mom)
 		v.store("w", v.sub(v.load("w"), mom))
 	}},
-}
-
-// constant returns a float32 as a memory operand of eight equal elements.
-func constant(c *build.Context, name string, value float32) operand.Mem {
-	data := c.StaticGlobal(name)
-	c.DataAttributes(attr.RODATA | attr.NOPTR)
-	for range 8 {
-		c.AppendDatum(operand.U32(math.Float32bits(value)))
-	}
-	return data
-}
-
-// exponential is the body of exp: x = n*log(2) + r, a polynomial in r, times
-// two to the n in two factors, so that results below the normal numbers and
-// infinity come out by themselves. The polynomial is that of the Cephes
-// library, good to one unit in the last place.
-func exponential(v *vectors) {
-	c := v.c
-	x := v.load("x")
-	// The constant is the first operand, so that what is no number stays so.
-	one := constant(c, "expOne", 1)
-	lo, hi := c.YMM(), c.YMM()
-	c.VMOVUPS(constant(c, "expLow", -104), lo)
-	c.VMOVUPS(constant(c, "expHigh", 89), hi)
-	x = v.max(lo, x)
-	x = v.op(c.VMINPS, nil, hi, x)
-	n := c.YMM()
-	c.VMULPS(constant(c, "expLog2e", 1.44269504088896341), x, n)
-	c.VROUNDPS(operand.U8(0), n, n)
-	c.VFNMADD231PS(constant(c, "expLn2High", 0.693359375), n, x)
-	c.VFNMADD231PS(constant(c, "expLn2Low", -2.12194440e-4), n, x)
-	p := c.YMM()
-	c.VMOVUPS(constant(c, "expP0", 1.9875691500e-4), p)
-	for i, k := range []float32{1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1} {
-		c.VFMADD213PS(constant(c, "expP"+string(rune('1'+i)), k), x, p)
-	}
-	square := v.mul(x, x)
-	c.VFMADD213PS(x, square, p)
-	c.VADDPS(one, p, p)
-	whole, half := c.YMM(), c.YMM()
-	c.VCVTPS2DQ(n, whole)
-	c.VPSRAD(operand.U8(1), whole, half)
-	c.VPSUBD(half, whole, whole)
-	for _, e := range []reg.VecVirtual{whole, half} {
-		c.VPSLLD(operand.U8(23), e, e)
-		c.VPADDD(one, e, e)
-		p = v.mul(p, e)
-	}
-	v.store("d", p)
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/mapping"
+	"github.com/trainerd/trainerd/ckptfmt/names"
+	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -16,20 +20,39 @@ import (
 // checkpoint. It is for an init function: once the new model has a checkpoint
 // of its own, it continues from that.
 type WarmStart struct {
-	// Checkpoint is the prefix of the checkpoint.
+	// Checkpoint is the prefix of the checkpoint, a folder that has one, or a file
+	// of another format, such as safetensors.
 	Checkpoint string
 	// Names maps keys in the checkpoint to variables of the model. Variables
 	// that are not in it are looked for under their own name, unless Only is
-	// set.
+	// set. In a checkpoint of tf.train.Checkpoint any of a tensor's names will do.
 	Names map[string]string
 	// Only leaves out every variable that Names does not name.
 	Only bool
+
+	// Map changes the tensors of the checkpoint, before all else but Averages.
+	Map *mapping.Map
+	// Averages takes the moving averages of variables that have them, by the names
+	// of tf.train.ExponentialMovingAverage and by the graph of objects.
+	Averages bool
+	// Saver, unless it is nil, has the variables and their keys. Else all of a
+	// session are meant, by their names.
+	Saver *Saver
+	// Take, unless it is nil, says which variables are to have a value, by their
+	// keys. Those that Names has are.
+	Take func(key string) bool
+	// Reshape accepts a tensor of another shape with the same number of elements.
+	Reshape bool
+	// Strict makes it a [*WarmStartError] that a variable gets no value.
+	Strict bool
 }
 
 // WarmStartReport says what became of each variable.
 type WarmStartReport struct {
 	Restored  []string     // variables that got a value from the checkpoint
+	Reshaped  []string     // those of them whose shape was another
 	Different []Difference // not in the checkpoint, or of another type or shape
+	Left      []string     // variables that were not to have a value
 	Unused    []string     // keys of the checkpoint that no variable took
 }
 
@@ -45,66 +68,218 @@ func (r *WarmStartReport) String() string {
 	return b.String()
 }
 
+// WarmStartError names the variables for which a checkpoint has no value.
+type WarmStartError struct {
+	Checkpoint  string
+	Differences []Difference
+}
+
+// Error implements error.
+func (e *WarmStartError) Error() string {
+	const most = 10
+	var b strings.Builder
+	fmt.Fprintf(&b, "warm start: %s has no value for %d variables of the model:", e.Checkpoint, len(e.Differences))
+	for _, d := range e.Differences[:min(most, len(e.Differences))] {
+		b.WriteString("\n  " + d.String())
+	}
+	if more := len(e.Differences) - most; more > 0 {
+		fmt.Fprintf(&b, "\n  and %d more", more)
+	}
+	return b.String()
+}
+
 // Apply gives values to those variables of a session that the checkpoint fits,
-// and leaves the others as they are. It is an error when it fits none. The
-// global step is not taken over unless Names says so.
+// and leaves the others as they are. Floating-point numbers are converted to the
+// variable's type. It is an error when it fits none. The global step is not
+// taken over unless Names says so, or Take.
 func (w *WarmStart) Apply(ctx context.Context, s session.Session) (*WarmStartReport, error) {
+	report, err := w.run(ctx, s, func(store session.VariableStore, values []ckptfmt.NamedTensor) error {
+		return store.Restore(ctx, values)
+	})
+	return report, err
+}
+
+// Plan says what [WarmStart.Apply] would do. It reads no values.
+func (w *WarmStart) Plan(ctx context.Context, s session.Session) (*WarmStartReport, error) {
+	return w.run(ctx, s, nil)
+}
+
+// run makes a plan, and with restore follows it.
+func (w *WarmStart) run(ctx context.Context, s session.Session, restore func(session.VariableStore, []ckptfmt.NamedTensor) error) (_ *WarmStartReport, err error) {
 	store, ok := s.(session.VariableStore)
 	if !ok {
 		return nil, errors.New("warm start: the session does not take values for its variables; use the restore op of a Saver over a subset")
 	}
-	vars, err := w.bind(store)
+	vars, left, err := w.bind(store)
 	if err != nil {
 		return nil, err
 	}
-	r, err := openCheckpoint(nil, w.Checkpoint)
+	source, err := w.open()
 	if err != nil {
 		return nil, fmt.Errorf("warm start: %w", err)
 	}
-	defer r.Close()
-	saver := new(Saver)
-	_, mismatch, err := saver.differences(r, w.Checkpoint, vars)
+	defer func() { err = errors.Join(err, source.Close()) }()
+	r, err := source.prepare(w, vars)
 	if err != nil {
 		return nil, fmt.Errorf("warm start: %w", err)
 	}
-	report := &WarmStartReport{Different: mismatch.Differences, Unused: mismatch.Extra}
-	var values []ckptfmt.NamedTensor
-	for _, v := range vars {
-		if slices.ContainsFunc(report.Different, func(d Difference) bool { return d.Variable == v.Name }) {
-			continue
-		}
-		t, err := lookup(ctx, r, w.Checkpoint, v.SavedVariable)
-		if err != nil {
-			return nil, fmt.Errorf("warm start: %w", err)
-		}
-		values = append(values, ckptfmt.NamedTensor{Name: v.Name, Tensor: t})
-		report.Restored = append(report.Restored, v.Name)
+	report, matched, err := w.compare(r, vars)
+	if err != nil {
+		return nil, fmt.Errorf("warm start: %w", err)
 	}
-	if len(values) == 0 {
+	report.Left = left
+	switch {
+	case w.Strict && len(report.Different) > 0:
+		return report, &WarmStartError{w.Checkpoint, report.Different}
+	case len(matched) == 0:
 		return report, fmt.Errorf("warm start: checkpoint %s has no value for any variable of the model: %v", w.Checkpoint, report)
+	case restore == nil:
+		return report, nil
 	}
-	return report, store.Restore(ctx, values)
+	values, err := w.load(ctx, r, matched)
+	if err != nil {
+		return nil, fmt.Errorf("warm start: %w", err)
+	}
+	return report, restore(store, values)
 }
 
-func (w *WarmStart) bind(store session.VariableStore) ([]boundVariable, error) {
+// bind returns the variables that are to have a value, with their keys, and the
+// names of the others.
+func (w *WarmStart) bind(store session.VariableStore) (vars []boundVariable, left []string, err error) {
 	keyOf := make(map[string]string)
 	for key, name := range w.Names {
 		keyOf[graph.NodeName(name)] = key
 	}
-	var vars []boundVariable
-	for _, info := range store.Variables() {
-		key, named := keyOf[info.Name]
-		delete(keyOf, info.Name)
-		if !named {
-			if w.Only || info.Name == session.DefaultGlobalStep {
-				continue
-			}
-			key = info.Name
+	all, err := w.variables(store)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, v := range all {
+		key, named := keyOf[v.Name]
+		delete(keyOf, v.Name)
+		switch {
+		case named:
+			v.Key = key
+		case w.Only, w.Take == nil && v.Name == session.DefaultGlobalStep, w.Take != nil && !w.Take(v.Key):
+			left = append(left, v.Name)
+			continue
 		}
-		vars = append(vars, boundVariable{graph.SavedVariable{Key: key, Name: info.Name}, info})
+		vars = append(vars, v)
 	}
 	for name := range keyOf {
-		return nil, fmt.Errorf("warm start: the model has no variable %s: %w", name, session.ErrNotFound)
+		return nil, nil, fmt.Errorf("warm start: the model has no variable %s: %w", name, session.ErrNotFound)
 	}
-	return vars, nil
+	return vars, left, nil
+}
+
+func (w *WarmStart) variables(store session.VariableStore) ([]boundVariable, error) {
+	if w.Saver != nil {
+		return w.Saver.bind(store)
+	}
+	var all []boundVariable
+	for _, info := range store.Variables() {
+		all = append(all, boundVariable{graph.SavedVariable{Key: info.Name, Name: info.Name}, info})
+	}
+	return all, nil
+}
+
+// warmSource is an open checkpoint.
+type warmSource struct {
+	*rewrite.Source
+	names *names.Table // by which its tensors are found
+}
+
+func (w *WarmStart) open() (*warmSource, error) {
+	source, err := rewrite.Open(w.Checkpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, missing := openCheckpoint(nil, w.Checkpoint); missing != nil {
+			return nil, missing // it names the file
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &warmSource{source, source.Names()}, nil
+}
+
+// prepare returns what the checkpoint has once it is changed as w says.
+func (s *warmSource) prepare(w *WarmStart, vars []boundVariable) (ckptfmt.Reader, error) {
+	if w.Averages {
+		if _, err := s.UseAverages(rewrite.AverageName, false); err != nil {
+			return nil, err
+		}
+	}
+	if w.Map != nil {
+		if _, err := s.Map(w.Map); err != nil {
+			return nil, err
+		}
+		s.names = &names.Table{}
+	}
+	r, err := s.Reader()
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range vars { // the variable's name may be one of a tensor of other keys
+		if _, err := r.Info(v.Key); errors.Is(err, ckptfmt.ErrNotFound) {
+			vars[i].Key = s.names.Key(v.Key)
+		}
+	}
+	return r, nil
+}
+
+// match is a variable, and what it is to be filled with.
+type match struct {
+	boundVariable
+	reshape bool
+}
+
+// compare says what fits.
+func (w *WarmStart) compare(r ckptfmt.Reader, vars []boundVariable) (*WarmStartReport, []match, error) {
+	saver := &Saver{Reshape: w.Reshape}
+	_, found, err := saver.differences(r, w.Checkpoint, vars)
+	if err != nil {
+		return nil, nil, err
+	}
+	report := &WarmStartReport{Unused: found.Extra}
+	different := make(map[string]Difference)
+	for _, d := range found.Differences {
+		different[d.Variable] = d
+	}
+	var matched []match
+	for _, v := range vars {
+		d, differs := different[v.Name]
+		converted := differs && !d.Missing() && ckptfmt.IsFloat(d.ModelDType) && ckptfmt.IsFloat(d.CheckpointDType) && saver.shapeFits(d)
+		if differs && !converted {
+			report.Different = append(report.Different, d)
+			continue
+		}
+		report.Restored = append(report.Restored, v.Name)
+		m := match{boundVariable: v}
+		if info, err := r.Info(v.Key); err == nil && v.Part == nil && v.info.Shape != nil && !slices.Equal(info.Shape, v.info.Shape) {
+			m.reshape = true
+			report.Reshaped = append(report.Reshaped, v.Name)
+		}
+		matched = append(matched, m)
+	}
+	return report, matched, nil
+}
+
+func (w *WarmStart) load(ctx context.Context, r ckptfmt.Reader, matched []match) ([]ckptfmt.NamedTensor, error) {
+	var values []ckptfmt.NamedTensor
+	for _, m := range matched {
+		t, err := lookup(ctx, r, w.Checkpoint, m.SavedVariable)
+		if err != nil {
+			return nil, err
+		}
+		if t.DType != m.info.DType {
+			if t, err = rewrite.CastTensor(t, m.info.DType); err != nil {
+				return nil, fmt.Errorf("tensor %s: %w", m.Key, err)
+			}
+		}
+		if m.reshape {
+			t = &ckptfmt.Tensor{DType: t.DType, Shape: slices.Clone(m.info.Shape), Data: t.Data, Strings: t.Strings}
+		}
+		values = append(values, ckptfmt.NamedTensor{Name: m.Name, Tensor: t})
+	}
+	return values, nil
 }

@@ -49,7 +49,10 @@ func Check(ctx context.Context, name string, overrides []config.Override, w io.W
 			return err
 		}
 	}
-	return j.describe(w, s)
+	if err := j.describe(w, s); err != nil {
+		return err
+	}
+	return j.describeWarmStart(ctx, w, s)
 }
 
 // checkData returns what is wrong with the data and the graph of a config that

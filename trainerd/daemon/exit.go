@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child"
@@ -64,7 +65,8 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
-	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*DataChangedError](err):
+	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*checkpoint.WarmStartError](err), is[*DataChangedError](err),
+		is[*mapping.LeftError](err), is[*mapping.RuleError](err):
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData

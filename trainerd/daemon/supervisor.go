@@ -21,6 +21,7 @@ func (j *job) supervisor() *trainerd.Supervisor {
 		NewSession:         j.sessions.open,
 		MetaGraph:          j.program.Meta,
 		InitOp:             trainerd.Nodes(j.program.Init...),
+		InitFunc:           j.initFunc(),
 		LocalInitOp:        trainerd.Nodes(j.task.LocalInit()...),
 		ReadyOp:            trainerd.Nodes(j.program.Ready...),
 		Logdir:             j.config.Logdir,

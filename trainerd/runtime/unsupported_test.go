@@ -88,7 +88,7 @@ func TestCheckBuilds(t *testing.T) {
 		{"an input of another type", nodeDef("n", "AddV2", "c", "i"), tfpb.Code_INVALID_ARGUMENT, "input 1, from i, is int32, not float32"},
 		{"an output that is not there", nodeDef("n", "Neg", "c:1"), tfpb.Code_INVALID_ARGUMENT, "its input c has no output 1"},
 		{"a value for a variable", nodeDef("n", "AssignAdd", "c", "c"), tfpb.Code_INVALID_ARGUMENT, "its input c must be a variable"},
-		{"a kernel for other types", with(nodeDef("n", "MatMul", "h", "h"), "T", half), tfpb.Code_UNIMPLEMENTED, "no kernel for T=half"},
+		{"a kernel for other types", with(nodeDef("n", "MatrixInverse", "h"), "T", half), tfpb.Code_UNIMPLEMENTED, "no kernel for T=half"},
 		{"a function that is not there", with(with(with(nodeDef("n", "PartitionedCall"), "f", &tfpb.AttrValue{Value: &tfpb.AttrValue_Func{Func: &tfpb.NameAttrList{Name: "g"}}}),
 			"Tin", typesAttr()), "Tout", typesAttr()), tfpb.Code_INVALID_ARGUMENT, `there is no function "g"`},
 	} {

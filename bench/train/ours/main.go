@@ -3,6 +3,7 @@
 //
 //	ours gemm  -threads 1 -size 512 -times 100
 //	ours net   -threads 1 -net mlp784 -steps 200
+//	ours network -net resnet20 -steps 20
 //	ours graph -dir fixtures/graphs/mlp_adam -steps 2000
 //	ours start -dir fixtures/graphs/softmax_ref
 //
@@ -35,12 +36,12 @@ type options struct {
 }
 
 var races = map[string]func(ctx context.Context, o *options) (*measure.Result, error){
-	"gemm": gemm, "net": net, "graph": smallGraph, "start": start,
+	"gemm": gemm, "net": net, "network": network, "graph": smallGraph, "start": start,
 }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 || races[args[0]] == nil {
-		return errors.New("the first argument is gemm, net, graph or start")
+		return errors.New("the first argument is gemm, net, network, graph or start")
 	}
 	var o options
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&o.size, "size", 512, "rows and columns of the matrices")
 	f.IntVar(&o.times, "times", 20, "products to compute")
 	f.IntVar(&o.steps, "steps", 200, "training steps")
-	f.StringVar(&o.net, "net", "mlp784", "net of bench/train/graphs")
+	f.StringVar(&o.net, "net", "mlp784", "net or network of bench/train/graphs")
 	f.StringVar(&o.area, "area", "bench/train", "folder of these races")
 	f.StringVar(&o.dir, "dir", "fixtures/graphs/softmax_ref", "recorded program")
 	f.StringVar(&o.profile, "profile", "", "file for a CPU profile")

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -132,7 +135,7 @@ func trainSteps(ctx context.Context, train *runtime.Callable, steps int, feeds f
 }
 
 func session(name string) (*runtime.Session, error) {
-	data, err := os.ReadFile(name)
+	data, err := readGraph(name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,4 +144,21 @@ func session(name string) (*runtime.Session, error) {
 		return nil, err
 	}
 	return runtime.New(meta.GetGraphDef(), nil)
+}
+
+// readGraph reads a file, which may be compressed.
+func readGraph(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !strings.HasSuffix(name, ".gz") {
+		return io.ReadAll(f)
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }

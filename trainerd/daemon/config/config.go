@@ -2,10 +2,8 @@ package config
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 
-	"github.com/trainerd/trainerd/internal/fileerr"
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/model"
@@ -33,6 +31,7 @@ type Config struct {
 	Eval  Eval         `toml:"eval"`
 	Child Child        `toml:"child"`
 
+	WarmStart  WarmStart  `toml:"warm_start"`
 	Supervisor Supervisor `toml:"supervisor"`
 	Cluster    Cluster    `toml:"cluster"`
 
@@ -99,14 +98,12 @@ type Data struct {
 	// mean of the training rows for a number or date, and none of the words for a
 	// category; a row without a label is left out.
 	Missing string `toml:"missing"`
-	// Image is the height, width and channels (1: grey, 3: colours) to which
-	// images are brought, as in [32, 32, 3].
+	// Image is the height, width and channels (1 or 3) of images, as in [32, 32, 3].
 	Image []int `toml:"image"`
 	// Scale divides all features that are numbers, unless normalize is set.
 	Scale float64 `toml:"scale"`
-	// Normalize each number by the training part: "standard" for mean 0 and
-	// deviation 1, "minmax" for 0 to 1, "" for neither. A model family does that
-	// in its graph, so that the trained model takes raw rows.
+	// Normalize each number by the training part: "standard" for mean 0 and deviation
+	// 1, "minmax" for 0 to 1, "" for neither. A model family does that in its graph.
 	Normalize dataset.Normalize `toml:"normalize"`
 	// KeepStatistics lets a job resume with data that have other statistics (means,
 	// deviations): it continues with its checkpoint's. Without it that is an error.
@@ -179,9 +176,8 @@ type Train struct {
 	Steps int64 `toml:"steps"`
 	// Epochs to train, instead of steps: how often each row is used.
 	Epochs float64 `toml:"epochs"`
-	// EarlyStopping ends the training after so many evaluations in a row that
-	// are not better than the best before, by eval.metric; 0 never does. It needs
-	// eval.steps. With eval.keep_best the best model stays.
+	// EarlyStopping ends the training after so many evaluations in a row that are
+	// not better than the best, by eval.metric; 0: never. It needs eval.steps.
 	EarlyStopping int `toml:"early_stopping"`
 	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`
@@ -251,6 +247,40 @@ type Child struct {
 	// It has to know the signal from its first report on. Default: it knows none.
 	SaveSignal string `toml:"save_signal"`
 }
+
+// WarmStart says where a new training takes values of its variables from. It
+// has no effect once the logdir has a checkpoint: the job continues from that.
+// trainerd check shows what becomes of each variable.
+type WarmStart struct {
+	// From is a checkpoint's prefix, a folder that has one, a SavedModel, or a file
+	// of another format that ckpt reads, such as safetensors. A relative path starts
+	// at the config's folder; one given with --set starts at the working directory.
+	From string `toml:"from"`
+	// Map is a file of rules that rename tensors and change their layout, itself a
+	// path like from, or the name of a ready map; see ckpt maps. Without it the names
+	// are those of the variables.
+	Map string `toml:"map"`
+	// Include has regular expressions for the variables that are to have a value,
+	// which match any part of a name. Default: all but the global step and what
+	// optimizers keep.
+	Include []string `toml:"include"`
+	// Exclude has regular expressions for variables that are not.
+	Exclude []string `toml:"exclude"`
+	// Missing says what becomes of a variable for which from has no value of its
+	// type and shape: "error", or "init" to leave it as it is initialised.
+	Missing string `toml:"missing"`
+	// Reshape takes a value of another shape with the same number of elements.
+	Reshape bool `toml:"reshape"`
+	// Averages takes the moving average of each variable that has one, by the names
+	// of tf.train.ExponentialMovingAverage.
+	Averages bool `toml:"averages"`
+}
+
+// The values of warm_start.missing.
+const (
+	MissingError = "error"
+	MissingInit  = "init"
+)
 
 // Eval says when the model is evaluated on the test part, and which
 // checkpoints are kept for it. The results go to an events file of their own,
@@ -387,7 +417,7 @@ func Default() *Config {
 			Format: dataset.FormatCSV, Separator: ",", Quote: `"`, Decimal: ".", Missing: missingError, Label: Column{Index: -1}, Scale: 1, Shuffle: true,
 			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
 		},
-		Eval: Eval{BatchSize: 1024},
+		Eval: Eval{BatchSize: 1024}, WarmStart: WarmStart{Missing: MissingError},
 		Child: Child{
 			Recipe:            recipe.Auto,
 			MaxRestarts:       child.DefaultMaxRestarts,
@@ -405,40 +435,6 @@ func Default() *Config {
 	}
 }
 
-// Override is a change to the config that was given to a flag.
-type Override struct {
-	Flag       string // as the user typed it, for errors
-	Assignment string // key.path=value, the value in TOML; a bare word is a string
-	Literal    bool   // the value is a string as it is, whatever it looks like
-}
-
-// Load reads the file name, or none if that is "", applies the overrides in order, and checks
-// the values. All that is wrong is reported at once, as a [*Error]; the
-// config then comes with what could be read, or is nil when that is nothing.
-func Load(name string, overrides []Override) (*Config, error) {
-	c := Default()
-	c.file = name
-	d := &decoder{file: name, origins: c.origins, problems: &Error{}}
-	text, err := []byte(nil), error(nil)
-	if name != "" {
-		text, err = os.ReadFile(name)
-	}
-	if err != nil {
-		d.problems.add(&Problem{File: name, Reason: "cannot be read: " + fileerr.Cause(err), Hint: "give the path of a job's TOML file"})
-		return nil, d.problems
-	}
-	d.decode(string(text), c)
-	for _, o := range overrides {
-		d.set(o)
-	}
-	if d.problems.syntax {
-		return nil, d.problems // the values are those of an unread file
-	}
-	c.resolve()
-	c.check(d.problems)
-	return c, d.problems.err()
-}
-
 // resolve fills in what depends on the config's own place.
 func (c *Config) resolve() {
 	c.resolveChild()
@@ -449,11 +445,15 @@ func (c *Config) resolve() {
 	for key, path := range map[string]*string{
 		"data.file": &c.Data.File, "data.labels": &c.Data.Labels,
 		"data.test_file": &c.Data.TestFile, "data.test_labels": &c.Data.TestLabels,
-		"child.dir":  &c.Child.Dir,
-		"graph.meta": &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
+		"child.dir":       &c.Child.Dir,
+		"warm_start.from": &c.WarmStart.From,
+		"graph.meta":      &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
 		"cluster.tls_ca": &c.Cluster.TLSCA, "cluster.tls_cert": &c.Cluster.TLSCert, "cluster.tls_key": &c.Cluster.TLSKey,
 	} {
 		*path = c.ResolvePath(key, *path)
+	}
+	if path := c.ResolvePath("warm_start.map", c.WarmStart.Map); !isReadyMap(c.WarmStart.Map) || fileExists(path) {
+		c.WarmStart.Map = path
 	}
 	if c.Eval.Steps == 0 {
 		c.Eval.Steps = c.Train.EvalSteps

@@ -47,7 +47,7 @@ func TestSnapshot(t *testing.T) {
 			}
 			c.Logdir = Absolute(c.Logdir)
 			absolute := cmp.FilterPath(func(p cmp.Path) bool {
-				return strings.HasSuffix(p.String(), "File") || strings.HasSuffix(p.String(), "Labels") || strings.HasPrefix(p.String(), "Graph.") || strings.HasPrefix(p.String(), "Cluster.TLS") || p.String() == "Child.Dir"
+				return strings.HasSuffix(p.String(), "File") || strings.HasSuffix(p.String(), "Labels") || strings.HasPrefix(p.String(), "Graph.") || strings.HasPrefix(p.String(), "WarmStart.") || strings.HasPrefix(p.String(), "Cluster.TLS") || p.String() == "Child.Dir"
 			}, cmp.Comparer(func(a, b string) bool { return a == b || Absolute(a) == Absolute(b) }))
 			if diff := cmp.Diff(c, again, cmpopts.IgnoreUnexported(Config{}), absolute); diff != "" {
 				t.Errorf("%s (-the config +of its snapshot):\n%s\n%s", key, diff, snapshot)

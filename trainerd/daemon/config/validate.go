@@ -49,6 +49,7 @@ func (c *Config) check(problems *Error) {
 	}
 	v.train()
 	v.earlyStopping()
+	v.warmStart()
 	v.eval()
 	v.supervisor()
 	v.cluster()

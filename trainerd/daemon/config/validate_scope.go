@@ -81,7 +81,7 @@ var (
 // uselessForChild is uselessKey for a job that is done by a program.
 func (c *Config) uselessForChild(table, key string) (why, hint string) {
 	switch table {
-	case "data", "model", "graph", "eval":
+	case "data", "model", "graph", "eval", "warm_start":
 		return "is set together with [child], whose program has its own model and data", "remove one of the two"
 	case "cluster":
 		return "is set together with [child], whose program this process starts alone", "remove it; a program that spreads itself over machines needs no [cluster]"

@@ -33,6 +33,7 @@ func (e *FeedError) Unwrap() error { return e.Err }
 
 // feeder has the values that are fed: some at every step, some each at its own.
 type feeder struct {
+	graph *graphFile
 	fixed map[string]*ckptfmt.Tensor // by tensor
 
 	prefix string // of the bundle, "" for none
@@ -43,7 +44,7 @@ type feeder struct {
 // newFeeder opens the feeds that o names and checks them against the graph. The
 // values of the bundle are read step by step.
 func newFeeder(g *graphFile, o *Options) (*feeder, error) {
-	f := &feeder{fixed: map[string]*ckptfmt.Tensor{}, prefix: o.Feeds}
+	f := &feeder{graph: g, fixed: map[string]*ckptfmt.Tensor{}, prefix: o.Feeds}
 	for _, assignment := range o.Feed {
 		if err := f.addFile(g, assignment); err != nil {
 			return nil, err
@@ -94,7 +95,11 @@ func (f *feeder) addFile(g *graphFile, assignment string) error {
 	if err := g.checkFeed(tensor, array.DType, array.Shape); err != nil {
 		return &FeedError{Source: file, Err: err}
 	}
-	f.fixed[tensor] = &ckptfmt.Tensor{DType: array.DType, Shape: array.Shape, Data: array.Data}
+	value, err := g.narrowed(tensor, &ckptfmt.Tensor{DType: array.DType, Shape: array.Shape, Data: array.Data})
+	if err != nil {
+		return &FeedError{Source: file, Err: err}
+	}
+	f.fixed[tensor] = value
 	return nil
 }
 
@@ -232,6 +237,9 @@ func (f *feeder) at(step int) (map[string]*ckptfmt.Tensor, error) {
 	}
 	for tensor, key := range f.steps[step] {
 		value, err := f.bundle.Lookup(key)
+		if err == nil {
+			value, err = f.graph.narrowed(tensor, value)
+		}
 		if err != nil {
 			return nil, &FeedError{Source: f.prefix, Key: key, Err: err}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/opdef"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/internal/spelling"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -78,6 +79,9 @@ func (g *graphFile) tensor(flag, name string) (string, error) {
 	}
 	if hasNoValue(n.GetOp()) {
 		return "", argumentErrorf("%s %s: the op has no value; to run it, type --target %s", flag, name, t.Node)
+	}
+	if outputs, err := opdef.Outputs(n); opdef.Lookup(n.GetOp()) != nil && err == nil && t.Index >= len(outputs) {
+		return "", argumentErrorf("%s %s: node %s (%s) has %d outputs, the last one %s:%d", flag, name, t.Node, n.GetOp(), len(outputs), t.Node, len(outputs)-1)
 	}
 	return t.Tensor(), nil
 }
@@ -209,7 +213,7 @@ func (g *graphFile) checkFeed(tensor string, dtype tfpb.DataType, shape []int64)
 	for i, d := range p.Shape.Dims {
 		fits = fits && (d < 0 || d == shape[i])
 	}
-	if fits && (p.DType == dtype || p.DType == tfpb.DataType_DT_INVALID) {
+	if fits && (p.DType == dtype || p.DType == tfpb.DataType_DT_INVALID || narrows(p.DType, dtype)) {
 		return nil
 	}
 	return fmt.Errorf("the value is %s %v, the placeholder %s takes %s",

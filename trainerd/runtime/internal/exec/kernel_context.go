@@ -164,6 +164,7 @@ const (
 	ScratchA = iota
 	ScratchB
 	ScratchC
+	ScratchD
 	scratchCount
 )
 

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -61,6 +62,23 @@ func JoinOps(tables ...OpTable) (OpTable, error) {
 		}
 	}
 	return all, nil
+}
+
+// WithHalves returns the table with the named ops also for the types of 16 bits:
+// computed in float32 and rounded once. TensorFlow's kernels round some partial
+// results as well, so the last bits may differ.
+func (t OpTable) WithHalves(names ...string) OpTable {
+	all := maps.Clone(t)
+	for _, name := range names {
+		spec, ok := t[name]
+		if ok {
+			attr := spec.CheckedAttr()
+			spec.Types |= Halves
+			spec.Build = Widened(attr, spec.Build)
+		}
+		all[name] = spec // without a kernel where there is none: JoinOps says so
+	}
+	return all
 }
 
 // FirstForms returns the ops of a table whose names end in a suffix, such as

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trainerd/trainerd/internal/opdef"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -37,7 +38,8 @@ func WidenedIndices(attr string, build func(*OpConstruction) (Kernel, error), in
 type widening struct {
 	narrow, wide tfpb.DataType
 	inputs       []int // those to widen, nil for all that have the narrow type
-	outputs      bool  // are rounded back where they have the wide type
+	outputs      bool  // are rounded back where the node's have the narrow type
+	declared     []opdef.Tensor
 	kernel       Kernel
 	frames       sync.Pool
 }
@@ -51,6 +53,11 @@ func (b *OpConstruction) buildAs(attr string, build func(*OpConstruction) (Kerne
 	def.Attr[attr] = &tfpb.AttrValue{Value: &tfpb.AttrValue_Type{Type: w.wide}}
 	n := *b.node
 	n.def = def
+	declared, err := opdef.Outputs(b.node.def)
+	if err != nil {
+		return nil, err
+	}
+	w.declared = declared
 	narrow := b.node
 	b.node = &n
 	k, err := build(b)
@@ -113,7 +120,7 @@ func (w *widening) run(c *KernelContext) error {
 
 // store makes a result the node's output.
 func (w *widening) store(c *KernelContext, i int, t *Tensor) {
-	if w.outputs && t.DType == w.wide {
+	if w.outputs && t.DType == w.wide && i < len(w.declared) && w.declared[i].Type == w.narrow {
 		convertElems(c.OutLike(i, w.narrow, t), t)
 		return
 	}

@@ -122,6 +122,10 @@ func (g *Graph) attr(v any) *tfpb.AttrValue {
 		return &tfpb.AttrValue{Value: &tfpb.AttrValue_B{B: v}}
 	case string:
 		return &tfpb.AttrValue{Value: &tfpb.AttrValue_S{S: []byte(v)}}
+	case float32:
+		return &tfpb.AttrValue{Value: &tfpb.AttrValue_F{F: v}}
+	case []int64:
+		return &tfpb.AttrValue{Value: &tfpb.AttrValue_List{List: &tfpb.AttrValue_ListValue{I: v}}}
 	case [][]int64:
 		list := &tfpb.AttrValue_ListValue{}
 		for _, dims := range v {

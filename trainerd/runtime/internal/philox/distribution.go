@@ -33,7 +33,7 @@ func (g *Generator) ReserveWords(n int) Generator {
 
 // Uniform32 fills out with floats in [0, 1).
 func (g *Generator) Uniform32(out []float32) {
-	for len(out) > 0 {
+	for out = out[g.uniformsWide(out):]; len(out) > 0; {
 		b := g.Next()
 		n := min(4, len(out))
 		for i := range n {

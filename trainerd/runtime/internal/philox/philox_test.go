@@ -70,3 +70,30 @@ func TestNear(t *testing.T) {
 		}
 	}
 }
+
+// TestUniformRuns holds runs of blocks against single ones, also where the lower
+// half of the counter overflows.
+func TestUniformRuns(t *testing.T) {
+	for _, low := range []uint32{0, 5, math.MaxUint32 - 20} {
+		for _, n := range []int{0, 1, 31, 32, 33, 127, 1000} {
+			g := Generator{Counter: [4]uint32{low, math.MaxUint32, 7, 9}, Key: [2]uint32{0x12345678, 0x9abcdef0}}
+			if n == 1000 {
+				g.Counter[1] = 3
+			}
+			one, got := g, make([]float32, n)
+			g.Uniform32(got)
+			for i := 0; i < n; i += 4 {
+				var want [4]float32
+				one.Uniform32(want[:])
+				for j := i; j < min(n, i+4); j++ {
+					if got[j] != want[j-i] {
+						t.Fatalf("from %d, number %d of %d is %v, want %v", low, j, n, got[j], want[j-i])
+					}
+				}
+			}
+			if g.Counter != one.Counter {
+				t.Errorf("after %d numbers from %d the counter is %v, want %v", n, low, g.Counter, one.Counter)
+			}
+		}
+	}
+}

@@ -171,12 +171,36 @@ func buildPack(b *exec.OpConstruction) (exec.Kernel, error) {
 			if !exec.SameShape(x.Shape, y.Shape) {
 				return c.Invalid("input %d has the shape %s, input 0 %s", i, exec.ShapeString(y.Shape), exec.ShapeString(x.Shape))
 			}
+			if inner == 1 {
+				interleave(d, y, n, i)
+				continue
+			}
 			for o := range outer {
 				exec.CopyElems(d, (o*n+i)*inner, y, o*inner, inner)
 			}
 		}
 		return nil
 	}, nil
+}
+
+// interleave puts the elements of y to every nth place of d, from the ith on.
+func interleave(d, y *exec.Tensor, n, i int) {
+	switch {
+	case y.DType != exec.String && exec.ElemSize(y.DType) == 4:
+		each, from := exec.Elems[uint32](d), exec.Elems[uint32](y)
+		for o, v := range from {
+			each[o*n+i] = v
+		}
+	case y.DType != exec.String && exec.ElemSize(y.DType) == 8:
+		each, from := exec.Elems[uint64](d), exec.Elems[uint64](y)
+		for o, v := range from {
+			each[o*n+i] = v
+		}
+	default:
+		for o := range y.NumElements() {
+			exec.CopyElems(d, o*n+i, y, o, 1)
+		}
+	}
 }
 
 func buildUnpack(b *exec.OpConstruction) (exec.Kernel, error) {

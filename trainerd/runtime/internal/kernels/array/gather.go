@@ -1,6 +1,9 @@
 package array
 
 import (
+	"slices"
+	"unsafe"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -71,6 +74,9 @@ func gatherRows(c *exec.KernelContext, x, idx *exec.Tensor, axis, batch int) err
 	n, row := x.Shape[axis], exec.NumElements(x.Shape[axis+1:])
 	batches, outer := exec.NumElements(x.Shape[:batch]), exec.NumElements(x.Shape[batch:axis])
 	per := exec.NumElements(idx.Shape[batch:])
+	if batches == 1 && outer == 1 && gatherElements(d, x, idx, row) {
+		return nil
+	}
 	at := 0
 	for b := range batches {
 		for o := range outer {
@@ -85,6 +91,46 @@ func gatherRows(c *exec.KernelContext, x, idx *exec.Tensor, axis, batch int) err
 		}
 	}
 	return nil
+}
+
+// gatherElements gathers rows of one or two words. It reports false, with
+// nothing to be relied on in d, for other rows and for an index outside of x.
+func gatherElements(d, x, idx *exec.Tensor, row int) bool {
+	if x.DType == exec.String {
+		return false
+	}
+	switch row * exec.ElemSize(x.DType) {
+	case 4:
+		return pickElements[uint32](d, x, idx)
+	case 8:
+		return pickElements[uint64](d, x, idx)
+	}
+	return false
+}
+
+func pickElements[T uint32 | uint64](d, x, idx *exec.Tensor) bool {
+	to, from := words[T](d), words[T](x)
+	if idx.DType == exec.Int32 {
+		return pickAt(to, from, exec.Elems[int32](idx))
+	}
+	return pickAt(to, from, exec.Elems[int64](idx))
+}
+
+// words sees the memory of a tensor as words.
+func words[T uint32 | uint64](t *exec.Tensor) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Data))), len(t.Data)/int(unsafe.Sizeof(zero)))
+}
+
+func pickAt[T uint32 | uint64, I int32 | int64](to, from []T, idx []I) bool {
+	to = to[:len(idx)]
+	for k, i := range idx {
+		if uint64(i) >= uint64(len(from)) {
+			return false
+		}
+		to[k] = from[i]
+	}
+	return true
 }
 
 func buildGatherNd(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -189,83 +235,6 @@ func buildOneHot(b *exec.OpConstruction) (exec.Kernel, error) {
 	}, nil
 }
 
-// selectRows is the older select: the condition has the shape of the values,
-// or is a scalar, or picks whole rows.
-func selectRows[T exec.Element](c *exec.KernelContext) error {
-	cond, x, y := c.In(0), c.In(1), c.In(2)
-	if !exec.SameShape(x.Shape, y.Shape) {
-		return c.Invalid("the values have the shapes %s and %s", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape))
-	}
-	conds := exec.Elems[bool](cond)
-	row := 1
-	switch {
-	case exec.SameShape(cond.Shape, x.Shape):
-	case len(cond.Shape) == 0:
-		row = x.NumElements()
-	case len(cond.Shape) == 1 && len(x.Shape) > 0 && cond.Shape[0] == x.Shape[0]:
-		row = exec.NumElements(x.Shape[1:])
-	default:
-		return c.Invalid("the condition has the shape %s, the values %s", exec.ShapeString(cond.Shape), exec.ShapeString(x.Shape))
-	}
-	xs, ys, d := exec.Elems[T](x), exec.Elems[T](y), exec.Elems[T](c.OutLike(0, x.DType, x))
-	if row == 1 {
-		for i := range d {
-			d[i] = ys[i]
-			if conds[i] {
-				d[i] = xs[i]
-			}
-		}
-		return nil
-	}
-	for o := 0; o < len(d); o += row {
-		from := ys
-		if conds[o/row] {
-			from = xs
-		}
-		copy(d[o:o+row], from[o:o+row])
-	}
-	return nil
-}
-
-// selectV2 broadcasts its three inputs against each other.
-func selectV2[T exec.Element](c *exec.KernelContext) error {
-	cond, x, y := c.In(0), c.In(1), c.In(2)
-	conds, xs, ys := exec.Elems[bool](cond), exec.Elems[T](x), exec.Elems[T](y)
-	if exec.SameShape(x.Shape, y.Shape) && exec.SameShape(cond.Shape, x.Shape) {
-		d := exec.Elems[T](c.OutLike(0, x.DType, x))
-		for i := range d {
-			d[i] = ys[i]
-			if conds[i] {
-				d[i] = xs[i]
-			}
-		}
-		return nil
-	}
-	var values, all, bx, by elem.Broadcast
-	if err := values.Init(x.Shape, y.Shape); err != nil {
-		return c.Invalid("%v", err)
-	}
-	if err := all.Init(cond.Shape, values.Shape()); err != nil {
-		return c.Invalid("the condition: %v", err)
-	}
-	d := exec.Elems[T](c.Out(0, x.DType, all.Shape()...))
-	if err := bx.Init(all.Shape(), x.Shape); err != nil {
-		return c.Invalid("%v", err)
-	}
-	if err := by.Init(all.Shape(), y.Shape); err != nil {
-		return c.Invalid("%v", err)
-	}
-	by.Pairs(func(o, _, j int) { d[o] = ys[j] })
-	pick := exec.Scratch[bool](c, exec.ScratchA, len(d))
-	all.Pairs(func(o, i, _ int) { pick[o] = conds[i] })
-	bx.Pairs(func(o, _, j int) {
-		if pick[o] {
-			d[o] = xs[j]
-		}
-	})
-	return nil
-}
-
 func buildWhere(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt := b.DType("T")
 	var zero func(t *exec.Tensor, i int) bool
@@ -290,14 +259,24 @@ func buildWhere(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		found := c.ScratchInts(0, 0)
-		for i := range x.NumElements() {
-			if !zero(x, i) {
-				found = append(found, i)
+		if dt == exec.Bool {
+			found = appendTrue(found, exec.Elems[bool](x))
+		} else {
+			for i := range x.NumElements() {
+				if !zero(x, i) {
+					found = append(found, i)
+				}
 			}
 		}
 		c.KeepInts(0, found)
 		rank := len(x.Shape)
 		d := exec.Elems[int64](c.Out(0, exec.Int64, len(found), rank))
+		if rank == 1 {
+			for k, i := range found {
+				d[k] = int64(i)
+			}
+			return nil
+		}
 		for k, i := range found {
 			for j := rank - 1; j >= 0; j-- {
 				d[k*rank+j] = int64(i % x.Shape[j])
@@ -306,6 +285,20 @@ func buildWhere(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		return nil
 	}, nil
+}
+
+// appendTrue appends where the conditions hold.
+func appendTrue(list []int, cond []bool) []int {
+	list = slices.Grow(list, len(cond))
+	list = list[:len(cond)]
+	n := 0
+	for i, v := range cond {
+		list[n] = i
+		if v {
+			n++
+		}
+	}
+	return list[:n]
 }
 
 func buildDynamicStitch(b *exec.OpConstruction) (exec.Kernel, error) {

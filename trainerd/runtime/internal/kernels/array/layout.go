@@ -12,7 +12,7 @@ var layoutOps = exec.OpTable{
 	"Slice":            {Types: exec.ValueTypes, Build: exec.WithoutAttrs(slice)},
 	"StridedSlice":     {Types: exec.Indices | exec.SetOf(exec.Int16), TypeAttr: "Index", Build: exec.CheckedType("T", exec.ValueTypes, exec.WidenedIndices("Index", buildStridedSlice, 1, 2, 3))},
 	"StridedSliceGrad": {Types: exec.ValueTypes, Build: buildStridedSliceGrad},
-	"Tile":             {Types: exec.ValueTypes, Build: exec.WithoutAttrs(tile)},
+	"Tile":             {Types: exec.ValueTypes, Build: buildMove(tile[uint8], tile[uint16], tile[uint32], tile[uint64], tile[complex128], tile[[]byte])},
 	"Transpose":        {Types: exec.ValueTypes, Build: exec.WithoutAttrs(transposed)},
 	"SpaceToDepth":     {Types: exec.ValueTypes, Build: buildSpaceDepth(true)},
 	"DepthToSpace":     {Types: exec.ValueTypes, Build: buildSpaceDepth(false)},
@@ -56,7 +56,7 @@ func slice(c *exec.KernelContext) error {
 	return nil
 }
 
-func tile(c *exec.KernelContext) error {
+func tile[T exec.Element](c *exec.KernelContext) error {
 	x := c.In(0)
 	times := c.IntsOf(0, c.In(1))
 	if err := ranked(c, x); err != nil {
@@ -72,31 +72,10 @@ func tile(c *exec.KernelContext) error {
 		}
 		shape[i] = x.Shape[i] * t
 	}
-	d := c.Out(0, x.DType, shape...)
-	if d.NumElements() == 0 {
-		return nil
+	if d := exec.Elems[T](c.Out(0, x.DType, shape...)); len(d) > 0 {
+		elem.Repeat(d, exec.Elems[T](x), x.Shape, times)
 	}
-	stride := elem.RowMajor(c, 2, x.Shape)
-	elem.Walk(shape, elem.Zeros(c, 3, len(shape)), 0, func(o, _ int) { tileRow(d, x, shape, stride, o) })
 	return nil
-}
-
-// tileRow fills the row of d that begins at element o.
-func tileRow(d, x *exec.Tensor, shape, stride []int, o int) {
-	r := len(shape)
-	if r == 0 {
-		exec.CopyElems(d, 0, x, 0, 1)
-		return
-	}
-	from, rest := 0, o/shape[r-1]
-	for i := r - 2; i >= 0; i-- {
-		from += rest % shape[i] % x.Shape[i] * stride[i]
-		rest /= shape[i]
-	}
-	w := x.Shape[r-1]
-	for j := 0; j < shape[r-1]; j += w {
-		exec.CopyElems(d, o+j, x, from, w)
-	}
 }
 
 func transposed(c *exec.KernelContext) error {

@@ -133,5 +133,27 @@ func AddTo[T exec.Arithmetic](acc, x []T) {
 	}
 }
 
+// The additions that are shared between processors.
+var (
+	addFloat32 Slicewise[float32] = vec.Add[float32]
+	addFloat64 Slicewise[float64] = vec.Add[float64]
+)
+
+// AddShared sets d to x plus y, shared between processors when they are long.
+func AddShared[T exec.Arithmetic](c *exec.KernelContext, d, x, y []T) {
+	switch d := any(d).(type) {
+	case []float32:
+		addFloat32.apply(c, d, any(x).([]float32), any(y).([]float32))
+		return
+	case []float64:
+		addFloat64.apply(c, d, any(x).([]float64), any(y).([]float64))
+		return
+	}
+	x, y = x[:len(d)], y[:len(d)]
+	for i := range d {
+		d[i] = x[i] + y[i]
+	}
+}
+
 // Conj returns the complex conjugate of z.
 func Conj[T exec.ComplexNumber](z T) T { return T(cmplx.Conj(complex128(z))) }

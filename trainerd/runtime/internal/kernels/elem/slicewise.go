@@ -23,7 +23,10 @@ type Slicewise[T exec.Float] func(d, x, y []T)
 // the frame, so that a step does not allocate it.
 type parallelSlices[T exec.Float] struct {
 	f       Slicewise[T]
+	left    func(d []T, x T, y []T) // for a scalar and x
+	right   func(d, x []T, y T)     // for x and a scalar
 	d, x, y []T
+	scalar  T
 	row     int // elements of a row when y is one row for all rows of x, else 0
 }
 
@@ -34,12 +37,7 @@ func (s *parallelSlices[T]) Part(i, n int) {
 		s.rows(from, to)
 		return
 	}
-	from, to := parallel.Span(len(s.d), SpreadStep, i, n)
-	y := s.y
-	if y != nil {
-		y = y[from:to]
-	}
-	s.f(s.d[from:to], s.x[from:to], y)
+	s.span(parallel.Span(len(s.d), SpreadStep, i, n))
 }
 
 // rows applies the function to some rows of x and the one row y.
@@ -51,11 +49,30 @@ func (s *parallelSlices[T]) rows(from, to int) {
 
 // apply runs a slicewise function.
 func (f Slicewise[T]) apply(c *exec.KernelContext, d, x, y []T) {
-	if len(d) < ParallelElements {
-		f(d, x, y)
+	shared(c, parallelSlices[T]{f: f, d: d, x: x, y: y})
+}
+
+// shared runs slices on this processor, or on several when they are long.
+func shared[T exec.Float](c *exec.KernelContext, s parallelSlices[T]) {
+	if len(s.d) < ParallelElements {
+		s.span(0, len(s.d))
 		return
 	}
-	shareOut(c, parallelSlices[T]{f: f, d: d, x: x, y: y})
+	shareOut(c, s)
+}
+
+// span fills the elements between two.
+func (s *parallelSlices[T]) span(from, to int) {
+	switch {
+	case s.left != nil:
+		s.left(s.d[from:to], s.scalar, s.x[from:to])
+	case s.right != nil:
+		s.right(s.d[from:to], s.x[from:to], s.scalar)
+	case s.y == nil:
+		s.f(s.d[from:to], s.x[from:to], nil)
+	default:
+		s.f(s.d[from:to], s.x[from:to], s.y[from:to])
+	}
 }
 
 // ApplyRows runs a slicewise function on each row of d and x, y being a row.
@@ -105,10 +122,24 @@ func SliceCombine[T exec.Float](f *Loops[T, T]) exec.Kernel {
 	general, same := Combine(f), Slicewise[T](f.Vv)
 	return func(c *exec.KernelContext) error {
 		x, y := c.In(0), c.In(1)
-		if !exec.SameShape(x.Shape, y.Shape) {
+		switch {
+		case exec.SameShape(x.Shape, y.Shape):
+			same.apply(c, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x), exec.Elems[T](y))
+		case y.NumElements() == 1 && len(y.Shape) <= len(x.Shape):
+			shared(c, parallelSlices[T]{right: f.Vs, d: exec.Elems[T](c.OutLike(0, x.DType, x)), x: exec.Elems[T](x), scalar: exec.Elems[T](y)[0]})
+		case x.NumElements() == 1 && len(x.Shape) <= len(y.Shape):
+			shared(c, parallelSlices[T]{left: f.Sv, d: exec.Elems[T](c.OutLike(0, y.DType, y)), x: exec.Elems[T](y), scalar: exec.Elems[T](x)[0]})
+		case rowOf(x.Shape, y.Shape):
+			same.ApplyRows(c, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x), exec.Elems[T](y))
+		default:
 			return general(c)
 		}
-		same.apply(c, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x), exec.Elems[T](y))
 		return nil
 	}
+}
+
+// rowOf reports whether row is the shape of the last dimension of x alone.
+func rowOf(x, row []int) bool {
+	n := len(row)
+	return n > 0 && n <= len(x) && row[n-1] == x[len(x)-1] && exec.NumElements(row) == row[n-1]
 }

@@ -12,7 +12,7 @@ func Ops() []exec.OpTable {
 		eigenOps,
 		leastSquaresOps,
 		matrixFunctionsOps,
-		matmulOps,
+		matmulOps.WithHalves("MatMul", "BatchMatMul", "BatchMatMulV2"),
 		batchV1Ops,
 		einsumOps,
 		sparseMatmulOps,

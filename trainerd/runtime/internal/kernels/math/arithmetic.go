@@ -134,33 +134,6 @@ func buildMul(b *exec.OpConstruction) (exec.Kernel, error) {
 		elem.Combine(mulLoops[int8]()), elem.Combine(mulLoops[int16]()), elem.Combine(mulLoops[uint8]()), elem.Combine(mulLoops[uint16]()), elem.Combine(mulLoops[uint32]()), elem.Combine(mulLoops[uint64]()))
 }
 
-func buildPow(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByType(b.DType("T"),
-		elem.Combine(elem.LoopsOf(func(x, y float32) float32 { return float32(math.Pow(float64(x), float64(y))) })), elem.Combine(elem.LoopsOf(math.Pow)),
-		intPow[int32](), intPow[int64]())
-}
-
-func intPow[T int32 | int64]() exec.Kernel {
-	k := elem.Combine(elem.LoopsOf(func(x, y T) T {
-		r := T(1)
-		for ; y > 0; y >>= 1 {
-			if y&1 != 0 {
-				r *= x
-			}
-			x *= x
-		}
-		return r
-	}))
-	return func(c *exec.KernelContext) error {
-		for _, v := range exec.Elems[T](c.In(1)) {
-			if v < 0 {
-				return c.Invalid("integers to negative integer powers are not allowed")
-			}
-		}
-		return k(c)
-	}
-}
-
 func buildMaximum(b *exec.OpConstruction) (exec.Kernel, error) {
 	return byNumber(b.DType("T"), elem.Combine(elem.LoopsOf(elem.Larger[float32])), elem.Combine(elem.LoopsOf(elem.Larger[float64])), elem.Combine(elem.LoopsOf(elem.Larger[int32])), elem.Combine(elem.LoopsOf(elem.Larger[int64])),
 		elem.Combine(elem.LoopsOf(elem.Larger[int8])), elem.Combine(elem.LoopsOf(elem.Larger[int16])), elem.Combine(elem.LoopsOf(elem.Larger[uint8])), elem.Combine(elem.LoopsOf(elem.Larger[uint16])), elem.Combine(elem.LoopsOf(elem.Larger[uint32])), elem.Combine(elem.LoopsOf(elem.Larger[uint64])))
@@ -171,10 +144,10 @@ func buildMinimum(b *exec.OpConstruction) (exec.Kernel, error) {
 		elem.Combine(elem.LoopsOf(elem.Smaller[int8])), elem.Combine(elem.LoopsOf(elem.Smaller[int16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint8])), elem.Combine(elem.LoopsOf(elem.Smaller[uint16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint32])), elem.Combine(elem.LoopsOf(elem.Smaller[uint64])))
 }
 
-func squaredDifference[T exec.Number](x, y T) T { return (x - y) * (x - y) }
+func squaredDifference[T exec.Integer](x, y T) T { return (x - y) * (x - y) }
 
 func buildSquaredDifference(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByType(b.DType("T"), elem.Combine(elem.LoopsOf(squaredDifference[float32])), elem.Combine(elem.LoopsOf(squaredDifference[float64])),
+	return exec.ByType(b.DType("T"), squaredDifferences[float32](), squaredDifferences[float64](),
 		elem.Combine(elem.LoopsOf(squaredDifference[int32])), elem.Combine(elem.LoopsOf(squaredDifference[int64])))
 }
 
@@ -193,15 +166,16 @@ func addN[T exec.Arithmetic](c *exec.KernelContext) error {
 	x := c.In(0)
 	y := c.OutLike(0, x.DType, x)
 	ys := exec.Elems[T](y)
-	copy(ys, exec.Elems[T](x))
+	if c.NumInputs() == 1 {
+		copy(ys, exec.Elems[T](x))
+	}
 	for i := 1; i < c.NumInputs(); i++ {
 		z := c.In(i)
 		if !exec.SameShape(z.Shape, x.Shape) {
 			return c.Invalid("input %d has the shape %s, input 0 %s", i, exec.ShapeString(z.Shape), exec.ShapeString(x.Shape))
 		}
-		for j, v := range exec.Elems[T](z) {
-			ys[j] += v
-		}
+		elem.AddShared(c, ys, exec.Elems[T](x), exec.Elems[T](z))
+		x = y
 	}
 	return nil
 }
@@ -244,9 +218,7 @@ func addFloats[T exec.Float]() exec.Kernel {
 }
 
 func subFloats[T exec.Float]() exec.Kernel {
-	f := subLoops[T]()
-	f.Vv, f.Vs = vec.Sub[T], func(d, x []T, y T) { vec.AddScalar(d, x, -y) }
-	return elem.SliceCombine(f)
+	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.Sub[T], Vs: func(d, x []T, y T) { vec.AddScalar(d, x, -y) }, Sv: func(d []T, x T, y []T) { vec.ScalarSub(d, y, x) }})
 }
 
 func mulFloats[T exec.Float]() exec.Kernel {
@@ -254,7 +226,13 @@ func mulFloats[T exec.Float]() exec.Kernel {
 }
 
 func divFloats[T exec.Float]() exec.Kernel {
-	f := divLoops[T]()
-	f.Vv, f.Vs = vec.Div[T], vec.DivScalar[T]
-	return elem.SliceCombine(f)
+	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.Div[T], Vs: vec.DivScalar[T], Sv: func(d []T, x T, y []T) { vec.ScalarDiv(d, y, x) }})
+}
+
+func squaredDifferences[T exec.Float]() exec.Kernel {
+	away := func(d, x []T, y T) {
+		vec.AddScalar(d, x, -y)
+		vec.Square(d, d)
+	}
+	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.SquaredDifference[T], Vs: away, Sv: func(d []T, x T, y []T) { away(d, y, x) }})
 }

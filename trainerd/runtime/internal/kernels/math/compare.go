@@ -22,36 +22,87 @@ var compareOps = exec.OpTable{
 	"ApproximateEqual": {Types: exec.Floats, Build: buildApproximateEqual},
 }
 
-func less[T exec.Number](x, y T) bool { return x < y }
+func lessLoops[T exec.Number]() *elem.Loops[T, bool] {
+	return &elem.Loops[T, bool]{
+		Vv: func(d []bool, x, y []T) {
+			x, y = x[:len(d)], y[:len(d)]
+			for i := range d {
+				d[i] = x[i] < y[i]
+			}
+		},
+		Vs: func(d []bool, x []T, y T) {
+			x = x[:len(d)]
+			for i := range d {
+				d[i] = x[i] < y
+			}
+		},
+		Sv: func(d []bool, x T, y []T) {
+			y = y[:len(d)]
+			for i := range d {
+				d[i] = x < y[i]
+			}
+		},
+	}
+}
 
-func lessEqual[T exec.Number](x, y T) bool { return x <= y }
+func lessEqualLoops[T exec.Number]() *elem.Loops[T, bool] {
+	return &elem.Loops[T, bool]{
+		Vv: func(d []bool, x, y []T) {
+			x, y = x[:len(d)], y[:len(d)]
+			for i := range d {
+				d[i] = x[i] <= y[i]
+			}
+		},
+		Vs: func(d []bool, x []T, y T) {
+			x = x[:len(d)]
+			for i := range d {
+				d[i] = x[i] <= y
+			}
+		},
+		Sv: func(d []bool, x T, y []T) {
+			y = y[:len(d)]
+			for i := range d {
+				d[i] = x <= y[i]
+			}
+		},
+	}
+}
 
-func greater[T exec.Number](x, y T) bool { return x > y }
+// turned exchanges the two sides of a comparison.
+func turned[T exec.Number](f *elem.Loops[T, bool]) *elem.Loops[T, bool] {
+	return &elem.Loops[T, bool]{
+		Vv: func(d []bool, x, y []T) { f.Vv(d, y, x) },
+		Vs: func(d []bool, x []T, y T) { f.Sv(d, y, x) },
+		Sv: func(d []bool, x T, y []T) { f.Vs(d, y, x) },
+	}
+}
 
-func greaterEqual[T exec.Number](x, y T) bool { return x >= y }
+func greaterLoops[T exec.Number]() *elem.Loops[T, bool] { return turned(lessLoops[T]()) }
+
+func greaterEqualLoops[T exec.Number]() *elem.Loops[T, bool] { return turned(lessEqualLoops[T]()) }
 
 func equal[T comparable](x, y T) bool { return x == y }
 
 func notEqual[T comparable](x, y T) bool { return x != y }
 
 func buildLess(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(elem.LoopsOf(less[float32])), elem.Combine(elem.LoopsOf(less[float64])), elem.Combine(elem.LoopsOf(less[int32])), elem.Combine(elem.LoopsOf(less[int64])),
-		elem.Combine(elem.LoopsOf(less[int8])), elem.Combine(elem.LoopsOf(less[int16])), elem.Combine(elem.LoopsOf(less[uint8])), elem.Combine(elem.LoopsOf(less[uint16])), elem.Combine(elem.LoopsOf(less[uint32])), elem.Combine(elem.LoopsOf(less[uint64])))
+	return byNumber(b.DType("T"), elem.Combine(lessLoops[float32]()), elem.Combine(lessLoops[float64]()), elem.Combine(lessLoops[int32]()), elem.Combine(lessLoops[int64]()),
+		elem.Combine(lessLoops[int8]()), elem.Combine(lessLoops[int16]()), elem.Combine(lessLoops[uint8]()), elem.Combine(lessLoops[uint16]()), elem.Combine(lessLoops[uint32]()), elem.Combine(lessLoops[uint64]()))
 }
 
 func buildLessEqual(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(elem.LoopsOf(lessEqual[float32])), elem.Combine(elem.LoopsOf(lessEqual[float64])), elem.Combine(elem.LoopsOf(lessEqual[int32])), elem.Combine(elem.LoopsOf(lessEqual[int64])),
-		elem.Combine(elem.LoopsOf(lessEqual[int8])), elem.Combine(elem.LoopsOf(lessEqual[int16])), elem.Combine(elem.LoopsOf(lessEqual[uint8])), elem.Combine(elem.LoopsOf(lessEqual[uint16])), elem.Combine(elem.LoopsOf(lessEqual[uint32])), elem.Combine(elem.LoopsOf(lessEqual[uint64])))
+	return byNumber(b.DType("T"), elem.Combine(lessEqualLoops[float32]()), elem.Combine(lessEqualLoops[float64]()), elem.Combine(lessEqualLoops[int32]()), elem.Combine(lessEqualLoops[int64]()),
+		elem.Combine(lessEqualLoops[int8]()), elem.Combine(lessEqualLoops[int16]()), elem.Combine(lessEqualLoops[uint8]()), elem.Combine(lessEqualLoops[uint16]()), elem.Combine(lessEqualLoops[uint32]()), elem.Combine(lessEqualLoops[uint64]()))
 }
 
 func buildGreater(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(elem.LoopsOf(greater[float32])), elem.Combine(elem.LoopsOf(greater[float64])), elem.Combine(elem.LoopsOf(greater[int32])), elem.Combine(elem.LoopsOf(greater[int64])),
-		elem.Combine(elem.LoopsOf(greater[int8])), elem.Combine(elem.LoopsOf(greater[int16])), elem.Combine(elem.LoopsOf(greater[uint8])), elem.Combine(elem.LoopsOf(greater[uint16])), elem.Combine(elem.LoopsOf(greater[uint32])), elem.Combine(elem.LoopsOf(greater[uint64])))
+	return byNumber(b.DType("T"), elem.Combine(greaterLoops[float32]()), elem.Combine(greaterLoops[float64]()), elem.Combine(greaterLoops[int32]()), elem.Combine(greaterLoops[int64]()),
+		elem.Combine(greaterLoops[int8]()), elem.Combine(greaterLoops[int16]()), elem.Combine(greaterLoops[uint8]()), elem.Combine(greaterLoops[uint16]()), elem.Combine(greaterLoops[uint32]()), elem.Combine(greaterLoops[uint64]()))
 }
 
 func buildGreaterEqual(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(elem.LoopsOf(greaterEqual[float32])), elem.Combine(elem.LoopsOf(greaterEqual[float64])), elem.Combine(elem.LoopsOf(greaterEqual[int32])), elem.Combine(elem.LoopsOf(greaterEqual[int64])),
-		elem.Combine(elem.LoopsOf(greaterEqual[int8])), elem.Combine(elem.LoopsOf(greaterEqual[int16])), elem.Combine(elem.LoopsOf(greaterEqual[uint8])), elem.Combine(elem.LoopsOf(greaterEqual[uint16])), elem.Combine(elem.LoopsOf(greaterEqual[uint32])), elem.Combine(elem.LoopsOf(greaterEqual[uint64])))
+	return byNumber(b.DType("T"), elem.Combine(greaterEqualLoops[float32]()), elem.Combine(greaterEqualLoops[float64]()), elem.Combine(greaterEqualLoops[int32]()), elem.Combine(greaterEqualLoops[int64]()),
+		elem.Combine(greaterEqualLoops[int8]()), elem.Combine(greaterEqualLoops[int16]()), elem.Combine(greaterEqualLoops[uint8]()), elem.Combine(greaterEqualLoops[uint16]()), elem.Combine(greaterEqualLoops[uint32]()), elem.Combine(greaterEqualLoops[uint64]()))
 }
 
 // relaxed lets shapes that do not broadcast compare as different, which an

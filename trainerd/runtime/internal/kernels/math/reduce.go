@@ -3,6 +3,7 @@ package math
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -81,13 +82,7 @@ func reduce[T exec.Element](keep bool, f *reducer[T]) exec.Kernel {
 func keepDims(b *exec.OpConstruction) bool { return b.Bool("keep_dims") }
 
 // sumFloat32 adds a run in double precision: one rounding however long it is.
-func sumFloat32(acc float32, x []float32) float32 {
-	s := float64(acc)
-	for _, v := range x {
-		s += float64(v)
-	}
-	return float32(s)
-}
+func sumFloat32(acc float32, x []float32) float32 { return float32(float64(acc) + vec.Sum(x)) }
 
 func buildSum(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
@@ -159,7 +154,9 @@ func buildProd(b *exec.OpConstruction) (exec.Kernel, error) {
 
 func buildMax(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
-	return exec.ByType(b.DType("T"), reduce(keep, folding(float32(math.Inf(-1)), elem.Larger[float32])), reduce(keep, folding(math.Inf(-1), elem.Larger[float64])),
+	single := folding(float32(math.Inf(-1)), elem.Larger[float32])
+	single.run = func(acc float32, x []float32) float32 { return elem.Larger(acc, vec.Max(x)) }
+	return exec.ByType(b.DType("T"), reduce(keep, single), reduce(keep, folding(math.Inf(-1), elem.Larger[float64])),
 		reduce(keep, folding(math.MinInt32, elem.Larger[int32])), reduce(keep, folding(math.MinInt64, elem.Larger[int64])))
 }
 
@@ -194,11 +191,7 @@ func norm[T exec.Float]() *reducer[T] {
 
 func l2Loss[T exec.Float](c *exec.KernelContext) error {
 	x := c.In(0)
-	s := 0.0
-	for _, v := range exec.Elems[T](x) {
-		s += float64(v) * float64(v)
-	}
-	exec.Elems[T](c.Out(0, x.DType))[0] = T(s / 2)
+	exec.Elems[T](c.Out(0, x.DType))[0] = T(vec.SumSquares(exec.Elems[T](x)) / 2)
 	return nil
 }
 

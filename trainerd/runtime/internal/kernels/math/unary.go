@@ -10,29 +10,29 @@ import (
 
 var unaryOps = exec.OpTable{
 	"Exp":   alsoComplex(exec.OpSpec{Types: exec.Floats, Build: buildExp}, elem.Unary(expOf[complex64]), elem.Unary(expOf[complex128])),
-	"Expm1": floatUnary(math.Expm1), "Log": floatUnary(math.Log), "Log1p": floatUnary(math.Log1p),
-	"Sqrt": floatUnary(math.Sqrt), "Rsqrt": floatUnary(func(x float64) float64 { return 1 / math.Sqrt(x) }),
+	"Expm1": floatUnary(math.Expm1), "Log": sliceUnary(vec.Log[float32], vec.Log[float64]), "Log1p": floatUnary(math.Log1p),
+	"Sqrt": sliceUnary(vec.Sqrt[float32], vec.Sqrt[float64]), "Rsqrt": sliceUnary(vec.Rsqrt[float32], vec.Rsqrt[float64]),
 	"Sin": floatUnary(math.Sin), "Cos": floatUnary(math.Cos), "Tan": floatUnary(math.Tan),
 	"Asin": floatUnary(math.Asin), "Acos": floatUnary(math.Acos), "Atan": floatUnary(math.Atan),
-	"Sinh": floatUnary(math.Sinh), "Cosh": floatUnary(math.Cosh), "Tanh": floatUnary(math.Tanh),
+	"Sinh": floatUnary(math.Sinh), "Cosh": floatUnary(math.Cosh), "Tanh": sliceUnary(vec.Tanh[float32], vec.Tanh[float64]),
 	"Asinh": floatUnary(math.Asinh), "Acosh": floatUnary(math.Acosh), "Atanh": floatUnary(math.Atanh),
-	"Erf": floatUnary(math.Erf), "Erfc": floatUnary(math.Erfc), "Erfinv": floatUnary(math.Erfinv),
+	"Erf": sliceUnary(vec.Erf[float32], vec.Erf[float64]), "Erfc": floatUnary(math.Erfc), "Erfinv": floatUnary(math.Erfinv),
 	"Lgamma":  floatUnary(func(x float64) float64 { v, _ := math.Lgamma(x); return v }),
-	"Sigmoid": floatUnary(elem.Sigmoid), "Softplus": floatUnary(softplus),
-	"Ceil": floatUnary(math.Ceil), "Floor": floatUnary(math.Floor), "Rint": floatUnary(math.RoundToEven),
+	"Sigmoid": sliceUnary(vec.Sigmoid[float32], vec.Sigmoid[float64]), "Softplus": floatUnary(softplus),
+	"Ceil": floatUnary(math.Ceil), "Floor": sliceUnary(vec.Floor[float32], vec.Floor[float64]), "Rint": floatUnary(math.RoundToEven),
 
 	"Softsign":   {Types: exec.Floats, Build: buildUnary(softsign[float32], softsign[float64], nil, nil)},
 	"Elu":        {Types: exec.Floats, Build: buildUnary(elu[float32], elu[float64], nil, nil)},
 	"Selu":       {Types: exec.Floats, Build: buildUnary(selu[float32], selu[float64], nil, nil)},
-	"Reciprocal": {Types: exec.Floats, Build: buildUnary(reciprocal[float32], reciprocal[float64], nil, nil)},
-	"Inv":        {Types: exec.Floats, Build: buildUnary(reciprocal[float32], reciprocal[float64], nil, nil)},
+	"Reciprocal": sliceUnary(reciprocal[float32], reciprocal[float64]),
+	"Inv":        sliceUnary(reciprocal[float32], reciprocal[float64]),
 	"Relu":       {Types: exec.Numbers, Build: buildRelu},
 	"Relu6":      {Types: exec.Numbers, Build: buildUnary(relu6[float32], relu6[float64], relu6[int32], relu6[int64])},
 	"LeakyRelu":  {Build: buildLeaky(buildLeakyRelu)},
-	"Neg":        alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: buildUnary(neg[float32], neg[float64], neg[int32], neg[int64])}, elem.Unary(negOf[complex64]), elem.Unary(negOf[complex128])),
-	"Abs":        {Types: exec.Numbers, Build: buildUnary(elem.Absolute[float32], elem.Absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
+	"Neg":        alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(negate[float32], negate[float64], neg[int32], neg[int64])}, elem.Unary(negOf[complex64]), elem.Unary(negOf[complex128])),
+	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(absolute[float32], absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
 	"Sign":       {Types: exec.Numbers, Build: buildUnary(elem.Sign[float32], elem.Sign[float64], elem.Sign[int32], elem.Sign[int64])},
-	"Square":     alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: buildUnary(square[float32], square[float64], square[int32], square[int64])}, elem.Unary(squareOf[complex64]), elem.Unary(squareOf[complex128])),
+	"Square":     alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(vec.Square[float32], vec.Square[float64], square[int32], square[int64])}, elem.Unary(squareOf[complex64]), elem.Unary(squareOf[complex128])),
 	"Round":      {Types: exec.Numbers, Build: buildUnary(round[float32], round[float64], same[int32], same[int64])},
 	"Invert":     {Types: exec.Indices, Build: buildUnary(nil, nil, invert[int32], invert[int64])},
 
@@ -46,12 +46,12 @@ var unaryOps = exec.OpTable{
 	"SeluGrad":       gradient(seluGrad[float32], seluGrad[float64]),
 	"SoftplusGrad":   gradient(softplusGrad[float32], softplusGrad[float64]),
 	"SoftsignGrad":   gradient(softsignGrad[float32], softsignGrad[float64]),
-	"SigmoidGrad":    gradient(sigmoidGrad[float32], sigmoidGrad[float64]),
-	"TanhGrad":       gradient(tanhGrad[float32], tanhGrad[float64]),
-	"SqrtGrad":       gradient(sqrtGrad[float32], sqrtGrad[float64]),
-	"RsqrtGrad":      gradient(rsqrtGrad[float32], rsqrtGrad[float64]),
-	"InvGrad":        gradient(reciprocalGrad[float32], reciprocalGrad[float64]),
-	"ReciprocalGrad": gradient(reciprocalGrad[float32], reciprocalGrad[float64]),
+	"SigmoidGrad":    sliceGradient(vec.SigmoidGrad[float32], vec.SigmoidGrad[float64]),
+	"TanhGrad":       sliceGradient(vec.TanhGrad[float32], vec.TanhGrad[float64]),
+	"SqrtGrad":       sliceGradient(sqrtGrad[float32], sqrtGrad[float64]),
+	"RsqrtGrad":      sliceGradient(rsqrtGrad[float32], rsqrtGrad[float64]),
+	"InvGrad":        sliceGradient(reciprocalGrad[float32], reciprocalGrad[float64]),
+	"ReciprocalGrad": sliceGradient(reciprocalGrad[float32], reciprocalGrad[float64]),
 	"LeakyReluGrad":  {Build: buildLeaky(buildLeakyReluGrad)},
 }
 
@@ -60,6 +60,27 @@ func floatUnary(f func(float64) float64) exec.OpSpec {
 	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		return exec.ByFloat(b.DType("T"), narrow, elem.Unary(f))
 	}}
+}
+
+// sliceUnary is an op on floats that fills whole slices.
+func sliceUnary(f32 func(d, x []float32), f64 func(d, x []float64)) exec.OpSpec {
+	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
+		return exec.ByFloat(b.DType("T"), elem.SliceUnary(f32), elem.SliceUnary(f64))
+	}}
+}
+
+// sliceGradient is sliceUnary for two tensors of one shape.
+func sliceGradient(f32 func(d, x, y []float32), f64 func(d, x, y []float64)) exec.OpSpec {
+	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
+		return exec.ByFloat(b.DType("T"), elem.SlicePairwise(f32), elem.SlicePairwise(f64))
+	}}
+}
+
+// slicesOrEach fills whole slices of floats, and computes integers one by one.
+func slicesOrEach(f32 func(d, x []float32), f64 func(d, x []float64), i32 func(int32) int32, i64 func(int64) int64) func(*exec.OpConstruction) (exec.Kernel, error) {
+	return func(b *exec.OpConstruction) (exec.Kernel, error) {
+		return exec.ByType(b.DType("T"), elem.SliceUnary(f32), elem.SliceUnary(f64), elem.Unary(i32), elem.Unary(i64))
+	}
 }
 
 func buildExp(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -112,14 +133,30 @@ func softplus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-func softsign[T exec.Float](x T) T   { return x / (1 + elem.Absolute(x)) }
-func reciprocal[T exec.Float](x T) T { return 1 / x }
-func neg[T exec.Number](x T) T       { return -x }
-func square[T exec.Number](x T) T    { return x * x }
-func same[T any](x T) T              { return x }
-func invert[T exec.Integer](x T) T   { return ^x }
-func round[T exec.Float](x T) T      { return T(math.RoundToEven(float64(x))) }
-func expm1[T exec.Float](x T) T      { return T(math.Expm1(float64(x))) }
+func softsign[T exec.Float](x T) T { return x / (1 + elem.Absolute(x)) }
+func neg[T exec.Number](x T) T     { return -x }
+func square[T exec.Number](x T) T  { return x * x }
+func same[T any](x T) T            { return x }
+func invert[T exec.Integer](x T) T { return ^x }
+func round[T exec.Float](x T) T    { return T(math.RoundToEven(float64(x))) }
+
+func reciprocal[T exec.Float](d, x []T) { vec.ScalarDiv(d, x, 1) }
+
+func negate[T exec.Float](d, x []T) {
+	x = x[:len(d)]
+	for i := range d {
+		d[i] = -x[i]
+	}
+}
+
+func absolute[T exec.Float](d, x []T) {
+	x = x[:len(d)]
+	for i := range d {
+		d[i] = T(math.Abs(float64(x[i])))
+	}
+}
+
+func expm1[T exec.Float](x T) T { return T(math.Expm1(float64(x))) }
 
 func elu[T exec.Float](x T) T {
 	if x < 0 {
@@ -175,31 +212,19 @@ func buildLeaky(build func(b *exec.OpConstruction, alpha float64) (exec.Kernel, 
 }
 
 func buildLeakyRelu(b *exec.OpConstruction, alpha float64) (exec.Kernel, error) {
-	return exec.ByFloat(b.DType("T"), elem.Unary(leaky[float32](alpha)), elem.Unary(leaky[float64](alpha)))
+	return exec.ByFloat(b.DType("T"), elem.SliceUnary(leaky[float32](alpha)), elem.SliceUnary(leaky[float64](alpha)))
 }
 
-func leaky[T exec.Float](alpha float64) func(T) T {
-	a := T(alpha)
-	return func(x T) T {
-		if x > 0 {
-			return x
-		}
-		return a * x
-	}
+func leaky[T exec.Float](alpha float64) func(d, x []T) {
+	return func(d, x []T) { vec.LeakyRelu(d, x, T(alpha)) }
 }
 
 func buildLeakyReluGrad(b *exec.OpConstruction, alpha float64) (exec.Kernel, error) {
-	return exec.ByFloat(b.DType("T"), pairwise(leakyGrad[float32](alpha)), pairwise(leakyGrad[float64](alpha)))
+	return exec.ByFloat(b.DType("T"), elem.SlicePairwise(leakyGrad[float32](alpha)), elem.SlicePairwise(leakyGrad[float64](alpha)))
 }
 
-func leakyGrad[T exec.Float](alpha float64) func(g, x T) T {
-	a := T(alpha)
-	return func(g, x T) T {
-		if x > 0 {
-			return g
-		}
-		return a * g
-	}
+func leakyGrad[T exec.Float](alpha float64) elem.Slicewise[T] {
+	return func(d, g, x []T) { vec.LeakyReluGrad(d, g, x, T(alpha)) }
 }
 
 func reluGrad[T exec.Integer](g, x T) T {
@@ -237,15 +262,28 @@ func softsignGrad[T exec.Float](g, x T) T {
 	return g / (d * d)
 }
 
-func sigmoidGrad[T exec.Float](y, g T) T    { return g * y * (1 - y) }
-func tanhGrad[T exec.Float](y, g T) T       { return g * (1 - y*y) }
-func rsqrtGrad[T exec.Float](y, g T) T      { return -0.5 * g * y * y * y }
-func reciprocalGrad[T exec.Float](y, g T) T { return -g * y * y }
+func rsqrtGrad[T exec.Float](d, y, g []T) {
+	y, g = y[:len(d)], g[:len(d)]
+	for i := range d {
+		d[i] = -0.5 * g[i] * y[i] * y[i] * y[i]
+	}
+}
+
+func reciprocalGrad[T exec.Float](d, y, g []T) {
+	y, g = y[:len(d)], g[:len(d)]
+	for i := range d {
+		d[i] = -g[i] * y[i] * y[i]
+	}
+}
 
 // sqrtGrad is 0 for a gradient of 0, at 0 too.
-func sqrtGrad[T exec.Float](y, g T) T {
-	if g == 0 {
-		return 0
+func sqrtGrad[T exec.Float](d, y, g []T) {
+	y, g = y[:len(d)], g[:len(d)]
+	for i := range d {
+		v := g[i] * 0.5 / y[i]
+		if g[i] == 0 {
+			v = 0
+		}
+		d[i] = v
 	}
-	return g * 0.5 / y
 }

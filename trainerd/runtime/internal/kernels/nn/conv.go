@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/gemm"
@@ -25,7 +26,7 @@ func buildConv(f32, f64 func(c *exec.KernelContext, w *window) error) func(*exec
 // chunk is how many images go through the column matrix at once: enough for
 // large products, few enough to stay in the cache.
 func (g *geometry) chunk() int {
-	const elements = 1 << 18
+	const elements = 1 << 19
 	return min(max(1, elements/max(1, g.rows*g.column)), max(1, g.batch))
 }
 
@@ -47,7 +48,7 @@ func convGeometry(c *exec.KernelContext, w *window, x, filter []int) (geometry, 
 	return w.geometry(c, x, filter[0], filter[1])
 }
 
-func conv[T exec.Float](mul gemm.Func[T]) func(c *exec.KernelContext, w *window) error {
+func conv[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *window) error {
 	return func(c *exec.KernelContext, w *window) error {
 		x, f := c.In(0), c.In(1)
 		g, err := convGeometry(c, w, x.Shape, f.Shape)
@@ -56,10 +57,14 @@ func conv[T exec.Float](mul gemm.Func[T]) func(c *exec.KernelContext, w *window)
 		}
 		cout := f.Shape[3]
 		xs, fs, d := exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](c.Out(0, x.DType, g.batch, g.h.out, g.w.out, cout))
+		if g.direct(len(fs)) {
+			directConv(c, &g, xs, fs, d, cout)
+			return nil
+		}
 		cols := columnMemory[T](c, &g)
 		for n := 0; n < g.batch; n += g.chunk() {
 			m := min(g.chunk(), g.batch-n)
-			a := columnsOf(&g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
+			a := columnsOf(c, &g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
 			mul(false, false, m*g.rows, cout, g.column, a, fs, 0, d[n*g.rows*cout:(n+m)*g.rows*cout])
 		}
 		return nil
@@ -67,7 +72,7 @@ func conv[T exec.Float](mul gemm.Func[T]) func(c *exec.KernelContext, w *window)
 }
 
 // columnMemory returns memory for the column matrix of a chunk.
-func columnMemory[T exec.Float](c *exec.KernelContext, g *geometry) []T {
+func columnMemory[T float32 | float64](c *exec.KernelContext, g *geometry) []T {
 	if g.pointwise() {
 		return nil
 	}
@@ -76,16 +81,47 @@ func columnMemory[T exec.Float](c *exec.KernelContext, g *geometry) []T {
 
 // columnsOf returns the column matrix of some images, in cols unless it is the
 // images themselves.
-func columnsOf[T exec.Float](g *geometry, images, cols []T) []T {
+func columnsOf[T float32 | float64](c *exec.KernelContext, g *geometry, images, cols []T) []T {
 	if g.pointwise() {
 		return images
 	}
-	size := g.rows * g.column
 	n := len(images) / max(1, g.imageIn)
-	for i := range n {
-		columns(g, images[i*g.imageIn:(i+1)*g.imageIn], cols[i*size:(i+1)*size])
+	moveColumns(c, columnWork[T]{g: *g, images: images, cols: cols[:n*g.rows*g.column], n: n})
+	return cols[:n*g.rows*g.column]
+}
+
+// columnWork moves images to their column matrices or back, shared between
+// processors.
+type columnWork[T float32 | float64] struct {
+	g            geometry
+	images, cols []T
+	n            int
+	back         bool
+}
+
+// Part implements [parallel.Job].
+func (w *columnWork[T]) Part(i, n int) {
+	size := w.g.rows * w.g.column
+	from, to := parallel.Span(w.n, 1, i, n)
+	for k := from; k < to; k++ {
+		image, cols := w.images[k*w.g.imageIn:(k+1)*w.g.imageIn], w.cols[k*size:(k+1)*size]
+		if w.back {
+			uncolumns(&w.g, image, cols)
+		} else {
+			columns(&w.g, image, cols)
+		}
 	}
-	return cols[:n*size]
+}
+
+func moveColumns[T float32 | float64](c *exec.KernelContext, w columnWork[T]) {
+	kept := exec.InFrame[columnWork[T]](c)
+	*kept = w
+	if len(w.cols) < elem.ParallelElements {
+		kept.Part(0, 1)
+	} else {
+		parallel.Run(exec.MaxParts, kept)
+	}
+	*kept = columnWork[T]{}
 }
 
 // gradGeometry checks the gradient of a convolution's output against the
@@ -120,7 +156,7 @@ func shapeInput(c *exec.KernelContext, i int, def []int) ([]int, error) {
 	return s, nil
 }
 
-func convInputGrad[T exec.Float](mul gemm.Func[T]) func(c *exec.KernelContext, w *window) error {
+func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *window) error {
 	return func(c *exec.KernelContext, w *window) error {
 		f, grad := c.In(1), c.In(2)
 		if len(f.Shape) != 4 {
@@ -136,22 +172,24 @@ func convInputGrad[T exec.Float](mul gemm.Func[T]) func(c *exec.KernelContext, w
 			return err
 		}
 		d := c.Out(0, f.DType, x...)
-		elem.Zero(d)
 		fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
+		if g.direct(len(fs)) && g.unitStrides() {
+			directInputGrad(c, &g, gs, fs, ds, cout)
+			return nil
+		}
+		elem.Zero(d)
 		cols := exec.Scratch[T](c, exec.ScratchA, g.chunk()*g.rows*g.column)
 		size := g.rows * g.column
 		for n := 0; n < g.batch; n += g.chunk() {
 			m := min(g.chunk(), g.batch-n)
 			mul(false, true, m*g.rows, g.column, cout, gs[n*g.rows*cout:(n+m)*g.rows*cout], fs, 0, cols[:m*size])
-			for i := range m {
-				uncolumns(&g, ds[(n+i)*g.imageIn:(n+i+1)*g.imageIn], cols[i*size:(i+1)*size])
-			}
+			moveColumns(c, columnWork[T]{g: g, images: ds[n*g.imageIn : (n+m)*g.imageIn], cols: cols[:m*size], n: m, back: true})
 		}
 		return nil
 	}
 }
 
-func convFilterGrad[T exec.Float](mul gemm.Func[T]) func(c *exec.KernelContext, w *window) error {
+func convFilterGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *window) error {
 	return func(c *exec.KernelContext, w *window) error {
 		x, grad := c.In(0), c.In(2)
 		filter, err := shapeInput(c, 1, nil)
@@ -166,107 +204,16 @@ func convFilterGrad[T exec.Float](mul gemm.Func[T]) func(c *exec.KernelContext, 
 		d := c.Out(0, x.DType, filter...)
 		elem.Zero(d)
 		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
+		if g.direct(len(ds)) && g.unitStrides() {
+			directFilterGrad(c, &g, xs, gs, ds, cout)
+			return nil
+		}
 		cols := columnMemory[T](c, &g)
 		for n := 0; n < g.batch; n += g.chunk() {
 			m := min(g.chunk(), g.batch-n)
-			a := columnsOf(&g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
+			a := columnsOf(c, &g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
 			mul(true, false, g.column, cout, m*g.rows, a, gs[n*g.rows*cout:(n+m)*g.rows*cout], 1, ds)
 		}
 		return nil
 	}
-}
-
-// taps calls f for every pair of an output position and a kernel position that
-// falls into the image: with the offsets of output pixel, input pixel and
-// kernel position, in pixels.
-func (g *geometry) taps(f func(out, in, k int)) {
-	for n := range g.batch {
-		for oh := range g.h.out {
-			hlo, hhi, hbase := g.h.span(oh)
-			for ow := range g.w.out {
-				wlo, whi, wbase := g.w.span(ow)
-				o := (n*g.h.out+oh)*g.w.out + ow
-				for kh := hlo; kh < hhi; kh++ {
-					for kw := wlo; kw < whi; kw++ {
-						in := (n*g.h.in+hbase+kh*g.h.dilation)*g.w.in + wbase + kw*g.w.dilation
-						f(o, in, kh*g.w.kernel+kw)
-					}
-				}
-			}
-		}
-	}
-}
-
-func depthwise[T exec.Float](c *exec.KernelContext, w *window) error {
-	x, f := c.In(0), c.In(1)
-	g, err := convGeometry(c, w, x.Shape, f.Shape)
-	if err != nil {
-		return err
-	}
-	times := f.Shape[3]
-	d := c.Out(0, x.DType, g.batch, g.h.out, g.w.out, g.cin*times)
-	elem.Zero(d)
-	xs, fs, ds := exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](d)
-	g.taps(func(out, in, k int) {
-		for ch := range g.cin {
-			v, at, from := xs[in*g.cin+ch], (out*g.cin+ch)*times, (k*g.cin+ch)*times
-			for q := range times {
-				ds[at+q] += v * fs[from+q]
-			}
-		}
-	})
-	return nil
-}
-
-func depthwiseInputGrad[T exec.Float](c *exec.KernelContext, w *window) error {
-	f, grad := c.In(1), c.In(2)
-	x, err := shapeInput(c, 0, nil)
-	if err != nil {
-		return err
-	}
-	if len(f.Shape) != 4 {
-		return c.Invalid("the filter has the shape %s", exec.ShapeString(f.Shape))
-	}
-	times := f.Shape[3]
-	g, err := gradGeometry(c, w, x, f.Shape, grad, f.Shape[2]*times)
-	if err != nil {
-		return err
-	}
-	d := c.Out(0, f.DType, x...)
-	elem.Zero(d)
-	fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
-	g.taps(func(out, in, k int) {
-		for ch := range g.cin {
-			at, from := (out*g.cin+ch)*times, (k*g.cin+ch)*times
-			for q := range times {
-				ds[in*g.cin+ch] += gs[at+q] * fs[from+q]
-			}
-		}
-	})
-	return nil
-}
-
-func depthwiseFilterGrad[T exec.Float](c *exec.KernelContext, w *window) error {
-	x, grad := c.In(0), c.In(2)
-	filter, err := shapeInput(c, 1, nil)
-	if err != nil {
-		return err
-	}
-	times := filter[3]
-	g, err := gradGeometry(c, w, x.Shape, filter, grad, filter[2]*times)
-	if err != nil {
-		return err
-	}
-	d := c.Out(0, x.DType, filter...)
-	elem.Zero(d)
-	xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
-	g.taps(func(out, in, k int) {
-		for ch := range g.cin {
-			v, at, from := xs[in*g.cin+ch], (out*g.cin+ch)*times, (k*g.cin+ch)*times
-			for q := range times {
-				ds[from+q] += v * gs[at+q]
-			}
-		}
-	})
-	return nil
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -138,18 +139,19 @@ func (bn *batchNorm) average(s channels, mean, variance, runMean, runVar, oldMea
 // normalize sets output 0.
 func (bn *batchNorm) normalize(c *exec.KernelContext, s channels, x *exec.Tensor, scale, offset, mean, variance []float32) {
 	xs, d := exec.Elems[float32](x), exec.Elems[float32](c.OutLike(0, x.DType, x))
-	factor := exec.Scratch[float32](c, exec.ScratchA, s.n)
-	for i, v := range variance {
-		factor[i] = scale[i] / elem.Sqrt(v+bn.epsilon)
-	}
 	if s.inner == 1 {
-		for o := 0; o < len(d); o += s.n {
-			for i, v := range xs[o : o+s.n] {
-				d[o+i] = (v-mean[i])*factor[i] + offset[i]
-			}
-		}
+		w := newNormWork(c, s, xs)
+		factor := w.lanes()
+		w.d, w.phase, w.factor = d, normalizing, factor
+		bn.factors(factor, scale, variance)
+		repeatLanes(factor, s.n)
+		w.mean, w.offset = w.spread(mean), w.spread(offset)
+		w.do()
+		*w = normWork{}
 		return
 	}
+	factor := exec.Scratch[float32](c, exec.ScratchA, s.n)
+	bn.factors(factor, scale, variance)
 	s.each(func(ch, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			d[i] = (xs[i]-mean[ch])*factor[ch] + offset[ch]
@@ -157,17 +159,32 @@ func (bn *batchNorm) normalize(c *exec.KernelContext, s channels, x *exec.Tensor
 	})
 }
 
+// factors sets what each channel is multiplied by.
+func (bn *batchNorm) factors(factor, scale, variance []float32) {
+	for i, v := range variance {
+		factor[i] = scale[i] / elem.Sqrt(v+bn.epsilon)
+	}
+}
+
 // moments computes the mean and the biased variance of each channel.
 func moments(c *exec.KernelContext, s channels, xs, mean, variance []float32) {
+	n := float64(max(1, s.perChannel()))
+	if s.inner == 1 {
+		w := newNormWork(c, s, xs)
+		shift := w.sample(s)
+		w.phase, w.mean = summing, w.spread(shift)
+		w.do()
+		for i, v := range shift {
+			m := w.sums[i] / n
+			mean[i] = float32(float64(v) + m)
+			variance[i] = float32(max(0, w.others[i]/n-m*m))
+		}
+		return
+	}
 	sums, squares := exec.Scratch[float64](c, exec.ScratchA, s.n), exec.Scratch[float64](c, exec.ScratchB, s.n)
 	clear(sums)
 	clear(squares)
-	n := float64(max(1, s.perChannel()))
-	s.each(func(ch, lo, hi int) {
-		for _, v := range xs[lo:hi] {
-			sums[ch] += float64(v)
-		}
-	})
+	s.each(func(ch, lo, hi int) { sums[ch] += vec.Sum(xs[lo:hi]) })
 	for i := range sums {
 		sums[i] /= n
 		mean[i] = float32(sums[i])
@@ -206,6 +223,43 @@ func (bn *batchNorm) backward(c *exec.KernelContext) error {
 	dscale, doffset := exec.Elems[float32](c.Out(1, exec.Float32, s.n)), exec.Elems[float32](c.Out(2, exec.Float32, s.n))
 	c.Out(3, exec.Float32, 0)
 	c.Out(4, exec.Float32, 0)
+	inv := exec.Scratch[float32](c, exec.ScratchD, s.n)
+	for i, v := range variance {
+		inv[i] = 1 / elem.Sqrt(v+bn.epsilon)
+	}
+	if s.inner == 1 && len(xs) > 0 {
+		bn.backwardRows(c, s, gs, xs, dx, scale, mean, inv, dscale, doffset)
+		return nil
+	}
+	bn.backwardPlanes(c, s, gs, xs, dx, scale, mean, inv, dscale, doffset)
+	return nil
+}
+
+// backwardRows is the gradient for images whose channels come last.
+func (bn *batchNorm) backwardRows(c *exec.KernelContext, s channels, gs, xs, dx, scale, mean, inv, dscale, doffset []float32) {
+	w := newNormWork(c, s, xs)
+	w.g, w.d, w.phase, w.mean = gs, dx, summingGrad, w.spread(mean)
+	w.do()
+	n := float64(max(1, s.perChannel()))
+	w.factor, w.offset, w.slope = w.lanes(), w.lanes(), w.lanes()
+	for i, f := range inv {
+		doffset[i], dscale[i] = float32(w.sums[i]), float32(w.others[i])*f
+		w.factor[i] = scale[i] * f
+		w.offset[i], w.slope[i] = 0, 0
+		if bn.training {
+			w.offset[i], w.slope[i] = float32(w.sums[i]/n), float32(w.others[i]/n)*f*f
+		}
+	}
+	for _, l := range [][]float32{w.factor, w.offset, w.slope} {
+		repeatLanes(l, s.n)
+	}
+	w.phase = normalizingGrad
+	w.do()
+	*w = normWork{}
+}
+
+// backwardPlanes is the gradient for images whose channels come first.
+func (bn *batchNorm) backwardPlanes(c *exec.KernelContext, s channels, gs, xs, dx, scale, mean, inv, dscale, doffset []float32) {
 	sums, dots := exec.Scratch[float64](c, exec.ScratchA, s.n), exec.Scratch[float64](c, exec.ScratchB, s.n)
 	clear(sums)
 	clear(dots)
@@ -216,11 +270,8 @@ func (bn *batchNorm) backward(c *exec.KernelContext) error {
 		}
 	})
 	n := float64(max(1, s.perChannel()))
-	inv := exec.Scratch[float32](c, exec.ScratchC, s.n)
-	for i, v := range variance {
-		inv[i] = 1 / elem.Sqrt(v+bn.epsilon)
-		doffset[i] = float32(sums[i])
-		dscale[i] = float32(dots[i]) * inv[i]
+	for i, f := range inv {
+		doffset[i], dscale[i] = float32(sums[i]), float32(dots[i])*f
 	}
 	s.each(func(ch, lo, hi int) {
 		f, sub, slope := scale[ch]*inv[ch], float32(sums[ch]/n), float32(dots[ch]/n)*inv[ch]*inv[ch]
@@ -231,75 +282,4 @@ func (bn *batchNorm) backward(c *exec.KernelContext) error {
 			dx[i] = f * (gs[i] - sub - (xs[i]-mean[ch])*slope)
 		}
 	})
-	return nil
-}
-
-// response is local response normalisation across neighbouring channels.
-type response struct {
-	radius            int
-	bias, alpha, beta float64
-}
-
-func buildLRN(f func(c *exec.KernelContext, r response) error) func(*exec.OpConstruction) (exec.Kernel, error) {
-	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		if dt := b.DType("T"); dt != exec.Float32 {
-			b.Fail("no kernel for T=%s", exec.TypeName(dt))
-		}
-		r := response{b.Int("depth_radius"), b.Float("bias"), b.Float("alpha"), b.Float("beta")}
-		if r.radius < 0 {
-			b.Fail("attribute depth_radius is %d", r.radius)
-		}
-		return func(c *exec.KernelContext) error { return f(c, r) }, nil
-	}
-}
-
-// norms sets d to bias + alpha * the sum of squares around each channel.
-func (r response) norms(d []float64, x []float32) {
-	for i := range x {
-		s := 0.0
-		for _, v := range x[max(0, i-r.radius):min(len(x), i+r.radius+1)] {
-			s += float64(v) * float64(v)
-		}
-		d[i] = r.bias + r.alpha*s
-	}
-}
-
-func lrn(c *exec.KernelContext, r response) error {
-	x := c.In(0)
-	if len(x.Shape) != 4 {
-		return c.Invalid("images must have four dimensions, not %s", x.Describe())
-	}
-	n := x.Dim(-1)
-	xs, d := exec.Elems[float32](x), exec.Elems[float32](c.OutLike(0, x.DType, x))
-	norm := exec.Scratch[float64](c, exec.ScratchA, n)
-	for o := 0; o < len(xs); o += n {
-		r.norms(norm, xs[o:o+n])
-		for i, v := range xs[o : o+n] {
-			d[o+i] = float32(float64(v) * math.Pow(norm[i], -r.beta))
-		}
-	}
-	return nil
-}
-
-func lrnGrad(c *exec.KernelContext, r response) error {
-	grad, x, y := c.In(0), c.In(1), c.In(2)
-	if len(x.Shape) != 4 || !exec.SameShape(grad.Shape, x.Shape) || !exec.SameShape(y.Shape, x.Shape) {
-		return c.Invalid("gradient %s, images %s and outputs %s do not fit", grad.Describe(), x.Describe(), y.Describe())
-	}
-	n := x.Dim(-1)
-	gs, xs, ys, d := exec.Elems[float32](grad), exec.Elems[float32](x), exec.Elems[float32](y), exec.Elems[float32](c.OutLike(0, x.DType, x))
-	norm := exec.Scratch[float64](c, exec.ScratchA, n)
-	clear(d)
-	for o := 0; o < len(xs); o += n {
-		r.norms(norm, xs[o:o+n])
-		for i := range n {
-			g := float64(gs[o+i])
-			shared := -2 * r.alpha * r.beta * float64(ys[o+i]) / norm[i] * g
-			for k := max(0, i-r.radius); k < min(n, i+r.radius+1); k++ {
-				d[o+k] += float32(float64(xs[o+k]) * shared)
-			}
-			d[o+i] += float32(math.Pow(norm[i], -r.beta) * g)
-		}
-	}
-	return nil
 }

@@ -8,10 +8,10 @@ import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		inTopKOps,
-		biasOps,
-		softmaxOps,
-		normalizationOps,
-		convOps,
+		biasOps.WithHalves("BiasAdd", "BiasAddV1", "BiasAddGrad"),
+		softmaxOps.WithHalves("Softmax", "LogSoftmax", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
+		normalizationOps.WithHalves("FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
+		convOps.WithHalves("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
 		poolOps,
 		poolFractionalOps,
 		poolGradGradOps,

@@ -138,9 +138,9 @@ func columns[T exec.Float](g *geometry, image, cols []T) {
 				line := cols[at+kh*row : at+(kh+1)*row]
 				from := ((hbase+kh*g.h.dilation)*g.w.in + wbase) * g.cin
 				clear(line[:wlo*g.cin])
-				if g.w.dilation == 1 {
+				if g.w.dilation == 1 && wlo < whi {
 					copy(line[wlo*g.cin:whi*g.cin], image[from+wlo*g.cin:from+whi*g.cin])
-				} else {
+				} else { // or no pixel, where from may be outside
 					for kw := wlo; kw < whi; kw++ {
 						p := from + kw*g.w.dilation*g.cin
 						copy(line[kw*g.cin:(kw+1)*g.cin], image[p:p+g.cin])

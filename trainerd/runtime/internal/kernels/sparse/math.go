@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -347,12 +348,13 @@ func sparseMatMul[T exec.Float](ta, tb bool) exec.Kernel {
 			if ta {
 				i, l = l, i
 			}
-			for j := range n {
-				at := l*n + j
-				if tb {
-					at = j*k + l
-				}
-				ds[i*n+j] += v * ys[at]
+			row := ds[i*n : (i+1)*n]
+			if !tb {
+				vec.AddScaled(row, ys[l*n:(l+1)*n], v)
+				continue
+			}
+			for j := range row {
+				row[j] += v * ys[j*k+l]
 			}
 		}
 		return nil

@@ -1,0 +1,24 @@
+// Package mapping says by rules what tensors are called in another program, and
+// how their elements are laid out there.
+//
+// A [Map] is a TOML or JSON document:
+//
+//	names = "keras"          # of checkpoints: auto, object (keys), variable or keras
+//	rest  = "error"          # what no rule matches: error, keep or drop
+//	separator = ["/", "."]   # in the names of results, one for the other
+//
+//	[[rule]]                 # of several that match, the first
+//	from = '(.*)/kernel'     # a regular expression for a whole name
+//	to   = '$1/weight'
+//	perm = [1, 0]            # the dimensions in their new order
+//
+// A rule takes one tensor, or joins several: the first of a list in from is an
+// expression, the others are names in which $1 is what that matched. It changes
+// elements by reorder, perm and shape, in this order, or by steps, each a table
+// with one of them, in the order given; then it may split the result. The fields of
+// a rule are those of [Rule].
+//
+// [Map.Plan] applies the rules to the types and shapes of tensors and finds all
+// that is wrong without reading any; [Output.Make] makes one result of the
+// elements. Ready maps are in the folder maps; [Ready] returns one.
+package mapping

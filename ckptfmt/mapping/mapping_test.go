@@ -1,0 +1,291 @@
+package mapping
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// counted is a tensor whose elements are their own places, in 2 bytes each.
+func counted(shape ...int64) *ckptfmt.Tensor {
+	n, _ := ckptfmt.NumElements(shape)
+	t := &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT16, Shape: shape}
+	for i := range n {
+		t.Data = binary.LittleEndian.AppendUint16(t.Data, uint16(i))
+	}
+	return t
+}
+
+func elements(t *ckptfmt.Tensor) (list []int) {
+	for i := 0; i < len(t.Data); i += 2 {
+		list = append(list, int(binary.LittleEndian.Uint16(t.Data[i:])))
+	}
+	return list
+}
+
+// run applies a map to tensors that are counted, and describes the results.
+func run(t *testing.T, text string, shapes map[string][]int64) string {
+	t.Helper()
+	m, err := Parse("test.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []Tensor
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range shapes {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		list = append(list, Tensor{name, tfpb.DataType_DT_INT16, shapes[name]})
+	}
+	r, err := m.Plan(list)
+	if err != nil {
+		return err.Error()
+	}
+	if err := r.Err(m); err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, o := range r.Outputs {
+		var in []*ckptfmt.Tensor
+		for _, name := range o.Inputs {
+			in = append(in, counted(shapes[name]...))
+		}
+		made := in[0]
+		if !o.Plain {
+			made = o.Make(in)
+		}
+		if err := made.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fmt.Sprintf("%s%v%v", o.Name, made.Shape, elements(made)))
+	}
+	for _, name := range r.Dropped {
+		out = append(out, "-"+name)
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestRules(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		shapes map[string][]int64
+		want   string
+	}{
+		"rename":    {`separator = ["/", "."]` + "\n[[rule]]\nfrom = '(.*)/kernel'\nto = '$1/weight'", map[string][]int64{"a/b/kernel": {2}}, "a.b.weight[2][0 1]"},
+		"transpose": {"[[rule]]\nfrom='x'\nto='y'\nperm=[1,0]", map[string][]int64{"x": {2, 3}}, "y[3 2][0 3 1 4 2 5]"},
+		"json":      {`{"rest":"keep","rule":[{"from":"x","to":["y"],"perm":[1,0],"shape":["d0*d1"]}]}`, map[string][]int64{"x": {2, 2}, "z": {1}}, "y[4][0 2 1 3]; z[1][0]"},
+		"rank":      {"[[rule]]\nfrom='.*'\nto='y'\nperm=[1,0]\n[[rule]]\nfrom='.*'\nto='z'", map[string][]int64{"x": {2}}, "z[2][0 1]"},
+		"drop":      {"[[rule]]\nfrom='a.*'\ndrop=true\n[[rule]]\nfrom='(.*)'\nto='$1'", map[string][]int64{"ab": {1}, "b": {1}}, "b[1][0]; -ab"},
+		"reorder":   {"[[rule]]\nfrom='x'\nto='x'\nreorder={axis=1,order=[1,0,2]}", map[string][]int64{"x": {2, 6}}, "x[2 6][2 3 0 1 4 5 8 9 6 7 10 11]"},
+		"split":     {"[[rule]]\nfrom='(.*)x'\nto=['$1q','$1k']\nsplit=1", map[string][]int64{"x": {2, 4}}, "q[2 2][0 1 4 5]; k[2 2][2 3 6 7]"},
+		"sizes":     {"[[rule]]\nfrom='x'\nto=['a','b']\nsplit=0\nsizes=[1,-1]", map[string][]int64{"x": {3, 1}}, "a[1 1][0]; b[2 1][1 2]"},
+		"squeeze":   {"[[rule]]\nfrom='x'\nto=['a','b']\nsplit=0\nsqueeze=true", map[string][]int64{"x": {2, 2}}, "a[2][0 1]; b[2][2 3]"},
+		"join":      {"[[rule]]\nfrom=['(.*)/q','$1/k']\nto='$1/qk'\njoin=1", map[string][]int64{"m/q": {2, 1}, "m/k": {2, 2}}, "m/qk[2 3][0 0 1 1 2 3]"},
+		"zeros":     {"[[rule]]\nfrom='b'\nto='ih'\nzeros='hh'", map[string][]int64{"b": {2}}, "ih[2][0 1]; hh[2][0 0]"},
+		"if":        {"[[rule]]\nfrom='(.*)b'\nto='beta'\nif={name='$1w',rank=1}\n[[rule]]\nfrom='(.)'\nto='$1'", map[string][]int64{"b": {1}, "w": {1}}, "beta[1][0]; w[1][0]"},
+		"ratio":     {"[[rule]]\nfrom='x'\nto='lstm'\nif={ratio=4}\n[[rule]]\nfrom='x'\nto='gru'\nif={ratio=3}", map[string][]int64{"x": {3, 1}}, "gru[3 1][0 1 2]"},
+		"left":      {"[[rule]]\nfrom='x'\nto='y'", map[string][]int64{"x": {1}, "z": {1}}, "map test.toml: no rule matches z"},
+		"twice":     {"[[rule]]\nfrom='.*'\nto='y'", map[string][]int64{"x": {1}, "z": {1}}, `map test.toml: "x" and "z" would both be "y"`},
+		"no part":   {"[[rule]]\nfrom=['(.*)q','$1k']\nto='y'\njoin=0", map[string][]int64{"q": {1}}, `map test.toml: rule 1: "q": it is joined with "k", which does not exist`},
+		"uneven":    {"[[rule]]\nfrom='x'\nto=['a','b']\nsplit=0", map[string][]int64{"x": {3}}, `map test.toml: rule 1: "x": split: 3 rows do not make 2 parts of one size`},
+		"no shape":  {"[[rule]]\nfrom='x'\nto='a'\nshape=[2,-1]", map[string][]int64{"x": {3}}, `map test.toml: rule 1: "x": shape [3] has 3 elements; [2 1] has another number`},
+		"overflow":  {"[[rule]]\nfrom='x'\nto='a'\nshape=['d0*d0*9223372036854775807'   , 3]", map[string][]int64{"x": {3}}, `shape: "d0*d0*9223372036854775807" is no product`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "overflow" {
+				if _, err := Parse("x", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if got := run(t, c.text, c.shapes); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What is wrong with a document is said, with the rule.
+func TestDocuments(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                         "no [[rule]]",
+		"[[rule]]\nto='x'":                         "rule 1: from is missing",
+		"[[rule]]\nfrom='x'":                       "rule 1: to is missing",
+		"[[rule]]\nfrom='('\nto='y'":               "rule 1: from: error parsing regexp",
+		"[[rule]]\nfrom='x'\nto='y'\nperm=[0,2]":   "perm [0 2]",
+		"[[rule]]\nfrom='x'\nto=['y','z']":         "split = 0",
+		"[[rule]]\nfrom=['x','y']\nto='z'":         "join = 0",
+		"[[rule]]\nfrom='x'\nto='y'\nform=1":       `unknown key "rule.form"`,
+		"rest='some'\n[[rule]]\nfrom='x'\nto='y'":  `rest is "some"`,
+		"[[rule]]\nfrom='x'\nto='y'\ndtype='int8'": `dtype is "int8"`,
+		"[[rule]":                                      "line 1",
+		`{"rule":[{"from":"x","too":"y"}]}`:            "unknown field",
+		`{"rule":[{"from":"x","to":"y"}]} {}`:          "more after",
+		"[[rule]]\nfrom='x'\nto='y'\nsteps=[{}]":       "a step has one of",
+		"[[rule]]\nfrom='x'\ndrop=true\nto='y'":        "drop is all",
+		"[[rule]]\nfrom='x'\nto=['y']\nsizes=[1]":      "about split",
+		"names='other'\n[[rule]]\nfrom='x'\nto='y'":    `names is "other"`,
+		"separator=['.']\n[[rule]]\nfrom='x'\nto='y'":  "separator",
+		"[[rule]]\nfrom=['x','y']\nto='z'\njoin='sum'": `wants an axis or "add"`,
+		"[[rule]]\nfrom='(x)'\nto='$2'":                "$2: from has no such group",
+		"[[rule]]\nfrom='x'\nto='z'\nshape=['2+d0']":   "no product",
+	} {
+		_, err := Parse("m", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+// A permutation and its inverse are nothing, and each is what its definition says.
+func TestPermutations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		rank := 1 + rng.IntN(4)
+		shape := make([]int64, rank)
+		for i := range shape {
+			shape[i] = int64(rng.IntN(5))
+		}
+		perm := rng.Perm(rank)
+		inverse := make([]int, rank)
+		for i, p := range perm {
+			inverse[p] = i
+		}
+		x := counted(shape...)
+		y := permute(x.Data, shape, perm, 2)
+		moved, _ := Step{Perm: perm}.shape(shape)
+		if back := permute(y, moved, inverse, 2); !slices.Equal(back, x.Data) {
+			t.Fatalf("shape %v by %v and back: %v", shape, perm, back)
+		}
+		at := make([]int64, rank) // place in y
+		for i := 0; i < len(y); i += 2 {
+			from := int64(0)
+			for d := range shape {
+				from = from*shape[d] + at[inverse[d]]
+			}
+			if got := int64(binary.LittleEndian.Uint16(y[i:])); got != from {
+				t.Fatalf("shape %v by %v: element %v is %d, want %d", shape, perm, at, got, from)
+			}
+			for d := rank - 1; d >= 0; d-- {
+				if at[d]++; at[d] < moved[d] {
+					break
+				}
+				at[d] = 0
+			}
+		}
+	}
+}
+
+// Every ready map is one, and what one does to a Keras model the other undoes.
+func TestReadyMaps(t *testing.T) {
+	list, err := ReadyNames()
+	if err != nil || len(list) < 2 {
+		t.Fatal(list, err)
+	}
+	for _, m := range list {
+		if _, err := Open(m[0]); err != nil || m[1] == "" {
+			t.Errorf("%s: %v, about %q", m[0], err, m[1])
+		}
+	}
+	keras := map[string][]int64{
+		"d/kernel": {3, 4}, "d/bias": {4}, "bn/gamma": {4}, "bn/beta": {4}, "bn/moving_mean": {4}, "bn/moving_variance": {4}, "c/kernel": {3, 2, 5, 6},
+		"c1/kernel": {3, 5, 6}, "c3/kernel": {2, 3, 2, 5, 6}, "emb/embeddings": {9, 4}, "l/lstm_cell/kernel": {5, 8}, "l/lstm_cell/recurrent_kernel": {2, 8},
+		"g/gru_cell/kernel": {5, 6}, "g/gru_cell/recurrent_kernel": {2, 6}, "g/gru_cell/bias": {2, 6}, "depthwise_1/kernel": {3, 3, 4, 1},
+	}
+	values := make(map[string]*ckptfmt.Tensor)
+	for name, shape := range keras {
+		values[name] = counted(shape...)
+	}
+	back := apply(t, "torch-to-keras", apply(t, "keras-to-torch", values))
+	if diff := cmp.Diff(keras, shapesOf(back)); diff != "" {
+		t.Error(diff)
+	}
+	for name, x := range values {
+		if got := back[name]; got == nil || !slices.Equal(got.Data, x.Data) {
+			t.Errorf("%s came back as %v", name, got)
+		}
+	}
+}
+
+func shapesOf(values map[string]*ckptfmt.Tensor) map[string][]int64 {
+	out := make(map[string][]int64)
+	for name, x := range values {
+		out[name] = x.Shape
+	}
+	return out
+}
+
+func apply(t *testing.T, ready string, values map[string]*ckptfmt.Tensor) map[string]*ckptfmt.Tensor {
+	t.Helper()
+	m, err := Open(ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []Tensor
+	for name, x := range values {
+		list = append(list, Tensor{name, x.DType, x.Shape})
+	}
+	r, err := m.Plan(list)
+	if err := errors.Join(err, r.Err(m)); err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]*ckptfmt.Tensor)
+	for _, o := range r.Outputs {
+		var in []*ckptfmt.Tensor
+		for _, name := range o.Inputs {
+			in = append(in, values[name])
+		}
+		if out[o.Name] = in[0]; !o.Plain {
+			out[o.Name] = o.Make(in)
+		}
+	}
+	return out
+}
+
+// No document makes the package panic, and what it plans it makes.
+func FuzzMap(f *testing.F) {
+	for _, name := range []string{"keras-to-torch", "torch-to-keras"} {
+		b, _ := Ready(name)
+		f.Add(b)
+	}
+	f.Add([]byte("[[rule]]\nfrom=['(.*)x','$1y']\nto=['a$1','b']\njoin=1\nshape=['d0*d1',-1]\nsplit=0\nsizes=[1,-1]\nzeros='z'\nrest='keep'"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := Parse("fuzz", text)
+		if err != nil {
+			return
+		}
+		in := map[string]*ckptfmt.Tensor{"ax": counted(2, 3), "ay": counted(2, 3), "x": counted(0, 4), "a/kernel": counted(2, 3), "s": counted()}
+		var list []Tensor
+		for name, x := range in {
+			list = append(list, Tensor{name, x.DType, x.Shape})
+		}
+		r, err := m.Plan(list)
+		if err != nil {
+			return
+		}
+		for _, o := range r.Outputs {
+			if o.Plain || o.Adds() {
+				continue
+			}
+			var from []*ckptfmt.Tensor
+			for _, name := range o.Inputs {
+				from = append(from, in[name])
+			}
+			if err := o.Make(from).Validate(); err != nil {
+				t.Fatalf("%s of %v: %v", o.Name, o.Inputs, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,288 @@
+package names
+
+import (
+	"strings"
+)
+
+// kerasNames makes the Keras names of all values that can have one.
+func (g *graph) kerasNames(values []value, stored map[string]bool) map[string]string {
+	scope := g.modelScope(values)
+	n := &namer{g: g, slots: g.slots(), public: make(map[string]int), names: make(map[int]string)}
+	trim := func(full string) string {
+		if rest, ok := strings.CutPrefix(full, scope); ok && scope != "" {
+			return rest
+		}
+		return full
+	}
+	for _, v := range values {
+		n.count(v, trim(v.full))
+	}
+	for _, v := range values {
+		if g.owner[v.node] < 0 || n.isTrained(v.node) {
+			n.names[v.node] = n.variable(v, trim(v.full))
+		}
+	}
+	named := unique(values, stored, func(v value) string {
+		if name, ok := n.names[v.node]; ok {
+			return n.withAttribute(v, name)
+		}
+		return n.withAttribute(v, n.optimizerName(v))
+	})
+	for _, v := range values { // the path stays for those that share a name
+		if path, _, ok := strings.Cut(v.key, attributes); ok && named[v.key] == "" && !stored[path] {
+			named[v.key] = n.withAttribute(v, path)
+		}
+	}
+	return dropShared(named)
+}
+
+// dropShared leaves out the names that several keys have.
+func dropShared(named map[string]string) map[string]string {
+	count := make(map[string]int, len(named))
+	for _, name := range named {
+		count[name]++
+	}
+	for key, name := range named {
+		if count[name] > 1 {
+			delete(named, key)
+		}
+	}
+	return named
+}
+
+// namer makes Keras names.
+type namer struct {
+	g      *graph
+	slots  map[int]slot
+	public map[string]int // of each variable name, how many objects are on a path of public names
+	all    map[string]int
+	names  map[int]string // of variables, by node
+}
+
+func (n *namer) count(v value, name string) {
+	if n.all == nil {
+		n.all = make(map[string]int)
+	}
+	n.all[name]++
+	if !isPrivate(n.g.path(v.node)) {
+		n.public[name]++
+	}
+}
+
+func isPrivate(path []string) bool {
+	for _, p := range path {
+		if strings.HasPrefix(p, "_") {
+			return true
+		}
+	}
+	return false
+}
+
+// isTrained reports whether a variable that only an optimizer refers to is one
+// of the model.
+func (n *namer) isTrained(node int) bool {
+	parent := n.g.parents[node]
+	return parent >= 0 && n.g.local[parent] == "_trainable_variables"
+}
+
+// variable returns the name of a variable of the model.
+func (n *namer) variable(v value, name string) string {
+	path := n.g.path(v.node)
+	if name != "" && (n.all[name] == 1 || n.public[name] == 1 && !isPrivate(path)) {
+		return name
+	}
+	return cleanPath(path)
+}
+
+// cleanPath leaves out of a path what only Keras' implementation knows.
+func cleanPath(path []string) string {
+	var kept []string
+	for i, p := range path {
+		switch {
+		case p == "_functional", p == "_operations", p == "_layers", p == "_self_tracked_trackables":
+			continue
+		case i == len(path)-1:
+			p = strings.TrimPrefix(p, "_") // Dense keeps its kernel as _kernel
+		}
+		kept = append(kept, strings.ReplaceAll(p, "/", "_"))
+	}
+	return strings.Join(kept, "/")
+}
+
+// optimizerName returns the name of what an optimizer keeps.
+func (n *namer) optimizerName(v value) string {
+	if s, ok := n.slots[v.node]; ok {
+		if of := n.names[s.variable]; of != "" {
+			return n.g.optimizerPath(s.optimizer) + "/" + of + "/" + s.name
+		}
+	}
+	o := n.g.owner[v.node]
+	if v.full != "" {
+		return n.g.optimizerPath(o) + "/" + v.full[strings.LastIndexByte(v.full, '/')+1:]
+	}
+	return cleanPath(n.g.path(v.node))
+}
+
+// optimizerPath is an optimizer's name where it has one of its own: several
+// objects may refer to it. Else it is its path.
+func (g *graph) optimizerPath(i int) string {
+	name := g.local[i]
+	for other, is := range g.optimizers {
+		if is && other != i && g.local[other] == name {
+			return cleanPath(g.path(i))
+		}
+	}
+	if name == "" {
+		return "optimizer" // the root
+	}
+	return cleanPath([]string{name})
+}
+
+// withAttribute adds what of an object a value is, unless it is a variable's.
+func (n *namer) withAttribute(v value, name string) string {
+	if name == "" || v.attribute == "VARIABLE_VALUE" || v.attribute == "" {
+		return name
+	}
+	return name + "/" + v.attribute
+}
+
+// slot is what an optimizer keeps for a variable.
+type slot struct {
+	optimizer, variable int
+	name                string
+}
+
+// slots finds the slots of all optimizers: those that the graph names, as Keras
+// 2 and TensorFlow's optimizers have them, and the lists of Keras 3, which run
+// parallel to the list of variables.
+func (g *graph) slots() map[int]slot {
+	found := make(map[int]slot)
+	for i, is := range g.optimizers {
+		if !is {
+			continue
+		}
+		for _, s := range g.nodes[i].GetSlotVariables() {
+			of, at := int(s.GetOriginalVariableNodeId()), int(s.GetSlotVariableNodeId())
+			if of >= 0 && of < len(g.nodes) {
+				found[at] = slot{i, of, s.GetSlotName()}
+			}
+		}
+		g.listedSlots(i, found)
+	}
+	return found
+}
+
+func (g *graph) listedSlots(optimizer int, found map[int]slot) {
+	list, ok := g.child(optimizer, "_trainable_variables")
+	if !ok {
+		return
+	}
+	trained := make(map[string]int)
+	for _, c := range g.children(list) {
+		trained[c.name] = c.node
+	}
+	for _, field := range g.children(optimizer) {
+		if field.name == "_variables" || field.node == list {
+			continue
+		}
+		for _, c := range g.children(field.node) {
+			of, ok := trained[c.name]
+			if _, known := found[c.node]; !ok || known || len(g.nodes[c.node].GetAttributes()) != 1 {
+				continue
+			}
+			found[c.node] = slot{optimizer, of, g.slotName(c.node, of, field.name)}
+		}
+	}
+}
+
+// slotName is what Keras 3 puts after the variable's name; where that is
+// another, the name of the list.
+func (g *graph) slotName(at, of int, list string) string {
+	full := g.nodes[at].GetAttributes()[0].GetFullName()
+	if a := g.nodes[of].GetAttributes(); len(a) == 1 {
+		mangled := "/" + strings.ReplaceAll(a[0].GetFullName(), "/", "_") + "_"
+		if _, name, ok := strings.Cut(full, mangled); ok && name != "" {
+			return name
+		}
+	}
+	return strings.TrimPrefix(list, "_")
+}
+
+// modelScope returns the scope, with its slash, that the variables of all layers
+// of a model have in common: the name of the model itself, which Keras 3 gives to
+// those of a Sequential. A model of one layer cannot show that it is none of
+// the layer's.
+func (g *graph) modelScope(values []value) string {
+	full := make(map[int]string, len(values))
+	scope := ""
+	for _, v := range values {
+		full[v.node] = v.full
+	}
+	layers := g.layers()
+	if len(layers) == 0 {
+		return commonScope(values)
+	}
+	filled := 0 // layers
+	for _, layer := range layers {
+		found := g.scopeBelow(layer, full)
+		if found == "" {
+			continue
+		}
+		if scope != "" && found != scope || found == "/" {
+			return ""
+		}
+		scope = found
+		filled++
+	}
+	if filled < 2 {
+		return ""
+	}
+	return scope
+}
+
+// commonScope is modelScope for an export of a Keras model, which has a list of
+// variables and no layers: the common scope is the model's where there are
+// several in it that a wrapper of one layer, such as Bidirectional, does not have.
+func commonScope(values []value) string {
+	scope := ""
+	within := make(map[string]bool)
+	for _, v := range values {
+		first, rest, _ := strings.Cut(v.full, "/")
+		second, _, deep := strings.Cut(rest, "/")
+		if !deep || scope != "" && scope != first+"/" || strings.HasPrefix(second, "forward_") || strings.HasPrefix(second, "backward_") {
+			return ""
+		}
+		scope = first + "/"
+		within[second] = true
+	}
+	if len(within) < 2 {
+		return ""
+	}
+	return scope
+}
+
+// scopeBelow returns the first scope of the variables below an object, "" where
+// there are none, and "/" where they differ or would have no scope left.
+func (g *graph) scopeBelow(root int, full map[int]string) string {
+	seen := map[int]bool{root: true}
+	todo := []int{root}
+	scope := ""
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if name, ok := full[i]; ok {
+			first, rest, _ := strings.Cut(name, "/")
+			if !strings.Contains(rest, "/") || scope != "" && scope != first+"/" {
+				return "/"
+			}
+			scope = first + "/"
+		}
+		for _, c := range g.children(i) {
+			if !seen[c.node] && !g.optimizers[c.node] {
+				seen[c.node] = true
+				todo = append(todo, c.node)
+			}
+		}
+	}
+	return scope
+}

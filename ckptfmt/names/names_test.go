@@ -1,0 +1,162 @@
+package names
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+type (
+	object = tfpb.TrackableObjectGraph_TrackableObject
+	ref    = tfpb.TrackableObjectGraph_TrackableObject_ObjectReference
+	tensor = tfpb.TrackableObjectGraph_TrackableObject_SerializedTensor
+	slotOf = tfpb.TrackableObjectGraph_TrackableObject_SlotVariableReference
+)
+
+func refs(of ...any) (list []*ref) {
+	for i := 0; i < len(of); i += 2 {
+		list = append(list, &ref{LocalName: of[i].(string), NodeId: int32(of[i+1].(int))})
+	}
+	return list
+}
+
+func variable(full, key string) *object {
+	return &object{Attributes: []*tensor{{Name: "VARIABLE_VALUE", FullName: full, CheckpointKey: key + "/.ATTRIBUTES/VARIABLE_VALUE"}}}
+}
+
+// tableOf has all values of the nodes in the checkpoint.
+func tableOf(nodes ...*object) *Table {
+	stored := map[string]bool{"_CHECKPOINTABLE_OBJECT_GRAPH": true}
+	for _, n := range nodes {
+		for _, a := range n.GetAttributes() {
+			stored[a.CheckpointKey] = true
+		}
+	}
+	return newTable(newGraph(&tfpb.TrackableObjectGraph{Nodes: nodes}), stored)
+}
+
+// A model of Keras 2: slots are referred to by the optimizer alone, and have
+// the keys of their variables.
+func TestKeras2(t *testing.T) {
+	table := tableOf(
+		&object{Children: refs("layer_with_weights-0", 1, "layer_with_weights-1", 2, "optimizer", 3)},
+		&object{Children: refs("kernel", 4)},
+		&object{Children: refs("kernel", 5)},
+		&object{Children: refs("iter", 6, "learning_rate", 7, "decay", 8), SlotVariables: []*slotOf{
+			{OriginalVariableNodeId: 4, SlotName: "m", SlotVariableNodeId: 9}, {OriginalVariableNodeId: 5, SlotName: "m", SlotVariableNodeId: 10},
+		}},
+		variable("d1/kernel", "layer_with_weights-0/kernel"), variable("d2/kernel", "layer_with_weights-1/kernel"),
+		variable("Adam/iter", "optimizer/iter"), variable("Adam/learning_rate", "optimizer/learning_rate"), variable("Adam/decay", "optimizer/decay"),
+		variable("Adam/d1/kernel/m", "layer_with_weights-0/kernel/.OPTIMIZER_SLOT/optimizer/m"),
+		variable("Adam/d2/kernel/m", "layer_with_weights-1/kernel/.OPTIMIZER_SLOT/optimizer/m"),
+	)
+	const value = "/.ATTRIBUTES/VARIABLE_VALUE"
+	want := map[string]string{
+		"layer_with_weights-0/kernel" + value: "d1/kernel", "layer_with_weights-1/kernel" + value: "d2/kernel",
+		"optimizer/iter" + value: "optimizer/iter", "optimizer/learning_rate" + value: "optimizer/learning_rate", "optimizer/decay" + value: "optimizer/decay",
+		"layer_with_weights-0/kernel/.OPTIMIZER_SLOT/optimizer/m" + value: "optimizer/d1/kernel/m",
+		"layer_with_weights-1/kernel/.OPTIMIZER_SLOT/optimizer/m" + value: "optimizer/d2/kernel/m",
+	}
+	if diff := cmp.Diff(want, table.keras); diff != "" {
+		t.Error(diff)
+	}
+	if got := table.Resolve(Auto); got != Keras {
+		t.Errorf("the names of a Keras model are %s", got)
+	}
+	for key, name := range want {
+		if got := table.Key(name); got != key {
+			t.Errorf("%s is %s, want %s", name, got, key)
+		}
+	}
+	slot, _ := table.Place("layer_with_weights-0/kernel/.OPTIMIZER_SLOT/optimizer/m" + value)
+	if last, _ := table.Place("layer_with_weights-1/kernel" + value); last > slot {
+		t.Errorf("the slot's place is %d, before the layer's %d", slot, last)
+	}
+}
+
+// Variables that share a name are told by their objects.
+func TestSharedNames(t *testing.T) {
+	table := tableOf(
+		&object{Children: refs("a", 1, "b", 2, "w", 5)},
+		&object{Children: refs("_kernel", 3)}, &object{Children: refs("_kernel", 4)},
+		variable("f/kernel", "a/_kernel"), variable("f/kernel", "b/_kernel"), variable("a/kernel", "w"),
+	)
+	want := map[string]string{ // a/kernel is the name of a variable
+		"a/_kernel/.ATTRIBUTES/VARIABLE_VALUE": "a/_kernel", "b/_kernel/.ATTRIBUTES/VARIABLE_VALUE": "b/kernel", "w/.ATTRIBUTES/VARIABLE_VALUE": "w",
+	}
+	if diff := cmp.Diff(want, table.keras); diff != "" {
+		t.Error(diff)
+	}
+	if len(table.variable) != 1 {
+		t.Errorf("names of variables %v", table.variable)
+	}
+}
+
+// Two keys never have one name, and a name leads back to its key, whatever the
+// graph of objects says.
+func TestHostileGraphs(t *testing.T) {
+	far := &object{Children: refs("x", 7, "y", -1, "self", 0, "", 1, "o", 2), SlotVariables: []*slotOf{{OriginalVariableNodeId: 99, SlotVariableNodeId: -3}}}
+	for name, nodes := range map[string][]*object{
+		"none":   nil,
+		"cycle":  {far, variable("", ""), far},
+		"shared": {{Children: refs("a", 1, "b", 2, "a/b", 3)}, variable("x", "k1"), variable("x", "k2"), variable("k1", "k1")},
+	} {
+		table := tableOf(nodes...)
+		seen := map[string]string{}
+		for key, n := range table.keras {
+			if other, ok := seen[n]; ok {
+				t.Errorf("%s: %q and %q are both %q", name, key, other, n)
+			}
+			seen[n] = key
+		}
+	}
+}
+
+// A chain of many objects costs no more than its values.
+func TestLongChain(t *testing.T) {
+	var nodes []*object
+	for i := range 50_000 {
+		nodes = append(nodes, &object{Children: refs("a_rather_long_name", i+1)})
+	}
+	nodes = append(nodes, variable("v", "end"))
+	if got := tableOf(nodes...).Name(Keras, "end/.ATTRIBUTES/VARIABLE_VALUE"); got != "v" {
+		t.Errorf("the end of the chain is %q", got)
+	}
+}
+
+// Keys of two programs that mean one variable are aligned by its names.
+func TestAlign(t *testing.T) {
+	path := func(name string) string { return "../../fixtures/ckpt_v2/object_based/ckpt-" + name }
+	a, err := ckptfmt.Open(path("3"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	table, err := Of(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := &Reader{a, func(key string) string { return table.Name(Keras, key) }, table.Key}
+	left, right, err := Align(a, renamed, Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(r ckptfmt.Reader) map[string]string {
+		found := map[string]string{}
+		for info, err := range r.Tensors() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[info.Name] = fmt.Sprint(info.DType, info.Shape)
+		}
+		return found
+	}
+	if want, got := list(left), list(right); len(want) != 9 || !maps.Equal(want, got) {
+		t.Errorf("aligned %v\nwith %v", want, got)
+	}
+}

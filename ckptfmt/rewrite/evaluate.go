@@ -1,0 +1,139 @@
+package rewrite
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// Lacking says what becomes of a tensor that not all checkpoints of an expression
+// have.
+type Lacking string
+
+// What becomes of it.
+const (
+	LackingError Lacking = "error"
+	LackingSkip  Lacking = "skip" // the result does not have it
+	LackingZero  Lacking = "zero" // where it is missing, it is zeros
+)
+
+// A DifferError names the tensors that not all checkpoints have.
+type DifferError struct{ Names []string }
+
+// Error implements error.
+func (e *DifferError) Error() string {
+	const most = 5
+	shown := e.Names[:min(most, len(e.Names))]
+	text := fmt.Sprintf("%d tensors are not in all checkpoints: %s", len(e.Names), strings.Join(shown, ", "))
+	if len(shown) < len(e.Names) {
+		text += ", ..."
+	}
+	return text
+}
+
+// Evaluate returns what an expression makes of sources, one for each of its
+// names. Elements of floating-point types are computed in float64 and rounded to
+// the type in the first source that has the tensor; all other tensors are those of
+// that source, as is the layout. Tensors of one name must have one shape. The
+// sources must stay open.
+func Evaluate(e *Expression, sources []*Source, missing Lacking) (*Source, error) {
+	for _, s := range sources {
+		if err := s.firstDamage(); err != nil {
+			return nil, err
+		}
+	}
+	lacking := lackingNames(sources)
+	if len(lacking) > 0 && missing == LackingError {
+		return nil, &DifferError{lacking}
+	}
+	out := sources[0].layout()
+	out.parts = nil
+	for i, s := range sources {
+		for _, p := range s.parts {
+			if missing == LackingSkip && slices.Contains(lacking, p.Name) || inAny(sources[:i], p.Name) {
+				continue
+			}
+			made, err := evaluatePart(e, sources, p)
+			if err != nil {
+				return nil, err
+			}
+			out.parts = append(out.parts, made)
+		}
+	}
+	if len(out.parts) == 0 {
+		return nil, fmt.Errorf("%w: no tensor is in all checkpoints", ckptfmt.ErrNotFound)
+	}
+	if missing == LackingSkip {
+		out.keys = append(slices.Clone(out.keys), keptKey(func(name string) bool { return !slices.Contains(lacking, name) }))
+	}
+	return out, nil
+}
+
+func inAny(sources []*Source, name string) bool {
+	return slices.ContainsFunc(sources, func(s *Source) bool { return len(s.index()[name]) > 0 })
+}
+
+// lackingNames returns the tensors that not all sources have, but for the graph of
+// objects.
+func lackingNames(sources []*Source) []string {
+	count := make(map[string]int)
+	for _, s := range sources {
+		for name := range s.index() {
+			count[name]++
+		}
+	}
+	var list []string
+	for name, n := range count {
+		if n < len(sources) && name != ObjectGraph {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// evaluatePart returns what an expression makes of a part and its equals.
+func evaluatePart(e *Expression, sources []*Source, p ckptfmt.Part) (ckptfmt.Part, error) {
+	if !ckptfmt.IsFloat(p.DType) {
+		if isAveraged(p.DType) {
+			return p, fmt.Errorf("%w: %q is %s; expressions are about real numbers", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+		}
+		return p, nil
+	}
+	encode, err := encoder(p.DType)
+	if err != nil {
+		return p, err
+	}
+	operands := make([]ckptfmt.Part, len(sources))
+	for i, s := range sources {
+		if len(s.index()[p.Name]) == 0 {
+			operands[i] = zeros(p)
+			continue
+		}
+		if q := s.index()[p.Name][0]; !slices.Equal(q.Full, p.Full) || !ckptfmt.IsFloat(q.DType) {
+			return p, fmt.Errorf("%q is %s in one checkpoint and %s in another", p.Name, ckptfmt.TypeText(p.DType, p.Full), ckptfmt.TypeText(q.DType, q.Full))
+		}
+		if operands[i], err = s.like(p); err != nil {
+			return p, err
+		}
+	}
+	p.Open = func() (io.ReadCloser, error) { return openCombined(operands, encode, e.combination()) }
+	return p, nil
+}
+
+// zeros returns a part like p without any other number.
+func zeros(p ckptfmt.Part) ckptfmt.Part {
+	size, err := p.Size()
+	p.Open = func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(zeroReader{}, size)), err }
+	return p
+}
+
+type zeroReader struct{}
+
+func (zeroReader) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}

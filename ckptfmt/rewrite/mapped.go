@@ -1,0 +1,249 @@
+package rewrite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/mapping"
+	"github.com/trainerd/trainerd/ckptfmt/names"
+)
+
+// Map applies a map: its results take the place of the tensors. They have no
+// graph of objects; [Source.Like] and [Source.AddObjects] give them one. Where
+// something is left over the error is a [*mapping.LeftError], and the source is not
+// to be written. A tensor that is not only renamed is in memory, with those that
+// it is joined with, while it is written.
+func (s *Source) Map(m *mapping.Map) (*mapping.Result, error) {
+	if err := s.firstDamage(); err != nil {
+		return nil, err
+	}
+	s.DropGraph()
+	if err := s.UseNames(m.Names); err != nil {
+		return nil, err
+	}
+	parts := whole(s.parts)
+	byName := make(map[string]ckptfmt.Part, len(parts))
+	tensors := make([]mapping.Tensor, len(parts))
+	for i, p := range parts {
+		tensors[i] = mapping.Tensor{Name: p.Name, DType: p.DType, Shape: p.Full}
+		byName[p.Name] = p
+	}
+	result, err := m.Plan(tensors)
+	if err != nil {
+		return nil, err
+	}
+	if err := result.Err(m); err != nil {
+		return result, err
+	}
+	if len(result.Outputs) == 0 {
+		return result, fmt.Errorf("%w: the map leaves nothing of %s", ckptfmt.ErrNotFound, s.name)
+	}
+	made := make([]ckptfmt.Part, len(result.Outputs))
+	for i := range result.Outputs {
+		if made[i], err = mapped(&result.Outputs[i], byName); err != nil {
+			return nil, err
+		}
+	}
+	s.setParts(made)
+	return result, nil
+}
+
+// setParts puts other whole tensors into the place of all that there is.
+func (s *Source) setParts(parts []ckptfmt.Part) {
+	s.parts, s.byName, s.keys, s.renamed = parts, nil, nil, true
+	s.names = s.names[:0]
+	for _, p := range parts {
+		s.names = append(s.names, p.Name)
+	}
+}
+
+// mapped returns the part that an output is, of parts by their names.
+func mapped(o *mapping.Output, parts map[string]ckptfmt.Part) (ckptfmt.Part, error) {
+	first := parts[o.Inputs[0]]
+	p := first
+	p.Name = o.Name
+	if !o.Plain {
+		inputs := make([]ckptfmt.Part, len(o.Inputs))
+		for i, name := range o.Inputs {
+			inputs[i] = parts[name]
+		}
+		p = ckptfmt.WholePart(o.Name, first.DType, o.Shape, func() (io.ReadCloser, error) {
+			t, err := makeOutput(o, inputs)
+			if err != nil {
+				return nil, err
+			}
+			return io.NopCloser(bytes.NewReader(t.Data)), nil
+		})
+	}
+	if o.DType == first.DType {
+		return p, nil
+	}
+	encode, err := encoder(o.DType)
+	if err != nil {
+		return p, err
+	}
+	return castPart(p, o.DType, encode), nil
+}
+
+func makeOutput(o *mapping.Output, inputs []ckptfmt.Part) (*ckptfmt.Tensor, error) {
+	loaded := make([]*ckptfmt.Tensor, len(inputs))
+	for i, p := range inputs {
+		var err error
+		if loaded[i], err = p.Load(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Adds() {
+		sum, err := addTensors(loaded)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", o.Name, err)
+		}
+		loaded = []*ckptfmt.Tensor{sum}
+	}
+	return o.Make(loaded), nil
+}
+
+// addTensors adds numbers of one type in float64.
+func addTensors(list []*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
+	first := list[0]
+	if !isAveraged(first.DType) {
+		return nil, fmt.Errorf("%w: elements of %s are not added", ckptfmt.ErrType, ckptfmt.DTypeName(first.DType))
+	}
+	encode, err := encoder(first.DType)
+	if err != nil {
+		return nil, err
+	}
+	out := &ckptfmt.Tensor{DType: first.DType, Shape: first.Shape, Data: make([]byte, 0, len(first.Data))}
+	readers := make([]func(i int) float64, len(list))
+	n := 0
+	for i, t := range list {
+		numbers, err := numbersOf(t.Data, t.DType)
+		if err != nil {
+			return nil, err
+		}
+		readers[i], n = numbers.At, numbers.Len()
+	}
+	for i := range n {
+		sum := 0.0
+		for _, at := range readers {
+			sum += at(i)
+		}
+		out.Data = encode(out.Data, sum)
+	}
+	return out, nil
+}
+
+// Reader returns a reader of what would be written, without the graph of objects
+// and with whole tensors. It is valid until the source is closed or changed.
+func (s *Source) Reader() (*ckptfmt.PartsReader, error) {
+	if err := s.firstDamage(); err != nil {
+		return nil, err
+	}
+	parts := slices.DeleteFunc(whole(s.parts), func(p ckptfmt.Part) bool { return p.Name == ObjectGraph })
+	return ckptfmt.NewPartsReader(parts, nil)
+}
+
+// LikeOptions are the choices of [Source.Like].
+type LikeOptions struct {
+	// KeepMissing takes over the template's own values of tensors that the source
+	// does not have. Else they are an error.
+	KeepMissing bool
+}
+
+// LikeResult says what [Source.Like] did.
+type LikeResult struct {
+	Kept []string // keys whose values are the template's
+	Left []string // tensors of the source that the template does not have
+}
+
+// Like gives a source the form of another checkpoint, the template: its keys,
+// types and its graph of objects, so that the program that saved the template
+// restores the values. A tensor is found under the template's key, or any other
+// name that the template has for it. Numbers are converted where both types are
+// floating-point. The template must stay open.
+func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
+	if err := errors.Join(s.firstDamage(), template.firstDamage()); err != nil {
+		return nil, err
+	}
+	have := make(map[string]ckptfmt.Part)
+	for _, p := range whole(s.parts) {
+		have[p.Name] = p
+	}
+	table := template.Names()
+	result := &LikeResult{}
+	var parts []ckptfmt.Part
+	var missing []string
+	used := make(map[string]bool)
+	for _, want := range whole(template.parts) {
+		name, found := "", false
+		for _, alias := range table.All(want.Name) {
+			if _, found = have[alias]; found && alias != ObjectGraph {
+				name = alias
+				break
+			}
+		}
+		switch {
+		case want.Name == ObjectGraph:
+			parts = append(parts, want)
+		case name != "":
+			p, err := fill(want, have[name])
+			if err != nil {
+				return nil, err
+			}
+			used[name] = true
+			parts = append(parts, p)
+		case o.KeepMissing:
+			result.Kept = append(result.Kept, want.Name)
+			parts = append(parts, want)
+		default:
+			missing = append(missing, table.Name(names.Auto, want.Name))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &MissingError{s.name, template.name, missing}
+	}
+	for name := range have {
+		if !used[name] && name != ObjectGraph {
+			result.Left = append(result.Left, name)
+		}
+	}
+	slices.Sort(result.Left)
+	s.setParts(parts)
+	return result, nil
+}
+
+// A MissingError names the tensors of a template that a source does not have.
+type MissingError struct {
+	Source, Template string
+	Names            []string
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s has no values for %d tensors of %s, such as %q", e.Source, len(e.Names), e.Template, e.Names[0])
+}
+
+// fill returns a part under the name and in the type of a template's.
+func fill(want, have ckptfmt.Part) (ckptfmt.Part, error) {
+	if !slices.Equal(want.Full, have.Full) {
+		return have, fmt.Errorf("%q has shape %v; want %v as %q of the template", have.Name, have.Full, want.Full, want.Name)
+	}
+	name := have.Name
+	have.Name = want.Name
+	if have.DType == want.DType {
+		return have, nil
+	}
+	if !ckptfmt.IsFloat(have.DType) || !ckptfmt.IsFloat(want.DType) {
+		return have, fmt.Errorf("%w: %q is %s; want %s as %q of the template",
+			ckptfmt.ErrType, name, ckptfmt.DTypeName(have.DType), ckptfmt.DTypeName(want.DType), want.Name)
+	}
+	encode, err := encoder(want.DType)
+	if err != nil {
+		return have, err
+	}
+	return castPart(have, want.DType, encode), nil
+}

@@ -1,0 +1,144 @@
+package vec
+
+import "math"
+
+// Loops of activations and normalisations. Like those of arithmetic, they give
+// the same bits with and without assembly.
+
+// Square sets d to x*x.
+func Square[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := squareWide(d, x); i < len(d); i++ {
+		d[i] = x[i] * x[i]
+	}
+}
+
+// Sqrt sets d to the square roots of x.
+func Sqrt[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := sqrtWide(d, x); i < len(d); i++ {
+		d[i] = sqrt(x[i])
+	}
+}
+
+// Rsqrt sets d to one over the square roots of x.
+func Rsqrt[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := rsqrtWide(d, x); i < len(d); i++ {
+		d[i] = 1 / sqrt(x[i])
+	}
+}
+
+// ScalarSub sets d to s - x.
+func ScalarSub[T Float](d, x []T, s T) {
+	x = x[:len(d)]
+	for i := scalarSubWide(d, x, s); i < len(d); i++ {
+		d[i] = s - x[i]
+	}
+}
+
+// ScalarDiv sets d to s / x.
+func ScalarDiv[T Float](d, x []T, s T) {
+	x = x[:len(d)]
+	for i := scalarDivWide(d, x, s); i < len(d); i++ {
+		d[i] = s / x[i]
+	}
+}
+
+// SquaredDifference sets d to the squares of x - y.
+func SquaredDifference[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := squaredDifferenceWide(d, x, y); i < len(d); i++ {
+		d[i] = (x[i] - y[i]) * (x[i] - y[i])
+	}
+}
+
+// TanhGrad sets d to g times the derivative of tanh, whose value is y.
+func TanhGrad[T Float](d, y, g []T) {
+	y, g = y[:len(d)], g[:len(d)]
+	for i := tanhGradWide(d, y, g); i < len(d); i++ {
+		d[i] = g[i] * (1 - T(y[i]*y[i]))
+	}
+}
+
+// SigmoidGrad sets d to g times the derivative of the logistic function, whose value is y.
+func SigmoidGrad[T Float](d, y, g []T) {
+	y, g = y[:len(d)], g[:len(d)]
+	for i := sigmoidGradWide(d, y, g); i < len(d); i++ {
+		d[i] = g[i] * y[i] * (1 - y[i])
+	}
+}
+
+// LeakyRelu sets d to x where it is above zero, else to x*slope.
+func LeakyRelu[T Float](d, x []T, slope T) {
+	x = x[:len(d)]
+	for i := leakyReluWide(d, x, slope); i < len(d); i++ {
+		d[i] = x[i]
+		if !(x[i] > 0) {
+			d[i] = slope * x[i]
+		}
+	}
+}
+
+// LeakyReluGrad sets d to g where x is above zero, else to g*slope.
+func LeakyReluGrad[T Float](d, g, x []T, slope T) {
+	g, x = g[:len(d)], x[:len(d)]
+	for i := leakyReluGradWide(d, g, x, slope); i < len(d); i++ {
+		v := g[i]
+		if !(x[i] > 0) {
+			v *= slope
+		}
+		d[i] = v
+	}
+}
+
+// Normalize sets d to (x-mean)*factor + offset.
+func Normalize[T Float](d, x, mean, factor, offset []T) {
+	x, mean, factor, offset = x[:len(d)], mean[:len(d)], factor[:len(d)], offset[:len(d)]
+	for i := normalizeWide(d, x, mean, factor, offset); i < len(d); i++ {
+		d[i] = T((x[i]-mean[i])*factor[i]) + offset[i]
+	}
+}
+
+// NormalizeGrad sets d to factor*(g - shift - (x-mean)*slope).
+func NormalizeGrad[T Float](d, g, x, mean, factor, shift, slope []T) {
+	g, x, mean, factor, shift, slope = g[:len(d)], x[:len(d)], mean[:len(d)], factor[:len(d)], shift[:len(d)], slope[:len(d)]
+	for i := normalizeGradWide(d, g, x, mean, factor, shift, slope); i < len(d); i++ {
+		d[i] = factor[i] * (g[i] - shift[i] - T((x[i]-mean[i])*slope[i]))
+	}
+}
+
+// Moments adds x - shift to sums, and its square to squares.
+func Moments[T Float](sums, squares, x, shift []T) {
+	squares, x, shift = squares[:len(sums)], x[:len(sums)], shift[:len(sums)]
+	for i := momentsWide(sums, squares, x, shift); i < len(sums); i++ {
+		v := x[i] - shift[i]
+		sums[i] += v
+		squares[i] += T(v * v)
+	}
+}
+
+// GradMoments adds g to sums, and g*(x-mean) to dots.
+func GradMoments[T Float](sums, dots, g, x, mean []T) {
+	dots, g, x, mean = dots[:len(sums)], g[:len(sums)], x[:len(sums)], mean[:len(sums)]
+	for i := gradMomentsWide(sums, dots, g, x, mean); i < len(sums); i++ {
+		sums[i] += g[i]
+		dots[i] += T(g[i] * (x[i] - mean[i]))
+	}
+}
+
+// Floor sets d to x rounded down.
+func Floor[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := floorWide(d, x); i < len(d); i++ {
+		d[i] = T(math.Floor(float64(x[i])))
+	}
+}
+
+// AddScaled adds x*s to d.
+func AddScaled[T Float](d, x []T, s T) {
+	x = x[:len(d)]
+	for i := addScaledWide(d, x, s); i < len(d); i++ {
+		d[i] += T(x[i] * s)
+	}
+}

@@ -1,0 +1,58 @@
+package vec
+
+import "math"
+
+// lanes is how many sums are kept side by side; element i belongs to lane
+// i%lanes. It fixes the order of additions, whatever the processor.
+const lanes = 16
+
+// Sum returns the sum of x, added in float64.
+func Sum[T Float](x []T) float64 {
+	if short(x) {
+		s := 0.0
+		for _, v := range x {
+			s += float64(v)
+		}
+		return s
+	}
+	var acc [lanes]float64
+	for i, n := lanesWide(&acc, x), len(x); i < n; i++ {
+		acc[i%lanes] += float64(x[i])
+	}
+	return total(&acc)
+}
+
+// SumSquares returns the sum of the squares of x, added in float64.
+func SumSquares[T Float](x []T) float64 {
+	var acc [lanes]float64
+	for i, n := squareLanesWide(&acc, x), len(x); i < n; i++ {
+		acc[i%lanes] += float64(x[i]) * float64(x[i])
+	}
+	return total(&acc)
+}
+
+// short reports whether lanes do not pay.
+func short[T Float](x []T) bool { return len(x) < 2*lanes }
+
+func total(acc *[lanes]float64) float64 {
+	for n := lanes / 2; n > 0; n /= 2 {
+		for i := range n {
+			acc[i] += acc[i+n]
+		}
+	}
+	return acc[0]
+}
+
+// Max returns the largest element of x, NaN if there is one, and minus infinity
+// if there is none.
+func Max[T Float](x []T) T {
+	m, from := maxWide(x)
+	for _, v := range x[from:] {
+		if v > m || v != v {
+			m = v
+		}
+	}
+	return m
+}
+
+func lowest[T Float]() T { return T(math.Inf(-1)) }

@@ -1,0 +1,9 @@
+//go:build !amd64 || noasm
+
+package vec
+
+func expWide[T Float](d, x []T) int     { return 0 }
+func logWide[T Float](d, x []T) int     { return 0 }
+func tanhWide[T Float](d, x []T) int    { return 0 }
+func erfWide[T Float](d, x []T) int     { return 0 }
+func sigmoidWide[T Float](d, x []T) int { return 0 }

@@ -1,0 +1,108 @@
+"""Maps of names and layouts: what Keras and TensorFlow make of the results."""
+
+import subprocess
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+keras = pytest.importorskip("keras")
+safe = pytest.importorskip("safetensors.numpy")
+k = keras.layers
+
+
+@pytest.fixture(scope="module")
+def ckpt(bin_dir):
+    def run(*args, code=0):
+        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=True, timeout=120)
+        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run
+
+
+def model(seed):
+    keras.utils.set_random_seed(seed)
+    x = keras.Input((8, 6))
+    y = k.Conv1D(5, 3, name="c")(x)
+    y = k.BatchNormalization(name="bn")(y)
+    y = k.GRU(4, return_sequences=True, name="gru")(y)
+    y = k.LSTM(3, name="lstm")(y)
+    m = keras.Model(x, k.Dense(2, name="fc")(y))
+    m.compile("adam", "mse")
+    m.fit(np.random.default_rng(seed).normal(size=(8, 8, 6)).astype("f4"), np.ones((8, 2), "f4"), verbose=0)
+    return m
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return model(1)
+
+
+def test_torch_has_its_layout(ckpt, trained, tmp_path):
+    prefix = tf.train.Checkpoint(trained).write(str(tmp_path / "c"))
+    ckpt("convert", "--map", "keras-to-torch", prefix, tmp_path / "t.safetensors")
+    got = safe.load_file(tmp_path / "t.safetensors")
+    w = {v.path: v.numpy() for v in trained.weights}
+    z, r, n = np.split(w["gru/gru_cell/kernel"], 3, axis=1)
+    want = {
+        "fc.weight": w["fc/kernel"].T,
+        "fc.bias": w["fc/bias"],
+        "c.weight": w["c/kernel"].transpose(2, 1, 0),
+        "bn.running_var": w["bn/moving_variance"],
+        "lstm.weight_ih_l0": w["lstm/lstm_cell/kernel"].T,
+        "lstm.bias_ih_l0": w["lstm/lstm_cell/bias"],
+        "lstm.bias_hh_l0": 0 * w["lstm/lstm_cell/bias"],
+        "gru.weight_ih_l0": np.concatenate([r, z, n], axis=1).T,
+    }
+    for name, values in want.items():
+        np.testing.assert_array_equal(got[name], values, err_msg=name)
+    assert len(got) == len(trained.weights) + 2  # two biases of the LSTM and of the GRU
+
+
+def test_values_of_torch_are_restored(ckpt, trained, tmp_path):
+    prefix = tf.train.Checkpoint(trained).write(str(tmp_path / "c"))
+    ckpt("convert", "--map", "keras-to-torch", prefix, tmp_path / "t.safetensors")
+    fresh = model(2)
+    template = tf.train.Checkpoint(fresh).write(str(tmp_path / "fresh"))
+    ckpt("convert", "--map", "torch-to-keras", "--like", template, tmp_path / "t.safetensors", tmp_path / "x", code=1)  # Adam's
+    ckpt("convert", "--map", "torch-to-keras", "--like", template, "--missing", "template", tmp_path / "t.safetensors", tmp_path / "back")
+    momentum = fresh.optimizer._momentums[0].numpy().copy()
+    for v in fresh.weights:
+        v.assign(v * 0)
+    tf.train.Checkpoint(fresh).read(str(tmp_path / "back")).assert_consumed()
+    for a, b in zip(trained.weights, fresh.weights):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)
+    np.testing.assert_array_equal(fresh.optimizer._momentums[0].numpy(), momentum)
+
+
+def test_name_based_checkpoint_becomes_object_based(ckpt, trained, tmp_path):
+    v1 = tf.compat.v1
+    values = {v.path: v.numpy() for v in trained.weights}
+    with tf.Graph().as_default(), v1.Session() as session:
+        for path, value in values.items():
+            v1.get_variable("old/" + path, initializer=value, use_resource=True)
+        session.run(v1.global_variables_initializer())
+        name_based = v1.train.Saver().save(session, str(tmp_path / "v1/model.ckpt"), global_step=7)
+    (tmp_path / "m.toml").write_text("[[rule]]\nfrom = 'old/(.*)'\nto = '$1'\n")
+    fresh = model(3)
+    template = tf.train.Checkpoint(model=fresh).write(str(tmp_path / "fresh"))
+    ckpt("cp", "--map", tmp_path / "m.toml", "--like", template, "--missing", "template", name_based, tmp_path / "v2")
+    tf.train.Checkpoint(model=fresh).read(str(tmp_path / "v2")).assert_consumed()
+    for a, b in zip(trained.weights, fresh.weights):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    # And back: names that a Saver finds.
+    ckpt("cp", "--names", "variable", "--drop-optimizer", "--rename", "s|^|old/|", tmp_path / "v2", tmp_path / "again")
+    reader = tf.train.load_checkpoint(str(tmp_path / "again"))
+    assert {n for n in reader.get_variable_to_shape_map()} == {"old/" + v.path for v in trained.weights}
+
+
+def test_names_as_objects(ckpt, tmp_path):
+    safe.save_file({"net.layer.kernel": np.arange(6, dtype="f4").reshape(2, 3), "net.scale": np.array(2, "f4")}, tmp_path / "x.safetensors")
+    ckpt("convert", "--objects", "--rename", r"s|\.|/|g", tmp_path / "x.safetensors", tmp_path / "o")
+    net = tf.Module()
+    net.layer = tf.Module()
+    net.layer.kernel, net.scale = tf.Variable(tf.zeros((2, 3))), tf.Variable(0.0)
+    tf.train.Checkpoint(net=net).read(str(tmp_path / "o")).assert_consumed()
+    np.testing.assert_array_equal(net.layer.kernel.numpy(), np.arange(6).reshape(2, 3))
+    assert net.scale.numpy() == 2

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"os"
+
+	"github.com/trainerd/trainerd/internal/fileerr"
+)
+
+// Override is a change to the config that was given to a flag.
+type Override struct {
+	Flag       string // as the user typed it, for errors
+	Assignment string // key.path=value, the value in TOML; a bare word is a string
+	Literal    bool   // the value is a string as it is, whatever it looks like
+}
+
+// Load reads the file name, or none if that is "", applies the overrides in order, and checks
+// the values. All that is wrong is reported at once, as a [*Error]; the
+// config then comes with what could be read, or is nil when that is nothing.
+func Load(name string, overrides []Override) (*Config, error) {
+	c := Default()
+	c.file = name
+	d := &decoder{file: name, origins: c.origins, problems: &Error{}}
+	text, err := []byte(nil), error(nil)
+	if name != "" {
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		d.problems.add(&Problem{File: name, Reason: "cannot be read: " + fileerr.Cause(err), Hint: "give the path of a job's TOML file"})
+		return nil, d.problems
+	}
+	d.decode(string(text), c)
+	for _, o := range overrides {
+		d.set(o)
+	}
+	if d.problems.syntax {
+		return nil, d.problems // the values are those of an unread file
+	}
+	c.resolve()
+	c.check(d.problems)
+	return c, d.problems.err()
+}

@@ -1,0 +1,107 @@
+package array
+
+import (
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
+)
+
+// selectRows is the older select: the condition has the shape of the values,
+// or is a scalar, or picks whole rows.
+func selectRows[T exec.Element](c *exec.KernelContext) error {
+	cond, x, y := c.In(0), c.In(1), c.In(2)
+	if !exec.SameShape(x.Shape, y.Shape) {
+		return c.Invalid("the values have the shapes %s and %s", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape))
+	}
+	conds := exec.Elems[bool](cond)
+	row := 1
+	switch {
+	case exec.SameShape(cond.Shape, x.Shape):
+	case len(cond.Shape) == 0:
+		row = x.NumElements()
+	case len(cond.Shape) == 1 && len(x.Shape) > 0 && cond.Shape[0] == x.Shape[0]:
+		row = exec.NumElements(x.Shape[1:])
+	default:
+		return c.Invalid("the condition has the shape %s, the values %s", exec.ShapeString(cond.Shape), exec.ShapeString(x.Shape))
+	}
+	xs, ys, d := exec.Elems[T](x), exec.Elems[T](y), exec.Elems[T](c.OutLike(0, x.DType, x))
+	if row == 1 {
+		pick(d, conds, xs, ys)
+		return nil
+	}
+	for o := 0; o < len(d); o += row {
+		from := ys
+		if conds[o/row] {
+			from = xs
+		}
+		copy(d[o:o+row], from[o:o+row])
+	}
+	return nil
+}
+
+// pick takes each element from x where the condition holds, else from y. It has
+// no branch: conditions of dropout are random.
+func pick[T exec.Element](d []T, cond []bool, x, y []T) {
+	cond, x, y = cond[:len(d)], x[:len(d)], y[:len(d)]
+	for i := range d {
+		from, v := x[i], y[i]
+		if cond[i] {
+			v = from
+		}
+		d[i] = v
+	}
+}
+
+// pickOr takes each element from x where the condition is as wanted, else v.
+func pickOr[T exec.Element](d []T, cond []bool, want bool, x []T, v T) {
+	cond, x = cond[:len(d)], x[:len(d)]
+	for i := range d {
+		from, other := x[i], v
+		if cond[i] == want {
+			other = from
+		}
+		d[i] = other
+	}
+}
+
+// selectV2 broadcasts its three inputs against each other.
+func selectV2[T exec.Element](c *exec.KernelContext) error {
+	cond, x, y := c.In(0), c.In(1), c.In(2)
+	conds, xs, ys := exec.Elems[bool](cond), exec.Elems[T](x), exec.Elems[T](y)
+	fits := func(t *exec.Tensor) bool { return exec.SameShape(t.Shape, cond.Shape) }
+	switch {
+	case fits(x) && fits(y):
+		pick(exec.Elems[T](c.OutLike(0, x.DType, x)), conds, xs, ys)
+	case fits(x) && len(y.Shape) == 0:
+		pickOr(exec.Elems[T](c.OutLike(0, x.DType, x)), conds, true, xs, ys[0])
+	case len(x.Shape) == 0 && fits(y):
+		pickOr(exec.Elems[T](c.OutLike(0, x.DType, y)), conds, false, ys, xs[0])
+	default:
+		return selectBroadcast(c, conds, xs, ys)
+	}
+	return nil
+}
+
+func selectBroadcast[T exec.Element](c *exec.KernelContext, conds []bool, xs, ys []T) error {
+	cond, x, y := c.In(0), c.In(1), c.In(2)
+	var values, all elem.Broadcast
+	if err := values.Init(x.Shape, y.Shape); err != nil {
+		return c.Invalid("%v", err)
+	}
+	if err := all.Init(cond.Shape, values.Shape()); err != nil {
+		return c.Invalid("the condition: %v", err)
+	}
+	d := exec.Elems[T](c.Out(0, x.DType, all.Shape()...))
+	picked := exec.Scratch[bool](c, exec.ScratchA, len(d))
+	elem.Spread(picked, conds, all.Shape(), cond.Shape)
+	elem.Spread(d, ys, all.Shape(), y.Shape)
+	var bx elem.Broadcast
+	if err := bx.Init(all.Shape(), x.Shape); err != nil {
+		return c.Invalid("%v", err)
+	}
+	bx.Pairs(func(o, _, j int) {
+		if picked[o] {
+			d[o] = xs[j]
+		}
+	})
+	return nil
+}

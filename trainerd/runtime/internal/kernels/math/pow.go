@@ -1,0 +1,101 @@
+package math
+
+import (
+	"math"
+
+	"github.com/trainerd/trainerd/internal/vec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
+)
+
+func buildPow(b *exec.OpConstruction) (exec.Kernel, error) {
+	return exec.ByType(b.DType("T"), powers[float32](), powers[float64](), intPow[int32](), intPow[int64]())
+}
+
+func pow[T exec.Float](x, y T) T { return T(math.Pow(float64(x), float64(y))) }
+
+func powers[T exec.Float]() exec.Kernel {
+	general := elem.LoopsOf(pow[T])
+	return elem.SliceCombine(&elem.Loops[T, T]{Vv: general.Vv, Sv: general.Sv, Vs: scalarPower[T]})
+}
+
+// scalarPower raises to one power. Those that programs use are products and
+// roots, which are within two units in the last place of the exact power, as
+// TensorFlow's is.
+func scalarPower[T exec.Float](d, x []T, y T) {
+	switch y {
+	case 1:
+		copy(d, x)
+	case 2:
+		vec.Square(d, x)
+	case 3:
+		inBlocks(d, x, func(d, x []T) {
+			vec.Square(d, x)
+			vec.Mul(d, d, x)
+		})
+	case 4:
+		inBlocks(d, x, func(d, x []T) {
+			vec.Square(d, x)
+			vec.Square(d, d)
+		})
+	case -1:
+		vec.ScalarDiv(d, x, 1)
+	case -2:
+		inBlocks(d, x, func(d, x []T) {
+			vec.ScalarDiv(d, x, 1)
+			vec.Square(d, d)
+		})
+	case .5:
+		eachPower(d, x, root[T])
+	case -.5:
+		eachPower(d, x, func(v T) T { return 1 / root(v) })
+	default:
+		eachPower(d, x, func(v T) T { return pow(v, y) })
+	}
+}
+
+// root is the square root, of minus infinity infinity and of minus zero zero, as powers
+// are.
+func root[T exec.Float](x T) T {
+	if x == T(math.Inf(-1)) {
+		return T(math.Inf(1))
+	}
+	return elem.Sqrt(x + 0)
+}
+
+// inBlocks calls f with blocks that stay in the first cache. d and x are apart.
+func inBlocks[T exec.Float](d, x []T, f func(d, x []T)) {
+	const block = 1024
+	for at := 0; at < len(d); at += block {
+		end := min(at+block, len(d))
+		f(d[at:end], x[at:end])
+	}
+}
+
+func eachPower[T exec.Float](d, x []T, f func(T) T) {
+	x = x[:len(d)]
+	for i := range d {
+		d[i] = f(x[i])
+	}
+}
+
+func intPow[T int32 | int64]() exec.Kernel {
+	k := elem.Combine(elem.LoopsOf(func(x, y T) T {
+		r := T(1)
+		for ; y > 0; y >>= 1 {
+			if y&1 != 0 {
+				r *= x
+			}
+			x *= x
+		}
+		return r
+	}))
+	return func(c *exec.KernelContext) error {
+		for _, v := range exec.Elems[T](c.In(1)) {
+			if v < 0 {
+				return c.Invalid("integers to negative integer powers are not allowed")
+			}
+		}
+		return k(c)
+	}
+}

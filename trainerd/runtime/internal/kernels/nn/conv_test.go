@@ -1,0 +1,189 @@
+package nn_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kerneltest"
+)
+
+// convCase is a convolution of images with explicit padding.
+type convCase struct {
+	batch, h, w, cin, cout, kh, kw, sh, sw, dilation int
+	top, bottom, left, right                         int
+}
+
+func (v *convCase) out() (h, w int) {
+	return (v.h+v.top+v.bottom-(v.kh-1)*v.dilation-1)/v.sh + 1, (v.w+v.left+v.right-(v.kw-1)*v.dilation-1)/v.sw + 1
+}
+
+func randomConv(r *rand.Rand) convCase {
+	v := convCase{batch: 1 + r.IntN(12), h: 4 + r.IntN(12), w: 4 + r.IntN(20), cin: 1 + r.IntN(20), cout: 1 + r.IntN(40), kh: 1 + r.IntN(4), kw: 1 + r.IntN(4),
+		sh: 1 + r.IntN(2), sw: 1 + r.IntN(2), dilation: 1, top: r.IntN(3), bottom: r.IntN(3), left: r.IntN(3), right: r.IntN(3)}
+	if r.IntN(2) == 0 {
+		v.sh, v.sw = 1, 1
+	}
+	if r.IntN(6) == 0 && v.h > 2*v.kh && v.w > 2*v.kw {
+		v.dilation = 2
+	}
+	return v
+}
+
+func random32(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// textbook returns the convolution and both gradients, summed in float64.
+func (v *convCase) textbook(x, f, g []float32) (y, dx, df []float64) {
+	oh, ow := v.out()
+	y, dx, df = make([]float64, v.batch*oh*ow*v.cout), make([]float64, len(x)), make([]float64, len(f))
+	for at := range y {
+		o, p := at%v.cout, at/v.cout
+		n, i, j := p/(oh*ow), p/ow%oh, p%ow
+		for tap := range v.kh * v.kw {
+			r, c := i*v.sh-v.top+tap/v.kw*v.dilation, j*v.sw-v.left+tap%v.kw*v.dilation
+			if r < 0 || r >= v.h || c < 0 || c >= v.w {
+				continue
+			}
+			for k := range v.cin {
+				a, b := ((n*v.h+r)*v.w+c)*v.cin+k, (tap*v.cin+k)*v.cout+o
+				y[at] += float64(x[a]) * float64(f[b])
+				dx[a] += float64(g[at]) * float64(f[b])
+				df[b] += float64(x[a]) * float64(g[at])
+			}
+		}
+	}
+	return y, dx, df
+}
+
+func near(t *testing.T, what string, got []float32, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d elements, want %d", what, len(got), len(want))
+	}
+	for i, v := range got {
+		if math.Abs(float64(v)-want[i]) > 1e-4*(1+math.Abs(want[i])) {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, v, want[i])
+		}
+	}
+}
+
+// TestConvolutions holds convolutions and their gradients of random geometry
+// against the textbook's, and asks for the same bits of one processor and three.
+func TestConvolutions(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for n := range 60 {
+		v := randomConv(r)
+		t.Run(fmt.Sprintf("%d/%+v", n, v), func(t *testing.T) {
+			oh, ow := v.out()
+			x, f, g := random32(r, v.batch*v.h*v.w*v.cin), random32(r, v.kh*v.kw*v.cin*v.cout), random32(r, v.batch*oh*ow*v.cout)
+			y, dx, df := v.textbook(x, f, g)
+			var first []*ckptfmt.Tensor
+			for _, processors := range []int{1, 3} {
+				got := v.run(t, processors, x, f, g)
+				near(t, "the output", kerneltest.Values[float32](t, got[0]), y)
+				near(t, "the gradient of the images", kerneltest.Values[float32](t, got[1]), dx)
+				near(t, "the gradient of the filter", kerneltest.Values[float32](t, got[2]), df)
+				for i := range first {
+					if !slices.Equal(got[i].Data, first[i].Data) {
+						t.Errorf("result %d has other bits with %d processors", i, processors)
+					}
+				}
+				first = got
+			}
+		})
+	}
+}
+
+func (v *convCase) run(t *testing.T, processors int, x, f, g []float32) []*ckptfmt.Tensor {
+	t.Helper()
+	before := runtime.GOMAXPROCS(processors)
+	defer runtime.GOMAXPROCS(before)
+	n := func(list ...int) []int64 {
+		var out []int64
+		for _, d := range list {
+			out = append(out, int64(d))
+		}
+		return out
+	}
+	oh, ow := v.out()
+	b := kerneltest.New(t)
+	shape, filter := []int32{int32(v.batch), int32(v.h), int32(v.w), int32(v.cin)}, []int32{int32(v.kh), int32(v.kw), int32(v.cin), int32(v.cout)}
+	images, kernel := kerneltest.Tensor(b, n(v.batch, v.h, v.w, v.cin), x...), kerneltest.Tensor(b, n(v.kh, v.kw, v.cin, v.cout), f...)
+	grad := kerneltest.Tensor(b, n(v.batch, oh, ow, v.cout), g...)
+	attrs := []any{"strides", n(1, v.sh, v.sw, 1), "dilations", n(1, v.dilation, v.dilation, 1), "padding", "EXPLICIT",
+		"explicit_paddings", n(0, 0, v.top, v.bottom, v.left, v.right, 0, 0)}
+	return b.Run([]string{
+		b.Node("Conv2D", []string{images, kernel}, attrs...),
+		b.Node("Conv2DBackpropInput", []string{kerneltest.Vector(b, shape...), kernel, grad}, attrs...),
+		b.Node("Conv2DBackpropFilter", []string{images, kerneltest.Vector(b, filter...), grad}, attrs...),
+	})
+}
+
+// TestBatchNorm holds batch normalization in training, and its gradient,
+// against sums in float64, for few channels and many.
+func TestBatchNorm(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, shape := range [][]int{{1, 1, 1, 3}, {2, 3, 5, 1}, {4, 9, 7, 16}, {8, 32, 32, 16}, {16, 8, 8, 70}, {3, 2, 2, 300}} {
+		t.Run(fmt.Sprint(shape), func(t *testing.T) {
+			n := shape[3]
+			pixels := shape[0] * shape[1] * shape[2]
+			x, g := random32(r, pixels*n), random32(r, pixels*n)
+			for i := range x {
+				x[i] = x[i]*.3 + float32(i%n%7)*5 // means far from zero
+			}
+			scale, offset := random32(r, n), random32(r, n)
+			b := kerneltest.New(t)
+			dims := []int64{int64(shape[0]), int64(shape[1]), int64(shape[2]), int64(n)}
+			images, grad := kerneltest.Tensor(b, dims, x...), kerneltest.Tensor(b, dims, g...)
+			s, o, none := kerneltest.Vector(b, scale...), kerneltest.Vector(b, offset...), kerneltest.Vector[float32](b)
+			forward := b.Node("FusedBatchNormV3", []string{images, s, o, none, none}, "epsilon", float32(1e-5), "is_training", true)
+			backward := b.Node("FusedBatchNormGradV3", []string{grad, images, s, forward + ":3", forward + ":4", forward + ":5"}, "epsilon", float32(1e-5), "is_training", true)
+			got := b.Run([]string{forward + ":0", forward + ":3", backward + ":0", backward + ":1", backward + ":2"})
+			y, mean, dx, dscale, doffset := textbookNorm(x, g, scale, offset, n)
+			for i, want := range [][]float64{y, mean, dx, dscale, doffset} {
+				loose := slices.Max(want) - slices.Min(want) + 1
+				for k, v := range kerneltest.Values[float32](t, got[i]) {
+					if math.Abs(float64(v)-want[k]) > 1e-3*loose {
+						t.Fatalf("result %d: element %d is %v, want %v", i, k, v, want[k])
+					}
+				}
+			}
+		})
+	}
+}
+
+func textbookNorm(x, g, scale, offset []float32, n int) (y, mean, dx, dscale, doffset []float64) {
+	y, dx, mean, dscale, doffset = make([]float64, len(x)), make([]float64, len(x)), make([]float64, n), make([]float64, n), make([]float64, n)
+	count := float64(len(x) / n)
+	for c := range n {
+		variance := 0.0
+		for i := c; i < len(x); i += n {
+			mean[c] += float64(x[i]) / count
+		}
+		for i := c; i < len(x); i += n {
+			variance += (float64(x[i]) - mean[c]) * (float64(x[i]) - mean[c]) / count
+		}
+		inv := 1 / math.Sqrt(variance+1e-5)
+		for i := c; i < len(x); i += n {
+			h := (float64(x[i]) - mean[c]) * inv
+			y[i] = h*float64(scale[c]) + float64(offset[c])
+			dscale[c] += float64(g[i]) * h
+			doffset[c] += float64(g[i])
+		}
+		for i := c; i < len(x); i += n {
+			h := (float64(x[i]) - mean[c]) * inv
+			dx[i] = float64(scale[c]) * inv * (float64(g[i]) - doffset[c]/count - h*dscale[c]/count)
+		}
+	}
+	return y, mean, dx, dscale, doffset
+}

@@ -1,0 +1,5 @@
+//go:build !amd64 || noasm
+
+package philox
+
+func (g *Generator) uniformsWide([]float32) int { return 0 }
