@@ -134,6 +134,7 @@ func TestLayers(t *testing.T) {
 func TestDependencies(t *testing.T) {
 	allowed := map[string][]string{
 		"github.com/BurntSushi/toml":          {"trainerd/daemon/config", "trainerd/recipe", "ckptfmt/mapping", "bench"},
+		"github.com/charmbracelet/bubbletea":  {"cmd/internal/browse"},
 		"github.com/fsnotify/fsnotify":        {"tfevents/dataserver"},
 		"github.com/golang/protobuf":          {"internal/tfproto"},
 		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},

@@ -17,7 +17,10 @@ import (
 var update = flag.Bool("update", false, "write config.md again")
 
 // configFiles are where the tables of the config are declared.
-var configFiles = []string{"../trainerd/daemon/config/config.go", "../trainerd/model/config.go"}
+var configFiles = []string{
+	"../trainerd/daemon/config/config.go", "../trainerd/daemon/config/child_table.go", "../trainerd/daemon/config/warm_start.go",
+	"../trainerd/model/config.go",
+}
 
 const configHead = `# Config
 

@@ -34,6 +34,14 @@ def model(seed):
     return m
 
 
+def small(seed):
+    keras.utils.set_random_seed(seed)
+    m = keras.Sequential([keras.Input((3,)), k.Dense(4, name="d1"), k.BatchNormalization(name="bn"), k.Dense(2, name="d2")])
+    m.compile("adam", "mse")
+    m.fit(np.random.default_rng(seed).normal(size=(8, 3)).astype("f4"), np.ones((8, 2), "f4"), verbose=0)
+    return m
+
+
 @pytest.fixture(scope="module")
 def trained():
     return model(1)
@@ -106,3 +114,21 @@ def test_names_as_objects(ckpt, tmp_path):
     tf.train.Checkpoint(net=net).read(str(tmp_path / "o")).assert_consumed()
     np.testing.assert_array_equal(net.layer.kernel.numpy(), np.arange(6).reshape(2, 3))
     assert net.scale.numpy() == 2
+
+
+def test_checkpoints_and_files_of_keras(ckpt, tmp_path):
+    """Weights and the optimizer's state go from a checkpoint into Keras' file and back."""
+    trained = small(3)
+    prefix = tf.train.Checkpoint(trained).write(str(tmp_path / "c"))
+    other = small(4)
+    other.save_weights(tmp_path / "other.weights.h5")
+    ckpt("convert", "--like", tmp_path / "other.weights.h5", prefix, tmp_path / "ours.weights.h5")
+    other.load_weights(tmp_path / "ours.weights.h5")
+    for a, b in zip(trained.weights + trained.optimizer.variables, other.weights + other.optimizer.variables):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)
+    fresh = small(5)
+    template = tf.train.Checkpoint(fresh).write(str(tmp_path / "fresh"))
+    ckpt("cp", "--like", template, tmp_path / "ours.weights.h5", tmp_path / "back")
+    tf.train.Checkpoint(fresh).read(str(tmp_path / "back")).assert_consumed()
+    for a, b in zip(trained.weights + trained.optimizer.variables, fresh.weights + fresh.optimizer.variables):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,5 +105,28 @@ func TestStatsFrom(t *testing.T) {
 	}
 	if got, err := StatsFrom(bytes.NewReader(nil), x.DType); err != nil || !math.IsNaN(got.Min) || got.Norm != 0 {
 		t.Errorf("nothing: %+v, %v", got, err)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	for _, c := range []struct {
+		values    []float64
+		low, high float64
+		want      []int64
+	}{
+		{[]float64{0, 1, 2, 3, 4}, 0, 4, []int64{1, 1, 1, 2}},
+		{[]float64{5, 5}, 5, 5, []int64{2, 0, 0, 0}},
+		{[]float64{math.NaN(), math.Inf(1), -1, 9}, 0, 4, []int64{0, 0, 0, 0}},
+		{[]float64{-math.MaxFloat64, 0, math.MaxFloat64}, -math.MaxFloat64, math.MaxFloat64, []int64{1, 0, 1, 1}},
+		{nil, 0, 1, []int64{0, 0, 0, 0}},
+	} {
+		x, err := ckptfmt.FromValues([]int64{int64(len(c.values))}, c.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := HistogramFrom(bytes.NewReader(x.Data), x.DType, c.low, c.high, 4)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v from %v to %v: %v, %v; want %v", c.values, c.low, c.high, got, err, c.want)
+		}
 	}
 }

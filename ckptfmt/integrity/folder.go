@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dcp"
 )
 
 // maxListing bounds what is read of a file that lists others.
@@ -105,7 +108,11 @@ func (x *checker) checkDistributed(dir string, own, _ []string) error {
 			return fmt.Errorf("%s is missing, which .metadata names", name)
 		}
 	}
-	return nil
+	_, err = dcp.Verify(x.ctx, filepath.Join(x.root.Name(), filepath.FromSlash(dir)))
+	if _, damaged := errors.AsType[*ckptfmt.CorruptError](err); damaged {
+		return err
+	}
+	return x.ctx.Err() // anything else says that this reader does not know a class or a codec
 }
 
 // checkOrbax looks for the marks of a checkpoint of orbax that is complete.

@@ -5,7 +5,8 @@
 //	err := integrity.Check(ctx, root, []string{"checkpoint-500"}, nil)
 //
 // What has checksums is read and held against them: bundles of TensorFlow and zip
-// archives (.pt, .npz, .keras). Of other files that say how long they are, their
+// archives (.pt, .npz, .keras), and the pieces that the .metadata of
+// torch.distributed.checkpoint names. Of other files that say how long they are, their
 // length is: .safetensors by its header, .h5 by its superblock, .npy by its shape,
 // pickles by their last byte, JSON by its brackets. In folders all must be there
 // that an index of transformers, the .metadata of torch.distributed.checkpoint,

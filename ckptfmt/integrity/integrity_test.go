@@ -1,6 +1,8 @@
 package integrity_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -66,6 +68,42 @@ func TestMarkers(t *testing.T) {
 		err := integrity.Check(t.Context(), root, []string{tc.name}, tc.markers)
 		if errors.Is(err, integrity.ErrUnmarked) == tc.whole || (err == nil) != tc.whole {
 			t.Errorf("%s by %v: %v", tc.name, tc.markers, err)
+		}
+	}
+}
+
+// TestDistributed reads a folder that torch.distributed.checkpoint wrote, as it is,
+// and with a file that is cut or has a changed byte.
+func TestDistributed(t *testing.T) {
+	const from = "../../fixtures/dcp/folder"
+	for _, tc := range []struct {
+		name   string
+		harm   func(b []byte) []byte
+		intact bool
+	}{
+		{"as it is", func(b []byte) []byte { return b }, true},
+		{"cut", func(b []byte) []byte { return b[:len(b)/2] }, false},
+		{"changed", func(b []byte) []byte {
+			name := bytes.Index(b, []byte("/data/0")) // in the header of a tensor's entry
+			at := bytes.LastIndex(b[:name], []byte("PK\x03\x04"))
+			length := func(i int) int { return int(binary.LittleEndian.Uint16(b[at+i:])) }
+			b[at+30+length(26)+length(28)] ^= 1
+			return b
+		}, false},
+	} {
+		files := map[string]string{}
+		for _, name := range []string{".metadata", "__0_0.distcp", "__1_0.distcp"} {
+			b, err := os.ReadFile(filepath.Join(from, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "__1_0.distcp" {
+				b = tc.harm(b)
+			}
+			files["step_5/"+name] = string(b)
+		}
+		if err := integrity.Check(t.Context(), rootOf(t, files), []string{"step_5"}, nil); (err == nil) != tc.intact {
+			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -59,6 +61,10 @@ type Record struct {
 
 	Metrics  map[string]Metric      `json:"metrics,omitempty"` // as in [Manifest]
 	Measured map[string]Measurement `json:"measured,omitempty"`
+
+	// Copy is a folder with a copy of the files, under the same names, of a
+	// checkpoint that the program overwrites; "" for none.
+	Copy string `json:"copy,omitempty"`
 
 	Parts []string     `json:"parts"` // its files and folders
 	Files []RecordFile `json:"files"` // all files, also those in folders
@@ -181,7 +187,7 @@ func readRecord(name string) (*Record, error) {
 	if r.Version > version {
 		return nil, fmt.Errorf("%s: %w: it has version %d, this reads %d", name, ckptfmt.ErrVersion, r.Version, version)
 	}
-	names := append([]string{r.Name}, r.Parts...)
+	names := append([]string{r.Name, cmp.Or(r.Copy, ".")}, r.Parts...)
 	for _, f := range r.Files {
 		names = append(names, f.Name)
 	}
@@ -232,9 +238,16 @@ func (r *Record) Compare(root *os.Root, files []string) error {
 }
 
 // Verify reads the files of a checkpoint and holds them against its record.
-func (r *Record) Verify(ctx context.Context, root *os.Root) error {
+func (r *Record) Verify(ctx context.Context, root *os.Root) error { return r.verifyIn(ctx, root, ".") }
+
+// VerifyCopy does so for the copy.
+func (r *Record) VerifyCopy(ctx context.Context, root *os.Root) error {
+	return r.verifyIn(ctx, root, r.Copy)
+}
+
+func (r *Record) verifyIn(ctx context.Context, root *os.Root, dir string) error {
 	for _, f := range r.Files {
-		size, sum, err := hashIn(ctx, root, f.Name)
+		size, sum, err := hashIn(ctx, root, path.Join(dir, f.Name))
 		want := File{Bytes: f.Bytes, SHA256: f.SHA256}
 		if err := want.compare(f.Name, File{Bytes: size, SHA256: sum}, err); err != nil {
 			return err

@@ -195,6 +195,31 @@ func (g *graph) listedSlots(optimizer int, found map[int]slot) {
 	}
 }
 
+// numberedSlots returns the names that files of Keras 3 have for what optimizers
+// keep: their places in the list of all variables of the optimizer.
+func (g *graph) numberedSlots(stored map[string]bool) map[string]string {
+	named := make(map[string]string)
+	for i, is := range g.optimizers {
+		list, ok := g.child(i, "_variables")
+		if !is || !ok {
+			continue
+		}
+		own := make(map[int]bool) // they have names
+		for _, name := range []string{"_iterations", "_learning_rate"} {
+			if node, ok := g.child(i, name); ok {
+				own[node] = true
+			}
+		}
+		for _, c := range g.children(list) {
+			a := g.nodes[c.node].GetAttributes()
+			if len(a) == 1 && !own[c.node] && stored[a[0].GetCheckpointKey()] {
+				named[a[0].GetCheckpointKey()] = g.optimizerPath(i) + "/" + c.name
+			}
+		}
+	}
+	return dropShared(named)
+}
+
 // slotName is what Keras 3 puts after the variable's name; where that is
 // another, the name of the list.
 func (g *graph) slotName(at, of int, list string) string {

@@ -22,6 +22,7 @@
 package names
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -38,6 +39,9 @@ const (
 	Object   Kind = "object"
 	Variable Kind = "variable"
 	Keras    Kind = "keras"
+	// KerasFile is Keras, but what an optimizer keeps is called by its number, as
+	// in optimizer/7: files of Keras 3 know no other name.
+	KerasFile Kind = "keras file"
 )
 
 // attributes stands in a key between the path of an object and what of it the
@@ -48,6 +52,7 @@ const attributes = "/.ATTRIBUTES/"
 // without a graph of objects is empty: each name is its key.
 type Table struct {
 	variable, keras map[string]string // by key
+	numbered        map[string]string // by key: names of kind KerasFile that are not those of Keras
 	keys            map[string]string // by any other name
 	order           map[string]int    // of keys, in layers' order
 	isKeras         bool
@@ -76,7 +81,7 @@ func newTable(g *graph, stored map[string]bool) *Table {
 	values := g.values(stored)
 	t := &Table{
 		variable: unique(values, stored, fullName), keras: g.kerasNames(values, stored),
-		order: make(map[string]int, len(values)), isKeras: g.isKeras(),
+		order: make(map[string]int, len(values)), isKeras: g.isKeras(), numbered: g.numberedSlots(stored),
 	}
 	for i, v := range values {
 		t.order[v.key] = i
@@ -86,6 +91,9 @@ func newTable(g *graph, stored map[string]bool) *Table {
 		if path, _, ok := strings.Cut(v.key, attributes); ok {
 			t.keys[path] = v.key
 		}
+	}
+	for key, name := range t.numbered {
+		t.keys[name] = key
 	}
 	for key, name := range t.variable {
 		t.keys[name] = key
@@ -142,6 +150,8 @@ func (t *Table) Name(k Kind, key string) string {
 		name = t.variable[key]
 	case Keras:
 		name = t.keras[key]
+	case KerasFile:
+		name = cmp.Or(t.numbered[key], t.keras[key])
 	}
 	if name == "" {
 		return key
@@ -160,7 +170,7 @@ func (t *Table) Key(name string) string {
 // All returns a key and all other names that it has.
 func (t *Table) All(key string) []string {
 	list := []string{key}
-	for _, name := range []string{t.variable[key], t.keras[key]} {
+	for _, name := range []string{t.variable[key], t.keras[key], t.numbered[key]} {
 		if name != "" {
 			list = append(list, name)
 		}

@@ -182,12 +182,15 @@ func (r *Reader) open(f *zip.File) (*elements, error) {
 		return nil, errors.Join(r.locate(f, err), member.Close())
 	}
 	return &elements{
-		Elements: e, Reader: bufio.NewReaderSize(e, bufferSize), member: member,
+		Elements: e, member: member,
 		located: func(err error) error { return r.locate(f, err) },
 	}, nil
 }
 
 func (e *elements) Read(b []byte) (int, error) {
+	if e.Reader == nil { // not before: a header needs none
+		e.Reader = bufio.NewReaderSize(e.Elements, bufferSize)
+	}
 	n, err := e.Reader.Read(b)
 	if err == io.EOF {
 		return n, err

@@ -135,26 +135,36 @@ func (r *Reader) parse(text []byte) error {
 	if !utf8.Valid(text) {
 		return r.corrupt(lengthSize, "header", errors.New("it is not UTF-8"))
 	}
+	tensors, metadata, err := scanHeader(text)
+	if err != nil { // encoding/json says better what is wrong, if anything is
+		tensors, metadata, err = parseHeader(text)
+	}
+	if err != nil {
+		return r.corrupt(lengthSize, "header", err)
+	}
+	r.tensors, r.metadata = tensors, metadata
+	return nil
+}
+
+// parseHeader reads a header with encoding/json.
+func parseHeader(text []byte) (tensors []tensor, metadata map[string]string, err error) {
 	seen := make(map[string]bool)
-	err := eachMember(text, func(key string, value json.RawMessage) error {
+	err = eachMember(text, func(key string, value json.RawMessage) error {
 		if seen[key] {
 			return fmt.Errorf("%q occurs twice", key)
 		}
 		seen[key] = true
 		if key == metadataKey {
-			return json.Unmarshal(value, &r.metadata)
+			return json.Unmarshal(value, &metadata)
 		}
 		t, err := parseTensor(key, value)
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", key, err)
 		}
-		r.tensors = append(r.tensors, t)
+		tensors = append(tensors, t)
 		return nil
 	})
-	if err != nil {
-		return r.corrupt(lengthSize, "header", err)
-	}
-	return nil
+	return tensors, metadata, err
 }
 
 // eachMember calls f for the members of a JSON object, of which encoding/json

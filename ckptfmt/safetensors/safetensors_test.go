@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -251,4 +253,37 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzScan compares the reader in one pass with encoding/json.
+func FuzzScan(f *testing.F) {
+	f.Add(`{"__metadata__":{"a":"b\\u00e9"},"a\\n":` + entry("U8", "[2]", "[0,2]") + `}`)
+	f.Add(` { "a" : ` + entry("BF16", "[ ]", "[0, 2]") + ` , "b":` + entry("BOOL", "[1,01]", "[2,3]") + `}  `)
+	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) {
+			return // such headers are refused before
+		}
+		tensors, metadata, err := scanHeader([]byte(text))
+		if err != nil {
+			return
+		}
+		want, wantMetadata, err := parseHeader([]byte(text))
+		if err != nil {
+			t.Fatalf("%q is read, and is not valid: %v", text, err)
+		}
+		if diff := cmp.Diff(want, tensors, cmp.AllowUnexported(tensor{})); diff != "" || !maps.Equal(metadata, wantMetadata) {
+			t.Errorf("%q: %s", text, diff)
+		}
+	})
+}
+
+func TestHeadersOfTheLibraryAreReadInOnePass(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(t.Context(), &b, checkpoint(t, "one"), map[string]string{"format": "pt", "é\n": "\""}); err != nil {
+		t.Fatal(err)
+	}
+	n := binary.LittleEndian.Uint64(b.Bytes())
+	if _, _, err := scanHeader(b.Bytes()[lengthSize : lengthSize+n]); err != nil {
+		t.Error(err)
+	}
 }

@@ -35,7 +35,6 @@ type Reader struct {
 // storage is a member with elements.
 type storage struct {
 	file  *zip.File
-	start int64
 	bytes int64
 	once  sync.Once
 	err   error // of its checksum
@@ -129,6 +128,10 @@ func (r *Reader) read(member string, limit int64) ([]byte, int64, error) {
 	if s.bytes > limit {
 		return nil, 0, r.corrupt(member, fmt.Errorf("it has %d bytes, more than %d", s.bytes, limit))
 	}
+	start, err := r.start(s)
+	if err != nil {
+		return nil, 0, err
+	}
 	f, err := s.file.Open()
 	if err != nil {
 		return nil, 0, r.corrupt(member, err)
@@ -138,7 +141,7 @@ func (r *Reader) read(member string, limit int64) ([]byte, int64, error) {
 	if err != nil {
 		return nil, 0, r.corrupt(member, err)
 	}
-	return b, s.start, nil
+	return b, start, nil
 }
 
 // open finds a stored member. Its bytes are bytes of the file, so that none is
@@ -151,15 +154,24 @@ func (r *Reader) open(member string) (*storage, error) {
 	if f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 || f.CompressedSize64 > math.MaxInt64 {
 		return nil, r.corrupt(member, errors.New("it is compressed, which torch never does"))
 	}
-	start, err := f.DataOffset()
-	if err != nil {
-		return nil, r.corrupt(member, err)
-	}
-	s := &storage{file: f, start: start, bytes: int64(f.CompressedSize64)}
-	if s.bytes > r.size-start {
-		return nil, r.corrupt(member, fmt.Errorf("it has %d bytes at %d, the file has %d", s.bytes, start, r.size))
+	s := &storage{file: f, bytes: int64(f.CompressedSize64)}
+	if s.bytes > r.size {
+		return nil, r.corrupt(member, fmt.Errorf("it has %d bytes, the file has %d", s.bytes, r.size))
 	}
 	return s, nil
+}
+
+// start returns where a storage begins, which its own header says: there may be a
+// hundred thousand of them, so that is read when it is needed.
+func (r *Reader) start(s *storage) (int64, error) {
+	start, err := s.file.DataOffset()
+	if err == nil && s.bytes > r.size-start {
+		err = fmt.Errorf("it has %d bytes at %d, the file has %d", s.bytes, start, r.size)
+	}
+	if err != nil {
+		return 0, &ckptfmt.CorruptError{Name: r.name, Offset: max(start, 0), Part: fmt.Sprintf("member %q", s.file.Name), Err: err}
+	}
+	return start, nil
 }
 
 func (r *Reader) corrupt(member string, err error) error {
@@ -270,7 +282,8 @@ func (r *Reader) check(s *storage) error {
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
-			s.err = &ckptfmt.CorruptError{Name: r.name, Offset: s.start, Part: fmt.Sprintf("member %q", s.file.Name), Err: err}
+			start, _ := s.file.DataOffset() // 0 where that is the damage
+			s.err = &ckptfmt.CorruptError{Name: r.name, Offset: start, Part: fmt.Sprintf("member %q", s.file.Name), Err: err}
 		}
 	})
 	return s.err

@@ -15,18 +15,22 @@ func (r *Reader) elements(s *storage, t *tensor) (io.Reader, error) {
 	if err := r.check(s); err != nil {
 		return nil, err
 	}
+	start, err := r.start(s)
+	if err != nil {
+		return nil, err
+	}
 	size := ckptfmt.ElementSize(t.dtype)
 	n, err := ckptfmt.NumElements(t.shape)
 	if err != nil {
 		return nil, err
 	}
 	if t.contiguous() || n == 0 {
-		return io.NewSectionReader(r.from, s.start+t.offset*size, n*size), nil
+		return io.NewSectionReader(r.from, start+t.offset*size, n*size), nil
 	}
-	x := &strided{t: t, size: size, index: make([]int64, len(t.shape)), left: n, at: t.offset, from: io.NewSectionReader(r.from, s.start, s.bytes)}
+	x := &strided{t: t, size: size, index: make([]int64, len(t.shape)), left: n, at: t.offset, from: io.NewSectionReader(r.from, start, s.bytes)}
 	if s.bytes <= maxLoaded {
 		b := make([]byte, s.bytes) // no more than the file has
-		if _, err := io.ReadFull(io.NewSectionReader(r.from, s.start, s.bytes), b); err != nil {
+		if _, err := io.ReadFull(io.NewSectionReader(r.from, start, s.bytes), b); err != nil {
 			return nil, err
 		}
 		x.from = bytes.NewReader(b)

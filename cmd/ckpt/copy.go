@@ -280,7 +280,7 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.Dam
 		return nil, err
 	}
 	err = rewrite.Write(c.Context, s, to, &rewrite.Options{
-		Shards: c.Int("shards"), V1: c.Bool("v1"), MaxShardSize: shardSize, Like: c.String("like"), Progress: func(n int) { progress.Add(n) },
+		Shards: c.Int("shards"), V1: c.Bool("v1"), MaxShardSize: shardSize, Like: kerasTemplate(c, to), Progress: func(n int) { progress.Add(n) },
 	})
 	switch {
 	case errors.Is(err, keras.ErrModel):

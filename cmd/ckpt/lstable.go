@@ -17,6 +17,15 @@ var tensorColumns = [...]string{"NAME", "DTYPE", "SHAPE", "BYTES"}
 // damagedMark stands in the last column of a tensor that cannot be read.
 const damagedMark = "<- damaged"
 
+// markOf is damagedMark, or what stands there where a tensor is intact, and of a
+// kind that is not supported.
+func markOf(err error) string {
+	if isUnsupported(err) {
+		return "<- not supported"
+	}
+	return damagedMark
+}
+
 // tensorRows returns a table with a row for each tensor of a checkpoint, what
 // they hold together, and those that cannot be read.
 func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, damaged []ckptfmt.DamagedTensor, err error) {
@@ -29,7 +38,7 @@ func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, damaged []ckpt
 		}
 		if err != nil {
 			damaged = append(damaged, ckptfmt.DamagedTensor{Name: info.Name, Err: err})
-			t.Add(append(tensorRow(&info), damagedMark)...)
+			t.Add(append(tensorRow(&info), markOf(err))...)
 			continue
 		}
 		if err := sum.add(&info); err != nil {

@@ -2,6 +2,7 @@
 // and makes others of them.
 //
 //	ls DIR|PREFIX          checkpoints of a directory, tensors of a checkpoint
+//	browse PREFIX          the same in a terminal, with histograms
 //	cat PREFIX NAME        the elements of a tensor, or of a slice
 //	state DIR, latest DIR  what the checkpoint file says
 //	stat PREFIX            smallest, largest, mean, norm, NaNs
@@ -15,8 +16,8 @@
 //	select PREFIX          another checkpoint into force
 //	cp PREFIX NEW          a copy, in part, renamed, in another type
 //	merge, avg, ema        of several one; their mean; moving averages
-//	convert FROM TO        to and from files of Keras, torch, safetensors, NumPy
 //	math EXPRESSION ...    a - b, base + 0.5*task
+//	convert FROM TO        to and from files of Keras, torch, safetensors, NumPy
 //	maps                   ready maps for --map: Keras to torch and back
 //	edit FILE              the metadata of safetensors
 //	mv, rm, gc             all files of a checkpoint together
@@ -131,7 +132,7 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			lsCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
+			lsCommand(), browseCommand(), catCommand(), stateCommand(), latestCommand(), statCommand(), verifyCommand(), hashCommand(), diffCommand(), treeCommand(), metaCommand(),
 			planCommand(), repairCommand(), selectCommand(),
 			cpCommand(), mergeCommand(), avgCommand(), emaCommand(), mathCommand(), convertCommand(), mapsCommand(), editCommand(), mvCommand(), rmCommand(), gcCommand(),
 		},

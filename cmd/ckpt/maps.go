@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
+	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
@@ -28,7 +29,7 @@ func mapFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "map", Usage: "change tensors by the rules in `FILE`, or by the ready map of that name"},
 		&cli.StringFlag{Name: "rest", Usage: "of tensors that no rule of the map matches: `WHAT` is error, keep or drop", DefaultText: "as the map says, else error"},
-		&cli.StringFlag{Name: "like", Usage: "write the keys, types and object graph of the checkpoint `PREFIX`; for Keras, put variables where that file of the same model has them"},
+		&cli.StringFlag{Name: "like", Usage: "write the keys, types and object graph of the checkpoint `PREFIX`; in files of Keras, put variables where the file has them"},
 		&cli.StringFlag{Name: "missing", Value: "error", Usage: "of tensors that only --like has: `WHAT` is error, or template, to take its values; of math also skip and zero"},
 		&cli.BoolFlag{Name: "objects", Usage: "write names as paths of objects, for tf.train.Checkpoint"},
 	}
@@ -83,16 +84,19 @@ func applyMap(c *cli.Context, s *rewrite.Source) error {
 }
 
 // giveForm applies --like and --objects. What it returns keeps the template open
-// until the copy is written. The places in a file of Keras are found while it is.
+// until the copy is written.
 func giveForm(c *cli.Context, s *rewrite.Source, to string) (func() error, error) {
 	done := func() error { return nil }
+	if isKeras(to) {
+		return done, useKerasNames(c, s)
+	}
 	if c.Bool("objects") && c.IsSet("like") {
 		return done, usagef("--like has a graph of objects; leave --objects out")
 	}
 	if c.Bool("objects") {
 		return done, s.AddObjects()
 	}
-	if !c.IsSet("like") || isKeras(to) {
+	if !c.IsSet("like") {
 		return done, nil
 	}
 	if m := c.String("missing"); m != "error" && m != "template" && c.Command.Name != "math" {
@@ -105,9 +109,28 @@ func giveForm(c *cli.Context, s *rewrite.Source, to string) (func() error, error
 	return template.Close, likeTemplate(c, s, template)
 }
 
-func isKeras(name string) bool {
-	format := rewrite.FormatOf(name)
-	return format == rewrite.Keras || format == rewrite.KerasWeights
+// isKeras reports whether a file is written as Keras does, which has places for
+// variables: those of --like are used then.
+func isKeras(to string) bool {
+	f := rewrite.FormatOf(to)
+	return f == rewrite.Keras || f == rewrite.KerasWeights
+}
+
+// kerasTemplate returns the file of Keras that --like names.
+func kerasTemplate(c *cli.Context, to string) string {
+	if !isKeras(to) {
+		return ""
+	}
+	return c.String("like")
+}
+
+// useKerasNames gives a checkpoint of a Keras model the names by which places are
+// found in Keras' files, unless others were asked for.
+func useKerasNames(c *cli.Context, s *rewrite.Source) error {
+	if c.IsSet("names") || c.IsSet("map") || c.IsSet("rename") {
+		return nil
+	}
+	return s.UseNames(names.KerasFile)
 }
 
 func likeTemplate(c *cli.Context, s, template *rewrite.Source) error {

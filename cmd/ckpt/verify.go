@@ -131,7 +131,7 @@ func (v *verification) directory(dir string) error {
 func (v *verification) checkpoint(f formats.File) error {
 	v.checkpoints++
 	ctx, prefix := v.c.Context, f.Path
-	r, err := v.open(f)
+	r, err := f.Open()
 	if errors.Is(err, ckptfmt.ErrVersion) {
 		v.add(findingJSON{Kind: "version", Prefix: prefix, Name: jsonName(prefix), Error: err.Error()})
 		return nil
@@ -141,9 +141,11 @@ func (v *verification) checkpoint(f formats.File) error {
 		return nil
 	}
 	defer r.Close()
+	v.single = r.Checks()
 	progress := progressOf(v.c)
 	progress.Expect(sizeOf(r))
-	for name, err := range r.Verify(ctx) {
+	shown := v.named(r.Reader)
+	for name, err := range shown.Verify(ctx) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -152,7 +154,7 @@ func (v *verification) checkpoint(f formats.File) error {
 			continue
 		}
 		v.tensors++
-		if info, err := r.Info(name); err == nil {
+		if info, err := shown.Info(name); err == nil {
 			progress.Add(int(info.Bytes))
 		}
 		if err != nil {
@@ -165,19 +167,14 @@ func (v *verification) checkpoint(f formats.File) error {
 	return v.manifest(ctx, prefix)
 }
 
-// open opens what is checked under the names that --names asks for.
-func (v *verification) open(f formats.File) (ckptfmt.Reader, error) {
-	r, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
+// named shows the tensors of what is checked under the names that --names asks
+// for. That the graph of objects is damaged will be found.
+func (v *verification) named(r ckptfmt.Reader) ckptfmt.Reader {
 	kind, err := namesKind(v.c)
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return r // the command has ended with it
 	}
-	table := tableOfNames(r.Reader) // that the graph of objects is damaged will be found
-	v.single = r.Checks()
-	return names.NewReader(r, table, kind), nil
+	return names.NewReader(r, tableOfNames(r), kind)
 }
 
 // tableOf returns the file whose table is damaged.
@@ -210,7 +207,7 @@ func kindOf(kind string, err error) string {
 	switch {
 	case ckptfmt.IsUnreadable(err):
 		return kindUnreadable
-	case errors.Is(err, ckptfmt.ErrType) && !isDamage(err):
+	case isUnsupported(err):
 		return kindUnsupported
 	}
 	return kind

@@ -76,7 +76,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 // begin prepares the accounts of a start.
 func (r *run) begin(ctx context.Context) {
 	r.attempts++
-	r.quarantineDamaged()
+	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)
@@ -92,7 +92,7 @@ func (r *run) choose(ctx context.Context) {
 	c, ok, bad := r.store.newestRead(ctx, r.ceiling)
 	r.skip(bad)
 	if len(bad) > 0 {
-		r.quarantineDamaged()
+		r.quarantineDamaged(ctx)
 	}
 	if ok {
 		r.attempt.given = &c
@@ -147,7 +147,10 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 				r.terminate()
 			}
 		case verdicts := <-r.verdicts:
-			r.onVerdicts(verdicts)
+			more := r.takeReports() // which may be of the steps that were saved
+			if r.onVerdicts(verdicts); !more {
+				return stopped
+			}
 		case <-rate.C:
 			r.writeRate()
 		case q := <-r.inbox.requests:
@@ -159,6 +162,23 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			r.enter(r.attempt.ending.stage + 1)
 		}
 	}
+}
+
+// takeReports takes what the program has said up to now, and reports whether it may
+// say more.
+func (r *run) takeReports() bool {
+	for range cap(r.attempt.process.reports) { // it may say more all the time
+		select {
+		case report, ok := <-r.attempt.process.reports:
+			if !ok {
+				return false
+			}
+			r.onReport(report)
+		default:
+			return true
+		}
+	}
+	return true
 }
 
 // checkSignal logs what should not go wrong.

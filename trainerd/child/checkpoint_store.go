@@ -35,6 +35,7 @@ type Checkpoint struct {
 	still   int                     // how many looks have found it unchanged
 	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
 	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
+	only    bool                    // of a candidate: there are none with a step
 	unread  bool                    // it is as its record says by size and time, and was not read since the start
 }
 
@@ -143,6 +144,7 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 	}
 	found := s.find()
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.key()], c) })
+	only := isOnly(found)
 	for k, c := range found {
 		if same(s.seen[k], c) {
 			c.still = s.seen[k].still + 1
@@ -154,6 +156,7 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 		if s.isKnown(k) || !settled && c.still < s.countLooks(c) || s.isRefused(c) {
 			continue
 		}
+		c.only = only
 		if s.metrics != nil {
 			c.metrics = s.metrics(c.Step)
 		}
@@ -198,7 +201,6 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 			delete(s.refused, k)
 			if v.unrecorded != nil {
 				s.unrecorded = append(s.unrecorded, v.unrecorded)
-				v.record = nil
 			}
 			s.records[k] = v.record
 			added = append(added, v.Checkpoint)
@@ -213,6 +215,9 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 	s.forgetMarkers()
 	s.known = append(s.known, added...)
 	slices.SortFunc(s.known, byStep)
+	for _, c := range added {
+		s.measureAgain(c)
+	}
 	return added, bad
 }
 
@@ -266,6 +271,18 @@ func (s *checkpointStore) newestRead(ctx context.Context, below int64) (c Checkp
 		_, more := s.accept(s.verify(ctx, []Checkpoint{c}))
 		if bad = append(bad, more...); ctx.Err() != nil {
 			return Checkpoint{}, false, bad
+		}
+	}
+}
+
+// measureAgain notes what the program has reported while a checkpoint was verified.
+func (s *checkpointStore) measureAgain(c Checkpoint) {
+	if s.metrics == nil || c.record == nil || c.Step == NoStep {
+		return
+	}
+	if now := s.metrics(c.Step); len(now) > len(c.metrics) {
+		if err := s.measure(c.Step, now); err != nil {
+			s.unrecorded = append(s.unrecorded, err)
 		}
 	}
 }

@@ -82,6 +82,10 @@
 // another kind (beginning with "." or ending in .tmp, .part or ~) and renames the
 // file when it is complete takes no risk at all.
 //
+// Where no checkpoint has a step, the program overwrites the only one it has. Then
+// the last verified one has a copy in the folder trainerd.copies, which takes its
+// place when a start finds it damaged.
+//
 // Before a start, damaged checkpoints that are newer than all verified ones are
 // moved to the folder "damaged" below the logdir, so that a program that picks
 // its newest checkpoint by itself finds one that it can load. A file of TensorFlow,

@@ -20,7 +20,7 @@ func isForeign(name string) bool {
 		return true
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".") || part == checkpoint.DamagedDir {
+		if strings.HasPrefix(part, ".") || part == checkpoint.DamagedDir || isOwnFolder(part) {
 			return true
 		}
 	}

@@ -29,7 +29,7 @@ func TestPointersFollow(t *testing.T) {
 			writeFile(t, filepath.Join(dir, tc.file), tc.text)
 			s := openShelf(t, dir, tc.pattern)
 			s.refresh(true)
-			(&run{Supervisor: &Supervisor{}, log: discard, store: s}).quarantineDamaged()
+			(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
 			if _, err := os.Stat(filepath.Join(dir, tc.bad)); !os.IsNotExist(err) {
 				t.Fatalf("the damaged one is still there: %v", err)
 			}

@@ -82,7 +82,7 @@ func (r *run) onVerdicts(verdicts []verdict) {
 func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 	r.skip(bad)
 	for _, err := range r.store.unrecorded {
-		r.log.Warn("checkpoint has no manifest", "err", err) // it counts all the same
+		r.log.Warn("checkpoint has no manifest, or no copy", "err", err) // it counts all the same
 	}
 	r.store.unrecorded = nil
 	r.counts.update(func(c *counts) {

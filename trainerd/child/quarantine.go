@@ -1,6 +1,8 @@
 package child
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -20,7 +22,21 @@ func (s *checkpointStore) quarantine(c Checkpoint, now time.Time) (dir string, e
 	}
 	delete(s.refused, c.key())
 	delete(s.seen, c.key())
-	return dir, s.forget(c)
+	return dir, nil
+}
+
+// bringBack gives a program that overwrites its checkpoint the copy of it.
+func (r *run) bringBack(ctx context.Context, c Checkpoint) {
+	restored, err := r.store.restore(ctx, r.store.records[c.key()])
+	if err := errors.Join(err, r.store.forget(c)); err != nil {
+		r.log.Warn("cannot bring back the copy of the damaged checkpoint", "checkpoint", c.Path, "err", err)
+	}
+	if !restored {
+		return
+	}
+	r.log.Warn("brought back the last verified copy of the checkpoint", "checkpoint", c.Path)
+	_, bad := r.store.refresh(true)
+	r.skip(bad)
 }
 
 // newestDamaged returns the damaged checkpoints that are newer than all verified
@@ -46,7 +62,7 @@ func isNewer(a, b Checkpoint) bool {
 }
 
 // quarantineDamaged moves damaged checkpoints aside before a start.
-func (r *run) quarantineDamaged() {
+func (r *run) quarantineDamaged(ctx context.Context) {
 	for _, c := range r.store.newestDamaged() {
 		dir, err := r.store.quarantine(c, time.Now())
 		switch {
@@ -55,6 +71,7 @@ func (r *run) quarantineDamaged() {
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
 			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", dir)
+			r.bringBack(ctx, c)
 			if err := r.store.repoint(c); err != nil {
 				r.log.Warn("cannot correct the file that names the damaged checkpoint", "checkpoint", c.Path, "err", err)
 			}

@@ -106,6 +106,11 @@ func (s *checkpointStore) forget(c Checkpoint) error {
 		return nil
 	}
 	delete(s.records, c.key())
+	if r.Copy != "" {
+		if err := s.removeAll(s.abs(r.Copy)); err != nil && !isGoneFile(err) {
+			return err
+		}
+	}
 	name := filepath.Join(s.root.Name(), manifest.RecordName(r.Name, r.Step))
 	if err := s.disk.Remove(name); err != nil && !isGoneFile(err) {
 		return err
@@ -164,6 +169,7 @@ func (s *checkpointStore) sweep() error {
 			errs = append(errs, s.forget(Checkpoint{files: r.Parts}))
 		}
 	}
+	errs = append(errs, s.sweepCopies())
 	_, err := ckptdir.SweepTemps(filepath.Join(s.root.Name(), manifest.RecordsDir), 0, nil)
 	if err != nil && !isGoneFile(err) {
 		errs = append(errs, err)

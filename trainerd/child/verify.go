@@ -36,13 +36,36 @@ func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdict
 			continue // nothing was found out
 		}
 		if v.err == nil && v.record != c.record && !s.readOnly {
-			v.unrecorded = v.record.Write(s.disk, s.root.Name())
+			v.record, v.unrecorded = s.enter(ctx, c, v.record)
 		}
 		intact = intact || v.err == nil
 		verdicts = append(verdicts, v)
 	}
 	slices.Reverse(verdicts)
 	return verdicts
+}
+
+// enter records a checkpoint, with a copy of one that the program overwrites. It
+// returns what is recorded then, nil for nothing. The copy before that goes once the
+// record names the new one; without a new one, both stay.
+func (s *checkpointStore) enter(ctx context.Context, c Checkpoint, r *manifest.Record) (recorded *manifest.Record, err error) {
+	var uncopied error
+	old := copied(c.record)
+	if c.only {
+		if r.Copy, uncopied = s.copyAside(ctx, c, r); uncopied != nil && old != "" {
+			return c.record, uncopied
+		}
+	}
+	if err := r.Write(s.disk, s.root.Name()); err != nil {
+		if r.Copy != "" {
+			err = errors.Join(err, s.removeAll(s.abs(r.Copy)))
+		}
+		return c.record, err
+	}
+	if old != "" {
+		uncopied = errors.Join(uncopied, s.removeAll(s.abs(old)))
+	}
+	return r, uncopied
 }
 
 // verifyOne makes a checkpoint durable, looks for damage, and records that there is

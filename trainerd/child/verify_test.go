@@ -139,8 +139,8 @@ func keepsTheGoodOne(t *testing.T, dir string) {
 		if deleted, err := s.rotate(); deleted != nil || err != nil {
 			t.Fatalf("deleted %v, %v", deleted, err)
 		}
-		r := &run{Supervisor: &Supervisor{}, log: discard, store: s}
-		r.quarantineDamaged()
+		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+		r.quarantineDamaged(t.Context())
 		if c, ok := s.newest(noCeiling); !ok || c.Step != 10 {
 			t.Fatalf("the newest is %v", c)
 		}
@@ -220,9 +220,9 @@ func TestMoveAside(t *testing.T) {
 		writeFile(t, filepath.Join(dir, fmt.Sprintf("out/checkpoint-%d/model.safetensors", step)), text)
 	}
 	s := openShelf(t, dir, "*/checkpoint-*")
-	r := &run{Supervisor: &Supervisor{}, log: discard, store: s}
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
 	s.refresh(true)
-	r.quarantineDamaged()
+	r.quarantineDamaged(t.Context())
 	left, err := filepath.Glob(filepath.Join(dir, "out", "*"))
 	if want := []string{filepath.Join(dir, "out/checkpoint-10"), filepath.Join(dir, "out/checkpoint-5")}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("left %v, %v", left, err)

@@ -84,13 +84,14 @@ type unpickler struct {
 	b     []byte
 	at    int
 	stack []any
-	memo  map[uint32]any
+	memo  []any          // under the numbers from 0 on, which is what all writers use
+	rest  map[uint32]any // under others
 	made  int
 }
 
 // Load returns what a pickle holds; the offset is that of an error.
 func Load(b []byte, rules Rules) (value any, offset int, err error) {
-	u := &unpickler{rules: rules, b: b, memo: make(map[uint32]any)}
+	u := &unpickler{rules: rules, b: b, rest: make(map[uint32]any)}
 	for {
 		offset = u.at
 		op, err := u.next(1)
@@ -208,7 +209,7 @@ func (u *unpickler) step(op byte) error {
 
 // remember does the opcodes of the memo.
 func (u *unpickler) remember(op byte) error {
-	key := uint64(len(u.memo))
+	key := uint64(len(u.memo) + len(u.rest))
 	var err error
 	switch op {
 	case 'q', 'h':
@@ -220,15 +221,25 @@ func (u *unpickler) remember(op byte) error {
 		return err
 	}
 	if op == 'h' || op == 'j' {
-		v, ok := u.memo[uint32(key)]
+		if key < uint64(len(u.memo)) {
+			return u.push(u.memo[key])
+		}
+		v, ok := u.rest[uint32(key)]
 		if !ok {
 			return fmt.Errorf("the memo has nothing at %d", key)
 		}
 		return u.push(v)
 	}
 	v, err := u.top()
-	if err == nil {
-		u.memo[uint32(key)] = v
+	switch n := uint64(len(u.memo)); {
+	case err != nil:
+	case key < n:
+		u.memo[key] = v
+	case key == n:
+		u.memo = append(u.memo, v)
+		delete(u.rest, uint32(key))
+	default:
+		u.rest[uint32(key)] = v
 	}
 	return err
 }

@@ -10,6 +10,40 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 )
 
+// WarmStart says where a new training takes values of its variables from. It
+// has no effect once the logdir has a checkpoint: the job continues from that.
+// trainerd check shows what becomes of each variable.
+type WarmStart struct {
+	// From is a checkpoint's prefix, a folder that has one, a SavedModel, or a file
+	// of another format that ckpt reads, such as safetensors. A relative path starts
+	// at the config's folder; one given with --set starts at the working directory.
+	From string `toml:"from"`
+	// Map is a file of rules that rename tensors and change their layout, itself a
+	// path like from, or the name of a ready map; see ckpt maps. Without it the names
+	// are those of the variables.
+	Map string `toml:"map"`
+	// Include has regular expressions for the variables that are to have a value,
+	// which match any part of a name. Default: all but the global step and what
+	// optimizers keep.
+	Include []string `toml:"include"`
+	// Exclude has regular expressions for variables that are not.
+	Exclude []string `toml:"exclude"`
+	// Missing says what becomes of a variable for which from has no value of its
+	// type and shape: "error", or "init" to leave it as it is initialised.
+	Missing string `toml:"missing"`
+	// Reshape takes a value of another shape with the same number of elements.
+	Reshape bool `toml:"reshape"`
+	// Averages takes the moving average of each variable that has one, by the names
+	// of tf.train.ExponentialMovingAverage.
+	Averages bool `toml:"averages"`
+}
+
+// The values of warm_start.missing.
+const (
+	MissingError = "error"
+	MissingInit  = "init"
+)
+
 // IsWarm reports whether a new training begins with values of a checkpoint.
 func (c *Config) IsWarm() bool { return c.WarmStart.From != "" }
 

@@ -1,0 +1,160 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+// copiesDir is the folder of a logdir with copies of checkpoints. A program that
+// saves to one name again and again has no checkpoint while it writes: killed then,
+// it would have to begin anew.
+const copiesDir = "trainerd.copies"
+
+// copyAside makes a copy of a checkpoint that the program will overwrite, verifies
+// it, and returns its name below the logdir. Only the record makes it count.
+func (s *checkpointStore) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record) (name string, err error) {
+	if free, err := logdir.FreeSpace(s.root.Name()); err == nil && free < 2*c.Size {
+		return "", fmt.Errorf("no copy of %s, which the program overwrites: it takes %d bytes, and %d are left", c.Path, c.Size, free)
+	}
+	if err := s.mkdirAll(copiesDir); err != nil {
+		return "", err
+	}
+	name = path.Join(copiesDir, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(atomicfile.TempName("x")), ".trainerd-"), ".tmp"))
+	dir := s.abs(name)
+	defer func() {
+		if err != nil {
+			s.removeAll(dir) // as far as there is any of it
+		}
+	}()
+	for _, file := range r.Files {
+		if err := s.copyFile(file.Name, path.Join(name, file.Name)); err != nil {
+			return "", err
+		}
+	}
+	parts := make([]string, len(c.files))
+	for i, part := range c.files {
+		parts[i] = path.Join(name, part)
+	}
+	if err := integrity.Check(ctx, s.root, parts, nil); err != nil {
+		return "", err
+	}
+	with := *r
+	with.Copy = name
+	if err := with.VerifyCopy(ctx, s.root); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// copyFile copies a regular file, and makes the copy durable.
+func (s *checkpointStore) copyFile(from, to string) error {
+	info, err := s.root.Lstat(from)
+	if err != nil || !info.Mode().IsRegular() {
+		return err // a link is no part of a checkpoint
+	}
+	in, err := s.root.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := s.mkdirAll(path.Dir(to)); err != nil {
+		return err
+	}
+	out, err := s.disk.Create(s.abs(to))
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return errors.Join(err, out.Close())
+	}
+	if err := errors.Join(out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	return s.disk.SyncDir(s.abs(path.Dir(to)))
+}
+
+// mkdirAll makes a folder below the logdir, durably.
+func (s *checkpointStore) mkdirAll(name string) error {
+	if name == "." {
+		return nil
+	}
+	if err := s.mkdirAll(path.Dir(name)); err != nil {
+		return err
+	}
+	return atomicfile.MkdirSync(s.disk, s.abs(name))
+}
+
+// restore gives a checkpoint that was damaged its copy, if there is one.
+func (s *checkpointStore) restore(ctx context.Context, r *manifest.Record) (restored bool, err error) {
+	if r == nil || r.Copy == "" {
+		return false, nil
+	}
+	if err := r.VerifyCopy(ctx, s.root); err != nil {
+		return false, err
+	}
+	for _, part := range r.Parts {
+		if err := s.disk.Rename(s.abs(path.Join(r.Copy, part)), s.abs(part)); err != nil {
+			return false, err
+		}
+		if err := s.disk.SyncDir(s.abs(path.Dir(part))); err != nil {
+			return false, err
+		}
+	}
+	return true, s.removeAll(s.abs(r.Copy))
+}
+
+// sweepCopies removes copies that no record names.
+func (s *checkpointStore) sweepCopies() error {
+	entries, err := fs.ReadDir(s.root.FS(), copiesDir)
+	if err != nil {
+		return nil // there are none
+	}
+	var errs []error
+	for _, e := range entries {
+		name := path.Join(copiesDir, e.Name())
+		named := false
+		for _, r := range s.records {
+			named = named || r != nil && r.Copy == name
+		}
+		if !named {
+			errs = append(errs, s.removeAll(s.abs(name)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isOnly reports whether all checkpoints have names without a step, so that there
+// is none to go back to while one of them is written.
+func isOnly(found map[key]Checkpoint) bool {
+	for k := range found {
+		if k.step != NoStep {
+			return false
+		}
+	}
+	return true
+}
+
+// copied returns the name of the copy that a record has, "" for none.
+func copied(r *manifest.Record) string {
+	if r == nil {
+		return ""
+	}
+	return r.Copy
+}
+
+// ownFolders are the folders in a logdir that are trainerd's.
+var ownFolders = []string{copiesDir, manifest.RecordsDir}
+
+func isOwnFolder(part string) bool { return slices.Contains(ownFolders, part) }
