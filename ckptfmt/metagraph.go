@@ -30,14 +30,7 @@ const maxMessage = 1 << 31
 // ReadMetaGraph reads a MetaGraphDef in binary or, as TensorFlow does when it
 // is not that, in text form.
 func ReadMetaGraph(name string) (*tfpb.MetaGraphDef, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxMessage {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%d bytes are more than a message can have", info.Size())}
-	}
-	b, err := os.ReadFile(name)
+	b, err := ReadMessage(name)
 	if err != nil {
 		return nil, err
 	}
@@ -53,4 +46,17 @@ func ReadMetaGraph(name string) (*tfpb.MetaGraphDef, error) {
 	}
 	err = fmt.Errorf("as binary: %w; as text: %w", binaryErr, textErr)
 	return nil, &CorruptError{Name: name, Part: "MetaGraphDef", Err: err}
+}
+
+// ReadMessage reads the file of a message of TensorFlow, unless it is larger than
+// one can be.
+func ReadMessage(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxMessage {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%d bytes are more than a message can have", info.Size())}
+	}
+	return os.ReadFile(name)
 }

@@ -228,3 +228,38 @@ def test_serve(trained, bin_dir):
         finally:
             server.send_signal(signal.SIGTERM)
             assert server.wait(60) == 0
+
+
+def test_graph_run(bin_dir, tmp_path):
+    """trainerd graph run takes what TensorFlow 2 and Keras save, and a frozen graph."""
+    keras = pytest.importorskip("keras")
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    class Module(tf.Module):
+        def __init__(self):
+            self.w = tf.Variable(tf.random.stateless_normal([5, 2], (1, 2)))
+            self.words = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant([0, 1], tf.int64), tf.constant([10, 20], tf.int64)), -1)
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 5], tf.float32)])
+        def __call__(self, x):
+            y = x @ self.w
+            return {"y": y, "word": self.words.lookup(tf.argmax(y, 1))}
+
+    x = np.random.default_rng(1).normal(size=(4, 5)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    module = Module()
+    tf.saved_model.save(module, str(tmp_path / "module"), signatures=module.__call__)
+    layers = keras.Sequential([keras.layers.Input((5,), name="x"), keras.layers.Dense(4, activation="relu"), keras.layers.BatchNormalization(), keras.layers.Dense(1)])
+    layers.export(str(tmp_path / "layers"), verbose=False)
+    frozen = convert_variables_to_constants_v2(tf.function(lambda x: x @ module.w).get_concrete_function(tf.TensorSpec([None, 5], tf.float32, name="x")))
+    tf.io.write_graph(frozen.graph, str(tmp_path), "frozen.pb", as_text=False)
+    want = {"module": {k: v.numpy() for k, v in module(x).items()}, "layers": {"output_0": layers(x).numpy()},
+            "frozen.pb": {frozen.outputs[0].name: (x @ module.w.numpy())}}
+    for name, outputs in want.items():
+        fetch = ["--fetch", frozen.outputs[0].name] if name == "frozen.pb" else []
+        out = subprocess.run([bin_dir / "trainerd", "graph", "run", name, "--feed", "x=x.npy", "--json", *fetch], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert out.returncode == 0, out.stderr
+        got = json.loads(out.stdout)["fetches"]
+        assert got.keys() == outputs.keys()
+        for key, v in outputs.items():
+            np.testing.assert_allclose(np.array(got[key]), v, rtol=1e-5, atol=1e-5)

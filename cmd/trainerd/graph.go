@@ -28,6 +28,11 @@ step_000/x, and so on. A .npy file holds one array of numbers or bools, fed at
 every step. Types and shapes must be the placeholders'; int64 is cast to int32
 if all values fit.
 
+A SavedModel is run for inference: its variables are restored, --signature names
+the signature, and --feed and --fetch the inputs and outputs by their keys
+(default: all outputs). A frozen graph (.pb, a GraphDef) has no variables; its
+feeds and fetches are tensors.
+
 --json prints one line a step, {"step":0,"fetches":{"NAME":value}}: a number, or
 lists in lists; what is not finite is "NaN", "Infinity" or "-Infinity"; a complex
 number is [re,im]; a string that is not UTF-8 is {"b64":"its bytes in base64"}.
@@ -40,6 +45,8 @@ EXAMPLES:
    trainerd graph run model.meta --feeds feeds/feeds --target train --fetch loss --save out/model
    trainerd graph run model.meta --restore out/model --feed x=x.npy --fetch logits --json
    trainerd graph run pipeline.meta --target train --fetch loss --steps 1000
+   trainerd graph run saved/1 --feed x=x.npy --json
+   trainerd graph run frozen.pb --feed input=x.npy --fetch output
    trainerd graph run model.meta --feeds feeds --master grpc://127.0.0.1:2222
 
 EXIT CODES:
@@ -80,7 +87,7 @@ func graphRunCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:        "run",
 		Usage:       "run a MetaGraph step by step",
-		UsageText:   "trainerd graph run [options] FILE.meta",
+		UsageText:   "trainerd graph run [options] FILE.meta|FILE.pb|SAVEDMODEL",
 		Description: graphRunHelp,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "restore", Usage: "begin with the checkpoint `PREFIX` instead of the init op"},
@@ -90,6 +97,7 @@ func graphRunCommand(stderr io.Writer) *cli.Command {
 			&cli.StringSliceFlag{Name: "target", Usage: "run the op `NAME` in each step; may be repeated (default, without --fetch: the graph's train op)"},
 			&cli.IntFlag{Name: "steps", Usage: "run `N` times", DefaultText: "as often as --feeds feeds, else once"},
 			&cli.StringFlag{Name: "save", Usage: "write a checkpoint at the end: `PREFIX`"},
+			&cli.StringFlag{Name: "signature", Usage: "run the signature `KEY` of a SavedModel", DefaultText: "serving_default"},
 			&cli.StringFlag{Name: "master", Usage: "run on the TensorFlow server `M`, as in grpc://host:2222 (default: in this process)"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object a step"},
 		},
@@ -120,7 +128,7 @@ func runGraph(c *cli.Context, stderr io.Writer) error {
 	ctx, release := stopOnSignal(c.Context, stderr, message)
 	defer release()
 	return graphrun.Run(ctx, &graphrun.Options{
-		File: name, Restore: c.String("restore"), Save: c.String("save"),
+		File: name, Signature: c.String("signature"), Restore: c.String("restore"), Save: c.String("save"),
 		Feeds: c.String("feeds"), Feed: c.StringSlice("feed"),
 		Fetch: c.StringSlice("fetch"), Target: c.StringSlice("target"), Steps: steps,
 		Master: c.String("master"), JSON: c.Bool("json"),

@@ -102,7 +102,7 @@ func (s *savedModel) check(c *config.Config, built *model.Model, d *model.Data, 
 			return &DataChangedError{s.prefix, reason, "use the data that it was trained with, or another logdir"}
 		}
 	}
-	if c.Data.KeepStatistics {
+	if c.Data.KeepStatistics || c.IsWarm() { // those of a warm start are of other data
 		return nil
 	}
 	g, err := graph.Parse(built.Meta)

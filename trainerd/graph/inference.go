@@ -162,3 +162,27 @@ func keptColocation(attrs map[string]*tfpb.AttrValue, kept map[string]bool) map[
 	}
 	return attrs
 }
+
+// Needs reports whether computing tensors takes a node, other than by those that
+// are fed.
+func (g *Graph) Needs(tensors []string, node string, fed []string) bool {
+	stops := make(map[string]bool)
+	for _, name := range fed {
+		stops[tensorNode(name)] = true
+	}
+	seen, stack := make(map[string]bool), slices.Clone(tensors)
+	for len(stack) > 0 {
+		name := tensorNode(stack[len(stack)-1])
+		stack = stack[:len(stack)-1]
+		n := g.nodes[name]
+		if n == nil || seen[name] || stops[name] {
+			continue
+		}
+		if name == node {
+			return true
+		}
+		seen[name] = true
+		stack = append(stack, n.GetInput()...)
+	}
+	return false
+}

@@ -285,6 +285,11 @@ func (m *Model) Run(ctx context.Context, inputs map[string]*ckptfmt.Tensor) (map
 	return m.fetch(ctx, feeds)
 }
 
+// Fetch runs the graph by the names of tensors, whatever the signature says.
+func (m *Model) Fetch(ctx context.Context, feeds map[string]*ckptfmt.Tensor, tensors []string) ([]*ckptfmt.Tensor, error) {
+	return m.sess.Run(ctx, feeds, tensors, nil)
+}
+
 // fetch returns the signature's outputs.
 func (m *Model) fetch(ctx context.Context, feeds map[string]*ckptfmt.Tensor) (map[string]*ckptfmt.Tensor, error) {
 	keys := slices.Sorted(maps.Keys(m.Signature.GetOutputs()))

@@ -22,9 +22,6 @@ type Predictions struct {
 	Width         int
 }
 
-// Rows returns the number of rows that are answered.
-func (p *Predictions) Rows() int { return max(len(p.Values), len(p.Classes)) }
-
 // Predict answers raw rows, one after the other in x, as the Schema describes
 // them. Only a model with a Schema has this method.
 func (m *Model) Predict(ctx context.Context, x []float32) (*Predictions, error) {

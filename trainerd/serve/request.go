@@ -38,7 +38,7 @@ func parseRequest(body []byte, m *predict.Model) (*request, error) {
 		return nil, errors.New("JSON Parse error: something follows the object")
 	}
 	if q.Signature != "" && q.Signature != m.SignatureKey {
-		return nil, fmt.Errorf("Serving signature name: %q not found in signature def; it is %q", q.Signature, m.SignatureKey)
+		return nil, fmt.Errorf("signature_name %q not found in the signature def; it is %q", q.Signature, m.SignatureKey)
 	}
 	switch {
 	case q.Instances != nil && q.Inputs != nil:

@@ -83,9 +83,8 @@ type Train struct {
 	Steps int64 `toml:"steps"`
 	// Epochs to train, instead of steps: how often each row is used.
 	Epochs float64 `toml:"epochs"`
-	// EarlyStopping ends the training after so many evaluations in a row that
-	// are not better than the best before, by eval.metric; 0 never does. It needs
-	// eval.steps. With eval.keep_best the best model stays.
+	// EarlyStopping ends the training after so many evaluations in a row that are
+	// not better than the best, by eval.metric; 0: never. It needs eval.steps.
 	EarlyStopping int `toml:"early_stopping"`
 	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`

@@ -29,6 +29,12 @@ func (c *Config) Snapshot() ([]byte, error) {
 	}
 	whole := *c
 	whole.Logdir = Absolute(c.Logdir)
+	if c.IsWarm() {
+		whole.WarmStart.From = Absolute(c.WarmStart.From)
+	}
+	if !isReadyMap(c.WarmStart.Map) && c.WarmStart.Map != "" {
+		whole.WarmStart.Map = Absolute(c.WarmStart.Map)
+	}
 	for _, path := range []*string{
 		&whole.Data.File, &whole.Data.TestFile, &whole.Data.Labels, &whole.Data.TestLabels, &whole.Graph.Meta, &whole.Graph.Dir, &whole.Graph.Bundle,
 		&whole.Child.Dir, &whole.WarmStart.From, &whole.Cluster.TLSCA, &whole.Cluster.TLSCert, &whole.Cluster.TLSKey,

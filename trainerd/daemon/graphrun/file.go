@@ -33,11 +33,12 @@ type graphFile struct {
 	*graph.Graph
 	name         string
 	placeholders []graph.Placeholder
+	aliases      map[string]string // tensors by their names in a signature; may be nil
 }
 
 // loadGraph reads a MetaGraphDef in binary or text form.
 func loadGraph(name string) (*graphFile, error) {
-	meta, err := ckptfmt.ReadMetaGraph(name)
+	meta, err := readMeta(name)
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &path):
@@ -65,6 +66,9 @@ func withoutFile(err error) error {
 // tensor returns the canonical name, "node:output", of the tensor that a user
 // may have named without the output.
 func (g *graphFile) tensor(flag, name string) (string, error) {
+	if alias := g.aliases[name]; alias != "" {
+		name = alias
+	}
 	t, err := graph.ParseTensorName(name)
 	if err != nil || t.Control {
 		return "", argumentErrorf("%s %s: not the name of a tensor, such as loss or loss:0", flag, name)

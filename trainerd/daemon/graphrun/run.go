@@ -20,6 +20,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/remote"
 	"github.com/trainerd/trainerd/trainerd/runtime"
+	"github.com/trainerd/trainerd/trainerd/savedmodel"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -27,7 +28,12 @@ import (
 // Options says what [Run] does with a graph. Names of tensors may leave
 // out ":0".
 type Options struct {
-	File string // the MetaGraphDef, binary or text
+	// File is the MetaGraphDef, or a GraphDef, binary or text; or the folder of a
+	// SavedModel, of which a signature is run.
+	File string
+	// Signature is the key of the signature of a SavedModel; "" means
+	// serving_default.
+	Signature string
 
 	// Restore is the prefix of the checkpoint to begin with. "" means to run
 	// the graph's init op. The local init op and tables follow either.
@@ -80,6 +86,12 @@ type run struct {
 // after the current step when ctx is done: all of them without an error. Names,
 // feeds and ops that the runtime lacks are checked before anything runs.
 func Run(ctx context.Context, o *Options) error {
+	if savedmodel.Is(o.File) {
+		return runSavedModel(ctx, o)
+	}
+	if o.Signature != "" {
+		return argumentErrorf("--signature is for a SavedModel, and %s is not one", o.File)
+	}
 	r, err := newRun(o)
 	if err != nil {
 		return err
