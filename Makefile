@@ -14,10 +14,11 @@ BENCH   ?= -short
 CUTS    ?= 40
 KILLS   ?= 10
 TRAINERS_VENV ?= $(BIN)/trainers-venv
+FOR     ?= 1h
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak systemd crash powercut cluster config package package-test reproducible clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak world prove trainers systemd crash powercut cluster config package package-test reproducible clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -108,6 +109,9 @@ install: build ## install the commands, man pages and completions under PREFIX (
 
 soak: ## ten thousand power cuts and restarts, and two hundred kills, of a training (half an hour)
 	go test ./trainerd -run TestSoak -soak -timeout 60m
+
+world: ## run trainings in a simulated world of random faults for FOR (1h): days pass in milliseconds
+	go test ./trainerd/world -run TestWorld -for $(FOR) -timeout 0 -v
 
 systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
 	go test ./packaging/systemd -systemd -v -count=1

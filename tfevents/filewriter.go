@@ -240,6 +240,13 @@ func (w *FileWriter) Flush(ctx context.Context) error {
 	return w.flush(ctx, w.o.Sync == SyncAlways)
 }
 
+// Sync is Flush and, unless the options say SyncNever, returns when what the file
+// holds is durable: before something is, from which a run would continue after
+// these events.
+func (w *FileWriter) Sync(ctx context.Context) error {
+	return w.flush(ctx, w.o.Sync != SyncNever)
+}
+
 // Close writes what was added, syncs and closes the file, and ends the
 // goroutine. Closing again returns the same result.
 func (w *FileWriter) Close() error {

@@ -52,6 +52,7 @@ type checkpointer struct {
 	values   *checkpoint.Values
 	failures int
 	begun    time.Time          // of the newest save
+	safe     time.Time          // when the current checkpoint was last found to hold everything
 	every    time.Duration      // of serve
 	timed    bool               // serve runs, or is about to
 	endPart  context.CancelFunc // has serve look at every again; nil before it runs
@@ -164,8 +165,7 @@ func (c *checkpointer) saveWithin(ctx, writing context.Context, force bool) (Sav
 	known := checkpoint.Unknown
 	if !force {
 		if known = c.compare(ctx); known == checkpoint.Unchanged {
-			current, _ := c.newest()
-			return current, nil
+			return c.stillCurrent(), nil
 		}
 	}
 	cut, started, err := c.cut(ctx, known)
@@ -173,6 +173,15 @@ func (c *checkpointer) saveWithin(ctx, writing context.Context, force bool) (Sav
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}
 	return c.write(writing, cut, started)
+}
+
+// stillCurrent returns the current checkpoint, which holds all that a crash could
+// take away at this moment.
+func (c *checkpointer) stillCurrent() SavedCheckpoint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.safe = time.Now()
+	return c.current
 }
 
 // newest returns the current checkpoint and what it holds.
@@ -276,7 +285,7 @@ func (c *checkpointer) saveInBackground(ctx context.Context, coord *coord.Coordi
 // write makes a cut durable. The caller holds busy.
 func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, started time.Time) (SavedCheckpoint, error) {
 	defer cut.Close()
-	c.flushEvents(ctx)
+	c.syncEvents(ctx)
 	values := cut.Values()
 	path, err := c.savePath()
 	if err != nil {
@@ -296,14 +305,14 @@ func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, star
 	return saved, nil
 }
 
-// flushEvents writes out the points of the steps that the checkpoint will hold,
-// before it becomes current. A run that is killed after that continues after
+// syncEvents makes the points of the steps durable that the checkpoint will hold,
+// before it is. A run that is killed after that, or loses power, continues after
 // these steps, so nothing else would bring the points back.
-func (c *checkpointer) flushEvents(ctx context.Context) {
+func (c *checkpointer) syncEvents(ctx context.Context) {
 	if c.events == nil {
 		return
 	}
-	if err := c.events.Flush(ctx); err != nil {
+	if err := c.events.Sync(ctx); err != nil {
 		c.log.Error("events could not be written before the checkpoint", "err", err)
 	}
 }

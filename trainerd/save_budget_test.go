@@ -2,12 +2,14 @@ package trainerd
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -80,4 +82,55 @@ func TestSaveBudget(t *testing.T) {
 			})
 		})
 	}
+}
+
+// goVariables can be embedded without hiding the method Variables.
+type goVariables = Variables
+
+// comparedVariables counts how often the Supervisor asks what has changed.
+type comparedVariables struct {
+	*goVariables
+	asked *atomic.Int64
+	most  int64
+	end   context.CancelFunc
+}
+
+func (v comparedVariables) Changes(names []string) (uint64, error) {
+	if v.asked.Add(1) > v.most {
+		v.end()
+	}
+	return v.goVariables.Changes(names)
+}
+
+// While a step takes longer than the state may be at risk, there is nothing to
+// save, and nothing to do.
+func TestSaveBudgetWaitsForALongStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		vars, w, asked := new(Variables), make([]float32, 1), new(atomic.Int64)
+		sessiontest.MustNoErr(t, vars.Float32("w", w))
+		saves := 0
+		sv := &Supervisor{
+			Logdir: sessiontest.MemoryDir(t), SaveModelEvery: -1, SaveBudget: SaveBudget{MaxRisk: time.Minute}, SaveSummariesEvery: -1,
+			NewSession: func(context.Context) (session.Session, error) {
+				return comparedVariables{vars, asked, 1000, cancel}, nil
+			},
+			OnSave: func(SavedCheckpoint) { saves++ },
+		}
+		sessiontest.MustNoErr(t, sv.Run(ctx, func(ctx context.Context, _ session.Session) error {
+			for range 6 {
+				if !coord.Sleep(ctx, 20*time.Minute) {
+					return nil
+				}
+				if _, err := vars.Step(func() error { w[0]++; return nil }); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		if n := asked.Load(); n > 1000 || saves != 7 {
+			t.Errorf("in two hours %d saves, and asked %d times; want 7 and at most 1000", saves, n)
+		}
+	})
 }

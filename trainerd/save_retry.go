@@ -134,10 +134,14 @@ func (c *checkpointer) serveEvery(ctx context.Context, every time.Duration) erro
 }
 
 // nextPause returns the time between the beginnings of two saves, and what is
-// left of it.
+// left of it. Where nothing was new it begins again: a step may take longer.
 func (c *checkpointer) nextPause(every time.Duration) (pause, left time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pause = c.budget.Pause(every, c.saved.Took)
-	return pause, pause - time.Since(c.begun)
+	since := c.begun
+	if c.safe.After(since) {
+		since = c.safe
+	}
+	return pause, pause - time.Since(since)
 }

@@ -152,6 +152,20 @@ type stepCounter struct {
 	made   int64              // steps by the count of StepDone
 	values *checkpoint.Values // of the variables at step
 	at     time.Time          // of step; zero before the first tick
+
+	suspected *checkpoint.Values // of the variables when they had changed and step had not
+}
+
+// suspect warns of a step that is not raised. Variables that have changed since
+// it was may do so in the middle of the next one; if they change once more, it
+// should have come.
+func (c *stepCounter) suspect(ctx context.Context, step int64, values *checkpoint.Values) {
+	switch {
+	case step < c.run.stepsDone.Load(), c.suspected != nil && c.suspected.Compare(ctx) == checkpoint.Changed:
+		c.run.staleStep.warn(c.log, step)
+	case c.suspected == nil && c.values.Compare(ctx) == checkpoint.Changed:
+		c.suspected = values
+	}
 }
 
 // tick writes the rate since the last point. The first tick only looks at the
@@ -167,11 +181,10 @@ func (c *stepCounter) tick(ctx context.Context) error {
 	elapsed, steps := now.Sub(c.at), step-c.step
 	first := c.at.IsZero()
 	if !first && steps == 0 {
-		if c.values.Compare(ctx) == checkpoint.Changed || step < c.run.stepsDone.Load() {
-			c.run.staleStep.warn(c.log, step)
-		}
+		c.suspect(ctx, step, values)
 		return nil
 	}
+	c.suspected = nil
 	if steps < 0 { // the step was set back
 		steps = made - c.made
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // Found says which checkpoints a directory has, in the order in which a
@@ -37,9 +38,9 @@ func (c *Found) IsEmpty() bool { return len(c.Prefixes) == 0 }
 // Find looks for checkpoints in a directory, named basename-STEP.
 //
 // The first to try is the one that the `checkpoint` file names, so editing that
-// file by hand chooses another one. Behind it come the older ones that the file
-// lists, newest first, then the files in the directory that have a smaller step
-// number. Without a readable `checkpoint` file, all those in the directory are
+// file by hand chooses another one. After it come the older ones that the file
+// lists, newest first, and between them, by their steps, those in the directory
+// that it does not list and whose step is smaller than the first one's. Without a readable `checkpoint` file, all those in the directory are
 // tried from the highest step downwards.
 //
 // Whether a checkpoint is there and intact shows when it is restored.
@@ -102,8 +103,24 @@ func (c *Found) order(onDisk []scanned) {
 			}
 			continue
 		}
-		c.Prefixes = append(c.Prefixes, s.prefix)
+		c.insert(s)
 	}
+}
+
+// insert puts a checkpoint that the state file does not list before those of
+// smaller steps. The listed ones keep their order, that of time: a Saver that keeps
+// all lists few.
+func (c *Found) insert(s scanned) {
+	at := slices.IndexFunc(c.Prefixes[1:], func(prefix string) bool {
+		original, _ := cutPrevious(prefix)
+		step := stepOf(original)
+		return step != session.NoStep && step < s.step
+	})
+	if at < 0 {
+		c.Prefixes = append(c.Prefixes, s.prefix)
+		return
+	}
+	c.Prefixes = slices.Insert(c.Prefixes, 1+at, s.prefix)
 }
 
 // withPrevious puts after each checkpoint the one that was there before under

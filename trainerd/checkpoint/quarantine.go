@@ -2,12 +2,14 @@ package checkpoint
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -16,7 +18,7 @@ const DamagedDir = "damaged"
 
 // Quarantine moves the files of a checkpoint into a new directory next to it.
 func Quarantine(fsys ckptfmt.FS, prefix string, now time.Time) (dir string, err error) {
-	names, err := ckptfmt.FilesOf(prefix)
+	names, err := filesOf(prefix)
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
@@ -24,7 +26,24 @@ func Quarantine(fsys ckptfmt.FS, prefix string, now time.Time) (dir string, err 
 	for i, name := range names {
 		names[i] = filepath.Join(from, name)
 	}
-	return MoveAside(fsys, from, filepath.Base(prefix), names, now)
+	return MoveAside(fsys, from, filepath.Base(unsharded(prefix)), names, now)
+}
+
+// filesOf returns the names of a checkpoint's files within their directory, also of
+// a V1 checkpoint in several files, whose prefix is a pattern.
+func filesOf(prefix string) ([]string, error) {
+	if unsharded(prefix) == prefix {
+		return ckptfmt.FilesOf(prefix)
+	}
+	c, err := ckptdir.Find(prefix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, name := range c.Files {
+		names = append(names, filepath.Base(name))
+	}
+	return names, err
 }
 
 // MoveAside moves the files and folders of a damaged checkpoint of any source into

@@ -249,3 +249,36 @@ func TestSA10Prefix(t *testing.T) {
 		}
 	}
 }
+
+// A Saver that keeps all lists few of them. After a damaged one it is the turn of
+// the one before, not of that with which the run had begun.
+func TestFindWithUnlistedCheckpoints(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		format Format
+		shards int
+	}{{"V2", FormatV2, 1}, {"V1, two files", FormatV1, 2}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, dir := &Saver{MaxToKeep: -1, Format: tt.format, Shards: tt.shards}, t.TempDir()
+			sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2), "w": sessiontest.Vector[float32](3)})
+			first := save(t, s, sess, filepath.Join(dir, "m"), 1)
+			resumed := &Saver{MaxToKeep: -1, Format: tt.format, Shards: tt.shards}
+			resumed.RecoverLastCheckpoints([]string{first})
+			want := []string{first}
+			for step := range int64(3) {
+				want = append(want, save(t, resumed, sess, filepath.Join(dir, "m"), 2+step))
+			}
+			slices.Reverse(want)
+			found, err := resumed.Find(dir, "m")
+			sessiontest.MustNoErr(t, err)
+			if diff := cmp.Diff(want, found.Prefixes); diff != "" {
+				t.Errorf("order of the checkpoints (-want +got):\n%s", diff)
+			}
+			to, err := Quarantine(nil, want[0], time.Now())
+			sessiontest.MustNoErr(t, err)
+			if n := len(sessiontest.Files(t, to, "*")); to == "" || n < 2 || ckptfmt.Exists(want[0]) {
+				t.Errorf("moved %d files to %q", n, to)
+			}
+		})
+	}
+}

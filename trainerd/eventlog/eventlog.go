@@ -84,6 +84,11 @@ func (l *Log) Flush(ctx context.Context) error {
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.Flush(ctx) })
 }
 
+// Sync is Flush, and makes what the file holds durable.
+func (l *Log) Sync(ctx context.Context) error {
+	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
+}
+
 // Close ends the file. A failure that was reported already is not returned
 // again.
 func (l *Log) Close() error {

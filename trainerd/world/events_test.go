@@ -1,0 +1,130 @@
+package world
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+)
+
+// An event is what ends or disturbs a life.
+type event struct {
+	name string
+	// disk is what happens at some operation of the disk.
+	disk func(rnd *rand.Rand) faultfs.Fault
+	// heal is how long the disk stays as it is, once it fails.
+	heal time.Duration
+	// power loses what was not synced, when the life ends.
+	power bool
+	// during happens at a step of the life; nil at none.
+	during func(l *living) error
+	// after happens to the logdir when the life is over.
+	after func(h *history, rnd *rand.Rand) error
+}
+
+// ends of a life that its own training chooses.
+var (
+	errCrash = errors.New("the program has an error")
+	errStop  = errors.New("somebody asked for a stop")
+)
+
+var events = []*event{
+	{name: "kill", disk: kill},
+	{name: "power-cut", disk: kill, power: true},
+	{name: "disk-error", disk: failure(syscall.EIO, false)},
+	{name: "disk-full-once", disk: failure(syscall.ENOSPC, false)},
+	{name: "disk-full", disk: failure(syscall.ENOSPC, true), heal: 3 * time.Hour},
+	{name: "short-write", disk: func(rnd *rand.Rand) faultfs.Fault { return faultfs.Fault{At: 1 + rnd.IntN(300), Short: true} }},
+	{name: "stop", during: func(*living) error { return errStop }},
+	{name: "crash", during: func(*living) error { return errCrash }},
+	{name: "lost-session", during: func(l *living) error { return l.loseSession() }},
+	{name: "save", during: func(l *living) error { _, err := l.sv.Save(l.ctx); return l.saveError(err) }},
+	{name: "forced-save", during: func(l *living) error { _, err := l.sv.ForceSave(l.ctx); return l.saveError(err) }},
+	{name: "other-interval", during: (*living).changeInterval},
+	{name: "pin", during: (*living).pin},
+	{name: "long-pause", during: func(*living) error { time.Sleep(26 * time.Hour); return nil }},
+	{name: "damaged-newest", disk: kill, after: (*history).damageNewest},
+}
+
+func kill(rnd *rand.Rand) faultfs.Fault { return faultfs.Fault{At: 1 + rnd.IntN(300), Kill: true} }
+
+func failure(err error, lasting bool) func(*rand.Rand) faultfs.Fault {
+	return func(rnd *rand.Rand) faultfs.Fault {
+		return faultfs.Fault{At: 1 + rnd.IntN(300), Err: err, Lasting: lasting}
+	}
+}
+
+// saveError is the error of a save that somebody asked for. On a disk that fails
+// it may fail; the training goes on.
+func (l *living) saveError(err error) error {
+	if err != nil && l.fs.Failed() != "" {
+		return nil
+	}
+	return err
+}
+
+// loseSession makes all calls of the current session fail, as those to a server
+// that has gone.
+func (l *living) loseSession() error {
+	l.lost = true
+	return nil
+}
+
+// changeInterval changes the time between saves of a run that saves by time.
+func (l *living) changeInterval() error {
+	if l.sv.SaveModelEvery < 0 {
+		return nil
+	}
+	return l.sv.SetSaveModelEvery(l.plan.during(l.rnd, 50))
+}
+
+// pin keeps the newest checkpoint from being rotated away.
+func (l *living) pin() error {
+	if saved, ok := l.sv.LastSave(); ok {
+		return l.sv.Saver.Pin(saved.Prefix)
+	}
+	return nil
+}
+
+// damageNewest turns a bit of the newest checkpoint's data, when there is an older
+// one. What was announced is then what that one has.
+func (h *history) damageNewest(rnd *rand.Rand) error {
+	list, err := ckptdir.List(h.dir)
+	if err != nil || len(list) < 2 {
+		return err
+	}
+	newest, older := list[len(list)-1], list[len(list)-2]
+	if newest.Step < older.Step {
+		newest, older = older, newest
+	}
+	files, err := filepath.Glob(newest.Prefix + "*")
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if !isData(name) {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		data[rnd.IntN(len(data))] ^= 1 << rnd.IntN(8)
+		fsys := faultfs.New(0)
+		if err := atomicfile.WriteFile(fsys, name, data); err != nil {
+			return err
+		}
+		h.announced = min(h.announced, older.Step)
+		fsys.Mark(h.announced + 1)
+		for range fsys.Replay(h.disk) {
+		}
+		return nil
+	}
+	return nil
+}

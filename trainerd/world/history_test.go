@@ -1,0 +1,311 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+// A history is a plan that is carried out.
+type history struct {
+	plan   *plan
+	defect *defect // planted; nil for none
+	root   string  // holds the logdir and nothing else
+	dir    string
+	disk   *faultfs.Disk
+
+	announced int64 // the step that was announced as saved last; NoStep before
+	lossy     bool  // a disk that failed may have cost points of the curve
+	lived     time.Duration
+	story     *slog.Logger
+}
+
+// run carries out a plan in a fresh folder, and returns the first rule that was
+// broken, and for how long the training lived.
+func (p *plan) run(t *testing.T, planted *defect, story *slog.Logger) (lived time.Duration, err error) {
+	root, err := os.MkdirTemp(memory(), "world-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("WORLD_KEEP") == "" {
+		defer os.RemoveAll(root)
+	}
+	h := &history{plan: p, defect: planted, root: root, dir: filepath.Join(root, "logdir"), announced: session.NoStep, story: story}
+	h.disk = faultfs.NewDisk(h.dir, faultfs.State{})
+	if err := os.Mkdir(h.dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) { err = h.live(t.Context()) })
+	if err == nil {
+		err = h.judgeEnd(t.Context())
+	}
+	return h.lived, err
+}
+
+// memory is a folder in memory where there is one, "" elsewhere.
+func memory() string {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		return "/dev/shm"
+	}
+	return ""
+}
+
+// live goes through all lives.
+func (h *history) live(ctx context.Context) error {
+	began := time.Now()
+	defer func() { h.lived = time.Since(began) }()
+	for _, l := range h.plan.lives {
+		if err := h.liveOnce(ctx, l); err != nil {
+			return fmt.Errorf("life %d (%s): %w", l.number, l.event.name, err)
+		}
+		time.Sleep(time.Second) // a host that starts again
+	}
+	if err := h.liveOnce(ctx, life{number: -1, event: &event{name: "undisturbed"}}); err != nil {
+		return fmt.Errorf("last life: %w", err)
+	}
+	return nil
+}
+
+// living is one life.
+type living struct {
+	*history
+	life
+	ctx   context.Context
+	rnd   *rand.Rand
+	fault faultfs.Fault
+	fs    *faultfs.FS
+	sv    *trainerd.Supervisor
+	job   job
+	when  int64 // the step at which the event happens
+	lost  bool  // the session is
+	done  bool  // the last step was made
+
+	current atomic.Pointer[session.Session]
+}
+
+func (h *history) liveOnce(ctx context.Context, of life) error {
+	rnd := h.plan.source(fmt.Sprint("life ", of.number))
+	l := &living{history: h, life: of, rnd: rnd, when: 1 + rnd.Int64N(h.plan.steps)}
+	if of.event.disk != nil {
+		l.fault = of.event.disk(rnd)
+		h.lossy = h.lossy || !l.fault.Kill
+	}
+	l.fs = faultfs.NewFault(l.fault)
+	j, err := h.plan.job.make()
+	if err != nil {
+		return err
+	}
+	l.job = h.defect.overJob(j)
+	if err := l.supervise(ctx); err != nil {
+		return err
+	}
+	if err := h.settle(ctx, l); err != nil {
+		return err
+	}
+	if of.event.after != nil {
+		return of.event.after(h, rnd)
+	}
+	return nil
+}
+
+// supervise lets a Supervisor with the options of the plan keep the training
+// alive, and judges how the life ended.
+func (l *living) supervise(ctx context.Context) error {
+	fsys := l.defect.overDisk(slowDisk{l.fs, l.plan.source("slow disk").IntN(3)})
+	o := &tfevents.FileWriterOptions{FS: fsys}
+	l.defect.overEvents(o)
+	events, err := tfevents.NewFileWriter(l.dir, o)
+	if err != nil {
+		return l.expected(err)
+	}
+	sv := l.plan.supervisor()
+	l.sv = sv
+	sv.Logdir, sv.SummaryWriter, sv.Saver.FS, sv.Logger = l.dir, events, fsys, l.story
+	sv.MetaGraph, sv.MaxRestarts = l.job.meta(), 3
+	sv.NewSession = func(ctx context.Context) (session.Session, error) {
+		s, err := l.job.open(ctx)
+		if store, ok := s.(session.VariableStore); ok && l.plan.job.wrap != nil {
+			s = l.plan.job.wrap(store)
+		}
+		return l.defect.overSession(s), err
+	}
+	sv.SummaryOp = trainerd.None()
+	sv.OnSave = func(s trainerd.SavedCheckpoint) { l.fs.Mark(s.Step + 1) } // 0 is for none
+	sv.Services = []coord.Service{onlooker{l}}
+	l.defect.overSupervisor(sv, l)
+	err = sv.Run(ctx, l.train)
+	var broken *rule
+	switch {
+	case errors.As(err, &broken):
+		return err
+	case l.done && !l.dead():
+		if err != nil && !errors.Is(err, session.ErrCompleted) {
+			return l.expected(err)
+		}
+		return nil
+	default:
+		return l.expected(err)
+	}
+}
+
+// dead reports whether the process is, or its machine.
+func (l *living) dead() bool {
+	return l.fs.Failed() != "" && l.event.disk(rand.New(rand.NewPCG(0, 0))).Kill
+}
+
+// expected returns an error that the event of this life does not explain.
+func (l *living) expected(err error) error {
+	switch {
+	case l.fs.Failed() != "", errors.Is(err, errStop), errors.Is(err, errCrash), errors.Is(err, session.ErrCompleted):
+		return nil
+	case err == nil && l.event.during != nil:
+		return nil
+	}
+	return broke("a life ends without a reason: %w", err)
+}
+
+// train is the training's own loop.
+func (l *living) train(ctx context.Context, s session.Session) error {
+	l.ctx, l.lost = ctx, false
+	l.current.Store(&s)
+	step, err := l.judgeStart(ctx, s)
+	if err != nil {
+		return err
+	}
+	for step < l.plan.steps {
+		if l.dead() {
+			return faultfs.ErrKilled
+		}
+		if err := ctx.Err(); err != nil {
+			return nil
+		}
+		time.Sleep(l.plan.stepTime)
+		if l.fs.Failed() != "" && l.event.heal > 0 && l.when > 0 {
+			time.AfterFunc(l.event.heal, l.fs.Heal)
+			l.when = -1
+		}
+		var loss float64
+		if step, loss, err = l.job.step(ctx, s); err != nil {
+			return err
+		}
+		err := l.sv.SummaryComputed(ctx, summary.New(summaryv1.Scalar("loss", loss)), step)
+		if err == nil {
+			err = l.sv.StepDone(ctx, step)
+		}
+		if err == nil && step == l.when && l.event.during != nil {
+			l.when = -1
+			err = l.event.during(l)
+		}
+		if errors.Is(err, errStop) {
+			l.sv.RequestStop(nil)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if l.lost {
+			return session.ErrAborted
+		}
+	}
+	l.done = true
+	return l.judgeWeights(ctx, s, step)
+}
+
+// onlooker reads the model now and then, as an evaluation does, or whoever asks
+// for the state of a run. It must not change a bit.
+type onlooker struct{ *living }
+
+func (o onlooker) Serve(ctx context.Context) error {
+	rnd := o.plan.source("onlooker")
+	if rnd.IntN(2) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	every := o.plan.during(rnd, 100)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+		if s := o.current.Load(); s != nil {
+			if err := o.job.look(ctx, *s); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		o.sv.Stats()
+		o.sv.Report()
+		if _, ok := o.sv.LastSave(); ok {
+			o.sv.ReportEvaluation(rnd.Int64N(100), map[string]float64{"loss": rnd.Float64()})
+		}
+	}
+}
+
+// slowDisk is a disk whose changes of names take a while.
+type slowDisk struct {
+	*faultfs.FS
+	slowness int
+}
+
+func (d slowDisk) wait() {
+	if d.slowness > 0 {
+		time.Sleep(time.Duration(d.slowness) * 700 * time.Millisecond)
+	}
+}
+
+func (d slowDisk) Create(name string) (atomicfile.File, error) { d.wait(); return d.FS.Create(name) }
+func (d slowDisk) Rename(from, to string) error                { d.wait(); return d.FS.Rename(from, to) }
+func (d slowDisk) SyncDir(name string) error                   { d.wait(); return d.FS.SyncDir(name) }
+
+// settle makes the logdir what the end of a life leaves of it.
+func (h *history) settle(ctx context.Context, l *living) error {
+	for range l.fs.Replay(h.disk) {
+	}
+	if l.event.power {
+		states := slices.Collect(h.disk.States(l.rnd, 4))
+		state := states[l.rnd.IntN(len(states))]
+		if err := state.LayOut(h.dir); err != nil {
+			return err
+		}
+		h.disk = faultfs.NewDisk(h.dir, state)
+	}
+	h.announced = max(h.announced, h.disk.Marked()-1)
+	if err := h.setTimes(); err != nil {
+		return err
+	}
+	return h.judgeDisk(ctx)
+}
+
+// setTimes gives the files the time of the history's clock, where the system gave
+// them its own: some of them are removed when they are old.
+func (h *history) setTimes() error {
+	now := time.Now()
+	return filepath.WalkDir(h.dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || !info.ModTime().After(now) {
+			return err
+		}
+		return os.Chtimes(name, now, now)
+	})
+}
