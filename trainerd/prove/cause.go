@@ -146,7 +146,7 @@ func (e *evidence) offByOne() []Cause {
 		case len(c.Missing) > 0:
 			return one("%s has no step %d", c.Tag, c.Missing[0])
 		case len(c.Extra) > 0 && c.Extra[0] > e.reference.last:
-			return one("%s goes on to step %d, want %d at most", c.Tag, c.Extra[0], e.reference.last)
+			return one("%s continues to step %d, want %d at most", c.Tag, c.Extra[0], e.reference.last)
 		}
 	}
 	want, known := e.firstAfterResume()

@@ -61,7 +61,7 @@ func failure(err error, lasting bool) func(*rand.Rand) faultfs.Fault {
 }
 
 // saveError is the error of a save that somebody asked for. On a disk that fails
-// it may fail; the training goes on.
+// it may fail; the training continues.
 func (l *living) saveError(err error) error {
 	if err != nil && l.fs.Failed() != "" {
 		return nil
