@@ -153,6 +153,9 @@ func (r *Reader) resync() error {
 			return err
 		}
 		if hopeless := beforeHeader(r.buf[r.pos:r.end], uint64(r.limit())); hopeless > 0 {
+			if r.end-r.pos-hopeless < HeaderSize && zeros(r.buf[r.pos:r.end]) == r.end-r.pos && r.skipHole() {
+				continue
+			}
 			r.skip(hopeless - 1) // the next round skips one more
 			continue
 		}
