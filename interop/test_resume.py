@@ -61,7 +61,7 @@ def often(commands, parent):
     seed = int(os.environ.get("INTEROP_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
     print(f"the kills follow INTEROP_SEED={seed}")
     rng = random.Random(seed)
-    goals = sorted(rng.randrange(STEPS * 9 // 10) for _ in range(KILLS))
+    goals = sorted(rng.randrange(STEPS * 2 // 3) for _ in range(KILLS))
     starts = [_kill_at_random(commands, logdir, goal, rng) for goal in goals]
     last = assert_success(commands.train(logdir, **JOB))
     return types.SimpleNamespace(logdir=logdir, seed=seed, starts=starts, last=last)
