@@ -147,25 +147,19 @@ func fileName(text string) string {
 	return name
 }
 
+// endings are the usual ones of what files of images and audio are detected as.
+var endings = []struct{ kind, ending string }{
+	{"image/png", ".png"}, {"image/jpeg", ".jpg"}, {"image/gif", ".gif"}, {"image/webp", ".webp"}, {"image/bmp", ".bmp"},
+	{"audio/wave", ".wav"}, {"audio/mpeg", ".mp3"}, {"application/ogg", ".ogg"},
+}
+
 // ending returns the usual one of a format, by the bytes that it begins with.
 func ending(data []byte) string {
-	switch kind := http.DetectContentType(data); {
-	case strings.HasPrefix(kind, "image/png"):
-		return ".png"
-	case strings.HasPrefix(kind, "image/jpeg"):
-		return ".jpg"
-	case strings.HasPrefix(kind, "image/gif"):
-		return ".gif"
-	case strings.HasPrefix(kind, "image/webp"):
-		return ".webp"
-	case strings.HasPrefix(kind, "image/bmp"):
-		return ".bmp"
-	case strings.HasPrefix(kind, "audio/wave"):
-		return ".wav"
-	case strings.HasPrefix(kind, "audio/mpeg"):
-		return ".mp3"
-	case strings.HasPrefix(kind, "application/ogg"):
-		return ".ogg"
+	kind := http.DetectContentType(data)
+	for _, e := range endings {
+		if strings.HasPrefix(kind, e.kind) {
+			return e.ending
+		}
 	}
 	if isImage(data) {
 		return ".svg"

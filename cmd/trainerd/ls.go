@@ -164,15 +164,15 @@ func printRuns(w io.Writer, runs []*runState) error {
 		}
 		age := ""
 		if !r.Ended.IsZero() {
-			age = age1(time.Since(r.Ended))
+			age = inOneUnit(time.Since(r.Ended))
 		}
 		t.Add(r.Logdir, r.Outcome, step, strings.Join(metrics, " "), r.Checkpoint, age, r.Why)
 	}
 	return t.Print(w, terminal.StyleFor(w))
 }
 
-// age1 is a time in one unit, as 5m.
-func age1(d time.Duration) string {
+// inOneUnit returns a time in its largest unit, as 5m.
+func inOneUnit(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < time.Minute:
