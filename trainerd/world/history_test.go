@@ -45,7 +45,7 @@ func (p *plan) run(t *testing.T, planted *defect, story *slog.Logger) (lived tim
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("WORLD_KEEP") == "" {
+	if !*keep {
 		defer os.RemoveAll(root)
 	}
 	h := &history{plan: p, defect: planted, root: root, dir: filepath.Join(root, "logdir"), announced: session.NoStep, story: story}

@@ -14,6 +14,7 @@ import (
 var (
 	forTime = flag.Duration("for", 0, "how long to look for histories that break a rule, with new seeds")
 	oneSeed = flag.Uint64("seed", 0, "the only seed to run, with its story")
+	keep    = flag.Bool("keep", false, "leave the folders of the histories where they are")
 	only    = flag.String("only", "", "what of the seed's options and lives to keep, by name and number; default: all")
 )
 
