@@ -240,15 +240,28 @@ func samples(d *tfevents.RunData, s *tfevents.Series) iter.Seq[Sample] {
 	}
 }
 
+// actionGrace is how long an action that is under way may take when the watcher is
+// stopped. One that is cut off is performed again by the next watcher.
+const actionGrace = 5 * time.Second
+
+// outlive returns a context that ends some time after ctx.
+func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
 // deliver performs the actions that are due.
 func (w *Watcher) deliver(ctx context.Context) error {
+	longer, cancel := outlive(ctx, actionGrace)
+	defer cancel()
 	var errs []error
 	w.pending = slices.DeleteFunc(w.pending, func(d *delivery) bool {
 		if time.Now().Before(d.next) || ctx.Err() != nil {
 			return false
 		}
-		failed := d.try(ctx)
-		if ctx.Err() != nil {
+		failed := d.try(longer)
+		if failed != nil && ctx.Err() != nil {
 			return false
 		}
 		note := ""
