@@ -40,6 +40,14 @@ type Log struct {
 	pause        time.Duration
 
 	overtaking overtaking
+	start      *start // nil once a file holds it
+}
+
+// start is a SessionLog START. It tells readers which points are overtaken, so it is
+// never dropped: what cannot be written now comes first once the disk has room.
+type start struct {
+	event *tfpb.SessionLog
+	step  int64
 }
 
 // New returns a Log that writes through w and reports failures to log.
@@ -76,7 +84,25 @@ func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value f
 // about, if any.
 func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStatus, checkpoint string, step int64) error {
 	event := &tfpb.SessionLog{Status: status, CheckpointPath: checkpoint}
+	if status == tfpb.SessionLog_START {
+		l.putStart(&start{event, step})
+		return l.Add(ctx, func(*tfevents.FileWriter) error { return nil })
+	}
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSessionLog(ctx, event, step) })
+}
+
+func (l *Log) putStart(s *start) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.start = s
+}
+
+func (l *Log) takeStart() *start {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.start
+	l.start = nil
+	return s
 }
 
 // Flush returns when the file holds all events that were added before.
@@ -106,7 +132,17 @@ func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error)
 	if !l.usable() {
 		return nil
 	}
-	err := write(l.writer)
+	if s := l.takeStart(); s != nil {
+		if err := l.writer.AddSessionLog(ctx, s.event, s.step); err != nil {
+			l.putStart(s)
+			return l.tolerate(ctx, err)
+		}
+	}
+	return l.tolerate(ctx, write(l.writer))
+}
+
+// tolerate notes a failure of the disk, and returns other errors.
+func (l *Log) tolerate(ctx context.Context, err error) error {
 	var failure *fs.PathError
 	if ctx.Err() == nil && errors.As(err, &failure) {
 		l.failed(err)

@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
@@ -164,5 +166,42 @@ func TestOvertake(t *testing.T) {
 				t.Errorf("mode %d: %s has %d points, %d scalars; want %d", mode, tag, n, i, want.n)
 			}
 		}
+	}
+}
+
+// A START that a full disk has refused comes first once there is room: without it no
+// reader knows which points are overtaken.
+func TestStartIsNotDropped(t *testing.T) {
+	for at := 1; at <= 4; at++ {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			fsys := faultfs.NewFault(faultfs.Fault{At: at, Err: syscall.ENOSPC})
+			w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: fsys})
+			if err != nil {
+				return // there is no Log yet
+			}
+			log, _ := newLog()
+			l := New(w, log)
+			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 5))
+			time.Sleep(time.Minute)
+			mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
+			mustNoErr(t, l.Close())
+			var starts []int64
+			files, err := filepath.Glob(filepath.Join(dir, "*"))
+			mustNoErr(t, err)
+			for _, name := range files {
+				f, err := os.Open(name)
+				mustNoErr(t, err)
+				for e := range tfevents.NewReader(f).Events() {
+					if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {
+						starts = append(starts, e.GetStep())
+					}
+				}
+				mustNoErr(t, f.Close())
+			}
+			if len(starts) != 1 || starts[0] != 5 {
+				t.Errorf("operation %d fails (%s): START at %v, want one at 5", at, fsys.Failed(), starts)
+			}
+		})
 	}
 }
