@@ -120,6 +120,12 @@ func (f *Findings) Story() (lines []string) {
 		const few = 3
 		say("checkpoints in %s: %s", filepath.ToSlash(s.Logdir), strings.Join(s.Names[:min(few, len(s.Names))], ", "))
 	}
+	return append(lines, f.resumeStory()...)
+}
+
+// resumeStory says how the program resumes, and what shows it.
+func (f *Findings) resumeStory() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	again := f.Again.story(f)
 	switch {
 	case f.Resumes && len(f.Resume.Args) > 0:
