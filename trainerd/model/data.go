@@ -29,6 +29,8 @@ type Data struct {
 	Statistics *dataset.Statistics // nil if nothing here needs them
 	Normalize  dataset.Normalize
 	Scale      float64 // divides all numbers if nothing is normalised; 0 means 1
+	// Weighted says that each example has a weight.
+	Weighted bool
 	// Constant puts the statistics into the graph as constants, and does not
 	// scale the label: for checkpoints that have no such variables.
 	Constant bool

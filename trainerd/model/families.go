@@ -172,17 +172,23 @@ func (m *maker) flat(x graph.Output) graph.Output {
 	return m.b.Reshape("predictions/Reshape", x, graph.MakeShape(-1))
 }
 
-// addLoss adds the mean of the examples' losses, plus the L2 term.
+// addLoss adds the mean of the examples' losses, each times its weight, plus the
+// L2 term.
 func (m *maker) addLoss(examples func() graph.Output) {
 	b := m.b
 	b.Scope("loss", func() {
+		each := examples()
+		if m.weight.Valid() {
+			m.fit = b.Mean("unweighted", each)
+			each = b.Mul("weighted", each, m.weight)
+		}
 		if m.cfg.L2 == 0 {
-			m.loss = b.Mean("loss/", examples())
-			m.fit = m.loss
+			m.loss = b.Mean("loss/", each)
+			m.fit = validOr(m.fit, m.loss)
 			return
 		}
-		mean := b.Mean("Mean", examples())
-		m.fit = mean
+		mean := b.Mean("Mean", each)
+		m.fit = validOr(m.fit, mean)
 		squares := make([]graph.Output, len(m.kernels))
 		for i, w := range m.kernels {
 			squares[i] = b.L2Loss("L2Loss", w)
@@ -190,6 +196,13 @@ func (m *maker) addLoss(examples func() graph.Output) {
 		weight := b.Const("l2", graph.FloatTensor(float32(m.cfg.L2)))
 		m.loss = b.AddV2("loss/", mean, b.Mul("mul", weight, b.AddN("AddN", squares...)))
 	})
+}
+
+func validOr(a, b graph.Output) graph.Output {
+	if a.Valid() {
+		return a
+	}
+	return b
 }
 
 func (m *maker) addAccuracy(classes graph.Output) {

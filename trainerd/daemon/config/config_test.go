@@ -245,7 +245,7 @@ is_chief = false
 			`job.toml:25: supervisor.keep_checkpoint_every_n_hours: want 0 (none) to 876000 hours, got -0.5`}},
 		{name: "settings that exclude each other", text: smallest + "epochs = 1\n[data.x]\n", want: []string{
 			`job.toml:8: train.epochs: is set together with train.steps; remove one of the two`,
-			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, quote, comment, skip_lines, encoding, decimal, thousands, label, labels, features, drop, categories, dates, missing, image, scale, normalize, keep_statistics, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
+			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, quote, comment, skip_lines, encoding, decimal, thousands, label, labels, features, drop, categories, dates, weight, class_weights, missing, image, scale, normalize, keep_statistics, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
 		{name: "split twice, scaled twice", text: strings.Replace(smallest, "[model]", "scale = 2\nnormalize = 'minmax'\ntest_rows = 5\ntest_fraction = 0.5\n[model]", 1), want: []string{
 			`job.toml:4: data.scale: has no effect together with data.normalize; remove one of the two`,
 			`job.toml:6: data.test_rows: is set together with data.test_fraction; remove one of the two`}},
@@ -258,6 +258,13 @@ is_chief = false
 			`--set data.labels=y: data.labels: has no effect on the format "tfrecord"; remove it; data.label says where the label is`,
 			`--set data.memory_mb=0: data.memory_mb: want 1 to 16777216, got 0`,
 			`--set data.shuffle_buffer=-1: data.shuffle_buffer: want 0 (all) to 16777216, got -1`}},
+		{name: "weights", text: smallest, overrides: set("data.class_weights=even"), want: []string{
+			`--set data.class_weights=even: data.class_weights: want "balanced", or a table of classes, as in { yes = 5, no = 1 }, got the string "even"`,
+		}},
+		{name: "weights that weigh nothing", text: smallest, overrides: set("data.weight=1", "data.format=idx", "model.family=linear", "data.class_weights={yes=2}"), want: []string{
+			`--set data.class_weights={yes=2}: data.class_weights: has no effect on a label that is a number; remove it; data.weight is the column with the weights`,
+			`--set data.weight=1: data.weight: has no effect on the format "idx"; remove it; data.class_weights has one`,
+		}},
 		{name: "columns", text: smallest, overrides: set("data.features=['a']", "data.drop=[0]", "data.categories=['', 'b']", "data.dates={d='%Q'}", "data.missing=skip", "data.decimal=;", "data.quote=x", "data.comment=ab", "data.skip_lines=-1", "data.thousands=.", "data.encoding=utf7", "data.label=digit"), want: []string{
 			`--set data.categories=['', 'b']: data.categories: want a list of columns, as in ["age", "town"], got the list [ b]`,
 			`--set data.comment=ab: data.comment: "ab" cannot begin comments; want one character, such as "#"`,
