@@ -39,7 +39,7 @@ func buildFamily(c *config.Config, m model.Config, data *dataset.Dataset) (*mode
 	if c.Cluster.Sync {
 		spec.Sync = &model.SyncReplicas{Total: c.Cluster.Workers, Aggregate: c.Cluster.ReplicasToAggregate}
 	}
-	if spec.Data.NeedsStatistics(m.Family) {
+	if spec.Data.NeedsStatistics(m) {
 		var err error
 		if spec.Data.Statistics, err = data.Statistics(); err != nil {
 			return nil, err

@@ -11,9 +11,10 @@ import (
 // weights, loss and accuracy and the names of its predictions.
 var families = map[string]func(*maker){
 	"linear":        (*maker).linear,
+	"mlp_regressor": (*maker).perceptronRegressor,
 	"logistic":      (*maker).logistic,
 	"softmax":       func(m *maker) { m.classify(m.x) },
-	"mlp":           func(m *maker) { m.classify(m.hidden(m.x)) },
+	"mlp":           (*maker).perceptron,
 	"convnet":       (*maker).convnet,
 	"embedding_bag": (*maker).embeddingBag,
 }
@@ -82,7 +83,7 @@ func (m *maker) hidden(x graph.Output) graph.Output {
 		name := layerName("hidden", i, len(m.cfg.Hidden))
 		m.b.Scope(name, func() {
 			x = m.product(name, x, int64(size))
-			if m.cfg.Family == "mlp" {
+			if m.cfg.isPerceptron() {
 				x = m.biasOrNorm(name, x)
 			} else {
 				x = m.bias(name, x)
@@ -111,10 +112,27 @@ func (m *maker) activation(x graph.Output) graph.Output {
 	return m.b.Relu("Relu", x)
 }
 
+// perceptron classifies by hidden layers.
+func (m *maker) perceptron() {
+	m.classifyBy(m.widened(m.dense("logits", m.hidden(m.x), int64(m.cfg.Classes))))
+}
+
+// widened adds a weighted sum of the features to what hidden layers say.
+func (m *maker) widened(deep graph.Output) (sum graph.Output) {
+	if !m.cfg.Wide {
+		return deep
+	}
+	m.b.Scope("wide", func() { sum = m.b.AddV2("add", deep, m.product("wide", m.x, deep.Shape().Dims[1])) })
+	return sum
+}
+
 // classify adds the logits of a softmax over the classes, and the loss.
 func (m *maker) classify(x graph.Output) {
+	m.classifyBy(m.dense("logits", x, int64(m.cfg.Classes)))
+}
+
+func (m *maker) classifyBy(logits graph.Output) {
 	b := m.b
-	logits := m.dense("logits", x, int64(m.cfg.Classes))
 	m.out.Logits = logits.Name()
 	m.addLoss(func() graph.Output {
 		return b.SparseSoftmaxCrossEntropyWithLogits("", logits, m.y)
@@ -150,11 +168,21 @@ func (m *maker) logistic() {
 	m.answerClasses(probabilities, classes)
 }
 
-// linear predicts a number; its loss is the mean squared error.
+// linear predicts a number by a weighted sum.
 func (m *maker) linear() {
+	m.regress(func() graph.Output { return m.dense("linear", m.x, 1) })
+}
+
+// perceptronRegressor predicts a number by hidden layers.
+func (m *maker) perceptronRegressor() {
+	m.regress(func() graph.Output { return m.widened(m.dense("output", m.hidden(m.x), 1)) })
+}
+
+// regress adds the loss of a number: the mean squared error.
+func (m *maker) regress(predict func() graph.Output) {
 	b := m.b
 	y, inUnits, lossInUnits := m.scaleLabel()
-	values := m.flat(m.dense("linear", m.x, 1))
+	values := m.flat(predict())
 	predicted := inUnits("predictions/prediction", values)
 	m.out.Predictions = predicted.Name()
 	m.gives = map[string]graph.Output{OutputPrediction: predicted}

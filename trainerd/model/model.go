@@ -117,7 +117,7 @@ type maker struct {
 
 func (m *maker) inputs() {
 	yType := tfpb.DataType_DT_INT64
-	if m.cfg.Family == "linear" {
+	if m.cfg.IsRegression() {
 		yType = tfpb.DataType_DT_FLOAT
 	}
 	xType, xShape, yShape := tfpb.DataType_DT_FLOAT, graph.MakeShape(-1, int64(m.cfg.Inputs)), graph.MakeShape(-1)

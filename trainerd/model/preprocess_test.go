@@ -237,6 +237,7 @@ func TestWeights(t *testing.T) {
 		{Family: "softmax", Inputs: 2, Classes: 3, LearningRate: 0.5, L2: 0.1},
 		{Family: "logistic", Inputs: 2, LearningRate: 0.5},
 		{Family: "linear", Inputs: 2, LearningRate: 0.1, L2: 0.1},
+		{Family: "mlp_regressor", Inputs: 2, LearningRate: 0.1, L2: 0.1, Hidden: []int{3}, Wide: true},
 	} {
 		t.Run(cfg.Family, func(t *testing.T) {
 			x := [][]float32{{1, 2}, {-1, 0.5}, {0.25, -2}, {3, 3}}
@@ -267,8 +268,8 @@ func trainWeighted(t *testing.T, cfg model.Config, x [][]float32, y []int, weigh
 	n := int64(len(x))
 	feeds := map[string]*ckptfmt.Tensor{m.X.Name: floats(flat, n, 2), m.Y.Name: ints(classes)}
 	kernel := "logits/kernel"
-	if cfg.Family == "linear" {
-		feeds[m.Y.Name], kernel = floats(numbers, n), "linear/kernel"
+	if cfg.IsRegression() {
+		feeds[m.Y.Name], kernel = floats(numbers, n), map[bool]string{true: "wide/kernel", false: "linear/kernel"}[cfg.Wide]
 	}
 	if weights != nil {
 		feeds[m.Weight] = floats(weights, n)

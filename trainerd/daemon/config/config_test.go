@@ -129,7 +129,7 @@ func TestErrors(t *testing.T) {
 		{name: "empty", text: "", want: []string{
 			`job.toml: data.file: is missing; set it to the file with the examples`,
 			`job.toml: logdir: is missing; set it to the folder for checkpoints and events, such as "logs/job"`,
-			`job.toml: model.family: want linear, logistic, softmax, mlp, convnet or embedding_bag, got ""`,
+			`job.toml: model.family: want linear, mlp_regressor, logistic, softmax, mlp, convnet or embedding_bag, got ""`,
 			`job.toml: train.steps: is missing; set it to the number of steps to train, or set train.epochs`}},
 		{name: "misspelled key", text: strings.Replace(smallest, "steps", "stpes", 1), want: []string{
 			"job.toml:7: unknown key train.stpes; did you mean train.steps?"}},
@@ -169,7 +169,7 @@ steps = 1e3
 			`job.toml:2: data: want a table, got 3; write [data] on a line of its own, and its keys below`,
 			`job.toml:3: model: want a table, got the list [1]; write [model] on a line of its own, and its keys below`,
 			`job.toml: data.file: is missing; set it to the file with the examples`,
-			`job.toml: model.family: want linear, logistic, softmax, mlp, convnet or embedding_bag, got ""`}},
+			`job.toml: model.family: want linear, mlp_regressor, logistic, softmax, mlp, convnet or embedding_bag, got ""`}},
 		{name: "list of tables", text: smallest + "[[supervisor]]\nmax_to_keep = 3\n", want: []string{
 			`job.toml:8: supervisor: want a table, got a list of tables; write [supervisor] on a line of its own, and its keys below`}},
 		{name: "table where a value belongs", text: smallest + "[train.epochs]\nx = 3\n", want: []string{
@@ -232,7 +232,7 @@ is_chief = false
 			`job.toml:8: data.normalize: there is no normalisation "z-score"; want "standard", "minmax" or ""`,
 			`job.toml:9: data.test_fraction: want 0 to less than 1, got 1`,
 			`job.toml:10: data.batch_size: want 1 to 16777216, got 0`,
-			`job.toml:13: model.hidden: want none: only the families mlp, convnet and embedding_bag have hidden layers, got [3]`,
+			`job.toml:13: model.hidden: want none: only the families mlp, mlp_regressor, convnet and embedding_bag have hidden layers, got [3]`,
 			`job.toml:14: model.optimizer: want sgd, momentum, nesterov, adagrad, adadelta, adam, rmsprop or ftrl, got "sdg"`,
 			`job.toml:15: model.learning_rate: want more than 0, got 0`,
 			`job.toml:17: train.steps: want 1 or more, got 0`,

@@ -43,8 +43,8 @@ type Data struct {
 	// Thousands is the mark between groups of three digits in CSV, as in 1,234,567.
 	// Default: there is none.
 	Thousands string `toml:"thousands"`
-	// Label is the column of csv, json or parquet with the class, or for the
-	// linear family the number to predict: a name, or an index from 0; negative
+	// Label is the column of csv, json or parquet with the class, or for
+	// linear and mlp_regressor the number to predict: a name, or an index from 0; negative
 	// ones count from the end. Classes are numbers from 0 up, or words: then the
 	// column is one of categories. Of tfrecord it is the name of a feature,
 	// "label" by default.
@@ -131,7 +131,7 @@ func (c *Config) DatasetOptions() dataset.Options {
 		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Missing: d.Missing == missingFill,
 		Weight: string(d.Weight), ClassWeights: d.ClassWeights.Each, Balance: d.ClassWeights.Balanced,
 		LabelFile: d.Labels, Image: d.Image,
-		Numbers: m.Family == "linear", IDs: m.Family == "embedding_bag", Classes: m.Classes,
+		Numbers: m.IsRegression(), IDs: m.Family == "embedding_bag", Classes: m.Classes,
 		Scale: d.Scale, Normalize: d.Normalize,
 		Shuffle: d.Shuffle, Seed: d.Seed, ShuffleBuffer: d.ShuffleBuffer, MemoryLimit: d.MemoryMB << 20,
 		TestFile: d.TestFile, TestLabelFile: d.TestLabels,
@@ -279,7 +279,7 @@ func (v *Validator) tableOnly(d Data) {
 	}
 	v.Require(d.Weight == "" || d.Format == dataset.FormatTFRecord || isTableFormat(d.Format), "data.weight",
 		fmt.Sprintf("has no effect on the format %q", d.Format), "remove it; data.class_weights has one")
-	numbers := v.config.Model.Family == "linear"
+	numbers := v.config.Model.IsRegression()
 	v.Require(!numbers || d.ClassWeights.isZero(), "data.class_weights", "has no effect on a label that is a number", "remove it; data.weight is the column with the weights")
 	if d.Format == dataset.FormatJSON || d.Format == dataset.FormatParquet {
 		report(textKeys)

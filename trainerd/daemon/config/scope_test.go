@@ -59,7 +59,7 @@ var setting = map[string]string{
 	"data.image": "[2, 2, 1]", "data.scale": "2", "data.normalize": "'minmax'", "data.keep_statistics": "true", "data.shuffle": "false",
 	"data.shuffle_buffer": "5& data.format='tfrecord'", "data.memory_mb": "7", "data.seed": "3", "data.test_file": "'t'& data.test_rows=0", "data.test_labels": "'t'& data.format='idx'",
 	"data.test_fraction": "0.5& data.test_rows=0", "data.test_rows": "4", "data.batch_size": "2",
-	"model.family": "'softmax'& model.hidden=[]", "model.inputs": "3", "model.classes": "3", "model.hidden": "[4]", "model.activation": "'tanh'", "model.initializer": "'zeros'",
+	"model.family": "'softmax'& model.hidden=[]", "model.inputs": "3", "model.classes": "3", "model.hidden": "[4]", "model.wide": "true", "model.activation": "'tanh'", "model.initializer": "'zeros'",
 	"model.dropout": "0.5", "model.batch_norm": "true", "model.batch_norm_momentum": "0.5", "model.l2": "0.5", "model.seed": "1",
 	"model.image": "[2, 2, 1]& model.family='convnet'& model.filters=[2]", "model.filters": "[2]& model.family='convnet'", "model.kernel_size": "2", "model.pool": "1",
 	"model.vocabulary": "9& model.family='embedding_bag'", "model.embedding": "3", "model.combiner": "'sum'",
