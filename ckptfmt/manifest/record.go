@@ -56,6 +56,9 @@ type Record struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
 	Step   int64  `json:"step"` // -1 where there is none
+	// Reported is the step that the program had reported when it was written, where
+	// the number in the name counts epochs; 0 where that is not known.
+	Reported int64 `json:"reported,omitempty"`
 	// WallTime is when it was last written, Verified when it was found intact.
 	WallTime time.Time `json:"wall_time"`
 	Verified time.Time `json:"verified"`

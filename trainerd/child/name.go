@@ -39,7 +39,9 @@ var (
 	metricHead  = regexp.MustCompile(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
 	versionHead = regexp.MustCompile(`(?i)[-_.]v$`)
 	// runFolder are names of folders that a program makes for each of its starts.
-	runFolder = regexp.MustCompile(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
+	// epochNumber is a number that counts epochs.
+	epochNumber = regexp.MustCompile(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
+	runFolder   = regexp.MustCompile(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
 )
 
 // stepEnd returns the part of a base name up to the end of its step, and the
@@ -69,6 +71,12 @@ func runOf(name string) (run string) {
 		}
 	}
 	return run
+}
+
+// countsEpochs reports whether the number in a base name is that of an epoch.
+func countsEpochs(base string) bool {
+	head, digits := stepEnd(base)
+	return digits != "" && epochNumber.MatchString(head)
 }
 
 // stepOfName returns the step in the base name of a checkpoint, or NoStep.
