@@ -23,6 +23,7 @@ const layers = `
 	tfevents/... | ckptfmt/...
 	trainerd/graph/attr | trainerd/graph/literal
 	trainerd/graph
+	trainerd/graph/optimizer
 	trainerd/session
 	trainerd/internal/sessiontest
 	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
