@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -257,7 +258,7 @@ func (r *Reader) addTensor(name string, t *tensor) error {
 		}
 		r.storages[t.storage.key] = s
 	}
-	if want := t.storage.numel * ckptfmt.ElementSize(t.storage.dtype); want != s.bytes {
+	if want := t.storage.numel * dtype.Size(t.storage.dtype); want != s.bytes {
 		return r.corrupt("data/"+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
 	}
 	if name == "" {

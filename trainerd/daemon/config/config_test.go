@@ -187,7 +187,7 @@ steps = 1e3
 			`job.toml:12: cluster.workers: needs a TensorFlow server; set master = "grpc://host:port", or remove it`,
 			`job.toml:13: cluster.listen: ":1" is not an address of this machine alone; anyone who reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH, or set listen_public = true`}},
 		{name: "how checkpoints are written", text: smallest + "[supervisor]\nmax_save_share = 2\nmax_risk_secs = -1\nwrite_version = \"V3\"\nshards = 0\nkeep_steps = [1, -1]\n", want: []string{
-			`job.toml:9: supervisor.max_save_share: want 0 (no bound) to 1, got 2`,
+			`job.toml:9: supervisor.max_save_share: want 0 (no bound) to less than 1, got 2`,
 			`job.toml:10: supervisor.max_risk_secs: want 0 (off) to 3153600000 seconds, got -1`,
 			`job.toml:11: supervisor.write_version: unknown version "V3"; want "V2" or "V1"`,
 			`job.toml:12: supervisor.shards: want 1 to 99999, got 0`,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/internal/fileerr"
 	"github.com/trainerd/trainerd/internal/npy"
@@ -255,7 +256,7 @@ func copyNumbers(out, in *ckptfmt.Tensor, from, stride int) error {
 	}
 	for i := from; i < int(n); i += stride {
 		if v := numbers.At(i); !appendNumberAs(out, v) {
-			return fmt.Errorf("%v is not a whole number that %s holds", v, ckptfmt.DTypeName(out.DType))
+			return fmt.Errorf("%v is not a whole number that %s holds", v, dtype.Name(out.DType))
 		}
 	}
 	return nil
