@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -172,7 +173,7 @@ func (r *Reader) opaque(d *dataset, t *datatype) {
 		}
 		return
 	}
-	if told, ok := ckptfmt.ParseDType(names[0]); ok && ckptfmt.ElementSize(told) == t.size {
+	if told, ok := dtype.Parse(names[0]); ok && dtype.Size(told) == t.size {
 		t.dtype = told
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -123,7 +124,7 @@ func (r *Reader) addTensor(name string, t *tensor) error {
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
-	if want := t.storage.numel * ckptfmt.ElementSize(t.storage.dtype); want != s.bytes {
+	if want := t.storage.numel * dtype.Size(t.storage.dtype); want != s.bytes {
 		return r.corrupt("data/"+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
 	}
 	r.parts = append(r.parts, ckptfmt.WholePart(name, t.dtype, t.shape, func() (io.ReadCloser, error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -123,7 +124,7 @@ func (r *Reader) findStorages(keys []any, types map[string]tfpb.DataType, at int
 		}
 		numel := binary.LittleEndian.Uint64(head[:])
 		at += int64(len(head))
-		size := uint64(ckptfmt.ElementSize(types[key]))
+		size := uint64(dtype.Size(types[key]))
 		if size == 0 {
 			return r.legacyError(at, fmt.Errorf("storage %q has no type", key))
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -41,11 +42,11 @@ var numpyTypes = map[string]tfpb.DataType{
 //	scalar(dtype, elements)
 func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	state, _ := o.State.(pickle.Tuple)
-	var dtype, elements any
+	var typ, elements any
 	var shape []int64
 	switch {
 	case strings.HasSuffix(string(o.Class), "multiarray.scalar") && len(o.Args) == 2:
-		dtype, elements = o.Args[0], o.Args[1]
+		typ, elements = o.Args[0], o.Args[1]
 	case strings.HasSuffix(string(o.Class), "multiarray._reconstruct") && len(state) == 5:
 		if shape, ok = numbers(state[1]); !ok {
 			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
@@ -53,11 +54,11 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 		if state[3] != any(false) && len(shape) > 1 {
 			return nil, true, fmt.Errorf("%w: an array of NumPy in Fortran's order; numpy.ascontiguousarray changes it", ckptfmt.ErrType)
 		}
-		dtype, elements = state[2], state[4]
+		typ, elements = state[2], state[4]
 	default:
 		return nil, false, nil
 	}
-	d := numpyType(dtype)
+	d := numpyType(typ)
 	b, isBytes := elements.(pickle.Bytes)
 	n, err := ckptfmt.NumElements(shape)
 	switch {
@@ -65,7 +66,7 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 		return nil, true, err
 	case d == tfpb.DataType_DT_INVALID || !isBytes:
 		return nil, true, fmt.Errorf("%w: an array of NumPy of another type than numbers", ckptfmt.ErrType)
-	case n != int64(len(b))/ckptfmt.ElementSize(d) || int64(len(b))%ckptfmt.ElementSize(d) != 0:
+	case n != int64(len(b))/dtype.Size(d) || int64(len(b))%dtype.Size(d) != 0:
 		return nil, true, fmt.Errorf("%w: an array of NumPy of shape %v has %d bytes", ckptfmt.ErrType, shape, len(b))
 	}
 	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: []byte(b)}, true, nil

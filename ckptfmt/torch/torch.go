@@ -51,6 +51,7 @@ import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -185,7 +186,7 @@ func (t *tensor) check() error {
 
 // numel returns the number of the tensor's elements that fit into the storage.
 func (t *tensor) numel() int64 {
-	return t.storage.numel * ckptfmt.ElementSize(t.storage.dtype) / ckptfmt.ElementSize(t.dtype)
+	return t.storage.numel * dtype.Size(t.storage.dtype) / dtype.Size(t.dtype)
 }
 
 // contiguous reports whether the elements lie in row-major order.

@@ -289,6 +289,11 @@ func gather96AVX2(dst *byte, src *byte, ld int, k int)
 //go:noescape
 func gather128AVX2(dst *byte, src *byte, ld int, k int)
 
+// sTranspose8AVX2 makes 8 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
+//
+//go:noescape
+func sTranspose8AVX2(dst *float32, src *float32, ld int, step int, k int)
+
 // sTranspose4AVX2 makes 4 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
 //
 //go:noescape

@@ -10199,6 +10199,71 @@ done:
 	VZEROUPPER
 	RET
 
+// func sTranspose8AVX2(dst *float32, src *float32, ld int, step int, k int)
+// Requires: AVX
+TEXT ·sTranspose8AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ step+24(FP), BX
+	MOVQ k+32(FP), SI
+	LEAQ (DX)(DX*2), DI
+	LEAQ (BX)(BX*2), R8
+	SUBQ $0x08, SI
+	JLT  done
+
+loop:
+	LEAQ        (CX)(DX*4), R9
+	LEAQ        (AX)(BX*4), R10
+	VMOVUPS     (CX), X0
+	VINSERTF128 $0x01, (R9), Y0, Y0
+	VMOVUPS     (CX)(DX*1), X1
+	VINSERTF128 $0x01, (R9)(DX*1), Y1, Y1
+	VMOVUPS     (CX)(DX*2), X2
+	VINSERTF128 $0x01, (R9)(DX*2), Y2, Y2
+	VMOVUPS     (CX)(DI*1), X3
+	VINSERTF128 $0x01, (R9)(DI*1), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VUNPCKLPD   Y6, Y4, Y8
+	VUNPCKHPD   Y6, Y4, Y4
+	VUNPCKLPD   Y7, Y5, Y6
+	VUNPCKHPD   Y7, Y5, Y5
+	VMOVUPS     Y8, (AX)
+	VMOVUPS     Y4, (AX)(BX*1)
+	VMOVUPS     Y6, (AX)(BX*2)
+	VMOVUPS     Y5, (AX)(R8*1)
+	VMOVUPS     16(CX), X9
+	VINSERTF128 $0x01, 16(R9), Y9, Y9
+	VMOVUPS     16(CX)(DX*1), X10
+	VINSERTF128 $0x01, 16(R9)(DX*1), Y10, Y10
+	VMOVUPS     16(CX)(DX*2), X11
+	VINSERTF128 $0x01, 16(R9)(DX*2), Y11, Y11
+	VMOVUPS     16(CX)(DI*1), X12
+	VINSERTF128 $0x01, 16(R9)(DI*1), Y12, Y12
+	VUNPCKLPS   Y10, Y9, Y4
+	VUNPCKHPS   Y10, Y9, Y5
+	VUNPCKLPS   Y12, Y11, Y6
+	VUNPCKHPS   Y12, Y11, Y7
+	VUNPCKLPD   Y6, Y4, Y8
+	VUNPCKHPD   Y6, Y4, Y4
+	VUNPCKLPD   Y7, Y5, Y6
+	VUNPCKHPD   Y7, Y5, Y5
+	VMOVUPS     Y8, (R10)
+	VMOVUPS     Y4, (R10)(BX*1)
+	VMOVUPS     Y6, (R10)(BX*2)
+	VMOVUPS     Y5, (R10)(R8*1)
+	ADDQ        $0x20, CX
+	LEAQ        (AX)(BX*8), AX
+	SUBQ        $0x08, SI
+	JGE         loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sTranspose4AVX2(dst *float32, src *float32, ld int, step int, k int)
 // Requires: AVX
 TEXT ·sTranspose4AVX2(SB), NOSPLIT, $0-40
