@@ -27,7 +27,8 @@ const layers = `
 	trainerd/session
 	trainerd/internal/sessiontest
 	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
-	trainerd/checkpoint | trainerd/report
+	trainerd/checkpoint
+	trainerd/report
 	trainerd
 	trainerd/dataset/table
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
