@@ -26,7 +26,7 @@ import (
 
 // runChild has a program train, and keeps it alive.
 func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
-	if err := logdir.Check(c.Logdir); err != nil {
+	if err := logdir.Check(c.Logdir); err != nil && !(c.Child.Nodes > 1 && is[*logdir.LockedError](err)) {
 		return err // before the control socket is taken from the other process
 	}
 	sv := childSupervisor(c)
@@ -258,6 +258,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	s, x := c.Supervisor, c.Child
 	sv := &child.Supervisor{
 		Command: x.Command, Dir: x.Dir, Env: x.Env.Environ(), Logdir: c.Logdir, Checkpoints: x.Checkpoints, Steps: c.Train.Steps,
+		Nodes: x.Nodes, Node: x.Node,
 		Restarts: child.Restarts{
 			Max: x.MaxRestarts, Window: x.RestartWindowSecs.Duration(),
 			Backoff: x.BackoffSecs.Duration(), MaxBackoff: x.MaxBackoffSecs.Duration(),
