@@ -38,7 +38,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps}
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
 	sv.Observer = w
 	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
@@ -74,6 +74,7 @@ type childWatch struct {
 	saved   child.Checkpoint
 
 	reported bool // a line was understood
+	follows  bool // curves are another node's to draw
 }
 
 // Started begins the display again.
@@ -144,7 +145,7 @@ func (w *childWatch) at() string {
 
 // silence says that there are no curves, "" where there are some.
 func (w *childWatch) silence() string {
-	if w.reported {
+	if w.reported || w.follows {
 		return ""
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
