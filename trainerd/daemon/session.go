@@ -24,7 +24,8 @@ type sessions struct {
 	program *program.Program
 	task    *cluster.Task
 	log     *slog.Logger
-	served  func(master string) // told where the model is served; may be nil
+	served  func(master string)                   // told where the model is served; may be nil
+	wrap    func(session.Session) session.Session // put around what the run trains in; may be nil
 
 	sayInexact sync.Once // logs what of the input is not exactly resumable
 }
@@ -36,6 +37,14 @@ func (s *sessions) open(ctx context.Context) (session.Session, error) {
 			s.log.Warn("not exactly resumable: " + line)
 		}
 	})
+	sess, err := s.make(ctx)
+	if err != nil || s.wrap == nil {
+		return sess, err
+	}
+	return s.wrap(sess), nil
+}
+
+func (s *sessions) make(ctx context.Context) (session.Session, error) {
 	switch {
 	case s.config.IsRemote():
 		return s.task.Connect(ctx)
