@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
 )
 
 // attempt is one start of the program.
@@ -15,8 +17,9 @@ type attempt struct {
 	progressed   bool        // it got further than all before
 	paused       bool
 	hung         bool
-	purgedFrom   int64   // from which step on the program's events were dropped, notPurged for none
-	ending       *ending // that was asked for, nil for none
+	nan          *trainerd.NaNError // its loss is not finite; nil for no such
+	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
+	ending       *ending            // that was asked for, nil for none
 	meter        rateMeter
 }
 
@@ -62,6 +65,15 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	e := a.exit
 	e.Step = r.attempt.step
 	e.Cause = causeOf(&e, stopped, r.attempt.hung)
+	if r.attempt.nan != nil {
+		if err := r.rewind(); err != nil && !stopped {
+			e.Cause = Diverged
+			return e, err
+		}
+		if !stopped {
+			e.Cause = Diverged
+		}
+	}
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
 		r.log.Info("the program "+e.String(), "cause", e.Cause, "step", e.Step)
@@ -80,6 +92,7 @@ func (r *run) begin(ctx context.Context) {
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)
+	r.rewinds.begin(r.attempt.given)
 	r.purgeBefore(ctx)
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
