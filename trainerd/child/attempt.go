@@ -62,16 +62,20 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	r.savers = nil
 	r.writeRate()
-	e := a.exit
+	return r.ended(a.exit, stopped)
+}
+
+// ended takes the end of a start, and comes to its cause.
+func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	e.Step = r.attempt.step
 	e.Cause = causeOf(&e, stopped, r.attempt.hung)
 	if r.attempt.nan != nil {
-		if err := r.rewind(); err != nil && !stopped {
-			e.Cause = Diverged
-			return e, err
-		}
+		err := r.rewind()
 		if !stopped {
 			e.Cause = Diverged
+		}
+		if !stopped && err != nil {
+			return e, err
 		}
 	}
 	r.onExit(e)
