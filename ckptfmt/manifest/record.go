@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -158,7 +159,7 @@ func Records(logdir string) (all []*Record, bad []error) {
 		return nil, []error{err}
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), recordSuffix) || ckptfmt.IsTemp(e.Name()) {
+		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), recordSuffix) || layout.IsTemp(e.Name()) {
 			continue
 		}
 		r, err := readRecord(filepath.Join(logdir, RecordsDir, e.Name()))
