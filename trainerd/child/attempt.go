@@ -210,11 +210,11 @@ func (r *run) checkSignal(err error) {
 
 // hangs reports whether the program makes no steps any more.
 func (r *run) hangs() bool {
-	if r.HangAfter <= 0 || r.attempt.paused || r.attempt.hung || time.Since(r.attempt.lastProgress) < r.HangAfter {
+	if r.hangAfter <= 0 || r.attempt.paused || r.attempt.hung || time.Since(r.attempt.lastProgress) < r.hangAfter {
 		return false
 	}
 	r.attempt.hung = true
-	r.log.Warn("the program has reported no step for too long; ending it", "limit", r.HangAfter, "step", r.attempt.step)
+	r.log.Warn("the program has reported no step for too long; ending it", "limit", r.hangAfter, "step", r.attempt.step)
 	return true
 }
 

@@ -166,6 +166,7 @@ type run struct {
 	prompter               prompter
 	measured               measured
 	counts                 *counts
+	hangAfter              time.Duration
 	rewinds                rewinds
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
@@ -183,7 +184,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	r := &run{
 		Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1},
+		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

@@ -207,11 +207,6 @@ func (j *childJob) Resume(ctx context.Context) error { return refused(j.sv.Resum
 // Stop ends it.
 func (j *childJob) Stop() { j.stop() }
 
-// Set is not possible.
-func (j *childJob) Set(_ context.Context, key, _ string) (string, error) {
-	return "", control.Refusef("%s cannot change during a run: another program trains", key)
-}
-
 // Keep protects a checkpoint from rotation.
 func (j *childJob) Keep(step int64) (string, error) {
 	c, err := j.sv.Keep(context.Background(), step)
