@@ -46,7 +46,12 @@ var rules = pickle.Rules{
 		_, dtype := torch.DType(name)
 		return dtype || made[name] || called[name]
 	},
-	New: func(class string) bool { return made[class] },
+	New: func(class string, args pickle.Tuple) (any, error) {
+		if !made[class] || len(args) > 0 {
+			return nil, fmt.Errorf("an object of %s is made", class)
+		}
+		return &pickle.Object{Class: pickle.Global(class)}, nil
+	},
 	Call: func(name string, args pickle.Tuple) (any, error) {
 		switch {
 		case !called[name]:

@@ -14,6 +14,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Model is a model ready to train, with the names of what can be fed, fetched
@@ -136,7 +137,7 @@ func (m *maker) inputs() {
 	}
 	m.out.Y = graph.Placeholder{Name: m.y.Name(), DType: yType, Shape: yShape}
 	if m.cfg.Dropout > 0 || m.cfg.BatchNorm {
-		no := m.b.Const("training/input", graph.BoolTensor(false))
+		no := m.b.Const("training/input", literal.Bool(false))
 		m.training = m.b.PlaceholderWithDefault("training", no, graph.Shape{})
 		m.out.Training = m.training.Name()
 	}
