@@ -148,6 +148,18 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 	return &Reader{Reader: r, File: f, Metadata: metadata, tensors: from}, nil
 }
 
+// Files returns the names of the files that hold the tensors; none of a checkpoint,
+// whose files its prefix tells.
+func (r *Reader) Files() []string {
+	switch of := r.tensors.(type) {
+	case nil:
+		return nil
+	case interface{ Files() []string }:
+		return of.Files()
+	}
+	return []string{r.Path}
+}
+
 // Checks says in words what [Reader.Verify] can find: the strongest check that
 // the format allows.
 func (r *Reader) Checks() string {
