@@ -68,7 +68,7 @@ func emitTile(c *build.Context, l lanes, rows int, kind string, cols int) {
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
 	c.Doc(fmt.Sprintf("%s computes %d by %d elements of a product.", name, rows, cols*int(l.width/l.size)))
-	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add int)", l.goType))
+	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add, segments, skipA, skipB int)", l.goType))
 	t := &tile{c: c, l: l, rows: rows, cols: cols}
 	t.load()
 	t.multiply()
@@ -82,6 +82,7 @@ type tile struct {
 	cols int // in registers
 
 	k, rs, cs, b, ldb reg.Register
+	segments          reg.Register   // left to do
 	a                 []reg.Register // pointers to every third row
 	acc               [][]reg.VecVirtual
 }
@@ -106,7 +107,7 @@ func (t *tile) bytes(param string) reg.Register {
 
 func (t *tile) load() {
 	c := t.c
-	t.k = c.Load(c.Param("k"), c.GP64())
+	t.k, t.segments = c.GP64(), c.Load(c.Param("segments"), c.GP64())
 	first := c.Load(c.Param("a"), c.GP64())
 	t.a = append(t.a, first)
 	t.rs, t.cs = t.bytes("rs"), t.bytes("cs")
@@ -138,8 +139,12 @@ func (t *tile) zero(v reg.VecVirtual) {
 // unroll is the number of steps of the inner dimension in one turn.
 const unroll = 4
 
+// multiply goes through the inner dimension: k steps in each segment, between
+// which are skipA and skipB elements that are left out.
 func (t *tile) multiply() {
 	c := t.c
+	c.Label("segment")
+	c.Load(c.Param("k"), t.k)
 	c.SUBQ(operand.U8(unroll), t.k)
 	c.JLT(operand.LabelRef("tail"))
 	c.Label("loop")
@@ -156,6 +161,15 @@ func (t *tile) multiply() {
 	c.DECQ(t.k)
 	c.JNE(operand.LabelRef("single"))
 	c.Label("done")
+	c.DECQ(t.segments)
+	c.JE(operand.LabelRef("sum"))
+	skip := t.bytes("skipA")
+	for _, p := range t.a {
+		c.ADDQ(skip, p)
+	}
+	c.ADDQ(t.bytes("skipB"), t.b)
+	c.JMP(operand.LabelRef("segment"))
+	c.Label("sum")
 }
 
 // step adds one column of a times one row of b.

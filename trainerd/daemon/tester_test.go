@@ -15,6 +15,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
 // noisyGraph writes a model with all that an evaluation could disturb: a random
@@ -29,7 +31,7 @@ func noisyGraph(t *testing.T, seed int64) string {
 	w := b.Variable(graph.VariableSpec{Name: "w", DType: float, Shape: graph.MakeShape(2, 2), Initial: graph.Zeros(), Trainable: true})
 	average := b.Variable(graph.VariableSpec{Name: "average", DType: float, Initial: graph.Zeros()})
 	total := b.Variable(graph.VariableSpec{Name: "total", DType: float, Initial: graph.Zeros()})
-	seeds := graph.Attrs{"T": graph.TypeAttr(tfpb.DataType_DT_INT32), "dtype": graph.TypeAttr(float), "seed": graph.IntAttr(seed), "seed2": graph.IntAttr(seed)}
+	seeds := graph.Attrs{"T": attr.Type(tfpb.DataType_DT_INT32), "dtype": attr.Type(float), "seed": attr.Int(seed), "seed2": attr.Int(seed)}
 	logits := b.MatMul("logits", x, b.Read("w/read", w), false, false)
 	noise := b.Add(graph.NodeSpec{Op: "RandomStandardNormal", Name: "noise", Inputs: []graph.Output{b.ShapeOf("shape", logits)}, Attrs: seeds,
 		Outputs: []graph.OutputType{{DType: float, Shape: logits.Shape()}}}).Output(0)
@@ -38,9 +40,9 @@ func noisyGraph(t *testing.T, seed int64) string {
 	b.Identity("first_noise", b.Mean("mean_noise", noise))
 	move := b.MoveAverage("move", average, loss, .1)
 	b.After([]*graph.Node{move}, func() { b.Identity("moved", loss) })
-	add := b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "add", Inputs: []graph.Output{total.Handle(), loss}, Attrs: graph.Attrs{"dtype": graph.TypeAttr(float)}})
+	add := b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "add", Inputs: []graph.Output{total.Handle(), loss}, Attrs: graph.Attrs{"dtype": attr.Type(float)}})
 	b.After([]*graph.Node{add}, func() { b.Read("streaming", total) })
-	b.Minimize(loss, graph.SGD{}, graph.LearningRate{Initial: .01}, step, []*graph.Variable{w}, move)
+	optimizer.Minimize(b, loss, optimizer.SGD{}, optimizer.LearningRate{Initial: .01}, step, []*graph.Variable{w}, move)
 	return modelFile(t, b)
 }
 

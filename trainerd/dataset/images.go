@@ -99,7 +99,7 @@ func (r *imageRows) list(dir string, known []string) (names []string, err error)
 	}
 	if known == nil && len(names) < 2 || len(r.files) == 0 {
 		return nil, &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d PNG and JPEG files", len(names), len(r.files)),
-			Hint: "make a folder for each of at least two classes, with its images in it"}
+			Hint: "make a folder for each of at least two classes, with its images in it; of a table give the file"}
 	}
 	return names, errs.err()
 }

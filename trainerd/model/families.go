@@ -5,6 +5,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // families holds the forward pass of each family. Each sets the maker's
@@ -159,7 +160,7 @@ func (m *maker) logistic() {
 	})
 	var classes, probabilities graph.Output
 	b.Scope("predictions", func() {
-		positive := b.Greater("Greater", logits, b.Const("zero", graph.FloatTensor(0)))
+		positive := b.Greater("Greater", logits, b.Const("zero", literal.Float(0)))
 		classes = b.Cast("Cast", positive, tfpb.DataType_DT_INT64)
 		// Of two sigmoids neither loses digits, as 1 - p would.
 		probabilities = b.StackColumns("probabilities", b.Sigmoid("Sigmoid", b.Neg("Neg", logits)), b.Sigmoid("Sigmoid_1", logits))
@@ -221,7 +222,7 @@ func (m *maker) addLoss(examples func() graph.Output) {
 		for i, w := range m.kernels {
 			squares[i] = b.L2Loss("L2Loss", w)
 		}
-		weight := b.Const("l2", graph.FloatTensor(float32(m.cfg.L2)))
+		weight := b.Const("l2", literal.Float(float32(m.cfg.L2)))
 		m.loss = b.AddV2("loss/", mean, b.Mul("mul", weight, b.AddN("AddN", squares...)))
 	})
 }

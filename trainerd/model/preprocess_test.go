@@ -9,6 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/runtime"
 )
@@ -113,8 +114,8 @@ func TestServingInputs(t *testing.T) {
 	}
 	feeds := make(map[string]*ckptfmt.Tensor)
 	for key, v := range map[string]*tfpb.TensorProto{
-		"size": graph.FloatsTensor(6, float32(nan)), "größe": graph.FloatsTensor(10, 11), "day": graph.FloatsTensor(110, 95),
-		"the colour": graph.StringsTensor("green", "blue"), "many": graph.StringsTensor(d.Schema.Features[3].Vocabulary[199], ""),
+		"size": literal.Floats(6, float32(nan)), "größe": literal.Floats(10, 11), "day": literal.Floats(110, 95),
+		"the colour": literal.Strings("green", "blue"), "many": literal.Strings(d.Schema.Features[3].Vocabulary[199], ""),
 	} {
 		name, value := column(key, v)
 		feeds[name] = value
@@ -132,7 +133,7 @@ func TestServingInputs(t *testing.T) {
 	if err != nil || len(out) != 2 || out[1].DType != tfpb.DataType_DT_STRING {
 		t.Fatalf("classes and their names: %v, %v", out, err)
 	}
-	labels, err := ckptfmt.TensorFromProto(graph.Int64sTensor(2, 0))
+	labels, err := ckptfmt.TensorFromProto(literal.Int64s(2, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

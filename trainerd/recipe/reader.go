@@ -42,6 +42,7 @@ type Reader struct {
 	base    int64      // the step that the start resumes from
 	step    int64      // of the last line with one, noStep for none
 	epoch   int64      // of the last line with one that has not been used
+	current span       // the epoch of the last line with both
 	inSteps bool       // numbers came with steps, not epochs
 	counted int64      // lines without a step
 	rebased bool       // steps were counted from where a bar began again
@@ -59,6 +60,9 @@ type waiting struct {
 	*Point
 	next int64
 }
+
+// span is an epoch, with its length and its end in steps.
+type span struct{ epoch, length, end int64 }
 
 // bar is a count of steps that begins again.
 type bar struct{ last, offset int64 }
@@ -349,7 +353,7 @@ func (r *Reader) stepOf(m *match) int64 {
 	switch {
 	case m.step != noStep:
 	case r.inSteps && r.step != noStep:
-		return r.step
+		return r.endOf(m.epoch)
 	case m.epoch == noStep: // it has a part of an epoch
 		return r.count()
 	default:
@@ -360,11 +364,23 @@ func (r *Reader) stepOf(m *match) int64 {
 	return r.step
 }
 
+// endOf returns the step of a line about an epoch: its end, if the last line with a
+// step was just before that. A bar may be drawn too seldom for its last step.
+func (r *Reader) endOf(epoch int64) int64 {
+	const near = 10 // parts of an epoch
+	if c := r.current; c.epoch == epoch && r.step < c.end && c.end-r.step <= c.length/near+1 {
+		r.step = c.end
+	}
+	return r.step
+}
+
 // progress returns the step of a line since the beginning of the training.
 func (r *Reader) progress(m *match) int64 {
 	switch {
 	case m.epoch != noStep && m.total != noStep:
-		return max(m.epoch-m.line.FirstEpoch, 0)*m.total + m.step
+		epoch := max(m.epoch-m.line.FirstEpoch, 0)
+		r.current = span{m.epoch, m.total, (epoch + 1) * m.total}
+		return epoch*m.total + m.step
 	case m.epoch == noStep && m.total == noStep:
 		return m.step
 	}

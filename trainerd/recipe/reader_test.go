@@ -224,6 +224,12 @@ func TestTranscripts(t *testing.T) {
 			"Epoch 1:  10%|█| 1/10 [00:01<00:09,  9.87it/s, train_loss=2]", "10 train_loss=2",
 			"Epoch 1:  10%|█| 1/10 [00:01<00:09,  9.87it/s, train_loss=1]", "-",
 		}, "11 train_loss=1"},
+		{"a bar that is not drawn at its end", 0, []string{
+			"Epoch 1/3: 95%|█  | 38/40 [00:10<01:30, 5.00it/s, loss=3]", "-",
+			"Epoch 1: train_loss=0.5", "40 train_loss=0.5",
+			"Epoch 2/3: 10%|█  | 4/40 [00:10<01:30, 5.00it/s, loss=3]", "38 loss=3",
+			"Epoch 2: val_loss=0.5", "44 val_loss=0.5",
+		}, "44 loss=3"},
 		{"evaluations between steps", 0, []string{
 			"Epoch(train)  [1][50/100]  lr: 1.0e-03  loss: 0.5", "50 lr=0.001 loss=0.5",
 			"Epoch(val) [1][5/10]  accuracy/top1: 70.5", "-",

@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/internal/opdef"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // withoutTrace returns the graph for evaluations at a step, and the ops that
@@ -50,8 +51,8 @@ func reseed(n *tfpb.NodeDef, scope string, step int64) {
 	}
 	sum := sha256.Sum256(append(b, scope+n.GetName()...))
 	attrs := attrsOf(n)
-	attrs["seed"] = graph.IntAttr(int64(binary.LittleEndian.Uint64(sum[:]) >> 1))
-	attrs["seed2"] = graph.IntAttr(int64(binary.LittleEndian.Uint64(sum[8:])>>1) | 1) // two zeros would ask for any
+	attrs["seed"] = attr.Int(int64(binary.LittleEndian.Uint64(sum[:]) >> 1))
+	attrs["seed2"] = attr.Int(int64(binary.LittleEndian.Uint64(sum[8:])>>1) | 1) // two zeros would ask for any
 }
 
 // copyVariable makes a variable a copy in a container, and returns the nodes that
@@ -61,19 +62,19 @@ func copyVariable(v *tfpb.NodeDef, container, name string) []*tfpb.NodeDef {
 	origin := proto.Clone(v).(*tfpb.NodeDef)
 	origin.Name = name
 	attrs := attrsOf(origin)
-	attrs["_class"] = graph.StringsAttr("loc:@" + v.GetName())
+	attrs["_class"] = attr.Strings("loc:@" + v.GetName())
 	isRef := v.GetOp() != "VarHandleOp"
 	if isRef && len(attrs["shared_name"].GetS()) == 0 {
-		attrs["shared_name"] = graph.StringAttr(v.GetName()) // by which servers know it
+		attrs["shared_name"] = attr.String(v.GetName()) // by which servers know it
 	}
-	attrsOf(v)["container"] = graph.StringAttr(container)
+	attrsOf(v)["container"] = attr.String(container)
 
 	dtype, value, device := attrs["dtype"], name+"/value", v.GetDevice()
 	if isRef {
 		return []*tfpb.NodeDef{origin,
 			{Name: value, Op: "Identity", Device: device, Input: []string{name}, Attr: graph.Attrs{"T": dtype}},
 			{Name: name + "/copy", Op: "Assign", Device: device, Input: []string{v.GetName(), value},
-				Attr: graph.Attrs{"T": dtype, "validate_shape": graph.BoolAttr(false)}}}
+				Attr: graph.Attrs{"T": dtype, "validate_shape": attr.Bool(false)}}}
 	}
 	return []*tfpb.NodeDef{origin,
 		{Name: value, Op: "ReadVariableOp", Device: device, Input: []string{name}, Attr: graph.Attrs{"dtype": dtype}},
