@@ -21,6 +21,7 @@ const layers = `
 	proto proto/tbpb proto/tbdata
 	internal/...
 	tfevents/... | ckptfmt/...
+	trainerd/graph/attr | trainerd/graph/literal
 	trainerd/graph
 	trainerd/session
 	trainerd/internal/sessiontest

@@ -104,10 +104,10 @@ func (r *run) lineReader() LineReader {
 	switch {
 	case r.Lines == nil:
 		return nil
-	case r.attempt.given == nil || r.attempt.given.Step == NoStep:
+	case r.attempt.given == nil || r.attempt.given.at() == NoStep:
 		return r.Lines(0)
 	}
-	return r.Lines(r.attempt.given.Step)
+	return r.Lines(r.attempt.given.at())
 }
 
 func (r *run) givenPath() string {
@@ -133,6 +133,9 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			}
 			r.onReport(report)
 		case <-look.C:
+			if !r.takeReports() { // of what was done before that which is found now
+				return stopped
+			}
 			r.beginRefresh()
 			r.reapOrphans()
 			r.makeWay()

@@ -150,6 +150,7 @@ type run struct {
 	inbox    inbox
 
 	attempts               int
+	firstStep              int64 // of the first report of a start without a checkpoint
 	maxStep                int64 // the highest step of all reports, -1 for none
 	ceiling                int64 // checkpoints from this step on are not trusted
 	failuresBeforeProgress int   // starts in a row that failed before their first report

@@ -273,6 +273,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	sv.ResumeArgs = x.ResumeArgs
 	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
 		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }
+		sv.Env = append(r.EnvOf(config.ProgramSource(x.Dir, x.Command), isSet), sv.Env...)
 	}
 	for _, text := range x.Patterns {
 		sv.Patterns = append(sv.Patterns, regexp.MustCompile(text)) // was checked
@@ -284,6 +285,12 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 		}
 	}
 	return sv
+}
+
+// isSet reports whether the environment has a variable.
+func isSet(key string) bool {
+	_, ok := os.LookupEnv(key)
+	return ok
 }
 
 // recipeLines lets a recipe read the lines of a program: a [child.LineReader].

@@ -75,7 +75,7 @@ func (s *sessions) notResumable() []string {
 		return nil // every other use of the graph reports it
 	}
 	if s.config.IsRemote() {
-		var lines []string
+		lines := s.randomOnServers()
 		for _, name := range program.Ancestors(g, s.program.Train, program.TakesInput) {
 			if len(program.Ancestors(g, []string{name}, program.IsApplyGradient)) == 0 { // else it is a token
 				lines = append(lines, name+": the input of a session on a server is not in checkpoints")
@@ -93,6 +93,16 @@ func (s *sessions) notResumable() []string {
 		return nil
 	}
 	return sess.NotResumable(runners)
+}
+
+// randomOnServers says which random numbers of a training on servers are others
+// after a kill.
+func (s *sessions) randomOnServers() []string {
+	var lines []string
+	for _, name := range cluster.RandomOps(s.program.Meta.GetGraphDef(), s.program.Train) {
+		lines = append(lines, name+": the random numbers of a session on a server begin again in each session")
+	}
+	return lines
 }
 
 // inputRestored reports whether a session has put back the state of the

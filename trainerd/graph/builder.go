@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // producerVersion is the GraphDef version that the graphs are written for: the
@@ -106,6 +107,9 @@ func (o Output) typ() OutputType {
 	return o.Node.outputs[o.Index]
 }
 
+// Attrs are a node's attributes by name.
+type Attrs map[string]*tfpb.AttrValue
+
 // NodeSpec describes a node to add.
 type NodeSpec struct {
 	Op      string
@@ -135,14 +139,14 @@ func (b *Builder) Add(s NodeSpec) *Node {
 	n.def.Input = append(n.def.Input, controlInputs(b.control, s.Control)...)
 	maps.Copy(n.def.Attr, s.Attrs)
 	if len(s.Outputs) > 0 {
-		shapes := make([]Shape, len(s.Outputs))
+		shapes := make([]*tfpb.TensorShapeProto, len(s.Outputs))
 		for i, o := range s.Outputs {
-			shapes[i] = o.Shape
+			shapes[i] = o.Shape.Proto()
 		}
-		n.def.Attr[attrShapes] = ShapesAttr(shapes)
+		n.def.Attr[attrShapes] = attr.Shapes(shapes...)
 	}
 	if b.colocate != "" {
-		n.def.Attr[attrColocation] = StringsAttr("loc:@" + b.colocate)
+		n.def.Attr[attrColocation] = attr.Strings("loc:@" + b.colocate)
 	}
 	b.nodes = append(b.nodes, n)
 	b.byName[name] = n

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // backward is one node whose gradient is being built.
@@ -32,7 +34,7 @@ func (b *Builder) Gradients(y Output, xs []Output) []Output {
 	out := make([]Output, len(xs))
 	b.Scope("gradients", func() {
 		p := &backprop{b: b, sums: map[Output][]Output{}, needed: dependents(b.nodes, xs)}
-		p.add(y, b.Const("grad_ys_0", FilledTensor(1, Shape{})))
+		p.add(y, b.Const("grad_ys_0", literal.Filled(1, Shape{}.Proto())))
 		p.run(y)
 		for i, x := range xs {
 			out[i] = p.sum(x)

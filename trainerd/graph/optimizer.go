@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Optimizer is a rule by which gradients change variables: [SGD], [Momentum],
@@ -74,7 +76,7 @@ func (b *Builder) Minimize(loss Output, o Optimizer, lr LearningRate, step *Vari
 // prepareMinimize adds the gradients of loss; nil means that there are not all.
 // rate gives the learning rate in the optimizer's scope.
 func (b *Builder) prepareMinimize(loss Output, lr LearningRate, step *Variable, vars []*Variable) (grads []Output, rate func() Output) {
-	rate = func() Output { return b.Const("learning_rate", FloatTensor(lr.Initial)) }
+	rate = func() Output { return b.Const("learning_rate", literal.Float(lr.Initial)) }
 	if lr.Changes() {
 		changing := b.learningRate(lr, step)
 		rate = func() Output { return changing }
@@ -122,10 +124,10 @@ func (b *Builder) applyGradients(o Optimizer, lr func() Output, step *Variable, 
 func (b *Builder) countStep(name string, step *Variable, done *Node) (count *Node) {
 	b.Colocate(step.handle.Node, func() {
 		var one Output
-		b.After([]*Node{done}, func() { one = b.Const("Const", Int64Tensor(1)) })
+		b.After([]*Node{done}, func() { one = b.Const("Const", literal.Int64(1)) })
 		count = b.Add(NodeSpec{
 			Op: "AssignAddVariableOp", Name: name + "/", Inputs: []Output{step.handle, one},
-			Attrs: Attrs{"dtype": TypeAttr(step.DType)},
+			Attrs: Attrs{"dtype": attr.Type(step.DType)},
 		})
 	})
 	return count
@@ -144,7 +146,7 @@ func (b *Builder) apply(op string, v *Variable, slots []*Variable, rest []Output
 	for _, s := range slots {
 		ins = append(ins, s.handle)
 	}
-	all := Attrs{"T": TypeAttr(v.DType), "use_locking": BoolAttr(false)}
+	all := Attrs{"T": attr.Type(v.DType), "use_locking": attr.Bool(false)}
 	for k, a := range attrs {
 		all[k] = a
 	}
@@ -168,14 +170,14 @@ func (o Momentum) prepare(b *Builder, _ []*Variable) optimizerState {
 	var momentum Output
 	return optimizerState{
 		slots: func(v *Variable) []*Variable { return []*Variable{b.slot(v, "Momentum", Zeros())} },
-		hyper: func() { momentum = b.Const("momentum", FloatTensor(o.Momentum)) },
+		hyper: func() { momentum = b.Const("momentum", literal.Float(o.Momentum)) },
 		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
 			return b.apply("ResourceApplyMomentum", v, slots, []Output{lr, grad, momentum},
-				Attrs{"use_nesterov": BoolAttr(o.Nesterov)})
+				Attrs{"use_nesterov": attr.Bool(o.Nesterov)})
 		},
 		sparse: func(v *Variable, slots []*Variable, lr, rows, indices Output) *Node {
 			return b.applySparse("ResourceSparseApplyMomentum", v, slots, []Output{lr, rows, indices, momentum},
-				indices, Attrs{"use_nesterov": BoolAttr(o.Nesterov)})
+				indices, Attrs{"use_nesterov": attr.Bool(o.Nesterov)})
 		},
 	}
 }
@@ -188,11 +190,11 @@ func (o Adagrad) prepare(b *Builder, _ []*Variable) optimizerState {
 		hyper: func() {},
 		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
 			return b.apply("ResourceApplyAdagrad", v, slots, []Output{lr, grad},
-				Attrs{"update_slots": BoolAttr(true)})
+				Attrs{"update_slots": attr.Bool(true)})
 		},
 		sparse: func(v *Variable, slots []*Variable, lr, rows, indices Output) *Node {
 			return b.applySparse("ResourceSparseApplyAdagrad", v, slots, []Output{lr, rows, indices},
-				indices, Attrs{"update_slots": BoolAttr(true)})
+				indices, Attrs{"update_slots": attr.Bool(true)})
 		},
 	}
 }
@@ -204,9 +206,9 @@ func (o RMSProp) prepare(b *Builder, _ []*Variable) optimizerState {
 			return []*Variable{b.slot(v, "RMSProp", Ones()), b.slot(v, "RMSProp", Zeros())}
 		},
 		hyper: func() {
-			decay = b.Const("decay", FloatTensor(o.Decay))
-			momentum = b.Const("momentum", FloatTensor(o.Momentum))
-			epsilon = b.Const("epsilon", FloatTensor(o.Epsilon))
+			decay = b.Const("decay", literal.Float(o.Decay))
+			momentum = b.Const("momentum", literal.Float(o.Momentum))
+			epsilon = b.Const("epsilon", literal.Float(o.Epsilon))
 		},
 		update: func(v *Variable, slots []*Variable, lr, grad Output) *Node {
 			return b.apply("ResourceApplyRMSProp", v, slots, []Output{lr, decay, momentum, epsilon, grad}, nil)
@@ -232,7 +234,7 @@ func (o Adam) prepare(b *Builder, vars []*Variable) optimizerState {
 	first := slices.MinFunc(vars, func(x, y *Variable) int { return cmp.Compare(x.Name(), y.Name()) })
 	power := func(name string, beta float32) *Variable {
 		return b.Variable(VariableSpec{
-			Name: name, DType: tfpb.DataType_DT_FLOAT, Initial: Value(FloatTensor(beta)), With: first,
+			Name: name, DType: tfpb.DataType_DT_FLOAT, Initial: Value(literal.Float(beta)), With: first,
 		})
 	}
 	s.power1, s.power2 = power("beta1_power", o.Beta1), power("beta2_power", o.Beta2)
@@ -247,9 +249,9 @@ func (o Adam) prepare(b *Builder, vars []*Variable) optimizerState {
 }
 
 func (s *adamState) hyper() {
-	s.beta1 = s.b.Const("beta1", FloatTensor(s.Beta1))
-	s.beta2 = s.b.Const("beta2", FloatTensor(s.Beta2))
-	s.epsilon = s.b.Const("epsilon", FloatTensor(s.Epsilon))
+	s.beta1 = s.b.Const("beta1", literal.Float(s.Beta1))
+	s.beta2 = s.b.Const("beta2", literal.Float(s.Beta2))
+	s.epsilon = s.b.Const("epsilon", literal.Float(s.Epsilon))
 }
 
 func (s *adamState) update(v *Variable, slots []*Variable, lr, grad Output) *Node {
@@ -257,7 +259,7 @@ func (s *adamState) update(v *Variable, slots []*Variable, lr, grad Output) *Nod
 	power2 := s.b.Read("ResourceApplyAdam/ReadVariableOp", s.power2)
 	return s.b.apply("ResourceApplyAdam", v, slots,
 		[]Output{power1, power2, lr, s.beta1, s.beta2, s.epsilon, grad},
-		Attrs{"use_nesterov": BoolAttr(false)})
+		Attrs{"use_nesterov": attr.Bool(false)})
 }
 
 // finish raises both powers, after every update has read them.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Defaults of TensorFlow's Saver.
@@ -59,7 +61,7 @@ func (b *Builder) saverNodes(vars []*Variable) *tfpb.SaverDef {
 		keys.types = append(keys.types, v.DType)
 		values[i] = v.read
 	}
-	input := b.Const("filename/input", StringTensor(defaultSaveName))
+	input := b.Const("filename/input", literal.String(defaultSaveName))
 	filename := b.PlaceholderWithDefault("filename", input, Shape{})
 	prefix := b.PlaceholderWithDefault("Const", filename, Shape{})
 	saved := b.save(prefix, keys, values)
@@ -77,7 +79,7 @@ func (b *Builder) save(prefix Output, keys saverKeys, values []Output) (saved Ou
 	write := b.Add(NodeSpec{
 		Op:     "SaveV2",
 		Inputs: append(b.saverInputs("SaveV2", prefix, keys), values...),
-		Attrs:  Attrs{"dtypes": TypesAttr(keys.types)},
+		Attrs:  Attrs{"dtypes": attr.Types(keys.types...)},
 	})
 	b.After([]*Node{write}, func() {
 		b.Colocate(prefix.Node, func() { saved = b.Identity("control_dependency", prefix) })
@@ -93,7 +95,7 @@ func (b *Builder) restore(prefix Output, keys saverKeys, vars []*Variable) *Node
 	read := b.Add(NodeSpec{
 		Op:      "RestoreV2",
 		Inputs:  b.saverInputs("RestoreV2", prefix, keys),
-		Attrs:   Attrs{"dtypes": TypesAttr(keys.types)},
+		Attrs:   Attrs{"dtypes": attr.Types(keys.types...)},
 		Outputs: outputs,
 	})
 	assigns := make([]*Node, len(vars))
@@ -111,7 +113,7 @@ func (b *Builder) restore(prefix Output, keys saverKeys, vars []*Variable) *Node
 func (b *Builder) saverInputs(op string, prefix Output, keys saverKeys) []Output {
 	return []Output{
 		prefix,
-		b.Const(op+"/tensor_names", StringsTensor(keys.names...)),
-		b.Const(op+"/shape_and_slices", StringsTensor(keys.slices...)),
+		b.Const(op+"/tensor_names", literal.Strings(keys.names...)),
+		b.Const(op+"/shape_and_slices", literal.Strings(keys.slices...)),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Schedule is how a learning rate changes with the global step.
@@ -73,14 +74,14 @@ func (b *Builder) learningRate(lr LearningRate, step *Variable) (rate Output) {
 	case ScheduleInverseTime:
 		rate = b.inverseTimeDecay(lr, step)
 	default:
-		rate = b.Const("base_learning_rate", FloatTensor(lr.Initial))
+		rate = b.Const("base_learning_rate", literal.Float(lr.Initial))
 	}
 	if lr.WarmupSteps <= 0 {
 		return rate
 	}
 	b.named("Warmup", func(name string) {
-		one := b.Const("one", FloatTensor(1))
-		share := b.RealDiv("truediv", b.AddV2("add", b.stepNow(step), one), b.Const("warmup_steps", FloatTensor(float32(lr.WarmupSteps))))
+		one := b.Const("one", literal.Float(1))
+		share := b.RealDiv("truediv", b.AddV2("add", b.stepNow(step), one), b.Const("warmup_steps", literal.Float(float32(lr.WarmupSteps))))
 		rate = b.Mul(name, rate, b.Minimum("Minimum", share, one))
 	})
 	return rate
@@ -107,9 +108,9 @@ func (b *Builder) periods(lr LearningRate, now, every Output) Output {
 
 func (b *Builder) exponentialDecay(lr LearningRate, step *Variable) (rate Output) {
 	b.named("ExponentialDecay", func(name string) {
-		initial := b.Const("initial_learning_rate", FloatTensor(lr.Initial))
-		every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
-		factor := b.Const("decay_rate", FloatTensor(lr.DecayRate))
+		initial := b.Const("initial_learning_rate", literal.Float(lr.Initial))
+		every := b.Const("decay_steps", literal.Float(float32(lr.DecaySteps)))
+		factor := b.Const("decay_rate", literal.Float(lr.DecayRate))
 		rate = b.Mul(name, initial, b.Pow("Pow", factor, b.periods(lr, b.stepNow(step), every)))
 	})
 	return rate
@@ -117,27 +118,27 @@ func (b *Builder) exponentialDecay(lr LearningRate, step *Variable) (rate Output
 
 func (b *Builder) inverseTimeDecay(lr LearningRate, step *Variable) (rate Output) {
 	b.named("InverseTimeDecay", func(name string) {
-		initial := b.Const("initial_learning_rate", FloatTensor(lr.Initial))
-		every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
-		factor := b.Const("decay_rate", FloatTensor(lr.DecayRate))
+		initial := b.Const("initial_learning_rate", literal.Float(lr.Initial))
+		every := b.Const("decay_steps", literal.Float(float32(lr.DecaySteps)))
+		factor := b.Const("decay_rate", literal.Float(lr.DecayRate))
 		periods := b.periods(lr, b.stepNow(step), every)
-		rate = b.RealDiv(name, initial, b.AddV2("Add", b.Const("Const", FloatTensor(1)), b.Mul("Mul", factor, periods)))
+		rate = b.RealDiv(name, initial, b.AddV2("Add", b.Const("Const", literal.Float(1)), b.Mul("Mul", factor, periods)))
 	})
 	return rate
 }
 
 // progress adds the part of DecaySteps that has passed, at most one.
 func (b *Builder) progress(lr LearningRate, step *Variable) Output {
-	every := b.Const("decay_steps", FloatTensor(float32(lr.DecaySteps)))
+	every := b.Const("decay_steps", literal.Float(float32(lr.DecaySteps)))
 	return b.RealDiv("truediv", b.Minimum("Minimum", b.stepNow(step), every), every)
 }
 
 func (b *Builder) polynomialDecay(lr LearningRate, step *Variable) (rate Output) {
 	b.named("PolynomialDecay", func(name string) {
-		end := b.Const("end_learning_rate", FloatTensor(lr.End))
-		span := b.Sub("sub", b.Const("initial_learning_rate", FloatTensor(lr.Initial)), end)
-		left := b.Sub("sub_1", b.Const("one", FloatTensor(1)), b.progress(lr, step))
-		power := b.Pow("Pow", left, b.Const("power", FloatTensor(lr.Power)))
+		end := b.Const("end_learning_rate", literal.Float(lr.End))
+		span := b.Sub("sub", b.Const("initial_learning_rate", literal.Float(lr.Initial)), end)
+		left := b.Sub("sub_1", b.Const("one", literal.Float(1)), b.progress(lr, step))
+		power := b.Pow("Pow", left, b.Const("power", literal.Float(lr.Power)))
 		rate = b.AddV2(name, b.Mul("Mul", span, power), end)
 	})
 	return rate
@@ -145,15 +146,15 @@ func (b *Builder) polynomialDecay(lr LearningRate, step *Variable) (rate Output)
 
 func (b *Builder) cosineDecay(lr LearningRate, step *Variable) (rate Output) {
 	b.named("CosineDecay", func(name string) {
-		one, half := b.Const("one", FloatTensor(1)), b.Const("half", FloatTensor(.5))
-		angle := b.Mul("mul", b.Const("pi", FloatTensor(math.Pi)), b.progress(lr, step))
+		one, half := b.Const("one", literal.Float(1)), b.Const("half", literal.Float(.5))
+		angle := b.Mul("mul", b.Const("pi", literal.Float(math.Pi)), b.progress(lr, step))
 		wave := b.Mul("mul_1", half, b.AddV2("add", one, b.Cos("Cos", angle)))
 		alpha := float32(0)
 		if lr.Initial != 0 {
 			alpha = lr.End / lr.Initial
 		}
-		share := b.AddV2("add_1", b.Mul("mul_2", b.Const("span", FloatTensor(1-alpha)), wave), b.Const("alpha", FloatTensor(alpha)))
-		rate = b.Mul(name, b.Const("initial_learning_rate", FloatTensor(lr.Initial)), share)
+		share := b.AddV2("add_1", b.Mul("mul_2", b.Const("span", literal.Float(1-alpha)), wave), b.Const("alpha", literal.Float(alpha)))
+		rate = b.Mul(name, b.Const("initial_learning_rate", literal.Float(lr.Initial)), share)
 	})
 	return rate
 }
@@ -163,13 +164,13 @@ func (b *Builder) cosineDecay(lr LearningRate, step *Variable) (rate Output) {
 func (b *Builder) piecewiseConstant(lr LearningRate, step *Variable) (rate Output) {
 	if len(lr.Values) != len(lr.Boundaries)+1 {
 		b.fail("learning rate: %d values for %d boundaries, want one more", len(lr.Values), len(lr.Boundaries))
-		return b.Const("base_learning_rate", FloatTensor(lr.Initial))
+		return b.Const("base_learning_rate", literal.Float(lr.Initial))
 	}
 	b.named("PiecewiseConstant", func(name string) {
-		bounds := b.Const("boundaries", Int64sTensor(lr.Boundaries...))
+		bounds := b.Const("boundaries", literal.Int64s(lr.Boundaries...))
 		behind := b.Greater("Greater", b.Read("ReadVariableOp", step), bounds)
 		piece := b.Sum("Sum", b.Cast("Cast", behind, tfpb.DataType_DT_INT32))
-		rate = b.gather(name, b.Const("values", FloatsTensor(lr.Values...)), piece)
+		rate = b.gather(name, b.Const("values", literal.Floats(lr.Values...)), piece)
 	})
 	return rate
 }

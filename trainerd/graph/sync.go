@@ -1,6 +1,10 @@
 package graph
 
-import tfpb "github.com/trainerd/trainerd/proto"
+import (
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
+)
 
 // SyncReplicas says how replicas train together, as the arguments of
 // tf.compat.v1.train.SyncReplicasOptimizer do: an update is made of the mean of
@@ -90,7 +94,7 @@ func (s *synchronizer) localStep() {
 	s.Colocate(anchor, func() {
 		s.local = s.Variable(VariableSpec{
 			Name: "sync_rep_local_step", DType: s.step.DType, Local: true,
-			Initial: func(b *Builder, _ Shape) Output { return b.Const("initial_value", Int64Tensor(0)) },
+			Initial: func(b *Builder, _ Shape) Output { return b.Const("initial_value", literal.Int64(0)) },
 		})
 	})
 	s.out.LocalInit = s.assign("AssignVariableOp", s.local, s.Read("", s.step))
@@ -122,8 +126,8 @@ func (s *synchronizer) accumulator(v *Variable, sparse bool) accumulator {
 		out = OutputType{tfpb.DataType_DT_STRING_REF, MakeShape(2)}
 	}
 	n := s.Add(NodeSpec{Op: op, Name: name, Outputs: []OutputType{out}, Attrs: Attrs{
-		"dtype": TypeAttr(v.DType), "shape": ShapeAttr(shape), "container": StringAttr(""),
-		"shared_name": StringAttr(v.handle.Name() + "/grad_accum"), "reduction_type": StringAttr("MEAN"),
+		"dtype": attr.Type(v.DType), "shape": attr.Shape(shape.Proto()), "container": attr.String(""),
+		"shared_name": attr.String(v.handle.Name() + "/grad_accum"), "reduction_type": attr.String("MEAN"),
 	}})
 	return accumulator{n.Output(0), v, sparse}
 }
@@ -137,17 +141,17 @@ func (a accumulator) op(dense, sparse string) string {
 }
 
 func (s *synchronizer) give(a accumulator, local, grad, indices Output) *Node {
-	dtype := TypeAttr(a.v.DType)
+	dtype := attr.Type(a.v.DType)
 	if !a.sparse {
 		return s.Add(NodeSpec{Op: "ResourceAccumulatorApplyGradient", Inputs: []Output{a.ref, local, grad}, Attrs: Attrs{"dtype": dtype}})
 	}
 	if indices.DType() != tfpb.DataType_DT_INT64 {
 		indices = s.Cast("Cast", indices, tfpb.DataType_DT_INT64)
 	}
-	shape := s.Const("Const", Int64sTensor(a.v.Shape.Dims...))
+	shape := s.Const("Const", literal.Int64s(a.v.Shape.Dims...))
 	return s.Add(NodeSpec{
 		Op: "SparseAccumulatorApplyGradient", Inputs: []Output{a.ref, local, indices, grad, shape},
-		Attrs: Attrs{"dtype": dtype, "has_known_shape": BoolAttr(true)},
+		Attrs: Attrs{"dtype": dtype, "has_known_shape": attr.Bool(true)},
 	})
 }
 
@@ -160,8 +164,8 @@ type taken struct {
 func (s *synchronizer) take(a accumulator, count int) taken {
 	op := a.op("ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient")
 	name := s.names.unique(s.scope + op)
-	spec := NodeSpec{Op: op, Name: name + "/", Attrs: Attrs{"dtype": TypeAttr(a.v.DType)}}
-	s.Scope(name+"/", func() { spec.Inputs = []Output{a.ref, s.Const("num_required", Int32Tensor(int32(count)))} })
+	spec := NodeSpec{Op: op, Name: name + "/", Attrs: Attrs{"dtype": attr.Type(a.v.DType)}}
+	s.Scope(name+"/", func() { spec.Inputs = []Output{a.ref, s.Const("num_required", literal.Int32(int32(count)))} })
 	if !a.sparse {
 		spec.Outputs = []OutputType{{a.v.DType, a.v.Shape}}
 		n := s.Add(spec)
@@ -183,8 +187,8 @@ func (s *synchronizer) tokenQueue() {
 		Op: "FIFOQueueV2", Name: "sync_token_q",
 		Outputs: []OutputType{{tfpb.DataType_DT_RESOURCE, Shape{}}},
 		Attrs: Attrs{
-			"component_types": TypesAttr([]tfpb.DataType{s.step.DType}), "shapes": ShapesAttr([]Shape{{}}),
-			"capacity": IntAttr(-1), "container": StringAttr(""), "shared_name": StringAttr("sync_token_q"),
+			"component_types": attr.Types(s.step.DType), "shapes": attr.Shapes(Shape{}.Proto()),
+			"capacity": attr.Int(-1), "container": attr.String(""), "shared_name": attr.String("sync_token_q"),
 		},
 	}).Output(0)
 }
@@ -196,7 +200,7 @@ func (s *synchronizer) train(given []*Node) {
 			token = s.Add(NodeSpec{
 				Op: "QueueDequeueV2", Name: name, Inputs: []Output{s.queue}, Control: after,
 				Outputs: []OutputType{{s.step.DType, Shape{}}},
-				Attrs:   Attrs{"component_types": TypesAttr([]tfpb.DataType{s.step.DType}), "timeout_ms": IntAttr(-1)},
+				Attrs:   Attrs{"component_types": attr.Types(s.step.DType), "timeout_ms": attr.Int(-1)},
 			}).Output(0)
 		})
 		return token, s.assign("AssignVariableOp", s.local, token)
@@ -214,7 +218,7 @@ func (s *synchronizer) update() {
 		applied := s.out.Update
 		s.After([]*Node{applied}, func() { s.out.Update = s.putTokens(max(s.Aggregate, s.Total)) })
 		close := func(name string, pending bool) {
-			s.Add(NodeSpec{Op: "QueueCloseV2", Name: name, Inputs: []Output{s.queue}, Attrs: Attrs{"cancel_pending_enqueues": BoolAttr(pending)}})
+			s.Add(NodeSpec{Op: "QueueCloseV2", Name: name, Inputs: []Output{s.queue}, Attrs: Attrs{"cancel_pending_enqueues": attr.Bool(pending)}})
 		}
 		close("sync_token_q_Close", false)
 		close("sync_token_q_Close", true)
@@ -225,15 +229,15 @@ func (s *synchronizer) update() {
 func (s *synchronizer) putTokens(count int) *Node {
 	name := s.names.unique(s.scope + "Fill")
 	var dims, step Output
-	s.Scope(name+"/", func() { dims, step = s.Const("dims", Int32sTensor(int32(count))), s.Read("", s.step) })
+	s.Scope(name+"/", func() { dims, step = s.Const("dims", literal.Int32s(int32(count))), s.Read("", s.step) })
 	tokens := s.Add(NodeSpec{
 		Op: "Fill", Name: name + "/", Inputs: []Output{dims, step},
-		Attrs:   Attrs{"T": TypeAttr(step.DType()), "index_type": TypeAttr(tfpb.DataType_DT_INT32)},
+		Attrs:   Attrs{"T": attr.Type(step.DType()), "index_type": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{step.DType(), MakeShape(int64(count))}},
 	}).Output(0)
 	return s.Add(NodeSpec{
 		Op: "QueueEnqueueManyV2", Name: "sync_token_q_EnqueueMany", Inputs: []Output{s.queue, tokens},
-		Attrs: Attrs{"Tcomponents": TypesAttr([]tfpb.DataType{s.step.DType}), "timeout_ms": IntAttr(-1)},
+		Attrs: Attrs{"Tcomponents": attr.Types(s.step.DType), "timeout_ms": attr.Int(-1)},
 	})
 }
 
@@ -284,7 +288,7 @@ func (s *synchronizer) leftovers() {
 			s.out.Drain = s.Add(NodeSpec{
 				Op: "QueueDequeueManyV2", Inputs: []Output{s.queue, s.out.DrainCount},
 				Outputs: []OutputType{{s.step.DType, MakeShape(-1)}},
-				Attrs:   Attrs{"component_types": TypesAttr([]tfpb.DataType{s.step.DType}), "timeout_ms": IntAttr(-1)},
+				Attrs:   Attrs{"component_types": attr.Types(s.step.DType), "timeout_ms": attr.Int(-1)},
 			})
 		})
 	})

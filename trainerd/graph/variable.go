@@ -5,6 +5,8 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Collections that TensorFlow's programs and supervisors agree on.
@@ -97,10 +99,10 @@ func (b *Builder) addVariableNodes(v *Variable, full string, initial Output) {
 	v.handle = b.Add(NodeSpec{
 		Op: "VarHandleOp", Name: full + "/",
 		Attrs: Attrs{
-			"container":   StringAttr(""),
-			"shared_name": StringAttr(full),
-			"dtype":       TypeAttr(v.DType),
-			"shape":       ShapeAttr(v.Shape),
+			"container":   attr.String(""),
+			"shared_name": attr.String(full),
+			"dtype":       attr.Type(v.DType),
+			"shape":       attr.Shape(v.Shape.Proto()),
 		},
 		Outputs: []OutputType{{tfpb.DataType_DT_RESOURCE, Shape{}}},
 	}).Output(0)
@@ -129,7 +131,7 @@ func (b *Builder) register(v *Variable, s VariableSpec) {
 func (b *Builder) GlobalStep() *Variable {
 	v := b.Variable(VariableSpec{
 		Name: "global_step", DType: tfpb.DataType_DT_INT64,
-		Initial: func(b *Builder, _ Shape) Output { return b.Const("zeros", Int64Tensor(0)) },
+		Initial: func(b *Builder, _ Shape) Output { return b.Const("zeros", literal.Int64(0)) },
 		// Of several replicas one counts.
 		Aggregation: tfpb.VariableAggregation_VARIABLE_AGGREGATION_ONLY_FIRST_REPLICA,
 	})
@@ -142,7 +144,7 @@ func (b *Builder) GlobalStep() *Variable {
 func (b *Builder) Read(name string, v *Variable) Output {
 	return b.Add(NodeSpec{
 		Op: "ReadVariableOp", Name: name, Inputs: []Output{v.handle},
-		Attrs:   Attrs{"dtype": TypeAttr(v.DType)},
+		Attrs:   Attrs{"dtype": attr.Type(v.DType)},
 		Outputs: []OutputType{{v.DType, v.Shape}},
 	}).Output(0)
 }
@@ -154,15 +156,15 @@ func (b *Builder) assign(name string, v *Variable, value Output) *Node {
 		return b.Add(NodeSpec{
 			Op: "Assign", Name: name, Inputs: []Output{v.handle, value},
 			Attrs: Attrs{
-				"T": TypeAttr(v.DType), "use_locking": BoolAttr(true), "validate_shape": BoolAttr(true),
-				attrColocation: StringsAttr("loc:@" + v.Name()),
+				"T": attr.Type(v.DType), "use_locking": attr.Bool(true), "validate_shape": attr.Bool(true),
+				attrColocation: attr.Strings("loc:@" + v.Name()),
 			},
 			Outputs: []OutputType{{v.DType, v.Shape}},
 		})
 	}
 	return b.Add(NodeSpec{
 		Op: "AssignVariableOp", Name: name, Inputs: []Output{v.handle, value},
-		Attrs: Attrs{"dtype": TypeAttr(v.DType), "validate_shape": BoolAttr(false)},
+		Attrs: Attrs{"dtype": attr.Type(v.DType), "validate_shape": attr.Bool(false)},
 	})
 }
 
@@ -171,7 +173,7 @@ func (b *Builder) isInitialized(name string, v *Variable) Output {
 	if v.Def != nil && !v.Def.GetIsResource() {
 		return b.Add(NodeSpec{
 			Op: "IsVariableInitialized", Name: name, Inputs: []Output{v.handle},
-			Attrs:   Attrs{"dtype": TypeAttr(v.DType), attrColocation: StringsAttr("loc:@" + v.Name())},
+			Attrs:   Attrs{"dtype": attr.Type(v.DType), attrColocation: attr.Strings("loc:@" + v.Name())},
 			Outputs: out,
 		}).Output(0)
 	}

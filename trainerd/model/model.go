@@ -14,6 +14,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Model is a model ready to train, with the names of what can be fed, fetched
@@ -27,14 +28,17 @@ type Model struct {
 	// Y takes their labels: the classes, int64 [batch]; for the linear family
 	// the values, float32 [batch].
 	Y graph.Placeholder
+	// Weight takes the weights of the examples, float32 [batch], by which their
+	// losses are multiplied: the tensor's name, or "" for a model without.
+	Weight string
 	// Training is a bool that is true in a training step and false, which it is
 	// unless it is fed, otherwise: the tensor's name, or "" for a model that
 	// does the same in both.
 	Training string
 
-	Loss        string // mean loss of the batch, the L2 term included; of linear in the label's units
-	MSE         string // mean squared error of the batch, without the L2 term; only for linear
-	Accuracy    string // part of the batch predicted rightly; "" for linear
+	Loss        string // mean loss of the batch, weights and the L2 term included; of linear in the label's units
+	MSE         string // mean squared error of the batch, without both; only for linear
+	Accuracy    string // part of the batch predicted rightly, without weights; "" for linear
 	Predictions string // predicted classes, int64 [batch]; for linear the values
 	Logits      string // what the classes are predicted from; "" for linear
 
@@ -92,7 +96,9 @@ type maker struct {
 	sync *SyncReplicas // nil for a replica that does not wait for others
 	out  Model
 	x, y graph.Output
-	step *graph.Variable
+	// weight is that of each example; not valid for a model without.
+	weight graph.Output
+	step   *graph.Variable
 
 	weights  []*graph.Variable // in the order in which the optimizer goes through them
 	kernels  []graph.Output    // the kernels as the forward pass reads them
@@ -107,12 +113,12 @@ type maker struct {
 	takes, gives map[string]graph.Output // of the signature
 	// minimized is what training makes small; not valid for the loss itself.
 	minimized graph.Output
-	fit       graph.Output // the loss without the L2 term
+	fit       graph.Output // the loss without weights and the L2 term
 }
 
 func (m *maker) inputs() {
 	yType := tfpb.DataType_DT_INT64
-	if m.cfg.Family == "linear" {
+	if m.cfg.IsRegression() {
 		yType = tfpb.DataType_DT_FLOAT
 	}
 	xType, xShape, yShape := tfpb.DataType_DT_FLOAT, graph.MakeShape(-1, int64(m.cfg.Inputs)), graph.MakeShape(-1)
@@ -125,9 +131,13 @@ func (m *maker) inputs() {
 	m.x = m.input(xType, xShape)
 	m.y = m.b.Placeholder("y", yType, yShape)
 	m.out.X = graph.Placeholder{Name: m.x.Name(), DType: m.x.DType(), Shape: xShape}
+	if m.data != nil && m.data.Weighted {
+		m.weight = m.b.Placeholder("sample_weight", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1))
+		m.out.Weight = m.weight.Name()
+	}
 	m.out.Y = graph.Placeholder{Name: m.y.Name(), DType: yType, Shape: yShape}
 	if m.cfg.Dropout > 0 || m.cfg.BatchNorm {
-		no := m.b.Const("training/input", graph.BoolTensor(false))
+		no := m.b.Const("training/input", literal.Bool(false))
 		m.training = m.b.PlaceholderWithDefault("training", no, graph.Shape{})
 		m.out.Training = m.training.Name()
 	}

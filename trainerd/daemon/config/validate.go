@@ -147,7 +147,7 @@ func (v *Validator) eval() {
 	}
 	v.Require(len(e.Fetches) == 0, "eval.fetches", "is for graphs; a model family has accuracy and loss", "remove it")
 	names := []string{"accuracy", "loss"}
-	if v.config.Model.Family == "linear" {
+	if v.config.Model.IsRegression() {
 		names = names[1:]
 	}
 	v.Require(e.Metric == "" || slices.Contains(names, e.Metric), "eval.metric", fmt.Sprintf("there is no metric %q", e.Metric), "want "+strings.Join(names, " or "))
@@ -255,7 +255,7 @@ func (v *Validator) model() {
 	if m.Inputs <= 0 {
 		m.Inputs = 1
 	}
-	if m.Classes == 0 && m.Family != "linear" {
+	if m.Classes == 0 && !m.IsRegression() {
 		m.Classes = 2
 	}
 	if m.Family == "convnet" {
