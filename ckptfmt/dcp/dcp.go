@@ -41,6 +41,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
@@ -207,7 +208,7 @@ func (r *Reader) slice(t *tensor, c chunk) ckptfmt.Part {
 		if len(list) != 1 || list[0].DType != t.dtype || !slices.Equal(list[0].Shape, c.sizes) {
 			err = &ckptfmt.CorruptError{
 				Name: f.Name(), Offset: c.piece.offset, Part: fmt.Sprintf("tensor %q", t.name),
-				Err: fmt.Errorf("the piece is not one tensor of %s and shape %v", ckptfmt.DTypeName(t.dtype), c.sizes),
+				Err: fmt.Errorf("the piece is not one tensor of %s and shape %v", dtype.Name(t.dtype), c.sizes),
 			}
 			return nil, errors.Join(err, f.Close())
 		}

@@ -7,262 +7,262 @@ package blas
 // sgemmTile1AVX2 computes 1 by 16 elements of a product.
 //
 //go:noescape
-func sgemmTile1AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile1AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile2AVX2 computes 2 by 16 elements of a product.
 //
 //go:noescape
-func sgemmTile2AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile2AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile3AVX2 computes 3 by 16 elements of a product.
 //
 //go:noescape
-func sgemmTile3AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile3AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile4AVX2 computes 4 by 16 elements of a product.
 //
 //go:noescape
-func sgemmTile4AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile4AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile5AVX2 computes 5 by 16 elements of a product.
 //
 //go:noescape
-func sgemmTile5AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile5AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile6AVX2 computes 6 by 16 elements of a product.
 //
 //go:noescape
-func sgemmTile6AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile6AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile1AVX2 computes 1 by 8 elements of a product.
 //
 //go:noescape
-func dgemmTile1AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile1AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile2AVX2 computes 2 by 8 elements of a product.
 //
 //go:noescape
-func dgemmTile2AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile2AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile3AVX2 computes 3 by 8 elements of a product.
 //
 //go:noescape
-func dgemmTile3AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile3AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile4AVX2 computes 4 by 8 elements of a product.
 //
 //go:noescape
-func dgemmTile4AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile4AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile5AVX2 computes 5 by 8 elements of a product.
 //
 //go:noescape
-func dgemmTile5AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile5AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile6AVX2 computes 6 by 8 elements of a product.
 //
 //go:noescape
-func dgemmTile6AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile6AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile1AVX512 computes 1 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile2AVX512 computes 2 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile3AVX512 computes 3 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile4AVX512 computes 4 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile5AVX512 computes 5 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile6AVX512 computes 6 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile7AVX512 computes 7 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile8AVX512 computes 8 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile9AVX512 computes 9 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile10AVX512 computes 10 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile11AVX512 computes 11 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmTile12AVX512 computes 12 by 32 elements of a product.
 //
 //go:noescape
-func sgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow1AVX512 computes 1 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow2AVX512 computes 2 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow3AVX512 computes 3 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow4AVX512 computes 4 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow5AVX512 computes 5 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow6AVX512 computes 6 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow7AVX512 computes 7 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow8AVX512 computes 8 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow9AVX512 computes 9 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow10AVX512 computes 10 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow11AVX512 computes 11 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow12AVX512 computes 12 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow13AVX512 computes 13 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow14AVX512 computes 14 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow15AVX512 computes 15 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // sgemmNarrow16AVX512 computes 16 by 16 elements of a product.
 //
 //go:noescape
-func sgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+func sgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile1AVX512 computes 1 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile1AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile1AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile2AVX512 computes 2 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile2AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile2AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile3AVX512 computes 3 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile3AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile3AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile4AVX512 computes 4 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile4AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile4AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile5AVX512 computes 5 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile5AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile5AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile6AVX512 computes 6 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile6AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile6AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile7AVX512 computes 7 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile7AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile7AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile8AVX512 computes 8 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile8AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile8AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile9AVX512 computes 9 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile9AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile9AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile10AVX512 computes 10 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile10AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile10AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile11AVX512 computes 11 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile11AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile11AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // dgemmTile12AVX512 computes 12 by 16 elements of a product.
 //
 //go:noescape
-func dgemmTile12AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+func dgemmTile12AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
 // gather24AVX2 copies 24 bytes from each of k rows that are ld bytes apart.
 //
@@ -288,6 +288,11 @@ func gather96AVX2(dst *byte, src *byte, ld int, k int)
 //
 //go:noescape
 func gather128AVX2(dst *byte, src *byte, ld int, k int)
+
+// sTranspose8AVX2 makes 8 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
+//
+//go:noescape
+func sTranspose8AVX2(dst *float32, src *float32, ld int, step int, k int)
 
 // sTranspose4AVX2 makes 4 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
 //

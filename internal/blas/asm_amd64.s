@@ -4,52 +4,55 @@
 
 #include "textflag.h"
 
-// func sgemmTile1AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile1AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·sgemmTile1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   b+32(FP), BX
-	MOVQ   ldb+40(FP), SI
-	SHLQ   $0x02, SI
+TEXT ·sgemmTile1AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   cs+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+32(FP), SI
+	MOVQ   ldb+40(FP), DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Y4
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Y4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Y4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Y4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -58,17 +61,28 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Y4
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, SI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -85,66 +99,69 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile2AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile2AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·sgemmTile2AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile2AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y6
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (CX)(DX*1), Y6
+	VBROADCASTSS (DX)(BX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (CX)(DX*1), Y6
+	VBROADCASTSS (DX)(BX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (CX)(DX*1), Y6
+	VBROADCASTSS (DX)(BX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (CX)(DX*1), Y6
+	VBROADCASTSS (DX)(BX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -153,20 +170,31 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y6
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (CX)(DX*1), Y6
+	VBROADCASTSS (DX)(BX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -189,80 +217,83 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile3AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile3AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·sgemmTile3AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile3AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y8
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (CX)(DX*1), Y8
+	VBROADCASTSS (DX)(BX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (CX)(DX*2), Y8
+	VBROADCASTSS (DX)(BX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (CX)(DX*1), Y8
+	VBROADCASTSS (DX)(BX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (CX)(DX*2), Y8
+	VBROADCASTSS (DX)(BX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (CX)(DX*1), Y8
+	VBROADCASTSS (DX)(BX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (CX)(DX*2), Y8
+	VBROADCASTSS (DX)(BX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (CX)(DX*1), Y8
+	VBROADCASTSS (DX)(BX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (CX)(DX*2), Y8
+	VBROADCASTSS (DX)(BX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -271,23 +302,34 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y8
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (CX)(DX*1), Y8
+	VBROADCASTSS (DX)(BX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (CX)(DX*2), Y8
+	VBROADCASTSS (DX)(BX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -316,20 +358,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile4AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile4AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·sgemmTile4AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile4AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -338,78 +380,81 @@ TEXT ·sgemmTile4AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y10
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (CX)(DX*1), Y10
+	VBROADCASTSS (DX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (CX)(DX*2), Y10
+	VBROADCASTSS (DX)(BX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R8), Y10
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (CX)(DX*1), Y10
+	VBROADCASTSS (DX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (CX)(DX*2), Y10
+	VBROADCASTSS (DX)(BX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R8), Y10
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (CX)(DX*1), Y10
+	VBROADCASTSS (DX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (CX)(DX*2), Y10
+	VBROADCASTSS (DX)(BX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R8), Y10
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (CX)(DX*1), Y10
+	VBROADCASTSS (DX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (CX)(DX*2), Y10
+	VBROADCASTSS (DX)(BX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R8), Y10
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -418,27 +463,39 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y10
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (CX)(DX*1), Y10
+	VBROADCASTSS (DX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (CX)(DX*2), Y10
+	VBROADCASTSS (DX)(BX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R8), Y10
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -473,20 +530,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile5AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile5AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·sgemmTile5AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile5AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -497,90 +554,93 @@ TEXT ·sgemmTile5AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y12
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (CX)(DX*1), Y12
+	VBROADCASTSS (DX)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (CX)(DX*2), Y12
+	VBROADCASTSS (DX)(BX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R8)(DX*1), Y12
+	VBROADCASTSS (R9)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (CX)(DX*1), Y12
+	VBROADCASTSS (DX)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (CX)(DX*2), Y12
+	VBROADCASTSS (DX)(BX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R8)(DX*1), Y12
+	VBROADCASTSS (R9)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (CX)(DX*1), Y12
+	VBROADCASTSS (DX)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (CX)(DX*2), Y12
+	VBROADCASTSS (DX)(BX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R8)(DX*1), Y12
+	VBROADCASTSS (R9)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (CX)(DX*1), Y12
+	VBROADCASTSS (DX)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (CX)(DX*2), Y12
+	VBROADCASTSS (DX)(BX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R8)(DX*1), Y12
+	VBROADCASTSS (R9)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -589,30 +649,42 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y12
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (CX)(DX*1), Y12
+	VBROADCASTSS (DX)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (CX)(DX*2), Y12
+	VBROADCASTSS (DX)(BX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R8)(DX*1), Y12
+	VBROADCASTSS (R9)(BX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -653,20 +725,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile6AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile6AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·sgemmTile6AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile6AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -679,102 +751,105 @@ TEXT ·sgemmTile6AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y14
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (CX)(DX*1), Y14
+	VBROADCASTSS (DX)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (CX)(DX*2), Y14
+	VBROADCASTSS (DX)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R8), Y14
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R8)(DX*1), Y14
+	VBROADCASTSS (R9)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R8)(DX*2), Y14
+	VBROADCASTSS (R9)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (CX)(DX*1), Y14
+	VBROADCASTSS (DX)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (CX)(DX*2), Y14
+	VBROADCASTSS (DX)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R8), Y14
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R8)(DX*1), Y14
+	VBROADCASTSS (R9)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R8)(DX*2), Y14
+	VBROADCASTSS (R9)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (CX)(DX*1), Y14
+	VBROADCASTSS (DX)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (CX)(DX*2), Y14
+	VBROADCASTSS (DX)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R8), Y14
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R8)(DX*1), Y14
+	VBROADCASTSS (R9)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R8)(DX*2), Y14
+	VBROADCASTSS (R9)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (CX)(DX*1), Y14
+	VBROADCASTSS (DX)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (CX)(DX*2), Y14
+	VBROADCASTSS (DX)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R8), Y14
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R8)(DX*1), Y14
+	VBROADCASTSS (R9)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R8)(DX*2), Y14
+	VBROADCASTSS (R9)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -783,33 +858,45 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Y14
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (CX)(DX*1), Y14
+	VBROADCASTSS (DX)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (CX)(DX*2), Y14
+	VBROADCASTSS (DX)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R8), Y14
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R8)(DX*1), Y14
+	VBROADCASTSS (R9)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R8)(DX*2), Y14
+	VBROADCASTSS (R9)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -856,52 +943,55 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile1AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile1AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·dgemmTile1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   b+32(FP), BX
-	MOVQ   ldb+40(FP), SI
-	SHLQ   $0x03, SI
+TEXT ·dgemmTile1AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), AX
+	SHLQ   $0x03, AX
+	MOVQ   cs+24(FP), BX
+	SHLQ   $0x03, BX
+	MOVQ   b+32(FP), SI
+	MOVQ   ldb+40(FP), DI
+	SHLQ   $0x03, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Y4
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Y4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Y4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Y4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -910,17 +1000,28 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Y4
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, SI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -937,66 +1038,69 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile2AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile2AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·dgemmTile2AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile2AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y6
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y6
 	VFMADD231PD  Y4, Y6, Y0
 	VFMADD231PD  Y5, Y6, Y1
-	VBROADCASTSD (CX)(DX*1), Y6
+	VBROADCASTSD (DX)(BX*1), Y6
 	VFMADD231PD  Y4, Y6, Y2
 	VFMADD231PD  Y5, Y6, Y3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y6
 	VFMADD231PD  Y4, Y6, Y0
 	VFMADD231PD  Y5, Y6, Y1
-	VBROADCASTSD (CX)(DX*1), Y6
+	VBROADCASTSD (DX)(BX*1), Y6
 	VFMADD231PD  Y4, Y6, Y2
 	VFMADD231PD  Y5, Y6, Y3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y6
 	VFMADD231PD  Y4, Y6, Y0
 	VFMADD231PD  Y5, Y6, Y1
-	VBROADCASTSD (CX)(DX*1), Y6
+	VBROADCASTSD (DX)(BX*1), Y6
 	VFMADD231PD  Y4, Y6, Y2
 	VFMADD231PD  Y5, Y6, Y3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y6
 	VFMADD231PD  Y4, Y6, Y0
 	VFMADD231PD  Y5, Y6, Y1
-	VBROADCASTSD (CX)(DX*1), Y6
+	VBROADCASTSD (DX)(BX*1), Y6
 	VFMADD231PD  Y4, Y6, Y2
 	VFMADD231PD  Y5, Y6, Y3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1005,20 +1109,31 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y6
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y6
 	VFMADD231PD  Y4, Y6, Y0
 	VFMADD231PD  Y5, Y6, Y1
-	VBROADCASTSD (CX)(DX*1), Y6
+	VBROADCASTSD (DX)(BX*1), Y6
 	VFMADD231PD  Y4, Y6, Y2
 	VFMADD231PD  Y5, Y6, Y3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -1041,80 +1156,83 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile3AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile3AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·dgemmTile3AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile3AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y8
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y8
 	VFMADD231PD  Y6, Y8, Y0
 	VFMADD231PD  Y7, Y8, Y1
-	VBROADCASTSD (CX)(DX*1), Y8
+	VBROADCASTSD (DX)(BX*1), Y8
 	VFMADD231PD  Y6, Y8, Y2
 	VFMADD231PD  Y7, Y8, Y3
-	VBROADCASTSD (CX)(DX*2), Y8
+	VBROADCASTSD (DX)(BX*2), Y8
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y8
 	VFMADD231PD  Y6, Y8, Y0
 	VFMADD231PD  Y7, Y8, Y1
-	VBROADCASTSD (CX)(DX*1), Y8
+	VBROADCASTSD (DX)(BX*1), Y8
 	VFMADD231PD  Y6, Y8, Y2
 	VFMADD231PD  Y7, Y8, Y3
-	VBROADCASTSD (CX)(DX*2), Y8
+	VBROADCASTSD (DX)(BX*2), Y8
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y8
 	VFMADD231PD  Y6, Y8, Y0
 	VFMADD231PD  Y7, Y8, Y1
-	VBROADCASTSD (CX)(DX*1), Y8
+	VBROADCASTSD (DX)(BX*1), Y8
 	VFMADD231PD  Y6, Y8, Y2
 	VFMADD231PD  Y7, Y8, Y3
-	VBROADCASTSD (CX)(DX*2), Y8
+	VBROADCASTSD (DX)(BX*2), Y8
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y8
 	VFMADD231PD  Y6, Y8, Y0
 	VFMADD231PD  Y7, Y8, Y1
-	VBROADCASTSD (CX)(DX*1), Y8
+	VBROADCASTSD (DX)(BX*1), Y8
 	VFMADD231PD  Y6, Y8, Y2
 	VFMADD231PD  Y7, Y8, Y3
-	VBROADCASTSD (CX)(DX*2), Y8
+	VBROADCASTSD (DX)(BX*2), Y8
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1123,23 +1241,34 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y6
-	VMOVUPS      32(SI), Y7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y8
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y8
 	VFMADD231PD  Y6, Y8, Y0
 	VFMADD231PD  Y7, Y8, Y1
-	VBROADCASTSD (CX)(DX*1), Y8
+	VBROADCASTSD (DX)(BX*1), Y8
 	VFMADD231PD  Y6, Y8, Y2
 	VFMADD231PD  Y7, Y8, Y3
-	VBROADCASTSD (CX)(DX*2), Y8
+	VBROADCASTSD (DX)(BX*2), Y8
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -1168,20 +1297,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile4AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile4AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·dgemmTile4AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile4AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1190,78 +1319,81 @@ TEXT ·dgemmTile4AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y10
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y10
 	VFMADD231PD  Y8, Y10, Y0
 	VFMADD231PD  Y9, Y10, Y1
-	VBROADCASTSD (CX)(DX*1), Y10
+	VBROADCASTSD (DX)(BX*1), Y10
 	VFMADD231PD  Y8, Y10, Y2
 	VFMADD231PD  Y9, Y10, Y3
-	VBROADCASTSD (CX)(DX*2), Y10
+	VBROADCASTSD (DX)(BX*2), Y10
 	VFMADD231PD  Y8, Y10, Y4
 	VFMADD231PD  Y9, Y10, Y5
-	VBROADCASTSD (R8), Y10
+	VBROADCASTSD (R9), Y10
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y10
 	VFMADD231PD  Y8, Y10, Y0
 	VFMADD231PD  Y9, Y10, Y1
-	VBROADCASTSD (CX)(DX*1), Y10
+	VBROADCASTSD (DX)(BX*1), Y10
 	VFMADD231PD  Y8, Y10, Y2
 	VFMADD231PD  Y9, Y10, Y3
-	VBROADCASTSD (CX)(DX*2), Y10
+	VBROADCASTSD (DX)(BX*2), Y10
 	VFMADD231PD  Y8, Y10, Y4
 	VFMADD231PD  Y9, Y10, Y5
-	VBROADCASTSD (R8), Y10
+	VBROADCASTSD (R9), Y10
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y10
 	VFMADD231PD  Y8, Y10, Y0
 	VFMADD231PD  Y9, Y10, Y1
-	VBROADCASTSD (CX)(DX*1), Y10
+	VBROADCASTSD (DX)(BX*1), Y10
 	VFMADD231PD  Y8, Y10, Y2
 	VFMADD231PD  Y9, Y10, Y3
-	VBROADCASTSD (CX)(DX*2), Y10
+	VBROADCASTSD (DX)(BX*2), Y10
 	VFMADD231PD  Y8, Y10, Y4
 	VFMADD231PD  Y9, Y10, Y5
-	VBROADCASTSD (R8), Y10
+	VBROADCASTSD (R9), Y10
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y10
 	VFMADD231PD  Y8, Y10, Y0
 	VFMADD231PD  Y9, Y10, Y1
-	VBROADCASTSD (CX)(DX*1), Y10
+	VBROADCASTSD (DX)(BX*1), Y10
 	VFMADD231PD  Y8, Y10, Y2
 	VFMADD231PD  Y9, Y10, Y3
-	VBROADCASTSD (CX)(DX*2), Y10
+	VBROADCASTSD (DX)(BX*2), Y10
 	VFMADD231PD  Y8, Y10, Y4
 	VFMADD231PD  Y9, Y10, Y5
-	VBROADCASTSD (R8), Y10
+	VBROADCASTSD (R9), Y10
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1270,27 +1402,39 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y10
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y10
 	VFMADD231PD  Y8, Y10, Y0
 	VFMADD231PD  Y9, Y10, Y1
-	VBROADCASTSD (CX)(DX*1), Y10
+	VBROADCASTSD (DX)(BX*1), Y10
 	VFMADD231PD  Y8, Y10, Y2
 	VFMADD231PD  Y9, Y10, Y3
-	VBROADCASTSD (CX)(DX*2), Y10
+	VBROADCASTSD (DX)(BX*2), Y10
 	VFMADD231PD  Y8, Y10, Y4
 	VFMADD231PD  Y9, Y10, Y5
-	VBROADCASTSD (R8), Y10
+	VBROADCASTSD (R9), Y10
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -1325,20 +1469,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile5AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile5AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·dgemmTile5AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile5AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1349,90 +1493,93 @@ TEXT ·dgemmTile5AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y12
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y12
 	VFMADD231PD  Y10, Y12, Y0
 	VFMADD231PD  Y11, Y12, Y1
-	VBROADCASTSD (CX)(DX*1), Y12
+	VBROADCASTSD (DX)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y2
 	VFMADD231PD  Y11, Y12, Y3
-	VBROADCASTSD (CX)(DX*2), Y12
+	VBROADCASTSD (DX)(BX*2), Y12
 	VFMADD231PD  Y10, Y12, Y4
 	VFMADD231PD  Y11, Y12, Y5
-	VBROADCASTSD (R8), Y12
+	VBROADCASTSD (R9), Y12
 	VFMADD231PD  Y10, Y12, Y6
 	VFMADD231PD  Y11, Y12, Y7
-	VBROADCASTSD (R8)(DX*1), Y12
+	VBROADCASTSD (R9)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y12
 	VFMADD231PD  Y10, Y12, Y0
 	VFMADD231PD  Y11, Y12, Y1
-	VBROADCASTSD (CX)(DX*1), Y12
+	VBROADCASTSD (DX)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y2
 	VFMADD231PD  Y11, Y12, Y3
-	VBROADCASTSD (CX)(DX*2), Y12
+	VBROADCASTSD (DX)(BX*2), Y12
 	VFMADD231PD  Y10, Y12, Y4
 	VFMADD231PD  Y11, Y12, Y5
-	VBROADCASTSD (R8), Y12
+	VBROADCASTSD (R9), Y12
 	VFMADD231PD  Y10, Y12, Y6
 	VFMADD231PD  Y11, Y12, Y7
-	VBROADCASTSD (R8)(DX*1), Y12
+	VBROADCASTSD (R9)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y12
 	VFMADD231PD  Y10, Y12, Y0
 	VFMADD231PD  Y11, Y12, Y1
-	VBROADCASTSD (CX)(DX*1), Y12
+	VBROADCASTSD (DX)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y2
 	VFMADD231PD  Y11, Y12, Y3
-	VBROADCASTSD (CX)(DX*2), Y12
+	VBROADCASTSD (DX)(BX*2), Y12
 	VFMADD231PD  Y10, Y12, Y4
 	VFMADD231PD  Y11, Y12, Y5
-	VBROADCASTSD (R8), Y12
+	VBROADCASTSD (R9), Y12
 	VFMADD231PD  Y10, Y12, Y6
 	VFMADD231PD  Y11, Y12, Y7
-	VBROADCASTSD (R8)(DX*1), Y12
+	VBROADCASTSD (R9)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y12
 	VFMADD231PD  Y10, Y12, Y0
 	VFMADD231PD  Y11, Y12, Y1
-	VBROADCASTSD (CX)(DX*1), Y12
+	VBROADCASTSD (DX)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y2
 	VFMADD231PD  Y11, Y12, Y3
-	VBROADCASTSD (CX)(DX*2), Y12
+	VBROADCASTSD (DX)(BX*2), Y12
 	VFMADD231PD  Y10, Y12, Y4
 	VFMADD231PD  Y11, Y12, Y5
-	VBROADCASTSD (R8), Y12
+	VBROADCASTSD (R9), Y12
 	VFMADD231PD  Y10, Y12, Y6
 	VFMADD231PD  Y11, Y12, Y7
-	VBROADCASTSD (R8)(DX*1), Y12
+	VBROADCASTSD (R9)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1441,30 +1588,42 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y12
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y12
 	VFMADD231PD  Y10, Y12, Y0
 	VFMADD231PD  Y11, Y12, Y1
-	VBROADCASTSD (CX)(DX*1), Y12
+	VBROADCASTSD (DX)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y2
 	VFMADD231PD  Y11, Y12, Y3
-	VBROADCASTSD (CX)(DX*2), Y12
+	VBROADCASTSD (DX)(BX*2), Y12
 	VFMADD231PD  Y10, Y12, Y4
 	VFMADD231PD  Y11, Y12, Y5
-	VBROADCASTSD (R8), Y12
+	VBROADCASTSD (R9), Y12
 	VFMADD231PD  Y10, Y12, Y6
 	VFMADD231PD  Y11, Y12, Y7
-	VBROADCASTSD (R8)(DX*1), Y12
+	VBROADCASTSD (R9)(BX*1), Y12
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -1505,20 +1664,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile6AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile6AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, FMA3
-TEXT ·dgemmTile6AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile6AVX2(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1531,102 +1690,105 @@ TEXT ·dgemmTile6AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y14
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y14
 	VFMADD231PD  Y12, Y14, Y0
 	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (CX)(DX*1), Y14
+	VBROADCASTSD (DX)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y2
 	VFMADD231PD  Y13, Y14, Y3
-	VBROADCASTSD (CX)(DX*2), Y14
+	VBROADCASTSD (DX)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y4
 	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (R8), Y14
+	VBROADCASTSD (R9), Y14
 	VFMADD231PD  Y12, Y14, Y6
 	VFMADD231PD  Y13, Y14, Y7
-	VBROADCASTSD (R8)(DX*1), Y14
+	VBROADCASTSD (R9)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y8
 	VFMADD231PD  Y13, Y14, Y9
-	VBROADCASTSD (R8)(DX*2), Y14
+	VBROADCASTSD (R9)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y10
 	VFMADD231PD  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y14
 	VFMADD231PD  Y12, Y14, Y0
 	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (CX)(DX*1), Y14
+	VBROADCASTSD (DX)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y2
 	VFMADD231PD  Y13, Y14, Y3
-	VBROADCASTSD (CX)(DX*2), Y14
+	VBROADCASTSD (DX)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y4
 	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (R8), Y14
+	VBROADCASTSD (R9), Y14
 	VFMADD231PD  Y12, Y14, Y6
 	VFMADD231PD  Y13, Y14, Y7
-	VBROADCASTSD (R8)(DX*1), Y14
+	VBROADCASTSD (R9)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y8
 	VFMADD231PD  Y13, Y14, Y9
-	VBROADCASTSD (R8)(DX*2), Y14
+	VBROADCASTSD (R9)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y10
 	VFMADD231PD  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y14
 	VFMADD231PD  Y12, Y14, Y0
 	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (CX)(DX*1), Y14
+	VBROADCASTSD (DX)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y2
 	VFMADD231PD  Y13, Y14, Y3
-	VBROADCASTSD (CX)(DX*2), Y14
+	VBROADCASTSD (DX)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y4
 	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (R8), Y14
+	VBROADCASTSD (R9), Y14
 	VFMADD231PD  Y12, Y14, Y6
 	VFMADD231PD  Y13, Y14, Y7
-	VBROADCASTSD (R8)(DX*1), Y14
+	VBROADCASTSD (R9)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y8
 	VFMADD231PD  Y13, Y14, Y9
-	VBROADCASTSD (R8)(DX*2), Y14
+	VBROADCASTSD (R9)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y10
 	VFMADD231PD  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y14
 	VFMADD231PD  Y12, Y14, Y0
 	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (CX)(DX*1), Y14
+	VBROADCASTSD (DX)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y2
 	VFMADD231PD  Y13, Y14, Y3
-	VBROADCASTSD (CX)(DX*2), Y14
+	VBROADCASTSD (DX)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y4
 	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (R8), Y14
+	VBROADCASTSD (R9), Y14
 	VFMADD231PD  Y12, Y14, Y6
 	VFMADD231PD  Y13, Y14, Y7
-	VBROADCASTSD (R8)(DX*1), Y14
+	VBROADCASTSD (R9)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y8
 	VFMADD231PD  Y13, Y14, Y9
-	VBROADCASTSD (R8)(DX*2), Y14
+	VBROADCASTSD (R9)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y10
 	VFMADD231PD  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1635,33 +1797,45 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y14
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Y14
 	VFMADD231PD  Y12, Y14, Y0
 	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (CX)(DX*1), Y14
+	VBROADCASTSD (DX)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y2
 	VFMADD231PD  Y13, Y14, Y3
-	VBROADCASTSD (CX)(DX*2), Y14
+	VBROADCASTSD (DX)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y4
 	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (R8), Y14
+	VBROADCASTSD (R9), Y14
 	VFMADD231PD  Y12, Y14, Y6
 	VFMADD231PD  Y13, Y14, Y7
-	VBROADCASTSD (R8)(DX*1), Y14
+	VBROADCASTSD (R9)(BX*1), Y14
 	VFMADD231PD  Y12, Y14, Y8
 	VFMADD231PD  Y13, Y14, Y9
-	VBROADCASTSD (R8)(DX*2), Y14
+	VBROADCASTSD (R9)(BX*2), Y14
 	VFMADD231PD  Y12, Y14, Y10
 	VFMADD231PD  Y13, Y14, Y11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -1708,52 +1882,55 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   b+32(FP), BX
-	MOVQ   ldb+40(FP), SI
-	SHLQ   $0x02, SI
+TEXT ·sgemmTile1AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   cs+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+32(FP), SI
+	MOVQ   ldb+40(FP), DI
+	SHLQ   $0x02, DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z4
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1762,17 +1939,28 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z4
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, SI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -1789,66 +1977,69 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile2AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile2AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1857,20 +2048,31 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -1893,80 +2095,83 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile3AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile3AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1975,23 +2180,34 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -2020,20 +2236,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile4AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile4AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2042,78 +2258,81 @@ TEXT ·sgemmTile4AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R8), Z10
+	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R8), Z10
+	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R8), Z10
+	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R8), Z10
+	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -2122,27 +2341,39 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R8), Z10
+	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -2177,20 +2408,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile5AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile5AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2201,90 +2432,93 @@ TEXT ·sgemmTile5AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R8)(DX*1), Z12
+	VBROADCASTSS (R9)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R8)(DX*1), Z12
+	VBROADCASTSS (R9)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R8)(DX*1), Z12
+	VBROADCASTSS (R9)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R8)(DX*1), Z12
+	VBROADCASTSS (R9)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -2293,30 +2527,42 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R8)(DX*1), Z12
+	VBROADCASTSS (R9)(BX*1), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -2357,20 +2603,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile6AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile6AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2383,102 +2629,105 @@ TEXT ·sgemmTile6AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R8)(DX*1), Z14
+	VBROADCASTSS (R9)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R8)(DX*2), Z14
+	VBROADCASTSS (R9)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R8)(DX*1), Z14
+	VBROADCASTSS (R9)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R8)(DX*2), Z14
+	VBROADCASTSS (R9)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R8)(DX*1), Z14
+	VBROADCASTSS (R9)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R8)(DX*2), Z14
+	VBROADCASTSS (R9)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R8)(DX*1), Z14
+	VBROADCASTSS (R9)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R8)(DX*2), Z14
+	VBROADCASTSS (R9)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -2487,33 +2736,45 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R8)(DX*1), Z14
+	VBROADCASTSS (R9)(BX*1), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R8)(DX*2), Z14
+	VBROADCASTSS (R9)(BX*2), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -2560,22 +2821,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile7AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile7AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2590,118 +2851,121 @@ TEXT ·sgemmTile7AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R8)(DX*1), Z16
+	VBROADCASTSS (R9)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R8)(DX*2), Z16
+	VBROADCASTSS (R9)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R10), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R8)(DX*1), Z16
+	VBROADCASTSS (R9)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R8)(DX*2), Z16
+	VBROADCASTSS (R9)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R10), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R8)(DX*1), Z16
+	VBROADCASTSS (R9)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R8)(DX*2), Z16
+	VBROADCASTSS (R9)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R10), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R8)(DX*1), Z16
+	VBROADCASTSS (R9)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R8)(DX*2), Z16
+	VBROADCASTSS (R9)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R10), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -2710,37 +2974,50 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R8)(DX*1), Z16
+	VBROADCASTSS (R9)(BX*1), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R8)(DX*2), Z16
+	VBROADCASTSS (R9)(BX*2), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R10), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -2793,22 +3070,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile8AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile8AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2825,130 +3102,133 @@ TEXT ·sgemmTile8AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z18
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (CX)(DX*1), Z18
+	VBROADCASTSS (DX)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (CX)(DX*2), Z18
+	VBROADCASTSS (DX)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R8)(DX*1), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R8)(DX*2), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (R10), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R9)(DX*1), Z18
+	VBROADCASTSS (R10)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z18
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (CX)(DX*1), Z18
+	VBROADCASTSS (DX)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (CX)(DX*2), Z18
+	VBROADCASTSS (DX)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R8)(DX*1), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R8)(DX*2), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (R10), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R9)(DX*1), Z18
+	VBROADCASTSS (R10)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z18
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (CX)(DX*1), Z18
+	VBROADCASTSS (DX)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (CX)(DX*2), Z18
+	VBROADCASTSS (DX)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R8)(DX*1), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R8)(DX*2), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (R10), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R9)(DX*1), Z18
+	VBROADCASTSS (R10)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z18
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (CX)(DX*1), Z18
+	VBROADCASTSS (DX)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (CX)(DX*2), Z18
+	VBROADCASTSS (DX)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R8)(DX*1), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R8)(DX*2), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (R10), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R9)(DX*1), Z18
+	VBROADCASTSS (R10)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -2957,40 +3237,53 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z18
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (CX)(DX*1), Z18
+	VBROADCASTSS (DX)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (CX)(DX*2), Z18
+	VBROADCASTSS (DX)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R8)(DX*1), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R8)(DX*2), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (R10), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R9)(DX*1), Z18
+	VBROADCASTSS (R10)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -3049,22 +3342,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile9AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile9AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3083,142 +3376,145 @@ TEXT ·sgemmTile9AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z20
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (CX)(DX*1), Z20
+	VBROADCASTSS (DX)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (CX)(DX*2), Z20
+	VBROADCASTSS (DX)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z4
 	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (R9), Z20
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R8)(DX*1), Z20
+	VBROADCASTSS (R9)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z8
 	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (R8)(DX*2), Z20
+	VBROADCASTSS (R9)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z18, Z20, Z12
 	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R9)(DX*1), Z20
+	VBROADCASTSS (R10)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS (R9)(DX*2), Z20
+	VBROADCASTSS (R10)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z20
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (CX)(DX*1), Z20
+	VBROADCASTSS (DX)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (CX)(DX*2), Z20
+	VBROADCASTSS (DX)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z4
 	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (R9), Z20
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R8)(DX*1), Z20
+	VBROADCASTSS (R9)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z8
 	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (R8)(DX*2), Z20
+	VBROADCASTSS (R9)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z18, Z20, Z12
 	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R9)(DX*1), Z20
+	VBROADCASTSS (R10)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS (R9)(DX*2), Z20
+	VBROADCASTSS (R10)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z20
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (CX)(DX*1), Z20
+	VBROADCASTSS (DX)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (CX)(DX*2), Z20
+	VBROADCASTSS (DX)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z4
 	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (R9), Z20
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R8)(DX*1), Z20
+	VBROADCASTSS (R9)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z8
 	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (R8)(DX*2), Z20
+	VBROADCASTSS (R9)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z18, Z20, Z12
 	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R9)(DX*1), Z20
+	VBROADCASTSS (R10)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS (R9)(DX*2), Z20
+	VBROADCASTSS (R10)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z20
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (CX)(DX*1), Z20
+	VBROADCASTSS (DX)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (CX)(DX*2), Z20
+	VBROADCASTSS (DX)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z4
 	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (R9), Z20
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R8)(DX*1), Z20
+	VBROADCASTSS (R9)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z8
 	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (R8)(DX*2), Z20
+	VBROADCASTSS (R9)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z18, Z20, Z12
 	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R9)(DX*1), Z20
+	VBROADCASTSS (R10)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS (R9)(DX*2), Z20
+	VBROADCASTSS (R10)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -3227,43 +3523,56 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z20
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (CX)(DX*1), Z20
+	VBROADCASTSS (DX)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (CX)(DX*2), Z20
+	VBROADCASTSS (DX)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z4
 	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (R9), Z20
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R8)(DX*1), Z20
+	VBROADCASTSS (R9)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z8
 	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (R8)(DX*2), Z20
+	VBROADCASTSS (R9)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z18, Z20, Z12
 	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R9)(DX*1), Z20
+	VBROADCASTSS (R10)(BX*1), Z20
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS (R9)(DX*2), Z20
+	VBROADCASTSS (R10)(BX*2), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -3328,24 +3637,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile10AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile10AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3366,158 +3675,161 @@ TEXT ·sgemmTile10AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z22
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (CX)(DX*1), Z22
+	VBROADCASTSS (DX)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z2
 	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS (CX)(DX*2), Z22
+	VBROADCASTSS (DX)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z4
 	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (R8), Z22
+	VBROADCASTSS (R9), Z22
 	VFMADD231PS  Z20, Z22, Z6
 	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS (R8)(DX*1), Z22
+	VBROADCASTSS (R9)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z8
 	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R8)(DX*2), Z22
+	VBROADCASTSS (R9)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z10
 	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (R10), Z22
 	VFMADD231PS  Z20, Z22, Z12
 	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(DX*1), Z22
+	VBROADCASTSS (R10)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z14
 	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS (R9)(DX*2), Z22
+	VBROADCASTSS (R10)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z16
 	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R10), Z22
+	VBROADCASTSS (R11), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z22
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (CX)(DX*1), Z22
+	VBROADCASTSS (DX)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z2
 	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS (CX)(DX*2), Z22
+	VBROADCASTSS (DX)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z4
 	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (R8), Z22
+	VBROADCASTSS (R9), Z22
 	VFMADD231PS  Z20, Z22, Z6
 	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS (R8)(DX*1), Z22
+	VBROADCASTSS (R9)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z8
 	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R8)(DX*2), Z22
+	VBROADCASTSS (R9)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z10
 	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (R10), Z22
 	VFMADD231PS  Z20, Z22, Z12
 	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(DX*1), Z22
+	VBROADCASTSS (R10)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z14
 	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS (R9)(DX*2), Z22
+	VBROADCASTSS (R10)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z16
 	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R10), Z22
+	VBROADCASTSS (R11), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z22
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (CX)(DX*1), Z22
+	VBROADCASTSS (DX)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z2
 	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS (CX)(DX*2), Z22
+	VBROADCASTSS (DX)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z4
 	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (R8), Z22
+	VBROADCASTSS (R9), Z22
 	VFMADD231PS  Z20, Z22, Z6
 	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS (R8)(DX*1), Z22
+	VBROADCASTSS (R9)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z8
 	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R8)(DX*2), Z22
+	VBROADCASTSS (R9)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z10
 	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (R10), Z22
 	VFMADD231PS  Z20, Z22, Z12
 	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(DX*1), Z22
+	VBROADCASTSS (R10)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z14
 	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS (R9)(DX*2), Z22
+	VBROADCASTSS (R10)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z16
 	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R10), Z22
+	VBROADCASTSS (R11), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z22
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (CX)(DX*1), Z22
+	VBROADCASTSS (DX)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z2
 	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS (CX)(DX*2), Z22
+	VBROADCASTSS (DX)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z4
 	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (R8), Z22
+	VBROADCASTSS (R9), Z22
 	VFMADD231PS  Z20, Z22, Z6
 	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS (R8)(DX*1), Z22
+	VBROADCASTSS (R9)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z8
 	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R8)(DX*2), Z22
+	VBROADCASTSS (R9)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z10
 	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (R10), Z22
 	VFMADD231PS  Z20, Z22, Z12
 	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(DX*1), Z22
+	VBROADCASTSS (R10)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z14
 	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS (R9)(DX*2), Z22
+	VBROADCASTSS (R10)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z16
 	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R10), Z22
+	VBROADCASTSS (R11), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -3526,47 +3838,61 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z22
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (CX)(DX*1), Z22
+	VBROADCASTSS (DX)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z2
 	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS (CX)(DX*2), Z22
+	VBROADCASTSS (DX)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z4
 	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (R8), Z22
+	VBROADCASTSS (R9), Z22
 	VFMADD231PS  Z20, Z22, Z6
 	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS (R8)(DX*1), Z22
+	VBROADCASTSS (R9)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z8
 	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R8)(DX*2), Z22
+	VBROADCASTSS (R9)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z10
 	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (R10), Z22
 	VFMADD231PS  Z20, Z22, Z12
 	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(DX*1), Z22
+	VBROADCASTSS (R10)(BX*1), Z22
 	VFMADD231PS  Z20, Z22, Z14
 	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS (R9)(DX*2), Z22
+	VBROADCASTSS (R10)(BX*2), Z22
 	VFMADD231PS  Z20, Z22, Z16
 	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R10), Z22
+	VBROADCASTSS (R11), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -3637,24 +3963,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile11AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile11AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3677,170 +4003,173 @@ TEXT ·sgemmTile11AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z24
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (CX)(DX*1), Z24
+	VBROADCASTSS (DX)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (CX)(DX*2), Z24
+	VBROADCASTSS (DX)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R8)(DX*1), Z24
+	VBROADCASTSS (R9)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z8
 	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R8)(DX*2), Z24
+	VBROADCASTSS (R9)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z22, Z24, Z12
 	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(DX*1), Z24
+	VBROADCASTSS (R10)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R9)(DX*2), Z24
+	VBROADCASTSS (R10)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS (R10)(DX*1), Z24
+	VBROADCASTSS (R11)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z24
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (CX)(DX*1), Z24
+	VBROADCASTSS (DX)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (CX)(DX*2), Z24
+	VBROADCASTSS (DX)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R8)(DX*1), Z24
+	VBROADCASTSS (R9)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z8
 	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R8)(DX*2), Z24
+	VBROADCASTSS (R9)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z22, Z24, Z12
 	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(DX*1), Z24
+	VBROADCASTSS (R10)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R9)(DX*2), Z24
+	VBROADCASTSS (R10)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS (R10)(DX*1), Z24
+	VBROADCASTSS (R11)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z24
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (CX)(DX*1), Z24
+	VBROADCASTSS (DX)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (CX)(DX*2), Z24
+	VBROADCASTSS (DX)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R8)(DX*1), Z24
+	VBROADCASTSS (R9)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z8
 	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R8)(DX*2), Z24
+	VBROADCASTSS (R9)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z22, Z24, Z12
 	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(DX*1), Z24
+	VBROADCASTSS (R10)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R9)(DX*2), Z24
+	VBROADCASTSS (R10)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS (R10)(DX*1), Z24
+	VBROADCASTSS (R11)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z24
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (CX)(DX*1), Z24
+	VBROADCASTSS (DX)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (CX)(DX*2), Z24
+	VBROADCASTSS (DX)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R8)(DX*1), Z24
+	VBROADCASTSS (R9)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z8
 	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R8)(DX*2), Z24
+	VBROADCASTSS (R9)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z22, Z24, Z12
 	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(DX*1), Z24
+	VBROADCASTSS (R10)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R9)(DX*2), Z24
+	VBROADCASTSS (R10)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS (R10)(DX*1), Z24
+	VBROADCASTSS (R11)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -3849,50 +4178,64 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z24
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (CX)(DX*1), Z24
+	VBROADCASTSS (DX)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (CX)(DX*2), Z24
+	VBROADCASTSS (DX)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R8)(DX*1), Z24
+	VBROADCASTSS (R9)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z8
 	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R8)(DX*2), Z24
+	VBROADCASTSS (R9)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z22, Z24, Z12
 	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(DX*1), Z24
+	VBROADCASTSS (R10)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R9)(DX*2), Z24
+	VBROADCASTSS (R10)(BX*2), Z24
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS (R10)(DX*1), Z24
+	VBROADCASTSS (R11)(BX*1), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -3969,24 +4312,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmTile12AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmTile12AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4011,182 +4354,185 @@ TEXT ·sgemmTile12AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z26
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (CX)(DX*1), Z26
+	VBROADCASTSS (DX)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (CX)(DX*2), Z26
+	VBROADCASTSS (DX)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z4
 	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R8), Z26
+	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z24, Z26, Z6
 	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R8)(DX*1), Z26
+	VBROADCASTSS (R9)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z8
 	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R8)(DX*2), Z26
+	VBROADCASTSS (R9)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z10
 	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R9), Z26
+	VBROADCASTSS (R10), Z26
 	VFMADD231PS  Z24, Z26, Z12
 	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R9)(DX*1), Z26
+	VBROADCASTSS (R10)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z14
 	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R9)(DX*2), Z26
+	VBROADCASTSS (R10)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z16
 	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R10), Z26
+	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z24, Z26, Z18
 	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R10)(DX*1), Z26
+	VBROADCASTSS (R11)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z20
 	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R10)(DX*2), Z26
+	VBROADCASTSS (R11)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z26
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (CX)(DX*1), Z26
+	VBROADCASTSS (DX)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (CX)(DX*2), Z26
+	VBROADCASTSS (DX)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z4
 	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R8), Z26
+	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z24, Z26, Z6
 	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R8)(DX*1), Z26
+	VBROADCASTSS (R9)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z8
 	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R8)(DX*2), Z26
+	VBROADCASTSS (R9)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z10
 	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R9), Z26
+	VBROADCASTSS (R10), Z26
 	VFMADD231PS  Z24, Z26, Z12
 	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R9)(DX*1), Z26
+	VBROADCASTSS (R10)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z14
 	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R9)(DX*2), Z26
+	VBROADCASTSS (R10)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z16
 	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R10), Z26
+	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z24, Z26, Z18
 	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R10)(DX*1), Z26
+	VBROADCASTSS (R11)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z20
 	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R10)(DX*2), Z26
+	VBROADCASTSS (R11)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z26
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (CX)(DX*1), Z26
+	VBROADCASTSS (DX)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (CX)(DX*2), Z26
+	VBROADCASTSS (DX)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z4
 	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R8), Z26
+	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z24, Z26, Z6
 	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R8)(DX*1), Z26
+	VBROADCASTSS (R9)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z8
 	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R8)(DX*2), Z26
+	VBROADCASTSS (R9)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z10
 	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R9), Z26
+	VBROADCASTSS (R10), Z26
 	VFMADD231PS  Z24, Z26, Z12
 	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R9)(DX*1), Z26
+	VBROADCASTSS (R10)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z14
 	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R9)(DX*2), Z26
+	VBROADCASTSS (R10)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z16
 	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R10), Z26
+	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z24, Z26, Z18
 	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R10)(DX*1), Z26
+	VBROADCASTSS (R11)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z20
 	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R10)(DX*2), Z26
+	VBROADCASTSS (R11)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z26
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (CX)(DX*1), Z26
+	VBROADCASTSS (DX)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (CX)(DX*2), Z26
+	VBROADCASTSS (DX)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z4
 	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R8), Z26
+	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z24, Z26, Z6
 	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R8)(DX*1), Z26
+	VBROADCASTSS (R9)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z8
 	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R8)(DX*2), Z26
+	VBROADCASTSS (R9)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z10
 	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R9), Z26
+	VBROADCASTSS (R10), Z26
 	VFMADD231PS  Z24, Z26, Z12
 	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R9)(DX*1), Z26
+	VBROADCASTSS (R10)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z14
 	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R9)(DX*2), Z26
+	VBROADCASTSS (R10)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z16
 	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R10), Z26
+	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z24, Z26, Z18
 	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R10)(DX*1), Z26
+	VBROADCASTSS (R11)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z20
 	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R10)(DX*2), Z26
+	VBROADCASTSS (R11)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -4195,53 +4541,67 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z26
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (CX)(DX*1), Z26
+	VBROADCASTSS (DX)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (CX)(DX*2), Z26
+	VBROADCASTSS (DX)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z4
 	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R8), Z26
+	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z24, Z26, Z6
 	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R8)(DX*1), Z26
+	VBROADCASTSS (R9)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z8
 	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R8)(DX*2), Z26
+	VBROADCASTSS (R9)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z10
 	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R9), Z26
+	VBROADCASTSS (R10), Z26
 	VFMADD231PS  Z24, Z26, Z12
 	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R9)(DX*1), Z26
+	VBROADCASTSS (R10)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z14
 	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R9)(DX*2), Z26
+	VBROADCASTSS (R10)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z16
 	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R10), Z26
+	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z24, Z26, Z18
 	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R10)(DX*1), Z26
+	VBROADCASTSS (R11)(BX*1), Z26
 	VFMADD231PS  Z24, Z26, Z20
 	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R10)(DX*2), Z26
+	VBROADCASTSS (R11)(BX*2), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -4324,43 +4684,46 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   b+32(FP), BX
-	MOVQ   ldb+40(FP), SI
-	SHLQ   $0x02, SI
+TEXT ·sgemmNarrow1AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), AX
+	SHLQ   $0x02, AX
+	MOVQ   cs+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   b+32(FP), SI
+	MOVQ   ldb+40(FP), DI
+	SHLQ   $0x02, DI
 	VPXORD Z0, Z0, Z0
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (BX), Z1
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z2
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z1
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z2
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z1
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z2
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z1
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z2
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -4369,15 +4732,26 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (BX), Z1
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z2
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, SI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -4392,52 +4766,55 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow2AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow2AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z2
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z3
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
 	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (CX)(DX*1), Z3
+	VBROADCASTSS (DX)(BX*1), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z2
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z3
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
 	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (CX)(DX*1), Z3
+	VBROADCASTSS (DX)(BX*1), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z2
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z3
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
 	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (CX)(DX*1), Z3
+	VBROADCASTSS (DX)(BX*1), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z2
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z3
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
 	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (CX)(DX*1), Z3
+	VBROADCASTSS (DX)(BX*1), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -4446,17 +4823,28 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z2
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z3
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
 	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (CX)(DX*1), Z3
+	VBROADCASTSS (DX)(BX*1), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -4475,61 +4863,64 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow3AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow3AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z3
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z4
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (CX)(DX*1), Z4
+	VBROADCASTSS (DX)(BX*1), Z4
 	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS (CX)(DX*2), Z4
+	VBROADCASTSS (DX)(BX*2), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z3
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z4
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (CX)(DX*1), Z4
+	VBROADCASTSS (DX)(BX*1), Z4
 	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS (CX)(DX*2), Z4
+	VBROADCASTSS (DX)(BX*2), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z3
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z4
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (CX)(DX*1), Z4
+	VBROADCASTSS (DX)(BX*1), Z4
 	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS (CX)(DX*2), Z4
+	VBROADCASTSS (DX)(BX*2), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z3
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z4
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (CX)(DX*1), Z4
+	VBROADCASTSS (DX)(BX*1), Z4
 	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS (CX)(DX*2), Z4
+	VBROADCASTSS (DX)(BX*2), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -4538,19 +4929,30 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z3
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z4
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (CX)(DX*1), Z4
+	VBROADCASTSS (DX)(BX*1), Z4
 	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS (CX)(DX*2), Z4
+	VBROADCASTSS (DX)(BX*2), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -4573,76 +4975,79 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow4AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow4AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z4
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z5
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
 	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (CX)(DX*1), Z5
+	VBROADCASTSS (DX)(BX*1), Z5
 	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS (CX)(DX*2), Z5
+	VBROADCASTSS (DX)(BX*2), Z5
 	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (R8), Z5
+	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z4
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z5
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
 	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (CX)(DX*1), Z5
+	VBROADCASTSS (DX)(BX*1), Z5
 	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS (CX)(DX*2), Z5
+	VBROADCASTSS (DX)(BX*2), Z5
 	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (R8), Z5
+	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z4
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z5
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
 	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (CX)(DX*1), Z5
+	VBROADCASTSS (DX)(BX*1), Z5
 	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS (CX)(DX*2), Z5
+	VBROADCASTSS (DX)(BX*2), Z5
 	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (R8), Z5
+	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z4
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z5
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
 	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (CX)(DX*1), Z5
+	VBROADCASTSS (DX)(BX*1), Z5
 	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS (CX)(DX*2), Z5
+	VBROADCASTSS (DX)(BX*2), Z5
 	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (R8), Z5
+	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -4651,22 +5056,34 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z4
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z5
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
 	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (CX)(DX*1), Z5
+	VBROADCASTSS (DX)(BX*1), Z5
 	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS (CX)(DX*2), Z5
+	VBROADCASTSS (DX)(BX*2), Z5
 	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (R8), Z5
+	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -4693,85 +5110,88 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow5AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow5AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*2), Z6
+	VBROADCASTSS (DX)(BX*2), Z6
 	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (R8), Z6
+	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS (R8)(DX*1), Z6
+	VBROADCASTSS (R9)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*2), Z6
+	VBROADCASTSS (DX)(BX*2), Z6
 	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (R8), Z6
+	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS (R8)(DX*1), Z6
+	VBROADCASTSS (R9)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*2), Z6
+	VBROADCASTSS (DX)(BX*2), Z6
 	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (R8), Z6
+	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS (R8)(DX*1), Z6
+	VBROADCASTSS (R9)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*2), Z6
+	VBROADCASTSS (DX)(BX*2), Z6
 	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (R8), Z6
+	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS (R8)(DX*1), Z6
+	VBROADCASTSS (R9)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -4780,24 +5200,36 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z6
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
 	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (CX)(DX*1), Z6
+	VBROADCASTSS (DX)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (CX)(DX*2), Z6
+	VBROADCASTSS (DX)(BX*2), Z6
 	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (R8), Z6
+	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS (R8)(DX*1), Z6
+	VBROADCASTSS (R9)(BX*1), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -4828,94 +5260,97 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow6AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow6AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z6
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z7
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
 	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (CX)(DX*1), Z7
+	VBROADCASTSS (DX)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS (CX)(DX*2), Z7
+	VBROADCASTSS (DX)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (R8), Z7
+	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS (R8)(DX*1), Z7
+	VBROADCASTSS (R9)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (R8)(DX*2), Z7
+	VBROADCASTSS (R9)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z6
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z7
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
 	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (CX)(DX*1), Z7
+	VBROADCASTSS (DX)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS (CX)(DX*2), Z7
+	VBROADCASTSS (DX)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (R8), Z7
+	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS (R8)(DX*1), Z7
+	VBROADCASTSS (R9)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (R8)(DX*2), Z7
+	VBROADCASTSS (R9)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z6
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z7
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
 	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (CX)(DX*1), Z7
+	VBROADCASTSS (DX)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS (CX)(DX*2), Z7
+	VBROADCASTSS (DX)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (R8), Z7
+	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS (R8)(DX*1), Z7
+	VBROADCASTSS (R9)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (R8)(DX*2), Z7
+	VBROADCASTSS (R9)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z6
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z7
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
 	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (CX)(DX*1), Z7
+	VBROADCASTSS (DX)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS (CX)(DX*2), Z7
+	VBROADCASTSS (DX)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (R8), Z7
+	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS (R8)(DX*1), Z7
+	VBROADCASTSS (R9)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (R8)(DX*2), Z7
+	VBROADCASTSS (R9)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -4924,26 +5359,38 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z6
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z7
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
 	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (CX)(DX*1), Z7
+	VBROADCASTSS (DX)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS (CX)(DX*2), Z7
+	VBROADCASTSS (DX)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (R8), Z7
+	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS (R8)(DX*1), Z7
+	VBROADCASTSS (R9)(BX*1), Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (R8)(DX*2), Z7
+	VBROADCASTSS (R9)(BX*2), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -4978,22 +5425,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow7AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow7AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5001,86 +5448,89 @@ TEXT ·sgemmNarrow7AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (R8), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R8)(DX*1), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (R8)(DX*2), Z8
-	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R10), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (R8), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R8)(DX*1), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (R8)(DX*2), Z8
-	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R10), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (R8), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R8)(DX*1), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (R8)(DX*2), Z8
-	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R10), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (R8), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R8)(DX*1), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (R8)(DX*2), Z8
-	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R10), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -5089,29 +5539,42 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z8
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
 	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (CX)(DX*1), Z8
+	VBROADCASTSS (DX)(BX*1), Z8
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (CX)(DX*2), Z8
+	VBROADCASTSS (DX)(BX*2), Z8
 	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (R8), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R8)(DX*1), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (R8)(DX*2), Z8
-	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R10), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -5150,22 +5613,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow8AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow8AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5174,94 +5637,97 @@ TEXT ·sgemmNarrow8AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z8
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z9
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
 	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (CX)(DX*1), Z9
+	VBROADCASTSS (DX)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS (CX)(DX*2), Z9
+	VBROADCASTSS (DX)(BX*2), Z9
 	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (R8), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS (R8)(DX*1), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (R8)(DX*2), Z9
-	VFMADD231PS  Z8, Z9, Z5
 	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (R9)(DX*1), Z9
+	VBROADCASTSS (R10)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z8
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
 	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (CX)(DX*1), Z9
+	VBROADCASTSS (DX)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS (CX)(DX*2), Z9
+	VBROADCASTSS (DX)(BX*2), Z9
 	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (R8), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS (R8)(DX*1), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (R8)(DX*2), Z9
-	VFMADD231PS  Z8, Z9, Z5
 	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (R9)(DX*1), Z9
+	VBROADCASTSS (R10)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z8
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
 	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (CX)(DX*1), Z9
+	VBROADCASTSS (DX)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS (CX)(DX*2), Z9
+	VBROADCASTSS (DX)(BX*2), Z9
 	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (R8), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS (R8)(DX*1), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (R8)(DX*2), Z9
-	VFMADD231PS  Z8, Z9, Z5
 	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (R9)(DX*1), Z9
+	VBROADCASTSS (R10)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z8
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
 	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (CX)(DX*1), Z9
+	VBROADCASTSS (DX)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS (CX)(DX*2), Z9
+	VBROADCASTSS (DX)(BX*2), Z9
 	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (R8), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS (R8)(DX*1), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (R8)(DX*2), Z9
-	VFMADD231PS  Z8, Z9, Z5
 	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (R9)(DX*1), Z9
+	VBROADCASTSS (R10)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -5270,31 +5736,44 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z8
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z9
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
 	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (CX)(DX*1), Z9
+	VBROADCASTSS (DX)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS (CX)(DX*2), Z9
+	VBROADCASTSS (DX)(BX*2), Z9
 	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (R8), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS (R8)(DX*1), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (R8)(DX*2), Z9
-	VFMADD231PS  Z8, Z9, Z5
 	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (R9)(DX*1), Z9
+	VBROADCASTSS (R10)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -5337,22 +5816,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow9AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow9AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5362,102 +5841,105 @@ TEXT ·sgemmNarrow9AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (R8), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R8)(DX*1), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (R8)(DX*2), Z10
-	VFMADD231PS  Z9, Z10, Z5
 	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R10), Z10
 	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (R9)(DX*1), Z10
+	VBROADCASTSS (R10)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS (R9)(DX*2), Z10
+	VBROADCASTSS (R10)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (R8), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R8)(DX*1), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (R8)(DX*2), Z10
-	VFMADD231PS  Z9, Z10, Z5
 	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R10), Z10
 	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (R9)(DX*1), Z10
+	VBROADCASTSS (R10)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS (R9)(DX*2), Z10
+	VBROADCASTSS (R10)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (R8), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R8)(DX*1), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (R8)(DX*2), Z10
-	VFMADD231PS  Z9, Z10, Z5
 	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R10), Z10
 	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (R9)(DX*1), Z10
+	VBROADCASTSS (R10)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS (R9)(DX*2), Z10
+	VBROADCASTSS (R10)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (R8), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R8)(DX*1), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (R8)(DX*2), Z10
-	VFMADD231PS  Z9, Z10, Z5
 	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R10), Z10
 	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (R9)(DX*1), Z10
+	VBROADCASTSS (R10)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS (R9)(DX*2), Z10
+	VBROADCASTSS (R10)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -5466,33 +5948,46 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
 	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (CX)(DX*1), Z10
+	VBROADCASTSS (DX)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (CX)(DX*2), Z10
+	VBROADCASTSS (DX)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (R8), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R8)(DX*1), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (R8)(DX*2), Z10
-	VFMADD231PS  Z9, Z10, Z5
 	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R10), Z10
 	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (R9)(DX*1), Z10
+	VBROADCASTSS (R10)(BX*1), Z10
 	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS (R9)(DX*2), Z10
+	VBROADCASTSS (R10)(BX*2), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -5539,24 +6034,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow10AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow10AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5567,114 +6062,117 @@ TEXT ·sgemmNarrow10AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z10
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
 	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (CX)(DX*1), Z11
+	VBROADCASTSS (DX)(BX*1), Z11
 	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS (CX)(DX*2), Z11
+	VBROADCASTSS (DX)(BX*2), Z11
 	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (R8), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS (R8)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (R8)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R9), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (R9)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS (R9)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z8
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R10)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R11), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z10
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
 	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (CX)(DX*1), Z11
+	VBROADCASTSS (DX)(BX*1), Z11
 	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS (CX)(DX*2), Z11
+	VBROADCASTSS (DX)(BX*2), Z11
 	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (R8), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS (R8)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (R8)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R9), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (R9)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS (R9)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z8
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R10)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R11), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z10
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
 	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (CX)(DX*1), Z11
+	VBROADCASTSS (DX)(BX*1), Z11
 	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS (CX)(DX*2), Z11
+	VBROADCASTSS (DX)(BX*2), Z11
 	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (R8), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS (R8)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (R8)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R9), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (R9)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS (R9)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z8
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R10)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R11), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z10
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
 	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (CX)(DX*1), Z11
+	VBROADCASTSS (DX)(BX*1), Z11
 	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS (CX)(DX*2), Z11
+	VBROADCASTSS (DX)(BX*2), Z11
 	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (R8), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS (R8)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (R8)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R9), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (R9)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS (R9)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z8
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R10)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R11), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -5683,36 +6181,50 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z10
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
 	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (CX)(DX*1), Z11
+	VBROADCASTSS (DX)(BX*1), Z11
 	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS (CX)(DX*2), Z11
+	VBROADCASTSS (DX)(BX*2), Z11
 	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (R8), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS (R8)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (R8)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R9), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (R9)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS (R9)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z8
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z5
 	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R10)(BX*2), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R11), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -5763,24 +6275,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow11AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow11AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5792,122 +6304,125 @@ TEXT ·sgemmNarrow11AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R8)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R8)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R9), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R9)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS (R10)(DX*1), Z12
+	VBROADCASTSS (R11)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R8)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R8)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R9), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R9)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS (R10)(DX*1), Z12
+	VBROADCASTSS (R11)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R8)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R8)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R9), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R9)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS (R10)(DX*1), Z12
+	VBROADCASTSS (R11)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R8)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R8)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R9), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R9)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS (R10)(DX*1), Z12
+	VBROADCASTSS (R11)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -5916,38 +6431,52 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z12
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
 	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (CX)(DX*1), Z12
+	VBROADCASTSS (DX)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (CX)(DX*2), Z12
+	VBROADCASTSS (DX)(BX*2), Z12
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R8)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R8)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R9), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R9)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z5
 	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS (R10)(DX*1), Z12
+	VBROADCASTSS (R11)(BX*1), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -6002,24 +6531,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow12AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow12AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6032,130 +6561,133 @@ TEXT ·sgemmNarrow12AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z12
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z13
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (CX)(DX*1), Z13
+	VBROADCASTSS (DX)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS (CX)(DX*2), Z13
+	VBROADCASTSS (DX)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (R8), Z13
-	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS (R8)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R8)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R9), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS (R9)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z8
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R11), Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R11)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(DX*2), Z13
+	VBROADCASTSS (R11)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z12
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z13
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (CX)(DX*1), Z13
+	VBROADCASTSS (DX)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS (CX)(DX*2), Z13
+	VBROADCASTSS (DX)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (R8), Z13
-	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS (R8)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R8)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R9), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS (R9)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z8
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R11), Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R11)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(DX*2), Z13
+	VBROADCASTSS (R11)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z12
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z13
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (CX)(DX*1), Z13
+	VBROADCASTSS (DX)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS (CX)(DX*2), Z13
+	VBROADCASTSS (DX)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (R8), Z13
-	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS (R8)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R8)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R9), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS (R9)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z8
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R11), Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R11)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(DX*2), Z13
+	VBROADCASTSS (R11)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z12
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z13
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (CX)(DX*1), Z13
+	VBROADCASTSS (DX)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS (CX)(DX*2), Z13
+	VBROADCASTSS (DX)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (R8), Z13
-	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS (R8)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R8)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R9), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS (R9)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z8
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R11), Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R11)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(DX*2), Z13
+	VBROADCASTSS (R11)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -6164,40 +6696,54 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z12
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z13
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (CX)(DX*1), Z13
+	VBROADCASTSS (DX)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS (CX)(DX*2), Z13
+	VBROADCASTSS (DX)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (R8), Z13
-	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS (R8)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R8)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R9), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS (R9)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z8
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
 	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R11), Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R11)(BX*1), Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(DX*2), Z13
+	VBROADCASTSS (R11)(BX*2), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -6256,26 +6802,26 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow13AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow13AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	LEAQ   (R10)(DX*2), R11
-	ADDQ   DX, R11
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6289,142 +6835,145 @@ TEXT ·sgemmNarrow13AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R8)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R9), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R9)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R10)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z11
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z8
 	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R11)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
 	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R8)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R9), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R9)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R10)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z11
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z8
 	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R11)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
 	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R8)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R9), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R9)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R10)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z11
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z8
 	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R11)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
 	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R8)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R9), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R9)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R10)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z11
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z8
 	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R11)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
 	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -6433,43 +6982,58 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z14
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
 	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (CX)(DX*1), Z14
+	VBROADCASTSS (DX)(BX*1), Z14
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (CX)(DX*2), Z14
+	VBROADCASTSS (DX)(BX*2), Z14
 	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R8)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R9), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R9)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z5
 	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R10)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z11
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z8
 	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(BX*1), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R11)(BX*2), Z14
+	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
 	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -6532,26 +7096,26 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow14AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow14AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	LEAQ   (R10)(DX*2), R11
-	ADDQ   DX, R11
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6566,150 +7130,153 @@ TEXT ·sgemmNarrow14AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z14
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z15
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
 	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (CX)(DX*1), Z15
+	VBROADCASTSS (DX)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z1
-	VBROADCASTSS (CX)(DX*2), Z15
+	VBROADCASTSS (DX)(BX*2), Z15
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R8), Z15
-	VFMADD231PS  Z14, Z15, Z3
-	VBROADCASTSS (R8)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (R8)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (R9)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z7
-	VBROADCASTSS (R9)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z8
+	VFMADD231PS  Z14, Z15, Z3
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z4
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R10), Z15
-	VFMADD231PS  Z14, Z15, Z9
-	VBROADCASTSS (R10)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (R10)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z11
+	VFMADD231PS  Z14, Z15, Z6
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z7
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z8
 	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z14, Z15, Z9
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z10
+	VBROADCASTSS (R11)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
 	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (R11)(DX*1), Z15
+	VBROADCASTSS (R12)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z14
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z15
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
 	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (CX)(DX*1), Z15
+	VBROADCASTSS (DX)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z1
-	VBROADCASTSS (CX)(DX*2), Z15
+	VBROADCASTSS (DX)(BX*2), Z15
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R8), Z15
-	VFMADD231PS  Z14, Z15, Z3
-	VBROADCASTSS (R8)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (R8)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (R9)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z7
-	VBROADCASTSS (R9)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z8
+	VFMADD231PS  Z14, Z15, Z3
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z4
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R10), Z15
-	VFMADD231PS  Z14, Z15, Z9
-	VBROADCASTSS (R10)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (R10)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z11
+	VFMADD231PS  Z14, Z15, Z6
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z7
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z8
 	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z14, Z15, Z9
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z10
+	VBROADCASTSS (R11)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
 	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (R11)(DX*1), Z15
+	VBROADCASTSS (R12)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z14
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z15
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
 	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (CX)(DX*1), Z15
+	VBROADCASTSS (DX)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z1
-	VBROADCASTSS (CX)(DX*2), Z15
+	VBROADCASTSS (DX)(BX*2), Z15
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R8), Z15
-	VFMADD231PS  Z14, Z15, Z3
-	VBROADCASTSS (R8)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (R8)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (R9)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z7
-	VBROADCASTSS (R9)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z8
+	VFMADD231PS  Z14, Z15, Z3
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z4
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R10), Z15
-	VFMADD231PS  Z14, Z15, Z9
-	VBROADCASTSS (R10)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (R10)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z11
+	VFMADD231PS  Z14, Z15, Z6
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z7
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z8
 	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z14, Z15, Z9
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z10
+	VBROADCASTSS (R11)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
 	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (R11)(DX*1), Z15
+	VBROADCASTSS (R12)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z14
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z15
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
 	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (CX)(DX*1), Z15
+	VBROADCASTSS (DX)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z1
-	VBROADCASTSS (CX)(DX*2), Z15
+	VBROADCASTSS (DX)(BX*2), Z15
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R8), Z15
-	VFMADD231PS  Z14, Z15, Z3
-	VBROADCASTSS (R8)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (R8)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (R9)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z7
-	VBROADCASTSS (R9)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z8
+	VFMADD231PS  Z14, Z15, Z3
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z4
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R10), Z15
-	VFMADD231PS  Z14, Z15, Z9
-	VBROADCASTSS (R10)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (R10)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z11
+	VFMADD231PS  Z14, Z15, Z6
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z7
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z8
 	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z14, Z15, Z9
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z10
+	VBROADCASTSS (R11)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
 	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (R11)(DX*1), Z15
+	VBROADCASTSS (R12)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -6718,45 +7285,60 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z14
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z15
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
 	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (CX)(DX*1), Z15
+	VBROADCASTSS (DX)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z1
-	VBROADCASTSS (CX)(DX*2), Z15
+	VBROADCASTSS (DX)(BX*2), Z15
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R8), Z15
-	VFMADD231PS  Z14, Z15, Z3
-	VBROADCASTSS (R8)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (R8)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (R9)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z7
-	VBROADCASTSS (R9)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z8
+	VFMADD231PS  Z14, Z15, Z3
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z4
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (R10), Z15
-	VFMADD231PS  Z14, Z15, Z9
-	VBROADCASTSS (R10)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (R10)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z11
+	VFMADD231PS  Z14, Z15, Z6
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z7
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z8
 	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z14, Z15, Z9
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z14, Z15, Z10
+	VBROADCASTSS (R11)(BX*2), Z15
+	VFMADD231PS  Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
 	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (R11)(DX*1), Z15
+	VBROADCASTSS (R12)(BX*1), Z15
 	VFMADD231PS  Z14, Z15, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -6823,26 +7405,26 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow15AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow15AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	LEAQ   (R10)(DX*2), R11
-	ADDQ   DX, R11
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6858,158 +7440,161 @@ TEXT ·sgemmNarrow15AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z15, Z16, Z0
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z2
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z4
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R9), Z16
-	VFMADD231PS  Z15, Z16, Z6
-	VBROADCASTSS (R9)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R9)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z4
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R10)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z10
-	VBROADCASTSS (R10)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z15, Z16, Z6
+	VBROADCASTSS (R10)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R10)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z8
 	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z10
+	VBROADCASTSS (R11)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12), Z16
 	VFMADD231PS  Z15, Z16, Z12
-	VBROADCASTSS (R11)(DX*1), Z16
+	VBROADCASTSS (R12)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z13
-	VBROADCASTSS (R11)(DX*2), Z16
+	VBROADCASTSS (R12)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z14
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z15, Z16, Z0
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z2
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z4
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R9), Z16
-	VFMADD231PS  Z15, Z16, Z6
-	VBROADCASTSS (R9)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R9)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z4
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R10)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z10
-	VBROADCASTSS (R10)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z15, Z16, Z6
+	VBROADCASTSS (R10)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R10)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z8
 	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z10
+	VBROADCASTSS (R11)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12), Z16
 	VFMADD231PS  Z15, Z16, Z12
-	VBROADCASTSS (R11)(DX*1), Z16
+	VBROADCASTSS (R12)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z13
-	VBROADCASTSS (R11)(DX*2), Z16
+	VBROADCASTSS (R12)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z14
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z15, Z16, Z0
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z2
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z4
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R9), Z16
-	VFMADD231PS  Z15, Z16, Z6
-	VBROADCASTSS (R9)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R9)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z4
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R10)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z10
-	VBROADCASTSS (R10)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z15, Z16, Z6
+	VBROADCASTSS (R10)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R10)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z8
 	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z10
+	VBROADCASTSS (R11)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12), Z16
 	VFMADD231PS  Z15, Z16, Z12
-	VBROADCASTSS (R11)(DX*1), Z16
+	VBROADCASTSS (R12)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z13
-	VBROADCASTSS (R11)(DX*2), Z16
+	VBROADCASTSS (R12)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z14
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	VMOVUPS      (SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z15, Z16, Z0
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z2
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z4
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R9), Z16
-	VFMADD231PS  Z15, Z16, Z6
-	VBROADCASTSS (R9)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R9)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z4
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R10)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z10
-	VBROADCASTSS (R10)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z15, Z16, Z6
+	VBROADCASTSS (R10)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R10)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z8
 	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z10
+	VBROADCASTSS (R11)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12), Z16
 	VFMADD231PS  Z15, Z16, Z12
-	VBROADCASTSS (R11)(DX*1), Z16
+	VBROADCASTSS (R12)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z13
-	VBROADCASTSS (R11)(DX*2), Z16
+	VBROADCASTSS (R12)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z14
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -7018,47 +7603,62 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z16
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
 	VFMADD231PS  Z15, Z16, Z0
-	VBROADCASTSS (CX)(DX*1), Z16
+	VBROADCASTSS (DX)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (CX)(DX*2), Z16
+	VBROADCASTSS (DX)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z2
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z4
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R9), Z16
-	VFMADD231PS  Z15, Z16, Z6
-	VBROADCASTSS (R9)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R9)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z4
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z5
 	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R10)(DX*1), Z16
-	VFMADD231PS  Z15, Z16, Z10
-	VBROADCASTSS (R10)(DX*2), Z16
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z15, Z16, Z6
+	VBROADCASTSS (R10)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R10)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z8
 	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(BX*1), Z16
+	VFMADD231PS  Z15, Z16, Z10
+	VBROADCASTSS (R11)(BX*2), Z16
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12), Z16
 	VFMADD231PS  Z15, Z16, Z12
-	VBROADCASTSS (R11)(DX*1), Z16
+	VBROADCASTSS (R12)(BX*1), Z16
 	VFMADD231PS  Z15, Z16, Z13
-	VBROADCASTSS (R11)(DX*2), Z16
+	VBROADCASTSS (R12)(BX*2), Z16
 	VFMADD231PS  Z15, Z16, Z14
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -7129,28 +7729,28 @@ store:
 	VZEROUPPER
 	RET
 
-// func sgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int)
+// func sgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·sgemmNarrow16AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·sgemmNarrow16AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	LEAQ   (R10)(DX*2), R11
-	ADDQ   DX, R11
-	LEAQ   (R11)(DX*2), R12
-	ADDQ   DX, R12
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x02, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x02, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
+	LEAQ   (R12)(BX*2), R13
+	ADDQ   BX, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7167,170 +7767,173 @@ TEXT ·sgemmNarrow16AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z16
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z17
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
 	VFMADD231PS  Z16, Z17, Z0
-	VBROADCASTSS (CX)(DX*1), Z17
+	VBROADCASTSS (DX)(BX*1), Z17
 	VFMADD231PS  Z16, Z17, Z1
-	VBROADCASTSS (CX)(DX*2), Z17
+	VBROADCASTSS (DX)(BX*2), Z17
 	VFMADD231PS  Z16, Z17, Z2
-	VBROADCASTSS (R8), Z17
-	VFMADD231PS  Z16, Z17, Z3
-	VBROADCASTSS (R8)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z4
-	VBROADCASTSS (R8)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R9), Z17
-	VFMADD231PS  Z16, Z17, Z6
-	VBROADCASTSS (R9)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z7
-	VBROADCASTSS (R9)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z8
+	VFMADD231PS  Z16, Z17, Z3
+	VBROADCASTSS (R9)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z4
+	VBROADCASTSS (R9)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R10), Z17
-	VFMADD231PS  Z16, Z17, Z9
-	VBROADCASTSS (R10)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z10
-	VBROADCASTSS (R10)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z11
+	VFMADD231PS  Z16, Z17, Z6
+	VBROADCASTSS (R10)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z7
+	VBROADCASTSS (R10)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z8
 	VBROADCASTSS (R11), Z17
-	VFMADD231PS  Z16, Z17, Z12
-	VBROADCASTSS (R11)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z13
-	VBROADCASTSS (R11)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z14
+	VFMADD231PS  Z16, Z17, Z9
+	VBROADCASTSS (R11)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z10
+	VBROADCASTSS (R11)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z11
 	VBROADCASTSS (R12), Z17
+	VFMADD231PS  Z16, Z17, Z12
+	VBROADCASTSS (R12)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z13
+	VBROADCASTSS (R12)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z14
+	VBROADCASTSS (R13), Z17
 	VFMADD231PS  Z16, Z17, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	ADDQ         BX, R12
-	VMOVUPS      (SI), Z16
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z17
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
 	VFMADD231PS  Z16, Z17, Z0
-	VBROADCASTSS (CX)(DX*1), Z17
+	VBROADCASTSS (DX)(BX*1), Z17
 	VFMADD231PS  Z16, Z17, Z1
-	VBROADCASTSS (CX)(DX*2), Z17
+	VBROADCASTSS (DX)(BX*2), Z17
 	VFMADD231PS  Z16, Z17, Z2
-	VBROADCASTSS (R8), Z17
-	VFMADD231PS  Z16, Z17, Z3
-	VBROADCASTSS (R8)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z4
-	VBROADCASTSS (R8)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R9), Z17
-	VFMADD231PS  Z16, Z17, Z6
-	VBROADCASTSS (R9)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z7
-	VBROADCASTSS (R9)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z8
+	VFMADD231PS  Z16, Z17, Z3
+	VBROADCASTSS (R9)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z4
+	VBROADCASTSS (R9)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R10), Z17
-	VFMADD231PS  Z16, Z17, Z9
-	VBROADCASTSS (R10)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z10
-	VBROADCASTSS (R10)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z11
+	VFMADD231PS  Z16, Z17, Z6
+	VBROADCASTSS (R10)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z7
+	VBROADCASTSS (R10)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z8
 	VBROADCASTSS (R11), Z17
-	VFMADD231PS  Z16, Z17, Z12
-	VBROADCASTSS (R11)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z13
-	VBROADCASTSS (R11)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z14
+	VFMADD231PS  Z16, Z17, Z9
+	VBROADCASTSS (R11)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z10
+	VBROADCASTSS (R11)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z11
 	VBROADCASTSS (R12), Z17
+	VFMADD231PS  Z16, Z17, Z12
+	VBROADCASTSS (R12)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z13
+	VBROADCASTSS (R12)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z14
+	VBROADCASTSS (R13), Z17
 	VFMADD231PS  Z16, Z17, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	ADDQ         BX, R12
-	VMOVUPS      (SI), Z16
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z17
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
 	VFMADD231PS  Z16, Z17, Z0
-	VBROADCASTSS (CX)(DX*1), Z17
+	VBROADCASTSS (DX)(BX*1), Z17
 	VFMADD231PS  Z16, Z17, Z1
-	VBROADCASTSS (CX)(DX*2), Z17
+	VBROADCASTSS (DX)(BX*2), Z17
 	VFMADD231PS  Z16, Z17, Z2
-	VBROADCASTSS (R8), Z17
-	VFMADD231PS  Z16, Z17, Z3
-	VBROADCASTSS (R8)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z4
-	VBROADCASTSS (R8)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R9), Z17
-	VFMADD231PS  Z16, Z17, Z6
-	VBROADCASTSS (R9)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z7
-	VBROADCASTSS (R9)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z8
+	VFMADD231PS  Z16, Z17, Z3
+	VBROADCASTSS (R9)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z4
+	VBROADCASTSS (R9)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R10), Z17
-	VFMADD231PS  Z16, Z17, Z9
-	VBROADCASTSS (R10)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z10
-	VBROADCASTSS (R10)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z11
+	VFMADD231PS  Z16, Z17, Z6
+	VBROADCASTSS (R10)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z7
+	VBROADCASTSS (R10)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z8
 	VBROADCASTSS (R11), Z17
-	VFMADD231PS  Z16, Z17, Z12
-	VBROADCASTSS (R11)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z13
-	VBROADCASTSS (R11)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z14
+	VFMADD231PS  Z16, Z17, Z9
+	VBROADCASTSS (R11)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z10
+	VBROADCASTSS (R11)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z11
 	VBROADCASTSS (R12), Z17
+	VFMADD231PS  Z16, Z17, Z12
+	VBROADCASTSS (R12)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z13
+	VBROADCASTSS (R12)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z14
+	VBROADCASTSS (R13), Z17
 	VFMADD231PS  Z16, Z17, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	ADDQ         BX, R12
-	VMOVUPS      (SI), Z16
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z17
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
 	VFMADD231PS  Z16, Z17, Z0
-	VBROADCASTSS (CX)(DX*1), Z17
+	VBROADCASTSS (DX)(BX*1), Z17
 	VFMADD231PS  Z16, Z17, Z1
-	VBROADCASTSS (CX)(DX*2), Z17
+	VBROADCASTSS (DX)(BX*2), Z17
 	VFMADD231PS  Z16, Z17, Z2
-	VBROADCASTSS (R8), Z17
-	VFMADD231PS  Z16, Z17, Z3
-	VBROADCASTSS (R8)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z4
-	VBROADCASTSS (R8)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R9), Z17
-	VFMADD231PS  Z16, Z17, Z6
-	VBROADCASTSS (R9)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z7
-	VBROADCASTSS (R9)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z8
+	VFMADD231PS  Z16, Z17, Z3
+	VBROADCASTSS (R9)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z4
+	VBROADCASTSS (R9)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R10), Z17
-	VFMADD231PS  Z16, Z17, Z9
-	VBROADCASTSS (R10)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z10
-	VBROADCASTSS (R10)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z11
+	VFMADD231PS  Z16, Z17, Z6
+	VBROADCASTSS (R10)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z7
+	VBROADCASTSS (R10)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z8
 	VBROADCASTSS (R11), Z17
-	VFMADD231PS  Z16, Z17, Z12
-	VBROADCASTSS (R11)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z13
-	VBROADCASTSS (R11)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z14
+	VFMADD231PS  Z16, Z17, Z9
+	VBROADCASTSS (R11)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z10
+	VBROADCASTSS (R11)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z11
 	VBROADCASTSS (R12), Z17
+	VFMADD231PS  Z16, Z17, Z12
+	VBROADCASTSS (R12)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z13
+	VBROADCASTSS (R12)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z14
+	VBROADCASTSS (R13), Z17
 	VFMADD231PS  Z16, Z17, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	ADDQ         BX, R12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -7339,50 +7942,66 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z16
-	ADDQ         DI, SI
-	VBROADCASTSS (CX), Z17
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
 	VFMADD231PS  Z16, Z17, Z0
-	VBROADCASTSS (CX)(DX*1), Z17
+	VBROADCASTSS (DX)(BX*1), Z17
 	VFMADD231PS  Z16, Z17, Z1
-	VBROADCASTSS (CX)(DX*2), Z17
+	VBROADCASTSS (DX)(BX*2), Z17
 	VFMADD231PS  Z16, Z17, Z2
-	VBROADCASTSS (R8), Z17
-	VFMADD231PS  Z16, Z17, Z3
-	VBROADCASTSS (R8)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z4
-	VBROADCASTSS (R8)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R9), Z17
-	VFMADD231PS  Z16, Z17, Z6
-	VBROADCASTSS (R9)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z7
-	VBROADCASTSS (R9)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z8
+	VFMADD231PS  Z16, Z17, Z3
+	VBROADCASTSS (R9)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z4
+	VBROADCASTSS (R9)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z5
 	VBROADCASTSS (R10), Z17
-	VFMADD231PS  Z16, Z17, Z9
-	VBROADCASTSS (R10)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z10
-	VBROADCASTSS (R10)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z11
+	VFMADD231PS  Z16, Z17, Z6
+	VBROADCASTSS (R10)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z7
+	VBROADCASTSS (R10)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z8
 	VBROADCASTSS (R11), Z17
-	VFMADD231PS  Z16, Z17, Z12
-	VBROADCASTSS (R11)(DX*1), Z17
-	VFMADD231PS  Z16, Z17, Z13
-	VBROADCASTSS (R11)(DX*2), Z17
-	VFMADD231PS  Z16, Z17, Z14
+	VFMADD231PS  Z16, Z17, Z9
+	VBROADCASTSS (R11)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z10
+	VBROADCASTSS (R11)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z11
 	VBROADCASTSS (R12), Z17
+	VFMADD231PS  Z16, Z17, Z12
+	VBROADCASTSS (R12)(BX*1), Z17
+	VFMADD231PS  Z16, Z17, Z13
+	VBROADCASTSS (R12)(BX*2), Z17
+	VFMADD231PS  Z16, Z17, Z14
+	VBROADCASTSS (R13), Z17
 	VFMADD231PS  Z16, Z17, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         BX, R11
-	ADDQ         BX, R12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	ADDQ AX, R13
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x02, CX
@@ -7457,52 +8076,55 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile1AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile1AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   b+32(FP), BX
-	MOVQ   ldb+40(FP), SI
-	SHLQ   $0x03, SI
+TEXT ·dgemmTile1AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), AX
+	SHLQ   $0x03, AX
+	MOVQ   cs+24(FP), BX
+	SHLQ   $0x03, BX
+	MOVQ   b+32(FP), SI
+	MOVQ   ldb+40(FP), DI
+	SHLQ   $0x03, DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Z4
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Z4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Z4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
-	ADDQ         DX, CX
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Z4
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -7511,17 +8133,28 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	ADDQ         SI, BX
-	VBROADCASTSD (CX), Z4
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (DX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
-	ADDQ         DX, CX
+	ADDQ         BX, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, SI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -7538,66 +8171,69 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile2AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile2AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile2AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile2AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z6
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z6
 	VFMADD231PD  Z4, Z6, Z0
 	VFMADD231PD  Z5, Z6, Z1
-	VBROADCASTSD (CX)(DX*1), Z6
+	VBROADCASTSD (DX)(BX*1), Z6
 	VFMADD231PD  Z4, Z6, Z2
 	VFMADD231PD  Z5, Z6, Z3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z6
 	VFMADD231PD  Z4, Z6, Z0
 	VFMADD231PD  Z5, Z6, Z1
-	VBROADCASTSD (CX)(DX*1), Z6
+	VBROADCASTSD (DX)(BX*1), Z6
 	VFMADD231PD  Z4, Z6, Z2
 	VFMADD231PD  Z5, Z6, Z3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z6
 	VFMADD231PD  Z4, Z6, Z0
 	VFMADD231PD  Z5, Z6, Z1
-	VBROADCASTSD (CX)(DX*1), Z6
+	VBROADCASTSD (DX)(BX*1), Z6
 	VFMADD231PD  Z4, Z6, Z2
 	VFMADD231PD  Z5, Z6, Z3
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z6
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z6
 	VFMADD231PD  Z4, Z6, Z0
 	VFMADD231PD  Z5, Z6, Z1
-	VBROADCASTSD (CX)(DX*1), Z6
+	VBROADCASTSD (DX)(BX*1), Z6
 	VFMADD231PD  Z4, Z6, Z2
 	VFMADD231PD  Z5, Z6, Z3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -7606,20 +8242,31 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z6
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z6
 	VFMADD231PD  Z4, Z6, Z0
 	VFMADD231PD  Z5, Z6, Z1
-	VBROADCASTSD (CX)(DX*1), Z6
+	VBROADCASTSD (DX)(BX*1), Z6
 	VFMADD231PD  Z4, Z6, Z2
 	VFMADD231PD  Z5, Z6, Z3
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -7642,80 +8289,83 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile3AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile3AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile3AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile3AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z8
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z8
 	VFMADD231PD  Z6, Z8, Z0
 	VFMADD231PD  Z7, Z8, Z1
-	VBROADCASTSD (CX)(DX*1), Z8
+	VBROADCASTSD (DX)(BX*1), Z8
 	VFMADD231PD  Z6, Z8, Z2
 	VFMADD231PD  Z7, Z8, Z3
-	VBROADCASTSD (CX)(DX*2), Z8
+	VBROADCASTSD (DX)(BX*2), Z8
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z8
 	VFMADD231PD  Z6, Z8, Z0
 	VFMADD231PD  Z7, Z8, Z1
-	VBROADCASTSD (CX)(DX*1), Z8
+	VBROADCASTSD (DX)(BX*1), Z8
 	VFMADD231PD  Z6, Z8, Z2
 	VFMADD231PD  Z7, Z8, Z3
-	VBROADCASTSD (CX)(DX*2), Z8
+	VBROADCASTSD (DX)(BX*2), Z8
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z8
 	VFMADD231PD  Z6, Z8, Z0
 	VFMADD231PD  Z7, Z8, Z1
-	VBROADCASTSD (CX)(DX*1), Z8
+	VBROADCASTSD (DX)(BX*1), Z8
 	VFMADD231PD  Z6, Z8, Z2
 	VFMADD231PD  Z7, Z8, Z3
-	VBROADCASTSD (CX)(DX*2), Z8
+	VBROADCASTSD (DX)(BX*2), Z8
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
-	ADDQ         BX, CX
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z8
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z8
 	VFMADD231PD  Z6, Z8, Z0
 	VFMADD231PD  Z7, Z8, Z1
-	VBROADCASTSD (CX)(DX*1), Z8
+	VBROADCASTSD (DX)(BX*1), Z8
 	VFMADD231PD  Z6, Z8, Z2
 	VFMADD231PD  Z7, Z8, Z3
-	VBROADCASTSD (CX)(DX*2), Z8
+	VBROADCASTSD (DX)(BX*2), Z8
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -7724,23 +8374,34 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z6
-	VMOVUPS      64(SI), Z7
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z8
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z8
 	VFMADD231PD  Z6, Z8, Z0
 	VFMADD231PD  Z7, Z8, Z1
-	VBROADCASTSD (CX)(DX*1), Z8
+	VBROADCASTSD (DX)(BX*1), Z8
 	VFMADD231PD  Z6, Z8, Z2
 	VFMADD231PD  Z7, Z8, Z3
-	VBROADCASTSD (CX)(DX*2), Z8
+	VBROADCASTSD (DX)(BX*2), Z8
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
-	ADDQ         BX, CX
+	ADDQ         SI, DX
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -7769,20 +8430,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile4AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile4AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile4AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile4AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7791,78 +8452,81 @@ TEXT ·dgemmTile4AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z10
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z10
 	VFMADD231PD  Z8, Z10, Z0
 	VFMADD231PD  Z9, Z10, Z1
-	VBROADCASTSD (CX)(DX*1), Z10
+	VBROADCASTSD (DX)(BX*1), Z10
 	VFMADD231PD  Z8, Z10, Z2
 	VFMADD231PD  Z9, Z10, Z3
-	VBROADCASTSD (CX)(DX*2), Z10
+	VBROADCASTSD (DX)(BX*2), Z10
 	VFMADD231PD  Z8, Z10, Z4
 	VFMADD231PD  Z9, Z10, Z5
-	VBROADCASTSD (R8), Z10
+	VBROADCASTSD (R9), Z10
 	VFMADD231PD  Z8, Z10, Z6
 	VFMADD231PD  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z10
 	VFMADD231PD  Z8, Z10, Z0
 	VFMADD231PD  Z9, Z10, Z1
-	VBROADCASTSD (CX)(DX*1), Z10
+	VBROADCASTSD (DX)(BX*1), Z10
 	VFMADD231PD  Z8, Z10, Z2
 	VFMADD231PD  Z9, Z10, Z3
-	VBROADCASTSD (CX)(DX*2), Z10
+	VBROADCASTSD (DX)(BX*2), Z10
 	VFMADD231PD  Z8, Z10, Z4
 	VFMADD231PD  Z9, Z10, Z5
-	VBROADCASTSD (R8), Z10
+	VBROADCASTSD (R9), Z10
 	VFMADD231PD  Z8, Z10, Z6
 	VFMADD231PD  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z10
 	VFMADD231PD  Z8, Z10, Z0
 	VFMADD231PD  Z9, Z10, Z1
-	VBROADCASTSD (CX)(DX*1), Z10
+	VBROADCASTSD (DX)(BX*1), Z10
 	VFMADD231PD  Z8, Z10, Z2
 	VFMADD231PD  Z9, Z10, Z3
-	VBROADCASTSD (CX)(DX*2), Z10
+	VBROADCASTSD (DX)(BX*2), Z10
 	VFMADD231PD  Z8, Z10, Z4
 	VFMADD231PD  Z9, Z10, Z5
-	VBROADCASTSD (R8), Z10
+	VBROADCASTSD (R9), Z10
 	VFMADD231PD  Z8, Z10, Z6
 	VFMADD231PD  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z10
 	VFMADD231PD  Z8, Z10, Z0
 	VFMADD231PD  Z9, Z10, Z1
-	VBROADCASTSD (CX)(DX*1), Z10
+	VBROADCASTSD (DX)(BX*1), Z10
 	VFMADD231PD  Z8, Z10, Z2
 	VFMADD231PD  Z9, Z10, Z3
-	VBROADCASTSD (CX)(DX*2), Z10
+	VBROADCASTSD (DX)(BX*2), Z10
 	VFMADD231PD  Z8, Z10, Z4
 	VFMADD231PD  Z9, Z10, Z5
-	VBROADCASTSD (R8), Z10
+	VBROADCASTSD (R9), Z10
 	VFMADD231PD  Z8, Z10, Z6
 	VFMADD231PD  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -7871,27 +8535,39 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z8
-	VMOVUPS      64(SI), Z9
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z10
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z10
 	VFMADD231PD  Z8, Z10, Z0
 	VFMADD231PD  Z9, Z10, Z1
-	VBROADCASTSD (CX)(DX*1), Z10
+	VBROADCASTSD (DX)(BX*1), Z10
 	VFMADD231PD  Z8, Z10, Z2
 	VFMADD231PD  Z9, Z10, Z3
-	VBROADCASTSD (CX)(DX*2), Z10
+	VBROADCASTSD (DX)(BX*2), Z10
 	VFMADD231PD  Z8, Z10, Z4
 	VFMADD231PD  Z9, Z10, Z5
-	VBROADCASTSD (R8), Z10
+	VBROADCASTSD (R9), Z10
 	VFMADD231PD  Z8, Z10, Z6
 	VFMADD231PD  Z9, Z10, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -7926,20 +8602,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile5AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile5AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile5AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile5AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7950,90 +8626,93 @@ TEXT ·dgemmTile5AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z12
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z12
 	VFMADD231PD  Z10, Z12, Z0
 	VFMADD231PD  Z11, Z12, Z1
-	VBROADCASTSD (CX)(DX*1), Z12
+	VBROADCASTSD (DX)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z2
 	VFMADD231PD  Z11, Z12, Z3
-	VBROADCASTSD (CX)(DX*2), Z12
+	VBROADCASTSD (DX)(BX*2), Z12
 	VFMADD231PD  Z10, Z12, Z4
 	VFMADD231PD  Z11, Z12, Z5
-	VBROADCASTSD (R8), Z12
+	VBROADCASTSD (R9), Z12
 	VFMADD231PD  Z10, Z12, Z6
 	VFMADD231PD  Z11, Z12, Z7
-	VBROADCASTSD (R8)(DX*1), Z12
+	VBROADCASTSD (R9)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z12
 	VFMADD231PD  Z10, Z12, Z0
 	VFMADD231PD  Z11, Z12, Z1
-	VBROADCASTSD (CX)(DX*1), Z12
+	VBROADCASTSD (DX)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z2
 	VFMADD231PD  Z11, Z12, Z3
-	VBROADCASTSD (CX)(DX*2), Z12
+	VBROADCASTSD (DX)(BX*2), Z12
 	VFMADD231PD  Z10, Z12, Z4
 	VFMADD231PD  Z11, Z12, Z5
-	VBROADCASTSD (R8), Z12
+	VBROADCASTSD (R9), Z12
 	VFMADD231PD  Z10, Z12, Z6
 	VFMADD231PD  Z11, Z12, Z7
-	VBROADCASTSD (R8)(DX*1), Z12
+	VBROADCASTSD (R9)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z12
 	VFMADD231PD  Z10, Z12, Z0
 	VFMADD231PD  Z11, Z12, Z1
-	VBROADCASTSD (CX)(DX*1), Z12
+	VBROADCASTSD (DX)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z2
 	VFMADD231PD  Z11, Z12, Z3
-	VBROADCASTSD (CX)(DX*2), Z12
+	VBROADCASTSD (DX)(BX*2), Z12
 	VFMADD231PD  Z10, Z12, Z4
 	VFMADD231PD  Z11, Z12, Z5
-	VBROADCASTSD (R8), Z12
+	VBROADCASTSD (R9), Z12
 	VFMADD231PD  Z10, Z12, Z6
 	VFMADD231PD  Z11, Z12, Z7
-	VBROADCASTSD (R8)(DX*1), Z12
+	VBROADCASTSD (R9)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z12
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z12
 	VFMADD231PD  Z10, Z12, Z0
 	VFMADD231PD  Z11, Z12, Z1
-	VBROADCASTSD (CX)(DX*1), Z12
+	VBROADCASTSD (DX)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z2
 	VFMADD231PD  Z11, Z12, Z3
-	VBROADCASTSD (CX)(DX*2), Z12
+	VBROADCASTSD (DX)(BX*2), Z12
 	VFMADD231PD  Z10, Z12, Z4
 	VFMADD231PD  Z11, Z12, Z5
-	VBROADCASTSD (R8), Z12
+	VBROADCASTSD (R9), Z12
 	VFMADD231PD  Z10, Z12, Z6
 	VFMADD231PD  Z11, Z12, Z7
-	VBROADCASTSD (R8)(DX*1), Z12
+	VBROADCASTSD (R9)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -8042,30 +8721,42 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z10
-	VMOVUPS      64(SI), Z11
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z12
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z12
 	VFMADD231PD  Z10, Z12, Z0
 	VFMADD231PD  Z11, Z12, Z1
-	VBROADCASTSD (CX)(DX*1), Z12
+	VBROADCASTSD (DX)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z2
 	VFMADD231PD  Z11, Z12, Z3
-	VBROADCASTSD (CX)(DX*2), Z12
+	VBROADCASTSD (DX)(BX*2), Z12
 	VFMADD231PD  Z10, Z12, Z4
 	VFMADD231PD  Z11, Z12, Z5
-	VBROADCASTSD (R8), Z12
+	VBROADCASTSD (R9), Z12
 	VFMADD231PD  Z10, Z12, Z6
 	VFMADD231PD  Z11, Z12, Z7
-	VBROADCASTSD (R8)(DX*1), Z12
+	VBROADCASTSD (R9)(BX*1), Z12
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -8106,20 +8797,20 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile6AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile6AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile6AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile6AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8132,102 +8823,105 @@ TEXT ·dgemmTile6AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z14
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z14
 	VFMADD231PD  Z12, Z14, Z0
 	VFMADD231PD  Z13, Z14, Z1
-	VBROADCASTSD (CX)(DX*1), Z14
+	VBROADCASTSD (DX)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z2
 	VFMADD231PD  Z13, Z14, Z3
-	VBROADCASTSD (CX)(DX*2), Z14
+	VBROADCASTSD (DX)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z4
 	VFMADD231PD  Z13, Z14, Z5
-	VBROADCASTSD (R8), Z14
+	VBROADCASTSD (R9), Z14
 	VFMADD231PD  Z12, Z14, Z6
 	VFMADD231PD  Z13, Z14, Z7
-	VBROADCASTSD (R8)(DX*1), Z14
+	VBROADCASTSD (R9)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z8
 	VFMADD231PD  Z13, Z14, Z9
-	VBROADCASTSD (R8)(DX*2), Z14
+	VBROADCASTSD (R9)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z10
 	VFMADD231PD  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z14
 	VFMADD231PD  Z12, Z14, Z0
 	VFMADD231PD  Z13, Z14, Z1
-	VBROADCASTSD (CX)(DX*1), Z14
+	VBROADCASTSD (DX)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z2
 	VFMADD231PD  Z13, Z14, Z3
-	VBROADCASTSD (CX)(DX*2), Z14
+	VBROADCASTSD (DX)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z4
 	VFMADD231PD  Z13, Z14, Z5
-	VBROADCASTSD (R8), Z14
+	VBROADCASTSD (R9), Z14
 	VFMADD231PD  Z12, Z14, Z6
 	VFMADD231PD  Z13, Z14, Z7
-	VBROADCASTSD (R8)(DX*1), Z14
+	VBROADCASTSD (R9)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z8
 	VFMADD231PD  Z13, Z14, Z9
-	VBROADCASTSD (R8)(DX*2), Z14
+	VBROADCASTSD (R9)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z10
 	VFMADD231PD  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z14
 	VFMADD231PD  Z12, Z14, Z0
 	VFMADD231PD  Z13, Z14, Z1
-	VBROADCASTSD (CX)(DX*1), Z14
+	VBROADCASTSD (DX)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z2
 	VFMADD231PD  Z13, Z14, Z3
-	VBROADCASTSD (CX)(DX*2), Z14
+	VBROADCASTSD (DX)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z4
 	VFMADD231PD  Z13, Z14, Z5
-	VBROADCASTSD (R8), Z14
+	VBROADCASTSD (R9), Z14
 	VFMADD231PD  Z12, Z14, Z6
 	VFMADD231PD  Z13, Z14, Z7
-	VBROADCASTSD (R8)(DX*1), Z14
+	VBROADCASTSD (R9)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z8
 	VFMADD231PD  Z13, Z14, Z9
-	VBROADCASTSD (R8)(DX*2), Z14
+	VBROADCASTSD (R9)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z10
 	VFMADD231PD  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z14
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z14
 	VFMADD231PD  Z12, Z14, Z0
 	VFMADD231PD  Z13, Z14, Z1
-	VBROADCASTSD (CX)(DX*1), Z14
+	VBROADCASTSD (DX)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z2
 	VFMADD231PD  Z13, Z14, Z3
-	VBROADCASTSD (CX)(DX*2), Z14
+	VBROADCASTSD (DX)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z4
 	VFMADD231PD  Z13, Z14, Z5
-	VBROADCASTSD (R8), Z14
+	VBROADCASTSD (R9), Z14
 	VFMADD231PD  Z12, Z14, Z6
 	VFMADD231PD  Z13, Z14, Z7
-	VBROADCASTSD (R8)(DX*1), Z14
+	VBROADCASTSD (R9)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z8
 	VFMADD231PD  Z13, Z14, Z9
-	VBROADCASTSD (R8)(DX*2), Z14
+	VBROADCASTSD (R9)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z10
 	VFMADD231PD  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -8236,33 +8930,45 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z12
-	VMOVUPS      64(SI), Z13
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z14
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z14
 	VFMADD231PD  Z12, Z14, Z0
 	VFMADD231PD  Z13, Z14, Z1
-	VBROADCASTSD (CX)(DX*1), Z14
+	VBROADCASTSD (DX)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z2
 	VFMADD231PD  Z13, Z14, Z3
-	VBROADCASTSD (CX)(DX*2), Z14
+	VBROADCASTSD (DX)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z4
 	VFMADD231PD  Z13, Z14, Z5
-	VBROADCASTSD (R8), Z14
+	VBROADCASTSD (R9), Z14
 	VFMADD231PD  Z12, Z14, Z6
 	VFMADD231PD  Z13, Z14, Z7
-	VBROADCASTSD (R8)(DX*1), Z14
+	VBROADCASTSD (R9)(BX*1), Z14
 	VFMADD231PD  Z12, Z14, Z8
 	VFMADD231PD  Z13, Z14, Z9
-	VBROADCASTSD (R8)(DX*2), Z14
+	VBROADCASTSD (R9)(BX*2), Z14
 	VFMADD231PD  Z12, Z14, Z10
 	VFMADD231PD  Z13, Z14, Z11
-	ADDQ         BX, CX
-	ADDQ         BX, R8
+	ADDQ         SI, DX
+	ADDQ         SI, R9
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -8309,22 +9015,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile7AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile7AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile7AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile7AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8339,118 +9045,121 @@ TEXT ·dgemmTile7AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z16
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z16
 	VFMADD231PD  Z14, Z16, Z0
 	VFMADD231PD  Z15, Z16, Z1
-	VBROADCASTSD (CX)(DX*1), Z16
+	VBROADCASTSD (DX)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z2
 	VFMADD231PD  Z15, Z16, Z3
-	VBROADCASTSD (CX)(DX*2), Z16
+	VBROADCASTSD (DX)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z4
 	VFMADD231PD  Z15, Z16, Z5
-	VBROADCASTSD (R8), Z16
+	VBROADCASTSD (R9), Z16
 	VFMADD231PD  Z14, Z16, Z6
 	VFMADD231PD  Z15, Z16, Z7
-	VBROADCASTSD (R8)(DX*1), Z16
+	VBROADCASTSD (R9)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z8
 	VFMADD231PD  Z15, Z16, Z9
-	VBROADCASTSD (R8)(DX*2), Z16
+	VBROADCASTSD (R9)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z10
 	VFMADD231PD  Z15, Z16, Z11
-	VBROADCASTSD (R9), Z16
+	VBROADCASTSD (R10), Z16
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z16
 	VFMADD231PD  Z14, Z16, Z0
 	VFMADD231PD  Z15, Z16, Z1
-	VBROADCASTSD (CX)(DX*1), Z16
+	VBROADCASTSD (DX)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z2
 	VFMADD231PD  Z15, Z16, Z3
-	VBROADCASTSD (CX)(DX*2), Z16
+	VBROADCASTSD (DX)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z4
 	VFMADD231PD  Z15, Z16, Z5
-	VBROADCASTSD (R8), Z16
+	VBROADCASTSD (R9), Z16
 	VFMADD231PD  Z14, Z16, Z6
 	VFMADD231PD  Z15, Z16, Z7
-	VBROADCASTSD (R8)(DX*1), Z16
+	VBROADCASTSD (R9)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z8
 	VFMADD231PD  Z15, Z16, Z9
-	VBROADCASTSD (R8)(DX*2), Z16
+	VBROADCASTSD (R9)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z10
 	VFMADD231PD  Z15, Z16, Z11
-	VBROADCASTSD (R9), Z16
+	VBROADCASTSD (R10), Z16
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z16
 	VFMADD231PD  Z14, Z16, Z0
 	VFMADD231PD  Z15, Z16, Z1
-	VBROADCASTSD (CX)(DX*1), Z16
+	VBROADCASTSD (DX)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z2
 	VFMADD231PD  Z15, Z16, Z3
-	VBROADCASTSD (CX)(DX*2), Z16
+	VBROADCASTSD (DX)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z4
 	VFMADD231PD  Z15, Z16, Z5
-	VBROADCASTSD (R8), Z16
+	VBROADCASTSD (R9), Z16
 	VFMADD231PD  Z14, Z16, Z6
 	VFMADD231PD  Z15, Z16, Z7
-	VBROADCASTSD (R8)(DX*1), Z16
+	VBROADCASTSD (R9)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z8
 	VFMADD231PD  Z15, Z16, Z9
-	VBROADCASTSD (R8)(DX*2), Z16
+	VBROADCASTSD (R9)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z10
 	VFMADD231PD  Z15, Z16, Z11
-	VBROADCASTSD (R9), Z16
+	VBROADCASTSD (R10), Z16
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z16
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z16
 	VFMADD231PD  Z14, Z16, Z0
 	VFMADD231PD  Z15, Z16, Z1
-	VBROADCASTSD (CX)(DX*1), Z16
+	VBROADCASTSD (DX)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z2
 	VFMADD231PD  Z15, Z16, Z3
-	VBROADCASTSD (CX)(DX*2), Z16
+	VBROADCASTSD (DX)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z4
 	VFMADD231PD  Z15, Z16, Z5
-	VBROADCASTSD (R8), Z16
+	VBROADCASTSD (R9), Z16
 	VFMADD231PD  Z14, Z16, Z6
 	VFMADD231PD  Z15, Z16, Z7
-	VBROADCASTSD (R8)(DX*1), Z16
+	VBROADCASTSD (R9)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z8
 	VFMADD231PD  Z15, Z16, Z9
-	VBROADCASTSD (R8)(DX*2), Z16
+	VBROADCASTSD (R9)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z10
 	VFMADD231PD  Z15, Z16, Z11
-	VBROADCASTSD (R9), Z16
+	VBROADCASTSD (R10), Z16
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -8459,37 +9168,50 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z16
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z16
 	VFMADD231PD  Z14, Z16, Z0
 	VFMADD231PD  Z15, Z16, Z1
-	VBROADCASTSD (CX)(DX*1), Z16
+	VBROADCASTSD (DX)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z2
 	VFMADD231PD  Z15, Z16, Z3
-	VBROADCASTSD (CX)(DX*2), Z16
+	VBROADCASTSD (DX)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z4
 	VFMADD231PD  Z15, Z16, Z5
-	VBROADCASTSD (R8), Z16
+	VBROADCASTSD (R9), Z16
 	VFMADD231PD  Z14, Z16, Z6
 	VFMADD231PD  Z15, Z16, Z7
-	VBROADCASTSD (R8)(DX*1), Z16
+	VBROADCASTSD (R9)(BX*1), Z16
 	VFMADD231PD  Z14, Z16, Z8
 	VFMADD231PD  Z15, Z16, Z9
-	VBROADCASTSD (R8)(DX*2), Z16
+	VBROADCASTSD (R9)(BX*2), Z16
 	VFMADD231PD  Z14, Z16, Z10
 	VFMADD231PD  Z15, Z16, Z11
-	VBROADCASTSD (R9), Z16
+	VBROADCASTSD (R10), Z16
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -8542,22 +9264,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile8AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile8AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile8AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile8AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8574,130 +9296,133 @@ TEXT ·dgemmTile8AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z18
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z18
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
-	VBROADCASTSD (CX)(DX*1), Z18
+	VBROADCASTSD (DX)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z2
 	VFMADD231PD  Z17, Z18, Z3
-	VBROADCASTSD (CX)(DX*2), Z18
+	VBROADCASTSD (DX)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z4
 	VFMADD231PD  Z17, Z18, Z5
-	VBROADCASTSD (R8), Z18
+	VBROADCASTSD (R9), Z18
 	VFMADD231PD  Z16, Z18, Z6
 	VFMADD231PD  Z17, Z18, Z7
-	VBROADCASTSD (R8)(DX*1), Z18
+	VBROADCASTSD (R9)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z8
 	VFMADD231PD  Z17, Z18, Z9
-	VBROADCASTSD (R8)(DX*2), Z18
+	VBROADCASTSD (R9)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z10
 	VFMADD231PD  Z17, Z18, Z11
-	VBROADCASTSD (R9), Z18
+	VBROADCASTSD (R10), Z18
 	VFMADD231PD  Z16, Z18, Z12
 	VFMADD231PD  Z17, Z18, Z13
-	VBROADCASTSD (R9)(DX*1), Z18
+	VBROADCASTSD (R10)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z18
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z18
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
-	VBROADCASTSD (CX)(DX*1), Z18
+	VBROADCASTSD (DX)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z2
 	VFMADD231PD  Z17, Z18, Z3
-	VBROADCASTSD (CX)(DX*2), Z18
+	VBROADCASTSD (DX)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z4
 	VFMADD231PD  Z17, Z18, Z5
-	VBROADCASTSD (R8), Z18
+	VBROADCASTSD (R9), Z18
 	VFMADD231PD  Z16, Z18, Z6
 	VFMADD231PD  Z17, Z18, Z7
-	VBROADCASTSD (R8)(DX*1), Z18
+	VBROADCASTSD (R9)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z8
 	VFMADD231PD  Z17, Z18, Z9
-	VBROADCASTSD (R8)(DX*2), Z18
+	VBROADCASTSD (R9)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z10
 	VFMADD231PD  Z17, Z18, Z11
-	VBROADCASTSD (R9), Z18
+	VBROADCASTSD (R10), Z18
 	VFMADD231PD  Z16, Z18, Z12
 	VFMADD231PD  Z17, Z18, Z13
-	VBROADCASTSD (R9)(DX*1), Z18
+	VBROADCASTSD (R10)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z18
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z18
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
-	VBROADCASTSD (CX)(DX*1), Z18
+	VBROADCASTSD (DX)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z2
 	VFMADD231PD  Z17, Z18, Z3
-	VBROADCASTSD (CX)(DX*2), Z18
+	VBROADCASTSD (DX)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z4
 	VFMADD231PD  Z17, Z18, Z5
-	VBROADCASTSD (R8), Z18
+	VBROADCASTSD (R9), Z18
 	VFMADD231PD  Z16, Z18, Z6
 	VFMADD231PD  Z17, Z18, Z7
-	VBROADCASTSD (R8)(DX*1), Z18
+	VBROADCASTSD (R9)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z8
 	VFMADD231PD  Z17, Z18, Z9
-	VBROADCASTSD (R8)(DX*2), Z18
+	VBROADCASTSD (R9)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z10
 	VFMADD231PD  Z17, Z18, Z11
-	VBROADCASTSD (R9), Z18
+	VBROADCASTSD (R10), Z18
 	VFMADD231PD  Z16, Z18, Z12
 	VFMADD231PD  Z17, Z18, Z13
-	VBROADCASTSD (R9)(DX*1), Z18
+	VBROADCASTSD (R10)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z18
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z18
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
-	VBROADCASTSD (CX)(DX*1), Z18
+	VBROADCASTSD (DX)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z2
 	VFMADD231PD  Z17, Z18, Z3
-	VBROADCASTSD (CX)(DX*2), Z18
+	VBROADCASTSD (DX)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z4
 	VFMADD231PD  Z17, Z18, Z5
-	VBROADCASTSD (R8), Z18
+	VBROADCASTSD (R9), Z18
 	VFMADD231PD  Z16, Z18, Z6
 	VFMADD231PD  Z17, Z18, Z7
-	VBROADCASTSD (R8)(DX*1), Z18
+	VBROADCASTSD (R9)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z8
 	VFMADD231PD  Z17, Z18, Z9
-	VBROADCASTSD (R8)(DX*2), Z18
+	VBROADCASTSD (R9)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z10
 	VFMADD231PD  Z17, Z18, Z11
-	VBROADCASTSD (R9), Z18
+	VBROADCASTSD (R10), Z18
 	VFMADD231PD  Z16, Z18, Z12
 	VFMADD231PD  Z17, Z18, Z13
-	VBROADCASTSD (R9)(DX*1), Z18
+	VBROADCASTSD (R10)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -8706,40 +9431,53 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z16
-	VMOVUPS      64(SI), Z17
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z18
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z18
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
-	VBROADCASTSD (CX)(DX*1), Z18
+	VBROADCASTSD (DX)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z2
 	VFMADD231PD  Z17, Z18, Z3
-	VBROADCASTSD (CX)(DX*2), Z18
+	VBROADCASTSD (DX)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z4
 	VFMADD231PD  Z17, Z18, Z5
-	VBROADCASTSD (R8), Z18
+	VBROADCASTSD (R9), Z18
 	VFMADD231PD  Z16, Z18, Z6
 	VFMADD231PD  Z17, Z18, Z7
-	VBROADCASTSD (R8)(DX*1), Z18
+	VBROADCASTSD (R9)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z8
 	VFMADD231PD  Z17, Z18, Z9
-	VBROADCASTSD (R8)(DX*2), Z18
+	VBROADCASTSD (R9)(BX*2), Z18
 	VFMADD231PD  Z16, Z18, Z10
 	VFMADD231PD  Z17, Z18, Z11
-	VBROADCASTSD (R9), Z18
+	VBROADCASTSD (R10), Z18
 	VFMADD231PD  Z16, Z18, Z12
 	VFMADD231PD  Z17, Z18, Z13
-	VBROADCASTSD (R9)(DX*1), Z18
+	VBROADCASTSD (R10)(BX*1), Z18
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -8798,22 +9536,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile9AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile9AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile9AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile9AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8832,142 +9570,145 @@ TEXT ·dgemmTile9AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z20
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z20
 	VFMADD231PD  Z18, Z20, Z0
 	VFMADD231PD  Z19, Z20, Z1
-	VBROADCASTSD (CX)(DX*1), Z20
+	VBROADCASTSD (DX)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z2
 	VFMADD231PD  Z19, Z20, Z3
-	VBROADCASTSD (CX)(DX*2), Z20
+	VBROADCASTSD (DX)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z4
 	VFMADD231PD  Z19, Z20, Z5
-	VBROADCASTSD (R8), Z20
+	VBROADCASTSD (R9), Z20
 	VFMADD231PD  Z18, Z20, Z6
 	VFMADD231PD  Z19, Z20, Z7
-	VBROADCASTSD (R8)(DX*1), Z20
+	VBROADCASTSD (R9)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z8
 	VFMADD231PD  Z19, Z20, Z9
-	VBROADCASTSD (R8)(DX*2), Z20
+	VBROADCASTSD (R9)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z10
 	VFMADD231PD  Z19, Z20, Z11
-	VBROADCASTSD (R9), Z20
+	VBROADCASTSD (R10), Z20
 	VFMADD231PD  Z18, Z20, Z12
 	VFMADD231PD  Z19, Z20, Z13
-	VBROADCASTSD (R9)(DX*1), Z20
+	VBROADCASTSD (R10)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z14
 	VFMADD231PD  Z19, Z20, Z15
-	VBROADCASTSD (R9)(DX*2), Z20
+	VBROADCASTSD (R10)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z16
 	VFMADD231PD  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z20
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z20
 	VFMADD231PD  Z18, Z20, Z0
 	VFMADD231PD  Z19, Z20, Z1
-	VBROADCASTSD (CX)(DX*1), Z20
+	VBROADCASTSD (DX)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z2
 	VFMADD231PD  Z19, Z20, Z3
-	VBROADCASTSD (CX)(DX*2), Z20
+	VBROADCASTSD (DX)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z4
 	VFMADD231PD  Z19, Z20, Z5
-	VBROADCASTSD (R8), Z20
+	VBROADCASTSD (R9), Z20
 	VFMADD231PD  Z18, Z20, Z6
 	VFMADD231PD  Z19, Z20, Z7
-	VBROADCASTSD (R8)(DX*1), Z20
+	VBROADCASTSD (R9)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z8
 	VFMADD231PD  Z19, Z20, Z9
-	VBROADCASTSD (R8)(DX*2), Z20
+	VBROADCASTSD (R9)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z10
 	VFMADD231PD  Z19, Z20, Z11
-	VBROADCASTSD (R9), Z20
+	VBROADCASTSD (R10), Z20
 	VFMADD231PD  Z18, Z20, Z12
 	VFMADD231PD  Z19, Z20, Z13
-	VBROADCASTSD (R9)(DX*1), Z20
+	VBROADCASTSD (R10)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z14
 	VFMADD231PD  Z19, Z20, Z15
-	VBROADCASTSD (R9)(DX*2), Z20
+	VBROADCASTSD (R10)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z16
 	VFMADD231PD  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z20
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z20
 	VFMADD231PD  Z18, Z20, Z0
 	VFMADD231PD  Z19, Z20, Z1
-	VBROADCASTSD (CX)(DX*1), Z20
+	VBROADCASTSD (DX)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z2
 	VFMADD231PD  Z19, Z20, Z3
-	VBROADCASTSD (CX)(DX*2), Z20
+	VBROADCASTSD (DX)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z4
 	VFMADD231PD  Z19, Z20, Z5
-	VBROADCASTSD (R8), Z20
+	VBROADCASTSD (R9), Z20
 	VFMADD231PD  Z18, Z20, Z6
 	VFMADD231PD  Z19, Z20, Z7
-	VBROADCASTSD (R8)(DX*1), Z20
+	VBROADCASTSD (R9)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z8
 	VFMADD231PD  Z19, Z20, Z9
-	VBROADCASTSD (R8)(DX*2), Z20
+	VBROADCASTSD (R9)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z10
 	VFMADD231PD  Z19, Z20, Z11
-	VBROADCASTSD (R9), Z20
+	VBROADCASTSD (R10), Z20
 	VFMADD231PD  Z18, Z20, Z12
 	VFMADD231PD  Z19, Z20, Z13
-	VBROADCASTSD (R9)(DX*1), Z20
+	VBROADCASTSD (R10)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z14
 	VFMADD231PD  Z19, Z20, Z15
-	VBROADCASTSD (R9)(DX*2), Z20
+	VBROADCASTSD (R10)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z16
 	VFMADD231PD  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z20
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z20
 	VFMADD231PD  Z18, Z20, Z0
 	VFMADD231PD  Z19, Z20, Z1
-	VBROADCASTSD (CX)(DX*1), Z20
+	VBROADCASTSD (DX)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z2
 	VFMADD231PD  Z19, Z20, Z3
-	VBROADCASTSD (CX)(DX*2), Z20
+	VBROADCASTSD (DX)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z4
 	VFMADD231PD  Z19, Z20, Z5
-	VBROADCASTSD (R8), Z20
+	VBROADCASTSD (R9), Z20
 	VFMADD231PD  Z18, Z20, Z6
 	VFMADD231PD  Z19, Z20, Z7
-	VBROADCASTSD (R8)(DX*1), Z20
+	VBROADCASTSD (R9)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z8
 	VFMADD231PD  Z19, Z20, Z9
-	VBROADCASTSD (R8)(DX*2), Z20
+	VBROADCASTSD (R9)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z10
 	VFMADD231PD  Z19, Z20, Z11
-	VBROADCASTSD (R9), Z20
+	VBROADCASTSD (R10), Z20
 	VFMADD231PD  Z18, Z20, Z12
 	VFMADD231PD  Z19, Z20, Z13
-	VBROADCASTSD (R9)(DX*1), Z20
+	VBROADCASTSD (R10)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z14
 	VFMADD231PD  Z19, Z20, Z15
-	VBROADCASTSD (R9)(DX*2), Z20
+	VBROADCASTSD (R10)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z16
 	VFMADD231PD  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -8976,43 +9717,56 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z18
-	VMOVUPS      64(SI), Z19
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z20
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z20
 	VFMADD231PD  Z18, Z20, Z0
 	VFMADD231PD  Z19, Z20, Z1
-	VBROADCASTSD (CX)(DX*1), Z20
+	VBROADCASTSD (DX)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z2
 	VFMADD231PD  Z19, Z20, Z3
-	VBROADCASTSD (CX)(DX*2), Z20
+	VBROADCASTSD (DX)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z4
 	VFMADD231PD  Z19, Z20, Z5
-	VBROADCASTSD (R8), Z20
+	VBROADCASTSD (R9), Z20
 	VFMADD231PD  Z18, Z20, Z6
 	VFMADD231PD  Z19, Z20, Z7
-	VBROADCASTSD (R8)(DX*1), Z20
+	VBROADCASTSD (R9)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z8
 	VFMADD231PD  Z19, Z20, Z9
-	VBROADCASTSD (R8)(DX*2), Z20
+	VBROADCASTSD (R9)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z10
 	VFMADD231PD  Z19, Z20, Z11
-	VBROADCASTSD (R9), Z20
+	VBROADCASTSD (R10), Z20
 	VFMADD231PD  Z18, Z20, Z12
 	VFMADD231PD  Z19, Z20, Z13
-	VBROADCASTSD (R9)(DX*1), Z20
+	VBROADCASTSD (R10)(BX*1), Z20
 	VFMADD231PD  Z18, Z20, Z14
 	VFMADD231PD  Z19, Z20, Z15
-	VBROADCASTSD (R9)(DX*2), Z20
+	VBROADCASTSD (R10)(BX*2), Z20
 	VFMADD231PD  Z18, Z20, Z16
 	VFMADD231PD  Z19, Z20, Z17
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -9077,24 +9831,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile10AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile10AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile10AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile10AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9115,158 +9869,161 @@ TEXT ·dgemmTile10AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z22
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z22
 	VFMADD231PD  Z20, Z22, Z0
 	VFMADD231PD  Z21, Z22, Z1
-	VBROADCASTSD (CX)(DX*1), Z22
+	VBROADCASTSD (DX)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z2
 	VFMADD231PD  Z21, Z22, Z3
-	VBROADCASTSD (CX)(DX*2), Z22
+	VBROADCASTSD (DX)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z4
 	VFMADD231PD  Z21, Z22, Z5
-	VBROADCASTSD (R8), Z22
+	VBROADCASTSD (R9), Z22
 	VFMADD231PD  Z20, Z22, Z6
 	VFMADD231PD  Z21, Z22, Z7
-	VBROADCASTSD (R8)(DX*1), Z22
+	VBROADCASTSD (R9)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z8
 	VFMADD231PD  Z21, Z22, Z9
-	VBROADCASTSD (R8)(DX*2), Z22
+	VBROADCASTSD (R9)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z10
 	VFMADD231PD  Z21, Z22, Z11
-	VBROADCASTSD (R9), Z22
+	VBROADCASTSD (R10), Z22
 	VFMADD231PD  Z20, Z22, Z12
 	VFMADD231PD  Z21, Z22, Z13
-	VBROADCASTSD (R9)(DX*1), Z22
+	VBROADCASTSD (R10)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z14
 	VFMADD231PD  Z21, Z22, Z15
-	VBROADCASTSD (R9)(DX*2), Z22
+	VBROADCASTSD (R10)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z16
 	VFMADD231PD  Z21, Z22, Z17
-	VBROADCASTSD (R10), Z22
+	VBROADCASTSD (R11), Z22
 	VFMADD231PD  Z20, Z22, Z18
 	VFMADD231PD  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z22
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z22
 	VFMADD231PD  Z20, Z22, Z0
 	VFMADD231PD  Z21, Z22, Z1
-	VBROADCASTSD (CX)(DX*1), Z22
+	VBROADCASTSD (DX)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z2
 	VFMADD231PD  Z21, Z22, Z3
-	VBROADCASTSD (CX)(DX*2), Z22
+	VBROADCASTSD (DX)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z4
 	VFMADD231PD  Z21, Z22, Z5
-	VBROADCASTSD (R8), Z22
+	VBROADCASTSD (R9), Z22
 	VFMADD231PD  Z20, Z22, Z6
 	VFMADD231PD  Z21, Z22, Z7
-	VBROADCASTSD (R8)(DX*1), Z22
+	VBROADCASTSD (R9)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z8
 	VFMADD231PD  Z21, Z22, Z9
-	VBROADCASTSD (R8)(DX*2), Z22
+	VBROADCASTSD (R9)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z10
 	VFMADD231PD  Z21, Z22, Z11
-	VBROADCASTSD (R9), Z22
+	VBROADCASTSD (R10), Z22
 	VFMADD231PD  Z20, Z22, Z12
 	VFMADD231PD  Z21, Z22, Z13
-	VBROADCASTSD (R9)(DX*1), Z22
+	VBROADCASTSD (R10)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z14
 	VFMADD231PD  Z21, Z22, Z15
-	VBROADCASTSD (R9)(DX*2), Z22
+	VBROADCASTSD (R10)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z16
 	VFMADD231PD  Z21, Z22, Z17
-	VBROADCASTSD (R10), Z22
+	VBROADCASTSD (R11), Z22
 	VFMADD231PD  Z20, Z22, Z18
 	VFMADD231PD  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z22
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z22
 	VFMADD231PD  Z20, Z22, Z0
 	VFMADD231PD  Z21, Z22, Z1
-	VBROADCASTSD (CX)(DX*1), Z22
+	VBROADCASTSD (DX)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z2
 	VFMADD231PD  Z21, Z22, Z3
-	VBROADCASTSD (CX)(DX*2), Z22
+	VBROADCASTSD (DX)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z4
 	VFMADD231PD  Z21, Z22, Z5
-	VBROADCASTSD (R8), Z22
+	VBROADCASTSD (R9), Z22
 	VFMADD231PD  Z20, Z22, Z6
 	VFMADD231PD  Z21, Z22, Z7
-	VBROADCASTSD (R8)(DX*1), Z22
+	VBROADCASTSD (R9)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z8
 	VFMADD231PD  Z21, Z22, Z9
-	VBROADCASTSD (R8)(DX*2), Z22
+	VBROADCASTSD (R9)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z10
 	VFMADD231PD  Z21, Z22, Z11
-	VBROADCASTSD (R9), Z22
+	VBROADCASTSD (R10), Z22
 	VFMADD231PD  Z20, Z22, Z12
 	VFMADD231PD  Z21, Z22, Z13
-	VBROADCASTSD (R9)(DX*1), Z22
+	VBROADCASTSD (R10)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z14
 	VFMADD231PD  Z21, Z22, Z15
-	VBROADCASTSD (R9)(DX*2), Z22
+	VBROADCASTSD (R10)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z16
 	VFMADD231PD  Z21, Z22, Z17
-	VBROADCASTSD (R10), Z22
+	VBROADCASTSD (R11), Z22
 	VFMADD231PD  Z20, Z22, Z18
 	VFMADD231PD  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z22
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z22
 	VFMADD231PD  Z20, Z22, Z0
 	VFMADD231PD  Z21, Z22, Z1
-	VBROADCASTSD (CX)(DX*1), Z22
+	VBROADCASTSD (DX)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z2
 	VFMADD231PD  Z21, Z22, Z3
-	VBROADCASTSD (CX)(DX*2), Z22
+	VBROADCASTSD (DX)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z4
 	VFMADD231PD  Z21, Z22, Z5
-	VBROADCASTSD (R8), Z22
+	VBROADCASTSD (R9), Z22
 	VFMADD231PD  Z20, Z22, Z6
 	VFMADD231PD  Z21, Z22, Z7
-	VBROADCASTSD (R8)(DX*1), Z22
+	VBROADCASTSD (R9)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z8
 	VFMADD231PD  Z21, Z22, Z9
-	VBROADCASTSD (R8)(DX*2), Z22
+	VBROADCASTSD (R9)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z10
 	VFMADD231PD  Z21, Z22, Z11
-	VBROADCASTSD (R9), Z22
+	VBROADCASTSD (R10), Z22
 	VFMADD231PD  Z20, Z22, Z12
 	VFMADD231PD  Z21, Z22, Z13
-	VBROADCASTSD (R9)(DX*1), Z22
+	VBROADCASTSD (R10)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z14
 	VFMADD231PD  Z21, Z22, Z15
-	VBROADCASTSD (R9)(DX*2), Z22
+	VBROADCASTSD (R10)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z16
 	VFMADD231PD  Z21, Z22, Z17
-	VBROADCASTSD (R10), Z22
+	VBROADCASTSD (R11), Z22
 	VFMADD231PD  Z20, Z22, Z18
 	VFMADD231PD  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -9275,47 +10032,61 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z20
-	VMOVUPS      64(SI), Z21
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z22
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z22
 	VFMADD231PD  Z20, Z22, Z0
 	VFMADD231PD  Z21, Z22, Z1
-	VBROADCASTSD (CX)(DX*1), Z22
+	VBROADCASTSD (DX)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z2
 	VFMADD231PD  Z21, Z22, Z3
-	VBROADCASTSD (CX)(DX*2), Z22
+	VBROADCASTSD (DX)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z4
 	VFMADD231PD  Z21, Z22, Z5
-	VBROADCASTSD (R8), Z22
+	VBROADCASTSD (R9), Z22
 	VFMADD231PD  Z20, Z22, Z6
 	VFMADD231PD  Z21, Z22, Z7
-	VBROADCASTSD (R8)(DX*1), Z22
+	VBROADCASTSD (R9)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z8
 	VFMADD231PD  Z21, Z22, Z9
-	VBROADCASTSD (R8)(DX*2), Z22
+	VBROADCASTSD (R9)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z10
 	VFMADD231PD  Z21, Z22, Z11
-	VBROADCASTSD (R9), Z22
+	VBROADCASTSD (R10), Z22
 	VFMADD231PD  Z20, Z22, Z12
 	VFMADD231PD  Z21, Z22, Z13
-	VBROADCASTSD (R9)(DX*1), Z22
+	VBROADCASTSD (R10)(BX*1), Z22
 	VFMADD231PD  Z20, Z22, Z14
 	VFMADD231PD  Z21, Z22, Z15
-	VBROADCASTSD (R9)(DX*2), Z22
+	VBROADCASTSD (R10)(BX*2), Z22
 	VFMADD231PD  Z20, Z22, Z16
 	VFMADD231PD  Z21, Z22, Z17
-	VBROADCASTSD (R10), Z22
+	VBROADCASTSD (R11), Z22
 	VFMADD231PD  Z20, Z22, Z18
 	VFMADD231PD  Z21, Z22, Z19
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -9386,24 +10157,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile11AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile11AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile11AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile11AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9426,170 +10197,173 @@ TEXT ·dgemmTile11AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z24
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z24
 	VFMADD231PD  Z22, Z24, Z0
 	VFMADD231PD  Z23, Z24, Z1
-	VBROADCASTSD (CX)(DX*1), Z24
+	VBROADCASTSD (DX)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z2
 	VFMADD231PD  Z23, Z24, Z3
-	VBROADCASTSD (CX)(DX*2), Z24
+	VBROADCASTSD (DX)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z4
 	VFMADD231PD  Z23, Z24, Z5
-	VBROADCASTSD (R8), Z24
+	VBROADCASTSD (R9), Z24
 	VFMADD231PD  Z22, Z24, Z6
 	VFMADD231PD  Z23, Z24, Z7
-	VBROADCASTSD (R8)(DX*1), Z24
+	VBROADCASTSD (R9)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z8
 	VFMADD231PD  Z23, Z24, Z9
-	VBROADCASTSD (R8)(DX*2), Z24
+	VBROADCASTSD (R9)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z10
 	VFMADD231PD  Z23, Z24, Z11
-	VBROADCASTSD (R9), Z24
+	VBROADCASTSD (R10), Z24
 	VFMADD231PD  Z22, Z24, Z12
 	VFMADD231PD  Z23, Z24, Z13
-	VBROADCASTSD (R9)(DX*1), Z24
+	VBROADCASTSD (R10)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z14
 	VFMADD231PD  Z23, Z24, Z15
-	VBROADCASTSD (R9)(DX*2), Z24
+	VBROADCASTSD (R10)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z16
 	VFMADD231PD  Z23, Z24, Z17
-	VBROADCASTSD (R10), Z24
+	VBROADCASTSD (R11), Z24
 	VFMADD231PD  Z22, Z24, Z18
 	VFMADD231PD  Z23, Z24, Z19
-	VBROADCASTSD (R10)(DX*1), Z24
+	VBROADCASTSD (R11)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z20
 	VFMADD231PD  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z24
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z24
 	VFMADD231PD  Z22, Z24, Z0
 	VFMADD231PD  Z23, Z24, Z1
-	VBROADCASTSD (CX)(DX*1), Z24
+	VBROADCASTSD (DX)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z2
 	VFMADD231PD  Z23, Z24, Z3
-	VBROADCASTSD (CX)(DX*2), Z24
+	VBROADCASTSD (DX)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z4
 	VFMADD231PD  Z23, Z24, Z5
-	VBROADCASTSD (R8), Z24
+	VBROADCASTSD (R9), Z24
 	VFMADD231PD  Z22, Z24, Z6
 	VFMADD231PD  Z23, Z24, Z7
-	VBROADCASTSD (R8)(DX*1), Z24
+	VBROADCASTSD (R9)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z8
 	VFMADD231PD  Z23, Z24, Z9
-	VBROADCASTSD (R8)(DX*2), Z24
+	VBROADCASTSD (R9)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z10
 	VFMADD231PD  Z23, Z24, Z11
-	VBROADCASTSD (R9), Z24
+	VBROADCASTSD (R10), Z24
 	VFMADD231PD  Z22, Z24, Z12
 	VFMADD231PD  Z23, Z24, Z13
-	VBROADCASTSD (R9)(DX*1), Z24
+	VBROADCASTSD (R10)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z14
 	VFMADD231PD  Z23, Z24, Z15
-	VBROADCASTSD (R9)(DX*2), Z24
+	VBROADCASTSD (R10)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z16
 	VFMADD231PD  Z23, Z24, Z17
-	VBROADCASTSD (R10), Z24
+	VBROADCASTSD (R11), Z24
 	VFMADD231PD  Z22, Z24, Z18
 	VFMADD231PD  Z23, Z24, Z19
-	VBROADCASTSD (R10)(DX*1), Z24
+	VBROADCASTSD (R11)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z20
 	VFMADD231PD  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z24
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z24
 	VFMADD231PD  Z22, Z24, Z0
 	VFMADD231PD  Z23, Z24, Z1
-	VBROADCASTSD (CX)(DX*1), Z24
+	VBROADCASTSD (DX)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z2
 	VFMADD231PD  Z23, Z24, Z3
-	VBROADCASTSD (CX)(DX*2), Z24
+	VBROADCASTSD (DX)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z4
 	VFMADD231PD  Z23, Z24, Z5
-	VBROADCASTSD (R8), Z24
+	VBROADCASTSD (R9), Z24
 	VFMADD231PD  Z22, Z24, Z6
 	VFMADD231PD  Z23, Z24, Z7
-	VBROADCASTSD (R8)(DX*1), Z24
+	VBROADCASTSD (R9)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z8
 	VFMADD231PD  Z23, Z24, Z9
-	VBROADCASTSD (R8)(DX*2), Z24
+	VBROADCASTSD (R9)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z10
 	VFMADD231PD  Z23, Z24, Z11
-	VBROADCASTSD (R9), Z24
+	VBROADCASTSD (R10), Z24
 	VFMADD231PD  Z22, Z24, Z12
 	VFMADD231PD  Z23, Z24, Z13
-	VBROADCASTSD (R9)(DX*1), Z24
+	VBROADCASTSD (R10)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z14
 	VFMADD231PD  Z23, Z24, Z15
-	VBROADCASTSD (R9)(DX*2), Z24
+	VBROADCASTSD (R10)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z16
 	VFMADD231PD  Z23, Z24, Z17
-	VBROADCASTSD (R10), Z24
+	VBROADCASTSD (R11), Z24
 	VFMADD231PD  Z22, Z24, Z18
 	VFMADD231PD  Z23, Z24, Z19
-	VBROADCASTSD (R10)(DX*1), Z24
+	VBROADCASTSD (R11)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z20
 	VFMADD231PD  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z24
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z24
 	VFMADD231PD  Z22, Z24, Z0
 	VFMADD231PD  Z23, Z24, Z1
-	VBROADCASTSD (CX)(DX*1), Z24
+	VBROADCASTSD (DX)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z2
 	VFMADD231PD  Z23, Z24, Z3
-	VBROADCASTSD (CX)(DX*2), Z24
+	VBROADCASTSD (DX)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z4
 	VFMADD231PD  Z23, Z24, Z5
-	VBROADCASTSD (R8), Z24
+	VBROADCASTSD (R9), Z24
 	VFMADD231PD  Z22, Z24, Z6
 	VFMADD231PD  Z23, Z24, Z7
-	VBROADCASTSD (R8)(DX*1), Z24
+	VBROADCASTSD (R9)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z8
 	VFMADD231PD  Z23, Z24, Z9
-	VBROADCASTSD (R8)(DX*2), Z24
+	VBROADCASTSD (R9)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z10
 	VFMADD231PD  Z23, Z24, Z11
-	VBROADCASTSD (R9), Z24
+	VBROADCASTSD (R10), Z24
 	VFMADD231PD  Z22, Z24, Z12
 	VFMADD231PD  Z23, Z24, Z13
-	VBROADCASTSD (R9)(DX*1), Z24
+	VBROADCASTSD (R10)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z14
 	VFMADD231PD  Z23, Z24, Z15
-	VBROADCASTSD (R9)(DX*2), Z24
+	VBROADCASTSD (R10)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z16
 	VFMADD231PD  Z23, Z24, Z17
-	VBROADCASTSD (R10), Z24
+	VBROADCASTSD (R11), Z24
 	VFMADD231PD  Z22, Z24, Z18
 	VFMADD231PD  Z23, Z24, Z19
-	VBROADCASTSD (R10)(DX*1), Z24
+	VBROADCASTSD (R11)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z20
 	VFMADD231PD  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -9598,50 +10372,64 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z22
-	VMOVUPS      64(SI), Z23
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z24
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z24
 	VFMADD231PD  Z22, Z24, Z0
 	VFMADD231PD  Z23, Z24, Z1
-	VBROADCASTSD (CX)(DX*1), Z24
+	VBROADCASTSD (DX)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z2
 	VFMADD231PD  Z23, Z24, Z3
-	VBROADCASTSD (CX)(DX*2), Z24
+	VBROADCASTSD (DX)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z4
 	VFMADD231PD  Z23, Z24, Z5
-	VBROADCASTSD (R8), Z24
+	VBROADCASTSD (R9), Z24
 	VFMADD231PD  Z22, Z24, Z6
 	VFMADD231PD  Z23, Z24, Z7
-	VBROADCASTSD (R8)(DX*1), Z24
+	VBROADCASTSD (R9)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z8
 	VFMADD231PD  Z23, Z24, Z9
-	VBROADCASTSD (R8)(DX*2), Z24
+	VBROADCASTSD (R9)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z10
 	VFMADD231PD  Z23, Z24, Z11
-	VBROADCASTSD (R9), Z24
+	VBROADCASTSD (R10), Z24
 	VFMADD231PD  Z22, Z24, Z12
 	VFMADD231PD  Z23, Z24, Z13
-	VBROADCASTSD (R9)(DX*1), Z24
+	VBROADCASTSD (R10)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z14
 	VFMADD231PD  Z23, Z24, Z15
-	VBROADCASTSD (R9)(DX*2), Z24
+	VBROADCASTSD (R10)(BX*2), Z24
 	VFMADD231PD  Z22, Z24, Z16
 	VFMADD231PD  Z23, Z24, Z17
-	VBROADCASTSD (R10), Z24
+	VBROADCASTSD (R11), Z24
 	VFMADD231PD  Z22, Z24, Z18
 	VFMADD231PD  Z23, Z24, Z19
-	VBROADCASTSD (R10)(DX*1), Z24
+	VBROADCASTSD (R11)(BX*1), Z24
 	VFMADD231PD  Z22, Z24, Z20
 	VFMADD231PD  Z23, Z24, Z21
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -9718,24 +10506,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func dgemmTile12AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int)
+// func dgemmTile12AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 // Requires: AVX, AVX512F
-TEXT ·dgemmTile12AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	SHLQ   $0x03, DX
-	MOVQ   cs+24(FP), BX
+TEXT ·dgemmTile12AVX512(SB), NOSPLIT, $0-96
+	MOVQ   segments+72(FP), CX
+	MOVQ   a+8(FP), DX
+	MOVQ   rs+16(FP), BX
 	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
+	MOVQ   cs+24(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   b+32(FP), DI
+	MOVQ   ldb+40(FP), R8
+	SHLQ   $0x03, R8
+	LEAQ   (DX)(BX*2), R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(BX*2), R10
+	ADDQ   BX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9760,182 +10548,185 @@ TEXT ·dgemmTile12AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	SUBQ   $0x04, AX
-	JLT    tail
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
 
 loop:
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z26
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z26
 	VFMADD231PD  Z24, Z26, Z0
 	VFMADD231PD  Z25, Z26, Z1
-	VBROADCASTSD (CX)(DX*1), Z26
+	VBROADCASTSD (DX)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z2
 	VFMADD231PD  Z25, Z26, Z3
-	VBROADCASTSD (CX)(DX*2), Z26
+	VBROADCASTSD (DX)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z4
 	VFMADD231PD  Z25, Z26, Z5
-	VBROADCASTSD (R8), Z26
+	VBROADCASTSD (R9), Z26
 	VFMADD231PD  Z24, Z26, Z6
 	VFMADD231PD  Z25, Z26, Z7
-	VBROADCASTSD (R8)(DX*1), Z26
+	VBROADCASTSD (R9)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z8
 	VFMADD231PD  Z25, Z26, Z9
-	VBROADCASTSD (R8)(DX*2), Z26
+	VBROADCASTSD (R9)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z10
 	VFMADD231PD  Z25, Z26, Z11
-	VBROADCASTSD (R9), Z26
+	VBROADCASTSD (R10), Z26
 	VFMADD231PD  Z24, Z26, Z12
 	VFMADD231PD  Z25, Z26, Z13
-	VBROADCASTSD (R9)(DX*1), Z26
+	VBROADCASTSD (R10)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z14
 	VFMADD231PD  Z25, Z26, Z15
-	VBROADCASTSD (R9)(DX*2), Z26
+	VBROADCASTSD (R10)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z16
 	VFMADD231PD  Z25, Z26, Z17
-	VBROADCASTSD (R10), Z26
+	VBROADCASTSD (R11), Z26
 	VFMADD231PD  Z24, Z26, Z18
 	VFMADD231PD  Z25, Z26, Z19
-	VBROADCASTSD (R10)(DX*1), Z26
+	VBROADCASTSD (R11)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z20
 	VFMADD231PD  Z25, Z26, Z21
-	VBROADCASTSD (R10)(DX*2), Z26
+	VBROADCASTSD (R11)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z22
 	VFMADD231PD  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z26
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z26
 	VFMADD231PD  Z24, Z26, Z0
 	VFMADD231PD  Z25, Z26, Z1
-	VBROADCASTSD (CX)(DX*1), Z26
+	VBROADCASTSD (DX)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z2
 	VFMADD231PD  Z25, Z26, Z3
-	VBROADCASTSD (CX)(DX*2), Z26
+	VBROADCASTSD (DX)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z4
 	VFMADD231PD  Z25, Z26, Z5
-	VBROADCASTSD (R8), Z26
+	VBROADCASTSD (R9), Z26
 	VFMADD231PD  Z24, Z26, Z6
 	VFMADD231PD  Z25, Z26, Z7
-	VBROADCASTSD (R8)(DX*1), Z26
+	VBROADCASTSD (R9)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z8
 	VFMADD231PD  Z25, Z26, Z9
-	VBROADCASTSD (R8)(DX*2), Z26
+	VBROADCASTSD (R9)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z10
 	VFMADD231PD  Z25, Z26, Z11
-	VBROADCASTSD (R9), Z26
+	VBROADCASTSD (R10), Z26
 	VFMADD231PD  Z24, Z26, Z12
 	VFMADD231PD  Z25, Z26, Z13
-	VBROADCASTSD (R9)(DX*1), Z26
+	VBROADCASTSD (R10)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z14
 	VFMADD231PD  Z25, Z26, Z15
-	VBROADCASTSD (R9)(DX*2), Z26
+	VBROADCASTSD (R10)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z16
 	VFMADD231PD  Z25, Z26, Z17
-	VBROADCASTSD (R10), Z26
+	VBROADCASTSD (R11), Z26
 	VFMADD231PD  Z24, Z26, Z18
 	VFMADD231PD  Z25, Z26, Z19
-	VBROADCASTSD (R10)(DX*1), Z26
+	VBROADCASTSD (R11)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z20
 	VFMADD231PD  Z25, Z26, Z21
-	VBROADCASTSD (R10)(DX*2), Z26
+	VBROADCASTSD (R11)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z22
 	VFMADD231PD  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z26
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z26
 	VFMADD231PD  Z24, Z26, Z0
 	VFMADD231PD  Z25, Z26, Z1
-	VBROADCASTSD (CX)(DX*1), Z26
+	VBROADCASTSD (DX)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z2
 	VFMADD231PD  Z25, Z26, Z3
-	VBROADCASTSD (CX)(DX*2), Z26
+	VBROADCASTSD (DX)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z4
 	VFMADD231PD  Z25, Z26, Z5
-	VBROADCASTSD (R8), Z26
+	VBROADCASTSD (R9), Z26
 	VFMADD231PD  Z24, Z26, Z6
 	VFMADD231PD  Z25, Z26, Z7
-	VBROADCASTSD (R8)(DX*1), Z26
+	VBROADCASTSD (R9)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z8
 	VFMADD231PD  Z25, Z26, Z9
-	VBROADCASTSD (R8)(DX*2), Z26
+	VBROADCASTSD (R9)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z10
 	VFMADD231PD  Z25, Z26, Z11
-	VBROADCASTSD (R9), Z26
+	VBROADCASTSD (R10), Z26
 	VFMADD231PD  Z24, Z26, Z12
 	VFMADD231PD  Z25, Z26, Z13
-	VBROADCASTSD (R9)(DX*1), Z26
+	VBROADCASTSD (R10)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z14
 	VFMADD231PD  Z25, Z26, Z15
-	VBROADCASTSD (R9)(DX*2), Z26
+	VBROADCASTSD (R10)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z16
 	VFMADD231PD  Z25, Z26, Z17
-	VBROADCASTSD (R10), Z26
+	VBROADCASTSD (R11), Z26
 	VFMADD231PD  Z24, Z26, Z18
 	VFMADD231PD  Z25, Z26, Z19
-	VBROADCASTSD (R10)(DX*1), Z26
+	VBROADCASTSD (R11)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z20
 	VFMADD231PD  Z25, Z26, Z21
-	VBROADCASTSD (R10)(DX*2), Z26
+	VBROADCASTSD (R11)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z22
 	VFMADD231PD  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z26
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z26
 	VFMADD231PD  Z24, Z26, Z0
 	VFMADD231PD  Z25, Z26, Z1
-	VBROADCASTSD (CX)(DX*1), Z26
+	VBROADCASTSD (DX)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z2
 	VFMADD231PD  Z25, Z26, Z3
-	VBROADCASTSD (CX)(DX*2), Z26
+	VBROADCASTSD (DX)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z4
 	VFMADD231PD  Z25, Z26, Z5
-	VBROADCASTSD (R8), Z26
+	VBROADCASTSD (R9), Z26
 	VFMADD231PD  Z24, Z26, Z6
 	VFMADD231PD  Z25, Z26, Z7
-	VBROADCASTSD (R8)(DX*1), Z26
+	VBROADCASTSD (R9)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z8
 	VFMADD231PD  Z25, Z26, Z9
-	VBROADCASTSD (R8)(DX*2), Z26
+	VBROADCASTSD (R9)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z10
 	VFMADD231PD  Z25, Z26, Z11
-	VBROADCASTSD (R9), Z26
+	VBROADCASTSD (R10), Z26
 	VFMADD231PD  Z24, Z26, Z12
 	VFMADD231PD  Z25, Z26, Z13
-	VBROADCASTSD (R9)(DX*1), Z26
+	VBROADCASTSD (R10)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z14
 	VFMADD231PD  Z25, Z26, Z15
-	VBROADCASTSD (R9)(DX*2), Z26
+	VBROADCASTSD (R10)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z16
 	VFMADD231PD  Z25, Z26, Z17
-	VBROADCASTSD (R10), Z26
+	VBROADCASTSD (R11), Z26
 	VFMADD231PD  Z24, Z26, Z18
 	VFMADD231PD  Z25, Z26, Z19
-	VBROADCASTSD (R10)(DX*1), Z26
+	VBROADCASTSD (R11)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z20
 	VFMADD231PD  Z25, Z26, Z21
-	VBROADCASTSD (R10)(DX*2), Z26
+	VBROADCASTSD (R11)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z22
 	VFMADD231PD  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -9944,53 +10735,67 @@ tail:
 	JE   done
 
 single:
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z26
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSD (DX), Z26
 	VFMADD231PD  Z24, Z26, Z0
 	VFMADD231PD  Z25, Z26, Z1
-	VBROADCASTSD (CX)(DX*1), Z26
+	VBROADCASTSD (DX)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z2
 	VFMADD231PD  Z25, Z26, Z3
-	VBROADCASTSD (CX)(DX*2), Z26
+	VBROADCASTSD (DX)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z4
 	VFMADD231PD  Z25, Z26, Z5
-	VBROADCASTSD (R8), Z26
+	VBROADCASTSD (R9), Z26
 	VFMADD231PD  Z24, Z26, Z6
 	VFMADD231PD  Z25, Z26, Z7
-	VBROADCASTSD (R8)(DX*1), Z26
+	VBROADCASTSD (R9)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z8
 	VFMADD231PD  Z25, Z26, Z9
-	VBROADCASTSD (R8)(DX*2), Z26
+	VBROADCASTSD (R9)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z10
 	VFMADD231PD  Z25, Z26, Z11
-	VBROADCASTSD (R9), Z26
+	VBROADCASTSD (R10), Z26
 	VFMADD231PD  Z24, Z26, Z12
 	VFMADD231PD  Z25, Z26, Z13
-	VBROADCASTSD (R9)(DX*1), Z26
+	VBROADCASTSD (R10)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z14
 	VFMADD231PD  Z25, Z26, Z15
-	VBROADCASTSD (R9)(DX*2), Z26
+	VBROADCASTSD (R10)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z16
 	VFMADD231PD  Z25, Z26, Z17
-	VBROADCASTSD (R10), Z26
+	VBROADCASTSD (R11), Z26
 	VFMADD231PD  Z24, Z26, Z18
 	VFMADD231PD  Z25, Z26, Z19
-	VBROADCASTSD (R10)(DX*1), Z26
+	VBROADCASTSD (R11)(BX*1), Z26
 	VFMADD231PD  Z24, Z26, Z20
 	VFMADD231PD  Z25, Z26, Z21
-	VBROADCASTSD (R10)(DX*2), Z26
+	VBROADCASTSD (R11)(BX*2), Z26
 	VFMADD231PD  Z24, Z26, Z22
 	VFMADD231PD  Z25, Z26, Z23
-	ADDQ         BX, CX
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
 	JNE          single
 
 done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x03, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
 	MOVQ   c+48(FP), AX
 	MOVQ   ldc+56(FP), CX
 	SHLQ   $0x03, CX
@@ -10194,6 +10999,71 @@ loop:
 	ADDQ    $0x80, AX
 	DECQ    BX
 	JNE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sTranspose8AVX2(dst *float32, src *float32, ld int, step int, k int)
+// Requires: AVX
+TEXT ·sTranspose8AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ step+24(FP), BX
+	MOVQ k+32(FP), SI
+	LEAQ (DX)(DX*2), DI
+	LEAQ (BX)(BX*2), R8
+	SUBQ $0x08, SI
+	JLT  done
+
+loop:
+	LEAQ        (CX)(DX*4), R9
+	LEAQ        (AX)(BX*4), R10
+	VMOVUPS     (CX), X0
+	VINSERTF128 $0x01, (R9), Y0, Y0
+	VMOVUPS     (CX)(DX*1), X1
+	VINSERTF128 $0x01, (R9)(DX*1), Y1, Y1
+	VMOVUPS     (CX)(DX*2), X2
+	VINSERTF128 $0x01, (R9)(DX*2), Y2, Y2
+	VMOVUPS     (CX)(DI*1), X3
+	VINSERTF128 $0x01, (R9)(DI*1), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VUNPCKLPD   Y6, Y4, Y8
+	VUNPCKHPD   Y6, Y4, Y4
+	VUNPCKLPD   Y7, Y5, Y6
+	VUNPCKHPD   Y7, Y5, Y5
+	VMOVUPS     Y8, (AX)
+	VMOVUPS     Y4, (AX)(BX*1)
+	VMOVUPS     Y6, (AX)(BX*2)
+	VMOVUPS     Y5, (AX)(R8*1)
+	VMOVUPS     16(CX), X9
+	VINSERTF128 $0x01, 16(R9), Y9, Y9
+	VMOVUPS     16(CX)(DX*1), X10
+	VINSERTF128 $0x01, 16(R9)(DX*1), Y10, Y10
+	VMOVUPS     16(CX)(DX*2), X11
+	VINSERTF128 $0x01, 16(R9)(DX*2), Y11, Y11
+	VMOVUPS     16(CX)(DI*1), X12
+	VINSERTF128 $0x01, 16(R9)(DI*1), Y12, Y12
+	VUNPCKLPS   Y10, Y9, Y4
+	VUNPCKHPS   Y10, Y9, Y5
+	VUNPCKLPS   Y12, Y11, Y6
+	VUNPCKHPS   Y12, Y11, Y7
+	VUNPCKLPD   Y6, Y4, Y8
+	VUNPCKHPD   Y6, Y4, Y4
+	VUNPCKLPD   Y7, Y5, Y6
+	VUNPCKHPD   Y7, Y5, Y5
+	VMOVUPS     Y8, (R10)
+	VMOVUPS     Y4, (R10)(BX*1)
+	VMOVUPS     Y6, (R10)(BX*2)
+	VMOVUPS     Y5, (R10)(R8*1)
+	ADDQ        $0x20, CX
+	LEAQ        (AX)(BX*8), AX
+	SUBQ        $0x08, SI
+	JGE         loop
 
 done:
 	VZEROUPPER

@@ -9,46 +9,78 @@ type Direct[T float32 | float64] struct{ corner []T }
 // read to a multiple of this.
 const DirectColumns = 16
 
-// Multiply computes c = a*b, or c += a*b, of m by k and k by n elements. Element
-// (i,l) of a is a[i*rs+l*cs]; b and c are stored by rows of ldb and ldc elements.
-// Each element is summed in the order of l, so that the result does not depend on
-// how a product is cut into rows.
-func (d *Direct[T]) Multiply(m, n, k int, a []T, rs, cs int, b []T, ldb int, c []T, ldc int, add bool) {
-	if m == 0 || n == 0 || k == 0 {
+// PanelColumns returns how many columns of b are used at a time. Where b is
+// large, it pays to keep panels of so many columns, each with rows of its own,
+// and to do all that needs a panel before the next.
+func PanelColumns[T float32 | float64]() int {
+	if e := engineOf[T](); e != nil {
+		return e.cols
+	}
+	return DirectColumns
+}
+
+// Factors are the operands of a product of M by K and K by N elements. Element
+// (i,l) of A is A[i*RowA+l*ColA]; B and C are stored by rows of RowB and RowC
+// elements.
+//
+// With Segments above 1, the inner dimension is so many segments of K, which
+// begin NextA and NextB elements apart.
+type Factors[T float32 | float64] struct {
+	M, N, K    int
+	A          []T
+	RowA, ColA int
+	B          []T
+	RowB       int
+	C          []T
+	RowC       int
+	Add        bool // to what C holds
+
+	Segments, NextA, NextB int
+}
+
+// Multiply computes C = A*B, or C += A*B. Each element is summed in the order
+// of the inner dimension, so that the result does not depend on how a product
+// is cut into rows.
+func (d *Direct[T]) Multiply(p Factors[T]) {
+	if p.M == 0 || p.N == 0 || p.K == 0 {
 		return
 	}
-	_ = a[(m-1)*rs+(k-1)*cs]
-	_ = c[(m-1)*ldc+n-1]
+	p.Segments = max(1, p.Segments)
+	_ = p.A[(p.Segments-1)*p.NextA+(p.M-1)*p.RowA+(p.K-1)*p.ColA]
+	_ = p.C[(p.M-1)*p.RowC+p.N-1]
 	e := engineOf[T]()
 	if e == nil {
-		multiplyPortable(m, n, k, a, rs, cs, b, ldb, c, ldc, add)
+		p.portable()
 		return
 	}
-	for y := 0; y < n; {
+	for y := 0; y < p.N; {
 		tiles, cols := e.tiles, e.cols
-		if n-y <= e.cols/2 && e.narrow != nil {
+		if p.N-y <= e.cols/2 && e.narrow != nil {
 			tiles, cols = e.narrow, e.cols/2
 		}
-		_ = b[(k-1)*ldb+y+cols-1]
-		d.column(tiles, min(cols, n-y), cols, m, k, a, rs, cs, b[y:], ldb, c[y:], ldc, add)
+		_ = p.B[(p.Segments-1)*p.NextB+(p.K-1)*p.RowB+y+cols-1]
+		d.column(&p, tiles, y, min(cols, p.N-y), cols)
 		y += cols
 	}
 }
 
-// column computes n columns, of at most the cols that the tiles have.
-func (d *Direct[T]) column(tiles []tile[T], n, cols, m, k int, a []T, rs, cs int, b []T, ldb int, c []T, ldc int, add bool) {
-	count := (m + len(tiles) - 1) / len(tiles)
-	size := (m + count - 1) / count
-	for x := 0; x < m; x += size {
-		rows := min(size, m-x)
+// column computes n columns from y, of at most the cols that the tiles have.
+func (d *Direct[T]) column(p *Factors[T], tiles []tile[T], y, n, cols int) {
+	count := (p.M + len(tiles) - 1) / len(tiles)
+	size := (p.M + count - 1) / count
+	skipA, skipB := p.NextA-p.K*p.ColA, p.NextB-p.K*p.RowB
+	b := &p.B[y]
+	for x := 0; x < p.M; x += size {
+		rows := min(size, p.M-x)
+		a, c := &p.A[x*p.RowA], p.C[x*p.RowC+y:]
 		if n == cols {
-			tiles[rows-1](k, &a[x*rs], rs, cs, &b[0], ldb, &c[x*ldc], ldc, flag(add))
+			tiles[rows-1](p.K, a, p.RowA, p.ColA, b, p.RowB, &c[0], p.RowC, flag(p.Add), p.Segments, skipA, skipB)
 			continue
 		}
 		tile := sized(&d.corner, len(tiles)*cols)
-		tiles[rows-1](k, &a[x*rs], rs, cs, &b[0], ldb, &tile[0], cols, 0)
+		tiles[rows-1](p.K, a, p.RowA, p.ColA, b, p.RowB, &tile[0], cols, 0, p.Segments, skipA, skipB)
 		for r := range rows {
-			addRow(c[(x+r)*ldc:][:n], tile[r*cols:], add)
+			addRow(c[r*p.RowC:][:n], tile[r*cols:], p.Add)
 		}
 	}
 }
@@ -74,18 +106,35 @@ func engineOf[T float32 | float64]() *engine[T] {
 	return found
 }
 
-// multiplyPortable is Multiply in Go.
-func multiplyPortable[T float32 | float64](m, n, k int, a []T, rs, cs int, b []T, ldb int, c []T, ldc int, add bool) {
-	for i := range m {
-		row := c[i*ldc:][:n]
-		if !add {
+// portable is Multiply in Go.
+func (p *Factors[T]) portable() {
+	for i := range p.M {
+		row := p.C[i*p.RowC:][:p.N]
+		if !p.Add {
 			clear(row)
 		}
-		for l := range k {
-			v, from := a[i*rs+l*cs], b[l*ldb:][:n]
-			for j, w := range from {
-				row[j] += v * w
+		for s := range p.Segments {
+			for l := range p.K {
+				v, from := p.A[s*p.NextA+i*p.RowA+l*p.ColA], p.B[s*p.NextB+l*p.RowB:][:p.N]
+				for j, w := range from {
+					row[j] += v * w
+				}
 			}
+		}
+	}
+}
+
+// Transpose makes the rows of src, of cols elements each, columns of dst, whose
+// rows have step elements.
+func Transpose[T float32 | float64](dst []T, step int, src []T, rows, cols int) {
+	done := 0
+	if e := engineOf[T](); e != nil && rows > 0 {
+		_, _ = src[rows*cols-1], dst[max(0, cols-1)*step+rows-1]
+		done = e.columns(rows, step, dst, src, cols, cols)
+	}
+	for i := range rows {
+		for l := done; l < cols; l++ {
+			dst[l*step+i] = src[i*cols+l]
 		}
 	}
 }

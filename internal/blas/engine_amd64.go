@@ -54,7 +54,14 @@ func columns32(width, step int, dst, src []float32, ld, k int) int {
 	if k &^= 3; k == 0 || width < 2 {
 		return 0
 	}
-	r := 0
+	r, eights := 0, k&^7
+	for ; r+8 <= width; r += 8 {
+		sTranspose8AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, eights)
+		if eights < k {
+			sTranspose4AVX2(&dst[eights*step+r], &src[r*ld+eights], 4*ld, 4*step, k-eights)
+			sTranspose4AVX2(&dst[eights*step+r+4], &src[(r+4)*ld+eights], 4*ld, 4*step, k-eights)
+		}
+	}
 	for ; r+4 <= width; r += 4 {
 		sTranspose4AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, k)
 	}

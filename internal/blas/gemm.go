@@ -14,7 +14,9 @@ type engine[T float32 | float64] struct {
 	kc, mc, nc int // largest blocks
 
 	// tiles[r-1] computes r rows of a tile: c = a*b, or c += a*b when add is
-	// not 0. a has the strides rs between rows and cs between columns.
+	// not 0. a has the strides rs between rows and cs between columns. The inner
+	// dimension is that many segments of k, after each of which skipA elements of
+	// a and skipB of b are left out.
 	tiles []tile[T]
 	// narrow are tiles of half as many columns, and of more rows; nil for none.
 	narrow []tile[T]
@@ -29,7 +31,7 @@ type engine[T float32 | float64] struct {
 }
 
 // tile computes one tile, or some rows of one.
-type tile[T float32 | float64] = func(k int, a *T, rs, cs int, b *T, ldb int, c *T, ldc int, add int)
+type tile[T float32 | float64] = func(k int, a *T, rs, cs int, b *T, ldb int, c *T, ldc int, add, segments, skipA, skipB int)
 
 // workspace is the memory of one goroutine in a product.
 type workspace[T float32 | float64] struct {
@@ -271,20 +273,20 @@ func (w *workspace[T]) tiles(p *product[T], a, b panels[T], i, m, j, n, k int, a
 			rows := min(e.rows, m-x)
 			at := (i+x)*p.ldc + j + y
 			if n-y == e.cols/2 && e.narrow != nil {
-				e.narrow[rows-1](k, as, a.rs, a.cs, bs, b.cs, &p.c[at], p.ldc, flag(add))
+				e.narrow[rows-1](k, as, a.rs, a.cs, bs, b.cs, &p.c[at], p.ldc, flag(add), 1, 0, 0)
 				continue
 			}
 			if n-y < e.cols/2 && e.narrow != nil {
-				e.narrow[rows-1](k, as, a.rs, a.cs, bs, b.cs, &w.tile[0], e.cols, 0)
+				e.narrow[rows-1](k, as, a.rs, a.cs, bs, b.cs, &w.tile[0], e.cols, 0, 1, 0, 0)
 				w.corner(p.c[at:], p.ldc, rows, n-y, add)
 				continue
 			}
 			if n-y < e.cols {
-				e.tiles[rows-1](k, as, a.rs, a.cs, bs, b.cs, &w.tile[0], e.cols, 0)
+				e.tiles[rows-1](k, as, a.rs, a.cs, bs, b.cs, &w.tile[0], e.cols, 0, 1, 0, 0)
 				w.corner(p.c[at:], p.ldc, rows, n-y, add)
 				continue
 			}
-			e.tiles[rows-1](k, as, a.rs, a.cs, bs, b.cs, &p.c[at], p.ldc, flag(add))
+			e.tiles[rows-1](k, as, a.rs, a.cs, bs, b.cs, &p.c[at], p.ldc, flag(add), 1, 0, 0)
 		}
 	}
 }

@@ -54,6 +54,7 @@ func emitBLAS(c *build.Context) {
 	for _, n := range []int{24, 48, 64, 96, 128} {
 		emitGather(c, n)
 	}
+	emitTranspose8(c)
 	emitTranspose4(c)
 	emitTranspose2(c, "sTranspose2", "float32", 4)
 	emitTranspose2(c, "dTranspose2", "float64", 8)
@@ -67,7 +68,7 @@ func emitTile(c *build.Context, l lanes, rows int, kind string, cols int) {
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
 	c.Doc(fmt.Sprintf("%s computes %d by %d elements of a product.", name, rows, cols*int(l.width/l.size)))
-	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add int)", l.goType))
+	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add, segments, skipA, skipB int)", l.goType))
 	t := &tile{c: c, l: l, rows: rows, cols: cols}
 	t.load()
 	t.multiply()
@@ -81,6 +82,7 @@ type tile struct {
 	cols int // in registers
 
 	k, rs, cs, b, ldb reg.Register
+	segments          reg.Register   // left to do
 	a                 []reg.Register // pointers to every third row
 	acc               [][]reg.VecVirtual
 }
@@ -105,7 +107,7 @@ func (t *tile) bytes(param string) reg.Register {
 
 func (t *tile) load() {
 	c := t.c
-	t.k = c.Load(c.Param("k"), c.GP64())
+	t.k, t.segments = c.GP64(), c.Load(c.Param("segments"), c.GP64())
 	first := c.Load(c.Param("a"), c.GP64())
 	t.a = append(t.a, first)
 	t.rs, t.cs = t.bytes("rs"), t.bytes("cs")
@@ -137,8 +139,12 @@ func (t *tile) zero(v reg.VecVirtual) {
 // unroll is the number of steps of the inner dimension in one turn.
 const unroll = 4
 
+// multiply goes through the inner dimension: k steps in each segment, between
+// which are skipA and skipB elements that are left out.
 func (t *tile) multiply() {
 	c := t.c
+	c.Label("segment")
+	c.Load(c.Param("k"), t.k)
 	c.SUBQ(operand.U8(unroll), t.k)
 	c.JLT(operand.LabelRef("tail"))
 	c.Label("loop")
@@ -155,6 +161,15 @@ func (t *tile) multiply() {
 	c.DECQ(t.k)
 	c.JNE(operand.LabelRef("single"))
 	c.Label("done")
+	c.DECQ(t.segments)
+	c.JE(operand.LabelRef("sum"))
+	skip := t.bytes("skipA")
+	for _, p := range t.a {
+		c.ADDQ(skip, p)
+	}
+	c.ADDQ(t.bytes("skipB"), t.b)
+	c.JMP(operand.LabelRef("segment"))
+	c.Label("sum")
 }
 
 // step adds one column of a times one row of b.
@@ -286,6 +301,59 @@ func transposeParams(c *build.Context, name, goType string, rows int) (dst, src,
 	c.SignatureExpr(fmt.Sprintf("func(dst, src *%s, ld, step, k int)", goType))
 	return c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64()),
 		c.Load(c.Param("ld"), c.GP64()), c.Load(c.Param("step"), c.GP64()), c.Load(c.Param("k"), c.GP64())
+}
+
+// emitTranspose8 writes the function that transposes blocks of 8 by 8; k is a
+// multiple of 8. Halves of two rows that are four apart are loaded into one
+// register, so that no shuffle crosses the halves.
+func emitTranspose8(c *build.Context) {
+	dst, src, ld, step, k := transposeParams(c, "sTranspose8", "float32", 8)
+	ld3, step3, src4, dst4 := c.GP64(), c.GP64(), c.GP64(), c.GP64()
+	c.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+	c.LEAQ(operand.Mem{Base: step, Index: step, Scale: 2}, step3)
+	c.SUBQ(operand.U8(8), k)
+	c.JLT(operand.LabelRef("done"))
+	c.Label("loop")
+	c.LEAQ(operand.Mem{Base: src, Index: ld, Scale: 4}, src4)
+	c.LEAQ(operand.Mem{Base: dst, Index: step, Scale: 4}, dst4)
+	for half, to := range []reg.Register{dst, dst4} {
+		var r [4]reg.VecVirtual
+		low, high := rowsAt(src, ld, ld3), rowsAt(src4, ld, ld3)
+		for i := range r {
+			r[i] = c.YMM()
+			low[i].Disp, high[i].Disp = 16*half, 16*half
+			c.VMOVUPS(low[i], r[i].AsX())
+			c.VINSERTF128(operand.U8(1), high[i], r[i], r[i])
+		}
+		out := transposeQuads(c, r)
+		for i, m := range rowsAt(to, step, step3) {
+			c.VMOVUPS(out[i], m)
+		}
+	}
+	c.ADDQ(operand.U8(32), src)
+	c.LEAQ(operand.Mem{Base: dst, Index: step, Scale: 8}, dst)
+	c.SUBQ(operand.U8(8), k)
+	c.JGE(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// transposeQuads transposes blocks of 4 by 4 in both halves of the registers.
+func transposeQuads(c *build.Context, r [4]reg.VecVirtual) (out [4]reg.VecVirtual) {
+	lo01, hi01, lo23, hi23 := c.YMM(), c.YMM(), c.YMM(), c.YMM()
+	c.VUNPCKLPS(r[1], r[0], lo01)
+	c.VUNPCKHPS(r[1], r[0], hi01)
+	c.VUNPCKLPS(r[3], r[2], lo23)
+	c.VUNPCKHPS(r[3], r[2], hi23)
+	for i := range out {
+		out[i] = c.YMM()
+	}
+	c.VUNPCKLPD(lo23, lo01, out[0])
+	c.VUNPCKHPD(lo23, lo01, out[1])
+	c.VUNPCKLPD(hi23, hi01, out[2])
+	c.VUNPCKHPD(hi23, hi01, out[3])
+	return out
 }
 
 // emitTranspose4 writes the function that transposes blocks of 4 by 4; k is a

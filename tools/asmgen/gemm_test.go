@@ -136,6 +136,8 @@ func (m *machine) jumps(opcode string) bool {
 		return m.flag == 0
 	case "JNE":
 		return m.flag != 0
+	case "JMP":
+		return true
 	}
 	m.t.Fatalf("jump %s is not known", opcode)
 	return false
@@ -253,35 +255,41 @@ func runTiles(t *testing.T, functions map[string]*ir.Function, l lanes, rows int
 	t.Run(f.Name, func(t *testing.T) {
 		for k := range 10 {
 			for add := range 2 {
-				runTile(t, f, l, rows, cols*int(l.width/l.size), k, int64(add))
+				for segments := 1; segments <= 3; segments++ {
+					runTile(t, f, l, rows, cols*int(l.width/l.size), k, segments, int64(add))
+				}
 			}
 		}
 	})
 }
 
 // runTile computes a tile of small whole numbers, whose products are exact.
-func runTile(t *testing.T, f *ir.Function, l lanes, rows, cols, k int, add int64) {
+func runTile(t *testing.T, f *ir.Function, l lanes, rows, cols, k, segments int, add int64) {
 	size := int(l.size)
-	rs, cs, ldb, ldc := k+3, 1, cols+2, cols+5
-	a, b, c := 64, 64+size*rs*rows, 64+size*(rs*rows+ldb*(k+1))
+	const skipA, skipB = 2, 3
+	rs, cs, ldb, ldc := segments*(k+skipA)+3, 1, cols+2, cols+5
+	nextA, nextB := k+skipA, k*ldb+skipB
+	a, b, c := 64, 64+size*rs*rows, 64+size*(rs*rows+segments*nextB+ldb)
 	m := &machine{t: t, gp: map[reg.ID]int64{}, vec: map[reg.ID][]byte{}, size: size, memory: make([]byte, c+size*ldc*rows)}
 	for i := range (len(m.memory) - a) / size {
 		m.setElement(m.memory[a:], i, float64(i*7%11-5))
 	}
 	before := append([]byte(nil), m.memory...)
-	m.params = map[int]int64{0: int64(k), 8: int64(a), 16: int64(rs), 24: int64(cs), 32: int64(b), 40: int64(ldb), 48: int64(c), 56: int64(ldc), 64: add}
+	m.params = map[int]int64{0: int64(k), 8: int64(a), 16: int64(rs), 24: int64(cs), 32: int64(b), 40: int64(ldb), 48: int64(c), 56: int64(ldc), 64: add,
+		72: int64(segments), 80: skipA, 88: skipB}
 	m.run(f)
 	for i := range rows * ldc {
 		row, col := i/ldc, i%ldc
 		want := m.element(before[c:], i)
 		if col < cols {
 			want *= float64(add)
-			for x := range k {
-				want += m.element(before[a:], row*rs+x*cs) * m.element(before[b:], x*ldb+col)
+			for x := range segments * k {
+				s, x := x/max(k, 1), x%max(k, 1)
+				want += m.element(before[a:], row*rs+s*nextA+x*cs) * m.element(before[b:], s*nextB+x*ldb+col)
 			}
 		}
 		if got := m.element(m.memory[c:], i); got != want {
-			t.Fatalf("k=%d add=%d: element %d,%d is %v, want %v", k, add, row, col, got, want)
+			t.Fatalf("k=%d in %d segments, add=%d: element %d,%d is %v, want %v", k, segments, add, row, col, got, want)
 		}
 	}
 }

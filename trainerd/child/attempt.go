@@ -15,8 +15,9 @@ type attempt struct {
 	progressed   bool        // it got further than all before
 	paused       bool
 	hung         bool
-	purgedFrom   int64   // from which step on the program's events were dropped, notPurged for none
-	ending       *ending // that was asked for, nil for none
+	purgedFrom   int64      // from which step on the program's events were dropped, notPurged for none
+	ending       *ending    // that was asked for, nil for none
+	broken       *nodeState // of the node that has ended it, nil for none
 	meter        rateMeter
 }
 
@@ -47,6 +48,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.log.Info("started", "pid", a.cmd.Process.Pid, "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.attempt.process = nil
+	r.publish(nodeEnded, "")
 	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
@@ -61,7 +63,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.writeRate()
 	e := a.exit
 	e.Step = r.attempt.step
-	e.Cause = causeOf(&e, stopped, r.attempt.hung)
+	e.Cause = r.causeOnNodes(&e, causeOf(&e, stopped, r.attempt.hung))
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
 		r.log.Info("the program "+e.String(), "cause", e.Cause, "step", e.Step)
@@ -75,6 +77,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 
 // begin prepares the accounts of a start.
 func (r *run) begin(ctx context.Context) {
+	r.awaitNodes(ctx)
 	r.attempts++
 	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
@@ -84,6 +87,7 @@ func (r *run) begin(ctx context.Context) {
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
 	r.observer.Started(r.attempts, r.attempt.given)
+	r.publish(nodeRunning, "")
 }
 
 // choose takes the newest verified checkpoint for a start. One that turns out to be
@@ -104,10 +108,10 @@ func (r *run) lineReader() LineReader {
 	switch {
 	case r.Lines == nil:
 		return nil
-	case r.attempt.given == nil || r.attempt.given.Step == NoStep:
+	case r.attempt.given == nil || r.attempt.given.at() == NoStep:
 		return r.Lines(0)
 	}
-	return r.Lines(r.attempt.given.Step)
+	return r.Lines(r.attempt.given.at())
 }
 
 func (r *run) givenPath() string {
@@ -133,9 +137,13 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			}
 			r.onReport(report)
 		case <-look.C:
+			if !r.takeReports() { // of what was done before that which is found now
+				return stopped
+			}
 			r.beginRefresh()
 			r.reapOrphans()
 			r.makeWay()
+			r.lookAtNodes()
 			if r.isLost() {
 				stopped, stop = true, nil
 				r.leave()

@@ -78,7 +78,7 @@ func (e *evaluator) open() error {
 	if err := notALink(dir); err != nil {
 		return err
 	}
-	w, err := tfevents.NewFileWriter(dir, nil)
+	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: e.job.fsys})
 	if err != nil {
 		return err
 	}

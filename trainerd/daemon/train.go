@@ -233,7 +233,7 @@ func (t *training) compute(ctx context.Context, sess session.Session, fetches []
 		t.step = next
 		return out, err
 	}
-	out, err := sess.Run(ctx, t.feeds, fetches, append(t.job.task.RecordStep(t.step, t.feeds), t.job.program.Train...))
+	out, err := t.job.task.RunStep(ctx, sess, t.feeds, fetches, append(t.job.task.RecordStep(t.step, t.feeds), t.job.program.Train...))
 	if err != nil {
 		return nil, err
 	}

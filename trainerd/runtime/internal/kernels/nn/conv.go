@@ -173,7 +173,7 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 		}
 		d := c.Out(0, f.DType, x...)
 		fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
-		if g.direct(len(fs)) && g.unitStrides() {
+		if g.direct(len(fs)) {
 			directInputGrad(c, &g, gs, fs, ds, cout)
 			return nil
 		}
@@ -202,12 +202,12 @@ func convFilterGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCo
 			return err
 		}
 		d := c.Out(0, x.DType, filter...)
-		elem.Zero(d)
 		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
-		if g.direct(len(ds)) && g.unitStrides() {
+		if g.direct(len(ds)) {
 			directFilterGrad(c, &g, xs, gs, ds, cout)
 			return nil
 		}
+		elem.Zero(d)
 		cols := columnMemory[T](c, &g)
 		for n := 0; n < g.batch; n += g.chunk() {
 			m := min(g.chunk(), g.batch-n)

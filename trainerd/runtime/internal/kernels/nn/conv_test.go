@@ -24,7 +24,7 @@ func (v *convCase) out() (h, w int) {
 
 func randomConv(r *rand.Rand) convCase {
 	v := convCase{batch: 1 + r.IntN(12), h: 4 + r.IntN(12), w: 4 + r.IntN(20), cin: 1 + r.IntN(20), cout: 1 + r.IntN(40), kh: 1 + r.IntN(4), kw: 1 + r.IntN(4),
-		sh: 1 + r.IntN(2), sw: 1 + r.IntN(2), dilation: 1, top: r.IntN(3), bottom: r.IntN(3), left: r.IntN(3), right: r.IntN(3)}
+		sh: 1 + r.IntN(3), sw: 1 + r.IntN(3), dilation: 1, top: r.IntN(3), bottom: r.IntN(3), left: r.IntN(3), right: r.IntN(3)}
 	if r.IntN(2) == 0 {
 		v.sh, v.sw = 1, 1
 	}
@@ -81,8 +81,17 @@ func near(t *testing.T, what string, got []float32, want []float64) {
 // against the textbook's, and asks for the same bits of one processor and three.
 func TestConvolutions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for n := range 60 {
-		v := randomConv(r)
+	cases := []convCase{
+		// Several panels of columns, some of them partial; a filter whose units are shared.
+		{batch: 3, h: 7, w: 8, cin: 48, cout: 70, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 1, bottom: 1, left: 1, right: 1},
+		{batch: 3, h: 6, w: 6, cin: 50, cout: 64, kh: 5, kw: 5, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 2, left: 1, right: 2},
+		// Strides beyond the kernel, and pixels that no kernel reaches.
+		{batch: 2, h: 11, w: 12, cin: 9, cout: 5, kh: 1, kw: 2, sh: 3, sw: 4, dilation: 1, left: 2},
+	}
+	for range 60 {
+		cases = append(cases, randomConv(r))
+	}
+	for n, v := range cases {
 		t.Run(fmt.Sprintf("%d/%+v", n, v), func(t *testing.T) {
 			oh, ow := v.out()
 			x, f, g := random32(r, v.batch*v.h*v.w*v.cin), random32(r, v.kh*v.kw*v.cin*v.cout), random32(r, v.batch*oh*ow*v.cout)

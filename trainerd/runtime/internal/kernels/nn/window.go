@@ -163,6 +163,11 @@ func uncolumns[T exec.Float](g *geometry, image, cols []T) {
 		for ow := range g.w.out {
 			wlo, whi, wbase := g.w.span(ow)
 			for kh := hlo; kh < hhi; kh++ {
+				if g.w.dilation == 1 && wlo < whi {
+					p, q := ((hbase+kh*g.h.dilation)*g.w.in+wbase)*g.cin, at+kh*row
+					elem.AddTo(image[p+wlo*g.cin:p+whi*g.cin], cols[q+wlo*g.cin:q+whi*g.cin])
+					continue
+				}
 				for kw := wlo; kw < whi; kw++ {
 					p := ((hbase+kh*g.h.dilation)*g.w.in + wbase + kw*g.w.dilation) * g.cin
 					q := at + kh*row + kw*g.cin

@@ -1,5 +1,13 @@
 // Package layout knows the names of a checkpoint's files and the order in which
-// they are published. It has no state.
+// they are published. For the prefix "logdir/model.ckpt-900":
+//
+//	logdir/model.ckpt-900.data-00000-of-00001   DataName, published first
+//	logdir/model.ckpt-900.index                 IndexName
+//	logdir/model.ckpt-900.meta                  MetaName
+//	logdir/model.ckpt-900.manifest.json         ManifestSuffix, published last
+//
+// The shards of a V1 checkpoint are "logdir/model.ckpt-900-00000-of-00004" and so
+// on; their prefix has the pattern "-?????-of-00004". The package has no state.
 package layout
 
 import (

@@ -1,4 +1,4 @@
-package ckptfmt
+package dtype
 
 import (
 	"testing"
@@ -12,14 +12,14 @@ func TestDTypeNames(t *testing.T) {
 		tfpb.DataType_DT_BFLOAT16: "bfloat16", tfpb.DataType_DT_STRING: "string", tfpb.DataType_DT_FLOAT8_E4M3FN: "float8_e4m3fn",
 		tfpb.DataType_DT_FLOAT_REF: "float32_ref", tfpb.DataType_DT_BOOL: "bool", tfpb.DataType_DT_QUINT8: "quint8",
 	} {
-		if got := DTypeName(d); got != want {
+		if got := Name(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
-		if got, ok := ParseDType(want); !ok || got != d {
-			t.Errorf("ParseDType(%q) = %v, %v", want, got, ok)
+		if got, ok := Parse(want); !ok || got != d {
+			t.Errorf("Parse(%q) = %v, %v", want, got, ok)
 		}
 	}
-	if d, ok := ParseDType("nonsense"); ok {
+	if d, ok := Parse("nonsense"); ok {
 		t.Errorf("nonsense is %v", d)
 	}
 }

@@ -1,8 +1,9 @@
-package ckptfmt
+package layout
 
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func TestFilesOf(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "m-2.index"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	got, err := FilesOf(filepath.Join(dir, "m-1"))
+	got, err := Files(filepath.Join(dir, "m-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,23 @@ func TestFilesOf(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got, err := FilesOf(filepath.Join(dir, "m-2")); err != nil || len(got) > 0 {
+	if got, err := Files(filepath.Join(dir, "m-2")); err != nil || len(got) > 0 {
 		t.Errorf("of a directory: %q, %v", got, err)
+	}
+}
+
+func TestIsTemp(t *testing.T) {
+	for name, want := range map[string]bool{
+		"model.ckpt-1.index.tempstate123":                 true,
+		"model.ckpt-1.data-00000-of-00001.tempstate9":     true,
+		".trainerd-0123456789abcdef.tmp":                  true,
+		"model.ckpt-1.index":                              false,
+		"model.ckpt-1.index.tempstate":                    false,
+		"model.ckpt-1.index.tempstatex":                   false,
+		strings.Repeat("a", 300) + ".tempstate12345.meta": false,
+	} {
+		if got := IsTemp(name); got != want {
+			t.Errorf("IsTemp(%q) = %v", name, got)
+		}
 	}
 }
