@@ -48,7 +48,7 @@ type Config struct {
 	// [28, 28, 1]. Their product is the number of inputs. Data of images know it.
 	Image []int `toml:"image"`
 	// Filters lists the numbers of filters of a convnet's convolutions, as in
-	// [32, 64]. Behind each is a max pooling.
+	// [32, 64]. A max pooling follows each.
 	Filters []int `toml:"filters"`
 	// KernelSize is the height and width of a convnet's kernels; default 3.
 	KernelSize int `toml:"kernel_size"`
@@ -161,6 +161,9 @@ func (c Config) IsRegression() bool { return c.Family == "linear" || c.Family ==
 
 // isPerceptron reports whether the model has hidden layers and nothing before them.
 func (c Config) isPerceptron() bool { return c.Family == "mlp" || c.Family == "mlp_regressor" }
+
+// Resolved returns c with the fields that were left out filled in.
+func (c Config) Resolved() Config { return c.withDefaults() }
 
 // withDefaults returns c with the fields that were left out filled in.
 func (c Config) withDefaults() Config {
