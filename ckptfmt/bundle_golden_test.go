@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -141,7 +141,7 @@ func rewrite(t *testing.T, from, to string) {
 	for i, entries := range byShard {
 		part := to
 		if len(byShard) > 1 {
-			part = filepath.Join(to+"_temp", DataName("part", i, len(byShard)))
+			part = filepath.Join(to+"_temp", layout.DataName("part", i, len(byShard)))
 			parts = append(parts, part)
 		}
 		slices.SortStableFunc(entries, func(a, b keyedEntry) int { return cmp.Compare(a.offset, b.offset) })

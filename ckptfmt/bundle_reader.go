@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
@@ -53,7 +55,7 @@ func OpenBundle(prefix string, o *ReaderOptions) (*BundleReader, error) {
 	if o == nil {
 		o = &ReaderOptions{}
 	}
-	name := IndexName(prefix)
+	name := layout.IndexName(prefix)
 	f, err := atomicfile.Open(o.FS, name)
 	if err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ func (r *BundleReader) start(name string) error {
 }
 
 func (r *BundleReader) badHeader(err error) error {
-	return corruptEntry(r.table, IndexName(r.prefix), []byte(headerKey), "bundle header", err)
+	return corruptEntry(r.table, layout.IndexName(r.prefix), []byte(headerKey), "bundle header", err)
 }
 
 // NumShards returns the number of data files.
@@ -173,7 +175,7 @@ func (r *BundleReader) parse(key, value []byte) (bundleEntry, error) {
 
 // corruptEntry locates damage in what the index holds under a key.
 func (r *BundleReader) corruptEntry(key []byte, err error) error {
-	return corruptEntry(r.table, IndexName(r.prefix), key, fmt.Sprintf("entry %q", key), err)
+	return corruptEntry(r.table, layout.IndexName(r.prefix), key, fmt.Sprintf("entry %q", key), err)
 }
 
 // corruptEntry locates damage in what a table holds under a key; part says what
@@ -337,7 +339,7 @@ func (r *BundleReader) decode(e *bundleEntry, t *Tensor) (uint32, error) {
 
 // swapBytes reverses each number; a complex one is two.
 func swapBytes(b []byte, d tfpb.DataType) {
-	size := int(ElementSize(d))
+	size := int(dtype.Size(d))
 	if d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128 {
 		size /= 2
 	}

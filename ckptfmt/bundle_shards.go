@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -34,7 +35,7 @@ func (r *BundleReader) shard(i int) (*shard, error) {
 	if s := r.shards[i]; s != nil {
 		return s, nil
 	}
-	s := &shard{r: r, name: DataName(r.prefix, i, r.NumShards())}
+	s := &shard{r: r, name: layout.DataName(r.prefix, i, r.NumShards())}
 	if err := s.open(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"slices"
 )
 
@@ -33,7 +34,7 @@ func (r *BundleReader) checkSlice(name string, e *bundleEntry, s TensorSlice, se
 	shape, err := s.Shape(e.shape)
 	if err == nil && (se.dtype != e.dtype || !slices.Equal(se.shape, shape) || len(se.slices) > 0) {
 		err = fmt.Errorf("slice %q is %s of shape %v in a tensor of %s of shape %v",
-			s, DTypeName(se.dtype), se.shape, DTypeName(e.dtype), e.shape)
+			s, dtype.Name(se.dtype), se.shape, dtype.Name(e.dtype), e.shape)
 	}
 	if err != nil {
 		return r.corruptEntry(sliceKey(name, s), err)
@@ -123,7 +124,7 @@ func (r *BundleReader) readSlice(name string, e *bundleEntry, s TensorSlice) (*T
 	if err != nil {
 		return nil, err
 	}
-	runs := runsOf(boxOf(s, e.shape), e.shape, ElementSize(e.dtype))
+	runs := runsOf(boxOf(s, e.shape), e.shape, dtype.Size(e.dtype))
 	if r.opts.SkipChecksums {
 		err = runs.read(file, e.offset, out.Data)
 	} else {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/crc32c"
 	"github.com/trainerd/trainerd/internal/membound"
@@ -327,7 +327,7 @@ func TestHugeClaim(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "model.ckpt")
 	entry := &tfpb.BundleEntryProto{Dtype: tfpb.DataType_DT_FLOAT, Shape: shapeProto([]int64{1 << 58}), Size: 1 << 60}
 	writeIndexFile(t, prefix, map[string][]byte{"": tfproto.Marshal(newHeader(1)), "x": tfproto.Marshal(entry)})
-	if err := os.WriteFile(DataName(prefix, 0, 1), []byte("abc"), 0o666); err != nil {
+	if err := os.WriteFile(layout.DataName(prefix, 0, 1), []byte("abc"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	r, err := OpenBundle(prefix, nil)
@@ -349,7 +349,7 @@ func TestVerifyFindsSharedBytes(t *testing.T) {
 		Dtype: tfpb.DataType_DT_UINT8, Shape: shapeProto([]int64{8}), Size: 8, Crc32C: crc32c.Masked(data),
 	})
 	writeIndexFile(t, prefix, map[string][]byte{"": tfproto.Marshal(newHeader(1)), "a": entry, "b": entry})
-	if err := os.WriteFile(DataName(prefix, 0, 1), data, 0o666); err != nil {
+	if err := os.WriteFile(layout.DataName(prefix, 0, 1), data, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var corrupt *CorruptError
@@ -380,7 +380,7 @@ func TestVerifyStopsEarly(t *testing.T) {
 
 func writeIndexFile(t *testing.T, prefix string, entries map[string][]byte) {
 	t.Helper()
-	writeTable(t, IndexName(prefix), entries)
+	writeTable(t, layout.IndexName(prefix), entries)
 }
 
 func writeTable(t *testing.T, name string, entries map[string][]byte) {

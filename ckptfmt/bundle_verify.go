@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
@@ -182,7 +183,7 @@ func (r *BundleReader) sharedBytes(extents []extent) iter.Seq2[string, error] {
 				continue
 			}
 			err := &CorruptError{
-				Name: DataName(r.prefix, int(b.shard), r.NumShards()), Offset: b.offset, Part: fmt.Sprintf("tensor %q", b.name),
+				Name: layout.DataName(r.prefix, int(b.shard), r.NumShards()), Offset: b.offset, Part: fmt.Sprintf("tensor %q", b.name),
 				Err: fmt.Errorf("it shares bytes with tensor %q", a.name),
 			}
 			if !yield(b.name, err) {

@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
@@ -76,8 +77,8 @@ func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) 
 	if err := atomicfile.MkdirSync(fsys, filepath.Dir(prefix)); err != nil {
 		return nil, fmt.Errorf("creating checkpoint %s: %w", prefix, err)
 	}
-	name := DataName(prefix, 0, 1)
-	data, err := atomicfile.Create(fsys, name, bundleTemp(name))
+	name := layout.DataName(prefix, 0, 1)
+	data, err := atomicfile.Create(fsys, name, layout.TempName(name))
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func (e *bundleEntry) accepts(fullShape []int64, d tfpb.DataType) error {
 	}
 	if e.dtype != d || !slices.Equal(e.shape, fullShape) {
 		return fmt.Errorf("%w: %s of shape %v, but its other slices have %s of shape %v",
-			ErrSlices, DTypeName(d), fullShape, DTypeName(e.dtype), e.shape)
+			ErrSlices, dtype.Name(d), fullShape, dtype.Name(e.dtype), e.shape)
 	}
 	return nil
 }
@@ -293,7 +294,7 @@ func (w *BundleWriter) publish(index *atomicfile.Pending) error {
 // manifest, which would not be true any more, and its index.
 func retire(fsys FS, prefix string) error {
 	removed := false
-	for _, name := range []string{prefix + layout.ManifestSuffix, IndexName(prefix)} {
+	for _, name := range []string{prefix + layout.ManifestSuffix, layout.IndexName(prefix)} {
 		err := fsys.Remove(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -337,8 +338,8 @@ type indexOptions struct{ snappy bool }
 
 // prepareIndex writes an index durably under a temporary name.
 func prepareIndex(fsys FS, prefix string, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry, o indexOptions) (*atomicfile.Pending, error) {
-	name := IndexName(prefix)
-	p, err := atomicfile.Create(fsys, name, bundleTemp(name))
+	name := layout.IndexName(prefix)
+	p, err := atomicfile.Create(fsys, name, layout.TempName(name))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -50,7 +50,7 @@ func copyFiles(ctx context.Context, from, to string, o *CopyFilesOptions) (err e
 	}
 	var suffixes []string
 	for i := range r.NumShards() {
-		suffixes = append(suffixes, DataName("", i, r.NumShards()))
+		suffixes = append(suffixes, layout.DataName("", i, r.NumShards()))
 	}
 	var files []*atomicfile.Pending
 	defer func() {
@@ -106,7 +106,7 @@ func copyDurably(ctx context.Context, fsys FS, from, to string) (*atomicfile.Pen
 		return nil, err
 	}
 	defer in.Close()
-	p, err := atomicfile.Create(fsys, to, bundleTemp(to))
+	p, err := atomicfile.Create(fsys, to, layout.TempName(to))
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
 func TestCopyFilesHasTheSameBytes(t *testing.T) {
@@ -20,7 +20,7 @@ func TestCopyFilesHasTheSameBytes(t *testing.T) {
 		if err := CopyFiles(context.Background(), from, to, &CopyFilesOptions{Progress: func(n int) { read += n }}); err != nil {
 			t.Fatal(err)
 		}
-		names, err := FilesOf(from)
+		names, err := layout.Files(from)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,9 @@
-// Package ckptfmt reads and writes TensorFlow checkpoints: bundles (V2), the
-// older slice files (V1), and the MetaGraphDef next to them. For the same tensors
-// the files are TensorFlow's byte for byte.
+// Package ckptfmt reads and writes the tensors of TensorFlow checkpoints: bundles
+// (V2) and the older slice files (V1). For the same tensors the files are
+// TensorFlow's byte for byte.
+//
+// Package layout has the names of a checkpoint's files, dtype those of the types,
+// and metagraph reads and writes the MetaGraphDef next to a checkpoint.
 //
 // Packages built on it: ckptdir manages directories of checkpoints with their
 // `checkpoint` file, manifest their checksums and metrics, retention which of

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
@@ -57,22 +56,6 @@ func TestPowerCutSamePrefix(t *testing.T) {
 				}
 			}
 			r.Close()
-		}
-	}
-}
-
-func TestIsTemp(t *testing.T) {
-	for name, want := range map[string]bool{
-		"model.ckpt-1.index.tempstate123":                 true,
-		"model.ckpt-1.data-00000-of-00001.tempstate9":     true,
-		".trainerd-0123456789abcdef.tmp":                  true,
-		"model.ckpt-1.index":                              false,
-		"model.ckpt-1.index.tempstate":                    false,
-		"model.ckpt-1.index.tempstatex":                   false,
-		strings.Repeat("a", 300) + ".tempstate12345.meta": false,
-	} {
-		if got := IsTemp(name); got != want {
-			t.Errorf("IsTemp(%q) = %v", name, got)
 		}
 	}
 }

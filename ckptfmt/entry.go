@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -193,9 +194,9 @@ func (e *bundleEntry) check() error {
 		}
 		return nil
 	}
-	size := ElementSize(e.dtype)
+	size := dtype.Size(e.dtype)
 	if size == 0 {
-		return fmt.Errorf("%w: %s is not stored in checkpoints", ErrType, DTypeName(e.dtype))
+		return fmt.Errorf("%w: %s is not stored in checkpoints", ErrType, dtype.Name(e.dtype))
 	}
 	if e.size/size != n || e.size%size != 0 {
 		return fmt.Errorf("invalid size: stored size %d, expected %d elements of %d bytes", e.size, n, size)

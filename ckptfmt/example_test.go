@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -35,7 +36,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(t.Name, ckptfmt.DTypeName(t.DType), t.Shape, t.Bytes)
+		fmt.Println(t.Name, dtype.Name(t.DType), t.Shape, t.Bytes)
 	}
 	t, err := r.Lookup("weights")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -159,7 +160,7 @@ func (g *goldenTensor) tensor(t testing.TB) *Tensor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.Data = g.Fill.bytes(int(n * ElementSize(d)))
+	out.Data = g.Fill.bytes(int(n * dtype.Size(d)))
 	return out
 }
 

@@ -1,13 +1,12 @@
 package ckptfmt
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/membound"
-	"google.golang.org/protobuf/proto"
 )
 
 // seedFiles gives the fuzzer small fixtures that a pattern matches.
@@ -41,13 +40,13 @@ func FuzzBundle(f *testing.F) {
 	if err := w.Finish(); err != nil {
 		f.Fatal(err)
 	}
-	index, _ := os.ReadFile(IndexName(w.prefix))
-	data, _ := os.ReadFile(DataName(w.prefix, 0, 1))
+	index, _ := os.ReadFile(layout.IndexName(w.prefix))
+	data, _ := os.ReadFile(layout.DataName(w.prefix, 0, 1))
 	f.Add(index, data)
 	f.Fuzz(func(t *testing.T, index, data []byte) {
 		prefix := filepath.Join(t.TempDir(), "m")
-		writeTestFile(t, IndexName(prefix), index)
-		writeTestFile(t, DataName(prefix, 0, 1), data)
+		writeTestFile(t, layout.IndexName(prefix), index)
+		writeTestFile(t, layout.DataName(prefix, 0, 1), data)
 		defer membound.Check(t, len(index)+len(data), 256)()
 		r, err := OpenBundle(prefix, nil)
 		if err != nil {
@@ -66,31 +65,6 @@ func writeTestFile(t *testing.T, name string, b []byte) {
 	if err := os.WriteFile(name, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// FuzzMetaGraph reads any file as a MetaGraph, and again what it made of it.
-func FuzzMetaGraph(f *testing.F) {
-	seedFiles(f, filepath.Join("graphs", "programs", "*", "graph.meta"), func(b []byte) { f.Add(b) })
-	f.Add([]byte(`graph_def { node { name: "a" op: "NoOp" } } collection_def { key: "k" value { node_list { value: "a" } } }`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		defer membound.Check(t, len(b), 1024)()
-		name := filepath.Join(t.TempDir(), "m.meta")
-		writeTestFile(t, name, b)
-		m, err := ReadMetaGraph(name)
-		if err != nil {
-			if c := new(CorruptError); !errors.As(err, &c) || c.Name != name {
-				t.Fatalf("error %v does not name the file", err)
-			}
-			return
-		}
-		if err := WriteMetaGraph(name, m, nil); err != nil {
-			t.Fatal(err)
-		}
-		again, err := ReadMetaGraph(name)
-		if err != nil || !proto.Equal(m, again) {
-			t.Fatalf("what was written reads differently: %v", err)
-		}
-	})
 }
 
 // checkTensors reads every tensor that can be read, and checks what it gets.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
@@ -103,7 +103,7 @@ func (m *merge) add(prefix string) (err error) {
 			continue
 		}
 		fresh := e.bundleEntry
-		fresh.shard = m.number(DataName(prefix, int(e.shard), r.NumShards()))
+		fresh.shard = m.number(layout.DataName(prefix, int(e.shard), r.NumShards()))
 		m.entries[string(e.key)] = &fresh
 	}
 	return nil
@@ -171,7 +171,7 @@ func (m *merge) publish() error {
 		return err
 	}
 	for i, file := range m.files {
-		if err := m.fsys.Rename(file, DataName(m.to, i, int(m.header.NumShards))); err != nil {
+		if err := m.fsys.Rename(file, layout.DataName(m.to, i, int(m.header.NumShards))); err != nil {
 			return err
 		}
 	}
@@ -186,7 +186,7 @@ func (m *merge) publish() error {
 func (m *merge) removeInputs(prefixes []string, dirs bool) error {
 	var failed error
 	for _, p := range prefixes {
-		for _, name := range []string{p + layout.ManifestSuffix, IndexName(p)} {
+		for _, name := range []string{p + layout.ManifestSuffix, layout.IndexName(p)} {
 			if err := m.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				failed = errors.Join(failed, err)
 			}

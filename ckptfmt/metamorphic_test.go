@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -32,7 +33,7 @@ func randomTensors(rng *rand.Rand, ok func(tfpb.DataType) bool) map[string]*ckpt
 	tensors := map[string]*ckptfmt.Tensor{}
 	for v := range tfpb.DataType_name {
 		d := tfpb.DataType(v)
-		if !ok(d) || ckptfmt.ElementSize(d) == 0 && d != tfpb.DataType_DT_STRING {
+		if !ok(d) || dtype.Size(d) == 0 && d != tfpb.DataType_DT_STRING {
 			continue
 		}
 		shape := make([]int64, rng.IntN(4))
@@ -50,14 +51,14 @@ func randomTensors(rng *rand.Rand, ok func(tfpb.DataType) bool) map[string]*ckpt
 				t.Strings = append(t.Strings, bytes.Repeat([]byte{byte(rng.Uint32())}, rng.IntN(300)))
 			}
 		} else {
-			t.Data = ckptfmt.Splitmix64(rng.Uint64(), int(n*ckptfmt.ElementSize(d)))[:n*ckptfmt.ElementSize(d)]
+			t.Data = ckptfmt.Splitmix64(rng.Uint64(), int(n*dtype.Size(d)))[:n*dtype.Size(d)]
 		}
 		if d == tfpb.DataType_DT_BOOL {
 			for i := range t.Data {
 				t.Data[i] &= 1
 			}
 		}
-		tensors[fmt.Sprintf("layer_%d/%s", rng.IntN(3), ckptfmt.DTypeName(d))] = t
+		tensors[fmt.Sprintf("layer_%d/%s", rng.IntN(3), dtype.Name(d))] = t
 	}
 	return tensors
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
-	"slices"
 )
 
 // Reader is a checkpoint of either version. It is safe for concurrent use.
@@ -56,17 +53,4 @@ func Open(prefix string, o *ReaderOptions) (Reader, error) {
 		return nil, err
 	}
 	return v1, nil
-}
-
-// Exists reports whether a checkpoint is stored under prefix: the index of a
-// V2 checkpoint, or the file or files of a V1 checkpoint, whose prefix may be
-// a pattern.
-func Exists(prefix string) bool {
-	return slices.ContainsFunc([]string{IndexName(prefix), prefix}, func(name string) bool {
-		if info, err := os.Stat(name); err == nil {
-			return !info.IsDir()
-		}
-		matches, err := filepath.Glob(name)
-		return err == nil && len(matches) > 0
-	})
 }

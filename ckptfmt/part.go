@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -55,12 +56,12 @@ func (p *Part) Size() (int64, error) {
 	if err != nil || p.Strings != nil {
 		return 0, err
 	}
-	size := ElementSize(p.DType)
+	size := dtype.Size(p.DType)
 	if size == 0 {
-		return 0, fmt.Errorf("%w: %s has no stored form", ErrType, DTypeName(p.DType))
+		return 0, fmt.Errorf("%w: %s has no stored form", ErrType, dtype.Name(p.DType))
 	}
 	if n > (1<<63-1)/size {
-		return 0, fmt.Errorf("shape %v of %s is larger than any file", p.Shape, DTypeName(p.DType))
+		return 0, fmt.Errorf("shape %v of %s is larger than any file", p.Shape, dtype.Name(p.DType))
 	}
 	return n * size, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
 // writeParts copies a checkpoint part by part.
@@ -90,7 +91,7 @@ func TestPartOfDamagedBundle(t *testing.T) {
 	if !errors.As(err, &damage) || !errors.Is(err, ErrChecksum) {
 		t.Errorf("err = %v, want a checksum error", err)
 	}
-	if Exists(to) {
+	if layout.Exists(to) {
 		t.Error("a checkpoint was published")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -48,7 +49,7 @@ func (b box) elements() int64 {
 // one that holds the box to. Both contain part.
 func copyBox(dst *Tensor, to box, src *Tensor, from box, part box) {
 	rank := len(part.start)
-	size := ElementSize(src.DType)
+	size := dtype.Size(src.DType)
 	run := int64(1) // elements of the last dimension lie together
 	if rank > 0 {
 		run = part.length[rank-1]
@@ -99,7 +100,7 @@ func newTensor(d tfpb.DataType, shape []int64) (*Tensor, error) {
 		t.Strings = make([][]byte, n)
 		return t, nil
 	}
-	t.Data = make([]byte, n*ElementSize(d))
+	t.Data = make([]byte, n*dtype.Size(d))
 	return t, nil
 }
 

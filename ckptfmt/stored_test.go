@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 )
 
 // indexEntries returns the entries of an index, the header among them.
 func indexEntries(t *testing.T, prefix string) map[string][]byte {
 	t.Helper()
-	b, err := os.ReadFile(IndexName(prefix))
+	b, err := os.ReadFile(layout.IndexName(prefix))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func checkStored(t *testing.T, prefix, want string) {
 	if len(damaged) != 1 || damaged[0].Name != "w" || !strings.Contains(damaged[0].Err.Error(), want) {
 		t.Errorf("damaged %v, want %q", damaged, want)
 	}
-	if err == nil || !strings.Contains(err.Error(), want) || Exists(to) {
+	if err == nil || !strings.Contains(err.Error(), want) || layout.Exists(to) {
 		t.Errorf("copying: %v", err)
 	}
 	if err := Copy(context.Background(), prefix, to, &CopyOptions{Keep: func(n string) bool { return n != "w" }}); err != nil {
@@ -157,7 +158,7 @@ func TestBadEntryIsLocated(t *testing.T) {
 	entries := indexEntries(t, prefix)
 	changeEntry(t, entries, "other", func(e *bundleEntry) { e.size = 7 })
 	writeIndexFile(t, prefix, entries)
-	index, err := os.ReadFile(IndexName(prefix))
+	index, err := os.ReadFile(layout.IndexName(prefix))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,31 +28,6 @@ type NamedTensor struct {
 	Tensor *Tensor
 }
 
-// ElementSize returns the number of bytes of one element in Tensor.Data and in
-// a checkpoint's data file, or 0 for types whose elements have no fixed size
-// (strings, variants, resources) and for unknown types.
-//
-// The types narrower than a byte take one byte each; they are not packed.
-func ElementSize(t tfpb.DataType) int64 {
-	switch t {
-	case tfpb.DataType_DT_UINT8, tfpb.DataType_DT_INT8, tfpb.DataType_DT_BOOL, tfpb.DataType_DT_QINT8, tfpb.DataType_DT_QUINT8,
-		tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
-		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ, tfpb.DataType_DT_FLOAT4_E2M1FN,
-		tfpb.DataType_DT_INT4, tfpb.DataType_DT_UINT4, tfpb.DataType_DT_INT2, tfpb.DataType_DT_UINT2:
-		return 1
-	case tfpb.DataType_DT_INT16, tfpb.DataType_DT_UINT16, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16,
-		tfpb.DataType_DT_QINT16, tfpb.DataType_DT_QUINT16:
-		return 2
-	case tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_INT32, tfpb.DataType_DT_UINT32, tfpb.DataType_DT_QINT32:
-		return 4
-	case tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_INT64, tfpb.DataType_DT_UINT64, tfpb.DataType_DT_COMPLEX64:
-		return 8
-	case tfpb.DataType_DT_COMPLEX128:
-		return 16
-	}
-	return 0
-}
-
 // NumElements returns the product of a shape's dimensions. It is an error when
 // a dimension is negative or the product overflows.
 func NumElements(shape []int64) (int64, error) {

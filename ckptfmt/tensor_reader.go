@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -62,7 +63,7 @@ func (r *BundleReader) OpenTensor(name string) (*TensorReader, error) {
 }
 
 func errNoStream(name string, info TensorInfo) error {
-	return fmt.Errorf("%w: tensor %q of %s has no bytes of fixed-size elements; look it up instead", ErrType, name, DTypeName(info.DType))
+	return fmt.Errorf("%w: tensor %q of %s has no bytes of fixed-size elements; look it up instead", ErrType, name, dtype.Name(info.DType))
 }
 
 // stream returns a reader of the bytes of a tensor.
@@ -238,11 +239,11 @@ func (w *BundleWriter) AddSliceFrom(name string, fullShape []int64, s TensorSlic
 		return w.refuse(name, err)
 	}
 	e := &bundleEntry{dtype: d, shape: shape, size: n}
-	if size := ElementSize(d); size > 0 {
+	if size := dtype.Size(d); size > 0 {
 		e.size = n * size
 	}
 	if err := e.check(); err != nil || hasStrings(d) {
-		return w.refuse(name, fmt.Errorf("%w: %s cannot be written from a stream", ErrType, DTypeName(d)))
+		return w.refuse(name, fmt.Errorf("%w: %s cannot be written from a stream", ErrType, dtype.Name(d)))
 	}
 	_, err = w.addStream(name, fullShape, s, e, from)
 	return err

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -142,7 +142,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("after cancel: %v", err)
 		}
 	}
-	if err := flipBit(DataName(prefix, 0, 1), 3<<20); err != nil {
+	if err := flipBit(layout.DataName(prefix, 0, 1), 3<<20); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.ViewAll(t.Context(), nil); !errors.Is(err, ErrChecksum) {
@@ -196,7 +196,7 @@ func TestViewOfAnything(t *testing.T) {
 func TestWaysToReadDamage(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "model.ckpt")
 	saveLarge(t, prefix, nil)
-	data := DataName(prefix, 0, 1)
+	data := layout.DataName(prefix, 0, 1)
 	if err := flipBit(data, 3<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestDataFileCutWhileOpen(t *testing.T) {
 	if _, err := r.View("large"); err != nil { // mapped, not touched
 		t.Fatal(err)
 	}
-	if err := os.Truncate(DataName(prefix, 0, 1), 1<<20); err != nil {
+	if err := os.Truncate(layout.DataName(prefix, 0, 1), 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	var corrupt *CorruptError
@@ -383,7 +383,7 @@ func TestAddFromShortStream(t *testing.T) {
 	if err := w.Finish(); err == nil {
 		t.Error("it was finished all the same")
 	}
-	if _, err := os.Stat(IndexName(prefix)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(layout.IndexName(prefix)); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -406,7 +406,7 @@ func TestBundleWriterChoices(t *testing.T) {
 			if err := verifyAll(t, prefix); err != nil {
 				t.Error(err)
 			}
-			info, err := os.Stat(IndexName(prefix))
+			info, err := os.Stat(layout.IndexName(prefix))
 			if err != nil || (info.Size() < 8000) != tc.o.Snappy {
 				t.Errorf("index of %d bytes, %v", info.Size(), err)
 			}

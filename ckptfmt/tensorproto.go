@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
 )
@@ -65,12 +66,12 @@ func (t *Tensor) setContent(n int64, content []byte) error {
 		t.Strings, err = splitStrings(n, content)
 		return err
 	}
-	size := ElementSize(t.DType)
+	size := dtype.Size(t.DType)
 	if size == 0 {
-		return fmt.Errorf("%w: %s cannot be in tensor_content", ErrType, DTypeName(t.DType))
+		return fmt.Errorf("%w: %s cannot be in tensor_content", ErrType, dtype.Name(t.DType))
 	}
 	if int64(len(content))/size != n || int64(len(content))%size != 0 {
-		return fmt.Errorf("ckptfmt: tensor_content of %d bytes for %d elements of %s", len(content), n, DTypeName(t.DType))
+		return fmt.Errorf("ckptfmt: tensor_content of %d bytes for %d elements of %s", len(content), n, dtype.Name(t.DType))
 	}
 	t.Data = append(make([]byte, 0, len(content)), content...)
 	return nil
@@ -112,11 +113,11 @@ func (t *Tensor) setList(n int64, p *tfpb.TensorProto, fill bool) error {
 		return err
 	}
 	if !fill && int64(have) < n {
-		return fmt.Errorf("ckptfmt: %d values for %d elements of %s", have, n, DTypeName(t.DType))
+		return fmt.Errorf("ckptfmt: %d values for %d elements of %s", have, n, dtype.Name(t.DType))
 	}
-	size := max(ElementSize(t.DType), 1)
+	size := max(dtype.Size(t.DType), 1)
 	if int64(have) < n && n > maxFilled/size {
-		return fmt.Errorf("ckptfmt: %d values are to fill %d elements of %s, more than %d bytes", have, n, DTypeName(t.DType), int64(maxFilled))
+		return fmt.Errorf("ckptfmt: %d values are to fill %d elements of %s, more than %d bytes", have, n, dtype.Name(t.DType), int64(maxFilled))
 	}
 	if hasStrings(t.DType) {
 		return t.setStrings(n, have, p)
@@ -187,7 +188,7 @@ func listLen(d tfpb.DataType, p *tfpb.TensorProto) (int, error) {
 	if isIntVal(d) {
 		return len(p.IntVal), nil
 	}
-	return 0, fmt.Errorf("%w: no tensor can be made of %s", ErrType, DTypeName(d))
+	return 0, fmt.Errorf("%w: no tensor can be made of %s", ErrType, dtype.Name(d))
 }
 
 // isFloat8 reports whether elements of type d are in float8_val.
@@ -236,7 +237,7 @@ func appendList(b []byte, d tfpb.DataType, n int, p *tfpb.TensorProto) []byte {
 	if isFloat8(d) {
 		return append(b, p.Float8Val[:n]...)
 	}
-	return appendInts(b, ElementSize(d), p.IntVal[:n])
+	return appendInts(b, dtype.Size(d), p.IntVal[:n])
 }
 
 // appendAll appends the little-endian bytes of v, a slice of fixed-size
@@ -270,7 +271,7 @@ func appendInts(b []byte, size int64, vals []int32) []byte {
 // that [Tensor.Validate] refuses gives a message that no reader accepts.
 func (t *Tensor) Proto() *tfpb.TensorProto {
 	p := &tfpb.TensorProto{Dtype: t.DType, TensorShape: shapeProto(t.Shape)}
-	size := ElementSize(t.DType)
+	size := dtype.Size(t.DType)
 	switch {
 	case t.DType == tfpb.DataType_DT_STRING:
 		for _, s := range t.Strings {

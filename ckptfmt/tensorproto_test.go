@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -79,7 +80,7 @@ func TestTensorFromProto(t *testing.T) {
 func TestProtoRoundTrip(t *testing.T) {
 	for v := range tfpb.DataType_name {
 		d := tfpb.DataType(v)
-		size := ElementSize(d)
+		size := dtype.Size(d)
 		if size == 0 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -197,7 +198,7 @@ func TestV1Refuses(t *testing.T) {
 	}
 	defer w.Close()
 	vec := func(d tfpb.DataType, n int64) *Tensor {
-		return &Tensor{DType: d, Shape: []int64{n}, Data: make([]byte, n*ElementSize(d))}
+		return &Tensor{DType: d, Shape: []int64{n}, Data: make([]byte, n*dtype.Size(d))}
 	}
 	ok := vec(tfpb.DataType_DT_FLOAT, 2)
 	if err := w.AddSlice("a", []int64{4}, TensorSlice{[]int64{0}, []int64{2}}, ok); err != nil {

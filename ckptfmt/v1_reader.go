@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
@@ -127,7 +128,7 @@ func (r *V1Reader) addMeta(file *v1File, m *tfpb.SavedSliceMeta) error {
 		return err
 	}
 	if _, ok := maxV1Bytes[m.Type]; !ok {
-		return fmt.Errorf("%w: V1 checkpoints do not hold %s", ErrType, DTypeName(m.Type))
+		return fmt.Errorf("%w: V1 checkpoints do not hold %s", ErrType, dtype.Name(m.Type))
 	}
 	t := r.tensors[m.Name]
 	if t == nil {
@@ -135,7 +136,7 @@ func (r *V1Reader) addMeta(file *v1File, m *tfpb.SavedSliceMeta) error {
 		r.tensors[m.Name] = t
 	}
 	if t.dtype != m.Type || !slices.Equal(t.shape, shape) {
-		return fmt.Errorf("%w: %s of shape %v, but its other slices have %s of shape %v", ErrSlices, DTypeName(m.Type), shape, DTypeName(t.dtype), t.shape)
+		return fmt.Errorf("%w: %s of shape %v, but its other slices have %s of shape %v", ErrSlices, dtype.Name(m.Type), shape, dtype.Name(t.dtype), t.shape)
 	}
 	for _, p := range m.GetSlice() {
 		s, err := sliceFromProto(p)
@@ -188,7 +189,7 @@ func (r *V1Reader) Info(name string) (TensorInfo, error) {
 	}
 	if t.dtype != tfpb.DataType_DT_STRING {
 		n, _ := NumElements(t.shape) // checked when the file was opened
-		info.Bytes = n * ElementSize(t.dtype)
+		info.Bytes = n * dtype.Size(t.dtype)
 		return info, nil
 	}
 	v, err := r.Lookup(name)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -101,7 +102,7 @@ func listSize(t *Tensor) int64 {
 	case isFixed(t.DType):
 		n = int64(len(t.Data))
 	default:
-		size := int(ElementSize(t.DType))
+		size := int(dtype.Size(t.DType))
 		for b := t.Data; len(b) > 0; b = b[size:] {
 			n += int64(protowire.SizeVarint(listVarint(t.DType, b)))
 		}
@@ -136,7 +137,7 @@ func (r *v1Record) write(w io.Writer) error {
 	}
 	buf := pieces.Get().(*[sumPiece]byte)
 	defer pieces.Put(buf)
-	out, size := buf[:0], int(ElementSize(r.t.DType))
+	out, size := buf[:0], int(dtype.Size(r.t.DType))
 	for b := r.t.Data; len(b) > 0; b = b[size:] {
 		out = protowire.AppendVarint(out, listVarint(r.t.DType, b))
 		if len(out) > len(buf)-binary.MaxVarintLen64 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -41,7 +43,7 @@ func TestV1RecordIsProto(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want) || record.size != int64(len(want)) {
-			t.Errorf("%s: %d bytes %x, announced as %d, want %x", DTypeName(tc.t.DType), got.Len(), got.Bytes(), record.size, want)
+			t.Errorf("%s: %d bytes %x, announced as %d, want %x", dtype.Name(tc.t.DType), got.Len(), got.Bytes(), record.size, want)
 		}
 	}
 }
@@ -113,7 +115,7 @@ func TestV1SaveFails(t *testing.T) {
 		}
 		left := 0
 		for _, f := range list(t, dir) {
-			if IsTemp(f) {
+			if layout.IsTemp(f) {
 				left++
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/tfproto"
@@ -66,7 +68,7 @@ func CreateV1(name string, o *V1WriterOptions) (*V1Writer, error) {
 	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
 		return nil, fmt.Errorf("creating checkpoint %s: %w", name, err)
 	}
-	spill, err := atomicfile.Create(fsys, name, bundleTemp(name))
+	spill, err := atomicfile.Create(fsys, name, layout.TempName(name))
 	if err != nil {
 		return nil, err
 	}
@@ -149,13 +151,16 @@ var maxV1Bytes = map[tfpb.DataType]int64{
 	tfpb.DataType_DT_COMPLEX64: 8, tfpb.DataType_DT_COMPLEX128: 16, tfpb.DataType_DT_STRING: 10,
 }
 
+// maxMessage is the largest message that protobuf has.
+const maxMessage = 1 << 31
+
 // checkV1Size refuses what could be too large for a message, by TensorFlow's
 // cautious estimate.
 func checkV1Size(t *Tensor, header int) error {
 	const room = 1024
 	each, ok := maxV1Bytes[t.DType]
 	if !ok {
-		return fmt.Errorf("%w: V1 checkpoints do not hold %s; save it as V2", ErrType, DTypeName(t.DType))
+		return fmt.Errorf("%w: V1 checkpoints do not hold %s; save it as V2", ErrType, dtype.Name(t.DType))
 	}
 	n, err := NumElements(t.Shape)
 	if err != nil {
@@ -197,7 +202,7 @@ func (w *V1Writer) publish() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	p, err := atomicfile.Create(w.fsys, w.name, bundleTemp(w.name))
+	p, err := atomicfile.Create(w.fsys, w.name, layout.TempName(w.name))
 	if err != nil {
 		return err
 	}

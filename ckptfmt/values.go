@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -59,7 +60,7 @@ func Values[T Element](t *Tensor) ([]T, error) {
 	}
 	var zero T
 	if !slices.Contains(elementTypes[T](), t.DType) {
-		return nil, fmt.Errorf("%w: tensor of %s has no values of %T", ErrType, DTypeName(t.DType), zero)
+		return nil, fmt.Errorf("%w: tensor of %s has no values of %T", ErrType, dtype.Name(t.DType), zero)
 	}
 	n, _ := NumElements(t.Shape) // Validate said yes
 	out := make([]T, n)
@@ -92,7 +93,7 @@ func FromValues[T Element](shape []int64, v []T) (*Tensor, error) {
 		}
 		return t, nil
 	}
-	t.Data = make([]byte, n*ElementSize(t.DType))
+	t.Data = make([]byte, n*dtype.Size(t.DType))
 	_, err = binary.Encode(t.Data, binary.LittleEndian, v)
 	return t, err
 }
@@ -116,17 +117,17 @@ func (t *Tensor) Validate() error {
 	if hasStrings(t.DType) {
 		if int64(len(t.Strings)) != n || len(t.Data) != 0 {
 			return fmt.Errorf("ckptfmt: %s tensor of shape %v has %d strings and %d bytes, not %d strings",
-				DTypeName(t.DType), t.Shape, len(t.Strings), len(t.Data), n)
+				dtype.Name(t.DType), t.Shape, len(t.Strings), len(t.Data), n)
 		}
 		return nil
 	}
-	size := ElementSize(t.DType)
+	size := dtype.Size(t.DType)
 	if size == 0 {
-		return fmt.Errorf("%w: %s has no stored form", ErrType, DTypeName(t.DType))
+		return fmt.Errorf("%w: %s has no stored form", ErrType, dtype.Name(t.DType))
 	}
 	if int64(len(t.Data))/size != n || int64(len(t.Data))%size != 0 || len(t.Strings) != 0 {
 		return fmt.Errorf("ckptfmt: %s tensor of shape %v has %d bytes and %d strings, not %d elements of %d bytes",
-			DTypeName(t.DType), t.Shape, len(t.Data), len(t.Strings), n, size)
+			dtype.Name(t.DType), t.Shape, len(t.Data), len(t.Strings), n, size)
 	}
 	return nil
 }

@@ -272,3 +272,22 @@ def test_an_exported_graph_whose_workers_wait_for_each_other(replica, together_b
     result = start(0, cluster__patience_secs=3).wait()
     assert result.code != 0
     assert "has not ended within 3s: all servers answer; it waits for worker 1 (its last step was 120)" in result.err, str(result)
+
+
+def test_a_stop_ends_a_step_that_waits_for_others(replica, together_by_tensorflow):
+    """No process waits for gradients that nobody gives any more, whatever its grace: not the worker, not the chief, which
+    saves, and not one that begins again on the same servers."""
+    def start(task):
+        return replica(task, config=together_by_tensorflow[task], train__eval_steps=None, train__steps=1_000_000,
+                       supervisor__stop_grace_secs=100_000)
+
+    for alone in (1, 0):
+        processes = [start(task) for task in (0, 1)]
+        wanted = max(current_step(replica.logdir), 0) + 100
+        processes[0].wait_until(lambda: current_step(replica.logdir) >= wanted, "checkpoint")
+        processes[1 - alone].kill()
+        processes[1 - alone].wait()
+        blocked = processes[alone]
+        blocked.signal(signal.SIGTERM)
+        assert_success(blocked.wait())
+    assert current_step(replica.logdir) >= wanted and "and saved" in blocked.text

@@ -21,12 +21,15 @@ BAG, VOCABULARY = 6, 20
 
 FAMILIES = {
     "linear": {"Inputs": 7},
+    "mlp_regressor": {"Inputs": 7, "Hidden": [9, 6], "Wide": True},
     "logistic": {"Inputs": 7},
     "softmax": {"Inputs": 7, "Classes": CLASSES},
     "mlp": {"Inputs": 7, "Classes": CLASSES, "Hidden": [9, 6], "Activation": "tanh"},
     "convnet": {"Inputs": int(np.prod(IMAGE)), "Image": IMAGE, "Filters": [4, 3], "Classes": CLASSES, "Hidden": [8]},
     "embedding_bag": {"Inputs": BAG, "Vocabulary": VOCABULARY, "Embedding": 5, "Classes": CLASSES},
 }
+
+REGRESSIONS = ["linear", "mlp_regressor"]
 
 OPTIMIZERS = {
     "sgd": (0.1, lambda r: tf1.train.GradientDescentOptimizer(r)),
@@ -99,7 +102,7 @@ def reference(config, optimizer):
     step = tf1.train.create_global_step()
     shape = [None, *config.get("Image", [config["Inputs"]])]
     x = tf1.placeholder(tf.int64 if family == "embedding_bag" else tf.float32, shape, "x")
-    y = tf1.placeholder(tf.float32 if family == "linear" else tf.int64, [None], "y")
+    y = tf1.placeholder(tf.float32 if family in REGRESSIONS else tf.int64, [None], "y")
     activation = {"relu": tf.nn.relu, "tanh": tf.tanh}[config.get("Activation", "relu")]
     finish = (lambda name, h: batch_norm(name, h, updates)) if config.get("BatchNorm") else add_bias
 
@@ -120,14 +123,20 @@ def reference(config, optimizer):
     hidden = config.get("Hidden", [])
     for i, size in enumerate(hidden):
         name = f"hidden_{i + 1}" if len(hidden) > 1 else "hidden"
-        h = dropout(activation(dense(name, h, size, finish if family == "mlp" else add_bias)))
-    if family == "linear":
-        loss = tf.reduce_mean(tf.square(tf.reshape(dense("linear", h, 1), [-1]) - y))
+        h = dropout(activation(dense(name, h, size, finish if family.startswith("mlp") else add_bias)))
+
+    def predict(name, size):
+        deep = dense(name, h, size)
+        return deep + dense("wide", x, size, lambda _, product: product) if config.get("Wide") else deep
+
+    if family in REGRESSIONS:
+        values = predict("linear" if family == "linear" else "output", 1)
+        loss = tf.reduce_mean(tf.square(tf.reshape(values, [-1]) - y))
     elif family == "logistic":
         logits = tf.reshape(dense("logits", h, 1), [-1])
         loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.cast(y, tf.float32), logits=logits))
     else:
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=dense("logits", h, CLASSES)))
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=predict("logits", CLASSES)))
     if config.get("L2"):
         kernels = [v for v in tf1.trainable_variables() if v.op.name.endswith("kernel")]
         loss += config["L2"] * tf.add_n([tf.nn.l2_loss(v) for v in kernels])
@@ -146,7 +155,7 @@ def batches(config):
             x = rng.randint(-2, VOCABULARY, [BATCH, BAG])  # some ids missing, some twice
         else:
             x = rng.uniform(-1, 1, [BATCH, *config.get("Image", [config["Inputs"]])]).astype(np.float32)
-        if config["Family"] == "linear":
+        if config["Family"] in REGRESSIONS:
             y = rng.uniform(-1, 1, [BATCH]).astype(np.float32)
         else:
             y = rng.randint(0, config.get("Classes", 2), [BATCH])

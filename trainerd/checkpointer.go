@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -196,7 +196,7 @@ func (c *checkpointer) newest() (SavedCheckpoint, *checkpoint.Values) {
 // it as it is, or set it back. A checkpoint that is gone holds nothing.
 func (c *checkpointer) compare(ctx context.Context) checkpoint.Comparison {
 	current, values := c.newest()
-	if current.Prefix == "" || values == nil || !ckptfmt.Exists(current.Prefix) {
+	if current.Prefix == "" || values == nil || !layout.Exists(current.Prefix) {
 		return checkpoint.Unknown
 	}
 	if !values.Tracks() { // spares copying the variables in order to compare them

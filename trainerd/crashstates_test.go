@@ -18,6 +18,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -380,7 +381,7 @@ func (s *crashSearch) try(t *testing.T, state faultfs.State, when string) (isNew
 func plainName(name string) string {
 	dir, base := filepath.Split(name)
 	switch {
-	case ckptfmt.IsTemp(base):
+	case layout.IsTemp(base):
 		return dir + "temporary"
 	case tfevents.IsEventsFile(base):
 		return dir + "events"

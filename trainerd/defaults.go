@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -168,21 +168,21 @@ func (sv *Supervisor) existingStep(s session.Session, p *plan) string {
 	if name == "" {
 		return ""
 	}
-	dtype, ok := tfpb.DataType_DT_INVALID, false
+	dt, ok := tfpb.DataType_DT_INVALID, false
 	if store, isStore := s.(session.VariableStore); isStore {
 		for _, v := range store.Variables() {
 			if v.Name == name {
-				dtype, ok = v.DType, true
+				dt, ok = v.DType, true
 			}
 		}
 	} else {
-		dtype, ok = graph.VariableType(p.meta.GetGraphDef(), name)
+		dt, ok = graph.VariableType(p.meta.GetGraphDef(), name)
 	}
 	if !ok {
 		return ""
 	}
-	if dtype != tfpb.DataType_DT_INT32 && dtype != tfpb.DataType_DT_INT64 {
-		sv.log().Warn("global step is not an integer; there will be no step numbers", "name", name, "dtype", ckptfmt.DTypeName(dtype))
+	if dt != tfpb.DataType_DT_INT32 && dt != tfpb.DataType_DT_INT64 {
+		sv.log().Warn("global step is not an integer; there will be no step numbers", "name", name, "dtype", dtype.Name(dt))
 		return ""
 	}
 	return name

@@ -12,6 +12,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -24,10 +26,10 @@ func plainGraph() (*tfpb.MetaGraphDef, error) {
 	step := b.GlobalStep()
 	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_FLOAT, Initial: graph.Zeros(), Trainable: true})
 	rate := b.Variable(graph.VariableSpec{Name: "bias", DType: tfpb.DataType_DT_FLOAT, Initial: graph.Ones()})
-	miss := b.Sub("miss", b.Read("", w), b.Const("goal", graph.FloatTensor(4)))
+	miss := b.Sub("miss", b.Read("", w), b.Const("goal", literal.Float(4)))
 	loss := b.Square("loss", miss)
 	b.ScalarSummary("summaries/loss", "loss", loss)
-	train, _ := b.Minimize(loss, graph.SGD{}, graph.LearningRate{Initial: 0.25}, step, []*graph.Variable{w})
+	train, _ := optimizer.Minimize(b, loss, optimizer.SGD{}, optimizer.LearningRate{Initial: 0.25}, step, []*graph.Variable{w})
 	b.Group("train", train)
 	b.Identity("bias_value", b.Read("", rate))
 	x := b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape())

@@ -16,6 +16,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -27,22 +29,22 @@ import (
 func hookGraph(t *testing.T, stepName string, stepsPerRun int64) *tfpb.MetaGraphDef {
 	t.Helper()
 	b := graph.NewBuilder()
-	step := b.Variable(graph.VariableSpec{Name: stepName, DType: tfpb.DataType_DT_INT64, Initial: graph.Value(graph.Int64Tensor(0))})
-	b.Group("train", assignAdd(b, "raise", step, b.Const("steps", graph.Int64Tensor(stepsPerRun))))
+	step := b.Variable(graph.VariableSpec{Name: stepName, DType: tfpb.DataType_DT_INT64, Initial: graph.Value(literal.Int64(0))})
+	b.Group("train", assignAdd(b, "raise", step, b.Const("steps", literal.Int64(stepsPerRun))))
 	b.Group("noop")
 	count := b.Variable(graph.VariableSpec{Name: "count", DType: tfpb.DataType_DT_FLOAT, Initial: graph.Zeros()})
 	var value graph.Output
-	b.After([]*graph.Node{assignAdd(b, "more", count, b.Const("one", graph.FloatTensor(1)))}, func() { value = b.Read("counted", count) })
+	b.After([]*graph.Node{assignAdd(b, "more", count, b.Const("one", literal.Float(1)))}, func() { value = b.Read("counted", count) })
 	b.ScalarSummary("my_summary", "my_summary", value)
 	b.ScalarSummary("my_summary2", "my_summary2", b.AddV2("twice", value, value))
 	var zeros []graph.Output
 	for _, name := range []string{"a", "b", "c"} {
-		zeros = append(zeros, b.PlaceholderWithDefault(name, b.Const(name+"_zero", graph.FloatTensor(0)), graph.MakeShape()))
+		zeros = append(zeros, b.PlaceholderWithDefault(name, b.Const(name+"_zero", literal.Float(0)), graph.MakeShape()))
 	}
 	b.AddN("sum", zeros...)
-	b.Identity("five", b.Const("five_value", graph.FloatTensor(5)))
-	b.Identity("ten", b.Const("ten_value", graph.FloatTensor(10)))
-	b.Identity("plus_one", b.AddV2("x_plus_one", b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape()), b.Const("x_one", graph.FloatTensor(1))))
+	b.Identity("five", b.Const("five_value", literal.Float(5)))
+	b.Identity("ten", b.Const("ten_value", literal.Float(10)))
+	b.Identity("plus_one", b.AddV2("x_plus_one", b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape()), b.Const("x_one", literal.Float(1))))
 	meta, err := b.MetaGraph()
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +54,7 @@ func hookGraph(t *testing.T, stepName string, stepsPerRun int64) *tfpb.MetaGraph
 
 func assignAdd(b *graph.Builder, name string, v *graph.Variable, by graph.Output) *graph.Node {
 	return b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: name, Inputs: []graph.Output{v.Handle(), by},
-		Attrs: graph.Attrs{"dtype": graph.TypeAttr(v.DType)}})
+		Attrs: graph.Attrs{"dtype": attr.Type(v.DType)}})
 }
 
 // hooked returns a Supervisor of a hookGraph that does nothing besides its hooks.

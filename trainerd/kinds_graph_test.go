@@ -5,6 +5,8 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // kindGraph makes the graph that the kinds of sessions run, with reference or
@@ -19,19 +21,19 @@ import (
 // It has no ready op, and a summary op of w.
 func kindGraph(resource bool) *tfpb.MetaGraphDef {
 	g := &kindBuilder{resource: resource, meta: &tfpb.MetaGraphDef{GraphDef: new(tfpb.GraphDef), CollectionDef: map[string]*tfpb.CollectionDef{}}}
-	g.variable("w", tfpb.DataType_DT_FLOAT, graph.FloatTensor(0), graph.GlobalVariables)
-	g.variable("global_step", tfpb.DataType_DT_INT64, graph.Int64Tensor(0), graph.GlobalVariables, graph.GlobalStepKey)
-	g.variable("hits", tfpb.DataType_DT_FLOAT, graph.FloatTensor(7), graph.LocalVariables)
-	g.variable("odd", tfpb.DataType_DT_FLOAT, graph.FloatTensor(0))
-	g.constant("half", graph.FloatTensor(0.5))
-	g.constant("one", graph.Int64Tensor(1))
+	g.variable("w", tfpb.DataType_DT_FLOAT, literal.Float(0), graph.GlobalVariables)
+	g.variable("global_step", tfpb.DataType_DT_INT64, literal.Int64(0), graph.GlobalVariables, graph.GlobalStepKey)
+	g.variable("hits", tfpb.DataType_DT_FLOAT, literal.Float(7), graph.LocalVariables)
+	g.variable("odd", tfpb.DataType_DT_FLOAT, literal.Float(0))
+	g.constant("half", literal.Float(0.5))
+	g.constant("one", literal.Int64(1))
 	g.update("stale", "Add", "w", "half", tfpb.DataType_DT_FLOAT)
 	g.update("count", "Add", "global_step", "one", tfpb.DataType_DT_INT64)
 	g.add("train", "NoOp", nil, "^stale", "^count")
-	g.add("step/value", "Placeholder", graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_INT64), "shape": graph.ShapeAttr(graph.Shape{})})
+	g.add("step/value", "Placeholder", graph.Attrs{"dtype": attr.Type(tfpb.DataType_DT_INT64), "shape": attr.Shape(graph.Shape{}.Proto())})
 	g.update("step/set", "", "global_step", "step/value", tfpb.DataType_DT_INT64)
-	g.constant("w_tag", graph.StringTensor("w"))
-	g.add("w_summary", "ScalarSummary", graph.Attrs{"T": graph.TypeAttr(tfpb.DataType_DT_FLOAT)}, "w_tag", "w/read")
+	g.constant("w_tag", literal.String("w"))
+	g.add("w_summary", "ScalarSummary", graph.Attrs{"T": attr.Type(tfpb.DataType_DT_FLOAT)}, "w_tag", "w/read")
 	g.nodeList(graph.SummariesKey, "w_summary:0")
 	meta, err := graph.Complete(g.meta)
 	if err != nil {
@@ -51,19 +53,19 @@ func (g *kindBuilder) add(name, op string, attrs graph.Attrs, inputs ...string) 
 }
 
 func (g *kindBuilder) constant(name string, value *tfpb.TensorProto) {
-	g.add(name, "Const", graph.Attrs{"dtype": graph.TypeAttr(value.GetDtype()), "value": graph.TensorAttr(value)})
+	g.add(name, "Const", graph.Attrs{"dtype": attr.Type(value.GetDtype()), "value": attr.Tensor(value)})
 }
 
 func (g *kindBuilder) variable(name string, dtype tfpb.DataType, initial *tfpb.TensorProto, collections ...string) {
-	attrs := graph.Attrs{"dtype": graph.TypeAttr(dtype), "shape": graph.ShapeAttr(graph.Shape{}),
-		"container": graph.StringAttr(""), "shared_name": graph.StringAttr(name)}
+	attrs := graph.Attrs{"dtype": attr.Type(dtype), "shape": attr.Shape(graph.Shape{}.Proto()),
+		"container": attr.String(""), "shared_name": attr.String(name)}
 	g.constant(name+"/initial", initial)
 	if g.resource {
 		g.add(name, "VarHandleOp", attrs)
-		g.add(name+"/read", "ReadVariableOp", graph.Attrs{"dtype": graph.TypeAttr(dtype)}, name)
+		g.add(name+"/read", "ReadVariableOp", graph.Attrs{"dtype": attr.Type(dtype)}, name)
 	} else {
 		g.add(name, "VariableV2", attrs)
-		g.add(name+"/read", "Identity", graph.Attrs{"T": graph.TypeAttr(dtype)}, name)
+		g.add(name+"/read", "Identity", graph.Attrs{"T": attr.Type(dtype)}, name)
 	}
 	g.update(name+"/Assign", "", name, name+"/initial", dtype)
 	def, err := proto.Marshal(&tfpb.VariableDef{VariableName: name + ":0", InitializerName: name + "/Assign",
@@ -83,10 +85,10 @@ func (g *kindBuilder) variable(name string, dtype tfpb.DataType, initial *tfpb.T
 // update adds Assign, or AssignAdd where how is "Add", of a variable.
 func (g *kindBuilder) update(name, how, variable, value string, dtype tfpb.DataType) {
 	if g.resource {
-		g.add(name, "Assign"+how+"VariableOp", graph.Attrs{"dtype": graph.TypeAttr(dtype)}, variable, value)
+		g.add(name, "Assign"+how+"VariableOp", graph.Attrs{"dtype": attr.Type(dtype)}, variable, value)
 		return
 	}
-	g.add(name, "Assign"+how, graph.Attrs{"T": graph.TypeAttr(dtype)}, variable, value)
+	g.add(name, "Assign"+how, graph.Attrs{"T": attr.Type(dtype)}, variable, value)
 }
 
 func (g *kindBuilder) nodeList(key string, names ...string) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -291,7 +292,7 @@ func TestResumeFromV1(t *testing.T) {
 			vars := make(map[string]*ckptfmt.Tensor)
 			for info, err := range old.Tensors() {
 				sessiontest.MustNoErr(t, err)
-				size := ckptfmt.ElementSize(info.DType)
+				size := dtype.Size(info.DType)
 				for _, d := range info.Shape {
 					size *= d
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -47,7 +48,7 @@ func TestPreviousCheckpointIsNoLeftover(t *testing.T) {
 	m.Set("global_step", ckptfmt.Scalar(int64(4)))
 	m.Set("w", ckptfmt.Scalar(float32(2)))
 	saveWith(t, new(checkpoint.Saver), sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"global_step": m.Get("global_step"), "w": m.Get("w")}), path, 4)
-	names, err := ckptfmt.FilesOf(path + "-4")
+	names, err := layout.Files(path + "-4")
 	sessiontest.MustNoErr(t, err)
 	for _, name := range names {
 		sessiontest.MustNoErr(t, os.Rename(filepath.Join(dir, name), filepath.Join(dir, "model.ckpt-4.previous"+name[len("model.ckpt-4"):])))

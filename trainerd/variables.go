@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -92,7 +93,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 		return fmt.Errorf("variable %s: %w", name, err)
 	}
 	shape = slices.Clone(shape)
-	dtype := ckptfmt.Scalar(T(0)).DType
+	dt := ckptfmt.Scalar(T(0)).DType
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, ok := v.vars[name]; ok || name == DefaultGlobalStep || name == "" || strings.HasPrefix(name, session.StatePrefix) {
@@ -102,9 +103,9 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 		v.vars = make(map[string]goVariable)
 	}
 	v.vars[name] = goVariable{
-		dtype: dtype,
+		dtype: dt,
 		shape: shape,
-		bytes: len(values) * int(ckptfmt.ElementSize(dtype)),
+		bytes: len(values) * int(dtype.Size(dt)),
 		read:  func(dst []byte, at int) { readBytes(values, dst, at) },
 		set:   func(t *ckptfmt.Tensor) error { return writeBytes(values, t) },
 	}
@@ -287,7 +288,7 @@ func (v *Variables) check(value ckptfmt.NamedTensor) error {
 	}
 	if value.Tensor.DType != g.dtype || !slices.Equal(value.Tensor.Shape, g.shape) {
 		return &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("variable %s has %s, not %s", value.Name,
-			ckptfmt.TypeText(g.dtype, g.shape), ckptfmt.TypeText(value.Tensor.DType, value.Tensor.Shape))}
+			dtype.Text(g.dtype, g.shape), dtype.Text(value.Tensor.DType, value.Tensor.Shape))}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -111,7 +112,7 @@ func fillAndSave(t *testing.T, disk string, pages int, fsys ckptfmt.FS) (full bo
 	entries, err := os.ReadDir(dir)
 	must(t, err)
 	for _, e := range entries {
-		if ckptfmt.IsTemp(e.Name()) {
+		if layout.IsTemp(e.Name()) {
 			t.Errorf("%d pages left: %s is left over", pages, e.Name())
 		}
 	}

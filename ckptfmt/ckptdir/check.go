@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
 // A ProblemKind says what sort of thing is wrong in a directory.
@@ -51,7 +51,7 @@ func Check(dir string) ([]Problem, error) {
 	}
 	var found []Problem
 	for _, e := range entries {
-		if e.Type().IsRegular() && ckptfmt.IsTemp(e.Name()) || e.IsDir() && tempDirPattern.MatchString(e.Name()) {
+		if e.Type().IsRegular() && layout.IsTemp(e.Name()) || e.IsDir() && tempDirPattern.MatchString(e.Name()) {
 			found = append(found, Problem{ProblemTemp, filepath.Join(dir, e.Name()), errors.New("left by an unfinished save, or still being written")})
 		}
 	}
@@ -84,7 +84,7 @@ func (c *candidate) problems(all map[string]*candidate, name string) []Problem {
 	var found []Problem
 	lacking := make(map[string]bool, shards)
 	for i := range shards {
-		lacking[ckptfmt.DataName(c.Prefix, i, shards)] = true
+		lacking[layout.DataName(c.Prefix, i, shards)] = true
 	}
 	for _, file := range c.Files {
 		if layout.PublishRank(strings.TrimPrefix(file, c.Prefix)) == 0 && !lacking[file] {
@@ -132,7 +132,7 @@ func stateProblems(dir string) []Problem {
 	}
 	var found []Problem
 	for _, p := range paths {
-		if !ckptfmt.Exists(p) {
+		if !layout.Exists(p) {
 			err := fmt.Errorf("%s names it, but it does not exist", file)
 			if p == s.ModelCheckpointPath {
 				err = fmt.Errorf("%s names it as the current one, but it does not exist", file)

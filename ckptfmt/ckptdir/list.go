@@ -13,8 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
@@ -63,7 +62,7 @@ func checkpointName(dir, file string) (name string, main bool) {
 	if m := v2FilePattern.FindStringSubmatch(file); m != nil {
 		return m[1], strings.HasSuffix(file, layout.IndexSuffix)
 	}
-	if ckptfmt.IsTemp(file) || !layout.IsTable(filepath.Join(dir, file)) {
+	if layout.IsTemp(file) || !layout.IsTable(filepath.Join(dir, file)) {
 		return "", false
 	}
 	if m := layout.V1Shard.FindStringSubmatch(file); m != nil {

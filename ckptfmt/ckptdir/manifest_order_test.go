@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 )
@@ -60,7 +61,7 @@ func TestManifestGoesFirst(t *testing.T) {
 // not true.
 func checkManifest(t *testing.T, state, prefix string) {
 	t.Helper()
-	if _, err := os.Stat(ckptfmt.IndexName(prefix)); err != nil {
+	if _, err := os.Stat(layout.IndexName(prefix)); err != nil {
 		return // no checkpoint any more
 	}
 	for name, err := range manifest.Verify(t.Context(), prefix) {

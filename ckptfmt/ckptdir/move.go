@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )

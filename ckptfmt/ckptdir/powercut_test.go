@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -23,7 +25,7 @@ func saveStep(fsys ckptfmt.FS, dir string, step int64, shards int) error {
 	if err := saveParts(fsys, prefix, step, shards); err != nil {
 		return err
 	}
-	if err := ckptfmt.WriteMetaGraph(ckptfmt.MetaName(prefix), &tfpb.MetaGraphDef{}, &ckptfmt.FileOptions{FS: fsys}); err != nil {
+	if err := metagraph.Write(layout.MetaName(prefix), &tfpb.MetaGraphDef{}, &ckptfmt.FileOptions{FS: fsys}); err != nil {
 		return err
 	}
 	if shards == 1 {
@@ -145,7 +147,7 @@ func TestSaveFails(t *testing.T) {
 			t.Errorf("operation %d: step %d in force", n, got)
 		}
 		for _, name := range fileNames(t, dir) {
-			if ckptfmt.IsTemp(name) {
+			if layout.IsTemp(name) {
 				t.Errorf("operation %d: %s is left", n, name)
 			}
 		}
@@ -161,7 +163,7 @@ func checkNoOrphans(t *testing.T, n int, dir string) {
 	t.Helper()
 	for _, name := range fileNames(t, dir) {
 		prefix, _, isData := strings.Cut(name, ".data-")
-		if _, err := os.Stat(filepath.Join(dir, ckptfmt.IndexName(prefix))); isData && err != nil {
+		if _, err := os.Stat(filepath.Join(dir, layout.IndexName(prefix))); isData && err != nil {
 			t.Errorf("operation %d: %s has no index", n, name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -43,7 +44,7 @@ func Find(prefix string) (Checkpoint, error) {
 	}
 	i := slices.IndexFunc(list, func(c Checkpoint) bool { return filepath.Base(c.Prefix) == filepath.Base(prefix) })
 	if i < 0 { // a sharded V1 checkpoint without the pattern of its shards?
-		if pattern, err := ckptfmt.FindV1(prefix); err == nil {
+		if pattern, err := layout.FindV1(prefix); err == nil {
 			return Find(pattern)
 		}
 		return Checkpoint{}, &fs.PathError{Op: "find checkpoint", Path: prefix, Err: fs.ErrNotExist}
@@ -123,11 +124,11 @@ func dropPaths(s *tfpb.CheckpointState, gone func(string) bool) {
 	}
 }
 
-// RemoveFiles deletes the files that [ckptfmt.FilesOf] names: regular files of the
+// RemoveFiles deletes the files that [layout.Files] names: regular files of the
 // prefix's directory, and nothing that a link there leads to. The state file
 // is left alone; [Remove] keeps that true. o may be nil.
 func RemoveFiles(prefix string, o *ckptfmt.FileOptions) error {
-	names, err := ckptfmt.FilesOf(prefix)
+	names, err := layout.Files(prefix)
 	if err != nil || len(names) == 0 {
 		return err
 	}

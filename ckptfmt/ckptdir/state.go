@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
@@ -174,7 +175,7 @@ func LatestCheckpoint(dir string, o *StateOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !ckptfmt.Exists(s.ModelCheckpointPath) {
+	if !layout.Exists(s.ModelCheckpointPath) {
 		return "", &fs.PathError{Op: "open checkpoint", Path: s.ModelCheckpointPath, Err: fs.ErrNotExist}
 	}
 	return s.ModelCheckpointPath, nil

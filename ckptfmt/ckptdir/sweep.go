@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -18,7 +19,7 @@ import (
 var tempDirPattern = regexp.MustCompile(`._temp(?:_[0-9a-f]{32})?$`)
 
 // SweepTemps removes from a directory what crashes have left of unfinished
-// checkpoints: files of which [ckptfmt.IsTemp] says so, and the directories of shards
+// checkpoints: files of which [layout.IsTemp] says so, and the directories of shards
 // that were never merged, with the parts in them. What was changed since age
 // ago stays, for a writer may be at work on it; a caller who knows that there
 // is none gives 0. It returns the names of what it removed. o may be nil.
@@ -49,7 +50,7 @@ func (s *sweep) entry(dir string, e fs.DirEntry) (gone bool, err error) {
 	switch {
 	case e.IsDir() && tempDirPattern.MatchString(e.Name()):
 		return s.parts(name)
-	case e.Type().IsRegular() && ckptfmt.IsTemp(e.Name()) && s.old(e):
+	case e.Type().IsRegular() && layout.IsTemp(e.Name()) && s.old(e):
 		return s.remove(name)
 	}
 	return false, nil
@@ -63,7 +64,7 @@ func (s *sweep) parts(dir string) (gone bool, err error) {
 		return false, err
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), "part") && !ckptfmt.IsTemp(e.Name()) || !s.old(e) {
+		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), "part") && !layout.IsTemp(e.Name()) || !s.old(e) {
 			return false, nil
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -24,7 +24,7 @@ func copied(t *testing.T, n int) (dir string, saved []time.Time) {
 		prefix := filepath.Join(dir, fmt.Sprintf("m-%d", i+1))
 		saveCheckpoint(t, prefix)
 		mtime := time.Now().Add(-time.Duration(i) * time.Second)
-		if err := os.Chtimes(ckptfmt.IndexName(prefix), mtime, mtime); err != nil {
+		if err := os.Chtimes(layout.IndexName(prefix), mtime, mtime); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +75,7 @@ func TestTimesOfManifests(t *testing.T) {
 	if err := os.WriteFile(manifest.Name(filepath.Join(dir, "m-7")), []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(ckptfmt.IndexName(filepath.Join(dir, "m-7")))
+	info, err := os.Stat(layout.IndexName(filepath.Join(dir, "m-7")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
@@ -56,6 +57,7 @@ const (
 // file open.
 type Reader struct {
 	dir      string
+	files    []string
 	parts    []ckptfmt.Part
 	items    []item
 	metadata map[string]string
@@ -103,6 +105,9 @@ func readLimited(name string) ([]byte, error) {
 
 // Close does nothing: no file is open.
 func (r *Reader) Close() error { return nil }
+
+// Files returns the names of the files that hold tensors, and of .metadata.
+func (r *Reader) Files() []string { return r.files }
 
 // Parts returns the tensors in the order in which they were saved.
 func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
@@ -207,7 +212,7 @@ func (r *Reader) slice(t *tensor, c chunk) ckptfmt.Part {
 		if len(list) != 1 || list[0].DType != t.dtype || !slices.Equal(list[0].Shape, c.sizes) {
 			err = &ckptfmt.CorruptError{
 				Name: f.Name(), Offset: c.piece.offset, Part: fmt.Sprintf("tensor %q", t.name),
-				Err: fmt.Errorf("the piece is not one tensor of %s and shape %v", ckptfmt.DTypeName(t.dtype), c.sizes),
+				Err: fmt.Errorf("the piece is not one tensor of %s and shape %v", dtype.Name(t.dtype), c.sizes),
 			}
 			return nil, errors.Join(err, f.Close())
 		}

@@ -3,12 +3,14 @@ package dcp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -45,7 +47,12 @@ var rules = pickle.Rules{
 		_, dtype := torch.DType(name)
 		return dtype || made[name] || called[name]
 	},
-	New: func(class string) bool { return made[class] },
+	New: func(class string, args pickle.Tuple) (any, error) {
+		if !made[class] || len(args) > 0 {
+			return nil, fmt.Errorf("an object of %s is made", class)
+		}
+		return &pickle.Object{Class: pickle.Global(class)}, nil
+	},
 	Call: func(name string, args pickle.Tuple) (any, error) {
 		switch {
 		case !called[name]:
@@ -106,6 +113,10 @@ func (r *Reader) parse(name string, b []byte) error {
 		if err := p.entry(name, entries.Values[i]); err != nil {
 			return err
 		}
+	}
+	r.files = []string{name}
+	for _, file := range slices.Sorted(maps.Keys(p.sizes)) {
+		r.files = append(r.files, filepath.Join(r.dir, file))
 	}
 	return nil
 }
@@ -249,7 +260,7 @@ func dtypeOf(v any) (tfpb.DataType, bool) {
 }
 
 func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
-	dtype, ok := dtypeOf(state.Get("properties"))
+	dt, ok := dtypeOf(state.Get("properties"))
 	if !ok {
 		return nil, fmt.Errorf("%w: it has a type that is not known", ckptfmt.ErrType)
 	}
@@ -258,7 +269,7 @@ func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
 	if !ok || !isList || len(list.Items) == 0 {
 		return nil, errors.New("it has no size or chunks")
 	}
-	t := &tensor{name: name, dtype: dtype, shape: shape}
+	t := &tensor{name: name, dtype: dt, shape: shape}
 	total := int64(0)
 	for _, v := range list.Items {
 		c, err := p.chunk(t, stateOf(v, classChunk))
@@ -266,7 +277,7 @@ func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
 			return nil, err
 		}
 		n, err := ckptfmt.NumElements(c.sizes)
-		if err != nil || n*ckptfmt.ElementSize(dtype) > c.piece.size || n > 1<<50 {
+		if err != nil || n*dtype.Size(dt) > c.piece.size || n > 1<<50 {
 			return nil, fmt.Errorf("a chunk of shape %v is larger than its piece of %d bytes", c.sizes, c.piece.size)
 		}
 		total += n

@@ -36,6 +36,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 )
 
@@ -127,9 +128,9 @@ const pieceBytes = 256 << 10
 
 // sum hashes a tensor.
 func (t *Tensor) sum(ctx context.Context, r ckptfmt.Reader, h hash.Hash, buf []byte) error {
-	header := ckptfmt.TypeText(t.Info.DType, append([]int64{}, t.Info.Shape...)) + "\n"
+	header := dtype.Text(t.Info.DType, append([]int64{}, t.Info.Shape...)) + "\n"
 	io.WriteString(h, header)
-	if ckptfmt.ElementSize(t.Info.DType) == 0 {
+	if dtype.Size(t.Info.DType) == 0 {
 		if err := sumStrings(r, t.Info.Name, h); err != nil {
 			return err
 		}

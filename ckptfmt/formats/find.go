@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/dcp"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 )
 
@@ -29,7 +29,7 @@ var fileOfBundle = regexp.MustCompile(`\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5}
 // [*KindError] where there is something else, and matches [fs.ErrNotExist] where
 // there is nothing.
 func Find(name string) (File, error) {
-	if ckptfmt.Exists(name) {
+	if layout.Exists(name) {
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			return File{Checkpoint, name}, nil
 		}
@@ -39,7 +39,7 @@ func Find(name string) (File, error) {
 	case err == nil && info.IsDir():
 		return FindIn(name)
 	case errors.Is(err, fs.ErrNotExist):
-		if prefix, ok := prefixOfFile(name); ok && ckptfmt.Exists(prefix) {
+		if prefix, ok := prefixOfFile(name); ok && layout.Exists(prefix) {
 			return File{Checkpoint, prefix}, nil
 		}
 		return File{Checkpoint, name}, fmt.Errorf("there is no %s: %w", name, fs.ErrNotExist)
@@ -67,7 +67,7 @@ func findFile(name string) (File, error) {
 	if prefix, ok := prefixOfFile(name); ok {
 		return File{Checkpoint, prefix}, nil
 	}
-	if _, err := os.Stat(ckptfmt.IndexName(name)); err == nil {
+	if _, err := os.Stat(layout.IndexName(name)); err == nil {
 		return File{Checkpoint, name}, nil // V2 goes first, as in TensorFlow
 	}
 	return sniffFile(name)
@@ -75,7 +75,7 @@ func findFile(name string) (File, error) {
 
 // FindIn returns what a folder holds: the checkpoint that its checkpoint file
 // names, else a SavedModel, else what torch.distributed.checkpoint saved, else
-// safetensors.
+// safetensors, else the index of files of torch or Keras.
 func FindIn(dir string) (File, error) {
 	prefix, stateErr := ckptdir.LatestCheckpoint(dir, nil)
 	if stateErr == nil {
@@ -95,12 +95,15 @@ func FindIn(dir string) (File, error) {
 	if f, err, ok := safetensorsIn(dir); ok {
 		return f, err
 	}
+	if f, ok := indexIn(dir); ok {
+		return f, nil
+	}
 	return File{Checkpoint, dir}, stateErr
 }
 
 func savedModelIn(dir string) (File, error) {
 	prefix := filepath.Join(dir, variables, variables)
-	if !ckptfmt.Exists(prefix) {
+	if !layout.Exists(prefix) {
 		return File{SavedModel, prefix}, &KindError{Path: dir, Is: "a SavedModel without variables", Next: "there are no tensors to read"}
 	}
 	return File{SavedModel, prefix}, nil
@@ -138,6 +141,26 @@ func safetensorsIn(dir string) (File, error, bool) {
 		return pick(Safetensors, files, ".safetensors")
 	}
 	return File{}, nil, false
+}
+
+// indexIn finds the only index of files of torch, or of Keras.
+func indexIn(dir string) (File, bool) {
+	for kind, suffix := range map[Kind]string{TorchSharded: ".bin.index.json", KerasSharded: ".weights.json"} {
+		var found []string
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			return File{}, false
+		}
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), suffix) {
+				found = append(found, e.Name())
+			}
+		}
+		if len(found) == 1 {
+			return File{kind, filepath.Join(dir, found[0])}, true
+		}
+	}
+	return File{}, false
 }
 
 func isFile(name string) bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
 // headSize is how much of a file is looked at to tell it. The names of the
@@ -97,8 +98,10 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 		return Checkpoint, nil
 	case isSafetensors(head, size):
 		return Safetensors, nil
+	case torch.IsLegacy(head):
+		return Torch, nil
 	case len(head) > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5:
-		return Unknown, &KindError{Is: pickleKind(head), Next: nextPickle}
+		return Unknown, &KindError{Is: "a Python pickle, which may run any code when it is loaded", Next: nextPickle}
 	}
 	return sniffText(head)
 }
@@ -142,25 +145,19 @@ func isSafetensors(head []byte, size int64) bool {
 	return len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head)&^(1<<40-1) == 0 && size > 9
 }
 
-func pickleKind(head []byte) string {
-	if bytes.HasPrefix(head[2:], []byte("\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.")) {
-		return "a file of torch in its form before version 1.6"
-	}
-	return "a Python pickle, which may run any code when it is loaded"
-}
-
 // sniffText tells text files.
 func sniffText(head []byte) (Kind, error) {
 	trimmed := bytes.TrimSpace(head)
 	if len(trimmed) == 0 || trimmed[0] != '{' || !utf8.Valid(bytes.TrimRight(head, "\x80\xbf\xc0\xe0\xf0")) {
 		return Checkpoint, nil
 	}
-	if bytes.Contains(head, []byte(`.weights.h5"`)) {
-		return Unknown, &KindError{
-			Is: "an index of weights of Keras in several files", Next: "name one of the files, or save without max_shard_size",
-		}
-	}
-	if bytes.Contains(head, []byte(`"weight_map"`)) {
+	has := func(text string) bool { return bytes.Contains(head, []byte(text)) }
+	switch {
+	case has(`"weight_map"`) && has(`.weights.h5"`):
+		return KerasSharded, nil
+	case has(`"weight_map"`) && !has(`.safetensors"`) && (has(`.bin"`) || has(`.pt"`) || has(`.pth"`)):
+		return TorchSharded, nil
+	case has(`"weight_map"`):
 		return Sharded, nil
 	}
 	return Unknown, &KindError{Is: "JSON", Next: "it holds no tensors"}
@@ -176,7 +173,7 @@ func sniffZip(from io.ReaderAt, size int64) (Kind, error) {
 		return Unknown, &ckptfmt.CorruptError{Part: "zip archive", Err: err}
 	}
 	names := make(map[string]bool)
-	arrays := 0
+	arrays, script := 0, false
 	for i, f := range archive.File {
 		if i == maxMembers {
 			break
@@ -185,11 +182,18 @@ func sniffZip(from io.ReaderAt, size int64) (Kind, error) {
 		if strings.HasSuffix(f.Name, ".npy") {
 			arrays++
 		}
-		if base := f.Name[strings.LastIndexByte(f.Name, '/')+1:]; base == "data.pkl" {
-			return Torch, nil
+		switch base := f.Name[strings.LastIndexByte(f.Name, '/')+1:]; {
+		case base == "constants.pkl" || base == "archive_format":
+			script = true
+		case base == "data.pkl":
+			names[base] = true
 		}
 	}
 	switch {
+	case script:
+		return Unknown, &KindError{Is: "a program of torch (TorchScript or torch.export)", Next: "save its tensors with torch.save(model.state_dict(), ...)"}
+	case names["data.pkl"]:
+		return Torch, nil
 	case names["config.json"] && names["model.weights.h5"]:
 		return Keras, nil
 	case arrays == len(archive.File):

@@ -27,6 +27,9 @@ func (s *store) attributes(list []message) ([]attribute, error) {
 		c := s.over(body)
 		a := c.attribute()
 		a.at = at
+		if errors.Is(c.err, errShared) {
+			return nil // nor such ones of a named datatype
+		}
 		out = append(out, a)
 		if c.err != nil {
 			return s.corrupt(at, "attribute", c.err)
@@ -38,9 +41,7 @@ func (s *store) attributes(list []message) ([]attribute, error) {
 		var err error
 		switch m.kind {
 		case msgAttribute:
-			if m.shared {
-				err = s.corrupt(m.at, "attribute", errShared)
-			} else {
+			if !m.shared { // Keras shares none
 				err = add(m.at, m.body)
 			}
 		case msgAttrInfo:
@@ -52,9 +53,6 @@ func (s *store) attributes(list []message) ([]attribute, error) {
 	}
 	return out, nil
 }
-
-// errShared says that a message is kept in a place of its own.
-var errShared = errors.New("messages that several objects share, such as named datatypes, are not supported")
 
 // attribute decodes an attribute message.
 func (c *cursor) attribute() attribute {
@@ -80,7 +78,7 @@ func (c *cursor) attribute() attribute {
 	t := part(typeSize)
 	a.t = t.datatype(0)
 	space := part(spaceSize)
-	shape, ok := space.dataspace()
+	shape, _, ok := space.dataspace()
 	if !ok {
 		shape = []int64{0}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -23,6 +24,11 @@ type grid struct {
 	size   int64   // of a chunk in memory
 	chunks map[int64]chunk
 	max    int64 // chunks that there can be
+
+	// An array of chunks counts those that there may be one day: order are the
+	// dimensions, the slowest first, and most the chunks in each of them.
+	order []int
+	most  []int64
 }
 
 // newGrid reads where the chunks of a dataset are.
@@ -34,7 +40,10 @@ func (s *store) newGrid(d *dataset) (*grid, error) {
 		g.max *= count // no more than elements, which can be counted
 		g.size *= d.l.chunk[i]
 	}
-	var err error
+	err := g.arrange()
+	if err != nil {
+		return nil, err
+	}
 	switch d.l.index {
 	case indexTree1:
 		err = s.chunksOfTree1(g)
@@ -45,18 +54,81 @@ func (s *store) newGrid(d *dataset) (*grid, error) {
 		}
 		err = g.put(0, chunk{d.l.at, size, d.l.mask})
 	case indexImplicit:
-		for i := int64(0); i < g.max && err == nil; i++ {
-			err = g.put(i, chunk{at: d.l.at + i*g.size, size: g.size})
-			if d.l.at+(i+1)*g.size > s.size {
-				err = errors.New("its chunks are outside of the file")
-			}
-		}
+		err = s.chunksInRow(g)
 	case indexFixed:
 		err = s.chunksOfArray(g)
+	case indexExtensible:
+		err = s.chunksOfExtensible(g)
 	case indexTree2:
 		err = s.chunksOfTree2(g)
 	}
 	return g, err
+}
+
+// arrange finds how an array counts the chunks: in row-major order, but for a
+// dimension without a limit, which is the slowest.
+func (g *grid) arrange() error {
+	for i, n := range g.d.most {
+		g.order = append(g.order, i)
+		if n != unlimited {
+			n = (max(n, 1)-1)/g.d.l.chunk[i] + 1
+		}
+		g.most = append(g.most, n)
+	}
+	if i := slices.Index(g.most, unlimited); i >= 0 {
+		g.order = append([]int{i}, slices.Delete(g.order, i, i+1)...)
+	}
+	all := int64(1)
+	for k, i := range g.order {
+		if k == 0 && g.most[i] == unlimited {
+			continue
+		}
+		if g.most[i] == unlimited && g.d.l.index == indexExtensible || g.most[i] > math.MaxInt64/4/all {
+			return fmt.Errorf("an array cannot count the chunks of shape %v", g.d.most)
+		}
+		all *= max(g.most[i], 1)
+	}
+	return nil
+}
+
+// inArray returns the number of the chunk at a place of an array, -1 outside of the
+// present shape.
+func (g *grid) inArray(place int64) int64 {
+	coords := make([]int64, len(g.order))
+	for k := len(g.order) - 1; k > 0; k-- {
+		i := g.order[k]
+		coords[i] = place % g.most[i]
+		place /= g.most[i]
+	}
+	if len(g.order) > 0 {
+		coords[g.order[0]] = place
+	}
+	return g.number(coords)
+}
+
+// inRow is the number of chunks that there may be one day.
+func (g *grid) inRow() int64 {
+	all := int64(1)
+	for _, n := range g.most {
+		all *= n
+	}
+	return all
+}
+
+// chunksInRow places chunks that are one after the other.
+func (s *store) chunksInRow(g *grid) error {
+	for i := int64(0); i < g.inRow(); i++ {
+		at := g.d.l.at + i*g.size
+		if at+g.size > s.size-s.base {
+			return errors.New("its chunks are outside of the file")
+		}
+		if n := g.inArray(i); n >= 0 {
+			if err := g.put(n, chunk{at: at, size: g.size}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // put notes a chunk by its number in row-major order.
@@ -137,8 +209,8 @@ func (s *store) chunksOfArray(g *grid) error {
 	c.version("an array", 0, 0)
 	c.skip(1)
 	elem, pageBits, n, block := c.u8(), c.u8(), c.length(), c.addr()
-	if c.err == nil && (n != g.max || pageBits > 30 || elem < s.offsets || elem > 64) {
-		c.fail("an array of %d elements of %d bytes for %d chunks", n, elem, g.max)
+	if c.err == nil && (n != g.inRow() || pageBits > 30 || elem < s.offsets || elem > 64) {
+		c.fail("an array of %d elements of %d bytes for %d chunks", n, elem, g.inRow())
 	}
 	if c.err != nil {
 		return s.corrupt(addr, "array of chunks", c.err)
@@ -181,8 +253,8 @@ func (g *grid) putArray(s *store, c *cursor, from, n int64, elem int, at int64) 
 			k.size = c.count(elem - s.offsets - 4)
 			k.mask = uint32(c.u32())
 		}
-		if c.err == nil {
-			c.err = g.put(from+i, k)
+		if number := g.inArray(from + i); c.err == nil && k.at != nowhere && number >= 0 {
+			c.err = g.put(number, k)
 		}
 		if c.err != nil {
 			return s.corrupt(at, "array of chunks", c.err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -17,6 +18,7 @@ type dataset struct {
 	path    string
 	at      int64 // of its header
 	shape   []int64
+	most    []int64 // the shape that it may have one day, by which chunks are numbered
 	t       datatype
 	l       layout
 	filters []filter
@@ -30,15 +32,15 @@ func (d *dataset) parse(s *store, list []message) error {
 	var unsupported error
 	for i := range list {
 		m := &list[i]
-		if m.shared && (m.kind == msgDatatype || m.kind == msgDataspace || m.kind == msgFilters) {
-			return fmt.Errorf("%w: %w", ckptfmt.ErrType, errShared)
+		if err := s.shared(m); err != nil {
+			return err
 		}
 		c := s.over(m.body)
 		switch m.kind {
 		case msgDataspace:
 			var ok bool
-			if d.shape, ok = c.dataspace(); !ok {
-				d.shape = []int64{0}
+			if d.shape, d.most, ok = c.dataspace(); !ok {
+				d.shape, d.most = []int64{0}, []int64{0}
 			}
 		case msgDatatype:
 			d.t = c.datatype(0)
@@ -113,9 +115,6 @@ func (d *dataset) checkChunks(damaged func(format string, args ...any) error) er
 		}
 		size *= n
 	}
-	if d.l.index == indexExtensible {
-		return fmt.Errorf("%w: its chunks are in an %s, as resizable datasets of libver=\"latest\" have it", ckptfmt.ErrType, indexNames[indexExtensible])
-	}
 	for _, f := range d.filters {
 		if !f.known() {
 			return fmt.Errorf("%w: filter %s is not supported", ckptfmt.ErrType, f)
@@ -174,7 +173,7 @@ func (r *Reader) opaque(d *dataset, t *datatype) {
 		}
 		return
 	}
-	if told, ok := ckptfmt.ParseDType(names[0]); ok && ckptfmt.ElementSize(told) == t.size {
+	if told, ok := dtype.Parse(names[0]); ok && dtype.Size(told) == t.size {
 		t.dtype = told
 	}
 }

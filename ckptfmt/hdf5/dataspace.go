@@ -1,5 +1,10 @@
 package hdf5
 
+import (
+	"math"
+	"slices"
+)
+
 // Types of dataspaces.
 const (
 	spaceScalar = iota
@@ -7,8 +12,12 @@ const (
 	spaceNull
 )
 
-// dataspace decodes a shape; ok is false for a space without elements.
-func (c *cursor) dataspace() (shape []int64, ok bool) {
+// unlimited is a dimension that may grow forever.
+const unlimited = -1
+
+// dataspace decodes a shape, and the largest that it may have one day; ok is false
+// for a space without elements.
+func (c *cursor) dataspace() (shape, most []int64, ok bool) {
 	version := c.version("a dataspace", 1, 2)
 	rank := c.u8()
 	flags := c.u8()
@@ -22,16 +31,27 @@ func (c *cursor) dataspace() (shape []int64, ok bool) {
 		c.fail("a dataspace has %d dimensions", rank)
 	}
 	if c.err != nil {
-		return nil, false
+		return nil, nil, false
 	}
 	shape = make([]int64, rank)
 	for i := range shape {
 		shape[i] = c.length()
 	}
-	if flags&1 != 0 { // the largest shape that it may have one day
-		c.skip(rank * c.lengths)
+	most = slices.Clone(shape)
+	for i := 0; i < rank && flags&1 != 0; i++ {
+		if most[i] = c.most(); c.err == nil && most[i] != unlimited && most[i] < shape[i] {
+			c.fail("a dimension is %d, and at most %d", shape[i], most[i])
+		}
 	}
-	return shape, kind != spaceNull
+	return shape, most, kind != spaceNull
+}
+
+// most reads the largest size of a dimension.
+func (c *cursor) most() int64 {
+	if v := c.uint(c.lengths); v <= math.MaxInt64/2 {
+		return int64(v)
+	}
+	return unlimited
 }
 
 // filter is a step of what was done to a chunk when it was written.
@@ -89,8 +109,6 @@ const (
 	indexTree2
 )
 
-var indexNames = [...]string{"tree", "single chunk", "implicit", "fixed array", "extensible array", "version 2 tree"}
-
 // layout is where the elements are.
 type layout struct {
 	class  int
@@ -138,8 +156,11 @@ func (c *cursor) chunkShape(l *layout, rank, width int) {
 }
 
 func (c *cursor) chunked4(l *layout) {
-	const filteredSingle = 2
+	const unfilteredEdges, filteredSingle = 1, 2
 	flags := c.u8()
+	if flags&unfilteredEdges != 0 {
+		c.fail("chunks at the edge that filters leave out are not supported")
+	}
 	rank := c.u8()
 	c.chunkShape(l, rank, c.u8())
 	l.index = c.u8()

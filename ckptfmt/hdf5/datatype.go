@@ -66,7 +66,7 @@ func (c *cursor) datatype(depth int) datatype {
 	case classCompound:
 		t.complex(c, version, int(bits&0xffff), depth)
 	case classEnum:
-		t.bool(c, version, int(bits&0xffff), depth)
+		t.enum(c, version, int(bits&0xffff), depth)
 	case classVarLen:
 		t.varString = bits&0x0f == 1
 		c.datatype(depth + 1)
@@ -190,8 +190,9 @@ func (t *datatype) complex(c *cursor, version, n, depth int) {
 	}
 }
 
-// bool is what h5py makes of bools: FALSE is 0, TRUE is 1.
-func (t *datatype) bool(c *cursor, version, n, depth int) {
+// enum takes an enumeration for its numbers, but for the bools of h5py: FALSE is
+// 0, TRUE is 1.
+func (t *datatype) enum(c *cursor, version, n, depth int) {
 	base := c.datatype(depth + 1)
 	var names []string
 	for range n {
@@ -205,6 +206,9 @@ func (t *datatype) bool(c *cursor, version, n, depth int) {
 		}
 	}
 	values := c.bytes(n * int(min(base.size, 16)))
+	if base.class == classFixed && base.size == t.size {
+		t.dtype, t.bigEndian, t.swap = base.dtype, base.bigEndian, base.swap
+	}
 	if n == 2 && t.size == 1 && names[0] == "FALSE" && names[1] == "TRUE" && string(values) == "\x00\x01" {
 		t.dtype = tfpb.DataType_DT_BOOL
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -83,7 +84,7 @@ func complexType(d tfpb.DataType) []byte {
 	if d == tfpb.DataType_DT_COMPLEX128 {
 		part = tfpb.DataType_DT_DOUBLE
 	}
-	size := ckptfmt.ElementSize(part)
+	size := dtype.Size(part)
 	b := typeHead(classCompound, 2, 2*size)
 	for i, name := range []string{"r", "i"} {
 		b = append(b, name...)
@@ -105,7 +106,7 @@ func boolType() []byte {
 
 // typeOf returns the type as h5py would write it; bfloat16 is two opaque bytes.
 func typeOf(d tfpb.DataType) ([]byte, error) {
-	size := ckptfmt.ElementSize(d)
+	size := dtype.Size(d)
 	switch {
 	case d == tfpb.DataType_DT_BFLOAT16:
 		return typeHead(classOpaque, 0, 2), nil
@@ -120,7 +121,7 @@ func typeOf(d tfpb.DataType) ([]byte, error) {
 	case size > 0 && unsignedTypes[size] == d:
 		return fixedType(size, false), nil
 	}
-	return nil, fmt.Errorf("%w: HDF5 has no %s that h5py reads", ckptfmt.ErrType, ckptfmt.DTypeName(d))
+	return nil, fmt.Errorf("%w: HDF5 has no %s that h5py reads", ckptfmt.ErrType, dtype.Name(d))
 }
 
 // stringRef is where a string of variable length is.

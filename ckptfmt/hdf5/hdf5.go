@@ -17,7 +17,7 @@
 //	dataset       dataspace, datatype, layout, filters, fill value: all messages
 //	  contiguous  address | size
 //	  compact     the elements, within the message
-//	  chunked     "TREE" (version 1), or one chunk, a row of chunks, "FAHD", "BTHD"
+//	  chunked     "TREE" (version 1), or one chunk, a row of chunks, "FAHD", "EAHD", "BTHD"
 //	attribute     name | datatype | dataspace | value, within a message or a heap
 //	global heap   "GCOL": strings of variable length
 //
@@ -28,12 +28,12 @@
 // # What is understood
 //
 // Whole numbers, floats of IEEE, bfloat16 and float8, bools (an enumeration of two
-// values, as h5py writes them), complex numbers (a compound of r and i), strings
+// values, as h5py writes them; others are whole numbers), complex numbers (a compound of r and i), strings
 // of fixed and of variable length. Filters: deflate, shuffle, Fletcher-32, LZF. A
 // dataset of another type, or with another filter, is listed with the reason for
 // which it cannot be read; it does not hinder the others. Soft links are skipped:
-// what they name is in the file. Huge attributes, extensible arrays of chunks,
-// shared messages, virtual datasets and other files are errors.
+// what they name is in the file, and so are huge attributes. Messages that are
+// shared in a heap, virtual datasets and other files are errors.
 //
 // Nothing in a file is believed before it is checked: objects that refer to each
 // other in a circle, addresses outside the file, trees deeper than any that HDF5
@@ -69,6 +69,11 @@ const (
 	sigTree2Leaf   = "BTLF"
 	sigArray       = "FAHD"
 	sigArrayBlock  = "FADB"
+
+	sigGrowing      = "EAHD"
+	sigGrowingIndex = "EAIB"
+	sigGrowingSuper = "EASB"
+	sigGrowingBlock = "EADB"
 )
 
 // Wire format: types of messages.

@@ -86,7 +86,7 @@ func TestReaderGivesWhatH5pyHas(t *testing.T) {
 func TestWhatIsNotSupportedIsNamedAndHindersNothing(t *testing.T) {
 	for file, want := range map[string]map[string]string{
 		"old.h5":    {"reference": "references", "elsewhere": "another file"},
-		"latest.h5": {"extensible": "extensible array"},
+		"latest.h5": {"scaled": "scale-offset"},
 	} {
 		r, err := open(fixture(t, file))
 		if err != nil {

@@ -251,9 +251,10 @@ func (s *store) relocate(c *cursor, base int64) {
 	}
 }
 
-// checkEnd insists that the file has all that was written.
+// checkEnd insists that the file has all that was written. The library counts the
+// end from the beginning of the file, also after a user block.
 func (s *store) checkEnd(c *cursor, end int64) {
-	if c.err == nil && end > s.size-s.base {
-		c.fail("the file has %d bytes of %d: it was cut off", s.size-s.base, end)
+	if c.err == nil && end > s.size {
+		c.fail("the file has %d bytes of %d: it was cut off", s.size, end)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -141,7 +142,7 @@ func compare(a, b ckptfmt.Reader, d Difference) (Difference, bool, error) {
 		return d, true, nil
 	}
 	measure := d.measureNumbers
-	if ckptfmt.ElementSize(d.A.DType) == 0 { // strings or variants
+	if dtype.Size(d.A.DType) == 0 { // strings or variants
 		measure = d.measureStrings
 	}
 	err := measure(a, b)
@@ -231,7 +232,7 @@ type numberDiff struct {
 
 func newNumberDiff(d tfpb.DataType) *numberDiff {
 	get, size := decoder(d)
-	return &numberDiff{dtype: d, get: get, number: size, whole: int(ckptfmt.ElementSize(d))}
+	return &numberDiff{dtype: d, get: get, number: size, whole: int(dtype.Size(d))}
 }
 
 // addTo compares pieces whose first element is at a place in its tensor.

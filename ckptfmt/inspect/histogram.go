@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -14,7 +15,7 @@ import (
 func HistogramFrom(r io.Reader, d tfpb.DataType, low, high float64, n int) ([]int64, error) {
 	get, size := decoder(d)
 	if get == nil {
-		return nil, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, ckptfmt.DTypeName(d))
+		return nil, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, dtype.Name(d))
 	}
 	counts := make([]int64, n)
 	piece := make([]byte, statsPiece*size)

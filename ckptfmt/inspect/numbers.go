@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -26,7 +27,7 @@ func NumbersOf(t *ckptfmt.Tensor) (*Numbers, error) {
 	}
 	get, size := decoder(t.DType)
 	if get == nil {
-		return nil, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, ckptfmt.DTypeName(t.DType))
+		return nil, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, dtype.Name(t.DType))
 	}
 	return &Numbers{data: t.Data, size: size, get: get}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
 )
@@ -68,7 +69,7 @@ func ObjectGraph(r ckptfmt.Reader) (*tfpb.TrackableObjectGraph, error) {
 		return nil, fmt.Errorf("reading the object graph: %w", err)
 	}
 	if t.DType != tfpb.DataType_DT_STRING || len(t.Strings) != 1 {
-		return nil, fmt.Errorf("%w: the object graph is %s of shape %v", ckptfmt.ErrType, ckptfmt.DTypeName(t.DType), t.Shape)
+		return nil, fmt.Errorf("%w: the object graph is %s of shape %v", ckptfmt.ErrType, dtype.Name(t.DType), t.Shape)
 	}
 	g := &tfpb.TrackableObjectGraph{}
 	if err := proto.Unmarshal(t.Strings[0], g); err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -32,9 +33,9 @@ func StatsOf(t *ckptfmt.Tensor) (Stats, error) {
 // StatsFrom computes the statistics of the elements of a type that r gives,
 // such as a [ckptfmt.TensorReader], and holds no more than a piece of them.
 func StatsFrom(r io.Reader, d tfpb.DataType) (Stats, error) {
-	size := ckptfmt.ElementSize(d)
+	size := dtype.Size(d)
 	if get, _ := decoder(d); get == nil {
-		return Stats{}, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, ckptfmt.DTypeName(d))
+		return Stats{}, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, dtype.Name(d))
 	}
 	var s statsSum
 	piece := make([]byte, statsPiece*size)

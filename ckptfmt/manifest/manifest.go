@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/internal/layout"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/parallel"
 )
@@ -148,10 +148,10 @@ func Write(ctx context.Context, prefix string, m *Manifest, o *ckptfmt.FileOptio
 // describeFiles returns the files of a checkpoint but the manifest, in the
 // order in which they are published.
 func describeFiles(ctx context.Context, prefix string, fsys ckptfmt.FS) ([]File, error) {
-	if _, err := os.Stat(ckptfmt.IndexName(prefix)); err != nil {
+	if _, err := os.Stat(layout.IndexName(prefix)); err != nil {
 		return nil, err
 	}
-	names, err := ckptfmt.FilesOf(prefix)
+	names, err := layout.Files(prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -27,7 +29,7 @@ func withManifest(t *testing.T) (prefix string, m *Manifest) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := errors.Join(w.Add("w", ckptfmt.Scalar(float32(7))), w.Add("w/step", ckptfmt.Scalar(int64(7))), w.Finish(), ckptfmt.WriteMetaGraph(ckptfmt.MetaName(prefix), &tfpb.MetaGraphDef{}, nil)); err != nil {
+	if err := errors.Join(w.Add("w", ckptfmt.Scalar(float32(7))), w.Add("w/step", ckptfmt.Scalar(int64(7))), w.Finish(), metagraph.Write(layout.MetaName(prefix), &tfpb.MetaGraphDef{}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	m = &Manifest{

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -55,6 +56,9 @@ type Record struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
 	Step   int64  `json:"step"` // -1 where there is none
+	// Reported is the step that the program had reported when it was written, where
+	// the number in the name counts epochs; 0 where that is not known.
+	Reported int64 `json:"reported,omitempty"`
 	// WallTime is when it was last written, Verified when it was found intact.
 	WallTime time.Time `json:"wall_time"`
 	Verified time.Time `json:"verified"`
@@ -155,7 +159,7 @@ func Records(logdir string) (all []*Record, bad []error) {
 		return nil, []error{err}
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), recordSuffix) || ckptfmt.IsTemp(e.Name()) {
+		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), recordSuffix) || layout.IsTemp(e.Name()) {
 			continue
 		}
 		r, err := readRecord(filepath.Join(logdir, RecordsDir, e.Name()))

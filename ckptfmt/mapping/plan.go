@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -164,7 +165,7 @@ func (m *Map) apply(c *compiled, t *Tensor, all map[string]*Tensor) ([]Output, e
 			return nil, fmt.Errorf("it is joined with %q, which does not exist", name)
 		}
 		if in.DType != t.DType {
-			return nil, fmt.Errorf("%w: it is %s, and %q is %s", ckptfmt.ErrType, ckptfmt.DTypeName(t.DType), name, ckptfmt.DTypeName(in.DType))
+			return nil, fmt.Errorf("%w: it is %s, and %q is %s", ckptfmt.ErrType, dtype.Name(t.DType), name, dtype.Name(in.DType))
 		}
 		shapes[i] = in.Shape
 	}
@@ -173,12 +174,12 @@ func (m *Map) apply(c *compiled, t *Tensor, all map[string]*Tensor) ([]Output, e
 		return nil, err
 	}
 	plain := c.Join == nil && len(c.steps) == 0 && c.Split == nil
-	if !plain && ckptfmt.ElementSize(t.DType) == 0 {
-		return nil, fmt.Errorf("%w: elements of %s can only be renamed", ckptfmt.ErrType, ckptfmt.DTypeName(t.DType))
+	if !plain && dtype.Size(t.DType) == 0 {
+		return nil, fmt.Errorf("%w: elements of %s can only be renamed", ckptfmt.ErrType, dtype.Name(t.DType))
 	}
-	dtype := t.DType
-	if c.dtype != tfpb.DataType_DT_INVALID && ckptfmt.IsFloat(t.DType) {
-		dtype = c.dtype
+	dt := t.DType
+	if c.dtype != tfpb.DataType_DT_INVALID && dtype.IsFloat(t.DType) {
+		dt = c.dtype
 	}
 	shapesOut, err := c.splitShapes(shape)
 	if err != nil {
@@ -186,10 +187,10 @@ func (m *Map) apply(c *compiled, t *Tensor, all map[string]*Tensor) ([]Output, e
 	}
 	var out []Output
 	for i, name := range c.results(c.To, t.Name, m.separator) {
-		out = append(out, Output{Tensor: Tensor{name, dtype, shapesOut[i]}, Inputs: inputs, Plain: plain, rule: c, piece: i})
+		out = append(out, Output{Tensor: Tensor{name, dt, shapesOut[i]}, Inputs: inputs, Plain: plain, rule: c, piece: i})
 	}
 	for _, name := range c.results(c.Zeros, t.Name, m.separator) {
-		out = append(out, Output{Tensor: Tensor{name, dtype, shapesOut[0]}, Inputs: inputs, rule: c, piece: -1})
+		out = append(out, Output{Tensor: Tensor{name, dt, shapesOut[0]}, Inputs: inputs, rule: c, piece: -1})
 	}
 	return out, nil
 }
@@ -252,7 +253,7 @@ func (o *Output) Adds() bool { return o.rule != nil && o.rule.Join != nil && o.r
 // Make makes the elements of an output that is not plain, in the type of its
 // inputs. These have the types and shapes of the plan.
 func (o *Output) Make(inputs []*ckptfmt.Tensor) *ckptfmt.Tensor {
-	size := ckptfmt.ElementSize(inputs[0].DType)
+	size := dtype.Size(inputs[0].DType)
 	if o.piece < 0 {
 		n, _ := ckptfmt.NumElements(o.Shape) // as many as an input has
 		return &ckptfmt.Tensor{DType: inputs[0].DType, Shape: o.Shape, Data: make([]byte, n*size)}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -91,7 +91,7 @@ func compile(r Rule, number int) (*compiled, error) {
 	}
 	if c.DType != "" {
 		var ok bool
-		if c.dtype, ok = ckptfmt.ParseDType(c.DType); !ok || !slices.Contains(castTypes, c.dtype) {
+		if c.dtype, ok = dtype.Parse(c.DType); !ok || !slices.Contains(castTypes, c.dtype) {
 			return nil, fmt.Errorf("dtype is %q; want float64, float32, float16 or bfloat16", c.DType)
 		}
 	}

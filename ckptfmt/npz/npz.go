@@ -43,6 +43,7 @@ import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -68,7 +69,7 @@ func typeComment(d tfpb.DataType) string {
 	if plain[d] {
 		return ""
 	}
-	return typeMark + ckptfmt.DTypeName(d)
+	return typeMark + dtype.Name(d)
 }
 
 // Check reports why an .npz file cannot hold a tensor; nil when it can.
@@ -79,7 +80,7 @@ func Check(p ckptfmt.Part) error {
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; an .npz file holds whole tensors", ckptfmt.ErrSlices, p.Name)
 	case p.DType == tfpb.DataType_DT_VARIANT:
-		return fmt.Errorf("%w: an .npz file cannot hold %q of %s", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+		return fmt.Errorf("%w: an .npz file cannot hold %q of %s", ckptfmt.ErrType, p.Name, dtype.Name(p.DType))
 	}
 	return nil
 }

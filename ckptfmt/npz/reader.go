@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/internal/npy"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -147,9 +148,9 @@ func elementType(d tfpb.DataType, comment string) (tfpb.DataType, error) {
 	if !ok || d == tfpb.DataType_DT_STRING {
 		return d, nil
 	}
-	told, ok := ckptfmt.ParseDType(text)
-	if !ok || ckptfmt.ElementSize(told) != ckptfmt.ElementSize(d) {
-		return d, fmt.Errorf("the comment calls elements of %s %q", ckptfmt.DTypeName(d), text)
+	told, ok := dtype.Parse(text)
+	if !ok || dtype.Size(told) != dtype.Size(d) {
+		return d, fmt.Errorf("the comment calls elements of %s %q", dtype.Name(d), text)
 	}
 	return told, nil
 }
@@ -173,7 +174,7 @@ func (r *Reader) open(f *zip.File) (*elements, error) {
 	like := tfpb.DataType_DT_INVALID
 	if text, ok := strings.CutPrefix(f.Comment, typeMark); ok {
 		text, _ = strings.CutSuffix(text, lengthMark)
-		if d, ok := ckptfmt.ParseDType(text); ok && (ckptfmt.ElementSize(d) == 1 || d == tfpb.DataType_DT_STRING) {
+		if d, ok := dtype.Parse(text); ok && (dtype.Size(d) == 1 || d == tfpb.DataType_DT_STRING) {
 			like = d
 		}
 	}

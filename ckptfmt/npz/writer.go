@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/npy"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -113,7 +114,7 @@ func addRaw(archive *zip.Writer, p ckptfmt.Part, list [][]byte) error {
 		ragged = ragged || len(s) != len(list[0])
 		width = max(width, len(s))
 	}
-	comment, tail := typeMark+ckptfmt.DTypeName(p.DType), 0
+	comment, tail := typeMark+dtype.Name(p.DType), 0
 	if ragged {
 		comment, tail = comment+lengthMark, lengthSize
 	}

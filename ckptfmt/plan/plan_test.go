@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -27,7 +28,7 @@ func TestGraphsMatchTheirCheckpoints(t *testing.T) {
 		t.Fatal("no graphs", err)
 	}
 	for _, name := range metas {
-		m, err := ckptfmt.ReadMetaGraph(name)
+		m, err := metagraph.Read(name)
 		if err != nil {
 			t.Fatal(err)
 		}

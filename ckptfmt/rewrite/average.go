@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -101,7 +102,7 @@ func meanOf(n int, weights []float64) (combination, error) {
 }
 
 func isAveraged(d tfpb.DataType) bool {
-	return ckptfmt.IsFloat(d) || d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
+	return dtype.IsFloat(d) || d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
 }
 
 // encoder returns what appends a number, or a part of a complex one.
@@ -120,7 +121,7 @@ func encoder(d tfpb.DataType) (func([]byte, float64) []byte, error) {
 
 // sameTensors reports the first tensor that two sources do not share.
 func sameTensors(a, b *Source) error {
-	kind := func(p ckptfmt.Part) string { return fmt.Sprintf("%s%v", ckptfmt.DTypeName(p.DType), p.Full) }
+	kind := func(p ckptfmt.Part) string { return fmt.Sprintf("%s%v", dtype.Name(p.DType), p.Full) }
 	left := make(map[string]string)
 	for _, p := range a.parts {
 		left[p.Name] = kind(p)
@@ -202,7 +203,7 @@ func openCombined(parts []ckptfmt.Part, encode func([]byte, float64) []byte, at 
 		}
 		m.from = append(m.from, r)
 		m.dtypes = append(m.dtypes, p.DType)
-		m.in = append(m.in, make([]byte, pieceElements*ckptfmt.ElementSize(p.DType)))
+		m.in = append(m.in, make([]byte, pieceElements*dtype.Size(p.DType)))
 	}
 	return pieceReader(m, m.next), nil
 }
@@ -225,7 +226,7 @@ func (m *combined) next() ([]byte, error) {
 		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return nil, err
 		}
-		size := int(ckptfmt.ElementSize(m.dtypes[i]))
+		size := int(dtype.Size(m.dtypes[i]))
 		if i == 0 {
 			n, ended = k/size, err
 		}

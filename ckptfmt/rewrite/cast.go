@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -21,10 +22,10 @@ const pieceElements = 16 << 10
 func (s *Source) Cast(to tfpb.DataType) error {
 	encode, ok := encoders[to]
 	if !ok || to == tfpb.DataType_DT_DOUBLE {
-		return fmt.Errorf("%w: cannot cast to %s, only to float32, float16 and bfloat16", ckptfmt.ErrType, ckptfmt.DTypeName(to))
+		return fmt.Errorf("%w: cannot cast to %s, only to float32, float16 and bfloat16", ckptfmt.ErrType, dtype.Name(to))
 	}
 	for i, p := range s.parts {
-		if ckptfmt.IsFloat(p.DType) && p.DType != to {
+		if dtype.IsFloat(p.DType) && p.DType != to {
 			s.parts[i] = castPart(p, to, encode)
 		}
 	}
@@ -40,7 +41,7 @@ func castPart(p ckptfmt.Part, to tfpb.DataType, encode func([]byte, float64) []b
 		if err != nil {
 			return nil, err
 		}
-		size := int(ckptfmt.ElementSize(from))
+		size := int(dtype.Size(from))
 		return pieceReader(r, func() ([]byte, error) {
 			in := make([]byte, pieceElements*size)
 			n, err := io.ReadFull(r, in)
@@ -66,7 +67,7 @@ func cast(in []byte, from tfpb.DataType, encode func([]byte, float64) []byte, to
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, numbers.Len()*int(ckptfmt.ElementSize(to)))
+	out := make([]byte, 0, numbers.Len()*int(dtype.Size(to)))
 	for i := range numbers.Len() {
 		out = encode(out, numbers.At(i))
 	}
@@ -79,8 +80,8 @@ func CastTensor(t *ckptfmt.Tensor, to tfpb.DataType) (*ckptfmt.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !ckptfmt.IsFloat(t.DType) || !ckptfmt.IsFloat(to) {
-		return nil, fmt.Errorf("%w: cannot cast %s to %s", ckptfmt.ErrType, ckptfmt.DTypeName(t.DType), ckptfmt.DTypeName(to))
+	if !dtype.IsFloat(t.DType) || !dtype.IsFloat(to) {
+		return nil, fmt.Errorf("%w: cannot cast %s to %s", ckptfmt.ErrType, dtype.Name(t.DType), dtype.Name(to))
 	}
 	data, err := cast(t.Data, t.DType, encode, to)
 	return &ckptfmt.Tensor{DType: to, Shape: t.Shape, Data: data}, err
@@ -88,7 +89,7 @@ func CastTensor(t *ckptfmt.Tensor, to tfpb.DataType) (*ckptfmt.Tensor, error) {
 
 // numbersOf returns the numbers in the bytes of elements.
 func numbersOf(b []byte, d tfpb.DataType) (*inspect.Numbers, error) {
-	n := int64(len(b)) / ckptfmt.ElementSize(d)
+	n := int64(len(b)) / dtype.Size(d)
 	return inspect.NumbersOf(&ckptfmt.Tensor{DType: d, Shape: []int64{n}, Data: b})
 }
 

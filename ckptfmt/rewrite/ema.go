@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -156,7 +157,7 @@ func (s *Source) checkAverages(averages map[string]string) error {
 		v, ok := byName[variable]
 		a := byName[average]
 		if ok && (v.DType != a.DType || !slices.Equal(v.Full, a.Full)) {
-			return fmt.Errorf("%q is %s%v, its average %s%v", variable, ckptfmt.DTypeName(v.DType), v.Full, ckptfmt.DTypeName(a.DType), a.Full)
+			return fmt.Errorf("%q is %s%v, its average %s%v", variable, dtype.Name(v.DType), v.Full, dtype.Name(a.DType), a.Full)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 )
 
 // Lacking says what becomes of a tensor that not all checkpoints of an expression
@@ -97,9 +98,9 @@ func lackingNames(sources []*Source) []string {
 
 // evaluatePart returns what an expression makes of a part and its equals.
 func evaluatePart(e *Expression, sources []*Source, p ckptfmt.Part) (ckptfmt.Part, error) {
-	if !ckptfmt.IsFloat(p.DType) {
+	if !dtype.IsFloat(p.DType) {
 		if isAveraged(p.DType) {
-			return p, fmt.Errorf("%w: %q is %s; expressions are about real numbers", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+			return p, fmt.Errorf("%w: %q is %s; expressions are about real numbers", ckptfmt.ErrType, p.Name, dtype.Name(p.DType))
 		}
 		return p, nil
 	}
@@ -113,8 +114,8 @@ func evaluatePart(e *Expression, sources []*Source, p ckptfmt.Part) (ckptfmt.Par
 			operands[i] = zeros(p)
 			continue
 		}
-		if q := s.index()[p.Name][0]; !slices.Equal(q.Full, p.Full) || !ckptfmt.IsFloat(q.DType) {
-			return p, fmt.Errorf("%q is %s in one checkpoint and %s in another", p.Name, ckptfmt.TypeText(p.DType, p.Full), ckptfmt.TypeText(q.DType, q.Full))
+		if q := s.index()[p.Name][0]; !slices.Equal(q.Full, p.Full) || !dtype.IsFloat(q.DType) {
+			return p, fmt.Errorf("%q is %s in one checkpoint and %s in another", p.Name, dtype.Text(p.DType, p.Full), dtype.Text(q.DType, q.Full))
 		}
 		if operands[i], err = s.like(p); err != nil {
 			return p, err

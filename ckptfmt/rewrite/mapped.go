@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 )
@@ -111,7 +112,7 @@ func makeOutput(o *mapping.Output, inputs []ckptfmt.Part) (*ckptfmt.Tensor, erro
 func addTensors(list []*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
 	first := list[0]
 	if !isAveraged(first.DType) {
-		return nil, fmt.Errorf("%w: elements of %s are not added", ckptfmt.ErrType, ckptfmt.DTypeName(first.DType))
+		return nil, fmt.Errorf("%w: elements of %s are not added", ckptfmt.ErrType, dtype.Name(first.DType))
 	}
 	encode, err := encoder(first.DType)
 	if err != nil {
@@ -237,9 +238,9 @@ func fill(want, have ckptfmt.Part) (ckptfmt.Part, error) {
 	if have.DType == want.DType {
 		return have, nil
 	}
-	if !ckptfmt.IsFloat(have.DType) || !ckptfmt.IsFloat(want.DType) {
+	if !dtype.IsFloat(have.DType) || !dtype.IsFloat(want.DType) {
 		return have, fmt.Errorf("%w: %q is %s; want %s as %q of the template",
-			ckptfmt.ErrType, name, ckptfmt.DTypeName(have.DType), ckptfmt.DTypeName(want.DType), want.Name)
+			ckptfmt.ErrType, name, dtype.Name(have.DType), dtype.Name(want.DType), want.Name)
 	}
 	encode, err := encoder(want.DType)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -477,7 +478,7 @@ func TestMemory(t *testing.T) {
 		if err := Write(t.Context(), mean, filepath.Join(dir, "mean"), o); err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range []string{name, ckptfmt.DataName(filepath.Join(dir, name), 0, 1)} {
+		for _, file := range []string{name, layout.DataName(filepath.Join(dir, name), 0, 1)} {
 			os.Remove(filepath.Join(dir, filepath.Base(file)))
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Source) Salvage(ctx context.Context) ([]ckptfmt.DamagedTensor, error) {
 		if err == nil || lost[p.Name] != nil {
 			continue
 		}
-		if !isDamage(err) {
+		if p.Err == nil && !isDamage(err) {
 			return nil, fmt.Errorf("reading tensor %q: %w", p.Name, err)
 		}
 		lost[p.Name] = err
@@ -73,6 +73,9 @@ func isDamage(err error) bool {
 
 // readThrough reads a part to its end, which verifies it.
 func readThrough(ctx context.Context, p *ckptfmt.Part) error {
+	if p.Err != nil { // of a kind that its package cannot read
+		return p.Err
+	}
 	if p.Strings != nil {
 		list, err := p.Strings()
 		if err == nil && p.Name == ObjectGraph {

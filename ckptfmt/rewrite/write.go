@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -144,7 +145,7 @@ func removeShards(fsys ckptfmt.FS, dir string, prefixes []string) error {
 	fsys = atomicfile.OrOS(fsys)
 	var failed error
 	for _, p := range prefixes {
-		for _, name := range []string{ckptfmt.IndexName(p), ckptfmt.DataName(p, 0, 1)} {
+		for _, name := range []string{layout.IndexName(p), layout.DataName(p, 0, 1)} {
 			if err := fsys.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 				failed = errors.Join(failed, err)
 			}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -253,7 +254,7 @@ func (t *tensor) check() error {
 		return err
 	}
 	if t.begin > t.end || t.end-t.begin != size {
-		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets are [%d,%d]", t.shape, ckptfmt.DTypeName(t.dtype), size, t.begin, t.end)
+		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets are [%d,%d]", t.shape, dtype.Name(t.dtype), size, t.begin, t.end)
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -55,14 +56,14 @@ const (
 	metadataKey = "__metadata__"
 )
 
-// dtype is a type with its name in the header. Their order is the library's:
+// elementType is a type with its name in the header. Their order is the library's:
 // it writes the last first.
-type dtype struct {
+type elementType struct {
 	name string
 	t    tfpb.DataType
 }
 
-var dtypes = []dtype{
+var dtypes = []elementType{
 	{"BOOL", tfpb.DataType_DT_BOOL},
 	{"U8", tfpb.DataType_DT_UINT8},
 	{"I8", tfpb.DataType_DT_INT8},
@@ -85,11 +86,11 @@ var dtypes = []dtype{
 
 // rank returns the place of a type in dtypes, or -1.
 func rank(t tfpb.DataType) int {
-	return slices.IndexFunc(dtypes, func(d dtype) bool { return d.t == t })
+	return slices.IndexFunc(dtypes, func(d elementType) bool { return d.t == t })
 }
 
 func byName(name string) (tfpb.DataType, bool) {
-	i := slices.IndexFunc(dtypes, func(d dtype) bool { return d.name == name })
+	i := slices.IndexFunc(dtypes, func(d elementType) bool { return d.name == name })
 	if i < 0 {
 		return tfpb.DataType_DT_INVALID, false
 	}
@@ -104,7 +105,7 @@ func Check(p ckptfmt.Part) error {
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; a safetensors file holds whole tensors", ckptfmt.ErrSlices, p.Name)
 	case rank(p.DType) < 0:
-		return fmt.Errorf("%w: a safetensors file cannot hold %q of %s", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+		return fmt.Errorf("%w: a safetensors file cannot hold %q of %s", ckptfmt.ErrType, p.Name, dtype.Name(p.DType))
 	case p.Name == metadataKey || !utf8.ValidString(p.Name):
 		return fmt.Errorf("the name %q cannot be that of a tensor in a safetensors file; rename it", p.Name)
 	}

@@ -14,35 +14,68 @@ const (
 	rebuildTensorV2  = "torch._utils._rebuild_tensor_v2"
 	rebuildTensorV3  = "torch._utils._rebuild_tensor_v3"
 	rebuildParameter = "torch._utils._rebuild_parameter"
+	rebuildWithState = "torch._utils._rebuild_parameter_with_state"
 	rebuildFromType  = "torch._tensor._rebuild_from_type_v2"
 	torchSize        = "torch.Size"
 )
 
+// refusedTensors are calls that make tensors of other kinds than arrays in memory.
+// Such a tensor is listed with the reason, and hinders no other.
+var refusedTensors = map[string]string{
+	"torch._utils._rebuild_sparse_tensor":                 "it is sparse; to_dense() makes an array of it",
+	"torch._utils._rebuild_sparse_csr_tensor":             "it is sparse; to_dense() makes an array of it",
+	"torch._utils._rebuild_qtensor":                       "it is quantised; dequantize() or int_repr() makes an array of it",
+	"torch._utils._rebuild_nested_tensor":                 "it is nested; to_padded_tensor() makes an array of it",
+	"torch._utils._rebuild_meta_tensor_no_storage":        "it is on the device meta, and has no elements",
+	"torch._utils._rebuild_wrapper_subclass":              "it is of a class of its own, whose code is not executed",
+	"torch._utils._rebuild_device_tensor_from_numpy":      "it is of a device that keeps arrays of NumPy",
+	"torch._utils._rebuild_device_tensor_from_cpu_tensor": "it is of a device that keeps other tensors",
+}
+
 // allowed reports whether a pickle may name a global.
 func allowed(name string) bool {
 	switch name {
-	case orderedDict, rebuildTensor, rebuildTensorV2, rebuildTensorV3, rebuildParameter, rebuildFromType, torchSize,
-		"torch.Tensor", "torch.nn.parameter.Parameter":
+	case orderedDict, rebuildTensor, rebuildTensorV2, rebuildTensorV3, rebuildParameter, rebuildWithState, rebuildFromType, torchSize,
+		"torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer":
 		return true
 	}
-	_, storage := storageTypes[name]
+	_, refused := refusedTensors[name]
+	_, storage := storageType(name)
 	_, dtype := dtypes[name]
-	return storage || dtype
+	return refused || storage || dtype || otherTypes[name] || isInert(name) || isNumPy(name)
 }
 
 // rules are those of state dicts.
-var rules = pickle.Rules{Allowed: allowed, Call: call, Persistent: storageOf}
+var rules = pickle.Rules{Allowed: allowed, Call: call, New: newObject, Persistent: storageOf}
 
-// storageOf reads the tuple that describes a storage.
+// newObject makes an object of a class that has no code to be run.
+func newObject(class string, args pickle.Tuple) (any, error) {
+	switch {
+	case isDict(class):
+		return pickle.NewDict(), nil
+	case isInert(class):
+		return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
+	}
+	return nil, fmt.Errorf("an object of %s is made", class)
+}
+
+// storageOf reads the tuple that describes a storage. Files from before torch 1.6
+// have a sixth element, which is about views.
 func storageOf(id any) (any, error) {
 	t, ok := id.(pickle.Tuple)
-	if !ok || len(t) != 5 || t[0] != any("storage") {
+	if ok && len(t) > 0 && t[0] == any("module") {
+		return nil, fmt.Errorf("a whole module was saved, with its code")
+	}
+	if !ok || len(t) < 5 || len(t) > 6 || t[0] != any("storage") {
 		return nil, fmt.Errorf("a persistent id is not that of a storage")
+	}
+	if len(t) == 6 && t[5] != nil {
+		return nil, fmt.Errorf("a storage is a view of another one, which torch has not written since version 0.4")
 	}
 	kind, isGlobal := t[1].(pickle.Global)
 	key, isText := t[2].(string)
 	numel, isNumber := t[4].(int64)
-	dtype, isStorage := storageTypes[string(kind)]
+	dtype, isStorage := storageType(string(kind))
 	if !isGlobal || !isText || !isNumber || !isStorage || numel < 0 || numel > 1<<50 {
 		return nil, fmt.Errorf("a storage has no type, key or size")
 	}
@@ -52,9 +85,16 @@ func storageOf(id any) (any, error) {
 // call returns what calling an allowed global would make. Only what is here is
 // ever made.
 func call(name string, args pickle.Tuple) (any, error) {
+	if why, ok := refusedTensors[name]; ok {
+		return &refused{why}, nil
+	}
 	switch {
 	case name == orderedDict:
 		return orderedDictOf(args)
+	case isInert(name):
+		return inert(name, args)
+	case isNumPy(name):
+		return &pickle.Object{Class: pickle.Global(name), Args: args}, nil
 	case name == torchSize && len(args) == 1:
 		if l, ok := args[0].(*pickle.List); ok {
 			return pickle.Tuple(l.Items), nil
@@ -62,18 +102,24 @@ func call(name string, args pickle.Tuple) (any, error) {
 		return args[0], nil
 	case name == rebuildTensor && len(args) == 4, name == rebuildTensorV2 && len(args) >= 6 && len(args) <= 7:
 		if len(args) == 7 && !isEmpty(args[6]) {
-			return nil, fmt.Errorf("a tensor is conjugated or negated")
+			return &refused{conjugated}, nil
 		}
 		return tensorOf(args, tfpb.DataType_DT_INVALID)
 	case name == rebuildTensorV3 && len(args) >= 7 && len(args) <= 8:
 		dtype, isGlobal := args[6].(pickle.Global)
 		d, ok := dtypes[string(dtype)]
-		if !isGlobal || !ok || len(args) == 8 && !isEmpty(args[7]) {
-			return nil, fmt.Errorf("a tensor has no type, or is conjugated or negated")
+		switch {
+		case !isGlobal || !ok && !otherTypes[string(dtype)]:
+			return nil, fmt.Errorf("a tensor has no type")
+		case !ok:
+			return &refused{fmt.Sprintf("it is of %s, which TensorFlow and this package do not have", dtype)}, nil
+		case len(args) == 8 && !isEmpty(args[7]):
+			return &refused{conjugated}, nil
 		}
 		return tensorOf(args, d)
-	case name == rebuildParameter && len(args) == 3:
-		if t, ok := args[0].(*tensor); ok {
+	case name == rebuildParameter && len(args) == 3, name == rebuildWithState && len(args) == 4:
+		switch t := args[0].(type) {
+		case *tensor, *refused:
 			return t, nil
 		}
 	case name == rebuildFromType && len(args) == 4: // function, class, arguments, state
@@ -85,6 +131,8 @@ func call(name string, args pickle.Tuple) (any, error) {
 	}
 	return nil, fmt.Errorf("%s is called with %d arguments of other kinds than a state dict has", name, len(args))
 }
+
+const conjugated = "it is conjugated or negated; resolve_conj() and resolve_neg() make an array of it"
 
 func isEmpty(v any) bool {
 	d, ok := v.(*pickle.Dict)

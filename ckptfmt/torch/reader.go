@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"iter"
 	"math"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
-	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Reader reads the tensors of a file. It is safe for concurrent use.
@@ -29,12 +28,16 @@ type Reader struct {
 	parts    []ckptfmt.Part
 	metadata map[string]string
 
+	unsummed bool // nothing has a checksum
+
 	visited, nameBytes int // by flatten
+	named              map[string]bool
 }
 
-// storage is a member with elements.
+// storage is where elements are.
 type storage struct {
-	file  *zip.File
+	file  *zip.File // nil in files of the old kind
+	at    int64     // in those
 	bytes int64
 	once  sync.Once
 	err   error // of its checksum
@@ -52,12 +55,16 @@ func Open(name string) (*Reader, error) {
 
 // NewReader reads the pickle in the size bytes of from. name is for errors.
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
+	r := &Reader{
+		name: name, from: from, size: size, members: make(map[string]*zip.File), storages: make(map[string]*storage),
+		metadata: make(map[string]string), named: make(map[string]bool),
+	}
+	if isLegacy(from) {
+		return r, r.loadLegacy()
+	}
 	archive, err := zip.NewReader(from, size)
 	if err != nil {
 		return nil, &ckptfmt.CorruptError{Name: name, Part: "zip archive", Err: err}
-	}
-	r := &Reader{
-		name: name, from: from, size: size, members: make(map[string]*zip.File), storages: make(map[string]*storage), metadata: make(map[string]string),
 	}
 	folder, err := r.folder(archive)
 	if err != nil {
@@ -71,6 +78,8 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 			r.members[base] = f
 		}
 	}
+	// set_crc32_options(False) leaves 0 for each.
+	r.unsummed = r.members["data.pkl"].CRC32 == 0
 	if err := r.checkOrder(); err != nil {
 		return nil, err
 	}
@@ -132,14 +141,12 @@ func (r *Reader) read(member string, limit int64) ([]byte, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	f, err := s.file.Open()
-	if err != nil {
+	b := make([]byte, s.bytes)
+	if _, err := r.from.ReadAt(b, start); err != nil {
 		return nil, 0, r.corrupt(member, err)
 	}
-	defer f.Close()
-	b, err := io.ReadAll(f) // verifies its CRC-32
-	if err != nil {
-		return nil, 0, r.corrupt(member, err)
+	if got := crc32.ChecksumIEEE(b); got != s.file.CRC32 && !r.unsummed {
+		return nil, 0, r.corrupt(member, sumError(got, s.file.CRC32))
 	}
 	return b, start, nil
 }
@@ -164,6 +171,9 @@ func (r *Reader) open(member string) (*storage, error) {
 // start returns where a storage begins, which its own header says: there may be a
 // hundred thousand of them, so that is read when it is needed.
 func (r *Reader) start(s *storage) (int64, error) {
+	if s.file == nil {
+		return s.at, nil
+	}
 	start, err := s.file.DataOffset()
 	if err == nil && s.bytes > r.size-start {
 		err = fmt.Errorf("it has %d bytes at %d, the file has %d", s.bytes, start, r.size)
@@ -198,93 +208,40 @@ func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
 func (r *Reader) Metadata() map[string]string { return r.metadata }
 
 // Checks says in words what [Reader.Verify] can find.
-func (r *Reader) Checks() string { return "CRC-32 of every storage" }
+func (r *Reader) Checks() string {
+	if r.unsummed {
+		return "structure and sizes only: the file has no checksums"
+	}
+	return "CRC-32 of every storage"
+}
 
 // Verify reads every tensor, and gives the name of each with what is wrong.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return ckptfmt.VerifyParts(ctx, r.parts)
 }
 
-// flatten names the tensors in a value.
-func (r *Reader) flatten(name string, value any, depth int) error {
-	r.visited++
-	r.nameBytes += len(name)
-	if depth > maxDepth || r.visited > maxValues || r.nameBytes > maxNames {
-		return r.corrupt("data.pkl", errors.New("what it holds is too deep, or refers to itself"))
-	}
-	each := func(key string, v any) error {
-		if name != "" {
-			key = name + "." + key
-		}
-		return r.flatten(key, v, depth+1)
-	}
-	items := func(list []any) error {
-		for i, v := range list {
-			if err := each(strconv.Itoa(i), v); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	switch v := value.(type) {
-	case *pickle.Dict:
-		for i, key := range v.Keys {
-			if err := each(fmt.Sprint(key), v.Values[i]); err != nil {
-				return err
-			}
-		}
-	case *pickle.List:
-		return items(v.Items)
-	case pickle.Tuple:
-		return items(v)
-	case *tensor:
-		if name == "" && depth == 0 {
-			name = onlyTensor
-		}
-		return r.addTensor(name, v)
-	case string, int64, float64, bool:
-		r.metadata[name] = fmt.Sprint(v)
-	}
-	return nil
-}
-
-func (r *Reader) addTensor(name string, t *tensor) error {
-	s := r.storages[t.storage.key]
-	if s == nil {
-		var err error
-		if s, err = r.open("data/" + t.storage.key); err != nil {
-			return fmt.Errorf("tensor %q: %w", name, err)
-		}
-		r.storages[t.storage.key] = s
-	}
-	if want := t.storage.numel * ckptfmt.ElementSize(t.storage.dtype); want != s.bytes {
-		return r.corrupt("data/"+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
-	}
-	if name == "" {
-		return r.corrupt("data.pkl", errors.New("a tensor has no name"))
-	}
-	r.parts = append(r.parts, ckptfmt.WholePart(name, t.dtype, t.shape, func() (io.ReadCloser, error) {
-		from, err := r.elements(s, t)
-		if err == nil && t.dtype == tfpb.DataType_DT_BOOL {
-			from = &bools{from, name, r}
-		}
-		return io.NopCloser(from), err
-	}))
-	return nil
-}
-
 // check verifies the CRC-32 of a storage once.
 func (r *Reader) check(s *storage) error {
+	if r.unsummed {
+		return nil
+	}
 	s.once.Do(func() {
-		f, err := s.file.Open()
-		if err == nil {
-			_, err = io.Copy(io.Discard, f)
-			err = errors.Join(err, f.Close())
+		start, err := r.start(s)
+		if err != nil {
+			s.err = err
+			return
+		}
+		sum := crc32.NewIEEE()
+		if _, err = io.Copy(sum, io.NewSectionReader(r.from, start, s.bytes)); err == nil && sum.Sum32() != s.file.CRC32 {
+			err = sumError(sum.Sum32(), s.file.CRC32)
 		}
 		if err != nil {
-			start, _ := s.file.DataOffset() // 0 where that is the damage
 			s.err = &ckptfmt.CorruptError{Name: r.name, Offset: start, Part: fmt.Sprintf("member %q", s.file.Name), Err: err}
 		}
 	})
 	return s.err
+}
+
+func sumError(got, want uint32) error {
+	return fmt.Errorf("%w: CRC-32 is %#08x, stored is %#08x", ckptfmt.ErrChecksum, got, want)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 )
 
 // elements returns a reader of a tensor's elements in row-major order.
@@ -19,7 +20,7 @@ func (r *Reader) elements(s *storage, t *tensor) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := ckptfmt.ElementSize(t.dtype)
+	size := dtype.Size(t.dtype)
 	n, err := ckptfmt.NumElements(t.shape)
 	if err != nil {
 		return nil, err

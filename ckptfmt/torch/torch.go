@@ -1,6 +1,5 @@
-// Package torch reads the tensors of what torch.save writes since version 1.6:
-// state dicts in .pt, .pth and .bin files, and writes such files. It never executes
-// anything of a file.
+// Package torch reads the tensors of what torch.save writes: state dicts in .pt,
+// .pth and .bin files, and writes such files. It never executes anything of a file.
 //
 // # Format
 //
@@ -19,27 +18,40 @@
 //	( ( 'storage', torch.FloatStorage, '0', 'cpu', 12 ) BINPERSID
 //	  0, (3, 4), (4, 1), False, OrderedDict() ) REDUCE
 //
+// Before version 1.6, and with _use_new_zipfile_serialization=False, a file is five
+// pickles, one after the other, and the storages:
+//
+//	magic number | 1001 | about the machine | what was saved | [ keys of storages ]
+//	for each key: number of elements: int64 LE | elements
+//
+// It has no checksums.
+//
 // Several tensors may share a storage. A member's CRC-32 is verified the first
 // time that one of its tensors is read.
 //
 // # What is understood
 //
 // The opcodes and the globals that state dicts need: dicts, OrderedDict, lists,
-// tuples, numbers, texts, storages, tensors and parameters. Anything else - any
-// other global above all - is a [*RefusedError] with its offset. Nothing of the
-// pickle is ever called: the names that are allowed are words to this package.
+// sets, tuples, numbers, texts, storages, tensors and parameters, arrays of NumPy,
+// and some classes of the standard library that programs save beside them, such as
+// argparse.Namespace. Anything else - any other global above all - is a
+// [*RefusedError] with its offset. Nothing of the pickle is ever called: the names
+// that are allowed are words to this package.
 //
 // Dicts in dicts become names with dots: {"model": {"w": t}} has "model.w";
 // elements of lists have their number. A tensor alone is named "tensor". Numbers
 // and texts that were saved with the tensors are in [Reader.Metadata].
 //
-// Big-endian files, compressed members, sparse and quantised tensors are refused.
+// A tensor that is no array, such as a sparse or a quantised one, is listed with the
+// reason for which it cannot be read. Big-endian files and compressed members are
+// refused.
 package torch
 
 import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -77,6 +89,28 @@ var storageTypes = map[string]tfpb.DataType{
 	untypedStorage:               tfpb.DataType_DT_UINT8,
 }
 
+// quantisedStorages are those of tensors that are listed and not read.
+var quantisedStorages = map[string]tfpb.DataType{
+	"torch.QInt8Storage": tfpb.DataType_DT_INT8, "torch.QUInt8Storage": tfpb.DataType_DT_UINT8, "torch.QInt32Storage": tfpb.DataType_DT_INT32,
+	"torch.QUInt4x2Storage": tfpb.DataType_DT_UINT8, "torch.QUInt2x4Storage": tfpb.DataType_DT_UINT8,
+}
+
+// storageType returns the type of the elements of a storage by its class.
+func storageType(class string) (tfpb.DataType, bool) {
+	if d, ok := storageTypes[class]; ok {
+		return d, true
+	}
+	d, ok := quantisedStorages[class]
+	return d, ok
+}
+
+// otherTypes are types of torch that no other library has.
+var otherTypes = map[string]bool{
+	"torch.complex32": true, "torch.float8_e8m0fnu": true, "torch.float4_e2m1fn_x2": true, "torch.quint8": true, "torch.qint8": true,
+	"torch.qint32": true, "torch.quint4x2": true, "torch.quint2x4": true, "torch.bits8": true, "torch.bits16": true, "torch.bits1x8": true,
+	"torch.bits2x4": true, "torch.bits4x2": true,
+}
+
 const untypedStorage = "torch.storage.UntypedStorage"
 
 // dtypes are the globals of types, which follow an untyped storage.
@@ -103,6 +137,9 @@ type storageRef struct {
 	dtype tfpb.DataType
 	numel int64
 }
+
+// refused is a tensor that has no array of elements.
+type refused struct{ why string }
 
 // tensor is a tensor as the pickle describes it, all in elements.
 type tensor struct {
@@ -149,7 +186,7 @@ func (t *tensor) check() error {
 
 // numel returns the number of the tensor's elements that fit into the storage.
 func (t *tensor) numel() int64 {
-	return t.storage.numel * ckptfmt.ElementSize(t.storage.dtype) / ckptfmt.ElementSize(t.dtype)
+	return t.storage.numel * dtype.Size(t.storage.dtype) / dtype.Size(t.dtype)
 }
 
 // contiguous reports whether the elements lie in row-major order.

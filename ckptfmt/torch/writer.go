@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -51,7 +52,7 @@ func Check(p ckptfmt.Part) error {
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; a state dict holds whole tensors", ckptfmt.ErrSlices, p.Name)
 	case dtypeName(p.DType) == "":
-		return fmt.Errorf("%w: a state dict cannot hold %q of %s", ckptfmt.ErrType, p.Name, ckptfmt.DTypeName(p.DType))
+		return fmt.Errorf("%w: a state dict cannot hold %q of %s", ckptfmt.ErrType, p.Name, dtype.Name(p.DType))
 	case p.Name == "" || !utf8.ValidString(p.Name):
 		return fmt.Errorf("the name %q cannot be that of a tensor of torch; rename it", p.Name)
 	}
@@ -189,7 +190,7 @@ func appendTensor(b []byte, p *ckptfmt.Part, key string) ([]byte, error) {
 		b = append(b, "ctorch._utils\n_rebuild_tensor_v2\n(("...)
 		b = append(appendText(b, "storage"), "ctorch\n"+storage+"\n"...)
 	} else {
-		n *= ckptfmt.ElementSize(p.DType)
+		n *= dtype.Size(p.DType)
 		b = append(b, "ctorch._utils\n_rebuild_tensor_v3\n(("...)
 		b = append(appendText(b, "storage"), "ctorch.storage\nUntypedStorage\n"...)
 	}

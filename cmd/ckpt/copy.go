@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/keras"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -182,7 +183,7 @@ func isWhole(c *cli.Context) bool {
 // has to be written tensor by tensor: it is of V1, or something in it is not as
 // it should be, of which not all need be a tensor that is wanted.
 func copyWhole(c *cli.Context, from, to string) (bool, error) {
-	if _, err := os.Stat(ckptfmt.IndexName(from)); err != nil {
+	if _, err := os.Stat(layout.IndexName(from)); err != nil {
 		return false, nil
 	}
 	if err := checkTarget(c, to); err != nil {
@@ -211,7 +212,7 @@ func copyBeside(ctx context.Context, from, to string) error {
 	if same, err := samePrefix(from, to); same || err != nil {
 		return err
 	}
-	if err := copyFile(ckptfmt.MetaName(from), ckptfmt.MetaName(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := copyFile(layout.MetaName(from), layout.MetaName(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	m, err := manifest.Read(from)
@@ -323,7 +324,7 @@ func checkTarget(c *cli.Context, to string) error {
 			return fmt.Errorf("%s already exists; --force replaces it", index)
 		}
 	}
-	if _, err := os.Lstat(to); err == nil || format == rewrite.Checkpoint && ckptfmt.Exists(to) {
+	if _, err := os.Lstat(to); err == nil || format == rewrite.Checkpoint && layout.Exists(to) {
 		return fmt.Errorf("%s already exists; --force replaces it", to)
 	}
 	return nil
@@ -354,9 +355,9 @@ func removeOld(old []string, to string, v1 bool) error {
 			}
 			return err
 		}
-		fresh = []string{ckptfmt.IndexName(to), ckptfmt.MetaName(to)}
+		fresh = []string{layout.IndexName(to), layout.MetaName(to)}
 		for i := range r.NumShards() {
-			fresh = append(fresh, ckptfmt.DataName(to, i, r.NumShards()))
+			fresh = append(fresh, layout.DataName(to, i, r.NumShards()))
 		}
 		if err := r.Close(); err != nil {
 			return err

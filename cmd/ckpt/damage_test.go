@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -26,7 +26,7 @@ func damage(ts *testscript.TestScript, neg bool, words []string) {
 	if neg || len(words) < 3 {
 		ts.Fatalf("usage: damage KIND PREFIX NAME [N]")
 	}
-	index := ts.MkAbs(ckptfmt.IndexName(words[1]))
+	index := ts.MkAbs(layout.IndexName(words[1]))
 	entries := readTable(ts, index)
 	isSlice := func(e sstable.Entry) bool {
 		return len(e.Key) > 0 && e.Key[0] == 0 && bytes.Contains(e.Key, []byte(words[2]))

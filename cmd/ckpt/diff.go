@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 )
 
@@ -187,7 +188,7 @@ func printDiff(w io.Writer, list []diffJSON) error {
 }
 
 func describe(d inspect.Difference, stats bool) diffJSON {
-	kind := func(t *ckptfmt.TensorInfo) string { return ckptfmt.DTypeName(t.DType) + shapeText(t.Shape) }
+	kind := func(t *ckptfmt.TensorInfo) string { return dtype.Name(t.DType) + shapeText(t.Shape) }
 	out := diffJSON{Name: jsonName(d.Name), Elements: d.Elements}
 	if d.A != nil {
 		out.A = kind(d.A)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -87,7 +88,7 @@ func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int
 		return nil, 0, err
 	}
 	bits := 64
-	if t.DType == tfpb.DataType_DT_FLOAT || t.DType == tfpb.DataType_DT_COMPLEX64 || ckptfmt.ElementSize(t.DType) < 4 {
+	if t.DType == tfpb.DataType_DT_FLOAT || t.DType == tfpb.DataType_DT_COMPLEX64 || dtype.Size(t.DType) < 4 {
 		bits = 32 // the shortest digits that give the same element
 	}
 	number := func(i int) string { return numberText(nums.At(i), bits, asJSON) }
@@ -109,7 +110,7 @@ func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int
 // isInteger reports whether a type holds integers that a float64 can, which
 // are to be written without an exponent.
 func isInteger(d tfpb.DataType) bool {
-	return strings.Contains(ckptfmt.DTypeName(d), "int") // also qint8
+	return strings.Contains(dtype.Name(d), "int") // also qint8
 }
 
 func numberText(v float64, bits int, asJSON bool) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
 func mergeCommand() *cli.Command {
@@ -33,7 +34,7 @@ they must be all of it.`,
 					return err
 				}
 			}
-			if ckptfmt.Exists(names[last]) {
+			if layout.Exists(names[last]) {
 				return fmt.Errorf("checkpoint %s already exists; choose another name", names[last])
 			}
 			return ckptfmt.MergeBundles(c.Context, names[:last], names[last], &ckptfmt.MergeOptions{RequireWhole: true})

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 )
 
 // layerOrder returns the place of a tensor in the order of a model's layers, and
@@ -13,7 +15,7 @@ import (
 func layerOrder(r ckptfmt.Reader, prefix string) func(name string) (int, bool) {
 	table := tableOfNames(r)
 	var nodes map[string]int
-	if m, err := ckptfmt.ReadMetaGraph(ckptfmt.MetaName(prefix)); err == nil {
+	if m, err := metagraph.Read(layout.MetaName(prefix)); err == nil {
 		nodes = make(map[string]int)
 		for i, n := range m.GetGraphDef().GetNode() {
 			nodes[n.GetName()] = i

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
@@ -282,7 +283,7 @@ func slicesOf(r *ckptfmt.BundleReader) (map[string][]sliceJSON, []ckptfmt.Damage
 func printTensorsJSON(w io.Writer, x *listing, long bool) error {
 	out := make([]tensorJSON, len(x.tensors))
 	for i, t := range x.tensors {
-		out[i] = tensorJSON{Name: jsonName(t.Name), DType: ckptfmt.DTypeName(t.DType), Shape: append([]int64{}, t.Shape...), Bytes: t.Bytes}
+		out[i] = tensorJSON{Name: jsonName(t.Name), DType: dtype.Name(t.DType), Shape: append([]int64{}, t.Shape...), Bytes: t.Bytes}
 		if name := x.names.Name(names.Keras, t.Name); name != t.Name {
 			out[i].Keras = jsonName(name)
 		}
@@ -339,7 +340,7 @@ func sliceRows(name string, x ckptfmt.TensorInfo, parts []sliceJSON) [][]string 
 				shape = shapeText(dims)
 			}
 		}
-		row := []string{name, ckptfmt.DTypeName(x.DType), shape, strconv.FormatInt(p.Bytes, 10)}
+		row := []string{name, dtype.Name(x.DType), shape, strconv.FormatInt(p.Bytes, 10)}
 		rows = append(rows, append(append(row, placeText(p.Shard, p.Offset, p.CRC32C)...), p.Slice))
 	}
 	return rows
@@ -364,7 +365,7 @@ func printTensorsCSV(w io.Writer, x *listing, long bool) error {
 		rows = append(rows, row)
 	}
 	for _, t := range x.tensors {
-		row := []string{escapeName(t.Name), ckptfmt.DTypeName(t.DType), shapeText(t.Shape), strconv.FormatInt(t.Bytes, 10)}
+		row := []string{escapeName(t.Name), dtype.Name(t.DType), shapeText(t.Shape), strconv.FormatInt(t.Bytes, 10)}
 		switch err := x.errors[t.Name]; {
 		case err != nil:
 			add(row, err)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
@@ -46,7 +47,7 @@ func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, damaged []ckpt
 		}
 		text = append(text[:0], printable(info.Name)...)
 		name := len(text)
-		text = append(text, ckptfmt.DTypeName(info.DType)...)
+		text = append(text, dtype.Name(info.DType)...)
 		dtype := len(text)
 		text = appendShape(text, info.Shape)
 		shape := len(text)
@@ -58,7 +59,7 @@ func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, damaged []ckpt
 
 // tensorRow has the cells of tensorColumns.
 func tensorRow(info *ckptfmt.TensorInfo) []string {
-	return []string{printable(info.Name), ckptfmt.DTypeName(info.DType), shapeText(info.Shape), strconv.FormatInt(info.Bytes, 10)}
+	return []string{printable(info.Name), dtype.Name(info.DType), shapeText(info.Shape), strconv.FormatInt(info.Bytes, 10)}
 }
 
 // totals is what tensors hold together.

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -35,7 +37,7 @@ or text form.`,
 			if err != nil {
 				return err
 			}
-			m, err := ckptfmt.ReadMetaGraph(name)
+			m, err := metagraph.Read(name)
 			if errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%w; a checkpoint need not have a MetaGraph", err)
 			}
@@ -57,14 +59,14 @@ or text form.`,
 // metaFile returns the MetaGraph that an argument means. A V1 checkpoint has a
 // file of the name of its prefix, which is not one.
 func metaFile(arg string) (string, error) {
-	if name := ckptfmt.MetaName(arg); isFile(name) {
+	if name := layout.MetaName(arg); isFile(name) {
 		return name, nil
 	}
 	if isFile(arg) && fileOfCheckpoint.FindString(arg) == "" {
 		return arg, nil
 	}
 	prefix, err := prefixOf(arg)
-	return ckptfmt.MetaName(prefix), err
+	return layout.MetaName(prefix), err
 }
 
 func isFile(name string) bool {

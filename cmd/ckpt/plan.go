@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/ckptfmt/plan"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
@@ -136,7 +138,7 @@ func wantedVariables(c *cli.Context) ([]plan.Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := ckptfmt.ReadMetaGraph(name)
+	m, err := metagraph.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; --against takes a checkpoint instead", err)
 	}
@@ -157,10 +159,10 @@ func describeItem(item plan.Item) planJSON {
 		if v.AnyShape {
 			shape = "[?]"
 		}
-		out.Want = ckptfmt.DTypeName(v.DType) + shape
+		out.Want = dtype.Name(v.DType) + shape
 	}
 	if t := item.Have; t != nil {
-		out.Have = ckptfmt.DTypeName(t.DType) + shapeText(t.Shape)
+		out.Have = dtype.Name(t.DType) + shapeText(t.Shape)
 	}
 	return out
 }

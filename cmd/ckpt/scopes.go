@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
@@ -93,7 +94,7 @@ func printScopes(w io.Writer, root *scope, depth int, tensors bool) error {
 	}
 	tensor := func(s *scope, x ckptfmt.TensorInfo, level int) {
 		elements, _ := ckptfmt.NumElements(x.Shape) // checked when it was read
-		t.Add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), ckptfmt.DTypeName(x.DType)+shapeText(x.Shape),
+		t.Add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), dtype.Name(x.DType)+shapeText(x.Shape),
 			strconv.FormatInt(elements, 10), sizeText(x.Bytes))
 	}
 	var below func(s *scope, level int)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -87,7 +87,7 @@ func printStateJSON(w io.Writer, s *tfpb.CheckpointState) error {
 
 func printState(w io.Writer, s *tfpb.CheckpointState) error {
 	missing := func(prefix string) string {
-		if ckptfmt.Exists(prefix) {
+		if layout.Exists(prefix) {
 			return ""
 		}
 		return "  (missing)"

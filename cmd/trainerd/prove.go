@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -63,7 +64,7 @@ func proveAction(c *cli.Context) error {
 	if c.Int("runs") < 1 {
 		return usagef("prove: --runs: want 1 or more")
 	}
-	job, err := config.Load(name, append(overrides(c), config.Override{Flag: "prove", Assignment: "logdir=prove", Literal: true}))
+	job, workdir, err := jobToProve(c, name)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,8 @@ func proveAction(c *cli.Context) error {
 		return err
 	}
 	o := prove.Options{
-		Command: func(logdir string) []string { return proveWords(c, job, self, name, logdir) },
+		Command: func(dir, logdir string) []string { return proveWords(c, job, self, name, dir, logdir) },
+		Workdir: workdir,
 		Program: job.IsChild(), Pattern: job.Child.Checkpoints, Scratch: scratch, Runs: c.Int("runs"), Seed: c.Uint64("seed"),
 		Progress: func(line string) { fmt.Fprintln(c.App.ErrWriter, line) },
 	}
@@ -91,6 +93,28 @@ func proveAction(c *cli.Context) error {
 		return err
 	}
 	return printProof(c, report)
+}
+
+// jobToProve reads the config, with a logdir where it has none. workdir is where a
+// program works whose logdir is below that.
+func jobToProve(c *cli.Context, name string) (job *config.Config, workdir *prove.Workdir, err error) {
+	job, err = config.Load(name, overrides(c))
+	if err != nil { // that it has no logdir does not matter
+		job, err = config.Load(name, append(overrides(c), config.Override{Flag: "prove", Assignment: "logdir=prove", Literal: true}))
+		return job, nil, err
+	}
+	if !job.IsChild() || !job.IsSet("logdir") {
+		return job, nil, nil
+	}
+	dir, err := filepath.EvalSymlinks(config.Absolute(job.Child.Dir))
+	if err != nil {
+		return job, nil, nil // the first run says what is wrong with it
+	}
+	output, err := filepath.Rel(config.Absolute(job.Child.Dir), config.Absolute(job.Logdir))
+	if err != nil || output == "." || !filepath.IsLocal(output) {
+		return job, nil, nil
+	}
+	return job, &prove.Workdir{Dir: dir, Output: output}, nil
 }
 
 // errNotExact is the error of a proof that has found a difference, which the report
@@ -131,7 +155,7 @@ func scratchFolder(c *cli.Context) (dir string, remove func(), err error) {
 
 // proveWords returns the command line of a run: all checkpoints are kept, restarts
 // come at once, and every step of a job of our own has a point.
-func proveWords(c *cli.Context, job *config.Config, self, name, logdir string) []string {
+func proveWords(c *cli.Context, job *config.Config, self, name, dir, logdir string) []string {
 	words := []string{self, "run"}
 	if name != "" {
 		words = append(words, name)
@@ -140,12 +164,16 @@ func proveWords(c *cli.Context, job *config.Config, self, name, logdir string) [
 		words = append(words, "--set", assignment)
 	}
 	set := func(key string, value any) { words = append(words, "--set", fmt.Sprintf("%s=%v", key, value)) }
+	if dir != "" {
+		set("child.dir", strconv.Quote(dir))
+	}
 	if job.IsChild() {
 		set("child.backoff_secs", 0.01)
 		set("child.max_backoff_secs", 0.05)
 	} else {
 		set("supervisor.save_summaries_steps", 1)
-		if steps := job.Train.Steps; steps > 8 && !job.IsSet("supervisor.save_model_steps") {
+		// A run needs several checkpoints to be resumed from one.
+		if steps, every := job.Train.Steps, job.Supervisor.SaveModelSteps; steps > 8 && (every == 0 || every > steps/4) {
 			set("supervisor.save_model_steps", steps/8)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 )
 
 type document struct {
@@ -92,7 +93,7 @@ func (d *document) writeBundle(prefix string, tensors []tensor) error {
 type streamer struct{ *ckptfmt.BundleWriter }
 
 func (s streamer) Add(name string, t *ckptfmt.Tensor) error {
-	if ckptfmt.ElementSize(t.DType) == 0 {
+	if dtype.Size(t.DType) == 0 {
 		return s.BundleWriter.Add(name, t)
 	}
 	r, w := io.Pipe()
@@ -152,7 +153,7 @@ func addSlice(w writer, t tensor, value *ckptfmt.Tensor) error {
 }
 
 func (t *tensor) value() (*ckptfmt.Tensor, error) {
-	d, ok := ckptfmt.ParseDType(t.DType)
+	d, ok := dtype.Parse(t.DType)
 	if !ok {
 		return nil, fmt.Errorf("no such type: %s", t.DType)
 	}
@@ -191,7 +192,7 @@ func read(prefix string, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		t := tensor{Name: info.Name, DType: ckptfmt.DTypeName(info.DType), Shape: append([]int64{}, info.Shape...), Data: hex.EncodeToString(value.Data)}
+		t := tensor{Name: info.Name, DType: dtype.Name(info.DType), Shape: append([]int64{}, info.Shape...), Data: hex.EncodeToString(value.Data)}
 		for _, s := range value.Strings {
 			t.Strings = append(t.Strings, hex.EncodeToString(s))
 		}

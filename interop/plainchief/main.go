@@ -10,7 +10,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
@@ -28,7 +28,7 @@ func main() {
 }
 
 func train(file, master, logdir, steps string) error {
-	meta, err := ckptfmt.ReadMetaGraph(file)
+	meta, err := metagraph.Read(file)
 	if err != nil {
 		return err
 	}

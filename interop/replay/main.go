@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/internal/opdef"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime"
@@ -90,7 +91,7 @@ type player struct {
 
 // replayBoth runs a program as it is and with its attributes stripped.
 func replayBoth(dir, out string, o *outcome) error {
-	meta, err := ckptfmt.ReadMetaGraph(filepath.Join(dir, "graph.meta"))
+	meta, err := metagraph.Read(filepath.Join(dir, "graph.meta"))
 	if err != nil {
 		return err
 	}

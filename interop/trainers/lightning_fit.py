@@ -1,4 +1,4 @@
-"""PyTorch Lightning with its own checkpoints; epochs are whole between two of them."""
+"""PyTorch Lightning with its own checkpoints, at the end of each epoch."""
 
 import lightning
 import torch
@@ -28,7 +28,7 @@ model = Model()
 saver = lightning.pytorch.callbacks.ModelCheckpoint(dirpath=LOGDIR, filename="{epoch}-{step}", every_n_epochs=1, save_top_k=-1)
 bar = lightning.pytorch.callbacks.TQDMProgressBar()
 trainer = lightning.Trainer(
-    max_steps=STEPS, max_epochs=-1, accelerator="cpu", logger=False, callbacks=[saver, bar], default_root_dir=LOGDIR, enable_model_summary=False
+    max_epochs=STEPS // 10, accelerator="cpu", logger=False, callbacks=[saver, bar], default_root_dir=LOGDIR, enable_model_summary=False
 )
 trainer.fit(model, torch.utils.data.DataLoader(data, batch_size=16), ckpt_path=CHECKPOINT)
 finish(p.detach().numpy() for p in model.parameters())

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -93,10 +93,10 @@ func (d Difference) String() string {
 		name += " (key " + d.Key + ")"
 	}
 	if d.Missing() {
-		return fmt.Sprintf("%s: missing in the checkpoint; the model has %s", name, ckptfmt.TypeText(d.ModelDType, d.ModelShape))
+		return fmt.Sprintf("%s: missing in the checkpoint; the model has %s", name, dtype.Text(d.ModelDType, d.ModelShape))
 	}
 	return fmt.Sprintf("%s: the model has %s, the checkpoint %s", name,
-		ckptfmt.TypeText(d.ModelDType, d.ModelShape), ckptfmt.TypeText(d.CheckpointDType, d.CheckpointShape))
+		dtype.Text(d.ModelDType, d.ModelShape), dtype.Text(d.CheckpointDType, d.CheckpointShape))
 }
 
 // MismatchError says that a checkpoint is of another model: it lists every

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -129,7 +130,7 @@ func (c *Found) withPrevious() {
 	var all []string
 	for _, prefix := range c.Prefixes {
 		all = append(all, prefix)
-		if previous := previousName(prefix); ckptfmt.Exists(previous) {
+		if previous := previousName(prefix); layout.Exists(previous) {
 			all = append(all, previous)
 		}
 	}

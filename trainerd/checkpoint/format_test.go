@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
@@ -109,15 +110,15 @@ func TestShardsAreOfEqualSize(t *testing.T) {
 // Check knows the types that V1 has no place for as its writer does.
 func TestV1Types(t *testing.T) {
 	for number, name := range tfpb.DataType_name {
-		dtype := tfpb.DataType(number)
-		if dtype != tfpb.DataType_DT_STRING && ckptfmt.ElementSize(dtype) <= 0 {
+		dt := tfpb.DataType(number)
+		if dt != tfpb.DataType_DT_STRING && dtype.Size(dt) <= 0 {
 			continue // no type of a variable
 		}
 		w, err := ckptfmt.CreateV1(filepath.Join(t.TempDir(), "v1"), nil)
 		sessiontest.MustNoErr(t, err)
-		err = w.Add("x", &ckptfmt.Tensor{DType: dtype, Shape: []int64{0}})
+		err = w.Add("x", &ckptfmt.Tensor{DType: dt, Shape: []int64{0}})
 		w.Close()
-		if got := fitsV1(dtype); got != !errors.Is(err, ckptfmt.ErrType) {
+		if got := fitsV1(dt); got != !errors.Is(err, ckptfmt.ErrType) {
 			t.Errorf("fitsV1(%s) = %v, the writer says %v", name, got, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -49,7 +50,7 @@ func (s *Saver) saveByOps(ctx context.Context, sess session.Session, prefix stri
 	if _, err := sess.Run(ctx, filenameFeed(def, prefix), []string{def.GetSaveTensorName()}, nil); err != nil {
 		return err
 	}
-	names, err := ckptfmt.FilesOf(prefix)
+	names, err := layout.Files(prefix)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (s *Saver) restoreByOps(ctx context.Context, sess session.Session, prefix s
 	}
 	_, err = sess.Run(ctx, filenameFeed(def, prefix), nil, []string{graph.NodeName(def.GetRestoreOpName())})
 	switch {
-	case errors.Is(err, session.ErrNotFound) && !ckptfmt.Exists(prefix):
+	case errors.Is(err, session.ErrNotFound) && !layout.Exists(prefix):
 		return damaged(prefix, err)
 	case err != nil:
 		return fmt.Errorf("restoring %s: %w", prefix, err)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -17,12 +18,13 @@ const pinSuffix = ".pin"
 
 // Pin protects a checkpoint: no Saver deletes it, in this run or a later one,
 // until [Saver.Unpin]. It makes the file PREFIX.pin, which may as well be made
-// and removed by hand.
+// and removed by hand. The pattern of a V1 checkpoint of several files is no part
+// of that name.
 func (s *Saver) Pin(prefix string) error {
 	if _, err := checkpointTime(prefix); err != nil {
 		return err
 	}
-	return Pin(s.FS, prefix)
+	return Pin(s.FS, unsharded(prefix))
 }
 
 // Pin protects a checkpoint of any source, named by its prefix, file or folder,
@@ -33,13 +35,26 @@ func Pin(fsys ckptfmt.FS, name string) error { return atomicfile.WriteFile(fsys,
 // error.
 func (s *Saver) Unpin(prefix string) error {
 	fsys := atomicfile.OrOS(s.FS)
-	if err := fsys.Remove(prefix + pinSuffix); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	removed := false
+	for _, name := range pinNames(prefix) {
+		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		} else if err == nil {
+			removed = true
 		}
-		return err
+	}
+	if !removed {
+		return nil
 	}
 	return fsys.SyncDir(filepath.Dir(prefix))
+}
+
+// pinNames returns the files any of which pins a checkpoint.
+func pinNames(prefix string) []string {
+	if short := unsharded(prefix); short != prefix {
+		return []string{short + pinSuffix, prefix + pinSuffix}
+	}
+	return []string{prefix + pinSuffix}
 }
 
 // IsPin reports whether a file is one that pins a checkpoint, by its name.
@@ -48,6 +63,8 @@ func IsPin(name string) bool { return strings.HasSuffix(name, pinSuffix) }
 // isPinned errs on the side of keeping: only a file that is not there for
 // certain is no pin.
 func isPinned(prefix string) bool {
-	_, err := os.Lstat(prefix + pinSuffix)
-	return !errors.Is(err, fs.ErrNotExist)
+	return slices.ContainsFunc(pinNames(prefix), func(name string) bool {
+		_, err := os.Lstat(name)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
@@ -46,7 +47,7 @@ func (s *Saver) keepPrevious(prefix string) error {
 	if err := s.removePrevious(prefix); err != nil {
 		return err
 	}
-	names, err := ckptfmt.FilesOf(prefix)
+	names, err := layout.Files(prefix)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (s *Saver) keepPrevious(prefix string) error {
 // checkpoint was whole. The names of that one are made durable before: a process
 // that was killed may have had no time for it.
 func (s *Saver) removePrevious(prefix string) error {
-	names, err := ckptfmt.FilesOf(prefix + previousSuffix)
+	names, err := layout.Files(prefix + previousSuffix)
 	if err != nil || len(names) == 0 {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -33,7 +34,7 @@ func Quarantine(fsys ckptfmt.FS, prefix string, now time.Time) (dir string, err 
 // a V1 checkpoint in several files, whose prefix is a pattern.
 func filesOf(prefix string) ([]string, error) {
 	if unsharded(prefix) == prefix {
-		return ckptfmt.FilesOf(prefix)
+		return layout.Files(prefix)
 	}
 	c, err := ckptdir.Find(prefix)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -276,7 +277,7 @@ func TestFindWithUnlistedCheckpoints(t *testing.T) {
 			}
 			to, err := Quarantine(nil, want[0], time.Now())
 			sessiontest.MustNoErr(t, err)
-			if n := len(sessiontest.Files(t, to, "*")); to == "" || n < 2 || ckptfmt.Exists(want[0]) {
+			if n := len(sessiontest.Files(t, to, "*")); to == "" || n < 2 || layout.Exists(want[0]) {
 				t.Errorf("moved %d files to %q", n, to)
 			}
 		})

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/option"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -158,7 +159,7 @@ func (s *Saver) Check(sess session.Session) error {
 	}
 	for _, v := range vars {
 		if !fitsV1(v.info.DType) {
-			return fmt.Errorf("saver: variable %s: V1 checkpoints do not hold %s; save it as V2", v.Name, ckptfmt.DTypeName(v.info.DType))
+			return fmt.Errorf("saver: variable %s: V1 checkpoints do not hold %s; save it as V2", v.Name, dtype.Name(v.info.DType))
 		}
 	}
 	return nil

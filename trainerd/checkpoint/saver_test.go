@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -156,7 +157,7 @@ func TestSA12Files(t *testing.T) {
 	if diff := cmp.Diff(sessiontest.Files(t, dir, "*"), want); diff != "" {
 		t.Errorf("files (-got +want):\n%s", diff)
 	}
-	got, err := ckptfmt.ReadMetaGraph(filepath.Join(dir, "m-00000007.meta"))
+	got, err := metagraph.Read(filepath.Join(dir, "m-00000007.meta"))
 	sessiontest.MustNoErr(t, err)
 	if got.GetGraphDef().GetNode()[0].GetName() != "v" {
 		t.Errorf("meta graph = %v", got)

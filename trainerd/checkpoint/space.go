@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -127,5 +128,5 @@ func byteSize(v session.VariableInfo) int64 {
 	if err != nil {
 		return 0
 	}
-	return n * max(ckptfmt.ElementSize(v.DType), 1)
+	return n * max(dtype.Size(v.DType), 1)
 }

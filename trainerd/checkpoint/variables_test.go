@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
@@ -22,7 +23,7 @@ func TestKeysOfTensorFlowGraphs(t *testing.T) {
 	for _, name := range []string{"softmax_ref", "softmax_resource", "softmax_no_saver", "mlp_adam", "mlp_dropout", "embedding", "conv", "queue_pipeline"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("..", "..", "fixtures", "graphs", name)
-			meta, err := ckptfmt.ReadMetaGraph(filepath.Join(dir, "graph.meta"))
+			meta, err := metagraph.Read(filepath.Join(dir, "graph.meta"))
 			sessiontest.MustNoErr(t, err)
 			saved, err := graph.Collections{Meta: meta}.SavedVariables(nil)
 			sessiontest.MustNoErr(t, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
@@ -248,7 +249,7 @@ func (w *WarmStart) compare(r ckptfmt.Reader, vars []boundVariable) (*WarmStartR
 	var matched []match
 	for _, v := range vars {
 		d, differs := different[v.Name]
-		converted := differs && !d.Missing() && ckptfmt.IsFloat(d.ModelDType) && ckptfmt.IsFloat(d.CheckpointDType) && saver.shapeFits(d)
+		converted := differs && !d.Missing() && dtype.IsFloat(d.ModelDType) && dtype.IsFloat(d.CheckpointDType) && saver.shapeFits(d)
 		if differs && !converted {
 			report.Different = append(report.Different, d)
 			continue

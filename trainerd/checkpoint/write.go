@@ -13,6 +13,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -53,7 +55,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if s.MetaGraph != nil {
-		if err := ckptfmt.WriteMetaGraph(ckptfmt.MetaName(abs), s.MetaGraph, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
+		if err := metagraph.Write(layout.MetaName(abs), s.MetaGraph, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
 			s.deleteLater(prefix)
 			return "", fmt.Errorf("saving %s: %w", prefix, err)
 		}
@@ -132,7 +134,7 @@ func (s *Saver) publish(newest stored) error {
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	gone := slices.Clip(doomed)
-	if previous := previousName(prefix); ckptfmt.Exists(previous) {
+	if previous := previousName(prefix); layout.Exists(previous) {
 		gone = append(gone, stored{prefix: previous})
 	}
 	left := s.removeAll(gone, dir)

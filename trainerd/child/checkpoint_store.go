@@ -35,14 +35,35 @@ type Checkpoint struct {
 	still   int                     // how many looks have found it unchanged
 	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
 	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
-	only    bool                    // of a candidate: there are none with a step
-	unread  bool                    // it is as its record says by size and time, and was not read since the start
+	// reported is the step of the program's last report when this was found.
+	reported int64
+	only     bool // of a candidate: there are none with a step
+	unread   bool // it is as its record says by size and time, and was not read since the start
 }
 
 // key tells checkpoints apart: by their step, and those without one by name.
 type key struct {
 	step int64
 	name string // of one without a step
+}
+
+// at returns the step of the program's reports at which it was written, NoStep
+// where that is not known: a name may count epochs.
+func (c *Checkpoint) at() int64 {
+	switch {
+	case !c.countsEpochs():
+		return c.Step
+	case c.record != nil && c.record.Reported > 0:
+		return c.record.Reported
+	case c.reported > 0:
+		return c.reported
+	}
+	return NoStep
+}
+
+// countsEpochs reports whether the number in the name is that of an epoch.
+func (c *Checkpoint) countsEpochs() bool {
+	return len(c.files) > 0 && countsEpochs(path.Base(c.files[0]))
 }
 
 func (c *Checkpoint) key() key { return keyOf(c.files[0]) }
@@ -68,7 +89,10 @@ type checkpointStore struct {
 	// readOnly leaves the logdir as it is: nothing is made durable or recorded.
 	readOnly bool
 	// metrics returns what the program has reported of a step; nil for nothing.
-	metrics func(step int64) checkpoint.Measurements
+	metrics func(c *Checkpoint) checkpoint.Measurements
+	// reported returns the step of the program's last report, 0 for none; nil where
+	// there is no program.
+	reported func() int64
 
 	known   []Checkpoint       // that count: verified and durable, by step
 	seen    map[key]Checkpoint // as the last look found them
@@ -147,9 +171,11 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 	only := isOnly(found)
 	for k, c := range found {
 		if same(s.seen[k], c) {
-			c.still = s.seen[k].still + 1
-			found[k] = c
+			c.still, c.reported = s.seen[k].still+1, s.seen[k].reported
+		} else if s.reported != nil {
+			c.reported = s.reported()
 		}
+		found[k] = c
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
@@ -158,7 +184,7 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 		}
 		c.only = only
 		if s.metrics != nil {
-			c.metrics = s.metrics(c.Step)
+			c.metrics = s.metrics(&c)
 		}
 		all = append(all, c)
 	}
@@ -280,8 +306,8 @@ func (s *checkpointStore) measureAgain(c Checkpoint) {
 	if s.metrics == nil || c.record == nil || c.Step == NoStep {
 		return
 	}
-	if now := s.metrics(c.Step); len(now) > len(c.metrics) {
-		if err := s.measure(c.Step, now); err != nil {
+	if now := s.metrics(&c); len(now) > len(c.metrics) {
+		if err := s.measure(c.at(), now); err != nil {
 			s.unrecorded = append(s.unrecorded, err)
 		}
 	}
@@ -290,13 +316,14 @@ func (s *checkpointStore) measureAgain(c Checkpoint) {
 // measure notes values of metrics of the model of a step: in the record of its
 // checkpoint, if there is one already.
 func (s *checkpointStore) measure(step int64, values checkpoint.Measurements) error {
-	i := slices.IndexFunc(s.known, func(c Checkpoint) bool { return c.Step == step && step != NoStep })
+	i := slices.IndexFunc(s.known, func(c Checkpoint) bool { return c.at() == step && step != NoStep })
 	if i < 0 || s.known[i].record == nil {
 		return nil
 	}
 	r := *s.known[i].record
 	measured := metricsOf(&r)
 	for name, v := range values {
+		v.Step = r.Step
 		measured = measured.With(name, v)
 	}
 	r.Metrics, r.Measured = measured.InManifest()

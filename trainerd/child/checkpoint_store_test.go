@@ -28,6 +28,16 @@ func TestStepOfName(t *testing.T) {
 		"ckpt.120":                              120,
 		"iter_0001000.safetensors":              1000,
 		"ckpt-7.optim.pt":                       7,
+		"02-0.41.keras":                         2,
+		"weights.03-0.41-91.25.hdf5":            3,
+		"epoch=4-val_loss=0.25.ckpt":            4,
+		"epoch=4-val_acc=81.ckpt":               4,
+		"epoch=2-step=60-v1.ckpt":               60,
+		"checkpoint_epoch3_iter1000.pth":        1000,
+		"epoch_003":                             3,
+		"ckpt-epoch2-1000.pt":                   1000,
+		"model_loss-0.25.pt":                    NoStep,
+		"last-v1.ckpt":                          NoStep,
 		"footstep":                              NoStep,
 		"last.pt":                               NoStep,
 		"model.h5":                              NoStep,
@@ -51,6 +61,25 @@ func TestNameOf(t *testing.T) {
 	} {
 		if got := nameOf(strings.Fields(tc.files)); got != tc.want {
 			t.Errorf("nameOf(%s) = %q, want %q", tc.files, got, tc.want)
+		}
+	}
+}
+
+// TestRunFolders has the same step in the folders of two starts, and in those of
+// two workers: the newest start has it, and all workers do.
+func TestRunFolders(t *testing.T) {
+	dir := logdirOf(t, "version_0/c/step=5.pt", "version_0/c/step=9.pt", "version_1/c/step=9.pt", "rank0/c/step=7.pt", "rank1/c/step=7.pt")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	found := newCheckpointStore(root, "*/c/*.pt", nil).find()
+	for step, want := range map[int64]string{
+		5: "version_0/c/step=5.pt", 9: "version_1/c/step=9.pt", 7: "rank0/c/step=7.pt rank1/c/step=7.pt",
+	} {
+		if got := strings.Join(found[key{step: step}].files, " "); got != want {
+			t.Errorf("step %d has %s, want %s", step, got, want)
 		}
 	}
 }

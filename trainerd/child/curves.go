@@ -154,7 +154,7 @@ func (r *run) writePurge(name string, step int64) error {
 // What it writes next must sort after the marks: names of events files have the
 // second in which they were begun.
 func (r *run) purgeBefore(ctx context.Context) {
-	if r.attempt.given == nil || r.attempt.given.Step == NoStep {
+	if c := r.attempt.given; c == nil || c.Step == NoStep || c.countsEpochs() {
 		return // its first report will say where it is
 	}
 	r.purgeFrom(r.attempt.given.Step + 1)

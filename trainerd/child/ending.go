@@ -56,6 +56,7 @@ func (r *run) enter(stage int) {
 	e.stage = stage
 	switch stage {
 	case toldProgram:
+		r.tellNodes()
 		r.checkSignal(r.attempt.process.terminate())
 		if r.attempt.paused {
 			r.checkSignal(r.attempt.process.send(sigCont)) // a stopped process does not see SIGTERM
@@ -83,7 +84,7 @@ func (r *run) ends() <-chan time.Time {
 // savedAtTheEnd takes note of a checkpoint that was written during an end. A
 // program may count a step that it has reported as the next one.
 func (r *run) savedAtTheEnd(c Checkpoint) {
-	if r.attempt.ending == nil || c.Step != NoStep && c.Step < r.attempt.step-1 && !c.Saved.After(r.attempt.ending.begun) {
+	if r.attempt.ending == nil || c.at() != NoStep && c.at() < r.attempt.step-1 && !c.Saved.After(r.attempt.ending.begun) {
 		return
 	}
 	r.attempt.ending.saved = true
@@ -115,10 +116,14 @@ func (r *run) saveLost() error {
 		return nil
 	}
 	c, ok := r.store.newest(noCeiling)
-	if ok && (c.Step == NoStep || c.Step >= r.attempt.step) {
+	if ok && (c.at() == NoStep || c.at() >= r.attempt.step) {
 		return nil
 	}
-	return &SaveLostError{Step: r.attempt.step, Newest: c.Path, Saved: c.Step}
+	e := &SaveLostError{Step: r.attempt.step}
+	if ok {
+		e.Newest, e.Saved = c.Path, c.at()
+	}
+	return e
 }
 
 // isGone reports whether a signal did not arrive because there is nobody.

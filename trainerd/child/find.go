@@ -1,8 +1,10 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -10,24 +12,32 @@ import (
 )
 
 // find returns all that the pattern means, by step. Files that come and go
-// meanwhile are no error.
+// meanwhile are no error. Of a step that several starts of the program have saved,
+// each in a folder of its own, the newest counts.
 func (s *checkpointStore) find() map[key]Checkpoint {
-	found := map[key]Checkpoint{}
+	byRun := map[key]map[string]Checkpoint{}
 	for _, name := range s.names() {
 		size, saved, err := s.measureFile(name)
 		if err != nil {
 			continue
 		}
-		k := keyOf(name)
-		c := found[k]
+		k, run := keyOf(name), runOf(name)
+		if byRun[k] == nil {
+			byRun[k] = map[string]Checkpoint{}
+		}
+		c := byRun[k][run]
 		c.Step, c.Size = k.step, c.Size+size
 		c.files = append(c.files, name)
 		if saved.After(c.Saved) {
 			c.Saved = saved
 		}
-		found[k] = c
+		byRun[k][run] = c
 	}
-	for k, c := range found {
+	found := map[key]Checkpoint{}
+	for k, runs := range byRun {
+		c := slices.MaxFunc(slices.Collect(maps.Values(runs)), func(a, b Checkpoint) int {
+			return cmp.Or(a.Saved.Compare(b.Saved), cmp.Compare(a.files[0], b.files[0]))
+		})
 		slices.Sort(c.files)
 		c.Path = filepath.Join(s.root.Name(), filepath.FromSlash(nameOf(c.files)))
 		found[k] = c

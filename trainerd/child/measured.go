@@ -30,11 +30,21 @@ func (m *measured) add(r *Report) {
 	m.next = (m.next + 1) % maxRemembered
 }
 
-// at returns the values of the model of a step. A program may count a step that it
-// has reported as the next one; values of the step itself win.
-func (m *measured) at(step int64) (all checkpoint.Measurements) {
+// of returns the values of the model in a checkpoint. A program may count a step
+// that it has reported as the next one; values of the step itself win. Of an epoch,
+// the newest values count: they may have come some steps before its end.
+func (m *measured) of(c *Checkpoint) (all checkpoint.Measurements) {
+	step := c.at()
 	if step == NoStep {
 		return nil
+	}
+	if c.countsEpochs() {
+		for i := range m.reports {
+			if r := m.reports[(m.next+i)%len(m.reports)]; r.Step <= step {
+				all = measurementsOf(r, c.Step, all)
+			}
+		}
+		return all
 	}
 	for _, of := range []int64{step - 1, step} {
 		for i := range m.reports {
@@ -57,7 +67,8 @@ func measurementsOf(r *Report, step int64, all checkpoint.Measurements) checkpoi
 // newStore returns the store of the checkpoints in a logdir.
 func (r *run) newStore(root *os.Root) *checkpointStore {
 	s := newCheckpointStore(root, r.Checkpoints, r.Retention)
-	s.metrics = r.measured.at
+	s.metrics = r.measured.of
+	s.reported = func() int64 { return max(r.attempt.step, 0) }
 	return s
 }
 

@@ -3,6 +3,7 @@ package child
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,26 +30,53 @@ func isForeign(name string) bool {
 }
 
 var (
-	namedStep = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:global_?)?step[-_=]?(\d+)`)
-	numbers   = regexp.MustCompile(`\d+`)
+	namedStep = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:global_?)?(?:step|iter(?:ation)?)[-_=]?(\d+)`)
+	numbers   = regexp.MustCompile(`\d+(?:\.\d+)*`)
 	shardTail = regexp.MustCompile(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
 	extension = regexp.MustCompile(`(?:\.[A-Za-z][A-Za-z0-9]*)+$`)
+	// metricHead ends what comes before the value of a metric, versionHead before
+	// the number that tells files of one name apart.
+	metricHead  = regexp.MustCompile(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
+	versionHead = regexp.MustCompile(`(?i)[-_.]v$`)
+	// runFolder are names of folders that a program makes for each of its starts.
+	// epochNumber is a number that counts epochs.
+	epochNumber = regexp.MustCompile(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
+	runFolder   = regexp.MustCompile(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
 )
 
 // stepEnd returns the part of a base name up to the end of its step, and the
-// step's digits.
+// step's digits: what the name calls a step, else the last number that is no
+// metric, decimal or version.
 func stepEnd(base string) (head, digits string) {
 	stem := shardTail.ReplaceAllString(base, "")
 	if m := namedStep.FindStringSubmatchIndex(stem); m != nil {
 		return stem[:m[3]], stem[m[2]:m[3]]
 	}
 	stem = extension.ReplaceAllString(stem, "")
-	all := numbers.FindAllStringIndex(stem, -1)
-	if len(all) == 0 {
-		return "", ""
+	for _, at := range slices.Backward(numbers.FindAllStringIndex(stem, -1)) {
+		before, number := stem[:at[0]], stem[at[0]:at[1]]
+		if !strings.Contains(number, ".") && !metricHead.MatchString(before) && !versionHead.MatchString(before) {
+			return stem[:at[1]], number
+		}
 	}
-	last := all[len(all)-1]
-	return stem[:last[1]], stem[last[0]:last[1]]
+	return "", ""
+}
+
+// runOf returns the folders of a name that belong to one start of the program, ""
+// for none.
+func runOf(name string) (run string) {
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		if runFolder.MatchString(part) {
+			run += part + "/"
+		}
+	}
+	return run
+}
+
+// countsEpochs reports whether the number in a base name is that of an epoch.
+func countsEpochs(base string) bool {
+	head, digits := stepEnd(base)
+	return digits != "" && epochNumber.MatchString(head)
 }
 
 // stepOfName returns the step in the base name of a checkpoint, or NoStep.

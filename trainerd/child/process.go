@@ -257,7 +257,9 @@ func (a *process) parse(line []byte, k kind, parse bool) (r *Report, pure bool) 
 	}
 	if parse {
 		if r, pure := ParseReport(string(line)); r != nil {
-			a.speaks.Store(true)
+			if pure { // step=10 may stand in a line of a log that is about something else
+				a.speaks.Store(true)
+			}
 			return r, pure
 		}
 	}

@@ -11,6 +11,7 @@ func (r *run) onReport(report *Report) {
 	now := time.Now()
 	if r.attempt.step < 0 {
 		r.makeWay()
+		r.checkResumed(report.Step)
 		r.purgeAt(report.Step)
 		// What an earlier start has written from here on is done once more.
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", report.Step)
@@ -29,8 +30,23 @@ func (r *run) onReport(report *Report) {
 	r.prompter.trained(r.attempt.step, now)
 	r.events.report(r.ectx, report, now)
 	r.measure(report)
+	r.watchLoss(report, now)
 	r.attempt.meter.record(r.attempt.step, now)
 	r.observer.Reported(report)
+}
+
+// checkResumed logs that a program that was given a checkpoint has begun from the
+// beginning. first is the step of its first report.
+func (r *run) checkResumed(first int64) {
+	c := r.attempt.given
+	if r.attempts == 1 && c == nil {
+		r.firstStep = first
+	}
+	if c == nil || c.at() == NoStep || first > max(r.firstStep, 1) || first >= c.at() {
+		return
+	}
+	r.log.Warn("the program was given a checkpoint and has begun from the beginning; child.resume_args, or TRAINERD_CHECKPOINT in its environment, say what to load",
+		"checkpoint", c.Path, "step", c.at(), "first", first)
 }
 
 // skip logs and counts checkpoints that do not count.
@@ -107,7 +123,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		}
 		r.savers = nil
 	}
-	if len(added) > 0 {
+	if len(added) > 0 && r.attempt.nan == nil { // the loss may be why the new ones must go
 		r.rotate()
 	}
 }

@@ -43,7 +43,7 @@ func (p *prompter) saved(c Checkpoint) {
 	if begun.After(p.since) {
 		p.since = begun
 	}
-	step := c.Step
+	step := c.at()
 	if step == NoStep {
 		step = p.step
 	}

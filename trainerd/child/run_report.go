@@ -63,8 +63,8 @@ func (c *counts) begins(given *Checkpoint) {
 // start, furthest the highest step of all starts before.
 func (c *counts) trained(before, step, furthest int64, given *Checkpoint) {
 	if before < 0 {
-		if before = step - 1; given != nil && given.Step != NoStep {
-			before = min(given.Step, step)
+		if before = step - 1; given != nil && given.at() != NoStep {
+			before = min(given.at(), step)
 		}
 	}
 	c.update(func(c *counts) {
@@ -125,7 +125,7 @@ func (r *run) report(begun time.Time) *runreport.Run {
 	if training := rep.Time.Training; training > 0 {
 		rep.StepsPerSecond = float64(c.steps) / time.Duration(training).Seconds()
 	}
-	rep.Checkpoints = trainerd.ReportCheckpoints(r.staying())
+	rep.Checkpoints = runreport.Checkpoints(r.staying())
 	return rep
 }
 

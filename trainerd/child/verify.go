@@ -112,6 +112,9 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 	}
 	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
 		Verified: time.Now().UTC(), Parts: c.files, Files: described}
+	if c.countsEpochs() {
+		r.Reported = c.reported
+	}
 	r.Metrics, r.Measured = c.metrics.InManifest()
 	return r, nil
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -33,6 +34,7 @@ const (
 // folder of their own, where no rotation removes them. A nil one keeps none.
 type bestCheckpoints struct {
 	dir    string
+	fsys   ckptfmt.FS
 	base   string
 	metric string
 	less   bool // less is better
@@ -61,9 +63,9 @@ func newBestCheckpoints(j *job) *bestCheckpoints {
 	if e.KeepBest == 0 {
 		return nil
 	}
-	b := &bestCheckpoints{dir: filepath.Join(j.config.Logdir, bestDir), base: j.config.Supervisor.CheckpointBasename, keep: e.KeepBest}
+	b := &bestCheckpoints{dir: filepath.Join(j.config.Logdir, bestDir), fsys: j.fsys, base: j.config.Supervisor.CheckpointBasename, keep: e.KeepBest}
 	b.metric, b.less = j.choosingMetric()
-	b.saver = &checkpoint.Saver{MaxToKeep: -1, MetaGraph: j.program.Meta, Logger: slog.New(slog.DiscardHandler)}
+	b.saver = &checkpoint.Saver{MaxToKeep: -1, MetaGraph: j.program.Meta, FS: j.fsys, Logger: slog.New(slog.DiscardHandler)}
 	return b
 }
 
@@ -144,7 +146,7 @@ func (b *bestCheckpoints) offer(ctx context.Context, sess session.Session, step 
 	if len(b.kept) >= b.keep && b.better(c, b.kept[b.keep-1]) > 0 {
 		return nil
 	}
-	if err := errors.Join(notALink(b.dir), atomicfile.MkdirAllSync(nil, b.dir)); err != nil {
+	if err := errors.Join(notALink(b.dir), atomicfile.MkdirAllSync(b.fsys, b.dir)); err != nil {
 		return err
 	}
 	if err := b.save(ctx, sess, step, e); err != nil {
@@ -177,7 +179,7 @@ func (b *bestCheckpoints) publish() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.WriteFile(nil, filepath.Join(b.dir, bestFile), append(text, '\n')); err != nil {
+	if err := atomicfile.WriteFile(b.fsys, filepath.Join(b.dir, bestFile), append(text, '\n')); err != nil {
 		return err
 	}
 	if err := b.updateState(); err != nil {
@@ -191,7 +193,7 @@ func (b *bestCheckpoints) publish() error {
 		if slices.ContainsFunc(b.kept, func(k bestCheckpoint) bool { return k.Name == filepath.Base(c.Prefix) }) {
 			continue
 		}
-		if err := ckptdir.Remove(c.Prefix, nil); err != nil {
+		if err := ckptdir.Remove(c.Prefix, &ckptfmt.FileOptions{FS: b.fsys}); err != nil {
 			return err
 		}
 	}
@@ -206,5 +208,5 @@ func (b *bestCheckpoints) updateState() error {
 		state.AllModelCheckpointPaths = append(state.AllModelCheckpointPaths, filepath.Join(b.dir, k.Name))
 	}
 	state.ModelCheckpointPath = filepath.Join(b.dir, b.kept[0].Name)
-	return ckptdir.UpdateState(b.dir, state, &ckptdir.StateOptions{RelativePaths: true})
+	return ckptdir.UpdateState(b.dir, state, &ckptdir.StateOptions{FS: b.fsys, RelativePaths: true})
 }

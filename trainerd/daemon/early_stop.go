@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -21,7 +22,8 @@ const earlyStopFile = "early_stopping.json"
 // never does.
 type earlyStop struct {
 	name     string // of the file
-	patience int    // evaluations without a better one after which it ends
+	fsys     ckptfmt.FS
+	patience int // evaluations without a better one after which it ends
 	record   earlyStopRecord
 	less     bool // less of the metric is better
 }
@@ -44,7 +46,7 @@ func newEarlyStop(j *job) *earlyStop {
 		return nil
 	}
 	metric, less := j.choosingMetric()
-	e := &earlyStop{name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less}
+	e := &earlyStop{fsys: j.fsys, name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less}
 	e.record = earlyStopRecord{Metric: metric, Mode: modeName(less)}
 	return e
 }
@@ -87,7 +89,7 @@ func (e *earlyStop) add(step int64, result *evaluation) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.name, err) // NaN: the training has gone wrong
 	}
-	return atomicfile.WriteFile(nil, e.name, append(text, '\n'))
+	return atomicfile.WriteFile(e.fsys, e.name, append(text, '\n'))
 }
 
 // best returns the best evaluation, the earliest of equals, and how many came

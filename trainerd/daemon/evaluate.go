@@ -78,7 +78,7 @@ func (e *evaluator) open() error {
 	if err := notALink(dir); err != nil {
 		return err
 	}
-	w, err := tfevents.NewFileWriter(dir, nil)
+	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: e.job.fsys})
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (e *evaluator) write(ctx context.Context, step int64) error {
 	if err := e.events.AddSummary(ctx, s, step); err != nil {
 		return err
 	}
-	err := e.events.Flush(ctx) // an evaluation is rare, and what it says is wanted at once
+	err := e.events.Sync(ctx) // a checkpoint may outlive it; and what it says is wanted at once
 	e.dropped.Store(e.events.Dropped())
 	return err
 }

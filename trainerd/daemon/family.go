@@ -35,11 +35,11 @@ func newFamilyProgram(c *config.Config, data *dataset.Dataset) (*program.Program
 // a model that was fed scaled rows gets its statistics as constants, so that the
 // training continues as it began.
 func buildFamily(c *config.Config, m model.Config, data *dataset.Dataset) (*model.Model, error) {
-	spec := model.Spec{Config: m, Data: &model.Data{Schema: data.Schema, Normalize: c.Data.Normalize, Scale: c.Data.Scale}}
+	spec := model.Spec{Config: m, Data: &model.Data{Schema: data.Schema, Normalize: c.Data.Normalize, Scale: c.Data.Scale, Weighted: data.HasWeights()}}
 	if c.Cluster.Sync {
 		spec.Sync = &model.SyncReplicas{Total: c.Cluster.Workers, Aggregate: c.Cluster.ReplicasToAggregate}
 	}
-	if spec.Data.NeedsStatistics(m.Family) {
+	if spec.Data.NeedsStatistics(m) {
 		var err error
 		if spec.Data.Statistics, err = data.Statistics(); err != nil {
 			return nil, err

@@ -20,6 +20,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/master"
 	"github.com/trainerd/trainerd/trainerd/runtime"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -302,8 +303,8 @@ func TestAdoptWithoutTheServerOfTheChief(t *testing.T) {
 // destroy takes a variable off a server.
 func destroy(t *testing.T, model *runtime.Resources, name string) {
 	t.Helper()
-	handle := &tfpb.NodeDef{Name: "v", Op: "VarHandleOp", Attr: graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_INT64),
-		"shape": graph.ShapeAttr(graph.MakeShape()), "shared_name": graph.StringAttr(name)}}
+	handle := &tfpb.NodeDef{Name: "v", Op: "VarHandleOp", Attr: graph.Attrs{"dtype": attr.Type(tfpb.DataType_DT_INT64),
+		"shape": attr.Shape(graph.MakeShape().Proto()), "shared_name": attr.String(name)}}
 	def := &tfpb.GraphDef{Node: []*tfpb.NodeDef{handle, {Name: "destroy", Op: "DestroyResourceOp", Input: []string{"v"}}}}
 	sess, err := runtime.New(def, &runtime.Options{Resources: model})
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 const graphsDir = "../../fixtures/graphs"
@@ -136,9 +138,9 @@ func modelFile(t *testing.T, b *graph.Builder) string {
 func TestUncounted(t *testing.T) {
 	b := graph.NewBuilder()
 	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_FLOAT, Initial: graph.Zeros(), Trainable: true})
-	one := b.Const("one", graph.FloatTensor(1))
+	one := b.Const("one", literal.Float(1))
 	b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "raise", Inputs: []graph.Output{w.Handle(), one},
-		Attrs: graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_FLOAT)}})
+		Attrs: graph.Attrs{"dtype": attr.Type(tfpb.DataType_DT_FLOAT)}})
 	file := modelFile(t, b)
 	c := graphConfig(t, file, `train_op = "raise"`, "[train]", "steps = 5")
 	runJob(t, t.Context(), c)

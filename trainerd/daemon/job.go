@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/graphrun"
@@ -19,6 +20,7 @@ type job struct {
 	data    *dataset.Dataset // nil for a graph that has none
 	steps   int64            // the global step at which the job is complete; 0 for when the input ends
 	log     *slog.Logger
+	fsys    ckptfmt.FS // nil for the operating system's
 
 	task     *cluster.Task
 	sessions *sessions

@@ -15,7 +15,7 @@ func (j *job) keepConfig() {
 	}
 	text, err := j.config.Snapshot()
 	if err == nil {
-		err = atomicfile.WriteFile(nil, filepath.Join(j.config.Logdir, config.SnapshotName), text)
+		err = atomicfile.WriteFile(j.fsys, filepath.Join(j.config.Logdir, config.SnapshotName), text)
 	}
 	if err != nil {
 		j.log.Warn("the config could not be kept in the logdir", "err", err)

@@ -38,7 +38,7 @@ func (j *job) reportComplete(ctx context.Context, s *resumePoint, o RunOptions) 
 func (j *job) reportResult(e *evaluation, o RunOptions) {
 	switch {
 	case e == nil:
-	case !j.config.IsGraph() && j.config.Model.Family == "linear":
+	case !j.config.IsGraph() && j.config.Model.IsRegression():
 		j.reportNumbers(e, o)
 	default:
 		for i, name := range e.names {

@@ -6,10 +6,12 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // RunOptions says where a run reports what.
@@ -35,6 +37,10 @@ type RunOptions struct {
 	// Serve, if not nil, is called once the job is known to have something left
 	// to do, and what it returns when the run has ended.
 	Serve func(log *slog.Logger) (end func())
+	// FS is what the run writes its logdir through; nil for the operating system's.
+	FS ckptfmt.FS
+	// Wrap, if not nil, is put around each session in which the run trains.
+	Wrap func(session.Session) session.Session
 
 	beat *heartbeat // of a job on servers, else nil
 }
@@ -51,6 +57,7 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 		return err
 	}
 	defer j.close()
+	j.fsys = o.FS
 	if done := j.completed(ctx); done != nil {
 		defer done.sess.Close()
 		return j.reportComplete(ctx, done, o)
@@ -72,6 +79,7 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 		o.Monitor.Wait(reason)
 		o.beat.setReason(reason)
 	})
+	j.sessions.wrap = o.Wrap
 	t := &training{
 		job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: cluster.NewReplicas(j.task),
 		watch: o.Monitor, beat: o.beat, stop: func() { stop(stopRequest) },

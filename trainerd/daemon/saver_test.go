@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // TestCheckpointSettings trains with each setting of how checkpoints are
@@ -85,7 +86,7 @@ func TestTypesOfV1(t *testing.T) {
 	one := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_UINT64, TensorShape: &tfpb.TensorShapeProto{}, Uint64Val: []uint64{1}}
 	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_UINT64, Initial: graph.Value(one)})
 	b.Add(graph.NodeSpec{Op: "ReadVariableOp", Name: "read", Inputs: []graph.Output{w.Handle()},
-		Attrs: graph.Attrs{"dtype": graph.TypeAttr(tfpb.DataType_DT_UINT64)}})
+		Attrs: graph.Attrs{"dtype": attr.Type(tfpb.DataType_DT_UINT64)}})
 	file := modelFile(t, b)
 	for version, want := range map[string]string{"V1": "saver: variable w: V1 checkpoints do not hold uint64", "V2": ""} {
 		c := graphConfig(t, file, `train_op = "read"`, "[train]", "steps = 2", "[supervisor]", fmt.Sprintf("write_version = %q", version))

@@ -24,7 +24,8 @@ type sessions struct {
 	program *program.Program
 	task    *cluster.Task
 	log     *slog.Logger
-	served  func(master string) // told where the model is served; may be nil
+	served  func(master string)                   // told where the model is served; may be nil
+	wrap    func(session.Session) session.Session // put around what the run trains in; may be nil
 
 	sayInexact sync.Once // logs what of the input is not exactly resumable
 }
@@ -36,6 +37,14 @@ func (s *sessions) open(ctx context.Context) (session.Session, error) {
 			s.log.Warn("not exactly resumable: " + line)
 		}
 	})
+	sess, err := s.make(ctx)
+	if err != nil || s.wrap == nil {
+		return sess, err
+	}
+	return s.wrap(sess), nil
+}
+
+func (s *sessions) make(ctx context.Context) (session.Session, error) {
 	switch {
 	case s.config.IsRemote():
 		return s.task.Connect(ctx)
@@ -66,7 +75,7 @@ func (s *sessions) notResumable() []string {
 		return nil // every other use of the graph reports it
 	}
 	if s.config.IsRemote() {
-		var lines []string
+		lines := s.randomOnServers()
 		for _, name := range program.Ancestors(g, s.program.Train, program.TakesInput) {
 			if len(program.Ancestors(g, []string{name}, program.IsApplyGradient)) == 0 { // else it is a token
 				lines = append(lines, name+": the input of a session on a server is not in checkpoints")
@@ -84,6 +93,16 @@ func (s *sessions) notResumable() []string {
 		return nil
 	}
 	return sess.NotResumable(runners)
+}
+
+// randomOnServers says which random numbers of a training on servers are others
+// after a kill.
+func (s *sessions) randomOnServers() []string {
+	var lines []string
+	for _, name := range cluster.RandomOps(s.program.Meta.GetGraphDef(), s.program.Train) {
+		lines = append(lines, name+": the random numbers of a session on a server begin again in each session")
+	}
+	return lines
 }
 
 // inputRestored reports whether a session has put back the state of the

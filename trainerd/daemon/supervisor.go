@@ -65,6 +65,7 @@ func (j *job) saver(log *slog.Logger) *checkpoint.Saver {
 		KeepEvery: time.Duration(s.KeepCheckpointEveryNHours * float64(time.Hour)),
 		Shards:    s.Shards,
 		MetaGraph: j.program.Meta,
+		FS:        j.fsys,
 		Logger:    log,
 	}
 	if len(s.KeepSteps) > 0 && s.MaxToKeep > 0 {

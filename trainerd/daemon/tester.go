@@ -26,14 +26,15 @@ func (t *tester) evaluate(ctx context.Context, sess session.Session) (evaluation
 	ctx, cancel := trainerd.StepContext(ctx)
 	defer cancel()
 	e := evaluation{values: make([]float64, len(t.program.Metrics))}
-	sess, err := t.observe(ctx, sess)
-	if err != nil {
-		return e, err
-	}
 	fetches := make([]string, len(t.program.Metrics))
 	for i, m := range t.program.Metrics {
 		e.names, fetches[i] = append(e.names, m.Name), m.Tensor
 	}
+	sess, done, err := t.observe(ctx, sess, fetches)
+	if err != nil {
+		return e, err
+	}
+	defer done()
 	_, tests := t.input.Rows()
 	feeds := make(program.Feed)
 	for e.rows < tests {
@@ -73,27 +74,47 @@ type observer struct {
 
 // observe returns the session in which to evaluate the model of sess: one that
 // changes nothing there, and whose random numbers are a function of the graph's
-// seeds and the step. A model on servers has no such session and is evaluated
-// in sess itself.
-func (t *tester) observe(ctx context.Context, sess session.Session) (session.Session, error) {
+// seeds and the step. The caller calls done after the evaluation.
+func (t *tester) observe(ctx context.Context, sess session.Session, fetches []string) (_ session.Session, done func(), err error) {
+	step, err := t.program.ReadStep(ctx, sess)
+	if err != nil {
+		return nil, nil, err
+	}
 	inner := sess
 	if managed, ok := sess.(interface{ Unwrap() session.Session }); ok {
 		inner = managed.Unwrap()
 	}
-	embedded, ok := inner.(interface{ Observer() *runtime.Session })
-	if !ok {
-		return sess, nil
+	switch s := inner.(type) {
+	case embedded:
+		return t.embeddedObserver(s, inner, step), func() {}, nil
+	case onServers:
+		own, err := s.Observe(ctx, fetches, step)
+		if err != nil {
+			return nil, nil, fmt.Errorf("evaluating: %w", err)
+		}
+		if own != nil {
+			return own, func() { own.Close() }, nil // what is left is the servers' to end
+		}
 	}
-	step, err := t.program.ReadStep(ctx, sess)
-	if err != nil {
-		return nil, err
-	}
-	if t.observer == nil || t.observer.of != inner {
+	return sess, func() {}, nil
+}
+
+// embedded is a session of this process.
+type embedded interface{ Observer() *runtime.Session }
+
+// onServers is a session on servers. Its observer is nil where there is nothing
+// that an evaluation would change.
+type onServers interface {
+	Observe(ctx context.Context, fetches []string, step int64) (session.Session, error)
+}
+
+func (t *tester) embeddedObserver(s embedded, of session.Session, step int64) session.Session {
+	if t.observer == nil || t.observer.of != of {
 		t.close()
-		t.observer = &observer{inner, embedded.Observer()}
+		t.observer = &observer{of, s.Observer()}
 	}
 	t.observer.sess.SeedObserver(step)
-	return t.observer.sess, nil
+	return t.observer.sess
 }
 
 // close ends the session of the newest evaluation.

@@ -15,6 +15,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
 // noisyGraph writes a model with all that an evaluation could disturb: a random
@@ -29,7 +31,7 @@ func noisyGraph(t *testing.T, seed int64) string {
 	w := b.Variable(graph.VariableSpec{Name: "w", DType: float, Shape: graph.MakeShape(2, 2), Initial: graph.Zeros(), Trainable: true})
 	average := b.Variable(graph.VariableSpec{Name: "average", DType: float, Initial: graph.Zeros()})
 	total := b.Variable(graph.VariableSpec{Name: "total", DType: float, Initial: graph.Zeros()})
-	seeds := graph.Attrs{"T": graph.TypeAttr(tfpb.DataType_DT_INT32), "dtype": graph.TypeAttr(float), "seed": graph.IntAttr(seed), "seed2": graph.IntAttr(seed)}
+	seeds := graph.Attrs{"T": attr.Type(tfpb.DataType_DT_INT32), "dtype": attr.Type(float), "seed": attr.Int(seed), "seed2": attr.Int(seed)}
 	logits := b.MatMul("logits", x, b.Read("w/read", w), false, false)
 	noise := b.Add(graph.NodeSpec{Op: "RandomStandardNormal", Name: "noise", Inputs: []graph.Output{b.ShapeOf("shape", logits)}, Attrs: seeds,
 		Outputs: []graph.OutputType{{DType: float, Shape: logits.Shape()}}}).Output(0)
@@ -38,9 +40,9 @@ func noisyGraph(t *testing.T, seed int64) string {
 	b.Identity("first_noise", b.Mean("mean_noise", noise))
 	move := b.MoveAverage("move", average, loss, .1)
 	b.After([]*graph.Node{move}, func() { b.Identity("moved", loss) })
-	add := b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "add", Inputs: []graph.Output{total.Handle(), loss}, Attrs: graph.Attrs{"dtype": graph.TypeAttr(float)}})
+	add := b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "add", Inputs: []graph.Output{total.Handle(), loss}, Attrs: graph.Attrs{"dtype": attr.Type(float)}})
 	b.After([]*graph.Node{add}, func() { b.Read("streaming", total) })
-	b.Minimize(loss, graph.SGD{}, graph.LearningRate{Initial: .01}, step, []*graph.Variable{w}, move)
+	optimizer.Minimize(b, loss, optimizer.SGD{}, optimizer.LearningRate{Initial: .01}, step, []*graph.Variable{w}, move)
 	return modelFile(t, b)
 }
 
@@ -101,46 +103,70 @@ func lastModel(t *testing.T, c *config.Config, step int) (index, data []byte) {
 
 // TestNothingButTheTrainingChangesTheWeights holds runs under random
 // configurations against one that evaluates, saves and writes nothing before
-// its end. The seed of a configuration is its name.
+// its end, on each kind of session. The seed of a configuration is its name.
 func TestNothingButTheTrainingChangesTheWeights(t *testing.T) {
-	meta := noisyGraph(t, 7)
-	plain := noisyConfig(t, meta)
-	runJob(t, t.Context(), plain)
-	index, data := lastModel(t, plain, 30)
-	for seed := range uint64(16) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			var overrides []string
-			maybe := func(key string, values ...string) {
-				if r.IntN(2) == 0 {
-					overrides = append(overrides, key+"="+values[r.IntN(len(values))])
-				}
-			}
-			maybe("eval.steps", "1", "2", "3", "7", "29", "30")
-			maybe("eval.secs", "0.000001", "0.001", "0.01")
-			maybe("eval.keep_best", "1", "3")
-			maybe("eval.batch_size", "1", "4", "100")
-			maybe("eval.fetches", "['loss']", "['first_noise']", "['streaming', 'loss']", "['moved']")
-			maybe("supervisor.save_model_secs", "0.0001", "0.003")
-			maybe("supervisor.save_model_steps", "1", "4", "10")
-			maybe("supervisor.save_summaries_steps", "1", "5")
-			maybe("supervisor.save_summaries_secs", "0.0001", "0.01")
-			maybe("supervisor.max_to_keep", "1", "3")
-			maybe("graph.fetches", "['first_noise', 'loss']", "['w']")
-			c := noisyConfig(t, meta, overrides...)
-			if r.IntN(2) == 0 { // interrupted, and resumed
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				log := &stopAfter{text: fmt.Sprintf("msg=saved step=%d ", r.IntN(12)), cancel: cancel}
-				if err := Run(ctx, c, RunOptions{Stdout: &bytes.Buffer{}, Stderr: log}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			watched(t, c, r.IntN(2) == 0)
-			if i, d := lastModel(t, c, 30); !bytes.Equal(i, index) || !bytes.Equal(d, data) {
-				t.Errorf("the model is another one with %s", strings.Join(overrides, " "))
+	for _, kind := range []struct {
+		name   string
+		master func(t *testing.T) string
+		seeds  uint64
+	}{
+		{"embedded", func(*testing.T) string { return "" }, 16},
+		{"served", func(*testing.T) string { return config.MasterLocal }, 4},
+		{"remote", func(t *testing.T) string { return "grpc://" + serveMaster(t) }, 5},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			meta := noisyGraph(t, 7)
+			master := "master='" + kind.master(t) + "'"
+			plain := noisyConfig(t, meta, master)
+			runJob(t, t.Context(), plain)
+			index, data := lastModel(t, plain, 30)
+			for seed := range kind.seeds {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					r := rand.New(rand.NewPCG(seed, 0))
+					overrides := harmless(r)
+					c := noisyConfig(t, meta, append(overrides, master)...)
+					if r.IntN(2) == 0 && !c.IsRemote() { // servers do not keep the streams of a session that has ended
+						interrupt(t, c, r.IntN(12))
+					}
+					watched(t, c, r.IntN(2) == 0)
+					if i, d := lastModel(t, c, 30); !bytes.Equal(i, index) || !bytes.Equal(d, data) {
+						t.Errorf("the model is another one with %s", strings.Join(overrides, " "))
+					}
+				})
 			}
 		})
+	}
+}
+
+// harmless returns settings that must not matter to the weights.
+func harmless(r *rand.Rand) (overrides []string) {
+	maybe := func(key string, values ...string) {
+		if r.IntN(2) == 0 {
+			overrides = append(overrides, key+"="+values[r.IntN(len(values))])
+		}
+	}
+	maybe("eval.steps", "1", "2", "3", "7", "29", "30")
+	maybe("eval.secs", "0.000001", "0.001", "0.01")
+	maybe("eval.keep_best", "1", "3")
+	maybe("eval.batch_size", "1", "4", "100")
+	maybe("eval.fetches", "['loss']", "['first_noise']", "['streaming', 'loss']", "['moved']")
+	maybe("supervisor.save_model_secs", "0.0001", "0.003")
+	maybe("supervisor.save_model_steps", "1", "4", "10")
+	maybe("supervisor.save_summaries_steps", "1", "5")
+	maybe("supervisor.save_summaries_secs", "0.0001", "0.01")
+	maybe("supervisor.max_to_keep", "1", "3")
+	maybe("graph.fetches", "['first_noise', 'loss']", "['w']")
+	return overrides
+}
+
+// interrupt runs a job until it has saved a step.
+func interrupt(t *testing.T, c *config.Config, step int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	log := &stopAfter{text: fmt.Sprintf("msg=saved step=%d ", step), cancel: cancel}
+	if err := Run(ctx, c, RunOptions{Stdout: &bytes.Buffer{}, Stderr: log}); err != nil {
+		t.Fatal(err)
 	}
 }
 

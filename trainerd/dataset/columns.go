@@ -11,6 +11,7 @@ type columnPlan struct {
 	columns    []string // names of all
 	named      bool     // those are names, not numbers
 	label      int
+	weight     int      // -1 for none
 	classes    bool     // the labels are words
 	classNames []string // if they are known
 	features   []Feature
@@ -21,6 +22,9 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 	p := &columnPlan{columns: columns, named: o.hasNames()}
 	var e *Error
 	if p.label, e = p.find(o.Label, "label"); e != nil {
+		return nil, e
+	}
+	if p.weight, e = p.findWeight(o); e != nil {
 		return nil, e
 	}
 	if len(columns) == 1 {
@@ -95,8 +99,20 @@ func (p *columnPlan) find(want Column, setting string) (index int, e *Error) {
 	return 0, &Error{Reason: fmt.Sprintf("there is no column %s for the %s; the columns are %s", clip(want.Name), setting, quoteNames(p.columns)), Hint: choose}
 }
 
+// findWeight returns the index of the column with the weights, -1 for none.
+func (p *columnPlan) findWeight(o Options) (int, *Error) {
+	if o.Weight == "" {
+		return -1, nil
+	}
+	c, e := p.find(Column{Name: o.Weight}, "weight")
+	if e == nil && c == p.label {
+		e = &Error{Reason: fmt.Sprintf("data.weight is the column %s, which is the label", clip(o.Weight)), Hint: "name another column"}
+	}
+	return c, e
+}
+
 // used returns the columns of the features: those that are named, else all but
-// the label and those that are dropped.
+// the label, the weight and those that are dropped.
 func (p *columnPlan) used(o Options) (used []int, e *Error) {
 	for _, name := range o.Features {
 		c, e := p.find(Column{Name: name}, "features")
@@ -120,7 +136,7 @@ func (p *columnPlan) used(o Options) (used []int, e *Error) {
 		dropped[c] = true
 	}
 	for c := range p.columns {
-		if c != p.label && !dropped[c] {
+		if c != p.label && c != p.weight && !dropped[c] {
 			used = append(used, c)
 		}
 	}

@@ -29,6 +29,7 @@ type rowsReader struct {
 	skipped int // rows without a label
 	values  []float32
 	labels  []int64
+	weights []float32     // none unless a column has them
 	words   []*vocabulary // of the features, nil for those that are not categories
 	classes *vocabulary   // of the label, nil unless they are words
 }
@@ -169,6 +170,7 @@ func (r *rowsReader) row(row *table.Row) {
 		r.skipped++
 		return
 	}
+	r.weight(row)
 	for i := range r.columns.features {
 		f := &r.columns.features[i]
 		field := strings.TrimSpace(row.Fields[f.Column])
@@ -180,6 +182,20 @@ func (r *rowsReader) row(row *table.Row) {
 		r.values = append(r.values, v)
 	}
 	r.labels = append(r.labels, label)
+}
+
+// weight adds the weight of a row, if it has one.
+func (r *rowsReader) weight(row *table.Row) {
+	column := r.columns.weight
+	if column < 0 {
+		return
+	}
+	field := strings.TrimSpace(row.Fields[column])
+	w, reason, hint := parseWeight(field)
+	if reason != "" {
+		r.fault(row, column, reason, r.orHeader(field, hint))
+	}
+	r.weights = append(r.weights, w)
 }
 
 // feature returns the raw value of a field, or what is wrong with it.
@@ -286,7 +302,7 @@ func (r *rowsReader) source() (*source, error) {
 	return &source{
 		rows: &floatRows{values: r.values, width: len(p.features), labels: r.labels},
 		name: r.name, width: len(p.features), classes: classes, columns: p.names(), classNames: classNames,
-		schema: p.schema(r.opts, classes, classNames), unlabelled: r.skipped, close: noClose,
+		schema: p.schema(r.opts, classes, classNames), unlabelled: r.skipped, weights: r.weights, close: noClose,
 		place: func(_, feature int) *Error { return p.locate(p.features[feature].Column, &Error{File: r.name}) },
 	}, nil
 }

@@ -81,6 +81,16 @@ type Options struct {
 	// Dates has the layouts, as in package time, of the columns of a table that
 	// hold dates; "" is RFC 3339, or its date alone.
 	Dates map[string]string
+	// Weight names the column of a table, or the feature of tf.Example messages,
+	// with the weight of each example: a number that is not negative. It is then
+	// no feature, unless Features has it. "" gives all the same weight.
+	Weight string
+	// ClassWeights multiplies the weights of the training examples by a number for
+	// each class, by its name, 1 for those that it lacks; nil for none.
+	ClassWeights map[string]float64
+	// Balance gives the examples of each class as much weight together in the
+	// training as those of any other.
+	Balance bool
 	// Missing says that fields of a table may be missing: a number and a date is
 	// then NaN, a word -1, and a row without a label is left out. Without it a
 	// missing field is an error.
@@ -168,9 +178,9 @@ type Dataset struct {
 	eachTrain  func(f func(x []float32, label int64)) error
 	statistics *Statistics // nil before they are asked for
 
-	x, y   ckptfmt.Tensor // the batch that was made last
-	tx, ty ckptfmt.Tensor // the test rows that were asked for last
-	close  []func() error
+	batch, tests tensors         // those that were asked for last
+	weights      *ckptfmt.Tensor // of the newer of the two
+	close        []func() error
 }
 
 // Load reads the data called name. What is wrong with the contents is an
@@ -186,6 +196,10 @@ func Load(name string, o Options) (*Dataset, error) {
 	}
 	fit := o
 	fit.Classes, fit.Width, fit.Image, fit.Fit = train.classes, train.width, train.image, train.schema
+	if o.Format == FormatImages {
+		schema := train.schemaOrNumbers(o)
+		fit.Fit = &schema
+	}
 	test, err := open(o.TestFile, o.TestLabelFile, fit)
 	if err != nil {
 		return nil, err
@@ -255,11 +269,7 @@ func newDataset(train, test *source, o Options) (*Dataset, error) {
 		d.Close()
 		return nil, err
 	}
-	n := int64(o.BatchSize)
-	d.x = ckptfmt.Tensor{DType: o.featureType(), Shape: []int64{n, int64(d.Features)}}
-	d.y = ckptfmt.Tensor{DType: o.labelType(), Shape: []int64{n}}
-	d.tx = ckptfmt.Tensor{DType: o.featureType(), Shape: []int64{0, int64(d.Features)}}
-	d.ty = ckptfmt.Tensor{DType: o.labelType(), Shape: []int64{0}}
+	d.batch, d.tests = newTensors(d.Features, o), newTensors(d.Features, o)
 	return d, nil
 }
 
@@ -305,17 +315,17 @@ func (d *Dataset) StepsPerEpoch() int64 {
 // tensors are overwritten by the next call. An error is that of a file which
 // has changed, or was not held in memory and is damaged.
 func (d *Dataset) Batch(step int64) (x, y *ckptfmt.Tensor, err error) {
-	d.x.Data, d.y.Data = d.x.Data[:0], d.y.Data[:0]
+	t := &d.batch
+	t.begin(d.opts.BatchSize)
 	n := uint64(d.TrainRows)
 	position := uint64(step) * uint64(d.opts.BatchSize)
 	for range d.opts.BatchSize {
-		d.x.Data, d.y.Data, err = d.train.example(d.x.Data, d.y.Data, position/n, int(position%n))
-		if err != nil {
+		if err := d.train.example(&t.rows, position/n, int(position%n)); err != nil {
 			return nil, nil, err
 		}
 		position++
 	}
-	return &d.x, &d.y, nil
+	return d.give(t)
 }
 
 // Test returns up to limit test rows from row start on, as Batch returns
@@ -324,12 +334,12 @@ func (d *Dataset) Batch(step int64) (x, y *ckptfmt.Tensor, err error) {
 func (d *Dataset) Test(start, limit int) (x, y *ckptfmt.Tensor, err error) {
 	start = min(max(start, 0), d.TestRows)
 	end := start + min(max(limit, 0), d.TestRows-start)
-	d.tx.Data, d.ty.Data = d.tx.Data[:0], d.ty.Data[:0]
-	d.tx.Shape[0], d.ty.Shape[0] = int64(end-start), int64(end-start)
+	t := &d.tests
+	t.begin(end - start)
 	for i := start; i < end; i++ {
-		if d.tx.Data, d.ty.Data, err = d.test.append(d.tx.Data, d.ty.Data, i); err != nil {
+		if err := d.test.append(&t.rows, i); err != nil {
 			return nil, nil, err
 		}
 	}
-	return &d.tx, &d.ty, nil
+	return d.give(t)
 }

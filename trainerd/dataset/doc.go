@@ -21,7 +21,7 @@
 //	             only the names, and images are decoded for each batch
 //	TFRecord     4 bytes a feature, twice while loading; with
 //	             Options.ShuffleBuffer that of so many examples, and a bit for
-//	             each of the others
+//	             each of the others; 4 bytes for each with weights
 //
 // What would need more than Options.MemoryLimit is an error that says so.
 //

@@ -81,33 +81,7 @@ func (e *Examples) format() (Format, error) {
 			return FormatTFRecord, nil // it may be a pattern
 		}
 	}
-	info, err := os.Stat(e.name)
-	if err != nil {
-		return "", openError(e.name, err)
-	}
-	if info.IsDir() {
-		return FormatImages, nil
-	}
-	f, err := os.Open(e.name)
-	if err != nil {
-		return "", openError(e.name, err)
-	}
-	defer f.Close()
-	plain, err := decompress(f)
-	if err != nil {
-		return "", nil // a table may be compressed in other ways
-	}
-	var head [12]byte
-	n, _ := io.ReadFull(plain, head[:])
-	switch {
-	case isImage(e.name):
-		return FormatImages, nil
-	case n >= 4 && head[0] == 0 && head[1] == 0 && idxSizes[head[2]] != 0 && head[3] <= maxIDXRank:
-		return FormatIDX, nil
-	case n == 12 && isRecord(head):
-		return FormatTFRecord, nil
-	}
-	return "", nil
+	return DetectFormat(e.name)
 }
 
 // Each calls f with every row, in order. After the first faulty row the others

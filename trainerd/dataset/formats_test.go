@@ -210,6 +210,29 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// A class without test images does not shift the numbers of those after it.
+func TestImagesOfFewerClasses(t *testing.T) {
+	dir := t.TempDir()
+	picture := pngOf(gradient(2, 2, red, blue))
+	for _, name := range []string{"train/a/1.png", "train/b/1.png", "train/c/1.png", "test/b/2.png", "test/c/2.png", "other/d/1.png"} {
+		write(t, dir, name, picture)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "test/a"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Format: FormatImages, Image: []int{2, 2, 3}, TestFile: filepath.Join(dir, "test")}
+	d := load(t, filepath.Join(dir, "train"), o)
+	_, y, err := d.Test(0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ints(y); !slices.Equal(got, []int64{1, 2}) {
+		t.Errorf("the classes of the test images are %v, want 1 and 2", got)
+	}
+	o.TestFile = filepath.Join(dir, "other")
+	wantError(t, filepath.Join(dir, "train"), o, "other/d: is not one of the classes of data.file", `the classes are "a", "b", "c"`)
+}
+
 func TestResize(t *testing.T) {
 	tests := []struct {
 		name string
@@ -249,6 +272,9 @@ func TestImageErrors(t *testing.T) {
 	wantError(t, filepath.Join(dir, "none"), o, "none: cannot be opened")
 	wantError(t, dir, Options{Format: FormatImages}, "the size of images is []; set data.image")
 	wantError(t, dir, Options{Format: FormatImages, Image: []int{2, 2, 1}, Classes: 1}, "has 2 classes, but model.classes = 1")
+
+	write(t, dir, "c/notes.txt", nil)
+	wantError(t, dir, o, "c: has no PNG or JPEG files; put the images of the class into it, or remove the folder")
 
 	// A file that is damaged while it is used is an error of the batch.
 	late := t.TempDir()

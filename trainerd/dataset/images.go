@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -44,7 +45,11 @@ func openImages(dir string, o Options) (*source, error) {
 		return nil, &Error{File: dir, Reason: fmt.Sprintf("the size of images is %v", o.Image), Hint: "set data.image to height, width and channels (1 or 3), as in [32, 32, 3]"}
 	}
 	r := &imageRows{size: [3]int(o.Image)}
-	names, err := r.list(dir)
+	var known []string
+	if o.Fit != nil {
+		known = o.Fit.Label.Vocabulary
+	}
+	names, err := r.list(dir, known)
 	if err != nil {
 		return nil, err
 	}
@@ -63,33 +68,55 @@ func openImages(dir string, o Options) (*source, error) {
 	return s, nil
 }
 
-// list finds the files of each class.
-func (r *imageRows) list(dir string) (names []string, err error) {
+// list finds the files of each class. Those of a test part have the numbers that
+// the classes have in the training.
+func (r *imageRows) list(dir string, known []string) (names []string, err error) {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, openError(dir, err)
 	}
+	names = known
+	errs := &Errors{File: dir}
 	for _, folder := range folders {
 		if !folder.IsDir() || strings.HasPrefix(folder.Name(), ".") {
 			continue
 		}
-		files, err := os.ReadDir(filepath.Join(dir, folder.Name()))
-		if err != nil {
-			return nil, openError(filepath.Join(dir, folder.Name()), err)
+		path := filepath.Join(dir, folder.Name())
+		class := slices.Index(known, folder.Name())
+		switch {
+		case known == nil:
+			class, names = len(names), append(names, folder.Name())
+		case class < 0:
+			errs.add(&Error{File: path, Reason: "is not one of the classes of data.file", Hint: "remove the folder; the classes are " + quoteNames(known)})
 		}
-		for _, f := range files {
-			if isImage(f.Name()) && !f.IsDir() {
-				r.files = append(r.files, filepath.Join(dir, folder.Name(), f.Name()))
-				r.labels = append(r.labels, int64(len(names)))
-			}
+		n := len(r.files)
+		if err := r.listClass(path, int64(class)); err != nil {
+			return nil, err
 		}
-		names = append(names, folder.Name())
+		if known == nil && len(r.files) == n {
+			errs.add(&Error{File: path, Reason: "has no PNG or JPEG files", Hint: "put the images of the class into it, or remove the folder"})
+		}
 	}
-	if len(names) < 2 || len(r.files) == 0 {
+	if known == nil && len(names) < 2 || len(r.files) == 0 {
 		return nil, &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d PNG and JPEG files", len(names), len(r.files)),
-			Hint: "make a folder for each of at least two classes, with its images in it"}
+			Hint: "make a folder for each of at least two classes, with its images in it; of a table give the file"}
 	}
-	return names, nil
+	return names, errs.err()
+}
+
+// listClass finds the files of a class.
+func (r *imageRows) listClass(dir string, class int64) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return openError(dir, err)
+	}
+	for _, f := range files {
+		if isImage(f.Name()) && !f.IsDir() {
+			r.files = append(r.files, filepath.Join(dir, f.Name()))
+			r.labels = append(r.labels, class)
+		}
+	}
+	return nil
 }
 
 func isImage(name string) bool {

@@ -34,7 +34,8 @@ type recordReader struct {
 	at      int // file that is open
 	file    *os.File
 	records *tfrecord.Reader
-	record  int // number of the record read last, in its file
+	record  int     // number of the record read last, in its file
+	weight  float32 // of the example that was parsed last
 }
 
 // openRecords reads the files of a pattern: once, to check and count the
@@ -139,7 +140,7 @@ func (r *recordReader) parse(x []float32, data []byte) ([]float32, int64, error)
 	}
 	if r.features == nil {
 		for name := range features {
-			if name != label {
+			if name != label && name != r.opts.Weight {
 				r.features = append(r.features, name)
 			}
 		}
@@ -160,10 +161,38 @@ func (r *recordReader) parse(x []float32, data []byte) ([]float32, int64, error)
 		return x, 0, err
 	}
 	l, e := r.label(label, features)
+	if e == nil {
+		e = r.parseWeight(features)
+	}
 	if e != nil {
 		return x, 0, e
 	}
 	return x, l, nil
+}
+
+// parseWeight takes the weight of an example, if it is to have one.
+func (r *recordReader) parseWeight(features map[string]*tfpb.Feature) *Error {
+	name := r.opts.Weight
+	if name == "" {
+		return nil
+	}
+	f := features[name]
+	if f == nil {
+		return r.fault(name, "set data.weight to the feature with the weights", "is missing; the example has %s", namesOf(features))
+	}
+	ints, floats := f.GetInt64List().GetValue(), f.GetFloatList().GetValue()
+	switch {
+	case len(ints)+len(floats) != 1:
+		return r.fault(name, "a weight is one number", "has %d integers and %d floats", len(ints), len(floats))
+	case len(ints) == 1:
+		r.weight = float32(ints[0])
+	default:
+		r.weight = floats[0]
+	}
+	if reason := checkWeight(r.weight); reason != "" {
+		return r.fault(name, "correct it, or remove the example", "%s", reason)
+	}
+	return nil
 }
 
 func namesOf(features map[string]*tfpb.Feature) string {

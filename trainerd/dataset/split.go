@@ -33,11 +33,11 @@ func (d *Dataset) divide(train, test *source) error {
 	if err != nil {
 		return err
 	}
-	trainStore, err := train.take(trainOrder, columns, d.opts)
+	trainStore, err := train.take(trainOrder, true, columns, d.opts)
 	if err != nil {
 		return err
 	}
-	if d.test, err = train.take(testOrder, columns, d.opts); err != nil {
+	if d.test, err = train.take(testOrder, false, columns, d.opts); err != nil {
 		return err
 	}
 	d.TrainRows, d.TestRows = len(trainOrder), len(testOrder)
@@ -57,7 +57,7 @@ func (d *Dataset) useTest(test *source, columns []affine) (err error) {
 	all := make([]uint32, test.rows.count())
 	arrange(all, false, 0, 0)
 	d.TestRows = len(all)
-	d.test, err = test.take(all, columns, d.opts)
+	d.test, err = test.take(all, false, columns, d.opts)
 	return err
 }
 
@@ -80,7 +80,11 @@ func (d *Dataset) divideStream(train, test *source) error {
 		return err
 	}
 	d.TrainRows, d.TestRows = rows-tests, tests
-	d.train = &windowed{source: train, skip: inTest, n: rows - tests, columns: columns, opts: d.opts}
+	weights, err := train.weigh(inTest.without(rows), true, d.opts)
+	if err != nil {
+		return err
+	}
+	d.train = &windowed{source: train, skip: inTest, n: rows - tests, columns: columns, weights: weights, opts: d.opts}
 	if test != nil {
 		return d.useTest(test, columns)
 	}
@@ -94,7 +98,7 @@ func (d *Dataset) divideStream(train, test *source) error {
 			order = append(order, uint32(i))
 		}
 	}
-	d.test, err = own.take(order, columns, d.opts)
+	d.test, err = own.take(order, false, columns, d.opts)
 	return err
 }
 
@@ -123,6 +127,16 @@ type bitset []uint64
 
 func (b bitset) set(i int)      { b[i/64] |= 1 << (i % 64) }
 func (b bitset) has(i int) bool { return b[i/64]>>(i%64)&1 == 1 }
+
+// without returns the rows that are not in the set, of so many.
+func (b bitset) without(rows int) (others []uint32) {
+	for i := range rows {
+		if !b.has(i) {
+			others = append(others, uint32(i))
+		}
+	}
+	return others
+}
 
 // testRows returns the size of the test part. At least one row trains.
 func testRows(name string, rows int, o Options) (int, error) {

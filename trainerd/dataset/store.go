@@ -17,6 +17,8 @@ type source struct {
 	classNames []string
 	schema     *Schema                       // nil for that of numbers
 	unlabelled int                           // rows that were left out
+	weights    []float32                     // of the rows; nil for none
+	records    []string                      // the features of tf.Example messages
 	place      func(row, feature int) *Error // says where a feature stands
 	reopen     func() *source                // the same examples for another reader; nil when they are in memory
 	close      func() error
@@ -68,20 +70,28 @@ func noClose() error { return nil }
 
 // store is a part of the examples, scaled.
 type store interface {
-	// append appends example i of the part to tensors' data.
-	append(x, y []byte, i int) ([]byte, []byte, error)
+	// append appends example i of the part.
+	append(b *buffer, i int) error
 }
 
-// packed is a part as tensors have it: little-endian, one after the other.
+// packed is a part as tensors have it.
 type packed struct {
-	x, y        []byte
+	buffer
 	wide, label int // bytes of an example
 	size        int // bytes of a feature
 }
 
-func (p *packed) append(x, y []byte, i int) ([]byte, []byte, error) {
-	return append(x, p.x[i*p.wide:(i+1)*p.wide]...), append(y, p.y[i*p.label:(i+1)*p.label]...), nil
+func (p *packed) append(b *buffer, i int) error {
+	b.x = append(b.x, p.x[i*p.wide:(i+1)*p.wide]...)
+	b.y = append(b.y, p.y[i*p.label:(i+1)*p.label]...)
+	if len(p.w) > 0 {
+		b.w = append(b.w, p.w[i*weightSize:(i+1)*weightSize]...)
+	}
+	return nil
 }
+
+// weightSize is that of a float32.
+const weightSize = 4
 
 // each calls f with the features and the label of each example.
 func (p *packed) each(f func(x []float32, label int64)) error {
@@ -112,37 +122,54 @@ type scaled struct {
 	source  *source
 	order   []uint32
 	columns []affine
+	weights []float32 // of the source's rows; nil for none
 	opts    Options
 	row     []float32
 }
 
-func (s *scaled) append(x, y []byte, i int) (_, _ []byte, err error) {
+func (s *scaled) append(b *buffer, i int) (err error) {
 	row := int(s.order[i])
-	if s.row, err = s.source.features(s.row[:0], row); err != nil {
-		return x, y, err
+	s.row, err = s.source.example(b, row, s.row, s.columns, s.opts)
+	if s.weights != nil {
+		b.w = appendFloat(b.w, s.weights[row])
 	}
-	label, err := s.source.label(row)
+	return err
+}
+
+// example appends a row, scaled. It returns its raw features, in the memory of
+// room.
+func (s *source) example(b *buffer, row int, room []float32, columns []affine, o Options) (raw []float32, err error) {
+	if raw, err = s.features(room[:0], row); err != nil {
+		return raw, err
+	}
+	label, err := s.label(row)
 	if err != nil {
-		return x, y, err
+		return raw, err
 	}
-	if x, err = appendFeatures(x, s.source, row, s.row, s.columns, s.opts); err != nil {
-		return x, y, err
-	}
-	return x, appendLabel(y, label, s.opts), nil
+	b.x, err = appendFeatures(b.x, s, row, raw, columns, o)
+	b.y = appendLabel(b.y, label, o)
+	return raw, err
+}
+
+func appendFloat(b []byte, v float32) []byte {
+	return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 }
 
 // take returns the given rows as a part. Numbers in memory are scaled now;
 // what takes less room as it is, is scaled when it is used.
-func (s *source) take(order []uint32, columns []affine, o Options) (store, error) {
-	lazy := &scaled{source: s, order: append([]uint32(nil), order...), columns: columns, opts: o}
+func (s *source) take(order []uint32, training bool, columns []affine, o Options) (store, error) {
+	weights, err := s.weigh(order, training, o)
+	if err != nil {
+		return nil, err
+	}
+	lazy := &scaled{source: s, order: append([]uint32(nil), order...), columns: columns, weights: weights, opts: o}
 	if _, ok := s.rows.(*floatRows); !ok {
 		return lazy, nil
 	}
 	p := &packed{wide: s.width * o.featureSize(), label: o.labelSize(), size: o.featureSize()}
 	p.x, p.y = make([]byte, 0, len(order)*p.wide), make([]byte, 0, len(order)*p.label)
-	var err error
 	for i := range order {
-		if p.x, p.y, err = lazy.append(p.x, p.y, i); err != nil {
+		if err := lazy.append(&p.buffer, i); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +205,7 @@ func appendFeatures(x []byte, s *source, row int, features []float32, columns []
 			e.Reason, e.Hint = fmt.Sprintf("scaling makes %v infinite", v), "check data.scale"
 			return x, e
 		}
-		x = binary.LittleEndian.AppendUint32(x, math.Float32bits(w))
+		x = appendFloat(x, w)
 	}
 	return x, nil
 }
@@ -202,6 +229,9 @@ func (s *source) schemaOrNumbers(o Options) Schema {
 	}
 	if o.Format == FormatTFRecord {
 		all.Records = o.Features
+		if o.Weight != "" {
+			all.Records = s.records // or the weight would be taken for a feature
+		}
 	}
 	all.Label = Feature{Name: o.Label.Name, Kind: KindNumber, Column: s.width}
 	if !o.Numbers {
@@ -219,7 +249,7 @@ func appendLabel(y []byte, label int64, o Options) []byte {
 
 // ordered gives the training examples in the order of each epoch.
 type ordered interface {
-	example(x, y []byte, epoch uint64, position int) ([]byte, []byte, error)
+	example(b *buffer, epoch uint64, position int) error
 }
 
 // shuffled is a part of which every epoch has another order of all examples.
@@ -232,10 +262,10 @@ type shuffled struct {
 	ordered bool
 }
 
-func (s *shuffled) example(x, y []byte, epoch uint64, position int) ([]byte, []byte, error) {
+func (s *shuffled) example(b *buffer, epoch uint64, position int) error {
 	if !s.ordered || s.epoch != epoch && s.shuffle {
 		arrange(s.order, s.shuffle, s.seed, epoch)
 		s.epoch, s.ordered = epoch, true
 	}
-	return s.store.append(x, y, int(s.order[position]))
+	return s.store.append(b, int(s.order[position]))
 }

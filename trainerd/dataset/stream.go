@@ -9,15 +9,16 @@ import (
 
 // recordLoad is the first skip TFRecord files.
 type recordLoad struct {
-	reader *recordReader
-	errs   *Errors
-	values []float32 // unless they are streamed
-	ends   []int     // of the examples in values
-	labels labels    // unless they are streamed
-	counts []int     // examples of each file
-	rows   int
-	top    int64
-	widest int
+	reader  *recordReader
+	errs    *Errors
+	values  []float32 // unless they are streamed
+	ends    []int     // of the examples in values
+	labels  labels    // unless they are streamed
+	weights []float32 // none unless a feature has them
+	counts  []int     // examples of each file
+	rows    int
+	top     int64
+	widest  int
 }
 
 // readAll reads all files. It continues after a faulty example, so that one run
@@ -75,6 +76,9 @@ func (l *recordLoad) keep(x []float32, label int64) *Error {
 	if l.rows == maxRows {
 		return l.reader.fault("", "divide the data", "is number %d, more than are supported", l.rows)
 	}
+	if o.Weight != "" {
+		l.weights = append(l.weights, l.reader.weight)
+	}
 	if o.ShuffleBuffer > 0 {
 		return nil
 	}
@@ -91,7 +95,7 @@ func (l *recordLoad) keep(x []float32, label int64) *Error {
 // source returns what was read.
 func (l *recordLoad) source(name string) (*source, error) {
 	o := l.reader.opts
-	s := &source{name: name, width: max(l.widest, 1), close: noClose}
+	s := &source{name: name, width: max(l.widest, 1), weights: l.weights, records: l.reader.features, close: noClose}
 	if len(o.Image) == 3 && o.Image[0]*o.Image[1]*o.Image[2] == s.width {
 		s.image = o.Image
 	}

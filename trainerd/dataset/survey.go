@@ -135,6 +135,8 @@ type Use struct {
 	Form string
 	// Drop says that the column is left out.
 	Drop bool
+	// Weight says that the column has the weights of the rows.
+	Weight bool
 	// Words says that the classes of the label have names.
 	Words bool
 	// Rule says for people what is done, and why.
@@ -191,6 +193,13 @@ func (s *Survey) Plan(label int, task Task) (*Plan, error) {
 		return nil, &Error{File: s.file, Reason: "no column is left to learn from", Hint: "a table needs columns of numbers, dates, or words of which there are few"}
 	}
 	return p, nil
+}
+
+// Weigh makes a column that of the weights of the rows, and returns its name.
+func (p *Plan) Weigh(column int) string {
+	u := &p.Uses[column]
+	u.Kind, u.Drop, u.Rule, u.Weight = KindNumber, false, "weight of the row", true
+	return u.Name
 }
 
 func (s *Survey) fault(column int, reason, hint string) *Error {

@@ -20,27 +20,32 @@ type windowed struct {
 	skip    bitset // rows that are not for training
 	n       int    // rows that are
 	columns []affine
+	weights []float32 // of the source's rows; nil for none
 	opts    Options
 
 	loaded     bool
 	epoch      uint64
 	start, end int // positions of the window, in the order of the files
 	next       int // the row after the window
-	x, y       []byte
+	held       buffer
 	order      []uint32
 	row        []float32
 }
 
-func (w *windowed) example(x, y []byte, epoch uint64, position int) ([]byte, []byte, error) {
+func (w *windowed) example(b *buffer, epoch uint64, position int) error {
 	if !w.loaded || w.epoch != epoch || position < w.start || position >= w.end {
 		if err := w.load(epoch, position); err != nil {
 			w.loaded = false
-			return x, y, err
+			return err
 		}
 	}
 	i := int(w.order[position-w.start])
 	wide, label := w.source.width*w.opts.featureSize(), w.opts.labelSize()
-	return append(x, w.x[i*wide:(i+1)*wide]...), append(y, w.y[i*label:(i+1)*label]...), nil
+	b.x, b.y = append(b.x, w.held.x[i*wide:(i+1)*wide]...), append(b.y, w.held.y[i*label:(i+1)*label]...)
+	if w.weights != nil {
+		b.w = append(b.w, w.held.w[i*weightSize:(i+1)*weightSize]...)
+	}
+	return nil
 }
 
 // load reads the window that has a position. The windows of an epoch begin at
@@ -60,7 +65,7 @@ func (w *windowed) load(epoch uint64, position int) error {
 		row = w.find(start)
 	}
 	w.loaded = false
-	w.x, w.y = w.x[:0], w.y[:0]
+	w.held = buffer{w.held.x[:0], w.held.y[:0], w.held.w[:0]}
 	for range end - start {
 		for w.skip.has(row) {
 			row++
@@ -82,15 +87,10 @@ func (w *windowed) load(epoch uint64, position int) error {
 }
 
 func (w *windowed) read(row int) (err error) {
-	if w.row, err = w.source.features(w.row[:0], row); err != nil {
-		return err
+	w.row, err = w.source.example(&w.held, row, w.row, w.columns, w.opts)
+	if w.weights != nil {
+		w.held.w = appendFloat(w.held.w, w.weights[row])
 	}
-	label, err := w.source.label(row)
-	if err != nil {
-		return err
-	}
-	w.x, err = appendFeatures(w.x, w.source, row, w.row, w.columns, w.opts)
-	w.y = appendLabel(w.y, label, w.opts)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 const float = tfpb.DataType_DT_FLOAT
@@ -112,13 +113,13 @@ func TestBuilderErrors(t *testing.T) {
 			})
 		}, "node s/a (AddV2): shapes [3] and [4] cannot be broadcast"},
 		{"types", func(b *Builder) {
-			b.Mul("m", b.Const("x", FloatTensor(1)), b.Const("y", Int32Tensor(1)))
+			b.Mul("m", b.Const("x", literal.Float(1)), b.Const("y", literal.Int32(1)))
 		}, "node m (Mul): inputs of types DT_FLOAT and DT_INT32"},
 		{"add nothing", func(b *Builder) { b.AddN("a") }, "node a (AddN): no inputs"},
 		{"pack nothing", func(b *Builder) { b.Pack("p") }, "node p (Pack): no inputs"},
 		{"rank", func(b *Builder) { b.Mean("m", b.Placeholder("x", float, UnknownShape)) }, "node m (Mean): the rank of x:0 is not known"},
 		{"initial value", func(b *Builder) {
-			b.Variable(VariableSpec{Name: "v", DType: float, Shape: MakeShape(2), Initial: Value(Int64Tensor(1))})
+			b.Variable(VariableSpec{Name: "v", DType: float, Shape: MakeShape(2), Initial: Value(literal.Int64(1))})
 		}, "variable v: initial value is DT_INT64 [], want DT_FLOAT [2]"},
 		{"saver", func(b *Builder) { b.Group("a"); b.AddSaver() }, "saver: the graph has no variables"},
 		{"collection", func(b *Builder) { b.AddNodes("c", "a"); b.AddBytes("c", nil) }, "collection c: holds no messages"},

@@ -4,6 +4,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // StepCounter names the parts of a counter of steps.
@@ -24,10 +26,10 @@ func AddStepCounter(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, StepCounter, e
 	delete(meta.CollectionDef, SaversKey)
 	b := extend(meta)
 	step := b.GlobalStep()
-	one := b.Const("global_step/count/one", Int64Tensor(1))
+	one := b.Const("global_step/count/one", literal.Int64(1))
 	count := b.Add(NodeSpec{
 		Op: "AssignAddVariableOp", Name: "global_step/count", Inputs: []Output{step.handle, one},
-		Attrs: Attrs{"dtype": TypeAttr(step.DType)},
+		Attrs: Attrs{"dtype": attr.Type(step.DType)},
 	})
 	counted, err := b.MetaGraph()
 	return counted, StepCounter{Init: step.init.Name(), Count: count.Name()}, err

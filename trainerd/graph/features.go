@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // The methods in this file add the ops that make a model's features of raw
@@ -22,11 +24,11 @@ func (b *Builder) IsNan(name string, x Output) Output {
 func (b *Builder) Where(name string, condition, x, y Output) Output {
 	shape, err := x.Shape().broadcast(y.Shape())
 	if err != nil {
-		b.fail("node %s%s (SelectV2): %w", b.scope, name, err)
+		b.Fail("node %s%s (SelectV2): %w", b.scope, name, err)
 	}
 	return b.Add(NodeSpec{
 		Op: "SelectV2", Name: name, Inputs: []Output{condition, x, y},
-		Attrs:   Attrs{"T": TypeAttr(x.DType())},
+		Attrs:   Attrs{"T": attr.Type(x.DType())},
 		Outputs: []OutputType{{x.DType(), shape}},
 	}).Output(0)
 }
@@ -36,13 +38,13 @@ func (b *Builder) Softmax(name string, x Output) Output { return b.elementwise("
 
 // Columns adds the given columns of the matrix x, in that order.
 func (b *Builder) Columns(name string, x Output, columns ...int32) Output {
-	at := b.Const(name+"/indices", Int32sTensor(columns...))
-	axis := b.Const(name+"/axis", Int32Tensor(1))
+	at := b.Const(name+"/indices", literal.Int32s(columns...))
+	axis := b.Const(name+"/axis", literal.Int32(1))
 	return b.Add(NodeSpec{
 		Op: "GatherV2", Name: name, Inputs: []Output{x, at, axis},
 		Attrs: Attrs{
-			"Tparams": TypeAttr(x.DType()), "Tindices": TypeAttr(at.DType()),
-			"Taxis": TypeAttr(axis.DType()), "batch_dims": IntAttr(0),
+			"Tparams": attr.Type(x.DType()), "Tindices": attr.Type(at.DType()),
+			"Taxis": attr.Type(axis.DType()), "batch_dims": attr.Int(0),
 		},
 		Outputs: []OutputType{{x.DType(), MakeShape(x.Shape().Dims[0], int64(len(columns)))}},
 	}).Output(0)
@@ -54,11 +56,11 @@ func (b *Builder) Elements(name string, x, indices Output) Output { return b.gat
 // OneHot adds a row of zeros and a one for each of a vector of indices, of
 // zeros alone for an index outside [0, depth).
 func (b *Builder) OneHot(name string, indices Output, depth int32) Output {
-	d := b.Const(name+"/depth", Int32Tensor(depth))
-	on, off := b.Const(name+"/on_value", FloatTensor(1)), b.Const(name+"/off_value", FloatTensor(0))
+	d := b.Const(name+"/depth", literal.Int32(depth))
+	on, off := b.Const(name+"/on_value", literal.Float(1)), b.Const(name+"/off_value", literal.Float(0))
 	return b.Add(NodeSpec{
 		Op: "OneHot", Name: name, Inputs: []Output{indices, d, on, off},
-		Attrs:   Attrs{"T": TypeAttr(on.DType()), "TI": TypeAttr(indices.DType()), "axis": IntAttr(-1)},
+		Attrs:   Attrs{"T": attr.Type(on.DType()), "TI": attr.Type(indices.DType()), "axis": attr.Int(-1)},
 		Outputs: []OutputType{{on.DType(), MakeShape(append(slices.Clone(indices.Shape().Dims), int64(depth))...)}},
 	}).Output(0)
 }
@@ -72,15 +74,15 @@ func (b *Builder) ConcatColumns(name string, xs ...Output) Output {
 	width := int64(0)
 	for _, x := range xs {
 		if x.Shape().Rank() != 2 || x.Shape().Dims[1] < 0 {
-			b.fail("node %s%s (ConcatV2): %s has shape %v; want a matrix with a known number of columns", b.scope, name, x.Name(), x.Shape())
+			b.Fail("node %s%s (ConcatV2): %s has shape %v; want a matrix with a known number of columns", b.scope, name, x.Name(), x.Shape())
 			return x
 		}
 		width += x.Shape().Dims[1]
 	}
-	axis := b.Const(name+"/axis", Int32Tensor(1))
+	axis := b.Const(name+"/axis", literal.Int32(1))
 	return b.Add(NodeSpec{
 		Op: "ConcatV2", Name: name, Inputs: append(slices.Clone(xs), axis),
-		Attrs:   Attrs{"N": IntAttr(int64(len(xs))), "T": TypeAttr(xs[0].DType()), "Tidx": TypeAttr(axis.DType())},
+		Attrs:   Attrs{"N": attr.Int(int64(len(xs))), "T": attr.Type(xs[0].DType()), "Tidx": attr.Type(axis.DType())},
 		Outputs: []OutputType{{xs[0].DType(), MakeShape(xs[0].Shape().Dims[0], width)}},
 	}).Output(0)
 }
@@ -94,9 +96,9 @@ func gradConcat(b *backward) []Output {
 		sizes[i], outs[i] = x.Shape().Dims[1], OutputType{x.DType(), x.Shape()}
 	}
 	split := b.Add(NodeSpec{
-		Op: "SplitV", Inputs: []Output{b.grads[0], b.Const("sizes", Int64sTensor(sizes...)), b.Const("split_dim", Int32Tensor(1))},
+		Op: "SplitV", Inputs: []Output{b.grads[0], b.Const("sizes", literal.Int64s(sizes...)), b.Const("split_dim", literal.Int32(1))},
 		Attrs: Attrs{
-			"T": TypeAttr(b.grads[0].DType()), "Tlen": TypeAttr(tfpb.DataType_DT_INT64), "num_split": IntAttr(int64(len(xs))),
+			"T": attr.Type(b.grads[0].DType()), "Tlen": attr.Type(tfpb.DataType_DT_INT64), "num_split": attr.Int(int64(len(xs))),
 		},
 		Outputs: outs,
 	})
@@ -110,12 +112,12 @@ func gradConcat(b *backward) []Output {
 // StackColumns makes a matrix of vectors: each becomes a column.
 func (b *Builder) StackColumns(name string, xs ...Output) Output {
 	if len(xs) == 0 {
-		b.fail("node %s%s (Pack): no inputs", b.scope, name)
+		b.Fail("node %s%s (Pack): no inputs", b.scope, name)
 		return Output{}
 	}
 	return b.Add(NodeSpec{
 		Op: "Pack", Name: name, Inputs: xs,
-		Attrs:   Attrs{"T": TypeAttr(xs[0].DType()), "N": IntAttr(int64(len(xs))), "axis": IntAttr(1)},
+		Attrs:   Attrs{"T": attr.Type(xs[0].DType()), "N": attr.Int(int64(len(xs))), "axis": attr.Int(1)},
 		Outputs: []OutputType{{xs[0].DType(), MakeShape(xs[0].Shape().Dims[0], int64(len(xs)))}},
 	}).Output(0)
 }
@@ -131,17 +133,17 @@ func (b *Builder) Vocabulary(name string, words []string) (table Output, init *N
 		n := b.Add(NodeSpec{
 			Op: "HashTableV2", Name: "hash_table",
 			Attrs: Attrs{
-				"container": StringAttr(""), "use_node_name_sharing": BoolAttr(true),
-				"key_dtype": TypeAttr(tfpb.DataType_DT_STRING), "value_dtype": TypeAttr(tfpb.DataType_DT_INT64),
+				"container": attr.String(""), "use_node_name_sharing": attr.Bool(true),
+				"key_dtype": attr.Type(tfpb.DataType_DT_STRING), "value_dtype": attr.Type(tfpb.DataType_DT_INT64),
 			},
 			Outputs: []OutputType{{tfpb.DataType_DT_RESOURCE, Shape{}}},
 		})
-		n.def.Attr["shared_name"] = StringAttr(n.Name())
+		n.def.Attr["shared_name"] = attr.String(n.Name())
 		table = n.Output(0)
 		init = b.Add(NodeSpec{
 			Op: "LookupTableImportV2", Name: "initialize",
-			Inputs: []Output{table, b.Const("words", StringsTensor(words...)), b.Const("indices", Int64sTensor(places...))},
-			Attrs:  Attrs{"Tin": TypeAttr(tfpb.DataType_DT_STRING), "Tout": TypeAttr(tfpb.DataType_DT_INT64)},
+			Inputs: []Output{table, b.Const("words", literal.Strings(words...)), b.Const("indices", literal.Int64s(places...))},
+			Attrs:  Attrs{"Tin": attr.Type(tfpb.DataType_DT_STRING), "Tout": attr.Type(tfpb.DataType_DT_INT64)},
 		})
 	})
 	b.AddNodes(TableInitializers, init.Name())
@@ -151,8 +153,8 @@ func (b *Builder) Vocabulary(name string, words []string) (table Output, init *N
 // Find adds the places of words in a vocabulary, -1 for those that it lacks.
 func (b *Builder) Find(name string, table, words Output) Output {
 	return b.Add(NodeSpec{
-		Op: "LookupTableFindV2", Name: name, Inputs: []Output{table, words, b.Const(name+"/none", Int64Tensor(-1))},
-		Attrs:   Attrs{"Tin": TypeAttr(tfpb.DataType_DT_STRING), "Tout": TypeAttr(tfpb.DataType_DT_INT64)},
+		Op: "LookupTableFindV2", Name: name, Inputs: []Output{table, words, b.Const(name+"/none", literal.Int64(-1))},
+		Attrs:   Attrs{"Tin": attr.Type(tfpb.DataType_DT_STRING), "Tout": attr.Type(tfpb.DataType_DT_INT64)},
 		Outputs: []OutputType{{tfpb.DataType_DT_INT64, words.Shape()}},
 	}).Output(0)
 }

@@ -2,6 +2,8 @@ package graph
 
 import (
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // gradients holds the ops that Builder.Gradients can go through.
@@ -78,7 +80,7 @@ func (b *backward) unbroadcast(gx, gy Output) []Output {
 	shapeX, shapeY := b.ShapeOf("Shape", x), b.ShapeOf("Shape_1", y)
 	axes := b.Add(NodeSpec{
 		Op: "BroadcastGradientArgs", Inputs: []Output{shapeX, shapeY},
-		Attrs: Attrs{"T": TypeAttr(tfpb.DataType_DT_INT32)},
+		Attrs: Attrs{"T": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{
 			{tfpb.DataType_DT_INT32, MakeShape(-1)},
 			{tfpb.DataType_DT_INT32, MakeShape(-1)},
@@ -97,7 +99,7 @@ func gradNeg(b *backward) []Output { return []Output{b.Neg("Neg", b.grads[0])} }
 
 func gradSquare(b *backward) []Output {
 	x := b.n.inputs[0]
-	two := b.Cast("Cast", b.Const("Const", FloatTensor(2)), x.DType())
+	two := b.Cast("Cast", b.Const("Const", literal.Float(2)), x.DType())
 	return []Output{b.Mul("Mul_1", b.grads[0], b.Mul("Mul", x, two))}
 }
 
@@ -105,7 +107,7 @@ func gradBiasAdd(b *backward) []Output {
 	g := b.grads[0]
 	bias := b.Add(NodeSpec{
 		Op: "BiasAddGrad", Inputs: []Output{g},
-		Attrs:   Attrs{"T": TypeAttr(g.DType()), "data_format": StringAttr("NHWC")},
+		Attrs:   Attrs{"T": attr.Type(g.DType()), "data_format": attr.String("NHWC")},
 		Outputs: []OutputType{{g.DType(), b.n.inputs[1].Shape()}},
 	}).Output(0)
 	return []Output{g, bias}
@@ -179,7 +181,7 @@ func gradMean(b *backward) []Output {
 	}
 	shape := b.ShapeOf("Shape", b.n.inputs[0])
 	sum := b.spread(shape)
-	count := b.reduce("Prod", "Prod", shape, b.Const("Const", Int32sTensor(0)), Shape{})
+	count := b.reduce("Prod", "Prod", shape, b.Const("Const", literal.Int32s(0)), Shape{})
 	return []Output{b.RealDiv("truediv", sum, b.Cast("Cast", count, sum.DType())), {}}
 }
 
@@ -187,7 +189,7 @@ func gradMean(b *backward) []Output {
 func (b *backward) spread(shape Output) Output {
 	grad, x := b.grads[0], b.n.inputs[0].Shape()
 	if !b.n.Output(0).Shape().isScalar() || x.UnknownRank {
-		b.fail("node %s (%s): only a reduction of all elements to a scalar has a gradient", b.n.Name(), b.n.Op())
+		b.Fail("node %s (%s): only a reduction of all elements to a scalar has a gradient", b.n.Name(), b.n.Op())
 		return grad
 	}
 	ones := Shape{Dims: make([]int64, x.Rank())}
@@ -196,7 +198,7 @@ func (b *backward) spread(shape Output) Output {
 	}
 	return b.Add(NodeSpec{
 		Op: "Tile", Inputs: []Output{b.Reshape("Reshape", grad, ones), shape},
-		Attrs:   Attrs{"T": TypeAttr(grad.DType()), "Tmultiples": TypeAttr(tfpb.DataType_DT_INT32)},
+		Attrs:   Attrs{"T": attr.Type(grad.DType()), "Tmultiples": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{grad.DType(), x}},
 	}).Output(0)
 }
@@ -205,7 +207,7 @@ func (b *backward) spread(shape Output) Output {
 // gradient for a loss of weight one.
 func gradSparseSoftmaxCrossEntropy(b *backward) []Output {
 	if b.grads[1].Valid() {
-		b.fail("node %s (%s): its second output has no gradient", b.n.Name(), b.n.Op())
+		b.Fail("node %s (%s): its second output has no gradient", b.n.Name(), b.n.Op())
 	}
 	g := b.grads[0]
 	if !g.Valid() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // InitOpSignature is the key of the signature by which a SavedModel names the op
@@ -158,7 +159,7 @@ func keptColocation(attrs map[string]*tfpb.AttrValue, kept map[string]bool) map[
 	}
 	delete(attrs, attrColocation)
 	if len(with) > 0 {
-		attrs[attrColocation] = StringsAttr(with...)
+		attrs[attrColocation] = attr.Strings(with...)
 	}
 	return attrs
 }

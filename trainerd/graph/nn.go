@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Rsqrt adds 1 / sqrt(x).
@@ -40,12 +42,12 @@ func (b *Builder) StopGradient(name string, x Output) Output {
 // SelectV2 adds x where the condition, a scalar, is true, else y.
 func (b *Builder) SelectV2(name string, condition, x, y Output) Output {
 	if !condition.Shape().isScalar() || !x.Shape().Equal(y.Shape()) {
-		b.fail("node %s%s (SelectV2): want a scalar condition and two values of one shape, got %v, %v and %v",
+		b.Fail("node %s%s (SelectV2): want a scalar condition and two values of one shape, got %v, %v and %v",
 			b.scope, name, condition.Shape(), x.Shape(), y.Shape())
 	}
 	return b.Add(NodeSpec{
 		Op: "SelectV2", Name: name, Inputs: []Output{condition, x, y},
-		Attrs:   Attrs{"T": TypeAttr(x.DType())},
+		Attrs:   Attrs{"T": attr.Type(x.DType())},
 		Outputs: []OutputType{{x.DType(), x.Shape()}},
 	}).Output(0)
 }
@@ -66,13 +68,13 @@ func (b *Builder) reduceKept(op, name string, x Output, axes []int32) Output {
 	shape := Shape{Dims: slices.Clone(x.Shape().Dims)}
 	for _, axis := range axes {
 		if axis < 0 || int(axis) >= len(shape.Dims) {
-			b.fail("node %s%s (%s): %s has no axis %d", b.scope, name, op, x.Name(), axis)
+			b.Fail("node %s%s (%s): %s has no axis %d", b.scope, name, op, x.Name(), axis)
 			return x
 		}
 		shape.Dims[axis] = 1
 	}
-	out := b.reduce(op, name, x, b.Const(name+"/reduction_indices", Int32sTensor(axes...)), shape)
-	out.Node.def.Attr["keep_dims"] = BoolAttr(true)
+	out := b.reduce(op, name, x, b.Const(name+"/reduction_indices", literal.Int32s(axes...)), shape)
+	out.Node.def.Attr["keep_dims"] = attr.Bool(true)
 	return out
 }
 
@@ -80,7 +82,7 @@ func (b *Builder) reduceKept(op, name string, x Output, axes []int32) Output {
 func (b *Builder) broadcastTo(name string, x, shape Output, known Shape) Output {
 	return b.Add(NodeSpec{
 		Op: "BroadcastTo", Name: name, Inputs: []Output{x, shape},
-		Attrs:   Attrs{"T": TypeAttr(x.DType()), "Tidx": TypeAttr(tfpb.DataType_DT_INT32)},
+		Attrs:   Attrs{"T": attr.Type(x.DType()), "Tidx": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{x.DType(), known}},
 	}).Output(0)
 }
@@ -91,8 +93,8 @@ func (b *Builder) zerosLike(name string, x Output) Output { return b.elementwise
 // expandDims adds a dimension of size one at the end of x.
 func (b *Builder) expandDims(name string, x Output) Output {
 	return b.Add(NodeSpec{
-		Op: "ExpandDims", Name: name, Inputs: []Output{x, b.Const(name+"/dim", Int32Tensor(-1))},
-		Attrs:   Attrs{"T": TypeAttr(x.DType()), "Tdim": TypeAttr(tfpb.DataType_DT_INT32)},
+		Op: "ExpandDims", Name: name, Inputs: []Output{x, b.Const(name+"/dim", literal.Int32(-1))},
+		Attrs:   Attrs{"T": attr.Type(x.DType()), "Tdim": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{x.DType(), MakeShape(append(slices.Clone(x.Shape().Dims), 1)...)}},
 	}).Output(0)
 }
@@ -106,7 +108,7 @@ func (b *Builder) ExpandLast(name string, x Output) Output { return b.expandDims
 func (b *Builder) Conv2D(name string, x, kernel Output) Output {
 	sx, sk := x.Shape(), kernel.Shape()
 	if sx.Rank() != 4 || sk.Rank() != 4 || sx.Dims[3] != sk.Dims[2] {
-		b.fail("node %s%s (Conv2D): images have shape %v and the kernel %v; want rank 4 each, and the same number of channels", b.scope, name, sx, sk)
+		b.Fail("node %s%s (Conv2D): images have shape %v and the kernel %v; want rank 4 each, and the same number of channels", b.scope, name, sx, sk)
 		return x
 	}
 	return b.Add(NodeSpec{
@@ -118,9 +120,9 @@ func (b *Builder) Conv2D(name string, x, kernel Output) Output {
 
 func convAttrs(t tfpb.DataType) Attrs {
 	return Attrs{
-		"T": TypeAttr(t), "strides": IntsAttr(1, 1, 1, 1), "dilations": IntsAttr(1, 1, 1, 1),
-		"padding": StringAttr("SAME"), "explicit_paddings": IntsAttr(), "data_format": StringAttr("NHWC"),
-		"use_cudnn_on_gpu": BoolAttr(true),
+		"T": attr.Type(t), "strides": attr.Ints(1, 1, 1, 1), "dilations": attr.Ints(1, 1, 1, 1),
+		"padding": attr.String("SAME"), "explicit_paddings": attr.Ints(), "data_format": attr.String("NHWC"),
+		"use_cudnn_on_gpu": attr.Bool(true),
 	}
 }
 
@@ -129,7 +131,7 @@ func convAttrs(t tfpb.DataType) Attrs {
 func (b *Builder) MaxPool(name string, x Output, size int64) Output {
 	s := x.Shape()
 	if s.Rank() != 4 || size < 1 {
-		b.fail("node %s%s (MaxPool): want images and a size of 1 or more, got %v and %d", b.scope, name, s, size)
+		b.Fail("node %s%s (MaxPool): want images and a size of 1 or more, got %v and %d", b.scope, name, s, size)
 		return x
 	}
 	return b.Add(NodeSpec{
@@ -141,8 +143,8 @@ func (b *Builder) MaxPool(name string, x Output, size int64) Output {
 
 func poolAttrs(t tfpb.DataType, size int64) Attrs {
 	return Attrs{
-		"T": TypeAttr(t), "ksize": IntsAttr(1, size, size, 1), "strides": IntsAttr(1, size, size, 1),
-		"padding": StringAttr("SAME"), "explicit_paddings": IntsAttr(), "data_format": StringAttr("NHWC"),
+		"T": attr.Type(t), "ksize": attr.Ints(1, size, size, 1), "strides": attr.Ints(1, size, size, 1),
+		"padding": attr.String("SAME"), "explicit_paddings": attr.Ints(), "data_format": attr.String("NHWC"),
 	}
 }
 
@@ -158,8 +160,8 @@ func (b *Builder) GatherVariable(name string, v *Variable, indices Output) Outpu
 	return b.Add(NodeSpec{
 		Op: "ResourceGather", Name: name, Inputs: []Output{v.handle, indices},
 		Attrs: Attrs{
-			"dtype": TypeAttr(v.DType), "Tindices": TypeAttr(indices.DType()),
-			"batch_dims": IntAttr(0), "validate_indices": BoolAttr(true),
+			"dtype": attr.Type(v.DType), "Tindices": attr.Type(indices.DType()),
+			"batch_dims": attr.Int(0), "validate_indices": attr.Bool(true),
 		},
 		Outputs: []OutputType{{v.DType, MakeShape(slices.Concat(indices.Shape().Dims, v.Shape.Dims[1:])...)}},
 	}).Output(0)
@@ -167,12 +169,12 @@ func (b *Builder) GatherVariable(name string, v *Variable, indices Output) Outpu
 
 // gather adds the elements of a vector at the given indices.
 func (b *Builder) gather(name string, x, indices Output) Output {
-	axis := b.Const(name+"/axis", Int32Tensor(0))
+	axis := b.Const(name+"/axis", literal.Int32(0))
 	return b.Add(NodeSpec{
 		Op: "GatherV2", Name: name, Inputs: []Output{x, indices, axis},
 		Attrs: Attrs{
-			"Tparams": TypeAttr(x.DType()), "Tindices": TypeAttr(indices.DType()),
-			"Taxis": TypeAttr(axis.DType()), "batch_dims": IntAttr(0),
+			"Tparams": attr.Type(x.DType()), "Tindices": attr.Type(indices.DType()),
+			"Taxis": attr.Type(axis.DType()), "batch_dims": attr.Int(0),
 		},
 		Outputs: []OutputType{{x.DType(), indices.Shape()}},
 	}).Output(0)
@@ -184,16 +186,16 @@ func (b *Builder) gather(name string, x, indices Output) Output {
 // drops what it would have dropped.
 func (b *Builder) Dropout(name string, x, rate, step Output, seed int64) (out Output) {
 	b.Scope(name, func() {
-		seeds := b.Pack("seed", b.Const("key", Int64Tensor(seed)), step)
+		seeds := b.Pack("seed", b.Const("key", literal.Int64(seed)), step)
 		uniform := b.Add(NodeSpec{
 			Op: "StatelessRandomUniform", Name: "random_uniform", Inputs: []Output{b.ShapeOf("Shape", x), seeds},
 			Attrs: Attrs{
-				"T": TypeAttr(tfpb.DataType_DT_INT32), "dtype": TypeAttr(x.DType()), "Tseed": TypeAttr(tfpb.DataType_DT_INT64),
+				"T": attr.Type(tfpb.DataType_DT_INT32), "dtype": attr.Type(x.DType()), "Tseed": attr.Type(tfpb.DataType_DT_INT64),
 			},
 			Outputs: []OutputType{{x.DType(), x.Shape()}},
 		}).Output(0)
 		keep := b.Cast("Cast", b.GreaterEqual("GreaterEqual", uniform, rate), x.DType())
-		one := b.Const("one", FloatTensor(1))
+		one := b.Const("one", literal.Float(1))
 		scale := b.RealDiv("truediv", one, b.Sub("sub", one, rate))
 		out = b.Mul("mul_1", b.Mul("mul", x, scale), keep)
 	})
@@ -206,8 +208,8 @@ func (b *Builder) MoveAverage(name string, v *Variable, value Output, rate float
 	b.Scope(name, func() {
 		difference := b.Sub("sub", b.Read("ReadVariableOp", v), value)
 		update = b.Add(NodeSpec{
-			Op: "AssignSubVariableOp", Inputs: []Output{v.handle, b.Mul("mul", difference, b.Const("rate", FloatTensor(rate)))},
-			Attrs: Attrs{"dtype": TypeAttr(v.DType)},
+			Op: "AssignSubVariableOp", Inputs: []Output{v.handle, b.Mul("mul", difference, b.Const("rate", literal.Float(rate)))},
+			Attrs: Attrs{"dtype": attr.Type(v.DType)},
 		})
 	})
 	b.AddNodes(UpdateOpsKey, update.Name())

@@ -1,7 +1,7 @@
 package graph
 
 import (
-	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // gradStop lets nothing back.
@@ -9,7 +9,7 @@ func gradStop(b *backward) []Output { return make([]Output, len(b.n.inputs)) }
 
 func gradSquaredDifference(b *backward) []Output {
 	x, y := b.n.inputs[0], b.n.inputs[1]
-	twice := b.Mul("Mul", b.Const("scalar", FloatTensor(2)), b.grads[0])
+	twice := b.Mul("Mul", b.Const("scalar", literal.Float(2)), b.grads[0])
 	gx := b.Mul("Mul_1", twice, b.Sub("sub", x, y))
 	var gy Output
 	if b.wants[1] {
@@ -47,7 +47,7 @@ func gradMeanKept(b *backward) []Output {
 	shape := b.ShapeOf("Shape", b.n.inputs[0])
 	sum := b.repeat(shape)
 	sizes := b.gather("Gather", shape, b.n.inputs[1])
-	count := b.reduce("Prod", "Prod", sizes, b.Const("Const", Int32sTensor(0)), Shape{})
+	count := b.reduce("Prod", "Prod", sizes, b.Const("Const", literal.Int32s(0)), Shape{})
 	return []Output{b.RealDiv("truediv", sum, b.Cast("Cast", count, sum.DType())), {}}
 }
 
@@ -87,31 +87,6 @@ func gradResourceGather(b *backward) []Output {
 	g, indices := b.grads[0], b.n.inputs[1]
 	width := b.n.outputs[0].Shape.Dims[indices.Shape().Rank():]
 	rows := b.Reshape("Reshape", g, MakeShape(append([]int64{-1}, width...)...))
-	b.indices[rows] = b.Reshape("Reshape_1", indices, MakeShape(-1))
+	b.SetIndices(rows, b.Reshape("Reshape_1", indices, MakeShape(-1)))
 	return []Output{rows, {}}
-}
-
-// unique sums the rows of a sparse gradient that stand for one index.
-func (b *Builder) unique(rows, indices Output) (sums, at Output) {
-	n := b.Add(NodeSpec{
-		Op: "Unique", Inputs: []Output{indices},
-		Attrs: Attrs{"T": TypeAttr(indices.DType()), "out_idx": TypeAttr(tfpb.DataType_DT_INT32)},
-		Outputs: []OutputType{
-			{indices.DType(), MakeShape(-1)},
-			{tfpb.DataType_DT_INT32, MakeShape(-1)},
-		},
-	})
-	count := b.Reshape("Reshape", b.ShapeOf("Shape", n.Output(0)), Shape{})
-	return b.segmentSum("UnsortedSegmentSum", rows, n.Output(1), count, rows.Shape()), n.Output(0)
-}
-
-// segmentSum adds up the rows of each segment.
-func (b *Builder) segmentSum(name string, rows, segments, count Output, out Shape) Output {
-	return b.Add(NodeSpec{
-		Op: "UnsortedSegmentSum", Name: name, Inputs: []Output{rows, segments, count},
-		Attrs: Attrs{
-			"T": TypeAttr(rows.DType()), "Tindices": TypeAttr(segments.DType()), "Tnumsegments": TypeAttr(tfpb.DataType_DT_INT32),
-		},
-		Outputs: []OutputType{{rows.DType(), out}},
-	}).Output(0)
 }

@@ -2,6 +2,8 @@ package graph
 
 import (
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // The methods in this file add one op each and infer the type and shape of its
@@ -11,7 +13,7 @@ import (
 func (b *Builder) Const(name string, t *tfpb.TensorProto) Output {
 	return b.Add(NodeSpec{
 		Op: "Const", Name: name,
-		Attrs:   Attrs{"dtype": TypeAttr(t.GetDtype()), "value": TensorAttr(t)},
+		Attrs:   Attrs{"dtype": attr.Type(t.GetDtype()), "value": attr.Tensor(t)},
 		Outputs: []OutputType{{t.GetDtype(), ShapeFromProto(t.GetTensorShape())}},
 	}).Output(0)
 }
@@ -20,7 +22,7 @@ func (b *Builder) Const(name string, t *tfpb.TensorProto) Output {
 func (b *Builder) Placeholder(name string, t tfpb.DataType, s Shape) Output {
 	return b.Add(NodeSpec{
 		Op: "Placeholder", Name: name,
-		Attrs:   Attrs{"dtype": TypeAttr(t), "shape": ShapeAttr(s)},
+		Attrs:   Attrs{"dtype": attr.Type(t), "shape": attr.Shape(s.Proto())},
 		Outputs: []OutputType{{t, s}},
 	}).Output(0)
 }
@@ -29,7 +31,7 @@ func (b *Builder) Placeholder(name string, t tfpb.DataType, s Shape) Output {
 func (b *Builder) PlaceholderWithDefault(name string, in Output, s Shape) Output {
 	return b.Add(NodeSpec{
 		Op: "PlaceholderWithDefault", Name: name, Inputs: []Output{in},
-		Attrs:   Attrs{"dtype": TypeAttr(in.DType()), "shape": ShapeAttr(s)},
+		Attrs:   Attrs{"dtype": attr.Type(in.DType()), "shape": attr.Shape(s.Proto())},
 		Outputs: []OutputType{{in.DType(), s}},
 	}).Output(0)
 }
@@ -39,14 +41,14 @@ func (b *Builder) MatMul(name string, x, y Output, transposeX, transposeY bool) 
 	rows, inner := matrixDims(x.Shape(), transposeX)
 	inner2, cols := matrixDims(y.Shape(), transposeY)
 	if inner >= 0 && inner2 >= 0 && inner != inner2 {
-		b.fail("node %s (MatMul): shapes %v and %v have different inner dimensions", b.scope+name, x.Shape(), y.Shape())
+		b.Fail("node %s (MatMul): shapes %v and %v have different inner dimensions", b.scope+name, x.Shape(), y.Shape())
 	}
 	return b.Add(NodeSpec{
 		Op: "MatMul", Name: name, Inputs: []Output{x, y},
 		Attrs: Attrs{
-			"T":           TypeAttr(x.DType()),
-			"transpose_a": BoolAttr(transposeX),
-			"transpose_b": BoolAttr(transposeY),
+			"T":           attr.Type(x.DType()),
+			"transpose_a": attr.Bool(transposeX),
+			"transpose_b": attr.Bool(transposeY),
 		},
 		Outputs: []OutputType{{x.DType(), MakeShape(rows, cols)}},
 	}).Output(0)
@@ -66,7 +68,7 @@ func matrixDims(s Shape, transpose bool) (rows, cols int64) {
 func (b *Builder) BiasAdd(name string, x, bias Output) Output {
 	return b.Add(NodeSpec{
 		Op: "BiasAdd", Name: name, Inputs: []Output{x, bias},
-		Attrs:   Attrs{"T": TypeAttr(x.DType()), "data_format": StringAttr("NHWC")},
+		Attrs:   Attrs{"T": attr.Type(x.DType()), "data_format": attr.String("NHWC")},
 		Outputs: []OutputType{{x.DType(), x.Shape()}},
 	}).Output(0)
 }
@@ -82,16 +84,16 @@ func (b *Builder) elementwiseTo(op, name string, out tfpb.DataType, ins ...Outpu
 	for _, in := range ins[1:] {
 		s, err := shape.broadcast(in.Shape())
 		if err != nil {
-			b.fail("node %s%s (%s): %w", b.scope, name, op, err)
+			b.Fail("node %s%s (%s): %w", b.scope, name, op, err)
 		}
 		if in.DType() != ins[0].DType() {
-			b.fail("node %s%s (%s): inputs of types %v and %v", b.scope, name, op, ins[0].DType(), in.DType())
+			b.Fail("node %s%s (%s): inputs of types %v and %v", b.scope, name, op, ins[0].DType(), in.DType())
 		}
 		shape = s
 	}
 	return b.Add(NodeSpec{
 		Op: op, Name: name, Inputs: ins,
-		Attrs:   Attrs{"T": TypeAttr(ins[0].DType())},
+		Attrs:   Attrs{"T": attr.Type(ins[0].DType())},
 		Outputs: []OutputType{{out, shape}},
 	}).Output(0)
 }
@@ -145,7 +147,7 @@ func (b *Builder) Greater(name string, x, y Output) Output {
 // Equal adds x == y, with broadcasting.
 func (b *Builder) Equal(name string, x, y Output) Output {
 	out := b.elementwiseTo("Equal", name, tfpb.DataType_DT_BOOL, x, y)
-	out.Node.def.Attr["incompatible_shape_error"] = BoolAttr(true)
+	out.Node.def.Attr["incompatible_shape_error"] = attr.Bool(true)
 	return out
 }
 
@@ -155,11 +157,11 @@ func (b *Builder) AddN(name string, xs ...Output) Output {
 		return xs[0]
 	}
 	if len(xs) == 0 {
-		b.fail("node %s%s (AddN): no inputs", b.scope, name)
+		b.Fail("node %s%s (AddN): no inputs", b.scope, name)
 		return Output{}
 	}
 	out := b.elementwise("AddN", name, xs...)
-	out.Node.def.Attr["N"] = IntAttr(int64(len(xs)))
+	out.Node.def.Attr["N"] = attr.Int(int64(len(xs)))
 	return out
 }
 
@@ -167,7 +169,7 @@ func (b *Builder) AddN(name string, xs ...Output) Output {
 func (b *Builder) Cast(name string, x Output, to tfpb.DataType) Output {
 	return b.Add(NodeSpec{
 		Op: "Cast", Name: name, Inputs: []Output{x},
-		Attrs:   Attrs{"SrcT": TypeAttr(x.DType()), "DstT": TypeAttr(to), "Truncate": BoolAttr(false)},
+		Attrs:   Attrs{"SrcT": attr.Type(x.DType()), "DstT": attr.Type(to), "Truncate": attr.Bool(false)},
 		Outputs: []OutputType{{to, x.Shape()}},
 	}).Output(0)
 }
@@ -183,13 +185,13 @@ func (b *Builder) ArgMax(name string, x Output, axis int32) Output {
 		out.Dims = append(out.Dims, x.Shape().Dims[:axis]...)
 		out.Dims = append(out.Dims, x.Shape().Dims[axis+1:]...)
 	}
-	dim := b.Const(name+"/dimension", Int32Tensor(axis))
+	dim := b.Const(name+"/dimension", literal.Int32(axis))
 	return b.Add(NodeSpec{
 		Op: "ArgMax", Name: name, Inputs: []Output{x, dim},
 		Attrs: Attrs{
-			"T":           TypeAttr(x.DType()),
-			"Tidx":        TypeAttr(tfpb.DataType_DT_INT32),
-			"output_type": TypeAttr(tfpb.DataType_DT_INT64),
+			"T":           attr.Type(x.DType()),
+			"Tidx":        attr.Type(tfpb.DataType_DT_INT32),
+			"output_type": attr.Type(tfpb.DataType_DT_INT64),
 		},
 		Outputs: []OutputType{{tfpb.DataType_DT_INT64, out}},
 	}).Output(0)
@@ -204,14 +206,14 @@ func (b *Builder) Sum(name string, x Output) Output { return b.reduceAll("Sum", 
 func (b *Builder) reduceAll(op, name string, x Output) Output {
 	rank := x.Shape().Rank()
 	if rank < 0 {
-		b.fail("node %s%s (%s): the rank of %s is not known", b.scope, name, op, x.Name())
+		b.Fail("node %s%s (%s): the rank of %s is not known", b.scope, name, op, x.Name())
 		rank = 0
 	}
 	axes := make([]int32, rank)
 	for i := range axes {
 		axes[i] = int32(i)
 	}
-	return b.reduce(op, name, x, b.Const("Const", Int32sTensor(axes...)), Shape{})
+	return b.reduce(op, name, x, b.Const("Const", literal.Int32s(axes...)), Shape{})
 }
 
 // reduce adds a reduction along the given axes, whose result has shape out.
@@ -219,9 +221,9 @@ func (b *Builder) reduce(op, name string, x, axes Output, out Shape) Output {
 	return b.Add(NodeSpec{
 		Op: op, Name: name, Inputs: []Output{x, axes},
 		Attrs: Attrs{
-			"T":         TypeAttr(x.DType()),
-			"Tidx":      TypeAttr(tfpb.DataType_DT_INT32),
-			"keep_dims": BoolAttr(false),
+			"T":         attr.Type(x.DType()),
+			"Tidx":      attr.Type(tfpb.DataType_DT_INT32),
+			"keep_dims": attr.Bool(false),
 		},
 		Outputs: []OutputType{{x.DType(), out}},
 	}).Output(0)
@@ -231,7 +233,7 @@ func (b *Builder) reduce(op, name string, x, axes Output, out Shape) Output {
 func (b *Builder) L2Loss(name string, x Output) Output {
 	return b.Add(NodeSpec{
 		Op: "L2Loss", Name: name, Inputs: []Output{x},
-		Attrs:   Attrs{"T": TypeAttr(x.DType())},
+		Attrs:   Attrs{"T": attr.Type(x.DType())},
 		Outputs: []OutputType{{x.DType(), Shape{}}},
 	}).Output(0)
 }
@@ -240,7 +242,7 @@ func (b *Builder) L2Loss(name string, x Output) Output {
 func (b *Builder) SparseSoftmaxCrossEntropyWithLogits(name string, logits, labels Output) Output {
 	return b.Add(NodeSpec{
 		Op: "SparseSoftmaxCrossEntropyWithLogits", Name: name, Inputs: []Output{logits, labels},
-		Attrs: Attrs{"T": TypeAttr(logits.DType()), "Tlabels": TypeAttr(labels.DType())},
+		Attrs: Attrs{"T": attr.Type(logits.DType()), "Tlabels": attr.Type(labels.DType())},
 		Outputs: []OutputType{
 			{logits.DType(), labels.Shape()},
 			{logits.DType(), logits.Shape()},
@@ -256,7 +258,7 @@ func (b *Builder) ShapeOf(name string, x Output) Output {
 	rank := int64(x.Shape().Rank())
 	return b.Add(NodeSpec{
 		Op: "Shape", Name: name, Inputs: []Output{x},
-		Attrs:   Attrs{"T": TypeAttr(x.DType()), "out_type": TypeAttr(tfpb.DataType_DT_INT32)},
+		Attrs:   Attrs{"T": attr.Type(x.DType()), "out_type": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{tfpb.DataType_DT_INT32, MakeShape(rank)}},
 	}).Output(0)
 }
@@ -273,7 +275,7 @@ func (b *Builder) Reshape(name string, x Output, shape Shape) Output {
 func (b *Builder) reshapeTo(name string, x, shape Output, known Shape) Output {
 	return b.Add(NodeSpec{
 		Op: "Reshape", Name: name, Inputs: []Output{x, shape},
-		Attrs:   Attrs{"T": TypeAttr(x.DType()), "Tshape": TypeAttr(tfpb.DataType_DT_INT32)},
+		Attrs:   Attrs{"T": attr.Type(x.DType()), "Tshape": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{x.DType(), known}},
 	}).Output(0)
 }
@@ -287,7 +289,7 @@ func (b *Builder) Fill(name string, shape Shape, value *tfpb.TensorProto) Output
 	v := b.Const(name+"/Const", value)
 	return b.Add(NodeSpec{
 		Op: "Fill", Name: name, Inputs: []Output{dims, v},
-		Attrs:   Attrs{"T": TypeAttr(v.DType()), "index_type": TypeAttr(tfpb.DataType_DT_INT32)},
+		Attrs:   Attrs{"T": attr.Type(v.DType()), "index_type": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{v.DType(), shape}},
 	}).Output(0)
 }
@@ -295,7 +297,7 @@ func (b *Builder) Fill(name string, shape Shape, value *tfpb.TensorProto) Output
 // Pack stacks tensors of one shape along a new first axis.
 func (b *Builder) Pack(name string, xs ...Output) Output {
 	if len(xs) == 0 {
-		b.fail("node %s%s (Pack): no inputs", b.scope, name)
+		b.Fail("node %s%s (Pack): no inputs", b.scope, name)
 		return Output{}
 	}
 	shape := xs[0].Shape()
@@ -304,7 +306,7 @@ func (b *Builder) Pack(name string, xs ...Output) Output {
 	}
 	return b.Add(NodeSpec{
 		Op: "Pack", Name: name, Inputs: xs,
-		Attrs:   Attrs{"T": TypeAttr(xs[0].DType()), "N": IntAttr(int64(len(xs))), "axis": IntAttr(0)},
+		Attrs:   Attrs{"T": attr.Type(xs[0].DType()), "N": attr.Int(int64(len(xs))), "axis": attr.Int(0)},
 		Outputs: []OutputType{{xs[0].DType(), shape}},
 	}).Output(0)
 }

@@ -7,12 +7,13 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // TestPlace holds the devices against those that replica_device_setter gives.
 func TestPlace(t *testing.T) {
 	loc := func(v string) map[string]*tfpb.AttrValue {
-		return map[string]*tfpb.AttrValue{"_class": graph.StringsAttr("loc:@" + v)}
+		return map[string]*tfpb.AttrValue{"_class": attr.Strings("loc:@" + v)}
 	}
 	def := &tfpb.GraphDef{Node: []*tfpb.NodeDef{
 		{Name: "x", Op: "Placeholder"},

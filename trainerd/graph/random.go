@@ -4,6 +4,8 @@ import (
 	"math"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Initial makes a variable's initial value of the given shape. Its nodes lie
@@ -26,9 +28,9 @@ func Constant(v float32) Initial { return filled("Const", v) }
 func filled(name string, v float32) Initial {
 	return func(b *Builder, s Shape) Output {
 		if n, _ := s.NumElements(); n < constantLimit {
-			return b.Const(name, FilledTensor(v, s))
+			return b.Const(name, literal.Filled(v, s.Proto()))
 		}
-		return b.Fill(name, s, FloatTensor(v))
+		return b.Fill(name, s, literal.Float(v))
 	}
 }
 
@@ -48,8 +50,8 @@ func RandomUniform(low, high float32, seeds Seeds) Initial {
 		const name = "random_uniform"
 		var out Output
 		shape := b.Const(name+"/shape", shapeTensor(s))
-		lo := b.Const(name+"/min", FloatTensor(low))
-		hi := b.Const(name+"/max", FloatTensor(high))
+		lo := b.Const(name+"/min", literal.Float(low))
+		hi := b.Const(name+"/max", literal.Float(high))
 		raw := b.random("RandomUniform", name+"/RandomUniform", shape, s, seeds)
 		span := b.Sub(name+"/sub", hi, lo)
 		out = b.Mul(name+"/mul", raw, span)
@@ -63,8 +65,8 @@ func TruncatedNormal(mean, stddev float32, seeds Seeds) Initial {
 	return func(b *Builder, s Shape) Output {
 		const name = "truncated_normal"
 		shape := b.Const(name+"/shape", shapeTensor(s))
-		m := b.Const(name+"/mean", FloatTensor(mean))
-		dev := b.Const(name+"/stddev", FloatTensor(stddev))
+		m := b.Const(name+"/mean", literal.Float(mean))
+		dev := b.Const(name+"/stddev", literal.Float(stddev))
 		raw := b.random("TruncatedNormal", name+"/TruncatedNormal", shape, s, seeds)
 		scaled := b.Mul(name+"/mul", raw, dev)
 		return b.AddV2(name, scaled, m)
@@ -75,10 +77,10 @@ func (b *Builder) random(op, name string, shape Output, s Shape, seeds Seeds) Ou
 	return b.Add(NodeSpec{
 		Op: op, Name: name, Inputs: []Output{shape},
 		Attrs: Attrs{
-			"T":     TypeAttr(tfpb.DataType_DT_INT32),
-			"dtype": TypeAttr(tfpb.DataType_DT_FLOAT),
-			"seed":  IntAttr(seeds.Graph),
-			"seed2": IntAttr(seeds.Op),
+			"T":     attr.Type(tfpb.DataType_DT_INT32),
+			"dtype": attr.Type(tfpb.DataType_DT_FLOAT),
+			"seed":  attr.Int(seeds.Graph),
+			"seed2": attr.Int(seeds.Op),
 		},
 		Outputs: []OutputType{{tfpb.DataType_DT_FLOAT, s}},
 	}).Output(0)

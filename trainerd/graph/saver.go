@@ -6,6 +6,8 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Defaults of TensorFlow's Saver.
@@ -25,7 +27,7 @@ const (
 func (b *Builder) AddSaver() *tfpb.SaverDef {
 	vars := b.Variables(false)
 	if len(vars) == 0 {
-		b.fail("saver: the graph has no variables to save")
+		b.Fail("saver: the graph has no variables to save")
 		return nil
 	}
 	slices.SortStableFunc(vars, func(x, y *Variable) int {
@@ -59,7 +61,7 @@ func (b *Builder) saverNodes(vars []*Variable) *tfpb.SaverDef {
 		keys.types = append(keys.types, v.DType)
 		values[i] = v.read
 	}
-	input := b.Const("filename/input", StringTensor(defaultSaveName))
+	input := b.Const("filename/input", literal.String(defaultSaveName))
 	filename := b.PlaceholderWithDefault("filename", input, Shape{})
 	prefix := b.PlaceholderWithDefault("Const", filename, Shape{})
 	saved := b.save(prefix, keys, values)
@@ -77,7 +79,7 @@ func (b *Builder) save(prefix Output, keys saverKeys, values []Output) (saved Ou
 	write := b.Add(NodeSpec{
 		Op:     "SaveV2",
 		Inputs: append(b.saverInputs("SaveV2", prefix, keys), values...),
-		Attrs:  Attrs{"dtypes": TypesAttr(keys.types)},
+		Attrs:  Attrs{"dtypes": attr.Types(keys.types...)},
 	})
 	b.After([]*Node{write}, func() {
 		b.Colocate(prefix.Node, func() { saved = b.Identity("control_dependency", prefix) })
@@ -93,15 +95,15 @@ func (b *Builder) restore(prefix Output, keys saverKeys, vars []*Variable) *Node
 	read := b.Add(NodeSpec{
 		Op:      "RestoreV2",
 		Inputs:  b.saverInputs("RestoreV2", prefix, keys),
-		Attrs:   Attrs{"dtypes": TypesAttr(keys.types)},
+		Attrs:   Attrs{"dtypes": attr.Types(keys.types...)},
 		Outputs: outputs,
 	})
 	assigns := make([]*Node, len(vars))
 	for i, v := range vars {
 		if v.Def.GetIsResource() {
-			assigns[i] = b.assign("AssignVariableOp", v, b.Identity("Identity", read.Output(i)))
+			assigns[i] = b.Assign("AssignVariableOp", v, b.Identity("Identity", read.Output(i)))
 		} else {
-			assigns[i] = b.assign("Assign", v, read.Output(i))
+			assigns[i] = b.Assign("Assign", v, read.Output(i))
 		}
 	}
 	return b.Group("restore_all", assigns...)
@@ -111,7 +113,7 @@ func (b *Builder) restore(prefix Output, keys saverKeys, vars []*Variable) *Node
 func (b *Builder) saverInputs(op string, prefix Output, keys saverKeys) []Output {
 	return []Output{
 		prefix,
-		b.Const(op+"/tensor_names", StringsTensor(keys.names...)),
-		b.Const(op+"/shape_and_slices", StringsTensor(keys.slices...)),
+		b.Const(op+"/tensor_names", literal.Strings(keys.names...)),
+		b.Const(op+"/shape_and_slices", literal.Strings(keys.slices...)),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Shape is what is known of a tensor's shape before the graph runs. The zero
@@ -135,4 +136,13 @@ func broadcastDim(a, b int64) (int64, error) {
 		return a, nil
 	}
 	return 0, fmt.Errorf("dimensions %d and %d", a, b)
+}
+
+// shapeTensor is a shape as a vector of DT_INT32, an op's input.
+func shapeTensor(s Shape) *tfpb.TensorProto {
+	vs := make([]int32, len(s.Dims))
+	for i, d := range s.Dims {
+		vs[i] = int32(d)
+	}
+	return literal.Int32s(vs...)
 }

@@ -1,6 +1,10 @@
 package graph
 
-import tfpb "github.com/trainerd/trainerd/proto"
+import (
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
+)
 
 // AddInit adds the op that gives the global variables their initial values,
 // and the one for the local variables, and names both in their collections.
@@ -17,17 +21,19 @@ func (b *Builder) AddInit() (init, local *Node) {
 // for the global ones. An empty list means ready.
 func (b *Builder) AddReady() (ready, readyForLocalInit Output) {
 	global := b.Variables(false)
-	ready = b.reportUninitialized(append(global, b.Variables(true)...))
-	readyForLocalInit = b.reportUninitialized(global)
+	ready = b.ReportUninitialized(append(global, b.Variables(true)...))
+	readyForLocalInit = b.ReportUninitialized(global)
 	b.AddNodes(ReadyOpKey, ready.Name())
 	b.AddNodes(ReadyForLocalInitOp, readyForLocalInit.Name())
 	return ready, readyForLocalInit
 }
 
-func (b *Builder) reportUninitialized(vars []*Variable) (missing Output) {
+// ReportUninitialized adds what gives the names of the variables that have no value
+// yet.
+func (b *Builder) ReportUninitialized(vars []*Variable) (missing Output) {
 	b.Scope("report_uninitialized_variables", func() {
 		if len(vars) == 0 {
-			missing = b.Const("Const", StringsTensor())
+			missing = b.Const("Const", literal.Strings())
 			return
 		}
 		names := make([]string, len(vars))
@@ -37,7 +43,7 @@ func (b *Builder) reportUninitialized(vars []*Variable) (missing Output) {
 			states[i] = b.isInitialized("", v)
 		}
 		unset := b.logicalNot(b.Pack("stack", states...))
-		all := b.Const("Const", StringsTensor(names...))
+		all := b.Const("Const", literal.Strings(names...))
 		b.Scope("boolean_mask", func() { missing = b.booleanMask(all, unset) })
 	})
 	return missing
@@ -53,18 +59,18 @@ func (b *Builder) logicalNot(x Output) Output {
 func (b *Builder) booleanMask(x, mask Output) Output {
 	where := b.Add(NodeSpec{
 		Op: "Where", Inputs: []Output{mask},
-		Attrs:   Attrs{"T": TypeAttr(mask.DType())},
+		Attrs:   Attrs{"T": attr.Type(mask.DType())},
 		Outputs: []OutputType{{tfpb.DataType_DT_INT64, MakeShape(-1, 1)}},
 	}).Output(0)
 	indices := b.Reshape("Reshape", where, MakeShape(-1))
-	axis := b.Const("GatherV2/axis", Int32Tensor(0))
+	axis := b.Const("GatherV2/axis", literal.Int32(0))
 	return b.Add(NodeSpec{
 		Op: "GatherV2", Inputs: []Output{x, indices, axis},
 		Attrs: Attrs{
-			"Tparams":    TypeAttr(x.DType()),
-			"Tindices":   TypeAttr(indices.DType()),
-			"Taxis":      TypeAttr(axis.DType()),
-			"batch_dims": IntAttr(0),
+			"Tparams":    attr.Type(x.DType()),
+			"Tindices":   attr.Type(indices.DType()),
+			"Taxis":      attr.Type(axis.DType()),
+			"batch_dims": attr.Int(0),
 		},
 		Outputs: []OutputType{{x.DType(), MakeShape(-1)}},
 	}).Output(0)
@@ -82,10 +88,10 @@ func (b *Builder) HistogramSummary(name, tag string, values Output) Output {
 }
 
 func (b *Builder) summary(op, name, tagName, tag string, value Output) Output {
-	t := b.Const(tagName, StringTensor(tag))
+	t := b.Const(tagName, literal.String(tag))
 	out := b.Add(NodeSpec{
 		Op: op, Name: name, Inputs: []Output{t, value},
-		Attrs:   Attrs{"T": TypeAttr(value.DType())},
+		Attrs:   Attrs{"T": attr.Type(value.DType())},
 		Outputs: []OutputType{{tfpb.DataType_DT_STRING, Shape{}}},
 	}).Output(0)
 	b.AddNodes(SummariesKey, out.Name())
@@ -97,7 +103,7 @@ func (b *Builder) summary(op, name, tagName, tag string, value Output) Output {
 func (b *Builder) MergeSummaries(summaries ...Output) Output {
 	out := b.Add(NodeSpec{
 		Op: "MergeSummary", Name: "Merge/MergeSummary", Inputs: summaries,
-		Attrs:   Attrs{"N": IntAttr(int64(len(summaries)))},
+		Attrs:   Attrs{"N": attr.Int(int64(len(summaries)))},
 		Outputs: []OutputType{{tfpb.DataType_DT_STRING, Shape{}}},
 	}).Output(0)
 	b.AddNodes(SummaryOpKey, out.Name())

@@ -5,6 +5,8 @@ import (
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // Collections that TensorFlow's programs and supervisors agree on.
@@ -86,7 +88,7 @@ func (b *Builder) initialValue(full string, s VariableSpec) Output {
 	var initial Output
 	b.Scope(full+"/Initializer/", func() { initial = s.Initial(b, s.Shape) })
 	if initial.DType() != s.DType || !initial.Shape().Equal(s.Shape) {
-		b.fail("variable %s: initial value is %v %v, want %v %v", full,
+		b.Fail("variable %s: initial value is %v %v, want %v %v", full,
 			initial.DType(), initial.Shape(), s.DType, s.Shape)
 	}
 	return initial
@@ -97,16 +99,16 @@ func (b *Builder) addVariableNodes(v *Variable, full string, initial Output) {
 	v.handle = b.Add(NodeSpec{
 		Op: "VarHandleOp", Name: full + "/",
 		Attrs: Attrs{
-			"container":   StringAttr(""),
-			"shared_name": StringAttr(full),
-			"dtype":       TypeAttr(v.DType),
-			"shape":       ShapeAttr(v.Shape),
+			"container":   attr.String(""),
+			"shared_name": attr.String(full),
+			"dtype":       attr.Type(v.DType),
+			"shape":       attr.Shape(v.Shape.Proto()),
 		},
 		Outputs: []OutputType{{tfpb.DataType_DT_RESOURCE, Shape{}}},
 	}).Output(0)
 	b.Scope(full+"/", func() {
 		b.isInitialized("IsInitialized/VarIsInitializedOp", v)
-		v.init = b.assign("Assign", v, initial)
+		v.init = b.Assign("Assign", v, initial)
 		v.read = b.Read("Read/ReadVariableOp", v)
 	})
 }
@@ -129,7 +131,7 @@ func (b *Builder) register(v *Variable, s VariableSpec) {
 func (b *Builder) GlobalStep() *Variable {
 	v := b.Variable(VariableSpec{
 		Name: "global_step", DType: tfpb.DataType_DT_INT64,
-		Initial: func(b *Builder, _ Shape) Output { return b.Const("zeros", Int64Tensor(0)) },
+		Initial: func(b *Builder, _ Shape) Output { return b.Const("zeros", literal.Int64(0)) },
 		// Of several replicas one counts.
 		Aggregation: tfpb.VariableAggregation_VARIABLE_AGGREGATION_ONLY_FIRST_REPLICA,
 	})
@@ -142,27 +144,27 @@ func (b *Builder) GlobalStep() *Variable {
 func (b *Builder) Read(name string, v *Variable) Output {
 	return b.Add(NodeSpec{
 		Op: "ReadVariableOp", Name: name, Inputs: []Output{v.handle},
-		Attrs:   Attrs{"dtype": TypeAttr(v.DType)},
+		Attrs:   Attrs{"dtype": attr.Type(v.DType)},
 		Outputs: []OutputType{{v.DType, v.Shape}},
 	}).Output(0)
 }
 
-// assign adds an assignment. Variables of the older kind keep their value in
+// Assign adds an assignment. Variables of the older kind keep their value in
 // the node itself and have an op of their own.
-func (b *Builder) assign(name string, v *Variable, value Output) *Node {
+func (b *Builder) Assign(name string, v *Variable, value Output) *Node {
 	if v.Def != nil && !v.Def.GetIsResource() {
 		return b.Add(NodeSpec{
 			Op: "Assign", Name: name, Inputs: []Output{v.handle, value},
 			Attrs: Attrs{
-				"T": TypeAttr(v.DType), "use_locking": BoolAttr(true), "validate_shape": BoolAttr(true),
-				attrColocation: StringsAttr("loc:@" + v.Name()),
+				"T": attr.Type(v.DType), "use_locking": attr.Bool(true), "validate_shape": attr.Bool(true),
+				attrColocation: attr.Strings("loc:@" + v.Name()),
 			},
 			Outputs: []OutputType{{v.DType, v.Shape}},
 		})
 	}
 	return b.Add(NodeSpec{
 		Op: "AssignVariableOp", Name: name, Inputs: []Output{v.handle, value},
-		Attrs: Attrs{"dtype": TypeAttr(v.DType), "validate_shape": BoolAttr(false)},
+		Attrs: Attrs{"dtype": attr.Type(v.DType), "validate_shape": attr.Bool(false)},
 	})
 }
 
@@ -171,7 +173,7 @@ func (b *Builder) isInitialized(name string, v *Variable) Output {
 	if v.Def != nil && !v.Def.GetIsResource() {
 		return b.Add(NodeSpec{
 			Op: "IsVariableInitialized", Name: name, Inputs: []Output{v.handle},
-			Attrs:   Attrs{"dtype": TypeAttr(v.DType), attrColocation: StringsAttr("loc:@" + v.Name())},
+			Attrs:   Attrs{"dtype": attr.Type(v.DType), attrColocation: attr.Strings("loc:@" + v.Name())},
 			Outputs: out,
 		}).Output(0)
 	}
@@ -194,7 +196,7 @@ func (b *Builder) AddBytes(collection string, wire []byte) {
 		b.collections[collection] = c
 	}
 	if c.GetBytesList() == nil {
-		b.fail("collection %s: holds no messages", collection)
+		b.Fail("collection %s: holds no messages", collection)
 		return
 	}
 	c.GetBytesList().Value = append(c.GetBytesList().Value, wire)
@@ -208,7 +210,7 @@ func (b *Builder) AddNodes(collection string, names ...string) {
 		b.collections[collection] = c
 	}
 	if c.GetNodeList() == nil {
-		b.fail("collection %s: holds no names", collection)
+		b.Fail("collection %s: holds no names", collection)
 		return
 	}
 	c.GetNodeList().Value = append(c.GetNodeList().Value, names...)

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // manifest is what TensorFlow said of a graph when it exported it.
@@ -145,7 +147,7 @@ func TestGlobalStep(t *testing.T) {
 		{"float", func(m *tfpb.MetaGraphDef) {
 			for _, n := range m.GraphDef.Node {
 				if n.Name == "global_step" {
-					n.Attr["dtype"] = TypeAttr(float)
+					n.Attr["dtype"] = attr.Type(float)
 				}
 			}
 		}, ""},
@@ -317,7 +319,7 @@ func TestSavedAs(t *testing.T) {
 func FuzzComplete(f *testing.F) {
 	small, _, _, _ := softmax()
 	small.AddSaver()
-	small.ScalarSummary("s", "s", small.Const("c", FloatTensor(1)))
+	small.ScalarSummary("s", "s", small.Const("c", literal.Float(1)))
 	meta, err := small.MetaGraph()
 	if err != nil {
 		f.Fatal(err)

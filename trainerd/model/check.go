@@ -29,30 +29,33 @@ func (c Config) Check() error {
 
 func (c Config) checkShape(v *checker) {
 	switch c.Family {
-	case "linear":
-		v.require(c.Classes == 0, "classes", c.Classes, "none: the linear family predicts a number")
+	case "linear", "mlp_regressor":
+		v.require(c.Classes == 0, "classes", c.Classes, "none: the family "+c.Family+" predicts a number")
 	case "logistic":
 		v.require(c.Classes == 2, "classes", c.Classes, "2 (or none): the logistic family tells two classes apart")
 	default:
 		v.require(c.Classes >= 2 && c.Classes <= maxSize, "classes", c.Classes, fmt.Sprintf("2 to %d", maxSize))
 	}
 	switch c.Family {
-	case "mlp":
+	case "mlp", "mlp_regressor":
 		v.require(len(c.Hidden) > 0, "hidden", c.Hidden, "the size of at least one hidden layer, as in [128]")
 	case "convnet", "embedding_bag":
 	default:
-		v.require(len(c.Hidden) == 0, "hidden", c.Hidden, "none: only the families mlp, convnet and embedding_bag have hidden layers")
+		v.require(len(c.Hidden) == 0, "hidden", c.Hidden, noHidden)
 	}
 	for _, n := range c.Hidden {
 		v.size("hidden", n)
 	}
 }
 
+const noHidden = "none: only the families mlp, mlp_regressor, convnet and embedding_bag have hidden layers"
+
 // checkParts checks what only some families have.
 func (c Config) checkParts(v *checker) {
-	layers := c.Family == "mlp" || c.Family == "convnet" || c.Family == "embedding_bag"
-	v.require(layers || c.Dropout == 0, "dropout", c.Dropout, "none: only the families mlp, convnet and embedding_bag have hidden layers")
-	v.require(c.Family == "mlp" || c.Family == "convnet" || !c.BatchNorm, "batch_norm", c.BatchNorm, "none: only the families mlp and convnet have it")
+	layers := c.isPerceptron() || c.Family == "convnet" || c.Family == "embedding_bag"
+	v.require(layers || c.Dropout == 0, "dropout", c.Dropout, noHidden)
+	v.require(c.isPerceptron() || !c.Wide, "wide", c.Wide, "none: only the families mlp and mlp_regressor have it")
+	v.require(c.isPerceptron() || c.Family == "convnet" || !c.BatchNorm, "batch_norm", c.BatchNorm, "none: only the families mlp, mlp_regressor and convnet have it")
 	if c.Family == "convnet" {
 		c.checkImages(v)
 	} else {

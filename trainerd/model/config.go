@@ -7,29 +7,34 @@ import "fmt"
 // job's configuration and in errors.
 type Config struct {
 	// Family is linear (one number from a weighted sum, squared error),
-	// logistic (two classes), softmax (any number of classes), mlp (softmax
-	// after hidden layers), convnet (softmax after convolutions of images) or
+	// mlp_regressor (one number after hidden layers, squared error), logistic (two
+	// classes), softmax (any number of classes), mlp (softmax after hidden layers),
+	// convnet (softmax after convolutions of images) or
 	// embedding_bag (softmax of the mean of learnt vectors, one for each id in a
 	// bag of ids, such as the words of a text).
 	Family string `toml:"family"`
 	// Inputs is the number of features of an example; for embedding_bag the
 	// number of ids in a bag.
 	Inputs int `toml:"inputs"`
-	// Classes is the number of classes. Linear has none, logistic always two.
+	// Classes is the number of classes. Linear and mlp_regressor have none, logistic
+	// always two.
 	Classes int `toml:"classes"`
-	// Hidden lists the sizes of the hidden layers. An mlp has at least one;
-	// convnet and embedding_bag may have some before the logits.
+	// Hidden lists the sizes of the hidden layers. An mlp and an mlp_regressor have
+	// at least one; convnet and embedding_bag may have some before the logits.
 	Hidden []int `toml:"hidden"`
+	// Wide adds a weighted sum of the features to what the hidden layers of an mlp
+	// or mlp_regressor predict, as in TensorFlow's DNNLinearCombined models.
+	Wide bool `toml:"wide"`
 	// Activation of the layers: relu (default), tanh or sigmoid.
 	Activation string `toml:"activation"`
 	// Initializer of the kernels: glorot_uniform (default), glorot_normal,
 	// truncated_normal (standard deviation 0.1) or zeros. Biases begin at zero.
 	Initializer string `toml:"initializer"`
-	// Dropout is the part of each hidden layer's outputs, of mlp, convnet and
-	// embedding_bag, that a training step leaves out; 0: none.
+	// Dropout is the part of each hidden layer's outputs that a training step
+	// leaves out; 0: none.
 	Dropout float64 `toml:"dropout"`
-	// BatchNorm normalises each hidden layer of an mlp, and each convolution of
-	// a convnet, by the mean and variance of the batch; for predictions by
+	// BatchNorm normalises each hidden layer of an mlp or mlp_regressor, and each
+	// convolution of a convnet, by the mean and variance of the batch; for predictions by
 	// moving averages of them. Such a layer has beta and gamma instead of a bias.
 	BatchNorm bool `toml:"batch_norm"`
 	// BatchNormMomentum is the decay of these moving averages; default 0.99.
@@ -125,7 +130,7 @@ type Config struct {
 
 // The values that the named fields take.
 var (
-	Families     = []string{"linear", "logistic", "softmax", "mlp", "convnet", "embedding_bag"}
+	Families     = []string{"linear", "mlp_regressor", "logistic", "softmax", "mlp", "convnet", "embedding_bag"}
 	Activations  = []string{"relu", "tanh", "sigmoid"}
 	Initializers = []string{"glorot_uniform", "glorot_normal", "truncated_normal", "zeros"}
 	Combiners    = []string{"mean", "sum"}
@@ -150,6 +155,15 @@ func (e *ConfigError) Error() string {
 	}
 	return fmt.Sprintf("model: %s = %v: want %s", e.Key, e.Value, e.Want)
 }
+
+// IsRegression reports whether the model predicts a number.
+func (c Config) IsRegression() bool { return c.Family == "linear" || c.Family == "mlp_regressor" }
+
+// isPerceptron reports whether the model has hidden layers and nothing before them.
+func (c Config) isPerceptron() bool { return c.Family == "mlp" || c.Family == "mlp_regressor" }
+
+// Resolved returns c with the fields that were left out filled in.
+func (c Config) Resolved() Config { return c.withDefaults() }
 
 // withDefaults returns c with the fields that were left out filled in.
 func (c Config) withDefaults() Config {

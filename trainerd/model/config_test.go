@@ -18,8 +18,8 @@ func TestConfigErrors(t *testing.T) {
 		spoil func(c *Config)
 		want  string
 	}{
-		{"no family", func(c *Config) { c.Family = "" }, `model: family = "": want linear, logistic, softmax, mlp, convnet or embedding_bag`},
-		{"family", func(c *Config) { c.Family = "MLP" }, `model: family = "MLP": want linear, logistic, softmax, mlp, convnet or embedding_bag`},
+		{"no family", func(c *Config) { c.Family = "" }, `model: family = "": want linear, mlp_regressor, logistic, softmax, mlp, convnet or embedding_bag`},
+		{"family", func(c *Config) { c.Family = "MLP" }, `model: family = "MLP": want linear, mlp_regressor, logistic, softmax, mlp, convnet or embedding_bag`},
 		{"activation", func(c *Config) { c.Activation = "reul" }, `model: activation = "reul": want relu, tanh or sigmoid`},
 		{"initializer", func(c *Config) { c.Initializer = "he" },
 			`model: initializer = "he": want glorot_uniform, glorot_normal, truncated_normal or zeros`},
@@ -32,7 +32,7 @@ func TestConfigErrors(t *testing.T) {
 		{"classes of logistic", func(c *Config) { c.Family, c.Hidden = "logistic", nil }, "model: classes = 10: want 2 (or none)"},
 		{"no hidden", func(c *Config) { c.Hidden = nil }, "model: hidden = []: want the size of at least one hidden layer"},
 		{"hidden", func(c *Config) { c.Hidden = []int{8, -1} }, "model: hidden = -1: want 1 to 16777216"},
-		{"hidden of softmax", func(c *Config) { c.Family = "softmax" }, "model: hidden = [128]: want none: only the families mlp, convnet and embedding_bag have hidden"},
+		{"hidden of softmax", func(c *Config) { c.Family = "softmax" }, "model: hidden = [128]: want none: only the families mlp, mlp_regressor, convnet and embedding_bag have hidden"},
 		{"l2", func(c *Config) { c.L2 = -1 }, "model: l2 = -1: want 0 or more"},
 		{"learning rate", func(c *Config) { c.LearningRate = -.1 }, "model: learning_rate = -0.1: want more than 0"},
 		{"infinite rate", func(c *Config) { c.LearningRate = math.Inf(1) }, "model: learning_rate = +Inf: want more than 0"},
@@ -50,6 +50,8 @@ func TestConfigErrors(t *testing.T) {
 		{"dropout of softmax", func(c *Config) { c.Family, c.Hidden, c.Dropout = "softmax", nil, .5 }, "model: dropout = 0.5: want none: only the families mlp,"},
 		{"batch norm of softmax", func(c *Config) { c.Family, c.Hidden, c.BatchNorm = "softmax", nil, true }, "model: batch_norm = true: want none"},
 		{"batch norm momentum", func(c *Config) { c.BatchNormMomentum = 1 }, "model: batch_norm_momentum = 1: want between 0 and 1"},
+		{"wide softmax", func(c *Config) { c.Family, c.Hidden, c.Wide = "softmax", nil, true }, "model: wide = true: want none: only the families mlp and mlp_regressor"},
+		{"classes of a number", func(c *Config) { c.Family = "mlp_regressor" }, "model: classes = 10: want none: the family mlp_regressor predicts a number"},
 		{"image of mlp", func(c *Config) { c.Image = []int{8, 8, 1} }, "model: image = [8 8 1]: want none: only the convnet family"},
 		{"filters of mlp", func(c *Config) { c.Filters = []int{8} }, "model: filters = [8]: want none: only the convnet family"},
 		{"vocabulary of mlp", func(c *Config) { c.Vocabulary = 8 }, "model: vocabulary = 8: want none: only the embedding_bag family"},

@@ -19,8 +19,8 @@ import (
 //	normalization/mean, normalization/minimum, normalization/range   for "minmax"
 //	imputation/mean     the numbers that stand for missing ones, if there are
 //	                    any in the training rows and nothing is normalised
-//	label/mean, label/variance   scalars, of a number to predict: the family
-//	                    linear learns the label with mean 0 and deviation 1
+//	label/mean, label/variance   scalars, of a number to predict: the label is
+//	                    learnt with mean 0 and deviation 1
 //	embedding/NAME      [words, size], trained, of a category of many words
 //
 // Variables of statistics have the shape of x, or of its columns of numbers.
@@ -29,18 +29,20 @@ type Data struct {
 	Statistics *dataset.Statistics // nil if nothing here needs them
 	Normalize  dataset.Normalize
 	Scale      float64 // divides all numbers if nothing is normalised; 0 means 1
+	// Weighted says that each example has a weight.
+	Weighted bool
 	// Constant puts the statistics into the graph as constants, and does not
 	// scale the label: for checkpoints that have no such variables.
 	Constant bool
 }
 
-// NeedsStatistics reports whether a model of a family needs statistics of the
+// NeedsStatistics reports whether a model needs statistics of the
 // training rows.
-func (d *Data) NeedsStatistics(family string) bool {
-	if family == "embedding_bag" {
+func (d *Data) NeedsStatistics(c Config) bool {
+	if c.Family == "embedding_bag" {
 		return false
 	}
-	return d.Normalize != dataset.NormalizeNone || family == "linear" || d.Schema.MayMiss()
+	return d.Normalize != dataset.NormalizeNone || c.IsRegression() || d.Schema.MayMiss()
 }
 
 // StatisticVariables returns the names of the variables of a model that are

@@ -5,15 +5,17 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // families holds the forward pass of each family. Each sets the maker's
 // weights, loss and accuracy and the names of its predictions.
 var families = map[string]func(*maker){
 	"linear":        (*maker).linear,
+	"mlp_regressor": (*maker).perceptronRegressor,
 	"logistic":      (*maker).logistic,
 	"softmax":       func(m *maker) { m.classify(m.x) },
-	"mlp":           func(m *maker) { m.classify(m.hidden(m.x)) },
+	"mlp":           (*maker).perceptron,
 	"convnet":       (*maker).convnet,
 	"embedding_bag": (*maker).embeddingBag,
 }
@@ -82,7 +84,7 @@ func (m *maker) hidden(x graph.Output) graph.Output {
 		name := layerName("hidden", i, len(m.cfg.Hidden))
 		m.b.Scope(name, func() {
 			x = m.product(name, x, int64(size))
-			if m.cfg.Family == "mlp" {
+			if m.cfg.isPerceptron() {
 				x = m.biasOrNorm(name, x)
 			} else {
 				x = m.bias(name, x)
@@ -111,10 +113,27 @@ func (m *maker) activation(x graph.Output) graph.Output {
 	return m.b.Relu("Relu", x)
 }
 
+// perceptron classifies by hidden layers.
+func (m *maker) perceptron() {
+	m.classifyBy(m.widened(m.dense("logits", m.hidden(m.x), int64(m.cfg.Classes))))
+}
+
+// widened adds a weighted sum of the features to what hidden layers say.
+func (m *maker) widened(deep graph.Output) (sum graph.Output) {
+	if !m.cfg.Wide {
+		return deep
+	}
+	m.b.Scope("wide", func() { sum = m.b.AddV2("add", deep, m.product("wide", m.x, deep.Shape().Dims[1])) })
+	return sum
+}
+
 // classify adds the logits of a softmax over the classes, and the loss.
 func (m *maker) classify(x graph.Output) {
+	m.classifyBy(m.dense("logits", x, int64(m.cfg.Classes)))
+}
+
+func (m *maker) classifyBy(logits graph.Output) {
 	b := m.b
-	logits := m.dense("logits", x, int64(m.cfg.Classes))
 	m.out.Logits = logits.Name()
 	m.addLoss(func() graph.Output {
 		return b.SparseSoftmaxCrossEntropyWithLogits("", logits, m.y)
@@ -141,7 +160,7 @@ func (m *maker) logistic() {
 	})
 	var classes, probabilities graph.Output
 	b.Scope("predictions", func() {
-		positive := b.Greater("Greater", logits, b.Const("zero", graph.FloatTensor(0)))
+		positive := b.Greater("Greater", logits, b.Const("zero", literal.Float(0)))
 		classes = b.Cast("Cast", positive, tfpb.DataType_DT_INT64)
 		// Of two sigmoids neither loses digits, as 1 - p would.
 		probabilities = b.StackColumns("probabilities", b.Sigmoid("Sigmoid", b.Neg("Neg", logits)), b.Sigmoid("Sigmoid_1", logits))
@@ -150,11 +169,21 @@ func (m *maker) logistic() {
 	m.answerClasses(probabilities, classes)
 }
 
-// linear predicts a number; its loss is the mean squared error.
+// linear predicts a number by a weighted sum.
 func (m *maker) linear() {
+	m.regress(func() graph.Output { return m.dense("linear", m.x, 1) })
+}
+
+// perceptronRegressor predicts a number by hidden layers.
+func (m *maker) perceptronRegressor() {
+	m.regress(func() graph.Output { return m.widened(m.dense("output", m.hidden(m.x), 1)) })
+}
+
+// regress adds the loss of a number: the mean squared error.
+func (m *maker) regress(predict func() graph.Output) {
 	b := m.b
 	y, inUnits, lossInUnits := m.scaleLabel()
-	values := m.flat(m.dense("linear", m.x, 1))
+	values := m.flat(predict())
 	predicted := inUnits("predictions/prediction", values)
 	m.out.Predictions = predicted.Name()
 	m.gives = map[string]graph.Output{OutputPrediction: predicted}
@@ -172,24 +201,37 @@ func (m *maker) flat(x graph.Output) graph.Output {
 	return m.b.Reshape("predictions/Reshape", x, graph.MakeShape(-1))
 }
 
-// addLoss adds the mean of the examples' losses, plus the L2 term.
+// addLoss adds the mean of the examples' losses, each times its weight, plus the
+// L2 term.
 func (m *maker) addLoss(examples func() graph.Output) {
 	b := m.b
 	b.Scope("loss", func() {
+		each := examples()
+		if m.weight.Valid() {
+			m.fit = b.Mean("unweighted", each)
+			each = b.Mul("weighted", each, m.weight)
+		}
 		if m.cfg.L2 == 0 {
-			m.loss = b.Mean("loss/", examples())
-			m.fit = m.loss
+			m.loss = b.Mean("loss/", each)
+			m.fit = validOr(m.fit, m.loss)
 			return
 		}
-		mean := b.Mean("Mean", examples())
-		m.fit = mean
+		mean := b.Mean("Mean", each)
+		m.fit = validOr(m.fit, mean)
 		squares := make([]graph.Output, len(m.kernels))
 		for i, w := range m.kernels {
 			squares[i] = b.L2Loss("L2Loss", w)
 		}
-		weight := b.Const("l2", graph.FloatTensor(float32(m.cfg.L2)))
+		weight := b.Const("l2", literal.Float(float32(m.cfg.L2)))
 		m.loss = b.AddV2("loss/", mean, b.Mul("mul", weight, b.AddN("AddN", squares...)))
 	})
+}
+
+func validOr(a, b graph.Output) graph.Output {
+	if a.Valid() {
+		return a
+	}
+	return b
 }
 
 func (m *maker) addAccuracy(classes graph.Output) {

@@ -3,6 +3,7 @@ package model
 import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // convnet adds convolutions, each with activation and max pooling, then hidden
@@ -82,7 +83,7 @@ func (m *maker) moments(x graph.Output) (mean, variance graph.Output) {
 func (m *maker) normalize(x, mean, variance graph.Output, gamma, beta *graph.Variable) (out graph.Output) {
 	b := m.b
 	b.Scope("batchnorm", func() {
-		epsilon := b.Const("add/y", graph.FloatTensor(batchNormEpsilon))
+		epsilon := b.Const("add/y", literal.Float(batchNormEpsilon))
 		factor := b.Rsqrt("Rsqrt", b.AddV2("add", variance, epsilon))
 		factor = b.Mul("mul", factor, b.Read("mul/ReadVariableOp", gamma))
 		shift := b.Sub("sub", b.Read("ReadVariableOp", beta), b.Mul("mul_2", mean, factor))
@@ -99,7 +100,7 @@ func (m *maker) dropout(x graph.Output) graph.Output {
 	}
 	b := m.b
 	training := b.Cast("dropout_rate/Cast", m.training, tfpb.DataType_DT_FLOAT)
-	rate := b.Mul("dropout_rate", training, b.Const("dropout_rate/rate", graph.FloatTensor(float32(m.cfg.Dropout))))
+	rate := b.Mul("dropout_rate", training, b.Const("dropout_rate/rate", literal.Float(float32(m.cfg.Dropout))))
 	m.dropouts++
 	return b.Dropout("dropout", x, rate, b.Read("dropout_step", m.step), m.cfg.Seed+m.dropouts<<32)
 }
@@ -112,13 +113,13 @@ func (m *maker) embeddingBag() {
 	b.Scope("embedding", func() {
 		table := m.variable("embedding/table", m.initializer(), int64(m.cfg.Vocabulary), size)
 		m.seeds++ // no kernel, but as random as one
-		zero := b.Const("zero", graph.Int64Tensor(0))
+		zero := b.Const("zero", literal.Int64(0))
 		present := b.Cast("present", b.GreaterEqual("GreaterEqual", m.x, zero), tfpb.DataType_DT_FLOAT)
 		rows := b.GatherVariable("lookup", table, b.Maximum("Maximum", m.x, zero))
 		sum := b.SumOver("Sum", b.Mul("mul", rows, b.ExpandLast("ExpandDims", present)), 1)
 		bag = b.Reshape("Reshape", sum, graph.MakeShape(-1, size))
 		if m.cfg.Combiner == "mean" {
-			one := b.Const("one", graph.FloatTensor(1))
+			one := b.Const("one", literal.Float(1))
 			share := b.RealDiv("truediv", one, b.Maximum("count", b.SumOver("Sum_1", present, 1), one))
 			bag = b.Mul("bag", bag, share)
 		}

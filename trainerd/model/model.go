@@ -14,6 +14,8 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
 // Model is a model ready to train, with the names of what can be fed, fetched
@@ -27,14 +29,17 @@ type Model struct {
 	// Y takes their labels: the classes, int64 [batch]; for the linear family
 	// the values, float32 [batch].
 	Y graph.Placeholder
+	// Weight takes the weights of the examples, float32 [batch], by which their
+	// losses are multiplied: the tensor's name, or "" for a model without.
+	Weight string
 	// Training is a bool that is true in a training step and false, which it is
 	// unless it is fed, otherwise: the tensor's name, or "" for a model that
 	// does the same in both.
 	Training string
 
-	Loss        string // mean loss of the batch, the L2 term included; of linear in the label's units
-	MSE         string // mean squared error of the batch, without the L2 term; only for linear
-	Accuracy    string // part of the batch predicted rightly; "" for linear
+	Loss        string // mean loss of the batch, weights and the L2 term included; of linear in the label's units
+	MSE         string // mean squared error of the batch, without both; only for linear
+	Accuracy    string // part of the batch predicted rightly, without weights; "" for linear
 	Predictions string // predicted classes, int64 [batch]; for linear the values
 	Logits      string // what the classes are predicted from; "" for linear
 
@@ -92,7 +97,9 @@ type maker struct {
 	sync *SyncReplicas // nil for a replica that does not wait for others
 	out  Model
 	x, y graph.Output
-	step *graph.Variable
+	// weight is that of each example; not valid for a model without.
+	weight graph.Output
+	step   *graph.Variable
 
 	weights  []*graph.Variable // in the order in which the optimizer goes through them
 	kernels  []graph.Output    // the kernels as the forward pass reads them
@@ -107,12 +114,12 @@ type maker struct {
 	takes, gives map[string]graph.Output // of the signature
 	// minimized is what training makes small; not valid for the loss itself.
 	minimized graph.Output
-	fit       graph.Output // the loss without the L2 term
+	fit       graph.Output // the loss without weights and the L2 term
 }
 
 func (m *maker) inputs() {
 	yType := tfpb.DataType_DT_INT64
-	if m.cfg.Family == "linear" {
+	if m.cfg.IsRegression() {
 		yType = tfpb.DataType_DT_FLOAT
 	}
 	xType, xShape, yShape := tfpb.DataType_DT_FLOAT, graph.MakeShape(-1, int64(m.cfg.Inputs)), graph.MakeShape(-1)
@@ -125,9 +132,13 @@ func (m *maker) inputs() {
 	m.x = m.input(xType, xShape)
 	m.y = m.b.Placeholder("y", yType, yShape)
 	m.out.X = graph.Placeholder{Name: m.x.Name(), DType: m.x.DType(), Shape: xShape}
+	if m.data != nil && m.data.Weighted {
+		m.weight = m.b.Placeholder("sample_weight", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1))
+		m.out.Weight = m.weight.Name()
+	}
 	m.out.Y = graph.Placeholder{Name: m.y.Name(), DType: yType, Shape: yShape}
 	if m.cfg.Dropout > 0 || m.cfg.BatchNorm {
-		no := m.b.Const("training/input", graph.BoolTensor(false))
+		no := m.b.Const("training/input", literal.Bool(false))
 		m.training = m.b.PlaceholderWithDefault("training", no, graph.Shape{})
 		m.out.Training = m.training.Name()
 	}
@@ -138,7 +149,7 @@ func (m *maker) train() {
 		m.trainSync()
 		return
 	}
-	train, rate := m.b.Minimize(m.objective(), optimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
+	train, rate := optimizer.Minimize(m.b, m.objective(), newOptimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
 	m.out.TrainOp, m.rate = train.Name(), rate
 }
 
@@ -150,27 +161,27 @@ func (m *maker) objective() graph.Output {
 	return m.loss
 }
 
-func optimizer(c Config) graph.Optimizer {
+func newOptimizer(c Config) optimizer.Optimizer {
 	switch c.Optimizer {
 	case "momentum", "nesterov":
-		return graph.Momentum{Momentum: float32(c.Momentum), Nesterov: c.Nesterov}
+		return optimizer.Momentum{Momentum: float32(c.Momentum), Nesterov: c.Nesterov}
 	case "adagrad":
-		return graph.Adagrad{InitialAccumulator: float32(c.InitialAccumulator)}
+		return optimizer.Adagrad{InitialAccumulator: float32(c.InitialAccumulator)}
 	case "adadelta":
-		return graph.Adadelta{Rho: float32(c.Rho), Epsilon: float32(c.Epsilon)}
+		return optimizer.Adadelta{Rho: float32(c.Rho), Epsilon: float32(c.Epsilon)}
 	case "ftrl":
-		return graph.Ftrl{Power: float32(c.LearningRatePower), InitialAccumulator: float32(c.InitialAccumulator),
+		return optimizer.Ftrl{Power: float32(c.LearningRatePower), InitialAccumulator: float32(c.InitialAccumulator),
 			L1: float32(c.FtrlL1), L2: float32(c.FtrlL2)}
 	case "adam":
-		return graph.Adam{Beta1: float32(c.Beta1), Beta2: float32(c.Beta2), Epsilon: float32(c.Epsilon)}
+		return optimizer.Adam{Beta1: float32(c.Beta1), Beta2: float32(c.Beta2), Epsilon: float32(c.Epsilon)}
 	case "rmsprop":
-		return graph.RMSProp{Decay: float32(c.Rho), Momentum: float32(c.Momentum), Epsilon: float32(c.Epsilon)}
+		return optimizer.RMSProp{Decay: float32(c.Rho), Momentum: float32(c.Momentum), Epsilon: float32(c.Epsilon)}
 	}
-	return graph.SGD{}
+	return optimizer.SGD{}
 }
 
-func learningRate(c Config) graph.LearningRate {
-	lr := graph.LearningRate{
+func learningRate(c Config) optimizer.LearningRate {
+	lr := optimizer.LearningRate{
 		Initial: float32(c.LearningRate), Schedule: schedules[c.Schedule],
 		DecaySteps: c.DecaySteps, DecayRate: float32(c.DecayRate), Staircase: c.Staircase,
 		End: float32(c.EndLearningRate), Power: float32(c.Power),
@@ -182,10 +193,10 @@ func learningRate(c Config) graph.LearningRate {
 	return lr
 }
 
-var schedules = map[string]graph.Schedule{
-	"constant": graph.ScheduleConstant, "exponential": graph.ScheduleExponential,
-	"polynomial": graph.SchedulePolynomial, "piecewise": graph.SchedulePiecewise,
-	"cosine": graph.ScheduleCosine, "inverse_time": graph.ScheduleInverseTime,
+var schedules = map[string]optimizer.Schedule{
+	"constant": optimizer.ScheduleConstant, "exponential": optimizer.ScheduleExponential,
+	"polynomial": optimizer.SchedulePolynomial, "piecewise": optimizer.SchedulePiecewise,
+	"cosine": optimizer.ScheduleCosine, "inverse_time": optimizer.ScheduleInverseTime,
 }
 
 // summaries adds what TensorBoard shows: loss, accuracy, a learning rate that

@@ -78,9 +78,13 @@ func TestVariableNames(t *testing.T) {
 		{Config{Family: "mlp", Inputs: 2, Classes: 3, Hidden: []int{4, 5}},
 			[]string{"hidden_1/kernel [2,4]", "hidden_1/bias [4]", "hidden_2/kernel [4,5]", "hidden_2/bias [5]",
 				"logits/kernel [5,3]", "logits/bias [3]"}},
+		{Config{Family: "mlp", Inputs: 2, Classes: 3, Hidden: []int{4}, Wide: true},
+			[]string{"hidden/kernel [2,4]", "hidden/bias [4]", "logits/kernel [4,3]", "logits/bias [3]", "wide/kernel [2,3]"}},
+		{Config{Family: "mlp_regressor", Inputs: 2, Hidden: []int{4}, Wide: true},
+			[]string{"hidden/kernel [2,4]", "hidden/bias [4]", "output/kernel [4,1]", "output/bias [1]", "wide/kernel [2,1]"}},
 	}
 	for _, c := range tests {
-		t.Run(fmt.Sprint(c.cfg.Family, c.cfg.Hidden), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.cfg.Family, c.cfg.Hidden, c.cfg.Wide), func(t *testing.T) {
 			m, err := Build(c.cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -111,6 +115,8 @@ func everyConfig() (all []Config) {
 			switch family {
 			case "mlp":
 				c.Classes, c.Hidden, c.Activation = 3, []int{7, 5}, "tanh"
+			case "mlp_regressor":
+				c.Hidden, c.Wide = []int{7}, true
 			case "softmax":
 				c.Classes = 3
 			case "convnet":
@@ -138,7 +144,7 @@ func TestNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			names := []string{m.X.Name, m.Y.Name, m.Loss, m.Predictions, m.TrainOp, m.InitOp, m.LocalInitOp, m.ReadyOp, m.SummaryOp, m.GlobalStep}
-			if cfg.Family == "linear" {
+			if cfg.IsRegression() {
 				if m.Accuracy != "" || m.Logits != "" {
 					t.Errorf("linear has accuracy %q, logits %q", m.Accuracy, m.Logits)
 				}

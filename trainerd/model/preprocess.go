@@ -7,6 +7,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // preprocess makes the features that are learnt from of raw rows.
@@ -40,7 +41,7 @@ func (m *maker) preprocess() {
 // statistic adds a number for each column: a variable that is not trained, or a
 // constant.
 func (m *maker) statistic(name string, shape graph.Shape, values []float32) graph.Output {
-	t := graph.FloatsTensor(values...)
+	t := literal.Floats(values...)
 	t.TensorShape = shape.Proto()
 	if m.data.Constant {
 		return m.b.Const(name, t)
@@ -59,7 +60,7 @@ func (m *maker) scale(x graph.Output, all []dataset.Moments) (out graph.Output) 
 			centred := b.Sub("sub", x, m.statistic("normalization/mean", shape, floats(all, mean)))
 			deviation := b.Sqrt("Sqrt", m.statistic("normalization/variance", shape, floats(all, variance)))
 			scaled := b.RealDiv("truediv", centred, deviation)
-			out = m.fill(scaled, b.Const("missing", graph.FloatTensor(0)))
+			out = m.fill(scaled, b.Const("missing", literal.Float(0)))
 		})
 	case d.Normalize == dataset.NormalizeMinMax:
 		b.Scope("normalization", func() {
@@ -96,7 +97,7 @@ func (m *maker) divide(x graph.Output) graph.Output {
 	if m.data.Scale == 0 || m.data.Scale == 1 {
 		return x
 	}
-	return m.b.RealDiv("scale", x, m.b.Const("scale/divisor", graph.FloatTensor(float32(m.data.Scale))))
+	return m.b.RealDiv("scale", x, m.b.Const("scale/divisor", literal.Float(float32(m.data.Scale))))
 }
 
 // category adds what stands for the word of a column: a one among zeros, or a
@@ -113,7 +114,7 @@ func (m *maker) category(column int32) (out graph.Output) {
 		}
 		table := m.variable("embedding/"+nodeName(f, int(column)), m.initializer(), int64(words), embeddingSize(words))
 		m.seeds++
-		zero := b.Const("zero", graph.Int64Tensor(0))
+		zero := b.Const("zero", literal.Int64(0))
 		known := b.Cast("known", b.GreaterEqual("GreaterEqual", index, zero), tfpb.DataType_DT_FLOAT)
 		rows := b.GatherVariable("lookup", table, b.Maximum("Maximum", index, zero))
 		out = b.Mul("mul", rows, b.ExpandLast("ExpandDims", known))

@@ -9,6 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/runtime"
 )
@@ -113,8 +114,8 @@ func TestServingInputs(t *testing.T) {
 	}
 	feeds := make(map[string]*ckptfmt.Tensor)
 	for key, v := range map[string]*tfpb.TensorProto{
-		"size": graph.FloatsTensor(6, float32(nan)), "größe": graph.FloatsTensor(10, 11), "day": graph.FloatsTensor(110, 95),
-		"the colour": graph.StringsTensor("green", "blue"), "many": graph.StringsTensor(d.Schema.Features[3].Vocabulary[199], ""),
+		"size": literal.Floats(6, float32(nan)), "größe": literal.Floats(10, 11), "day": literal.Floats(110, 95),
+		"the colour": literal.Strings("green", "blue"), "many": literal.Strings(d.Schema.Features[3].Vocabulary[199], ""),
 	} {
 		name, value := column(key, v)
 		feeds[name] = value
@@ -132,7 +133,7 @@ func TestServingInputs(t *testing.T) {
 	if err != nil || len(out) != 2 || out[1].DType != tfpb.DataType_DT_STRING {
 		t.Fatalf("classes and their names: %v, %v", out, err)
 	}
-	labels, err := ckptfmt.TensorFromProto(graph.Int64sTensor(2, 0))
+	labels, err := ckptfmt.TensorFromProto(literal.Int64s(2, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,4 +229,61 @@ func TestSchemaIsInTheGraph(t *testing.T) {
 	if err != nil || s == nil || s.Features[1].Vocabulary[1] != "green" || s.ClassName(2) != "maybe" {
 		t.Errorf("got %+v, %v", s, err)
 	}
+}
+
+// A weight of 2 does what a second copy of the example does, a weight of 0 what
+// leaving it out does; accuracy and the error of numbers know no weights.
+func TestWeights(t *testing.T) {
+	for _, cfg := range []model.Config{
+		{Family: "softmax", Inputs: 2, Classes: 3, LearningRate: 0.5, L2: 0.1},
+		{Family: "logistic", Inputs: 2, LearningRate: 0.5},
+		{Family: "linear", Inputs: 2, LearningRate: 0.1, L2: 0.1},
+		{Family: "mlp_regressor", Inputs: 2, LearningRate: 0.1, L2: 0.1, Hidden: []int{3}, Wide: true},
+	} {
+		t.Run(cfg.Family, func(t *testing.T) {
+			x := [][]float32{{1, 2}, {-1, 0.5}, {0.25, -2}, {3, 3}}
+			weighted := trainWeighted(t, cfg, x, []int{0, 1, 0, 1}, []float32{1, 2, 1, 0})
+			copies := trainWeighted(t, cfg, [][]float32{x[0], x[1], x[1], x[2]}, []int{0, 1, 1, 0}, nil)
+			for i := range copies {
+				if math.Abs(float64(weighted[i]-copies[i])) > 1e-5 {
+					t.Fatalf("with weights the kernel is %v, with copies %v", weighted, copies)
+				}
+			}
+		})
+	}
+}
+
+// trainWeighted returns the kernel after some steps on a batch.
+func trainWeighted(t *testing.T, cfg model.Config, x [][]float32, y []int, weights []float32) []float32 {
+	t.Helper()
+	m, err := model.Spec{Config: cfg, Data: &model.Data{Weighted: weights != nil}}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sess := startModel(t, m)
+	var flat, numbers []float32
+	var classes []int64
+	for i := range x {
+		flat, numbers, classes = append(flat, x[i]...), append(numbers, float32(y[i])), append(classes, int64(y[i]))
+	}
+	n := int64(len(x))
+	feeds := map[string]*ckptfmt.Tensor{m.X.Name: floats(flat, n, 2), m.Y.Name: ints(classes)}
+	kernel := "logits/kernel"
+	if cfg.IsRegression() {
+		feeds[m.Y.Name], kernel = floats(numbers, n), map[bool]string{true: "wide/kernel", false: "linear/kernel"}[cfg.Wide]
+	}
+	if weights != nil {
+		feeds[m.Weight] = floats(weights, n)
+	}
+	ctx := context.Background()
+	for range 20 {
+		if _, err := sess.Run(ctx, feeds, nil, []string{m.TrainOp}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	value, err := sess.Run(ctx, nil, []string{kernel + "/Read/ReadVariableOp:0"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values(value[0])
 }

@@ -7,6 +7,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 // What TensorFlow calls the signature of a model that answers requests.
@@ -104,7 +105,7 @@ func (m *maker) answerClasses(probabilities, classes graph.Output) {
 	}
 	b := m.b
 	b.Scope("predictions/", func() {
-		names := b.Const("class_names", graph.StringsTensor(m.data.Schema.Label.Vocabulary...))
+		names := b.Const("class_names", literal.Strings(m.data.Schema.Label.Vocabulary...))
 		m.gives[OutputClassNames] = b.Elements("class_name", names, classes)
 	})
 }

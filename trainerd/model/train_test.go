@@ -96,7 +96,7 @@ func examples(cfg model.Config, classes int) (x, y *ckptfmt.Tensor) {
 		}
 	}
 	x = floats(features, append([]int64{batch}, shapeOf(cfg)...)...)
-	if cfg.Family == "linear" {
+	if cfg.IsRegression() {
 		return x, floats(sums, batch)
 	}
 	return x, ints(labels)
@@ -148,6 +148,8 @@ func configs() (all []model.Config) {
 			switch family {
 			case "mlp":
 				c.Classes, c.Hidden = 3, []int{16}
+			case "mlp_regressor":
+				c.Hidden, c.Wide = []int{16}, true
 			case "softmax":
 				c.Classes = 3
 			case "convnet":
@@ -251,7 +253,7 @@ func recordedBatch(cfg model.Config) (x, y *ckptfmt.Tensor) {
 		classes = append(classes, int64(i*3%max(cfg.Classes, 2)))
 	}
 	x = floats(features, append([]int64{batch}, shapeOf(cfg)...)...)
-	if cfg.Family == "linear" {
+	if cfg.IsRegression() {
 		return x, floats(numbers, batch)
 	}
 	return x, ints(classes)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/dataset"
@@ -113,7 +115,7 @@ func choose(dir, name string) ([]string, error) {
 // named returns the checkpoint with a prefix, name or step.
 func named(dir, name string) ([]string, error) {
 	for _, prefix := range []string{name, filepath.Join(dir, name), filepath.Join(dir, "best", name)} {
-		if ckptfmt.Exists(prefix) {
+		if layout.Exists(prefix) {
 			return []string{prefix}, nil
 		}
 	}
@@ -155,7 +157,7 @@ func openCheckpoint(ctx context.Context, prefix string, o Options) (*Model, erro
 // Inference returns the part of a checkpoint's MetaGraph that its signatures
 // need.
 func Inference(prefix string) (*tfpb.MetaGraphDef, error) {
-	name := ckptfmt.MetaName(prefix)
+	name := layout.MetaName(prefix)
 	wire, err := os.ReadFile(name)
 	if err != nil {
 		return nil, &checkpoint.Error{Prefix: prefix, Err: err}
@@ -315,7 +317,7 @@ func (e *InputError) Error() string { return fmt.Sprintf("input %q: %s", e.Key, 
 // checkInput says what is wrong with a value, "" for nothing.
 func checkInput(info *tfpb.TensorInfo, t *ckptfmt.Tensor) string {
 	if t.DType != info.GetDtype() {
-		return fmt.Sprintf("is %s; want %s", ckptfmt.DTypeName(t.DType), ckptfmt.DTypeName(info.GetDtype()))
+		return fmt.Sprintf("is %s; want %s", dtype.Name(t.DType), dtype.Name(info.GetDtype()))
 	}
 	want := graph.ShapeFromProto(info.GetTensorShape())
 	if want.UnknownRank {

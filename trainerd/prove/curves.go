@@ -143,6 +143,16 @@ func (d *Difference) forgive(step int64) {
 	d.Curves = slices.DeleteFunc(d.Curves, func(c Curve) bool { return c.First < 0 && len(c.Missing) == 0 && len(c.Extra) == 0 })
 }
 
+// forgiveSteps takes out the steps that only one of two runs has of a curve.
+func (d *Difference) forgiveSteps(tag string) {
+	for i := range d.Curves {
+		if c := &d.Curves[i]; c.Tag == tag {
+			c.Missing, c.Extra = nil, nil
+		}
+	}
+	d.Curves = slices.DeleteFunc(d.Curves, func(c Curve) bool { return c.Tag == tag && c.First < 0 })
+}
+
 // restartsIn returns the first steps of each start of a program, by trainerd's own
 // events.
 func restartsIn(logdir string) (all []restart) {

@@ -20,15 +20,17 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 )
 
 // Options say what to prove.
 type Options struct {
 	// Command returns the command line of trainerd that trains in a logdir, and
-	// resumes there.
-	Command func(logdir string) []string
+	// resumes there; dir is the working directory of the program, "" for that of the
+	// job.
+	Command func(dir, logdir string) []string
+	// Workdir, if not nil, has each run work in a folder of its own.
+	Workdir *Workdir
 	Env     []string // in addition to that of this process
 	// Program says that the command keeps a program alive: a kill is the
 	// program's. Otherwise it is that of trainerd.
@@ -69,6 +71,8 @@ type Disturbance struct {
 	Resumed int64 `json:"resumed"`
 	// Lost is how many steps were done again.
 	Lost int64 `json:"lost"`
+	// given says that the next start was given a checkpoint.
+	given bool
 	// Damaged is the file that was cut short.
 	Damaged string `json:"damaged,omitempty"`
 }
@@ -184,9 +188,13 @@ func (p *proof) resultOf(name string, o *outcome) *Result {
 }
 
 // countLost takes the step that a program resumed from from its first report, where
-// the name of its checkpoint does not say it.
+// the name of its checkpoint does not say it. A program may have been given one, and
+// have begun again all the same.
 func (r *Result) countLost(reference *outcome) {
 	d, n := r.Disturbance, len(r.restarts)
+	if d != nil && n > 1 && d.Resumed > reference.first && r.restarts[n-1].first <= reference.first && reference.first < reference.last {
+		d.Resumed, d.Lost = 0, d.Step
+	}
 	if d == nil || d.Resumed > 0 || n < 2 || r.restarts[n-1].first <= reference.first {
 		return
 	}
@@ -203,26 +211,27 @@ func (p *proof) compare(logdir string) Difference {
 }
 
 // moment is when a disturbance comes: at a step, or a time after the start where
-// there are no steps.
+// there are no steps, once there are checkpoints.
 type moment struct {
 	step  int64
 	after time.Duration
+	saved int // checkpoints, as far as the reference has so many
 }
 
 // moment chooses one after the first checkpoints, so that there is something to
 // resume from, and before the end.
 func (p *proof) moment(random *rand.Rand, kind Kind) moment {
 	share := 0.25 + 0.65*random.Float64()
-	m := moment{step: -1, after: time.Duration(share * float64(p.reference.took))}
-	if p.reference.last <= p.reference.first {
-		return m
-	}
-	low, high := p.reference.first, p.reference.last
 	saved := stepsOfStates(p.reference.logdir, p.Pattern)
 	needs := 1
 	if kind == Damage {
 		needs = 2
 	}
+	m := moment{step: -1, after: time.Duration(share * float64(p.reference.took)), saved: min(needs, max(len(saved)-1, 0))}
+	if p.reference.last <= p.reference.first {
+		return m
+	}
+	low, high := p.reference.first, p.reference.last
 	if len(saved) > needs && saved[needs-1]+1 < high-1 {
 		low = saved[needs-1] + 1
 	}
@@ -238,5 +247,3 @@ type plan struct {
 	kind Kind
 	at   moment
 }
-
-func (p *proof) logdir(name string) string { return filepath.Join(p.Scratch, name) }

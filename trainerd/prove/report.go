@@ -33,6 +33,9 @@ type Report struct {
 	Runs        []*Result `json:"runs"`
 	// Excused are curves and tensors that differ between undisturbed runs, too.
 	Excused []string `json:"excused,omitempty"`
+	// Sampled are curves whose points are at other steps in each undisturbed run, too:
+	// progress bars are drawn by time.
+	Sampled []string `json:"sampled,omitempty"`
 	// FirstStep is the first step that differs, -1 where that is not known.
 	FirstStep   int64   `json:"first_step"`
 	FirstTensor *Tensor `json:"first_tensor,omitempty"`
@@ -77,7 +80,14 @@ func (r *Report) excuse(noise Difference) {
 		tensors[t.key()] = max(tensors[t.key()], t.MaxAbs)
 	}
 	for _, c := range noise.Curves {
-		curves[c.Tag] = max(curves[c.Tag], c.MaxAbs)
+		if c.First >= 0 {
+			curves[c.Tag] = max(curves[c.Tag], c.MaxAbs)
+			continue
+		}
+		r.Sampled = append(r.Sampled, c.Tag)
+		for _, x := range r.Runs {
+			x.Difference.forgiveSteps(c.Tag)
+		}
 	}
 	for _, x := range r.Runs {
 		x.Difference.Tensors = slices.DeleteFunc(x.Difference.Tensors, func(t Tensor) bool {
@@ -101,6 +111,12 @@ func (r *Report) excuse(noise Difference) {
 func (r *Report) judge(p *proof) {
 	r.FirstStep = -1
 	r.account()
+	if step := r.foundOther(p); step >= 0 {
+		r.Verdict = Unproven
+		r.Notes = append(r.Notes, fmt.Sprintf("a run has begun at step %d, with what another had saved: it does not save below the logdir. "+
+			"Have it save there, or set logdir to the folder below the working directory that it saves in", step))
+		return
+	}
 	r.Verdict = Same
 	var worst *Result
 	for _, x := range r.Runs {
@@ -119,6 +135,21 @@ func (r *Report) judge(p *proof) {
 	case worst.Disturbance != nil:
 		r.Causes = []Cause{{"the program does not get through a restart", fmt.Sprintf("it failed after %s", worst.Disturbance.text())}}
 	}
+}
+
+// foundOther returns the step at which a run has begun though its logdir was empty,
+// -1 for none.
+func (r *Report) foundOther(p *proof) int64 {
+	limit := (p.reference.first + p.reference.last) / 2
+	if saved := stepsOfStates(p.reference.logdir, p.Pattern); len(saved) > 0 {
+		limit = min(limit, max(saved[0], p.reference.first))
+	}
+	for _, x := range r.Runs {
+		if len(x.restarts) > 0 && x.restarts[0].first > limit {
+			return x.restarts[0].first
+		}
+	}
+	return -1
 }
 
 // explain says where a difference begins, and why.
@@ -169,7 +200,7 @@ func (r *Report) qualify(p *proof) {
 			continue
 		}
 		disturbed++
-		if x.Disturbance.Resumed > 0 || len(stepsOfStates(p.reference.logdir, p.Pattern)) == 0 && len(statesIn(p.reference.logdir, p.Pattern)) > 0 {
+		if x.Disturbance.Resumed > 0 || x.Disturbance.given && p.reference.last < 0 || len(stepsOfStates(p.reference.logdir, p.Pattern)) == 0 && len(statesIn(p.reference.logdir, p.Pattern)) > 0 {
 			resumed++
 		}
 	}
@@ -182,9 +213,13 @@ func (r *Report) qualify(p *proof) {
 		r.Verdict = Unproven
 		note("each run ended before it could be disturbed: give it more steps")
 	case resumed == 0:
-		note("no run had a checkpoint to resume from: each began from scratch, and lost all its steps")
+		r.Verdict = Unproven
+		note("no run resumed: each began from scratch, and lost all its steps; see that child.checkpoints means what it saves below the logdir, " +
+			"that it saves before it is disturbed, and that it loads what it has saved (`trainerd init -- PROGRAM` finds out)")
 	case tensors == 0:
 		note("no checkpoint could be compared, the curves alone: set child.checkpoints")
+	case len(r.Sampled) > 0:
+		note("these curves have points at other steps in each run, and were compared where two have the same: %s", strings.Join(r.Sampled, ", "))
 	case tags == 0:
 		note("it reports no curves; the checkpoints alone were compared")
 	}

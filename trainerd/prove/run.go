@@ -21,6 +21,7 @@ import (
 
 // outcome is what became of a run.
 type outcome struct {
+	dir         string // the program's working directory, "" for that of the job
 	logdir      string
 	took        time.Duration
 	first, last int64 // steps of its curves, -1 for none
@@ -42,9 +43,10 @@ func (o *outcome) extent() string {
 
 // run runs the training to its end, with a disturbance if there is a plan.
 func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, error) {
-	o := &outcome{logdir: p.logdir(name)}
+	o := &outcome{}
+	o.dir, o.logdir = p.workdir(name)
 	begun := time.Now()
-	s, err := p.start(ctx, o.logdir)
+	s, err := p.start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,13 @@ func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, err
 
 // disturb does to a run what the plan says, and returns its current process.
 func (p *proof) disturb(ctx context.Context, s *session, o *outcome, plan *plan) (*session, error) {
-	step, reached := s.await(ctx, plan.at)
+	step, reached := s.await(ctx, plan.at, func(status *control.Status) bool {
+		if plan.at.saved == 0 {
+			return true
+		}
+		published := p.Program || status.Saved != nil && status.Saved.Step > 0 // what a program has saved is looked at when it has ended
+		return published && len(stepsOfStates(o.logdir, p.Pattern)) >= plan.at.saved
+	})
 	if !reached {
 		o.missed = true
 		return s, ctx.Err()
@@ -94,12 +102,12 @@ func (p *proof) disturb(ctx context.Context, s *session, o *outcome, plan *plan)
 		if plan.kind == Damage && (p.Program || len(stepsOfStates(o.logdir, p.Pattern)) > 1) { // a job of our own refuses to begin again
 			o.done.Damaged = damageNewest(o.logdir, p.Pattern)
 		}
-		if s, err = p.start(ctx, o.logdir); err != nil {
+		if s, err = p.start(ctx, o); err != nil {
 			return s, err
 		}
 		s.awaitStart(ctx, 0)
 	}
-	o.done.Resumed = s.resumed()
+	o.done.Resumed, o.done.given = s.resumed()
 	o.done.Lost = max(step-o.done.Resumed, 0)
 	return s, nil
 }
@@ -115,14 +123,20 @@ type session struct {
 	lines []string // the end of its output
 	pids  []int    // of the program, for each start
 	at    int64    // the step that the newest start resumed from
+	given bool     // it was given a checkpoint
 	ready bool     // the training has begun
 	whole bool     // it has said that the job is complete
 }
 
-// start starts the training in a logdir.
-func (p *proof) start(ctx context.Context, logdir string) (*session, error) {
-	words := p.Command(logdir)
-	s := &session{cmd: exec.CommandContext(ctx, words[0], words[1:]...), client: control.NewClient(logdir), begun: time.Now(), done: make(chan struct{})}
+// start starts the training of a run.
+func (p *proof) start(ctx context.Context, o *outcome) (*session, error) {
+	if p.Workdir != nil {
+		if err := p.Workdir.make(o.dir); err != nil {
+			return nil, err
+		}
+	}
+	words := p.Command(o.dir, o.logdir)
+	s := &session{cmd: exec.CommandContext(ctx, words[0], words[1:]...), client: control.NewClient(o.logdir), begun: time.Now(), done: make(chan struct{})}
 	s.cmd.Env = append(os.Environ(), p.Env...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = 10 * time.Second
@@ -182,7 +196,7 @@ func (s *session) note(line string) {
 	if found := startedLine.FindStringSubmatch(line); found != nil {
 		pid, _ := strconv.Atoi(found[1])
 		s.pids, s.ready = append(s.pids, pid), true
-		if found[2] == "none" {
+		if s.given = found[2] != "none"; !s.given {
 			s.at = 0
 		}
 	}
@@ -191,9 +205,9 @@ func (s *session) note(line string) {
 // poll is the time between two looks at a run.
 const poll = 5 * time.Millisecond
 
-// await waits until a run is at a moment, and returns its step; reached is false
+// await waits until a run is at a moment and has saved, and returns its step; reached is false
 // when it has ended before.
-func (s *session) await(ctx context.Context, m moment) (step int64, reached bool) {
+func (s *session) await(ctx context.Context, m moment, hasSaved func(*control.Status) bool) (step int64, reached bool) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -204,13 +218,19 @@ func (s *session) await(ctx context.Context, m moment) (step int64, reached bool
 			return -1, false
 		case <-tick.C:
 		}
-		if m.step < 0 {
-			if time.Since(s.begun) >= m.after {
-				return -1, true
-			}
+		due := m.step < 0 && time.Since(s.begun) >= m.after
+		if m.step < 0 && !due {
 			continue
 		}
-		if status, err := s.client.Status(ctx); err == nil && status.Step >= m.step {
+		status, err := s.client.Status(ctx)
+		if err != nil {
+			continue // it is about to begin, or to end
+		}
+		switch {
+		case !hasSaved(status):
+		case due:
+			return -1, true
+		case status.Step >= m.step:
 			return status.Step, true
 		}
 	}
@@ -245,11 +265,12 @@ func (s *session) awaitStart(ctx context.Context, seen int) {
 	}
 }
 
-// resumed returns the step that the newest start resumed from.
-func (s *session) resumed() int64 {
+// resumed returns the step that the newest start resumed from, and whether the
+// program was given a checkpoint.
+func (s *session) resumed() (step int64, given bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.at
+	return s.at, s.given
 }
 
 func (s *session) complete() bool {

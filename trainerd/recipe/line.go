@@ -28,6 +28,9 @@ type Line struct {
 	// Bar says that the line is drawn again and again: the last one of each step
 	// counts.
 	Bar bool `toml:"bar"`
+	// Object says that values is an object of JSON or a dict of Python, whose keys
+	// name the numbers, the step and the epoch.
+	Object bool `toml:"object"`
 	// Lower makes the names lower case.
 	Lower bool `toml:"lower"`
 	// Prefix comes before the names, as in "eval/".
@@ -52,9 +55,9 @@ const (
 )
 
 const (
-	number = `([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?i:nan|inf(?:inity)?))`
+	number = `([-+]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?i:nan|inf(?:inity)?))`
 	// end comes after a number: what is left over of a time or a version is none.
-	end = `(?:[\s,;|)\]}%'"]|ms\b|s\b|$)`
+	end = `(?:[\s,;|()\]}%'"]|ms\b|s\b|$)`
 )
 
 // defaultPairs are name=number and name: number.
@@ -62,7 +65,7 @@ var defaultPairs = []string{`([A-Za-z][\w./@-]*)\s*[=:]\s*{number}{end}`}
 
 // expand replaces the short forms in a regular expression.
 func expand(text string) string {
-	return strings.NewReplacer("{number}", number, "{int}", `\d[\d,]*`, "{end}", end).Replace(text)
+	return strings.NewReplacer("{number}", number, "{int}", `\d[\d,_]*`, "{end}", end).Replace(text)
 }
 
 // compile prepares a line of a recipe.
@@ -96,7 +99,10 @@ func (l *Line) compile(recipe string) (err error) {
 			l.named[strings.ReplaceAll(name, "__", "/")] = i
 		}
 	}
-	if l.Step == stepOfLine && l.form.SubexpIndex("step") < 0 && l.form.SubexpIndex("epoch") < 0 {
+	if l.Object && l.form.SubexpIndex("values") < 0 {
+		return fault("has no group values for the object; add (?P<values>\\{.*\\})")
+	}
+	if l.Step == stepOfLine && !l.Object && l.form.SubexpIndex("step") < 0 && l.form.SubexpIndex("epoch") < 0 {
 		return fault(`has no group step or epoch; add (?P<step>{int}), or set step = "count"`)
 	}
 	if l.FirstEpoch == 0 && l.form.SubexpIndex("epochs") > 0 {

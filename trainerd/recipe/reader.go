@@ -42,8 +42,10 @@ type Reader struct {
 	base    int64      // the step that the start resumes from
 	step    int64      // of the last line with one, noStep for none
 	epoch   int64      // of the last line with one that has not been used
+	current span       // the epoch of the last line with both
 	inSteps bool       // numbers came with steps, not epochs
 	counted int64      // lines without a step
+	rebased bool       // steps were counted from where a bar began again
 	pending []*waiting // for their steps
 	held    *Point     // what a bar says of its current step, nil for nothing
 	// A bar is cleared before a line and drawn again after it, with the step of that
@@ -59,6 +61,9 @@ type waiting struct {
 	next int64
 }
 
+// span is an epoch, with its length and its end in steps.
+type span struct{ epoch, length, end int64 }
+
 // bar is a count of steps that begins again.
 type bar struct{ last, offset int64 }
 
@@ -69,7 +74,10 @@ func (r *Recipe) NewReader(step int64) *Reader {
 
 // escapes are the sequences by which a program colours its lines and moves the
 // cursor.
-var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|[\b\x00]+")
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[\b\x00]+")
+
+// origin is what loguru says of the place in the source that has written a line.
+var origin = regexp.MustCompile(`(?:^|[\s|])[\w.]+:[\w<>.]+:\d+ - `)
 
 // Read reads a line. It returns what is known by it, nil for nothing: that may be
 // what a line before it has said.
@@ -78,7 +86,7 @@ func (r *Reader) Read(text string) *Point {
 		return nil
 	}
 	blank := text != ""
-	text = strings.TrimSpace(escapes.ReplaceAllString(text, ""))
+	text = strings.TrimSpace(origin.ReplaceAllString(escapes.ReplaceAllString(text, ""), " "))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !strings.ContainsAny(text, "0123456789") {
@@ -114,6 +122,14 @@ func (r *Reader) Counted() bool {
 	return r.counted > 0
 }
 
+// Absolute reports whether the lines have said where the training is by
+// themselves, so that the first one of a start says whether it has resumed.
+func (r *Reader) Absolute() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counted == 0 && !r.rebased
+}
+
 // match is a line that a form fits.
 type match struct {
 	line               *Line
@@ -137,10 +153,13 @@ func (l *Line) match(text string) *match {
 	if !l.needs.MatchString(group("values")) || l.Complete && m.step != m.total {
 		return nil
 	}
+	if l.Object && !m.addObject(group("values")) {
+		return nil
+	}
 	for name, i := range l.named {
 		m.add(name, found[i])
 	}
-	for _, p := range l.pairs {
+	for _, p := range l.pairsIn() {
 		for _, pair := range p.FindAllStringSubmatch(group("values"), -1) {
 			m.add(pair[1], pair[2])
 		}
@@ -151,19 +170,46 @@ func (l *Line) match(text string) *match {
 	return m
 }
 
-// add adds a number, but for those that only say where the training is, or which
-// line of the source has logged it.
-func (m *match) add(name, text string) {
-	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
-	if err != nil && !math.IsInf(v, 0) {
-		return
+// pairsIn returns what finds names and numbers in values.
+func (l *Line) pairsIn() []*regexp.Regexp {
+	if l.Object {
+		return nil // its keys are the names
 	}
+	return l.pairs
+}
+
+// add adds a number, if it is one.
+func (m *match) add(name, text string) {
+	if v, ok := parseNumber(text); ok {
+		m.value(name, v)
+	}
+}
+
+// value adds a number, but for those that only say where the training is, or which
+// line of the source has logged it.
+func (m *match) value(name string, v float64) {
 	name = m.line.tag(name)
 	known := slices.ContainsFunc(m.values, func(v Value) bool { return v.Tag == name })
 	if name == "" || known || strings.HasSuffix(name, ".py") || slices.Contains(m.line.Drop, name) {
 		return
 	}
 	m.values = append(m.values, Value{name, v})
+}
+
+var (
+	// grouped is a number whose thousands are set apart by commas or underscores.
+	grouped = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}(?:[,_]\d{3})+(?:\.|[eE]|$)`)
+	// decimalComma is a number of a country where the comma is the decimal point.
+	decimalComma = regexp.MustCompile(`^[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE]|$)`)
+)
+
+// parseNumber reads a number as people and locales write it.
+func parseNumber(text string) (float64, bool) {
+	if !grouped.MatchString(text) && decimalComma.MatchString(text) {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, ".", ""), ",", ".")
+	}
+	v, err := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "").Replace(text), 64)
+	return v, err == nil || math.IsInf(v, 0)
 }
 
 // tag makes a name one of TensorFlow's: "val loss" is "val/loss", as are the
@@ -194,7 +240,7 @@ const maxCount = 1 << 31
 
 // whole returns a whole number, noStep for none.
 func whole(text string) int64 {
-	n, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
+	n, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(text), 10, 64)
 	if err != nil || n < 0 || n > maxCount {
 		return noStep
 	}
@@ -238,9 +284,14 @@ func (r *Reader) take(m *match) *Point {
 			return p
 		}
 	}
-	r.counted++
-	p.Step = r.base + r.counted
+	p.Step = r.count()
 	return p
+}
+
+// count makes up a step.
+func (r *Reader) count() int64 {
+	r.counted++
+	return r.base + r.counted
 }
 
 // hold takes what a bar says, and returns what it has said of the step before: it
@@ -299,14 +350,27 @@ func (r *Reader) release(step int64) *Point {
 // stepOf returns the step of a line with numbers. An epoch alone counts as one
 // where no line has had steps.
 func (r *Reader) stepOf(m *match) int64 {
-	if m.step == noStep {
-		if r.inSteps && r.step != noStep {
-			return r.step
-		}
-		return max(m.epoch, 0)
+	switch {
+	case m.step != noStep:
+	case r.inSteps && r.step != noStep:
+		return r.endOf(m.epoch)
+	case m.epoch == noStep: // it has a part of an epoch
+		return r.count()
+	default:
+		return m.epoch
 	}
 	r.inSteps = true
 	r.step = r.progress(m)
+	return r.step
+}
+
+// endOf returns the step of a line about an epoch: its end, if the last line with a
+// step was just before that. A bar may be drawn too seldom for its last step.
+func (r *Reader) endOf(epoch int64) int64 {
+	const near = 10 // parts of an epoch
+	if c := r.current; c.epoch == epoch && r.step < c.end && c.end-r.step <= c.length/near+1 {
+		r.step = c.end
+	}
 	return r.step
 }
 
@@ -314,10 +378,13 @@ func (r *Reader) stepOf(m *match) int64 {
 func (r *Reader) progress(m *match) int64 {
 	switch {
 	case m.epoch != noStep && m.total != noStep:
-		return max(m.epoch-m.line.FirstEpoch, 0)*m.total + m.step
+		epoch := max(m.epoch-m.line.FirstEpoch, 0)
+		r.current = span{m.epoch, m.total, (epoch + 1) * m.total}
+		return epoch*m.total + m.step
 	case m.epoch == noStep && m.total == noStep:
 		return m.step
 	}
+	r.rebased = r.rebased || m.total != noStep
 	return m.step + r.barOf(m).offset
 }
 

@@ -10,8 +10,12 @@
 //	save_signal = "SIGUSR1"        # makes the program write a checkpoint
 //
 //	[[resume]]                     # the first whose words the program's source has
-//	when = 'resume_from'           # a regular expression
-//	args = ["--resume_from", "{checkpoint}"]
+//	when = '"(?P<flag>--resume)"'  # a regular expression; {flag} is what the group has found
+//	args = ["{flag}", "{checkpoint}"]
+//
+//	[[env]]                        # each whose words the program's source has
+//	when = 'RichProgressBar'
+//	set = ["COLUMNS=160"]          # unless they are set already
 //
 //	[[line]]                       # the first that fits a line reads it
 //	form = '^iter (?P<step>{int}): (?P<values>.*loss.*)'
@@ -50,7 +54,7 @@ const Auto = "auto"
 type Recipe struct {
 	// Description says in a line what programs it is for.
 	Description string `toml:"description"`
-	// Include are recipes whose lines are tried after its own.
+	// Include are recipes whose lines and ways to resume are tried after its own.
 	Include []string `toml:"include"`
 	// Checkpoints are patterns of names below the logdir, the usual one first.
 	Checkpoints []string `toml:"checkpoints"`
@@ -58,6 +62,8 @@ type Recipe struct {
 	SaveSignal string `toml:"save_signal"`
 	// Resume are ways to tell a program to resume.
 	Resume []Resume `toml:"resume"`
+	// Env are variables that make a program print what can be read.
+	Env []Env `toml:"env"`
 	// Lines are the forms of what it prints.
 	Lines []Line `toml:"line"`
 
@@ -69,10 +75,21 @@ type Resume struct {
 	// When is a regular expression that the source of the program contains.
 	When string `toml:"when"`
 	// Args are added to the program's, with {checkpoint} and {step} in them
-	// replaced by those of the checkpoint to resume from.
+	// replaced by those of the checkpoint to resume from, and {flag} by what the
+	// group flag of When has found.
 	Args []string `toml:"args"`
 	// Note says how it resumes, for a person.
 	Note string `toml:"note"`
+
+	when *regexp.Regexp
+}
+
+// Env are variables of the environment for some programs.
+type Env struct {
+	// When is a regular expression that the source of the program contains.
+	When string `toml:"when"`
+	// Set are the variables, as "KEY=VALUE". One that is set already stays.
+	Set []string `toml:"set"`
 
 	when *regexp.Regexp
 }
@@ -139,6 +156,8 @@ func Load(name string) (*Recipe, error) {
 			return nil, err
 		}
 		r.Lines = append(r.Lines, included.Lines...)
+		r.Resume = append(r.Resume, included.Resume...)
+		r.Env = append(r.Env, included.Env...)
 		next = append(next, included.Include...)
 	}
 	return r, nil
@@ -183,6 +202,13 @@ func (r *Recipe) compile() error {
 		}
 		r.Resume[i].when = p
 	}
+	for i := range r.Env {
+		p, err := regexp.Compile(r.Env[i].When)
+		if err != nil {
+			return &Error{Recipe: r.name, Reason: fmt.Sprintf("env: %q: %v", r.Env[i].When, err)}
+		}
+		r.Env[i].when = p
+	}
 	for i := range r.Lines {
 		if err := r.Lines[i].compile(r.name); err != nil {
 			return err
@@ -197,9 +223,32 @@ func (r *Recipe) Name() string { return r.name }
 // ResumeOf returns how a program resumes, by its command line and source.
 func (r *Recipe) ResumeOf(source string) (Resume, bool) {
 	for _, way := range r.Resume {
-		if way.when.MatchString(source) {
-			return way, true
+		found := way.when.FindStringSubmatch(source)
+		if found == nil {
+			continue
 		}
+		if i := way.when.SubexpIndex("flag"); i > 0 {
+			way.Args = slices.Clone(way.Args)
+			for j := range way.Args {
+				way.Args[j] = strings.ReplaceAll(way.Args[j], "{flag}", found[i])
+			}
+		}
+		return way, true
 	}
 	return Resume{}, false
+}
+
+// EnvOf returns the variables that a program needs besides those that it has.
+func (r *Recipe) EnvOf(source string, has func(key string) bool) (set []string) {
+	for _, e := range r.Env {
+		if !e.when.MatchString(source) {
+			continue
+		}
+		for _, variable := range e.Set {
+			if key, _, _ := strings.Cut(variable, "="); !has(key) {
+				set = append(set, variable)
+			}
+		}
+	}
+	return set
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -159,7 +160,7 @@ func (st *Store) chunk(names []string) int {
 	for i, name := range names {
 		v := st.byName[name]
 		if n, err := ckptfmt.NumElements(v.shape); err == nil && v.known() {
-			total += n * max(1, ckptfmt.ElementSize(v.dtype))
+			total += n * max(1, dtype.Size(v.dtype))
 		}
 		if total > chunkBytes && i > 0 {
 			return i
@@ -224,7 +225,7 @@ func (st *Store) checkValue(nv ckptfmt.NamedTensor) error {
 		return &session.OpError{Code: tfpb.Code_NOT_FOUND, Message: fmt.Sprintf("restoring %q: the graph has no such variable", nv.Name)}
 	}
 	if v.dtype != nv.Tensor.DType {
-		return invalid("restoring %q: the variable is %s, the value %s", nv.Name, ckptfmt.DTypeName(v.dtype), ckptfmt.DTypeName(nv.Tensor.DType))
+		return invalid("restoring %q: the variable is %s, the value %s", nv.Name, dtype.Name(v.dtype), dtype.Name(nv.Tensor.DType))
 	}
 	if !v.fits(nv.Tensor.Shape) {
 		return invalid("restoring %q: the variable has the shape %v, the value %v", nv.Name, v.shape, nv.Tensor.Shape)

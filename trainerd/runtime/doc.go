@@ -17,7 +17,9 @@
 //	          error
 //	idle      values that nothing uses, but others wait for, are not computed
 //	sort      data and control edges; else the order of the GraphDef. What
-//	          leads to an op that may wait (a queue) comes first
+//	          leads to an op that may wait (a queue) comes first; reads and
+//	          writes of one variable with no path between them come as
+//	          TensorFlow's executor takes them
 //	build     each node's attributes are parsed once, into its kernel
 //	fold      what has only constant inputs is computed now; nodes that only
 //	          pass their input on are no steps at all

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime"
 )
@@ -179,7 +180,7 @@ func sameDraw(name string, got, want *ckptfmt.Tensor) error {
 		return fmt.Errorf("shape %v, want %v", got.Shape, want.Shape)
 	}
 	tail := *got
-	tail.Data = got.Data[off*int(ckptfmt.ElementSize(got.DType)):]
+	tail.Data = got.Data[off*int(dtype.Size(got.DType)):]
 	for i := range int(n) {
 		if d := ulps(&tail, want, i); d > limit {
 			return fmt.Errorf("element %d is %v, want %v (%v units in the last place)", off+i, element(&tail, i), element(want, i), d)

@@ -86,15 +86,17 @@ func run(t testing.TB, s *runtime.Session, fetches []string, targets ...string) 
 	return values
 }
 
-// TestReadOrder checks what a run that also writes reads: a resource variable
-// as it was when the read ran; a reference variable as it is when the value is
-// used, for the end of the run if it is fetched.
+// TestReadOrder checks what a run that also writes reads, with no path between
+// the two, by what TensorFlow's executor gives: a resource variable as it was when
+// the read ran, here after the update; a reference variable as it is when the
+// value is used: for the sum before the update, at the end of the run if it is
+// fetched.
 func TestReadOrder(t *testing.T) {
 	s := newSession(t, counters()...)
 	run(t, s, nil, "init")
 	for i := range 3 {
 		got := fmt.Sprint(run(t, s, []string{"a/read", "b/read", "b/after", "a", "sum"}, "step"))
-		want := fmt.Sprint([]float64{float64(i + 1), float64(i), float64(i + 1), float64(i + 1), float64(2*i + 1)})
+		want := fmt.Sprint([]float64{float64(i + 1), float64(i + 1), float64(i + 1), float64(i + 1), float64(2*i + 1)})
 		if got != want {
 			t.Fatalf("step %d: got %s, want %s", i, got, want)
 		}

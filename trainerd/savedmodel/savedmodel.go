@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -75,7 +76,7 @@ func VariablesPrefix(dir string) string { return filepath.Join(dir, filepath.Fro
 // HasVariables reports whether a SavedModel has a checkpoint: one without
 // variables has none.
 func HasVariables(dir string) bool {
-	_, err := os.Stat(ckptfmt.IndexName(VariablesPrefix(dir)))
+	_, err := os.Stat(layout.IndexName(VariablesPrefix(dir)))
 	return err == nil
 }
 

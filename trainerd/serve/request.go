@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/predict"
 )
@@ -221,7 +222,7 @@ func tensorOf(v any, d tfpb.DataType, number func(string) (float64, error)) (*ck
 			return uint8(n), err
 		})
 	}
-	return nil, fmt.Errorf("is %s, which JSON requests cannot give", ckptfmt.DTypeName(d))
+	return nil, fmt.Errorf("is %s, which JSON requests cannot give", dtype.Name(d))
 }
 
 func fill[T ckptfmt.Element](shape []int64, leaves []any, of func(any) (T, error)) (*ckptfmt.Tensor, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -65,7 +66,7 @@ func ScalarInt(t *ckptfmt.Tensor) (int64, error) {
 	switch t.DType {
 	case tfpb.DataType_DT_INT32, tfpb.DataType_DT_INT64:
 	default:
-		return 0, fmt.Errorf("%s; want int32 or int64", ckptfmt.DTypeName(t.DType))
+		return 0, fmt.Errorf("%s; want int32 or int64", dtype.Name(t.DType))
 	}
 	if t.DType == tfpb.DataType_DT_INT32 {
 		v, err := ckptfmt.Values[int32](t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
@@ -113,7 +114,7 @@ func copyCheckpoint(a *args) (*measure.Result, error) {
 
 func copyBytes(a *args) (*measure.Result, error) {
 	return timedCopy(a, func() error {
-		in, err := os.Open(ckptfmt.DataName(a.prefix(), 0, 1))
+		in, err := os.Open(layout.DataName(a.prefix(), 0, 1))
 		if err != nil {
 			return err
 		}

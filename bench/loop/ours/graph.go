@@ -6,6 +6,8 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/runtime"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -27,15 +29,15 @@ func newGraphState(o options) (model, error) {
 	var updates []*graph.Node
 	add := func(name, op, amount string, v *graph.Variable, inputs ...graph.Output) {
 		updates = append(updates, b.Add(graph.NodeSpec{Op: op, Name: name, Inputs: append([]graph.Output{v.Handle()}, inputs...),
-			Attrs: graph.Attrs{amount: graph.TypeAttr(v.DType)}}))
+			Attrs: graph.Attrs{amount: attr.Type(v.DType)}}))
 	}
 	hot := b.Variable(graph.VariableSpec{Name: "hot", DType: float, Shape: graph.MakeShape(1000), Initial: graph.Zeros()})
-	add("change", "AssignAddVariableOp", "dtype", hot, b.Const("ones", graph.FilledTensor(1, hot.Shape)))
-	add("count", "AssignAddVariableOp", "dtype", b.GlobalStep(), b.Const("one", graph.Int64Tensor(1)))
+	add("change", "AssignAddVariableOp", "dtype", hot, b.Const("ones", literal.Filled(1, hot.Shape.Proto())))
+	add("count", "AssignAddVariableOp", "dtype", b.GlobalStep(), b.Const("one", literal.Int64(1)))
 	large := graph.MakeShape(tensorMiB << 20 / 4)
 	var rate, gradient graph.Output
 	if o.all {
-		rate, gradient = b.Const("rate", graph.FloatTensor(0.1)), b.Const("gradient", graph.FilledTensor(1, large))
+		rate, gradient = b.Const("rate", literal.Float(0.1)), b.Const("gradient", literal.Filled(1, large.Proto()))
 	}
 	for i := range o.mib / tensorMiB {
 		v := b.Variable(graph.VariableSpec{Name: fmt.Sprintf("weights/%03d", i), DType: float, Shape: large, Initial: graph.Constant(float32(i))})

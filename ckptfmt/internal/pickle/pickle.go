@@ -6,64 +6,14 @@ package pickle
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxValues bounds what a pickle makes.
 const maxValues = 8 << 20
-
-// Values that a pickle makes, besides nil, bool, int64, float64 and string.
-type (
-	// Global is "module.name", which is never looked up.
-	Global string
-	// Tuple is a tuple.
-	Tuple []any
-	// List is a list.
-	List struct{ Items []any }
-	// Dict is a dict, in the order in which it was filled. Its keys are strings,
-	// whole numbers and objects.
-	Dict struct {
-		Keys   []any
-		Values []any
-		at     map[any]int
-	}
-	// Object is an object of a class that Rules allow, with what it was saved with.
-	Object struct {
-		Class Global
-		State any
-	}
-	mark struct{}
-)
-
-// NewDict returns an empty dict.
-func NewDict() *Dict { return &Dict{at: make(map[any]int)} }
-
-// Set has Python's meaning: the last value of a key stays.
-func (d *Dict) Set(key, value any) error {
-	switch key.(type) {
-	case string, int64, *Object:
-	default:
-		return fmt.Errorf("a dict has a key that is neither text nor a whole number")
-	}
-	if i, ok := d.at[key]; ok {
-		d.Values[i] = value
-		return nil
-	}
-	d.at[key] = len(d.Keys)
-	d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
-	return nil
-}
-
-// Get returns the value of a key, nil where there is none.
-func (d *Dict) Get(key any) any {
-	if i, ok := d.at[key]; ok {
-		return d.Values[i]
-	}
-	return nil
-}
 
 // Rules say what a pickle may name, and what that means.
 type Rules struct {
@@ -71,9 +21,9 @@ type Rules struct {
 	Allowed func(name string) bool
 	// Call returns what calling an allowed global would make.
 	Call func(name string, args Tuple) (any, error)
-	// New, which may be nil, reports whether an allowed global is a class of which
-	// there may be an [Object].
-	New func(class string) bool
+	// New, which may be nil, returns a new object of an allowed class. As a rule that
+	// is an [Object].
+	New func(class string, args Tuple) (any, error)
 	// Persistent, which may be nil, returns what a persistent identifier means.
 	Persistent func(id any) (any, error)
 }
@@ -89,29 +39,35 @@ type unpickler struct {
 	made  int
 }
 
-// Load returns what a pickle holds; the offset is that of an error.
-func Load(b []byte, rules Rules) (value any, offset int, err error) {
+// ErrShort matches the error of a pickle that does not end.
+var ErrShort = errors.New("it ends within an opcode")
+
+// Load returns what the pickle holds that b begins with, and where it ends. That of
+// an error is the offset of the opcode.
+func Load(b []byte, rules Rules) (value any, end int, err error) {
 	u := &unpickler{rules: rules, b: b, rest: make(map[uint32]any)}
 	for {
-		offset = u.at
+		at := u.at
 		op, err := u.next(1)
 		if err != nil {
-			return nil, offset, err
+			return nil, at, err
 		}
 		if op[0] == '.' {
 			break
 		}
 		if err := u.step(op[0]); err != nil {
-			return nil, offset, err
+			return nil, at, err
 		}
 	}
-	value, err = u.pop()
-	return value, offset, err
+	if value, err = u.pop(); err != nil {
+		return nil, u.at - 1, err
+	}
+	return value, u.at, nil
 }
 
 func (u *unpickler) next(n int) ([]byte, error) {
 	if n < 0 || n > len(u.b)-u.at {
-		return nil, fmt.Errorf("it ends within an opcode")
+		return nil, ErrShort
 	}
 	u.at += n
 	return u.b[u.at-n : u.at], nil
@@ -183,7 +139,7 @@ func (u *unpickler) step(op byte) error {
 		return u.push(Tuple(nil))
 	case '}':
 		return u.push(NewDict())
-	case ']':
+	case ']', 0x8f: // EMPTY_LIST, EMPTY_SET
 		return u.push(&List{})
 	case 'N':
 		return u.push(nil)
@@ -191,17 +147,29 @@ func (u *unpickler) step(op byte) error {
 		return u.push(op == 0x88)
 	case 'q', 'r', 'h', 'j', 0x94:
 		return u.remember(op)
-	case 'J', 'K', 'M', 'G', 0x8a:
+	case 'J', 'K', 'M', 'G':
 		return u.numeral(op)
-	case 'X', 0x8c, 'U':
+	case 0x8a, 0x8b:
+		return u.long(op)
+	case 'X', 0x8c, 0x8d, 'U', 'T':
 		return u.text(op)
+	case 'B', 'C', 0x8e, 0x96:
+		return u.bytes(op)
+	case '0', '1', '2':
+		return u.shuffle(op)
 	case 't', 0x85, 0x86, 0x87:
 		return u.tuple(op)
-	case 'a', 'e', 's', 'u':
+	case 'a', 'e', 's', 'u', 0x90:
 		return u.fill(op)
+	case 0x91: // FROZENSET
+		items, err := u.toMark()
+		if err != nil {
+			return err
+		}
+		return u.push(&List{Items: items})
 	case 'c', 0x93:
 		return u.global(op)
-	case 'Q', 'R', 'b', 0x81:
+	case 'Q', 'R', 'b', 0x81, 0x92:
 		return u.object(op)
 	}
 	return fmt.Errorf("opcode %#02x is not one that a state dict needs", op)
@@ -245,7 +213,7 @@ func (u *unpickler) remember(op byte) error {
 }
 
 func (u *unpickler) numeral(op byte) error {
-	size := map[byte]int{'J': 4, 'K': 1, 'M': 2, 'G': 8, 0x8a: 1}[op]
+	size := map[byte]int{'J': 4, 'K': 1, 'M': 2, 'G': 8}[op]
 	n, err := u.number(size)
 	if err != nil {
 		return err
@@ -255,37 +223,8 @@ func (u *unpickler) numeral(op byte) error {
 		return u.push(int64(int32(n)))
 	case 'G':
 		return u.push(math.Float64frombits(binary.BigEndian.Uint64(u.b[u.at-8:])))
-	case 0x8a: // LONG1: its length, then two's complement
-		if n > 8 {
-			return fmt.Errorf("a whole number has %d bytes", n)
-		}
-		v, err := u.number(int(n))
-		if err != nil {
-			return err
-		}
-		shift := 64 - 8*n
-		return u.push(int64(v<<shift) >> shift)
 	}
 	return u.push(int64(n))
-}
-
-func (u *unpickler) text(op byte) error {
-	size := 1
-	if op == 'X' {
-		size = 4
-	}
-	n, err := u.number(size)
-	if err != nil {
-		return err
-	}
-	b, err := u.next(int(n))
-	if err != nil {
-		return err
-	}
-	if !utf8.Valid(b) {
-		return fmt.Errorf("a text is not UTF-8")
-	}
-	return u.push(string(b))
 }
 
 func (u *unpickler) tuple(op byte) error {
@@ -310,7 +249,7 @@ func (u *unpickler) tuple(op byte) error {
 func (u *unpickler) fill(op byte) error {
 	var items []any
 	var err error
-	if op == 'e' || op == 'u' {
+	if op == 'e' || op == 'u' || op == 0x90 {
 		items, err = u.toMark()
 	} else {
 		items = make([]any, map[byte]int{'a': 1, 's': 2}[op])
@@ -327,7 +266,7 @@ func (u *unpickler) fill(op byte) error {
 	}
 	switch into := into.(type) {
 	case *List:
-		if op == 'a' || op == 'e' {
+		if op == 'a' || op == 'e' || op == 0x90 {
 			into.Items = append(into.Items, items...)
 			return nil
 		}
@@ -339,21 +278,15 @@ func (u *unpickler) fill(op byte) error {
 	return fmt.Errorf("items are added to an object that cannot hold them")
 }
 
-func (d *Dict) setAll(items []any) error {
-	for i := 0; i < len(items); i += 2 {
-		if err := d.Set(items[i], items[i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // global pushes a name, if it is one that state dicts have.
 func (u *unpickler) global(op byte) error {
 	var module, name string
 	if op == 'c' {
 		for _, word := range []*string{&module, &name} {
 			text, _, ok := strings.Cut(string(u.b[u.at:min(len(u.b), u.at+256)]), "\n")
+			if !ok && len(u.b)-u.at < 256 {
+				return ErrShort
+			}
 			if !ok {
 				return fmt.Errorf("the name of a global does not end")
 			}
@@ -399,6 +332,14 @@ func (u *unpickler) object(op byte) error {
 		}
 		return u.push(v)
 	}
+	if op == 0x92 { // NEWOBJ_EX: with keywords
+		if d, ok := arg.(*Dict); !ok || len(d.Keys) > 0 {
+			return fmt.Errorf("an object is made with keywords")
+		}
+		if arg, err = u.pop(); err != nil {
+			return err
+		}
+	}
 	on, err := u.pop()
 	if err != nil {
 		return err
@@ -411,17 +352,22 @@ func (u *unpickler) object(op byte) error {
 	if !isGlobal || !isTuple {
 		return fmt.Errorf("the callee is not a global, or its arguments are not a tuple")
 	}
-	if op == 0x81 {
-		if u.rules.New == nil || !u.rules.New(string(name)) || len(args) > 0 {
-			return fmt.Errorf("an object of %s is made", name)
-		}
-		return u.push(&Object{Class: name})
-	}
-	v, err := u.rules.Call(string(name), args)
+	v, err := u.make(op, name, args)
 	if err != nil {
 		return err
 	}
 	return u.push(v)
+}
+
+// make returns what a call, or a class, makes.
+func (u *unpickler) make(op byte, name Global, args Tuple) (any, error) {
+	if op == 'R' {
+		return u.rules.Call(string(name), args)
+	}
+	if u.rules.New == nil {
+		return nil, fmt.Errorf("an object of %s is made", name)
+	}
+	return u.rules.New(string(name), args)
 }
 
 // build gives an object its state. That of a dict, such as the attribute _metadata

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 )
 
 const (
@@ -56,7 +56,7 @@ func (m *Model) rowText(r row) string {
 	if r.info == nil {
 		right = fmt.Sprintf("%d tensors  %10s", r.tensors, right)
 	} else {
-		right = fmt.Sprintf("%s  %10s", ckptfmt.TypeText(r.info.DType, r.info.Shape), right)
+		right = fmt.Sprintf("%s  %10s", dtype.Text(r.info.DType, r.info.Shape), right)
 	}
 	space := m.width - len([]rune(left)) - len([]rune(right))
 	return left + strings.Repeat(" ", max(2, space)) + right
@@ -65,7 +65,7 @@ func (m *Model) rowText(r row) string {
 // detailLines are the page of a tensor.
 func (m *Model) detailLines() []string {
 	n := m.detail
-	lines := []string{plain(n.path), fmt.Sprintf("%s, %s", ckptfmt.TypeText(n.info.DType, n.info.Shape), sizeText(n.bytes)), ""}
+	lines := []string{plain(n.path), fmt.Sprintf("%s, %s", dtype.Text(n.info.DType, n.info.Shape), sizeText(n.bytes)), ""}
 	f, known := m.figures[n]
 	switch {
 	case !known:

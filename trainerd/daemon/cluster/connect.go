@@ -23,6 +23,7 @@ const ReportAfter = 5 * time.Second
 type remoteSession struct {
 	*target.Session
 	watch *watch
+	made  *blueprint
 }
 
 func (s remoteSession) Run(ctx context.Context, feeds program.Feed, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
@@ -35,6 +36,7 @@ func (s remoteSession) silent(ctx context.Context) string { return s.watch.reaso
 type remoteStore struct {
 	*target.Store
 	watch *watch
+	made  *blueprint
 }
 
 func (s remoteStore) Run(ctx context.Context, feeds program.Feed, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
@@ -106,7 +108,8 @@ func (t *Task) dialServers(ctx context.Context, def *tfpb.GraphDef, servers []st
 	if err != nil {
 		return nil, err
 	}
-	s := remoteSession{sess, t.newWatch(sess, servers)}
+	made := &blueprint{def, config, copiesOf(t.config.Logdir)}
+	s := remoteSession{sess, t.newWatch(sess, servers), made}
 	s.watch.skip = t.sharedCancels(def)
 	if !t.config.Supervisor.IsChief {
 		if s.watch.tag, err = t.awaitTag(ctx, s); err != nil {
@@ -121,5 +124,5 @@ func (t *Task) dialServers(ctx context.Context, def *tfpb.GraphDef, servers []st
 	if err != nil {
 		return nil, err
 	}
-	return remoteStore{store, s.watch}, nil
+	return remoteStore{store, s.watch, made}, nil
 }

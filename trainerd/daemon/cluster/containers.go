@@ -5,7 +5,7 @@ import (
 	"regexp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // inputOp matches the ops that hold what is left of an input.
@@ -17,7 +17,7 @@ var inputOp = regexp.MustCompile(`^(?:(?:FIFO|PaddingFIFO|RandomShuffle|Priority
 // shared name, or on another server, are meant for several workers and stay
 // what they are.
 func ownInputs(def *tfpb.GraphDef, worker string) {
-	container := graph.StringAttr("trainerd-" + rand.Text())
+	container := attr.String("trainerd-" + rand.Text())
 	for _, n := range def.GetNode() {
 		if !inputOp.MatchString(n.GetOp()) || isShared(n, worker) || len(n.GetAttr()["container"].GetS()) > 0 {
 			continue

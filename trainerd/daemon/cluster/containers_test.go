@@ -5,6 +5,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // TestOwnInputs gives a worker's own queues and readers a container, another one
@@ -21,10 +22,10 @@ func TestOwnInputs(t *testing.T) {
 		{"queue on any worker", &tfpb.NodeDef{Op: "PaddingFIFOQueueV2", Device: "/job:worker"}, true},
 		{"reader", &tfpb.NodeDef{Op: "TFRecordReaderV2"}, true},
 		{"iterator", &tfpb.NodeDef{Op: "OneShotIterator"}, true},
-		{"queue with a shared name", &tfpb.NodeDef{Op: "FIFOQueueV2", Attr: graph.Attrs{"shared_name": graph.StringAttr("tokens")}}, false},
+		{"queue with a shared name", &tfpb.NodeDef{Op: "FIFOQueueV2", Attr: graph.Attrs{"shared_name": attr.String("tokens")}}, false},
 		{"queue on a parameter server", &tfpb.NodeDef{Op: "FIFOQueueV2", Device: "/job:ps/task:0"}, false},
 		{"queue on another worker", &tfpb.NodeDef{Op: "FIFOQueueV2", Device: "/job:worker/task:0"}, false},
-		{"queue in a container", &tfpb.NodeDef{Op: "FIFOQueueV2", Attr: graph.Attrs{"container": graph.StringAttr("mine")}}, false},
+		{"queue in a container", &tfpb.NodeDef{Op: "FIFOQueueV2", Attr: graph.Attrs{"container": attr.String("mine")}}, false},
 		{"variable", &tfpb.NodeDef{Op: "VarHandleOp"}, false},
 		{"op on a queue", &tfpb.NodeDef{Op: "QueueDequeueV2"}, false},
 	}

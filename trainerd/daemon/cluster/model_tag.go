@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -46,13 +47,13 @@ const (
 // addTag adds the variable of the tag to a graph, on the device of another
 // variable.
 func addTag(def *tfpb.GraphDef, beside string) {
-	text := graph.TypeAttr(tfpb.DataType_DT_STRING)
+	text := attr.Type(tfpb.DataType_DT_STRING)
 	node := nodeAdder(def, beside)
 	const id = tagScope + "id"
-	node(id, "VarHandleOp", graph.Attrs{"dtype": text, "shape": graph.ShapeAttr(graph.MakeShape()), "shared_name": graph.StringAttr(id)})
+	node(id, "VarHandleOp", graph.Attrs{"dtype": text, "shape": attr.Shape(graph.MakeShape().Proto()), "shared_name": attr.String(id)})
 	node(tagHas, "VarIsInitializedOp", nil, id)
 	node(tagRead, "ReadVariableOp", graph.Attrs{"dtype": text}, id)
-	node(tagValue, "Placeholder", graph.Attrs{"dtype": text, "shape": graph.ShapeAttr(graph.MakeShape())})
+	node(tagValue, "Placeholder", graph.Attrs{"dtype": text, "shape": attr.Shape(graph.MakeShape().Proto())})
 	node(tagSet, "AssignVariableOp", graph.Attrs{"dtype": text}, id, tagValue)
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -34,17 +36,17 @@ func (t *Task) tracksWorkers() bool { return t.config.IsRemote() && len(t.progra
 // addProgress adds the variable of the progress to a graph, on the device of
 // another variable. A worker's record is made after the given nodes.
 func addProgress(def *tfpb.GraphDef, beside string, after []string, c config.Cluster) {
-	number := graph.TypeAttr(tfpb.DataType_DT_INT64)
+	number := attr.Type(tfpb.DataType_DT_INT64)
 	node := nodeAdder(def, beside)
 	const id, task = progressScope + "steps", progressScope + "task"
-	shape := graph.ShapeAttr(graph.MakeShape(int64(c.Workers)))
-	node(id, "VarHandleOp", graph.Attrs{"dtype": number, "shape": shape, "shared_name": graph.StringAttr(id)})
+	shape := attr.Shape(graph.MakeShape(int64(c.Workers)).Proto())
+	node(id, "VarHandleOp", graph.Attrs{"dtype": number, "shape": shape, "shared_name": attr.String(id)})
 	node(progressHas, "VarIsInitializedOp", nil, id)
 	node(progressRead, "ReadVariableOp", graph.Attrs{"dtype": number}, id)
 	node(progressValue, "Placeholder", graph.Attrs{"dtype": number, "shape": shape})
 	node(progressSet, "AssignVariableOp", graph.Attrs{"dtype": number}, id, progressValue)
-	node(task, "Const", graph.Attrs{"dtype": number, "value": graph.TensorAttr(graph.Int64sTensor(int64(c.Task)))})
-	node(progressStep, "Placeholder", graph.Attrs{"dtype": number, "shape": graph.ShapeAttr(graph.MakeShape(1))})
+	node(task, "Const", graph.Attrs{"dtype": number, "value": attr.Tensor(literal.Int64s(int64(c.Task)))})
+	node(progressStep, "Placeholder", graph.Attrs{"dtype": number, "shape": attr.Shape(graph.MakeShape(1).Proto())})
 	inputs := []string{id, task, progressStep}
 	for _, name := range after {
 		inputs = append(inputs, "^"+name)

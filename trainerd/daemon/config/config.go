@@ -64,7 +64,8 @@ type Graph struct {
 	Fetches []string `toml:"fetches"`
 	// Feeds says what placeholders are fed, as in
 	// feeds = { x = "features", y = "label", keep_prob = 0.5 }:
-	// "features" and "label" are those of the data, "one_hot" the label as a row
+	// "features" and "label" are those of the data, "weight" is that of each
+	// example (see data.weight), "one_hot" the label as a row
 	// of zeros and a one, "column:NAME" one column of CSV, "npy:FILE" an array
 	// that is the same for each step; a number, truth value or list of them is
 	// fed as it is.
@@ -228,6 +229,8 @@ func Default() *Config {
 		Eval: Eval{BatchSize: 1024}, WarmStart: WarmStart{Missing: MissingError},
 		Child: Child{
 			Recipe:            recipe.Auto,
+			Nodes:             1,
+			Node:              -1,
 			MaxRestarts:       child.DefaultMaxRestarts,
 			RestartWindowSecs: Seconds(child.DefaultRestartWindow.Seconds()),
 			BackoffSecs:       Seconds(child.DefaultBackoff.Seconds()),

@@ -129,7 +129,7 @@ func TestErrors(t *testing.T) {
 		{name: "empty", text: "", want: []string{
 			`job.toml: data.file: is missing; set it to the file with the examples`,
 			`job.toml: logdir: is missing; set it to the folder for checkpoints and events, such as "logs/job"`,
-			`job.toml: model.family: want linear, logistic, softmax, mlp, convnet or embedding_bag, got ""`,
+			`job.toml: model.family: want linear, mlp_regressor, logistic, softmax, mlp, convnet or embedding_bag, got ""`,
 			`job.toml: train.steps: is missing; set it to the number of steps to train, or set train.epochs`}},
 		{name: "misspelled key", text: strings.Replace(smallest, "steps", "stpes", 1), want: []string{
 			"job.toml:7: unknown key train.stpes; did you mean train.steps?"}},
@@ -169,7 +169,7 @@ steps = 1e3
 			`job.toml:2: data: want a table, got 3; write [data] on a line of its own, and its keys below`,
 			`job.toml:3: model: want a table, got the list [1]; write [model] on a line of its own, and its keys below`,
 			`job.toml: data.file: is missing; set it to the file with the examples`,
-			`job.toml: model.family: want linear, logistic, softmax, mlp, convnet or embedding_bag, got ""`}},
+			`job.toml: model.family: want linear, mlp_regressor, logistic, softmax, mlp, convnet or embedding_bag, got ""`}},
 		{name: "list of tables", text: smallest + "[[supervisor]]\nmax_to_keep = 3\n", want: []string{
 			`job.toml:8: supervisor: want a table, got a list of tables; write [supervisor] on a line of its own, and its keys below`}},
 		{name: "table where a value belongs", text: smallest + "[train.epochs]\nx = 3\n", want: []string{
@@ -187,7 +187,7 @@ steps = 1e3
 			`job.toml:12: cluster.workers: needs a TensorFlow server; set master = "grpc://host:port", or remove it`,
 			`job.toml:13: cluster.listen: ":1" is not an address of this machine alone; anyone who reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH, or set listen_public = true`}},
 		{name: "how checkpoints are written", text: smallest + "[supervisor]\nmax_save_share = 2\nmax_risk_secs = -1\nwrite_version = \"V3\"\nshards = 0\nkeep_steps = [1, -1]\n", want: []string{
-			`job.toml:9: supervisor.max_save_share: want 0 (no bound) to 1, got 2`,
+			`job.toml:9: supervisor.max_save_share: want 0 (no bound) to less than 1, got 2`,
 			`job.toml:10: supervisor.max_risk_secs: want 0 (off) to 3153600000 seconds, got -1`,
 			`job.toml:11: supervisor.write_version: unknown version "V3"; want "V2" or "V1"`,
 			`job.toml:12: supervisor.shards: want 1 to 99999, got 0`,
@@ -232,7 +232,7 @@ is_chief = false
 			`job.toml:8: data.normalize: there is no normalisation "z-score"; want "standard", "minmax" or ""`,
 			`job.toml:9: data.test_fraction: want 0 to less than 1, got 1`,
 			`job.toml:10: data.batch_size: want 1 to 16777216, got 0`,
-			`job.toml:13: model.hidden: want none: only the families mlp, convnet and embedding_bag have hidden layers, got [3]`,
+			`job.toml:13: model.hidden: want none: only the families mlp, mlp_regressor, convnet and embedding_bag have hidden layers, got [3]`,
 			`job.toml:14: model.optimizer: want sgd, momentum, nesterov, adagrad, adadelta, adam, rmsprop or ftrl, got "sdg"`,
 			`job.toml:15: model.learning_rate: want more than 0, got 0`,
 			`job.toml:17: train.steps: want 1 or more, got 0`,
@@ -245,7 +245,7 @@ is_chief = false
 			`job.toml:25: supervisor.keep_checkpoint_every_n_hours: want 0 (none) to 876000 hours, got -0.5`}},
 		{name: "settings that exclude each other", text: smallest + "epochs = 1\n[data.x]\n", want: []string{
 			`job.toml:8: train.epochs: is set together with train.steps; remove one of the two`,
-			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, quote, comment, skip_lines, encoding, decimal, thousands, label, labels, features, drop, categories, dates, missing, image, scale, normalize, keep_statistics, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
+			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, quote, comment, skip_lines, encoding, decimal, thousands, label, labels, features, drop, categories, dates, weight, class_weights, missing, image, scale, normalize, keep_statistics, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
 		{name: "split twice, scaled twice", text: strings.Replace(smallest, "[model]", "scale = 2\nnormalize = 'minmax'\ntest_rows = 5\ntest_fraction = 0.5\n[model]", 1), want: []string{
 			`job.toml:4: data.scale: has no effect together with data.normalize; remove one of the two`,
 			`job.toml:6: data.test_rows: is set together with data.test_fraction; remove one of the two`}},
@@ -258,6 +258,13 @@ is_chief = false
 			`--set data.labels=y: data.labels: has no effect on the format "tfrecord"; remove it; data.label says where the label is`,
 			`--set data.memory_mb=0: data.memory_mb: want 1 to 16777216, got 0`,
 			`--set data.shuffle_buffer=-1: data.shuffle_buffer: want 0 (all) to 16777216, got -1`}},
+		{name: "weights", text: smallest, overrides: set("data.class_weights=even"), want: []string{
+			`--set data.class_weights=even: data.class_weights: want "balanced", or a table of classes, as in { yes = 5, no = 1 }, got the string "even"`,
+		}},
+		{name: "weights that weigh nothing", text: smallest, overrides: set("data.weight=1", "data.format=idx", "model.family=linear", "data.class_weights={yes=2}"), want: []string{
+			`--set data.class_weights={yes=2}: data.class_weights: has no effect on a label that is a number; remove it; data.weight is the column with the weights`,
+			`--set data.weight=1: data.weight: has no effect on the format "idx"; remove it; data.class_weights has one`,
+		}},
 		{name: "columns", text: smallest, overrides: set("data.features=['a']", "data.drop=[0]", "data.categories=['', 'b']", "data.dates={d='%Q'}", "data.missing=skip", "data.decimal=;", "data.quote=x", "data.comment=ab", "data.skip_lines=-1", "data.thousands=.", "data.encoding=utf7", "data.label=digit"), want: []string{
 			`--set data.categories=['', 'b']: data.categories: want a list of columns, as in ["age", "town"], got the list [ b]`,
 			`--set data.comment=ab: data.comment: "ab" cannot begin comments; want one character, such as "#"`,

@@ -43,8 +43,8 @@ type Data struct {
 	// Thousands is the mark between groups of three digits in CSV, as in 1,234,567.
 	// Default: there is none.
 	Thousands string `toml:"thousands"`
-	// Label is the column of csv, json or parquet with the class, or for the
-	// linear family the number to predict: a name, or an index from 0; negative
+	// Label is the column of csv, json or parquet with the class, or for
+	// linear and mlp_regressor the number to predict: a name, or an index from 0; negative
 	// ones count from the end. Classes are numbers from 0 up, or words: then the
 	// column is one of categories. Of tfrecord it is the name of a feature,
 	// "label" by default.
@@ -66,6 +66,15 @@ type Data struct {
 	// in the form of strftime, as in { born = "%d.%m.%Y" }. A date becomes the
 	// days since 1970-01-01.
 	Dates Dates `toml:"dates"`
+	// Weight is the column, or of tfrecord the feature, with the weight of each
+	// example: a number from 0 up, by which its loss is multiplied, in training and
+	// evaluation. Only their ratios matter: they are divided by their mean. The
+	// column is then no feature. Accuracy, R2 and RMSE do not know weights.
+	Weight ColumnName `toml:"weight"`
+	// ClassWeights multiply the loss of training examples by a number for each
+	// class, as in { yes = 5, no = 1 }, 1 for a class that is not there;
+	// "balanced" gives all classes the same weight in all, however rare they are.
+	ClassWeights ClassWeights `toml:"class_weights"`
 	// Missing says what happens where an example lacks a value: the field is empty
 	// or is NA, NaN, null, None, N/A or "?". "error" refuses it. "fill" takes the
 	// mean of the training rows for a number or date, and none of the words for a
@@ -120,8 +129,9 @@ func (c *Config) DatasetOptions() dataset.Options {
 	o := dataset.Options{
 		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
 		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Missing: d.Missing == missingFill,
+		Weight: string(d.Weight), ClassWeights: d.ClassWeights.Each, Balance: d.ClassWeights.Balanced,
 		LabelFile: d.Labels, Image: d.Image,
-		Numbers: m.Family == "linear", IDs: m.Family == "embedding_bag", Classes: m.Classes,
+		Numbers: m.IsRegression(), IDs: m.Family == "embedding_bag", Classes: m.Classes,
 		Scale: d.Scale, Normalize: d.Normalize,
 		Shuffle: d.Shuffle, Seed: d.Seed, ShuffleBuffer: d.ShuffleBuffer, MemoryLimit: d.MemoryMB << 20,
 		TestFile: d.TestFile, TestLabelFile: d.TestLabels,
@@ -267,6 +277,10 @@ func (v *Validator) tableOnly(d Data) {
 	if !isTableFormat(d.Format) {
 		report(tableKeys)
 	}
+	v.Require(d.Weight == "" || d.Format == dataset.FormatTFRecord || isTableFormat(d.Format), "data.weight",
+		fmt.Sprintf("has no effect on the format %q", d.Format), "remove it; data.class_weights has one")
+	numbers := v.config.Model.IsRegression()
+	v.Require(!numbers || d.ClassWeights.isZero(), "data.class_weights", "has no effect on a label that is a number", "remove it; data.weight is the column with the weights")
 	if d.Format == dataset.FormatJSON || d.Format == dataset.FormatParquet {
 		report(textKeys)
 	}

@@ -94,11 +94,9 @@ func writeKeys(b *bytes.Buffer, table, byDefault reflect.Value) error {
 				value = column.Name
 			}
 		}
-		if field.Kind() == reflect.Map {
-			text, err := inlineTable(value)
-			if err != nil {
-				return err
-			}
+		if text, ok, err := valueText(value); err != nil {
+			return fmt.Errorf("writing %s: %w", key, err)
+		} else if ok {
 			fmt.Fprintf(b, "%s = %s\n", key, text)
 			continue
 		}
@@ -107,6 +105,19 @@ func writeKeys(b *bytes.Buffer, table, byDefault reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// valueText returns a value that is written otherwise than by its type.
+func valueText(value any) (text string, ok bool, err error) {
+	if c, is := value.(ClassWeights); is {
+		text, err = c.tomlValue()
+		return text, true, err
+	}
+	if reflect.ValueOf(value).Kind() == reflect.Map {
+		text, err = inlineTable(value)
+		return text, true, err
+	}
+	return "", false, nil
 }
 
 // inlineTable returns a map as TOML has it on one line.

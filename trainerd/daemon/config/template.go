@@ -2,6 +2,8 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/template"
@@ -12,17 +14,23 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
-// Template is what is known of a job that has no config yet.
+// Template is what is known of a job that has no config yet: of a table, or of
+// data of another format.
 type Template struct {
 	Name   string // of the job, and of its logdir
 	File   string // with the data, as the config is to have it
 	Survey *dataset.Survey
 	Plan   *dataset.Plan
+	// Sample is what data are that are no table; nil for a table.
+	Sample *dataset.Sample
+	// PathOf returns the path of another file as the config is to have it.
+	PathOf func(string) string
+	// Weight is the column with the weights of the examples; "" for none.
+	Weight string
 }
 
-// configTemplate is the text of a Template. Its values train most tables of a
-// few columns well enough to begin with.
-var configTemplate = template.Must(template.New("config").Funcs(template.FuncMap{"quote": tomlString}).Parse(`# {{.Name}}: predicts {{if .Number}}the number{{else}}the class{{end}} in the column {{.LabelName}}.
+// configTemplate is the text of a Template.
+var configTemplate = template.Must(template.New("config").Funcs(template.FuncMap{"quote": tomlString}).Parse(`# {{.Name}}: predicts {{if .Number}}the number{{else}}the class{{end}} in {{.Label}}.
 #
 #   trainerd check {{.Config}}     what a run would do, and every problem
 #   trainerd run   {{.Config}}     train; Ctrl-C stops and saves, run again resumes
@@ -35,36 +43,19 @@ logdir = {{quote .Logdir}}
 
 [data]
 file = {{quote .File}}   # a relative path starts at this file's folder
-{{- range .Dialect}}
+{{- range .Data}}
 {{.}}
 {{- end}}
-label = {{.LabelValue}}   # the column to predict; all others are features
-{{- range .Columns}}
-{{.}}
-{{- end}}
-normalize = "standard"   # each number to mean 0 and deviation 1; or "minmax", or ""
-seed = 1   # of the shuffle; the same seed gives the same training
-test_fraction = 0.2   # one fifth of the rows is kept aside for testing
-batch_size = {{.BatchSize}}   # rows of a step
 
 [model]
-{{- if .Number}}
-family = "linear"   # a weighted sum of the features
-optimizer = "adam"   # or sgd, momentum, nesterov, adagrad, adadelta, rmsprop, ftrl
-learning_rate = 0.03   # lower it if the loss jumps or becomes NaN
-schedule = "cosine"   # of the learning rate: down to 0 at the last step
-{{- else}}
-family = "mlp"   # a multilayer perceptron; "softmax" has no hidden layer
-hidden = [64]   # sizes of the hidden layers
-activation = "relu"
-l2 = 0.01   # keeps weights small, so that few rows are not learnt by heart
-optimizer = "adam"   # or sgd, momentum, nesterov, adagrad, adadelta, rmsprop, ftrl
-learning_rate = 0.001   # lower it if the loss jumps or becomes NaN
+{{- range .Model}}
+{{.}}
 {{- end}}
 seed = 1   # of the initial weights
 
 [train]
 epochs = {{.Epochs}}   # how often each row is used
+# early_stopping = 5   # end after 5 evaluations that are not better; with eval.steps = {{.EvalSteps}}, metric = "loss"
 
 [eval]
 secs = 10   # how often the test rows are tried; and always at the end
@@ -78,113 +69,96 @@ save_summaries_secs = 5   # how often TensorBoard's curves get a point
 // Text returns a config with comments. name is that of the file that it will
 // be in.
 func (p *Template) Text(name string) (string, error) {
-	label := p.Survey.Columns[p.Plan.Label].Name
-	value := tomlString(label)
+	var b strings.Builder
+	err := configTemplate.Execute(&b, map[string]any{
+		"Name": oneLine(p.Name), "Number": p.isNumber(), "Label": oneLine(p.labelPlace()), "Config": oneLine(shell.Quote(name)),
+		"Logdir": "logs/" + p.Name, "File": p.File, "Data": p.data(), "Model": p.model(), "Epochs": p.epochs(),
+		"EvalSteps": max(1, p.epochs()*p.trainRows()/p.batchSize()/evaluations),
+	})
+	return b.String(), err
+}
+
+// evaluations is how many of them early stopping has to choose from.
+const evaluations = 25
+
+func (p *Template) isNumber() bool {
+	if p.Sample != nil {
+		return p.Sample.Numbers
+	}
+	return p.Plan.Numbers
+}
+
+// labelPlace says where the label is.
+func (p *Template) labelPlace() string {
+	switch {
+	case p.Sample == nil:
+		return "the column " + p.Survey.Columns[p.Plan.Label].Name
+	case p.Sample.Format == dataset.FormatTFRecord:
+		return "the feature " + p.Sample.Label
+	case p.Sample.Format == dataset.FormatIDX:
+		return filepath.Base(p.Sample.LabelFile)
+	}
+	return "the names of the folders"
+}
+
+// data returns the lines that say what the data are.
+func (p *Template) data() (lines []string) {
+	if p.Sample != nil {
+		lines = p.sampleLines()
+	} else {
+		lines = p.tableLines()
+	}
+	lines = append(lines, "seed = 1   # of the shuffle; the same seed gives the same training")
+	if p.Sample == nil || p.Sample.TestFile == "" {
+		lines = append(lines, "test_fraction = 0.2   # one fifth of the rows is kept aside for testing")
+	}
+	return append(lines, fmt.Sprintf("batch_size = %d   # rows of a step", p.batchSize()))
+}
+
+// tableLines returns what is said of a table.
+func (p *Template) tableLines() []string {
+	value := tomlString(p.Survey.Columns[p.Plan.Label].Name)
 	if !p.hasNames() {
 		value = strconv.Itoa(p.Plan.Label)
 	}
-	var b strings.Builder
-	err := configTemplate.Execute(&b, map[string]any{
-		"Name": oneLine(p.Name), "Number": p.Plan.Numbers, "LabelName": oneLine(label), "Config": oneLine(shell.Quote(name)),
-		"Logdir": "logs/" + p.Name, "File": p.File, "LabelValue": value,
-		"Dialect": p.dialect(), "Columns": p.columns(), "BatchSize": p.batchSize(), "Epochs": p.epochs(),
-	})
-	return b.String(), err
+	lines := append(p.dialect(), "label = "+value+"   # the column to predict; all others are features")
+	if p.Weight != "" {
+		lines = append(lines, "weight = "+p.columnName(p.Weight)+"   # the column with the weights of the rows")
+	}
+	lines = append(lines, p.columns()...)
+	return append(lines, `normalize = "standard"   # each number to mean 0 and deviation 1; or "minmax", or ""`)
 }
 
 func (p *Template) hasNames() bool {
 	return p.Survey.Options.Format != table.CSV || p.Survey.Options.Header
 }
 
+// trainRows returns the number of rows that train.
+func (p *Template) trainRows() int {
+	switch {
+	case p.Sample == nil:
+		return max(1, p.Survey.Rows*4/5)
+	case p.Sample.TestFile != "":
+		return max(1, p.Sample.Rows)
+	}
+	return max(1, p.Sample.Rows*4/5)
+}
+
 // batchSize returns the number of rows of a step: 32, or all of fewer.
 func (p *Template) batchSize() int {
 	const usual = 32
-	return min(usual, max(1, p.Survey.Rows*4/5))
+	return min(usual, p.trainRows())
 }
 
-// epochs returns how often each row is used: 50 times, and so often that small
-// data have enough steps.
+// epochs returns how often each row is used: so often that small data have enough
+// steps, and large data not more than they need.
 func (p *Template) epochs() int {
-	const usual, fewestSteps = 50, 3000
-	return max(usual, fewestSteps*p.batchSize()/max(1, p.Survey.Rows*4/5))
-}
-
-// dialect returns the lines that say how the table is written.
-func (p *Template) dialect() (lines []string) {
-	o := p.Survey.Options
-	line := func(key, value, comment string) {
-		lines = append(lines, key+" = "+value+"   # "+comment)
+	const usual, fewestSteps, mostSteps = 50, 3000, 100_000
+	stepsOfEpoch := max(1, p.trainRows()/p.batchSize())
+	if p.isConvnet() {
+		return max(3, min(20, mostSteps/10/stepsOfEpoch), fewestSteps/2/stepsOfEpoch)
 	}
-	if o.Format != table.CSV {
-		line("format", tomlString(string(o.Format)), "the columns have names")
-		return lines
-	}
-	if o.Separator != ',' {
-		line("separator", tomlString(string(o.Separator)), "of the columns")
-	}
-	if o.Quote != '"' {
-		line("quote", tomlString(string(o.Quote)), "around fields")
-	}
-	if o.Comment != 0 {
-		line("comment", tomlString(string(o.Comment)), "begins lines that are left out")
-	}
-	if o.Skip > 0 {
-		line("skip_lines", strconv.Itoa(o.Skip), "before the table")
-	}
-	if o.Encoding != "" {
-		line("encoding", tomlString(o.Encoding), "Latin-1, or Windows-1252")
-	}
-	if o.Decimal != 0 {
-		line("decimal", tomlString(string(o.Decimal)), "the decimal mark")
-	}
-	if o.Thousands != 0 {
-		line("thousands", tomlString(string(o.Thousands)), "between groups of three digits")
-	}
-	if o.Header {
-		line("header", "true", "the first row has the names of the columns")
-	} else {
-		line("header", "false", "the first row is an example already")
-	}
-	return lines
-}
-
-// columns returns the lines that say what the columns hold.
-func (p *Template) columns() (lines []string) {
-	var drop, categories, dates []string
-	missing := false
-	for _, u := range p.Plan.Uses {
-		switch {
-		case u.Drop:
-			drop = append(drop, p.columnName(u.Name))
-			continue
-		case u.Kind == dataset.KindCategory && (u.Words || u.Name != p.Survey.Columns[p.Plan.Label].Name):
-			categories = append(categories, p.columnName(u.Name))
-		case u.Kind == dataset.KindDate:
-			dates = append(dates, tomlString(u.Name)+" = "+tomlString(u.Form))
-		}
-		missing = missing || u.Missing > 0
-	}
-	if len(drop) > 0 {
-		lines = append(lines, "drop = "+tomlList(drop)+"   # columns that are left out")
-	}
-	if len(categories) > 0 {
-		lines = append(lines, "categories = "+tomlList(categories)+"   # columns of words")
-	}
-	if len(dates) > 0 {
-		lines = append(lines, "dates = { "+strings.Join(dates, ", ")+" }   # how they are written")
-	}
-	if missing {
-		lines = append(lines, `missing = "fill"   # by the mean; rows without a label are left out; or "error"`)
-	}
-	return lines
-}
-
-// columnName returns a column as a list has it.
-func (p *Template) columnName(name string) string {
-	if !p.hasNames() {
-		return name // its number
-	}
-	return tomlString(name)
+	return max(2, min(usual, mostSteps/stepsOfEpoch), fewestSteps*p.batchSize()/p.trainRows())
 }
 
 // tomlList returns a list, on several lines if it is long.

@@ -147,7 +147,7 @@ func (v *Validator) eval() {
 	}
 	v.Require(len(e.Fetches) == 0, "eval.fetches", "is for graphs; a model family has accuracy and loss", "remove it")
 	names := []string{"accuracy", "loss"}
-	if v.config.Model.Family == "linear" {
+	if v.config.Model.IsRegression() {
 		names = names[1:]
 	}
 	v.Require(e.Metric == "" || slices.Contains(names, e.Metric), "eval.metric", fmt.Sprintf("there is no metric %q", e.Metric), "want "+strings.Join(names, " or "))
@@ -211,7 +211,7 @@ func (v *Validator) supervisor() {
 	v.Require(s.KeepCheckpointEveryNHours >= 0 && s.KeepCheckpointEveryNHours <= MaxSeconds/3600, "supervisor.keep_checkpoint_every_n_hours",
 		fmt.Sprintf("want 0 (none) to %d hours, got %v", MaxSeconds/3600, s.KeepCheckpointEveryNHours), "")
 	seconds("max_risk_secs", s.MaxRiskSecs)
-	v.Require(s.MaxSaveShare >= 0 && s.MaxSaveShare <= 1, "supervisor.max_save_share", fmt.Sprintf("want 0 (no bound) to 1, got %v", s.MaxSaveShare), "")
+	v.Require(s.MaxSaveShare >= 0 && s.MaxSaveShare < 1, "supervisor.max_save_share", fmt.Sprintf("want 0 (no bound) to less than 1, got %v", s.MaxSaveShare), "")
 	v.Require(s.WriteVersion == WriteV1 || s.WriteVersion == writeV2, "supervisor.write_version", fmt.Sprintf("unknown version %q", s.WriteVersion), `want "V2" or "V1"`)
 	v.Require(s.Shards >= 1 && s.Shards <= maxShards, "supervisor.shards", fmt.Sprintf("want 1 to %d, got %d", maxShards, s.Shards), "")
 	elsewhere := v.config.IsRemote() && v.config.Cluster.CheckpointVia == "server"
@@ -255,7 +255,7 @@ func (v *Validator) model() {
 	if m.Inputs <= 0 {
 		m.Inputs = 1
 	}
-	if m.Classes == 0 && m.Family != "linear" {
+	if m.Classes == 0 && !m.IsRegression() {
 		m.Classes = 2
 	}
 	if m.Family == "convnet" {

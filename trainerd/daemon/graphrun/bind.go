@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/internal/fileerr"
 	"github.com/trainerd/trainerd/internal/npy"
@@ -50,10 +51,12 @@ func (g *graphFile) bind(name string, value any, c *config.Config, data *dataset
 		b.Make, err = featureSource(p, data)
 	case kind == "label":
 		b.Make, err = labelSource(p, data)
+	case kind == "weight":
+		b.Make, err = weightSource(p, data)
 	case kind == "one_hot":
 		b.Make, err = oneHotSource(p, data)
 	default:
-		err = fmt.Errorf(`there is no input %q; want "features", "label", "one_hot", "column:NAME", "npy:FILE" or a number`, text)
+		err = fmt.Errorf(`there is no input %q; want "features", "label", "weight", "one_hot", "column:NAME", "npy:FILE" or a number`, text)
 	}
 	if err != nil || b.Fixed == nil {
 		return b, err
@@ -61,7 +64,7 @@ func (g *graphFile) bind(name string, value any, c *config.Config, data *dataset
 	return b, g.checkFeed(tensor, b.Fixed.DType, b.Fixed.Shape)
 }
 
-var dataSources = []string{"features", "label", "one_hot", "column"}
+var dataSources = []string{"features", "label", "weight", "one_hot", "column"}
 
 func readArray(file string) (*ckptfmt.Tensor, error) {
 	array, err := npy.ReadFile(file)
@@ -157,8 +160,11 @@ func shapeFor(p graph.Placeholder, n int, batch int64) ([]int64, error) {
 	return shape, nil
 }
 
+// maker makes what is fed of a batch.
+type maker = func(in program.Batch) (*ckptfmt.Tensor, error)
+
 // sourceOf returns a source that picks n numbers of each example.
-func sourceOf(p graph.Placeholder, n int, batch int, pick func(x, y *ckptfmt.Tensor, out *ckptfmt.Tensor) error) (func(x, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error), error) {
+func sourceOf(p graph.Placeholder, n int, batch int, pick func(in program.Batch, out *ckptfmt.Tensor) error) (maker, error) {
 	if err := takesNumbers(p); err != nil {
 		return nil, err
 	}
@@ -166,38 +172,51 @@ func sourceOf(p graph.Placeholder, n int, batch int, pick func(x, y *ckptfmt.Ten
 		return nil, err
 	}
 	out := &ckptfmt.Tensor{DType: p.DType}
-	return func(x, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
-		shape, err := shapeFor(p, n, x.Shape[0])
+	return func(in program.Batch) (*ckptfmt.Tensor, error) {
+		shape, err := shapeFor(p, n, in.Features.Shape[0])
 		if err != nil {
 			return nil, err
 		}
 		out.Shape, out.Data = shape, out.Data[:0]
-		if err := pick(x, y, out); err != nil {
+		if err := pick(in, out); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 		return out, nil
 	}, nil
 }
 
-func featureSource(p graph.Placeholder, data *dataset.Dataset) (func(x, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error), error) {
-	return sourceOf(p, data.Features, data.BatchSize(), func(x, _, out *ckptfmt.Tensor) error {
-		return copyNumbers(out, x, 0, 1)
+func featureSource(p graph.Placeholder, data *dataset.Dataset) (maker, error) {
+	return sourceOf(p, data.Features, data.BatchSize(), func(in program.Batch, out *ckptfmt.Tensor) error {
+		return copyNumbers(out, in.Features, 0, 1)
 	})
 }
 
-func labelSource(p graph.Placeholder, data *dataset.Dataset) (func(x, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error), error) {
-	return sourceOf(p, 1, data.BatchSize(), func(_, y, out *ckptfmt.Tensor) error {
+// weightSource feeds the weights of the examples.
+func weightSource(p graph.Placeholder, data *dataset.Dataset) (maker, error) {
+	if !data.HasWeights() {
+		return nil, errors.New("the data have no weights; set data.weight or data.class_weights")
+	}
+	return sourceOf(p, 1, data.BatchSize(), func(in program.Batch, out *ckptfmt.Tensor) error {
 		if p.Shape.UnknownRank {
 			out.Shape = out.Shape[:1]
 		}
-		return copyNumbers(out, y, 0, 1)
+		return copyNumbers(out, in.Weight, 0, 1)
 	})
 }
 
-func oneHotSource(p graph.Placeholder, data *dataset.Dataset) (func(x, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error), error) {
-	return sourceOf(p, data.Classes, data.BatchSize(), func(_, y, out *ckptfmt.Tensor) error {
-		for i := 0; i < len(y.Data); i += 8 {
-			class := binary.LittleEndian.Uint64(y.Data[i:])
+func labelSource(p graph.Placeholder, data *dataset.Dataset) (maker, error) {
+	return sourceOf(p, 1, data.BatchSize(), func(in program.Batch, out *ckptfmt.Tensor) error {
+		if p.Shape.UnknownRank {
+			out.Shape = out.Shape[:1]
+		}
+		return copyNumbers(out, in.Label, 0, 1)
+	})
+}
+
+func oneHotSource(p graph.Placeholder, data *dataset.Dataset) (maker, error) {
+	return sourceOf(p, data.Classes, data.BatchSize(), func(in program.Batch, out *ckptfmt.Tensor) error {
+		for labels := in.Label.Data; len(labels) > 0; labels = labels[8:] {
+			class := binary.LittleEndian.Uint64(labels)
 			for c := range data.Classes {
 				appendNumberAs(out, map[bool]float64{true: 1}[uint64(c) == class])
 			}
@@ -207,7 +226,7 @@ func oneHotSource(p graph.Placeholder, data *dataset.Dataset) (func(x, y *ckptfm
 }
 
 // columnSource feeds one column of the features.
-func columnSource(name string, p graph.Placeholder, data *dataset.Dataset) (func(x, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error), error) {
+func columnSource(name string, p graph.Placeholder, data *dataset.Dataset) (maker, error) {
 	column := slices.Index(data.Columns, name)
 	if column < 0 {
 		hint := "; set data.header = true to name columns"
@@ -216,8 +235,8 @@ func columnSource(name string, p graph.Placeholder, data *dataset.Dataset) (func
 		}
 		return nil, fmt.Errorf("the data have no column %q%s", name, hint)
 	}
-	return sourceOf(p, 1, data.BatchSize(), func(x, _, out *ckptfmt.Tensor) error {
-		return copyNumbers(out, x, column, data.Features)
+	return sourceOf(p, 1, data.BatchSize(), func(in program.Batch, out *ckptfmt.Tensor) error {
+		return copyNumbers(out, in.Features, column, data.Features)
 	})
 }
 
@@ -237,7 +256,7 @@ func copyNumbers(out, in *ckptfmt.Tensor, from, stride int) error {
 	}
 	for i := from; i < int(n); i += stride {
 		if v := numbers.At(i); !appendNumberAs(out, v) {
-			return fmt.Errorf("%v is not a whole number that %s holds", v, ckptfmt.DTypeName(out.DType))
+			return fmt.Errorf("%v is not a whole number that %s holds", v, dtype.Name(out.DType))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/graph"
 )
@@ -93,7 +94,8 @@ func TestBind(t *testing.T) {
 		{"rate", true, "", "true cannot be fed to the placeholder rate:0"},
 		{"rate", "npy:" + file, "", "the value is float32 [2], the placeholder rate:0 takes float32 []"},
 		{"rate", "npy:none.npy", "", "none.npy: no such file or directory"},
-		{"rate", "nothing", "", `there is no input "nothing"; want "features", "label", "one_hot", "column:NAME", "npy:FILE" or a number`},
+		{"rate", "nothing", "", `there is no input "nothing"; want "features", "label", "weight", "one_hot", "column:NAME", "npy:FILE" or a number`},
+		{"flat", "weight", "", "the data have no weights; set data.weight or data.class_weights"},
 		{"falt", "features", "", "falt: g.meta has no node falt; did you mean flat?"},
 	}
 	x, y, err := data.Batch(0)
@@ -114,7 +116,7 @@ func TestBind(t *testing.T) {
 		}
 		value := b.Fixed
 		if b.Make != nil {
-			if value, err = b.Make(x, y); err != nil {
+			if value, err = b.Make(program.Batch{Features: x, Label: y}); err != nil {
 				t.Errorf("%s = %v: %v", c.name, c.value, err)
 				continue
 			}
@@ -140,7 +142,7 @@ func TestBindFractions(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, y, _ := d.Batch(0)
-	if _, err := b.Make(x, y); err == nil || !strings.Contains(err.Error(), "any:0: 1.5 is not a whole number that int32 holds") {
+	if _, err := b.Make(program.Batch{Features: x, Label: y}); err == nil || !strings.Contains(err.Error(), "any:0: 1.5 is not a whole number that int32 holds") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/opdef"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/internal/spelling"
@@ -203,7 +204,7 @@ func (g *graphFile) unknownRank(p graph.Placeholder) bool {
 }
 
 // checkFeed says whether a value of a type and shape can be fed to a tensor.
-func (g *graphFile) checkFeed(tensor string, dtype tfpb.DataType, shape []int64) error {
+func (g *graphFile) checkFeed(tensor string, dt tfpb.DataType, shape []int64) error {
 	i := slices.IndexFunc(g.placeholders, func(p graph.Placeholder) bool { return p.Name == tensor })
 	if i < 0 {
 		return nil // the runtime knows
@@ -213,15 +214,15 @@ func (g *graphFile) checkFeed(tensor string, dtype tfpb.DataType, shape []int64)
 	for i, d := range p.Shape.Dims {
 		fits = fits && (d < 0 || d == shape[i])
 	}
-	if fits && (p.DType == dtype || p.DType == tfpb.DataType_DT_INVALID || narrows(p.DType, dtype)) {
+	if fits && (p.DType == dt || p.DType == tfpb.DataType_DT_INVALID || narrows(p.DType, dt)) {
 		return nil
 	}
 	return fmt.Errorf("the value is %s %v, the placeholder %s takes %s",
-		ckptfmt.DTypeName(dtype), graph.MakeShape(shape...), tensor, describePlaceholder(p))
+		dtype.Name(dt), graph.MakeShape(shape...), tensor, describePlaceholder(p))
 }
 
 func describePlaceholder(p graph.Placeholder) string {
-	return fmt.Sprintf("%s %v", ckptfmt.DTypeName(p.DType), p.Shape)
+	return fmt.Sprintf("%s %v", dtype.Name(p.DType), p.Shape)
 }
 
 // CheckFile returns what is wrong with the graph of a job, as far as it can

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -23,7 +24,7 @@ func readMeta(name string) (*tfpb.MetaGraphDef, error) {
 	if savedmodel.Is(name) {
 		return savedmodel.Read(name)
 	}
-	meta, err := ckptfmt.ReadMetaGraph(name)
+	meta, err := metagraph.Read(name)
 	if err == nil && len(meta.GetGraphDef().GetNode()) > 0 {
 		return meta, nil
 	}
@@ -35,7 +36,7 @@ func readMeta(name string) (*tfpb.MetaGraphDef, error) {
 
 // readGraphDef reads a GraphDef in binary or text form, nil if a file is none.
 func readGraphDef(name string) *tfpb.GraphDef {
-	data, err := ckptfmt.ReadMessage(name)
+	data, err := metagraph.ReadMessage(name)
 	if err != nil {
 		return nil
 	}

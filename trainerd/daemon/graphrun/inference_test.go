@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/savedmodel"
 )
 
@@ -20,7 +21,7 @@ func doubling(t *testing.T) *tfpb.MetaGraphDef {
 	b := graph.NewBuilder()
 	x := b.Placeholder("in/x", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1))
 	z := b.Placeholder("in/z", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1))
-	twice := b.Mul("out/twice", x, b.Const("two", graph.FloatTensor(2)))
+	twice := b.Mul("out/twice", x, b.Const("two", literal.Float(2)))
 	sum := b.AddV2("out/sum", twice, z)
 	meta, err := b.MetaGraph()
 	if err != nil {

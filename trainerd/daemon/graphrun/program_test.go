@@ -5,12 +5,13 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // TestScalarOfDefaultType knows a scalar whose type is the default of its op,
 // which an exported graph need not say.
 func TestScalarOfDefaultType(t *testing.T) {
-	shapes := graph.ShapesAttr([]graph.Shape{{}})
+	shapes := attr.Shapes(graph.Shape{}.Proto())
 	for _, test := range []struct {
 		name string
 		op   string
@@ -19,7 +20,7 @@ func TestScalarOfDefaultType(t *testing.T) {
 	}{
 		{"a default of float32", "LeakyRelu", nil, true},
 		{"no default", "Relu", nil, false},
-		{"another type", "LeakyRelu", graph.TypeAttr(tfpb.DataType_DT_HALF), false},
+		{"another type", "LeakyRelu", attr.Type(tfpb.DataType_DT_HALF), false},
 		{"a default of another type", "Conj", nil, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

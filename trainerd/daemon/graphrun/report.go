@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -122,8 +122,8 @@ func Inspect(name string) (*Report, error) {
 	return r, nil
 }
 
-func newTensor(name string, dtype tfpb.DataType, shape graph.Shape) Tensor {
-	t := Tensor{Name: name, DType: ckptfmt.DTypeName(dtype)}
+func newTensor(name string, dt tfpb.DataType, shape graph.Shape) Tensor {
+	t := Tensor{Name: name, DType: dtype.Name(dt)}
 	if !shape.UnknownRank {
 		t.Shape = append([]int64{}, shape.Dims...)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -191,7 +192,7 @@ func (r *run) checkSave() error {
 	if err != nil {
 		return err
 	}
-	meta, err := os.Stat(ckptfmt.MetaName(r.Save))
+	meta, err := os.Stat(layout.MetaName(r.Save))
 	if err == nil && os.SameFile(file, meta) {
 		return argumentErrorf("--save %s: %s would be overwritten; save under another prefix", r.Save, r.File)
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -193,7 +194,7 @@ func TestRunnerFails(t *testing.T) {
 	if !errors.Is(err, session.ErrInvalidArgument) || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("got %v", err)
 	}
-	if ckptfmt.Exists(saved) {
+	if layout.Exists(saved) {
 		t.Error("it saved")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -67,7 +68,7 @@ func jsonElements(t *ckptfmt.Tensor) (func(b []byte, i int) []byte, error) {
 		return nil, err
 	}
 	bits := 64
-	if t.DType == tfpb.DataType_DT_FLOAT || t.DType == tfpb.DataType_DT_COMPLEX64 || ckptfmt.ElementSize(t.DType) < 4 {
+	if t.DType == tfpb.DataType_DT_FLOAT || t.DType == tfpb.DataType_DT_COMPLEX64 || dtype.Size(t.DType) < 4 {
 		bits = 32
 	}
 	if t.DType != tfpb.DataType_DT_COMPLEX64 && t.DType != tfpb.DataType_DT_COMPLEX128 {
@@ -126,7 +127,7 @@ func DescribeValue(t *ckptfmt.Tensor) (string, error) {
 	if len(t.Shape) == 0 {
 		return string(element(nil, 0)), nil
 	}
-	b := fmt.Appendf(nil, "%s %v", ckptfmt.DTypeName(t.DType), graph.MakeShape(t.Shape...))
+	b := fmt.Appendf(nil, "%s %v", dtype.Name(t.DType), graph.MakeShape(t.Shape...))
 	if n <= shownElements {
 		next := 0
 		return string(appendNested(append(b, ' '), t.Shape, func(b []byte) []byte {

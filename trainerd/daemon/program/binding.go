@@ -12,7 +12,13 @@ type Binding struct {
 	// Fixed is the value for every step; nil if it comes from the data.
 	Fixed *ckptfmt.Tensor
 	// Make makes the value from a batch of the data.
-	Make func(x, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error)
+	Make func(b Batch) (*ckptfmt.Tensor, error)
+}
+
+// Batch is examples of the data.
+type Batch struct {
+	Features, Label *ckptfmt.Tensor
+	Weight          *ckptfmt.Tensor // nil for data without weights
 }
 
 // Overlay returns base with the bindings of over in place of those of the same

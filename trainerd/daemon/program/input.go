@@ -41,6 +41,7 @@ func (NoInput) Close() error { return nil }
 const (
 	Features = "features"
 	Label    = "label"
+	Weight   = "weight"
 )
 
 // DataInput gives batches of a data set.
@@ -49,7 +50,15 @@ type DataInput struct{ Data *dataset.Dataset }
 // Feed adds the batch of a step.
 func (in *DataInput) Feed(step int64, f Feed) (err error) {
 	f[Features], f[Label], err = in.Data.Batch(step)
+	in.addWeights(f)
 	return err
+}
+
+// addWeights adds the weights of the examples that the data have given.
+func (in *DataInput) addWeights(f Feed) {
+	if in.Data.HasWeights() {
+		f[Weight] = in.Data.Weights()
+	}
 }
 
 // Test adds rows of the test part.
@@ -59,6 +68,7 @@ func (in *DataInput) Test(start, limit int, f Feed) (int, error) {
 		return 0, err
 	}
 	f[Features], f[Label] = x, y
+	in.addWeights(f)
 	return int(x.Shape[0]), nil
 }
 
@@ -93,13 +103,14 @@ func (in *BoundInput) Test(start, limit int, f Feed) (int, error) {
 
 // bindAll replaces a batch by what is fed of it.
 func bindAll(bindings []Binding, f Feed) (err error) {
-	x, y := f[Features], f[Label]
-	delete(f, Features)
-	delete(f, Label)
+	batch := Batch{Features: f[Features], Label: f[Label], Weight: f[Weight]}
+	for _, name := range []string{Features, Label, Weight} {
+		delete(f, name)
+	}
 	for _, b := range bindings {
 		value := b.Fixed
 		if b.Make != nil {
-			if value, err = b.Make(x, y); err != nil {
+			if value, err = b.Make(batch); err != nil {
 				return err
 			}
 		}
@@ -110,12 +121,16 @@ func bindAll(bindings []Binding, f Feed) (err error) {
 
 // FamilyInput binds data to a model family.
 func FamilyInput(m *model.Model, data *dataset.Dataset) Input {
-	shaped := func(x, _ *ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
+	shaped := func(b Batch) (*ckptfmt.Tensor, error) {
+		x := b.Features
 		return &ckptfmt.Tensor{DType: x.DType, Shape: append([]int64{x.Shape[0]}, m.X.Shape.Dims[1:]...), Data: x.Data}, nil
 	}
 	eval := []Binding{
 		{Tensor: m.X.Name, Make: shaped},
-		{Tensor: m.Y.Name, Make: func(_, y *ckptfmt.Tensor) (*ckptfmt.Tensor, error) { return y, nil }},
+		{Tensor: m.Y.Name, Make: func(b Batch) (*ckptfmt.Tensor, error) { return b.Label, nil }},
+	}
+	if m.Weight != "" {
+		eval = append(eval, Binding{Tensor: m.Weight, Make: func(b Batch) (*ckptfmt.Tensor, error) { return b.Weight, nil }})
 	}
 	train := eval
 	if m.Training != "" {

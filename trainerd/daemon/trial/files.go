@@ -108,7 +108,7 @@ func savedIn(dir, logdir string, changed []string) *Saved {
 			-cmp.Compare(len(groups[a]), len(groups[b])), cmp.Compare(a, b))
 	})
 	s := &Saved{Logdir: logdirOf(best, dir, logdir), Step: strings.Contains(filepath.Base(best), "*")}
-	s.Pattern = below(s.Logdir, best)
+	s.Pattern = everyRun(below(s.Logdir, best))
 	for _, name := range slices.Sorted(maps.Keys(groups[best])) {
 		s.Names = append(s.Names, below(s.Logdir, name))
 	}
@@ -156,8 +156,17 @@ func rank(pattern string) int {
 	return 0
 }
 
+// storeFolder are names of folders that hold nothing but checkpoints, and runFolder
+// of those that a program makes for each of its starts. The logdir is above them:
+// curves are elsewhere, and the next start has another folder.
+var (
+	storeFolder = regexp.MustCompile(`(?i)^(?:checkpoints?|ckpts?|weights|snapshots?|step_ckpts|saved?(?:_models?)?|models?)$`)
+	runFolder   = regexp.MustCompile(`^version_\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
+)
+
 // logdirOf returns the folder that is to be the logdir of checkpoints: that of the
-// trial if they are below it, else the first below the working directory.
+// trial if they are below it, else the first below the working directory that is
+// more than a folder of checkpoints.
 func logdirOf(pattern, dir, logdir string) string {
 	if abs, err := filepath.Abs(logdir); err == nil && strings.HasPrefix(pattern, abs+string(filepath.Separator)) {
 		return logdir
@@ -167,10 +176,25 @@ func logdirOf(pattern, dir, logdir string) string {
 		return filepath.Dir(pattern)
 	}
 	rel, err := filepath.Rel(abs, filepath.Dir(pattern))
-	if err != nil {
+	if err != nil || !filepath.IsLocal(rel) {
 		return filepath.Dir(pattern)
 	}
-	return filepath.Join(dir, rel)
+	parts := strings.Split(rel, string(filepath.Separator))
+	for len(parts) > 1 && (storeFolder.MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts[1:], runFolder.MatchString)) {
+		parts = parts[:len(parts)-1]
+	}
+	return filepath.Join(dir, filepath.Join(parts...))
+}
+
+// everyRun returns a pattern that means the folders of all starts.
+func everyRun(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts[:len(parts)-1] {
+		if runFolder.MatchString(part) {
+			parts[i] = numbers.ReplaceAllString(part, "*")
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // below returns a name as it is below a folder, with slashes.

@@ -21,7 +21,12 @@ func TestSavedIn(t *testing.T) {
 		{"bundles", []string{"logs/j/model.ckpt-5.index", "logs/j/model.ckpt-5.data-00000-of-00001", "logs/j/model.ckpt-5.meta", "logs/j/checkpoint"},
 			&Saved{"logs/j", "model.ckpt-*", []string{"model.ckpt-5"}, true}},
 		{"Lightning", []string{"lightning_logs/version_0/checkpoints/epoch=0-step=5.ckpt"},
-			&Saved{"lightning_logs/version_0/checkpoints", "epoch=*-step=*.ckpt", []string{"epoch=0-step=5.ckpt"}, true}},
+			&Saved{"lightning_logs", "version_*/checkpoints/epoch=*-step=*.ckpt", []string{"version_0/checkpoints/epoch=0-step=5.ckpt"}, true}},
+		{"a folder for each start", []string{"outputs/2026-11-22/10-20-30/ckpt/step_5.pt", "outputs/2026-11-22/10-20-30/ckpt/step_10.pt"},
+			&Saved{"outputs", "*-*-*/*-*-*/ckpt/step_*.pt", []string{"2026-11-22/10-20-30/ckpt/step_5.pt", "2026-11-22/10-20-30/ckpt/step_10.pt"}, true}},
+		{"a folder of checkpoints", []string{"runs/a/checkpoints/epoch_001/model.pt", "runs/a/checkpoints/epoch_002/model.pt"},
+			&Saved{"runs/a", "checkpoints/epoch_*", []string{"checkpoints/epoch_001", "checkpoints/epoch_002"}, true}},
+		{"Orbax", []string{"work/checkpoints/25/state/d/x", "work/checkpoints/50/_CHECKPOINT_METADATA"}, &Saved{"work", "checkpoints/*", []string{"checkpoints/25", "checkpoints/50"}, true}},
 		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
 		{"replaced", []string{"out/ckpt.pt"}, &Saved{"out", "ckpt.pt", []string{"ckpt.pt"}, false}},
 	} {

@@ -88,6 +88,8 @@ func (f *Findings) Story() (lines []string) {
 		say("it failed: %v", f.Failure)
 	case f.Ended:
 		say("it came to its end")
+	case f.Reports == 0 && f.Took >= f.Limit:
+		say("the time was over before it said anything: --limit %v gives it more", 5*f.Limit.Seconds())
 	}
 	whose := "reports of its own"
 	if f.Recipe != "" {
@@ -118,13 +120,25 @@ func (f *Findings) Story() (lines []string) {
 		const few = 3
 		say("checkpoints in %s: %s", filepath.ToSlash(s.Logdir), strings.Join(s.Names[:min(few, len(s.Names))], ", "))
 	}
+	return append(lines, f.resumeStory()...)
+}
+
+// resumeStory says how the program resumes, and what shows it.
+func (f *Findings) resumeStory() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	again := f.Again.story(f)
 	switch {
 	case f.Resumes && len(f.Resume.Args) > 0:
 		say("it resumes by %s: %s", strings.Join(f.Resume.Args, " "), f.Resume.Note)
 	case f.Resumes:
 		say("how it resumes: %s", f.Resume.Note)
-	default:
+	case f.Again.resumes(f):
+		say("it resumes by itself")
+	case again == "":
 		say("how it resumes is not known: have it load TRAINERD_CHECKPOINT from its environment, or set resume_args")
+	}
+	if again != "" {
+		say("%s", again)
 	}
 	return lines
 }

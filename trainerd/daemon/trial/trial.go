@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -46,8 +47,10 @@ type Findings struct {
 	Counted bool     // their steps were made up by counting
 	Lines   []string // the first lines that were not understood
 	Saved   *Saved   // its checkpoints, nil for none
+	First   int64    // the step of the first
 	Resume  recipe.Resume
-	Resumes bool // Resume is known
+	Resumes bool   // Resume is known
+	Again   *Again // what another start did, nil where there was none
 }
 
 // grace is how long a program may take to end, once enough is known.
@@ -62,14 +65,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	}
 	before := lookAt(o.Dir, o.Logdir)
 	w := &witness{recipes: map[string]int{}}
-	sv := &child.Supervisor{
-		Command: o.Command, Dir: o.Dir, Logdir: o.Logdir, Stdout: w.tee(o.Stdout), Stderr: w.tee(o.Stderr), Observer: w,
-		Restarts: child.Restarts{Max: -1}, Grace: grace,
-		Lines: func(step int64) child.LineReader {
-			w.reader = auto.NewReader(step)
-			return w
-		},
-	}
+	sv := o.supervisor(auto, w)
 	begun := time.Now()
 	limited, stop := context.WithTimeout(ctx, o.Limit)
 	defer stop()
@@ -88,7 +84,28 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	w.tell(f)
 	f.Saved = savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before))
 	f.findResume()
+	if f.Saved != nil && f.Failure == nil && ctx.Err() == nil {
+		if f.Again, err = f.startAgain(ctx, auto); err != nil {
+			return nil, err
+		}
+	}
 	return f, ctx.Err()
+}
+
+// supervisor returns what keeps the program going.
+func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
+	return &child.Supervisor{
+		Command: o.Command, Dir: o.Dir, Logdir: o.Logdir, Stdout: w.tee(o.Stdout), Stderr: w.tee(o.Stderr), Observer: w,
+		Env: auto.EnvOf(config.ProgramSource(o.Dir, o.Command), func(key string) bool {
+			_, ok := os.LookupEnv(key)
+			return ok
+		}),
+		Restarts: child.Restarts{Max: -1}, Grace: grace,
+		Lines: func(int64) child.LineReader {
+			w.reader = auto.NewReader(0) // what it says of its place is what is to be known
+			return w
+		},
+	}
 }
 
 // watch ends the program once enough is known.
@@ -132,6 +149,7 @@ type witness struct {
 	reader  *recipe.Reader
 	recipes map[string]int // lines by recipe
 	reports int
+	first   int64
 	last    int64
 	tags    []string
 	lines   []string
@@ -161,7 +179,9 @@ func (w *witness) note(p *recipe.Point) *child.Report {
 func (w *witness) Reported(r *child.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reports++
+	if w.reports++; w.reports == 1 {
+		w.first = r.Step
+	}
 	w.last = max(w.last, r.Step)
 	for _, v := range r.Values {
 		if !slices.Contains(w.tags, v.Tag) {
@@ -189,7 +209,7 @@ func (w *witness) count() int {
 func (w *witness) tell(f *Findings) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f.Reports, f.Last, f.Tags, f.Lines = w.reports, w.last, w.tags, w.lines
+	f.Reports, f.First, f.Last, f.Tags, f.Lines = w.reports, w.first, w.last, w.tags, w.lines
 	most := 0
 	for _, name := range recipe.Names() {
 		if n := w.recipes[name]; n > most {

@@ -3,7 +3,7 @@ package exec
 import (
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -134,4 +134,4 @@ func baseType(t tfpb.DataType) tfpb.DataType {
 }
 
 // ElemSize returns the bytes of one element, 0 for strings and handles.
-func ElemSize(t tfpb.DataType) int { return int(ckptfmt.ElementSize(t)) }
+func ElemSize(t tfpb.DataType) int { return int(dtype.Size(t)) }

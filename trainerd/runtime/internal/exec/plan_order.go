@@ -28,12 +28,27 @@ func (c *compiler) prune(roots []int) []bool {
 
 // sort orders the needed nodes: inputs before users, what leads to a blocking
 // op before everything else (so that a run waits before it takes the state
-// lock), and apart from that as in the GraphDef.
+// lock), accesses of one variable as TensorFlow's executor has them, and apart
+// from that as in the GraphDef.
 func (c *compiler) sort(needed []bool) ([]int, error) {
 	waits := c.before(needed, Blocking)
-	pending := make([]int, len(c.g.nodes))
+	order, pending := c.topological(needed, waits, c.raceEdges(needed, waits))
+	for i, p := range pending {
+		if p > 0 {
+			return nil, graphError("node %s is part of a cycle", c.g.nodes[i].name)
+		}
+	}
+	return order, nil
+}
+
+// topological orders the needed nodes by their dependencies and the further
+// edges of later, which lists for a node those that run after it. Of the nodes
+// that are ready, those in first come first, then that of the lowest index. It
+// also returns how many predecessors each node still waits for: more than 0 for
+// nodes of a cycle.
+func (c *compiler) topological(needed, first []bool, later map[int][]int) (order, pending []int) {
+	pending = make([]int, len(c.g.nodes))
 	users := make([][]int, len(c.g.nodes))
-	ready := &nodeHeap{first: waits}
 	total := 0
 	for i, need := range needed {
 		if !need {
@@ -44,12 +59,21 @@ func (c *compiler) sort(needed []bool) ([]int, error) {
 			pending[i]++
 			users[d] = append(users[d], i)
 		}
-		if pending[i] == 0 {
+	}
+	for i, list := range later {
+		users[i] = append(users[i], list...)
+		for _, u := range list {
+			pending[u]++
+		}
+	}
+	ready := &nodeHeap{first: first}
+	for i, need := range needed {
+		if need && pending[i] == 0 {
 			ready.list = append(ready.list, i)
 		}
 	}
 	heap.Init(ready)
-	order := make([]int, 0, total)
+	order = make([]int, 0, total)
 	for ready.Len() > 0 {
 		n := heap.Pop(ready).(int)
 		order = append(order, n)
@@ -59,14 +83,7 @@ func (c *compiler) sort(needed []bool) ([]int, error) {
 			}
 		}
 	}
-	if len(order) < total {
-		for i, p := range pending {
-			if p > 0 {
-				return nil, graphError("node %s is part of a cycle", c.g.nodes[i].name)
-			}
-		}
-	}
-	return order, nil
+	return order, pending
 }
 
 // controls lists the nodes that n runs after, without placeholders that are
@@ -115,7 +132,8 @@ func (c *compiler) before(needed []bool, flag OpFlags) []bool {
 	return set
 }
 
-// nodeHeap pops the nodes in first, then the others, each by index.
+// nodeHeap pops the nodes in first, if there are any, then the others, each by
+// index.
 type nodeHeap struct {
 	list  []int
 	first []bool
@@ -124,7 +142,7 @@ type nodeHeap struct {
 func (h *nodeHeap) Len() int { return len(h.list) }
 func (h *nodeHeap) Less(i, j int) bool {
 	a, b := h.list[i], h.list[j]
-	if h.first[a] != h.first[b] {
+	if h.first != nil && h.first[a] != h.first[b] {
 		return h.first[a]
 	}
 	return a < b

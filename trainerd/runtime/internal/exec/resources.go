@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"io"
 	"sync"
 	"sync/atomic"
 )
@@ -74,6 +75,17 @@ func (r *Resources) lookup(key string) any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.named[key]
+}
+
+// closeFiles closes what can be closed.
+func (r *Resources) closeFiles() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.named {
+		if c, ok := o.(io.Closer); ok {
+			c.Close()
+		}
+	}
 }
 
 // Clear forgets everything. Sessions that were made before keep what they

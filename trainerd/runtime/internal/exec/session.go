@@ -38,6 +38,8 @@ type Session struct {
 	sessionLimits
 	dir   string
 	res   *Resources
+	// ownsResources says that no other session has them, but for observers.
+	ownsResources bool
 	state *sync.RWMutex // of res
 	// probing says that nodes are built to see whether that can be done, and
 	// never run.
@@ -104,7 +106,7 @@ func New(ops OpTable, def *tfpb.GraphDef, o *Options) (*Session, error) {
 	s := &Session{ops: ops, g: &graph{}, sessionLimits: o.limits(), dir: o.Dir, res: o.Resources, library: map[string]*tfpb.FunctionDef{},
 		plans: map[string]*Plan{}, vars: map[string]*Variable{}, streams: map[string]*RandomStream{}}
 	if s.res == nil {
-		s.res = &Resources{}
+		s.res, s.ownsResources = &Resources{}, true
 	}
 	s.state = &s.res.state
 	s.input.init(o)
@@ -163,10 +165,14 @@ func (s *Session) function(name string) (*tfpb.FunctionDef, bool) {
 }
 
 // Close ends the session. Runs that wait for a queue return with CANCELLED;
-// later calls fail.
+// later calls fail. Files that readers and iterators have open are closed, unless
+// other sessions share them.
 func (s *Session) Close() error {
 	s.closed.Store(true)
 	s.cancel()
+	if s.ownsResources {
+		s.res.closeFiles()
+	}
 	return nil
 }
 

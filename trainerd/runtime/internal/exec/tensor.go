@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -162,7 +163,7 @@ func checkTensor(t *ckptfmt.Tensor) error {
 		}
 		return nil
 	}
-	size := ckptfmt.ElementSize(t.DType)
+	size := dtype.Size(t.DType)
 	if size == 0 {
 		return fmt.Errorf("type %s cannot be passed in or out", TypeName(t.DType))
 	}

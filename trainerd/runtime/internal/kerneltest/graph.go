@@ -166,6 +166,9 @@ func (g *Graph) Try(fetches []string, targets ...string) ([]*ckptfmt.Tensor, err
 	return g.sess.Run(context.Background(), g.feeds, fetches, targets)
 }
 
+// Close ends the session.
+func (g *Graph) Close() error { return g.sess.Close() }
+
 // Code returns the code of a run's error.
 func Code(err error) tfpb.Code {
 	var op *session.OpError

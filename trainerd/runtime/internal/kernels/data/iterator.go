@@ -48,9 +48,15 @@ func newIterator(name string) *iteratorResource {
 	return it
 }
 
-// Close closes the files that the iterator reads.
+// Close closes the files that the iterator reads, unless a call is reading: then
+// they end with it.
 func (it *iteratorResource) Close() error {
-	it.files.Close()
+	select {
+	case <-it.turn:
+		it.files.Close()
+		it.turn <- struct{}{}
+	default:
+	}
 	return nil
 }
 

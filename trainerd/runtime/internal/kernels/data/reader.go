@@ -96,6 +96,23 @@ func buildReader(o opener) func(*exec.OpConstruction) (exec.Kernel, error) {
 	}
 }
 
+// Close closes the file that the reader has open, unless a call is reading: then it
+// ends with it.
+func (r *reader) Close() error {
+	select {
+	case <-r.turn:
+	default:
+		return nil
+	}
+	defer func() { r.turn <- struct{}{} }()
+	if r.source == nil {
+		return nil
+	}
+	err := r.source.Close()
+	r.source = nil
+	return err
+}
+
 func readerOf(c *exec.KernelContext) (*reader, error) {
 	r, ok := c.In(0).Value.(*reader)
 	if !ok {

@@ -1,6 +1,9 @@
 package data_test
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -42,4 +45,40 @@ func readLines(t *testing.T, version string) {
 	if _, err := g.Try([]string{read + ":1"}); err == nil || kerneltest.Code(err) != tfpb.Code_OUT_OF_RANGE {
 		t.Errorf("got %v, want OUT_OF_RANGE", err)
 	}
+}
+
+// TestCloseEndsReading: a session that is closed in the middle of a file has it open
+// no longer.
+func TestCloseEndsReading(t *testing.T) {
+	a := file(t, t.TempDir(), "a", "one\ntwo\n")
+	g := kerneltest.New(t)
+	queue := g.Node("FIFOQueueV2", nil, "component_types", []tfpb.DataType{exec.String}, "shapes", anyShape)
+	fill := g.Node("QueueEnqueueManyV2", []string{queue, kerneltest.Vector(g, a)})
+	read := g.Node("ReaderReadV2", []string{g.Node("TextLineReaderV2", nil), queue})
+	g.Run(nil, fill)
+	g.Run([]string{read + ":1"})
+	if runtime.GOOS == "linux" && !isOpen(t, a) {
+		t.Fatal("the file is not open while it is read")
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if isOpen(t, a) {
+		t.Error("the file is open after the end of the session")
+	}
+}
+
+// isOpen reports whether the process has a file open, where the system tells.
+func isOpen(t *testing.T, name string) bool {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil && target == name {
+			return true
+		}
+	}
+	return false
 }

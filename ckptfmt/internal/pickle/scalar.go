@@ -1,0 +1,100 @@
+package pickle
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// maxLong bounds the bytes of a whole number: its decimal digits take time.
+const maxLong = 4096
+
+// long does LONG1 and LONG4: a length, then a number in two's complement. What does
+// not fit into an int64 is a [*big.Int].
+func (u *unpickler) long(op byte) error {
+	size := 1
+	if op == 0x8b {
+		size = 4
+	}
+	n, err := u.number(size)
+	if err != nil {
+		return err
+	}
+	if n > maxLong {
+		return fmt.Errorf("a whole number has %d bytes", n)
+	}
+	if n <= 8 {
+		v, err := u.number(int(n))
+		if err != nil {
+			return err
+		}
+		shift := 64 - 8*n
+		return u.push(int64(v<<shift) >> shift)
+	}
+	b, err := u.next(int(n))
+	if err != nil {
+		return err
+	}
+	b = slices.Clone(b)
+	slices.Reverse(b)
+	v := new(big.Int).SetBytes(b)
+	if b[0]&0x80 != 0 {
+		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*n)))
+	}
+	if v.IsInt64() {
+		return u.push(v.Int64())
+	}
+	return u.push(v)
+}
+
+// sized reads bytes after a length of so many bytes.
+func (u *unpickler) sized(size int) ([]byte, error) {
+	n, err := u.number(size)
+	if err != nil {
+		return nil, err
+	}
+	if n > uint64(len(u.b)) {
+		return nil, ErrShort
+	}
+	return u.next(int(n))
+}
+
+// text does the opcodes of strings. Python can save halves of characters, which
+// no other language has: those become U+FFFD.
+func (u *unpickler) text(op byte) error {
+	b, err := u.sized(map[byte]int{'X': 4, 'T': 4, 0x8c: 1, 'U': 1, 0x8d: 8}[op])
+	if err != nil {
+		return err
+	}
+	return u.push(strings.ToValidUTF8(string(b), "\uFFFD"))
+}
+
+// bytes does the opcodes of bytes.
+func (u *unpickler) bytes(op byte) error {
+	b, err := u.sized(map[byte]int{'C': 1, 'B': 4, 0x8e: 8, 0x96: 8}[op])
+	if err != nil {
+		return err
+	}
+	return u.push(Bytes(b))
+}
+
+// shuffle does POP, POP_MARK and DUP.
+func (u *unpickler) shuffle(op byte) error {
+	switch op {
+	case '1':
+		_, err := u.toMark()
+		return err
+	case '2':
+		v, err := u.top()
+		if err != nil {
+			return err
+		}
+		return u.push(v)
+	}
+	if n := len(u.stack); n > 0 { // also a mark
+		u.stack = u.stack[:n-1]
+		return nil
+	}
+	return fmt.Errorf("the stack is empty")
+}

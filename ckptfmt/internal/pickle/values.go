@@ -1,0 +1,93 @@
+package pickle
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// Values that a pickle makes, besides nil, bool, int64, float64 and string.
+type (
+	// Global is "module.name", which is never looked up.
+	Global string
+	// Bytes are bytes.
+	Bytes string
+	// Tuple is a tuple.
+	Tuple []any
+	// List is a list, or a set.
+	List struct{ Items []any }
+	// Dict is a dict, in the order in which it was filled. Its keys are strings,
+	// numbers, objects, and tuples of strings and numbers.
+	Dict struct {
+		Keys   []any
+		Values []any
+		at     map[any]int
+	}
+	// Object is an object of a class that Rules allow, with what it was made of and
+	// what it was saved with.
+	Object struct {
+		Class Global
+		Args  Tuple
+		State any
+	}
+	mark struct{}
+)
+
+// NewDict returns an empty dict.
+func NewDict() *Dict { return &Dict{at: make(map[any]int)} }
+
+// tupleKey stands for a tuple among the keys of a dict.
+type tupleKey string
+
+// keyOf returns what a key is found by.
+func keyOf(key any) (any, error) {
+	switch key := key.(type) {
+	case nil, bool, string, int64, float64, *big.Int, Bytes, Global, *Object:
+		return key, nil
+	case Tuple:
+		for _, v := range key {
+			switch v.(type) {
+			case nil, bool, string, int64, float64:
+			default:
+				return nil, fmt.Errorf("a dict has a tuple with other things than texts and numbers for a key")
+			}
+		}
+		return tupleKey(fmt.Sprintf("%#v", []any(key))), nil
+	}
+	return nil, fmt.Errorf("a dict has a key that no dict can have")
+}
+
+// Set has Python's meaning: the last value of a key stays.
+func (d *Dict) Set(key, value any) error {
+	k, err := keyOf(key)
+	if err != nil {
+		return err
+	}
+	if i, ok := d.at[k]; ok {
+		d.Values[i] = value
+		return nil
+	}
+	d.at[k] = len(d.Keys)
+	d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
+	return nil
+}
+
+// Get returns the value of a key, nil where there is none.
+func (d *Dict) Get(key any) any {
+	k, err := keyOf(key)
+	if err != nil {
+		return nil
+	}
+	if i, ok := d.at[k]; ok {
+		return d.Values[i]
+	}
+	return nil
+}
+
+func (d *Dict) setAll(items []any) error {
+	for i := 0; i < len(items); i += 2 {
+		if err := d.Set(items[i], items[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package layout
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// IndexName returns the name of a bundle's index file.
+func IndexName(prefix string) string { return prefix + IndexSuffix }
+
+// DataName returns the name of a bundle's data file.
+func DataName(prefix string, shard, numShards int) string {
+	return fmt.Sprintf("%s.data-%05d-of-%05d", prefix, shard, numShards)
+}
+
+// MetaName returns the name of the MetaGraphDef that a Saver writes next to a
+// checkpoint. That of a sharded V1 checkpoint has no shard in its name.
+func MetaName(prefix string) string {
+	dir, base := filepath.Split(prefix)
+	base, _, _ = strings.Cut(base, ShardMark)
+	return dir + base + MetaSuffix
+}
+
+// tempMark separates a name from the random number of a file that is being
+// written, as TensorFlow has it.
+const tempMark = ".tempstate"
+
+// TempName returns a new name for a file while it is written.
+func TempName(name string) string {
+	return name + tempMark + strconv.FormatUint(rand.Uint64(), 10)
+}
+
+var tempPattern = regexp.MustCompile(`\.tempstate[0-9]+$`)
+
+// IsTemp reports whether the last element of a path is a name that this
+// package, or TensorFlow, gives to a checkpoint's file while it is written.
+// Such a file, found when no writer is at work, was left by a crash.
+func IsTemp(base string) bool {
+	return atomicfile.IsTemp(base) || tempPattern.MatchString(base)
+}
+
+// Exists reports whether a checkpoint is stored under prefix: the index of a
+// V2 checkpoint, or the file or files of a V1 checkpoint, whose prefix may be
+// a pattern.
+func Exists(prefix string) bool {
+	return slices.ContainsFunc([]string{IndexName(prefix), prefix}, func(name string) bool {
+		if info, err := os.Stat(name); err == nil {
+			return !info.IsDir()
+		}
+		matches, err := filepath.Glob(name)
+		return err == nil && len(matches) > 0
+	})
+}
+
+// FindV1 returns the pattern of the shards under a prefix. It is an error
+// when there are two sets of them.
+func FindV1(prefix string) (string, error) {
+	dir, base := filepath.Split(prefix)
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, e := range entries {
+		m := V1Shard.FindStringSubmatch(e.Name())
+		if m == nil || m[1] != base+"-" || !IsTable(dir+e.Name()) {
+			continue
+		}
+		if pattern := dir + m[1] + "?????" + m[2]; !slices.Contains(found, pattern) {
+			found = append(found, pattern)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", &fs.PathError{Op: "open checkpoint", Path: prefix, Err: fs.ErrNotExist}
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("ckptfmt: %s is the name of several sharded checkpoints: %s", prefix, strings.Join(found, ", "))
+}

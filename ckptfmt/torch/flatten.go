@@ -1,0 +1,150 @@
+package torch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// flatten names the tensors in a value.
+func (r *Reader) flatten(name string, value any, depth int) error {
+	r.visited++
+	r.nameBytes += len(name)
+	if depth > maxDepth || r.visited > maxValues || r.nameBytes > maxNames {
+		return r.corrupt("data.pkl", errors.New("what it holds is too deep, or refers to itself"))
+	}
+	switch v := value.(type) {
+	case *pickle.Dict:
+		for i, key := range v.Keys {
+			if err := r.flatten(joined(name, keyName(key)), v.Values[i], depth+1); err != nil {
+				return err
+			}
+		}
+	case *pickle.List:
+		return r.flattenItems(name, v.Items, depth)
+	case pickle.Tuple:
+		return r.flattenItems(name, v, depth)
+	case *pickle.Object:
+		return r.flattenObject(name, v, depth)
+	case *tensor:
+		return r.addTensor(r.unique(name), v)
+	case *refused:
+		name = r.unique(name)
+		p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
+		p.Err = fmt.Errorf("%s: tensor %q: %w: %s", r.name, name, ckptfmt.ErrType, v.why)
+		r.parts = append(r.parts, p)
+	case string, int64, float64, bool, *big.Int:
+		r.metadata[name] = fmt.Sprint(v)
+	}
+	return nil
+}
+
+func (r *Reader) flattenItems(name string, list []any, depth int) error {
+	for i, v := range list {
+		if err := r.flatten(joined(name, strconv.Itoa(i)), v, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flattenObject names what is in an array of NumPy, and in the attributes of an
+// object.
+func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
+	t, isArray, err := array(o)
+	switch {
+	case err != nil:
+		name = r.unique(name)
+		p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
+		p.Err = fmt.Errorf("%s: tensor %q: %w", r.name, name, err)
+		r.parts = append(r.parts, p)
+		return nil
+	case isArray:
+		r.parts = append(r.parts, arrayPart(r.unique(name), t))
+		return nil
+	}
+	if attributes, ok := o.State.(*pickle.Dict); ok {
+		return r.flatten(name, attributes, depth+1)
+	}
+	return nil
+}
+
+func joined(name, key string) string {
+	if name == "" {
+		return key
+	}
+	return name + "." + key
+}
+
+// keyName is a key of a dict as Python prints it.
+func keyName(key any) string {
+	switch key := key.(type) {
+	case nil:
+		return "None"
+	case bool:
+		return strings.ToTitle(strconv.FormatBool(key)[:1]) + strconv.FormatBool(key)[1:]
+	case *pickle.Object:
+		return string(key.Class)
+	case pickle.Tuple:
+		var words []string
+		for _, v := range key {
+			words = append(words, keyName(v))
+		}
+		return "(" + strings.Join(words, ", ") + ")"
+	case string:
+		return key
+	}
+	return fmt.Sprint(key)
+}
+
+// unique returns a name that no tensor has yet: the first one has its own, a second
+// one of it, such as that of {"a": {"b": t}, "a.b": u}, has a number.
+func (r *Reader) unique(name string) string {
+	if name == "" {
+		name = onlyTensor
+	}
+	free := name
+	for i := 2; r.named[free]; i++ {
+		free = name + "#" + strconv.Itoa(i)
+	}
+	r.named[free] = true
+	return free
+}
+
+func (r *Reader) addTensor(name string, t *tensor) error {
+	s, err := r.storage(t.storage.key)
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", name, err)
+	}
+	if want := t.storage.numel * dtype.Size(t.storage.dtype); want != s.bytes {
+		return r.corrupt("data/"+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
+	}
+	r.parts = append(r.parts, ckptfmt.WholePart(name, t.dtype, t.shape, func() (io.ReadCloser, error) {
+		from, err := r.elements(s, t)
+		if err == nil && t.dtype == tfpb.DataType_DT_BOOL {
+			from = &bools{from, name, r}
+		}
+		return io.NopCloser(from), err
+	}))
+	return nil
+}
+
+// storage finds the elements of a tensor.
+func (r *Reader) storage(key string) (*storage, error) {
+	if s := r.storages[key]; s != nil {
+		return s, nil
+	}
+	s, err := r.open("data/" + key)
+	if err == nil {
+		r.storages[key] = s
+	}
+	return s, err
+}

@@ -1,0 +1,139 @@
+package torch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// legacyMagic is the magic number of files from before version 1.6, and the end of
+// its pickle. Before it is the version of the pickle protocol.
+const legacyMagic = "\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+
+// legacyVersion is that of the format; there was never another.
+const legacyVersion = 1001
+
+// legacyHead is how much there may be before the end of the magic number.
+const legacyHead = 32
+
+// firstRead is how much is read of the pickles at first, whose length nothing says.
+const firstRead = 1 << 20
+
+func isLegacy(from io.ReaderAt) bool {
+	head := make([]byte, legacyHead)
+	n, _ := from.ReadAt(head, 0) // a short one has no magic number
+	return IsLegacy(head[:n])
+}
+
+// IsLegacy reports whether a file begins as those of torch did before version 1.6.
+func IsLegacy(head []byte) bool {
+	head = head[:min(len(head), legacyHead)]
+	return len(head) > 2 && head[0] == 0x80 && bytes.Contains(head, []byte(legacyMagic))
+}
+
+// loadLegacy reads the pickles, and where the storages are.
+func (r *Reader) loadLegacy() error {
+	r.unsummed = true
+	values, end, sizes, err := r.legacyPickles()
+	if err != nil {
+		return err
+	}
+	if values[1] != any(int64(legacyVersion)) {
+		return r.legacyError(0, fmt.Errorf("its version is %v, want %d", values[1], legacyVersion))
+	}
+	if machine, ok := values[2].(*pickle.Dict); ok && machine.Get("little_endian") == any(false) {
+		return fmt.Errorf("%s: it was saved by a big-endian machine; only little-endian files are read", r.name)
+	}
+	keys, ok := values[4].(*pickle.List)
+	if !ok {
+		return r.legacyError(end, errors.New("there is no list of storages"))
+	}
+	if err := r.findStorages(keys.Items, sizes, end); err != nil {
+		return err
+	}
+	return r.flatten("", values[3], 0)
+}
+
+func (r *Reader) legacyError(at int64, err error) error {
+	return &ckptfmt.CorruptError{Name: r.name, Offset: at, Part: "storages", Err: err}
+}
+
+// legacyPickles reads the five pickles that a file begins with, and where they end,
+// and returns the types of the storages that they name.
+func (r *Reader) legacyPickles() ([]any, int64, map[string]tfpb.DataType, error) {
+	for n := int64(firstRead); ; n *= 4 {
+		n = min(n, r.size, maxPickle)
+		b := make([]byte, n)
+		if _, err := r.from.ReadAt(b, 0); err != nil && err != io.EOF {
+			return nil, 0, nil, fmt.Errorf("%s: %w", r.name, err)
+		}
+		values, at, sizes, err := fivePickles(b)
+		switch {
+		case err == nil:
+			return values, int64(at), sizes, nil
+		case errors.Is(err, pickle.ErrShort) && n < min(r.size, maxPickle):
+			continue // not all of them were read
+		case errors.Is(err, pickle.ErrShort):
+			return nil, 0, nil, &ckptfmt.CorruptError{Name: r.name, Offset: int64(at), Part: "pickle", Err: err}
+		}
+		return nil, 0, nil, &RefusedError{r.name, int64(at), "pickle: " + err.Error()}
+	}
+}
+
+func fivePickles(b []byte) (values []any, at int, sizes map[string]tfpb.DataType, err error) {
+	sizes = make(map[string]tfpb.DataType)
+	noting := rules
+	noting.Persistent = func(id any) (any, error) {
+		v, err := storageOf(id)
+		if s, ok := v.(storageRef); ok {
+			sizes[s.key] = s.dtype
+		}
+		return v, err
+	}
+	for range 5 {
+		v, n, err := pickle.Load(b[at:], noting)
+		at += n
+		if err != nil {
+			return nil, at, nil, err
+		}
+		values = append(values, v)
+	}
+	return values, at, sizes, nil
+}
+
+// findStorages reads the length before each storage.
+func (r *Reader) findStorages(keys []any, types map[string]tfpb.DataType, at int64) error {
+	for _, k := range keys {
+		key, ok := k.(string)
+		if !ok || r.storages[key] != nil {
+			return r.legacyError(at, fmt.Errorf("the key %v is no text, or occurs twice", k))
+		}
+		var head [8]byte
+		if at > r.size-int64(len(head)) {
+			return r.legacyError(at, fmt.Errorf("the file ends before storage %q: it was cut off", key))
+		}
+		if _, err := r.from.ReadAt(head[:], at); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		numel := binary.LittleEndian.Uint64(head[:])
+		at += int64(len(head))
+		size := uint64(dtype.Size(types[key]))
+		if size == 0 {
+			return r.legacyError(at, fmt.Errorf("storage %q has no type", key))
+		}
+		if left := uint64(r.size - at); numel > left/size {
+			return r.legacyError(at, fmt.Errorf("storage %q has %d elements, %d bytes are left: the file was cut off", key, numel, left))
+		}
+		s := &storage{at: at, bytes: int64(numel * size)}
+		r.storages[key] = s
+		at += s.bytes
+	}
+	return nil
+}

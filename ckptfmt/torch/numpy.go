@@ -1,0 +1,91 @@
+package torch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// isNumPy reports whether a global makes an array of NumPy, a number or a type.
+// Arrays are in the pickle itself.
+func isNumPy(name string) bool {
+	rest, ok := strings.CutPrefix(name, "numpy.")
+	if !ok {
+		return false
+	}
+	rest = strings.TrimPrefix(strings.TrimPrefix(rest, "_core."), "core.")
+	switch rest {
+	case "ndarray", "dtype", "multiarray._reconstruct", "multiarray.scalar":
+		return true
+	}
+	return strings.HasPrefix(rest, "dtypes.") && strings.HasSuffix(rest, "DType")
+}
+
+// numpyTypes are the types of NumPy by their codes.
+var numpyTypes = map[string]tfpb.DataType{
+	"f4": tfpb.DataType_DT_FLOAT, "f8": tfpb.DataType_DT_DOUBLE, "f2": tfpb.DataType_DT_HALF, "b1": tfpb.DataType_DT_BOOL,
+	"i1": tfpb.DataType_DT_INT8, "i2": tfpb.DataType_DT_INT16, "i4": tfpb.DataType_DT_INT32, "i8": tfpb.DataType_DT_INT64,
+	"u1": tfpb.DataType_DT_UINT8, "u2": tfpb.DataType_DT_UINT16, "u4": tfpb.DataType_DT_UINT32, "u8": tfpb.DataType_DT_UINT64,
+	"c8": tfpb.DataType_DT_COMPLEX64, "c16": tfpb.DataType_DT_COMPLEX128,
+}
+
+// array returns an array of NumPy, or a number of it, as a tensor; ok is false for
+// anything else. An error says why there is none.
+//
+//	_reconstruct(ndarray, (0,), b"b"), state (1, shape, dtype, fortran, elements)
+//	scalar(dtype, elements)
+func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
+	state, _ := o.State.(pickle.Tuple)
+	var typ, elements any
+	var shape []int64
+	switch {
+	case strings.HasSuffix(string(o.Class), "multiarray.scalar") && len(o.Args) == 2:
+		typ, elements = o.Args[0], o.Args[1]
+	case strings.HasSuffix(string(o.Class), "multiarray._reconstruct") && len(state) == 5:
+		if shape, ok = numbers(state[1]); !ok {
+			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
+		}
+		if state[3] != any(false) && len(shape) > 1 {
+			return nil, true, fmt.Errorf("%w: an array of NumPy in Fortran's order; numpy.ascontiguousarray changes it", ckptfmt.ErrType)
+		}
+		typ, elements = state[2], state[4]
+	default:
+		return nil, false, nil
+	}
+	d := numpyType(typ)
+	b, isBytes := elements.(pickle.Bytes)
+	n, err := ckptfmt.NumElements(shape)
+	switch {
+	case err != nil:
+		return nil, true, err
+	case d == tfpb.DataType_DT_INVALID || !isBytes:
+		return nil, true, fmt.Errorf("%w: an array of NumPy of another type than numbers", ckptfmt.ErrType)
+	case n != int64(len(b))/dtype.Size(d) || int64(len(b))%dtype.Size(d) != 0:
+		return nil, true, fmt.Errorf("%w: an array of NumPy of shape %v has %d bytes", ckptfmt.ErrType, shape, len(b))
+	}
+	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: []byte(b)}, true, nil
+}
+
+// numpyType reads dtype("f8", False, True) with the state (3, "<", ...).
+func numpyType(v any) tfpb.DataType {
+	o, _ := v.(*pickle.Object)
+	if o == nil || len(o.Args) == 0 {
+		return tfpb.DataType_DT_INVALID
+	}
+	code, _ := o.Args[0].(string)
+	if state, ok := o.State.(pickle.Tuple); !ok || len(state) < 2 || state[1] == any(">") {
+		return tfpb.DataType_DT_INVALID
+	}
+	return numpyTypes[code]
+}
+
+// part returns an array as a part.
+func arrayPart(name string, t *ckptfmt.Tensor) ckptfmt.Part {
+	return ckptfmt.WholePart(name, t.DType, t.Shape, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.Data)), nil })
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// newTemplate finds out what the job is to be, and prints it.
+func newTemplate(c *cli.Context, file string) (*config.Template, error) {
+	task := dataset.Task(c.String("task"))
+	if task != dataset.AnyTask && task != dataset.Classification && task != dataset.Regression {
+		return nil, usagef("init: --task is %s or %s", dataset.Classification, dataset.Regression)
+	}
+	sample, err := dataset.NewSample(file, c.String("label"), task)
+	if err != nil {
+		return nil, err
+	}
+	if sample != nil {
+		if c.IsSet("weight") {
+			return nil, usagef("init: --weight is for tables; for %s see data.weight and data.class_weights", sample.Format)
+		}
+		return &config.Template{Sample: sample}, printSample(c.App.Writer, sample, file)
+	}
+	return newTableTemplate(c, file, task)
+}
+
+// newTableTemplate is newTemplate for a table.
+func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.Template, error) {
+	survey, err := dataset.NewSurvey(file)
+	if err != nil {
+		return nil, err
+	}
+	label, why := survey.ChooseLabel()
+	if c.IsSet("label") {
+		var ok bool
+		if label, ok = survey.Column(c.String("label")); !ok {
+			return nil, usagef("init: there is no column %q; there are %s", c.String("label"), columnNames(survey))
+		}
+		why = "as --label says"
+	}
+	plan, err := survey.Plan(label, task)
+	if err != nil {
+		return nil, err
+	}
+	p := &config.Template{Survey: survey, Plan: plan}
+	if c.IsSet("weight") {
+		weight, ok := survey.Column(c.String("weight"))
+		if !ok || weight == label {
+			return nil, usagef("init: --weight: there is no column %q besides the label; there are %s", c.String("weight"), columnNames(survey))
+		}
+		p.Weight = plan.Weigh(weight)
+	}
+	return p, printPlan(c.App.Writer, p, file, why)
+}
+
+// columnNames lists the first columns for a message.
+func columnNames(s *dataset.Survey) string {
+	const most = 20
+	var names []string
+	for i, p := range s.Columns {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(s.Columns)-most))
+			break
+		}
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// printPlan prints what was understood of the columns.
+func printPlan(w io.Writer, p *config.Template, file, why string) error {
+	s := p.Survey
+	fmt.Fprintf(w, "%s: %s, %d rows\n\n", file, describeTable(s.Options), s.Rows)
+	t := terminal.NewTable("COLUMN", "KIND", "DISTINCT", "MISSING", "EXAMPLE", "RULE")
+	for i := 0; i < len(p.Plan.Uses); i++ {
+		u := p.Plan.Uses[i]
+		if n := alike(p.Plan, i); n > 2 {
+			last := p.Plan.Uses[i+n-1]
+			t.Add(fmt.Sprintf("%s to %s (%d)", u.Name, last.Name, n), string(u.Kind), "", "0", "", u.Rule)
+			i += n - 1
+			continue
+		}
+		t.Add(u.Name, string(u.Kind), u.Distinct, strconv.Itoa(u.Missing), s.Columns[i].Example, u.Rule)
+	}
+	if err := t.Print(w, terminal.Style{}); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("a class, one of %d", s.Columns[p.Plan.Label].Distinct)
+	if p.Plan.Numbers {
+		what = "a number"
+	}
+	_, err := fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", s.Columns[p.Plan.Label].Name, why, what)
+	return err
+}
+
+// printSample prints what was understood of data that are no table.
+func printSample(w io.Writer, s *dataset.Sample, file string) error {
+	kinds := map[dataset.Format]string{dataset.FormatIDX: "IDX", dataset.FormatTFRecord: "TFRecord", dataset.FormatImages: "folders of images"}
+	fmt.Fprintf(w, "%s: %s, %d examples\n\n", file, kinds[s.Format], s.Rows)
+	t := terminal.NewTable("NAME", "KIND", "SHAPE", "EXAMPLE", "RULE")
+	for _, f := range s.Features {
+		t.Add(f.Name, f.Kind, f.Shape, f.Example, f.Rule)
+	}
+	if err := t.Print(w, terminal.Style{}); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if len(s.Image) == 3 {
+		fmt.Fprintf(w, "images: trained with %d x %d pixels of %d channels\n", s.Image[0], s.Image[1], s.Image[2])
+	}
+	if s.TestFile != "" {
+		fmt.Fprintf(w, "test part: %s\n", s.TestFile)
+	}
+	return nil
+}
+
+// alike returns how many columns from the one given on are treated alike, in
+// tables of so many that nobody reads them one by one.
+func alike(p *dataset.Plan, first int) int {
+	const few = 30
+	n := 1
+	u := p.Uses[first]
+	if len(p.Uses) <= few || first == p.Label || u.Missing > 0 {
+		return n
+	}
+	for _, next := range p.Uses[first+1:] {
+		if next.Kind != u.Kind || next.Rule != u.Rule || next.Missing > 0 || next.Drop != u.Drop || first+n == p.Label {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// describeTable says how a table is stored.
+func describeTable(o table.Options) string {
+	switch o.Format {
+	case table.JSON:
+		return "JSON"
+	case table.Parquet:
+		return "Parquet"
+	}
+	separators := map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks", '|': "bars"}
+	text := "CSV with " + separators[o.Separator]
+	if o.Header {
+		text += " and a header"
+	} else {
+		text += ", without a header"
+	}
+	if o.Encoding != "" {
+		text += ", Latin-1"
+	}
+	if o.Decimal != 0 {
+		text += ", decimal commas"
+	}
+	return text
+}

@@ -1,0 +1,159 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/dataset"
+)
+
+// model returns the lines that say what is trained. The choice, and its numbers,
+// are those that came nearest to scikit-learn's linear models and perceptrons on
+// many tables: few rows want a weighted sum, more of them bear hidden layers, and
+// the weights are held the smaller the fewer rows there are.
+func (p *Template) model() []string {
+	switch {
+	case p.isConvnet():
+		return p.convnet()
+	case p.isNumber() && p.isSmall(500):
+		return p.weightedSum("linear", "mlp_regressor", "0.03")
+	case p.isNumber():
+		return p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", 5)
+	case p.isSmall(100):
+		return p.weightedSum("softmax", "mlp", "0.01")
+	}
+	return p.hiddenLayers("mlp", "a multilayer perceptron", "[64]", 5)
+}
+
+// isSmall reports whether there are too few rows for hidden layers.
+func (p *Template) isSmall(rows int) bool {
+	return p.trainRows() < rows*4/5 || p.trainRows() < p.width()
+}
+
+// width returns the number of columns that are used.
+func (p *Template) width() (n int) {
+	if p.Sample != nil {
+		return 0 // pixels are alike, and so one does with fewer rows
+	}
+	for _, u := range p.Plan.Uses {
+		if !u.Drop {
+			n++
+		}
+	}
+	return n - 1
+}
+
+// isConvnet reports whether the data are images in which there is something to
+// see.
+func (p *Template) isConvnet() bool {
+	const least = 8 // pixels along a side
+	return p.Sample != nil && !p.Sample.Numbers && len(p.Sample.Image) == 3 && min(p.Sample.Image[0], p.Sample.Image[1]) >= least
+}
+
+const optimizerLine = `optimizer = "adam"   # or sgd, momentum, nesterov, adagrad, adadelta, rmsprop, ftrl`
+
+func rateLines(rate string) []string {
+	return []string{
+		optimizerLine,
+		"learning_rate = " + rate + "   # lower it if the loss jumps or becomes NaN",
+		`schedule = "cosine"   # of the learning rate: down to 0 at the last step`,
+	}
+}
+
+// smallWeights returns the line that holds weights small: scikit-learn's C = 1 is
+// strength 1.
+func (p *Template) smallWeights(strength int) string {
+	const most = 0.01 // of hidden layers
+	l2 := float64(strength) / float64(p.trainRows())
+	if strength > 1 {
+		l2 = min(l2, most)
+	}
+	return fmt.Sprintf("l2 = %s   # keeps weights small, so that few rows are not learnt by heart", oneDigit(l2))
+}
+
+// oneDigit returns a number that is easy to change.
+func oneDigit(v float64) string {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 0, 64), 64)
+	if err != nil {
+		return "0.001"
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
+}
+
+func (p *Template) weightedSum(family, larger, rate string) []string {
+	lines := []string{fmt.Sprintf("family = %q   # a weighted sum of the features; with more rows try %q", family, larger)}
+	if family == "softmax" || p.trainRows() < p.width() {
+		lines = append(lines, p.smallWeights(1))
+	}
+	return append(lines, rateLines(rate)...)
+}
+
+func (p *Template) hiddenLayers(family, what, hidden string, strength int) []string {
+	lines := []string{
+		fmt.Sprintf("family = %q   # %s", family, what),
+		"hidden = " + hidden + "   # sizes of the hidden layers",
+	}
+	if p.Sample == nil {
+		lines = append(lines, "wide = true   # adds a weighted sum of the features to what the hidden layers say")
+	}
+	lines = append(lines, `activation = "relu"`, p.smallWeights(strength))
+	return append(lines, rateLines("0.003")...)
+}
+
+func (p *Template) convnet() []string {
+	filters := "[16, 32]"
+	if min(p.Sample.Image[0], p.Sample.Image[1]) >= 48 {
+		filters = "[16, 32, 64]"
+	}
+	lines := []string{
+		`family = "convnet"   # convolutions of images, with a max pooling after each`,
+		"filters = " + filters + "   # of each convolution",
+		"hidden = [64]   # sizes of the hidden layers after them",
+		"dropout = 0.3   # part of the hidden layers that a step leaves out",
+	}
+	return append(lines, rateLines("0.002")...)
+}
+
+// sampleLines returns what is said of data that are no table.
+func (p *Template) sampleLines() []string {
+	s := p.Sample
+	lines := []string{fmt.Sprintf("format = %q", s.Format)}
+	if s.Format == dataset.FormatIDX && s.LabelFile != "" {
+		lines = append(lines, "labels = "+tomlString(p.PathOf(s.LabelFile))+"   # the file with the labels")
+	}
+	if s.TestFile != "" {
+		lines = append(lines, "test_file = "+tomlString(p.PathOf(s.TestFile))+"   # the test part")
+	}
+	if s.TestLabelFile != "" {
+		lines = append(lines, "test_labels = "+tomlString(p.PathOf(s.TestLabelFile)))
+	}
+	if s.Format == dataset.FormatTFRecord {
+		lines = append(lines, "label = "+tomlString(s.Label)+"   # the feature to predict",
+			"features = "+tomlList(quotedAll(s.Used()))+"   # those that are learnt from")
+	}
+	if len(s.Image) == 3 && s.Format != dataset.FormatIDX {
+		lines = append(lines, fmt.Sprintf("image = [%s]   # the height, width and channels to which images are brought", joinInts(s.Image)))
+	}
+	if s.Bytes {
+		return append(lines, "scale = 255   # bytes become 0 to 1")
+	}
+	return append(lines, `normalize = "standard"   # each number to mean 0 and deviation 1; or "minmax", or ""`)
+}
+
+func quotedAll(names []string) []string {
+	all := slices.Clone(names)
+	for i, name := range all {
+		all[i] = tomlString(name)
+	}
+	return all
+}
+
+func joinInts(all []int) string {
+	texts := make([]string, len(all))
+	for i, n := range all {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// dialect returns the lines that say how the table is written.
+func (p *Template) dialect() (lines []string) {
+	o := p.Survey.Options
+	line := func(key, value, comment string) {
+		lines = append(lines, key+" = "+value+"   # "+comment)
+	}
+	if o.Format != table.CSV {
+		line("format", tomlString(string(o.Format)), "the columns have names")
+		return lines
+	}
+	if o.Separator != ',' {
+		line("separator", tomlString(string(o.Separator)), "of the columns")
+	}
+	if o.Quote != '"' {
+		line("quote", tomlString(string(o.Quote)), "around fields")
+	}
+	if o.Comment != 0 {
+		line("comment", tomlString(string(o.Comment)), "begins lines that are left out")
+	}
+	if o.Skip > 0 {
+		line("skip_lines", strconv.Itoa(o.Skip), "before the table")
+	}
+	if o.Encoding != "" {
+		line("encoding", tomlString(o.Encoding), "Latin-1, or Windows-1252")
+	}
+	if o.Decimal != 0 {
+		line("decimal", tomlString(string(o.Decimal)), "the decimal mark")
+	}
+	if o.Thousands != 0 {
+		line("thousands", tomlString(string(o.Thousands)), "between groups of three digits")
+	}
+	if o.Header {
+		line("header", "true", "the first row has the names of the columns")
+	} else {
+		line("header", "false", "the first row is an example already")
+	}
+	return lines
+}
+
+// columns returns the lines that say what the columns hold.
+func (p *Template) columns() (lines []string) {
+	var drop, categories, dates []string
+	missing := false
+	for _, u := range p.Plan.Uses {
+		switch {
+		case u.Weight:
+			continue
+		case u.Drop:
+			drop = append(drop, p.columnName(u.Name))
+			continue
+		case u.Kind == dataset.KindCategory && (u.Words || u.Name != p.Survey.Columns[p.Plan.Label].Name):
+			categories = append(categories, p.columnName(u.Name))
+		case u.Kind == dataset.KindDate:
+			dates = append(dates, tomlString(u.Name)+" = "+tomlString(u.Form))
+		}
+		missing = missing || u.Missing > 0
+	}
+	if len(drop) > 0 {
+		lines = append(lines, "drop = "+tomlList(drop)+"   # columns that are left out")
+	}
+	if len(categories) > 0 {
+		lines = append(lines, "categories = "+tomlList(categories)+"   # columns of words")
+	}
+	if len(dates) > 0 {
+		lines = append(lines, "dates = { "+strings.Join(dates, ", ")+" }   # how they are written")
+	}
+	if missing {
+		lines = append(lines, `missing = "fill"   # by the mean; rows without a label are left out; or "error"`)
+	}
+	return lines
+}
+
+// columnName returns a column as a list has it.
+func (p *Template) columnName(name string) string {
+	if !p.hasNames() {
+		return name // its number
+	}
+	return tomlString(name)
+}

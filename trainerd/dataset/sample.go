@@ -1,0 +1,201 @@
+package dataset
+
+import (
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Sample is what data turned out to be that are no table, for who has to write a
+// job for them: IDX files, TFRecord files or folders of images.
+type Sample struct {
+	Format Format
+	// File is the data to train with: of a folder that has parts, one of them.
+	File string
+	// Rows counts the examples.
+	Rows int
+	// Features are those of tf.Example messages; one of other data.
+	Features []SampleFeature
+	// Label is the feature of tf.Example messages to predict.
+	Label string
+	// LabelFile has the labels of IDX data; TestFile and TestLabelFile are a test
+	// part that was found next to the data. "" for none.
+	LabelFile, TestFile, TestLabelFile string
+	// Numbers says that the label is a number, not a class.
+	Numbers bool
+	// Classes is the number of classes, 0 if that was not counted.
+	Classes int
+	// ClassNames are those of folders.
+	ClassNames []string
+	// Image is the size that images have, or are best brought to; nil for others.
+	Image []int
+	// Bytes says that the features are bytes, from 0 to 255.
+	Bytes bool
+}
+
+// SampleFeature is what was seen of a feature.
+type SampleFeature struct {
+	Name string
+	// Kind is "floats", "integers", "bytes", "image" or "images".
+	Kind string
+	// Shape says how many there are in an example.
+	Shape string
+	// Example is the first, shortened.
+	Example string
+	// Drop says that it is not used, Rule what is done with it, and why.
+	Drop bool
+	Rule string
+}
+
+// Used returns the names of the features to learn from.
+func (s *Sample) Used() (names []string) {
+	for _, f := range s.Features {
+		if !f.Drop && f.Name != s.Label {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// NewSample finds out what data are; it returns nil for a table. label is the
+// feature of tf.Example messages to predict, or the file with the labels of IDX
+// data; "" to choose.
+func NewSample(name, label string, task Task) (*Sample, error) {
+	format, err := DetectFormat(name)
+	if err != nil {
+		return nil, err
+	}
+	switch format {
+	case FormatIDX:
+		return sampleIDX(name, label, task)
+	case FormatTFRecord:
+		return sampleRecords(name, label, task)
+	case FormatImages:
+		return sampleImages(name)
+	}
+	return nil, nil
+}
+
+// DetectFormat returns the format of data that are no table, by their contents;
+// "" for a file that may be a table.
+func DetectFormat(name string) (Format, error) {
+	if _, err := os.Stat(name); err != nil && strings.ContainsAny(name, "*?[") {
+		files, err := matching(name)
+		if err != nil {
+			return "", err
+		}
+		name = files[0]
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", openError(name, err)
+	}
+	if info.IsDir() || isImage(name) {
+		return FormatImages, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", openError(name, err)
+	}
+	defer f.Close()
+	plain, err := decompress(f)
+	if err != nil {
+		return "", nil // a table may be compressed in other ways
+	}
+	var head [12]byte
+	n, _ := io.ReadFull(plain, head[:])
+	switch {
+	case n >= 4 && head[0] == 0 && head[1] == 0 && idxSizes[head[2]] != 0 && head[3] <= maxIDXRank:
+		return FormatIDX, nil
+	case n == 12 && isRecord(head):
+		return FormatTFRecord, nil
+	}
+	return "", nil
+}
+
+// partNames are names of folders with the parts of data: pairs of training and
+// test.
+var partNames = [][2]string{{"train", "test"}, {"train", "val"}, {"train", "valid"}, {"train", "validation"}, {"training", "test"}, {"training", "testing"}, {"training", "validation"}}
+
+// imageParts returns the folders to train and to test with.
+func imageParts(dir string) (train, test string) {
+	isDir := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.IsDir()
+	}
+	for _, p := range partNames {
+		train, test = filepath.Join(dir, p[0]), filepath.Join(dir, p[1])
+		if isDir(train) && isDir(test) {
+			return train, test
+		}
+		beside := filepath.Join(filepath.Dir(dir), p[1])
+		if filepath.Base(dir) == p[0] && isDir(beside) {
+			return dir, beside
+		}
+	}
+	return dir, ""
+}
+
+// sampleImages looks at the heads of the images in folders.
+func sampleImages(dir string) (*Sample, error) {
+	if isImage(dir) {
+		return nil, &Error{File: dir, Reason: "is a single image", Hint: "give the folder that has a folder of images for each class"}
+	}
+	train, test := imageParts(dir)
+	r := new(imageRows)
+	names, err := r.list(train, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sample{Format: FormatImages, File: train, TestFile: test, Rows: len(r.files), Classes: len(names), ClassNames: names, Bytes: true}
+	heights, widths, grey, err := r.sizes()
+	if err != nil {
+		return nil, err
+	}
+	channels := 3
+	if grey {
+		channels = 1
+	}
+	s.Image = []int{trainingSize(heights), trainingSize(widths), channels}
+	counts := make([]int, len(names))
+	for _, class := range r.labels {
+		counts[class]++
+	}
+	for i, name := range names {
+		first := slices.Index(r.labels, int64(i))
+		shape := fmt.Sprintf("%d images", counts[i])
+		s.Features = append(s.Features, SampleFeature{Name: name, Kind: "class", Shape: shape, Example: filepath.Base(r.files[first]), Rule: fmt.Sprintf("class %d", i)})
+	}
+	return s, nil
+}
+
+// sizes returns the heights and widths of all images, and whether all are grey.
+func (r *imageRows) sizes() (heights, widths []int, grey bool, err error) {
+	grey = true
+	for _, name := range r.files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, false, openError(name, err)
+		}
+		c, _, err := image.DecodeConfig(f)
+		f.Close()
+		if err != nil {
+			return nil, nil, false, imageError(name, err)
+		}
+		heights, widths = append(heights, c.Height), append(widths, c.Width)
+		grey = grey && isGrey(c.ColorModel)
+	}
+	return heights, widths, grey, nil
+}
+
+// trainingSize returns the pixels along a side to train with: the median, of
+// larger images 64.
+func trainingSize(all []int) int {
+	const most = 64
+	all = slices.Sorted(slices.Values(all))
+	return min(most, max(1, all[len(all)/2]))
+}

@@ -1,0 +1,150 @@
+package dataset
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// isGrey reports whether a colour model has no colours.
+func isGrey(m color.Model) bool { return m == color.GrayModel || m == color.Gray16Model }
+
+// sampleIDX reads IDX files: the examples, and the labels next to them.
+func sampleIDX(name, labels string, task Task) (*Sample, error) {
+	x, err := readIDX(name, DefaultMemoryLimit)
+	if err != nil {
+		return nil, err
+	}
+	if len(x.shape) < 2 {
+		return nil, &Error{File: name, Reason: fmt.Sprintf("has the shape %v, which is that of labels", x.shape), Hint: "give the file with the examples, and this one with --label"}
+	}
+	s := &Sample{Format: FormatIDX, File: name, Rows: x.shape[0], Bytes: x.kind == idxUint8}
+	if labels == "" {
+		if labels, err = findLabels(name, x.shape[0]); err != nil {
+			return nil, err
+		}
+	}
+	s.LabelFile = labels
+	y, err := readIDX(labels, DefaultMemoryLimit)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.idxLabels(y, task); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(x.shape) == 3:
+		s.Image = []int{x.shape[1], x.shape[2], 1}
+	case len(x.shape) == 4 && (x.shape[3] == 1 || x.shape[3] == 3):
+		s.Image = x.shape[1:]
+	}
+	kinds := map[bool]string{true: "bytes", false: "numbers"}
+	s.Features = []SampleFeature{
+		{Name: filepath.Base(name), Kind: kinds[s.Bytes], Shape: shapeText(x.shape[1:]), Example: fmt.Sprint(x.at(0)), Rule: "an example each"},
+		{Name: filepath.Base(labels), Kind: kinds[y.kind == idxUint8], Shape: "1", Example: fmt.Sprint(y.at(0)), Rule: s.labelRule()},
+	}
+	s.findIDXTest()
+	return s, nil
+}
+
+func shapeText(shape []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", " x "), "[]")
+}
+
+func (s *Sample) labelRule() string {
+	if s.Numbers {
+		return "label: a number"
+	}
+	return fmt.Sprintf("label: %d classes", s.Classes)
+}
+
+// idxLabels finds out what labels are: classes, if they are whole numbers from 0
+// up of which there are few.
+func (s *Sample) idxLabels(y *idxArray, task Task) error {
+	if len(y.shape) != 1 || y.shape[0] != s.Rows {
+		return &Error{File: s.LabelFile, Reason: fmt.Sprintf("has the shape %v; want one label for each of the %d examples", y.shape, s.Rows), Hint: "name the file with the labels with --label"}
+	}
+	all := make([]float64, s.Rows)
+	for i := range all {
+		all[i] = y.at(i)
+	}
+	return s.classify(all, task, s.LabelFile)
+}
+
+// classify decides whether labels are classes.
+func (s *Sample) classify(labels []float64, task Task, place string) error {
+	whole, top := true, 0.0
+	distinct := make(map[float64]bool)
+	for _, v := range labels {
+		whole = whole && v == math.Trunc(v) && v >= 0 && v <= math.MaxInt32
+		top = max(top, v)
+		if len(distinct) <= maxWords {
+			distinct[v] = true
+		}
+	}
+	if len(distinct) < 2 {
+		return &Error{File: place, Reason: "every label is the same", Hint: "check that they are the labels"}
+	}
+	classes := whole && top <= maxWords && 2*len(distinct) <= len(labels)
+	s.Numbers = task == Regression || task == AnyTask && !classes
+	if !s.Numbers && !whole {
+		return &Error{File: place, Reason: "the labels are no whole numbers from 0 up, so no classes", Hint: "use --task regression"}
+	}
+	if !s.Numbers {
+		s.Classes = int(top) + 1
+	}
+	return nil
+}
+
+// findLabels returns the file with the labels of IDX data: the one whose name
+// belongs to theirs, else the only one in the folder with so many labels.
+func findLabels(name string, rows int) (string, error) {
+	if labels, err := labelsBeside(name); err == nil {
+		if _, err := os.Stat(labels); err == nil {
+			return labels, nil
+		}
+	}
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return "", openError(filepath.Dir(name), err)
+	}
+	var found []string
+	for _, e := range entries {
+		path := filepath.Join(filepath.Dir(name), e.Name())
+		if format, err := DetectFormat(path); err != nil || format != FormatIDX || e.Name() == filepath.Base(name) {
+			continue
+		}
+		if y, err := readIDX(path, DefaultMemoryLimit); err == nil && len(y.shape) == 1 && y.shape[0] == rows {
+			found = append(found, path)
+		}
+	}
+	if len(found) != 1 {
+		return "", &Error{File: name, Reason: fmt.Sprintf("%d files next to it have %d labels", len(found), rows), Hint: "name the file with the labels with --label"}
+	}
+	return found[0], nil
+}
+
+// findIDXTest finds the test part that MNIST's names announce.
+func (s *Sample) findIDXTest() {
+	rename := func(file, test string) string {
+		dir, base := filepath.Split(file)
+		if !strings.HasPrefix(base, "train") {
+			return ""
+		}
+		path := dir + test + strings.TrimPrefix(base, "train")
+		if _, err := os.Stat(path); err != nil {
+			return ""
+		}
+		return path
+	}
+	for _, test := range []string{"t10k", "test"} {
+		x, y := rename(s.File, test), rename(s.LabelFile, test)
+		if x != "" && y != "" {
+			s.TestFile, s.TestLabelFile = x, y
+			return
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/tfexample"
+)
+
+func sample(t *testing.T, name, label string, task Task) *Sample {
+	t.Helper()
+	s, err := NewSample(name, label, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func idxOf(kind byte, shape []byte, elements ...byte) []byte {
+	b := []byte{0, 0, kind, byte(len(shape))}
+	for _, n := range shape {
+		b = append(b, 0, 0, 0, n)
+	}
+	return append(b, elements...)
+}
+
+func TestSampleIDX(t *testing.T) {
+	dir := t.TempDir()
+	x := idxOf(idxUint8, []byte{4, 1, 2}, 0, 1, 2, 3, 4, 5, 6, 7)
+	y := idxOf(idxUint8, []byte{4}, 0, 1, 0, 1)
+	name := write(t, dir, "train-images-idx3-ubyte", x)
+	labels := write(t, dir, "train-labels-idx1-ubyte", y)
+	write(t, dir, "t10k-images-idx3-ubyte", x)
+	write(t, dir, "t10k-labels-idx1-ubyte", y)
+	s := sample(t, name, "", AnyTask)
+	if s.Format != FormatIDX || s.Rows != 4 || s.Classes != 2 || s.Numbers || !s.Bytes || !slices.Equal(s.Image, []int{1, 2, 1}) || s.LabelFile != labels {
+		t.Errorf("got %+v", s)
+	}
+	if filepath.Base(s.TestFile) != "t10k-images-idx3-ubyte" || filepath.Base(s.TestLabelFile) != "t10k-labels-idx1-ubyte" {
+		t.Errorf("the test part is %q, %q", s.TestFile, s.TestLabelFile)
+	}
+	if s := sample(t, name, labels, Regression); !s.Numbers || s.Classes != 0 {
+		t.Errorf("a regression has %d classes", s.Classes)
+	}
+	if _, err := NewSample(labels, "", AnyTask); err == nil || !strings.Contains(err.Error(), "that of labels; give the file with the examples") {
+		t.Errorf("labels as data: %v", err)
+	}
+	other := t.TempDir()
+	alone := write(t, other, "x.idx", x)
+	if _, err := NewSample(alone, "", AnyTask); err == nil || !strings.Contains(err.Error(), "0 files next to it have 4 labels; name the file") {
+		t.Errorf("without labels: %v", err)
+	}
+	write(t, other, "y.idx", y)
+	if s := sample(t, alone, "", AnyTask); filepath.Base(s.LabelFile) != "y.idx" || s.TestFile != "" {
+		t.Errorf("labels of another name: %+v", s)
+	}
+}
+
+func TestSampleRecords(t *testing.T) {
+	dir := t.TempDir()
+	picture := pngOf(gradient(4, 6, red, blue))
+	var images, numbers []map[string]*tfpb.Feature
+	for i := range 8 {
+		images = append(images, map[string]*tfpb.Feature{
+			"image/encoded": tfexample.Bytes(picture), "image/height": tfexample.Int64s(6), "image/class/label": tfexample.Int64s(int64(i % 2)),
+		})
+		numbers = append(numbers, map[string]*tfpb.Feature{
+			"x": tfexample.Floats(float32(i), 2), "ids": tfexample.Int64s(make([]int64, i)...), "name": tfexample.Strings("row"), "y": tfexample.Floats(float32(i) / 3),
+		})
+	}
+	delete(numbers[3], "name")
+	write(t, dir, "train-0", records(images[:3]...))
+	write(t, dir, "train-1", records(images[3:]...))
+	s := sample(t, filepath.Join(dir, "train-*"), "", AnyTask)
+	if s.Rows != 8 || s.Label != "image/class/label" || s.Classes != 2 || !s.Bytes || !slices.Equal(s.Used(), []string{"image/encoded"}) || len(s.Image) != 3 {
+		t.Errorf("got %+v", s)
+	}
+	name := write(t, dir, "numbers", records(numbers...))
+	s = sample(t, name, "", AnyTask)
+	if s.Label != "y" || !s.Numbers || s.Bytes || !slices.Equal(s.Used(), []string{"x"}) {
+		t.Errorf("got %+v", s)
+	}
+	d := load(t, name, Options{Format: FormatTFRecord, Label: Column{Name: s.Label}, Features: s.Used(), Numbers: true})
+	if d.Features != 2 {
+		t.Errorf("the data that were understood have %d features, want 2", d.Features)
+	}
+	if _, err := NewSample(name, "x", AnyTask); err == nil || !strings.Contains(err.Error(), `feature "x": is not one number in each example; name one with --label; the features are "ids", "name", "x", "y"`) {
+		t.Errorf("two numbers as a label: %v", err)
+	}
+	if _, err := NewSample(name, "y", Classification); err == nil || !strings.Contains(err.Error(), "the labels are floats") {
+		t.Errorf("floats as classes: %v", err)
+	}
+}
+
+func TestSampleImages(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"train/a/1.png", "train/b/1.png", "train/b/2.png", "test/a/3.png", "test/b/4.png"} {
+		write(t, dir, name, pngOf(gradient(4, 6, red, blue)))
+	}
+	s := sample(t, dir, "", AnyTask)
+	if s.File != filepath.Join(dir, "train") || s.TestFile != filepath.Join(dir, "test") || s.Rows != 3 || s.Classes != 2 || s.Image[2] != 3 {
+		t.Errorf("got %+v", s)
+	}
+	if beside := sample(t, filepath.Join(dir, "train"), "", AnyTask); beside.TestFile != s.TestFile {
+		t.Errorf("the test part next to it is %q", beside.TestFile)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "train", "c"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewSample(dir, "", AnyTask); err == nil || !strings.Contains(err.Error(), "c: has no PNG or JPEG files") {
+		t.Errorf("an empty class: %v", err)
+	}
+}
+
+func TestSampleOfTable(t *testing.T) {
+	if s := sample(t, write(t, t.TempDir(), "a.csv", []byte("a,b\n1,2\n")), "", AnyTask); s != nil {
+		t.Errorf("a table is %+v", s)
+	}
+}
