@@ -20,6 +20,7 @@ type attempt struct {
 	nan          *trainerd.NaNError // its loss is not finite; nil for no such
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
 	ending       *ending            // that was asked for, nil for none
+	broken       *nodeState         // of the node that has ended it, nil for none
 	meter        rateMeter
 }
 
@@ -50,6 +51,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.log.Info("started", "pid", a.cmd.Process.Pid, "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.attempt.process = nil
+	r.publish(nodeEnded, "")
 	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
@@ -68,7 +70,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 // ended takes the end of a start, and comes to its cause.
 func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	e.Step = r.attempt.step
-	e.Cause = causeOf(&e, stopped, r.attempt.hung)
+	e.Cause = r.causeOnNodes(&e, causeOf(&e, stopped, r.attempt.hung))
 	if r.attempt.nan != nil {
 		err := r.rewind()
 		if !stopped {
@@ -91,6 +93,7 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 
 // begin prepares the accounts of a start.
 func (r *run) begin(ctx context.Context) {
+	r.awaitNodes(ctx)
 	r.attempts++
 	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
@@ -101,6 +104,7 @@ func (r *run) begin(ctx context.Context) {
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
 	r.observer.Started(r.attempts, r.attempt.given)
+	r.publish(nodeRunning, "")
 }
 
 // choose takes the newest verified checkpoint for a start. One that turns out to be
@@ -156,6 +160,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			r.beginRefresh()
 			r.reapOrphans()
 			r.makeWay()
+			r.lookAtNodes()
 			if r.isLost() {
 				stopped, stop = true, nil
 				r.leave()

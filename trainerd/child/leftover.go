@@ -22,17 +22,17 @@ const leftoverGrace = 10 * time.Second
 // endLeftovers ends what an earlier start has left, so that the next one is the
 // only writer of the logdir. Patience is the time from SIGTERM to SIGKILL.
 func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
-	left := leftovers(r.logdir)
+	left := leftovers(r.groupDir)
 	if len(left) == 0 {
 		return nil
 	}
 	r.log.Warn("ending processes left by an earlier start of the program", "pids", left)
 	if patience > 0 {
-		signalAll(r.logdir, left, sigTerm)
-		left = awaitEnd(ctx, r.logdir, patience)
+		signalAll(r.groupDir, left, sigTerm)
+		left = awaitEnd(ctx, r.groupDir, patience)
 	}
-	signalAll(r.logdir, left, sigKill)
-	if left = awaitEnd(context.WithoutCancel(ctx), r.logdir, leftoverGrace); len(left) > 0 {
+	signalAll(r.groupDir, left, sigKill)
+	if left = awaitEnd(context.WithoutCancel(ctx), r.groupDir, leftoverGrace); len(left) > 0 {
 		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
 	return nil
@@ -42,14 +42,14 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 // inherit the lock: also those that begin a session of their own and change their
 // environment. Where processes of an earlier start have it, they are ended.
 func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
-	lock, err := logdir.HoldGroup(r.logdir)
+	lock, err := logdir.HoldGroup(r.groupDir)
 	if _, held := errors.AsType[*logdir.GroupError](err); !held {
 		return lock, err
 	}
 	if err := r.endLeftovers(ctx, r.patienceWithLeftovers()); err != nil {
 		return nil, err
 	}
-	return awaitGroup(ctx, r.logdir, r.patienceWithLeftovers())
+	return awaitGroup(ctx, r.groupDir, r.patienceWithLeftovers())
 }
 
 // awaitGroup locks the logdir once nobody else has it. A process that is ending has

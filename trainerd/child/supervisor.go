@@ -41,6 +41,10 @@ type Supervisor struct {
 	Checkpoints string
 	// Retention says which checkpoints stay; without any, all do.
 	Retention []retention.Policy
+	// Nodes is on how many nodes the program runs, each of which has a Supervisor
+	// with the same Logdir, and Node the number of this one, from 0. Whoever has the
+	// lock on the logdir is the chief, the others are workers. Default: one node.
+	Nodes, Node int
 	// Steps is how far to train, for the program to know; 0 for no such number.
 	Steps int64
 	// Patterns read lines in a form of the program's own, on both its outputs.
@@ -112,13 +116,32 @@ type Observer interface {
 // [*SaveLostError] when it was stopped and has not saved,
 // a [*logdir.LockedError] when logdir is locked by another process, and a
 // [*logdir.LostError] when the logdir was moved or deleted meanwhile.
-func (sv *Supervisor) Run(ctx context.Context) (exit Exit, err error) {
+func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
+	for {
+		exit, err := sv.lead(ctx)
+		locked, isLocked := errors.AsType[*logdir.LockedError](err)
+		if !isLocked || sv.Nodes <= 1 || exit.Attempt > 0 {
+			return exit, err
+		}
+		exit, promoted, err := sv.follow(ctx, locked.Holder)
+		if !promoted || err != nil {
+			return exit, err
+		}
+	}
+}
+
+// lead runs the program as the chief, which looks after the checkpoints, the
+// events and the other nodes.
+func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 	begun := time.Now()
 	r, err := sv.open(ctx)
 	if err != nil {
 		return Exit{}, err
 	}
-	defer func() { err = r.closing(ctx, begun, exit, err) }()
+	defer func() {
+		r.publishEnd(exit, err)
+		err = r.closing(ctx, begun, exit, err)
+	}()
 	for ctx.Err() == nil && !r.isLost() {
 		exit, err = r.once(ctx)
 		if r.lost != nil {
@@ -147,7 +170,11 @@ type run struct {
 	*Supervisor
 	log      *slog.Logger
 	observer Observer
-	logdir   string // absolute
+	logdir   string   // absolute
+	groupDir string   // stands for the processes of this node: the logdir, or a folder in it
+	nodes    *nodes   // nil for one node
+	follows  bool     // another node is the chief
+	job      jobState // of the current start, on all nodes
 	lock     *logdir.Lock
 	root     *os.Root
 	store    *checkpointStore
@@ -225,11 +252,23 @@ func (r *run) acquire() (err error) {
 	if r.lock, err = logdir.Acquire(r.logdir, r.log); err != nil {
 		return err
 	}
+	if err := r.joinNodes(); err != nil {
+		return err
+	}
 	if r.root, err = os.OpenRoot(r.logdir); err != nil {
 		return err
 	}
 	r.store = r.newStore(r.root)
 	r.events, err = r.openEvents()
+	return err
+}
+
+// joinNodes makes this process a node of the job.
+func (r *run) joinNodes() (err error) {
+	r.groupDir = r.logdir
+	if r.nodes, err = newNodes(r.Supervisor, r.logdir); r.nodes != nil {
+		r.groupDir = r.nodes.groupDir()
+	}
 	return err
 }
 

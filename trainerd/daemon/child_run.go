@@ -26,7 +26,7 @@ import (
 
 // runChild has a program train, and keeps it alive.
 func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
-	if err := logdir.Check(c.Logdir); err != nil {
+	if err := logdir.Check(c.Logdir); err != nil && !(c.Child.Nodes > 1 && is[*logdir.LockedError](err)) {
 		return err // before the control socket is taken from the other process
 	}
 	sv := childSupervisor(c)
@@ -38,7 +38,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps}
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
 	sv.Observer = w
 	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
@@ -74,6 +74,7 @@ type childWatch struct {
 	saved   child.Checkpoint
 
 	reported bool // a line was understood
+	follows  bool // curves are another node's to draw
 }
 
 // Started begins the display again.
@@ -144,7 +145,7 @@ func (w *childWatch) at() string {
 
 // silence says that there are no curves, "" where there are some.
 func (w *childWatch) silence() string {
-	if w.reported {
+	if w.reported || w.follows {
 		return ""
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
@@ -253,6 +254,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	s, x := c.Supervisor, c.Child
 	sv := &child.Supervisor{
 		Command: x.Command, Dir: x.Dir, Env: x.Env.Environ(), Logdir: c.Logdir, Checkpoints: x.Checkpoints, Steps: c.Train.Steps,
+		Nodes: x.Nodes, Node: x.Node,
 		Restarts: child.Restarts{
 			Max: x.MaxRestarts, Window: x.RestartWindowSecs.Duration(),
 			Backoff: x.BackoffSecs.Duration(), MaxBackoff: x.MaxBackoffSecs.Duration(),

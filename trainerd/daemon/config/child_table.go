@@ -48,6 +48,12 @@ type Child struct {
 	// from, with {checkpoint} and {step} in them replaced, as in
 	// ["--resume", "{checkpoint}"].
 	ResumeArgs []string `toml:"resume_args"`
+	// Nodes is on how many machines it runs at the same time, each with a trainerd
+	// and all with the same logdir: the one that has the logdir's lock is the chief.
+	Nodes int `toml:"nodes"`
+	// Node is the number of this machine among nodes, from 0. -1: that in
+	// SLURM_NODEID, JOB_COMPLETION_INDEX, OMPI_COMM_WORLD_RANK or NODE_RANK.
+	Node int `toml:"node"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
 	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".

@@ -72,7 +72,7 @@ var setting = map[string]string{
 	"train.steps": "5", "train.epochs": "5", "train.eval_steps": "5", "train.early_stopping": "3& eval.steps=5",
 	"eval.steps": "5", "eval.secs": "5", "eval.batch_size": "5", "eval.fetches": "['f']", "eval.metric": "'loss'", "eval.mode": "'min'", "eval.keep_best": "2",
 	"child.command": "'false'", "child.dir": "'d'", "child.env": "{ A = 'b' }", "child.checkpoints": "'k-*'", "child.recipe": "'plain'", "child.resume_args": "['--resume']",
-	"child.patterns": "['(?P<step>1)']", "child.max_restarts": "1",
+	"child.patterns": "['(?P<step>1)']", "child.max_restarts": "1", "child.nodes": "2& child.node=1", "child.node": "1& child.nodes=2",
 	"child.restart_window_secs": "1", "child.backoff_secs": "2", "child.max_backoff_secs": "1", "child.hang_secs": "1", "child.metric": "'loss'& child.keep_best=1& child.checkpoints='k-*'",
 	"child.mode": "'max'& child.metric='loss'& child.keep_best=1& child.checkpoints='k-*'", "child.keep_best": "2& child.metric='loss'& child.checkpoints='k-*'", "child.save_signal": "'SIGUSR1'",
 	"child.max_rewinds": "1& child.checkpoints='k-*'", "child.loss": "'l'& child.max_rewinds=1& child.checkpoints='k-*'",

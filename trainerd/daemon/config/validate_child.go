@@ -27,6 +27,7 @@ func (v *Validator) child() {
 	if _, err := recipe.Load(c.Recipe); err != nil {
 		v.Require(false, at+"recipe", err.Error(), "")
 	}
+	v.nodes()
 	v.Require(len(c.ResumeArgs) == 0 || !c.isShellLine(), at+"resume_args", "cannot be added to a command that is a line for a shell", `write the command as a list, as in ["python3", "train.py"]`)
 	v.Require(len(c.ResumeArgs) == 0 || c.Checkpoints != "", at+"resume_args", "needs child.checkpoints, to find what to resume from", `set that, as in "ckpt-*.pt"`)
 	for _, text := range c.Patterns {
@@ -40,6 +41,17 @@ func (v *Validator) child() {
 	v.Require(c.SaveSignal == "" || c.Signal() != 0, at+"save_signal", fmt.Sprintf("%q is not a signal that this system can send", c.SaveSignal), `want "SIGUSR1", "SIGUSR2" or "SIGHUP"`)
 	v.Require(c.SaveSignal == "" || c.Checkpoints != "", at+"save_signal", "needs child.checkpoints, to see what the program saves", `set that, as in "ckpt-*.pt", or remove it`)
 }
+
+// nodes checks which machine of how many this is.
+func (v *Validator) nodes() {
+	c := v.config.Child
+	v.Require(c.Nodes >= 1 && c.Nodes <= maxNodes, "child.nodes", fmt.Sprintf("want 1 to %d, got %d", maxNodes, c.Nodes), "")
+	v.Require(c.Nodes <= 1 || c.Node >= 0, "child.node", "is missing", "set it to the number of this machine, from 0, or have the scheduler set "+strings.Join(nodeVariables[:3], ", ")+" or "+nodeVariables[3])
+	v.Require(c.Nodes <= 1 || c.Node < c.Nodes, "child.node", fmt.Sprintf("want 0 to %d, as child.nodes is %d, got %d", c.Nodes-1, c.Nodes, c.Node), "")
+}
+
+// maxNodes bounds child.nodes.
+const maxNodes = 10_000
 
 // pattern checks a regular expression for reports.
 func (v *Validator) pattern(text string) {
