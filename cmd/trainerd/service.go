@@ -130,7 +130,7 @@ func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
 		return daemon.Run(ctx, s.config, o)
 	}
 	o.Again = ""                                                      // the manager has its own words for that
-	telling, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop wants to be told too
+	telling, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop is reported too
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
@@ -200,8 +200,11 @@ func (s *service) listeners(log *slog.Logger) []net.Listener {
 
 func (s *service) listenUnix() (net.Listener, error) {
 	name := control.SocketName
-	if !s.config.Supervisor.IsChief {
-		name = control.WorkerSocketName(s.config.Cluster.Task)
+	switch c := s.config; {
+	case c.IsChild() && c.Child.Nodes > 1 && c.Child.Node > 0:
+		name = control.WorkerSocketName(c.Child.Node)
+	case !c.Supervisor.IsChief:
+		name = control.WorkerSocketName(c.Cluster.Task)
 	}
 	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil {
 		return nil, err
