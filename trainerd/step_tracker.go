@@ -120,7 +120,7 @@ func (t *stepTracker) callHooked(ctx context.Context, c *RunContext) ([]*ckptfmt
 
 func runArgs(ctx context.Context, s session.Session, a RunArgs) ([]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	if a.Options != nil {
-		return RunWithOptions(ctx, s, a.Options, a.Feeds, a.Fetches, a.Targets)
+		return session.RunWithOptions(ctx, s, a.Options, a.Feeds, a.Fetches, a.Targets)
 	}
 	out, err := s.Run(ctx, a.Feeds, a.Fetches, a.Targets)
 	return out, nil, err

@@ -200,8 +200,11 @@ func (s *service) listeners(log *slog.Logger) []net.Listener {
 
 func (s *service) listenUnix() (net.Listener, error) {
 	name := control.SocketName
-	if !s.config.Supervisor.IsChief {
-		name = control.WorkerSocketName(s.config.Cluster.Task)
+	switch c := s.config; {
+	case c.IsChild() && c.Child.Nodes > 1 && c.Child.Node > 0:
+		name = control.WorkerSocketName(c.Child.Node)
+	case !c.Supervisor.IsChief:
+		name = control.WorkerSocketName(c.Cluster.Task)
 	}
 	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil {
 		return nil, err

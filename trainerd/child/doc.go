@@ -14,6 +14,10 @@
 //	TRAINERD_STEPS       how far to train, if that is set
 //	TRAINERD_SOCKET      a unix stream socket that takes reports
 //	TRAINERD_GRACE       the seconds between SIGTERM and SIGKILL
+//	TRAINERD_NODES       on how many nodes it runs, if that is more than one
+//	TRAINERD_NODE        the number of this one, from 0
+//	TRAINERD_CHIEF       the host of the chief's node
+//	TRAINERD_RENDEZVOUS  a name that this start has on all nodes, and no other start
 //
 // TRAINERD_CHECKPOINT and TRAINERD_STEP are missing when there is no checkpoint,
 // or none with a step in its name. PYTHONUNBUFFERED is set unless it is already:
@@ -127,6 +131,24 @@
 // environment are known by the lock that they inherit, see [logdir.HoldGroup]: where
 // somebody has it who cannot be seen, Run fails with a [*logdir.GroupError].
 // As the first process of a container, this one waits for orphans.
+//
+// # Several nodes
+//
+// With [Supervisor.Nodes] there is a Supervisor on each node, and all have the same
+// logdir. The one that has its lock is the chief: it alone looks after checkpoints,
+// events and reports. The others are workers. They find each other by small files in
+// the folder trainerd.nodes, each of which is replaced as a whole:
+//
+//	job.json    by the chief: its life and attempt, the checkpoint of that attempt,
+//	            and whether it is running, ending, ended, or the job has ended
+//	nodeN.json  by the worker N: the attempt that it runs or has run, and its exit
+//
+// A worker starts the program when the chief does, and ends it when the chief does.
+// When the program ends on a worker, or the worker is asked to stop, the chief ends it
+// too and starts it again on all nodes; the pauses and the number of such starts are
+// those of [Supervisor.Restarts]. The chief waits up to Grace until the program has
+// ended on all nodes that had begun it. When nobody has the lock any more the workers
+// end the program and try to be the chief. Each node looks every LookEvery.
 //
 // # Goroutines
 //

@@ -56,6 +56,7 @@ func (r *run) enter(stage int) {
 	e.stage = stage
 	switch stage {
 	case toldProgram:
+		r.tellNodes()
 		r.checkSignal(r.attempt.process.terminate())
 		if r.attempt.paused {
 			r.checkSignal(r.attempt.process.send(sigCont)) // a stopped process does not see SIGTERM

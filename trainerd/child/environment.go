@@ -47,10 +47,16 @@ func (r *run) environment(socket string) []string {
 	env = append(env, r.Env...)
 	set := func(key string, value any) { env = append(env, fmt.Sprintf("TRAINERD_%s=%v", key, value)) }
 	set("LOGDIR", r.logdir)
-	env = append(env, groupMark+"="+r.logdir)
+	env = append(env, groupMark+"="+r.groupDir)
 	set("ATTEMPT", r.attempts)
 	set("SOCKET", socket)
 	set("GRACE", r.grace().Seconds())
+	if r.nodes != nil {
+		set("NODES", r.nodes.count)
+		set("NODE", r.nodes.own)
+		set("CHIEF", r.job.Host)
+		set("RENDEZVOUS", r.job.rendezvous())
+	}
 	if r.Steps > 0 {
 		set("STEPS", r.Steps)
 	}
@@ -69,6 +75,7 @@ func isPrivate(variable string) bool {
 	key, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{
 		"TRAINERD_LOGDIR", "TRAINERD_ATTEMPT", "TRAINERD_CHECKPOINT", "TRAINERD_STEP", "TRAINERD_STEPS", "TRAINERD_SOCKET", "TRAINERD_GRACE", groupMark,
+		"TRAINERD_NODES", "TRAINERD_NODE", "TRAINERD_CHIEF", "TRAINERD_RENDEZVOUS",
 		"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
 	}, key)
 }

@@ -100,6 +100,13 @@ func act(words []string) {
 		fmt.Println("ready")
 		<-usr1
 		act([]string{"write", words[1]})
+	case "await": // a file below the logdir
+		for {
+			if _, err := os.Stat(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1])); err == nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
 	case "sleep":
 		time.Sleep(time.Minute)
 	}

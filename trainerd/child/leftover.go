@@ -22,17 +22,17 @@ const leftoverGrace = 10 * time.Second
 // endLeftovers ends what an earlier start has left, so that the next one is the
 // only writer of the logdir. Patience is the time from SIGTERM to SIGKILL.
 func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
-	left := leftovers(r.logdir)
+	left := leftovers(r.groupDir)
 	if len(left) == 0 {
 		return nil
 	}
 	r.log.Warn("ending processes left by an earlier start of the program", "pids", left)
 	if patience > 0 {
-		signalAll(r.logdir, left, sigTerm)
-		left = awaitEnd(ctx, r.logdir, patience)
+		signalAll(r.groupDir, left, sigTerm)
+		left = awaitEnd(ctx, r.groupDir, patience)
 	}
-	signalAll(r.logdir, left, sigKill)
-	if left = awaitEnd(context.WithoutCancel(ctx), r.logdir, leftoverGrace); len(left) > 0 {
+	signalAll(r.groupDir, left, sigKill)
+	if left = awaitEnd(context.WithoutCancel(ctx), r.groupDir, leftoverGrace); len(left) > 0 {
 		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
 	return nil
@@ -42,14 +42,37 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 // inherit the lock: also those that begin a session of their own and change their
 // environment. Where processes of an earlier start have it, they are ended.
 func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
-	lock, err := logdir.HoldGroup(r.logdir)
+	lock, err := logdir.HoldGroup(r.groupDir)
 	if _, held := errors.AsType[*logdir.GroupError](err); !held {
 		return lock, err
 	}
 	if err := r.endLeftovers(ctx, r.patienceWithLeftovers()); err != nil {
 		return nil, err
 	}
-	return logdir.HoldGroup(r.logdir)
+	return awaitGroup(ctx, r.groupDir, r.patienceWithLeftovers())
+}
+
+// awaitGroup locks the logdir once nobody else has it. A process that is ending has
+// lost its environment, by which it could be found, and has its files open still: as
+// long as the system takes to free its memory.
+func awaitGroup(ctx context.Context, dir string, limit time.Duration) (*os.File, error) {
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	poll := time.NewTicker(groupPoll)
+	defer poll.Stop()
+	for {
+		lock, err := logdir.HoldGroup(dir)
+		if _, held := errors.AsType[*logdir.GroupError](err); !held {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-over.C:
+			return nil, err
+		case <-poll.C:
+		}
+	}
 }
 
 // awaitEnd returns which processes are left when all have ended, the time is

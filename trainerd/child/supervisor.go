@@ -41,6 +41,10 @@ type Supervisor struct {
 	Checkpoints string
 	// Retention says which checkpoints stay; without any, all do.
 	Retention []retention.Policy
+	// Nodes is on how many nodes the program runs, each of which has a Supervisor
+	// with the same Logdir, and Node the number of this one, from 0. Whoever has the
+	// lock on the logdir is the chief, the others are workers. Default: one node.
+	Nodes, Node int
 	// Steps is how far to train, for the program to know; 0 for no such number.
 	Steps int64
 	// Patterns read lines in a form of the program's own, on both its outputs.
@@ -61,6 +65,13 @@ type Supervisor struct {
 	// HangAfter is the time without a new step after which the program is ended
 	// and started again; 0 for never.
 	HangAfter time.Duration
+	// MaxRewinds is how often in a row a program whose loss is NaN or infinite is
+	// killed and started again from an earlier checkpoint; the later ones go to
+	// damaged/. Each time in a row it goes back further. 0: the loss is not watched.
+	MaxRewinds int
+	// Loss is the name of the curve. Default: "loss", else "train/loss" or
+	// "train_loss".
+	Loss string
 	// SaveSignal makes the program write a checkpoint; 0 for none does. Save sends
 	// it at any time, so does SaveEvery from the first report of a start on.
 	SaveSignal syscall.Signal
@@ -101,16 +112,36 @@ type Observer interface {
 // Run starts the program, again and again if it must, until it has completed
 // its job, has failed permanently, or ctx is done. It returns how the last start
 // ended; the error is an [*ExitError] or [*StartError] when the program is to
-// blame, a [*SaveLostError] when it was stopped and has not saved,
+// blame, a [*trainerd.NaNError] when its loss is NaN and MaxRewinds do not help, a
+// [*SaveLostError] when it was stopped and has not saved,
 // a [*logdir.LockedError] when logdir is locked by another process, and a
 // [*logdir.LostError] when the logdir was moved or deleted meanwhile.
-func (sv *Supervisor) Run(ctx context.Context) (exit Exit, err error) {
+func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
+	for {
+		exit, err := sv.lead(ctx)
+		locked, isLocked := errors.AsType[*logdir.LockedError](err)
+		if !isLocked || sv.Nodes <= 1 || exit.Attempt > 0 {
+			return exit, err
+		}
+		exit, promoted, err := sv.follow(ctx, locked.Holder)
+		if !promoted || err != nil {
+			return exit, err
+		}
+	}
+}
+
+// lead runs the program as the chief, which looks after the checkpoints, the
+// events and the other nodes.
+func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 	begun := time.Now()
 	r, err := sv.open(ctx)
 	if err != nil {
 		return Exit{}, err
 	}
-	defer func() { err = r.closing(ctx, begun, exit, err) }()
+	defer func() {
+		r.publishEnd(exit, err)
+		err = r.closing(ctx, begun, exit, err)
+	}()
 	for ctx.Err() == nil && !r.isLost() {
 		exit, err = r.once(ctx)
 		if r.lost != nil {
@@ -139,7 +170,11 @@ type run struct {
 	*Supervisor
 	log      *slog.Logger
 	observer Observer
-	logdir   string // absolute
+	logdir   string   // absolute
+	groupDir string   // stands for the processes of this node: the logdir, or a folder in it
+	nodes    *nodes   // nil for one node
+	follows  bool     // another node is the chief
+	job      jobState // of the current start, on all nodes
 	lock     *logdir.Lock
 	root     *os.Root
 	store    *checkpointStore
@@ -158,6 +193,8 @@ type run struct {
 	prompter               prompter
 	measured               measured
 	counts                 *counts
+	hangAfter              time.Duration
+	rewinds                rewinds
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	attempt                attempt
@@ -174,7 +211,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	r := &run{
 		Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1},
+		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -215,11 +252,23 @@ func (r *run) acquire() (err error) {
 	if r.lock, err = logdir.Acquire(r.logdir, r.log); err != nil {
 		return err
 	}
+	if err := r.joinNodes(); err != nil {
+		return err
+	}
 	if r.root, err = os.OpenRoot(r.logdir); err != nil {
 		return err
 	}
 	r.store = r.newStore(r.root)
 	r.events, err = r.openEvents()
+	return err
+}
+
+// joinNodes makes this process a node of the job.
+func (r *run) joinNodes() (err error) {
+	r.groupDir = r.logdir
+	if r.nodes, err = newNodes(r.Supervisor, r.logdir); r.nodes != nil {
+		r.groupDir = r.nodes.groupDir()
+	}
 	return err
 }
 

@@ -18,12 +18,14 @@ import (
 const (
 	asTrainerd = "CHILD_TRAINERD"
 	asProgram  = "CHILD_PROGRAM"
+	asNode     = "CHILD_NODE" // "1 of 2", none for one node
 )
 
 // beTrainerd is a trainerd that looks after a program until it is killed.
 func beTrainerd(dir string) {
 	sv := &Supervisor{Command: []string{"/bin/sh", "-c", os.Getenv(asProgram)}, Logdir: dir, Checkpoints: "ckpt-*",
 		LookEvery: 5 * time.Millisecond, Stdout: os.Stdout, Stderr: os.Stderr, Log: slog.New(diesAtSaves{slog.NewTextHandler(os.Stderr, nil)})}
+	fmt.Sscanf(os.Getenv(asNode), "%d of %d", &sv.Node, &sv.Nodes)
 	os.Unsetenv(asTrainerd)
 	if _, err := sv.Run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

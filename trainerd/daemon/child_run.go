@@ -26,7 +26,7 @@ import (
 
 // runChild has a program train, and keeps it alive.
 func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
-	if err := logdir.Check(c.Logdir); err != nil {
+	if err := logdir.Check(c.Logdir); err != nil && !(c.Child.Nodes > 1 && is[*logdir.LockedError](err)) {
 		return err // before the control socket is taken from the other process
 	}
 	sv := childSupervisor(c)
@@ -38,7 +38,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps}
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
 	sv.Observer = w
 	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
@@ -74,6 +74,7 @@ type childWatch struct {
 	saved   child.Checkpoint
 
 	reported bool // a line was understood
+	follows  bool // curves are another node's to draw
 }
 
 // Started begins the display again.
@@ -144,7 +145,7 @@ func (w *childWatch) at() string {
 
 // silence says that there are no curves, "" where there are some.
 func (w *childWatch) silence() string {
-	if w.reported {
+	if w.reported || w.follows {
 		return ""
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
@@ -207,11 +208,6 @@ func (j *childJob) Resume(ctx context.Context) error { return refused(j.sv.Resum
 // Stop ends it.
 func (j *childJob) Stop() { j.stop() }
 
-// Set is not possible.
-func (j *childJob) Set(_ context.Context, key, _ string) (string, error) {
-	return "", control.Refusef("%s cannot change during a run: another program trains", key)
-}
-
 // Keep protects a checkpoint from rotation.
 func (j *childJob) Keep(step int64) (string, error) {
 	c, err := j.sv.Keep(context.Background(), step)
@@ -258,6 +254,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	s, x := c.Supervisor, c.Child
 	sv := &child.Supervisor{
 		Command: x.Command, Dir: x.Dir, Env: x.Env.Environ(), Logdir: c.Logdir, Checkpoints: x.Checkpoints, Steps: c.Train.Steps,
+		Nodes: x.Nodes, Node: x.Node,
 		Restarts: child.Restarts{
 			Max: x.MaxRestarts, Window: x.RestartWindowSecs.Duration(),
 			Backoff: x.BackoffSecs.Duration(), MaxBackoff: x.MaxBackoffSecs.Duration(),
@@ -270,7 +267,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	if x.MaxRestarts == 0 {
 		sv.Restarts.Max = -1
 	}
-	sv.ResumeArgs = x.ResumeArgs
+	sv.ResumeArgs, sv.MaxRewinds, sv.Loss = x.ResumeArgs, x.MaxRewinds, x.Loss
 	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
 		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }
 		sv.Env = append(r.EnvOf(config.ProgramSource(x.Dir, x.Command), isSet), sv.Env...)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -41,6 +42,9 @@ func (c *Config) IsChild() bool {
 // resolveChild names a job without a config after its program, and puts its
 // logdir below the current directory.
 func (c *Config) resolveChild() {
+	if c.Child.Nodes > 1 && c.Child.Node < 0 {
+		c.Child.Node = nodeOfEnvironment(os.Getenv)
+	}
 	if c.IsChild() && c.origins["child.command"].flag == "" && c.Child.Dir == "" {
 		c.Child.Dir = "." // from the config's folder
 	}
@@ -61,6 +65,20 @@ func (c *Config) resolveChild() {
 	if c.Logdir == "" {
 		c.Logdir = filepath.Join("logs", c.Name)
 	}
+}
+
+// nodeVariables are where schedulers and launchers say which machine of a job
+// this is.
+var nodeVariables = []string{"SLURM_NODEID", "JOB_COMPLETION_INDEX", "OMPI_COMM_WORLD_RANK", "NODE_RANK"}
+
+// nodeOfEnvironment returns the number of this machine, -1 if nobody says it.
+func nodeOfEnvironment(getenv func(string) string) int {
+	for _, name := range nodeVariables {
+		if n, err := strconv.Atoi(getenv(name)); err == nil {
+			return n
+		}
+	}
+	return -1
 }
 
 // ChildSaveEvery returns the time between two saves that the program is asked

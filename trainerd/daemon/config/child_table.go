@@ -29,6 +29,13 @@ type Child struct {
 	// KeepBest is the number of checkpoints with the best values of metric that
 	// stay, besides those that supervisor.max_to_keep and the like keep; 0 for none.
 	KeepBest int `toml:"keep_best"`
+	// MaxRewinds is how often in a row it may be killed and started again from an
+	// earlier checkpoint because its loss was NaN or infinite; the later checkpoints
+	// are moved to damaged/. 0: its loss is not watched.
+	MaxRewinds int `toml:"max_rewinds"`
+	// Loss is the name of the curve that max_rewinds watches. Default: "loss", else
+	// "train/loss" or "train_loss".
+	Loss string `toml:"loss"`
 	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
 	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a
 	// .toml file that was begun by trainerd init --recipe NAME. It knows the lines
@@ -41,6 +48,12 @@ type Child struct {
 	// from, with {checkpoint} and {step} in them replaced, as in
 	// ["--resume", "{checkpoint}"].
 	ResumeArgs []string `toml:"resume_args"`
+	// Nodes is on how many machines it runs at the same time, each with a trainerd
+	// and all with the same logdir: the one that has the logdir's lock is the chief.
+	Nodes int `toml:"nodes"`
+	// Node is the number of this machine among nodes, from 0. -1: that in
+	// SLURM_NODEID, JOB_COMPLETION_INDEX, OMPI_COMM_WORLD_RANK or NODE_RANK.
+	Node int `toml:"node"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
 	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".

@@ -229,6 +229,8 @@ func Default() *Config {
 		Eval: Eval{BatchSize: 1024}, WarmStart: WarmStart{Missing: MissingError},
 		Child: Child{
 			Recipe:            recipe.Auto,
+			Nodes:             1,
+			Node:              -1,
 			MaxRestarts:       child.DefaultMaxRestarts,
 			RestartWindowSecs: Seconds(child.DefaultRestartWindow.Seconds()),
 			BackoffSecs:       Seconds(child.DefaultBackoff.Seconds()),

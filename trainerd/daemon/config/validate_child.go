@@ -22,9 +22,12 @@ func (v *Validator) child() {
 	v.Require(c.KeepBest >= 0 && c.KeepBest <= maxKeepBest, at+"keep_best", fmt.Sprintf("want 0 (none) to %d, got %d", maxKeepBest, c.KeepBest), "")
 	v.Require(c.KeepBest == 0 || c.Metric != "" && c.Checkpoints != "", at+"keep_best", "needs child.metric and child.checkpoints", `set both, as in "val/loss" and "ckpt-*.pt", or remove it`)
 	v.Require(c.Mode == "" || c.Mode == "min" || c.Mode == "max", at+"mode", fmt.Sprintf("there is no mode %q", c.Mode), `want "min" or "max"`)
+	v.Require(c.MaxRewinds >= 0, at+"max_rewinds", fmt.Sprintf("want 0 (never) or more, got %d", c.MaxRewinds), "")
+	v.Require(c.MaxRewinds == 0 || c.Checkpoints != "", at+"max_rewinds", "needs child.checkpoints, to find what to continue from", `set that, as in "ckpt-*.pt"`)
 	if _, err := recipe.Load(c.Recipe); err != nil {
 		v.Require(false, at+"recipe", err.Error(), "")
 	}
+	v.nodes()
 	v.Require(len(c.ResumeArgs) == 0 || !c.isShellLine(), at+"resume_args", "cannot be added to a command that is a line for a shell", `write the command as a list, as in ["python3", "train.py"]`)
 	v.Require(len(c.ResumeArgs) == 0 || c.Checkpoints != "", at+"resume_args", "needs child.checkpoints, to find what to resume from", `set that, as in "ckpt-*.pt"`)
 	for _, text := range c.Patterns {
@@ -38,6 +41,17 @@ func (v *Validator) child() {
 	v.Require(c.SaveSignal == "" || c.Signal() != 0, at+"save_signal", fmt.Sprintf("%q is not a signal that this system can send", c.SaveSignal), `want "SIGUSR1", "SIGUSR2" or "SIGHUP"`)
 	v.Require(c.SaveSignal == "" || c.Checkpoints != "", at+"save_signal", "needs child.checkpoints, to see what the program saves", `set that, as in "ckpt-*.pt", or remove it`)
 }
+
+// nodes checks which machine of how many this is.
+func (v *Validator) nodes() {
+	c := v.config.Child
+	v.Require(c.Nodes >= 1 && c.Nodes <= maxNodes, "child.nodes", fmt.Sprintf("want 1 to %d, got %d", maxNodes, c.Nodes), "")
+	v.Require(c.Nodes <= 1 || c.Node >= 0, "child.node", "is missing", "set it to the number of this machine, from 0, or have the scheduler set "+strings.Join(nodeVariables[:3], ", ")+" or "+nodeVariables[3])
+	v.Require(c.Nodes <= 1 || c.Node < c.Nodes, "child.node", fmt.Sprintf("want 0 to %d, as child.nodes is %d, got %d", c.Nodes-1, c.Nodes, c.Node), "")
+}
+
+// maxNodes bounds child.nodes.
+const maxNodes = 10_000
 
 // pattern checks a regular expression for reports.
 func (v *Validator) pattern(text string) {

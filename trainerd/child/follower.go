@@ -1,0 +1,242 @@
+package child
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+// follower runs the program on a node that is not the chief's: whenever the chief
+// starts it, from the checkpoint that the chief names. It keeps the chief's files
+// as they are. It belongs to the goroutine of Run.
+type follower struct {
+	*run
+	chief   string // whose lock was seen last
+	reports <-chan *Report
+	at      start     // that was begun last
+	told    time.Time // when this process was asked to stop, zero before
+	closing time.Time // when the job was seen to be complete, zero before
+	exit    Exit      // of the newest start
+	result  error
+}
+
+// follow is a worker until the job ends, ctx is done, or no chief is left: then it
+// is promoted, and the caller tries to be the chief.
+func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exit, promoted bool, err error) {
+	r := &run{Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx), follows: true,
+		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, counts: &counts{first: -1}, attempt: attempt{step: -1}}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.observer == nil {
+		r.observer = nobody{}
+	}
+	if r.logdir, err = filepath.Abs(sv.Logdir); err != nil {
+		return Exit{}, false, err
+	}
+	if err := r.joinNodes(); err != nil {
+		return Exit{}, false, err
+	}
+	if err := r.endLeftovers(ctx, sv.patienceWithLeftovers()); err != nil {
+		return Exit{}, false, err
+	}
+	r.log.Info("another node is the chief; this one follows it", "node", sv.Node, "nodes", sv.Nodes, "chief", chief)
+	f := &follower{run: r, chief: lifeOf(chief)}
+	promoted, err = f.loop(ctx)
+	if promoted {
+		r.log.Warn("the chief is gone; this node takes its place", "node", sv.Node, "was", f.chief)
+	}
+	return f.exit, promoted, err
+}
+
+// loop follows the chief. It returns once the program has ended here for good.
+func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
+	look := time.NewTicker(cmp.Or(max(f.LookEvery, 0), time.Second))
+	defer look.Stop()
+	stop := ctx.Done()
+	for {
+		over, promoted, err := f.decide(ctx)
+		if over {
+			return promoted, errors.Join(err, f.result)
+		}
+		select {
+		case report, ok := <-f.reports:
+			for ; ok && report != nil; report, ok = f.next() {
+				f.observer.Reported(report)
+			}
+			if !ok {
+				f.ended(ctx)
+			}
+		case <-look.C:
+			f.reapOrphans()
+		case <-stop:
+			stop, f.told = nil, time.Now()
+			f.tell(nodeEnding)
+		case <-f.ends():
+			f.enter(f.attempt.ending.stage + 1)
+		}
+	}
+}
+
+// next returns a report that has come already, nil for none.
+func (f *follower) next() (*Report, bool) {
+	select {
+	case report, ok := <-f.reports:
+		return report, ok
+	default:
+		return nil, true
+	}
+}
+
+// decide does what the chief's state asks for. It reports whether this was all.
+func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) {
+	led, err := f.findChief()
+	if err != nil {
+		f.end()
+		return f.reports == nil, false, err
+	}
+	job := f.nodes.job()
+	known := job.Chief == f.chief
+	switch {
+	case !f.told.IsZero() && (f.reports == nil || !led || !known || job.Phase != nodeRunning || time.Since(f.told) > f.grace()/2):
+		f.exit.Cause = Stopped // the chief, where there is one, has saved by now
+		return f.end(), false, nil
+	case !f.told.IsZero():
+		return false, false, nil
+	case known && job.Phase.final():
+		return f.finish(job), false, nil
+	case !led:
+		return f.end(), true, nil
+	case !known:
+		f.end() // a new chief begins
+	case job.Phase == nodeRunning && job.start != f.at:
+		if f.end() {
+			return f.begin(ctx, job)
+		}
+	case job.Phase != nodeRunning:
+		f.end()
+	}
+	return false, false, nil
+}
+
+// findChief reports whether a process has the lock on the logdir.
+func (f *follower) findChief() (led bool, err error) {
+	if _, err := os.Stat(f.nodes.dir); errors.Is(err, os.ErrNotExist) {
+		return false, &logdir.LostError{Logdir: f.logdir, Err: err}
+	}
+	locked, led := errors.AsType[*logdir.LockedError](logdir.Check(f.logdir))
+	if led && locked.Holder.PID != 0 { // else it is about to come, or to go
+		f.chief = lifeOf(locked.Holder)
+	}
+	return led, nil
+}
+
+// finish ends with the job. A program that has its part in the end of a complete
+// one may take its time for it.
+func (f *follower) finish(job jobState) bool {
+	if job.Phase == jobComplete && f.reports != nil {
+		if f.closing.IsZero() {
+			f.closing = time.Now()
+		}
+		if time.Since(f.closing) < f.grace() {
+			return false
+		}
+	}
+	switch job.Phase {
+	case jobComplete:
+		f.exit.Cause = Completed
+	case jobStopped:
+		f.exit.Cause = Stopped
+	case jobFailed:
+		f.result = &ChiefError{job.Host, job.Reason}
+	}
+	return f.end()
+}
+
+// end asks the program to end, and reports whether it has.
+func (f *follower) end() bool {
+	if f.reports == nil {
+		return true
+	}
+	f.terminate()
+	return false
+}
+
+// begin starts the program as the chief has started it.
+func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool, err error) {
+	ln, err := listen()
+	if err != nil {
+		return true, false, err
+	}
+	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
+	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir)}
+	f.observer.Started(f.attempts, f.attempt.given)
+	f.tell(nodeRunning)
+	lock, err := f.holdGroup(ctx)
+	if err != nil {
+		closeListener(ln)
+		return true, false, err
+	}
+	a, err := startProcess(f.attempts, f.command(ln.Addr().String()), lock, ln, f.Patterns, f.lineReader(), f.out)
+	if lock != nil {
+		lock.Close() // it is the program's now
+	}
+	if err != nil {
+		closeListener(ln)
+		f.exit = Exit{Attempt: f.attempts, Cause: Failed, Code: -1, Step: -1}
+		f.tell(nodeEnded)
+		return true, false, &StartError{f.Command, err}
+	}
+	f.attempt.process, f.reports = a, a.reports
+	f.log.Info("started", "pid", a.cmd.Process.Pid, "attempt", a.number, "checkpoint", f.givenPath(), "chief", job.Host)
+	return false, false, nil
+}
+
+// checkpoint returns the one that the chief has chosen, nil for none.
+func (j *jobState) checkpoint(logdir string) *Checkpoint {
+	if j.Checkpoint == "" {
+		return nil
+	}
+	return &Checkpoint{Path: filepath.Join(logdir, filepath.FromSlash(j.Checkpoint)), Step: j.Step}
+}
+
+// ended takes note of the end of the program, and tells the chief.
+func (f *follower) ended(ctx context.Context) {
+	a := f.attempt.process
+	closeListener(a.listener)
+	f.attempt.process, f.reports = nil, nil
+	if a.exit.Code != 0 || a.exit.Signal != 0 || f.attempt.ending != nil {
+		f.checkSignal(f.endLeftovers(ctx, 0))
+	}
+	f.reapOrphans()
+	f.exit = a.exit
+	f.exit.Cause = causeOf(&f.exit, !f.told.IsZero(), false)
+	f.log.Info("the program "+f.exit.String(), "cause", f.exit.Cause)
+	f.observer.Ended(f.exit, false, 0)
+	f.tell(nodeEnded)
+}
+
+// tell tells the chief how the program does here.
+func (f *follower) tell(p phase) {
+	s := nodeState{start: f.at, Phase: p, Host: hostname()}
+	if p == nodeEnded {
+		s.Cause, s.Code, s.Exit = f.exit.Cause, f.exit.Code, f.exit.String()
+	}
+	if err := writeJSON(f.nodes.nodeFile(f.nodes.own), s); err != nil {
+		f.log.Error("cannot tell the chief how the program does", "phase", p, "err", err)
+	}
+}
+
+// ChiefError says that the job has ended with an error on the node of its chief.
+type ChiefError struct {
+	Host   string
+	Reason string
+}
+
+func (e *ChiefError) Error() string { return "the chief, on " + e.Host + ", has ended: " + e.Reason }

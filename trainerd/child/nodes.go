@@ -1,0 +1,247 @@
+package child
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+// nodesDir is the folder in a logdir by which the nodes of a job find each other.
+const nodesDir = "trainerd.nodes"
+
+// phase is what becomes of a start of the program on all nodes, or on one.
+type phase string
+
+const (
+	nodeRunning phase = "running"
+	nodeEnding  phase = "ending" // the chief has asked its program to end, or a worker was asked to stop
+	nodeEnded   phase = "ended"  // on a node, or on all: another start follows
+	jobComplete phase = "complete"
+	jobStopped  phase = "stopped"
+	jobFailed   phase = "failed"
+)
+
+func (p phase) final() bool { return p == jobComplete || p == jobStopped || p == jobFailed }
+
+// start is one start of the program on all nodes.
+type start struct {
+	Chief   string `json:"chief"` // see lifeOf: each run of a chief counts its attempts
+	Attempt int    `json:"attempt"`
+}
+
+// jobState is what the chief tells the workers: the file job.json.
+type jobState struct {
+	start
+	Phase      phase  `json:"phase"`
+	Host       string `json:"host"`                 // of the chief
+	Checkpoint string `json:"checkpoint,omitempty"` // below the logdir, "" for none
+	Step       int64  `json:"step"`                 // of the checkpoint
+	Reason     string `json:"reason,omitempty"`     // why the job has failed
+}
+
+// rendezvous is a name under which the parts of one start find each other, and
+// none of another start.
+func (s start) rendezvous() string {
+	sum := sha256.Sum256([]byte(s.Chief))
+	return fmt.Sprintf("%x-%d", sum[:6], s.Attempt)
+}
+
+// nodeState is what a worker tells the chief: the file nodeN.json.
+type nodeState struct {
+	start
+	Phase phase  `json:"phase"`
+	Host  string `json:"host"`
+	Cause Cause  `json:"cause"` // why it has ended
+	Code  int    `json:"code"`
+	Exit  string `json:"exit,omitempty"`
+}
+
+// lifeOf tells the holders of a logdir apart.
+func lifeOf(h logdir.Holder) string {
+	return fmt.Sprintf("%s/%d/%d", h.Host, h.PID, h.Start.UnixMilli())
+}
+
+// nodes is what one node knows of the others. A nil nodes is of a job with one.
+type nodes struct {
+	dir   string // absolute
+	count int
+	own   int // the number of this node
+}
+
+// newNodes makes the folder of this node.
+func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
+	if sv.Nodes <= 1 {
+		return nil, nil
+	}
+	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node}
+	return n, atomicfile.MkdirAllSync(nil, n.groupDir())
+}
+
+// groupDir is the folder that stands for the processes of this node: those of
+// others may be on the same machine, and have locks of their own.
+func (n *nodes) groupDir() string { return filepath.Join(n.dir, fmt.Sprint("node", n.own)) }
+
+func (n *nodes) jobFile() string { return filepath.Join(n.dir, "job.json") }
+func (n *nodes) nodeFile(node int) string {
+	return filepath.Join(n.dir, fmt.Sprintf("node%d.json", node))
+}
+
+// readJSON reads a small file, or leaves v as it is.
+func readJSON(name string, v any) {
+	if text, err := os.ReadFile(name); err == nil {
+		json.Unmarshal(text, v) // files appear whole, and one of another version says nothing
+	}
+}
+
+func writeJSON(name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(nil, name, append(text, '\n'))
+}
+
+func (n *nodes) job() (j jobState) {
+	readJSON(n.jobFile(), &j)
+	return j
+}
+
+// others returns the states of the other nodes, by their numbers.
+func (n *nodes) others() map[int]nodeState {
+	states := map[int]nodeState{}
+	for node := range n.count {
+		var s nodeState
+		if readJSON(n.nodeFile(node), &s); node != n.own && s.Phase != "" {
+			states[node] = s
+		}
+	}
+	return states
+}
+
+// publish tells the workers what the chief does.
+func (r *run) publish(p phase, reason string) {
+	if r.nodes == nil {
+		return
+	}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason}
+	if c := r.attempt.given; c != nil {
+		j.Step = max(c.Step, 0)
+		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {
+			j.Checkpoint = filepath.ToSlash(below)
+		}
+	}
+	r.job = j
+	if err := writeJSON(r.nodes.jobFile(), j); err != nil {
+		r.log.Error("cannot tell the other nodes what to do", "phase", p, "err", err)
+	}
+}
+
+// tellNodes has the workers end the program, as the chief does now.
+func (r *run) tellNodes() {
+	if !r.follows {
+		r.publish(nodeEnding, "")
+	}
+}
+
+// publishEnd tells the workers how the run has ended.
+func (r *run) publishEnd(exit Exit, err error) {
+	switch {
+	case err != nil:
+		r.publish(jobFailed, err.Error())
+	case exit.Cause == Completed:
+		r.publish(jobComplete, "")
+	default:
+		r.publish(jobStopped, "")
+	}
+}
+
+func (r *run) start() start { return start{lifeOf(logdir.Named(r.logdir)), r.attempts} }
+
+func hostname() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return host
+}
+
+// awaitNodes waits until the program of the start before has ended on the nodes
+// that had begun it, for as long as they may take to end it.
+func (r *run) awaitNodes(ctx context.Context) {
+	if r.nodes == nil {
+		return
+	}
+	over := time.NewTimer(r.grace())
+	defer over.Stop()
+	poll := time.NewTicker(groupPoll)
+	defer poll.Stop()
+	before := r.nodes.job().start
+	for {
+		node := r.busyNode(before)
+		if node < 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-over.C:
+			r.log.Warn("a node has not ended the program in time; starting without it", "node", node, "grace", r.grace())
+			return
+		case <-poll.C:
+		}
+	}
+}
+
+// busyNode returns a node on which the program of a start is alive, -1 for none.
+func (r *run) busyNode(s start) int {
+	for node, state := range r.nodes.others() {
+		if state.start == s && state.Phase != nodeEnded {
+			return node
+		}
+	}
+	return -1
+}
+
+// lookAtNodes ends the program if it has ended on another node, or is to: its
+// parts cannot go on without each other.
+func (r *run) lookAtNodes() {
+	if r.nodes == nil || r.attempt.ending != nil {
+		return
+	}
+	for node, state := range r.nodes.others() {
+		if state.start != r.start() || state.Phase == nodeRunning || state.Phase == nodeEnded && state.Cause == Completed {
+			continue
+		}
+		r.attempt.broken = &state
+		if state.Phase == nodeEnding {
+			r.log.Warn("a node was asked to stop; the program is started again on all nodes", "node", node, "host", state.Host)
+			r.terminate()
+			return
+		}
+		r.log.Warn("the program has ended on a node; it is started again on all nodes", "node", node, "host", state.Host, "exit", state.Exit)
+		r.attempt.ending = &ending{begun: time.Now()} // a save would wait for the node
+		r.enter(toldProgram)
+		return
+	}
+}
+
+// causeOnNodes returns why a start has ended, given why it has here: it may have
+// been because of another node.
+func (r *run) causeOnNodes(e *Exit, here Cause) Cause {
+	b := r.attempt.broken
+	switch {
+	case b == nil || here == Stopped:
+		return here // else it was asked to end, and exit code 0 says no more than that
+	case b.Phase == nodeEnding:
+		return Preempted
+	}
+	e.Code, e.Signal = b.Code, 0
+	return b.Cause
+}

@@ -1,0 +1,155 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// node is a Supervisor of a job with two nodes.
+type node struct {
+	*Supervisor
+	*screen
+	stop  context.CancelFunc
+	ended chan struct{}
+	exit  Exit
+	err   error
+}
+
+// join starts a node.
+func join(t *testing.T, logdir string, number int, script string) *node {
+	t.Helper()
+	sv, out := supervise(t, script)
+	sv.Logdir, sv.Nodes, sv.Node = logdir, 2, number
+	ctx, cancel := context.WithCancel(t.Context())
+	n := &node{Supervisor: sv, screen: out, stop: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(n.ended)
+		n.exit, n.err = sv.Run(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-n.ended })
+	return n
+}
+
+// end waits for the end of a node's Run.
+func (n *node) end(t *testing.T) (Exit, error) {
+	t.Helper()
+	select {
+	case <-n.ended:
+	case <-time.After(patience):
+		t.Fatalf("node %d does not end; its output:\n%s", n.Node, n)
+	}
+	return n.exit, n.err
+}
+
+// Whatever ends the program on one node, it is started again on both, as the same
+// attempt and from the same checkpoint.
+func TestNodesStartTogether(t *testing.T) {
+	const (
+		begin = "env STEP;env ATTEMPT;"
+		chief = "|" + begin + "await part1" // its part ends when the other has done its own
+		other = "|" + begin + "write part1"
+		waits = "write there1;sleep"
+	)
+	for name, scripts := range map[string][2]string{
+		"the chief's program fails":   {begin + "await there1;write ckpt-5;exit 1" + chief, begin + waits + other},
+		"the chief's program is hit":  {begin + "await there1;write ckpt-5;kill 9" + chief, begin + waits + other},
+		"a worker's program fails":    {begin + waits + chief, begin + "write ckpt-5;exit 1" + other},
+		"a worker's program is ended": {begin + waits + chief, begin + "write ckpt-5;kill 15" + other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logdir := filepath.Join(t.TempDir(), "log")
+			chief := join(t, logdir, 0, scripts[0])
+			chief.await(t, `ATTEMPT is "1"`)
+			worker := join(t, logdir, 1, scripts[1])
+			for _, n := range []*node{chief, worker} {
+				if exit, err := n.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+					t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+				}
+				if !strings.Contains(n.String(), "STEP is \"5\"\nATTEMPT is \"2\"") {
+					t.Errorf("node %d did not begin at the step:\n%s", n.Node, n)
+				}
+			}
+		})
+	}
+}
+
+// A stop of the chief ends the job on all nodes; one of a worker starts it again on
+// those that are left.
+func TestNodesStop(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	const script = "env ATTEMPT;polite ckpt-1|env ATTEMPT;polite ckpt-2|env ATTEMPT;polite ckpt-3"
+	chief := join(t, logdir, 0, script)
+	chief.await(t, "ready")
+	worker := join(t, logdir, 1, script)
+	worker.await(t, "ready")
+	worker.stop()
+	if exit, err := worker.end(t); err != nil || exit.Cause != Stopped {
+		t.Errorf("the worker that was stopped: %+v, %v", exit, err)
+	}
+	chief.await(t, `ATTEMPT is "2"`)
+	worker = join(t, logdir, 1, script)
+	worker.await(t, `ATTEMPT is "2"`)
+	worker.await(t, "ready")
+	chief.stop()
+	for _, n := range []*node{chief, worker} {
+		if exit, err := n.end(t); err != nil || exit.Cause != Stopped {
+			t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+		}
+	}
+}
+
+// What would fail again fails the job on all nodes.
+func TestNodesFail(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	chief := join(t, logdir, 0, "say ready;sleep")
+	chief.await(t, "ready")
+	worker := join(t, logdir, 1, "exit 78")
+	_, err := chief.end(t)
+	if e := (*ExitError)(nil); !errors.As(err, &e) || e.Exit.Cause != Final || e.Exit.Code != 78 {
+		t.Errorf("the chief: %v; want the worker's exit code 78", err)
+	}
+	_, err = worker.end(t)
+	if e := (*ChiefError)(nil); !errors.As(err, &e) {
+		t.Errorf("the worker: %v; want a *ChiefError", err)
+	}
+}
+
+// A worker takes the place of a chief that is killed, and the successor of that one
+// becomes a worker.
+func TestNodesFailOver(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	cmd := trainerdCommand(logdir, "touch $TRAINERD_LOGDIR/ckpt-3; while true; do sleep 0.1; done")
+	cmd.Env = append(cmd.Env, asNode+"=0 of 2")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
+	worker := join(t, logdir, 1, "polite ckpt-4")
+	worker.await(t, "ready")
+	first := worker.String()
+	cmd.Process.Kill()
+	cmd.Wait()
+	await(t, "the worker is the chief and has begun again", func() bool { return strings.Count(worker.String(), "ready") > strings.Count(first, "ready") })
+	second := join(t, logdir, 0, "env NODE;env CHIEF;polite ckpt-4")
+	second.await(t, "ready")
+	if host := hostname(); !strings.Contains(second.String(), "NODE is \"0\"\nCHIEF is \""+host) {
+		t.Errorf("the program was told:\n%s", second)
+	}
+	worker.stop()
+	for _, n := range []*node{worker, second} {
+		if exit, err := n.end(t); err != nil || exit.Cause != Stopped {
+			t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+		}
+	}
+}
