@@ -256,6 +256,22 @@ if importlib.util.find_spec("torch"):
         for name, want in value["model"].items():
             assert torch.equal(got["model." + name], want.detach())
 
+    def test_torch_loads_what_ckpt_writes(ckpt, tmp_path):
+        torch = importlib.import_module("torch")
+        plain = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
+        bare = ["uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"]
+        want = {t: torch.arange(6).reshape(2, 3).to(getattr(torch, t)) for t in plain + bare}
+        want |= {"scalar": torch.tensor(2.5), "empty": torch.zeros(0, 4)}
+        torch.save(want, tmp_path / "a.pt")
+        ckpt("convert", tmp_path / "a.pt", tmp_path / "b.pt")
+        for mmap in [False, True]:
+            got = torch.load(tmp_path / "b.pt", weights_only=True, mmap=mmap)
+            assert set(got) == set(want)
+            for name, value in want.items():
+                assert got[name].dtype == value.dtype and got[name].shape == value.shape
+                assert bytes(got[name].untyped_storage()) == bytes(value.untyped_storage()), name
+        ckpt("diff", tmp_path / "a.pt", tmp_path / "b.pt")
+
 
 def test_variable_names_are_those_of_keras(ckpt, model, tmp_path):
     from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
@@ -277,22 +293,6 @@ def test_variable_names_are_those_of_keras(ckpt, model, tmp_path):
         assert name in shown
         printed = json.loads(ckpt("cat", "--json", prefix, name).stdout)
         np.testing.assert_allclose(printed, reader.get_tensor(next(iter(of))), rtol=1e-6)
-
-    def test_torch_loads_what_ckpt_writes(ckpt, tmp_path):
-        torch = importlib.import_module("torch")
-        plain = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
-        bare = ["uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"]
-        want = {t: torch.arange(6).reshape(2, 3).to(getattr(torch, t)) for t in plain + bare}
-        want |= {"scalar": torch.tensor(2.5), "empty": torch.zeros(0, 4)}
-        torch.save(want, tmp_path / "a.pt")
-        ckpt("convert", tmp_path / "a.pt", tmp_path / "b.pt")
-        for mmap in [False, True]:
-            got = torch.load(tmp_path / "b.pt", weights_only=True, mmap=mmap)
-            assert set(got) == set(want)
-            for name, value in want.items():
-                assert got[name].dtype == value.dtype and got[name].shape == value.shape
-                assert bytes(got[name].untyped_storage()) == bytes(value.untyped_storage()), name
-        ckpt("diff", tmp_path / "a.pt", tmp_path / "b.pt")
 
 
 def test_weights_of_keras_in_several_files(ckpt, tmp_path):
