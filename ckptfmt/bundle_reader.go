@@ -23,7 +23,7 @@ import (
 type ReaderOptions struct {
 	// SkipChecksums leaves the checksums of tensors unverified, so that a slice
 	// is read without the rest of its tensor. Those of the index, and of the
-	// lengths of strings, are verified all the same, and so is everything by
+	// lengths of strings, are verified anyway, and so is everything by
 	// Verify.
 	SkipChecksums bool
 	// Mmap lets [BundleReader.View] map data files into memory.

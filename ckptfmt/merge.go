@@ -181,7 +181,7 @@ func (m *merge) publish() error {
 	return index.Commit()
 }
 
-// removeInputs removes the indexes that name data files which are no more.
+// removeInputs removes the indexes that name data files which no longer exist.
 // Directories that hold anything else stay, without an error.
 func (m *merge) removeInputs(prefixes []string, dirs bool) error {
 	var failed error

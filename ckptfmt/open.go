@@ -31,7 +31,7 @@ type Reader interface {
 	Close() error
 }
 
-// Open opens the checkpoint under prefix. As in TensorFlow it is taken for a
+// Open opens the checkpoint under prefix. As in TensorFlow it is treated as a
 // V2 checkpoint if there is an index, and for a V1 checkpoint if not. The prefix
 // of a sharded V1 checkpoint may lack the pattern that TensorFlow wants.
 //

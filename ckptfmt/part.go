@@ -136,7 +136,7 @@ type DamagedTensor struct {
 	Err  error
 }
 
-// IntactParts is [Parts] without the tensors of which the index alone shows
+// IntactParts is [Parts] without the tensors whose index entries alone show
 // that they cannot be read. Those it returns apart, ordered by name.
 func IntactParts(r Reader) ([]Part, []DamagedTensor, error) {
 	if p, ok := r.(*PartsReader); ok {

@@ -118,7 +118,7 @@ func (x *storedIndex) add(key []byte, e bundleEntry, err error) {
 }
 
 // partsOf returns the slices that the entry of a partitioned tensor lists, which
-// must make it up. Others that the index may have nobody reads.
+// must make it up. Others that the index may have are never read.
 func (x *storedIndex) partsOf(name string, e *bundleEntry) ([]storedPart, error) {
 	have := make(map[string]storedPart, len(x.slices[name]))
 	for _, p := range x.slices[name] {
@@ -148,7 +148,7 @@ func (x *storedIndex) partsOf(name string, e *bundleEntry) ([]storedPart, error)
 	return parts, nil
 }
 
-// findLostSlices notes the tensors of which there is nothing but slices.
+// findLostSlices notes the tensors that have only slices.
 func (x *storedIndex) findLostSlices() {
 	if len(x.slices) == 0 {
 		return

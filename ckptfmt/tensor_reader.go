@@ -21,7 +21,7 @@ import (
 // concurrent use.
 type TensorReader struct {
 	Info TensorInfo
-	// Watch, unless it is nil, is told how many bytes were read each time. Its
+	// Watch, unless it is nil, is called with the number of bytes read each time. Its
 	// error ends the reading.
 	Watch func(n int) error
 

@@ -9,7 +9,7 @@ import (
 
 // IsUnreadable reports whether err says that the operating system did not let a
 // file be read: for lack of rights or of file handles, because of the device or
-// the network. The file may be intact, and somebody can mend the cause. Damage,
+// the network. The file may be intact, and the cause can be fixed. Damage,
 // and that there is no such file, are not of this kind.
 func IsUnreadable(err error) bool {
 	var corrupt *CorruptError

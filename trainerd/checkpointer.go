@@ -29,7 +29,7 @@ type checkpointer struct {
 	onSave      func(SavedCheckpoint)
 	listeners   []CheckpointListener
 	budget      SaveBudget
-	stepsDone   func() int64 // as StepDone was told
+	stepsDone   func() int64 // as reported by StepDone
 	metrics     *metrics
 	stats       *runStats
 	coord       *coord.Coordinator // of the run, for what a listener asks for

@@ -13,7 +13,7 @@ import (
 // finalAttempts is how often the final save is tried: there is no later tick.
 const finalAttempts = 3
 
-// lastWord is how long a final save that was told to give up may take to do so.
+// lastWord is how long a final save that was asked to give up may take to do so.
 const lastWord = time.Second
 
 // saveGrace returns how long a save may take once a stop was requested, and

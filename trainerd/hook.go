@@ -63,11 +63,11 @@ type StopAtStep struct {
 	// first step.
 	LastStep int64
 	// NumSteps is, in place of LastStep, how many steps to make from the one at
-	// which the run begins. A hook that was not told where a run begins counts
+	// which the run begins. A hook that does not know where a run begins counts
 	// from its first step.
 	NumSteps int64
 
-	first int64 // the step at which the run begins, if told
+	first int64 // the step at which the run begins, if known
 	told  bool
 	last  int64 // as NumSteps has it, zero before the first step
 }
@@ -113,7 +113,7 @@ type LogEvery struct {
 	Trigger
 	Logger *slog.Logger
 	// Attrs, if not nil, returns what to log besides step and rate, such as the
-	// loss that the training has put aside.
+	// loss that the training has stored.
 	Attrs func() []slog.Attr
 	// AtEnd logs once more when the training has ended without a failure.
 	AtEnd bool
@@ -168,7 +168,7 @@ func (e *NaNError) Error() string {
 // not a finite number; see Supervisor.MaxRewinds for continuing.
 type NaNGuard struct {
 	HookFuncs
-	// Loss returns the loss of the last step, which the training has put aside.
+	// Loss returns the loss of the last step, which the training has stored.
 	Loss func() float64
 }
 

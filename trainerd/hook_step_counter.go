@@ -63,7 +63,7 @@ func (h *StepCounter) AfterRun(ctx context.Context, c *RunContext, _ *RunValues)
 	return h.note(ctx, step)
 }
 
-// AfterStep counts the steps of which StepDone was told.
+// AfterStep counts the steps that StepDone reports.
 func (h *StepCounter) AfterStep(ctx context.Context, _ session.Session, step int64) error {
 	return h.note(ctx, step)
 }

@@ -44,7 +44,7 @@ type run struct {
 
 	metrics   metrics
 	stats     *runStats
-	stepsDone atomic.Int64 // as StepDone was told
+	stepsDone atomic.Int64 // as reported by StepDone
 	stepsMade atomic.Int64 // counted by StepDone, however the step is set
 	staleStep staleStep
 	failed    atomic.Bool // the training failed: no final checkpoint
@@ -237,7 +237,7 @@ func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
 		}
 	}
 	if r.lock == nil {
-		return nil // somebody else may be at work there
+		return nil // another process may be at work there
 	}
 	if err := manager.Saver.RemoveLeftovers(manager.CheckpointDir, manager.checkpointBasename()); err != nil {
 		sv.log().Warn("leftovers of a killed run could not be removed", "err", err)
@@ -405,7 +405,7 @@ func (sv *Supervisor) end(r *run) error {
 }
 
 // lastStep returns the step that the model has come to: the session's, or what
-// StepDone was told where that cannot be read any more.
+// StepDone reported where that cannot be read any more.
 func (r *run) lastStep() int64 {
 	if r.prepared == nil || r.plan.globalStep == "" {
 		return session.NoStep

@@ -6,7 +6,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// CheckpointListener is told of the saves of a run, from the goroutine that
+// CheckpointListener is notified of the saves of a run, from the goroutine that
 // saves: that of the training, of the checkpoint service or of the stop. It
 // cannot save by itself: Supervisor.Save with the context that it got is an error.
 type CheckpointListener interface {

@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// lockEvery is the time between two looks at the lock, besides those of saves.
+// lockEvery is the time between two checks of the lock, in addition to those of saves.
 const lockEvery = 5 * time.Second
 
 // logdirWatch is where a run may write: its logdir, as long as it is locked.

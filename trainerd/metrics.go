@@ -9,7 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// metrics are the newest values that a run was told of.
+// metrics are the newest values reported to a run.
 type metrics struct {
 	mu     sync.Mutex
 	values checkpoint.Measurements

@@ -16,13 +16,13 @@ import (
 // The context that train gets is done once a stop is asked for: by ctx, by a
 // service that failed, or by RequestStop. train should return between two steps
 // then. What train passes to its session as context does not interrupt a step
-// that has begun, until the grace period is over; see [StepContext].
+// that has begun, until the grace period has ended; see [StepContext].
 //
 // Run returns nil when train returned nil, [session.ErrOutOfRange] or [session.ErrCompleted], and
 // when ctx asked for the stop: train may also return why ctx is done, be it
 // cancelled or past its deadline. Otherwise it returns the first error of train or
 // a service, with later ones after it. If train failed or anything panicked, no final
-// checkpoint is written: the one before it stays the current one. See MaxRestarts for
+// checkpoint is written: the previous one stays current. See MaxRestarts for
 // sessions that are lost.
 func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
 	if train == nil {
@@ -112,7 +112,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	case errors.Is(err, errStopped):
 		return sv.coord.Err()
 	case err != nil && ctx.Err() != nil && isCancellation(err):
-		return nil // told to stop before there was anything to save
+		return nil // stopped before there was anything to save
 	case err != nil:
 		return err
 	}

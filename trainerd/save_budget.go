@@ -39,7 +39,7 @@ func (b SaveBudget) spacing(took time.Duration) time.Duration {
 	return time.Duration(min(float64(took)/b.MaxShare, 1<<62))
 }
 
-// Allows reports whether a save may begin now, when the one before it began so
+// Allows reports whether a save may begin now, when the previous one began so
 // long ago.
 func (b SaveBudget) Allows(since, took time.Duration) bool {
 	return since >= b.spacing(took) || b.MaxRisk > 0 && since >= b.MaxRisk-took

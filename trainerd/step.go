@@ -59,7 +59,7 @@ func (sv *Supervisor) stepDone(ctx context.Context, r *run, step int64) error {
 // stepScope ties the context of a training to that of its steps.
 type stepScope struct {
 	train context.Context // done once a stop is asked for
-	steps context.Context // done when the grace period is over, or the training
+	steps context.Context // done when the grace period has ended, or the training
 }
 
 type stepScopeKey struct{}
@@ -91,7 +91,7 @@ func trainContext(ctx context.Context, c *coord.Coordinator, grace time.Duration
 // period, or when ctx ends for another reason.
 //
 // The session that a training gets applies StepContext by itself. cancel must
-// be called when the step is over.
+// be called when the step has ended.
 func StepContext(ctx context.Context) (step context.Context, cancel context.CancelFunc) {
 	scope, ok := ctx.Value(stepScopeKey{}).(*stepScope)
 	switch {

@@ -30,7 +30,7 @@ type stepTracker struct {
 	mu      sync.Mutex
 	pending bool  // the first step has ended, and StepDone may come yet
 	counts  bool  // it did not come: the tracker calls it
-	ended   error // why the training is over, nil before
+	ended   error // why the training has ended, nil before
 }
 
 // newStepTracker returns the tracker of a run, nil if nobody asks for one.

@@ -116,7 +116,7 @@ type Supervisor struct {
 	// OnSave, if not nil, is called after each checkpoint is durable, within the
 	// save: it must not call Save.
 	OnSave func(SavedCheckpoint)
-	// Listeners are told before and after each save, and may end the run.
+	// Listeners are called before and after each save, and may end the run.
 	Listeners []CheckpointListener
 
 	// SaveSummariesEvery is the time between two runs of the summary service

@@ -112,7 +112,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 	return nil
 }
 
-// State registers something besides the variables that a resumed run needs to
+// State registers something other than variables that a resumed run needs to
 // go on exactly, such as a random source.
 func (v *Variables) State(name string, s BinaryState) error {
 	v.mu.Lock()

@@ -20,7 +20,7 @@ const copyPiece = 512 << 10
 // StepOn is like [Variables.Step] for a step that changes only the named
 // variables. While a checkpoint is being written such a step waits for the
 // copy of these alone, where Step has all of them copied first. A name that is
-// not registered stands for none.
+// not registered means none.
 func (v *Variables) StepOn(names []string, f func() error) (int64, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -62,7 +62,7 @@ func (v *Variables) Freeze(ctx context.Context, names []string) (session.LazySna
 }
 
 // frozenVariables is a LazySnapshot of Variables. Its lock guards what is being
-// copied, so that a step which changes nothing of that waits for nobody.
+// copied, so that a step that changes none of that does not wait.
 type frozenVariables struct {
 	owner   *Variables
 	names   []string

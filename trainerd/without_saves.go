@@ -2,8 +2,8 @@ package trainerd
 
 import "context"
 
-// WithoutSaves calls f while no checkpoint of the run is cut: a save that is due
-// meanwhile, or asked for from elsewhere, waits until f returns, and one that is
+// WithoutSaves calls f while no snapshot of the run is taken: a save that is due
+// during it, or asked for from elsewhere, waits until f returns, and one that is
 // being written continues. So what f measures of the model is known when a
 // checkpoint of its step is made. A call within f with the context that f gets
 // is part of it. f must not save by the Supervisor itself, which would wait for

@@ -40,7 +40,7 @@ type Problem struct {
 	Err  error
 }
 
-// Check looks for what is wrong in a directory besides the bytes of
+// Check looks for what is wrong in a directory other than the bytes of
 // checkpoints, which [ckptfmt.Reader].Verify and [manifest.Verify] read: leftovers,
 // orphans, missing data files, and entries of the state file that lead
 // nowhere. It changes nothing.

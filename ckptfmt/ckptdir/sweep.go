@@ -19,7 +19,7 @@ import (
 var tempDirPattern = regexp.MustCompile(`._temp(?:_[0-9a-f]{32})?$`)
 
 // SweepTemps removes from a directory what crashes have left of unfinished
-// checkpoints: files of which [layout.IsTemp] says so, and the directories of shards
+// checkpoints: files that [layout.IsTemp] recognises, and the directories of shards
 // that were never merged, with the parts in them. What was changed since age
 // ago stays, for a writer may be at work on it; a caller who knows that there
 // is none gives 0. It returns the names of what it removed. o may be nil.

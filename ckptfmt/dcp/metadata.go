@@ -28,7 +28,7 @@ const (
 	torchSize     = "torch.Size"
 )
 
-// made are the classes of which the pickle has objects.
+// made are the classes whose objects the pickle has.
 var made = map[string]bool{
 	classMetadata: true, classTensor: true, classBytes: true, classChunk: true, classIndex: true, classInfo: true,
 	classes + "TensorProperties": true, classes + "StorageMeta": true,

@@ -7,7 +7,7 @@
 //	if err != nil { ... }
 //	defer r.Close()
 //
-// A file is told by how it begins, whatever its name:
+// A file is recognised by how it begins, whatever its name:
 //
 //	89 'H' 'D' 'F' 0d 0a 1a 0a               HDF5: Keras' .h5 and .weights.h5
 //	'P' 'K' 03 04                            zip: .npz, .keras, torch, by its members
@@ -182,7 +182,7 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return r.tensors.Verify(ctx)
 }
 
-// openers open the kinds that are no checkpoints.
+// openers open the kinds that are not checkpoints.
 var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
 	NPZ:         opener(npz.Open),
 	Safetensors: opener(safetensors.Open),

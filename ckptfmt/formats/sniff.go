@@ -74,7 +74,7 @@ func kindByName(name string) Kind {
 }
 
 // Sniff tells a file of that size by its bytes. What cannot be opened is a
-// [*KindError] without a path. A file that nothing tells is taken for a
+// [*KindError] without a path. A file that nothing identifies is treated as a
 // checkpoint, so that opening it says what is wrong with it.
 func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	head := make([]byte, min(size, headSize))

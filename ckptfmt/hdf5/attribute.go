@@ -121,7 +121,7 @@ func (s *store) denseAttributes(m *message, add func(at int64, body []byte) erro
 			return record.err
 		}
 		if id[0]>>4&3 == objectHuge {
-			return nil // it is no name of Keras
+			return nil // it is not a name that Keras writes
 		}
 		b, err := h.object(id)
 		if err != nil {

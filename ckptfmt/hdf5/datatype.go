@@ -40,7 +40,7 @@ type datatype struct {
 	tag       string        // of opaque bytes
 }
 
-// datatype decodes a type. Types that no tensor has are no error: what uses them
+// datatype decodes a type. Types that no tensor has are not an error: what uses them
 // says so.
 func (c *cursor) datatype(depth int) datatype {
 	head := c.u8()

@@ -55,7 +55,7 @@ func follow(list []message, from int, s *store) ([]extent, error) {
 	return next, nil
 }
 
-// header1 reads a header of version 1, of which head is the beginning.
+// header1 reads a header of version 1, whose beginning is head.
 func (s *store) header1(addr int64, head *cursor) ([]message, error) {
 	head.version("it", 1, 1)
 	head.skip(1)

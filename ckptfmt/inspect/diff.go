@@ -42,7 +42,7 @@ type Difference struct {
 	dot, aa, bb float64 // products of the vectors
 }
 
-// DiffOptions say which numbers are taken for equal, as numpy.isclose does:
+// DiffOptions say which numbers count as equal, as numpy.isclose does:
 // those at most Abs + Rel·|b| apart. They are not counted in a [Difference],
 // nor are their distances. The zero value takes none but equal ones.
 type DiffOptions struct {
@@ -252,7 +252,7 @@ func (n *numberDiff) addTo(d *Difference, a, b []byte, first int64) {
 	}
 }
 
-// addAngle adds to the products of which the cosine is made.
+// addAngle adds to the products that make up the cosine.
 func (n *numberDiff) addAngle(d *Difference, a, b []byte) {
 	for at := 0; at < len(a); at += n.number {
 		x, y := n.get(a[at:]), n.get(b[at:])

@@ -61,7 +61,7 @@ func Objects(r ckptfmt.Reader) (*Object, error) {
 	return tree, nil
 }
 
-// ObjectGraph returns the message of which [Objects] makes a tree. Its nodes
+// ObjectGraph returns the message that [Objects] makes a tree of. Its nodes
 // may refer to nodes that do not exist.
 func ObjectGraph(r ckptfmt.Reader) (*tfpb.TrackableObjectGraph, error) {
 	t, err := r.Lookup(objectGraphKey)

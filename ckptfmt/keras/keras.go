@@ -304,7 +304,7 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// members are those of the archive besides the weights, which reading the
+// members are those of the archive other than the weights, which reading the
 // tensors verifies.
 func (r *Reader) members() []*zip.File {
 	if r.archive == nil {

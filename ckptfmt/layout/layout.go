@@ -18,7 +18,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 )
 
-// The suffixes of a V2 checkpoint's files besides those of its data files.
+// The suffixes of a V2 checkpoint's files other than its data files.
 const (
 	IndexSuffix    = ".index"
 	MetaSuffix     = ".meta"

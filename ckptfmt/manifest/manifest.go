@@ -34,7 +34,7 @@ import (
 	"github.com/trainerd/trainerd/internal/parallel"
 )
 
-// Manifest is what is known about a checkpoint besides its tensors. It is in
+// Manifest is what is known about a checkpoint other than its tensors. It is in
 // the file PREFIX.manifest.json, which TensorFlow does not look at: a field of
 // our own in the state file would make TensorFlow ignore that one.
 //

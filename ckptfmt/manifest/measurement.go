@@ -7,7 +7,7 @@ const (
 	SourceProgram = "program" // what the program that trains has reported
 )
 
-// Measurement says of which step a value in a [Manifest] is, and who measured
+// Measurement says which step a value in a [Manifest] belongs to, and who measured
 // it.
 type Measurement struct {
 	Step   int64  `json:"step"`

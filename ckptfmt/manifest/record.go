@@ -139,7 +139,7 @@ func hashIn(ctx context.Context, root *os.Root, name string) (size int64, sum st
 	return hash(ctx, f)
 }
 
-// Write publishes a record in a logdir, in place of the one before.
+// Write publishes a record in a logdir, in place of the previous one.
 func (r *Record) Write(fsys ckptfmt.FS, logdir string) error {
 	b, err := json.MarshalIndent(storedRecord{version, *r}, "", "  ")
 	if err != nil {

@@ -51,7 +51,7 @@ func Of(r ckptfmt.Reader) ([]Variable, error) {
 			return nil, err
 		}
 		if err != nil {
-			continue // nobody can want it
+			continue // it cannot be needed
 		}
 		list = append(list, Variable{Name: t.Name, DType: t.DType, Shape: t.Shape})
 	}

@@ -65,7 +65,7 @@ func (s *Source) Salvage(ctx context.Context) ([]ckptfmt.DamagedTensor, error) {
 }
 
 // isDamage reports whether an error says that bytes are not what was saved, or
-// are gone. Anything else may pass, or somebody can mend it.
+// are gone. Anything else may be temporary, or can be fixed.
 func isDamage(err error) bool {
 	var corrupt *ckptfmt.CorruptError
 	return errors.As(err, &corrupt) || errors.Is(err, ckptfmt.ErrSlices) || errors.Is(err, fs.ErrNotExist)

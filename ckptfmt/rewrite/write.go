@@ -28,7 +28,7 @@ type Options struct {
 	// Like names a file of Keras that says where in a .weights.h5 or .keras file each
 	// tensor goes; "" is the source itself, where that is one.
 	Like string
-	// Progress, unless it is nil, is told how many bytes were read each time.
+	// Progress, unless it is nil, is called with the number of bytes read each time.
 	Progress func(n int)
 }
 

@@ -115,7 +115,7 @@ func (it *blockIter) seek(key []byte) (bool, error) {
 func (it *blockIter) restart(key []byte) error {
 	var err error
 	n := len(it.b.restarts) / restartSize
-	// The first restart that is not before key; the one before it is wanted.
+	// The first restart that is not before key; the previous one is wanted.
 	i := sort.Search(n, func(i int) bool {
 		if err != nil {
 			return true
@@ -144,7 +144,7 @@ func (b *block) restartKey(i int) ([]byte, error) {
 		return nil, fmt.Errorf("restart %d at %d is past the entries", i, off)
 	}
 	if off == len(b.entries) {
-		return nil, nil // an empty block has a restart all the same
+		return nil, nil // even an empty block has a restart
 	}
 	shared, unshared, _, n, err := entryHeader(b.entries[off:])
 	if err != nil {

@@ -16,7 +16,7 @@
 //	block    | entries | restart offsets: uint32 each | number of restarts: uint32 |
 //	trailer  | compression: byte, 0 none, 1 snappy | masked CRC-32C of block and that byte: uint32 |
 //
-// An entry leaves out what its key has in common with the one before it. At a
+// An entry leaves out what its key has in common with the previous one. At a
 // restart, every 16th entry (every one in the index block), the key is whole,
 // so that a search can begin there:
 //

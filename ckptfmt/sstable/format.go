@@ -39,14 +39,14 @@ var (
 	ErrTooShort = errors.New("file is too short to be an sstable")
 	// ErrMagic says that a file does not end as a table does.
 	ErrMagic = errors.New("not an sstable (bad magic number)")
-	// ErrOrder says that a key is not after the one before it.
+	// ErrOrder says that a key is not after the previous one.
 	ErrOrder = errors.New("keys out of order")
 )
 
 // CorruptError is damage found in a file, and where. It is final: reading
 // again gives the same.
 type CorruptError struct {
-	Name   string // file, "" when the reader was not told
+	Name   string // file, "" when the reader does not know it
 	Offset int64  // first byte of the damaged part
 	Part   string // what is damaged, such as "footer" or "data block"
 	Err    error  // cause

@@ -62,7 +62,7 @@ func (s *checkpointStore) copyAside(ctx context.Context, c Checkpoint, r *manife
 func (s *checkpointStore) copyFile(from, to string) error {
 	info, err := s.root.Lstat(from)
 	if err != nil || !info.Mode().IsRegular() {
-		return err // a link is no part of a checkpoint
+		return err // a link is not part of a checkpoint
 	}
 	in, err := s.root.Open(from)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // find returns all that the pattern means, by step. Files that come and go
-// meanwhile are no error. Of a step that several starts of the program have saved,
+// meanwhile are not an error. Of a step that several starts of the program have saved,
 // each in a folder of its own, the newest counts.
 func (s *checkpointStore) find() map[key]Checkpoint {
 	byRun := map[key]map[string]Checkpoint{}

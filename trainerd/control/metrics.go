@@ -13,7 +13,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 )
 
-// metrics are what Prometheus is told.
+// metrics are what Prometheus reads.
 type metrics struct {
 	registry *prometheus.Registry
 	steps    prometheus.Counter

@@ -1,5 +1,5 @@
 // Package recipe knows how the frameworks of the field train: what their lines of
-// progress look like, what their checkpoints are called, how a program is told to
+// progress look like, what their checkpoints are called, how a program is made to
 // resume, and which signal makes it save.
 //
 // A recipe is a TOML file. Those of this package are embedded, and complete: a
@@ -70,7 +70,7 @@ type Recipe struct {
 	name string
 }
 
-// Resume is how a program is told to resume.
+// Resume is how a program is made to resume.
 type Resume struct {
 	// When is a regular expression that the source of the program contains.
 	When string `toml:"when"`

@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// Values that a pickle makes, besides nil, bool, int64, float64 and string.
+// Values that a pickle makes, in addition to nil, bool, int64, float64 and string.
 type (
 	// Global is "module.name", which is never looked up.
 	Global string
