@@ -23,10 +23,12 @@ const layers = `
 	tfevents/... | ckptfmt/...
 	trainerd/graph/attr | trainerd/graph/literal
 	trainerd/graph
+	trainerd/graph/optimizer
 	trainerd/session
 	trainerd/internal/sessiontest
 	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
-	trainerd/checkpoint | trainerd/report
+	trainerd/checkpoint
+	trainerd/report
 	trainerd
 	trainerd/dataset/table
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe

@@ -293,3 +293,61 @@ def test_variable_names_are_those_of_keras(ckpt, model, tmp_path):
                 assert got[name].dtype == value.dtype and got[name].shape == value.shape
                 assert bytes(got[name].untyped_storage()) == bytes(value.untyped_storage()), name
         ckpt("diff", tmp_path / "a.pt", tmp_path / "b.pt")
+
+
+def test_weights_of_keras_in_several_files(ckpt, tmp_path):
+    keras.backend.clear_session()
+    x = keras.Input((6, 8))
+    y = keras.layers.MultiHeadAttention(2, 4)(x, x)
+    y = keras.layers.Bidirectional(keras.layers.LSTM(8))(y)
+    m = keras.Model(x, keras.layers.Dense(30)(y))
+    m.compile("adam", "mse")
+    m.optimizer.build(m.trainable_variables)
+    m.save_weights(tmp_path / "one.weights.h5")
+    m.save_weights(tmp_path / "several.weights.json", max_shard_size=0.000004)
+    assert len(list(tmp_path.glob("several_*.weights.h5"))) > 2
+    ckpt("verify", tmp_path / "several.weights.json")
+    ckpt("diff", tmp_path / "several.weights.json", tmp_path / "one.weights.h5")
+    ckpt("convert", "--like", tmp_path / "one.weights.h5", tmp_path / "several.weights.json", tmp_path / "again.weights.h5")
+    want = bits(m)
+    for v in m.weights:
+        v.assign(keras.ops.zeros_like(v))
+    m.load_weights(tmp_path / "again.weights.h5")
+    assert bits(m) == want
+
+
+def test_hdf5_that_grows(ckpt, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    table = np.random.default_rng(3).normal(size=(37, 21)).astype("f4")
+    with h5py.File(tmp_path / "f.h5", "w", libver="latest", userblock_size=1024) as f:
+        for name, options in {
+            "rows": {"maxshape": (None, 21), "chunks": (5, 7)},
+            "columns": {"maxshape": (100, None), "chunks": (5, 7), "compression": "gzip"},
+            "both": {"maxshape": (None, None), "chunks": (5, 7), "shuffle": True, "fletcher32": True},
+            "limited": {"maxshape": (60, 60), "chunks": (5, 7)},
+        }.items():
+            f.create_dataset(name, data=table, **options)
+        f.create_dataset("shrunk", data=table, maxshape=(None, 21), chunks=(5, 7)).resize((11, 21))
+        paged = f.create_dataset("paged", shape=(400_000,), maxshape=(None,), chunks=(1,), dtype="u1")  # pages in data blocks
+        paged[250_000:251_500], paged[399_990:] = np.arange(1500) % 251, 9
+        f["type"] = np.dtype("f8")
+        f.create_dataset("named", data=np.ones(3), dtype=f["type"])
+        f["enum"] = np.array([3, 1], dtype=h5py.enum_dtype({"A": 1, "B": 3}, basetype="i2"))
+        want = {name: f[name][()] for name in f if isinstance(f[name], h5py.Dataset)}
+    ckpt("verify", tmp_path / "f.h5")
+    ckpt("convert", tmp_path / "f.h5", tmp_path / "f.npz")
+    with np.load(tmp_path / "f.npz") as got:
+        assert set(got) == set(want)
+        for name, value in want.items():
+            assert got[name].shape == value.shape and got[name].tobytes() == value.tobytes(), name
+
+
+def test_sums_next_to_a_file(ckpt, tmp_path):
+    st_numpy.save_file({"w": np.ones(1000, np.float32)}, tmp_path / "m.safetensors")
+    path = tmp_path / "m.safetensors"
+    (tmp_path / "SHA256SUMS").write_text(subprocess.run(["sha256sum", path.name], cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
+    assert "SHA-256 of 1 of 1 files by SHA256SUMS" in ckpt("verify", path).stderr
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert "SHA-256 checksum mismatch" in ckpt("verify", path, code=3).stdout

@@ -132,3 +132,37 @@ def test_checkpoints_and_files_of_keras(ckpt, tmp_path):
     tf.train.Checkpoint(fresh).read(str(tmp_path / "back")).assert_consumed()
     for a, b in zip(trained.weights + trained.optimizer.variables, fresh.weights + fresh.optimizer.variables):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)
+
+
+def recurrent(seed):
+    keras.utils.set_random_seed(seed)
+    x = keras.Input((6, 8))
+    y = k.MultiHeadAttention(2, 4, name="mha")(x, x)
+    y = k.Bidirectional(k.LSTM(3, return_sequences=True, name="lstm"), name="first")(y)
+    y = k.Bidirectional(k.GRU(3, return_sequences=True, name="gru"), name="second")(y)
+    y = k.Bidirectional(k.SimpleRNN(3, return_sequences=True, name="simple_rnn"), name="third")(y)
+    y = k.LayerNormalization(name="norm")(k.Conv1DTranspose(4, 3, name="up")(y))
+    m = keras.Model(x, y)
+    for v in m.weights:
+        v.assign(np.random.default_rng(seed).normal(size=v.shape))
+    return m
+
+
+def test_layers_of_two_directions_and_heads_there_and_back(ckpt, tmp_path):
+    m = recurrent(1)
+    m.save_weights(tmp_path / "m.weights.h5")
+    ckpt("convert", "--map", "keras-to-torch", tmp_path / "m.weights.h5", tmp_path / "t.safetensors")
+    got = safe.load_file(tmp_path / "t.safetensors")
+    w = {v.path: v.numpy() for v in m.weights}
+    q, key, v = (w[f"mha/{part}/kernel"].reshape(8, 8).T for part in ["query", "key", "value"])
+    np.testing.assert_array_equal(got["mha.in_proj_weight"], np.concatenate([q, key, v]))
+    z, r, n = np.split(w["second/backward_gru/gru_cell/recurrent_kernel"].T, 3)
+    np.testing.assert_array_equal(got["second.weight_hh_l0_reverse"], np.concatenate([r, z, n]))
+    other = recurrent(2)
+    other.save_weights(tmp_path / "other.weights.h5")
+    back = ["convert", "--map", "torch-to-keras", "--like", tmp_path / "other.weights.h5", tmp_path / "t.safetensors", tmp_path / "back.weights.h5"]
+    ckpt(*back, code=1)
+    ckpt(*back, "--heads", "2")
+    other.load_weights(tmp_path / "back.weights.h5")
+    for a, b in zip(m.weights, other.weights):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)

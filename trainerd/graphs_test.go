@@ -13,6 +13,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -28,7 +29,7 @@ func plainGraph() (*tfpb.MetaGraphDef, error) {
 	miss := b.Sub("miss", b.Read("", w), b.Const("goal", literal.Float(4)))
 	loss := b.Square("loss", miss)
 	b.ScalarSummary("summaries/loss", "loss", loss)
-	train, _ := b.Minimize(loss, graph.SGD{}, graph.LearningRate{Initial: 0.25}, step, []*graph.Variable{w})
+	train, _ := optimizer.Minimize(b, loss, optimizer.SGD{}, optimizer.LearningRate{Initial: 0.25}, step, []*graph.Variable{w})
 	b.Group("train", train)
 	b.Identity("bias_value", b.Read("", rate))
 	x := b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape())

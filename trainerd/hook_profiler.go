@@ -34,7 +34,7 @@ func (h *Profiler) Begin(ctx context.Context, s session.Session) error {
 	if err := h.check("Profiler", &h.Trigger); err != nil {
 		return err
 	}
-	if _, ok := h.run.sess.(OptionsRunner); !ok {
+	if _, ok := h.run.sess.(session.OptionsRunner); !ok {
 		return fmt.Errorf("Profiler: a session of type %T does not trace its steps", h.run.sess)
 	}
 	if h.OutputDir == "" {

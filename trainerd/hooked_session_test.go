@@ -214,7 +214,7 @@ func TestMergeRunOptions(t *testing.T) {
 				t.Errorf("metadata: %v; want that of one device", h.values.Metadata)
 			}
 		}
-		_, meta, err := trainerd.RunWithOptions(ctx, sess, own, nil, nil, []string{"train"})
+		_, meta, err := session.RunWithOptions(ctx, sess, own, nil, nil, []string{"train"})
 		o := h1.values.Options
 		if o.GetTraceLevel() != tfpb.RunOptions_FULL_TRACE || !o.GetReportTensorAllocationsUponOom() || len(o.GetDebugOptions().GetDebugTensorWatchOpts()) != 3 {
 			t.Errorf("merged with the training's: %v", o)
@@ -232,11 +232,11 @@ func TestMergeRunOptions(t *testing.T) {
 // A session that takes no options takes a timeout at least.
 func TestRunOptionsOfPlainSession(t *testing.T) {
 	s := plainSession{}
-	_, _, err := trainerd.RunWithOptions(t.Context(), s, &tfpb.RunOptions{TimeoutInMs: 1}, nil, nil, nil)
+	_, _, err := session.RunWithOptions(t.Context(), s, &tfpb.RunOptions{TimeoutInMs: 1}, nil, nil, nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v; want that of the timeout", err)
 	}
-	_, _, err = trainerd.RunWithOptions(t.Context(), s, &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_FULL_TRACE}, nil, nil, nil)
+	_, _, err = session.RunWithOptions(t.Context(), s, &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_FULL_TRACE}, nil, nil, nil)
 	if !errors.Is(err, session.ErrUnimplemented) {
 		t.Errorf("error %v; want that it does not trace", err)
 	}

@@ -43,14 +43,14 @@ func (m managedSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tenso
 	return out, err
 }
 
-// RunWithOptions implements [OptionsRunner], as the function RunWithOptions does
+// RunWithOptions implements [session.OptionsRunner], as the function RunWithOptions does
 // for the session that NewSession made.
 func (m managedSession) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	step, cancel := StepContext(ctx)
 	defer cancel()
 	if !m.steps.wants(ctx) {
-		return RunWithOptions(step, m.Session, o, feeds, fetches, targets)
+		return session.RunWithOptions(step, m.Session, o, feeds, fetches, targets)
 	}
 	return m.steps.call(ctx, step, m.Session, RunArgs{Feeds: feeds, Fetches: fetches, Targets: targets, Options: o})
 }

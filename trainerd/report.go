@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt/manifest"
-	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -63,24 +61,9 @@ func (sv *Supervisor) report(r *run) *report.Run {
 		rep.StepsPerSecond = float64(a.stepsDone) / a.training.Seconds()
 	}
 	if r != nil && r.plan.saver != nil {
-		rep.Checkpoints = ReportCheckpoints(r.plan.saver.Kept())
+		rep.Checkpoints = report.Checkpoints(r.plan.saver.Kept())
 	}
 	return rep
-}
-
-// ReportCheckpoints returns checkpoints that stay as the report of a run has them.
-func ReportCheckpoints(kept []checkpoint.Kept) []report.Checkpoint {
-	all := make([]report.Checkpoint, len(kept))
-	for i, k := range kept {
-		all[i] = report.Checkpoint{Name: filepath.Base(k.Prefix), Step: k.Step, Saved: k.Saved.UTC(), Sources: k.Sources, Why: k.Why}
-		for name, v := range k.Metrics {
-			if all[i].Metrics == nil {
-				all[i].Metrics = make(map[string]manifest.Metric)
-			}
-			all[i].Metrics[name] = manifest.Metric(v)
-		}
-	}
-	return all
 }
 
 func baseName(prefix string) string {

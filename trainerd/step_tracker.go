@@ -120,7 +120,7 @@ func (t *stepTracker) callHooked(ctx context.Context, c *RunContext) ([]*ckptfmt
 
 func runArgs(ctx context.Context, s session.Session, a RunArgs) ([]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	if a.Options != nil {
-		return RunWithOptions(ctx, s, a.Options, a.Feeds, a.Fetches, a.Targets)
+		return session.RunWithOptions(ctx, s, a.Options, a.Feeds, a.Fetches, a.Targets)
 	}
 	out, err := s.Run(ctx, a.Feeds, a.Fetches, a.Targets)
 	return out, nil, err
@@ -129,11 +129,17 @@ func runArgs(ctx context.Context, s session.Session, a RunArgs) ([]*ckptfmt.Tens
 // settle does what was left for the beginning of the next call: a training that
 // has ended stays so, and a first step that nobody reported is noted.
 func (t *stepTracker) settle(ctx context.Context) error {
-	if t.reported.Load() || !t.mu.TryLock() {
+	if t.reported.Load() || t.isQuiet(ctx) || !t.mu.TryLock() {
 		return nil
 	}
 	defer t.mu.Unlock()
 	return t.settleLocked(ctx)
+}
+
+// isQuiet reports whether a context is that of WithoutSaves. A step that was made
+// there is noted afterwards: the save that may be due would wait for its caller.
+func (t *stepTracker) isQuiet(ctx context.Context) bool {
+	return t.run.checkpoints != nil && ctx.Value(quietKey{}) == t.run.checkpoints
 }
 
 func (t *stepTracker) settleLocked(ctx context.Context) error {
@@ -163,7 +169,7 @@ func (t *stepTracker) noteStep(ctx, stepCtx context.Context, c *RunContext) erro
 	if err != nil || step == t.run.stepsDone.Load() {
 		return err
 	}
-	if !t.counts {
+	if !t.counts || t.isQuiet(ctx) {
 		t.pending = true
 		return nil
 	}

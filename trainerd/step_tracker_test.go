@@ -2,10 +2,12 @@ package trainerd_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd"
@@ -188,5 +190,38 @@ func TestSummaryComputedOfFetch(t *testing.T) {
 	got := points(t, sv.Logdir, "my_summary")
 	if want := []int64{1, 5, 7, 9}; !slices.Equal(stepsOf(got), want) || got[1] != 1 || got[7] != 2 || got[9] != 1 {
 		t.Errorf("points %v; want at %v", got, want)
+	}
+}
+
+// A step in WithoutSaves is noted after it, for the save that is due waits for its
+// end, also when more calls follow there, as those of an evaluation.
+func TestStepsWithoutSaves(t *testing.T) {
+	for name, stepDone := range map[string]bool{"by itself": false, "told": true} {
+		t.Run(name, func(t *testing.T) {
+			sv := hooked(t)
+			sv.SaveModelSteps, sv.Master, sv.Open = 1, masters[0].master(t), masters[0].open()
+			run(t, sv, func(ctx context.Context, sess session.Session) error {
+				ctx, cancel := context.WithTimeout(ctx, time.Minute) // rather than a hang
+				defer cancel()
+				for step := range int64(3) {
+					err := sv.WithoutSaves(ctx, func(ctx context.Context) error {
+						return errors.Join(trainerd.RunOps(ctx, sess, "train"), trainerd.RunOps(ctx, sess, "noop"), trainerd.RunOps(ctx, sess, "noop"))
+					})
+					if err == nil && stepDone {
+						err = sv.StepDone(ctx, step+1)
+					}
+					if err != nil {
+						return err
+					}
+					if err := trainerd.RunOps(ctx, sess, "noop"); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if got := savedSteps(t, sv.Logdir); got != "1 2 3" {
+				t.Errorf("checkpoints of steps %s; want 1 2 3", got)
+			}
+		})
 	}
 }

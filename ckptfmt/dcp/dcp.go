@@ -57,6 +57,7 @@ const (
 // file open.
 type Reader struct {
 	dir      string
+	files    []string
 	parts    []ckptfmt.Part
 	items    []item
 	metadata map[string]string
@@ -104,6 +105,9 @@ func readLimited(name string) ([]byte, error) {
 
 // Close does nothing: no file is open.
 func (r *Reader) Close() error { return nil }
+
+// Files returns the names of the files that hold tensors, and of .metadata.
+func (r *Reader) Files() []string { return r.files }
 
 // Parts returns the tensors in the order in which they were saved.
 func (r *Reader) Parts() []ckptfmt.Part { return r.parts }

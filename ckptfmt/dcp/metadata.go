@@ -3,6 +3,7 @@ package dcp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,6 +113,10 @@ func (r *Reader) parse(name string, b []byte) error {
 		if err := p.entry(name, entries.Values[i]); err != nil {
 			return err
 		}
+	}
+	r.files = []string{name}
+	for _, file := range slices.Sorted(maps.Keys(p.sizes)) {
+		r.files = append(r.files, filepath.Join(r.dir, file))
 	}
 	return nil
 }

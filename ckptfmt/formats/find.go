@@ -75,7 +75,7 @@ func findFile(name string) (File, error) {
 
 // FindIn returns what a folder holds: the checkpoint that its checkpoint file
 // names, else a SavedModel, else what torch.distributed.checkpoint saved, else
-// safetensors.
+// safetensors, else the index of files of torch or Keras.
 func FindIn(dir string) (File, error) {
 	prefix, stateErr := ckptdir.LatestCheckpoint(dir, nil)
 	if stateErr == nil {
@@ -94,6 +94,9 @@ func FindIn(dir string) (File, error) {
 	}
 	if f, err, ok := safetensorsIn(dir); ok {
 		return f, err
+	}
+	if f, ok := indexIn(dir); ok {
+		return f, nil
 	}
 	return File{Checkpoint, dir}, stateErr
 }
@@ -138,6 +141,26 @@ func safetensorsIn(dir string) (File, error, bool) {
 		return pick(Safetensors, files, ".safetensors")
 	}
 	return File{}, nil, false
+}
+
+// indexIn finds the only index of files of torch, or of Keras.
+func indexIn(dir string) (File, bool) {
+	for kind, suffix := range map[Kind]string{TorchSharded: ".bin.index.json", KerasSharded: ".weights.json"} {
+		var found []string
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			return File{}, false
+		}
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), suffix) {
+				found = append(found, e.Name())
+			}
+		}
+		if len(found) == 1 {
+			return File{kind, filepath.Join(dir, found[0])}, true
+		}
+	}
+	return File{}, false
 }
 
 func isFile(name string) bool {

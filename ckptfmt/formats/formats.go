@@ -12,7 +12,8 @@
 //	89 'H' 'D' 'F' 0d 0a 1a 0a               HDF5: Keras' .h5 and .weights.h5
 //	'P' 'K' 03 04                            zip: .npz, .keras, torch, by its members
 //	length: uint64 LE | '{'                  safetensors
-//	'{' with a "weight_map"                  index of safetensors in several files
+//	'{' with a "weight_map"                  index of a model in several files of
+//	                                         safetensors, torch or Keras
 //	... 57 fb 80 8b 24 75 47 db (the end)    table: V1 checkpoint, index of a bundle
 //	80 02..05                                Python pickle
 //
@@ -60,12 +61,15 @@ const (
 	KerasWeights      // HDF5 of Keras 3 (.weights.h5)
 	KerasLegacy       // HDF5 of Keras 2 (.h5)
 	DCP               // a folder of torch.distributed.checkpoint
+	TorchSharded      // several files of torch with an index
+	KerasSharded      // several .weights.h5 files with an index
 )
 
 var kindNames = [...]string{
 	"unknown", "a TensorFlow checkpoint", "a SavedModel", "an .npz file of NumPy", "a safetensors file", "the index of safetensors files",
 	"a zip file of torch", "HDF5", "a model of Keras 3 (.keras)", "HDF5 of Keras 3 (.weights.h5)",
 	"HDF5 of Keras in its older layout (.h5)", "a folder of torch.distributed.checkpoint",
+	"the index of files of torch", "the index of weights of Keras in several files",
 }
 
 // String returns the kind in words.
@@ -148,6 +152,18 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 	return &Reader{Reader: r, File: f, Metadata: metadata, tensors: from}, nil
 }
 
+// Files returns the names of the files that hold the tensors; none of a checkpoint,
+// whose files its prefix tells.
+func (r *Reader) Files() []string {
+	switch of := r.tensors.(type) {
+	case nil:
+		return nil
+	case interface{ Files() []string }:
+		return of.Files()
+	}
+	return []string{r.Path}
+}
+
 // Checks says in words what [Reader.Verify] can find: the strongest check that
 // the format allows.
 func (r *Reader) Checks() string {
@@ -173,6 +189,8 @@ var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
 	Sharded:     opener(safetensors.OpenSharded),
 	Torch:       opener(torch.Open),
 	DCP:         opener(dcp.Open),
+
+	TorchSharded: opener(openTorchShards), KerasSharded: opener(openKerasShards),
 	// The package tells the layouts apart by what is in the file.
 	HDF5: opener(keras.Open), Keras: opener(keras.Open), KerasWeights: opener(keras.Open), KerasLegacy: opener(keras.Open),
 }

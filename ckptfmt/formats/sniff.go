@@ -151,12 +151,13 @@ func sniffText(head []byte) (Kind, error) {
 	if len(trimmed) == 0 || trimmed[0] != '{' || !utf8.Valid(bytes.TrimRight(head, "\x80\xbf\xc0\xe0\xf0")) {
 		return Checkpoint, nil
 	}
-	if bytes.Contains(head, []byte(`.weights.h5"`)) {
-		return Unknown, &KindError{
-			Is: "an index of weights of Keras in several files", Next: "name one of the files, or save without max_shard_size",
-		}
-	}
-	if bytes.Contains(head, []byte(`"weight_map"`)) {
+	has := func(text string) bool { return bytes.Contains(head, []byte(text)) }
+	switch {
+	case has(`"weight_map"`) && has(`.weights.h5"`):
+		return KerasSharded, nil
+	case has(`"weight_map"`) && !has(`.safetensors"`) && (has(`.bin"`) || has(`.pt"`) || has(`.pth"`)):
+		return TorchSharded, nil
+	case has(`"weight_map"`):
 		return Sharded, nil
 	}
 	return Unknown, &KindError{Is: "JSON", Next: "it holds no tensors"}

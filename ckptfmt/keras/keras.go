@@ -15,6 +15,9 @@
 //	  optimizer/vars/2
 //	assets/...          vocabularies and such
 //
+// With max_shard_size there are several such HDF5 files, and an index of which group
+// is in which of them (see package formats).
+//
 // Variables are numbered: first those that can be trained, then the others. A
 // bfloat16 variable is two opaque bytes, and has the attribute dtype = "bfloat16".
 //
@@ -87,6 +90,7 @@ type Reader struct {
 	name     string
 	file     io.Closer
 	weights  *hdf5.Reader
+	rest     []*hdf5.Reader // further files of the same weights
 	layout   Layout
 	parts    []ckptfmt.Part
 	metadata map[string]string
@@ -118,6 +122,28 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		return nil, err
 	}
 	return r, r.nameParts(nil)
+}
+
+// OpenShards opens the .weights.h5 files that Keras makes of one model with
+// max_shard_size, at least one. They have one tree of groups: the name of a layer may
+// be in another file than its variables.
+func OpenShards(files []string) (*Reader, error) {
+	r := &Reader{name: files[0], metadata: make(map[string]string)}
+	for i, file := range files {
+		h, err := hdf5.Open(file)
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		if i == 0 {
+			r.weights, r.file = h, h
+		} else {
+			r.rest = append(r.rest, h)
+		}
+	}
+	if err := r.nameParts(nil); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 // openArchive opens a .keras file.
@@ -232,7 +258,11 @@ func (r *Reader) Close() error {
 	if r.file == nil {
 		return nil
 	}
-	return r.file.Close()
+	err := r.file.Close()
+	for _, h := range r.rest {
+		err = errors.Join(err, h.Close())
+	}
+	return err
 }
 
 // Parts returns the tensors in the order of the file's groups. They are valid

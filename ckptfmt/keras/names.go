@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 )
 
 // Names in files of Keras.
@@ -22,6 +23,9 @@ const (
 // nameParts gives the tensors the names that people use. config may be nil.
 func (r *Reader) nameParts(config map[string]any) error {
 	r.parts = r.weights.Parts()
+	for _, h := range r.rest {
+		r.parts = append(r.parts, h.Parts()...)
+	}
 	for i, p := range r.parts {
 		r.parts[i].Open = r.checkedOpen(p.Open)
 	}
@@ -166,8 +170,10 @@ func isContainer(segment string) bool { return segment == layers || segment == o
 
 // told is the name in the attribute of a layer's variables.
 func (n *names) told(path string) string {
-	if list, err := n.r.weights.Attr(path+"/"+vars, "name"); err == nil && len(list) == 1 {
-		return list[0]
+	for _, h := range append([]*hdf5.Reader{n.r.weights}, n.r.rest...) {
+		if list, err := h.Attr(path+"/"+vars, "name"); err == nil && len(list) == 1 {
+			return list[0]
+		}
 	}
 	return ""
 }

@@ -46,6 +46,7 @@ type document struct {
 	Names     names.Kind `toml:"names" json:"names"`
 	Rest      Rest       `toml:"rest" json:"rest"`
 	Separator []string   `toml:"separator" json:"separator"`
+	Heads     int64      `toml:"heads" json:"heads"`
 	Rules     []Rule     `toml:"rule" json:"rule"`
 }
 
@@ -173,7 +174,27 @@ func newMap(name string, d *document) (*Map, error) {
 		}
 		m.rules = append(m.rules, c)
 	}
+	if d.Heads < 0 {
+		return nil, fmt.Errorf("heads is %d; want the number of heads of attention layers", d.Heads)
+	}
+	m.SetHeads(d.Heads)
 	return m, nil
+}
+
+// SetHeads sets what "heads" in shapes means; 0 is that it is not known. It is to be
+// called before the map is used.
+func (m *Map) SetHeads(n int64) {
+	for _, c := range m.rules {
+		for _, s := range c.steps {
+			for _, factors := range s.Shape {
+				for i := range factors {
+					if factors[i].Heads {
+						factors[i].Number = n
+					}
+				}
+			}
+		}
+	}
 }
 
 // Valid reports whether r is one of the constants.
@@ -231,10 +252,12 @@ func (j *Join) UnmarshalJSON(b []byte) error { return unmarshalJSON(b, j.Unmarsh
 // another shape.
 type Dims [][]Factor
 
-// Factor is a number, or the dimension Dim of another shape.
+// Factor is a number, the dimension Dim of another shape, or the number of heads of
+// an attention layer, which no shape has.
 type Factor struct {
 	Number int64
 	Dim    int // -1: it is the number
+	Heads  bool
 }
 
 // UnmarshalTOML implements [toml.Unmarshaler].
@@ -247,7 +270,7 @@ func (d *Dims) UnmarshalTOML(v any) error {
 	for _, e := range list {
 		switch e := e.(type) {
 		case int64:
-			*d = append(*d, []Factor{{e, -1}})
+			*d = append(*d, []Factor{{Number: e, Dim: -1}})
 		case string:
 			product, err := parseProduct(e)
 			if err != nil {
@@ -267,7 +290,10 @@ func (d *Dims) UnmarshalJSON(b []byte) error { return unmarshalJSON(b, d.Unmarsh
 func parseProduct(text string) ([]Factor, error) {
 	var list []Factor
 	for part := range strings.SplitSeq(text, "*") {
-		part = strings.TrimSpace(part)
+		if part = strings.TrimSpace(part); part == "heads" {
+			list = append(list, Factor{Dim: -1, Heads: true})
+			continue
+		}
 		number, isDim := strings.CutPrefix(part, "d")
 		n, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || n < 0 {
@@ -276,7 +302,7 @@ func parseProduct(text string) ([]Factor, error) {
 		if isDim {
 			list = append(list, Factor{Dim: int(n)})
 		} else {
-			list = append(list, Factor{n, -1})
+			list = append(list, Factor{Number: n, Dim: -1})
 		}
 	}
 	return list, nil

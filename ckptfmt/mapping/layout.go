@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -36,6 +37,8 @@ func (r *Reorder) check(shape []int64) error {
 	return nil
 }
 
+var errHeads = errors.New("shape: the number of heads is not known; set heads in the map, or --heads")
+
 // of returns the shape that dimensions are for an old shape.
 func (d Dims) of(old []int64) ([]int64, error) {
 	n, err := ckptfmt.NumElements(old)
@@ -50,6 +53,9 @@ func (d Dims) of(old []int64) ([]int64, error) {
 		for _, f := range factors {
 			if f.Dim >= len(old) {
 				return nil, fmt.Errorf("shape: there is no dimension d%d in shape %v", f.Dim, old)
+			}
+			if f.Heads && f.Number == 0 {
+				return nil, errHeads
 			}
 			if f.Dim >= 0 {
 				f.Number = old[f.Dim]

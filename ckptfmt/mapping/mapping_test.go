@@ -289,3 +289,32 @@ func FuzzMap(f *testing.F) {
 		}
 	})
 }
+
+func TestHeads(t *testing.T) {
+	const rule = "[[rule]]\nfrom = 'w'\nto = ['q', 'k']\nshape = [\"d0\", 2, \"heads\", -1]\nsplit = 1\nsqueeze = true\n"
+	shapes := map[string][]int64{"w": {1, 8}}
+	if got, want := run(t, "heads = 2\n"+rule, shapes), "q[1 2 2][0 1 2 3]; k[1 2 2][4 5 6 7]"; got != want {
+		t.Errorf("2 heads give %s, want %s", got, want)
+	}
+	if got, want := run(t, rule, shapes), "set heads in the map, or --heads"; !strings.Contains(got, want) {
+		t.Errorf("no heads give %s, want %q", got, want)
+	}
+	if got, want := run(t, "heads = 3\n"+rule, shapes), "has another number"; !strings.Contains(got, want) {
+		t.Errorf("3 heads give %s, want %q", got, want)
+	}
+	if _, err := Parse("test.toml", []byte("heads = -1\n"+rule)); err == nil {
+		t.Error("a negative number of heads is taken")
+	}
+}
+
+func TestGRUWithoutResetAfterHasNoCounterpart(t *testing.T) {
+	m, err := Open("keras-to-torch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Plan([]Tensor{{"g/gru_cell/bias", tfpb.DataType_DT_FLOAT, []int64{6}}})
+	var failed *RuleError
+	if !errors.As(err, &failed) {
+		t.Errorf("the error is %v", err)
+	}
+}

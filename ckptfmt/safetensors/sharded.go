@@ -22,6 +22,7 @@ const IndexSuffix = ".safetensors.index.json"
 // Sharded reads a model that is stored in several files, by its index. It is
 // safe for concurrent use.
 type Sharded struct {
+	files    []string
 	readers  []*Reader
 	parts    []ckptfmt.Part
 	metadata map[string]string
@@ -34,7 +35,7 @@ func OpenSharded(name string) (*Sharded, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sharded{metadata: make(map[string]string)}
+	s := &Sharded{files: []string{name}, metadata: make(map[string]string)}
 	if err := s.open(name, weights); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -50,6 +51,7 @@ func (s *Sharded) open(index string, weights map[string]string) error {
 			return fmt.Errorf("%s names %s: %w", index, file, err)
 		}
 		s.readers = append(s.readers, r)
+		s.files = append(s.files, filepath.Join(filepath.Dir(index), file))
 		for key, text := range r.Metadata() {
 			s.metadata[key] = text
 		}
@@ -74,6 +76,9 @@ func (s *Sharded) Close() error {
 	}
 	return err
 }
+
+// Files returns the names of the index and of the files with tensors.
+func (s *Sharded) Files() []string { return s.files }
 
 // Parts returns the tensors, file by file. They are valid until the reader is
 // closed.

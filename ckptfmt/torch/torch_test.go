@@ -176,6 +176,9 @@ func FuzzUnpickle(f *testing.F) {
 			return
 		}
 		for _, p := range r.Parts() {
+			if p.Err != nil { // a tensor that is no array
+				continue
+			}
 			if size, err := p.Size(); err != nil || size > 16<<20 {
 				t.Fatalf("%s has %d bytes of a storage of 4: %v", p.Name, size, err)
 			}

@@ -116,7 +116,7 @@ means its current checkpoint, or the SavedModel in it.
 
 The commands that read also take a FILE of another format, detected from its bytes:
 .safetensors, the folder or model.safetensors.index.json of a model in several
-of them, .keras, .weights.h5, .h5 and other HDF5, .npz, and state dicts of torch
+of them (also of torch, and .weights.json of Keras), .keras, .weights.h5, .h5 and other HDF5, .npz, and state dicts of torch
 (.pt, .pth, .bin) and folders of torch.distributed.checkpoint, whose code is never
 executed. A tensor of Keras is found by
 its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,

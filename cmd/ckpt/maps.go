@@ -28,6 +28,7 @@ tf.train.Checkpoint restores. --objects makes a graph of the names themselves.`
 func mapFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "map", Usage: "change tensors by the rules in `FILE`, or by the ready map of that name"},
+		&cli.Int64Flag{Name: "heads", Usage: "what heads means in shapes of the map: `N` heads of the attention layers", DefaultText: "as the map says"},
 		&cli.StringFlag{Name: "rest", Usage: "of tensors that no rule of the map matches: `WHAT` is error, keep or drop", DefaultText: "as the map says, else error"},
 		&cli.StringFlag{Name: "like", Usage: "write the keys, types and object graph of the checkpoint `PREFIX`; in files of Keras, put variables where the file has them"},
 		&cli.StringFlag{Name: "missing", Value: "error", Usage: "of tensors that only --like has: `WHAT` is error, or template, to take its values; of math also skip and zero"},
@@ -38,6 +39,9 @@ func mapFlags() []cli.Flag {
 // openMap opens the map of --map, nil where there is none.
 func openMap(c *cli.Context) (*mapping.Map, error) {
 	if !c.IsSet("map") {
+		if c.IsSet("heads") {
+			return nil, usagef("--heads is about --map")
+		}
 		if c.IsSet("rest") && !c.IsSet("like") {
 			return nil, usagef("--rest is about --map and --like")
 		}
@@ -52,6 +56,12 @@ func openMap(c *cli.Context) (*mapping.Map, error) {
 	}
 	if c.IsSet("rest") {
 		m.Rest = mapping.Rest(c.String("rest"))
+	}
+	if n := c.Int64("heads"); c.IsSet("heads") {
+		if n < 1 {
+			return nil, usagef("--heads takes a number from 1 on, not %d", n)
+		}
+		m.SetHeads(n)
 	}
 	if !m.Rest.Valid() {
 		return nil, usagef("--rest takes error, keep or drop, not %q", c.String("rest"))

@@ -26,6 +26,11 @@ a CRC-32 of each array, one of torch of each storage, .keras of each member,
 safetensors and most HDF5 have sizes and no checksums. A tensor of a kind that
 ckpt cannot read is named, and is no damage: the exit code is 1.
 
+Where something says what SHA-256 a file should have, that is checked too, and
+named: the records that trainerd keeps of a program's checkpoints
+(trainerd.manifests in a folder above), a SHA256SUMS or FILE.sha256 next to it,
+the notes of the Hugging Face hub.
+
 Of a checkpoint: every tensor in every shard, and the SHA-256 of each file in
 its manifest if it has one. Of a directory: all its checkpoints, files that
 belong to none (orphans), files of unfinished saves (temporary), missing
@@ -144,6 +149,26 @@ func (v *verification) checkpoint(f formats.File) error {
 	v.single = r.Checks()
 	progress := progressOf(v.c)
 	progress.Expect(sizeOf(r))
+	summed, err := v.sums(ctx, r)
+	if err != nil {
+		return err
+	}
+	if summed && isUnsummed(f.Kind) { // the sums have shown more than reading could
+		v.tensors += countOf(r)
+		return nil
+	}
+	if err := v.content(ctx, r, prefix); err != nil {
+		return err
+	}
+	if !f.Kind.IsCheckpoint() {
+		return nil
+	}
+	return v.manifest(ctx, prefix)
+}
+
+// content reads the tensors.
+func (v *verification) content(ctx context.Context, r *formats.Reader, prefix string) error {
+	progress := progressOf(v.c)
 	shown := v.named(r.Reader)
 	for name, err := range shown.Verify(ctx) {
 		if ctx.Err() != nil {
@@ -161,10 +186,7 @@ func (v *verification) checkpoint(f formats.File) error {
 			v.add(findingJSON{Kind: kindOf("tensor", err), Prefix: prefix, Name: jsonName(name), Error: err.Error()})
 		}
 	}
-	if !f.Kind.IsCheckpoint() {
-		return nil
-	}
-	return v.manifest(ctx, prefix)
+	return nil
 }
 
 // named shows the tensors of what is checked under the names that --names asks

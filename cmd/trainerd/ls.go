@@ -157,6 +157,9 @@ func printRuns(w io.Writer, runs []*runState) error {
 		}
 		var metrics []string
 		for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+			if name == "learning_rate" {
+				continue // of the steps, not of the model
+			}
 			metrics = append(metrics, fmt.Sprintf("%s %.4g", name, r.Metrics[name]))
 		}
 		if r.Loss != nil {

@@ -34,6 +34,8 @@ const (
 	looking              // it has one, and no work
 	given                // there is a part for it, or for its caller
 	working              // it does the part
+	taken                // its caller does the part, it looks for the next
+	deserted             // its caller does the part, and it has no goroutine
 )
 
 // How often a goroutine looks for a change before it gives up, after how many
@@ -146,7 +148,7 @@ func (h *helper) give(job Job, i, n int) {
 
 // wait returns when the part is done.
 func (h *helper) wait() {
-	if h.state.CompareAndSwap(given, working) {
+	if h.state.CompareAndSwap(given, taken) {
 		h.part()
 		return
 	}
@@ -158,9 +160,10 @@ func (h *helper) wait() {
 	h.undone.Unlock()
 }
 
-// work does the parts that there are while it looks out.
+// work does the parts that there are while it looks out. It does not look for as
+// long as its caller does the part: that may take any time.
 func (h *helper) work() {
-	for i := 0; i < looks || !h.state.CompareAndSwap(looking, asleep); i++ {
+	for i := 0; i < looks || !h.leave(); i++ {
 		if h.state.Load() == given && h.state.CompareAndSwap(given, working) {
 			h.part()
 			i = 0
@@ -172,12 +175,19 @@ func (h *helper) work() {
 	}
 }
 
+// leave reports whether the helper's goroutine may end.
+func (h *helper) leave() bool {
+	return h.state.CompareAndSwap(looking, asleep) || h.state.CompareAndSwap(taken, deserted)
+}
+
 // part does the part, in the helper's goroutine or its caller's.
 func (h *helper) part() {
 	defer func() {
 		h.failed = recover()
 		h.job = nil
-		h.state.Store(looking)
+		if !h.state.CompareAndSwap(working, looking) && !h.state.CompareAndSwap(taken, looking) {
+			h.state.Store(asleep)
+		}
 		h.undone.Unlock()
 	}()
 	h.job.Part(h.i, h.n)

@@ -156,3 +156,33 @@ func BenchmarkRun(b *testing.B) {
 		Run(2, c)
 	}
 }
+
+// A helper whose caller does its part need not wait for the end of that.
+func TestHelperLeavesItsPartToTheCaller(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		c := newCoverage(10, 1)
+		h := &helper{job: c, n: 1}
+		h.undone.Lock()
+		h.state.Store(taken)
+		if leaves && !h.leave() {
+			t.Fatal("the helper does not end while its caller does the part")
+		}
+		h.part()
+		c.check(t)
+		want := looking
+		if leaves {
+			want = asleep
+		}
+		if got := h.state.Load(); got != want {
+			t.Errorf("leaves=%v: state %d after the part, want %d", leaves, got, want)
+		}
+		if !h.undone.TryLock() {
+			t.Error("the part is not reported as done")
+		}
+	}
+	h := &helper{}
+	h.state.Store(working)
+	if h.leave() {
+		t.Error("a helper ends during its part")
+	}
+}

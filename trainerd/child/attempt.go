@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
 )
 
 // attempt is one start of the program.
@@ -15,9 +17,10 @@ type attempt struct {
 	progressed   bool        // it got further than all before
 	paused       bool
 	hung         bool
-	purgedFrom   int64      // from which step on the program's events were dropped, notPurged for none
-	ending       *ending    // that was asked for, nil for none
-	broken       *nodeState // of the node that has ended it, nil for none
+	nan          *trainerd.NaNError // its loss is not finite; nil for no such
+	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
+	ending       *ending            // that was asked for, nil for none
+	broken       *nodeState         // of the node that has ended it, nil for none
 	meter        rateMeter
 }
 
@@ -61,9 +64,22 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	r.savers = nil
 	r.writeRate()
-	e := a.exit
+	return r.ended(a.exit, stopped)
+}
+
+// ended takes the end of a start, and comes to its cause.
+func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	e.Step = r.attempt.step
 	e.Cause = r.causeOnNodes(&e, causeOf(&e, stopped, r.attempt.hung))
+	if r.attempt.nan != nil {
+		err := r.rewind()
+		if !stopped {
+			e.Cause = Diverged
+		}
+		if !stopped && err != nil {
+			return e, err
+		}
+	}
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
 		r.log.Info("the program "+e.String(), "cause", e.Cause, "step", e.Step)
@@ -83,6 +99,7 @@ func (r *run) begin(ctx context.Context) {
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)
+	r.rewinds.begin(r.attempt.given)
 	r.purgeBefore(ctx)
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
@@ -198,11 +215,11 @@ func (r *run) checkSignal(err error) {
 
 // hangs reports whether the program makes no steps any more.
 func (r *run) hangs() bool {
-	if r.HangAfter <= 0 || r.attempt.paused || r.attempt.hung || time.Since(r.attempt.lastProgress) < r.HangAfter {
+	if r.hangAfter <= 0 || r.attempt.paused || r.attempt.hung || time.Since(r.attempt.lastProgress) < r.hangAfter {
 		return false
 	}
 	r.attempt.hung = true
-	r.log.Warn("the program has reported no step for too long; ending it", "limit", r.HangAfter, "step", r.attempt.step)
+	r.log.Warn("the program has reported no step for too long; ending it", "limit", r.hangAfter, "step", r.attempt.step)
 	return true
 }
 

@@ -33,10 +33,11 @@ const (
 	Hung                   // it has reported no step for too long, and was killed
 	Final                  // another start would fail as well
 	Stopped                // because Run was asked to stop
+	Diverged               // its loss was NaN or infinite, and it was killed
 )
 
 func (c Cause) String() string {
-	names := [...]string{"completed", "failed", "preempted", "hung", "final", "stopped"}
+	names := [...]string{"completed", "failed", "preempted", "hung", "final", "stopped", "diverged"}
 	if c < 0 || int(c) >= len(names) {
 		return fmt.Sprintf("Cause(%d)", int(c))
 	}

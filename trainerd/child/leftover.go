@@ -49,7 +49,30 @@ func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
 	if err := r.endLeftovers(ctx, r.patienceWithLeftovers()); err != nil {
 		return nil, err
 	}
-	return logdir.HoldGroup(r.groupDir)
+	return awaitGroup(ctx, r.groupDir, r.patienceWithLeftovers())
+}
+
+// awaitGroup locks the logdir once nobody else has it. A process that is ending has
+// lost its environment, by which it could be found, and has its files open still: as
+// long as the system takes to free its memory.
+func awaitGroup(ctx context.Context, dir string, limit time.Duration) (*os.File, error) {
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	poll := time.NewTicker(groupPoll)
+	defer poll.Stop()
+	for {
+		lock, err := logdir.HoldGroup(dir)
+		if _, held := errors.AsType[*logdir.GroupError](err); !held {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-over.C:
+			return nil, err
+		case <-poll.C:
+		}
+	}
 }
 
 // awaitEnd returns which processes are left when all have ended, the time is

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // TestLeftoversEndAtTheStart has a worker in a session of its own, which outlived
@@ -62,5 +64,30 @@ kill -9 $$`}
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) && !isZombie(pid) {
 		t.Errorf("the worker is still there: %v", err)
+	}
+}
+
+// TestAwaitGroup has the lock in the hands of a process that cannot be found, as one
+// that is ending, which lets go of it; and of one that does not.
+func TestAwaitGroup(t *testing.T) {
+	dir := t.TempDir()
+	held, err := logdir.HoldGroup(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := awaitGroup(t.Context(), dir, 0); !errors.As(err, new(*logdir.GroupError)) {
+		t.Errorf("it stays held: %v", err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		lock, err := awaitGroup(t.Context(), dir, patience)
+		if lock != nil {
+			lock.Close()
+		}
+		got <- err
+	}()
+	held.Close()
+	if err := <-got; err != nil {
+		t.Errorf("it is let go: %v", err)
 	}
 }

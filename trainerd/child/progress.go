@@ -30,6 +30,7 @@ func (r *run) onReport(report *Report) {
 	r.prompter.trained(r.attempt.step, now)
 	r.events.report(r.ectx, report, now)
 	r.measure(report)
+	r.watchLoss(report, now)
 	r.attempt.meter.record(r.attempt.step, now)
 	r.observer.Reported(report)
 }
@@ -122,7 +123,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		}
 		r.savers = nil
 	}
-	if len(added) > 0 {
+	if len(added) > 0 && r.attempt.nan == nil { // the loss may be why the new ones must go
 		r.rotate()
 	}
 }

@@ -57,7 +57,7 @@ func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
 // Save has the program write a checkpoint, by SaveSignal, and waits for it.
 func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
-		return Checkpoint{}, errors.New("there is no way to have this program save: set save_signal and checkpoints")
+		return Checkpoint{}, errCannotSave
 	}
 	saved := make(chan Checkpoint, 1)
 	err := sv.ask(ctx, func(r *run) error {

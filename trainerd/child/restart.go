@@ -58,9 +58,12 @@ func (b *budget) next(now time.Time, cause Cause, progressed bool) (pause time.D
 	} else {
 		b.pause = min(2*b.pause, b.MaxBackoff)
 	}
-	if cause == Preempted {
+	switch cause {
+	case Preempted:
 		b.preempted++
 		return b.pause, true
+	case Diverged: // MaxRewinds bounds them
+		return b.Backoff, true
 	}
 	kept := b.failures[:0]
 	for _, t := range b.failures {

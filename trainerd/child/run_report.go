@@ -125,7 +125,7 @@ func (r *run) report(begun time.Time) *runreport.Run {
 	if training := rep.Time.Training; training > 0 {
 		rep.StepsPerSecond = float64(c.steps) / time.Duration(training).Seconds()
 	}
-	rep.Checkpoints = trainerd.ReportCheckpoints(r.staying())
+	rep.Checkpoints = runreport.Checkpoints(r.staying())
 	return rep
 }
 

@@ -65,6 +65,13 @@ type Supervisor struct {
 	// HangAfter is the time without a new step after which the program is ended
 	// and started again; 0 for never.
 	HangAfter time.Duration
+	// MaxRewinds is how often in a row a program whose loss is NaN or infinite is
+	// killed and started again from an earlier checkpoint; the later ones go to
+	// damaged/. Each time in a row it goes back further. 0: the loss is not watched.
+	MaxRewinds int
+	// Loss is the name of the curve. Default: "loss", else "train/loss" or
+	// "train_loss".
+	Loss string
 	// SaveSignal makes the program write a checkpoint; 0 for none does. Save sends
 	// it at any time, so does SaveEvery from the first report of a start on.
 	SaveSignal syscall.Signal
@@ -105,7 +112,8 @@ type Observer interface {
 // Run starts the program, again and again if it must, until it has completed
 // its job, has failed permanently, or ctx is done. It returns how the last start
 // ended; the error is an [*ExitError] or [*StartError] when the program is to
-// blame, a [*SaveLostError] when it was stopped and has not saved,
+// blame, a [*trainerd.NaNError] when its loss is NaN and MaxRewinds do not help, a
+// [*SaveLostError] when it was stopped and has not saved,
 // a [*logdir.LockedError] when logdir is locked by another process, and a
 // [*logdir.LostError] when the logdir was moved or deleted meanwhile.
 func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
@@ -185,6 +193,8 @@ type run struct {
 	prompter               prompter
 	measured               measured
 	counts                 *counts
+	hangAfter              time.Duration
+	rewinds                rewinds
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	attempt                attempt
@@ -201,7 +211,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	r := &run{
 		Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1},
+		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

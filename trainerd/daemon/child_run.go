@@ -208,11 +208,6 @@ func (j *childJob) Resume(ctx context.Context) error { return refused(j.sv.Resum
 // Stop ends it.
 func (j *childJob) Stop() { j.stop() }
 
-// Set is not possible.
-func (j *childJob) Set(_ context.Context, key, _ string) (string, error) {
-	return "", control.Refusef("%s cannot change during a run: another program trains", key)
-}
-
 // Keep protects a checkpoint from rotation.
 func (j *childJob) Keep(step int64) (string, error) {
 	c, err := j.sv.Keep(context.Background(), step)
@@ -272,7 +267,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	if x.MaxRestarts == 0 {
 		sv.Restarts.Max = -1
 	}
-	sv.ResumeArgs = x.ResumeArgs
+	sv.ResumeArgs, sv.MaxRewinds, sv.Loss = x.ResumeArgs, x.MaxRewinds, x.Loss
 	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
 		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }
 		sv.Env = append(r.EnvOf(config.ProgramSource(x.Dir, x.Command), isSet), sv.Env...)

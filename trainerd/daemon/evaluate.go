@@ -208,7 +208,7 @@ func (e *evaluator) write(ctx context.Context, step int64) error {
 	if err := e.events.AddSummary(ctx, s, step); err != nil {
 		return err
 	}
-	err := e.events.Flush(ctx) // an evaluation is rare, and what it says is wanted at once
+	err := e.events.Sync(ctx) // a checkpoint may outlive it; and what it says is wanted at once
 	e.dropped.Store(e.events.Dropped())
 	return err
 }

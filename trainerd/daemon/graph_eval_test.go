@@ -6,6 +6,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
 // queueGraph is a graph whose loss adds what a queue gives to what is fed.
@@ -23,7 +24,7 @@ func queueGraph(t *testing.T) string {
 	taken = b.PlaceholderWithDefault("row", taken, graph.MakeShape())
 	fed := b.Mean("fed_loss", b.Square("square", b.Mul("product", x, b.Read("w/read", w))))
 	b.AddV2("loss", fed, b.StopGradient("constant", taken))
-	b.Minimize(fed, graph.SGD{}, graph.LearningRate{Initial: .01}, step, []*graph.Variable{w})
+	optimizer.Minimize(b, fed, optimizer.SGD{}, optimizer.LearningRate{Initial: .01}, step, []*graph.Variable{w})
 	return modelFile(t, b)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
 // noisyGraph writes a model with all that an evaluation could disturb: a random
@@ -41,7 +42,7 @@ func noisyGraph(t *testing.T, seed int64) string {
 	b.After([]*graph.Node{move}, func() { b.Identity("moved", loss) })
 	add := b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: "add", Inputs: []graph.Output{total.Handle(), loss}, Attrs: graph.Attrs{"dtype": attr.Type(float)}})
 	b.After([]*graph.Node{add}, func() { b.Read("streaming", total) })
-	b.Minimize(loss, graph.SGD{}, graph.LearningRate{Initial: .01}, step, []*graph.Variable{w}, move)
+	optimizer.Minimize(b, loss, optimizer.SGD{}, optimizer.LearningRate{Initial: .01}, step, []*graph.Variable{w}, move)
 	return modelFile(t, b)
 }
 

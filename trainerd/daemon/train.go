@@ -41,6 +41,7 @@ type training struct {
 	steer   *steering        // of the current session
 	steered program.Feed     // what people have put in place of feeds
 	paused  bool
+	hparams bool // have been written
 }
 
 // run trains until the last step, the end of the input, or until ctx is done.
@@ -67,6 +68,9 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	if err := t.eval.begin(ctx, step, restored != ""); err != nil {
 		return err
 	}
+	if err := t.beginHParams(ctx); err != nil {
+		return err
+	}
 	t.show.begin(step, t.job.steps, restored)
 	defer t.show.end()
 	t.steer = newSteering(t, sess)
@@ -87,7 +91,7 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	}
 	t.watch.Enter(control.Stopping)
 	if t.early || t.job.steps > 0 && t.step >= t.job.steps {
-		return session.ErrCompleted
+		return errors.Join(session.ErrCompleted, t.endHParams(ctx))
 	}
 	return nil
 }

@@ -162,19 +162,19 @@ func (b *Builder) nodeName(s NodeSpec) string {
 	if name == "" {
 		name = s.Op
 	}
-	return b.names.unique(b.scope + name)
+	return b.UniqueName(name)
 }
 
 func (b *Builder) check(n *Node) {
 	switch {
 	case !nodeNames.MatchString(n.Name()):
-		b.fail("node %q (%s): not a name that TensorFlow accepts", n.Name(), n.Op())
+		b.Fail("node %q (%s): not a name that TensorFlow accepts", n.Name(), n.Op())
 	case b.byName[n.Name()] != nil:
-		b.fail("node %s (%s): there is a node of this name", n.Name(), n.Op())
+		b.Fail("node %s (%s): there is a node of this name", n.Name(), n.Op())
 	}
 	for i, in := range n.inputs {
 		if in.Node == nil {
-			b.fail("node %s (%s): input %d is missing", n.Name(), n.Op(), i)
+			b.Fail("node %s (%s): input %d is missing", n.Name(), n.Op(), i)
 		}
 	}
 }
@@ -204,6 +204,10 @@ func (b *Builder) Scope(name string, body func()) {
 	body()
 }
 
+// UniqueName returns the full name that a node of this name gets in the current
+// scope, and takes it.
+func (b *Builder) UniqueName(name string) string { return b.names.unique(b.scope + name) }
+
 // Colocate runs body with every new node placed with n.
 func (b *Builder) Colocate(n *Node, body func()) {
 	outer := b.colocate
@@ -228,7 +232,8 @@ func (b *Builder) Group(name string, nodes ...*Node) *Node {
 // Err returns the first mistake made so far.
 func (b *Builder) Err() error { return b.err }
 
-func (b *Builder) fail(format string, args ...any) {
+// Fail notes a mistake, unless there was one before. Err and MetaGraph return it.
+func (b *Builder) Fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)
 	}

@@ -21,7 +21,7 @@ func Complete(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
 	b.adopt(g.vars[LocalVariables], true)
 	global, local := b.Variables(false), b.Variables(true)
 	if g.ReadyOp() == "" {
-		b.AddNodes(ReadyOpKey, b.reportUninitialized(append(global, local...)).Name())
+		b.AddNodes(ReadyOpKey, b.ReportUninitialized(append(global, local...)).Name())
 	}
 	if g.InitOp() == "" {
 		b.AddNodes(InitOpKey, b.Group("init", b.initializers(global)...).Name())
@@ -75,7 +75,7 @@ func (b *Builder) initializers(vars []*Variable) []*Node {
 	nodes := make([]*Node, len(vars))
 	for i, v := range vars {
 		if v.init == nil {
-			b.fail("variable %s: it has no initializer", v.Name())
+			b.Fail("variable %s: it has no initializer", v.Name())
 		}
 		nodes[i] = v.init
 	}
@@ -87,12 +87,12 @@ func (b *Builder) initializers(vars []*Variable) []*Node {
 func (b *Builder) output(name string) Output {
 	t, err := ParseTensorName(name)
 	if err != nil {
-		b.fail("%w", err)
+		b.Fail("%w", err)
 		return Output{}
 	}
 	n := b.byName[t.Node]
 	if n == nil {
-		b.fail("there is no node %s", t.Node)
+		b.Fail("there is no node %s", t.Node)
 	}
 	return Output{Node: n, Index: t.Index}
 }

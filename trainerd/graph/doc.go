@@ -4,11 +4,10 @@
 //
 // A [Builder] makes a graph node by node, with TensorFlow's rules for names,
 // scopes, collections and variables, and with the sub-graphs that a training
-// needs: gradients ([Builder.Gradients]), optimizers ([Builder.Minimize]),
-// initialisation and readiness ([Builder.AddInit], [Builder.AddReady]),
-// summaries and a saver ([Builder.AddSaver]). What it makes is laid out as a
-// TensorFlow 1 program's export is, so that TensorFlow imports, trains, saves
-// and restores it:
+// needs: gradients ([Builder.Gradients]), initialisation and readiness
+// ([Builder.AddInit], [Builder.AddReady]), summaries and a saver
+// ([Builder.AddSaver]). What it makes is laid out as a TensorFlow 1 program's
+// export is, so that TensorFlow imports, trains, saves and restores it:
 //
 //	b := graph.NewBuilder()
 //	x := b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1, 4))
@@ -19,6 +18,10 @@
 //
 // A Builder remembers the first mistake and continues; MetaGraph returns it. So
 // the calls in between need no checks.
+//
+// Package optimizer adds the training by a loss, package attr makes attributes for
+// nodes that a Builder has no method for, and package literal the values of
+// constants.
 //
 // # Reading
 //

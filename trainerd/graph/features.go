@@ -24,7 +24,7 @@ func (b *Builder) IsNan(name string, x Output) Output {
 func (b *Builder) Where(name string, condition, x, y Output) Output {
 	shape, err := x.Shape().broadcast(y.Shape())
 	if err != nil {
-		b.fail("node %s%s (SelectV2): %w", b.scope, name, err)
+		b.Fail("node %s%s (SelectV2): %w", b.scope, name, err)
 	}
 	return b.Add(NodeSpec{
 		Op: "SelectV2", Name: name, Inputs: []Output{condition, x, y},
@@ -74,7 +74,7 @@ func (b *Builder) ConcatColumns(name string, xs ...Output) Output {
 	width := int64(0)
 	for _, x := range xs {
 		if x.Shape().Rank() != 2 || x.Shape().Dims[1] < 0 {
-			b.fail("node %s%s (ConcatV2): %s has shape %v; want a matrix with a known number of columns", b.scope, name, x.Name(), x.Shape())
+			b.Fail("node %s%s (ConcatV2): %s has shape %v; want a matrix with a known number of columns", b.scope, name, x.Name(), x.Shape())
 			return x
 		}
 		width += x.Shape().Dims[1]
@@ -112,7 +112,7 @@ func gradConcat(b *backward) []Output {
 // StackColumns makes a matrix of vectors: each becomes a column.
 func (b *Builder) StackColumns(name string, xs ...Output) Output {
 	if len(xs) == 0 {
-		b.fail("node %s%s (Pack): no inputs", b.scope, name)
+		b.Fail("node %s%s (Pack): no inputs", b.scope, name)
 		return Output{}
 	}
 	return b.Add(NodeSpec{

@@ -28,7 +28,7 @@ func DifferentiableOps() []string { return slices.Sorted(maps.Keys(gradients)) }
 // result is the zero Output.
 func (b *Builder) Gradients(y Output, xs []Output) []Output {
 	if !y.Shape().isScalar() {
-		b.fail("gradients of %s: its shape is %v, want a scalar", y.Name(), y.Shape())
+		b.Fail("gradients of %s: its shape is %v, want a scalar", y.Name(), y.Shape())
 		return make([]Output, len(xs))
 	}
 	out := make([]Output, len(xs))
@@ -80,7 +80,7 @@ func (p *backprop) sum(x Output) Output {
 	}
 	for _, part := range parts {
 		if p.b.indices[part].Valid() {
-			p.b.fail("gradients of %s: its rows are gathered and it also has other uses, which is not supported", x.Name())
+			p.b.Fail("gradients of %s: its rows are gathered and it also has other uses, which is not supported", x.Name())
 		}
 	}
 	total := p.b.AddN("", parts...)
@@ -111,7 +111,7 @@ func (p *backprop) visit(n *Node) {
 	}
 	f := gradients[n.Op()]
 	if f == nil {
-		p.b.fail("node %s (%s): this op has no gradient; those that have one: %s",
+		p.b.Fail("node %s (%s): this op has no gradient; those that have one: %s",
 			n.Name(), n.Op(), strings.Join(DifferentiableOps(), ", "))
 		return
 	}
@@ -164,3 +164,10 @@ func (b *Builder) tuple(grads []Output) []Output {
 	})
 	return out
 }
+
+// Indices returns the indices of the rows that a gradient consists of. It is not
+// valid for a gradient of all elements.
+func (b *Builder) Indices(gradient Output) Output { return b.indices[gradient] }
+
+// SetIndices says that a tensor of rows is a gradient of the rows at these indices.
+func (b *Builder) SetIndices(rows, indices Output) { b.indices[rows] = indices }

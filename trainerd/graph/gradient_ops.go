@@ -189,7 +189,7 @@ func gradMean(b *backward) []Output {
 func (b *backward) spread(shape Output) Output {
 	grad, x := b.grads[0], b.n.inputs[0].Shape()
 	if !b.n.Output(0).Shape().isScalar() || x.UnknownRank {
-		b.fail("node %s (%s): only a reduction of all elements to a scalar has a gradient", b.n.Name(), b.n.Op())
+		b.Fail("node %s (%s): only a reduction of all elements to a scalar has a gradient", b.n.Name(), b.n.Op())
 		return grad
 	}
 	ones := Shape{Dims: make([]int64, x.Rank())}
@@ -207,7 +207,7 @@ func (b *backward) spread(shape Output) Output {
 // gradient for a loss of weight one.
 func gradSparseSoftmaxCrossEntropy(b *backward) []Output {
 	if b.grads[1].Valid() {
-		b.fail("node %s (%s): its second output has no gradient", b.n.Name(), b.n.Op())
+		b.Fail("node %s (%s): its second output has no gradient", b.n.Name(), b.n.Op())
 	}
 	g := b.grads[0]
 	if !g.Valid() {

@@ -42,7 +42,7 @@ func (b *Builder) StopGradient(name string, x Output) Output {
 // SelectV2 adds x where the condition, a scalar, is true, else y.
 func (b *Builder) SelectV2(name string, condition, x, y Output) Output {
 	if !condition.Shape().isScalar() || !x.Shape().Equal(y.Shape()) {
-		b.fail("node %s%s (SelectV2): want a scalar condition and two values of one shape, got %v, %v and %v",
+		b.Fail("node %s%s (SelectV2): want a scalar condition and two values of one shape, got %v, %v and %v",
 			b.scope, name, condition.Shape(), x.Shape(), y.Shape())
 	}
 	return b.Add(NodeSpec{
@@ -68,7 +68,7 @@ func (b *Builder) reduceKept(op, name string, x Output, axes []int32) Output {
 	shape := Shape{Dims: slices.Clone(x.Shape().Dims)}
 	for _, axis := range axes {
 		if axis < 0 || int(axis) >= len(shape.Dims) {
-			b.fail("node %s%s (%s): %s has no axis %d", b.scope, name, op, x.Name(), axis)
+			b.Fail("node %s%s (%s): %s has no axis %d", b.scope, name, op, x.Name(), axis)
 			return x
 		}
 		shape.Dims[axis] = 1
@@ -108,7 +108,7 @@ func (b *Builder) ExpandLast(name string, x Output) Output { return b.expandDims
 func (b *Builder) Conv2D(name string, x, kernel Output) Output {
 	sx, sk := x.Shape(), kernel.Shape()
 	if sx.Rank() != 4 || sk.Rank() != 4 || sx.Dims[3] != sk.Dims[2] {
-		b.fail("node %s%s (Conv2D): images have shape %v and the kernel %v; want rank 4 each, and the same number of channels", b.scope, name, sx, sk)
+		b.Fail("node %s%s (Conv2D): images have shape %v and the kernel %v; want rank 4 each, and the same number of channels", b.scope, name, sx, sk)
 		return x
 	}
 	return b.Add(NodeSpec{
@@ -131,7 +131,7 @@ func convAttrs(t tfpb.DataType) Attrs {
 func (b *Builder) MaxPool(name string, x Output, size int64) Output {
 	s := x.Shape()
 	if s.Rank() != 4 || size < 1 {
-		b.fail("node %s%s (MaxPool): want images and a size of 1 or more, got %v and %d", b.scope, name, s, size)
+		b.Fail("node %s%s (MaxPool): want images and a size of 1 or more, got %v and %d", b.scope, name, s, size)
 		return x
 	}
 	return b.Add(NodeSpec{

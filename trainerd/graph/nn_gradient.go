@@ -1,8 +1,6 @@
 package graph
 
 import (
-	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
@@ -89,31 +87,6 @@ func gradResourceGather(b *backward) []Output {
 	g, indices := b.grads[0], b.n.inputs[1]
 	width := b.n.outputs[0].Shape.Dims[indices.Shape().Rank():]
 	rows := b.Reshape("Reshape", g, MakeShape(append([]int64{-1}, width...)...))
-	b.indices[rows] = b.Reshape("Reshape_1", indices, MakeShape(-1))
+	b.SetIndices(rows, b.Reshape("Reshape_1", indices, MakeShape(-1)))
 	return []Output{rows, {}}
-}
-
-// unique sums the rows of a sparse gradient that stand for one index.
-func (b *Builder) unique(rows, indices Output) (sums, at Output) {
-	n := b.Add(NodeSpec{
-		Op: "Unique", Inputs: []Output{indices},
-		Attrs: Attrs{"T": attr.Type(indices.DType()), "out_idx": attr.Type(tfpb.DataType_DT_INT32)},
-		Outputs: []OutputType{
-			{indices.DType(), MakeShape(-1)},
-			{tfpb.DataType_DT_INT32, MakeShape(-1)},
-		},
-	})
-	count := b.Reshape("Reshape", b.ShapeOf("Shape", n.Output(0)), Shape{})
-	return b.segmentSum("UnsortedSegmentSum", rows, n.Output(1), count, rows.Shape()), n.Output(0)
-}
-
-// segmentSum adds up the rows of each segment.
-func (b *Builder) segmentSum(name string, rows, segments, count Output, out Shape) Output {
-	return b.Add(NodeSpec{
-		Op: "UnsortedSegmentSum", Name: name, Inputs: []Output{rows, segments, count},
-		Attrs: Attrs{
-			"T": attr.Type(rows.DType()), "Tindices": attr.Type(segments.DType()), "Tnumsegments": attr.Type(tfpb.DataType_DT_INT32),
-		},
-		Outputs: []OutputType{{rows.DType(), out}},
-	}).Output(0)
 }

@@ -41,7 +41,7 @@ func (b *Builder) MatMul(name string, x, y Output, transposeX, transposeY bool) 
 	rows, inner := matrixDims(x.Shape(), transposeX)
 	inner2, cols := matrixDims(y.Shape(), transposeY)
 	if inner >= 0 && inner2 >= 0 && inner != inner2 {
-		b.fail("node %s (MatMul): shapes %v and %v have different inner dimensions", b.scope+name, x.Shape(), y.Shape())
+		b.Fail("node %s (MatMul): shapes %v and %v have different inner dimensions", b.scope+name, x.Shape(), y.Shape())
 	}
 	return b.Add(NodeSpec{
 		Op: "MatMul", Name: name, Inputs: []Output{x, y},
@@ -84,10 +84,10 @@ func (b *Builder) elementwiseTo(op, name string, out tfpb.DataType, ins ...Outpu
 	for _, in := range ins[1:] {
 		s, err := shape.broadcast(in.Shape())
 		if err != nil {
-			b.fail("node %s%s (%s): %w", b.scope, name, op, err)
+			b.Fail("node %s%s (%s): %w", b.scope, name, op, err)
 		}
 		if in.DType() != ins[0].DType() {
-			b.fail("node %s%s (%s): inputs of types %v and %v", b.scope, name, op, ins[0].DType(), in.DType())
+			b.Fail("node %s%s (%s): inputs of types %v and %v", b.scope, name, op, ins[0].DType(), in.DType())
 		}
 		shape = s
 	}
@@ -157,7 +157,7 @@ func (b *Builder) AddN(name string, xs ...Output) Output {
 		return xs[0]
 	}
 	if len(xs) == 0 {
-		b.fail("node %s%s (AddN): no inputs", b.scope, name)
+		b.Fail("node %s%s (AddN): no inputs", b.scope, name)
 		return Output{}
 	}
 	out := b.elementwise("AddN", name, xs...)
@@ -206,7 +206,7 @@ func (b *Builder) Sum(name string, x Output) Output { return b.reduceAll("Sum", 
 func (b *Builder) reduceAll(op, name string, x Output) Output {
 	rank := x.Shape().Rank()
 	if rank < 0 {
-		b.fail("node %s%s (%s): the rank of %s is not known", b.scope, name, op, x.Name())
+		b.Fail("node %s%s (%s): the rank of %s is not known", b.scope, name, op, x.Name())
 		rank = 0
 	}
 	axes := make([]int32, rank)
@@ -297,7 +297,7 @@ func (b *Builder) Fill(name string, shape Shape, value *tfpb.TensorProto) Output
 // Pack stacks tensors of one shape along a new first axis.
 func (b *Builder) Pack(name string, xs ...Output) Output {
 	if len(xs) == 0 {
-		b.fail("node %s%s (Pack): no inputs", b.scope, name)
+		b.Fail("node %s%s (Pack): no inputs", b.scope, name)
 		return Output{}
 	}
 	shape := xs[0].Shape()

@@ -27,7 +27,7 @@ const (
 func (b *Builder) AddSaver() *tfpb.SaverDef {
 	vars := b.Variables(false)
 	if len(vars) == 0 {
-		b.fail("saver: the graph has no variables to save")
+		b.Fail("saver: the graph has no variables to save")
 		return nil
 	}
 	slices.SortStableFunc(vars, func(x, y *Variable) int {
@@ -101,9 +101,9 @@ func (b *Builder) restore(prefix Output, keys saverKeys, vars []*Variable) *Node
 	assigns := make([]*Node, len(vars))
 	for i, v := range vars {
 		if v.Def.GetIsResource() {
-			assigns[i] = b.assign("AssignVariableOp", v, b.Identity("Identity", read.Output(i)))
+			assigns[i] = b.Assign("AssignVariableOp", v, b.Identity("Identity", read.Output(i)))
 		} else {
-			assigns[i] = b.assign("Assign", v, read.Output(i))
+			assigns[i] = b.Assign("Assign", v, read.Output(i))
 		}
 	}
 	return b.Group("restore_all", assigns...)

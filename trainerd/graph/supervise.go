@@ -21,14 +21,16 @@ func (b *Builder) AddInit() (init, local *Node) {
 // for the global ones. An empty list means ready.
 func (b *Builder) AddReady() (ready, readyForLocalInit Output) {
 	global := b.Variables(false)
-	ready = b.reportUninitialized(append(global, b.Variables(true)...))
-	readyForLocalInit = b.reportUninitialized(global)
+	ready = b.ReportUninitialized(append(global, b.Variables(true)...))
+	readyForLocalInit = b.ReportUninitialized(global)
 	b.AddNodes(ReadyOpKey, ready.Name())
 	b.AddNodes(ReadyForLocalInitOp, readyForLocalInit.Name())
 	return ready, readyForLocalInit
 }
 
-func (b *Builder) reportUninitialized(vars []*Variable) (missing Output) {
+// ReportUninitialized adds what gives the names of the variables that have no value
+// yet.
+func (b *Builder) ReportUninitialized(vars []*Variable) (missing Output) {
 	b.Scope("report_uninitialized_variables", func() {
 		if len(vars) == 0 {
 			missing = b.Const("Const", literal.Strings())

@@ -88,7 +88,7 @@ func (b *Builder) initialValue(full string, s VariableSpec) Output {
 	var initial Output
 	b.Scope(full+"/Initializer/", func() { initial = s.Initial(b, s.Shape) })
 	if initial.DType() != s.DType || !initial.Shape().Equal(s.Shape) {
-		b.fail("variable %s: initial value is %v %v, want %v %v", full,
+		b.Fail("variable %s: initial value is %v %v, want %v %v", full,
 			initial.DType(), initial.Shape(), s.DType, s.Shape)
 	}
 	return initial
@@ -108,7 +108,7 @@ func (b *Builder) addVariableNodes(v *Variable, full string, initial Output) {
 	}).Output(0)
 	b.Scope(full+"/", func() {
 		b.isInitialized("IsInitialized/VarIsInitializedOp", v)
-		v.init = b.assign("Assign", v, initial)
+		v.init = b.Assign("Assign", v, initial)
 		v.read = b.Read("Read/ReadVariableOp", v)
 	})
 }
@@ -149,9 +149,9 @@ func (b *Builder) Read(name string, v *Variable) Output {
 	}).Output(0)
 }
 
-// assign adds an assignment. Variables of the older kind keep their value in
+// Assign adds an assignment. Variables of the older kind keep their value in
 // the node itself and have an op of their own.
-func (b *Builder) assign(name string, v *Variable, value Output) *Node {
+func (b *Builder) Assign(name string, v *Variable, value Output) *Node {
 	if v.Def != nil && !v.Def.GetIsResource() {
 		return b.Add(NodeSpec{
 			Op: "Assign", Name: name, Inputs: []Output{v.handle, value},
@@ -196,7 +196,7 @@ func (b *Builder) AddBytes(collection string, wire []byte) {
 		b.collections[collection] = c
 	}
 	if c.GetBytesList() == nil {
-		b.fail("collection %s: holds no messages", collection)
+		b.Fail("collection %s: holds no messages", collection)
 		return
 	}
 	c.GetBytesList().Value = append(c.GetBytesList().Value, wire)
@@ -210,7 +210,7 @@ func (b *Builder) AddNodes(collection string, names ...string) {
 		b.collections[collection] = c
 	}
 	if c.GetNodeList() == nil {
-		b.fail("collection %s: holds no names", collection)
+		b.Fail("collection %s: holds no names", collection)
 		return
 	}
 	c.GetNodeList().Value = append(c.GetNodeList().Value, names...)

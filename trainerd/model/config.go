@@ -162,6 +162,9 @@ func (c Config) IsRegression() bool { return c.Family == "linear" || c.Family ==
 // isPerceptron reports whether the model has hidden layers and nothing before them.
 func (c Config) isPerceptron() bool { return c.Family == "mlp" || c.Family == "mlp_regressor" }
 
+// Resolved returns c with the fields that were left out filled in.
+func (c Config) Resolved() Config { return c.withDefaults() }
+
 // withDefaults returns c with the fields that were left out filled in.
 func (c Config) withDefaults() Config {
 	c.Activation = orDefault(c.Activation, "relu")

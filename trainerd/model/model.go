@@ -15,6 +15,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
 // Model is a model ready to train, with the names of what can be fed, fetched
@@ -148,7 +149,7 @@ func (m *maker) train() {
 		m.trainSync()
 		return
 	}
-	train, rate := m.b.Minimize(m.objective(), optimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
+	train, rate := optimizer.Minimize(m.b, m.objective(), newOptimizer(m.cfg), learningRate(m.cfg), m.step, m.weights, m.updates...)
 	m.out.TrainOp, m.rate = train.Name(), rate
 }
 
@@ -160,27 +161,27 @@ func (m *maker) objective() graph.Output {
 	return m.loss
 }
 
-func optimizer(c Config) graph.Optimizer {
+func newOptimizer(c Config) optimizer.Optimizer {
 	switch c.Optimizer {
 	case "momentum", "nesterov":
-		return graph.Momentum{Momentum: float32(c.Momentum), Nesterov: c.Nesterov}
+		return optimizer.Momentum{Momentum: float32(c.Momentum), Nesterov: c.Nesterov}
 	case "adagrad":
-		return graph.Adagrad{InitialAccumulator: float32(c.InitialAccumulator)}
+		return optimizer.Adagrad{InitialAccumulator: float32(c.InitialAccumulator)}
 	case "adadelta":
-		return graph.Adadelta{Rho: float32(c.Rho), Epsilon: float32(c.Epsilon)}
+		return optimizer.Adadelta{Rho: float32(c.Rho), Epsilon: float32(c.Epsilon)}
 	case "ftrl":
-		return graph.Ftrl{Power: float32(c.LearningRatePower), InitialAccumulator: float32(c.InitialAccumulator),
+		return optimizer.Ftrl{Power: float32(c.LearningRatePower), InitialAccumulator: float32(c.InitialAccumulator),
 			L1: float32(c.FtrlL1), L2: float32(c.FtrlL2)}
 	case "adam":
-		return graph.Adam{Beta1: float32(c.Beta1), Beta2: float32(c.Beta2), Epsilon: float32(c.Epsilon)}
+		return optimizer.Adam{Beta1: float32(c.Beta1), Beta2: float32(c.Beta2), Epsilon: float32(c.Epsilon)}
 	case "rmsprop":
-		return graph.RMSProp{Decay: float32(c.Rho), Momentum: float32(c.Momentum), Epsilon: float32(c.Epsilon)}
+		return optimizer.RMSProp{Decay: float32(c.Rho), Momentum: float32(c.Momentum), Epsilon: float32(c.Epsilon)}
 	}
-	return graph.SGD{}
+	return optimizer.SGD{}
 }
 
-func learningRate(c Config) graph.LearningRate {
-	lr := graph.LearningRate{
+func learningRate(c Config) optimizer.LearningRate {
+	lr := optimizer.LearningRate{
 		Initial: float32(c.LearningRate), Schedule: schedules[c.Schedule],
 		DecaySteps: c.DecaySteps, DecayRate: float32(c.DecayRate), Staircase: c.Staircase,
 		End: float32(c.EndLearningRate), Power: float32(c.Power),
@@ -192,10 +193,10 @@ func learningRate(c Config) graph.LearningRate {
 	return lr
 }
 
-var schedules = map[string]graph.Schedule{
-	"constant": graph.ScheduleConstant, "exponential": graph.ScheduleExponential,
-	"polynomial": graph.SchedulePolynomial, "piecewise": graph.SchedulePiecewise,
-	"cosine": graph.ScheduleCosine, "inverse_time": graph.ScheduleInverseTime,
+var schedules = map[string]optimizer.Schedule{
+	"constant": optimizer.ScheduleConstant, "exponential": optimizer.ScheduleExponential,
+	"polynomial": optimizer.SchedulePolynomial, "piecewise": optimizer.SchedulePiecewise,
+	"cosine": optimizer.ScheduleCosine, "inverse_time": optimizer.ScheduleInverseTime,
 }
 
 // summaries adds what TensorBoard shows: loss, accuracy, a learning rate that

@@ -1,6 +1,8 @@
 package model
 
-import "github.com/trainerd/trainerd/trainerd/graph"
+import (
+	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
+)
 
 // SyncReplicas says how many replicas train together.
 type SyncReplicas struct {
@@ -36,11 +38,11 @@ type Sync struct {
 }
 
 func (m *maker) trainSync() {
-	r := graph.SyncReplicas{Total: max(m.sync.Total, 1), Aggregate: m.sync.Aggregate}
+	r := optimizer.SyncReplicas{Total: max(m.sync.Total, 1), Aggregate: m.sync.Aggregate}
 	if r.Aggregate <= 0 {
 		r.Aggregate = r.Total
 	}
-	s := m.b.MinimizeSync(m.objective(), optimizer(m.cfg), learningRate(m.cfg), r, m.step, m.weights, m.updates...)
+	s := optimizer.MinimizeSync(m.b, m.objective(), newOptimizer(m.cfg), learningRate(m.cfg), r, m.step, m.weights, m.updates...)
 	if m.b.Err() != nil {
 		return
 	}

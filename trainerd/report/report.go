@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // Names of the report of a run in its logdir.
@@ -127,6 +128,21 @@ type Checkpoint struct {
 	Step    int64                      `json:"step"`
 	Saved   time.Time                  `json:"saved"`
 	Metrics map[string]manifest.Metric `json:"metrics,omitempty"` // of the model in it
-	Sources map[string]string          `json:"sources,omitempty"` // who measured them; see ckptfmt.Measurement
+	Sources map[string]string          `json:"sources,omitempty"` // who measured them; see manifest.Measurement
 	Why     []string                   `json:"why"`
+}
+
+// Checkpoints lists checkpoints that stay.
+func Checkpoints(kept []checkpoint.Kept) []Checkpoint {
+	all := make([]Checkpoint, len(kept))
+	for i, k := range kept {
+		all[i] = Checkpoint{Name: filepath.Base(k.Prefix), Step: k.Step, Saved: k.Saved.UTC(), Sources: k.Sources, Why: k.Why}
+		for name, v := range k.Metrics {
+			if all[i].Metrics == nil {
+				all[i].Metrics = make(map[string]manifest.Metric)
+			}
+			all[i].Metrics[name] = manifest.Metric(v)
+		}
+	}
+	return all
 }

@@ -5,20 +5,19 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // Session runs a graph in this process. It implements [session.LazyStore],
-// [session.ChangeTracker] and [trainerd.OptionsRunner]. All methods are safe for
+// [session.ChangeTracker] and [session.OptionsRunner]. All methods are safe for
 // concurrent use.
 type Session struct{ exec *exec.Session }
 
 var (
-	_ session.LazyStore      = (*Session)(nil)
-	_ session.ChangeTracker  = (*Session)(nil)
-	_ trainerd.OptionsRunner = (*Session)(nil)
+	_ session.LazyStore     = (*Session)(nil)
+	_ session.ChangeTracker = (*Session)(nil)
+	_ session.OptionsRunner = (*Session)(nil)
 )
 
 // New returns a session for a graph. Ops that the runtime lacks are no error
@@ -51,7 +50,7 @@ func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fet
 	return s.exec.Run(ctx, feeds, fetches, targets)
 }
 
-// RunWithOptions implements [trainerd.OptionsRunner]: it is Run with a timeout,
+// RunWithOptions implements [session.OptionsRunner]: it is Run with a timeout,
 // and with a trace level it records when each op ran.
 func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {

@@ -6,11 +6,16 @@
 // the world leaves it: in each the process is killed, the power is cut, the disk
 // is full, slow or fails, the session is lost, a checkpoint is damaged, or people
 // stop it, save, pin and look on. Everything comes from the seed: the kind of
-// session, the length of a step, each option of Supervisor and Saver (a new
-// option without a line in the table of options_test.go fails a test), and what
-// goes wrong when. The clock is that of testing/synctest, so that days pass in
-// milliseconds; the disk is the model of internal/atomicfile/faultfs, which knows
-// what a power cut may leave.
+// session, the length of a step, the options, and what goes wrong when. The clock
+// is that of testing/synctest, so that days pass in milliseconds; the disk is the
+// model of internal/atomicfile/faultfs, which knows what a power cut may leave.
+//
+// There are two worlds. That of the library has each option of Supervisor and Saver.
+// That of the daemon runs jobs as it reads them from TOML files: each model family
+// and exported graphs, with each key of the config, a control server at a network
+// in memory, and people who ask it to stop, save, pause, set, keep and note, start a
+// second run, or remove the lock file. A new option or key that has no line in the
+// tables of options_test.go and daemon_keys_test.go fails a test.
 //
 // The rules:
 //
@@ -24,16 +29,24 @@
 //   - no temporary file and no goroutine is left, and nothing outside the logdir
 //     was touched
 //
+// and of jobs also:
+//
+//   - each step has the bits of a training with none of the options that must not
+//     matter, and so have the best checkpoints, which are those of the best evaluations
+//   - exit codes and last words are those of doc/exit-codes.md
+//   - a second run is refused, a pause makes no step, a kept checkpoint stays
+//   - no file is left open, and no run stops making progress
+//
 // A history that breaks one is run again with fewer lives and options for as long
 // as it still does, and is printed as the flags that repeat it.
 //
-//	go test ./trainerd/world                               thirty seeds, the same each time
+//	go test ./trainerd/world                               some seeds, the same each time
 //	go test ./trainerd/world -run World -for 1h -v         as many as an hour takes
-//	go test ./trainerd/world -run World -seed 4711 -v      one, with its story
+//	go test ./trainerd/world -run TestWorld -seed 4711 -v  one, with its story
 //
-// What the rules are worth is tested too: defects_test.go plants defects, each of
-// which must be found.
+// What the rules are worth is tested too: defects_test.go and daemon_defects_test.go
+// plant defects, each of which must be found.
 //
-// Not in this world yet: programs as children, clusters of servers, the network, the
-// control socket, and jobs as the daemon reads them.
+// Not in these worlds yet: programs as children, clusters of servers and their
+// network, and the data server.
 package world

@@ -1,15 +1,13 @@
 package world
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
-	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 )
 
@@ -24,8 +22,10 @@ type event struct {
 	power bool
 	// during happens at a step of the life; nil at none.
 	during func(l *living) error
+	// ask is what people want of a job at a step of the life; nil for nothing.
+	ask func(l *daemonLife, ctx context.Context) error
 	// after happens to the logdir when the life is over.
-	after func(h *history, rnd *rand.Rand) error
+	after func(p *place, rnd *rand.Rand) error
 }
 
 // ends of a life that its own training chooses.
@@ -49,7 +49,7 @@ var events = []*event{
 	{name: "other-interval", during: (*living).changeInterval},
 	{name: "pin", during: (*living).pin},
 	{name: "long-pause", during: func(*living) error { time.Sleep(26 * time.Hour); return nil }},
-	{name: "damaged-newest", disk: kill, after: (*history).damageNewest},
+	{name: "damaged-newest", disk: kill, after: (*place).damageNewest},
 }
 
 func kill(rnd *rand.Rand) faultfs.Fault { return faultfs.Fault{At: 1 + rnd.IntN(300), Kill: true} }
@@ -86,45 +86,13 @@ func (l *living) changeInterval() error {
 
 // pin keeps the newest checkpoint from being rotated away.
 func (l *living) pin() error {
-	if saved, ok := l.sv.LastSave(); ok {
-		return l.sv.Saver.Pin(saved.Prefix)
-	}
-	return nil
-}
-
-// damageNewest turns a bit of the newest checkpoint's data, when there is an older
-// one. What was announced is then what that one has.
-func (h *history) damageNewest(rnd *rand.Rand) error {
-	list, err := ckptdir.List(h.dir)
-	if err != nil || len(list) < 2 {
-		return err
-	}
-	newest, older := list[len(list)-1], list[len(list)-2]
-	if newest.Step < older.Step {
-		newest, older = older, newest
-	}
-	files, err := filepath.Glob(newest.Prefix + "*")
-	if err != nil {
-		return err
-	}
-	for _, name := range files {
-		if !isData(name) {
-			continue
-		}
-		data, err := os.ReadFile(name)
-		if err != nil || len(data) == 0 {
-			return err
-		}
-		data[rnd.IntN(len(data))] ^= 1 << rnd.IntN(8)
-		fsys := faultfs.New(0)
-		if err := atomicfile.WriteFile(fsys, name, data); err != nil {
-			return err
-		}
-		h.announced = min(h.announced, older.Step)
-		fsys.Mark(h.announced + 1)
-		for range fsys.Replay(h.disk) {
-		}
+	saved, ok := l.sv.LastSave()
+	if !ok {
 		return nil
 	}
-	return nil
+	err := l.sv.Saver.Pin(saved.Prefix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the next one, which is about to be announced, has taken its place
+	}
+	return err
 }

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,46 +23,23 @@ import (
 
 // A history is a plan that is carried out.
 type history struct {
+	*place
 	plan   *plan
 	defect *defect // planted; nil for none
-	root   string  // holds the logdir and nothing else
-	dir    string
-	disk   *faultfs.Disk
-
-	announced int64 // the step that was announced as saved last; NoStep before
-	lossy     bool  // a disk that failed may have cost points of the curve
-	lived     time.Duration
-	story     *slog.Logger
+	lived  time.Duration
+	story  *slog.Logger
 }
 
 // run carries out a plan in a fresh folder, and returns the first rule that was
 // broken, and for how long the training lived.
 func (p *plan) run(t *testing.T, planted *defect, story *slog.Logger) (lived time.Duration, err error) {
-	root, err := os.MkdirTemp(memory(), "world-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !*keep {
-		defer os.RemoveAll(root)
-	}
-	h := &history{plan: p, defect: planted, root: root, dir: filepath.Join(root, "logdir"), announced: session.NoStep, story: story}
-	h.disk = faultfs.NewDisk(h.dir, faultfs.State{})
-	if err := os.Mkdir(h.dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	h := &history{place: newPlace(t), plan: p, defect: planted, story: story}
+	defer h.leave()
 	synctest.Test(t, func(t *testing.T) { err = h.live(t.Context()) })
 	if err == nil {
 		err = h.judgeEnd(t.Context())
 	}
 	return h.lived, err
-}
-
-// memory is a folder in memory where there is one, "" elsewhere.
-func memory() string {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		return "/dev/shm"
-	}
-	return ""
 }
 
 // live goes through all lives.
@@ -117,11 +91,11 @@ func (h *history) liveOnce(ctx context.Context, of life) error {
 	if err := l.supervise(ctx); err != nil {
 		return err
 	}
-	if err := h.settle(ctx, l); err != nil {
+	if err := h.settle(ctx, l.fs, l.event.power, l.rnd); err != nil {
 		return err
 	}
 	if of.event.after != nil {
-		return of.event.after(h, rnd)
+		return of.event.after(h.place, rnd)
 	}
 	return nil
 }
@@ -274,38 +248,3 @@ func (d slowDisk) wait() {
 func (d slowDisk) Create(name string) (atomicfile.File, error) { d.wait(); return d.FS.Create(name) }
 func (d slowDisk) Rename(from, to string) error                { d.wait(); return d.FS.Rename(from, to) }
 func (d slowDisk) SyncDir(name string) error                   { d.wait(); return d.FS.SyncDir(name) }
-
-// settle makes the logdir what the end of a life leaves of it.
-func (h *history) settle(ctx context.Context, l *living) error {
-	for range l.fs.Replay(h.disk) {
-	}
-	if l.event.power {
-		states := slices.Collect(h.disk.States(l.rnd, 4))
-		state := states[l.rnd.IntN(len(states))]
-		if err := state.LayOut(h.dir); err != nil {
-			return err
-		}
-		h.disk = faultfs.NewDisk(h.dir, state)
-	}
-	h.announced = max(h.announced, h.disk.Marked()-1)
-	if err := h.setTimes(); err != nil {
-		return err
-	}
-	return h.judgeDisk(ctx)
-}
-
-// setTimes gives the files the time of the history's clock, where the system gave
-// them its own: some of them are removed when they are old.
-func (h *history) setTimes() error {
-	now := time.Now()
-	return filepath.WalkDir(h.dir, func(name string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil || !info.ModTime().After(now) {
-			return err
-		}
-		return os.Chtimes(name, now, now)
-	})
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -49,37 +48,9 @@ func (l *living) judgeWeights(ctx context.Context, s session.Session, step int64
 	return nil
 }
 
-// judgeDisk judges what a life has left.
-func (h *history) judgeDisk(ctx context.Context) error {
-	outside, err := os.ReadDir(h.root)
-	if err != nil {
-		return err
-	}
-	if len(outside) != 1 {
-		return broke("%d files next to the logdir", len(outside)-1)
-	}
-	if h.announced < 0 {
-		return nil
-	}
-	newest, _, err := ckptdir.NewestIntact(ctx, h.dir)
-	if err != nil {
-		return broke("step %d was announced, and there is no intact checkpoint: %w", h.announced, err)
-	}
-	if newest.Step < h.announced {
-		return broke("step %d was announced, and the newest intact checkpoint is of step %d", h.announced, newest.Step)
-	}
-	return nil
-}
-
 // judgeEnd judges the logdir of a training that is complete.
 func (h *history) judgeEnd(ctx context.Context) error {
-	err := filepath.WalkDir(h.dir, func(name string, d os.DirEntry, err error) error {
-		if err == nil && atomicfile.IsTemp(d.Name()) {
-			err = broke("temporary file %s is left", name)
-		}
-		return err
-	})
-	if err != nil {
+	if err := noTemps(h.dir); err != nil {
 		return err
 	}
 	newest, _, err := ckptdir.NewestIntact(ctx, h.dir)
@@ -136,8 +107,12 @@ func (h *history) judgeCurve(ctx context.Context, purge tfevents.Purge) error {
 	return nil
 }
 
-// isData reports whether a file holds the numbers of a checkpoint.
-func isData(name string) bool {
-	base := filepath.Base(name)
-	return strings.Contains(base, ".data-") || !strings.Contains(strings.TrimPrefix(base, "model.ckpt"), ".")
+// noTemps wants no temporary file below a folder.
+func noTemps(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && atomicfile.IsTemp(d.Name()) {
+			err = broke("temporary file %s is left", name)
+		}
+		return err
+	})
 }

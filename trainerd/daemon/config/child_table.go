@@ -29,6 +29,13 @@ type Child struct {
 	// KeepBest is the number of checkpoints with the best values of metric that
 	// stay, besides those that supervisor.max_to_keep and the like keep; 0 for none.
 	KeepBest int `toml:"keep_best"`
+	// MaxRewinds is how often in a row it may be killed and started again from an
+	// earlier checkpoint because its loss was NaN or infinite; the later checkpoints
+	// are moved to damaged/. 0: its loss is not watched.
+	MaxRewinds int `toml:"max_rewinds"`
+	// Loss is the name of the curve that max_rewinds watches. Default: "loss", else
+	// "train/loss" or "train_loss".
+	Loss string `toml:"loss"`
 	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
 	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a
 	// .toml file that was begun by trainerd init --recipe NAME. It knows the lines

@@ -75,6 +75,7 @@ var setting = map[string]string{
 	"child.patterns": "['(?P<step>1)']", "child.max_restarts": "1", "child.nodes": "2& child.node=1", "child.node": "1& child.nodes=2",
 	"child.restart_window_secs": "1", "child.backoff_secs": "2", "child.max_backoff_secs": "1", "child.hang_secs": "1", "child.metric": "'loss'& child.keep_best=1& child.checkpoints='k-*'",
 	"child.mode": "'max'& child.metric='loss'& child.keep_best=1& child.checkpoints='k-*'", "child.keep_best": "2& child.metric='loss'& child.checkpoints='k-*'", "child.save_signal": "'SIGUSR1'",
+	"child.max_rewinds": "1& child.checkpoints='k-*'", "child.loss": "'l'& child.max_rewinds=1& child.checkpoints='k-*'",
 	"warm_start.from": "'w'", "warm_start.map": "'keras-to-torch'& warm_start.from='w'", "warm_start.include": "['a']& warm_start.from='w'",
 	"warm_start.exclude": "['a']& warm_start.from='w'", "warm_start.missing": "'init'& warm_start.from='w'",
 	"warm_start.reshape": "true& warm_start.from='w'", "warm_start.averages": "true& warm_start.from='w'",

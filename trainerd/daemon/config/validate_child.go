@@ -22,6 +22,8 @@ func (v *Validator) child() {
 	v.Require(c.KeepBest >= 0 && c.KeepBest <= maxKeepBest, at+"keep_best", fmt.Sprintf("want 0 (none) to %d, got %d", maxKeepBest, c.KeepBest), "")
 	v.Require(c.KeepBest == 0 || c.Metric != "" && c.Checkpoints != "", at+"keep_best", "needs child.metric and child.checkpoints", `set both, as in "val/loss" and "ckpt-*.pt", or remove it`)
 	v.Require(c.Mode == "" || c.Mode == "min" || c.Mode == "max", at+"mode", fmt.Sprintf("there is no mode %q", c.Mode), `want "min" or "max"`)
+	v.Require(c.MaxRewinds >= 0, at+"max_rewinds", fmt.Sprintf("want 0 (never) or more, got %d", c.MaxRewinds), "")
+	v.Require(c.MaxRewinds == 0 || c.Checkpoints != "", at+"max_rewinds", "needs child.checkpoints, to find what to continue from", `set that, as in "ckpt-*.pt"`)
 	if _, err := recipe.Load(c.Recipe); err != nil {
 		v.Require(false, at+"recipe", err.Error(), "")
 	}

@@ -141,6 +141,9 @@ func (c *Config) idleKey(key string) (why string) {
 		if key == "child.node" && c.Child.Nodes <= 1 {
 			return "child.nodes is 1"
 		}
+		if key == "child.loss" && c.Child.MaxRewinds == 0 {
+			return "child.max_rewinds is 0"
+		}
 	case key == "supervisor.recovery_wait_secs" && !c.IsRemote():
 		return "the embedded runtime has no workers that wait for a chief"
 	case (table == "eval" || key == "train.eval_steps" || key == "train.early_stopping") && !c.hasTestPart() && c.asksToEvaluate(key):

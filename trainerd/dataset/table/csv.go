@@ -288,10 +288,8 @@ func (c *csvRows) next() (*Row, error) {
 		return nil, err
 	}
 	c.row.Fields = c.fields(c.row.Fields)
-	if c.number != nil {
-		for i, f := range c.row.Fields {
-			c.row.Fields[i] = c.number(f)
-		}
+	for i, f := range c.row.Fields {
+		c.row.Fields[i] = c.number(f)
 	}
 	return &c.row, nil
 }

@@ -12,15 +12,14 @@ func IsNumber(field string) bool {
 	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && !strings.ContainsAny(field, "xX_pP")
 }
 
-// numbersOf returns what writes the numbers of a dialect as Go does, nil if they
-// are so already.
+// numbersOf returns what writes the numbers of a dialect as Go does.
 func numbersOf(d Dialect) func(string) string {
 	decimal := d.Decimal
 	if decimal == 0 {
 		decimal = '.'
 	}
 	if decimal == '.' && d.Thousands == 0 {
-		return nil
+		return withoutUnit
 	}
 	return func(field string) string {
 		if plain, ok := plainNumber(field, decimal, d.Thousands); ok {
@@ -30,12 +29,55 @@ func numbersOf(d Dialect) func(string) string {
 	}
 }
 
-// plainNumber writes a number with a decimal point and without marks between its
-// digits. It reports false for what is no number in the given notation.
+// units are the signs of currencies that come before or after a number; a percent
+// sign comes after it.
+const units = "$€£¥₹₩₽₺₫₴฿₦₱₪"
+
+// withoutUnit returns a number with a unit without it, as in $5 and 12 %; other
+// fields as they are.
+func withoutUnit(field string) string {
+	if number, ok := trimUnit(field); ok && IsNumber(number) {
+		return number
+	}
+	return field
+}
+
+// trimUnit takes a unit off a field; false if it has none.
+func trimUnit(field string) (number string, ok bool) {
+	const longest = 64
+	n := len(field)
+	signed := field != "" && (field[0] == '-' || field[0] == '+')
+	if n < 2 || n > longest || isDigit(field[n-1]) && (isDigit(field[0]) || signed && isDigit(field[1])) {
+		return field, false // most numbers
+	}
+	sign := ""
+	if signed {
+		sign, field = field[:1], field[1:]
+	}
+	number = strings.TrimRight(field, "%"+units)
+	if len(number) == len(field) {
+		number = strings.TrimLeft(field, units)
+	}
+	if len(number) == len(field) || number == "" {
+		return sign + field, false
+	}
+	number = strings.Trim(number, " \u00a0\u202f")
+	if sign != "" && (strings.HasPrefix(number, "-") || strings.HasPrefix(number, "+")) {
+		return sign + field, false
+	}
+	return sign + number, true
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// plainNumber writes a number with a decimal point, without marks between its
+// digits, and without a unit. It reports false for what is no number in the given
+// notation.
 func plainNumber(field string, decimal, thousands rune) (string, bool) {
 	if field == "" || len(field) > 64 {
 		return "", false
 	}
+	field, _ = trimUnit(field)
 	whole, fraction, hasFraction := strings.Cut(field, string(decimal))
 	if thousands != 0 && strings.ContainsRune(whole, thousands) {
 		if !grouped(whole, thousands) {

@@ -249,7 +249,7 @@ func notation(rows [][]string, separator rune) (decimal, thousands rune) {
 // have numbers, or words that are nowhere among the values; or the numbers of
 // the columns, as pandas writes them.
 func hasHeader(rows [][]string, number func(string) string) bool {
-	isNum := func(field string) bool { return IsNumber(field) || number != nil && IsNumber(number(field)) }
+	isNum := func(field string) bool { return IsNumber(field) || IsNumber(number(field)) }
 	names := rows[0]
 	if isNumbering(names) {
 		return true

@@ -226,6 +226,43 @@ func TestFaultyRow(t *testing.T) {
 }
 
 // What encoding/csv accepts is the same here, but for the blanks around fields.
+// A unit next to a number is no part of it; what is no number stays as it is.
+func TestUnits(t *testing.T) {
+	german := numbersOf(Dialect{Decimal: ',', Thousands: '.'})
+	english := numbersOf(Dialect{Thousands: ','})
+	plain := numbersOf(Dialect{})
+	for _, c := range []struct {
+		number      func(string) string
+		field, want string
+	}{
+		{plain, "$5", "5"}, {plain, "-$5.50", "-5.50"}, {plain, "12%", "12"}, {plain, "12.5 %", "12.5"}, {plain, "€ 3", "3"}, {plain, "7\u00a0€", "7"},
+		{plain, "1e3", "1e3"}, {plain, "$", "$"}, {plain, "$$", "$$"}, {plain, "%", "%"}, {plain, "", ""}, {plain, "$a", "$a"}, {plain, "5%x", "5%x"},
+		{plain, "-$-5", "-$-5"}, {plain, "$1,234", "$1,234"}, {plain, "-", "-"}, {plain, "$NaN", "$NaN"},
+		{english, "$1,234.50", "1234.50"}, {english, "-$1,234,567", "-1234567"}, {english, "$12,34", "$12,34"},
+		{german, "8.478,50 €", "8478.50"}, {german, "49,3 %", "49.3"}, {german, "8,478.50 €", "8,478.50 €"},
+	} {
+		if got := c.number(c.field); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.field, got, c.want)
+		}
+	}
+}
+
+// A table of prices and shares is one of numbers, whichever notation it has.
+func TestSniffUnits(t *testing.T) {
+	tab, err := New(strings.NewReader("price,share,y\n\"$7,663.78\",29.7%,a\n\"$1,200.00\",5%,b\n"), Options{Sniff: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, tab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"7663.78", "29.7", "a"}, {"1200.00", "5", "b"}}
+	if diff := cmp.Diff(want, got); diff != "" || strings.Join(tab.Columns, " ") != "price share y" {
+		t.Errorf("columns %q (-want +got):\n%s", tab.Columns, diff)
+	}
+}
+
 func FuzzScanner(f *testing.F) {
 	for _, text := range []string{"", "a,b\n1,2\n", "\"a\"\"b\",c\r\n", "\"a\nb\",\n\n1,2", " \"a\" ,b", "a;b\n"} {
 		f.Add(text, byte(','))
@@ -250,6 +287,9 @@ func FuzzScanner(f *testing.F) {
 		for _, row := range want {
 			if len(row) == 1 && row[0] == "" {
 				return
+			}
+			for i := range row {
+				row[i] = withoutUnit(row[i])
 			}
 		}
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // traceDevice is the name under which TensorFlow's timelines show the one
@@ -18,9 +18,9 @@ const traceDevice = "/job:localhost/replica:0/task:0/device:CPU:0"
 // trace records the steps of one run.
 type trace struct{ nodes []*tfpb.NodeExecStats }
 
-var _ trainerd.OptionsRunner = (*Session)(nil)
+var _ session.OptionsRunner = (*Session)(nil)
 
-// RunWithOptions implements [trainerd.OptionsRunner]: it is Run with a timeout,
+// RunWithOptions implements [session.OptionsRunner]: it is Run with a timeout,
 // and with a trace level it records when each op ran.
 func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {

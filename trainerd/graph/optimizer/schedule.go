@@ -1,9 +1,10 @@
-package graph
+package optimizer
 
 import (
 	"math"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
@@ -61,44 +62,44 @@ func (lr LearningRate) Changes() bool {
 }
 
 // learningRate adds the nodes of a rate that changes.
-func (b *Builder) learningRate(lr LearningRate, step *Variable) (rate Output) {
+func learningRate(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate graph.Output) {
 	switch lr.schedule() {
 	case ScheduleExponential:
-		rate = b.exponentialDecay(lr, step)
+		rate = exponentialDecay(b, lr, step)
 	case SchedulePolynomial:
-		rate = b.polynomialDecay(lr, step)
+		rate = polynomialDecay(b, lr, step)
 	case SchedulePiecewise:
-		rate = b.piecewiseConstant(lr, step)
+		rate = piecewiseConstant(b, lr, step)
 	case ScheduleCosine:
-		rate = b.cosineDecay(lr, step)
+		rate = cosineDecay(b, lr, step)
 	case ScheduleInverseTime:
-		rate = b.inverseTimeDecay(lr, step)
+		rate = inverseTimeDecay(b, lr, step)
 	default:
 		rate = b.Const("base_learning_rate", literal.Float(lr.Initial))
 	}
 	if lr.WarmupSteps <= 0 {
 		return rate
 	}
-	b.named("Warmup", func(name string) {
+	named(b, "Warmup", func(name string) {
 		one := b.Const("one", literal.Float(1))
-		share := b.RealDiv("truediv", b.AddV2("add", b.stepNow(step), one), b.Const("warmup_steps", literal.Float(float32(lr.WarmupSteps))))
+		share := b.RealDiv("truediv", b.AddV2("add", stepNow(b, step), one), b.Const("warmup_steps", literal.Float(float32(lr.WarmupSteps))))
 		rate = b.Mul(name, rate, b.Minimum("Minimum", share, one))
 	})
 	return rate
 }
 
 // named runs body in a new scope, with the name of the scope's result.
-func (b *Builder) named(scope string, body func(result string)) {
-	full := b.names.unique(b.scope + scope)
+func named(b *graph.Builder, scope string, body func(result string)) {
+	full := b.UniqueName(scope)
 	b.Scope(full+"/", func() { body(full + "/") })
 }
 
-func (b *Builder) stepNow(step *Variable) Output {
+func stepNow(b *graph.Builder, step *graph.Variable) graph.Output {
 	return b.Cast("Cast", b.Read("Cast/ReadVariableOp", step), tfpb.DataType_DT_FLOAT)
 }
 
 // periods adds how many DecaySteps have passed.
-func (b *Builder) periods(lr LearningRate, now, every Output) Output {
+func periods(b *graph.Builder, lr LearningRate, now, every graph.Output) graph.Output {
 	p := b.RealDiv("truediv", now, every)
 	if lr.Staircase {
 		p = b.Floor("Floor", p)
@@ -106,48 +107,48 @@ func (b *Builder) periods(lr LearningRate, now, every Output) Output {
 	return p
 }
 
-func (b *Builder) exponentialDecay(lr LearningRate, step *Variable) (rate Output) {
-	b.named("ExponentialDecay", func(name string) {
+func exponentialDecay(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate graph.Output) {
+	named(b, "ExponentialDecay", func(name string) {
 		initial := b.Const("initial_learning_rate", literal.Float(lr.Initial))
 		every := b.Const("decay_steps", literal.Float(float32(lr.DecaySteps)))
 		factor := b.Const("decay_rate", literal.Float(lr.DecayRate))
-		rate = b.Mul(name, initial, b.Pow("Pow", factor, b.periods(lr, b.stepNow(step), every)))
+		rate = b.Mul(name, initial, b.Pow("Pow", factor, periods(b, lr, stepNow(b, step), every)))
 	})
 	return rate
 }
 
-func (b *Builder) inverseTimeDecay(lr LearningRate, step *Variable) (rate Output) {
-	b.named("InverseTimeDecay", func(name string) {
+func inverseTimeDecay(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate graph.Output) {
+	named(b, "InverseTimeDecay", func(name string) {
 		initial := b.Const("initial_learning_rate", literal.Float(lr.Initial))
 		every := b.Const("decay_steps", literal.Float(float32(lr.DecaySteps)))
 		factor := b.Const("decay_rate", literal.Float(lr.DecayRate))
-		periods := b.periods(lr, b.stepNow(step), every)
+		periods := periods(b, lr, stepNow(b, step), every)
 		rate = b.RealDiv(name, initial, b.AddV2("Add", b.Const("Const", literal.Float(1)), b.Mul("Mul", factor, periods)))
 	})
 	return rate
 }
 
 // progress adds the part of DecaySteps that has passed, at most one.
-func (b *Builder) progress(lr LearningRate, step *Variable) Output {
+func progress(b *graph.Builder, lr LearningRate, step *graph.Variable) graph.Output {
 	every := b.Const("decay_steps", literal.Float(float32(lr.DecaySteps)))
-	return b.RealDiv("truediv", b.Minimum("Minimum", b.stepNow(step), every), every)
+	return b.RealDiv("truediv", b.Minimum("Minimum", stepNow(b, step), every), every)
 }
 
-func (b *Builder) polynomialDecay(lr LearningRate, step *Variable) (rate Output) {
-	b.named("PolynomialDecay", func(name string) {
+func polynomialDecay(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate graph.Output) {
+	named(b, "PolynomialDecay", func(name string) {
 		end := b.Const("end_learning_rate", literal.Float(lr.End))
 		span := b.Sub("sub", b.Const("initial_learning_rate", literal.Float(lr.Initial)), end)
-		left := b.Sub("sub_1", b.Const("one", literal.Float(1)), b.progress(lr, step))
+		left := b.Sub("sub_1", b.Const("one", literal.Float(1)), progress(b, lr, step))
 		power := b.Pow("Pow", left, b.Const("power", literal.Float(lr.Power)))
 		rate = b.AddV2(name, b.Mul("Mul", span, power), end)
 	})
 	return rate
 }
 
-func (b *Builder) cosineDecay(lr LearningRate, step *Variable) (rate Output) {
-	b.named("CosineDecay", func(name string) {
+func cosineDecay(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate graph.Output) {
+	named(b, "CosineDecay", func(name string) {
 		one, half := b.Const("one", literal.Float(1)), b.Const("half", literal.Float(.5))
-		angle := b.Mul("mul", b.Const("pi", literal.Float(math.Pi)), b.progress(lr, step))
+		angle := b.Mul("mul", b.Const("pi", literal.Float(math.Pi)), progress(b, lr, step))
 		wave := b.Mul("mul_1", half, b.AddV2("add", one, b.Cos("Cos", angle)))
 		alpha := float32(0)
 		if lr.Initial != 0 {
@@ -161,16 +162,16 @@ func (b *Builder) cosineDecay(lr LearningRate, step *Variable) (rate Output) {
 
 // piecewiseConstant counts the boundaries after the step, and takes the value
 // of that number.
-func (b *Builder) piecewiseConstant(lr LearningRate, step *Variable) (rate Output) {
+func piecewiseConstant(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate graph.Output) {
 	if len(lr.Values) != len(lr.Boundaries)+1 {
-		b.fail("learning rate: %d values for %d boundaries, want one more", len(lr.Values), len(lr.Boundaries))
+		b.Fail("learning rate: %d values for %d boundaries, want one more", len(lr.Values), len(lr.Boundaries))
 		return b.Const("base_learning_rate", literal.Float(lr.Initial))
 	}
-	b.named("PiecewiseConstant", func(name string) {
+	named(b, "PiecewiseConstant", func(name string) {
 		bounds := b.Const("boundaries", literal.Int64s(lr.Boundaries...))
 		behind := b.Greater("Greater", b.Read("ReadVariableOp", step), bounds)
 		piece := b.Sum("Sum", b.Cast("Cast", behind, tfpb.DataType_DT_INT32))
-		rate = b.gather(name, b.Const("values", literal.Floats(lr.Values...)), piece)
+		rate = b.Elements(name, b.Const("values", literal.Floats(lr.Values...)), piece)
 	})
 	return rate
 }

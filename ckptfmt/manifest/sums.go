@@ -1,0 +1,219 @@
+package manifest
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// Sum is the SHA-256 that a file should have, as something next to it says.
+type Sum struct {
+	File   string
+	SHA256 string // in hexadecimal
+	Source string // the file that says so, for words
+
+	// Bytes is its size, -1 where that is not said. Modified is the file's time when
+	// the sum was taken, zero where that is not said: a file of another time may have
+	// been written again.
+	Bytes    int64
+	Modified time.Time
+}
+
+// SumFiles are the names of lists of sums as sha256sum prints them. Next to a file
+// there may also be one that has its name and ends in ".sha256".
+var SumFiles = []string{"SHA256SUMS", "SHA256SUMS.txt", "sha256sums.txt", "sha256sum.txt", "checksums.txt"}
+
+// maxAbove bounds how many folders above a file may hold its record.
+const maxAbove = 8
+
+// FindSums returns what is said of files: by the records of trainerd in a folder
+// above them, by a list of sums next to them, by what the Hugging Face hub notes of
+// its downloads. There is at most one of each file, in that order. What cannot be
+// read is in bad.
+func FindSums(files []string) (sums []Sum, bad []error) {
+	x := &sumFinder{records: make(map[string][]*Record), lists: make(map[string]map[string]Sum)}
+	for _, file := range files {
+		full, err := filepath.Abs(file)
+		if err != nil {
+			x.bad = append(x.bad, err)
+			continue
+		}
+		s, ok := x.inRecords(full)
+		if !ok {
+			s, ok = x.inLists(full)
+		}
+		if !ok {
+			s, ok = ofHub(full)
+		}
+		if ok {
+			s.File = file
+			sums = append(sums, s)
+		}
+	}
+	return sums, x.bad
+}
+
+// sumFinder keeps what it has read.
+type sumFinder struct {
+	records map[string][]*Record // by logdir
+	lists   map[string]map[string]Sum
+	bad     []error
+}
+
+// inRecords looks into the folders above a file for records of it, or of a copy.
+func (x *sumFinder) inRecords(full string) (Sum, bool) {
+	dir := filepath.Dir(full)
+	for range maxAbove {
+		all, known := x.records[dir]
+		if !known {
+			var bad []error
+			all, bad = Records(dir)
+			x.records[dir] = all
+			x.bad = append(x.bad, bad...)
+		}
+		rel, err := filepath.Rel(dir, full)
+		if err != nil {
+			return Sum{}, false
+		}
+		if s, ok := sumIn(all, dir, filepath.ToSlash(rel)); ok {
+			return s, true
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			break
+		}
+		dir = above
+	}
+	return Sum{}, false
+}
+
+// sumIn returns what the newest record says of a file.
+func sumIn(all []*Record, logdir, name string) (found Sum, ok bool) {
+	for _, r := range all {
+		for _, f := range r.Files {
+			s := Sum{SHA256: f.SHA256, Bytes: f.Bytes, Source: filepath.Join(logdir, RecordName(r.Name, r.Step))}
+			switch {
+			case f.Name == name:
+				s.Modified = f.Modified
+			case r.Copy == "" || r.Copy+"/"+f.Name != name:
+				continue
+			}
+			found, ok = s, true
+		}
+	}
+	return found, ok
+}
+
+// inLists looks for lists of sums next to a file.
+func (x *sumFinder) inLists(full string) (Sum, bool) {
+	dir, base := filepath.Split(full)
+	for _, name := range append([]string{base + ".sha256"}, SumFiles...) {
+		list := filepath.Join(dir, name)
+		sums, known := x.lists[list]
+		if !known {
+			var err error
+			if sums, err = readSums(list); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				x.bad = append(x.bad, err)
+			}
+			x.lists[list] = sums
+		}
+		if s, ok := sums[base]; ok {
+			return s, true
+		}
+		if s, ok := sums[""]; ok && name == base+".sha256" { // the sum alone
+			return s, true
+		}
+	}
+	return Sum{}, false
+}
+
+// sumLine is a line of sha256sum: the sum, a blank, a blank or an asterisk, the
+// name; or what BSD prints: SHA256 (name) = sum.
+var sumLine = regexp.MustCompile(`^(?:\\?([0-9a-fA-F]{64})(?:[ \t]+\*?(.*))?|SHA256 \((.*)\) = ([0-9a-fA-F]{64}))$`)
+
+// readSums reads a list of sums. Lines of another form are passed over: lists of
+// other sums may have the same name.
+func readSums(name string) (map[string]Sum, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sums := make(map[string]Sum)
+	lines := bufio.NewScanner(io.LimitReader(f, maxSize))
+	for lines.Scan() {
+		m := sumLine.FindStringSubmatch(strings.TrimRight(lines.Text(), "\r"))
+		if m == nil {
+			continue
+		}
+		file := strings.TrimPrefix(cmp.Or(m[2], m[3]), "./")
+		sums[file] = Sum{SHA256: strings.ToLower(cmp.Or(m[1], m[4])), Bytes: -1, Source: name}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return sums, nil
+}
+
+var sumAlone = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// ofHub returns what the Hugging Face hub says of a large file: in its cache the
+// file is a link to one that has its sum for a name, in a folder of one's own the
+// sum is in the second line of .cache/huggingface/download/NAME.metadata, after the
+// revision and before the time of the download.
+func ofHub(full string) (Sum, bool) {
+	if target, err := filepath.EvalSymlinks(full); err == nil && target != full {
+		if base := filepath.Base(target); sumAlone.MatchString(base) && filepath.Base(filepath.Dir(target)) == "blobs" {
+			return Sum{SHA256: base, Bytes: -1, Source: "its name in the cache of the Hugging Face hub"}, true
+		}
+	}
+	note := filepath.Join(filepath.Dir(full), ".cache", "huggingface", "download", filepath.Base(full)+".metadata")
+	b, err := os.ReadFile(note)
+	if err != nil || len(b) > 4096 {
+		return Sum{}, false
+	}
+	lines := strings.Split(string(b), "\n")
+	if len(lines) < 2 || !sumAlone.MatchString(strings.TrimSpace(lines[1])) {
+		return Sum{}, false // a small file has the sum of Git
+	}
+	return Sum{SHA256: strings.TrimSpace(lines[1]), Bytes: -1, Source: note}, true
+}
+
+// Verify reads a file and holds it against its sum. The error matches
+// [ErrOutdated] where the file was written again since the sum was taken; any other
+// is damage, or that it cannot be read.
+func (s *Sum) Verify(ctx context.Context) error {
+	f, err := os.Open(s.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	size, sum, err := hash(ctx, f)
+	same := strings.EqualFold(sum, s.SHA256) && (s.Bytes < 0 || size == s.Bytes)
+	switch {
+	case err != nil || same:
+		return err
+	case !s.Modified.IsZero() && !info.ModTime().Equal(s.Modified):
+		return fmt.Errorf("%s: %w, after %s", s.File, ErrOutdated, s.Source)
+	case s.Bytes >= 0 && size != s.Bytes:
+		err = fmt.Errorf("it has %d bytes, %s says %d", size, s.Source, s.Bytes)
+	default:
+		err = fmt.Errorf("SHA-256 %w: %s says %s, computed %s", ckptfmt.ErrChecksum, s.Source, s.SHA256, sum)
+	}
+	return &ckptfmt.CorruptError{Name: s.File, Part: "file", Err: err}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/parallel"
+)
+
+// isUnsummed reports whether reading the tensors of a format finds nothing that the
+// SHA-256 of its files does not: it has no checksums of its own.
+func isUnsummed(kind formats.Kind) bool {
+	return kind == formats.Safetensors || kind == formats.Sharded
+}
+
+// countOf returns the number of tensors.
+func countOf(r *formats.Reader) int {
+	n := 0
+	for range r.Tensors() {
+		n++
+	}
+	return n
+}
+
+// sums holds the files of what is checked against the sums that something says of
+// them, and reports whether each of them has one, and is as it should be.
+func (v *verification) sums(ctx context.Context, r *formats.Reader) (all bool, err error) {
+	files := r.Files()
+	if ck, err := ckptdir.Find(r.Path); r.Kind.IsCheckpoint() && err == nil {
+		files = ck.Files
+	}
+	sums, bad := manifest.FindSums(files)
+	for _, err := range bad { // what is wrong with a list is not wrong with the tensors
+		fmt.Fprintf(v.c.App.ErrWriter, "ckpt: %v\n", err)
+	}
+	if len(sums) == 0 {
+		return false, nil
+	}
+	failed := make([]error, len(sums))
+	parallel.Each(ctx, len(sums), func(i int) { failed[i] = sums[i].Verify(ctx) })
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	intact := 0
+	for i, err := range failed {
+		switch {
+		case err == nil:
+			intact++
+		case errors.Is(err, manifest.ErrOutdated):
+			fmt.Fprintf(v.c.App.ErrWriter, "ckpt: %v; its sum was not checked\n", err)
+		default:
+			v.add(findingJSON{Kind: kindOf("file", err), Prefix: r.Path, Name: jsonName(sums[i].File), Error: err.Error()})
+		}
+	}
+	v.single += fmt.Sprintf("; SHA-256 of %d of %d files by %s", intact, len(files), sourcesOf(sums))
+	return intact == len(files), nil
+}
+
+// sourcesOf names what the sums were taken from.
+func sourcesOf(sums []manifest.Sum) string {
+	var names []string
+	for _, s := range sums {
+		name := filepath.Base(s.Source)
+		if dir := filepath.Base(filepath.Dir(s.Source)); dir == manifest.RecordsDir {
+			name = dir + "/" + name
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > 2 {
+		return fmt.Sprintf("%s and %d others", names[0], len(names)-1)
+	}
+	if len(names) == 2 {
+		return names[0] + " and " + names[1]
+	}
+	return names[0]
+}

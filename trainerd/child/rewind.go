@@ -1,0 +1,104 @@
+package child
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// rewinds is what a run remembers of losses that were no numbers.
+type rewinds struct {
+	good    int64     // step of the last finite loss, -1 before the first
+	goodAt  time.Time // when that was reported
+	count   int       // of rewinds in a row
+	failed  int64     // step of the last failure
+	further int       // checkpoints to skip
+}
+
+// begin prepares for a start from a checkpoint, whose loss was finite as far as is
+// known; nil for none.
+func (b *rewinds) begin(given *Checkpoint) {
+	b.good = -1
+	if given != nil {
+		b.good, b.goodAt = given.at(), given.Saved
+	}
+}
+
+// watchLoss kills the program when its loss is NaN or infinite: what it does from
+// there on has no use, and what it saves does harm.
+func (r *run) watchLoss(report *Report, now time.Time) {
+	v, ok := r.lossOf(report)
+	if r.MaxRewinds <= 0 || !ok || r.attempt.nan != nil || r.attempt.ending != nil {
+		return
+	}
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if r.rewinds.count > 0 && report.Step > r.rewinds.failed { // it got past the place
+			r.rewinds.count, r.rewinds.further = 0, 0
+		}
+		r.rewinds.good, r.rewinds.goodAt = report.Step, now
+		return
+	}
+	r.attempt.nan = &trainerd.NaNError{Step: report.Step, Loss: v}
+	r.attempt.ending = &ending{begun: now, stage: killed}
+	r.checkSignal(r.attempt.process.kill())
+}
+
+// lossOf returns the loss in a report.
+func (sv *Supervisor) lossOf(report *Report) (v float64, ok bool) {
+	names := []string{sv.Loss}
+	if sv.Loss == "" {
+		names = []string{"loss", "train/loss", "train_loss"}
+	}
+	for _, name := range names {
+		if v, ok = report.Value(name); ok {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// rewind moves the checkpoints aside that may have been saved after the fault, so
+// that the next start continues from an earlier one. The error is the
+// [*trainerd.NaNError] when there is none, or the limit is reached.
+func (r *run) rewind() error {
+	b, nan := &r.rewinds, r.attempt.nan
+	intact := slices.DeleteFunc(slices.Clone(r.store.known), func(c Checkpoint) bool {
+		if c.at() == NoStep {
+			return c.Saved.After(b.goodAt)
+		}
+		return c.at() > b.good
+	})
+	if b.count >= r.MaxRewinds || len(intact) == 0 {
+		return nan
+	}
+	to := intact[max(len(intact)-1-b.further, 0)]
+	for _, c := range slices.Clone(r.store.known) {
+		if c.key() == to.key() || !isNewer(c, to) {
+			continue
+		}
+		if err := r.moveAside(c); err != nil {
+			r.log.Error("cannot rewind to an earlier checkpoint", "checkpoint", to.Path, "err", err)
+			return nan
+		}
+	}
+	b.count++
+	b.further++
+	b.failed = nan.Step
+	r.log.Warn("loss is NaN; rewinding", "step", nan.Step, "loss", nan.Loss, "to", filepath.Base(to.Path))
+	r.counts.update(func(c *counts) { c.stats.Rewinds++ })
+	return nil
+}
+
+// moveAside moves an intact checkpoint to where the damaged ones go.
+func (r *run) moveAside(c Checkpoint) error {
+	dir, err := r.store.quarantine(c, time.Now())
+	if err != nil {
+		return err
+	}
+	r.store.known = slices.DeleteFunc(r.store.known, func(k Checkpoint) bool { return k.key() == c.key() })
+	r.log.Info("moved a checkpoint that was saved after the fault aside", "checkpoint", c.Path, "to", dir)
+	return r.store.repoint(c)
+}

@@ -1,0 +1,88 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// TestRewind has programs whose loss is NaN at step 21, once or again and again.
+func TestRewind(t *testing.T) {
+	const fault = "steps 1 10;write ckpt-10;steps 11 20;write ckpt-20;write ckpt-21;say step=21 loss=nan;sleep"
+	for _, tc := range []struct {
+		name, script string
+		max          int
+		loss         string
+		steps        []string // that the starts resume from
+		aside        string   // checkpoints in damaged
+		fails        bool
+	}{
+		{"once", fault + "|env STEP;resume 30", 3, "", []string{"20"}, "ckpt-21", false},
+		{"infinite", strings.Replace(fault, "nan", "-inf", 1) + "|env STEP;resume 30", 3, "loss", []string{"20"}, "ckpt-21", false},
+		{"again, further back", fault + "|env STEP;say step=21 loss=nan;sleep|env STEP;resume 30", 3, "", []string{"20", "10"}, "ckpt-20 ckpt-21", false},
+		{"past the place, then again", fault + "|env STEP;say step=21 loss=1;steps 22 40;write ckpt-40;say step=41 loss=nan;sleep|env STEP;resume 50", 1, "", []string{"20", "40"}, "ckpt-21", false},
+		{"too often", fault + "|env STEP;say step=21 loss=nan;sleep", 1, "", []string{"20"}, "ckpt-21", true},
+		{"no checkpoint before it", "steps 1 3;write ckpt-5;say step=5 loss=nan;sleep", 3, "", nil, "", true},
+		{"another curve", "say step=1 loss=nan;steps 2 5", 3, "val/loss", nil, "", false},
+		{"not watched", "say step=1 loss=nan;steps 2 5", 0, "", nil, "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			sv, out := supervise(t, tc.script)
+			sv.MaxRewinds, sv.Loss = tc.max, tc.loss
+			_, err := sv.Run(t.Context())
+			if nan, ok := errors.AsType[*trainerd.NaNError](err); ok != tc.fails || err != nil && !ok {
+				t.Errorf("got %v, %v", nan, err)
+			}
+			for _, step := range tc.steps {
+				if want := fmt.Sprintf("STEP is %q", step); !strings.Contains(out.String(), want) {
+					t.Errorf("no start with %s in:\n%s", want, out)
+				}
+			}
+			found, err := filepath.Glob(filepath.Join(sv.Logdir, "damaged", "*", "ckpt-*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range found {
+				found[i] = filepath.Base(found[i])
+			}
+			if got := strings.Join(found, " "); got != tc.aside {
+				t.Errorf("aside are %q, want %q", got, tc.aside)
+			}
+			if got := sv.Stats(); int(got.Rewinds) != len(tc.steps) {
+				t.Errorf("counted %d rewinds, want %d", got.Rewinds, len(tc.steps))
+			}
+		})
+	}
+}
+
+// TestRewindKeepsTheLastGood has one checkpoint stay, and a newer one that was saved
+// after the fault.
+func TestRewindKeepsTheLastGood(t *testing.T) {
+	sv, out := supervise(t, "steps 1 20;write ckpt-20;say saved;sleep|env STEP;steps 21 22;write ckpt-23;say step=23 loss=nan;sleep|env STEP;resume 30")
+	sv.MaxRewinds, sv.Retention = 2, []retention.Policy{retention.Last(1)}
+	ctx, stop := context.WithCancel(t.Context())
+	show := sv.Stdout
+	sv.Stdout = &stopper{screen: out, at: "saved", stop: stop}
+	if _, err := sv.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	sv.Stdout, sv.Env = show, []string{"CHILD_SCRIPT=" + "env STEP;steps 21 22;write ckpt-23;say step=23 loss=nan;sleep|env STEP;resume 30"}
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), `STEP is "20"`); got != 2 {
+		t.Errorf("%d starts had step 20, want 2:\n%s", got, out)
+	}
+	if _, err := os.Stat(filepath.Join(sv.Logdir, "ckpt-20")); err != nil {
+		t.Error(err)
+	}
+}

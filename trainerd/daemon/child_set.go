@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+)
+
+// childSettings are the keys that may change while a program trains.
+var childSettings = []string{"supervisor.save_model_secs", "supervisor.save_model_steps", "supervisor.max_risk_secs", "supervisor.max_save_share", "child.hang_secs"}
+
+// Set changes when the program is asked to save and how long it may hang, until the
+// process ends. What the program trains with is its own.
+func (j *childJob) Set(ctx context.Context, key, value string) (string, error) {
+	if !slices.Contains(childSettings, key) {
+		return "", control.Refusef("%s cannot change during a run: another program trains; what can: %s", key, strings.Join(childSettings, ", "))
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return "", control.Refusef("%s: %q is not a number of 0 or more", key, value)
+	}
+	if strings.HasSuffix(key, "secs") && v > config.MaxSeconds {
+		return "", control.Refusef("%s: want up to %.0f seconds, got %s", key, float64(config.MaxSeconds), value)
+	}
+	if err := j.sv.Tune(ctx, func(t *child.Tuning) error { return tune(t, key, v) }); err != nil {
+		return "", refused(err)
+	}
+	if j.sv.Log != nil {
+		j.sv.Log.Info("set on request", "key", key, "value", value)
+	}
+	return key + " is " + value, nil
+}
+
+// tune changes one setting.
+func tune(t *child.Tuning, key string, v float64) error {
+	length := time.Duration(v * float64(time.Second))
+	switch key {
+	case "supervisor.save_model_secs":
+		t.SaveEvery = length
+	case "supervisor.save_model_steps":
+		if v != math.Trunc(v) || v > 1<<53 {
+			return control.Refusef("%s: %v is not a whole number", key, v)
+		}
+		t.SaveSteps = int64(v)
+	case "supervisor.max_risk_secs":
+		t.SaveBudget.MaxRisk = length
+	case "supervisor.max_save_share":
+		if v >= 1 {
+			return control.Refusef("%s: want 0 (no limit) to less than 1, got %v", key, v)
+		}
+		t.SaveBudget.MaxShare = v
+	case "child.hang_secs":
+		t.HangAfter = length
+	}
+	return nil
+}

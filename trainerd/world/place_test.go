@@ -1,0 +1,157 @@
+package world
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+// A place is the folder of a history, on a disk of its own.
+type place struct {
+	root   string // holds the logdir and so many others
+	others int
+	dir    string // the logdir
+	disk   *faultfs.Disk
+
+	announced int64 // the step that was announced as saved last; NoStep before
+	lossy     bool  // a disk that failed may have cost points of the curve
+}
+
+// newPlace makes a fresh folder.
+func newPlace(t *testing.T) *place {
+	root, err := os.MkdirTemp(memory(), "world-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{root: root, dir: filepath.Join(root, "logdir"), announced: session.NoStep}
+	p.disk = faultfs.NewDisk(p.dir, faultfs.State{})
+	if err := os.Mkdir(p.dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// leave removes the folder.
+func (p *place) leave() {
+	if !*keep {
+		os.RemoveAll(p.root)
+	}
+}
+
+// memory is a folder in memory where there is one, "" elsewhere.
+func memory() string {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		return "/dev/shm"
+	}
+	return ""
+}
+
+// settle makes the logdir what the end of a life leaves of it.
+func (p *place) settle(ctx context.Context, fsys *faultfs.FS, power bool, rnd *rand.Rand) error {
+	for range fsys.Replay(p.disk) {
+	}
+	if power {
+		states := slices.Collect(p.disk.States(rnd, 4))
+		state := states[rnd.IntN(len(states))]
+		if err := state.LayOut(p.dir); err != nil {
+			return err
+		}
+		p.disk = faultfs.NewDisk(p.dir, state)
+	}
+	p.announced = max(p.announced, p.disk.Marked()-1)
+	if err := p.setTimes(); err != nil {
+		return err
+	}
+	return p.judgeDisk(ctx)
+}
+
+// setTimes gives the files the time of the history's clock, where the system gave
+// them its own: some of them are removed when they are old.
+func (p *place) setTimes() error {
+	now := time.Now()
+	return filepath.WalkDir(p.dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || !info.ModTime().After(now) {
+			return err
+		}
+		return os.Chtimes(name, now, now)
+	})
+}
+
+// judgeDisk judges what a life has left.
+func (p *place) judgeDisk(ctx context.Context) error {
+	outside, err := os.ReadDir(p.root)
+	if err != nil {
+		return err
+	}
+	if len(outside) != 1+p.others {
+		return broke("%d files next to the logdir", len(outside)-1-p.others)
+	}
+	if p.announced < 0 {
+		return nil
+	}
+	newest, _, err := ckptdir.NewestIntact(ctx, p.dir)
+	if err != nil {
+		return broke("step %d was announced, and there is no intact checkpoint: %w", p.announced, err)
+	}
+	if newest.Step < p.announced {
+		return broke("step %d was announced, and the newest intact checkpoint is of step %d", p.announced, newest.Step)
+	}
+	return nil
+}
+
+// damageNewest turns a bit of the newest checkpoint's data, when there is an older
+// one. What was announced is then what that one has.
+func (p *place) damageNewest(rnd *rand.Rand) error {
+	list, err := ckptdir.List(p.dir)
+	if err != nil || len(list) < 2 {
+		return err
+	}
+	newest, older := list[len(list)-1], list[len(list)-2]
+	if newest.Step < older.Step {
+		newest, older = older, newest
+	}
+	files, err := filepath.Glob(newest.Prefix + "*")
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if !isData(name) {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		data[rnd.IntN(len(data))] ^= 1 << rnd.IntN(8)
+		fsys := faultfs.New(0)
+		if err := atomicfile.WriteFile(fsys, name, data); err != nil {
+			return err
+		}
+		p.announced = min(p.announced, older.Step)
+		fsys.Mark(p.announced + 1)
+		for range fsys.Replay(p.disk) {
+		}
+		return nil
+	}
+	return nil
+}
+
+// isData reports whether a file holds the numbers of a checkpoint.
+func isData(name string) bool {
+	base := filepath.Base(name)
+	return strings.Contains(base, ".data-") || !strings.Contains(strings.TrimPrefix(base, "model.ckpt"), ".")
+}
