@@ -36,11 +36,11 @@ type Options struct {
 type Session struct {
 	ops OpTable
 	sessionLimits
-	dir   string
-	res   *Resources
+	dir string
+	res *Resources
 	// ownsResources says that no other session has them, but for observers.
 	ownsResources bool
-	state *sync.RWMutex // of res
+	state         *sync.RWMutex // of res
 	// probing says that nodes are built to see whether that can be done, and
 	// never run.
 	probing bool
