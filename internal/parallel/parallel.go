@@ -30,12 +30,12 @@ type Job interface {
 
 // States of a helper.
 const (
-	asleep  int32 = iota // it has no goroutine
-	looking              // it has one, and no work
-	given                // there is a part for it, or for its caller
-	working              // it does the part
-	taken                // its caller does the part, it looks for the next
-	deserted             // its caller does the part, and it has no goroutine
+	asleep   int32 = iota // it has no goroutine
+	looking               // it has one, and no work
+	given                 // there is a part for it, or for its caller
+	working               // it does the part
+	taken                 // its caller does the part, it looks for the next
+	deserted              // its caller does the part, and it has no goroutine
 )
 
 // How often a goroutine looks for a change before it gives up, after how many
