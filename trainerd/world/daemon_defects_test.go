@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -82,7 +83,7 @@ type meddled struct{ *watched }
 func (s meddled) Observer() *runtime.Session {
 	for _, v := range s.Variables() {
 		if v.DType == tfpb.DataType_DT_FLOAT && v.Initialized {
-			zeros := &ckptfmt.Tensor{DType: v.DType, Shape: v.Shape, Data: make([]byte, ckptfmt.ElementSize(v.DType)*product(v.Shape))}
+			zeros := &ckptfmt.Tensor{DType: v.DType, Shape: v.Shape, Data: make([]byte, dtype.Size(v.DType)*product(v.Shape))}
 			s.Restore(context.Background(), []ckptfmt.NamedTensor{{Name: v.Name, Tensor: zeros}})
 			break
 		}
