@@ -82,7 +82,7 @@ type meddled struct{ *watched }
 func (s meddled) Observer() *runtime.Session {
 	for _, v := range s.Variables() {
 		if v.DType == tfpb.DataType_DT_FLOAT && v.Initialized {
-			zeros := &ckptfmt.Tensor{DType: v.DType, Shape: v.Shape, Data: make([]byte, ckptfmt.ElementSize(v.DType)*product(v.Shape))}
+			zeros := &ckptfmt.Tensor{DType: v.DType, Shape: v.Shape, Data: make([]byte, 4*product(v.Shape))}
 			s.Restore(context.Background(), []ckptfmt.NamedTensor{{Name: v.Name, Tensor: zeros}})
 			break
 		}

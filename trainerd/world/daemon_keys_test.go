@@ -183,6 +183,16 @@ var daemonShapes = map[string]setter{
 			set("model.batch_norm_momentum", "%v", 0.5+rnd.Float64()/3)
 		}
 	},
+	"model.wide": func(_ *rand.Rand, p *daemonPlan, set func(string, string, ...any)) {
+		if strings.HasPrefix(p.kind.name, "mlp") {
+			set("model.wide", "true")
+		}
+	},
+	"data.weight": func(_ *rand.Rand, p *daemonPlan, set func(string, string, ...any)) {
+		if p.kind.family && p.kind.format == "csv" && p.kind.keys["model.image"] == "" && p.kind.keys["model.vocabulary"] == "" {
+			set("data.weight", "0") // the first column
+		}
+	},
 	"model.combiner": func(rnd *rand.Rand, p *daemonPlan, set func(string, string, ...any)) {
 		if p.kind.name == "embedding_bag" {
 			set("model.combiner", "%q", model.Combiners[rnd.IntN(2)])

@@ -44,6 +44,8 @@ var daemonKinds = []*daemonKind{
 	{name: "softmax of records", family: true, format: "tfrecord", data: records(4, 3), keys: map[string]string{"model.family": `"softmax"`}},
 	{name: "mlp", family: true, layers: true, normalises: true, format: "csv", data: table(4, 3),
 		keys: map[string]string{"model.family": `"mlp"`, "model.hidden": "[5, 3]"}},
+	{name: "mlp_regressor", family: true, layers: true, normalises: true, format: "csv", data: table(4, 0),
+		keys: map[string]string{"model.family": `"mlp_regressor"`, "model.hidden": "[5]"}},
 	{name: "convnet", family: true, layers: true, normalises: true, format: "csv", data: table(16, 3),
 		keys: map[string]string{"model.family": `"convnet"`, "model.image": "[4, 4, 1]", "model.filters": "[2]", "model.kernel_size": "2", "model.pool": "2", "model.hidden": "[3]"}},
 	{name: "embedding_bag", family: true, layers: true, format: "csv", data: bags(4, 3),
