@@ -20,7 +20,11 @@ func (t *training) beginHParams(ctx context.Context) error {
 		return err
 	}
 	t.hparams = true
-	return t.sv.SummaryComputed(ctx, &tfpb.Summary{Value: []*tfpb.Summary_Value{v}}, t.step)
+	step := t.step
+	if step > 0 {
+		step++ // the first that comes: earlier ones are in earlier files
+	}
+	return t.sv.SummaryComputed(ctx, &tfpb.Summary{Value: []*tfpb.Summary_Value{v}}, step)
 }
 
 // endHParams writes that the run is complete. What is stopped may be resumed, and
