@@ -103,7 +103,7 @@ def test_npz_refuses_what_it_cannot_take(ckpt, tmp_path):
     np.savez(tmp_path / "o.npz", a=np.array([{}], dtype=object))
     assert b"pickled" in ckpt("convert", tmp_path / "o.npz", tmp_path / "o", code=3).stderr
     np.savez(tmp_path / "f.npz", a=np.zeros(2, ml_dtypes.float8_e4m3fn))
-    assert b"not told" in ckpt("convert", tmp_path / "f.npz", tmp_path / "f", code=3).stderr
+    assert b"unspecified type" in ckpt("convert", tmp_path / "f.npz", tmp_path / "f", code=3).stderr
 
 
 ZEROS = {"one": [b"a\x00"], "scalar": b"graph\x00\x00", "same": [[b"a\x00"], [b"bc"]], "ragged": [b"", b"a\x00", b"\x00", b"long\x00\x00x\x00"]}

@@ -70,7 +70,7 @@ func appendScalar(b []byte, wallTime float64, step int64, tag []byte, v float32)
 }
 
 // appendScalarTag appends the part of an event with one simple_value that is the
-// same for all of a tag: what stands between the step and the four bytes of the
+// same for all of a tag: what is between the step and the four bytes of the
 // value.
 func appendScalarTag(b []byte, tag string) []byte {
 	value := 1 + 4

@@ -146,7 +146,7 @@ type FileWriter struct {
 	room     chan struct{}       // closed when busy ends; nil when nobody waits
 	seen     map[string]struct{} // tags whose metadata the current file has
 	tags     tagCache
-	lastTime time.Time // that the clock told, and what it is in an event
+	lastTime time.Time // the last time of the clock, and what it is in an event
 	lastWall float64
 	file     fileState
 	dropped  int64

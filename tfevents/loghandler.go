@@ -22,7 +22,7 @@ const DefaultStepKey = "step"
 //	log.Info("trained", "step", step, slog.Group("train", "loss", loss))
 type LogHandler struct {
 	Writer  *FileWriter
-	StepKey string       // "" means DefaultStepKey; it does not stand in a group
+	StepKey string       // "" means DefaultStepKey; it is never in a group
 	Next    slog.Handler // gets every record too; nil means nothing else does
 
 	prefix string       // names of the open groups, each with a slash

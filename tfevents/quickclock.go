@@ -28,7 +28,7 @@ const (
 // concurrent use.
 type quickClock struct {
 	base  time.Time // the last that time.Now returned
-	last  time.Time // the last that was told
+	last  time.Time // the last that was returned
 	dense int       // calls in a row that came close after the one before
 	calls int       // that may still get last
 
@@ -48,7 +48,7 @@ func (c *quickClock) now() time.Time {
 func (c *quickClock) look() time.Time {
 	before := c.last
 	c.last = c.read()
-	if c.last.Sub(before) >= denseGap*time.Duration(1+c.told()) {
+	if c.last.Sub(before) >= denseGap*time.Duration(1+c.repeats()) {
 		c.dense, c.calls = 0, 0
 		return c.last
 	}
@@ -58,8 +58,8 @@ func (c *quickClock) look() time.Time {
 	return c.last
 }
 
-// told returns how many calls have got the last time again.
-func (c *quickClock) told() int {
+// repeats returns how many calls have got the last time again.
+func (c *quickClock) repeats() int {
 	if c.dense < minDense {
 		return 0
 	}

@@ -13,7 +13,7 @@ var slotSuffix = regexp.MustCompile(`/(?:Momentum|Adam|AdamW|LazyAdam|AdaMax|Ada
 	`gradient_accumulator|gradient_squared_accumulator|adam_m|adam_v)(?:_[0-9]+)?$`)
 
 // kerasSuffixes are those of Keras' optimizers in a name-based checkpoint,
-// where the optimizer's name stands before the variable's:
+// where the optimizer's name comes before the variable's:
 // "training/Adam/dense/kernel/m".
 var kerasSuffixes = []string{
 	"/m", "/v", "/vhat", "/momentum", "/rms", "/mg", "/accumulator", "/linear", "/accum_grad", "/accum_var",

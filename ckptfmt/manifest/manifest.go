@@ -130,7 +130,7 @@ func Name(prefix string) string { return prefix + layout.ManifestSuffix }
 
 // Write publishes m as the manifest of a checkpoint that is there
 // already, with its MetaGraph if it has one. It reads the files again for their
-// checksums and sets m.Files. Whoever writes a checkpoint does this before
+// checksums and sets m.Files. Code that writes a checkpoint does this before
 // [ckptdir.UpdateState]. o may be nil.
 func Write(ctx context.Context, prefix string, m *Manifest, o *ckptfmt.FileOptions) error {
 	files, err := describeFiles(ctx, prefix, o.FileSystem())
@@ -166,7 +166,7 @@ func describeFiles(ctx context.Context, prefix string, fsys ckptfmt.FS) ([]File,
 	return found, errors.Join(failed...)
 }
 
-// hashFiles reads files and sets the elements of found that stand where theirs
+// hashFiles reads files and sets the elements of found that are where theirs
 // do. Several goroutines read, which have ended when it returns.
 func hashFiles(ctx context.Context, fsys ckptfmt.FS, prefix string, files, found []File) []error {
 	failed := make([]error, len(files))

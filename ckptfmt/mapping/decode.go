@@ -242,7 +242,7 @@ func (j *Join) UnmarshalTOML(v any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf(`join wants an axis or "add", got %v`, v)
+	return fmt.Errorf(`join must be an axis or "add", got %v`, v)
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -264,7 +264,7 @@ type Factor struct {
 func (d *Dims) UnmarshalTOML(v any) error {
 	list, ok := v.([]any)
 	if !ok {
-		return fmt.Errorf("shape wants a list, got %v", v)
+		return fmt.Errorf("shape must be a list, got %v", v)
 	}
 	*d = Dims{}
 	for _, e := range list {
@@ -278,7 +278,7 @@ func (d *Dims) UnmarshalTOML(v any) error {
 			}
 			*d = append(*d, product)
 		default:
-			return fmt.Errorf(`shape wants numbers and texts such as "d0*d1", got %v`, e)
+			return fmt.Errorf(`shape must hold numbers and texts such as "d0*d1", got %v`, e)
 		}
 	}
 	return nil

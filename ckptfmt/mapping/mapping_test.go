@@ -138,7 +138,7 @@ func TestDocuments(t *testing.T) {
 		"[[rule]]\nfrom='x'\nto=['y']\nsizes=[1]":      "about split",
 		"names='other'\n[[rule]]\nfrom='x'\nto='y'":    `names is "other"`,
 		"separator=['.']\n[[rule]]\nfrom='x'\nto='y'":  "separator",
-		"[[rule]]\nfrom=['x','y']\nto='z'\njoin='sum'": `wants an axis or "add"`,
+		"[[rule]]\nfrom=['x','y']\nto='z'\njoin='sum'": `must be an axis or "add"`,
 		"[[rule]]\nfrom='(x)'\nto='$2'":                "$2: from has no such group",
 		"[[rule]]\nfrom='x'\nto='z'\nshape=['2+d0']":   "no product",
 	} {

@@ -44,7 +44,7 @@ const (
 	KerasFile Kind = "keras file"
 )
 
-// attributes stands in a key between the path of an object and what of it the
+// attributes is in a key between the path of an object and what of it the
 // value is.
 const attributes = "/.ATTRIBUTES/"
 

@@ -202,7 +202,7 @@ func TestDamaged(t *testing.T) {
 		"twice":             {archive(t, zip.Store, "a.npy", "", two, "a.npy", "", two), "two of that name"},
 		"no header":         {archive(t, zip.Store, "a.npy", "", "x"), "not a NumPy file"},
 		"too short":         {archive(t, zip.Store, "a.npy", "", two[:len(two)-1]), "takes 4 bytes, but 3 follow"},
-		"raw bytes":         {archive(t, zip.Store, "a.npy", "", array("|V1", "(1,)", "x")), "not told"},
+		"raw bytes":         {archive(t, zip.Store, "a.npy", "", array("|V1", "(1,)", "x")), "unspecified type"},
 		"comment lies":      {archive(t, zip.Store, "a.npy", "dtype=float64", two), `int16 "float64"`},
 		"comment says what": {archive(t, zip.Store, "a.npy", "dtype=what", two), `"what"`},
 		"objects":           {archive(t, zip.Store, "a.npy", "", array("|O", "(1,)", "x")), "pickled"},

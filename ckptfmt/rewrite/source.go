@@ -181,7 +181,7 @@ func keptKey(keep func(name string) bool) func(string) string {
 	}
 }
 
-// attributes stands in the keys of values of objects, between the object and
+// attributes is in the keys of values of objects, between the object and
 // what of it the value is.
 const attributes = "/.ATTRIBUTES/"
 

@@ -122,7 +122,7 @@ func weightsOf(text string, n int) ([]float64, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		w, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || math.IsNaN(w) || math.IsInf(w, 0) {
-			return nil, usagef("--weights wants numbers between commas, not %q", text)
+			return nil, usagef("--weights must be numbers with commas between them, got %q", text)
 		}
 		list = append(list, w)
 		total += w
@@ -145,7 +145,7 @@ func emaOver(c *cli.Context) error {
 	}
 	decay := c.Float64("decay")
 	if !(decay >= 0 && decay < 1) {
-		return usagef("--decay wants a number from 0 to less than 1")
+		return usagef("--decay must be at least 0 and less than 1")
 	}
 	if c.IsSet("keep") || c.IsSet("name") {
 		return usagef("--name and --keep are about averages that a checkpoint holds, not about --over")

@@ -138,7 +138,7 @@ func checkDiff(c *cli.Context, within *inspect.DiffOptions) error {
 		return usagef("--sort cosine needs --stats")
 	}
 	if c.IsSet("top") && c.Int("top") < 1 {
-		return usagef("--top wants a number of 1 or more")
+		return usagef("--top must be 1 or more")
 	}
 	return nil
 }

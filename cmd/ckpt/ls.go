@@ -70,7 +70,7 @@ func checkLs(c *cli.Context) error {
 	case c.Bool("json") && c.Bool("csv"):
 		return usagef("--json and --csv exclude each other")
 	case c.Int("depth") < 0 || c.IsSet("depth") && c.Int("depth") == 0:
-		return usagef("--depth wants a number of 1 or more")
+		return usagef("--depth must be 1 or more")
 	case c.String("sort") != "name" && c.String("sort") != "size":
 		return usagef("--sort takes name or size, not %q", c.String("sort"))
 	case c.String("sort") == "size" && (c.Bool("long") || c.Bool("tree") || c.Bool("scopes")):

@@ -15,10 +15,10 @@ const nameWidth = 160
 
 var tensorColumns = [...]string{"NAME", "DTYPE", "SHAPE", "BYTES"}
 
-// damagedMark stands in the last column of a tensor that cannot be read.
+// damagedMark is in the last column of a tensor that cannot be read.
 const damagedMark = "<- damaged"
 
-// markOf is damagedMark, or what stands there where a tensor is intact, and of a
+// markOf is damagedMark, or what is there where a tensor is intact, and of a
 // kind that is not supported.
 func markOf(err error) string {
 	if isUnsupported(err) {

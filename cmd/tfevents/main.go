@@ -136,8 +136,8 @@ func newScreen(stdout, stderr io.Writer) *screen {
 
 func screenOf(c *cli.Context) *screen { return c.App.Metadata[screenKey].(*screen) }
 
-// printsAsItReads tells that the command prints while it reads: on a terminal,
-// a progress bar would stand in what it prints.
+// printsAsItReads notes that the command prints while it reads: on a terminal,
+// a progress bar would mix with what it prints.
 func (s *screen) printsAsItReads() {
 	if s.isTerminal {
 		s.progress = nil

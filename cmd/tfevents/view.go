@@ -28,7 +28,7 @@ type seriesView struct {
 	scalars     iter.Seq2[stamp, float64]
 }
 
-// stamp is where a point stands in its series.
+// stamp is the place of a point in its series.
 type stamp struct {
 	step int64
 	wall float64

@@ -125,7 +125,7 @@ func addActions(c *cli.Context, w *alert.Watcher) error {
 	return nil
 }
 
-// printAlert prints an alert at once, for whoever reads along.
+// printAlert prints an alert at once, for a reader who follows the output.
 func printAlert(c *cli.Context, a *alert.Alert) {
 	line := []byte(a.Text)
 	if c.Bool("json") {

@@ -121,8 +121,8 @@ func isRun(dir string) bool {
 	})
 }
 
-// stateOf returns the state of a run. Who does not answer within a second is
-// told of by the files alone.
+// stateOf returns the state of a run. That of a run that does not answer within a second
+// is what its files say.
 func stateOf(ctx context.Context, dir string) (*runState, error) {
 	last, err := report.ReadLast(dir)
 	if err != nil || last.Outcome != report.Running {

@@ -101,7 +101,7 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 		name = c.String("name")
 	}
 	if c.Int64("max-body") < 1 || c.Duration("poll") < 0 {
-		return usagef("serve: --max-body wants 1 or more, --poll 0 or more")
+		return usagef("serve: --max-body must be 1 or more, --poll 0 or more")
 	}
 	ctx, release := stopOnSignal(c.Context, stderr, "stopping after the current requests")
 	defer release()

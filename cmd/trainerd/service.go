@@ -130,7 +130,7 @@ func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
 		return daemon.Run(ctx, s.config, o)
 	}
 	o.Again = ""                                                      // the manager has its own words for that
-	telling, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop wants to be told too
+	telling, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop is reported too
 	told := make(chan struct{})
 	go func() {
 		defer close(told)

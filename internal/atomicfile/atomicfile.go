@@ -13,8 +13,8 @@
 //	err = p.Commit()
 //
 // After a sync that failed the kernel may have dropped the data and a second
-// sync may report success all the same. A Pending therefore fails for good
-// with its first error; the caller writes the file anew.
+// sync may report success all the same. A Pending therefore fails
+// permanently with its first error; the caller writes the file again.
 package atomicfile
 
 import (

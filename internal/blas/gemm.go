@@ -20,7 +20,7 @@ type engine[T float32 | float64] struct {
 	tiles []tile[T]
 	// narrow are tiles of half as many columns, and of more rows; nil for none.
 	narrow []tile[T]
-	// gather copies the first width elements of k rows, one behind the other.
+	// gather copies the first width elements of k rows, one after the other.
 	gather func(width int, dst, src *T, ld, k int)
 	// columns makes width rows of k elements columns of dst, whose rows have
 	// step elements. It returns how much of k it did; the rest is too little.
@@ -234,7 +234,7 @@ func (w *workspace[T]) panelsB(p *product[T], l, k, j, n int) panels[T] {
 }
 
 // pack copies a panel of width elements by k into dst, which has full elements
-// a row; those behind width are zero. The panel begins at x across and l along
+// a row; those past width are zero. The panel begins at x across and l along
 // the inner dimension, which runs along the rows of src when rows is set.
 func (w *workspace[T]) pack(dst, src []T, ld, x, width, l, k int, rows bool, full int) {
 	e := w.e

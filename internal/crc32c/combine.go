@@ -4,7 +4,7 @@ package crc32c
 // lowest bit is the coefficient of x^31.
 const polynomial = 0x82f63b78
 
-// Combine returns the CRC-32C of two pieces one behind the other, given that
+// Combine returns the CRC-32C of two pieces, one after the other, given that
 // of each and the length of the second. So pieces may be summed in parallel.
 func Combine(first, second uint32, secondLen int64) uint32 {
 	return NewCombiner(secondLen).Combine(first, second)
@@ -34,7 +34,7 @@ func NewCombiner(n int64) Combiner {
 
 // Combine returns the checksum of both pieces.
 func (c Combiner) Combine(first, second uint32) uint32 {
-	// What goes in front multiplies by a power of x for each bit behind it.
+	// What goes in front multiplies by a power of x for each bit after it.
 	// The inversions before and after a checksum cancel out.
 	return multiply(first, c.shift) ^ second
 }

@@ -145,12 +145,12 @@ func (p *parser) expect(c byte) error {
 		return nil
 	}
 	if p.pos == len(p.text) {
-		return fmt.Errorf("it ends where %q is wanted", c)
+		return fmt.Errorf("it ends; want %q", c)
 	}
-	return fmt.Errorf("%q stands where %q is wanted", p.text[p.pos], c)
+	return fmt.Errorf("found %q; want %q", p.text[p.pos], c)
 }
 
-// dict calls value behind each key, and insists that nothing follows the dict.
+// dict calls value after each key, and insists that nothing follows the dict.
 func (p *parser) dict(value func(key string) error) error {
 	if err := p.expect('{'); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (p *parser) dict(value func(key string) error) error {
 		break
 	}
 	if p.peek(); p.pos < len(p.text) {
-		return fmt.Errorf("%q stands behind the dict", p.text[p.pos])
+		return fmt.Errorf("found %q after the dict", p.text[p.pos])
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (p *parser) str() (string, error) {
 			p.pos++
 			return string(p.text[start : p.pos-1]), nil
 		case c == '\\' || c < ' ' || c >= utf8.RuneSelf:
-			return "", fmt.Errorf("%q stands in a string", c)
+			return "", fmt.Errorf("found %q in a string", c)
 		}
 	}
 	return "", fmt.Errorf("it ends within a string")

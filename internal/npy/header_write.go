@@ -32,7 +32,7 @@ const (
 	growthDigits = 21
 )
 
-// Header returns what stands before the elements of an array, as NumPy writes
+// Header returns what comes before the elements of an array, as NumPy writes
 // it. width is that of strings.
 func Header(d tfpb.DataType, shape []int64, width int) ([]byte, error) {
 	descr, ok := names[d]
@@ -45,7 +45,7 @@ func Header(d tfpb.DataType, shape []int64, width int) ([]byte, error) {
 	return header1(descr, shape)
 }
 
-// RawHeader returns what stands before the elements of an array of raw bytes,
+// RawHeader returns what comes before the elements of an array of raw bytes,
 // each of that width.
 func RawHeader(shape []int64, width int) ([]byte, error) {
 	return header1("|V"+strconv.Itoa(width), shape)

@@ -106,9 +106,9 @@ func TestDamaged(t *testing.T) {
 		"long header":    {append([]byte(magic), 2, 0, 0xff, 0xff, 0xff, 0xff), "4294967295 bytes is longer"},
 		"short header":   {append([]byte(magic), 1, 0, 99, 0, '{'), "ends within the header of 99 bytes"},
 		"cut length":     {append([]byte(magic), 2, 0, 9, 0), "ends within the header's length"},
-		"no dict":        {file(1, "[1]", eight), `'[' stands where '{' is wanted`},
-		"two dicts":      {file(1, f4+f4, eight), "behind the dict"},
-		"no end":         {file(1, "{'descr': '<f4'", eight), "it ends where"},
+		"no dict":        {file(1, "[1]", eight), `found '['; want '{'`},
+		"two dicts":      {file(1, f4+f4, eight), "after the dict"},
+		"no end":         {file(1, "{'descr': '<f4'", eight), "it ends; want"},
 		"missing key":    {file(1, "{'descr': '<f4', 'shape': (2,)}", eight), `"fortran_order" is missing`},
 		"key twice":      {file(1, "{'descr': '<f4', 'descr': '<f4'}", eight), "comes twice"},
 		"strange key":    {file(1, "{'dtype': '<f4'}", eight), `"dtype" is not known`},
@@ -126,7 +126,7 @@ func TestDamaged(t *testing.T) {
 		"too few":        {file(1, f4, eight[:7]), "takes 8 bytes, but 7 follow"},
 		"too many":       {file(1, f4, append(eight, 0)), "takes 8 bytes, but 9 follow"},
 		"no bool":        {file(1, dict("'|b1'", "False", "(2,)"), []byte{1, 2}), "0x02 is not a bool"},
-		"escape":         {file(1, `{'de\x73cr': '<f4'}`, eight), "stands in a string"},
+		"escape":         {file(1, `{'de\x73cr': '<f4'}`, eight), "in a string"},
 		"endless string": {file(1, "{'descr", eight), "it ends within a string"},
 	} {
 		t.Run(name, func(t *testing.T) {

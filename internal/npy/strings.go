@@ -9,7 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Strings of NumPy's kinds S and U have one width, and zeros behind their
+// Strings of NumPy's kinds S and U have one width, and zeros after their
 // text, so that a text cannot end in a zero. Raw bytes (V) can.
 
 // stringKind returns the kind of a name such as S12 or U3.

@@ -3,7 +3,7 @@
 //
 // A graph holds only what its nodes set. An attribute that a node lacks has
 // the default of the op's definition; exporters leave those out on purpose
-// (strip_default_attrs). Whoever reads an attribute of a node therefore asks
+// (strip_default_attrs). Code that reads an attribute of a node therefore asks
 // [Attr], and not the node.
 //
 // The table is ops.pb, an OpList that make_ops.py writes with the TensorFlow

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// turn is how long work in the background goes on before it makes way. Go by
-// itself would let it go on for 10 ms while another goroutine waits for the
-// processor; Linux looks every 4 ms. Whoever gets the processor then keeps it
+// turn is how long work in the background continues before it yields. Go by
+// itself would let it continue for 10 ms while another goroutine waits for the
+// processor; Linux looks every 4 ms. What gets the processor then keeps it
 // as long, so with short turns the work would hardly come to an end where
 // others want all processors all the time.
 const turn = 4 * time.Millisecond

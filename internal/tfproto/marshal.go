@@ -1,7 +1,7 @@
 // Package tfproto writes and reads protocol messages the way TensorFlow's C++
 // and Python do, where Go's own encoders choose another of the legal forms.
 //
-// Binary ([Marshal]): Go's proto.Marshal puts the members of a oneof behind
+// Binary ([Marshal]): Go's proto.Marshal puts the members of a oneof after
 // all ordinary fields; TensorFlow's files have every field in the order of its
 // number. The difference reaches the first record of every events file:
 //

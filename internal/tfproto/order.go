@@ -133,7 +133,7 @@ type run struct {
 	key        entryKey // of a map entry
 }
 
-// unknownNumber is the number under which unknown fields are sorted: behind all others.
+// unknownNumber is the number under which unknown fields are sorted: after all others.
 const unknownNumber = math.MaxInt32
 
 func (s *sorter) message(l *layout, b []byte) {

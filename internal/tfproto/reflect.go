@@ -133,7 +133,7 @@ func appendValue(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value
 	return appendPrefixed(b, func(b []byte) []byte { return appendMessage(b, v.Message()) })
 }
 
-// appendPrefixed appends what body appends, behind its length. Most parts are
+// appendPrefixed appends what body appends, after its length. Most parts are
 // shorter than 128 bytes, so one byte is set aside and the rare longer part is
 // moved up.
 func appendPrefixed(b []byte, body func([]byte) []byte) []byte {

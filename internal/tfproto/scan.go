@@ -100,7 +100,7 @@ func (s *scanner) rename() string {
 	return b.String()
 }
 
-// original returns the offset in the text of what stands at offset in the
+// original returns the offset in the text of what is at offset in the
 // text that scan returned.
 func (s *scanner) original(offset int) int {
 	grown := len(privatePrefix) - len(publicPrefix)

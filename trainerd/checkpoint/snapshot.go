@@ -51,7 +51,7 @@ func (c *Snapshot) Close() {
 	}
 }
 
-// Snapshot takes the session's variables as they stand between two steps: a
+// Snapshot takes the session's variables as they are between two steps: a
 // [session.LazyStore] holds on to them, of another [session.VariableStore] they are copied.
 // Training may go on while [Saver.Write] writes them. stepName names the variable that
 // counts the steps; "" means that there is none.

@@ -19,7 +19,7 @@ import (
 
 // copiesDir is the folder of a logdir with copies of checkpoints. A program that
 // saves to one name again and again has no checkpoint while it writes: killed then,
-// it would have to begin anew.
+// it would have to start from the beginning.
 const copiesDir = "trainerd.copies"
 
 // copyAside makes a copy of a checkpoint that the program will overwrite, verifies

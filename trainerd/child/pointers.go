@@ -27,7 +27,7 @@ const maxPointer = 4 << 10
 
 // repoint has the files that name a checkpoint which was moved aside name the
 // newest verified one of the same folder. Where there is none they are removed, so
-// that the program begins anew.
+// that the program starts from the beginning.
 func (s *checkpointStore) repoint(gone Checkpoint) error {
 	dir := path.Dir(gone.files[0])
 	var errs []error

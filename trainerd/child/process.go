@@ -257,7 +257,7 @@ func (a *process) parse(line []byte, k kind, parse bool) (r *Report, pure bool) 
 	}
 	if parse {
 		if r, pure := ParseReport(string(line)); r != nil {
-			if pure { // step=10 may stand in a line of a log that is about something else
+			if pure { // step=10 may be in a line of a log that is about something else
 				a.speaks.Store(true)
 			}
 			return r, pure

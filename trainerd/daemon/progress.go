@@ -297,7 +297,7 @@ func (p *barProgress) draw() {
 	p.flush()
 }
 
-// fields returns what stands after the bar, the least of it last. The caller
+// fields returns what comes after the bar, the least of it last. The caller
 // holds mu.
 func (p *barProgress) fields() []string {
 	step := fmt.Sprintf(" step %d", p.last)

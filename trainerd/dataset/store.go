@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// source is the examples of a file or folder, as they stand there.
+// source is the examples of a file or folder, as they are there.
 type source struct {
 	rows
 	name       string
@@ -19,7 +19,7 @@ type source struct {
 	unlabelled int                           // rows that were left out
 	weights    []float32                     // of the rows; nil for none
 	records    []string                      // the features of tf.Example messages
-	place      func(row, feature int) *Error // says where a feature stands
+	place      func(row, feature int) *Error // says where a feature is
 	reopen     func() *source                // the same examples for another reader; nil when they are in memory
 	close      func() error
 }

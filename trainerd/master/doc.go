@@ -36,7 +36,7 @@
 //
 // # Security
 //
-// Whoever reaches the port can run any op with the rights of the process.
+// Anyone who reaches the port can run any op with the rights of the process.
 // Nothing asks for a password. Listen on loopback or a unix socket only, or set
 // Options.Runtime.FilesWithin, so that the ops of clients read and write files
 // in those directories only. Clients can still change the variables, and put

@@ -48,7 +48,7 @@ type Config struct {
 	// [28, 28, 1]. Their product is the number of inputs. Data of images know it.
 	Image []int `toml:"image"`
 	// Filters lists the numbers of filters of a convnet's convolutions, as in
-	// [32, 64]. Behind each is a max pooling.
+	// [32, 64]. A max pooling follows each.
 	Filters []int `toml:"filters"`
 	// KernelSize is the height and width of a convnet's kernels; default 3.
 	KernelSize int `toml:"kernel_size"`

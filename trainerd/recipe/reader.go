@@ -42,6 +42,7 @@ type Reader struct {
 	base    int64      // the step that the start resumes from
 	step    int64      // of the last line with one, noStep for none
 	epoch   int64      // of the last line with one that has not been used
+	ended   int64      // length of the epoch whose last line is held, 0 for none
 	current span       // the epoch of the last line with both
 	inSteps bool       // numbers came with steps, not epochs
 	counted int64      // lines without a step
@@ -261,11 +262,7 @@ func (r *Reader) take(m *match) *Point {
 		}
 		return p
 	case stepOfEpoch:
-		if r.epoch == noStep {
-			return nil // of an evaluation, or a line that is drawn twice
-		}
-		p.Step, r.epoch = r.epoch, noStep
-		return p
+		return r.takeEpoch(m, p)
 	case stepOfNext:
 		if r.step == noStep {
 			break // there is no bar
@@ -294,6 +291,35 @@ func (r *Reader) count() int64 {
 	return r.base + r.counted
 }
 
+// takeEpoch takes the line at the end of an epoch. It is drawn once more with the
+// values of the validation, if there is one, so one without them is kept until then,
+// or until the next epoch begins.
+func (r *Reader) takeEpoch(m *match, p *Point) *Point {
+	switch {
+	case r.epoch != noStep:
+		p.Step, r.epoch, r.ended = r.epoch, noStep, m.total
+		if slices.ContainsFunc(p.Values, func(v Value) bool { return strings.HasPrefix(v.Tag, "val_") }) {
+			return p
+		}
+		r.held = p
+	case r.ended != 0 && r.held != nil && m.total == r.ended && len(p.Values) > len(r.held.Values):
+		p.Step = r.held.Step
+		r.held, r.ended = nil, 0
+		return p
+	}
+	return nil // of an evaluation, or a line that is drawn twice
+}
+
+// beginEpoch takes the line at the beginning of an epoch, and returns what was kept
+// of the one before.
+func (r *Reader) beginEpoch(epoch int64) (before *Point) {
+	r.epoch = epoch
+	if r.ended != 0 {
+		before, r.held, r.ended = r.held, nil, 0
+	}
+	return before
+}
+
 // hold takes what a bar says, and returns what it has said of the step before: it
 // is drawn with the numbers of that first, and then with its own.
 func (r *Reader) hold(p *Point) (before *Point) {
@@ -310,8 +336,7 @@ func (r *Reader) hold(p *Point) (before *Point) {
 func (r *Reader) place(m *match) *Point {
 	switch {
 	case m.step == noStep:
-		r.epoch = m.epoch
-		return nil
+		return r.beginEpoch(m.epoch)
 	case m.epoch == noStep && m.total != noStep && r.main == 0:
 		r.main = m.total
 	case m.epoch == noStep && m.total != noStep && m.total != r.main:

@@ -195,8 +195,17 @@ func TestTranscripts(t *testing.T) {
 			"\x1b[1m1/8\x1b[0m \x1b[32m━━\x1b[0m\x1b[37m━━━━\x1b[0m \x1b[1m2s\x1b[0m 404ms/step - accuracy: 0.4375 - loss: 0.75", "-",
 			"\x1b[1m8/8\x1b[0m \x1b[32m━━━━━━\x1b[0m\x1b[37m\x1b[0m \x1b[1m1s\x1b[0m 30ms/step - accuracy: 0.5 - loss: 0.5 - val_loss: 0.625", "1 accuracy=0.5 loss=0.5 val_loss=0.625",
 			"Epoch 2/2", "-",
-			"8/8 - 0s - 10ms/step - accuracy: 0.75 - loss: 0.25", "2 accuracy=0.75 loss=0.25",
+			"8/8 - 0s - 10ms/step - accuracy: 0.75 - loss: 0.25", "-",
 			"10/10 ━━━━━━ 0s 5ms/step - accuracy: 0.5 - loss: 0.75", "-",
+			"8/8 ━━━━━━ 0s 5ms/step - accuracy: 0.5 - loss: 0.75", "-",
+		}, "2 accuracy=0.75 loss=0.25"},
+		{"Keras, a bar that stays before its validation", 0, []string{
+			"Epoch 1/2", "-",
+			"8/8 ━━━━━━ 1s 30ms/step - accuracy: 0.5 - loss: 0.5", "-",
+			"8/8 ━━━━━━ 1s 30ms/step - accuracy: 0.5 - loss: 0.5 - val_loss: 0.625", "1 accuracy=0.5 loss=0.5 val_loss=0.625",
+			"Epoch 2/2", "-",
+			"8/8 ━━━━━━ 1s 30ms/step - accuracy: 0.5 - loss: 0.25", "-",
+			"Epoch 3/2", "2 accuracy=0.5 loss=0.25",
 		}, "-"},
 		{"tf.keras", 0, []string{
 			"Epoch 3/5", "-",

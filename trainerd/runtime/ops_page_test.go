@@ -93,6 +93,12 @@ TensorFlow rewrites these ops before it runs them.
 
 All of these ops are in a graph that TensorFlow has run, and whose results a test compares with the runtime's: one op on
 constants, the calls of one session, or a program.
+
+## How an op is added
+
+The list is closed: an op comes into it with a whole program of a public source that needs it. The program is recorded
+with TensorFlow (` + "`interop/graphs`" + `, ` + "`fixtures/graphs`" + `), the kernel goes to the table of its family under
+` + "`trainerd/runtime/internal/kernels`" + `, and a test compares every fetch of every step and every variable.
 `
 
 // shortTypes are the types as the page has them.

@@ -33,7 +33,7 @@ type VariableInfo struct {
 	Initialized bool
 }
 
-// Snapshot is a consistent copy of variables: all as they stood between the
+// Snapshot is a consistent copy of variables: all as they were between the
 // same two steps.
 type Snapshot struct {
 	// Tensors holds the values asked for, in the order of the names.

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// State is how a daemon stands.
+// State is the state of a daemon.
 type State struct {
 	Ready    bool
 	Stopping bool
 	// Busy says that no progress is to be expected now: the daemon waits,
 	// restores, compiles or saves, which is no hang.
 	Busy bool
-	// Progress changes whenever the daemon has come forward.
+	// Progress changes whenever the daemon has made progress.
 	Progress int64
 	Text     string // for `systemctl status`
 }
 
-// Service tells the manager how a daemon stands: READY once, STATUS when the
+// Service reports the state of a daemon to the manager: READY once, STATUS when the
 // text changes, STOPPING once, more time while it starts or stops, and WATCHDOG
 // only for progress, so that a daemon whose loop hangs is killed although its
 // other goroutines live.

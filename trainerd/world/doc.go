@@ -23,7 +23,7 @@
 //     or later, with the bits that the undisturbed training has there
 //   - there is an intact checkpoint from the first announced save on
 //   - the last life ends with the bits of the undisturbed training, whatever the
-//     options are and whoever looked on
+//     options are and whatever else reads the files
 //   - the curve has each point of the undisturbed training, once, in rising order,
 //     with TensorFlow's rule of restarts and with TensorBoard's
 //   - no temporary file and no goroutine is left, and nothing outside the logdir

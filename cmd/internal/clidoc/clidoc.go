@@ -1,12 +1,12 @@
 // Package clidoc gives the commands what their users expect of any command:
 // completion in bash, zsh and fish, a manual page, and exit codes in the help.
-// All of it is made from the command tree itself, so it cannot fall behind.
+// All of it is made from the command tree itself, so it is never out of date.
 //
 //	NAME completion bash|zsh|fish   print the script that completes NAME
 //	NAME man                        print the manual page
 //
 // The scripts are short: they hand the words typed so far to the hidden command
-// __complete, which prints what may stand next.
+// __complete, which prints what may come next.
 package clidoc
 
 import (

@@ -48,7 +48,7 @@ func usageError(c *cli.Context, err error) error {
 	return c.App.OnUsageError(c, err, true)
 }
 
-// completeCommand prints what may stand in place of the last of its arguments,
+// completeCommand prints what may take the place of the last of its arguments,
 // the others being the words before it: a line for each candidate, with its
 // explanation after a tab.
 func completeCommand() *cli.Command {

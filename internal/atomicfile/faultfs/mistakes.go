@@ -56,7 +56,7 @@ func (m *mistakenFS) Link(oldname, newname string) error {
 }
 
 // Rename, in place, is what a program does that opens the file under its own
-// name and writes it anew.
+// name and writes it again.
 func (m *mistakenFS) Rename(oldname, newname string) error {
 	if m.mistake != InPlace {
 		return m.ignore(m.FS.Rename(oldname, newname))

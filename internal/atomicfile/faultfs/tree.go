@@ -10,7 +10,7 @@ import (
 
 // Tree is a directory that is made what one state after another says. Between
 // two states it changes only the files that differ, which are few when they
-// come from one [Disk]. Whoever changes something below it calls Forget.
+// come from one [Disk]. A caller that changes something below it calls Forget.
 type Tree struct {
 	dir   string
 	known bool // that files and dirs are what there is

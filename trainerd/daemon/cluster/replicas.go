@@ -325,7 +325,7 @@ func slow(err error) bool {
 	return errors.Is(err, session.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// over says that a wait has ended which was told of.
+// over reports the end of a wait that was reported.
 func (w *wait) over(err error) {
 	if w.said && err == nil {
 		w.log.Info("the others did their part; training continues", "step", w.step+1, "waited", time.Since(w.began).Round(time.Millisecond))

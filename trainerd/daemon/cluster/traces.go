@@ -28,8 +28,8 @@ func RandomOps(def *tfpb.GraphDef, names []string) []string {
 	return random
 }
 
-// findTraces returns the traces of evaluating tensors of a graph. What cannot be
-// told counts as one, since evaluating on a copy gives the same values.
+// findTraces returns the traces of evaluating tensors of a graph. What is not
+// known counts as one, since evaluating on a copy gives the same values.
 func findTraces(def *tfpb.GraphDef, fetches []string) *traces {
 	t := &traces{nodes: map[string]*tfpb.NodeDef{}, functions: map[string]*tfpb.FunctionDef{}, drawing: map[string]bool{}, assigns: map[string]bool{}}
 	for _, n := range def.GetNode() {

@@ -247,7 +247,7 @@ func (v *Validator) text(d Data) {
 	v.Require(d.Encoding == "" || d.Encoding == table.Latin1, "data.encoding", fmt.Sprintf("there is no encoding %q", d.Encoding), `want "latin1", or "" for UTF-8 and UTF-16`)
 	v.Require(d.Decimal == "." || d.Decimal == ",", "data.decimal", fmt.Sprintf("%q cannot be a decimal mark", d.Decimal), `want "." or ","`)
 	v.Require(slices.Contains([]string{"", ",", ".", "'", " ", "_"}, d.Thousands) && d.Thousands != d.Decimal, "data.thousands",
-		fmt.Sprintf("%q cannot stand between digits", d.Thousands), `want "," or ".", not the one of data.decimal`)
+		fmt.Sprintf("%q cannot separate digits", d.Thousands), `want "," or ".", not the one of data.decimal`)
 }
 
 // columns checks which columns of a table are used.

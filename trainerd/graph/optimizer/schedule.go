@@ -160,7 +160,7 @@ func cosineDecay(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate 
 	return rate
 }
 
-// piecewiseConstant counts the boundaries after the step, and takes the value
+// piecewiseConstant counts the boundaries that the step has passed, and takes the value
 // of that number.
 func piecewiseConstant(b *graph.Builder, lr LearningRate, step *graph.Variable) (rate graph.Output) {
 	if len(lr.Values) != len(lr.Boundaries)+1 {
@@ -169,8 +169,8 @@ func piecewiseConstant(b *graph.Builder, lr LearningRate, step *graph.Variable) 
 	}
 	named(b, "PiecewiseConstant", func(name string) {
 		bounds := b.Const("boundaries", literal.Int64s(lr.Boundaries...))
-		behind := b.Greater("Greater", b.Read("ReadVariableOp", step), bounds)
-		piece := b.Sum("Sum", b.Cast("Cast", behind, tfpb.DataType_DT_INT32))
+		passed := b.Greater("Greater", b.Read("ReadVariableOp", step), bounds)
+		piece := b.Sum("Sum", b.Cast("Cast", passed, tfpb.DataType_DT_INT32))
 		rate = b.Elements(name, b.Const("values", literal.Floats(lr.Values...)), piece)
 	})
 	return rate

@@ -47,8 +47,9 @@ type step struct {
 	control  []int32 // slots whose death kills the step
 	flags    OpFlags
 	mayDie   bool
-	calls    bool // runs functions, whose variables are not known here
-	copyRead bool // a read whose value must survive a later write
+	calls    bool  // runs functions, whose variables are not known here
+	copyRead bool  // a read whose value must survive a later write
+	takes    uint8 // bits of the first inputs whose memory no later step needs
 }
 
 type constSlot struct {
@@ -236,6 +237,7 @@ func (c *compiler) finish() {
 	last := c.lastUses()
 	c.markCopies(last)
 	c.assignBuffers(last)
+	c.markTakes(last)
 }
 
 // acquire returns a frame that no other run uses.

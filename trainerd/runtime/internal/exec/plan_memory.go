@@ -74,6 +74,23 @@ func (c *compiler) mayWrite(st *step, v any) bool {
 	return false
 }
 
+// markTakes finds the inputs whose memory a step may give to its output. What is
+// fed is not among them: the next run fills its memory before the first step.
+func (c *compiler) markTakes(last []int) {
+	fed := map[int32]bool{}
+	for _, f := range c.plan.feeds {
+		fed[f.slot] = true
+	}
+	for i := range c.plan.steps {
+		st := &c.plan.steps[i]
+		for k, in := range st.in {
+			if k < 8 && last[in] == i && !fed[in] && c.plan.bufOf[in] >= 0 {
+				st.takes |= 1 << k
+			}
+		}
+	}
+}
+
 // assignBuffers gives every value that a step makes a buffer, and hands a
 // buffer on when the last step that needs its value is done.
 func (c *compiler) assignBuffers(last []int) {

@@ -17,6 +17,7 @@ type frame struct {
 	plan    *Plan
 	slots   []Tensor
 	bufs    []buffer
+	swaps   [][2]int32 // buffers that have changed places since the first step
 	scratch [scratchCount]buffer
 	ints    [8][]int
 	kept    []any // by InFrame
@@ -148,6 +149,7 @@ func (f *frame) fetch(slot int32) (*ckptfmt.Tensor, error) {
 
 // steps runs all steps of a frame's plan.
 func (r *run) steps(f *frame) error {
+	f.settle()
 	if r.trace != nil {
 		return r.tracedSteps(f)
 	}

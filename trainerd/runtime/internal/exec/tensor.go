@@ -15,7 +15,7 @@ import (
 // order and aligned for their type; strings are in Strings; what a handle refers
 // to (variable, queue, reader, table), or a variant holds, is in Value. The memory
 // of Data belongs to a frame, a variable, a constant or the caller who fed it, so
-// a kernel never writes to its inputs.
+// a kernel never writes to its inputs, but by [KernelContext.OutOver].
 type Tensor struct {
 	DType   tfpb.DataType
 	Shape   []int

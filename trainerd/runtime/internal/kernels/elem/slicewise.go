@@ -100,7 +100,7 @@ func SliceUnary[T exec.Float](f func(d, x []T)) exec.Kernel {
 	each := Slicewise[T](func(d, x, _ []T) { f(d, x) })
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
-		each.apply(c, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x), nil)
+		each.apply(c, exec.Elems[T](c.OutOver(0, 0)), exec.Elems[T](x), nil)
 		return nil
 	}
 }
@@ -112,7 +112,7 @@ func SlicePairwise[T exec.Float](f Slicewise[T]) exec.Kernel {
 		if !exec.SameShape(x.Shape, y.Shape) {
 			return c.Invalid("the inputs have the shapes %s and %s", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape))
 		}
-		f.apply(c, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x), exec.Elems[T](y))
+		f.apply(c, exec.Elems[T](c.OutOver(0, 0, 1)), exec.Elems[T](x), exec.Elems[T](y))
 		return nil
 	}
 }
@@ -124,13 +124,13 @@ func SliceCombine[T exec.Float](f *Loops[T, T]) exec.Kernel {
 		x, y := c.In(0), c.In(1)
 		switch {
 		case exec.SameShape(x.Shape, y.Shape):
-			same.apply(c, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x), exec.Elems[T](y))
+			same.apply(c, exec.Elems[T](c.OutOver(0, 0, 1)), exec.Elems[T](x), exec.Elems[T](y))
 		case y.NumElements() == 1 && len(y.Shape) <= len(x.Shape):
-			shared(c, parallelSlices[T]{right: f.Vs, d: exec.Elems[T](c.OutLike(0, x.DType, x)), x: exec.Elems[T](x), scalar: exec.Elems[T](y)[0]})
+			shared(c, parallelSlices[T]{right: f.Vs, d: exec.Elems[T](c.OutOver(0, 0)), x: exec.Elems[T](x), scalar: exec.Elems[T](y)[0]})
 		case x.NumElements() == 1 && len(x.Shape) <= len(y.Shape):
-			shared(c, parallelSlices[T]{left: f.Sv, d: exec.Elems[T](c.OutLike(0, y.DType, y)), x: exec.Elems[T](y), scalar: exec.Elems[T](x)[0]})
+			shared(c, parallelSlices[T]{left: f.Sv, d: exec.Elems[T](c.OutOver(0, 1)), x: exec.Elems[T](y), scalar: exec.Elems[T](x)[0]})
 		case rowOf(x.Shape, y.Shape):
-			same.ApplyRows(c, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x), exec.Elems[T](y))
+			same.ApplyRows(c, exec.Elems[T](c.OutOver(0, 0)), exec.Elems[T](x), exec.Elems[T](y))
 		default:
 			return general(c)
 		}

@@ -5,16 +5,15 @@ import (
 	"encoding/binary"
 	"image"
 	"image/color"
-	_ "image/jpeg" // formats that the image decoders recognise
-	_ "image/png"
+	_ "image/png" // a format that the image decoders recognise
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/jpeg"
 )
 
 var decodeImageOps = exec.OpTable{
 	"DecodePng":   {Build: buildDecodeImage},
-	"DecodeJpeg":  {Build: buildDecodeImage},
 	"DecodeImage": {Build: buildDecodeImage},
 }
 
@@ -24,9 +23,6 @@ func buildDecodeImage(b *exec.OpConstruction) (exec.Kernel, error) {
 	channels, dt := b.Int("channels"), b.DTypeOr("dtype", exec.Uint8)
 	if channels != 0 && channels != 1 && channels != 3 && channels != 4 {
 		b.Fail("no kernel for channels=%d", channels)
-	}
-	if ratio := b.IntOr("ratio", 1); ratio != 1 {
-		b.Fail("no kernel for ratio=%d", ratio)
 	}
 	types := exec.SetOf(exec.Uint8, tUint16)
 	if b.Op() == "DecodeImage" {
@@ -41,50 +37,27 @@ func buildDecodeImage(b *exec.OpConstruction) (exec.Kernel, error) {
 			return err
 		}
 		data := []byte(text)
-		// The header has the size before any memory is spent on it.
-		head, format, err := image.DecodeConfig(bytes.NewReader(data))
-		if err != nil {
-			return c.Invalid("the picture cannot be decoded: %v", err)
+		if isJPEG(data) {
+			return decodeJPEG(c, data, jpeg.Options{Channels: channels, Fancy: true, Method: defaultTransform}, dt)
 		}
-		c.CheckSize([]int{head.Height, head.Width}, 16)
-		img, _, err := image.Decode(bytes.NewReader(data))
-		if err != nil {
-			return c.Invalid("the picture cannot be decoded: %v", err)
-		}
-		if format == "png" {
-			pngPixels(c, img, pngKindOf(data), channels, dt)
-			return nil
-		}
-		imagePixels(c, img, channels, dt)
-		return nil
+		return decodeOther(c, data, channels, dt)
 	}, nil
 }
 
-// imagePixels makes output 0 a picture of 8 bits, in its own number of channels
-// unless one is asked for.
-func imagePixels(c *exec.KernelContext, img image.Image, channels int, dt tfpb.DataType) {
-	if channels == 0 {
-		channels = 3
-		if _, gray := img.(*image.Gray); gray {
-			channels = 1
-		}
+// decodeOther makes output 0 a picture of another format than JPEG.
+func decodeOther(c *exec.KernelContext, data []byte, channels int, dt tfpb.DataType) error {
+	// The header has the size before any memory is spent on it.
+	head, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return c.Invalid("the picture cannot be decoded: %v", err)
 	}
-	r := img.Bounds()
-	d := c.Out(0, dt, r.Dy(), r.Dx(), channels)
-	at := 0
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			p := pixelAt(img, x, y)
-			if channels == 1 {
-				// The weights of libjpeg, in 16 bits.
-				p[0] = (p[0]*19595 + p[1]*38470 + p[2]*7471 + 1<<15) >> 16
-			}
-			for _, v := range p[:channels] {
-				setSample(d, at, v)
-				at++
-			}
-		}
+	c.CheckSize([]int{head.Height, head.Width}, 16)
+	img, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return c.Invalid("the picture cannot be decoded: %v", err)
 	}
+	pngPixels(c, img, pngKindOf(data), channels, dt)
+	return nil
 }
 
 // setSample stores a sample of 8 bits.

@@ -12,6 +12,8 @@ func Ops() []exec.OpTable {
 		cropAndResizeOps,
 		colorsOps,
 		decodeImageOps,
+		jpegOps,
+		drawBoxesOps,
 		nonMaxSuppressionOps,
 		combinedSuppressionOps,
 		sampleBoundingBoxOps,

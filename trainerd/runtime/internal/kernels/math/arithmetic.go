@@ -164,7 +164,7 @@ func addN[T exec.Arithmetic](c *exec.KernelContext) error {
 		return c.Invalid("no inputs")
 	}
 	x := c.In(0)
-	y := c.OutLike(0, x.DType, x)
+	y := c.OutOver(0, 0)
 	ys := exec.Elems[T](y)
 	if c.NumInputs() == 1 {
 		copy(ys, exec.Elems[T](x))

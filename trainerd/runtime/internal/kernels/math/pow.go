@@ -29,9 +29,10 @@ func scalarPower[T exec.Float](d, x []T, y T) {
 	case 2:
 		vec.Square(d, x)
 	case 3:
+		var squares [powerBlock]T // d may be x
 		inBlocks(d, x, func(d, x []T) {
-			vec.Square(d, x)
-			vec.Mul(d, d, x)
+			vec.Square(squares[:len(d)], x)
+			vec.Mul(d, squares[:], x)
 		})
 	case 4:
 		inBlocks(d, x, func(d, x []T) {
@@ -63,11 +64,13 @@ func root[T exec.Float](x T) T {
 	return elem.Sqrt(x + 0)
 }
 
-// inBlocks calls f with blocks that stay in the first cache. d and x are apart.
+// powerBlock is a number of elements that stay in the first cache.
+const powerBlock = 1024
+
+// inBlocks calls f with blocks of d and x.
 func inBlocks[T exec.Float](d, x []T, f func(d, x []T)) {
-	const block = 1024
-	for at := 0; at < len(d); at += block {
-		end := min(at+block, len(d))
+	for at := 0; at < len(d); at += powerBlock {
+		end := min(at+powerBlock, len(d))
 		f(d[at:end], x[at:end])
 	}
 }

@@ -68,7 +68,7 @@ type sweep struct {
 // processors by images.
 type directWork[T float32 | float64] struct {
 	images, d   []T
-	filter      []T // panels of columns, one sweep behind the other
+	filter      []T // panels of columns, one sweep after the other
 	canvas      canvas
 	h, w, cin   int // of the images
 	n, output   int // channels and elements of an image of the output

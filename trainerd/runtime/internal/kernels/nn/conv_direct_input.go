@@ -17,7 +17,7 @@ func (e *extent) phase(p int) phase {
 		count: max(0, (e.in-p+e.stride-1)/e.stride)}
 }
 
-// border returns the pixels that all phases together need before and behind a
+// border returns the pixels that all phases together need before and after a
 // line of the output's gradient; the length includes both.
 func (e *extent) border() (before, length int) {
 	end := 1

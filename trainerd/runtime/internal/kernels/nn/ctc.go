@@ -68,7 +68,7 @@ func (a *ctc) targets(c *exec.KernelContext, labels []int, length, blank int) ([
 		case v == blank:
 			ended = true
 		case ended:
-			return nil, c.Invalid("label %d comes behind a blank", v)
+			return nil, c.Invalid("label %d comes after a blank", v)
 		default:
 			out = append(out, v, blank)
 		}

@@ -31,12 +31,12 @@ type sequenceKeys struct {
 }
 
 // newSequenceSpec reads the attributes; after the defaults come so many inputs.
-func newSequenceSpec(b *exec.OpConstruction, behind int) *sequenceSpec {
+func newSequenceSpec(b *exec.OpConstruction, trailing int) *sequenceSpec {
 	s := &sequenceSpec{
 		context: exampleSpec{sparseTypes: b.Types("context_sparse_types"), denseTypes: b.Types("Tcontext_dense"), denseShapes: b.Shapes("context_dense_shapes")},
 		lists:   exampleSpec{sparseTypes: b.Types("feature_list_sparse_types"), denseTypes: b.Types("feature_list_dense_types"), denseShapes: b.Shapes("feature_list_dense_shapes")},
 	}
-	s.context.defaults = b.NumInputs() - behind - len(s.context.denseTypes)
+	s.context.defaults = b.NumInputs() - trailing - len(s.context.denseTypes)
 	s.lists.defaults = 1 // they have none
 	raggedSpec(b, &s.context, "context_ragged_value_types", "context_ragged_split_types")
 	raggedSpec(b, &s.lists, "feature_list_ragged_value_types", "feature_list_ragged_split_types")

@@ -121,7 +121,7 @@ func (q *Queue) insert(c *exec.KernelContext, p *pendingEnqueue) error {
 
 func (q *Queue) push(it variant.Tuple) {
 	if q.sorted {
-		// Behind those of the same rank.
+		// After those of the same rank.
 		at := sort.Search(len(q.items), func(i int) bool { return q.items[i][0].IntAt(0) > it[0].IntAt(0) })
 		q.items = slices.Insert(q.items, at, it)
 		return
