@@ -111,7 +111,7 @@ soak: ## ten thousand power cuts and restarts, and two hundred kills, of a train
 	go test ./trainerd -run TestSoak -soak -timeout 60m
 
 world: ## run trainings in a simulated world of random faults for FOR (1h): days pass in milliseconds
-	go test ./trainerd/world -run TestWorld -for $(FOR) -timeout 0 -v
+	go test ./trainerd/world -run World -for $(FOR) -timeout 0 -v
 
 systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
 	go test ./packaging/systemd -systemd -v -count=1
