@@ -288,11 +288,12 @@ func images(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-var clockTag = regexp.MustCompile(`/sec$`)
+// notOfSteps are the tags whose values are no function of the step: rates, and the
+// hyperparameters that each start writes.
+var notOfSteps = regexp.MustCompile(`/sec$|^_hparams_/`)
 
 // curves reads the events files in their order. SessionLog START of step S
-// drops what the runs before had from S on. Rates are left out: they are no
-// function of the step.
+// drops what the runs before had from S on.
 func curves(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1)
 	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "events.out.tfevents.*"))
@@ -314,7 +315,7 @@ func curves(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for _, e := range points {
 		for _, v := range e.GetSummary().GetValue() {
-			if !clockTag.MatchString(v.GetTag()) {
+			if !notOfSteps.MatchString(v.GetTag()) {
 				fmt.Fprintln(ts.Stdout(), e.GetStep(), v.GetTag(), describeValue(v))
 			}
 		}
