@@ -42,9 +42,9 @@ func (j *job) probe(ctx context.Context) (*resumePoint, error) {
 	return &resumePoint{step: step, prefix: prepared.Restored, damaged: prepared.Damaged, sess: sess, complete: j.steps > 0 && step >= j.steps || j.endedEarly(step)}, nil
 }
 
-// completed returns the standing of a job that has nothing left to do, nil for
-// any other. It reads no more than one number unless the job looks complete.
-// What is wrong with a checkpoint is left for the run to find and to say.
+// completed returns where a job is that has nothing left to do, nil for any other.
+// It reads no more than one number unless the job looks complete. What is wrong with
+// a checkpoint is left for the run to find, to report, and to move aside.
 func (j *job) completed(ctx context.Context) *resumePoint {
 	if j.steps == 0 {
 		return nil // only the input knows
@@ -60,7 +60,7 @@ func (j *job) completed(ctx context.Context) *resumePoint {
 	if err != nil {
 		return nil
 	}
-	if !s.complete {
+	if !s.complete || len(s.damaged) > 0 { // a run moves those aside
 		s.sess.Close()
 		return nil
 	}

@@ -101,6 +101,20 @@ func (h *daemonHistory) judgeBundle(c ckptdir.Checkpoint) error {
 	return err
 }
 
+// stepOfSaved also knows the step of a checkpoint that a crash has left under its
+// second name, while another was published under its first.
+func stepOfSaved(c ckptdir.Checkpoint) int64 {
+	original, previous := strings.CutSuffix(c.Prefix, ".previous")
+	if !previous {
+		return c.Step
+	}
+	step, err := strconv.ParseInt(original[strings.LastIndexByte(original, '-')+1:], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return step
+}
+
 // judgeEnd judges the logdir of a job that is complete.
 func (h *daemonHistory) judgeEnd(ctx context.Context) error {
 	if err := noTemps(h.dir); err != nil && h.trained { // the logdir of a complete job is left as it is
@@ -110,8 +124,8 @@ func (h *daemonHistory) judgeEnd(ctx context.Context) error {
 	if err != nil {
 		return broke("the job is complete: %w", err)
 	}
-	if newest.Step != h.trace.last {
-		return broke("the job is complete at step %d; its newest intact checkpoint is of step %d", h.trace.last, newest.Step)
+	if step := stepOfSaved(newest); step != h.trace.last {
+		return broke("the job is complete at step %d; its newest intact checkpoint is of step %d", h.trace.last, step)
 	}
 	for name, purge := range map[string]tfevents.Purge{"exact": tfevents.PurgeExact, "TensorBoard's loader": tfevents.PurgePython} {
 		curves, err := curvesOf(h.dir, purge)
