@@ -16,6 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/trainerd/trainerd/ckptfmt/names"
+	"github.com/trainerd/trainerd/internal/tomlguard"
 )
 
 // Rest says what becomes of tensors that no rule matches.
@@ -69,7 +70,7 @@ func ReadyNames() (list [][2]string, err error) {
 		name := strings.TrimSuffix(e.Name(), ".toml")
 		b, _ := Ready(name)
 		var d document
-		if _, err := toml.Decode(string(b), &d); err != nil {
+		if _, err := tomlguard.Decode(string(b), &d); err != nil {
 			return nil, err
 		}
 		list = append(list, [2]string{name, d.About})
@@ -135,7 +136,7 @@ func decodeJSON(text []byte, d *document) error {
 }
 
 func decodeTOML(text string, d *document) error {
-	meta, err := toml.Decode(text, d)
+	meta, err := tomlguard.Decode(text, d)
 	var parse toml.ParseError
 	if errors.As(err, &parse) {
 		return fmt.Errorf("line %d: %s", parse.Position.Line, parse.Message)

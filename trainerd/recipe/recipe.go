@@ -42,6 +42,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/trainerd/trainerd/internal/tomlguard"
 )
 
 //go:embed recipes/*.toml
@@ -170,7 +172,7 @@ func loadOne(name string) (*Recipe, error) {
 		return nil, err
 	}
 	r := &Recipe{name: name}
-	meta, err := toml.Decode(text, r)
+	meta, err := tomlguard.Decode(text, r)
 	var syntax toml.ParseError
 	switch {
 	case errors.As(err, &syntax):

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/trainerd/trainerd/internal/tomlguard"
 )
 
 // valueDecoder is a config value with a form of its own. It returns a
@@ -39,7 +41,7 @@ type origin struct {
 func (d *decoder) decode(text string, dst any) {
 	d.root = reflect.ValueOf(dst).Elem()
 	var top map[string]toml.Primitive
-	meta, err := toml.Decode(text, &top)
+	meta, err := tomlguard.Decode(text, &top)
 	if err != nil {
 		d.syntax(err)
 		return
@@ -141,7 +143,7 @@ func (d *decoder) set(o Override) {
 // written as a TOML string is taken as it is.
 func flagValue(text string, wantString bool) any {
 	var parsed map[string]any
-	_, err := toml.Decode("value = "+text, &parsed)
+	_, err := tomlguard.Decode("value = "+text, &parsed)
 	value, ok := parsed["value"]
 	if err != nil || !ok || len(parsed) != 1 {
 		return text
