@@ -43,7 +43,7 @@ def export(path):
         logits = tf.matmul(rows, weights) + bias * drawn
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits), name="loss")
         average = tf1.get_variable("average", initializer=0.0, use_resource=False, trainable=False)
-        total = tf1.get_variable("total", initializer=0.0, use_resource=True, trainable=False)
+        total = tf1.get_variable("streamed", initializer=0.0, use_resource=True, trainable=False)
         follow = tf1.assign_add(average, 0.1 * (loss - average))
         tf.add(follow, tf1.assign_add(total, follow), name="streaming")
         tf.reduce_mean(tf.cast(tf.equal(tf.argmax(logits, 1), y), tf.float32), name="accuracy")
@@ -73,7 +73,7 @@ def train(cluster, commands, tmp_path):
 
 def test_nothing_but_the_training_changes_the_weights(train):
     want = checkpoints.variables(checkpoints.latest(train()))
-    assert want["global_step"] == STEPS and want["average"] == want["total"] == 0
+    assert want["global_step"] == STEPS and want["average"] == want["streamed"] == 0
     assert list(want["generator"]) != [1, 2, 3] and want["weights"].any()
     for name, settings in BUSY.items():
         got = checkpoints.variables(checkpoints.latest(train(**settings)))
