@@ -70,7 +70,7 @@ func NewServer(o Options) *Server {
 // Serve answers at ln until Shutdown, and closes it. A listener of TCP should be
 // one of [ListenTCP]. Serve may be called for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(bounded(ln)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -28,6 +29,9 @@ const (
 	requestTimeout = time.Minute // to read one, and to answer it
 	idleTimeout    = 2 * time.Minute
 	maxRunning     = 32 // requests that are answered at a time; others wait
+	maxConns       = 1024
+	smallBody      = 1 << 20 // a body that is read at once
+	maxLarge       = 8       // larger ones that are in memory at a time
 )
 
 // Options says what a Server answers.
@@ -45,6 +49,7 @@ type Server struct {
 	http    *http.Server
 	metrics *metrics
 	running chan struct{}
+	large   chan struct{}
 }
 
 // NewServer returns a server, which does nothing until Serve.
@@ -55,7 +60,7 @@ func NewServer(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, metrics: newMetrics(o.Source, o.Name), running: make(chan struct{}, maxRunning)}
+	s := &Server{o: o, metrics: newMetrics(o.Source, o.Name), running: make(chan struct{}, maxRunning), large: make(chan struct{}, maxLarge)}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
@@ -65,7 +70,7 @@ func NewServer(o Options) *Server {
 
 // Serve answers at ln until Shutdown, and closes it.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(netutil.LimitListener(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -168,6 +173,14 @@ func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held) {
 
 // answer writes the predictions, or returns why there are none.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held) (code int, err error) {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	if r.ContentLength < 0 || r.ContentLength > smallBody {
+		if !take(ctx, s.large) {
+			return http.StatusServiceUnavailable, errors.New("too many large requests are running")
+		}
+		defer func() { <-s.large }()
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
 	var large *http.MaxBytesError
 	switch {
@@ -176,14 +189,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held) (code i
 	case err != nil:
 		return http.StatusBadRequest, fmt.Errorf("the request cannot be read: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-	defer cancel()
-	select {
-	case s.running <- struct{}{}:
-		defer func() { <-s.running }()
-	case <-ctx.Done():
+	if !take(ctx, s.running) {
 		return http.StatusServiceUnavailable, errors.New("too many requests are running")
 	}
+	defer func() { <-s.running }()
 	q, err := parseRequest(body, h.Model)
 	if err != nil {
 		return http.StatusBadRequest, err
@@ -201,6 +210,16 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held) (code i
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(answer) // what fails here is the connection
 	return http.StatusOK, nil
+}
+
+// take takes one of the places unless none is free until ctx is done.
+func take(ctx context.Context, places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // codeOf returns the HTTP status for an error of a run.

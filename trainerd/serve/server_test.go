@@ -294,3 +294,27 @@ func TestQuoteNonFinite(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeRequests has a bounded number of large bodies in memory; small requests
+// do not wait for them.
+func TestLargeRequests(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, logistic(1), flowers(false), 7)
+	s, _ := newServer(t, dir)
+	for range maxLarge {
+		s.large <- struct{}{}
+	}
+	const rows = `{"instances": [[1, 2]]}`
+	if code, text := ask(s, "POST", predictPath, rows); code != http.StatusOK {
+		t.Errorf("a small request: %d %s", code, text)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, "POST", predictPath, strings.NewReader(rows))
+	r.ContentLength = -1
+	w := httptest.NewRecorder()
+	s.routes().ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("one of unknown length: %d %s", w.Code, w.Body)
+	}
+}
