@@ -27,7 +27,8 @@ and of cosines the smallest; what is only in one checkpoint, and other types and
 shapes, come before.
 
 Exits with 4 if anything differs, and with 3 if a tensor of either cannot be
-read: it is named, and the others are compared.` + namesHelp,
+read: it is named, and the others are compared. A tensor of a kind that is not
+supported is named too; if nothing else differs the exit code is 1.` + namesHelp,
 		Flags: []cli.Flag{
 			jsonFlag(), namesFlag(),
 			&cli.Float64Flag{Name: "atol", Usage: "take numbers as equal that differ by at most `N`"},
@@ -43,7 +44,7 @@ read: it is named, and the others are compared.` + namesHelp,
 // diffJSON is an element of `ckpt diff A B --json`.
 type diffJSON struct {
 	Name     jsonName `json:"name"`
-	Kind     string   `json:"kind"` // "only in a", "only in b", "type", "shape", "values", "damaged"
+	Kind     string   `json:"kind"` // "only in a", "only in b", "type", "shape", "values", "damaged", "unsupported"
 	A        string   `json:"a,omitempty"`
 	B        string   `json:"b,omitempty"`
 	Elements int64    `json:"elements,omitempty"`
@@ -54,7 +55,7 @@ type diffJSON struct {
 	MaxAt    []int64  `json:"max_at,omitzero"`  // where the largest distance is, and what is there
 	MaxA     *double  `json:"max_a,omitempty"`
 	MaxB     *double  `json:"max_b,omitempty"`
-	Error    string   `json:"error,omitempty"` // damaged: how
+	Error    string   `json:"error,omitempty"` // why it was not compared
 }
 
 func diff(c *cli.Context) error {
@@ -73,17 +74,15 @@ func diff(c *cli.Context) error {
 	defer a.Close()
 	defer b.Close()
 	list := []diffJSON{}
-	damaged := 0
 	for d, err := range inspect.Diff(c.Context, watch(c, a), watch(c, b), within) {
 		if err != nil && d.Name == "" {
 			return err
 		}
+		found := describe(d, within.Cosine)
 		if err != nil {
-			damaged++
-			list = append(list, diffJSON{Name: jsonName(d.Name), Kind: "damaged", Error: err.Error()})
-			continue
+			found = uncompared(d, err)
 		}
-		list = append(list, describe(d, within.Cosine))
+		list = append(list, found)
 	}
 	progressOf(c).Clear()
 	sortDiff(list, c.String("sort"))
@@ -96,11 +95,22 @@ func diff(c *cli.Context) error {
 	} else {
 		err = printDiff(c.App.Writer, shown)
 	}
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return err
 	}
-	if damaged > 0 {
+	return endOfDiff(list)
+}
+
+// endOfDiff returns how the command ends, by what it has found.
+func endOfDiff(list []diffJSON) error {
+	is := func(kind string) func(diffJSON) bool { return func(d diffJSON) bool { return d.Kind == kind } }
+	switch {
+	case len(list) == 0:
+		return nil
+	case slices.ContainsFunc(list, is("damaged")):
 		return exitError(exitDamaged)
+	case len(slices.DeleteFunc(slices.Clone(list), is(kindUnsupported))) == 0:
+		return exitError(exitFailed) // what could be compared is equal
 	}
 	return exitError(exitDiffers)
 }
@@ -187,6 +197,15 @@ func printDiff(w io.Writer, list []diffJSON) error {
 	return nil
 }
 
+// uncompared says why a tensor was not compared.
+func uncompared(d inspect.Difference, err error) diffJSON {
+	kind := "damaged"
+	if isUnsupported(err) {
+		kind = kindUnsupported
+	}
+	return diffJSON{Name: jsonName(d.Name), Kind: kind, Error: err.Error()}
+}
+
 func describe(d inspect.Difference, stats bool) diffJSON {
 	kind := func(t *ckptfmt.TensorInfo) string { return dtype.Name(t.DType) + shapeText(t.Shape) }
 	out := diffJSON{Name: jsonName(d.Name), Elements: d.Elements}
@@ -225,6 +244,8 @@ func (d diffJSON) text() string {
 	switch {
 	case d.Kind == "damaged":
 		return fmt.Sprintf("? %s damaged: %s", name, d.Error)
+	case d.Kind == kindUnsupported:
+		return fmt.Sprintf("? %s not supported: %s", name, d.Error)
 	case d.Kind == "only in a":
 		return fmt.Sprintf("- %s %s", name, d.A)
 	case d.Kind == "only in b":

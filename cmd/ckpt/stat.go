@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 func statCommand() *cli.Command {
@@ -18,7 +19,8 @@ func statCommand() *cli.Command {
 		Usage:     "show smallest, largest, mean, norm, NaNs and zeros of each tensor of numbers",
 		ArgsUsage: "PREFIX",
 		Description: `A tensor that cannot be read is named on the standard error, the others are
-shown, and the exit code is 3. With --nan the tensors are in the order of the
+shown, and the exit code is 3, or 1 where it is of a kind that is not supported.
+With --nan the tensors are in the order of the
 model's layers, and the first is named on the standard error: the order is that of
 the graph of objects, else of the nodes in the checkpoint's MetaGraph, else that
 of the names, in which numbers count as such.` + namesHelp,
@@ -91,12 +93,12 @@ func stats(c *cli.Context, r ckptfmt.Reader) (list []statJSON, damaged []ckptfmt
 		if err == nil {
 			s, err = statOf(r, info.Name)
 		}
-		if err != nil && isDamage(err) {
+		if err != nil && (isDamage(err) || info.DType == tfpb.DataType_DT_INVALID) {
 			damaged = append(damaged, ckptfmt.DamagedTensor{Name: info.Name, Err: err})
 			continue
 		}
 		if errors.Is(err, ckptfmt.ErrType) {
-			continue
+			continue // no numbers
 		}
 		if err != nil {
 			return nil, nil, err
