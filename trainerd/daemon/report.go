@@ -130,12 +130,16 @@ func (t *training) reportEnd(o RunOptions) {
 // reportStopped reports what a stopped run has saved.
 func (t *training) reportStopped(o RunOptions) {
 	saved, ok := t.sv.LastSave()
-	at := fmt.Sprintf("stopped at step %d", t.step)
+	step := t.step
+	if ok { // the session may have ended a step whose result nobody waited for, or other workers have made more
+		step = max(step, saved.Step)
+	}
+	at := fmt.Sprintf("stopped at step %d", step)
 	if t.job.steps > 0 {
 		at += fmt.Sprintf(" of %d", t.job.steps)
 	}
 	switch {
-	case ok && saved.Step >= t.step: // other workers may have made more steps
+	case ok && saved.Step == step:
 		fmt.Fprintf(o.Stderr, "%s, and saved\n", at)
 	case ok:
 		fmt.Fprintf(o.Stderr, "%s; the newest checkpoint is of step %d\n", at, saved.Step)

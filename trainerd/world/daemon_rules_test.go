@@ -54,12 +54,14 @@ func (l *daemonLife) judgeStop() error {
 	if !strings.HasSuffix(text, "to resume, type: again\n") {
 		return broke("a stopped run does not say how to resume: %q", text)
 	}
-	// A stop at the very end of a step may come before the step is counted.
+	// A stop at the very end of a step may come before the step is counted; then the
+	// last save counts it.
 	at, before := fmt.Sprintf("stopped at step %d ", l.step), fmt.Sprintf("stopped at step %d ", l.step-1)
-	if !strings.Contains(text, at) && !strings.Contains(text, before) && l.step > 0 {
+	saved := strings.Contains(text, ", and saved")
+	if !strings.Contains(text, at) && (saved || !strings.Contains(text, before)) && l.step > 0 {
 		return broke("a run that was stopped at step %d says %q", l.step, text)
 	}
-	if l.fs.Failed() == "" && l.step > 0 && !strings.Contains(text, ", and saved") {
+	if l.fs.Failed() == "" && l.step > 0 && !saved {
 		return broke("a stopped run on a good disk has not saved: %q", text)
 	}
 	return nil
