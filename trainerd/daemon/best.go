@@ -99,6 +99,7 @@ func (b *bestCheckpoints) begin(step int64) error {
 	if b == nil {
 		return nil
 	}
+	b.sweep()
 	name := filepath.Join(b.dir, bestFile)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,6 +122,14 @@ func (b *bestCheckpoints) begin(step int64) error {
 		}
 	}
 	return nil
+}
+
+// sweep removes what a killed run has left of an unfinished checkpoint. What cannot
+// be removed only takes room.
+func (b *bestCheckpoints) sweep() {
+	if notALink(b.dir) == nil {
+		_, _ = ckptdir.SweepTemps(b.dir, 0, &ckptfmt.FileOptions{FS: b.fsys})
+	}
 }
 
 // better reports whether x comes before y. Of equal values the earlier is

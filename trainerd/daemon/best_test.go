@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -204,5 +205,35 @@ func TestEvalCurve(t *testing.T) {
 	b.spend(begun, begun.Add(time.Second))
 	if b.cheap(begun.Add(2*time.Second)) || !b.cheap(begun.Add(time.Minute)) {
 		t.Error("an evaluation of a second is cheap in two seconds, or not in a minute")
+	}
+}
+
+// What a killed run has left of an unfinished checkpoint is removed, but not through
+// a link.
+func TestBestSweepsTemps(t *testing.T) {
+	for _, linked := range []bool{false, true} {
+		c := clustersConfig(t, "eval.keep_best=1")
+		dir, temp := filepath.Join(c.Logdir, bestDir), ".trainerd-0123456789abcdef.tmp"
+		real := dir
+		if linked {
+			real = t.TempDir()
+			if err := errors.Join(os.MkdirAll(c.Logdir, 0o777), os.Symlink(real, dir)); err != nil {
+				t.Skip(err)
+			}
+		}
+		if err := errors.Join(os.MkdirAll(real, 0o777), os.WriteFile(filepath.Join(real, temp), []byte("x"), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		j, err := newJob(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := newBestCheckpoints(j).begin(1); err != nil {
+			t.Error(err)
+		}
+		j.close()
+		if _, err := os.Stat(filepath.Join(real, temp)); (err == nil) != linked {
+			t.Errorf("through a link: %t; the temporary file is there: %t", linked, err == nil)
+		}
 	}
 }
