@@ -252,6 +252,8 @@ func setSchedule(rnd *rand.Rand, set func(string, string, ...any)) {
 	}
 	set("model.decay_steps", "%d", 5+rnd.IntN(50))
 	switch name {
+	case "cosine": // ftrl divides by the rate
+		set("model.end_learning_rate", "0.0005")
 	case "exponential", "inverse_time":
 		set("model.decay_rate", "%v", 0.5+rnd.Float64()/3)
 		set("model.staircase", strconv.FormatBool(rnd.IntN(2) == 0))

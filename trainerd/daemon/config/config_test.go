@@ -253,6 +253,8 @@ is_chief = false
 			`--set model.end_learning_rate=0: model.end_learning_rate: want more than 0 for the polynomial schedule, got 0; a very small rate, such as 1e-12, is as good as none`,
 			`--set model.kernel_size=0: model.kernel_size: want 1 or more, got 0`,
 			`--set model.learning_rate_power=0: model.learning_rate_power: want less than 0, got 0`}},
+		{name: "a rate of zero", text: smallest, overrides: set("model.optimizer=ftrl", "model.schedule=cosine", "model.decay_steps=3"), want: []string{
+			`--set model.decay_steps=3: model.decay_steps: the learning rate comes to 0 before the training ends, and ftrl divides by it; set model.end_learning_rate, or leave model.decay_steps out: then the schedule ends with the training`}},
 		{name: "data of other formats", text: smallest, overrides: set("data.format=tfrecord", "data.label=2", "data.labels=y", "data.shuffle_buffer=-1", "data.memory_mb=0"), want: []string{
 			`--set data.label=2: data.label: is an index, but features have names; set it to the name of the feature with the label`,
 			`--set data.labels=y: data.labels: has no effect on the format "tfrecord"; remove it; data.label says where the label is`,

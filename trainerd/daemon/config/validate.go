@@ -250,6 +250,9 @@ func (v *Validator) model() {
 	v.Require(!v.config.IsSet("model.learning_rate_power") || m.LearningRatePower != 0, "model.learning_rate_power", "want less than 0, got 0", "")
 	v.Require(!v.config.IsSet("model.end_learning_rate") || m.EndLearningRate != 0 || m.Schedule != "polynomial", "model.end_learning_rate",
 		"want more than 0 for the polynomial schedule, got 0", "a very small rate, such as 1e-12, is as good as none")
+	v.Require(!(m.Optimizer == "ftrl" && m.Schedule == "cosine" && m.EndLearningRate == 0 && m.DecaySteps > 0 && m.DecaySteps < v.config.Train.Steps),
+		"model.decay_steps", "the learning rate comes to 0 before the training ends, and ftrl divides by it",
+		"set model.end_learning_rate, or leave model.decay_steps out: then the schedule ends with the training")
 	v.Require(m.Inputs >= 0, "model.inputs", fmt.Sprintf("want the number of features, or none, got %d", m.Inputs), "")
 	// What the data decide is assumed to be right for now.
 	if m.Inputs <= 0 {
