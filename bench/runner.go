@@ -188,7 +188,7 @@ func (r *runner) expand(race race, command []string, tmp, data string) []string 
 // execute returns what the command writes to standard output.
 func (r *runner) execute(ctx context.Context, cpus int, command []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "TF_CPP_MIN_LOG_LEVEL=3", "TF_ENABLE_ONEDNN_OPTS=0", "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "TF_CPP_MIN_LOG_LEVEL=3", "PYTHONDONTWRITEBYTECODE=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
 	var stdout, stderr bytes.Buffer
