@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -16,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
+	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -150,7 +150,7 @@ func (r *Reader) parse(text []byte) error {
 // parseHeader reads a header with encoding/json.
 func parseHeader(text []byte) (tensors []tensor, metadata map[string]string, err error) {
 	seen := make(map[string]bool)
-	err = eachMember(text, func(key string, value json.RawMessage) error {
+	err = shardindex.EachMember(text, func(key string, value json.RawMessage) error {
 		if seen[key] {
 			return fmt.Errorf("%q occurs twice", key)
 		}
@@ -168,41 +168,13 @@ func parseHeader(text []byte) (tensors []tensor, metadata map[string]string, err
 	return tensors, metadata, err
 }
 
-// eachMember calls f for the members of a JSON object, of which encoding/json
-// would keep only the last of one name.
-func eachMember(text []byte, f func(key string, value json.RawMessage) error) error {
-	if !json.Valid(text) {
-		var v any
-		return json.Unmarshal(text, &v) // says where
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("it is not a JSON object")
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		key, _ := t.(string)
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		if err := f(key, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func parseTensor(name string, value json.RawMessage) (tensor, error) {
 	var e struct {
 		DType   *string
 		Shape   *[]json.Number
 		Offsets *[]json.Number
 	}
-	err := eachMember(value, func(key string, v json.RawMessage) error {
+	err := shardindex.EachMember(value, func(key string, v json.RawMessage) error {
 		switch key {
 		case "dtype":
 			return json.Unmarshal(v, &e.DType)
