@@ -32,7 +32,7 @@ requests go to the current one until then. The version is the step, or the
 number.
 
 An instance is a row: a list of numbers, or an object with the columns' names.
-null stands for a missing value, a word that the training has not seen counts
+null is a missing value, a word that the training has not seen counts
 as none. It listens on this machine only, unless --listen says otherwise; there
 is no authentication. Ctrl-C or SIGTERM ends it after the current requests.
 

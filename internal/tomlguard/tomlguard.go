@@ -26,7 +26,7 @@ func Decode(text string, v any) (toml.MetaData, error) {
 
 func check(text string) error {
 	if len(text) > MaxBytes {
-		return problem(1, "the file has %d bytes, of which at most %d are read", len(text), MaxBytes)
+		return problem(1, "the file has %d bytes; at most %d are read", len(text), MaxBytes)
 	}
 	line, depth, parts := 1, 0, 0
 	for i := 0; i < len(text); i++ {

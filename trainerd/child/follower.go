@@ -55,7 +55,7 @@ func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exi
 	return f.exit, promoted, err
 }
 
-// loop follows the chief. It returns once the program has ended here for good.
+// loop follows the chief. It returns once the program will not run here again.
 func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 	look := time.NewTicker(cmp.Or(max(f.LookEvery, 0), time.Second))
 	defer look.Stop()

@@ -84,7 +84,7 @@ func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
 	return n, atomicfile.MkdirAllSync(nil, n.groupDir())
 }
 
-// groupDir is the folder that stands for the processes of this node: those of
+// groupDir is the folder whose lock the processes of this node hold: those of
 // others may be on the same machine, and have locks of their own.
 func (n *nodes) groupDir() string { return filepath.Join(n.dir, fmt.Sprint("node", n.own)) }
 

@@ -42,7 +42,7 @@ type Supervisor struct {
 	// Retention says which checkpoints stay; without any, all do.
 	Retention []retention.Policy
 	// Nodes is on how many nodes the program runs, each of which has a Supervisor
-	// with the same Logdir, and Node the number of this one, from 0. Whoever has the
+	// with the same Logdir, and Node the number of this one, from 0. The one that has the
 	// lock on the logdir is the chief, the others are workers. Default: one node.
 	Nodes, Node int
 	// Steps is how far to train, for the program to know; 0 for no such number.
@@ -171,7 +171,7 @@ type run struct {
 	log      *slog.Logger
 	observer Observer
 	logdir   string   // absolute
-	groupDir string   // stands for the processes of this node: the logdir, or a folder in it
+	groupDir string   // whose lock the processes of this node hold: the logdir, or a folder in it
 	nodes    *nodes   // nil for one node
 	follows  bool     // another node is the chief
 	job      jobState // of the current start, on all nodes

@@ -101,7 +101,7 @@ func (s *Schema) ClassName(class int) string {
 	return strconv.Itoa(class)
 }
 
-// IsMissing reports whether a field, without blanks around it, stands for a
+// IsMissing reports whether a field, without blanks around it, means a
 // missing value.
 func IsMissing(field string) bool { return table.IsMissing(field) }
 

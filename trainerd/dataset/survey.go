@@ -283,7 +283,7 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 	return "", false
 }
 
-// sameAs returns the columns each of whose values stands for one class of the
+// sameAs returns the columns each of whose values belongs to one class of the
 // label, and the other way round: the label by another name.
 func (s *Survey) sameAs(label int, numbers bool) (same map[int]bool, err error) {
 	const most = 100

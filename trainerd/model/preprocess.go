@@ -74,7 +74,7 @@ func (m *maker) scale(x graph.Output, all []dataset.Moments) (out graph.Output) 
 	return out
 }
 
-// fill adds x with what stands for missing numbers.
+// fill adds x, with missing numbers replaced.
 func (m *maker) fill(x, instead graph.Output) graph.Output {
 	if m.data.Schema.Image != nil {
 		return x // pixels are never missing
@@ -100,7 +100,7 @@ func (m *maker) divide(x graph.Output) graph.Output {
 	return m.b.RealDiv("scale", x, m.b.Const("scale/divisor", literal.Float(float32(m.data.Scale))))
 }
 
-// category adds what stands for the word of a column: a one among zeros, or a
+// category adds the encoded word of a column: a one among zeros, or a
 // learnt vector; zeros for a word that is not in the vocabulary.
 func (m *maker) category(column int32) (out graph.Output) {
 	b, f := m.b, m.data.Schema.Features[column]

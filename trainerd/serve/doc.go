@@ -12,7 +12,7 @@
 // folder of a SavedModel has as its name.
 //
 // Beyond TensorFlow Serving, an instance for a model family that takes its rows
-// as the tensor x may be an object with the columns' names, null stands for a
+// as the tensor x may be an object with the columns' names, null is a
 // missing number or word, and a date may be text.
 //
 // # Concurrency

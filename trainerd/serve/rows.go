@@ -32,7 +32,7 @@ func (r *rowObjects) row(object map[string]any) ([]any, error) {
 	for i, name := range r.names {
 		v, ok := object[name]
 		if !ok {
-			return nil, fmt.Errorf("the column %q is missing; null stands for a missing value", name)
+			return nil, fmt.Errorf("the column %q is missing; null is a missing value", name)
 		}
 		f, err := floatOf(v, dates(&r.schema.Features[i]))
 		if err != nil {

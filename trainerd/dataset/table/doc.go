@@ -1,6 +1,6 @@
 // Package table reads tables as people keep them: text with separated columns
 // (CSV in all its dialects), JSON objects, and Parquet. A table is rows of
-// fields, and a field is text: what it stands for is decided by package
+// fields, and a field is text: what it means is decided by package
 // dataset.
 //
 //	t, err := table.Open("cars.csv", table.Options{})

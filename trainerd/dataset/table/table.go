@@ -33,7 +33,7 @@ type Options struct {
 
 // Dialect says how the text of a CSV file is written.
 type Dialect struct {
-	// Separator of the columns; 0 means ','. A blank stands for any run of blanks
+	// Separator of the columns; 0 means ','. A blank matches any run of blanks
 	// and tabs.
 	Separator rune
 	// Quote encloses fields; 0 means '"'.

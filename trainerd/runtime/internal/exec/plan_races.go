@@ -139,7 +139,7 @@ func (c *compiler) accesses(needed, waits []bool) map[string][]access {
 	return all
 }
 
-// isVariable reports whether a node stands for a variable.
+// isVariable reports whether a node is a variable.
 func isVariable(n *node) bool {
 	return n.op == "Variable" || n.op == "VariableV2" || n.op == "VarHandleOp"
 }
