@@ -46,6 +46,7 @@ func (s *checkpointStore) kept() []Kept {
 func (c *Checkpoint) stored() retention.Checkpoint {
 	x := retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Saved}
 	if c.record != nil {
+		x.Saved = c.record.WallTime
 		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
 	}
 	return x
