@@ -102,14 +102,14 @@ the extension:
    .h5, .hdf5     HDF5, a dataset for each tensor
    any other      a checkpoint
 
-Keras wants each variable at its place, which a file of the same model has that
+Keras needs each variable at its place, which a file of the same model has that
 Keras saved: the input itself, or that of --like. A .keras file also has the
 layers' configuration, and is written from a .keras file only. All variables of
 the model must be there, and no others; those of the optimizer may be missing.
 
 In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
 a comment on each array keeps the types that NumPy does not know, for the
-way back. Strings of which one ends in a zero byte, as graphs of objects may, are
+way back. Strings, if one of them ends in a zero byte, as graphs of objects may, are
 raw bytes there (V), and where their lengths differ each has its own in its last
 8 bytes, little-endian. What a format cannot hold (strings, complex128, 4-bit integers in
 .safetensors) is an error; leave it out with --exclude, or convert it with

@@ -246,7 +246,7 @@ func printCheckpoints(w io.Writer, list []listed) error {
 	return t.Print(w, terminal.StyleFor(w))
 }
 
-// stepText is a checkpoint's step, or what stands for none.
+// stepText is a checkpoint's step, or "-" for none.
 func stepText(ck ckptdir.Checkpoint, none string) string {
 	if ck.Step < 0 {
 		return none

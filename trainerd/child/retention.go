@@ -63,7 +63,7 @@ func (s *checkpointStore) pinNames(path string) (names []string) {
 	return names
 }
 
-// rotate deletes what no policy wants, and returns it. The newest stays.
+// rotate deletes what no policy keeps, and returns it. The newest stays.
 func (s *checkpointStore) rotate() (deleted []Checkpoint, err error) {
 	known := slices.Clone(s.known)
 	for i, k := range s.kept() {

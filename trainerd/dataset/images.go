@@ -163,7 +163,7 @@ func checkImage(name string, f io.Reader) *Error {
 	case err != nil:
 		return imageError(name, err)
 	case c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height:
-		return &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels, of which at most %d are read", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
+		return &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels; the limit is %d", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
 	}
 	return nil
 }
