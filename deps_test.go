@@ -33,7 +33,7 @@ const layers = `
 	trainerd/dataset/table
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
 	trainerd/model | trainerd/prove
-	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat trainerd/runtime/internal/jpeg
+	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
 	trainerd/runtime/internal/exec
 	trainerd/runtime/internal/kernels/elem trainerd/runtime/internal/kernels/gemm
 	trainerd/runtime/internal/kernels/variant
