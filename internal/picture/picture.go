@@ -90,16 +90,6 @@ type Config struct {
 	Channels      int // in the file
 }
 
-// Bytes returns how much memory the picture takes with up to 4 channels of 16 bits,
-// less than 0 if that is no number.
-func (c Config) Bytes() int {
-	const most = 1 << 59
-	if c.Frames > 0 && c.Width > most/c.Frames/max(c.Height, 1) {
-		return -1
-	}
-	return 8 * c.Frames * c.Width * c.Height
-}
-
 // Image is a decoded picture.
 type Image struct {
 	Config          // Channels are those that were asked for
