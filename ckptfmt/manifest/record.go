@@ -203,6 +203,14 @@ func readRecord(name string) (*Record, error) {
 	return &r.Record, nil
 }
 
+// SameBytes reports whether two records are of files with the same names and bytes,
+// whenever they were written.
+func (r *Record) SameBytes(other *Record) bool {
+	return slices.EqualFunc(r.Files, other.Files, func(a, b RecordFile) bool {
+		return a.Name == b.Name && a.Bytes == b.Bytes && a.SHA256 == b.SHA256
+	})
+}
+
 // ErrOutdated says that the files of a checkpoint were written again since its
 // record.
 var ErrOutdated = errors.New("its files were written again")

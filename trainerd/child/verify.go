@@ -115,7 +115,14 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 	if c.countsEpochs() {
 		r.Reported = c.reported
 	}
-	r.Metrics, r.Measured = c.metrics.InManifest()
+	metrics := c.metrics
+	if before := c.record; before != nil && before.SameBytes(r) { // a copy of the logdir may have other times
+		r.Reported, metrics = before.Reported, metricsOf(before)
+		for name, v := range c.metrics {
+			metrics = metrics.With(name, v)
+		}
+	}
+	r.Metrics, r.Measured = metrics.InManifest()
 	return r, nil
 }
 
