@@ -16,6 +16,7 @@ type Task struct {
 	program *program.Program
 	log     *slog.Logger
 	waiting func(reason string) // told for whom or what the job waits, "" for nobody any more; may be nil
+	marked  []markedOp          // in the graph of the session
 }
 
 // NewTask returns the part of this process in the training of a program.
