@@ -55,7 +55,7 @@
 //
 // The points, global_step/sec, SessionLog START before the first point of each
 // start of the program, at the step of that point, CHECKPOINT for each
-// checkpoint, and STOP. A program that is started again goes back to its
+// checkpoint, STOP, and [Supervisor.HParams]. A program that is started again goes back to its
 // checkpoint and does some steps once more; START makes TensorBoard drop the
 // points of the first time, so that each curve continues as if nothing had
 // happened.

@@ -89,6 +89,10 @@ type Supervisor struct {
 	// LookEvery is the time between two looks for checkpoints. Default: 1 s.
 	LookEvery time.Duration
 
+	// HParams are the hyperparameters by which TensorBoard's HPARAMS tab compares the
+	// run with others; nil for none.
+	HParams map[string]any
+
 	Stdout, Stderr io.Writer    // what the program says; nil for nowhere
 	Log            *slog.Logger // nil for none
 	// Observer, if not nil, is told of its progress.

@@ -267,6 +267,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	if x.MaxRestarts == 0 {
 		sv.Restarts.Max = -1
 	}
+	sv.HParams = c.HParams()
 	sv.ResumeArgs, sv.MaxRewinds, sv.Loss = x.ResumeArgs, x.MaxRewinds, x.Loss
 	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
 		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }
