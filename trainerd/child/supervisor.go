@@ -69,8 +69,7 @@ type Supervisor struct {
 	// killed and started again from an earlier checkpoint; the later ones go to
 	// damaged/. Each time in a row it goes back further. 0: the loss is not watched.
 	MaxRewinds int
-	// Loss is the name of the curve. Default: "loss", else "train/loss" or
-	// "train_loss".
+	// Loss is the name of the curve. Default: that of [Report.Loss].
 	Loss string
 	// SaveSignal makes the program write a checkpoint; 0 for none does. Save sends
 	// it at any time, so does SaveEvery from the first report of a start on.

@@ -167,10 +167,8 @@ func (w *childWatch) reportStopped(o RunOptions) {
 
 // lossOf returns the value to show as the loss, NaN for none.
 func lossOf(r *child.Report) float64 {
-	for _, tag := range []string{"loss", "train/loss", "train_loss"} {
-		if v, ok := r.Value(tag); ok {
-			return v
-		}
+	if v, ok := r.Loss(); ok {
+		return v
 	}
 	return math.NaN()
 }
