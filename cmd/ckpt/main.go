@@ -148,6 +148,7 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 // ckptDoc is what the help and the manual page say besides the commands.
 func ckptDoc() *clidoc.Doc {
 	return &clidoc.Doc{
+		Complete: completions,
 		Exits: []clidoc.Exit{
 			{Code: exitOK, Meaning: "success"},
 			{Code: exitFailed, Meaning: "the command failed"},

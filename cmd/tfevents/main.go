@@ -183,6 +183,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 // doc is what the help and the manual page say besides the commands.
 func doc() *clidoc.Doc {
 	return &clidoc.Doc{
+		Complete: completions,
 		Exits: []clidoc.Exit{
 			{Code: exitOK, Meaning: "success"},
 			{Code: exitFailed, Meaning: "the command failed"},

@@ -133,7 +133,8 @@ func trainerdDoc() *clidoc.Doc {
 		exits = append(exits, clidoc.Exit(e))
 	}
 	return &clidoc.Doc{
-		Exits: exits,
+		Complete: completions,
+		Exits:    exits,
 		Examples: []clidoc.Entry{
 			{Term: "trainerd check job.toml", Text: "report what the job would do, and every problem"},
 			{Term: "trainerd run job.toml --set train.steps=5000", Text: "train, or resume a training"},
