@@ -71,6 +71,9 @@ const (
 )
 
 func main() {
+	if terminal.Is(os.Stdout) {
+		clidoc.WrapHelp(terminal.Width(os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args, os.Stdout, os.Stderr)

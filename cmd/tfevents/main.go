@@ -79,6 +79,9 @@ var (
 )
 
 func main() {
+	if terminal.Is(os.Stdout) {
+		clidoc.WrapHelp(terminal.Width(os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
