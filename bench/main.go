@@ -11,6 +11,7 @@
 //	about = "one million scalars into one file through the public API"
 //	measure = "seconds"   # or "cpu_seconds", "process", or the name of a metric
 //	better = "less"       # or "more"
+//	also = [{measure = "cpu_seconds", better = "less"}]  # more tables of the same runs
 //	cpus = 1              # CPUs that a contestant may use; 0 means all
 //	prepare = ["{ours}", "generate", "{data}"]  # once, before the first round
 //	short = ["-n", "100000"]   # arguments appended with -short
@@ -38,7 +39,8 @@
 //	{"work":"1000000 scalars, digest 5f2c","seconds":1.2,"cpu_seconds":1.1,"metrics":{"p99_ns":120}}
 //
 // Ratios are given only if the contestants have done the same work. One that
-// exits with status 77 is not installed and left out.
+// exits with status 77 is not installed and left out; a race whose prepare does so
+// is not run, and named.
 package main
 
 import (
@@ -155,8 +157,11 @@ func runArea(ctx context.Context, dir, tmp string, o options, out, log io.Writer
 	var failed []error
 	for _, race := range races {
 		result, err := r.outcome(ctx, race)
-		if err == nil {
-			err = writeReport(out, race, result)
+		switch {
+		case errors.Is(err, errMissing):
+			_, err = fmt.Fprintf(out, "\n### %s\n\nnot run, %v\n", race.Name, err)
+		case err == nil:
+			err = writeReports(out, race, result)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("race %s: %w", race.Name, err))

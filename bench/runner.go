@@ -202,7 +202,7 @@ func (r *runner) execute(ctx context.Context, cpus int, command []string) ([]byt
 	case err == nil:
 		return stdout.Bytes(), nil
 	case errors.Is(err, exec.ErrNotFound), errors.As(err, &exit) && exit.ExitCode() == exitMissing:
-		return nil, errMissing
+		return nil, fmt.Errorf("%w: %s", errMissing, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
 }

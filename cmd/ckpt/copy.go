@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
@@ -276,7 +277,7 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.Dam
 			progress.Expect(size)
 		}
 	}
-	shardSize, err := sizeFlag(c, "max-shard-size")
+	shardSize, err := shardSizeOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -370,4 +371,17 @@ func removeOld(old []string, to string, v1 bool) error {
 		}
 	}
 	return failed
+}
+
+// shardSizeOf returns the bytes of --max-shard-size, or 0 where it is not given.
+func shardSizeOf(c *cli.Context) (int64, error) {
+	text := c.String("max-shard-size")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := cliargs.Size(text)
+	if err != nil {
+		return 0, usagef("--max-shard-size: %w", err)
+	}
+	return n, nil
 }

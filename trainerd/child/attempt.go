@@ -26,17 +26,17 @@ type attempt struct {
 
 // once starts the program and goes with it until it has ended.
 func (r *run) once(ctx context.Context) (Exit, error) {
-	ln, err := listen()
+	ln, err := r.system().Listen()
 	if err != nil {
 		return Exit{}, err
 	}
-	defer closeListener(ln)
+	defer ln.Close()
 	r.begin(ctx)
 	lock, err := r.holdGroup(ctx)
 	if err != nil {
 		return Exit{}, err
 	}
-	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
+	a, err := startProcess(r.system(), r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
 	if lock != nil {
 		lock.Close() // it is the program's now
 	}
@@ -48,7 +48,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 		return Exit{}, &StartError{r.Command, err}
 	}
 	r.attempt.process = a
-	r.log.Info("started", "pid", a.cmd.Process.Pid, "attempt", a.number, "checkpoint", r.givenPath())
+	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.attempt.process = nil
 	r.publish(nodeEnded, "")

@@ -93,6 +93,11 @@ type Supervisor struct {
 	Log            *slog.Logger // nil for none
 	// Observer, if not nil, is called with its progress.
 	Observer Observer
+	// FS is what Run writes checkpoints' records and events through; nil for the
+	// operating system's.
+	FS atomicfile.FS
+	// System is what the program runs on; nil for the operating system.
+	System System
 
 	mu      sync.Mutex
 	current *inbox  // of a run, nil without one
@@ -246,7 +251,7 @@ func (r *run) acquire() (err error) {
 	if r.logdir, err = filepath.Abs(r.Logdir); err != nil {
 		return err
 	}
-	if err := atomicfile.MkdirAllSync(nil, r.logdir); err != nil {
+	if err := atomicfile.MkdirAllSync(r.FS, r.logdir); err != nil {
 		return err
 	}
 	if r.lock, err = logdir.Acquire(r.logdir, r.log); err != nil {
@@ -304,6 +309,14 @@ func (r *run) close() error {
 		errs = append(errs, r.lock.Release())
 	}
 	return errors.Join(errs...)
+}
+
+// system returns what the program runs on.
+func (sv *Supervisor) system() System {
+	if sv.System == nil {
+		return operatingSystem{}
+	}
+	return sv.System
 }
 
 // grace is the time from SIGTERM to SIGKILL.

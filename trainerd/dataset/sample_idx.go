@@ -2,15 +2,16 @@ package dataset
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/picture"
 )
 
-// isGrey reports whether a colour model has no colours.
-func isGrey(m color.Model) bool { return m == color.GrayModel || m == color.Gray16Model }
+// isGrey reports whether an image has no colours.
+func isGrey(c picture.Config) bool { return c.Channels < 3 }
 
 // sampleIDX reads IDX files: the examples, and the labels next to them.
 func sampleIDX(name, labels string, task Task) (*Sample, error) {

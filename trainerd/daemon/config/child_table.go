@@ -64,8 +64,8 @@ type Child struct {
 	MaxRestarts int `toml:"max_restarts"`
 	// RestartWindowSecs is the time after which a failure is forgotten.
 	RestartWindowSecs Seconds `toml:"restart_window_secs"`
-	// BackoffSecs is the pause before it is started again. It doubles until it
-	// gets further than before.
+	// BackoffSecs is the pause before it is started again if it got no further than
+	// before. It doubles until it does.
 	BackoffSecs Seconds `toml:"backoff_secs"`
 	// MaxBackoffSecs is the longest pause.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`
