@@ -15,6 +15,7 @@ func (r *run) onReport(report *Report) {
 		r.purgeAt(report.Step)
 		// What an earlier start has written from here on is done once more.
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", report.Step)
+		r.beginHParams(report.Step)
 		if report.Step > 1 {
 			r.events.Overtake(report.Step)
 		}

@@ -131,6 +131,9 @@ func (t *training) adopted() bool {
 }
 
 func (t *training) train(ctx context.Context, sess session.Session) error {
+	if t.early = t.eval.hasEnded(t.step); t.early {
+		return nil // an earlier run, or a session that was lost, did the last step
+	}
 	err := t.catchUp(ctx, sess)
 	for err == nil && (t.step < t.job.steps || t.job.steps == 0) && ctx.Err() == nil {
 		if t.steer.serve(ctx); ctx.Err() == nil {
