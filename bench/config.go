@@ -33,7 +33,7 @@ type contestant struct {
 	Limit   bool
 }
 
-// What measure and better may be beside the names of metrics.
+// What measure and better may be besides the names of metrics.
 const (
 	measureSeconds = "seconds"
 	measureCPU     = "cpu_seconds"

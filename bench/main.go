@@ -3,7 +3,7 @@
 //
 //	go run ./bench [-rounds 5] [-python PY] [-short] [-race NAME] [AREA...]
 //
-// An area is a folder beside this file; without one, all of them run. Its
+// An area is a folder next to this file; without one, all of them run. Its
 // bench.toml names races, each with its contestants, the first of them ours:
 //
 //	[[race]]
@@ -28,7 +28,7 @@
 //	  command = ["{ours}", "limit", "-dir", "{tmp}"]
 //	  limit = true        # what the machine allows
 //
-// In commands {ours} stands for the area's program ours, built from its folder
+// In commands {ours} is the area's program ours, built from its folder
 // of that name; {python} for the interpreter; {area} for the area's folder; {tmp}
 // for a folder that is new for each run; {data} for one that stays for all runs,
 // and that prepare, if given, has filled. Races with the same commands share their runs, so that one run can be
@@ -78,7 +78,7 @@ type options struct {
 	areas  []string
 }
 
-// run runs the races of the areas below root. It goes on behind a race that
+// run runs the races of the areas below root. It continues after a race that
 // failed.
 func run(ctx context.Context, root string, args []string, out, log io.Writer) error {
 	o, err := parseArgs(root, args, log)

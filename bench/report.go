@@ -82,7 +82,7 @@ func writeReport(out io.Writer, r race, o *outcome) error {
 	return fmt.Errorf("not the same work as ours, so no ratio: %s", strings.Join(odd, ", "))
 }
 
-// row returns the columns behind the name of contestant i, and whether its work
+// row returns the columns after the name of contestant i, and whether its work
 // was the same as ours.
 func (r race) row(o *outcome, i int) (cells string, same bool, err error) {
 	theirs := o.results[i]
@@ -166,7 +166,7 @@ func machine() string {
 		runtime.Version(), time.Now().Format(time.DateOnly))
 }
 
-// cpuModel returns the processor's name where the system tells it.
+// cpuModel returns the processor's name where the system has it.
 func cpuModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -3,7 +3,7 @@
 // that TensorBoard shows, looks after the checkpoints that it writes, and starts
 // it again when it fails.
 //
-// # What the program is told
+// # What the program is given
 //
 // The environment has, besides that of this process and [Supervisor.Env]:
 //

@@ -2,7 +2,6 @@ package child
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -81,14 +80,6 @@ func causeOf(e *Exit, stopped, hung bool) Cause {
 		return Final
 	}
 	return Failed
-}
-
-// fill takes over how a process ended.
-func (e *Exit) fill(s *os.ProcessState) {
-	e.Code = s.ExitCode()
-	if sig, ok := signalOf(s); ok {
-		e.Signal = sig
-	}
 }
 
 // ExitError says that the program has failed permanently.

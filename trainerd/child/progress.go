@@ -116,7 +116,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
 		r.log.Info("saved", "step", c.Step, "checkpoint", c.Path, "bytes", c.Size)
-		r.prompter.saved(c)
+		r.prompter.saved(c, time.Now())
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)
 		for _, s := range r.savers {

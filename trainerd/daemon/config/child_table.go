@@ -56,7 +56,7 @@ type Child struct {
 	Node int `toml:"node"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
-	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
+	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name means "/".
 	Patterns []string `toml:"patterns"`
 	// MaxRestarts is how often it may fail within restart_window_secs and still
 	// be started again; 0 for never. Preemptions, by SIGTERM or exit code 75, do
