@@ -50,7 +50,7 @@ type cell struct {
 	file   int
 	offset int64 // of the record in the file
 	index  int   // of the value in the event
-	size   int   // of the encoded value; not of a formSimple, whose tag tells it
+	size   int   // of the encoded value; not of a formSimple, whose tag has it
 }
 
 const (

@@ -226,7 +226,7 @@ func (x *RunData) addRecord(data []byte, file int, at int64) error {
 	return nil
 }
 
-// addValue adds a value at the point c, of which it sets the form.
+// addValue adds a value at the point c and sets the form of c.
 func (x *RunData) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	s.kind.note(v)

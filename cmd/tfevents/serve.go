@@ -159,7 +159,7 @@ func serveLogger(c *cli.Context) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.App.ErrWriter, &slog.HandlerOptions{Level: level}))
 }
 
-// announce tells where the server listens.
+// announce prints where the server listens.
 func announce(c *cli.Context, addr net.Addr) error {
 	file := c.String("port-file")
 	if file == "" {
