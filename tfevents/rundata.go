@@ -22,7 +22,9 @@ type RunData struct {
 	Series []*Series // in the order in which their tags were first seen
 	Events int       // read, those dropped included
 	Purged int       // points dropped
-	Began  float64   // the earliest time of an event, +Inf without events
+	// Thinned counts the points that a [MemoryLimit] left no room for.
+	Thinned int
+	Began   float64 // the earliest time of an event, +Inf without events
 	// Stopped says that a SessionLog STOP is the last that was written: the training has
 	// ended. Few programs write one.
 	Stopped bool
@@ -37,6 +39,9 @@ type RunData struct {
 	scan  eventScan
 	facts eventFacts
 	last  *Series // the one that a value was added to last
+
+	memory  int // bytes that the series take
+	counted int // of them, known to the limit
 }
 
 // Series holds the points of one tag of a run.
@@ -52,6 +57,9 @@ type Series struct {
 	newest  int // session of the last point
 	at      progress
 	follows *Series // the series that came next the last time
+
+	front int // points that were thinned out, at the beginning
+	level int // how often by half
 }
 
 // Plugin returns the name of the plugin that shows the series, or "".
@@ -143,7 +151,17 @@ func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
 	}
 	x.rule = purger[*Series]{mode: x.o.Purge, byTag: make(map[string]*Series)}
 	x.Update(run.Files)
+	x.pack()
 	return x
+}
+
+// pack gives back what memory the series do not need. Runs that are updated
+// need it soon.
+func (x *RunData) pack() {
+	for _, s := range x.all {
+		s.points.pack()
+	}
+	x.finish()
 }
 
 // ReadRuns reads runs side by side, as many as there are processors. The
@@ -198,7 +216,7 @@ func (x *RunData) addRecord(data []byte, file int, at int64) error {
 	return nil
 }
 
-// addValue adds a value at the point c, of which it sets the form.
+// addValue adds a value at the point c and sets the form of c.
 func (x *RunData) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	s.kind.note(v)
@@ -216,7 +234,10 @@ func (x *RunData) addValue(v *valueScan, c *cell) {
 	if x.o.places && c.form == formSimple {
 		c.form = formNumber
 	}
-	s.points.add(c)
+	before := s.points.bytes
+	if s.points.add(c); s.points.bytes > before {
+		x.grown(s.points.bytes - before)
+	}
 }
 
 // keeps reports whether the value becomes a point of its series.
@@ -248,6 +269,7 @@ func (x *RunData) seriesOf(v *valueScan) *Series {
 		s.kind.odd = s.Plugin() != summary.PluginScalars
 		x.rule.byTag[s.Tag] = s
 		x.all = append(x.all, s)
+		x.grown(s.memory())
 	}
 	if x.last != nil {
 		x.last.follows = s

@@ -190,7 +190,7 @@ func stateNames(dir string) (latest string, saved map[string]time.Time) {
 }
 
 // timeOf returns the time of a timestamp of the state file, in seconds; false
-// when it is none: 0 stands for a time that is not known.
+// when it is none: 0 means unknown.
 func timeOf(stamp float64) (time.Time, bool) {
 	if !(stamp > 0 && stamp < 1<<40) {
 		return time.Time{}, false

@@ -15,7 +15,7 @@
 //	  optimizer/vars/2
 //	assets/...          vocabularies and such
 //
-// With max_shard_size there are several such HDF5 files, and an index of which group
+// With max_shard_size there are several such HDF5 files, and an index that says which group
 // is in which of them (see package formats).
 //
 // Variables are numbered: first those that can be trained, then the others. A

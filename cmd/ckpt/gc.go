@@ -85,7 +85,7 @@ func gc(c *cli.Context) error {
 	return nil
 }
 
-// applyVerdicts removes what no rule keeps, tells people what becomes of each
+// applyVerdicts removes what no rule keeps, prints what becomes of each
 // checkpoint, and returns that and the bytes that are freed.
 func applyVerdicts(c *cli.Context, verdicts []verdict) (out []keptJSON, freed int64, err error) {
 	out = []keptJSON{}

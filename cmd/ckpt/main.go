@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return int(quiet)
 	}
 	code := exitCode(ctx, err)
-	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody wants to know
+	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody reads it
 		fmt.Fprintf(stderr, "ckpt: %v\n", err)
 	}
 	return code

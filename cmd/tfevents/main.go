@@ -20,7 +20,7 @@
 //	completion SHELL         a script that completes command lines
 //	man                      the manual page
 //
-// PATH is an events file or a log directory; a directory stands for all runs
+// PATH is an events file or a log directory; a directory means all runs
 // below it. Files may be compressed with gzip or zlib, though TensorBoard does
 // not read them then. Data goes to the standard output, all other words to the
 // standard error. Flags may come before and after arguments.

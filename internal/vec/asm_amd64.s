@@ -2644,3 +2644,585 @@ done:
 	VMOVUPS Y2, 32(AX)
 	VZEROUPPER
 	RET
+
+// func sAddRows1AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows1AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULSS       (CX)(R9*1), X0, X0
+	VADDSS       (AX)(R10*1), X0, X0
+	VMOVSS       X0, (AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows2AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows2AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMOVSD       (CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       (AX)(R10*1), X0
+	VADDPS       X0, X1, X1
+	VMOVLPS      X1, (AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows3AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows3AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMOVSD       (CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       (AX)(R10*1), X2
+	VADDPS       X2, X1, X1
+	VMOVLPS      X1, (AX)(R10*1)
+	VMULSS       8(CX)(R9*1), X0, X0
+	VADDSS       8(AX)(R10*1), X0, X0
+	VMOVSS       X0, 8(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows4AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows4AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), X0, X0
+	VADDPS       (AX)(R10*1), X0, X0
+	VMOVUPS      X0, (AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows5AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows5AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), X0, X1
+	VADDPS       (AX)(R10*1), X1, X1
+	VMOVUPS      X1, (AX)(R10*1)
+	VMULSS       16(CX)(R9*1), X0, X0
+	VADDSS       16(AX)(R10*1), X0, X0
+	VMOVSS       X0, 16(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows6AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows6AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), X0, X1
+	VADDPS       (AX)(R10*1), X1, X1
+	VMOVUPS      X1, (AX)(R10*1)
+	VMOVSD       16(CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       16(AX)(R10*1), X0
+	VADDPS       X0, X1, X1
+	VMOVLPS      X1, 16(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows7AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows7AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), X0, X1
+	VADDPS       (AX)(R10*1), X1, X1
+	VMOVUPS      X1, (AX)(R10*1)
+	VMOVSD       16(CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       16(AX)(R10*1), X2
+	VADDPS       X2, X1, X1
+	VMOVLPS      X1, 16(AX)(R10*1)
+	VMULSS       24(CX)(R9*1), X0, X0
+	VADDSS       24(AX)(R10*1), X0, X0
+	VMOVSS       X0, 24(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows8AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows8AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y0
+	VADDPS       (AX)(R10*1), Y0, Y0
+	VMOVUPS      Y0, (AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows9AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows9AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMULSS       32(CX)(R9*1), X0, X0
+	VADDSS       32(AX)(R10*1), X0, X0
+	VMOVSS       X0, 32(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows10AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows10AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMOVSD       32(CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       32(AX)(R10*1), X0
+	VADDPS       X0, X1, X1
+	VMOVLPS      X1, 32(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows11AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows11AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMOVSD       32(CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       32(AX)(R10*1), X2
+	VADDPS       X2, X1, X1
+	VMOVLPS      X1, 32(AX)(R10*1)
+	VMULSS       40(CX)(R9*1), X0, X0
+	VADDSS       40(AX)(R10*1), X0, X0
+	VMOVSS       X0, 40(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows12AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows12AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMULPS       32(CX)(R9*1), X0, X0
+	VADDPS       32(AX)(R10*1), X0, X0
+	VMOVUPS      X0, 32(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows13AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows13AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMULPS       32(CX)(R9*1), X0, X1
+	VADDPS       32(AX)(R10*1), X1, X1
+	VMOVUPS      X1, 32(AX)(R10*1)
+	VMULSS       48(CX)(R9*1), X0, X0
+	VADDSS       48(AX)(R10*1), X0, X0
+	VMOVSS       X0, 48(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows14AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows14AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMULPS       32(CX)(R9*1), X0, X1
+	VADDPS       32(AX)(R10*1), X1, X1
+	VMOVUPS      X1, 32(AX)(R10*1)
+	VMOVSD       48(CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       48(AX)(R10*1), X0
+	VADDPS       X0, X1, X1
+	VMOVLPS      X1, 48(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows15AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows15AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMULPS       32(CX)(R9*1), X0, X1
+	VADDPS       32(AX)(R10*1), X1, X1
+	VMOVUPS      X1, 32(AX)(R10*1)
+	VMOVSD       48(CX)(R9*1), X1
+	VMULPS       X1, X0, X1
+	VMOVSD       48(AX)(R10*1), X2
+	VADDPS       X2, X1, X1
+	VMOVLPS      X1, 48(AX)(R10*1)
+	VMULSS       56(CX)(R9*1), X0, X0
+	VADDSS       56(AX)(R10*1), X0, X0
+	VMOVSS       X0, 56(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddRows16AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// Requires: AVX
+TEXT ·sAddRows16AVX2(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  s+16(FP), DX
+	MOVQ  to+24(FP), BX
+	MOVQ  from+32(FP), SI
+	MOVQ  ld+40(FP), DI
+	MOVQ  count+48(FP), R8
+	TESTQ R8, R8
+	JE    done
+
+loop:
+	MOVQ         (SI), R9
+	IMULQ        DI, R9
+	MOVQ         (BX), R10
+	IMULQ        DI, R10
+	VBROADCASTSS (DX), Y0
+	VMULPS       (CX)(R9*1), Y0, Y1
+	VADDPS       (AX)(R10*1), Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VMULPS       32(CX)(R9*1), Y0, Y0
+	VADDPS       32(AX)(R10*1), Y0, Y0
+	VMOVUPS      Y0, 32(AX)(R10*1)
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
+	ADDQ         $0x04, DX
+	DECQ         R8
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET

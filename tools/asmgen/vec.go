@@ -36,6 +36,7 @@ func emitVec(c *build.Context) {
 	}
 	emitFunctions(c)
 	emitFolds(c)
+	emitRows(c)
 }
 
 func emitLoop(c *build.Context, l loop, double bool) {

@@ -11,7 +11,7 @@ import (
 // attempt is one start of the program.
 type attempt struct {
 	process      *process    // nil before it has started, and once it has ended
-	given        *Checkpoint // what the program was told to continue from, nil for none
+	given        *Checkpoint // what the program should continue from, nil for none
 	step         int64       // of its last report, -1 for none
 	lastProgress time.Time   // when the step last grew
 	progressed   bool        // it got further than all before

@@ -167,7 +167,7 @@ func isRange(err error) bool {
 }
 
 // matchPattern reads a line by a pattern with named groups. In their names "__"
-// stands for "/".
+// means "/".
 func matchPattern(p *regexp.Regexp, line string) *Report {
 	if len(line) > MaxLine || !utf8.ValidString(line) {
 		return nil

@@ -91,7 +91,7 @@ type Supervisor struct {
 
 	Stdout, Stderr io.Writer    // what the program says; nil for nowhere
 	Log            *slog.Logger // nil for none
-	// Observer, if not nil, is told of its progress.
+	// Observer, if not nil, is called with its progress.
 	Observer Observer
 
 	mu      sync.Mutex
@@ -99,7 +99,7 @@ type Supervisor struct {
 	counts  *counts // of the run, or of the last one; nil before the first
 }
 
-// Observer is told how a run goes, in the goroutine of Run, which waits for it.
+// Observer follows a run. It is called in the goroutine of Run, which waits for it.
 type Observer interface {
 	// Started comes before a start; c is nil without a checkpoint.
 	Started(attempt int, c *Checkpoint)
@@ -233,7 +233,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// prompter returns what has the program save: nothing, where it cannot be told.
+// prompter returns what has the program save: nothing, where it cannot be asked.
 func (sv *Supervisor) prompter() prompter {
 	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
 		return prompter{}

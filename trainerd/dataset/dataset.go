@@ -75,7 +75,7 @@ type Options struct {
 	Features []string
 	// Drop names the columns of a table that are not used.
 	Drop []string
-	// Categories names the columns of a table that hold words, of which there are
+	// Categories names the columns of a table that hold words, with
 	// few. The label is one if the classes have names.
 	Categories []string
 	// Dates has the layouts, as in package time, of the columns of a table that
@@ -119,7 +119,7 @@ type Options struct {
 	// Without it the last rows of the file are the test part.
 	Shuffle bool
 	Seed    uint64
-	// ShuffleBuffer, if not 0, reads TFRecord files as a stream, of which so many
+	// ShuffleBuffer, if not 0, reads TFRecord files as a stream, so many of whose
 	// examples are in memory at a time; Shuffle then mixes them among
 	// themselves. See the package's documentation.
 	ShuffleBuffer int

@@ -186,7 +186,7 @@ func checkImage(name string, data []byte) (picture.Config, *Error) {
 	case err != nil:
 		return c, imageError(name, err)
 	case c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height:
-		return c, &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels, of which at most %d are read", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
+		return c, &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels; the limit is %d", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
 	}
 	return c, nil
 }

@@ -63,7 +63,7 @@ func (s *Sample) labelRule() string {
 }
 
 // idxLabels finds out what labels are: classes, if they are whole numbers from 0
-// up of which there are few.
+// up that occur only a few times.
 func (s *Sample) idxLabels(y *idxArray, task Task) error {
 	if len(y.shape) != 1 || y.shape[0] != s.Rows {
 		return &Error{File: s.LabelFile, Reason: fmt.Sprintf("has the shape %v; want one label for each of the %d examples", y.shape, s.Rows), Hint: "name the file with the labels with --label"}

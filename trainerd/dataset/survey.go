@@ -232,7 +232,7 @@ func (p *Profile) asLabel(numbers bool) Use {
 }
 
 // asFeature returns the use of a column that is not the label. sameAsLabel says
-// that it tells the label by another word.
+// that it is the label in other words.
 func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 	u := p.use()
 	if u.Rule, u.Drop = p.whyNot(at, sameAsLabel); u.Drop {
@@ -266,7 +266,7 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 	case p.present() == 0:
 		return "no values", true
 	case sameAsLabel:
-		return "tells the label in other words", true
+		return "is the label in other words", true
 	case p.counts && p.Rows > 2:
 		return "counts the rows", true
 	case at == 0 && p.Name == "Unnamed: 0" && (p.unique() || p.Many):

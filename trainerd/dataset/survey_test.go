@@ -59,7 +59,7 @@ func TestPlan(t *testing.T) {
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 1%d:30", 1+i%28, i%10) }, "date days since 1970, written %Y-%m-%d %H:%M"},
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02dT10:30:00+01:00", 1+i%28) }, "date days since 1970, written iso"},
 		{"at", func(i int) string { return []string{"Jan 3 2020", "", "Feb 12 2021"}[i%3] }, "date days since 1970, written %b %d %Y; missing becomes the mean"},
-		{"same", func(i int) string { return []string{"zero", "one"}[i/2%2] }, "category left out: tells the label in other words"},
+		{"same", func(i int) string { return []string{"zero", "one"}[i/2%2] }, "category left out: is the label in other words"},
 	} {
 		s := survey(t, tableText(c.name+",other,label", 120, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))
 		p, err := s.Plan(2, AnyTask)

@@ -45,7 +45,7 @@ func (d *Doc) Install(app *cli.App) {
 	}
 }
 
-// programMark stands for the name of the program in scripts and descriptions.
+// programMark is replaced by the name of the program in scripts and descriptions.
 const programMark = "PROGRAM"
 
 // help is the part of the app's description that Install adds. The manual page
