@@ -294,7 +294,7 @@ func (w *FileWriter) Reopen() error {
 	return w.begin()
 }
 
-// closedError tells a use after Close from one after a failure.
+// closedError distinguishes a use after Close from one after a failure.
 func (w *FileWriter) closedError() error {
 	if w.err != nil {
 		return w.err

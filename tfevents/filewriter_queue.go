@@ -10,7 +10,7 @@ import (
 
 // batch is a run of encoded records on its way to the file.
 type batch struct {
-	buf   []byte        // as sumRecords wants them
+	buf   []byte        // as sumRecords takes them
 	files []fileStart   // where in buf a new file begins
 	recs  []queued      // the records, for the policies that drop some
 	flush bool          // to be written as soon as the goroutine is free
@@ -125,7 +125,7 @@ func (w *FileWriter) added(start int, droppable bool) {
 }
 
 // handOver gives what was added to the goroutine, if that is free, and starts
-// it if there is none. Once the writer is closed and all is written, it tells
+// it if there is none. Once the writer is closed and all is written, it says
 // the goroutine to end.
 func (w *FileWriter) handOver() {
 	switch {

@@ -203,14 +203,6 @@ func readRecord(name string) (*Record, error) {
 	return &r.Record, nil
 }
 
-// SameBytes reports whether two records are of files with the same names and bytes,
-// whenever they were written.
-func (r *Record) SameBytes(other *Record) bool {
-	return slices.EqualFunc(r.Files, other.Files, func(a, b RecordFile) bool {
-		return a.Name == b.Name && a.Bytes == b.Bytes && a.SHA256 == b.SHA256
-	})
-}
-
 // ErrOutdated says that the files of a checkpoint were written again since its
 // record.
 var ErrOutdated = errors.New("its files were written again")
@@ -247,6 +239,14 @@ func (r *Record) Compare(root *os.Root, files []string) error {
 		return ErrOutdated
 	}
 	return nil
+}
+
+// SameContent reports whether files have the names and the content that the record
+// says, whatever their times.
+func (r *Record) SameContent(files []RecordFile) bool {
+	return slices.EqualFunc(r.Files, files, func(a, b RecordFile) bool {
+		return a.Name == b.Name && a.Bytes == b.Bytes && a.SHA256 == b.SHA256
+	})
 }
 
 // Verify reads the files of a checkpoint and holds them against its record.

@@ -206,7 +206,7 @@ func (j *jobState) checkpoint(logdir string) *Checkpoint {
 	return &Checkpoint{Path: filepath.Join(logdir, filepath.FromSlash(j.Checkpoint)), Step: j.Step}
 }
 
-// ended takes note of the end of the program, and tells the chief.
+// ended notes the end of the program and reports it to the chief.
 func (f *follower) ended(ctx context.Context) {
 	a := f.attempt.process
 	a.listener.Close()
@@ -222,7 +222,7 @@ func (f *follower) ended(ctx context.Context) {
 	f.tell(nodeEnded)
 }
 
-// tell tells the chief how the program does here.
+// tell reports to the chief how the program does here.
 func (f *follower) tell(p phase) {
 	s := nodeState{start: f.at, Phase: p, Host: hostname()}
 	if p == nodeEnded {

@@ -128,7 +128,7 @@ func (a *process) wasTold() bool {
 	return a.told
 }
 
-// terminate asks the program to end. What it has started is told by it, by
+// terminate asks the program to end. What it has started is ended by it, or by
 // endGroup once it has ended, or by send.
 func (a *process) terminate() error {
 	a.mu.Lock()

@@ -47,6 +47,7 @@ func (s *checkpointStore) kept() []Kept {
 func (c *Checkpoint) stored() retention.Checkpoint {
 	x := retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Saved}
 	if c.record != nil {
+		x.Saved = c.record.WallTime
 		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
 	}
 	return x
@@ -64,7 +65,7 @@ func (s *checkpointStore) pinNames(path string) (names []string) {
 	return names
 }
 
-// rotate deletes what no policy wants, and returns it. The newest stays.
+// rotate deletes what no policy keeps, and returns it. The newest stays.
 func (s *checkpointStore) rotate() (deleted []Checkpoint, err error) {
 	known := slices.Clone(s.known)
 	for i, k := range s.kept() {

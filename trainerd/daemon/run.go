@@ -32,7 +32,7 @@ type RunOptions struct {
 	Log *slog.Logger
 	// Also is given the log too. May be nil.
 	Also slog.Handler
-	// Monitor is told how the run goes, and whom to ask to change that. May be
+	// Monitor receives the run's progress and its control handlers. May be
 	// nil.
 	Monitor *control.Monitor
 	// Serve, if not nil, is called once the job is known to have something left

@@ -141,7 +141,7 @@ func buildAssertCardinality(*exec.OpConstruction) func(c *exec.KernelContext, of
 // infinite is the number of elements of a data set without end.
 const infinite = -1
 
-// cardinalityIterator counts elements, of which there must be want.
+// cardinalityIterator counts elements; there must be want of them.
 type cardinalityIterator struct {
 	countingIterator
 	want int
