@@ -105,6 +105,9 @@ func (d resting) Rename(from, to string) error {
 
 // Each planted defect of programs is found.
 func TestChildDefectsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a second or two")
+	}
 	const most = 200
 	for _, d := range childDefects {
 		t.Run(d.name, func(t *testing.T) {

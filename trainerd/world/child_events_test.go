@@ -55,13 +55,13 @@ func (p *program) hang() error {
 	return errDead
 }
 
-// diverge has the loss become NaN, if somebody watches it.
+// diverge has the loss of the next step be NaN, if somebody watches it.
 func (p *program) diverge() error {
 	if p.keys["child.max_rewinds"] != "" {
-		p.poisoned = true
-		p.mu.Lock()
+		p.diverges = p.step + 1
+		p.childLife.mu.Lock()
+		defer p.childLife.mu.Unlock()
 		p.childLife.nan = true
-		p.mu.Unlock()
 	}
 	return nil
 }

@@ -22,10 +22,11 @@ type program struct {
 	env  map[string]string
 
 	step     int64
-	poisoned bool // the loss is NaN
-	term     bool // it got SIGTERM
-	asked    bool // it got the signal that makes it save
-	stopped  bool // it got SIGSTOP
+	diverges int64 // the step whose loss will be NaN, 0 for none
+	poisoned bool  // the loss is NaN
+	term     bool  // it got SIGTERM
+	asked    bool  // it got the signal that makes it save
+	stopped  bool  // it got SIGSTOP
 }
 
 func newProgram(l *childLife, cmd *exec.Cmd) *program {
@@ -140,6 +141,7 @@ func (p *program) trainStep() error {
 		return err
 	}
 	p.step++
+	p.poisoned = p.poisoned || p.step == p.diverges
 	if err := p.report(); err != nil {
 		return err
 	}
