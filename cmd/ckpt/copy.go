@@ -13,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
@@ -21,6 +20,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
