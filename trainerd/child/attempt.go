@@ -3,6 +3,7 @@ package child
 import (
 	"cmp"
 	"context"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
@@ -224,8 +225,11 @@ func (r *run) hangs() bool {
 }
 
 // onExit counts starts that failed without having done anything. The checkpoint
-// that they began with may be why.
+// that they began with may be why, but not of a SIGKILL: that came from elsewhere.
 func (r *run) onExit(e Exit) {
+	if e.Step < 0 && e.Cause == Failed && (e.Signal == syscall.SIGKILL || e.Code == shellSignal+int(syscall.SIGKILL)) {
+		return
+	}
 	if e.Step >= 0 || e.Cause != Failed && e.Cause != Hung {
 		r.failuresBeforeProgress = 0
 		return

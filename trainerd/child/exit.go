@@ -22,6 +22,9 @@ var finalCodes = []int{64, 65, 78, 126, 127}
 // has not done anything yet.
 const exitUsage = 2
 
+// shellSignal plus a signal is the exit code of a shell whose command that has ended.
+const shellSignal = 128
+
 // Cause says why a start of the program came to its end.
 type Cause int
 

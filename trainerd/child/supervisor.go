@@ -69,8 +69,7 @@ type Supervisor struct {
 	// killed and started again from an earlier checkpoint; the later ones go to
 	// damaged/. Each time in a row it goes back further. 0: the loss is not watched.
 	MaxRewinds int
-	// Loss is the name of the curve. Default: "loss", else "train/loss" or
-	// "train_loss".
+	// Loss is the name of the curve. Default: that of [Report.Loss].
 	Loss string
 	// SaveSignal makes the program write a checkpoint; 0 for none does. Save sends
 	// it at any time, so does SaveEvery from the first report of a start on.
@@ -88,6 +87,10 @@ type Supervisor struct {
 	SummariesEvery time.Duration
 	// LookEvery is the time between two looks for checkpoints. Default: 1 s.
 	LookEvery time.Duration
+
+	// HParams are the hyperparameters by which TensorBoard's HPARAMS tab compares the
+	// run with others; nil for none.
+	HParams map[string]any
 
 	Stdout, Stderr io.Writer    // what the program says; nil for nowhere
 	Log            *slog.Logger // nil for none

@@ -168,7 +168,7 @@ func (t *training) catchUp(ctx context.Context, sess session.Session) error {
 		if err := t.job.input.Feed(skipped, t.feeds); err != nil {
 			return err
 		}
-		if _, err := sess.Run(ctx, t.feeds, nil, t.job.program.TakeInput); err != nil {
+		if err := t.job.task.RunInput(ctx, sess, t.feeds, t.job.program.TakeInput); err != nil {
 			return fmt.Errorf("skipping the input of step %d: %w", skipped+1, err)
 		}
 	}
