@@ -1,4 +1,4 @@
-// Package formats tells by its bytes what holds tensors, and opens it: TensorFlow
+// Package formats recognizes by their bytes the files that hold tensors, and opens them: TensorFlow
 // checkpoints, SavedModels, and the files of Keras, NumPy, safetensors and torch.
 //
 //	f, err := formats.Find("exported/1") // a SavedModel, a prefix, a file, a folder
@@ -158,7 +158,7 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 }
 
 // Files returns the names of the files that hold the tensors; none of a checkpoint,
-// whose files its prefix tells.
+// whose files its prefix names.
 func (r *Reader) Files() []string {
 	switch of := r.tensors.(type) {
 	case nil:
@@ -196,7 +196,7 @@ var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
 	DCP:         opener(dcp.Open),
 
 	TorchSharded: opener(openTorchShards), KerasSharded: opener(keras.OpenSharded),
-	// The package tells the layouts apart by what is in the file.
+	// The package distinguishes the layouts by what is in the file.
 	HDF5: opener(keras.Open), Keras: opener(keras.Open), KerasWeights: opener(keras.Open), KerasLegacy: opener(keras.Open),
 }
 

@@ -16,7 +16,7 @@
 //	assets/...          vocabularies and such
 //
 // With max_shard_size there are several such HDF5 files, NAME_00000.weights.h5 and so
-// on, and an index, NAME.weights.json, of which group is in which of them:
+// on, and an index, NAME.weights.json, that says which group is in which of them:
 //
 //	{"metadata": {"total_size": 1000},
 //	 "weight_map": {"/layers/dense/vars": "m_00000.weights.h5",

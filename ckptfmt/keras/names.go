@@ -158,8 +158,8 @@ func (n *names) object(path string) string {
 	}
 	above, segment, _ := cutLast(path)
 	name := segment
-	if told := n.told(path); told != "" {
-		name = told
+	if given := n.given(path); given != "" {
+		name = given
 	} else if isContainer(segment) {
 		return n.object(above)
 	} else if l := n.layer(path); l != nil && l.name != "" {
@@ -173,8 +173,8 @@ func (n *names) object(path string) string {
 
 func isContainer(segment string) bool { return segment == layers || segment == oldLayers }
 
-// told is the name in the attribute of a layer's variables.
-func (n *names) told(path string) string {
+// given is the name in the attribute of a layer's variables.
+func (n *names) given(path string) string {
 	for _, h := range append([]*hdf5.Reader{n.r.weights}, n.r.rest...) {
 		if list, err := h.Attr(path+"/"+vars, "name"); err == nil && len(list) == 1 {
 			return list[0]
@@ -204,7 +204,7 @@ func (n *names) layer(path string) *layer {
 // that the object has.
 func (n *names) variable(object string, number int, types []tfpb.DataType) string {
 	_, segment, _ := cutLast(object)
-	classes := []string{withoutNumber(segment), withoutNumber(n.told(object))}
+	classes := []string{withoutNumber(segment), withoutNumber(n.given(object))}
 	var config map[string]any
 	if l := n.layer(object); l != nil && object != "" {
 		classes, config = []string{l.class, classes[0]}, l.config
@@ -231,7 +231,7 @@ func optimizerVariable(number int) string {
 	return strconv.Itoa(number)
 }
 
-// withoutNumber takes off what tells apart layers of one class: "dense_2".
+// withoutNumber removes the number that distinguishes layers of one class: "dense_2".
 func withoutNumber(segment string) string {
 	before, number, ok := strings.Cut(segment[max(strings.LastIndexByte(segment, '_'), 0):], "_")
 	if _, err := strconv.Atoi(number); !ok || err != nil || before != "" {

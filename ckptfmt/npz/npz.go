@@ -59,7 +59,7 @@ const (
 	bufferSize = 64 << 10
 )
 
-// plain are the types that NumPy's header tells.
+// plain are the types that NumPy's header can name.
 var plain = map[tfpb.DataType]bool{
 	tfpb.DataType_DT_FLOAT: true, tfpb.DataType_DT_DOUBLE: true, tfpb.DataType_DT_HALF: true, tfpb.DataType_DT_BFLOAT16: true,
 	tfpb.DataType_DT_COMPLEX64: true, tfpb.DataType_DT_COMPLEX128: true, tfpb.DataType_DT_BOOL: true,

@@ -157,18 +157,18 @@ func cutToLength(list [][]byte) error {
 	return nil
 }
 
-// elementType returns the type that a member's comment tells, if the elements
+// elementType returns the type that a member's comment names, if the elements
 // in the file can be of that type.
 func elementType(d tfpb.DataType, comment string) (tfpb.DataType, error) {
 	text, ok := strings.CutPrefix(comment, typeMark)
 	if !ok || d == tfpb.DataType_DT_STRING {
 		return d, nil
 	}
-	told, ok := dtype.Parse(text)
-	if !ok || dtype.Size(told) != dtype.Size(d) {
+	named, ok := dtype.Parse(text)
+	if !ok || dtype.Size(named) != dtype.Size(d) {
 		return d, fmt.Errorf("the comment calls elements of %s %q", dtype.Name(d), text)
 	}
-	return told, nil
+	return named, nil
 }
 
 // elements are those of one member.

@@ -24,7 +24,7 @@ import (
 // A Format is a kind of file that holds tensors.
 type Format int
 
-// The formats that [FormatOf] tells apart.
+// The formats that [FormatOf] distinguishes.
 const (
 	Checkpoint Format = iota
 	NPZ
@@ -36,7 +36,7 @@ const (
 	KerasSharded // .weights.json
 )
 
-// FormatOf tells the format in which a file of that name is written, by its
+// FormatOf returns the format in which a file of that name is written, by its
 // extension.
 func FormatOf(name string) Format {
 	name = strings.ToLower(name)

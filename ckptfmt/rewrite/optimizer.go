@@ -65,7 +65,7 @@ var hyper = map[string]bool{
 	"learning_rate_power": true, "weight_decay": true, "beta1_power": true, "beta2_power": true,
 }
 
-// OwnNames returns what tells by names alone which tensors an optimizer keeps
+// OwnNames returns a function that reports by names alone which tensors an optimizer keeps
 // for itself: powers of beta, and in a scope that has both a step and a learning
 // rate all that Keras has a name for. Slots are not among them; see
 // [inspect.SlotsAmong].

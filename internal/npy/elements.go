@@ -26,7 +26,7 @@ type Elements struct {
 }
 
 // Open reads the header of the array in the size bytes that r gives. like
-// tells the type of elements that NumPy writes as raw bytes (V1: what it has
+// says the type of elements that NumPy writes as raw bytes (V1: what it has
 // no name for, and of any width strings, which then keep zeros at their ends);
 // DT_INVALID when it is not known.
 func Open(r io.Reader, size int64, like tfpb.DataType) (*Elements, error) {

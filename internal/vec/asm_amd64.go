@@ -353,3 +353,133 @@ func sSquareLanesAVX2(lanes *float64, x *float32, n int)
 //
 //go:noescape
 func sMaxLanesAVX2(lanes *float32, x *float32, n int)
+
+// sAddRows1AVX2 adds 1 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows1AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows2AVX2 adds 2 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows2AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows3AVX2 adds 3 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows3AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows4AVX2 adds 4 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows4AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows5AVX2 adds 5 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows5AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows6AVX2 adds 6 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows6AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows7AVX2 adds 7 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows7AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows8AVX2 adds 8 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows8AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows9AVX2 adds 9 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows9AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows10AVX2 adds 10 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows10AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows11AVX2 adds 11 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows11AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows12AVX2 adds 12 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows12AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows13AVX2 adds 13 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows13AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows14AVX2 adds 14 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows14AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows15AVX2 adds 15 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows15AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sAddRows16AVX2 adds 16 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+//
+//go:noescape
+func sAddRows16AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sWinogradInputAVX2 makes 4 by 4 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradInputAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradInputAVX512 makes 4 by 4 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradInputAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterAVX2 makes 4 by 4 vectors of 3 by 3, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterAVX512 makes 4 by 4 vectors of 3 by 3, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputAVX2 makes 2 by 2 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputAVX512 makes 2 by 2 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputGradAVX2 makes 4 by 4 vectors of 2 by 2, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputGradAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputGradAVX512 makes 4 by 4 vectors of 2 by 2, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputGradAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterGradAVX2 makes 3 by 3 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterGradAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterGradAVX512 makes 3 by 3 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterGradAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)

@@ -36,6 +36,8 @@ func emitVec(c *build.Context) {
 	}
 	emitFunctions(c)
 	emitFolds(c)
+	emitRows(c)
+	emitWinograd(c)
 }
 
 func emitLoop(c *build.Context, l loop, double bool) {

@@ -33,6 +33,7 @@ func main() {
 type options struct {
 	threads, size, times, steps int
 	net, dir, area, profile     string
+	ops                         bool
 }
 
 var races = map[string]func(ctx context.Context, o *options) (*measure.Result, error){
@@ -53,6 +54,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&o.area, "area", "bench/train", "folder of these races")
 	f.StringVar(&o.dir, "dir", "fixtures/graphs/softmax_ref", "recorded program")
 	f.StringVar(&o.profile, "profile", "", "file for a CPU profile")
+	f.BoolVar(&o.ops, "ops", false, "print the time of each op of a network's step to the standard error")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}

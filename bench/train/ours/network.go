@@ -80,6 +80,11 @@ func network(ctx context.Context, o *options) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.ops {
+		if err := printOps(ctx, os.Stderr, sess, named, o.steps); err != nil {
+			return nil, err
+		}
+	}
 	r, err := trainSteps(ctx, train, o.steps, func(int) []*ckptfmt.Tensor { return feeds })
 	if err != nil {
 		return nil, err

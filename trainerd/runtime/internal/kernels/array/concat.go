@@ -167,10 +167,15 @@ func buildPack(b *exec.OpConstruction) (exec.Kernel, error) {
 		d := c.Out(0, x.DType, append(append(append(c.ScratchInts(0, 0), x.Shape[:a]...), n), x.Shape[a:]...)...)
 		outer, inner := exec.NumElements(x.Shape[:a]), exec.NumElements(x.Shape[a:])
 		for i := range n {
-			y := c.In(i)
-			if !exec.SameShape(x.Shape, y.Shape) {
+			if y := c.In(i); !exec.SameShape(x.Shape, y.Shape) {
 				return c.Invalid("input %d has the shape %s, input 0 %s", i, exec.ShapeString(y.Shape), exec.ShapeString(x.Shape))
 			}
+		}
+		if n == 2 && inner == 1 && alternate(d, x, c.In(1)) {
+			return nil
+		}
+		for i := range n {
+			y := c.In(i)
 			if inner == 1 {
 				interleave(d, y, n, i)
 				continue
@@ -181,6 +186,27 @@ func buildPack(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		return nil
 	}, nil
+}
+
+// alternate puts the elements of x and y to d in turn, and reports false for
+// types that it does not take.
+func alternate(d, x, y *exec.Tensor) bool {
+	switch {
+	case x.DType != exec.String && exec.ElemSize(x.DType) == 4:
+		inTurn(words[[2]uint32](d), exec.Elems[uint32](x), exec.Elems[uint32](y))
+	case x.DType != exec.String && exec.ElemSize(x.DType) == 8:
+		inTurn(words[[2]uint64](d), exec.Elems[uint64](x), exec.Elems[uint64](y))
+	default:
+		return false
+	}
+	return true
+}
+
+func inTurn[T uint32 | uint64](d [][2]T, x, y []T) {
+	d, y = d[:len(x)], y[:len(x)]
+	for i, v := range x {
+		d[i] = [2]T{v, y[i]}
+	}
 }
 
 // interleave puts the elements of y to every nth place of d, from the ith on.

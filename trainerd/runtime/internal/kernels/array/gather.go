@@ -93,8 +93,13 @@ func gatherRows(c *exec.KernelContext, x, idx *exec.Tensor, axis, batch int) err
 	return nil
 }
 
-// gatherElements gathers rows of one or two words. It reports false, with
-// nothing to be relied on in d, for other rows and for an index outside of x.
+// word is the memory of a short row, or of neighbours.
+type word interface {
+	uint32 | uint64 | [2]uint32 | [2]uint64 | [4]uint64
+}
+
+// gatherElements gathers rows of up to 32 bytes. It reports false, with nothing
+// to be relied on in d, for other rows and for an index outside of x.
 func gatherElements(d, x, idx *exec.Tensor, row int) bool {
 	if x.DType == exec.String {
 		return false
@@ -104,11 +109,15 @@ func gatherElements(d, x, idx *exec.Tensor, row int) bool {
 		return pickElements[uint32](d, x, idx)
 	case 8:
 		return pickElements[uint64](d, x, idx)
+	case 16:
+		return pickElements[[2]uint64](d, x, idx)
+	case 32:
+		return pickElements[[4]uint64](d, x, idx)
 	}
 	return false
 }
 
-func pickElements[T uint32 | uint64](d, x, idx *exec.Tensor) bool {
+func pickElements[T word](d, x, idx *exec.Tensor) bool {
 	to, from := words[T](d), words[T](x)
 	if idx.DType == exec.Int32 {
 		return pickAt(to, from, exec.Elems[int32](idx))
@@ -117,12 +126,12 @@ func pickElements[T uint32 | uint64](d, x, idx *exec.Tensor) bool {
 }
 
 // words sees the memory of a tensor as words.
-func words[T uint32 | uint64](t *exec.Tensor) []T {
+func words[T word](t *exec.Tensor) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Data))), len(t.Data)/int(unsafe.Sizeof(zero)))
 }
 
-func pickAt[T uint32 | uint64, I int32 | int64](to, from []T, idx []I) bool {
+func pickAt[T word, I int32 | int64](to, from []T, idx []I) bool {
 	to = to[:len(idx)]
 	for k, i := range idx {
 		if uint64(i) >= uint64(len(from)) {

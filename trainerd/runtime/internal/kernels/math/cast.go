@@ -81,7 +81,7 @@ func castTo[S exec.Number](dst tfpb.DataType) exec.Kernel {
 	case exec.Uint64:
 		return cast[S, uint64]
 	case exec.Bool:
-		return elem.Convert(func(v S) bool { return v != 0 })
+		return isNotZero[S]
 	}
 	return nil
 }
@@ -114,9 +114,21 @@ func castBool(dst tfpb.DataType) exec.Kernel {
 
 func cast[S, D exec.Number](c *exec.KernelContext) error {
 	x := c.In(0)
-	d := exec.Elems[D](c.OutLike(0, exec.DTypeOf[D](), x))
-	for i, v := range exec.Elems[S](x) {
+	xs := exec.Elems[S](x)
+	d := exec.Elems[D](c.OutLike(0, exec.DTypeOf[D](), x))[:len(xs)]
+	for i, v := range xs {
 		d[i] = D(v)
+	}
+	return nil
+}
+
+// isNotZero casts to bool.
+func isNotZero[S exec.Number](c *exec.KernelContext) error {
+	x := c.In(0)
+	xs := exec.Elems[S](x)
+	d := exec.Elems[bool](c.OutLike(0, exec.Bool, x))[:len(xs)]
+	for i, v := range xs {
+		d[i] = v != 0
 	}
 	return nil
 }

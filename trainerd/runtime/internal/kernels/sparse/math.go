@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -311,52 +310,4 @@ func buildSparseAddGrad(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		return nil
 	}, nil
-}
-
-func buildSparseMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
-	ta, tb := b.Bool("adjoint_a"), b.Bool("adjoint_b")
-	return exec.ByFloat(b.DType("T"), sparseMatMul[float32](ta, tb), sparseMatMul[float64](ta, tb))
-}
-
-// sparseMatMul is the kernel of a product of a sparse and a dense matrix.
-func sparseMatMul[T exec.Float](ta, tb bool) exec.Kernel {
-	return func(c *exec.KernelContext) error {
-		idx, values, shape, y := c.In(0), c.In(1), c.In(2), c.In(3)
-		if len(idx.Shape) != 2 || idx.Shape[1] != 2 || values.NumElements() != idx.Shape[0] || shape.NumElements() != 2 || len(y.Shape) != 2 {
-			return c.Invalid("indices %s, values %s and shape %s of a matrix times %s", idx.Describe(), values.Describe(), shape.Describe(), y.Describe())
-		}
-		rows, cols := shape.IntAt(0), shape.IntAt(1)
-		m, k := rows, cols
-		if ta {
-			m, k = k, m
-		}
-		inner, n := y.Shape[0], y.Shape[1]
-		if tb {
-			inner, n = n, inner
-		}
-		if inner != k {
-			return c.Invalid("a sparse matrix of [%d,%d] cannot be multiplied with %s", m, k, y.Describe())
-		}
-		d := c.Out(0, y.DType, m, n)
-		elem.Zero(d)
-		vs, ys, ds := exec.Elems[T](values), exec.Elems[T](y), exec.Elems[T](d)
-		for e, v := range vs {
-			i, l := idx.IntAt(2*e), idx.IntAt(2*e+1)
-			if i < 0 || i >= rows || l < 0 || l >= cols {
-				return c.Invalid("index %d is [%d,%d], outside [%d,%d]", e, i, l, rows, cols)
-			}
-			if ta {
-				i, l = l, i
-			}
-			row := ds[i*n : (i+1)*n]
-			if !tb {
-				vec.AddScaled(row, ys[l*n:(l+1)*n], v)
-				continue
-			}
-			for j := range row {
-				row[j] += v * ys[j*k+l]
-			}
-		}
-		return nil
-	}
 }
