@@ -37,7 +37,7 @@ const layers = `
 	trainerd/runtime/internal/exec
 	trainerd/runtime/internal/kernels/elem trainerd/runtime/internal/kernels/gemm
 	trainerd/runtime/internal/kernels/variant
-	trainerd/runtime/internal/kernels/array | trainerd/runtime/internal/kernels/audio | trainerd/runtime/internal/kernels/control | trainerd/runtime/internal/kernels/data trainerd/runtime/internal/kernels/queue | trainerd/runtime/internal/kernels/image | trainerd/runtime/internal/kernels/linalg | trainerd/runtime/internal/kernels/lists | trainerd/runtime/internal/kernels/math | trainerd/runtime/internal/kernels/nn | trainerd/runtime/internal/kernels/parsing | trainerd/runtime/internal/kernels/random | trainerd/runtime/internal/kernels/sparse | trainerd/runtime/internal/kernels/state | trainerd/runtime/internal/kernels/summary | trainerd/runtime/internal/kernels/text
+	trainerd/runtime/internal/kernels/array | trainerd/runtime/internal/kernels/audio | trainerd/runtime/internal/kernels/control | trainerd/runtime/internal/kernels/data trainerd/runtime/internal/kernels/queue trainerd/runtime/internal/kernels/parsing | trainerd/runtime/internal/kernels/image | trainerd/runtime/internal/kernels/linalg | trainerd/runtime/internal/kernels/lists | trainerd/runtime/internal/kernels/math | trainerd/runtime/internal/kernels/nn | trainerd/runtime/internal/kernels/random | trainerd/runtime/internal/kernels/sparse | trainerd/runtime/internal/kernels/state | trainerd/runtime/internal/kernels/summary | trainerd/runtime/internal/kernels/text
 	trainerd/runtime | trainerd/remote/...
 	trainerd/runtime/internal/kerneltest | trainerd/master
 	trainerd/target | trainerd/predict

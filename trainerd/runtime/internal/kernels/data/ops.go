@@ -33,7 +33,7 @@ func experimentalOps(tables ...exec.OpTable) exec.OpTable {
 	t := exec.OpTable{}
 	for _, name := range []string{
 		"AssertNextDataset", "GroupByWindowDataset", "MapAndBatchDataset", "MatchingFilesDataset", "MaxIntraOpParallelismDataset", "NonSerializableDataset",
-		"ParallelInterleaveDataset", "PrivateThreadPoolDataset", "RandomDataset", "ScanDataset", "TakeWhileDataset", "UnbatchDataset",
+		"ParallelInterleaveDataset", "ParseExampleDataset", "PrivateThreadPoolDataset", "RandomDataset", "RebatchDataset", "ScanDataset", "TakeWhileDataset", "UnbatchDataset",
 	} {
 		spec := exec.OpSpec{}
 		for _, of := range tables {

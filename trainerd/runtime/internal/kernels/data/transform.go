@@ -26,6 +26,10 @@ var transformOps = exec.OpTable{
 	"PaddedBatchDataset":       transform(buildPaddedBatch(false)),
 	"PaddedBatchDatasetV2":     transform(buildPaddedBatch(true)),
 	"AssertCardinalityDataset": transform(buildAssertCardinality),
+	"RebatchDataset":           transform(buildRebatch),
+	"RebatchDatasetV2":         transform(buildRebatchV2),
+	"ParseExampleDataset":      transform(buildParseExample),
+	"ParseExampleDatasetV2":    transform(buildParseExample),
 
 	// What changes how fast elements come, but not which.
 	"PrefetchDataset":                 transform(sameElements),
