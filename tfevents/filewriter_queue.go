@@ -109,6 +109,9 @@ func (w *FileWriter) full() bool { return w.busy && w.over >= max(w.o.MaxQueue, 
 // added accounts for the record that begins at start.
 func (w *FileWriter) added(start int, droppable bool) {
 	w.file.bytes += int64(len(w.active.buf) - start)
+	if start == 0 && w.waited != nil {
+		w.waited.Reset(w.o.FlushEvery)
+	}
 	if w.o.Overflow != Block {
 		w.active.recs = append(w.active.recs, queued{start: start, droppable: droppable})
 	}
@@ -130,7 +133,8 @@ func (w *FileWriter) handOver() {
 	case w.hasWork():
 		if w.handed == nil {
 			w.handed, w.stopped = make(chan batch, 1), make(chan struct{})
-			go w.run(w.handed, w.stopped)
+			w.waited = newWaiting(w.o.FlushEvery)
+			go w.run(w.handed, w.stopped, w.waited)
 		}
 		b := w.active
 		w.active = batch{buf: w.spare[:0]}

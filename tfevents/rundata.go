@@ -49,14 +49,15 @@ type Series struct {
 	Tag      string
 	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
 
-	unnamed bool // its first value says no name to display
-	points  column
-	blobs   int // in the longest sequence, of a series of such
-	kind    kind
-	old     int // points of sessions before the one in newest
-	newest  int // session of the last point
-	at      progress
-	follows *Series // the series that came next the last time
+	unnamed   bool // its first value says no name to display
+	points    column
+	blobs     int // in the longest sequence, of a series of such, but for the last one
+	lastBlobs int // in the last sequence
+	kind      kind
+	old       int // points of sessions before the one in newest
+	newest    int // session of the last point
+	at        progress
+	follows   *Series // the series that came next the last time
 
 	front int // points that were thinned out, at the beginning
 	level int // how often by half
@@ -70,8 +71,17 @@ func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginNa
 func (s *Series) Unnamed() bool { return s.unnamed }
 
 // LongestBlobs returns the most blobs that a point of a series of blob sequences
-// has had, 0 for other series.
-func (s *Series) LongestBlobs() int { return s.blobs }
+// has had, 0 for other series. Of several points in a row at one step the last one
+// counts.
+func (s *Series) LongestBlobs() int { return max(s.blobs, s.lastBlobs) }
+
+// countBlobs takes note of the blobs of the next point.
+func (s *Series) countBlobs(v *valueScan, step int64) {
+	if s.points.n == 0 || s.points.tail.step != step {
+		s.blobs = max(s.blobs, s.lastBlobs)
+	}
+	s.lastBlobs = v.countBlobs()
+}
 
 // Len returns the number of points.
 func (s *Series) Len() int { return s.points.n }
@@ -228,7 +238,7 @@ func (x *RunData) addValue(v *valueScan, c *cell) {
 		s.newest, s.old = x.rule.session, s.points.n
 	}
 	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
-		s.blobs = max(s.blobs, v.countBlobs())
+		s.countBlobs(v, c.step)
 	}
 	c.form, c.number, c.size = v.form, v.number, v.size()
 	if x.o.places && c.form == formSimple {

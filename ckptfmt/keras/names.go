@@ -1,6 +1,7 @@
 package keras
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Names in files of Keras.
@@ -18,6 +20,8 @@ const (
 	oldLayers    = "_layer_checkpoint_dependencies" // of Keras 2.13
 	modelWeights = "model_weights"
 	optimizer    = "optimizer"
+
+	legacyOptimizer = "optimizer_weights"
 )
 
 // nameParts gives the tensors the names that people use. config may be nil.
@@ -38,10 +42,11 @@ func (r *Reader) nameParts(config map[string]any) error {
 	switch {
 	case r.isLegacy():
 		r.layout = Legacy
-		names, err := r.legacyNames()
+		names, ofOptimizer, err := r.legacyNames()
 		if err != nil {
 			return err
 		}
+		r.sortOptimizer(ofOptimizer)
 		name = func(path string) string { return names[path] }
 	case slices.ContainsFunc(r.parts, func(p ckptfmt.Part) bool { return isWeight(p.Name) }):
 		r.layout = Weights
@@ -97,16 +102,16 @@ func (r *Reader) rename(name func(path string) string) {
 // names finds the names of variables of Keras 3.
 type names struct {
 	r     *Reader
-	count map[string]int // of variables, by the path of vars
+	types map[string][]tfpb.DataType // of variables, by the path of vars
 	root  *layer
 	known map[string]string // names of objects, by path
 }
 
 func (r *Reader) newNames(config map[string]any) *names {
-	n := &names{r: r, count: make(map[string]int), root: parseLayer(config), known: make(map[string]string)}
+	n := &names{r: r, types: make(map[string][]tfpb.DataType), root: parseLayer(config), known: make(map[string]string)}
 	for _, p := range r.parts {
 		if at := strings.LastIndexByte(p.Name, '/'); at >= 0 {
-			n.count[p.Name[:at]]++
+			n.types[p.Name[:at]] = append(n.types[p.Name[:at]], p.DType)
 		}
 	}
 	return n
@@ -129,7 +134,7 @@ func (n *names) of(path string) string {
 	}
 	variable := key
 	if i, err := strconv.Atoi(key); err == nil {
-		variable = n.variable(object, i, n.count[group])
+		variable = n.variable(object, i, n.types[group])
 	}
 	if name == "" {
 		return variable
@@ -195,9 +200,9 @@ func (n *names) layer(path string) *layer {
 	return l
 }
 
-// variable returns the name of the variable of that number, of so many that the
-// object has.
-func (n *names) variable(object string, number, count int) string {
+// variable returns the name of the variable of that number, of those of such types
+// that the object has.
+func (n *names) variable(object string, number int, types []tfpb.DataType) string {
 	_, segment, _ := cutLast(object)
 	classes := []string{withoutNumber(segment), withoutNumber(n.given(object))}
 	var config map[string]any
@@ -208,7 +213,7 @@ func (n *names) variable(object string, number, count int) string {
 		return optimizerVariable(number)
 	}
 	for _, class := range classes {
-		if list := variablesOf(class, config, count); number < len(list) {
+		if list := variablesOf(class, config, types); number < len(list) {
 			return list[number]
 		}
 	}
@@ -248,20 +253,41 @@ func (r *Reader) isLegacy() bool {
 	return false
 }
 
-// legacyNames names variables by the attributes of their layers.
-func (r *Reader) legacyNames() (map[string]string, error) {
-	names := make(map[string]string)
+// IsOptimizer reports whether a tensor of a file of Keras is a variable of the
+// optimizer.
+func IsOptimizer(p *ckptfmt.Part) bool {
+	path := pathOf(p)
+	return strings.HasPrefix(path, optimizer+"/") || strings.HasPrefix(path, legacyOptimizer+"/")
+}
+
+// sortOptimizer gives the variables of an optimizer the order of its list, which is
+// that of their numbers in files of Keras 3.
+func (r *Reader) sortOptimizer(paths []string) {
+	at := make(map[string]int, len(paths))
+	for i, path := range paths {
+		at[path] = i + 1
+	}
+	slices.SortStableFunc(r.parts, func(a, b ckptfmt.Part) int { return cmp.Compare(at[a.Name], at[b.Name]) })
+}
+
+// legacyNames names variables by the attributes of their layers, and has the paths of
+// those of the optimizer, in order.
+func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string, err error) {
+	names = make(map[string]string)
 	for group := range r.weights.Paths() {
 		list, err := r.manyAttr(group, "weight_names")
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		_, layer, _ := cutLast(group)
 		for _, weight := range list {
 			names[group+"/"+weight] = legacyName(layer, weight)
+			if group == legacyOptimizer {
+				ofOptimizer = append(ofOptimizer, group+"/"+weight)
+			}
 		}
 	}
-	return names, nil
+	return names, ofOptimizer, nil
 }
 
 // manyAttr reads a list that may be cut into several attributes, NAME0, NAME1,
@@ -283,7 +309,7 @@ func (r *Reader) manyAttr(group, name string) ([]string, error) {
 // legacyName is the name of a variable: it begins with that of its layer.
 func legacyName(layer, weight string) string {
 	name := strings.TrimSuffix(weight, ":0")
-	if layer == "optimizer_weights" {
+	if layer == legacyOptimizer {
 		return name
 	}
 	segments := strings.Split(name, "/")

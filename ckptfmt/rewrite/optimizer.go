@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/keras"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -39,7 +40,7 @@ func (s *Source) OptimizerNames() ([]string, error) {
 	isOwn := OwnNames(s.names)
 	var list []string
 	for _, p := range s.parts {
-		if (found[p.Name] || isOwn(p.Name)) && p.Name != ObjectGraph {
+		if (found[p.Name] || isOwn(p.Name) || s.kind.IsKeras() && keras.IsOptimizer(&p)) && p.Name != ObjectGraph {
 			list = append(list, p.Name)
 		}
 	}

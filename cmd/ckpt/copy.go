@@ -13,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
@@ -21,6 +20,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -99,6 +99,7 @@ the extension:
    .safetensors   one file, or with --max-shard-size several and an index
    .pt, .pth      a state dict of torch
    .weights.h5    weights of Keras 3, for load_weights
+   .weights.json  the same in several files, of --max-shard-size each, and an index
    .keras         a model of Keras 3
    .h5, .hdf5     HDF5, a dataset for each tensor
    any other      a checkpoint
@@ -116,7 +117,7 @@ raw bytes there (V), and where their lengths differ each has its own in its last
 .safetensors) is an error; leave it out with --exclude, or convert it with
 --dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag(),
-			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors files of at most `SIZE`, such as 5GB, and an index"},
+			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors or .weights.h5 files of at most `SIZE`, such as 5GB, and an index"},
 		),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX|FILE", "NEWPREFIX|NEWFILE")
@@ -315,8 +316,8 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("--shards and --v1 are about checkpoints, %s is a file", to)
 	case isDir(to):
 		return usagef("%s is a directory; name the new checkpoint in it", to)
-	case c.IsSet("max-shard-size") && format != rewrite.Safetensors:
-		return usagef("--max-shard-size is about .safetensors files, not %s", to)
+	case c.IsSet("max-shard-size") && format != rewrite.Safetensors && format != rewrite.KerasSharded:
+		return usagef("--max-shard-size is about .safetensors and .weights.json files, not %s", to)
 	case c.Bool("force"):
 		return nil
 	}

@@ -433,3 +433,53 @@ func sAddRows15AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, 
 //
 //go:noescape
 func sAddRows16AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+
+// sWinogradInputAVX2 makes 4 by 4 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradInputAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradInputAVX512 makes 4 by 4 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradInputAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterAVX2 makes 4 by 4 vectors of 3 by 3, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterAVX512 makes 4 by 4 vectors of 3 by 3, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputAVX2 makes 2 by 2 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputAVX512 makes 2 by 2 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputGradAVX2 makes 4 by 4 vectors of 2 by 2, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputGradAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradOutputGradAVX512 makes 4 by 4 vectors of 2 by 2, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradOutputGradAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterGradAVX2 makes 3 by 3 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterGradAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sWinogradFilterGradAVX512 makes 3 by 3 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
+//
+//go:noescape
+func sWinogradFilterGradAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)

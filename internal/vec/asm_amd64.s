@@ -3226,3 +3226,1045 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+// func sWinogradInputAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·sWinogradInputAVX2(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         $0x00000020, DI
+	SUBQ         CX, DI
+	SUBQ         CX, DI
+	SUBQ         CX, DI
+	MOVL         $0x3f000000, R8
+	MOVD         R8, X0
+	VBROADCASTSS X0, Y0
+
+tile:
+	MOVQ d+0(FP), R8
+	MOVQ x+32(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ R10, R11
+	ADDQ row+40(FP), R11
+	MOVQ R11, R12
+	ADDQ row+40(FP), R12
+	MOVQ channels+64(FP), R13
+
+channel:
+	VMOVUPS (R9), Y0
+	VSUBPS  (R11), Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VSUBPS  (R11)(AX*1), Y1, Y1
+	VMOVUPS (R9)(AX*2), Y2
+	VSUBPS  (R11)(AX*2), Y2, Y2
+	VMOVUPS (R9)(BX*1), Y3
+	VSUBPS  (R11)(BX*1), Y3, Y3
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (R8)
+	VADDPS  Y2, Y1, Y0
+	VMOVUPS Y0, (R8)(DX*1)
+	VSUBPS  Y1, Y2, Y0
+	VMOVUPS Y0, (R8)(DX*2)
+	VSUBPS  Y3, Y1, Y0
+	VMOVUPS Y0, (R8)(SI*1)
+	ADDQ    CX, R8
+	VMOVUPS (R10), Y0
+	VADDPS  (R11), Y0, Y0
+	VMOVUPS (R10)(AX*1), Y1
+	VADDPS  (R11)(AX*1), Y1, Y1
+	VMOVUPS (R10)(AX*2), Y2
+	VADDPS  (R11)(AX*2), Y2, Y2
+	VMOVUPS (R10)(BX*1), Y3
+	VADDPS  (R11)(BX*1), Y3, Y3
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (R8)
+	VADDPS  Y2, Y1, Y0
+	VMOVUPS Y0, (R8)(DX*1)
+	VSUBPS  Y1, Y2, Y0
+	VMOVUPS Y0, (R8)(DX*2)
+	VSUBPS  Y3, Y1, Y0
+	VMOVUPS Y0, (R8)(SI*1)
+	ADDQ    CX, R8
+	VMOVUPS (R11), Y0
+	VSUBPS  (R10), Y0, Y0
+	VMOVUPS (R11)(AX*1), Y1
+	VSUBPS  (R10)(AX*1), Y1, Y1
+	VMOVUPS (R11)(AX*2), Y2
+	VSUBPS  (R10)(AX*2), Y2, Y2
+	VMOVUPS (R11)(BX*1), Y3
+	VSUBPS  (R10)(BX*1), Y3, Y3
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (R8)
+	VADDPS  Y2, Y1, Y0
+	VMOVUPS Y0, (R8)(DX*1)
+	VSUBPS  Y1, Y2, Y0
+	VMOVUPS Y0, (R8)(DX*2)
+	VSUBPS  Y3, Y1, Y0
+	VMOVUPS Y0, (R8)(SI*1)
+	ADDQ    CX, R8
+	VMOVUPS (R10), Y0
+	VSUBPS  (R12), Y0, Y0
+	VMOVUPS (R10)(AX*1), Y1
+	VSUBPS  (R12)(AX*1), Y1, Y1
+	VMOVUPS (R10)(AX*2), Y2
+	VSUBPS  (R12)(AX*2), Y2, Y2
+	VMOVUPS (R10)(BX*1), Y3
+	VSUBPS  (R12)(BX*1), Y3, Y3
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (R8)
+	VADDPS  Y2, Y1, Y0
+	VMOVUPS Y0, (R8)(DX*1)
+	VSUBPS  Y1, Y2, Y0
+	VMOVUPS Y0, (R8)(DX*2)
+	VSUBPS  Y3, Y1, Y0
+	VMOVUPS Y0, (R8)(SI*1)
+	ADDQ    $0x20, R9
+	ADDQ    $0x20, R10
+	ADDQ    $0x20, R11
+	ADDQ    $0x20, R12
+	ADDQ    DI, R8
+	SUBQ    $0x08, R13
+	JG      channel
+	MOVQ    tile+56(FP), R8
+	ADDQ    R8, x+32(FP)
+	MOVQ    toTile+24(FP), R8
+	ADDQ    R8, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradInputAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sWinogradInputAVX512(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         $0x00000040, DI
+	SUBQ         CX, DI
+	SUBQ         CX, DI
+	SUBQ         CX, DI
+	MOVL         $0x3f000000, R8
+	MOVD         R8, X0
+	VBROADCASTSS X0, Z0
+
+tile:
+	MOVQ d+0(FP), R8
+	MOVQ x+32(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ R10, R11
+	ADDQ row+40(FP), R11
+	MOVQ R11, R12
+	ADDQ row+40(FP), R12
+	MOVQ channels+64(FP), R13
+
+channel:
+	VMOVUPS (R9), Z0
+	VSUBPS  (R11), Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VSUBPS  (R11)(AX*1), Z1, Z1
+	VMOVUPS (R9)(AX*2), Z2
+	VSUBPS  (R11)(AX*2), Z2, Z2
+	VMOVUPS (R9)(BX*1), Z3
+	VSUBPS  (R11)(BX*1), Z3, Z3
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (R8)
+	VADDPS  Z2, Z1, Z0
+	VMOVUPS Z0, (R8)(DX*1)
+	VSUBPS  Z1, Z2, Z0
+	VMOVUPS Z0, (R8)(DX*2)
+	VSUBPS  Z3, Z1, Z0
+	VMOVUPS Z0, (R8)(SI*1)
+	ADDQ    CX, R8
+	VMOVUPS (R10), Z0
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS (R10)(AX*1), Z1
+	VADDPS  (R11)(AX*1), Z1, Z1
+	VMOVUPS (R10)(AX*2), Z2
+	VADDPS  (R11)(AX*2), Z2, Z2
+	VMOVUPS (R10)(BX*1), Z3
+	VADDPS  (R11)(BX*1), Z3, Z3
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (R8)
+	VADDPS  Z2, Z1, Z0
+	VMOVUPS Z0, (R8)(DX*1)
+	VSUBPS  Z1, Z2, Z0
+	VMOVUPS Z0, (R8)(DX*2)
+	VSUBPS  Z3, Z1, Z0
+	VMOVUPS Z0, (R8)(SI*1)
+	ADDQ    CX, R8
+	VMOVUPS (R11), Z0
+	VSUBPS  (R10), Z0, Z0
+	VMOVUPS (R11)(AX*1), Z1
+	VSUBPS  (R10)(AX*1), Z1, Z1
+	VMOVUPS (R11)(AX*2), Z2
+	VSUBPS  (R10)(AX*2), Z2, Z2
+	VMOVUPS (R11)(BX*1), Z3
+	VSUBPS  (R10)(BX*1), Z3, Z3
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (R8)
+	VADDPS  Z2, Z1, Z0
+	VMOVUPS Z0, (R8)(DX*1)
+	VSUBPS  Z1, Z2, Z0
+	VMOVUPS Z0, (R8)(DX*2)
+	VSUBPS  Z3, Z1, Z0
+	VMOVUPS Z0, (R8)(SI*1)
+	ADDQ    CX, R8
+	VMOVUPS (R10), Z0
+	VSUBPS  (R12), Z0, Z0
+	VMOVUPS (R10)(AX*1), Z1
+	VSUBPS  (R12)(AX*1), Z1, Z1
+	VMOVUPS (R10)(AX*2), Z2
+	VSUBPS  (R12)(AX*2), Z2, Z2
+	VMOVUPS (R10)(BX*1), Z3
+	VSUBPS  (R12)(BX*1), Z3, Z3
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (R8)
+	VADDPS  Z2, Z1, Z0
+	VMOVUPS Z0, (R8)(DX*1)
+	VSUBPS  Z1, Z2, Z0
+	VMOVUPS Z0, (R8)(DX*2)
+	VSUBPS  Z3, Z1, Z0
+	VMOVUPS Z0, (R8)(SI*1)
+	ADDQ    $0x40, R9
+	ADDQ    $0x40, R10
+	ADDQ    $0x40, R11
+	ADDQ    $0x40, R12
+	ADDQ    DI, R8
+	SUBQ    $0x10, R13
+	JG      channel
+	MOVQ    tile+56(FP), R8
+	ADDQ    R8, x+32(FP)
+	MOVQ    toTile+24(FP), R8
+	ADDQ    R8, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradFilterAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·sWinogradFilterAVX2(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         $0x00000020, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Y0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ channels+64(FP), R11
+
+channel:
+	VMOVUPS (R8), Y1
+	VMOVUPS (R8)(AX*1), Y2
+	VMOVUPS (R8)(AX*2), Y3
+	VMOVUPS Y1, (DI)
+	VADDPS  Y2, Y1, Y4
+	VADDPS  Y3, Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VMOVUPS Y4, (DI)(DX*1)
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DI)(DX*2)
+	VMOVUPS Y3, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Y1
+	VADDPS  (R9), Y1, Y1
+	VADDPS  (R10), Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS (R8)(AX*1), Y2
+	VADDPS  (R9)(AX*1), Y2, Y2
+	VADDPS  (R10)(AX*1), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS (R8)(AX*2), Y3
+	VADDPS  (R9)(AX*2), Y3, Y3
+	VADDPS  (R10)(AX*2), Y3, Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y1, (DI)
+	VADDPS  Y2, Y1, Y4
+	VADDPS  Y3, Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VMOVUPS Y4, (DI)(DX*1)
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DI)(DX*2)
+	VMOVUPS Y3, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Y1
+	VSUBPS  (R9), Y1, Y1
+	VADDPS  (R10), Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS (R8)(AX*1), Y2
+	VSUBPS  (R9)(AX*1), Y2, Y2
+	VADDPS  (R10)(AX*1), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS (R8)(AX*2), Y3
+	VSUBPS  (R9)(AX*2), Y3, Y3
+	VADDPS  (R10)(AX*2), Y3, Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y1, (DI)
+	VADDPS  Y2, Y1, Y4
+	VADDPS  Y3, Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VMOVUPS Y4, (DI)(DX*1)
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DI)(DX*2)
+	VMOVUPS Y3, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R10), Y1
+	VMOVUPS (R10)(AX*1), Y2
+	VMOVUPS (R10)(AX*2), Y3
+	VMOVUPS Y1, (DI)
+	VADDPS  Y2, Y1, Y4
+	VADDPS  Y3, Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VMOVUPS Y4, (DI)(DX*1)
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DI)(DX*2)
+	VMOVUPS Y3, (DI)(BX*1)
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, R9
+	ADDQ    $0x20, R10
+	ADDQ    SI, DI
+	SUBQ    $0x08, R11
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradFilterAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sWinogradFilterAVX512(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         $0x00000040, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Z0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ channels+64(FP), R11
+
+channel:
+	VMOVUPS (R8), Z1
+	VMOVUPS (R8)(AX*1), Z2
+	VMOVUPS (R8)(AX*2), Z3
+	VMOVUPS Z1, (DI)
+	VADDPS  Z2, Z1, Z4
+	VADDPS  Z3, Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VMOVUPS Z4, (DI)(DX*1)
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DI)(DX*2)
+	VMOVUPS Z3, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Z1
+	VADDPS  (R9), Z1, Z1
+	VADDPS  (R10), Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS (R8)(AX*1), Z2
+	VADDPS  (R9)(AX*1), Z2, Z2
+	VADDPS  (R10)(AX*1), Z2, Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS (R8)(AX*2), Z3
+	VADDPS  (R9)(AX*2), Z3, Z3
+	VADDPS  (R10)(AX*2), Z3, Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z1, (DI)
+	VADDPS  Z2, Z1, Z4
+	VADDPS  Z3, Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VMOVUPS Z4, (DI)(DX*1)
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DI)(DX*2)
+	VMOVUPS Z3, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Z1
+	VSUBPS  (R9), Z1, Z1
+	VADDPS  (R10), Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS (R8)(AX*1), Z2
+	VSUBPS  (R9)(AX*1), Z2, Z2
+	VADDPS  (R10)(AX*1), Z2, Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS (R8)(AX*2), Z3
+	VSUBPS  (R9)(AX*2), Z3, Z3
+	VADDPS  (R10)(AX*2), Z3, Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z1, (DI)
+	VADDPS  Z2, Z1, Z4
+	VADDPS  Z3, Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VMOVUPS Z4, (DI)(DX*1)
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DI)(DX*2)
+	VMOVUPS Z3, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R10), Z1
+	VMOVUPS (R10)(AX*1), Z2
+	VMOVUPS (R10)(AX*2), Z3
+	VMOVUPS Z1, (DI)
+	VADDPS  Z2, Z1, Z4
+	VADDPS  Z3, Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VMOVUPS Z4, (DI)(DX*1)
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DI)(DX*2)
+	VMOVUPS Z3, (DI)(BX*1)
+	ADDQ    $0x40, R8
+	ADDQ    $0x40, R9
+	ADDQ    $0x40, R10
+	ADDQ    SI, DI
+	SUBQ    $0x10, R11
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradOutputAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·sWinogradOutputAVX2(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         $0x00000020, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Y0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ R10, R11
+	ADDQ row+40(FP), R11
+	MOVQ channels+64(FP), R12
+
+channel:
+	VMOVUPS (R8), Y0
+	VADDPS  (R9), Y0, Y0
+	VADDPS  (R10), Y0, Y0
+	VMOVUPS (R8)(AX*1), Y1
+	VADDPS  (R9)(AX*1), Y1, Y1
+	VADDPS  (R10)(AX*1), Y1, Y1
+	VMOVUPS (R8)(AX*2), Y2
+	VADDPS  (R9)(AX*2), Y2, Y2
+	VADDPS  (R10)(AX*2), Y2, Y2
+	VMOVUPS (R8)(BX*1), Y3
+	VADDPS  (R9)(BX*1), Y3, Y3
+	VADDPS  (R10)(BX*1), Y3, Y3
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)
+	VSUBPS  Y2, Y1, Y0
+	VSUBPS  Y3, Y0, Y0
+	VMOVUPS Y0, (DI)(DX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R9), Y0
+	VSUBPS  (R10), Y0, Y0
+	VSUBPS  (R11), Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VSUBPS  (R10)(AX*1), Y1, Y1
+	VSUBPS  (R11)(AX*1), Y1, Y1
+	VMOVUPS (R9)(AX*2), Y2
+	VSUBPS  (R10)(AX*2), Y2, Y2
+	VSUBPS  (R11)(AX*2), Y2, Y2
+	VMOVUPS (R9)(BX*1), Y3
+	VSUBPS  (R10)(BX*1), Y3, Y3
+	VSUBPS  (R11)(BX*1), Y3, Y3
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)
+	VSUBPS  Y2, Y1, Y0
+	VSUBPS  Y3, Y0, Y0
+	VMOVUPS Y0, (DI)(DX*1)
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, R9
+	ADDQ    $0x20, R10
+	ADDQ    $0x20, R11
+	ADDQ    SI, DI
+	SUBQ    $0x08, R12
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradOutputAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sWinogradOutputAVX512(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         $0x00000040, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Z0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ R10, R11
+	ADDQ row+40(FP), R11
+	MOVQ channels+64(FP), R12
+
+channel:
+	VMOVUPS (R8), Z0
+	VADDPS  (R9), Z0, Z0
+	VADDPS  (R10), Z0, Z0
+	VMOVUPS (R8)(AX*1), Z1
+	VADDPS  (R9)(AX*1), Z1, Z1
+	VADDPS  (R10)(AX*1), Z1, Z1
+	VMOVUPS (R8)(AX*2), Z2
+	VADDPS  (R9)(AX*2), Z2, Z2
+	VADDPS  (R10)(AX*2), Z2, Z2
+	VMOVUPS (R8)(BX*1), Z3
+	VADDPS  (R9)(BX*1), Z3, Z3
+	VADDPS  (R10)(BX*1), Z3, Z3
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (DI)
+	VSUBPS  Z2, Z1, Z0
+	VSUBPS  Z3, Z0, Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R9), Z0
+	VSUBPS  (R10), Z0, Z0
+	VSUBPS  (R11), Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VSUBPS  (R10)(AX*1), Z1, Z1
+	VSUBPS  (R11)(AX*1), Z1, Z1
+	VMOVUPS (R9)(AX*2), Z2
+	VSUBPS  (R10)(AX*2), Z2, Z2
+	VSUBPS  (R11)(AX*2), Z2, Z2
+	VMOVUPS (R9)(BX*1), Z3
+	VSUBPS  (R10)(BX*1), Z3, Z3
+	VSUBPS  (R11)(BX*1), Z3, Z3
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (DI)
+	VSUBPS  Z2, Z1, Z0
+	VSUBPS  Z3, Z0, Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	ADDQ    $0x40, R8
+	ADDQ    $0x40, R9
+	ADDQ    $0x40, R10
+	ADDQ    $0x40, R11
+	ADDQ    SI, DI
+	SUBQ    $0x10, R12
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradOutputGradAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·sWinogradOutputGradAVX2(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         $0x00000020, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Y0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ channels+64(FP), R10
+
+channel:
+	VMOVUPS (R8), Y0
+	VMOVUPS (R8)(AX*1), Y1
+	VMOVUPS Y0, (DI)
+	VADDPS  Y1, Y0, Y2
+	VMOVUPS Y2, (DI)(DX*1)
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(DX*2)
+	VXORPS  Y0, Y0, Y0
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Y0
+	VADDPS  (R9), Y0, Y0
+	VMOVUPS (R8)(AX*1), Y1
+	VADDPS  (R9)(AX*1), Y1, Y1
+	VMOVUPS Y0, (DI)
+	VADDPS  Y1, Y0, Y2
+	VMOVUPS Y2, (DI)(DX*1)
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(DX*2)
+	VXORPS  Y0, Y0, Y0
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Y0
+	VSUBPS  (R9), Y0, Y0
+	VMOVUPS (R8)(AX*1), Y1
+	VSUBPS  (R9)(AX*1), Y1, Y1
+	VMOVUPS Y0, (DI)
+	VADDPS  Y1, Y0, Y2
+	VMOVUPS Y2, (DI)(DX*1)
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(DX*2)
+	VXORPS  Y0, Y0, Y0
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(BX*1)
+	ADDQ    CX, DI
+	VXORPS  Y0, Y0, Y0
+	VSUBPS  (R9), Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VSUBPS  (R9)(AX*1), Y1, Y1
+	VMOVUPS Y0, (DI)
+	VADDPS  Y1, Y0, Y2
+	VMOVUPS Y2, (DI)(DX*1)
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(DX*2)
+	VXORPS  Y0, Y0, Y0
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(BX*1)
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, R9
+	ADDQ    SI, DI
+	SUBQ    $0x08, R10
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradOutputGradAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sWinogradOutputGradAVX512(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         $0x00000040, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Z0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ channels+64(FP), R10
+
+channel:
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(AX*1), Z7
+	VMOVUPS Z0, (DI)
+	VADDPS  Z7, Z0, Z8
+	VMOVUPS Z8, (DI)(DX*1)
+	VSUBPS  Z7, Z0, Z0
+	VMOVUPS Z0, (DI)(DX*2)
+	VPXORD  Z1, Z1, Z1
+	VSUBPS  Z7, Z1, Z0
+	VMOVUPS Z0, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Z0
+	VADDPS  (R9), Z0, Z0
+	VMOVUPS (R8)(AX*1), Z7
+	VADDPS  (R9)(AX*1), Z7, Z7
+	VMOVUPS Z0, (DI)
+	VADDPS  Z7, Z0, Z8
+	VMOVUPS Z8, (DI)(DX*1)
+	VSUBPS  Z7, Z0, Z0
+	VMOVUPS Z0, (DI)(DX*2)
+	VPXORD  Z2, Z2, Z2
+	VSUBPS  Z7, Z2, Z0
+	VMOVUPS Z0, (DI)(BX*1)
+	ADDQ    CX, DI
+	VMOVUPS (R8), Z0
+	VSUBPS  (R9), Z0, Z0
+	VMOVUPS (R8)(AX*1), Z7
+	VSUBPS  (R9)(AX*1), Z7, Z7
+	VMOVUPS Z0, (DI)
+	VADDPS  Z7, Z0, Z8
+	VMOVUPS Z8, (DI)(DX*1)
+	VSUBPS  Z7, Z0, Z0
+	VMOVUPS Z0, (DI)(DX*2)
+	VPXORD  Z3, Z3, Z3
+	VSUBPS  Z7, Z3, Z0
+	VMOVUPS Z0, (DI)(BX*1)
+	ADDQ    CX, DI
+	VPXORD  Z4, Z4, Z4
+	VSUBPS  (R9), Z4, Z0
+	VPXORD  Z5, Z5, Z5
+	VSUBPS  (R9)(AX*1), Z5, Z7
+	VMOVUPS Z0, (DI)
+	VADDPS  Z7, Z0, Z8
+	VMOVUPS Z8, (DI)(DX*1)
+	VSUBPS  Z7, Z0, Z0
+	VMOVUPS Z0, (DI)(DX*2)
+	VPXORD  Z6, Z6, Z6
+	VSUBPS  Z7, Z6, Z0
+	VMOVUPS Z0, (DI)(BX*1)
+	ADDQ    $0x40, R8
+	ADDQ    $0x40, R9
+	ADDQ    SI, DI
+	SUBQ    $0x10, R10
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradFilterGradAVX2(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·sWinogradFilterGradAVX2(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         $0x00000020, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Y0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ R10, R11
+	ADDQ row+40(FP), R11
+	MOVQ channels+64(FP), R12
+
+channel:
+	VMOVUPS (R8), Y1
+	VMOVUPS (R9), Y2
+	VADDPS  (R10), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  Y2, Y1, Y2
+	VMOVUPS (R8)(AX*1), Y1
+	VMOVUPS (R9)(AX*1), Y3
+	VADDPS  (R10)(AX*1), Y3, Y3
+	VMULPS  Y0, Y3, Y3
+	VADDPS  Y3, Y1, Y3
+	VMOVUPS (R8)(AX*2), Y1
+	VMOVUPS (R9)(AX*2), Y4
+	VADDPS  (R10)(AX*2), Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  Y4, Y1, Y4
+	VMOVUPS (R8)(BX*1), Y1
+	VMOVUPS (R9)(BX*1), Y5
+	VADDPS  (R10)(BX*1), Y5, Y5
+	VMULPS  Y0, Y5, Y5
+	VADDPS  Y5, Y1, Y5
+	VADDPS  Y4, Y3, Y1
+	VMULPS  Y0, Y1, Y1
+	VADDPS  Y1, Y2, Y1
+	VMOVUPS Y1, (DI)
+	VSUBPS  Y4, Y3, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DI)(DX*1)
+	VADDPS  Y4, Y3, Y1
+	VMULPS  Y0, Y1, Y1
+	VADDPS  Y1, Y5, Y1
+	VMOVUPS Y1, (DI)(DX*2)
+	ADDQ    CX, DI
+	VMOVUPS (R9), Y1
+	VSUBPS  (R10), Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS (R9)(AX*1), Y2
+	VSUBPS  (R10)(AX*1), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS (R9)(AX*2), Y3
+	VSUBPS  (R10)(AX*2), Y3, Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS (R9)(BX*1), Y4
+	VSUBPS  (R10)(BX*1), Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  Y3, Y2, Y5
+	VMULPS  Y0, Y5, Y5
+	VADDPS  Y5, Y1, Y5
+	VMOVUPS Y5, (DI)
+	VSUBPS  Y3, Y2, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DI)(DX*1)
+	VADDPS  Y3, Y2, Y1
+	VMULPS  Y0, Y1, Y1
+	VADDPS  Y1, Y4, Y1
+	VMOVUPS Y1, (DI)(DX*2)
+	ADDQ    CX, DI
+	VMOVUPS (R11), Y1
+	VMOVUPS (R9), Y2
+	VADDPS  (R10), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  Y2, Y1, Y2
+	VMOVUPS (R11)(AX*1), Y1
+	VMOVUPS (R9)(AX*1), Y3
+	VADDPS  (R10)(AX*1), Y3, Y3
+	VMULPS  Y0, Y3, Y3
+	VADDPS  Y3, Y1, Y3
+	VMOVUPS (R11)(AX*2), Y1
+	VMOVUPS (R9)(AX*2), Y4
+	VADDPS  (R10)(AX*2), Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  Y4, Y1, Y4
+	VMOVUPS (R11)(BX*1), Y1
+	VMOVUPS (R9)(BX*1), Y5
+	VADDPS  (R10)(BX*1), Y5, Y5
+	VMULPS  Y0, Y5, Y5
+	VADDPS  Y5, Y1, Y5
+	VADDPS  Y4, Y3, Y1
+	VMULPS  Y0, Y1, Y1
+	VADDPS  Y1, Y2, Y1
+	VMOVUPS Y1, (DI)
+	VSUBPS  Y4, Y3, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DI)(DX*1)
+	VADDPS  Y4, Y3, Y1
+	VMULPS  Y0, Y1, Y1
+	VADDPS  Y1, Y5, Y1
+	VMOVUPS Y1, (DI)(DX*2)
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, R9
+	ADDQ    $0x20, R10
+	ADDQ    $0x20, R11
+	ADDQ    SI, DI
+	SUBQ    $0x08, R12
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func sWinogradFilterGradAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sWinogradFilterGradAVX512(SB), NOSPLIT, $0-80
+	MOVQ         col+48(FP), AX
+	MOVQ         toRow+8(FP), CX
+	MOVQ         toCol+16(FP), DX
+	LEAQ         (AX)(AX*2), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         $0x00000040, SI
+	SUBQ         CX, SI
+	SUBQ         CX, SI
+	MOVL         $0x3f000000, DI
+	MOVD         DI, X0
+	VBROADCASTSS X0, Z0
+
+tile:
+	MOVQ d+0(FP), DI
+	MOVQ x+32(FP), R8
+	MOVQ R8, R9
+	ADDQ row+40(FP), R9
+	MOVQ R9, R10
+	ADDQ row+40(FP), R10
+	MOVQ R10, R11
+	ADDQ row+40(FP), R11
+	MOVQ channels+64(FP), R12
+
+channel:
+	VMOVUPS (R8), Z1
+	VMOVUPS (R9), Z2
+	VADDPS  (R10), Z2, Z2
+	VMULPS  Z0, Z2, Z2
+	VADDPS  Z2, Z1, Z2
+	VMOVUPS (R8)(AX*1), Z1
+	VMOVUPS (R9)(AX*1), Z3
+	VADDPS  (R10)(AX*1), Z3, Z3
+	VMULPS  Z0, Z3, Z3
+	VADDPS  Z3, Z1, Z3
+	VMOVUPS (R8)(AX*2), Z1
+	VMOVUPS (R9)(AX*2), Z4
+	VADDPS  (R10)(AX*2), Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VADDPS  Z4, Z1, Z4
+	VMOVUPS (R8)(BX*1), Z1
+	VMOVUPS (R9)(BX*1), Z5
+	VADDPS  (R10)(BX*1), Z5, Z5
+	VMULPS  Z0, Z5, Z5
+	VADDPS  Z5, Z1, Z5
+	VADDPS  Z4, Z3, Z1
+	VMULPS  Z0, Z1, Z1
+	VADDPS  Z1, Z2, Z1
+	VMOVUPS Z1, (DI)
+	VSUBPS  Z4, Z3, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DI)(DX*1)
+	VADDPS  Z4, Z3, Z1
+	VMULPS  Z0, Z1, Z1
+	VADDPS  Z1, Z5, Z1
+	VMOVUPS Z1, (DI)(DX*2)
+	ADDQ    CX, DI
+	VMOVUPS (R9), Z1
+	VSUBPS  (R10), Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS (R9)(AX*1), Z2
+	VSUBPS  (R10)(AX*1), Z2, Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS (R9)(AX*2), Z3
+	VSUBPS  (R10)(AX*2), Z3, Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS (R9)(BX*1), Z4
+	VSUBPS  (R10)(BX*1), Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VADDPS  Z3, Z2, Z5
+	VMULPS  Z0, Z5, Z5
+	VADDPS  Z5, Z1, Z5
+	VMOVUPS Z5, (DI)
+	VSUBPS  Z3, Z2, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DI)(DX*1)
+	VADDPS  Z3, Z2, Z1
+	VMULPS  Z0, Z1, Z1
+	VADDPS  Z1, Z4, Z1
+	VMOVUPS Z1, (DI)(DX*2)
+	ADDQ    CX, DI
+	VMOVUPS (R11), Z1
+	VMOVUPS (R9), Z2
+	VADDPS  (R10), Z2, Z2
+	VMULPS  Z0, Z2, Z2
+	VADDPS  Z2, Z1, Z2
+	VMOVUPS (R11)(AX*1), Z1
+	VMOVUPS (R9)(AX*1), Z3
+	VADDPS  (R10)(AX*1), Z3, Z3
+	VMULPS  Z0, Z3, Z3
+	VADDPS  Z3, Z1, Z3
+	VMOVUPS (R11)(AX*2), Z1
+	VMOVUPS (R9)(AX*2), Z4
+	VADDPS  (R10)(AX*2), Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VADDPS  Z4, Z1, Z4
+	VMOVUPS (R11)(BX*1), Z1
+	VMOVUPS (R9)(BX*1), Z5
+	VADDPS  (R10)(BX*1), Z5, Z5
+	VMULPS  Z0, Z5, Z5
+	VADDPS  Z5, Z1, Z5
+	VADDPS  Z4, Z3, Z1
+	VMULPS  Z0, Z1, Z1
+	VADDPS  Z1, Z2, Z1
+	VMOVUPS Z1, (DI)
+	VSUBPS  Z4, Z3, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DI)(DX*1)
+	VADDPS  Z4, Z3, Z1
+	VMULPS  Z0, Z1, Z1
+	VADDPS  Z1, Z5, Z1
+	VMOVUPS Z1, (DI)(DX*2)
+	ADDQ    $0x40, R8
+	ADDQ    $0x40, R9
+	ADDQ    $0x40, R10
+	ADDQ    $0x40, R11
+	ADDQ    SI, DI
+	SUBQ    $0x10, R12
+	JG      channel
+	MOVQ    tile+56(FP), DI
+	ADDQ    DI, x+32(FP)
+	MOVQ    toTile+24(FP), DI
+	ADDQ    DI, d+0(FP)
+	DECQ    tiles+72(FP)
+	JNE     tile
+	VZEROUPPER
+	RET

@@ -104,7 +104,7 @@ func (c *client) waitForSteps(run, tag string, want ...int64) {
 }
 
 // append adds events to a file that may be there already.
-func appendEvents(t *testing.T, name string, events ...*tfpb.Event) {
+func appendEvents(t testing.TB, name string, events ...*tfpb.Event) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)

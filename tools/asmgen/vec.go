@@ -37,6 +37,7 @@ func emitVec(c *build.Context) {
 	emitFunctions(c)
 	emitFolds(c)
 	emitRows(c)
+	emitWinograd(c)
 }
 
 func emitLoop(c *build.Context, l loop, double bool) {

@@ -55,7 +55,7 @@
 //
 // The points, global_step/sec, SessionLog START before the first point of each
 // start of the program, at the step of that point, CHECKPOINT for each
-// checkpoint, and STOP. A program that is started again goes back to its
+// checkpoint, STOP, and [Supervisor.HParams]. A program that is started again goes back to its
 // checkpoint and does some steps once more; START makes TensorBoard drop the
 // points of the first time, so that each curve continues as if nothing had
 // happened.
@@ -93,7 +93,7 @@
 // Before a start, damaged checkpoints that are newer than all verified ones are
 // moved to the folder "damaged" below the logdir, so that a program that picks
 // its newest checkpoint by itself finds one that it can load. A file of TensorFlow,
-// DeepSpeed or Megatron-LM that names such a checkpoint is made to name the newest
+// DeepSpeed, detectron2 or Megatron-LM that names such a checkpoint is made to name the newest
 // verified one. What cannot be read for lack of rights, or because of the device, is
 // not damaged: it stays, and does not count.
 //

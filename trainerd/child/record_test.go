@@ -76,7 +76,7 @@ func TestRecordIsReadBeforeUse(t *testing.T) {
 }
 
 // TestBestStays keeps the newest checkpoint and the one with the lowest loss, also
-// after a restart.
+// after a restart, and in a copy of the logdir whose files have the time of the copy.
 func TestBestStays(t *testing.T) {
 	script := ""
 	for step, loss := range []float64{1: 0.9, 0.2, 0.5, 0.4, 0.6} {
@@ -99,6 +99,11 @@ func TestBestStays(t *testing.T) {
 			t.Errorf("left %v, want %v", left, want)
 		}
 		sv.Env = []string{"CHILD_SCRIPT=resume 6;write ckpt-6"}
+		for _, name := range left {
+			if err := os.Chtimes(filepath.Join(sv.Logdir, name), time.Now(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	records, bad := manifest.Records(sv.Logdir)
 	if len(records) != 2 || bad != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
@@ -171,7 +172,7 @@ func (s *checkpointStore) sweep() error {
 		}
 	}
 	errs = append(errs, s.sweepCopies())
-	_, err := ckptdir.SweepTemps(filepath.Join(s.root.Name(), manifest.RecordsDir), 0, nil)
+	_, err := ckptdir.SweepTemps(filepath.Join(s.root.Name(), manifest.RecordsDir), 0, &ckptfmt.FileOptions{FS: s.disk})
 	if err != nil && !isGoneFile(err) {
 		errs = append(errs, err)
 	}

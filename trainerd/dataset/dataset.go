@@ -81,6 +81,10 @@ type Options struct {
 	// Dates has the layouts, as in package time, of the columns of a table that
 	// hold dates; "" is RFC 3339, or its date alone.
 	Dates map[string]string
+	// Units has the units of columns of numbers, see [Feature]; NAValues has the
+	// words of columns that stand for a missing value.
+	Units    map[string]string
+	NAValues map[string][]string
 	// Weight names the column of a table, or the feature of tf.Example messages,
 	// with the weight of each example: a number that is not negative. It is then
 	// no feature, unless Features has it. "" gives all the same weight.

@@ -19,7 +19,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which work? generate, write, latency, frame or read")
+		return fmt.Errorf("which work? generate, write, fresh, latency, frame or read")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	dir := flags.String("dir", "", "folder to write to or to read")
@@ -42,6 +42,8 @@ func run(ctx context.Context, args []string) error {
 		r, err = write(ctx, *dir, *n, *clock)
 	case "latency":
 		r, err = latency(ctx, *dir, *n)
+	case "fresh":
+		return fresh(ctx, *dir)
 	case "frame":
 		r, err = frame(*dir, *n)
 	case "read":

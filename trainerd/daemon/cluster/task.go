@@ -16,6 +16,7 @@ type Task struct {
 	program *program.Program
 	log     *slog.Logger
 	waiting func(reason string) // called with what the job waits for, "" when it no longer does; may be nil
+	marked  []markedOp          // in the graph of the session
 }
 
 // NewTask returns the part of this process in the training of a program.

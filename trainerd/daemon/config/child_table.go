@@ -33,8 +33,8 @@ type Child struct {
 	// earlier checkpoint because its loss was NaN or infinite; the later checkpoints
 	// are moved to damaged/. 0: its loss is not watched.
 	MaxRewinds int `toml:"max_rewinds"`
-	// Loss is the name of the curve that max_rewinds watches. Default: "loss", else
-	// "train/loss" or "train_loss".
+	// Loss is the name of the curve that max_rewinds watches. Default: the first of
+	// "loss", "train/loss", "train_loss" and "total_loss" that it reports.
 	Loss string `toml:"loss"`
 	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
 	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a

@@ -85,11 +85,20 @@ func TestConvolutions(t *testing.T) {
 		// Several panels of columns, some of them partial; a filter whose units are shared.
 		{batch: 3, h: 7, w: 8, cin: 48, cout: 70, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 1, bottom: 1, left: 1, right: 1},
 		{batch: 3, h: 6, w: 6, cin: 50, cout: 64, kh: 5, kw: 5, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 2, left: 1, right: 2},
+		// Tiles of Winograd's: all inside, cut off, far outside, few channels in part of a panel.
+		{batch: 2, h: 12, w: 12, cin: 16, cout: 32, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 1, bottom: 1, left: 1, right: 1},
+		{batch: 9, h: 9, w: 7, cin: 17, cout: 12, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1},
+		{batch: 3, h: 8, w: 11, cin: 12, cout: 40, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 5, bottom: 2, left: 4, right: 3},
+		{batch: 5, h: 4, w: 5, cin: 80, cout: 24, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 2, left: 2, right: 1},
 		// Strides beyond the kernel, and pixels that no kernel reaches.
 		{batch: 2, h: 11, w: 12, cin: 9, cout: 5, kh: 1, kw: 2, sh: 3, sw: 4, dilation: 1, left: 2},
 	}
-	for range 60 {
-		cases = append(cases, randomConv(r))
+	for n := range 80 {
+		v := randomConv(r)
+		if n%4 == 3 { // as Winograd computes them
+			v.kh, v.kw, v.sh, v.sw, v.dilation, v.cin, v.cout = 3, 3, 1, 1, 1, v.cin+8, v.cout+8
+		}
+		cases = append(cases, v)
 	}
 	for n, v := range cases {
 		t.Run(fmt.Sprintf("%d/%+v", n, v), func(t *testing.T) {
