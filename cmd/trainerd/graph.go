@@ -25,8 +25,8 @@ Names of tensors may leave out ":0". All names, feeds and ops are checked
 before anything runs.
 
 A bundle for --feeds has what step 0 feeds to the placeholder x under the key
-step_000/x, and so on. A .npy file holds one array of numbers or bools, fed at
-every step. Types and shapes must be the placeholders'; int64 is cast to int32
+step_000/x, and so on. A .npy file holds one array of numbers, bools or strings (S
+as bytes, U as UTF-8), fed at every step. Types and shapes must be the placeholders'; int64 is cast to int32
 if all values fit.
 
 A SavedModel is run for inference: its variables are restored, --signature names

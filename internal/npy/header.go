@@ -76,7 +76,7 @@ func (h *header) setDescr(descr string) error {
 		}
 	}
 	if what := refused[name[0]]; what != "" && !ok {
-		return unsupportedError(fmt.Sprintf("the elements are %s (%q); only numbers and bools can be read", what, descr))
+		return unsupportedError(fmt.Sprintf("the elements are %s (%q); only numbers, bools and strings can be read", what, descr))
 	}
 	if isWider(name) {
 		return unsupportedError(fmt.Sprintf("the type %q of the elements is not known", descr))
@@ -115,7 +115,7 @@ func (p *parser) value(h *header, key string) (err error) {
 	switch key {
 	case "descr":
 		if p.peek() == '[' || p.peek() == '(' {
-			return unsupportedError("the elements are records; only numbers and bools can be read")
+			return unsupportedError("the elements are records; only numbers, bools and strings can be read")
 		}
 		var descr string
 		if descr, err = p.str(); err != nil {

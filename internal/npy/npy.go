@@ -1,4 +1,4 @@
-// Package npy reads arrays of numbers from NumPy's files of one array, and
+// Package npy reads arrays of numbers or strings from NumPy's files of one array, and
 // writes the headers of such files.
 //
 // # Format
@@ -20,7 +20,7 @@
 //
 // and, of the package ml_dtypes, V2 for bfloat16 and f1 for float8_e5m2. V1 may
 // be any type of one byte that NumPy has no name for. Strings, S and U, are
-// read by [Elements] alone. Dates, records, long doubles and pickled objects
+// read as bytes and as UTF-8. Dates, records, long doubles and pickled objects
 // are refused. The elements of an array in Fortran order are put into
 // row-major order.
 //
@@ -39,11 +39,12 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Array is an array of numbers as a tensor has them: row-major, little-endian.
+// Array is an array as a tensor has it: row-major, numbers little-endian.
 type Array struct {
-	DType tfpb.DataType
-	Shape []int64
-	Data  []byte
+	DType   tfpb.DataType
+	Shape   []int64
+	Data    []byte   // of numbers
+	Strings [][]byte // of DT_STRING
 }
 
 // Error says what is wrong with a file, and where.
@@ -103,7 +104,8 @@ func Read(r io.Reader, size int64) (*Array, error) {
 		return nil, err
 	}
 	if e.DType == tfpb.DataType_DT_STRING {
-		return nil, &Error{Offset: e.offset, Reason: fmt.Sprintf("the elements are strings (%s); only numbers and bools can be read", e.header.descr)}
+		list, err := e.Strings()
+		return &Array{DType: e.DType, Shape: e.Shape, Strings: list}, err
 	}
 	data, err := e.all()
 	if err != nil {

@@ -75,7 +75,7 @@ func readArray(file string) (*ckptfmt.Tensor, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %s", file, fileerr.Cause(err))
 	}
-	return &ckptfmt.Tensor{DType: array.DType, Shape: array.Shape, Data: array.Data}, nil
+	return &ckptfmt.Tensor{DType: array.DType, Shape: array.Shape, Data: array.Data, Strings: array.Strings}, nil
 }
 
 // constantTensor makes a tensor of a number, a truth value, a string or a list.

@@ -95,7 +95,7 @@ func (f *feeder) addFile(g *graphFile, assignment string) error {
 	if err := g.checkFeed(tensor, array.DType, array.Shape); err != nil {
 		return &FeedError{Source: file, Err: err}
 	}
-	value, err := g.narrowed(tensor, &ckptfmt.Tensor{DType: array.DType, Shape: array.Shape, Data: array.Data})
+	value, err := g.narrowed(tensor, &ckptfmt.Tensor{DType: array.DType, Shape: array.Shape, Data: array.Data, Strings: array.Strings})
 	if err != nil {
 		return &FeedError{Source: file, Err: err}
 	}
