@@ -139,7 +139,7 @@ func (f File) Open() (*Reader, error) {
 }
 
 func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
-	parts, metadata := slices.Clone(from.Parts()), from.Metadata()
+	parts, metadata := from.Parts(), from.Metadata()
 	if text, ok := metadata[ObjectGraph]; ok {
 		graph, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
@@ -148,7 +148,7 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 		delete(metadata, ObjectGraph)
 		p := ckptfmt.WholePart(ObjectGraph, tfpb.DataType_DT_STRING, nil, nil)
 		p.Strings = func() ([][]byte, error) { return [][]byte{graph}, nil }
-		parts = append(parts, p)
+		parts = append(slices.Clone(parts), p)
 	}
 	r, err := ckptfmt.NewPartsReader(parts, from.Close)
 	if err != nil {
