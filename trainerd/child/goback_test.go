@@ -1,0 +1,42 @@
+//go:build unix
+
+package child
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestGoesBack has a checkpoint with which the program fails at once.
+func TestGoesBack(t *testing.T) {
+	sv, out := supervise(t, "env STEP;exit 1|env STEP;exit 1|env STEP;resume 30;write ckpt-30")
+	for _, name := range []string{"ckpt-10", "ckpt-20"} {
+		writeFile(t, filepath.Join(sv.Logdir, name), "weights")
+	}
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 3 {
+		t.Fatalf("Run = %+v, %v", exit, err)
+	}
+	if want := "STEP is \"20\"\nSTEP is \"20\"\nSTEP is \"10\"\n"; out.String() != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+	if diff := cmp.Diff(count(11, 30), curve(t, sv.Logdir, "loss")); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever kills a program while it loads says nothing about its checkpoint.
+func TestKilledWhileLoading(t *testing.T) {
+	sv, out := supervise(t, "env STEP;kill 9|env STEP;exit 137|env STEP;kill 9|env STEP;resume 30")
+	for _, name := range []string{"ckpt-10", "ckpt-20"} {
+		writeFile(t, filepath.Join(sv.Logdir, name), "weights")
+	}
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 4 {
+		t.Fatalf("Run = %+v, %v", exit, err)
+	}
+	if want := strings.Repeat("STEP is \"20\"\n", 4); out.String() != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+}
