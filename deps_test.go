@@ -33,11 +33,11 @@ const layers = `
 	trainerd/dataset/table
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
 	trainerd/model | trainerd/prove
-	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat trainerd/runtime/internal/jpeg
+	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat
 	trainerd/runtime/internal/exec
 	trainerd/runtime/internal/kernels/elem trainerd/runtime/internal/kernels/gemm
 	trainerd/runtime/internal/kernels/variant
-	trainerd/runtime/internal/kernels/array | trainerd/runtime/internal/kernels/control | trainerd/runtime/internal/kernels/data trainerd/runtime/internal/kernels/queue | trainerd/runtime/internal/kernels/image | trainerd/runtime/internal/kernels/linalg | trainerd/runtime/internal/kernels/lists | trainerd/runtime/internal/kernels/math | trainerd/runtime/internal/kernels/nn | trainerd/runtime/internal/kernels/parsing | trainerd/runtime/internal/kernels/random | trainerd/runtime/internal/kernels/sparse | trainerd/runtime/internal/kernels/state | trainerd/runtime/internal/kernels/summary | trainerd/runtime/internal/kernels/text
+	trainerd/runtime/internal/kernels/array | trainerd/runtime/internal/kernels/audio | trainerd/runtime/internal/kernels/control | trainerd/runtime/internal/kernels/data trainerd/runtime/internal/kernels/queue trainerd/runtime/internal/kernels/parsing | trainerd/runtime/internal/kernels/image | trainerd/runtime/internal/kernels/linalg | trainerd/runtime/internal/kernels/lists | trainerd/runtime/internal/kernels/math | trainerd/runtime/internal/kernels/nn | trainerd/runtime/internal/kernels/random | trainerd/runtime/internal/kernels/sparse | trainerd/runtime/internal/kernels/state | trainerd/runtime/internal/kernels/summary | trainerd/runtime/internal/kernels/text
 	trainerd/runtime | trainerd/remote/...
 	trainerd/runtime/internal/kerneltest | trainerd/master
 	trainerd/target | trainerd/predict
@@ -142,12 +142,12 @@ func TestDependencies(t *testing.T) {
 		"github.com/golang/protobuf":          {"internal/tfproto"},
 		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},
 		"github.com/parquet-go/parquet-go":    {"cmd/tfevents", "trainerd/dataset/table"},
-		"github.com/prometheus/client_golang": {"trainerd/control", "trainerd/serve"},
+		"github.com/prometheus/client_golang": {"trainerd/control", "trainerd/serve", "tfevents/dataserver"},
 		"github.com/schollz/progressbar":      {"trainerd/daemon", "cmd/internal/terminal"},
 		"github.com/urfave/cli":               {"cmd"},
 		"github.com/xrash/smetrics":           {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "tfevents/dataserver", "trainerd", "bench"},
-		"golang.org/x/net":                    {"trainerd/control", "trainerd/serve"},
+		"golang.org/x/net":                    {"trainerd/control", "trainerd/serve", "tfevents/dataserver"},
 		"golang.org/x/term":                   {"trainerd/daemon", "cmd"},
 		"golang.org/x/text":                   {"trainerd/dataset/table"},
 		"gonum.org/v1/gonum":                  {"internal/blas", "trainerd", "examples", "bench"},

@@ -15,12 +15,16 @@ type race struct {
 	About       string
 	Measure     string
 	Better      string
+	Also        []measured // more tables of the same runs, without bars
 	CPUs        int
 	Prepare     []string
 	Short       []string
 	Full        []string
 	Contestants []contestant `toml:"contestant"`
 }
+
+// measured is a way to measure a race.
+type measured struct{ Measure, Better string }
 
 type contestant struct {
 	Name    string
@@ -29,7 +33,7 @@ type contestant struct {
 	Limit   bool
 }
 
-// What measure and better may be beside the names of metrics.
+// What measure and better may be besides the names of metrics.
 const (
 	measureSeconds = "seconds"
 	measureCPU     = "cpu_seconds"
@@ -75,6 +79,11 @@ func (r *race) complete() error {
 	}
 	if r.Better == "" {
 		r.Better = betterLess
+	}
+	for _, m := range r.Also {
+		if m.Better != betterLess && m.Better != betterMore {
+			return fmt.Errorf("also %s: better = %q: want %q or %q", m.Measure, m.Better, betterLess, betterMore)
+		}
 	}
 	switch {
 	case r.Name == "":

@@ -3,7 +3,7 @@
 //
 //	go run ./bench [-rounds 5] [-python PY] [-short] [-race NAME] [AREA...]
 //
-// An area is a folder beside this file; without one, all of them run. Its
+// An area is a folder next to this file; without one, all of them run. Its
 // bench.toml names races, each with its contestants, the first of them ours:
 //
 //	[[race]]
@@ -11,6 +11,7 @@
 //	about = "one million scalars into one file through the public API"
 //	measure = "seconds"   # or "cpu_seconds", "process", or the name of a metric
 //	better = "less"       # or "more"
+//	also = [{measure = "cpu_seconds", better = "less"}]  # more tables of the same runs
 //	cpus = 1              # CPUs that a contestant may use; 0 means all
 //	prepare = ["{ours}", "generate", "{data}"]  # once, before the first round
 //	short = ["-n", "100000"]   # arguments appended with -short
@@ -27,7 +28,7 @@
 //	  command = ["{ours}", "limit", "-dir", "{tmp}"]
 //	  limit = true        # what the machine allows
 //
-// In commands {ours} stands for the area's program ours, built from its folder
+// In commands {ours} is the area's program ours, built from its folder
 // of that name; {python} for the interpreter; {area} for the area's folder; {tmp}
 // for a folder that is new for each run; {data} for one that stays for all runs,
 // and that prepare, if given, has filled. Races with the same commands share their runs, so that one run can be
@@ -38,7 +39,8 @@
 //	{"work":"1000000 scalars, digest 5f2c","seconds":1.2,"cpu_seconds":1.1,"metrics":{"p99_ns":120}}
 //
 // Ratios are given only if the contestants have done the same work. One that
-// exits with status 77 is not installed and left out.
+// exits with status 77 is not installed and left out; a race whose prepare does so
+// is not run, and named.
 package main
 
 import (
@@ -76,7 +78,7 @@ type options struct {
 	areas  []string
 }
 
-// run runs the races of the areas below root. It goes on behind a race that
+// run runs the races of the areas below root. It continues after a race that
 // failed.
 func run(ctx context.Context, root string, args []string, out, log io.Writer) error {
 	o, err := parseArgs(root, args, log)
@@ -155,8 +157,11 @@ func runArea(ctx context.Context, dir, tmp string, o options, out, log io.Writer
 	var failed []error
 	for _, race := range races {
 		result, err := r.outcome(ctx, race)
-		if err == nil {
-			err = writeReport(out, race, result)
+		switch {
+		case errors.Is(err, errMissing):
+			_, err = fmt.Fprintf(out, "\n### %s\n\nnot run, %v\n", race.Name, err)
+		case err == nil:
+			err = writeReports(out, race, result)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("race %s: %w", race.Name, err))

@@ -43,6 +43,39 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestAlso checks that a race has a table for each measure, and a bar, if any, in
+// the first alone.
+func TestAlso(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the race chooses its CPUs")
+	}
+	rows, err := demo(t, "-rounds", "1", "-race", "also")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"| ours | 1 | 1 | 1 | | | | | ours |",
+		"| limit | 2 | 2 | 2 | 2× | 2× | 2× | 3× | missed |",
+		"| ours | 1 | 1 | 1 | | | | | ours |",
+		"| limit | 1 | 1 | 1 | 1× | 1× | 1× |  | limit |",
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestUnprepared checks that a race whose preparation is not installed is named, and
+// is no failure.
+func TestUnprepared(t *testing.T) {
+	var out, log bytes.Buffer
+	if err := run(t.Context(), "testdata", []string{"-race", "unprepared", "demo"}, &out, &log); err != nil {
+		t.Fatal(err)
+	}
+	if want := "### unprepared\n\nnot run, preparing: not installed: demo: told to fail\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("output %q, want %q", &out, want)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for _, tc := range []struct{ race, err, row string }{
 		{"cheat", "no ratio: idler", "| idler | 1 | 1 | 1 | | | | | other work: less |"},

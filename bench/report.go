@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -38,6 +39,21 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
+// writeReports writes a table for each way in which the race is measured.
+func writeReports(out io.Writer, r race, o *outcome) error {
+	err := writeReport(out, r, o)
+	r.About = ""
+	r.Contestants = slices.Clone(r.Contestants)
+	for i := range r.Contestants {
+		r.Contestants[i].Bar = 0
+	}
+	for _, m := range r.Also {
+		r.Measure, r.Better = m.Measure, m.Better
+		err = errors.Join(err, writeReport(out, r, o))
+	}
+	return err
+}
+
 // writeReport writes the race's table. It fails if a ratio could not be given.
 func writeReport(out io.Writer, r race, o *outcome) error {
 	fmt.Fprintf(out, "\n### %s\n\n", r.Name)
@@ -66,7 +82,7 @@ func writeReport(out io.Writer, r race, o *outcome) error {
 	return fmt.Errorf("not the same work as ours, so no ratio: %s", strings.Join(odd, ", "))
 }
 
-// row returns the columns behind the name of contestant i, and whether its work
+// row returns the columns after the name of contestant i, and whether its work
 // was the same as ours.
 func (r race) row(o *outcome, i int) (cells string, same bool, err error) {
 	theirs := o.results[i]
@@ -97,12 +113,14 @@ func (r race) row(o *outcome, i int) (cells string, same bool, err error) {
 // judge returns the columns of the ratios, the bar, and whether it is met.
 func (c contestant) judge(ratios spread) string {
 	bar, verdict := "", ""
-	switch {
-	case c.Limit:
+	if c.Limit {
 		verdict = "limit"
-	case c.Bar > 0 && ratios.median >= c.Bar:
+	}
+	switch {
+	case c.Bar == 0:
+	case ratios.median >= c.Bar:
 		bar, verdict = number(c.Bar)+"×", "met"
-	case c.Bar > 0:
+	default:
 		bar, verdict = number(c.Bar)+"×", "missed"
 	}
 	return fmt.Sprintf("%s | %s | %s", ratios.cells("×"), bar, verdict)
@@ -148,7 +166,7 @@ func machine() string {
 		runtime.Version(), time.Now().Format(time.DateOnly))
 }
 
-// cpuModel returns the processor's name where the system tells it.
+// cpuModel returns the processor's name where the system has it.
 func cpuModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

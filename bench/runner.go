@@ -94,7 +94,7 @@ func (r *runner) outcome(ctx context.Context, race race) (*outcome, error) {
 	missing := make([]bool, n)
 	for round := range r.o.rounds {
 		for i := range n {
-			// Nobody always runs behind the same contestant's leavings.
+			// Nobody always runs after the same contestant, with what that left in caches.
 			who := (round + i) % n
 			if missing[who] {
 				continue
@@ -116,7 +116,7 @@ func (r *runner) outcome(ctx context.Context, race race) (*outcome, error) {
 	return out, nil
 }
 
-// runKey tells apart what races run.
+// runKey identifies a program that races run.
 func (r *runner) runKey(race race) string {
 	key := []any{race.Prepare, race.CPUs, r.workArgs(race)}
 	for _, c := range race.Contestants {
@@ -202,7 +202,7 @@ func (r *runner) execute(ctx context.Context, cpus int, command []string) ([]byt
 	case err == nil:
 		return stdout.Bytes(), nil
 	case errors.Is(err, exec.ErrNotFound), errors.As(err, &exit) && exit.ExitCode() == exitMissing:
-		return nil, errMissing
+		return nil, fmt.Errorf("%w: %s", errMissing, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
 }

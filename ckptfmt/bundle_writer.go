@@ -36,7 +36,7 @@ type BundleWriterOptions struct {
 	// leave a checkpoint that is damaged.
 	NoSync bool
 	// Sequential uses one processor only, and takes turns for it with whatever
-	// else wants it, for a save during a training that needs all of them.
+	// else needs it, for a save during a training that needs all of them.
 	Sequential bool
 }
 

@@ -33,7 +33,7 @@ type Reader interface {
 
 // Open opens the checkpoint under prefix. As in TensorFlow it is treated as a
 // V2 checkpoint if there is an index, and for a V1 checkpoint if not. The prefix
-// of a sharded V1 checkpoint may lack the pattern that TensorFlow wants.
+// of a sharded V1 checkpoint may lack the pattern that TensorFlow takes.
 //
 // The options are those of bundles; for V1 checkpoints there are none. o may be
 // nil.

@@ -19,10 +19,11 @@ type PartsReader struct {
 	close  func() error
 }
 
-// NewPartsReader returns a reader of whole tensors. Two of one name are an error
-// that matches [ErrExists]. close, which may be nil, is called by Close.
+// NewPartsReader returns a reader of whole tensors. It keeps parts, which must not be
+// changed any more. Two of one name are an error that matches [ErrExists]. close,
+// which may be nil, is called by Close.
 func NewPartsReader(parts []Part, close func() error) (*PartsReader, error) {
-	r := &PartsReader{parts: slices.Clone(parts), byName: make([]int, len(parts)), stored: make(map[string]int), close: close}
+	r := &PartsReader{parts: parts, byName: make([]int, len(parts)), stored: make(map[string]int), close: close}
 	for i := range parts {
 		r.byName[i] = i
 		if name := parts[i].Stored; name != "" {

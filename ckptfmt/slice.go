@@ -22,7 +22,8 @@ type TensorSlice struct {
 
 // FullSlice returns the slice that is a whole tensor of the given rank.
 func FullSlice(rank int) TensorSlice {
-	s := TensorSlice{Start: make([]int64, rank), Length: make([]int64, rank)}
+	both := make([]int64, 2*rank)
+	s := TensorSlice{Start: both[:rank:rank], Length: both[rank:]}
 	for i := range s.Length {
 		s.Length[i] = full
 	}

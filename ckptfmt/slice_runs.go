@@ -108,7 +108,7 @@ func (r *runs) read(file io.ReaderAt, offset int64, dst []byte) error {
 }
 
 // readSummed fills dst with the runs and checks the checksum of the whole
-// tensor, of which it holds a piece at a time.
+// tensor; it holds one piece at a time.
 func (r *runs) readSummed(file io.ReaderAt, e *bundleEntry, dst []byte) error {
 	buf := pieces.Get().(*[sumPiece]byte)
 	defer pieces.Put(buf)

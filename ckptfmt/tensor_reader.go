@@ -33,7 +33,7 @@ func (t *TensorReader) Read(p []byte) (int, error) {
 	n, err := t.from.Read(p)
 	if t.Watch != nil {
 		if err := t.Watch(n); err != nil {
-			return 0, err // not n: a caller that has what it wants looks at no error
+			return 0, err // not n: a caller that got all it asked for ignores the error
 		}
 	}
 	return n, err

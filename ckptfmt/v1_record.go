@@ -110,7 +110,7 @@ func listSize(t *Tensor) int64 {
 	return n
 }
 
-// listVarint returns the number that stands for an element in its list.
+// listVarint returns the number that encodes an element in its list.
 func listVarint(d tfpb.DataType, b []byte) uint64 {
 	switch d {
 	case tfpb.DataType_DT_INT64:

@@ -8,7 +8,7 @@ import (
 )
 
 // openV1Shards opens the sharded V1 checkpoint under a prefix without the
-// pattern of its shards, as the state file has it and TensorFlow wants it. A
+// pattern of its shards, as the state file has it and TensorFlow takes it. A
 // missing one matches [fs.ErrNotExist].
 func openV1Shards(prefix string) (*V1Reader, error) {
 	pattern, err := layout.FindV1(prefix)

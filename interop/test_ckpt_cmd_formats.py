@@ -351,3 +351,16 @@ def test_sums_next_to_a_file(ckpt, tmp_path):
     data[-1] ^= 1
     path.write_bytes(data)
     assert "SHA-256 checksum mismatch" in ckpt("verify", path, code=3).stdout
+
+
+def test_what_is_no_tensor_hinders_no_other(ckpt, tmp_path):
+    good = np.arange(6, dtype=">f4").reshape(2, 3)
+    for name, bad in {
+        "record": np.zeros(2, [("a", "f4"), ("b", "i2")]), "object": np.array([None, 1], dtype=object),
+        "date": np.array(["2020-01-01"], "M8[D]"), "long": np.ones(2, np.longdouble),
+    }.items():
+        np.savez_compressed(tmp_path / f"{name}.npz", good=np.asfortranarray(good), bad=bad)
+        assert "bad\t" in ckpt("verify", tmp_path / f"{name}.npz", code=1).stdout
+        assert "not supported" in ckpt("ls", tmp_path / f"{name}.npz", code=1).stdout
+        ckpt("convert", "--salvage", tmp_path / f"{name}.npz", tmp_path / f"{name}.safetensors", code=3)
+        assert st_numpy.load_file(tmp_path / f"{name}.safetensors")["good"].tobytes() == good.astype("<f4").tobytes()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import commands as cmd
 from harness.dataserver import KINDS, DataServer, theirs
+from harness.strange import write_logdir
 from harness.tensorboard import OURS, TensorBoard
 from tensorboard.compat.proto import event_pb2, summary_pb2, types_pb2
 from tensorboard.data.proto import data_provider_pb2 as pb
@@ -65,8 +66,20 @@ def everything(server):
             for key, data in server.read(kind, plugin).items():
                 answers["read", kind, *key] = data
                 for step, sequence in zip(data.step, data.values if kind == "BlobSequences" else ()):
-                    answers["blobs", *key, step] = [server.blob(ref.blob_key) for ref in sequence.blob_refs]
+                    answers["blobs", *key, step] = blobs(server, sequence)
     return answers
+
+
+def blobs(server, sequence):
+    try:
+        return [server.blob(ref.blob_key) for ref in sequence.blob_refs]
+    except grpc.RpcError as error:
+        return error.code().name
+
+
+def theirs_refuses(key):
+    """It does not take back its own keys of blobs whose tags JSON must escape."""
+    return key[0] == "blobs" and any(c in key[2] for c in '"\\\n')
 
 
 def plain(metadata):
@@ -94,7 +107,9 @@ def compare(ours, logdir, but=lambda key: False):
     with DataServer(theirs(), logdir) as a, DataServer(ours, logdir) as b:
         settled(a)
         settled(b)
-        assert_same(everything(a), everything(b), but)
+        one, other = everything(a), everything(b)
+    assert not {key: answer for key, answer in other.items() if isinstance(answer, str)}, "ours refuses its own keys"
+    assert_same(one, other, but)
 
 
 def settled(server):
@@ -118,7 +133,7 @@ def test_every_kind(ours, kinds):
     compare(ours, kinds)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_logdirs(ours, tmp_path, seed):
     rng = random.Random(seed)
     for run in range(rng.randint(1, 4)):
@@ -131,6 +146,12 @@ def test_random_logdirs(ours, tmp_path, seed):
                 events.append(random_event(rng, step, 1700000000 + 1000 * number + len(events)))
             write(name(directory, number), events)
     compare(ours, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_strange_logdirs(ours, tmp_path, seed):
+    write_logdir(random.Random(seed), tmp_path)
+    compare(ours, tmp_path, theirs_refuses)
 
 
 def random_event(rng, step, wall):

@@ -90,3 +90,19 @@ def test_pr_curves(browser, show):
 def test_projector(browser, show):
     show("projector")
     pages.wait_for_text(browser, "Points: 4", "Dimension: 3")
+
+
+def test_distributions(browser, show):
+    show("distributions")
+    pages.wait_for_text(browser, "histogram", "buckets")
+    pages.wait_for(browser, "vz-distribution-chart", count=4)
+
+
+def test_mesh(browser, show):
+    show("mesh")
+    pages.wait_for_text(browser, "mesh", "v2")
+
+
+def test_custom_scalars(browser, show):
+    show("custom_scalars")
+    wait_for_chart(browser, "VZ-LINE-CHART2", "line.tick-mark", 4)

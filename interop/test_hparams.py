@@ -70,3 +70,30 @@ def test_the_tab_compares_runs(logdir, loader):
         found = {(v["name"].get("group", ""), v["name"]["tag"]): v for v in session["metricValues"]}
         assert found["eval", "accuracy"]["trainingStep"] == 40
     assert runs["b"][0]["hparams"]["supervisor.shards"] == 2 and not runs["a"][0]["hparams"].get("supervisor.shards")
+
+
+CHILD = """import os, sys
+start = int(os.environ.get("TRAINERD_STEP", "0"))
+for step in range(start + 1, 21):
+    print(f"step={step} loss={1 / step}", flush=True)
+    if step == 10:
+        open(os.path.join(os.environ["TRAINERD_LOGDIR"], "ckpt-10.json"), "w").write("{}")
+    if step == 15 and start == 0:
+        sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_the_tab_has_the_arguments_of_programs(tmp_path, loader):
+    (tmp_path / "train.py").write_text(CHILD)
+    for name, rate in (("a", 0.1), ("b", 0.5)):
+        words = [TRAINERD, "run", "--logdir", f"logs/{name}", "--set", "child.checkpoints=ckpt-*.json", "--set", "supervisor.max_to_keep=2",
+                 "--", "python3", "train.py", "--lr", str(rate), "--amp"]  # fmt: skip
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stdout + done.stderr
+    with TensorBoard(tmp_path / "logs", loader) as board:
+        groups = ask(board, "session_groups", experimentName="", allowedStatuses=["STATUS_SUCCESS"],
+                     colParams=[{"hparam": "lr"}, {"hparam": "amp"}], startIndex=0, sliceSize=100)["sessionGroups"]  # fmt: skip
+    found = {session["name"]: group["hparams"] for group in groups for session in group["sessions"]}
+    assert {name: (values["lr"], values["amp"]) for name, values in found.items()} == {"a": (0.1, True), "b": (0.5, True)}
+    assert all(values["supervisor.max_to_keep"] == 2 for values in found.values())

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // A column holds the points of one series in few bytes. Each point is stored as
@@ -21,6 +22,7 @@ import (
 type column struct {
 	blocks []block
 	n      int  // points
+	bytes  int  // of memory, that of the blocks
 	tail   cell // the last one
 	parts  []part
 
@@ -48,7 +50,7 @@ type cell struct {
 	file   int
 	offset int64 // of the record in the file
 	index  int   // of the value in the event
-	size   int   // of the encoded value; not of a formSimple, whose tag tells it
+	size   int   // of the encoded value; not of a formSimple, whose tag has it
 }
 
 const (
@@ -66,6 +68,7 @@ const (
 	lastBlock    = 4096
 	maxCellSize  = 1 + 2*binary.MaxVarintLen64 + 4 + 4*binary.MaxVarintLen64
 	blockGrowing = 2
+	blockMemory  = int(unsafe.Sizeof(block{})) // besides its data
 )
 
 func zigzag(d int64) uint64   { return uint64(d<<1) ^ uint64(d>>63) }
@@ -132,7 +135,9 @@ func (c *column) room() *block {
 		}
 		size = min(cap(last.data)*blockGrowing, lastBlock)
 	}
-	c.blocks = append(c.blocks, block{before: c.tail, data: make([]byte, 0, max(size, maxCellSize))})
+	size = max(size, maxCellSize)
+	c.blocks = append(c.blocks, block{before: c.tail, data: make([]byte, 0, size)})
+	c.bytes += blockMemory + size
 	return &c.blocks[len(c.blocks)-1]
 }
 
@@ -204,6 +209,7 @@ func (c *column) cut(step int64) (dropped int) {
 		c.n -= b.n - n
 		c.tail = p
 		if b.data, b.n = b.data[:kept], n; n == 0 {
+			c.bytes -= blockMemory + cap(b.data)
 			c.blocks = slices.Delete(c.blocks, len(c.blocks)-1, len(c.blocks))
 		}
 	}
@@ -272,6 +278,9 @@ func (c *column) eachOfFile(f func(i int, p *cell) bool) {
 		return f(i-1, &q)
 	})
 }
+
+// float returns the number of a point that is not a formOther.
+func (p *cell) float() float32 { return math.Float32frombits(p.number) }
 
 // wallTime returns the time of the point.
 func (p *cell) wallTime() float64 { return math.Float64frombits(p.wall) }

@@ -19,7 +19,7 @@
 //	events.out.tfevents.<seconds since 1970, ten digits>.<host><suffix>
 //
 // [EventsWriter] writes such a stream to any [io.Writer]; [FileWriter] writes
-// to a directory, in the background, and is what a training wants; [Reader]
+// to a directory, in the background, and is meant for a training; [Reader]
 // reads one stream, also one that still grows.
 //
 // # Values

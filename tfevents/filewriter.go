@@ -155,6 +155,7 @@ type FileWriter struct {
 
 	handed  chan batch    // to the goroutine; nil when there is none
 	stopped chan struct{} // closed when the goroutine has ended
+	waited  *time.Timer   // runs out once an event has waited for FlushEvery; nil if that is forever
 }
 
 // fileState is what the caller's side knows of the current file.
@@ -293,7 +294,7 @@ func (w *FileWriter) Reopen() error {
 	return w.begin()
 }
 
-// closedError tells a use after Close from one after a failure.
+// closedError distinguishes a use after Close from one after a failure.
 func (w *FileWriter) closedError() error {
 	if w.err != nil {
 		return w.err

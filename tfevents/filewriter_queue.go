@@ -10,7 +10,7 @@ import (
 
 // batch is a run of encoded records on its way to the file.
 type batch struct {
-	buf   []byte        // as sumRecords wants them
+	buf   []byte        // as sumRecords takes them
 	files []fileStart   // where in buf a new file begins
 	recs  []queued      // the records, for the policies that drop some
 	flush bool          // to be written as soon as the goroutine is free
@@ -109,6 +109,9 @@ func (w *FileWriter) full() bool { return w.busy && w.over >= max(w.o.MaxQueue, 
 // added accounts for the record that begins at start.
 func (w *FileWriter) added(start int, droppable bool) {
 	w.file.bytes += int64(len(w.active.buf) - start)
+	if start == 0 && w.waited != nil {
+		w.waited.Reset(w.o.FlushEvery)
+	}
 	if w.o.Overflow != Block {
 		w.active.recs = append(w.active.recs, queued{start: start, droppable: droppable})
 	}
@@ -122,7 +125,7 @@ func (w *FileWriter) added(start int, droppable bool) {
 }
 
 // handOver gives what was added to the goroutine, if that is free, and starts
-// it if there is none. Once the writer is closed and all is written, it tells
+// it if there is none. Once the writer is closed and all is written, it says
 // the goroutine to end.
 func (w *FileWriter) handOver() {
 	switch {
@@ -130,7 +133,8 @@ func (w *FileWriter) handOver() {
 	case w.hasWork():
 		if w.handed == nil {
 			w.handed, w.stopped = make(chan batch, 1), make(chan struct{})
-			go w.run(w.handed, w.stopped)
+			w.waited = newWaiting(w.o.FlushEvery)
+			go w.run(w.handed, w.stopped, w.waited)
 		}
 		b := w.active
 		w.active = batch{buf: w.spare[:0]}

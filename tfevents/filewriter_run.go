@@ -14,16 +14,25 @@ func (w *FileWriter) createFile(at time.Time) (atomicfile.File, int64, error) {
 	return createFile(w.o.FS, w.dir, at.Unix(), w.o.Form, w.tail)
 }
 
+// newWaiting returns the timer of the events that wait, which are none yet.
+func newWaiting(most time.Duration) *time.Timer {
+	if most <= 0 {
+		return nil
+	}
+	t := time.NewTimer(most)
+	t.Stop()
+	return t
+}
+
 // run is the goroutine: it writes the batches that it is handed, and asks for
 // one when events have waited for long. It ends when handed is closed.
-func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}) {
+func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}, waited *time.Timer) {
 	defer close(stopped)
 	out := output{w: w}
-	var tick <-chan time.Time
-	if w.o.FlushEvery > 0 {
-		ticker := time.NewTicker(w.o.FlushEvery)
-		defer ticker.Stop()
-		tick = ticker.C
+	var over <-chan time.Time
+	if waited != nil {
+		defer waited.Stop()
+		over = waited.C
 	}
 	for {
 		select {
@@ -33,7 +42,7 @@ func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}) {
 				return
 			}
 			w.finished(b, out.write(b))
-		case <-tick:
+		case <-over:
 			w.flushWaiting()
 		}
 	}
@@ -80,6 +89,7 @@ func (w *FileWriter) flushWaiting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.active.buf) > 0 {
+		w.active.flush = true // once the batch that was handed over meanwhile is written
 		w.handOver()
 	}
 }

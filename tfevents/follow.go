@@ -79,7 +79,7 @@ type eventOrError struct {
 	err error
 }
 
-// backlog is the first round, of which only the last n results are yielded.
+// backlog is the first round, whose last n results alone are yielded.
 func (f *follower) backlog(ctx context.Context, n int, yield func(*tfpb.Event, error) bool) bool {
 	if n == 0 {
 		return f.round(ctx, yield)

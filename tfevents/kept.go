@@ -11,7 +11,7 @@ import (
 // keep has had the effect of its step all the same; to the data server, an
 // event whose time is infinite has none.
 
-// keeps reports whether the loader that p stands for keeps a value of a series
+// keeps reports whether the loader that p imitates keeps a value of a series
 // with the given metadata.
 func (p Purge) keeps(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
 	switch p {

@@ -38,7 +38,7 @@ type taggedAttr struct {
 // Enabled reports true: numbers are reported whatever the level of their record.
 func (h *LogHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-// Handle adds the record's numbers, and gives the record to Next if that wants
+// Handle adds the record's numbers, and gives the record to Next if that takes
 // its level. The error is that of the one or the other.
 func (h *LogHandler) Handle(ctx context.Context, r slog.Record) error {
 	c := scalarCollector{stepKey: h.StepKey}

@@ -20,7 +20,7 @@ const (
 	sharedTime  = time.Millisecond
 )
 
-// quickClock tells the time as time.Now does, for a fraction of the price to
+// quickClock returns the time as time.Now does, for a fraction of the price to
 // those who ask often: time.Now reads two clocks of the system, which takes as
 // long as encoding an event. Within clockTrust one of them is enough, and in a
 // burst of calls some get the time of the one before. Calls that are further

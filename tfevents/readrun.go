@@ -40,7 +40,8 @@ const (
 // RunOptions holds the choices of [ReadRun].
 type RunOptions struct {
 	Purge   Purge
-	MaxSize int64 // largest record accepted; 0 means [tfrecord.DefaultMaxSize]
+	MaxSize int64        // largest record accepted; 0 means [tfrecord.DefaultMaxSize]
+	Limit   *MemoryLimit // of the points; nil means none
 
 	places bool // keep of each point where it is
 }

@@ -22,7 +22,9 @@ type RunData struct {
 	Series []*Series // in the order in which their tags were first seen
 	Events int       // read, those dropped included
 	Purged int       // points dropped
-	Began  float64   // the earliest time of an event, +Inf without events
+	// Thinned counts the points that a [MemoryLimit] left no room for.
+	Thinned int
+	Began   float64 // the earliest time of an event, +Inf without events
 	// Stopped says that a SessionLog STOP is the last that was written: the training has
 	// ended. Few programs write one.
 	Stopped bool
@@ -37,6 +39,9 @@ type RunData struct {
 	scan  eventScan
 	facts eventFacts
 	last  *Series // the one that a value was added to last
+
+	memory  int // bytes that the series take
+	counted int // of them, known to the limit
 }
 
 // Series holds the points of one tag of a run.
@@ -44,14 +49,18 @@ type Series struct {
 	Tag      string
 	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
 
-	unnamed bool // its first value says no name to display
-	points  column
-	blobs   int // in the longest sequence, of a series of such
-	kind    kind
-	old     int // points of sessions before the one in newest
-	newest  int // session of the last point
-	at      progress
-	follows *Series // the series that came next the last time
+	unnamed   bool // its first value says no name to display
+	points    column
+	blobs     int // in the longest sequence, of a series of such, but for the last one
+	lastBlobs int // in the last sequence
+	kind      kind
+	old       int // points of sessions before the one in newest
+	newest    int // session of the last point
+	at        progress
+	follows   *Series // the series that came next the last time
+
+	front int // points that were thinned out, at the beginning
+	level int // how often by half
 }
 
 // Plugin returns the name of the plugin that shows the series, or "".
@@ -62,8 +71,17 @@ func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginNa
 func (s *Series) Unnamed() bool { return s.unnamed }
 
 // LongestBlobs returns the most blobs that a point of a series of blob sequences
-// has had, 0 for other series.
-func (s *Series) LongestBlobs() int { return s.blobs }
+// has had, 0 for other series. Of several points in a row at one step the last one
+// counts.
+func (s *Series) LongestBlobs() int { return max(s.blobs, s.lastBlobs) }
+
+// countBlobs takes note of the blobs of the next point.
+func (s *Series) countBlobs(v *valueScan, step int64) {
+	if s.points.n == 0 || s.points.tail.step != step {
+		s.blobs = max(s.blobs, s.lastBlobs)
+	}
+	s.lastBlobs = v.countBlobs()
+}
 
 // Len returns the number of points.
 func (s *Series) Len() int { return s.points.n }
@@ -143,7 +161,17 @@ func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
 	}
 	x.rule = purger[*Series]{mode: x.o.Purge, byTag: make(map[string]*Series)}
 	x.Update(run.Files)
+	x.pack()
 	return x
+}
+
+// pack gives back what memory the series do not need. Runs that are updated
+// need it soon.
+func (x *RunData) pack() {
+	for _, s := range x.all {
+		s.points.pack()
+	}
+	x.finish()
 }
 
 // ReadRuns reads runs side by side, as many as there are processors. The
@@ -198,7 +226,7 @@ func (x *RunData) addRecord(data []byte, file int, at int64) error {
 	return nil
 }
 
-// addValue adds a value at the point c, of which it sets the form.
+// addValue adds a value at the point c and sets the form of c.
 func (x *RunData) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	s.kind.note(v)
@@ -210,13 +238,16 @@ func (x *RunData) addValue(v *valueScan, c *cell) {
 		s.newest, s.old = x.rule.session, s.points.n
 	}
 	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
-		s.blobs = max(s.blobs, v.countBlobs())
+		s.countBlobs(v, c.step)
 	}
 	c.form, c.number, c.size = v.form, v.number, v.size()
 	if x.o.places && c.form == formSimple {
 		c.form = formNumber
 	}
-	s.points.add(c)
+	before := s.points.bytes
+	if s.points.add(c); s.points.bytes > before {
+		x.grown(s.points.bytes - before)
+	}
 }
 
 // keeps reports whether the value becomes a point of its series.
@@ -248,6 +279,7 @@ func (x *RunData) seriesOf(v *valueScan) *Series {
 		s.kind.odd = s.Plugin() != summary.PluginScalars
 		x.rule.byTag[s.Tag] = s
 		x.all = append(x.all, s)
+		x.grown(s.memory())
 	}
 	if x.last != nil {
 		x.last.follows = s

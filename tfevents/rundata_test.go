@@ -288,6 +288,9 @@ func TestColumn(t *testing.T) {
 			c.add(&p)
 			want = append(want, p)
 			if random.IntN(100) == 0 {
+				c.pack()
+			}
+			if random.IntN(100) == 0 {
 				n, step := random.IntN(len(want)+1), random.Int64N(100)
 				before := len(want)
 				var others spared

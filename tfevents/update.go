@@ -141,4 +141,5 @@ func (x *RunData) finish() {
 			x.Series = append(x.Series, s)
 		}
 	}
+	x.recount()
 }

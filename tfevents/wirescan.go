@@ -15,7 +15,7 @@ import (
 )
 
 // Decoding an event with the general decoder takes longer than all the rest of
-// reading it, and copies images of which only the place is wanted. An eventScan
+// reading it, and copies no images where only their place is needed. An eventScan
 // looks at the bytes instead. It understands what writers write, and leaves
 // whatever is unusual to the general decoder: parse returns true only for an
 // event that it accepts and that means the same to it.

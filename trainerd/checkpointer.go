@@ -317,7 +317,7 @@ func (c *checkpointer) syncEvents(ctx context.Context) {
 	}
 }
 
-// announce tells of a checkpoint. It is durable by now, so what goes wrong here
+// announce reports a checkpoint. It is durable by now, so what goes wrong here
 // is not a failure of the save; but a listener may end the run.
 func (c *checkpointer) announce(ctx context.Context, saved SavedCheckpoint) {
 	if saved.Step >= 0 {

@@ -196,11 +196,12 @@ func (l *momentMarker) AfterSave(context.Context, SavedCheckpoint) error {
 func (c *crashScenario) liveOneName(t *testing.T, plan crashPlan, dir string, fsys ckptfmt.FS, marks *faultfs.FS) error {
 	m := plan.model()
 	mgr := &SessionManager{NewSession: m.NewSession, InitOp: Nodes("init"), Saver: c.newSaver(fsys), CheckpointDir: dir}
-	sess, _, err := mgr.PrepareSession(t.Context())
+	sess, prepared, err := mgr.PrepareSession(t.Context())
 	if err != nil {
 		return err
 	}
 	defer sess.Close()
+	mgr.Saver.Reinstate(prepared.Restored)
 	first, err := session.ScalarInt(m.Get(momentName))
 	for step := first + 1; step <= first+plan.steps && err == nil; step++ {
 		plan.setStep(m, step)

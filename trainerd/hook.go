@@ -188,7 +188,7 @@ func (h *NaNGuard) AfterStep(_ context.Context, _ session.Session, step int64) e
 	return nil
 }
 
-// Trigger tells when something that is done every so many steps, or every so
+// Trigger decides when something that is done every so many steps, or every so
 // often, is due. The first step is always due, and no step twice.
 type Trigger struct {
 	Steps int64         // zero or less: not by steps

@@ -232,6 +232,9 @@ func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
 		if err := sv.quarantine(r); err != nil {
 			return err
 		}
+		if r.lock != nil && manager.CheckpointPath == "" {
+			r.prepared.Restored = manager.Saver.Reinstate(r.prepared.Restored)
+		}
 		if err := manager.Saver.MakeCurrent(manager.CheckpointDir, r.prepared.Restored); err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (l *runStats) preparing() {
 	l.enter(&l.a.preparing)
 }
 
-// prepared tells what a session begins with.
+// prepared describes what a session begins with.
 func (l *runStats) prepared(p *Prepared, step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -162,7 +162,7 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (session.Session, e
 		var notReady *NotReadyError
 		switch {
 		case errors.Is(err, session.ErrDeadlineExceeded) && reason != nil:
-			err = reason // it tells more than that this attempt took long
+			err = reason // it says more than that this attempt took long
 		case !errors.As(err, &notReady) && !isLost(err) && !errors.Is(err, session.ErrDeadlineExceeded):
 			return nil, err
 		}

@@ -109,7 +109,7 @@ func (m *SessionManager) restore(ctx context.Context, sess session.Session) (*Pr
 	return m.restoreFound(ctx, sess, found)
 }
 
-// awaitCheckpoint looks for checkpoints, and if it is told to, waits for one.
+// awaitCheckpoint looks for checkpoints, and if asked to, waits for one.
 func (m *SessionManager) awaitCheckpoint(ctx context.Context) (*checkpoint.Found, error) {
 	deadline := time.Now().Add(m.maxWait())
 	for {

@@ -51,7 +51,7 @@ func (sv *Supervisor) newStepTracker(r *run) *stepTracker {
 	return t
 }
 
-// wants reports whether a call with a context is one that the tracker is for.
+// wants reports whether the tracker follows calls with such a context.
 // For a nil tracker, and where the training reports its steps and no hook asks
 // for calls, it costs next to nothing.
 func (t *stepTracker) wants(ctx context.Context) bool {

@@ -35,7 +35,7 @@ const (
 // in order, and saves a last time.
 //
 // Options are named as the arguments of tf.train.Supervisor. A zero field means
-// its default; a negative duration switches a service off. An [Op] tells
+// its default; a negative duration switches a service off. An [Op] says
 // default, none and given apart. The options must not change during a run, nor be
 // read where another goroutine may call SetSaveModelEvery; see Settings.
 //
@@ -183,7 +183,7 @@ type Supervisor struct {
 	// run-report.md in the logdir.
 	NoReport bool
 
-	// Logger is told what happens. Nil discards.
+	// Logger receives the log. Nil discards.
 	Logger *slog.Logger
 
 	coord coord.Coordinator

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
@@ -39,8 +40,8 @@ func TestLeftoversAreSwept(t *testing.T) {
 	}
 }
 
-// A checkpoint that a crash left only under its second name is restored and
-// stays until it is replaced.
+// A checkpoint that a crash left only under its second name is restored, and has
+// its own name again for everybody who reads the logdir.
 func TestPreviousCheckpointIsNoLeftover(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "model.ckpt")
@@ -60,6 +61,12 @@ func TestPreviousCheckpointIsNoLeftover(t *testing.T) {
 		sessiontest.MustNoErr(t, sv.Run(t.Context(), stepsTo(m, sv, 0)))
 		if step, _ := session.ScalarInt(m.Get("global_step")); step != 4 {
 			t.Fatalf("resumed at step %d; want 4", step)
+		}
+		if left := sessiontest.Files(t, dir, "*previous*"); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+		if got, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || got != path+"-4" {
+			t.Errorf("the latest checkpoint is %s, %v", got, err)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (f *frozenVariables) rescueAll() {
 }
 
 // Tensor returns the copy that a step had made, or copies the variable now, in
-// pieces, so that a step that wants to change it does not wait long.
+// pieces, so that a step that changes it does not wait long.
 func (f *frozenVariables) Tensor(i int) (*ckptfmt.Tensor, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,7 +1,7 @@
-"""TensorFlow, safetensors and PyTorch save and restore what the program beside this does.
+"""TensorFlow, safetensors and PyTorch save and restore what the program next to this does.
 
 Each subcommand prints one JSON object: the work done, the seconds it took, and
-the memory that it took beside the tensors.
+the memory that it took besides the tensors.
 """
 
 import argparse

@@ -79,6 +79,9 @@ func TestProgram(t *testing.T) {
 			must(t, err)
 		}
 		must(t, saveProgram(name, step, inPlace))
+		if marker := os.Getenv(eatEnv); marker != "" && step == eatAt {
+			eat(marker)
+		}
 		if os.Getenv(programEnv) == "alone" {
 			fmt.Printf("saved %d\n", step)
 		}

@@ -1,4 +1,4 @@
-"""Steps beside an asynchronous tf.train.Checkpoint."""
+"""Steps during saves of an asynchronous tf.train.Checkpoint."""
 import threading
 
 from tf_state import np, options, quantile, report, tf, time, values

@@ -33,7 +33,7 @@ def report(o, seconds, metrics):
     usage = resource.getrusage(resource.RUSAGE_SELF)
     metrics["max_rss_mib"] = usage.ru_maxrss / 1024
     print(json.dumps({
-        "work": f"{o.mib} MiB in {o.mib // TENSOR_MIB} tensors, {o.saves} saves beside the steps",
+        "work": f"{o.mib} MiB in {o.mib // TENSOR_MIB} tensors, {o.saves} saves during the steps",
         "seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "metrics": metrics,
     }))
 

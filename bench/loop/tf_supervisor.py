@@ -1,4 +1,4 @@
-"""Steps beside the checkpoint service of tf.train.Supervisor."""
+"""Steps during the saves of tf.train.Supervisor's checkpoint service."""
 from tf_state import options, quantile, report, tf, time, values
 
 o = options()

@@ -95,9 +95,21 @@ func List(dir string) ([]Checkpoint, error) {
 		list = append(list, c.Checkpoint)
 	}
 	slices.SortFunc(list, func(a, b Checkpoint) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), a.Time.Compare(b.Time), cmp.Compare(a.Prefix, b.Prefix))
+		return cmp.Or(cmp.Compare(a.Step, b.Step), a.beforeItsSuccessor(b), a.Time.Compare(b.Time), cmp.Compare(a.Prefix, b.Prefix))
 	})
 	return list, nil
+}
+
+// beforeItsSuccessor orders a checkpoint that is being overwritten before the one
+// that replaces it.
+func (c *Checkpoint) beforeItsSuccessor(other Checkpoint) int {
+	switch {
+	case c.Prefix == other.Prefix+layout.PreviousSuffix:
+		return -1
+	case other.Prefix == c.Prefix+layout.PreviousSuffix:
+		return 1
+	}
+	return 0
 }
 
 // candidate is what may turn out to be a checkpoint.
@@ -190,7 +202,7 @@ func stateNames(dir string) (latest string, saved map[string]time.Time) {
 }
 
 // timeOf returns the time of a timestamp of the state file, in seconds; false
-// when it is none: 0 stands for a time that is not known.
+// when it is none: 0 means unknown.
 func timeOf(stamp float64) (time.Time, bool) {
 	if !(stamp > 0 && stamp < 1<<40) {
 		return time.Time{}, false
@@ -203,10 +215,10 @@ func timeOf(stamp float64) (time.Time, bool) {
 var stepPattern = regexp.MustCompile(`-([0-9]+)$`)
 
 // StepOf returns the number after the last dash of a checkpoint's name, or
-// -1 if there is none.
+// -1 if there is none. One that is being overwritten has the step of its name.
 func StepOf(prefix string) int64 {
 	name, _, _ := strings.Cut(filepath.Base(prefix), layout.ShardMark)
-	m := stepPattern.FindStringSubmatch(name)
+	m := stepPattern.FindStringSubmatch(strings.TrimSuffix(name, layout.PreviousSuffix))
 	if m == nil {
 		return -1
 	}

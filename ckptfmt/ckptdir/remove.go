@@ -85,7 +85,7 @@ func forget(dir, prefix string, fsys ckptfmt.FS) error {
 	return atomicfile.WriteFile(fsys, statePath(dir, ""), FormatState(s))
 }
 
-// samePath returns what tells whether a path in the state file of dir is that
+// samePath returns a function that reports whether a path in the state file of dir is that
 // of prefix.
 func samePath(dir, prefix string) (func(string) bool, error) {
 	want, err := filepath.Abs(prefix)

@@ -88,7 +88,7 @@ func NewestIntact(ctx context.Context, dir string) (Checkpoint, []Damaged, error
 	}
 	var bad []Damaged
 	for _, c := range slices.Backward(list) {
-		err := checkIntact(ctx, c.Prefix)
+		err := ckptfmt.VerifyCheckpoint(ctx, c.Prefix)
 		if err == nil {
 			return c, bad, nil
 		}
@@ -101,19 +101,4 @@ func NewestIntact(ctx context.Context, dir string) (Checkpoint, []Damaged, error
 		bad = append(bad, Damaged{c.Prefix, err})
 	}
 	return Checkpoint{}, bad, fmt.Errorf("%s holds no intact checkpoint: %w", dir, fs.ErrNotExist)
-}
-
-// checkIntact returns the first damage in a checkpoint.
-func checkIntact(ctx context.Context, prefix string) error {
-	r, err := ckptfmt.Open(prefix, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for _, err := range r.Verify(ctx) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

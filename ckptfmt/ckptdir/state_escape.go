@@ -14,7 +14,7 @@ var simpleEscapes = map[byte]byte{
 	'\\': '\\', '\'': '\'', '"': '"',
 }
 
-// appendUnescaped appends the bytes that the inside of a string stands for. An
+// appendUnescaped appends the bytes that the inside of a string encodes. An
 // escape that means nothing is kept as it is written.
 func appendUnescaped(b []byte, s string) ([]byte, error) {
 	for {
@@ -36,7 +36,7 @@ func appendUnescaped(b []byte, s string) ([]byte, error) {
 }
 
 // appendEscape appends what the escape at the beginning of s, after its
-// backslash, stands for, and returns how many bytes of s it takes.
+// backslash, encodes, and returns how many bytes of s it takes.
 func appendEscape(b []byte, s string) ([]byte, int, error) {
 	c := s[0]
 	if v, ok := simpleEscapes[c]; ok {

@@ -49,7 +49,7 @@ type Tensor struct {
 	Hash [Size]byte
 }
 
-// Tensors yields the tensors that take wants, which may be nil, and their hashes,
+// Tensors yields the tensors that take, which may be nil, accepts, and their hashes,
 // ordered by name. An error with a name concerns that tensor alone; one without ends
 // the iteration. Several tensors are hashed at a time, by goroutines that have
 // ended when the iteration has; each holds a piece of one. r must be safe for

@@ -55,7 +55,7 @@ func prefixOfFile(name string) (string, bool) {
 	return strings.TrimSuffix(name, suffix), suffix != ""
 }
 
-// findFile tells a regular file.
+// findFile identifies a regular file.
 func findFile(name string) (File, error) {
 	dir, base := filepath.Split(name)
 	if base == savedModelPB || base == savedModelText {

@@ -1,4 +1,4 @@
-// Package formats tells by its bytes what holds tensors, and opens it: TensorFlow
+// Package formats recognizes by their bytes the files that hold tensors, and opens them: TensorFlow
 // checkpoints, SavedModels, and the files of Keras, NumPy, safetensors and torch.
 //
 //	f, err := formats.Find("exported/1") // a SavedModel, a prefix, a file, a folder
@@ -78,6 +78,11 @@ func (k Kind) String() string { return kindNames[k] }
 // IsCheckpoint reports whether [ckptfmt.Open] takes its path.
 func (k Kind) IsCheckpoint() bool { return k == Checkpoint || k == SavedModel }
 
+// IsKeras reports whether Keras has written a file, other than a SavedModel.
+func (k Kind) IsKeras() bool {
+	return k == Keras || k == KerasWeights || k == KerasLegacy || k == KerasSharded
+}
+
 // File is something that holds tensors.
 type File struct {
 	Kind Kind
@@ -134,7 +139,7 @@ func (f File) Open() (*Reader, error) {
 }
 
 func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
-	parts, metadata := slices.Clone(from.Parts()), from.Metadata()
+	parts, metadata := from.Parts(), from.Metadata()
 	if text, ok := metadata[ObjectGraph]; ok {
 		graph, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
@@ -143,7 +148,7 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 		delete(metadata, ObjectGraph)
 		p := ckptfmt.WholePart(ObjectGraph, tfpb.DataType_DT_STRING, nil, nil)
 		p.Strings = func() ([][]byte, error) { return [][]byte{graph}, nil }
-		parts = append(parts, p)
+		parts = append(slices.Clone(parts), p)
 	}
 	r, err := ckptfmt.NewPartsReader(parts, from.Close)
 	if err != nil {
@@ -153,7 +158,7 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 }
 
 // Files returns the names of the files that hold the tensors; none of a checkpoint,
-// whose files its prefix tells.
+// whose files its prefix names.
 func (r *Reader) Files() []string {
 	switch of := r.tensors.(type) {
 	case nil:
@@ -190,8 +195,8 @@ var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
 	Torch:       opener(torch.Open),
 	DCP:         opener(dcp.Open),
 
-	TorchSharded: opener(openTorchShards), KerasSharded: opener(openKerasShards),
-	// The package tells the layouts apart by what is in the file.
+	TorchSharded: opener(openTorchShards), KerasSharded: opener(keras.OpenSharded),
+	// The package distinguishes the layouts by what is in the file.
 	HDF5: opener(keras.Open), Keras: opener(keras.Open), KerasWeights: opener(keras.Open), KerasLegacy: opener(keras.Open),
 }
 

@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +11,10 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
-	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
-// sharded is a model of torch or Keras in several files, next to an index.
+// sharded is a model of torch in several files, next to an index.
 type sharded struct {
 	files    []string // the index first
 	readers  []ckptfmt.TensorFile
@@ -54,35 +52,6 @@ func (s *sharded) openTorch(index *shardindex.Index) error {
 		}
 	}
 	return index.Missing(missing)
-}
-
-// openKerasShards opens the index of weights of Keras in several files, and these.
-func openKerasShards(name string) (*sharded, error) {
-	index, err := shardindex.Read(name, true)
-	if err != nil {
-		return nil, err
-	}
-	files := index.All()
-	if len(files) == 0 {
-		return nil, index.Corrupt(errors.New("it names no file"))
-	}
-	for i := range files {
-		files[i] = index.Path(files[i])
-	}
-	r, err := keras.OpenShards(files)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	missing := maps.Clone(index.Files)
-	for _, p := range r.Parts() {
-		stored := cmp.Or(p.Stored, p.Name)
-		delete(missing, "/"+stored[:max(strings.LastIndexByte(stored, '/'), 0)])
-	}
-	s := &sharded{files: append([]string{name}, files...), readers: []ckptfmt.TensorFile{r}, parts: r.Parts(), metadata: r.Metadata()}
-	if err := index.Missing(missing); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
 }
 
 // Files returns the names of the index and of the files that it names.

@@ -38,7 +38,7 @@ var plainMagics = []struct{ magic, is, next string }{
 	{"model_checkpoint_path:", "the checkpoint file of a folder", "name the folder"},
 }
 
-// sniffFile tells a file by its bytes.
+// sniffFile identifies a file by its bytes.
 func sniffFile(name string) (File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func sniffFile(name string) (File, error) {
 	return File{kind, name}, err
 }
 
-// kindByName tells a file by its name, where its bytes do not.
+// kindByName identifies a file by its name, where its bytes do not.
 func kindByName(name string) Kind {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".npz":
@@ -73,7 +73,7 @@ func kindByName(name string) Kind {
 	return Checkpoint
 }
 
-// Sniff tells a file of that size by its bytes. What cannot be opened is a
+// Sniff identifies a file of that size by its bytes. What cannot be opened is a
 // [*KindError] without a path. A file that nothing identifies is treated as a
 // checkpoint, so that opening it says what is wrong with it.
 func Sniff(from io.ReaderAt, size int64) (Kind, error) {
@@ -117,8 +117,8 @@ func hasUserBlock(from io.ReaderAt, size int64) bool {
 	return false
 }
 
-// hdf5Kind tells who wrote an HDF5 file by the names in its first bytes, which is
-// for words: the file is read whoever wrote it.
+// hdf5Kind finds out who wrote an HDF5 file by the names in its first bytes, which is
+// for messages: the file is read no matter who wrote it.
 func hdf5Kind(head []byte) Kind {
 	has := func(name string) bool { return bytes.Contains(head, []byte(name)) }
 	switch {
@@ -145,7 +145,7 @@ func isSafetensors(head []byte, size int64) bool {
 	return len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head)&^(1<<40-1) == 0 && size > 9
 }
 
-// sniffText tells text files.
+// sniffText recognizes text files.
 func sniffText(head []byte) (Kind, error) {
 	trimmed := bytes.TrimSpace(head)
 	if len(trimmed) == 0 || trimmed[0] != '{' || !utf8.Valid(bytes.TrimRight(head, "\x80\xbf\xc0\xe0\xf0")) {
@@ -166,7 +166,7 @@ func sniffText(head []byte) (Kind, error) {
 // maxMembers bounds how many members of a zip archive are looked at.
 const maxMembers = 1 << 20
 
-// sniffZip tells an archive by its members.
+// sniffZip identifies an archive by its members.
 func sniffZip(from io.ReaderAt, size int64) (Kind, error) {
 	archive, err := zip.NewReader(from, size)
 	if err != nil {

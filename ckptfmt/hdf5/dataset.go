@@ -173,8 +173,8 @@ func (r *Reader) opaque(d *dataset, t *datatype) {
 		}
 		return
 	}
-	if told, ok := dtype.Parse(names[0]); ok && dtype.Size(told) == t.size {
-		t.dtype = told
+	if named, ok := dtype.Parse(names[0]); ok && dtype.Size(named) == t.size {
+		t.dtype = named
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // extensible is the index of a dataset that can grow in one dimension: an array of
-// where the chunks are, of which the first elements are in the index block, the
+// where the chunks are: the first elements are in the index block, the
 // next in data blocks, and the others in data blocks that super blocks refer to.
 // From one super block to the next there are twice as many data blocks, or the data
 // blocks have twice as many elements. One that holds no chunk has no address.
@@ -161,7 +161,7 @@ type bitmapOf []byte
 
 func (b bitmapOf) has(i int64) bool { return b[i/8]&(0x80>>(i%8)) != 0 }
 
-// pagedBlock reads a data block in pages, of which those that were never written
+// pagedBlock reads a data block in pages; those that were never written
 // have no content.
 func (x *extensible) pagedBlock(at, size int64, written func(page int64) bool) error {
 	s := x.s

@@ -40,7 +40,7 @@ func (f filter) known() bool {
 	return f.id == filterDeflate || f.id == filterShuffle || f.id == filterFletcher || f.id == filterLZF
 }
 
-// undo takes back what the filters did to a chunk, of which size bytes must come
+// undo takes back what the filters did to a chunk; size bytes must come
 // out. Bits of mask are filters that were left out.
 func (d *dataset) undo(b []byte, mask uint32, size int64) ([]byte, error) {
 	for i := len(d.filters) - 1; i >= 0; i-- {

@@ -22,7 +22,7 @@ var kerasSuffixes = []string{
 // slotMark is in the name of every slot in an object-based checkpoint.
 const slotMark = "/.OPTIMIZER_SLOT/"
 
-// SlotsAmong returns what tells which of a checkpoint's tensors are optimizer
+// SlotsAmong returns a function that reports which of a checkpoint's tensors are optimizer
 // slots by their names: a variable's name with a slot's suffix is one where
 // the variable itself is in the checkpoint.
 func SlotsAmong(names []string) (isSlot func(name string) bool) {

@@ -144,21 +144,7 @@ func (x *checker) checkBundles(files []string) error {
 		if !slices.Contains(files, prefix+".index") {
 			return fmt.Errorf("%s.index is missing, which is written last", prefix)
 		}
-		if err := checkBundle(x.ctx, filepath.Join(x.root.Name(), filepath.FromSlash(prefix))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkBundle(ctx context.Context, prefix string) error {
-	r, err := ckptfmt.OpenBundle(prefix, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for _, err := range r.Verify(ctx) {
-		if err != nil {
+		if err := ckptfmt.VerifyCheckpoint(x.ctx, filepath.Join(x.root.Name(), filepath.FromSlash(prefix))); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
 // Package keras reads what Keras saves: .keras, .weights.h5, and the .h5 files of
-// Keras 2; it writes the first two.
+// Keras 2; it writes the first two, and weights in several files.
 //
 // # Formats
 //
@@ -15,8 +15,12 @@
 //	  optimizer/vars/2
 //	assets/...          vocabularies and such
 //
-// With max_shard_size there are several such HDF5 files, and an index of which group
-// is in which of them (see package formats).
+// With max_shard_size there are several such HDF5 files, NAME_00000.weights.h5 and so
+// on, and an index, NAME.weights.json, that says which group is in which of them:
+//
+//	{"metadata": {"total_size": 1000},
+//	 "weight_map": {"/layers/dense/vars": "m_00000.weights.h5",
+//	                "/optimizer/vars": ["m_00000.weights.h5", "m_00001.weights.h5"]}}
 //
 // Variables are numbered: first those that can be trained, then the others. A
 // bfloat16 variable is two opaque bytes, and has the attribute dtype = "bfloat16".
@@ -88,6 +92,7 @@ const (
 // Reader reads the tensors of a file. It is safe for concurrent use.
 type Reader struct {
 	name     string
+	files    []string // an index first
 	file     io.Closer
 	weights  *hdf5.Reader
 	rest     []*hdf5.Reader // further files of the same weights
@@ -106,7 +111,7 @@ func Open(name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.file = f
+	r.file, r.files = f, []string{name}
 	return r, nil
 }
 
@@ -124,11 +129,11 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	return r, r.nameParts(nil)
 }
 
-// OpenShards opens the .weights.h5 files that Keras makes of one model with
+// openShards opens the .weights.h5 files that Keras makes of one model with
 // max_shard_size, at least one. They have one tree of groups: the name of a layer may
 // be in another file than its variables.
-func OpenShards(files []string) (*Reader, error) {
-	r := &Reader{name: files[0], metadata: make(map[string]string)}
+func openShards(files []string) (*Reader, error) {
+	r := &Reader{name: files[0], files: files, metadata: make(map[string]string)}
 	for i, file := range files {
 		h, err := hdf5.Open(file)
 		if err != nil {

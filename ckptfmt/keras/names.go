@@ -1,6 +1,7 @@
 package keras
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Names in files of Keras.
@@ -18,6 +20,8 @@ const (
 	oldLayers    = "_layer_checkpoint_dependencies" // of Keras 2.13
 	modelWeights = "model_weights"
 	optimizer    = "optimizer"
+
+	legacyOptimizer = "optimizer_weights"
 )
 
 // nameParts gives the tensors the names that people use. config may be nil.
@@ -38,10 +42,11 @@ func (r *Reader) nameParts(config map[string]any) error {
 	switch {
 	case r.isLegacy():
 		r.layout = Legacy
-		names, err := r.legacyNames()
+		names, ofOptimizer, err := r.legacyNames()
 		if err != nil {
 			return err
 		}
+		r.sortOptimizer(ofOptimizer)
 		name = func(path string) string { return names[path] }
 	case slices.ContainsFunc(r.parts, func(p ckptfmt.Part) bool { return isWeight(p.Name) }):
 		r.layout = Weights
@@ -97,16 +102,16 @@ func (r *Reader) rename(name func(path string) string) {
 // names finds the names of variables of Keras 3.
 type names struct {
 	r     *Reader
-	count map[string]int // of variables, by the path of vars
+	types map[string][]tfpb.DataType // of variables, by the path of vars
 	root  *layer
 	known map[string]string // names of objects, by path
 }
 
 func (r *Reader) newNames(config map[string]any) *names {
-	n := &names{r: r, count: make(map[string]int), root: parseLayer(config), known: make(map[string]string)}
+	n := &names{r: r, types: make(map[string][]tfpb.DataType), root: parseLayer(config), known: make(map[string]string)}
 	for _, p := range r.parts {
 		if at := strings.LastIndexByte(p.Name, '/'); at >= 0 {
-			n.count[p.Name[:at]]++
+			n.types[p.Name[:at]] = append(n.types[p.Name[:at]], p.DType)
 		}
 	}
 	return n
@@ -129,7 +134,7 @@ func (n *names) of(path string) string {
 	}
 	variable := key
 	if i, err := strconv.Atoi(key); err == nil {
-		variable = n.variable(object, i, n.count[group])
+		variable = n.variable(object, i, n.types[group])
 	}
 	if name == "" {
 		return variable
@@ -153,8 +158,8 @@ func (n *names) object(path string) string {
 	}
 	above, segment, _ := cutLast(path)
 	name := segment
-	if told := n.told(path); told != "" {
-		name = told
+	if given := n.given(path); given != "" {
+		name = given
 	} else if isContainer(segment) {
 		return n.object(above)
 	} else if l := n.layer(path); l != nil && l.name != "" {
@@ -168,8 +173,8 @@ func (n *names) object(path string) string {
 
 func isContainer(segment string) bool { return segment == layers || segment == oldLayers }
 
-// told is the name in the attribute of a layer's variables.
-func (n *names) told(path string) string {
+// given is the name in the attribute of a layer's variables.
+func (n *names) given(path string) string {
 	for _, h := range append([]*hdf5.Reader{n.r.weights}, n.r.rest...) {
 		if list, err := h.Attr(path+"/"+vars, "name"); err == nil && len(list) == 1 {
 			return list[0]
@@ -195,11 +200,11 @@ func (n *names) layer(path string) *layer {
 	return l
 }
 
-// variable returns the name of the variable of that number, of so many that the
-// object has.
-func (n *names) variable(object string, number, count int) string {
+// variable returns the name of the variable of that number, of those of such types
+// that the object has.
+func (n *names) variable(object string, number int, types []tfpb.DataType) string {
 	_, segment, _ := cutLast(object)
-	classes := []string{withoutNumber(segment), withoutNumber(n.told(object))}
+	classes := []string{withoutNumber(segment), withoutNumber(n.given(object))}
 	var config map[string]any
 	if l := n.layer(object); l != nil && object != "" {
 		classes, config = []string{l.class, classes[0]}, l.config
@@ -208,7 +213,7 @@ func (n *names) variable(object string, number, count int) string {
 		return optimizerVariable(number)
 	}
 	for _, class := range classes {
-		if list := variablesOf(class, config, count); number < len(list) {
+		if list := variablesOf(class, config, types); number < len(list) {
 			return list[number]
 		}
 	}
@@ -226,7 +231,7 @@ func optimizerVariable(number int) string {
 	return strconv.Itoa(number)
 }
 
-// withoutNumber takes off what tells apart layers of one class: "dense_2".
+// withoutNumber removes the number that distinguishes layers of one class: "dense_2".
 func withoutNumber(segment string) string {
 	before, number, ok := strings.Cut(segment[max(strings.LastIndexByte(segment, '_'), 0):], "_")
 	if _, err := strconv.Atoi(number); !ok || err != nil || before != "" {
@@ -248,20 +253,41 @@ func (r *Reader) isLegacy() bool {
 	return false
 }
 
-// legacyNames names variables by the attributes of their layers.
-func (r *Reader) legacyNames() (map[string]string, error) {
-	names := make(map[string]string)
+// IsOptimizer reports whether a tensor of a file of Keras is a variable of the
+// optimizer.
+func IsOptimizer(p *ckptfmt.Part) bool {
+	path := pathOf(p)
+	return strings.HasPrefix(path, optimizer+"/") || strings.HasPrefix(path, legacyOptimizer+"/")
+}
+
+// sortOptimizer gives the variables of an optimizer the order of its list, which is
+// that of their numbers in files of Keras 3.
+func (r *Reader) sortOptimizer(paths []string) {
+	at := make(map[string]int, len(paths))
+	for i, path := range paths {
+		at[path] = i + 1
+	}
+	slices.SortStableFunc(r.parts, func(a, b ckptfmt.Part) int { return cmp.Compare(at[a.Name], at[b.Name]) })
+}
+
+// legacyNames names variables by the attributes of their layers, and has the paths of
+// those of the optimizer, in order.
+func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string, err error) {
+	names = make(map[string]string)
 	for group := range r.weights.Paths() {
 		list, err := r.manyAttr(group, "weight_names")
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		_, layer, _ := cutLast(group)
 		for _, weight := range list {
 			names[group+"/"+weight] = legacyName(layer, weight)
+			if group == legacyOptimizer {
+				ofOptimizer = append(ofOptimizer, group+"/"+weight)
+			}
 		}
 	}
-	return names, nil
+	return names, ofOptimizer, nil
 }
 
 // manyAttr reads a list that may be cut into several attributes, NAME0, NAME1,
@@ -283,7 +309,7 @@ func (r *Reader) manyAttr(group, name string) ([]string, error) {
 // legacyName is the name of a variable: it begins with that of its layer.
 func legacyName(layer, weight string) string {
 	name := strings.TrimSuffix(weight, ":0")
-	if layer == "optimizer_weights" {
+	if layer == legacyOptimizer {
 		return name
 	}
 	segments := strings.Split(name, "/")

@@ -71,37 +71,15 @@ func place(parts []ckptfmt.Part, like *Reader, partial bool) ([]ckptfmt.Part, hd
 	if like.layout != Weights {
 		return nil, nil, fmt.Errorf("%w: %s is not a file of Keras 3", ErrModel, like.name)
 	}
-	byName := make(map[string]*ckptfmt.Part)
-	missing := make(map[string]bool)
-	for i := range like.parts {
-		p := &like.parts[i]
-		byName[p.Name], byName[pathOf(p)] = p, p
-		missing[p.Name] = true
-	}
-	var placed []ckptfmt.Part
-	var unknown []string
-	for _, p := range parts {
-		at := byName[p.Stored]
-		if at == nil {
-			at = byName[p.Name]
-		}
-		switch {
-		case at == nil:
-			unknown = append(unknown, p.Name)
-			continue
-		case !missing[at.Name]:
-			return nil, nil, fmt.Errorf("%w: %q", ckptfmt.ErrExists, at.Name)
-		case !slices.Equal(at.Shape, p.Shape):
-			return nil, nil, fmt.Errorf("%w: %q has shape %v, the model's %s has %v", ErrModel, p.Name, p.Shape, at.Name, at.Shape)
-		}
-		delete(missing, at.Name)
-		p.Name, p.Stored = pathOf(at), ""
-		placed = append(placed, p)
-	}
-	if len(unknown) > 0 {
+	m := newMatcher(like)
+	placed, unknown, err := m.match(parts)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(unknown) > 0:
 		return nil, nil, fmt.Errorf("%w: it has no %s", ErrModel, shown(unknown))
 	}
-	if left := like.needed(missing); len(left) > 0 && !partial {
+	if left := like.needed(m.missing); len(left) > 0 && !partial {
 		return nil, nil, fmt.Errorf("%w: there is no %s", ErrModel, shown(left))
 	}
 	return placed, like.nameAttrs(), nil

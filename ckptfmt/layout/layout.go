@@ -27,6 +27,10 @@ const (
 
 var dataSuffix = regexp.MustCompile(`^\.data-[0-9]{5,}-of-[0-9]{5,}$`)
 
+// PreviousSuffix ends the prefix under which trainerd keeps a checkpoint while
+// another one is published under its own.
+const PreviousSuffix = ".previous"
+
 // ShardMark is in the name of a sharded V1 checkpoint.
 const ShardMark = "-?????-of-"
 

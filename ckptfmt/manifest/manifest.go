@@ -65,7 +65,7 @@ type Manifest struct {
 	// Measured says where each of Metrics comes from. Manifests of older versions
 	// do not.
 	Measured map[string]Measurement `json:"measured,omitempty"`
-	// ConfigHash tells apart runs of different configurations.
+	// ConfigHash distinguishes runs of different configurations.
 	ConfigHash string `json:"config_hash,omitempty"`
 	// Parent is the name, within the directory, of the checkpoint that the
 	// run had started from or had saved before.

@@ -241,6 +241,14 @@ func (r *Record) Compare(root *os.Root, files []string) error {
 	return nil
 }
 
+// SameContent reports whether files have the names and the content that the record
+// says, whatever their times.
+func (r *Record) SameContent(files []RecordFile) bool {
+	return slices.EqualFunc(r.Files, files, func(a, b RecordFile) bool {
+		return a.Name == b.Name && a.Bytes == b.Bytes && a.SHA256 == b.SHA256
+	})
+}
+
 // Verify reads the files of a checkpoint and holds them against its record.
 func (r *Record) Verify(ctx context.Context, root *os.Root) error { return r.verifyIn(ctx, root, ".") }
 

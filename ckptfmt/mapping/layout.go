@@ -85,7 +85,7 @@ func (d Dims) of(old []int64) ([]int64, error) {
 	return out, nil
 }
 
-// product multiplies dimensions, of which -1 is one that is not known yet.
+// product multiplies dimensions; -1 is one that is not known yet.
 func product(a, b int64) (int64, error) {
 	if a > 0 && b > 0 && a > math.MaxInt64/b {
 		return 0, fmt.Errorf("shape: %d times %d is larger than any tensor", a, b)

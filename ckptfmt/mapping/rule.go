@@ -28,7 +28,7 @@ type Rule struct {
 	Join *Join `toml:"join" json:"join"`
 	Step
 	Steps []Step `toml:"steps" json:"steps"`
-	// Split cuts along an axis, into parts of one size or of Sizes, of which one
+	// Split cuts along an axis, into parts of one size or of Sizes; one
 	// may be -1. Squeeze leaves out that axis, which is 1 then.
 	Split   *int    `toml:"split" json:"split"`
 	Sizes   []int64 `toml:"sizes" json:"sizes"`
@@ -128,7 +128,7 @@ func (c *compiled) compileNames() error {
 	return nil
 }
 
-// reference is $1 in a template, to be told from $1x: Go's has a longer name.
+// reference is $1 in a template, as opposed to $1x: Go's has a longer name.
 var reference = regexp.MustCompile(`\$\$|\$\{?[0-9]+\}?`)
 
 // template returns a template in which each reference is ${1}, and insists that

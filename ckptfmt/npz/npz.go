@@ -23,6 +23,9 @@
 // directory, which NumPy does not look at, then says the type ("dtype=int4"),
 // so that reading the file gives it again. Variants are refused.
 //
+// Arrays of other types, such as records, dates, long doubles and pickled objects, and
+// members that are no arrays are listed, and are errors where they are read.
+//
 // Strings are written as bytes of one width (S), unless one of them ends in a
 // zero byte, which would not come back: graphs of objects often do. Such a
 // tensor is written as raw bytes (V) with the comment "dtype=string" where all
@@ -56,7 +59,7 @@ const (
 	bufferSize = 64 << 10
 )
 
-// plain are the types that NumPy's header tells.
+// plain are the types that NumPy's header can name.
 var plain = map[tfpb.DataType]bool{
 	tfpb.DataType_DT_FLOAT: true, tfpb.DataType_DT_DOUBLE: true, tfpb.DataType_DT_HALF: true, tfpb.DataType_DT_BFLOAT16: true,
 	tfpb.DataType_DT_COMPLEX64: true, tfpb.DataType_DT_COMPLEX128: true, tfpb.DataType_DT_BOOL: true,

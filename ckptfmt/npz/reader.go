@@ -47,20 +47,33 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	seen := make(map[string]bool, len(archive.File))
 	for _, f := range archive.File {
 		array, ok := strings.CutSuffix(f.Name, suffix)
-		if !ok {
-			return nil, r.corrupt(f, 0, fmt.Errorf("it is not an array: its name does not end in %s", suffix))
-		}
 		if seen[array] {
 			return nil, r.corrupt(f, 0, errors.New("there are two of that name"))
 		}
 		seen[array] = true
-		p, err := r.part(array, f)
-		if err != nil {
+		var p ckptfmt.Part
+		if ok {
+			p, err = r.part(array, f)
+		}
+		switch {
+		case !ok:
+			p = unsupported(f.Name, fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix))
+		case errors.Is(err, ckptfmt.ErrType):
+			p = unsupported(array, err)
+		case err != nil:
 			return nil, err
 		}
 		r.parts = append(r.parts, p)
 	}
 	return r, nil
+}
+
+// unsupported is a member that numpy.load gives, and that is no tensor: it hinders no
+// other.
+func unsupported(name string, why error) ckptfmt.Part {
+	p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
+	p.Err = why
+	return p
 }
 
 // Close closes the file.
@@ -141,18 +154,18 @@ func cutToLength(list [][]byte) error {
 	return nil
 }
 
-// elementType returns the type that a member's comment tells, if the elements
+// elementType returns the type that a member's comment names, if the elements
 // in the file can be of that type.
 func elementType(d tfpb.DataType, comment string) (tfpb.DataType, error) {
 	text, ok := strings.CutPrefix(comment, typeMark)
 	if !ok || d == tfpb.DataType_DT_STRING {
 		return d, nil
 	}
-	told, ok := dtype.Parse(text)
-	if !ok || dtype.Size(told) != dtype.Size(d) {
+	named, ok := dtype.Parse(text)
+	if !ok || dtype.Size(named) != dtype.Size(d) {
 		return d, fmt.Errorf("the comment calls elements of %s %q", dtype.Name(d), text)
 	}
-	return told, nil
+	return named, nil
 }
 
 // elements are those of one member.
@@ -209,6 +222,9 @@ func (r *Reader) locate(f *zip.File, err error) error {
 	offset := int64(0)
 	var bad *npy.Error
 	if errors.As(err, &bad) {
+		if bad.Unsupported {
+			return fmt.Errorf("%w: %s", ckptfmt.ErrType, bad.Reason)
+		}
 		offset = bad.Offset
 		err = errors.New(bad.Reason)
 	}

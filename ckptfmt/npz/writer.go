@@ -107,7 +107,7 @@ func addStrings(archive *zip.Writer, p ckptfmt.Part) error {
 	return err
 }
 
-// addRaw writes strings of which one or more end in a zero byte.
+// addRaw writes strings, one or more of which end in a zero byte.
 func addRaw(archive *zip.Writer, p ckptfmt.Part, list [][]byte) error {
 	width, ragged := 0, false
 	for _, s := range list {

@@ -1,7 +1,7 @@
 // Package plan says, before anything is loaded, what restoring a checkpoint
 // into a list of variables would match, miss and mismatch.
 //
-// The list comes from a MetaGraph, whose Saver tells what it would restore, or
+// The list comes from a MetaGraph, whose Saver says what it would restore, or
 // from another checkpoint.
 package plan
 
@@ -108,7 +108,7 @@ func compare(v Variable, t *ckptfmt.TensorInfo) Item {
 	return item
 }
 
-// fits reports whether a tensor has a shape, in which -1 stands for any
+// fits reports whether a tensor has a shape, in which -1 is any
 // number.
 func fits(want, have []int64) bool {
 	return slices.EqualFunc(want, have, func(w, h int64) bool { return w == h || w < 0 })

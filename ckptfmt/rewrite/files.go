@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -25,7 +24,7 @@ import (
 // A Format is a kind of file that holds tensors.
 type Format int
 
-// The formats that [FormatOf] tells apart.
+// The formats that [FormatOf] distinguishes.
 const (
 	Checkpoint Format = iota
 	NPZ
@@ -34,14 +33,18 @@ const (
 	HDF5         // .h5, .hdf5
 	KerasWeights // .weights.h5
 	Keras        // .keras
+	KerasSharded // .weights.json
 )
 
-// FormatOf tells the format in which a file of that name is written, by its
+// FormatOf returns the format in which a file of that name is written, by its
 // extension.
 func FormatOf(name string) Format {
 	name = strings.ToLower(name)
-	if strings.HasSuffix(name, ".weights.h5") {
+	switch {
+	case strings.HasSuffix(name, ".weights.h5"):
 		return KerasWeights
+	case strings.HasSuffix(name, keras.IndexSuffix):
+		return KerasSharded
 	}
 	switch filepath.Ext(name) {
 	case ".npz":
@@ -75,7 +78,7 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	case HDF5:
 		return file(func(w io.Writer) error { return hdf5.Write(ctx, w, parts, nil) })
 	}
-	like, err := s.template(f, o.Like)
+	like, err := s.template(o.Like)
 	if err != nil {
 		return err
 	}
@@ -87,17 +90,32 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	}
 	// What was left out of a file of Keras was left out on purpose.
 	partial := o.Like == ""
+	if f == KerasSharded {
+		return writeKerasShards(ctx, to, parts, like, partial, o)
+	}
 	return file(func(w io.Writer) error { return keras.WriteWeights(ctx, w, parts, like, partial) })
 }
 
 // template opens the file of Keras that says where the tensors go: the source
 // itself, where none is named and it is one; nil where there is none.
-func (s *Source) template(f Format, name string) (*keras.Reader, error) {
-	isKeras := s.kind == formats.Keras || s.kind == formats.KerasWeights && f == KerasWeights
-	if name == "" && !isKeras {
+func (s *Source) template(name string) (*keras.Reader, error) {
+	from := formats.File{Kind: s.kind, Path: s.name}
+	if name != "" {
+		var err error
+		if from, err = formats.Find(name); err != nil {
+			return nil, err
+		}
+	}
+	switch from.Kind {
+	case formats.KerasSharded:
+		return keras.OpenSharded(from.Path)
+	case formats.Keras, formats.KerasWeights:
+		return keras.Open(from.Path)
+	}
+	if name == "" {
 		return nil, nil
 	}
-	return keras.Open(cmp.Or(name, s.name))
+	return nil, fmt.Errorf("%w: %s is %s, not a file of Keras 3", keras.ErrModel, name, from.Kind)
 }
 
 func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {
@@ -163,15 +181,46 @@ func (s *Source) writeSafetensors(ctx context.Context, to string, parts []ckptfm
 	})
 }
 
-// ShardName is the name of a shard of a .safetensors file: model.safetensors is
-// stored as model-00001-of-00002.safetensors, and so on.
+// writeKerasShards writes the files of weights of Keras, and then their index.
+func writeKerasShards(ctx context.Context, to string, parts []ckptfmt.Part, like *keras.Reader, partial bool, o *Options) error {
+	shards, err := keras.Split(parts, like, partial, o.MaxShardSize)
+	if err != nil {
+		return err
+	}
+	files := make([]string, shards.Len())
+	for i := range files {
+		name := ShardName(to, i, len(files))
+		if err := writeFile(o.FS, name, func(w io.Writer) error { return shards.Write(ctx, w, i) }); err != nil {
+			return err
+		}
+		files[i] = filepath.Base(name)
+	}
+	index, err := shards.Index(files)
+	if err != nil {
+		return err
+	}
+	return writeFile(o.FS, to, func(w io.Writer) error {
+		_, err := w.Write(append(index, '\n'))
+		return err
+	})
+}
+
+// ShardName is the name of a shard: model.safetensors is stored as
+// model-00001-of-00002.safetensors, and so on; model.weights.json, as Keras names
+// them, as model_00000.weights.h5.
 func ShardName(name string, i, of int) string {
+	if FormatOf(name) == KerasSharded {
+		return fmt.Sprintf("%s_%05d.weights.h5", name[:len(name)-len(keras.IndexSuffix)], i)
+	}
 	ext := filepath.Ext(name)
 	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ext), i+1, of, ext)
 }
 
-// IndexName is the name of the index of the shards of a .safetensors file.
+// IndexName is the name of the index of the shards of a file.
 func IndexName(name string) string {
+	if FormatOf(name) == KerasSharded {
+		return name
+	}
 	return strings.TrimSuffix(name, filepath.Ext(name)) + safetensors.IndexSuffix
 }
 

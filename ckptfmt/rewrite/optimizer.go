@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/keras"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -39,7 +40,7 @@ func (s *Source) OptimizerNames() ([]string, error) {
 	isOwn := OwnNames(s.names)
 	var list []string
 	for _, p := range s.parts {
-		if (found[p.Name] || isOwn(p.Name)) && p.Name != ObjectGraph {
+		if (found[p.Name] || isOwn(p.Name) || s.kind.IsKeras() && keras.IsOptimizer(&p)) && p.Name != ObjectGraph {
 			list = append(list, p.Name)
 		}
 	}
@@ -64,7 +65,7 @@ var hyper = map[string]bool{
 	"learning_rate_power": true, "weight_decay": true, "beta1_power": true, "beta2_power": true,
 }
 
-// OwnNames returns what tells by names alone which tensors an optimizer keeps
+// OwnNames returns a function that reports by names alone which tensors an optimizer keeps
 // for itself: powers of beta, and in a scope that has both a step and a learning
 // rate all that Keras has a name for. Slots are not among them; see
 // [inspect.SlotsAmong].

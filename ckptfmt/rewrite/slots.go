@@ -6,7 +6,7 @@ import (
 )
 
 // DropSlots leaves out what optimizers keep for each variable, such as
-// momentums: the slots of TensorFlow's optimizers, told by their names, and of
+// momentums: the slots of TensorFlow's optimizers, recognized by their names, and of
 // Keras' optimizers also what the graph of objects says. The step and the
 // learning rate of an optimizer stay.
 func (s *Source) DropSlots() error {

@@ -22,10 +22,11 @@ type Options struct {
 	Shards int
 	// V1 writes a V1 checkpoint, in one file.
 	V1 bool
-	// MaxShardSize, unless it is 0, is how many bytes of elements a safetensors file
-	// has at most: where all tensors have more, there are several files and an index.
+	// MaxShardSize, unless it is 0, is how many bytes of elements a safetensors file, or
+	// one of Keras next to a .weights.json, has at most: where all tensors have more,
+	// there are several files and an index.
 	MaxShardSize int64
-	// Like names a file of Keras that says where in a .weights.h5 or .keras file each
+	// Like names a file of Keras that says where in a file of Keras each
 	// tensor goes; "" is the source itself, where that is one.
 	Like string
 	// Progress, unless it is nil, is called with the number of bytes read each time.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -36,6 +37,7 @@ type tensor struct {
 	dtype      tfpb.DataType
 	shape      []int64
 	begin, end int64
+	other      string // type that this package lists and does not read
 }
 
 // Open opens the file of that name and reads its header.
@@ -90,6 +92,11 @@ func (r *Reader) Metadata() map[string]string { return r.metadata }
 func (r *Reader) Parts() []ckptfmt.Part {
 	parts := make([]ckptfmt.Part, len(r.tensors))
 	for i, t := range r.tensors {
+		if t.other != "" {
+			parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, nil)
+			parts[i].Err = fmt.Errorf("%w: its elements are of %s, which TensorFlow and this package do not have", ckptfmt.ErrType, t.other)
+			continue
+		}
 		parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, func() (io.ReadCloser, error) {
 			section := io.NewSectionReader(r.from, r.start+t.begin, t.end-t.begin)
 			if t.dtype == tfpb.DataType_DT_BOOL {
@@ -192,8 +199,7 @@ func parseTensor(name string, value json.RawMessage) (tensor, error) {
 		return tensor{}, errors.New("dtype, shape or the two data_offsets are missing")
 	}
 	t := tensor{name: name}
-	var ok bool
-	if t.dtype, ok = byName(*e.DType); !ok {
+	if !t.setType(*e.DType) {
 		return tensor{}, fmt.Errorf("%w: %q", ckptfmt.ErrType, *e.DType)
 	}
 	if t.shape, err = numbers(*e.Shape); err != nil {
@@ -219,14 +225,33 @@ func numbers(list []json.Number) ([]int64, error) {
 	return out, nil
 }
 
+// setType takes the name of a type.
+func (t *tensor) setType(name string) bool {
+	var ok bool
+	if t.dtype, ok = byName(name); !ok && otherBits[name] > 0 {
+		t.other = name
+		return true
+	}
+	return ok
+}
+
+// check insists that the offsets are those of as many elements as the shape has.
 func (t *tensor) check() error {
-	p := ckptfmt.WholePart(t.name, t.dtype, t.shape, nil)
-	size, err := p.Size()
+	n, err := ckptfmt.NumElements(t.shape)
 	if err != nil {
 		return err
 	}
-	if t.begin > t.end || t.end-t.begin != size {
-		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets are [%d,%d]", t.shape, dtype.Name(t.dtype), size, t.begin, t.end)
+	bits := otherBits[t.other]
+	name := t.other
+	if t.other == "" {
+		bits, name = 8*dtype.Size(t.dtype), dtype.Name(t.dtype)
+	}
+	if n > math.MaxInt64/bits {
+		return fmt.Errorf("shape %v of %s is larger than any file", t.shape, name)
+	}
+	size := n * bits / 8
+	if t.begin > t.end || t.end-t.begin != size || n*bits%8 != 0 {
+		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets are [%d,%d]", t.shape, name, size, t.begin, t.end)
 	}
 	return nil
 }

@@ -25,8 +25,9 @@
 //	BOOL  I8 I16 I32 I64  U8 U16 U32 U64  F16 BF16 F32 F64  C64
 //	F8_E5M2 F8_E4M3 F8_E5M2FNUZ F8_E4M3FNUZ
 //
-// Strings, complex128, 4-bit and quantised integers have no form there; they
-// are refused.
+// F4, F6_E2M3, F6_E3M2 and F8_E8M0 are listed, and are errors where they are read.
+// Strings, complex128, 4-bit and quantised integers have no form there; they are
+// refused.
 //
 // Nothing in a file is believed before it is checked. Damage is a
 // [*ckptfmt.CorruptError].
@@ -83,6 +84,9 @@ var dtypes = []elementType{
 	{"I64", tfpb.DataType_DT_INT64},
 	{"U64", tfpb.DataType_DT_UINT64},
 }
+
+// otherBits are the types that only torch has, with the bits of an element.
+var otherBits = map[string]int64{"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8}
 
 // rank returns the place of a type in dtypes, or -1.
 func rank(t tfpb.DataType) int {

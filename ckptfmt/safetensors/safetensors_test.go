@@ -155,7 +155,7 @@ func TestDamaged(t *testing.T) {
 		"missing":          {file(`{"a":{"dtype":"U8","shape":[]}}`, ""), "missing"},
 		"three offsets":    {file(`{"a":`+entry("U8", "[2]", "[0,1,2]")+`}`, "ab"), "missing"},
 		"null":             {file(`{"a":`+entry("U8", "null", "[0,1]")+`}`, "a"), "missing"},
-		"type":             {file(`{"a":`+entry("F4", "[2]", "[0,1]")+`}`, "a"), `"F4"`},
+		"type":             {file(`{"a":`+entry("F3", "[2]", "[0,1]")+`}`, "a"), `"F3"`},
 		"negative":         {file(`{"a":`+entry("U8", "[-1]", "[0,1]")+`}`, "a"), `"-1" is not a number`},
 		"fraction":         {file(`{"a":`+entry("U8", "[1.5]", "[0,1]")+`}`, "a"), `"1.5" is not a number`},
 		"overflow":         {file(`{"a":`+entry("U8", "[4294967296,4294967296]", "[0,0]")+`}`, ""), "than an int64 can count"},
@@ -214,6 +214,28 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
+// TestTypesOfTorchAlone are listed, with as many bytes as they have, and hinder no
+// other tensor.
+func TestTypesOfTorchAlone(t *testing.T) {
+	for dtype, size := range map[string]string{"F4": "2", "F6_E2M3": "3", "F6_E3M2": "3", "F8_E8M0": "4"} {
+		b := file(`{"a":`+entry(dtype, "[4]", "[0,"+size+"]")+`,"b":`+entry("U8", "[0]", "["+size+","+size+"]")+`}`, "1234"[:size[0]-'0'])
+		r, err := read(b)
+		if err != nil {
+			t.Errorf("%s: %v", dtype, err)
+			continue
+		}
+		if err := r.Parts()[0].Err; !errors.Is(err, ckptfmt.ErrType) || !strings.Contains(err.Error(), dtype) {
+			t.Errorf("%s: the tensor's error is %v", dtype, err)
+		}
+		if _, err := r.Parts()[1].Load(); err != nil {
+			t.Errorf("%s: the other tensor: %v", dtype, err)
+		}
+	}
+	if _, err := read(file(`{"a":`+entry("F4", "[3]", "[0,1]")+`}`, "1")); err == nil {
+		t.Error("half a byte is accepted")
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	f.Add(file(`{"__metadata__":{"a":"b"},"a":`+entry("U8", "[2]", "[0,2]")+`}`, "ab"))
 	f.Add(file(`{"a":`+entry("BF16", "[]", "[0,2]")+`,"b":`+entry("BOOL", "[1,1]", "[2,3]")+`}  `, "abc"))
@@ -236,7 +258,7 @@ func FuzzReader(f *testing.F) {
 		for _, p := range r.Parts() {
 			x, err := p.Load()
 			if err != nil {
-				if !errors.As(err, &damage) {
+				if !errors.As(err, &damage) && !errors.Is(err, ckptfmt.ErrType) {
 					t.Fatalf("an error of type %T: %v", err, err)
 				}
 				return

@@ -8,20 +8,21 @@ import (
 
 // scanner reads the JSON of a header in one pass: models have up to a hundred
 // thousand tensors, and encoding/json takes most of a second for these. What it
-// accepts means the same to that; what it does not, that reads again.
+// accepts means the same to that; what it does not, that reads again. After the first
+// thing that it does not accept it is bad, and all that it returns is empty.
 type scanner struct {
-	b  []byte
-	at int
+	text   string // names are parts of it
+	at     int
+	bad    bool
+	shapes []int64 // memory for the next shapes
 }
 
 var errScan = errors.New("it is not a header that is read in one pass")
 
-func (s *scanner) fail() error { return errScan }
-
 // next skips blanks and returns the next byte, 0 at the end.
 func (s *scanner) next() byte {
-	for s.at < len(s.b) {
-		switch c := s.b[s.at]; c {
+	for s.at < len(s.text) && !s.bad {
+		switch c := s.text[s.at]; c {
 		case ' ', '\t', '\n', '\r':
 			s.at++
 		default:
@@ -32,182 +33,211 @@ func (s *scanner) next() byte {
 }
 
 // take insists on a byte.
-func (s *scanner) take(c byte) error {
+func (s *scanner) take(c byte) {
 	if s.next() != c {
-		return s.fail()
+		s.bad = true
+		return
 	}
 	s.at++
-	return nil
 }
 
-// each reads a list or an object: f reads an element after another.
-func (s *scanner) each(begin, end byte, f func() error) error {
-	if err := s.take(begin); err != nil {
-		return err
-	}
-	if s.next() == end {
+// element reports whether a list or an object, of which n elements were read, has
+// another one; it takes the end if not.
+func (s *scanner) element(end byte, n int) bool {
+	switch c := s.next(); {
+	case c == end:
 		s.at++
-		return nil
+		return false
+	case n == 0 && c != 0:
+		return true
+	case c == ',':
+		s.at++
+		return true
 	}
-	for {
-		if err := f(); err != nil {
-			return err
-		}
-		switch s.next() {
-		case ',':
-			s.at++
-		case end:
-			s.at++
-			return nil
-		default:
-			return s.fail()
-		}
-	}
+	s.bad = true
+	return false
 }
 
-// members reads an object: f reads the value of each key.
-func (s *scanner) members(f func(key string) error) error {
-	return s.each('{', '}', func() error {
-		key, err := s.text()
-		if err != nil {
-			return err
-		}
-		if err := s.take(':'); err != nil {
-			return err
-		}
-		return f(key)
-	})
+// key reads the name of a member of an object.
+func (s *scanner) key() string {
+	key := s.string()
+	s.take(':')
+	return key
 }
 
-// text reads a string. The header is UTF-8; an escape that makes half of a
+// string reads a string. The header is UTF-8; an escape that makes half of a
 // surrogate pair becomes U+FFFD, as in encoding/json.
-func (s *scanner) text() (string, error) {
-	if s.next() != '"' {
-		return "", s.fail()
-	}
-	for i := s.at + 1; i < len(s.b); i++ {
-		switch c := s.b[i]; {
+func (s *scanner) string() string {
+	s.take('"')
+	begin := s.at
+	for i := begin; i < len(s.text) && !s.bad; i++ {
+		switch c := s.text[i]; {
 		case c == '"':
-			text := string(s.b[s.at+1 : i])
 			s.at = i + 1
-			return text, nil
+			return s.text[begin:i]
 		case c < ' ':
-			return "", s.fail()
+			s.bad = true
 		case c == '\\':
-			return s.escaped()
+			return s.escaped(begin - 1)
 		}
 	}
-	return "", s.fail()
+	s.bad = true
+	return ""
 }
 
 // escaped reads a string with escapes.
-func (s *scanner) escaped() (string, error) {
-	for i := s.at + 1; i < len(s.b); i++ {
-		switch s.b[i] {
+func (s *scanner) escaped(begin int) string {
+	for i := begin + 1; i < len(s.text); i++ {
+		switch s.text[i] {
 		case '\\':
 			i++
 		case '"':
 			var text string
-			if err := json.Unmarshal(s.b[s.at:i+1], &text); err != nil {
-				return "", err
+			if json.Unmarshal([]byte(s.text[begin:i+1]), &text) != nil {
+				s.bad = true
+				return ""
 			}
 			s.at = i + 1
-			return text, nil
+			return text
 		}
 	}
-	return "", s.fail()
+	s.bad = true
+	return ""
 }
 
 // number reads a number from 0 to 2^63-1.
-func (s *scanner) number() (int64, error) {
+func (s *scanner) number() int64 {
 	s.next()
 	begin := s.at
-	for s.at < len(s.b) && s.b[s.at] >= '0' && s.b[s.at] <= '9' {
+	for s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9' {
 		s.at++
 	}
-	digits := s.b[begin:s.at]
+	digits := s.text[begin:s.at]
 	end := byte(0)
-	if s.at < len(s.b) {
-		end = s.b[s.at]
+	if s.at < len(s.text) {
+		end = s.text[s.at]
 	}
-	n, err := strconv.ParseInt(string(digits), 10, 64)
+	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || len(digits) > 1 && digits[0] == '0' || end == '.' || end == 'e' || end == 'E' {
-		return 0, s.fail()
+		s.bad = true
+		return 0
 	}
-	return n, nil
+	return n
 }
 
-// numbers reads a list of numbers.
-func (s *scanner) numbers() ([]int64, error) {
-	list := []int64{}
-	err := s.each('[', ']', func() error {
-		n, err := s.number()
-		list = append(list, n)
-		return err
-	})
-	return list, err
+// shapesAtOnce is how many dimensions get their memory together.
+const shapesAtOnce = 1024
+
+// shape reads a list of numbers.
+func (s *scanner) shape() []int64 {
+	if cap(s.shapes)-len(s.shapes) < 8 {
+		s.shapes = make([]int64, 0, shapesAtOnce)
+	}
+	list := s.shapes[len(s.shapes):]
+	s.take('[')
+	for n := 0; s.element(']', n); n++ {
+		list = append(list, s.number())
+	}
+	if len(list) <= cap(s.shapes)-len(s.shapes) {
+		s.shapes = s.shapes[:len(s.shapes)+len(list)]
+	}
+	return list[:len(list):len(list)]
+}
+
+// offsets reads where a tensor begins and ends.
+func (s *scanner) offsets() (begin, end int64) {
+	s.take('[')
+	begin = s.number()
+	s.take(',')
+	end = s.number()
+	s.take(']')
+	return begin, end
 }
 
 // scanHeader reads a header, or fails: then parseHeader says why, or reads it.
 func scanHeader(text []byte) (tensors []tensor, metadata map[string]string, err error) {
-	s := &scanner{b: text}
-	seen := make(map[string]bool)
-	err = s.members(func(key string) error {
-		if seen[key] {
-			return s.fail()
+	s := &scanner{text: string(text)}
+	var seen names
+	s.take('{')
+	for n := 0; s.element('}', n); n++ {
+		key := s.key()
+		if s.bad || !seen.add(key) {
+			return nil, nil, errScan
 		}
-		seen[key] = true
 		if key == metadataKey {
-			return s.metadata(&metadata)
+			metadata = s.metadata()
+			continue
 		}
 		t, err := s.tensor(key)
+		if err != nil {
+			return nil, nil, err
+		}
 		tensors = append(tensors, t)
-		return err
-	})
-	if err == nil && (s.next() != 0 || s.at < len(s.b)) {
-		err = s.fail()
 	}
-	return tensors, metadata, err
+	if s.next() != 0 || s.bad || s.at < len(s.text) {
+		return nil, nil, errScan
+	}
+	return tensors, metadata, nil
+}
+
+// names finds a name that occurs twice. As long as each is greater than the one
+// before, which they are in the files of most programs, none does.
+type names struct {
+	list []string
+	set  map[string]bool // of list, from the first on that is not greater
+}
+
+func (n *names) add(name string) bool {
+	if n.set == nil && (len(n.list) == 0 || name > n.list[len(n.list)-1]) {
+		n.list = append(n.list, name)
+		return true
+	}
+	if n.set == nil {
+		n.set = make(map[string]bool, len(n.list))
+		for _, name := range n.list {
+			n.set[name] = true
+		}
+		n.list = nil
+	}
+	if n.set[name] {
+		return false
+	}
+	n.set[name] = true
+	return true
 }
 
 // metadata reads texts about the tensors.
-func (s *scanner) metadata(to *map[string]string) error {
-	*to = make(map[string]string)
-	return s.members(func(key string) error {
-		text, err := s.text()
-		(*to)[key] = text
-		return err
-	})
+func (s *scanner) metadata() map[string]string {
+	to := make(map[string]string)
+	s.take('{')
+	for n := 0; s.element('}', n); n++ {
+		key := s.key()
+		to[key] = s.string()
+	}
+	return to
 }
 
 // tensor reads an entry of the header.
 func (s *scanner) tensor(name string) (tensor, error) {
 	t := tensor{name: name}
 	var dtype string
-	var offsets []int64
-	err := s.members(func(key string) (err error) {
-		switch {
+	hasOffsets := false
+	s.take('{')
+	for n := 0; s.element('}', n); n++ {
+		switch key := s.key(); {
 		case key == "dtype" && dtype == "":
-			dtype, err = s.text()
+			dtype = s.string()
 		case key == "shape" && t.shape == nil:
-			t.shape, err = s.numbers()
-		case key == "data_offsets" && offsets == nil:
-			offsets, err = s.numbers()
+			t.shape = s.shape()
+		case key == "data_offsets" && !hasOffsets:
+			hasOffsets = true
+			t.begin, t.end = s.offsets()
 		default:
-			return s.fail()
+			return tensor{}, errScan
 		}
-		return err
-	})
-	if err != nil {
-		return tensor{}, err
 	}
-	if dtype == "" || t.shape == nil || len(offsets) != 2 {
-		return tensor{}, s.fail()
+	if s.bad || dtype == "" || t.shape == nil || !hasOffsets || !t.setType(dtype) {
+		return tensor{}, errScan
 	}
-	var ok bool
-	if t.dtype, ok = byName(dtype); !ok {
-		return tensor{}, s.fail()
-	}
-	t.begin, t.end = offsets[0], offsets[1]
 	return t, t.check()
 }

@@ -26,7 +26,7 @@ const (
 
 	restartSize = 4 // a restart offset, or their number
 
-	// A snappy element of 3 bytes stands for at most 64 bytes.
+	// A snappy element of 3 bytes expands to at most 64 bytes.
 	maxSnappyRatio = 22
 )
 

@@ -33,7 +33,7 @@
 //
 // The opcodes and the globals that state dicts need: dicts, OrderedDict, lists,
 // sets, tuples, numbers, texts, storages, tensors and parameters, arrays of NumPy,
-// and some classes of the standard library that programs save beside them, such as
+// and some classes of the standard library that programs save with them, such as
 // argparse.Namespace. Anything else - any other global above all - is a
 // [*RefusedError] with its offset. Nothing of the pickle is ever called: the names
 // that are allowed are words to this package.
@@ -165,7 +165,7 @@ func (t *tensor) check() error {
 	if t.offset < 0 || t.offset > numel {
 		return fmt.Errorf("a tensor begins at %d of a storage of %d", t.offset, numel)
 	}
-	left := numel - t.offset - 1 // of which the last element may be
+	left := numel - t.offset - 1 // the largest index of the last element
 	for i, d := range t.shape {
 		if t.stride[i] < 0 {
 			return fmt.Errorf("a tensor has strides %v", t.stride)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
 // args returns a command's arguments if there are as many as it needs.
@@ -42,7 +43,7 @@ func nonEmpty(c *cli.Context, args []string) error {
 	return nil
 }
 
-var fileOfCheckpoint = regexp.MustCompile(`\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})$`)
+var fileOfCheckpoint = regexp.MustCompile(`\.(?:index|meta|manifest\.json|pin|data-[0-9]{5}-of-[0-9]{5})$`)
 
 // find returns what an argument means. One that means nothing that is there is
 // taken for the prefix of a checkpoint.
@@ -54,12 +55,26 @@ func find(arg string) (formats.File, error) {
 		}
 		return f, err
 	}
+	if prefix, ok := sideFile(arg); ok {
+		arg = prefix
+	}
 	f, err := formats.Find(arg)
 	if errors.Is(err, fs.ErrNotExist) {
 		prefix := strings.TrimSuffix(arg, fileOfCheckpoint.FindString(arg))
 		return formats.File{Kind: formats.Checkpoint, Path: prefix}, nil
 	}
 	return f, err
+}
+
+// sideFile returns the checkpoint that a file next to it belongs to: its
+// manifest, or the file that pins it.
+func sideFile(arg string) (prefix string, ok bool) {
+	for _, suffix := range []string{".manifest.json", pinSuffix} {
+		if prefix, ok = strings.CutSuffix(arg, suffix); ok && layout.Exists(prefix) {
+			return prefix, true
+		}
+	}
+	return "", false
 }
 
 // prefixOf returns the checkpoint that an argument means: a prefix, one of a

@@ -20,6 +20,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
@@ -98,24 +99,25 @@ the extension:
    .safetensors   one file, or with --max-shard-size several and an index
    .pt, .pth      a state dict of torch
    .weights.h5    weights of Keras 3, for load_weights
+   .weights.json  the same in several files, of --max-shard-size each, and an index
    .keras         a model of Keras 3
    .h5, .hdf5     HDF5, a dataset for each tensor
    any other      a checkpoint
 
-Keras wants each variable at its place, which a file of the same model has that
+Keras needs each variable at its place, which a file of the same model has that
 Keras saved: the input itself, or that of --like. A .keras file also has the
 layers' configuration, and is written from a .keras file only. All variables of
 the model must be there, and no others; those of the optimizer may be missing.
 
 In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
 a comment on each array keeps the types that NumPy does not know, for the
-way back. Strings of which one ends in a zero byte, as graphs of objects may, are
+way back. Strings, if one of them ends in a zero byte, as graphs of objects may, are
 raw bytes there (V), and where their lengths differ each has its own in its last
 8 bytes, little-endian. What a format cannot hold (strings, complex128, 4-bit integers in
 .safetensors) is an error; leave it out with --exclude, or convert it with
 --dtype. The graph of objects of tf.train.Checkpoint goes along.` + salvageHelp + mapHelp + rewriteHelp,
 		Flags: rewriteFlags(salvageFlag(),
-			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors files of at most `SIZE`, such as 5GB, and an index"},
+			&cli.StringFlag{Name: "max-shard-size", Usage: "write several .safetensors or .weights.h5 files of at most `SIZE`, such as 5GB, and an index"},
 		),
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX|FILE", "NEWPREFIX|NEWFILE")
@@ -276,7 +278,7 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.Dam
 			progress.Expect(size)
 		}
 	}
-	shardSize, err := sizeFlag(c, "max-shard-size")
+	shardSize, err := shardSizeOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -314,8 +316,8 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("--shards and --v1 are about checkpoints, %s is a file", to)
 	case isDir(to):
 		return usagef("%s is a directory; name the new checkpoint in it", to)
-	case c.IsSet("max-shard-size") && format != rewrite.Safetensors:
-		return usagef("--max-shard-size is about .safetensors files, not %s", to)
+	case c.IsSet("max-shard-size") && format != rewrite.Safetensors && format != rewrite.KerasSharded:
+		return usagef("--max-shard-size is about .safetensors and .weights.json files, not %s", to)
 	case c.Bool("force"):
 		return nil
 	}
@@ -370,4 +372,17 @@ func removeOld(old []string, to string, v1 bool) error {
 		}
 	}
 	return failed
+}
+
+// shardSizeOf returns the bytes of --max-shard-size, or 0 where it is not given.
+func shardSizeOf(c *cli.Context) (int64, error) {
+	text := c.String("max-shard-size")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := cliargs.Size(text)
+	if err != nil {
+		return 0, usagef("--max-shard-size: %w", err)
+	}
+	return n, nil
 }

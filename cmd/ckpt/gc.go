@@ -26,7 +26,7 @@ from the manifest, else the time of the index.` + runningHelp,
 			&cli.DurationFlag{Name: "keep-every", Usage: "keep also the first within each `TIME`, such as 1h"},
 			&cli.IntFlag{Name: "keep-best", Usage: "keep also the `N` with the best value of a metric"},
 			&cli.StringFlag{Name: "metric", Usage: "`NAME` of that metric"},
-			&cli.StringFlag{Name: "mode", Usage: "`min` or max: which values are the best", Value: "min"},
+			&cli.StringFlag{Name: "mode", Usage: "`WHICH` values are the best: min or max", Value: "min"},
 			&cli.StringSliceFlag{Name: "pin", Aliases: []string{"pins"}, Usage: "keep also the checkpoint of that `PREFIX` or step"},
 			forceFlag(),
 			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be removed"},
@@ -85,7 +85,7 @@ func gc(c *cli.Context) error {
 	return nil
 }
 
-// applyVerdicts removes what no rule keeps, tells people what becomes of each
+// applyVerdicts removes what no rule keeps, prints what becomes of each
 // checkpoint, and returns that and the bytes that are freed.
 func applyVerdicts(c *cli.Context, verdicts []verdict) (out []keptJSON, freed int64, err error) {
 	out = []keptJSON{}

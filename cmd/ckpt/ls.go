@@ -22,9 +22,16 @@ func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON
 func lsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ls",
-		Usage:     "list the checkpoints of a directory, or the tensors of a checkpoint",
+		Usage:     "list the checkpoints below a directory and why each stays, or the tensors of a checkpoint",
 		ArgsUsage: "DIR|PREFIX|FILE",
-		Description: `Of the folder of a SavedModel, or of safetensors, the tensors are listed.
+		Description: `Of a directory, the checkpoints in it and in the folders below it are listed, with
+the metrics by which models are compared, and WHY each stays: current (a restart
+begins with it), pinned (by PREFIX.pin, trainerd keep), a rule of the config of
+its run, or a place among the best. "goes next": the next save removes it. Without
+such a config, "listed" are those that the file checkpoint names, which a Saver
+removes in turn; nothing removes one that is not listed.
+
+Of the folder of a SavedModel, or of safetensors, the tensors are listed.
 
 With --tree the tensors are shown below their scopes, the parts of their names
 before slashes, each with the number and size of all that is in it; --depth
@@ -83,8 +90,8 @@ func checkLs(c *cli.Context) error {
 	return nil
 }
 
-// explainState warns when the state file does not lead to a checkpoint.
-func explainState(w io.Writer, dir string) error {
+// checkState warns when the state file does not lead to a checkpoint.
+func checkState(w io.Writer, dir string) error {
 	if _, err := ckptdir.LatestCheckpoint(dir, nil); err != nil {
 		fmt.Fprintf(w, "ckpt: the checkpoint file names none of them: %v\n", err)
 	}

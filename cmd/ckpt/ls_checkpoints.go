@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -32,13 +34,49 @@ type checkpointJSON struct {
 	Format   string     `json:"format,omitempty"`
 	Verified *time.Time `json:"verified,omitempty"`
 	Problem  string     `json:"problem,omitempty"` // why it is not what was verified
+
+	Metrics  map[string]manifest.Metric `json:"metrics,omitempty"` // of the model in it
+	Sources  map[string]string          `json:"sources,omitempty"` // who measured them
+	Why      []string                   `json:"why"`               // it stays
+	GoesNext bool                       `json:"goes_next"`         // the next save removes it
 }
 
 // listed is a checkpoint of a directory.
 type listed struct {
 	ckptdir.Checkpoint
+	dir     string
 	record  *manifest.Record // of another program's, else nil
 	problem error
+
+	metrics map[string]float64 // of the model in it
+	sources map[string]string
+	why     []string
+	goes    bool // with the next save
+}
+
+// shownMetrics are the metrics by which people compare models: those of
+// evaluations or of the program, and only without them those of training batches.
+func (l *listed) shownMetrics() string {
+	measured := func(name string) bool { return l.sources[name] != manifest.SourceTrain }
+	names := slices.Sorted(maps.Keys(l.metrics))
+	compared := slices.ContainsFunc(names, measured)
+	var all []string
+	for _, name := range names {
+		if name == "learning_rate" || strings.HasPrefix(name, "global_step/") || compared && !measured(name) {
+			continue // of the steps, not of the model
+		}
+		all = append(all, fmt.Sprintf("%s %.4g", name, l.metrics[name]))
+	}
+	return strings.Join(all, " ")
+}
+
+// whyText says why a checkpoint stays, and whether it will.
+func (l *listed) whyText() string {
+	why := l.why
+	if l.goes {
+		why = append(slices.Clone(why), "goes next")
+	}
+	return strings.Join(why, ", ")
 }
 
 // verifiedText says when a checkpoint was verified.
@@ -74,7 +112,7 @@ func listCheckpoints(dir string) (all []listed, err error) {
 		return nil, err
 	}
 	for _, c := range own {
-		all = append(all, listed{Checkpoint: c})
+		all = append(all, listed{Checkpoint: c, dir: dir})
 	}
 	records, bad := manifest.Records(dir)
 	if len(records) == 0 {
@@ -99,14 +137,14 @@ func listCheckpoints(dir string) (all []listed, err error) {
 			continue
 		}
 		c := ckptdir.Checkpoint{Prefix: prefix, Step: r.Step, Time: r.WallTime.Local(), Bytes: r.Bytes()}
-		all = append(all, listed{c, r, err})
+		all = append(all, listed{Checkpoint: c, dir: dir, record: r, problem: err})
 	}
 	slices.SortStableFunc(all, func(a, b listed) int { return cmp.Compare(a.Step, b.Step) })
 	return all, errors.Join(bad...)
 }
 
 func lsCheckpoints(c *cli.Context, dir string) error {
-	list, err := listCheckpoints(dir)
+	list, err := listBelow(dir)
 	if err != nil && list == nil {
 		return err
 	}
@@ -132,10 +170,11 @@ func lsCheckpoints(c *cli.Context, dir string) error {
 		fmt.Fprintf(c.App.ErrWriter, "ckpt: there are no checkpoints in %s\n", dir)
 		return exitError(exitNothing)
 	}
-	if !slices.ContainsFunc(list, func(l listed) bool { return l.record == nil }) {
-		return nil // another program's, which needs no state file
+	// Another program's need no state file.
+	if slices.ContainsFunc(list, func(l listed) bool { return l.dir == dir && l.record == nil }) {
+		return checkState(c.App.ErrWriter, dir)
 	}
-	return explainState(c.App.ErrWriter, dir)
+	return nil
 }
 
 func (l *listed) json() checkpointJSON {
@@ -149,6 +188,13 @@ func (l *listed) json() checkpointJSON {
 	if l.problem != nil {
 		x.Problem = l.problem.Error()
 	}
+	for name, v := range l.metrics {
+		if x.Metrics == nil {
+			x.Metrics = make(map[string]manifest.Metric)
+		}
+		x.Metrics[name] = manifest.Metric(v)
+	}
+	x.Sources, x.Why, x.GoesNext = l.sources, append([]string{}, l.why...), l.goes
 	return x
 }
 
@@ -160,12 +206,14 @@ func checkpointRows(list []listed) [][]string {
 	if foreign {
 		header = append(header, "format", "verified")
 	}
+	header = append(header, "metrics", "why")
 	rows := [][]string{header}
 	for _, l := range list {
 		row := []string{l.Prefix, stepText(l.Checkpoint, ""), l.Time.UTC().Format(time.RFC3339Nano), strconv.FormatInt(l.Bytes, 10), strconv.FormatBool(l.Latest)}
 		if foreign {
 			row = append(row, l.format(), l.verifiedText(time.RFC3339Nano, time.UTC))
 		}
+		row = append(row, l.shownMetrics(), l.whyText())
 		rows = append(rows, row)
 	}
 	return rows
@@ -180,22 +228,25 @@ func printCheckpoints(w io.Writer, list []listed) error {
 	if foreign {
 		header = append(header, "FORMAT", "VERIFIED")
 	}
-	t := terminal.NewTable(append(header, "PREFIX")...)
+	measured := slices.ContainsFunc(list, func(l listed) bool { return l.shownMetrics() != "" })
+	if measured {
+		header = append(header, "METRICS")
+	}
+	t := terminal.NewTable(append(header, "PREFIX", "WHY")...)
 	for _, l := range list {
 		row := []string{stepText(l.Checkpoint, "-"), l.Time.Format(time.DateTime), sizeText(l.Bytes)}
 		if foreign {
 			row = append(row, cmp.Or(l.format(), "-"), cmp.Or(l.verifiedText(time.DateTime, time.Local), "-"))
 		}
-		row = append(row, printable(l.Prefix))
-		if l.Latest {
-			row = append(row, "<- checkpoint")
+		if measured {
+			row = append(row, cmp.Or(l.shownMetrics(), "-"))
 		}
-		t.Add(row...)
+		t.Add(append(row, printable(l.Prefix), l.whyText())...)
 	}
 	return t.Print(w, terminal.StyleFor(w))
 }
 
-// stepText is a checkpoint's step, or what stands for none.
+// stepText is a checkpoint's step, or "-" for none.
 func stepText(ck ckptdir.Checkpoint, none string) string {
 	if ck.Step < 0 {
 		return none

@@ -71,6 +71,9 @@ const (
 )
 
 func main() {
+	if terminal.Is(os.Stdout) {
+		clidoc.WrapHelp(terminal.Width(os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args, os.Stdout, os.Stderr)
@@ -99,7 +102,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return int(quiet)
 	}
 	code := exitCode(ctx, err)
-	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody wants to know
+	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody reads it
 		fmt.Fprintf(stderr, "ckpt: %v\n", err)
 	}
 	return code
@@ -148,6 +151,7 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 // ckptDoc is what the help and the manual page say besides the commands.
 func ckptDoc() *clidoc.Doc {
 	return &clidoc.Doc{
+		Complete: completions,
 		Exits: []clidoc.Exit{
 			{Code: exitOK, Meaning: "success"},
 			{Code: exitFailed, Meaning: "the command failed"},

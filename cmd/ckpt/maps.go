@@ -123,7 +123,7 @@ func giveForm(c *cli.Context, s *rewrite.Source, to string) (func() error, error
 // variables: those of --like are used then.
 func isKeras(to string) bool {
 	f := rewrite.FormatOf(to)
-	return f == rewrite.Keras || f == rewrite.KerasWeights
+	return f == rewrite.Keras || f == rewrite.KerasWeights || f == rewrite.KerasSharded
 }
 
 // kerasTemplate returns the file of Keras that --like names.

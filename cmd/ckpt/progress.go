@@ -18,7 +18,7 @@ func progressOf(c *cli.Context) *terminal.Progress {
 	return p
 }
 
-// watch returns r with what it reads shown, of which all is expected to be
+// watch returns r with what it reads shown; all of it is expected to be
 // read once. Reading of tensors ends when the command is interrupted.
 func watch(c *cli.Context, r ckptfmt.Reader) ckptfmt.Reader {
 	p := progressOf(c)
@@ -44,7 +44,7 @@ func (w *watched) OpenTensor(name string) (*ckptfmt.TensorReader, error) {
 	return t, nil
 }
 
-// sizeOf returns the bytes of all tensors. What cannot be read is told when it
+// sizeOf returns the bytes of all tensors. What cannot be read is reported when it
 // is needed.
 func sizeOf(r ckptfmt.Reader) (size int64) {
 	for info, err := range r.Tensors() {

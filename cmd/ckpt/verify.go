@@ -80,7 +80,7 @@ type findingJSON struct {
 // whole.
 const kindUnreadable = "unreadable"
 
-// kindUnsupported is the kind of tensors of which only Python can tell, such as
+// kindUnsupported is the kind of tensors that only Python can read, such as
 // those with a filter that ckpt does not have.
 const kindUnsupported = "unsupported"
 

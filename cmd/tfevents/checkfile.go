@@ -193,7 +193,7 @@ func findMisnamed(ctx context.Context, paths []string) ([]finding, error) {
 				return ctx.Err()
 			}
 			if err != nil || path == root || !d.Type().IsRegular() || tfevents.IsEventsFile(path) {
-				return nil // what cannot be read is told elsewhere
+				return nil // what cannot be read is reported elsewhere
 			}
 			if looked++; looked > misnamedLimit {
 				return fs.SkipAll

@@ -17,7 +17,7 @@ import (
 type page struct {
 	class   tfpb.DataClass
 	content func() versioned // the message in the metadata
-	braces  bool             // "{}", as old writers have it, stands for no content
+	braces  bool             // "{}", as old writers have it, means no content
 	// tensor says what is wrong with a value, in words that follow a number
 	// of points; "" if nothing is.
 	tensor func(*tfpb.TensorProto) string

@@ -28,7 +28,7 @@ func editCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "run", Usage: "only runs of LOGDIR that match the `REGEXP`"},
 			&cli.StringSliceFlag{Name: "rename", Usage: "`OLD=NEW`: rename the tag OLD; may be given several times"},
-			&cli.StringSliceFlag{Name: "delete", Usage: "delete tags that match the `REGEXP` as a whole and are not renamed; may be given several times"},
+			&cli.StringSliceFlag{Name: "delete", Usage: "delete tags that match the `REGEXP` as a whole and are not renamed, as __run_graph__ does the graphs; may be given several times"},
 			&cli.Int64Flag{Name: "from-step", Usage: "leave out points before step `A`"},
 			&cli.Int64Flag{Name: "to-step", Usage: "leave out points after step `B`"},
 			&cli.IntFlag{Name: "every", Usage: "keep every `N`-th point of a tag, the first and the last"},

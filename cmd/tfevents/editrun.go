@@ -74,6 +74,10 @@ func (r *runEditor) apply(data []byte) (out []byte, keep bool, err error) {
 	if err := proto.Unmarshal(data, event); err != nil {
 		return nil, false, fmt.Errorf("a record is not an event: %w; repair the file first", err)
 	}
+	if isGraph(event) && r.deletes(summary.RunGraphTag) {
+		r.deleted++
+		return nil, false, nil
+	}
 	step := event.Step
 	changed, err := r.shiftStep(event)
 	if err != nil {
@@ -100,6 +104,16 @@ func (r *runEditor) apply(data []byte) (out []byte, keep bool, err error) {
 	return data, true, nil
 }
 
+// isGraph reports whether an event is one of the graphs of a run: some programs write
+// it again with each checkpoint, which makes most of large files.
+func isGraph(event *tfpb.Event) bool {
+	switch event.GetWhat().(type) {
+	case *tfpb.Event_GraphDef, *tfpb.Event_MetaGraphDef:
+		return true
+	}
+	return false
+}
+
 func (r *runEditor) editRunMetadata(m *tfpb.TaggedRunMetadata, step int64) (changed, keep bool) {
 	switch to, ok := r.rename[m.Tag]; {
 	case !ok && r.deletes(m.Tag):
@@ -117,11 +131,7 @@ func (r *runEditor) editRunMetadata(m *tfpb.TaggedRunMetadata, step int64) (chan
 }
 
 func (e *edits) shiftStep(event *tfpb.Event) (bool, error) {
-	switch event.GetWhat().(type) {
-	case *tfpb.Event_FileVersion, *tfpb.Event_GraphDef, *tfpb.Event_MetaGraphDef:
-		return false, nil
-	}
-	if e.shift == 0 {
+	if e.shift == 0 || isGraph(event) || event.GetFileVersion() != "" {
 		return false, nil
 	}
 	if e.shift > 0 && event.Step > math.MaxInt64-e.shift || e.shift < 0 && event.Step < math.MinInt64-e.shift {

@@ -19,7 +19,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// stdinName stands for the standard input where a command takes files.
+// stdinName means the standard input where a command takes files.
 const stdinName = "-"
 
 // source is what the paths of a command line stand for. It is an [fs.FS] whose
@@ -34,7 +34,7 @@ type source struct {
 	bytes    int64  // of all files
 }
 
-// openSource finds the runs that paths stand for. A directory stands for all
+// openSource finds the runs that paths name. A directory means all
 // runs below it; files of one directory are one run.
 func openSource(c *cli.Context, paths ...string) (*source, error) {
 	s := newSource(c)
@@ -97,7 +97,7 @@ func (s *source) addFile(path string, named bool) {
 	}
 }
 
-// expect tells the progress bar that all files will be read once more.
+// expect adds one more reading of all files to the progress bar.
 func (s *source) expect() {
 	if s.bytes == 0 {
 		for _, path := range s.files() {

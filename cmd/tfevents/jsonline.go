@@ -72,7 +72,7 @@ func jsonLine(data []byte) ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// recordOf returns the record that a line of JSON stands for.
+// recordOf returns the record that a line of JSON describes.
 func recordOf(line []byte) ([]byte, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil {

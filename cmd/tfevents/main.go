@@ -20,7 +20,7 @@
 //	completion SHELL         a script that completes command lines
 //	man                      the manual page
 //
-// PATH is an events file or a log directory; a directory stands for all runs
+// PATH is an events file or a log directory; a directory means all runs
 // below it. Files may be compressed with gzip or zlib, though TensorBoard does
 // not read them then. Data goes to the standard output, all other words to the
 // standard error. Flags may come before and after arguments.
@@ -79,6 +79,9 @@ var (
 )
 
 func main() {
+	if terminal.Is(os.Stdout) {
+		clidoc.WrapHelp(terminal.Width(os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
@@ -183,6 +186,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 // doc is what the help and the manual page say besides the commands.
 func doc() *clidoc.Doc {
 	return &clidoc.Doc{
+		Complete: completions,
 		Exits: []clidoc.Exit{
 			{Code: exitOK, Meaning: "success"},
 			{Code: exitFailed, Meaning: "the command failed"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/tfevents/dataserver"
 )
 
@@ -39,6 +40,7 @@ func serveCommand() *cli.Command {
 			&cli.StringFlag{Name: "logdir", Usage: "serve the runs below `DIR`"},
 			&cli.StringFlag{Name: "reload", Value: "5", Usage: "look for what is new every so many `SECS`, or once; changes that the system reports are read at once"},
 			&cli.StringFlag{Name: "samples-per-plugin", Usage: "serve at most so many points of a series: a list of `PLUGIN=N` with commas, all for no limit"},
+			&cli.StringFlag{Name: "max-memory", Value: "1GiB", Usage: "keep the process below `SIZE`: past some 60 million points for 1GiB, the longest scalars are thinned out"},
 			&cli.StringFlag{Name: "host", Value: "localhost", Usage: "listen on `ADDRESS`; nothing asks for a password"},
 			&cli.IntFlag{Name: "port", Value: defaultPort, Usage: "listen on port `N`, or on a free one with 0"},
 			&cli.StringFlag{Name: "port-file", Usage: "write the port to `FILE`"},
@@ -84,9 +86,7 @@ func serve(c *cli.Context) error {
 		ln.Close()
 		return startupError(c, err)
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(indexGCPercent) // the index stays; what is read into it passes
-	}
+	boundMemory(o.MaxMemory)
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	if c.Bool("die-after-stdin") {
@@ -96,6 +96,16 @@ func serve(c *cli.Context) error {
 		}()
 	}
 	return server.Serve(ctx, ln)
+}
+
+// boundMemory leaves the garbage collector alone where the environment speaks to it.
+func boundMemory(limit int64) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(indexGCPercent) // the index stays; what is read into it passes
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 func serveOptions(c *cli.Context) (*dataserver.Options, error) {
@@ -109,6 +119,9 @@ func serveOptions(c *cli.Context) (*dataserver.Options, error) {
 		o.Reload = max(time.Duration(secs*float64(time.Second)), 100*time.Millisecond)
 	}
 	var err error
+	if o.MaxMemory, err = cliargs.Size(c.String("max-memory")); err != nil {
+		return nil, usagef("serve: --max-memory: %w", err)
+	}
 	o.Samples, err = parseSamples(c.String("samples-per-plugin"))
 	return o, err
 }
@@ -146,7 +159,7 @@ func serveLogger(c *cli.Context) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.App.ErrWriter, &slog.HandlerOptions{Level: level}))
 }
 
-// announce tells where the server listens.
+// announce prints where the server listens.
 func announce(c *cli.Context, addr net.Addr) error {
 	file := c.String("port-file")
 	if file == "" {

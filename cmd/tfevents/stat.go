@@ -131,7 +131,7 @@ func stat(c *cli.Context) error {
 	return cmp.Or(err, report.result(), verdict)
 }
 
-// statRun reads the files twice: their events, of which only the heads count here,
+// statRun reads the files twice: their events, whose heads alone count here,
 // and the curves.
 func statRun(s *source, run tfevents.Run) (*runStat, error) {
 	r := &runStat{Run: run.Name, Kinds: make(map[string]int), Tags: []*tagStat{}}

@@ -71,7 +71,7 @@ func tail(c *cli.Context) error {
 	return t.run(name)
 }
 
-// oneFile is a directory of which only one file is seen.
+// oneFile is a directory that shows only one of its files.
 type oneFile struct {
 	fs.FS
 	name string

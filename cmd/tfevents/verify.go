@@ -188,7 +188,7 @@ func repair(c *cli.Context) error {
 	return printReport(c, info, "%s holds the %d intact records of %s; damaged places left out: %d", to, info.Records, from, report.count)
 }
 
-// printReport tells what a command has done: in words to people, or as JSON to
+// printReport prints what a command has done: in words to people, or as JSON to
 // scripts.
 func printReport(c *cli.Context, info any, format string, args ...any) error {
 	if c.Bool("json") {

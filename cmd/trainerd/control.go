@@ -216,7 +216,10 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 	for first := true; ; first = false {
 		st, err := client.Status(ctx)
 		var gone *control.NotRunningError
+		var silent *control.SilentError
 		switch {
+		case errors.As(err, &silent) && !asJSON:
+			_, err = fmt.Fprintf(w, "%v\n", err)
 		case errors.As(err, &gone) && !first:
 			if redraw {
 				fmt.Fprintln(w)

@@ -14,10 +14,10 @@ import (
 )
 
 const evalHelp = `Compares the answers of a trained model with the labels of DATA, which is read
-as trainerd predict reads it. Of classes it reports the accuracy beside that of
+as trainerd predict reads it. Of classes it reports the accuracy next to that of
 always answering the most frequent class, the cross entropy, the area under the
 ROC curve (of more than two classes the mean over each against the others) and
-the confusion matrix; of numbers R2, and RMSE and MAE beside the RMSE of always
+the confusion matrix; of numbers R2, and RMSE and MAE next to the RMSE of always
 answering the mean. Rows without a label are an error.
 
 EXAMPLES:

@@ -9,12 +9,13 @@ import (
 )
 
 const graphHelp = `Shows the placeholders that must be fed, the variables, the nodes whose ops the
-embedded runtime lacks, and what the collections offer. The file is binary or
-text. An unknown dimension is ?, in JSON -1; of an unknown shape JSON has null.
+embedded runtime lacks, and what the collections offer; of a SavedModel also its
+signatures, with their inputs and outputs. A file is binary or text. An unknown dimension is ?, in JSON -1; of an unknown shape JSON has null.
 
 EXAMPLES:
    trainerd graph model.ckpt-100.meta
-   trainerd graph model.meta --json | jq -r '.lacking[] | .node'`
+   trainerd graph saved/1
+   trainerd graph model.meta --json | jq -r '.unsupported[] | .node'`
 
 const graphRunHelp = `Initialises the graph, or restores it from --restore, starts its queue runners,
 and runs it step by step. It ends after the last step, or when the input that
@@ -62,7 +63,7 @@ func graphCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:        "graph",
 		Usage:       "show what a TensorFlow MetaGraph needs and offers, or run it",
-		UsageText:   "trainerd graph [--json] FILE.meta\ntrainerd graph run [options] FILE.meta",
+		UsageText:   "trainerd graph [--json] FILE.meta|SAVEDMODEL\ntrainerd graph run [options] FILE.meta|SAVEDMODEL",
 		Description: graphHelp,
 		Flags:       []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}},
 		Subcommands: []*cli.Command{graphRunCommand(stderr)},

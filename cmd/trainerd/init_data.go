@@ -98,7 +98,11 @@ func printPlan(w io.Writer, p *config.Template, file, why string) error {
 	if p.Plan.Numbers {
 		what = "a number"
 	}
-	_, err := fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", s.Columns[p.Plan.Label].Name, why, what)
+	fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", s.Columns[p.Plan.Label].Name, why, what)
+	notes, err := s.Notes(p.Plan)
+	for _, n := range notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +23,9 @@ var reportModule string
 
 const initProgramHelp = `
 
-With words after -- the job is that program: it is run for up to --limit seconds
-in the current directory, and what it prints and saves meanwhile is written into the
-config: its curves, the names of its checkpoints, how it resumes. The files that it
+With words after -- the job is that program: it is run in the current directory for
+up to --limit seconds from its first report, for which it has three times as long,
+and what it prints and saves meanwhile is written into the config: its curves, the names of its checkpoints, how it resumes. The files that it
 makes stay.
 
 --recipe NAME prints what is known of a kind of program, to be changed and named in
@@ -38,7 +39,7 @@ EXAMPLES:
 
 func initProgramFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.Float64Flag{Name: "limit", Value: 60, Usage: "run a program after -- for up to `SECONDS`"},
+		&cli.Float64Flag{Name: "limit", Value: 60, Usage: "run a program after -- for up to `SECONDS` from its first report"},
 		&cli.StringFlag{Name: "recipe", Usage: "print the recipe `NAME`: " + strings.Join(recipe.Names(), ", ")},
 		&cli.BoolFlag{Name: "python", Usage: "print trainerd_report.py"},
 	}
@@ -82,7 +83,7 @@ func tryProgram(c *cli.Context, words []string) error {
 		return fmt.Errorf("%s already exists; give another name", name)
 	}
 	limit := time.Duration(c.Float64("limit") * float64(time.Second))
-	fmt.Fprintf(c.App.ErrWriter, "running %s for up to %v\n", shell.Join(words), limit)
+	fmt.Fprintf(c.App.ErrWriter, "running %s for up to %v from its first report\n", shell.Join(words), limit)
 	ctx, release := stopOnSignal(c.Context, c.App.ErrWriter, "ending the program")
 	defer release()
 	f, err := trial.Run(ctx, trial.Options{
@@ -104,11 +105,14 @@ func tryProgram(c *cli.Context, words []string) error {
 	return errors.Join(err, f.Failure)
 }
 
+// settingsFiles end the names of files that a launcher or a script reads.
+var settingsFiles = []string{".yaml", ".yml", ".json", ".toml", ".cfg", ".ini"}
+
 // jobName returns a name for a program: that of its script.
 func jobName(words []string) string {
 	name := words[0]
 	for _, word := range words[1:] {
-		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() && !slices.Contains(settingsFiles, filepath.Ext(word)) {
 			name = word
 			break
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/cmd/internal/version"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -28,6 +29,9 @@ import (
 )
 
 func main() {
+	if terminal.Is(os.Stdout) {
+		clidoc.WrapHelp(terminal.Width(os.Stdout))
+	}
 	os.Exit(run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -133,7 +137,8 @@ func trainerdDoc() *clidoc.Doc {
 		exits = append(exits, clidoc.Exit(e))
 	}
 	return &clidoc.Doc{
-		Exits: exits,
+		Complete: completions,
+		Exits:    exits,
 		Examples: []clidoc.Entry{
 			{Term: "trainerd check job.toml", Text: "report what the job would do, and every problem"},
 			{Term: "trainerd run job.toml --set train.steps=5000", Text: "train, or resume a training"},

@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DIGITS", digits)
 			env.Setenv("EXAMPLES", filepath.Dir(digits))
+			env.Setenv("FIXTURES", filepath.Dir(graphs))
 			env.Setenv("GRAPHS", graphs)
 			env.Setenv("NPY", arrays)
 			env.Setenv("PROGRAMS", absolute(t, programsDir))

@@ -21,7 +21,7 @@ func outliveReaders() {
 // logWriter writes to a log whose reader may go away: from then on it discards.
 type logWriter struct {
 	out   io.Writer
-	other slog.Handler // told once that the reader has gone
+	other slog.Handler // gets one line when the reader has gone
 	gone  atomic.Bool
 }
 

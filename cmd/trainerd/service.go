@@ -144,7 +144,7 @@ func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
 	return daemon.Run(ctx, s.config, o)
 }
 
-// state is what systemd is told.
+// state is the status that systemd shows.
 func (s *service) state() systemd.State {
 	st := s.monitor.Status()
 	return systemd.State{

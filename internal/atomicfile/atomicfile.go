@@ -1,7 +1,7 @@
 // Package atomicfile publishes files so that a crash or a power cut leaves
 // either the old file or the whole new one, never a part.
 //
-// A new file is written under a temporary name beside its target, synced,
+// A new file is written under a temporary name next to its target, synced,
 // renamed over the target, and the directory is synced: only then is it
 // durable. The steps are separate methods of [Pending], because a checkpoint
 // of several files syncs all of them before it renames the first.
@@ -71,7 +71,7 @@ func OrOS(fsys FS) FS {
 	return fsys
 }
 
-// TempName returns a new temporary name beside name.
+// TempName returns a new temporary name in the directory of name.
 func TempName(name string) string {
 	return filepath.Join(filepath.Dir(name), tempPrefix+hex.EncodeToString(random(tempDigits/2))+tempSuffix)
 }

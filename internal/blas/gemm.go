@@ -15,7 +15,7 @@ type engine[T float32 | float64] struct {
 
 	// tiles[r-1] computes r rows of a tile: c = a*b, or c += a*b when add is
 	// not 0. a has the strides rs between rows and cs between columns. The inner
-	// dimension is that many segments of k, after each of which skipA elements of
+	// dimension is that many segments of k; after each, skipA elements of
 	// a and skipB of b are left out.
 	tiles []tile[T]
 	// narrow are tiles of half as many columns, and of more rows; nil for none.

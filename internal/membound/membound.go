@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// slack is what any call may allocate, for its buffers and for what runs beside
+// slack is what any call may allocate, for its buffers and for what runs next to
 // it.
 const slack = 16 << 20
 

@@ -26,7 +26,7 @@ type Elements struct {
 }
 
 // Open reads the header of the array in the size bytes that r gives. like
-// tells the type of elements that NumPy writes as raw bytes (V1: what it has
+// says the type of elements that NumPy writes as raw bytes (V1: what it has
 // no name for, and of any width strings, which then keep zeros at their ends);
 // DT_INVALID when it is not known.
 func Open(r io.Reader, size int64, like tfpb.DataType) (*Elements, error) {
@@ -44,7 +44,7 @@ func Open(r io.Reader, size int64, like tfpb.DataType) (*Elements, error) {
 		h.kind = kind{like, h.kind.size, 1}
 	case h.kind.dtype == tfpb.DataType_DT_INVALID:
 		if h.kind.dtype = like; like == tfpb.DataType_DT_INVALID || h.kind.size != 1 {
-			return nil, &Error{Offset: start, Reason: fmt.Sprintf("the elements are raw bytes (%s) of an unspecified type", h.descr)}
+			return nil, &Error{Offset: start, Unsupported: true, Reason: fmt.Sprintf("the elements are raw bytes (%s) of an unspecified type", h.descr)}
 		}
 	}
 	n, ok := product(h.shape, int64(h.kind.size))

@@ -1,7 +1,9 @@
 package npy
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -44,6 +46,17 @@ var refused = map[byte]string{
 	'O': "pickled Python objects", 'V': "raw bytes", 'M': "dates", 'm': "time spans",
 }
 
+// unsupportedError is a type of elements that NumPy has and tensors have not.
+type unsupportedError string
+
+func (e unsupportedError) Error() string { return string(e) }
+
+// isWider reports whether a type is one of the long doubles, whose width depends on
+// the machine.
+func isWider(name string) bool {
+	return slices.Contains([]string{"f12", "f16", "c24", "c32"}, name)
+}
+
 // setDescr reads the type of the elements.
 func (h *header) setDescr(descr string) error {
 	h.descr = strconv.Quote(descr)
@@ -63,7 +76,10 @@ func (h *header) setDescr(descr string) error {
 		}
 	}
 	if what := refused[name[0]]; what != "" && !ok {
-		return fmt.Errorf("the elements are %s (%q); only numbers and bools can be read", what, descr)
+		return unsupportedError(fmt.Sprintf("the elements are %s (%q); only numbers and bools can be read", what, descr))
+	}
+	if isWider(name) {
+		return unsupportedError(fmt.Sprintf("the type %q of the elements is not known", descr))
 	}
 	if !ok || !strings.ContainsRune("<>|", rune(order)) || order == '|' && k.unit > 1 && name[0] != 'V' {
 		return fmt.Errorf("the type %q of the elements is not known", descr)
@@ -84,7 +100,7 @@ func parseHeader(text []byte) (*header, *Error) {
 		seen[key] = true
 		return p.value(h, key)
 	}); err != nil {
-		return nil, &Error{Offset: int64(p.pos), Reason: "header: " + err.Error()}
+		return nil, &Error{Offset: int64(p.pos), Reason: "header: " + err.Error(), Unsupported: errors.As(err, new(unsupportedError))}
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
 		if !seen[key] {
@@ -99,7 +115,7 @@ func (p *parser) value(h *header, key string) (err error) {
 	switch key {
 	case "descr":
 		if p.peek() == '[' || p.peek() == '(' {
-			return fmt.Errorf("the elements are records; only numbers and bools can be read")
+			return unsupportedError("the elements are records; only numbers and bools can be read")
 		}
 		var descr string
 		if descr, err = p.str(); err != nil {

@@ -51,7 +51,10 @@ type Error struct {
 	Name   string // file, "" for a bare reader
 	Offset int64
 	Reason string
-	err    error // of the reader below
+	// Unsupported says that the file may be intact: its elements are no numbers, or of
+	// a type that a tensor cannot have.
+	Unsupported bool
+	err         error // of the reader below
 }
 
 func (e *Error) Unwrap() error { return e.err }

@@ -10,7 +10,7 @@
 // then looks out for the next call for some 50 microseconds, because waking a
 // processor takes longer than many parts, and ends. It looks with the processor's
 // instruction for that, and only now and then asks the scheduler whether another
-// goroutine wants to run: each such question takes a lock that all share. A
+// goroutine is ready to run: each such question takes a lock that all share. A
 // hand-off to a helper that looks out takes less than a microsecond.
 //
 // A panic in a part is one of the caller, after all other parts are done.
@@ -70,7 +70,7 @@ var (
 	teams []*team // idle; the one last used is last
 )
 
-// Run does a job in at most max parts, of which the caller does the first. It
+// Run does a job in at most max parts; the caller does the first. It
 // returns when all are done. The number of parts is smaller when other calls
 // keep processors busy.
 func Run(max int, job Job) {

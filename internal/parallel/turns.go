@@ -12,7 +12,7 @@ import (
 // others want all processors all the time.
 const turn = 4 * time.Millisecond
 
-// Turns lets work in the background take turns with everything else that wants
+// Turns lets work in the background take turns with everything else that is ready
 // its processor. The zero value is ready; each goroutine needs its own.
 type Turns struct{ began time.Time }
 

@@ -348,7 +348,7 @@ func (c *checker) crash(ctx context.Context) error {
 	return nil
 }
 
-// recover opens a session on the new server and goes on from the checkpoint.
+// recover opens a session on the new server and continues from the checkpoint.
 func (c *checker) recover(ctx context.Context) error {
 	fresh, err := c.client.NewSession(ctx, c.meta.GetGraphDef(), nil)
 	if err != nil {

@@ -7,7 +7,7 @@
 // bundle OUT/<name>, in the form of the recording. Each runs a second time
 // without the attributes that have the op's default, as strip_default_attrs
 // exports graphs, which must give the same bytes. For each it prints one JSON
-// object that tells whether it ran to its end.
+// object that says whether it ran to its end.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Verdicts says what this project makes of files that may be damaged, so that
-// TensorFlow's opinion can be set beside it. Each line of standard input names
+// TensorFlow's opinion can be set next to it. Each line of standard input names
 // a kind and a file, or the prefix of a checkpoint:
 //
 //	records FILE | gzip FILE | zlib FILE | checkpoint PREFIX
@@ -79,7 +79,7 @@ func records(kind, name string) verdict {
 }
 
 // passedOver reports whether TensorFlow takes an error for the end of the file:
-// too few bytes for a length, or what stands behind the end of a ZLIB stream.
+// too few bytes for a length, or data after the end of a ZLIB stream.
 func passedOver(err error) bool {
 	var torn *tfrecord.CorruptError
 	return errors.Is(err, tfrecord.ErrTrailingData) || errors.As(err, &torn) && torn.Torn() && torn.Part == tfrecord.PartLength

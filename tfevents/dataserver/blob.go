@@ -1,6 +1,7 @@
 package dataserver
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -25,10 +26,14 @@ type blobKey struct {
 	index                int
 }
 
+// String returns the key as TensorBoard's own data server has it.
 func (k blobKey) String() string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
 	// It cannot fail: all parts are strings and numbers.
-	b, _ := json.Marshal([]any{k.experiment, k.run, k.tag, k.step, k.index})
-	return base64.RawURLEncoding.EncodeToString(b)
+	_ = e.Encode([]any{k.experiment, k.run, k.tag, k.step, k.index})
+	return base64.RawURLEncoding.EncodeToString(bytes.TrimSpace(b.Bytes()))
 }
 
 func parseBlobKey(text string) (k blobKey, err error) {

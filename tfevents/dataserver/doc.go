@@ -19,8 +19,10 @@
 //
 // All points that [tfevents.PurgeExact] keeps: a resumed training takes the
 // place of the points that it writes again as soon as its SessionLog START is
-// there. Nothing is sampled when it is read; an answer holds as many points as
-// the request wants at most, among them the first, the last and the extremes.
+// there. Nothing is sampled when it is read as long as it fits into
+// Options.MaxMemory; then the longest series lose every other point, extremes
+// excepted. An answer holds as many points as the request wants at most, among
+// them the first, the last and the extremes.
 // Scalars may be of any numeric type. The record checksums are tested; reading
 // continues after damage, and waits at a record that is not complete. Runs below
 // a directory with a file named .hide are not shown.
@@ -44,5 +46,6 @@
 // # Security
 //
 // A client can read what the log directory's events files hold, and no other
-// file. Nothing asks for a password: listen on the loopback interface.
+// file. Nothing asks for a password: listen on the loopback interface. Connections,
+// calls and the size of requests are bounded.
 package dataserver

@@ -10,11 +10,19 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 )
 
 // DefaultReload is TensorBoard's time between two looks through a directory.
 const DefaultReload = 5 * time.Second
+
+// DefaultMaxMemory is room for some 60 million scalars.
+const DefaultMaxMemory = 1 << 30
+
+// indexShare is the part of the memory, in percent, that points may take: the
+// garbage collector and the answers need the rest.
+const indexShare = 60
 
 // Options holds the choices of [New]. Only Logdir is needed.
 type Options struct {
@@ -28,6 +36,11 @@ type Options struct {
 	// Samples bounds by plugin how many points of a series are served, whatever
 	// a request wants; a negative number is no bound.
 	Samples map[string]int
+
+	// MaxMemory bounds the memory of the process, in bytes, as far as points go
+	// (default [DefaultMaxMemory], negative is no bound). Beyond it the longest
+	// series are thinned out, as [tfevents.MemoryLimit] says.
+	MaxMemory int64
 
 	// Logger gets what is worth knowing; nil discards it.
 	Logger *slog.Logger
@@ -61,14 +74,28 @@ func New(o *Options) (*Server, error) {
 	if s.o.Logger == nil {
 		s.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s.store = newStore(os.DirFS(s.o.Logdir), s.o.Logger)
-	s.grpc = grpc.NewServer(grpc.MaxSendMsgSize(maxAnswer))
+	if s.o.MaxMemory == 0 {
+		s.o.MaxMemory = DefaultMaxMemory
+	}
+	s.store = newStore(os.DirFS(s.o.Logdir), s.o.MaxMemory/100*indexShare, s.o.Logger)
+	s.grpc = grpc.NewServer(grpc.MaxSendMsgSize(maxAnswer), grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(greeting))
 	s.grpc.RegisterService(&service, s)
 	return s, nil
 }
 
-// maxAnswer is the largest message that TensorBoard takes.
-const maxAnswer = 256 << 20
+const (
+	// maxAnswer is the largest message that TensorBoard takes.
+	maxAnswer = 256 << 20
+	// maxRequest has room for the names of a hundred thousand runs.
+	maxRequest = 16 << 20
+	// maxConns bounds the connections: a TensorBoard has one, more wait.
+	maxConns = 32
+	// maxCalls bounds the calls of a connection at one time; more wait.
+	maxCalls = 32
+	// greeting is how long a client may take to begin to speak HTTP/2.
+	greeting = 10 * time.Second
+)
 
 func checkLogdir(dir string) error {
 	if dir == "" {
@@ -100,7 +127,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		s.follow(ctx)
 	}()
 	stop := context.AfterFunc(ctx, s.grpc.Stop)
-	err := s.grpc.Serve(ln)
+	err := s.grpc.Serve(netutil.LimitListener(ln, maxConns))
 	stop()
 	cancel()
 	<-loaded

@@ -104,7 +104,7 @@ func (c *client) waitForSteps(run, tag string, want ...int64) {
 }
 
 // append adds events to a file that may be there already.
-func appendEvents(t *testing.T, name string, events ...*tfpb.Event) {
+func appendEvents(t testing.TB, name string, events ...*tfpb.Event) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)
@@ -184,6 +184,45 @@ func TestSamplesBoundAnswers(t *testing.T) {
 	if got := c.curve(".", "loss", 1000).GetStep(); len(got) > 7 || got[0] != 0 || got[len(got)-1] != 49 {
 		t.Errorf("steps %v, want 7 at most, the first and the last among them", got)
 	}
+}
+
+// TestLogdirLargerThanMemory: what is thinned out keeps its ends and its peak, also
+// while it grows; a run that is gone leaves its room to others.
+func TestLogdirLargerThanMemory(t *testing.T) {
+	dir := t.TempDir()
+	var events []*tfpb.Event
+	for step := range int64(20_000) {
+		value := math.Sin(float64(step) / 100)
+		if step == 777 {
+			value = 50
+		}
+		events = append(events, point("loss", step, value))
+	}
+	for _, run := range []string{"a", "b", "c"} {
+		appendEvents(t, filepath.Join(dir, run, "1.tfevents"), events...)
+	}
+	c := serve(t, &Options{Logdir: dir, Reload: 20 * time.Millisecond, MaxMemory: 200 << 10})
+	last := func(run string) int64 {
+		if steps := c.curve(run, "loss", 1<<20).GetStep(); len(steps) > 0 {
+			return steps[len(steps)-1]
+		}
+		return -1
+	}
+	c.waitFor("the curves", func() bool { return last("a") == 19_999 && last("b") == 19_999 && last("c") == 19_999 })
+	for step := int64(20_000); step < 20_010; step++ {
+		appendEvents(t, filepath.Join(dir, "b", "1.tfevents"), point("loss", step, 0))
+	}
+	c.waitFor("the new point", func() bool { return last("b") == 20_009 })
+	for _, run := range []string{"a", "b", "c"} {
+		got := c.curve(run, "loss", 1<<20)
+		if n := len(got.GetStep()); n < 500 || n > 10_000 || got.GetStep()[0] != 0 || slices.Max(got.GetValue()) != 50 {
+			t.Errorf("run %s: %d points from step %d, highest %v", run, n, got.GetStep()[0], slices.Max(got.GetValue()))
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	c.waitFor("the end of run a", func() bool { return last("a") == -1 })
 }
 
 func TestBadRequests(t *testing.T) {

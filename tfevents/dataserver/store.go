@@ -16,8 +16,9 @@ import (
 
 // store holds the index of each run.
 type store struct {
-	fsys fs.FS
-	log  *slog.Logger
+	fsys  fs.FS
+	log   *slog.Logger
+	limit *tfevents.MemoryLimit // nil: none
 
 	mu   sync.RWMutex
 	runs map[string]*run
@@ -35,8 +36,31 @@ type run struct {
 	late      bool      // it has changed, but may not be read yet
 }
 
-func newStore(fsys fs.FS, log *slog.Logger) *store {
-	return &store{fsys: fsys, log: log, runs: make(map[string]*run)}
+// newStore returns a store without runs, whose points take so many bytes at most; a
+// negative number is no bound.
+func newStore(fsys fs.FS, maxBytes int64, log *slog.Logger) *store {
+	s := &store{fsys: fsys, log: log, runs: make(map[string]*run)}
+	if maxBytes >= 0 {
+		s.limit = tfevents.NewMemoryLimit(maxBytes, s.thin)
+	}
+	return s
+}
+
+// thin thins out the runs that are not being read: a run that is does so itself. It is
+// called while one is.
+func (s *store) thin() {
+	s.log.Info("memory is short: thinning out the longest series", "max_points", s.limit.MaxPoints())
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, r := range s.runs {
+		if !r.mu.TryLock() {
+			continue
+		}
+		if r.index != nil {
+			r.index.Thin()
+		}
+		r.mu.Unlock()
+	}
 }
 
 // sorted returns the names of the runs that can be shown, in their order.
@@ -102,6 +126,11 @@ func (s *store) take(found []tfevents.Run) map[string]*run {
 		r.files = f.Files
 		now[f.Name] = r
 	}
+	for name, r := range s.runs {
+		if now[name] == nil && r.index != nil {
+			r.index.Release()
+		}
+	}
 	s.runs = now
 	return now
 }
@@ -156,9 +185,12 @@ func (s *store) update(name string, r *run) {
 		}
 	}
 	began := time.Now()
-	index := tfevents.ReadRun(s.fsys, tfevents.Run{Name: name, Files: r.files}, nil)
+	index := tfevents.ReadRun(s.fsys, tfevents.Run{Name: name, Files: r.files}, &tfevents.RunOptions{Limit: s.limit})
 	r.rebuildAt = time.Now().Add(rebuildShare * time.Since(began))
 	r.mu.Lock()
+	if r.index != nil {
+		r.index.Release()
+	}
 	r.index, r.damage = index, 0
 	r.mu.Unlock()
 	s.report(name, r)

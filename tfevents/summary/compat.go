@@ -58,7 +58,7 @@ func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 	return nil
 }
 
-// ModernValue does the same for one value of a summary, of which it returns one that
+// ModernValue does the same for one value of a summary and returns one that
 // has a tensor, or v itself.
 func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	switch x := v.GetValue().(type) {

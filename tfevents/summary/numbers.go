@@ -9,7 +9,7 @@ import (
 
 // Numbers returns the elements of a tensor of float64 or float32, row by row: what
 // histograms and PR curves are. It reports whether the tensor is one, and complete. As
-// everywhere in TensorFlow, the last of too few listed values stands for the rest.
+// everywhere in TensorFlow, the last of too few listed values is repeated.
 func Numbers(t *tfpb.TensorProto) ([]float64, bool) {
 	n := elements(t.GetTensorShape())
 	size := map[tfpb.DataType]int64{tfpb.DataType_DT_DOUBLE: 8, tfpb.DataType_DT_FLOAT: 4}[t.GetDtype()]

@@ -12,7 +12,7 @@ import (
 )
 
 // Compression names how a whole TFRecord stream is compressed. Nothing in a
-// file tells: the reader must know. TensorBoard reads no compressed files.
+// file says so: the reader must know. TensorBoard reads no compressed files.
 type Compression string
 
 // The kinds that TensorFlow's TFRecordOptions knows, by its names.
@@ -33,7 +33,7 @@ type CompressionOptions struct {
 	Level       int // 1 to 9; 0 means the default, 6; negative means stored only
 }
 
-// CompressedWriter writes a TFRecord stream of which the whole is
+// CompressedWriter writes a TFRecord stream that as a whole is
 // compressed, or not, as its options say. It is not safe for concurrent use.
 type CompressedWriter struct {
 	Writer

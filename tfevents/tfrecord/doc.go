@@ -14,7 +14,7 @@
 //
 // A checksum c is masked as (c>>15 | c<<17) + 0xa282ead8. The layout is that of
 // tensorflow/core/lib/io/record_writer.h. A whole file may be compressed with zlib or
-// gzip, as TFRecordOptions of TensorFlow says; nothing in it tells.
+// gzip, as TFRecordOptions of TensorFlow says; nothing in it says so.
 //
 // # Use
 //

@@ -29,7 +29,7 @@ const (
 // within the record: the same call succeeds once the rest has been written.
 // With Lost above zero the next call continues after the lost bytes: the end of a
 // record with PartData or PartEvent is known, and with PartLength the reader has
-// searched for the next record if it was told to resync. Otherwise nothing can
+// searched for the next record if resync is on. Otherwise nothing can
 // follow.
 type CorruptError struct {
 	Name   string // file, "" when the reader was given none

@@ -23,7 +23,7 @@ func Inflate(r io.Reader) (io.Reader, Compression) {
 	return &decompressor{src: src, kind: kind}, kind
 }
 
-// detect tells how a stream is compressed by its first bytes. Neither format
+// detect finds out how a stream is compressed by its first bytes. Neither format
 // can be known for certain: what looks like zlib may be a record with a
 // damaged header, but not if the upper half of its length is zero.
 func detect(head []byte) Compression {
@@ -45,7 +45,7 @@ func detect(head []byte) Compression {
 // deflate is the method of both formats.
 const deflate = 8
 
-// detectEmpty tells how a stream is compressed that is shorter than the header
+// detectEmpty finds out how a stream is compressed that is shorter than the header
 // of a record: only zlib holds nothing in so little, and ends with the checksum
 // of that.
 func detectEmpty(stream []byte) Compression {

@@ -9,7 +9,7 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// DefaultMaxSize is the largest record that readers accept unless told otherwise.
+// DefaultMaxSize is the largest record that readers accept by default.
 const DefaultMaxSize = 1 << 30
 
 const (
@@ -40,7 +40,7 @@ type Reader struct {
 // NewReader returns a Reader that reads from r. It reads ahead.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
-// StartAt tells a reader that has read nothing yet at which offset of a file its
+// StartAt sets, on a reader that has read nothing yet, the offset in a file of its
 // stream begins, and how long the file is, 0 if that is unknown: it then takes no
 // more memory than that needs.
 func (r *Reader) StartAt(offset, size int64) {

@@ -129,7 +129,7 @@ func (b *bill) number() error {
 		return err
 	}
 	id := sha256.Sum256(text)
-	id[6] = id[6]&0x0f | 0x80 // version 8, of one's own making
+	id[6] = id[6]&0x0f | 0x80 // version 8: custom
 	id[8] = id[8]&0x3f | 0x80
 	b.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16])
 	return nil

@@ -1,5 +1,5 @@
 // Command protogen regenerates the Go code of the messages in proto/ from the
-// .proto files beside it. It needs no protoc: the files are compiled in Go.
+// .proto files next to it. It needs no protoc: the files are compiled in Go.
 //
 // Usage: protogen ROOT, where ROOT is the folder that holds proto/.
 package main

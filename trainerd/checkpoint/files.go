@@ -104,7 +104,7 @@ func stepOf(prefix string) int64 { return ckptdir.StepOf(prefix) }
 // baseOf returns the last element of a prefix without its step number.
 func baseOf(prefix string) string {
 	base := filepath.Base(unsharded(prefix))
-	if stepOf(base) == session.NoStep {
+	if _, previous := cutPrevious(base); previous || stepOf(base) == session.NoStep {
 		return base
 	}
 	return base[:strings.LastIndexByte(base, '-')]

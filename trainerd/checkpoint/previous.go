@@ -18,7 +18,7 @@ import (
 // previousSuffix ends the prefix under which a checkpoint stays while another
 // is published under its own. Between the first file and the last the two are
 // mixed, and a crash then would leave neither.
-const previousSuffix = ".previous"
+const previousSuffix = layout.PreviousSuffix
 
 // previousName returns the prefix of the checkpoint that prefix was given to
 // before. The shards of a V1 checkpoint stay in it.

@@ -61,7 +61,7 @@ func withoutPrefix(all []Kept, prefix string) []Kept {
 }
 
 // retain puts a checkpoint in the newest place and returns those that no policy
-// wants any more.
+// keeps any longer.
 func (r *rotation) retain(c stored, policies []retention.Policy) (evicted []stored) {
 	r.put(c)
 	why := Reasons(policies, storedOf(r.kept))

@@ -70,7 +70,7 @@ type Saver struct {
 	// periods go on across restarts. Zero or less preserves none.
 	KeepEvery time.Duration
 	// Retention, if not empty, says which checkpoints stay in place of
-	// MaxToKeep and KeepEvery: those that any of the policies wants. See also
+	// MaxToKeep and KeepEvery: those that any of the policies keeps. See also
 	// Pin.
 	Retention []retention.Policy
 

@@ -20,7 +20,7 @@ type Snapshot struct {
 	// Metrics are entered in the checkpoint's manifest, for [retention.Best] and for
 	// readers. The caller may set them.
 	Metrics map[string]float64
-	// Measured says of which step the Metrics are, and who measured them. One
+	// Measured is the step that the Metrics belong to, and who measured them. One
 	// that is not there is of the checkpoint's step, and reported by the program.
 	Measured map[string]manifest.Measurement
 

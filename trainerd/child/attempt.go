@@ -3,6 +3,7 @@ package child
 import (
 	"cmp"
 	"context"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
@@ -11,7 +12,7 @@ import (
 // attempt is one start of the program.
 type attempt struct {
 	process      *process    // nil before it has started, and once it has ended
-	given        *Checkpoint // what the program was told to continue from, nil for none
+	given        *Checkpoint // what the program should continue from, nil for none
 	step         int64       // of its last report, -1 for none
 	lastProgress time.Time   // when the step last grew
 	progressed   bool        // it got further than all before
@@ -26,17 +27,17 @@ type attempt struct {
 
 // once starts the program and goes with it until it has ended.
 func (r *run) once(ctx context.Context) (Exit, error) {
-	ln, err := listen()
+	ln, err := r.system().Listen()
 	if err != nil {
 		return Exit{}, err
 	}
-	defer closeListener(ln)
+	defer ln.Close()
 	r.begin(ctx)
 	lock, err := r.holdGroup(ctx)
 	if err != nil {
 		return Exit{}, err
 	}
-	a, err := startProcess(r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
+	a, err := startProcess(r.system(), r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
 	if lock != nil {
 		lock.Close() // it is the program's now
 	}
@@ -48,7 +49,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 		return Exit{}, &StartError{r.Command, err}
 	}
 	r.attempt.process = a
-	r.log.Info("started", "pid", a.cmd.Process.Pid, "attempt", a.number, "checkpoint", r.givenPath())
+	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.attempt.process = nil
 	r.publish(nodeEnded, "")
@@ -224,8 +225,11 @@ func (r *run) hangs() bool {
 }
 
 // onExit counts starts that failed without having done anything. The checkpoint
-// that they began with may be why.
+// that they began with may be why, but not of a SIGKILL: that came from elsewhere.
 func (r *run) onExit(e Exit) {
+	if e.Step < 0 && e.Cause == Failed && (e.Signal == syscall.SIGKILL || e.Code == shellSignal+int(syscall.SIGKILL)) {
+		return
+	}
 	if e.Step >= 0 || e.Cause != Failed && e.Cause != Hung {
 		r.failuresBeforeProgress = 0
 		return

@@ -332,8 +332,9 @@ func (s *checkpointStore) measure(step int64, values checkpoint.Measurements) er
 	return r.Write(s.disk, s.root.Name())
 }
 
-// metricsOf returns the metrics in a record.
-func metricsOf(r *manifest.Record) (all checkpoint.Measurements) {
+// metricsOf returns the metrics in a record, in a map that is not nil.
+func metricsOf(r *manifest.Record) checkpoint.Measurements {
+	all := make(checkpoint.Measurements, len(r.Metrics))
 	for name, v := range r.Metrics {
 		m := r.Measured[name]
 		all = all.With(name, checkpoint.Measurement{Value: float64(v), Step: m.Step, Source: m.Source})

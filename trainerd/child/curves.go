@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -50,7 +49,7 @@ func (r *run) openEvents() (*events, error) {
 	if _, err := r.root.Lstat(ownRun); err == nil || r.hasForeignEvents() {
 		dir = filepath.Join(dir, ownRun)
 	}
-	return newEvents(dir, r.log)
+	return newEvents(dir, r.log, r.FS)
 }
 
 // makeWay moves trainerd's events to a run of their own once the program writes
@@ -67,7 +66,7 @@ func (r *run) makeWay() {
 }
 
 func (r *run) moveEvents() (err error) {
-	if err := r.root.MkdirAll(ownRun, 0o777); err != nil {
+	if err := r.store.mkdirAll(ownRun); err != nil {
 		return err
 	}
 	entries, err := fs.ReadDir(r.root.FS(), ".")
@@ -83,12 +82,12 @@ func (r *run) moveEvents() (err error) {
 	for _, e := range entries {
 		name := e.Name()
 		if strings.Contains(name, "tfevents") && strings.HasSuffix(name, ownSuffix) && !strings.Contains(name, purgeInfix) {
-			if err := r.root.Rename(name, path.Join(ownRun, name)); err != nil {
+			if err := r.store.disk.Rename(r.store.abs(name), r.store.abs(path.Join(ownRun, name))); err != nil {
 				return err
 			}
 		}
 	}
-	moved, err := newEvents(filepath.Join(r.logdir, ownRun), r.log)
+	moved, err := newEvents(filepath.Join(r.logdir, ownRun), r.log, r.FS)
 	if err == nil {
 		r.events = moved
 	}
@@ -134,7 +133,7 @@ func (r *run) eventFolders() map[string]string {
 // TensorBoard's Python loader skips the first START of a run, so there are
 // two.
 func (r *run) writePurge(name string, step int64) error {
-	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := r.store.disk.Create(r.store.abs(name))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 // that TensorBoard shows, looks after the checkpoints that it writes, and starts
 // it again when it fails.
 //
-// # What the program is told
+// # What the program is given
 //
 // The environment has, besides that of this process and [Supervisor.Env]:
 //
@@ -55,7 +55,7 @@
 //
 // The points, global_step/sec, SessionLog START before the first point of each
 // start of the program, at the step of that point, CHECKPOINT for each
-// checkpoint, and STOP. A program that is started again goes back to its
+// checkpoint, STOP, and [Supervisor.HParams]. A program that is started again goes back to its
 // checkpoint and does some steps once more; START makes TensorBoard drop the
 // points of the first time, so that each curve continues as if nothing had
 // happened.
@@ -93,7 +93,7 @@
 // Before a start, damaged checkpoints that are newer than all verified ones are
 // moved to the folder "damaged" below the logdir, so that a program that picks
 // its newest checkpoint by itself finds one that it can load. A file of TensorFlow,
-// DeepSpeed or Megatron-LM that names such a checkpoint is made to name the newest
+// DeepSpeed, detectron2 or Megatron-LM that names such a checkpoint is made to name the newest
 // verified one. What cannot be read for lack of rights, or because of the device, is
 // not damaged: it stays, and does not count.
 //
@@ -114,9 +114,9 @@
 // (EX_TEMPFAIL), are preemptions: the program is started again and nothing is
 // counted. The codes 64, 65, 78, 126 and 127, and 2 before the first report of
 // all, say that another start would fail as well. Everything else is a failure, and so is a program that reports
-// no step for [Supervisor.HangAfter]: it is started again after a pause, which
-// doubles until a start gets further than all before, as often as
-// [Supervisor.Restarts] allows.
+// no step for [Supervisor.HangAfter]: it is started again, at once when it
+// got further than all starts before, and else after a pause that doubles until one
+// does, as often as [Supervisor.Restarts] allows.
 //
 // When the context of [Supervisor.Run] ends, a program that saves on a signal gets
 // [Supervisor.SaveSignal], if it has done steps since its last checkpoint, and up

@@ -24,7 +24,7 @@ func (r *run) command(socket string) *exec.Cmd {
 	return cmd
 }
 
-// resumeArgs returns the arguments by which the program is told to continue from a
+// resumeArgs returns the arguments that have the program continue from a
 // checkpoint.
 func (r *run) resumeArgs() (args []string) {
 	c := r.attempt.given

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
@@ -22,8 +23,8 @@ type events struct {
 // still here: they would be missing for ever.
 const flushEvery = time.Millisecond
 
-func newEvents(logdir string, log *slog.Logger) (*events, error) {
-	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{Suffix: ownSuffix, FlushEvery: flushEvery})
+func newEvents(logdir string, log *slog.Logger, disk atomicfile.FS) (*events, error) {
+	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{Suffix: ownSuffix, FlushEvery: flushEvery, FS: disk})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package child
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,6 +21,9 @@ var finalCodes = []int{64, 65, 78, 126, 127}
 // has it, or that a Go program has crashed; so it is final for a program that
 // has not done anything yet.
 const exitUsage = 2
+
+// shellSignal plus a signal is the exit code of a shell whose command that has ended.
+const shellSignal = 128
 
 // Cause says why a start of the program came to its end.
 type Cause int
@@ -78,14 +80,6 @@ func causeOf(e *Exit, stopped, hung bool) Cause {
 		return Final
 	}
 	return Failed
-}
-
-// fill takes over how a process ended.
-func (e *Exit) fill(s *os.ProcessState) {
-	e.Code = s.ExitCode()
-	if sig, ok := signalOf(s); ok {
-		e.Signal = sig
-	}
 }
 
 // ExitError says that the program has failed permanently.

@@ -170,7 +170,7 @@ func (f *follower) end() bool {
 
 // begin starts the program as the chief has started it.
 func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool, err error) {
-	ln, err := listen()
+	ln, err := f.system().Listen()
 	if err != nil {
 		return true, false, err
 	}
@@ -180,21 +180,21 @@ func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool
 	f.tell(nodeRunning)
 	lock, err := f.holdGroup(ctx)
 	if err != nil {
-		closeListener(ln)
+		ln.Close()
 		return true, false, err
 	}
-	a, err := startProcess(f.attempts, f.command(ln.Addr().String()), lock, ln, f.Patterns, f.lineReader(), f.out)
+	a, err := startProcess(f.system(), f.attempts, f.command(ln.Addr().String()), lock, ln, f.Patterns, f.lineReader(), f.out)
 	if lock != nil {
 		lock.Close() // it is the program's now
 	}
 	if err != nil {
-		closeListener(ln)
+		ln.Close()
 		f.exit = Exit{Attempt: f.attempts, Cause: Failed, Code: -1, Step: -1}
 		f.tell(nodeEnded)
 		return true, false, &StartError{f.Command, err}
 	}
 	f.attempt.process, f.reports = a, a.reports
-	f.log.Info("started", "pid", a.cmd.Process.Pid, "attempt", a.number, "checkpoint", f.givenPath(), "chief", job.Host)
+	f.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", f.givenPath(), "chief", job.Host)
 	return false, false, nil
 }
 
@@ -206,10 +206,10 @@ func (j *jobState) checkpoint(logdir string) *Checkpoint {
 	return &Checkpoint{Path: filepath.Join(logdir, filepath.FromSlash(j.Checkpoint)), Step: j.Step}
 }
 
-// ended takes note of the end of the program, and tells the chief.
+// ended notes the end of the program and reports it to the chief.
 func (f *follower) ended(ctx context.Context) {
 	a := f.attempt.process
-	closeListener(a.listener)
+	a.listener.Close()
 	f.attempt.process, f.reports = nil, nil
 	if a.exit.Code != 0 || a.exit.Signal != 0 || f.attempt.ending != nil {
 		f.checkSignal(f.endLeftovers(ctx, 0))
@@ -222,7 +222,7 @@ func (f *follower) ended(ctx context.Context) {
 	f.tell(nodeEnded)
 }
 
-// tell tells the chief how the program does here.
+// tell reports to the chief how the program does here.
 func (f *follower) tell(p phase) {
 	s := nodeState{start: f.at, Phase: p, Host: hostname()}
 	if p == nodeEnded {

@@ -22,17 +22,17 @@ const leftoverGrace = 10 * time.Second
 // endLeftovers ends what an earlier start has left, so that the next one is the
 // only writer of the logdir. Patience is the time from SIGTERM to SIGKILL.
 func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
-	left := leftovers(r.groupDir)
+	left := r.system().Leftovers(r.groupDir)
 	if len(left) == 0 {
 		return nil
 	}
 	r.log.Warn("ending processes left by an earlier start of the program", "pids", left)
 	if patience > 0 {
-		signalAll(r.groupDir, left, sigTerm)
-		left = awaitEnd(ctx, r.groupDir, patience)
+		r.system().SignalAll(r.groupDir, left, sigTerm)
+		left = r.awaitEnd(ctx, r.groupDir, patience)
 	}
-	signalAll(r.groupDir, left, sigKill)
-	if left = awaitEnd(context.WithoutCancel(ctx), r.groupDir, leftoverGrace); len(left) > 0 {
+	r.system().SignalAll(r.groupDir, left, sigKill)
+	if left = r.awaitEnd(context.WithoutCancel(ctx), r.groupDir, leftoverGrace); len(left) > 0 {
 		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
 	return nil
@@ -77,13 +77,13 @@ func awaitGroup(ctx context.Context, dir string, limit time.Duration) (*os.File,
 
 // awaitEnd returns which processes are left when all have ended, the time is
 // over, or ctx is done.
-func awaitEnd(ctx context.Context, dir string, limit time.Duration) (left []int) {
+func (r *run) awaitEnd(ctx context.Context, dir string, limit time.Duration) (left []int) {
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	poll := time.NewTicker(groupPoll)
 	defer poll.Stop()
 	for {
-		if left = leftovers(dir); len(left) == 0 {
+		if left = r.system().Leftovers(dir); len(left) == 0 {
 			return nil
 		}
 		select {

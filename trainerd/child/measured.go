@@ -67,6 +67,9 @@ func measurementsOf(r *Report, step int64, all checkpoint.Measurements) checkpoi
 // newStore returns the store of the checkpoints in a logdir.
 func (r *run) newStore(root *os.Root) *checkpointStore {
 	s := newCheckpointStore(root, r.Checkpoints, r.Retention)
+	if r.FS != nil {
+		s.disk = r.FS
+	}
 	s.metrics = r.measured.of
 	s.reported = func() int64 { return max(r.attempt.step, 0) }
 	return s

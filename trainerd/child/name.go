@@ -35,7 +35,7 @@ var (
 	shardTail = regexp.MustCompile(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
 	extension = regexp.MustCompile(`(?:\.[A-Za-z][A-Za-z0-9]*)+$`)
 	// metricHead ends what comes before the value of a metric, versionHead before
-	// the number that tells files of one name apart.
+	// the number that distinguishes files of one name.
 	metricHead  = regexp.MustCompile(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
 	versionHead = regexp.MustCompile(`(?i)[-_.]v$`)
 	// runFolder are names of folders that a program makes for each of its starts.

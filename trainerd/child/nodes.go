@@ -36,7 +36,7 @@ type start struct {
 	Attempt int    `json:"attempt"`
 }
 
-// jobState is what the chief tells the workers: the file job.json.
+// jobState is what the chief publishes to the workers: the file job.json.
 type jobState struct {
 	start
 	Phase      phase  `json:"phase"`
@@ -53,7 +53,7 @@ func (s start) rendezvous() string {
 	return fmt.Sprintf("%x-%d", sum[:6], s.Attempt)
 }
 
-// nodeState is what a worker tells the chief: the file nodeN.json.
+// nodeState is what a worker reports to the chief: the file nodeN.json.
 type nodeState struct {
 	start
 	Phase phase  `json:"phase"`
@@ -63,7 +63,7 @@ type nodeState struct {
 	Exit  string `json:"exit,omitempty"`
 }
 
-// lifeOf tells the holders of a logdir apart.
+// lifeOf identifies one holder of a logdir.
 func lifeOf(h logdir.Holder) string {
 	return fmt.Sprintf("%s/%d/%d", h.Host, h.PID, h.Start.UnixMilli())
 }
@@ -125,7 +125,7 @@ func (n *nodes) others() map[int]nodeState {
 	return states
 }
 
-// publish tells the workers what the chief does.
+// publish writes for the workers what the chief does.
 func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil {
 		return
@@ -150,7 +150,7 @@ func (r *run) tellNodes() {
 	}
 }
 
-// publishEnd tells the workers how the run has ended.
+// publishEnd writes for the workers how the run has ended.
 func (r *run) publishEnd(exit Exit, err error) {
 	switch {
 	case err != nil:

@@ -21,10 +21,13 @@ type node struct {
 	err   error
 }
 
-// join starts a node.
-func join(t *testing.T, logdir string, number int, script string) *node {
+// join starts a node, with the given settings.
+func join(t *testing.T, logdir string, number int, script string, settings ...func(*Supervisor)) *node {
 	t.Helper()
 	sv, out := supervise(t, script)
+	for _, set := range settings {
+		set(sv)
+	}
 	sv.Logdir, sv.Nodes, sv.Node = logdir, 2, number
 	ctx, cancel := context.WithCancel(t.Context())
 	n := &node{Supervisor: sv, screen: out, stop: cancel, ended: make(chan struct{})}

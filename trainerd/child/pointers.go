@@ -15,10 +15,11 @@ import (
 )
 
 // pointers are files next to checkpoints that name the one to continue from, with
-// how they name it: those of DeepSpeed and of Megatron-LM. The file `checkpoint` of
+// how they name it: those of DeepSpeed, of Megatron-LM, and of detectron2. The file `checkpoint` of
 // TensorFlow is another.
 var pointers = map[string]func(c Checkpoint) string{
 	"latest":                            func(c Checkpoint) string { return filepath.Base(c.Path) },
+	"last_checkpoint":                   func(c Checkpoint) string { return filepath.Base(c.Path) },
 	"latest_checkpointed_iteration.txt": func(c Checkpoint) string { return strconv.FormatInt(c.Step, 10) },
 }
 

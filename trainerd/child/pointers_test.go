@@ -17,6 +17,7 @@ func TestPointersFollow(t *testing.T) {
 		{"DeepSpeed, the only one", "global_step*", "", "global_step20/a.safetensors", "latest", "global_step20", ""},
 		{"DeepSpeed, it names another", "global_step*", "global_step10/a.safetensors", "global_step20/a.safetensors", "latest", "global_step10", "global_step10"},
 		{"Megatron-LM", "iter_*", "iter_0000010/a.safetensors", "iter_0000020/a.safetensors", "latest_checkpointed_iteration.txt", "20\n", "10"},
+		{"detectron2", "model_*", "model_0000010.safetensors", "model_0000020.safetensors", "last_checkpoint", "model_0000020.safetensors", "model_0000010.safetensors"},
 		{"in a folder", "out/iter_*", "out/iter_0000010/a.safetensors", "out/iter_0000020/a.safetensors", "out/latest_checkpointed_iteration.txt", "20", "10"},
 		{"TensorFlow", "model.ckpt-*", "model.ckpt-10", "model.ckpt-20.index", "checkpoint", state, "model_checkpoint_path: \"model.ckpt-10\"\nall_model_checkpoint_paths: \"model.ckpt-10\"\n"},
 	} {

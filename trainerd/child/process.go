@@ -2,7 +2,6 @@ package child
 
 import (
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -16,8 +15,8 @@ import (
 // process is one start of the program.
 type process struct {
 	number   int
-	cmd      *exec.Cmd
-	listener *net.UnixListener
+	program  Program // once it has started
+	listener Listener
 	patterns []*regexp.Regexp
 	lines    LineReader // nil for none
 	out      *output
@@ -32,7 +31,7 @@ type process struct {
 	speaks  atomic.Bool // it has made a report, and its other lines are none
 
 	mu       sync.Mutex
-	pid      int // 0 before the start and once the group has ended
+	alive    bool // its group is
 	told     bool
 	draining time.Time // deadline for readers, zero while the program runs
 	conns    map[deadliner]struct{}
@@ -50,21 +49,13 @@ type source struct {
 // startProcess starts the program. The process's goroutine ends by closing
 // reports. The program inherits the file lock, unless that is nil, and the caller
 // closes it.
-func startProcess(number int, cmd *exec.Cmd, lock *os.File, ln *net.UnixListener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
+func startProcess(system System, number int, cmd *exec.Cmd, lock *os.File, ln Listener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
 	a := &process{
-		number: number, cmd: cmd, listener: ln, patterns: patterns, lines: lines, out: out,
+		number: number, listener: ln, patterns: patterns, lines: lines, out: out,
 		reports: make(chan *Report, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
 	}
-	ownGroup(cmd)
-	if lock != nil {
-		cmd.ExtraFiles = []*os.File{lock}
-	}
-	stdout, stderr, err := a.pipes()
-	if err != nil {
-		return nil, err
-	}
 	started := make(chan error)
-	go a.run(started, stdout, stderr)
+	go a.run(started, func() (Program, error) { return system.Start(cmd, lock) })
 	if err := <-started; err != nil {
 		for range a.reports { // its goroutine has nothing to say, but ends
 		}
@@ -73,49 +64,31 @@ func startProcess(number int, cmd *exec.Cmd, lock *os.File, ln *net.UnixListener
 	return a, nil
 }
 
-// pipes makes the program's outputs, and returns the ends to read.
-func (a *process) pipes() (stdout, stderr *os.File, err error) {
-	stdout, outEnd, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	stderr, errEnd, err := os.Pipe()
-	if err != nil {
-		stdout.Close()
-		outEnd.Close()
-		return nil, nil, err
-	}
-	a.cmd.Stdout, a.cmd.Stderr = outEnd, errEnd
-	return stdout, stderr, nil
-}
-
 // run starts the program, waits for it, and for all that was read from it. It
 // keeps its thread, since the program is killed with the thread that started it.
-func (a *process) run(started chan<- error, stdout, stderr *os.File) {
+func (a *process) run(started chan<- error, start func() (Program, error)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(a.reports)
-	defer stdout.Close()
-	defer stderr.Close()
 	begun := time.Now()
-	err := a.cmd.Start()
-	a.cmd.Stdout.(*os.File).Close()
-	a.cmd.Stderr.(*os.File).Close()
-	if err == nil {
-		a.mu.Lock()
-		a.pid = a.cmd.Process.Pid
-		a.mu.Unlock()
-	}
-	started <- err
+	program, err := start()
 	if err != nil {
+		started <- err
 		return
 	}
+	stdout, stderr := program.Outputs()
+	defer stdout.Close()
+	defer stderr.Close()
+	a.mu.Lock()
+	a.program, a.alive = program, true
+	a.mu.Unlock()
+	started <- nil
 	a.track(stdout)
 	a.track(stderr)
 	a.readers.Go(func() { a.read(stdout, source{out: a.out.stdout, parse: true}) })
 	a.readers.Go(func() { a.read(stderr, source{out: a.out.stderr}) })
 	a.readers.Go(a.accept)
-	a.cmd.Wait() // its error is in ProcessState
+	code, sig := program.Wait()
 	a.endGroup()
 	a.drain()
 	a.readers.Wait()
@@ -124,8 +97,7 @@ func (a *process) run(started chan<- error, stdout, stderr *os.File) {
 			a.reports <- report
 		}
 	}
-	a.exit = Exit{Attempt: a.number, Took: time.Since(begun), Step: -1}
-	a.exit.fill(a.cmd.ProcessState)
+	a.exit = Exit{Attempt: a.number, Code: code, Signal: sig, Took: time.Since(begun), Step: -1}
 }
 
 // endGroup ends what the program has started and left. After a SIGTERM that may still
@@ -136,7 +108,7 @@ func (a *process) endGroup() {
 	if a.wasTold() {
 		a.send(sigTerm) // nobody is left that could refuse
 	}
-	for a.wasTold() && !groupEnded(a.cmd.Process.Pid) {
+	for a.wasTold() && !a.program.GroupEnded() {
 		select {
 		case <-a.killed:
 		case <-poll.C:
@@ -146,8 +118,8 @@ func (a *process) endGroup() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	signalGroup(a.pid, sigKill) // nobody is left that could refuse
-	a.pid = 0
+	a.signal(sigKill) // nobody is left that could refuse
+	a.alive = false
 }
 
 func (a *process) wasTold() bool {
@@ -156,16 +128,16 @@ func (a *process) wasTold() bool {
 	return a.told
 }
 
-// terminate asks the program to end. What it has started is told by it, by
+// terminate asks the program to end. What it has started is ended by it, or by
 // endGroup once it has ended, or by send.
 func (a *process) terminate() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.told = true
-	if a.pid == 0 {
+	if !a.alive {
 		return nil
 	}
-	if err := a.cmd.Process.Signal(sigTerm); !isGone(err) {
+	if err := a.program.Signal(sigTerm); !isGone(err) {
 		return err
 	}
 	return nil
@@ -191,18 +163,18 @@ func (a *process) send(sig syscall.Signal) error {
 func (a *process) sendLeader(sig syscall.Signal) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pid == 0 {
+	if !a.alive {
 		return ErrNotRunning
 	}
-	return a.cmd.Process.Signal(sig)
+	return a.program.Signal(sig)
 }
 
 // signal sends a signal to the group unless it has ended. The caller holds mu.
 func (a *process) signal(sig syscall.Signal) error {
-	if a.pid == 0 {
+	if !a.alive {
 		return nil
 	}
-	return signalGroup(a.pid, sig)
+	return a.program.SignalGroup(sig)
 }
 
 // track notes an end that drain must bring to its end. It is false when that is

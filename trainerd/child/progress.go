@@ -15,6 +15,7 @@ func (r *run) onReport(report *Report) {
 		r.purgeAt(report.Step)
 		// What an earlier start has written from here on is done once more.
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", report.Step)
+		r.beginHParams(report.Step)
 		if report.Step > 1 {
 			r.events.Overtake(report.Step)
 		}
@@ -115,7 +116,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
 		r.log.Info("saved", "step", c.Step, "checkpoint", c.Path, "bytes", c.Size)
-		r.prompter.saved(c)
+		r.prompter.saved(c, time.Now())
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)
 		for _, s := range r.savers {

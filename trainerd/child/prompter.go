@@ -33,11 +33,13 @@ func (p *prompter) trained(step int64, now time.Time) {
 	p.step = step
 }
 
-// saved takes a checkpoint that is complete, asked for or not.
-func (p *prompter) saved(c Checkpoint) {
-	begun := c.Saved
+// saved takes a checkpoint that is complete, asked for or not. The time of its
+// files is by the clock of the disk, which may be set or be another host's: from
+// here on only its age counts.
+func (p *prompter) saved(c Checkpoint, now time.Time) {
+	begun := now.Add(-max(now.Sub(c.Saved), 0))
 	if !p.asked.IsZero() {
-		begun, p.took = p.asked, max(c.Saved.Sub(p.asked), 0)
+		begun, p.took = p.asked, max(begun.Sub(p.asked), 0)
 		p.asked = time.Time{}
 	}
 	if begun.After(p.since) {

@@ -15,7 +15,10 @@ func TestPrompter(t *testing.T) {
 	type happens func(p *prompter)
 	step := func(n int64, second float64) happens { return func(p *prompter) { p.trained(n, at(second)) } }
 	saved := func(n int64, second float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}) }
+		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}, at(second)) }
+	}
+	stamped := func(n int64, second, stamp float64) happens {
+		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(stamp)}, at(second)) }
 	}
 	asked := func(second float64) happens { return func(p *prompter) { p.ask(at(second)) } }
 	start := func(p *prompter) { p.begin() }
@@ -36,6 +39,10 @@ func TestPrompter(t *testing.T) {
 		{"asked", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 19, false},
 		{"not answered", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 20, true},
 		{"from the asking on", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 14), step(2, 15)}, 20, true},
+		{"the disk's clock is a day ahead", prompter{every: 10 * s}, []happens{step(1, 0), stamped(1, 5, 86400), step(2, 6)}, 15, true},
+		{"the disk's clock is a day ahead, asked", prompter{every: 10 * s, budget: trainerd.SaveBudget{MaxShare: .1}},
+			[]happens{step(1, 0), asked(1), stamped(1, 3, 86400), step(2, 4)}, 21, true}, // 2 s each 20
+		{"the disk's clock is a day behind", prompter{every: 10 * s}, []happens{step(1, 0), stamped(1, 5, -86400), step(2, 6)}, 9, false},
 		{"another start", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), start}, 50, false},
 		{"by steps, not yet", prompter{steps: 10}, []happens{step(1, 0), step(9, 1)}, 2, false},
 		{"by steps", prompter{steps: 10}, []happens{step(1, 0), step(11, 1)}, 2, true},

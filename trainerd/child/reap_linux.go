@@ -15,7 +15,7 @@ func (r *run) reapOrphans() {
 	}
 	program := 0
 	if r.attempt.process != nil {
-		program = r.attempt.process.cmd.Process.Pid
+		program = r.attempt.process.program.PID()
 	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

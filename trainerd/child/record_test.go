@@ -76,7 +76,7 @@ func TestRecordIsReadBeforeUse(t *testing.T) {
 }
 
 // TestBestStays keeps the newest checkpoint and the one with the lowest loss, also
-// after a restart.
+// after a restart, and in a copy of the logdir whose files have the time of the copy.
 func TestBestStays(t *testing.T) {
 	script := ""
 	for step, loss := range []float64{1: 0.9, 0.2, 0.5, 0.4, 0.6} {
@@ -99,6 +99,11 @@ func TestBestStays(t *testing.T) {
 			t.Errorf("left %v, want %v", left, want)
 		}
 		sv.Env = []string{"CHILD_SCRIPT=resume 6;write ckpt-6"}
+		for _, name := range left {
+			if err := os.Chtimes(filepath.Join(sv.Logdir, name), time.Now(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	records, bad := manifest.Records(sv.Logdir)
 	if len(records) != 2 || bad != nil {
@@ -106,6 +111,36 @@ func TestBestStays(t *testing.T) {
 	}
 	if v, _, ok := records[0].Manifest().Value("val/loss"); records[0].Step != 2 || !ok || v != 0.2 {
 		t.Errorf("manifest of step %d has val/loss %v", records[0].Step, v)
+	}
+}
+
+// TestBestStaysInCopiedLogdir has a logdir whose files got new times, as those of
+// git, of an archive or of an object store do: the best checkpoint stays, with its
+// time. One that was written again is another model.
+func TestBestStaysInCopiedLogdir(t *testing.T) {
+	sv, out := supervise(t, "say step=1 loss=0.9;write ckpt-1;say step=2 loss=0.2;write ckpt-2;say step=3 loss=0.5;write ckpt-3;say step=4 loss=0.6;write ckpt-4")
+	sv.Retention = []retention.Policy{retention.Last(2), retention.Best{Metric: "loss"}}
+	sv.LookEvery = time.Hour
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatalf("%v; output %q", err, out)
+	}
+	before, _ := manifest.Records(sv.Logdir)
+	for _, name := range []string{"ckpt-2", "ckpt-3", "ckpt-4"} {
+		if err := os.Chtimes(filepath.Join(sv.Logdir, name), time.Now(), time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "other weights")
+	sv.Env = []string{"CHILD_SCRIPT=resume 5;say step=5 loss=0.7;write ckpt-5;say step=6 loss=0.8;write ckpt-6"}
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatalf("%v; output %q", err, out)
+	}
+	if left := below(t, sv.Logdir); !slices.Contains(left, "ckpt-2") || slices.Contains(left, "ckpt-3") {
+		t.Errorf("left %v", left)
+	}
+	after, bad := manifest.Records(sv.Logdir)
+	if len(after) != 3 || bad != nil || !after[0].WallTime.Equal(before[0].WallTime) {
+		t.Errorf("%d manifests, %v; the first of %v", len(after), bad, after[0].WallTime)
 	}
 }
 

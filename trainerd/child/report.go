@@ -40,6 +40,17 @@ func (r *Report) Value(tag string) (v float64, ok bool) {
 	return 0, false
 }
 
+// Loss returns the number that is the loss, by its name: "loss", "train/loss",
+// "train_loss" or "total_loss", the first of them that there is.
+func (r *Report) Loss() (v float64, ok bool) {
+	for _, tag := range []string{"loss", "train/loss", "train_loss", "total_loss"} {
+		if v, ok = r.Value(tag); ok {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
 // ParseReport reads a line. pure says that the line is a report and nothing
 // else, so that nobody needs to see it. The report is nil for a line that is
 // none.
@@ -167,7 +178,7 @@ func isRange(err error) bool {
 }
 
 // matchPattern reads a line by a pattern with named groups. In their names "__"
-// stands for "/".
+// means "/".
 func matchPattern(p *regexp.Regexp, line string) *Report {
 	if len(line) > MaxLine || !utf8.ValidString(line) {
 		return nil

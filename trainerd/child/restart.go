@@ -17,8 +17,9 @@ type Restarts struct {
 	// started again; below zero it never is.
 	Max    int
 	Window time.Duration
-	// Backoff is the pause before another start. It doubles, up to MaxBackoff,
-	// until a start gets further than all before.
+	// Backoff is the pause before another start, unless the last one got further
+	// than all before: then there is none. It doubles, up to MaxBackoff, until one
+	// does.
 	Backoff, MaxBackoff time.Duration
 }
 
@@ -50,12 +51,12 @@ type budget struct {
 // wait before another, or false when there shall be none. progressed says that
 // it got further than all before.
 func (b *budget) next(now time.Time, cause Cause, progressed bool) (pause time.Duration, again bool) {
-	if progressed {
-		b.pause = 0
-	}
-	if b.pause == 0 {
+	switch {
+	case progressed:
+		b.pause = 0 // Max bounds a program that fails after each step
+	case b.pause == 0:
 		b.pause = b.Backoff
-	} else {
+	default:
 		b.pause = min(2*b.pause, b.MaxBackoff)
 	}
 	switch cause {

@@ -17,21 +17,22 @@ func TestBudget(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		ends   []end
-		pauses []time.Duration // 0 for the end
+		pauses []time.Duration // -1 for the end
 	}{
-		{"doubles", []end{failed, failed, failed, failed}, []time.Duration{1, 2, 4, 0}},
-		{"begins anew with progress", []end{failed, failed, progressed, failed}, []time.Duration{1, 2, 1, 0}},
-		{"old failures are forgotten", []end{failed, failed, failed, {time.Hour, Failed, false}, {time.Hour, Failed, true}}, []time.Duration{1, 2, 4, 5, 1}},
+		{"doubles", []end{failed, failed, failed, failed}, []time.Duration{1, 2, 4, -1}},
+		{"no pause after progress", []end{failed, progressed, failed, failed}, []time.Duration{1, 0, 1, -1}},
+		{"old failures are forgotten", []end{failed, failed, failed, {time.Hour, Failed, false}, {time.Hour, Failed, true}}, []time.Duration{1, 2, 4, 5, 0}},
 		{"preemptions do not count", slices.Repeat([]end{{0, Preempted, false}}, 6), []time.Duration{1, 2, 4, 5, 5, 5}},
-		{"final", []end{{0, Final, true}}, []time.Duration{0}},
-		{"hung", []end{{0, Hung, true}, {0, Hung, true}, {0, Hung, true}, {0, Hung, true}}, []time.Duration{1, 1, 1, 0}},
+		{"preempted after progress", []end{{0, Preempted, true}, {0, Preempted, false}}, []time.Duration{0, 1}},
+		{"final", []end{{0, Final, true}}, []time.Duration{-1}},
+		{"hung", []end{{0, Hung, true}, {0, Hung, true}, {0, Hung, true}, {0, Hung, true}}, []time.Duration{0, 0, 0, -1}},
 	} {
 		b := budget{Restarts: Restarts{Max: 3, Window: time.Hour, Backoff: 1, MaxBackoff: 5}.withDefaults()}
 		now := time.Unix(1_000_000, 0)
 		for i, e := range tc.ends {
 			now = now.Add(e.after)
 			pause, again := b.next(now, e.cause, e.progressed)
-			if again != (tc.pauses[i] != 0) || again && pause != tc.pauses[i] {
+			if again != (tc.pauses[i] >= 0) || again && pause != tc.pauses[i] {
 				t.Errorf("%s, end %d: pause %d, again %v; want %d", tc.name, i+1, pause, again, tc.pauses[i])
 			}
 		}

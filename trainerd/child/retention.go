@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
@@ -46,6 +47,7 @@ func (s *checkpointStore) kept() []Kept {
 func (c *Checkpoint) stored() retention.Checkpoint {
 	x := retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Saved}
 	if c.record != nil {
+		x.Saved = c.record.WallTime
 		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
 	}
 	return x
@@ -63,7 +65,7 @@ func (s *checkpointStore) pinNames(path string) (names []string) {
 	return names
 }
 
-// rotate deletes what no policy wants, and returns it. The newest stays.
+// rotate deletes what no policy keeps, and returns it. The newest stays.
 func (s *checkpointStore) rotate() (deleted []Checkpoint, err error) {
 	known := slices.Clone(s.known)
 	for i, k := range s.kept() {
@@ -170,7 +172,7 @@ func (s *checkpointStore) sweep() error {
 		}
 	}
 	errs = append(errs, s.sweepCopies())
-	_, err := ckptdir.SweepTemps(filepath.Join(s.root.Name(), manifest.RecordsDir), 0, nil)
+	_, err := ckptdir.SweepTemps(filepath.Join(s.root.Name(), manifest.RecordsDir), 0, &ckptfmt.FileOptions{FS: s.disk})
 	if err != nil && !isGoneFile(err) {
 		errs = append(errs, err)
 	}

@@ -48,16 +48,10 @@ func (r *run) watchLoss(report *Report, now time.Time) {
 
 // lossOf returns the loss in a report.
 func (sv *Supervisor) lossOf(report *Report) (v float64, ok bool) {
-	names := []string{sv.Loss}
 	if sv.Loss == "" {
-		names = []string{"loss", "train/loss", "train_loss"}
+		return report.Loss()
 	}
-	for _, name := range names {
-		if v, ok = report.Value(name); ok {
-			return v, true
-		}
-	}
-	return 0, false
+	return report.Value(sv.Loss)
 }
 
 // rewind moves the checkpoints aside that may have been saved after the fault, so

@@ -141,6 +141,9 @@ func (r *run) staying() (all []checkpoint.Kept) {
 
 // closing ends a run with its report.
 func (r *run) closing(ctx context.Context, begun time.Time, exit Exit, err error) error {
+	if err == nil && exit.Cause == Completed {
+		r.endHParams()
+	}
 	if e := r.writeReport(ctx, begun, exit, err); e != nil {
 		r.log.Warn("cannot write the report of the run", "err", e)
 	}

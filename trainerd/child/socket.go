@@ -35,10 +35,13 @@ func listen() (*net.UnixListener, error) {
 	return ln, nil
 }
 
-// closeListener ends a socket and removes its folder.
-func closeListener(ln *net.UnixListener) {
-	ln.Close() // which removes its file
-	os.Remove(filepath.Dir(ln.Addr().String()))
+// ownedListener is a socket in a folder of its own.
+type ownedListener struct{ *net.UnixListener }
+
+// Close ends the socket and removes its folder.
+func (ln ownedListener) Close() error {
+	err := ln.UnixListener.Close() // which removes its file
+	return errors.Join(err, os.Remove(filepath.Dir(ln.Addr().String())))
 }
 
 // accept reads from all who connect until drain sets a deadline, and then from
@@ -47,7 +50,7 @@ func (a *process) accept() {
 	slots := make(chan struct{}, maxConnections)
 	var last time.Time // drain has come, and this is the end for all
 	for {
-		conn, err := a.listener.AcceptUnix()
+		conn, err := a.listener.Accept()
 		drained := last.IsZero() && errors.Is(err, os.ErrDeadlineExceeded)
 		if err != nil && !drained {
 			return

@@ -9,11 +9,11 @@ import (
 // TestReportsBeforeTheEnd: what a program has sent before its end is read, even
 // if nobody got to look for it in time.
 func TestReportsBeforeTheEnd(t *testing.T) {
-	ln, err := listen()
+	ln, err := operatingSystem{}.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeListener(ln)
+	defer ln.Close()
 	for _, text := range []string{"step=1 loss=2\n", "step=2 loss=1\n"} {
 		conn, err := net.Dial("unix", ln.Addr().String())
 		if err != nil {

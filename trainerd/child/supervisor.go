@@ -69,8 +69,7 @@ type Supervisor struct {
 	// killed and started again from an earlier checkpoint; the later ones go to
 	// damaged/. Each time in a row it goes back further. 0: the loss is not watched.
 	MaxRewinds int
-	// Loss is the name of the curve. Default: "loss", else "train/loss" or
-	// "train_loss".
+	// Loss is the name of the curve. Default: that of [Report.Loss].
 	Loss string
 	// SaveSignal makes the program write a checkpoint; 0 for none does. Save sends
 	// it at any time, so does SaveEvery from the first report of a start on.
@@ -89,17 +88,26 @@ type Supervisor struct {
 	// LookEvery is the time between two looks for checkpoints. Default: 1 s.
 	LookEvery time.Duration
 
+	// HParams are the hyperparameters by which TensorBoard's HPARAMS tab compares the
+	// run with others; nil for none.
+	HParams map[string]any
+
 	Stdout, Stderr io.Writer    // what the program says; nil for nowhere
 	Log            *slog.Logger // nil for none
-	// Observer, if not nil, is told of its progress.
+	// Observer, if not nil, is called with its progress.
 	Observer Observer
+	// FS is what Run writes checkpoints' records and events through; nil for the
+	// operating system's.
+	FS atomicfile.FS
+	// System is what the program runs on; nil for the operating system.
+	System System
 
 	mu      sync.Mutex
 	current *inbox  // of a run, nil without one
 	counts  *counts // of the run, or of the last one; nil before the first
 }
 
-// Observer is told how a run goes, in the goroutine of Run, which waits for it.
+// Observer follows a run. It is called in the goroutine of Run, which waits for it.
 type Observer interface {
 	// Started comes before a start; c is nil without a checkpoint.
 	Started(attempt int, c *Checkpoint)
@@ -233,7 +241,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// prompter returns what has the program save: nothing, where it cannot be told.
+// prompter returns what has the program save: nothing, where it cannot be asked.
 func (sv *Supervisor) prompter() prompter {
 	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
 		return prompter{}
@@ -246,7 +254,7 @@ func (r *run) acquire() (err error) {
 	if r.logdir, err = filepath.Abs(r.Logdir); err != nil {
 		return err
 	}
-	if err := atomicfile.MkdirAllSync(nil, r.logdir); err != nil {
+	if err := atomicfile.MkdirAllSync(r.FS, r.logdir); err != nil {
 		return err
 	}
 	if r.lock, err = logdir.Acquire(r.logdir, r.log); err != nil {
@@ -304,6 +312,14 @@ func (r *run) close() error {
 		errs = append(errs, r.lock.Release())
 	}
 	return errors.Join(errs...)
+}
+
+// system returns what the program runs on.
+func (sv *Supervisor) system() System {
+	if sv.System == nil {
+		return operatingSystem{}
+	}
+	return sv.System
 }
 
 // grace is the time from SIGTERM to SIGKILL.

@@ -359,6 +359,20 @@ func TestGoesBack(t *testing.T) {
 	}
 }
 
+// Whatever kills a program while it loads says nothing about its checkpoint.
+func TestKilledWhileLoading(t *testing.T) {
+	sv, out := supervise(t, "env STEP;kill 9|env STEP;exit 137|env STEP;kill 9|env STEP;resume 30")
+	for _, name := range []string{"ckpt-10", "ckpt-20"} {
+		writeFile(t, filepath.Join(sv.Logdir, name), "weights")
+	}
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 4 {
+		t.Fatalf("Run = %+v, %v", exit, err)
+	}
+	if want := strings.Repeat("STEP is \"20\"\n", 4); out.String() != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+}
+
 func TestRetention(t *testing.T) {
 	sv, _ := supervise(t, "write ckpt-1 ckpt-2 ckpt-3 ckpt-4 notes;steps 4 4")
 	sv.Retention = []retention.Policy{retention.Last(2)}

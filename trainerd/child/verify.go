@@ -1,9 +1,11 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -100,7 +102,9 @@ func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, quick boo
 
 var errEmpty = errors.New("it is empty")
 
-// describe returns what is to be recorded of an intact checkpoint.
+// describe returns what is to be recorded of an intact checkpoint. Where its files
+// are those of its record but for their times, as in a logdir that was copied, the
+// record's metrics and time stay.
 func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []string) (*manifest.Record, error) {
 	rel, err := filepath.Rel(s.root.Name(), c.Path)
 	if err != nil {
@@ -115,7 +119,13 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 	if c.countsEpochs() {
 		r.Reported = c.reported
 	}
-	r.Metrics, r.Measured = c.metrics.InManifest()
+	measured := c.metrics
+	if old := c.record; old != nil && old.SameContent(described) {
+		r.WallTime, r.Reported = old.WallTime, cmp.Or(old.Reported, r.Reported)
+		measured = metricsOf(old)
+		maps.Copy(measured, c.metrics)
+	}
+	r.Metrics, r.Measured = measured.InManifest()
 	return r, nil
 }
 

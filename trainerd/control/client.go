@@ -13,28 +13,36 @@ import (
 	"net/http"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // Client speaks to the daemon that trains in a logdir.
 type Client struct {
 	logdir string
 	http   *http.Client
+	wait   time.Duration // for the status
 }
 
+// answerTime is how long a daemon may take for its status, which it has at hand
+// whatever the training does.
+const answerTime = 15 * time.Second
+
 // NewClient returns a client for the socket in a logdir. Close it.
-func NewClient(logdir string) *Client { return newClient(logdir, SocketName) }
+func NewClient(dir string) *Client { return newClient(dir, SocketName) }
 
 // NewWorkerClient returns a client for the socket of a worker that is not the
 // chief of its logdir. Close it.
-func NewWorkerClient(logdir string, task int) *Client {
-	return newClient(logdir, WorkerSocketName(task))
+func NewWorkerClient(dir string, task int) *Client {
+	return newClient(dir, WorkerSocketName(task))
 }
 
-func newClient(logdir, name string) *Client {
-	path := filepath.Join(logdir, name)
-	return &Client{logdir, &http.Client{Transport: &http.Transport{
+func newClient(dir, name string) *Client {
+	path := filepath.Join(dir, name)
+	return &Client{dir, &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(path) },
-	}}}
+	}}, answerTime}
 }
 
 // Close ends the client's connections.
@@ -53,19 +61,47 @@ func (e *NotRunningError) Error() string {
 // Unwrap returns what the socket said.
 func (e *NotRunningError) Unwrap() error { return e.Err }
 
-// Status returns the state of the training.
+// SilentError says that the daemon of a logdir does not answer, as one that was
+// stopped by SIGSTOP, or that waits for a disk.
+type SilentError struct {
+	Logdir string
+	Waited time.Duration
+	Holder logdir.Holder // the process, as far as it is known
+}
+
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("the training in %s does not answer within %v: %v may be stopped (kill -CONT continues it), waiting for a disk, or short of memory",
+		e.Logdir, e.Waited, e.Holder)
+}
+
+// Status returns the state of the training. The error is a [*NotRunningError] or
+// a [*SilentError] when there is none, or when it does not answer.
 func (c *Client) Status(ctx context.Context) (*Status, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.wait)
+	defer cancel()
 	s := new(Status)
-	if err := c.do(ctx, http.MethodGet, "status", nil, s); err != nil {
+	err := c.do(bounded, http.MethodGet, "status", nil, s)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return nil, &SilentError{c.logdir, c.wait, logdir.Named(c.logdir)}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
+// ask does what has no time limit of its own, if the daemon answers at all.
+func (c *Client) ask(ctx context.Context, method, action string, args map[string]any, result any) error {
+	if _, err := c.Status(ctx); err != nil {
+		return err
+	}
+	return c.do(ctx, method, action, args, result)
+}
+
 // Save writes a checkpoint.
 func (c *Client) Save(ctx context.Context) (*Saved, error) {
 	s := new(Saved)
-	if err := c.do(ctx, http.MethodPost, "save", nil, s); err != nil {
+	if err := c.ask(ctx, http.MethodPost, "save", nil, s); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -75,6 +111,9 @@ func (c *Client) Save(ctx context.Context) (*Saved, error) {
 // [slog.JSONHandler], at most so many; and with follow with those that come,
 // until the run or ctx ends.
 func (c *Client) Logs(ctx context.Context, lines int, follow bool, each func(line []byte) error) error {
+	if _, err := c.Status(ctx); err != nil {
+		return err
+	}
 	w, err := c.send(ctx, http.MethodGet, fmt.Sprintf("logs?lines=%d&follow=%t", lines, follow), nil)
 	if err != nil {
 		return err
@@ -100,7 +139,7 @@ func (c *Client) Logs(ctx context.Context, lines int, follow bool, each func(lin
 // what the daemon says.
 func (c *Client) Do(ctx context.Context, action string, args map[string]any) (string, error) {
 	var r Result
-	err := c.do(ctx, http.MethodPost, action, args, &r)
+	err := c.ask(ctx, http.MethodPost, action, args, &r)
 	return r.Text, err
 }
 

@@ -1,7 +1,7 @@
 // Package control lets people and programs watch a running training, and
 // steer it.
 //
-// A [Monitor] is told by the training of its progress. A [Server] answers for it
+// A [Monitor] receives the progress of the training. A [Server] answers for it
 // over HTTP, on a unix socket or, if asked to, on TCP:
 //
 //	GET  /v1/status                  a [Status]

@@ -31,7 +31,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	}
 	sv := childSupervisor(c)
 	log, show, stdout, stderr := o.childReporting()
-	sv.Log, sv.Stdout, sv.Stderr = log, stdout, stderr
+	sv.Log, sv.Stdout, sv.Stderr, sv.FS, sv.System = log, stdout, stderr, o.FS, o.System
 	c.LogIdleKeys(log)
 	if o.Serve != nil {
 		defer o.Serve(log)()
@@ -167,10 +167,8 @@ func (w *childWatch) reportStopped(o RunOptions) {
 
 // lossOf returns the value to show as the loss, NaN for none.
 func lossOf(r *child.Report) float64 {
-	for _, tag := range []string{"loss", "train/loss", "train_loss"} {
-		if v, ok := r.Value(tag); ok {
-			return v
-		}
+	if v, ok := r.Loss(); ok {
+		return v
 	}
 	return math.NaN()
 }
@@ -267,6 +265,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	if x.MaxRestarts == 0 {
 		sv.Restarts.Max = -1
 	}
+	sv.HParams = c.HParams()
 	sv.ResumeArgs, sv.MaxRewinds, sv.Loss = x.ResumeArgs, x.MaxRewinds, x.Loss
 	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
 		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }

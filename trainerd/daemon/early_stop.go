@@ -121,12 +121,17 @@ func (e *earlyStop) reason() string {
 		e.record.Metric, best.Value, best.Step, after)
 }
 
-// endedEarly reports whether a training has ended at a step because of early
-// stopping.
-func (j *job) endedEarly(step int64) bool {
-	e := newEarlyStop(j)
-	if e == nil || e.begin(step) != nil || len(e.record.Evaluations) == 0 {
+// endedAt reports whether a training has ended at a step because of early stopping.
+func (e *earlyStop) endedAt(step int64) bool {
+	if e == nil || len(e.record.Evaluations) == 0 {
 		return false
 	}
 	return e.record.Evaluations[len(e.record.Evaluations)-1].Step == step && e.due()
+}
+
+// endedEarly reports whether the training of the logdir has ended at a step because
+// of early stopping.
+func (j *job) endedEarly(step int64) bool {
+	e := newEarlyStop(j)
+	return e != nil && e.begin(step) == nil && e.endedAt(step)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -36,6 +38,25 @@ func TestEarlyStopping(t *testing.T) {
 	}
 	if _, log = runJob(t, t.Context(), longer); !strings.Contains(log, "6 evaluations since") {
 		t.Errorf("with more patience:\n%s", log)
+	}
+}
+
+// TestEarlyStoppingUnread has a complete job's files fail to be read at first, so that
+// it looks like one with steps left.
+func TestEarlyStoppingUnread(t *testing.T) {
+	c := earlyJob(t)
+	runJob(t, t.Context(), c)
+	want := lastStep(t, c)
+	var out, log strings.Builder
+	disk := faultfs.NewFault(faultfs.Fault{At: 1, Err: syscall.EIO})
+	if err := Run(t.Context(), c, RunOptions{Stdout: &out, Stderr: &log, FS: disk}); err != nil {
+		t.Fatal(err)
+	}
+	if disk.Failed() == "" {
+		t.Fatal("nothing has failed")
+	}
+	if got := lastStep(t, c); got != want {
+		t.Errorf("it had ended at step %d, and has step %d now:\n%s%s", want, got, &log, &out)
 	}
 }
 

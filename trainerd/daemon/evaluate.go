@@ -153,6 +153,10 @@ func (e *evaluator) isDue(step int64) bool {
 // become better.
 func (e *evaluator) endsEarly() bool { return e != nil && e.early.due() }
 
+// hasEnded reports whether the training has ended at a step already, because of early
+// stopping.
+func (e *evaluator) hasEnded(step int64) bool { return e != nil && e.early.endedAt(step) }
+
 // last evaluates at the end of the input, unless the last step was.
 func (e *evaluator) last(ctx context.Context, t *training, sess session.Session) error {
 	if e == nil || e.result != nil && e.at == t.step {

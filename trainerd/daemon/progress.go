@@ -162,7 +162,7 @@ func (p *logProgress) end() {
 	}
 }
 
-// rounded keeps four digits of a number, as many as a reader wants.
+// rounded keeps four digits of a number, enough for a reader.
 func rounded(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
 // number is rounded for a log, where it stays a number unless JSON has none for

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -31,7 +32,7 @@ type RunOptions struct {
 	Log *slog.Logger
 	// Also is given the log too. May be nil.
 	Also slog.Handler
-	// Monitor is told how the run goes, and whom to ask to change that. May be
+	// Monitor receives the run's progress and its control handlers. May be
 	// nil.
 	Monitor *control.Monitor
 	// Serve, if not nil, is called once the job is known to have something left
@@ -39,6 +40,8 @@ type RunOptions struct {
 	Serve func(log *slog.Logger) (end func())
 	// FS is what the run writes its logdir through; nil for the operating system's.
 	FS ckptfmt.FS
+	// System is what the program of a job runs on; nil for the operating system.
+	System child.System
 	// Wrap, if not nil, is put around each session in which the run trains.
 	Wrap func(session.Session) session.Session
 

@@ -24,7 +24,7 @@ type sessions struct {
 	program *program.Program
 	task    *cluster.Task
 	log     *slog.Logger
-	served  func(master string)                   // told where the model is served; may be nil
+	served  func(master string)                   // called with the address of the model's server; may be nil
 	wrap    func(session.Session) session.Session // put around what the run trains in; may be nil
 
 	sayInexact sync.Once // logs what of the input is not exactly resumable

@@ -131,6 +131,9 @@ func (t *training) adopted() bool {
 }
 
 func (t *training) train(ctx context.Context, sess session.Session) error {
+	if t.early = t.eval.hasEnded(t.step); t.early {
+		return nil // an earlier run, or a session that was lost, did the last step
+	}
 	err := t.catchUp(ctx, sess)
 	for err == nil && (t.step < t.job.steps || t.job.steps == 0) && ctx.Err() == nil {
 		if t.steer.serve(ctx); ctx.Err() == nil {
@@ -165,7 +168,7 @@ func (t *training) catchUp(ctx context.Context, sess session.Session) error {
 		if err := t.job.input.Feed(skipped, t.feeds); err != nil {
 			return err
 		}
-		if _, err := sess.Run(ctx, t.feeds, nil, t.job.program.TakeInput); err != nil {
+		if err := t.job.task.RunInput(ctx, sess, t.feeds, t.job.program.TakeInput); err != nil {
 			return fmt.Errorf("skipping the input of step %d: %w", skipped+1, err)
 		}
 	}

@@ -2,5 +2,5 @@
 
 package daemon
 
-// writable cannot be told here without making a file.
+// writable cannot be known here without making a file.
 func writable(string) error { return nil }

@@ -11,6 +11,7 @@ type columnPlan struct {
 	columns    []string // names of all
 	named      bool     // those are names, not numbers
 	label      int
+	labels     Feature  // how they are written
 	weight     int      // -1 for none
 	classes    bool     // the labels are words
 	classNames []string // if they are known
@@ -39,7 +40,7 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 		return nil, e
 	}
 	for _, c := range used {
-		f := Feature{Kind: kinds[c], Column: c, Layout: o.Dates[columns[c]]}
+		f := Feature{Kind: kinds[c], Column: c, Layout: o.Dates[columns[c]], Unit: o.Units[columns[c]], NA: o.NAValues[columns[c]]}
 		if f.Kind == "" {
 			f.Kind = KindNumber
 		}
@@ -51,6 +52,7 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 		}
 		p.features = append(p.features, f)
 	}
+	p.labels = Feature{Unit: o.Units[columns[p.label]], NA: o.NAValues[columns[p.label]]}
 	p.classes = kinds[p.label] == KindCategory && !o.Numbers
 	p.fit(o.Fit)
 	return p, nil
@@ -163,6 +165,20 @@ func (p *columnPlan) kinds(o Options) (map[int]Kind, *Error) {
 		}
 		kinds[c] = KindDate
 	}
+	for name := range o.Units {
+		c, e := p.find(Column{Name: name}, "units")
+		if e != nil {
+			return nil, e
+		}
+		if kinds[c] != "" {
+			return nil, &Error{Reason: fmt.Sprintf("data.units has the column %s, which holds no numbers", clip(name)), Hint: "remove it there"}
+		}
+	}
+	for name := range o.NAValues {
+		if _, e := p.find(Column{Name: name}, "na_values"); e != nil {
+			return nil, e
+		}
+	}
 	return kinds, nil
 }
 
@@ -190,7 +206,7 @@ func (p *columnPlan) names() []string {
 // schema returns what the columns hold.
 func (p *columnPlan) schema(o Options, classes int, classNames []string) *Schema {
 	s := &Schema{Format: o.Format, Columns: len(p.columns), Classes: classes, Features: p.features}
-	s.Label = Feature{Kind: KindNumber, Column: p.label, Vocabulary: classNames}
+	s.Label = Feature{Kind: KindNumber, Column: p.label, Vocabulary: classNames, Unit: p.labels.Unit, NA: p.labels.NA}
 	if p.named {
 		s.Label.Name = p.columns[p.label]
 	}

@@ -200,7 +200,7 @@ func (r *rowsReader) weight(row *table.Row) {
 
 // feature returns the raw value of a field, or what is wrong with it.
 func (r *rowsReader) feature(i int, f *Feature, field string) (v float32, reason, hint string) {
-	if f.Kind != KindID && table.IsMissing(field) && (field == "" || r.opts.Missing) {
+	if f.Kind != KindID && f.isMissing(field) && (field == "" || r.opts.Missing) {
 		switch {
 		case !r.opts.Missing:
 			return 0, "the field is empty", `fill in a value, remove the row, or set data.missing = "fill"`
@@ -214,6 +214,8 @@ func (r *rowsReader) feature(i int, f *Feature, field string) (v float32, reason
 		return r.words[i].add(field)
 	case KindDate:
 		return f.parseDate(field)
+	case KindNumber:
+		return f.number(field)
 	}
 	return r.opts.parseFeature(field)
 }
@@ -223,7 +225,7 @@ func (r *rowsReader) feature(i int, f *Feature, field string) (v float32, reason
 func (r *rowsReader) label(row *table.Row) (label int64, missing bool) {
 	column := r.columns.label
 	field := strings.TrimSpace(row.Fields[column])
-	if r.opts.Missing && table.IsMissing(field) {
+	if r.opts.Missing && r.columns.labels.isMissing(field) {
 		return 0, true
 	}
 	label, reason, hint := r.parseLabel(field)
@@ -235,7 +237,7 @@ func (r *rowsReader) label(row *table.Row) (label int64, missing bool) {
 
 func (r *rowsReader) parseLabel(field string) (label int64, reason, hint string) {
 	if r.opts.Numbers {
-		v, reason, hint := parseFeature(field)
+		v, reason, hint := r.columns.labels.number(field)
 		if reason != "" {
 			return 0, "the label: " + reason, r.orHeader(field, hint)
 		}

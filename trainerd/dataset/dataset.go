@@ -75,12 +75,16 @@ type Options struct {
 	Features []string
 	// Drop names the columns of a table that are not used.
 	Drop []string
-	// Categories names the columns of a table that hold words, of which there are
+	// Categories names the columns of a table that hold words, with
 	// few. The label is one if the classes have names.
 	Categories []string
 	// Dates has the layouts, as in package time, of the columns of a table that
 	// hold dates; "" is RFC 3339, or its date alone.
 	Dates map[string]string
+	// Units has the units of columns of numbers, see [Feature]; NAValues has the
+	// words of columns that stand for a missing value.
+	Units    map[string]string
+	NAValues map[string][]string
 	// Weight names the column of a table, or the feature of tf.Example messages,
 	// with the weight of each example: a number that is not negative. It is then
 	// no feature, unless Features has it. "" gives all the same weight.
@@ -119,7 +123,7 @@ type Options struct {
 	// Without it the last rows of the file are the test part.
 	Shuffle bool
 	Seed    uint64
-	// ShuffleBuffer, if not 0, reads TFRecord files as a stream, of which so many
+	// ShuffleBuffer, if not 0, reads TFRecord files as a stream, so many of whose
 	// examples are in memory at a time; Shuffle then mixes them among
 	// themselves. See the package's documentation.
 	ShuffleBuffer int

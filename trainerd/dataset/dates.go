@@ -1,8 +1,11 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"time"
 )
 
 // ISODate is the name of the layout of dates as ISO 8601 and RFC 3339 have it:
@@ -17,11 +20,38 @@ var dateWords = map[string]string{
 	"%F": "2006-1-2", "%T": "15:4:5", "%D": "1/2/06", "%-m": "1", "%-d": "2", "%-H": "15", "%-M": "4", "%-S": "5",
 }
 
-// DateLayout returns the layout, as in package time, for one of strftime or for
-// [ISODate].
+// Duration is the name of the layout of lengths of time as hours, minutes and, if
+// there are any, seconds: 01:30, or 125:02:03.5. They are given in days, as dates
+// are.
+const Duration = "duration"
+
+// durationLayout stands for [Duration]; no layout of package time is like it.
+const durationLayout = "h:m:s"
+
+var durationForm = regexp.MustCompile(`^(-?)([0-9]{1,6}):([0-5]?[0-9])(?::([0-5]?[0-9](?:\.[0-9]{1,9})?))?$`)
+
+// parseDuration returns the time that is a length of time after 1970 began.
+func parseDuration(field string) (time.Time, error) {
+	m := durationForm.FindStringSubmatch(field)
+	if m == nil {
+		return time.Time{}, errors.New("no hours and minutes")
+	}
+	text := m[1] + m[2] + "h" + m[3] + "m"
+	if m[4] != "" {
+		text += m[4] + "s"
+	}
+	d, err := time.ParseDuration(text)
+	return time.Unix(0, 0).Add(d), err
+}
+
+// DateLayout returns the layout, as in package time, for one of strftime for
+// [ISODate] or for [Duration].
 func DateLayout(format string) (layout string, err error) {
 	if format == ISODate {
 		return "", nil
+	}
+	if format == Duration {
+		return durationLayout, nil
 	}
 	var b strings.Builder
 	for rest := format; rest != ""; {
@@ -63,5 +93,5 @@ func dateForms() []string {
 			all = append(all, d+t)
 		}
 	}
-	return append(all, "%Y-%m-%d %H:%M:%S%z", "%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y")
+	return append(all, "%Y-%m-%d %H:%M:%S%z", "%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", Duration, "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
 }

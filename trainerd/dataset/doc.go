@@ -49,7 +49,7 @@
 //
 // With Options.ShuffleBuffer = W the examples are not all in memory. The
 // training examples of an epoch, in the order of the files, are cut into windows
-// of W, of which one is in memory at a time and is mixed as above; the key ends
+// of W; one is in memory at a time and is mixed as above; the key ends
 // in "windows", a zero, and the window's number instead. The first window of an
 // epoch is shorter by a number that ChaCha8 draws, keyed with the epoch and
 // "trainerd/shift" and two zeros, so that examples which are in different windows

@@ -246,11 +246,12 @@ func TestResize(t *testing.T) {
 		{"odd to even", gradient(3, 3, black, white), [3]int{1, 2, 1}, []byte{85, 255}},
 		{"larger", gradient(2, 2, black, white), [3]int{2, 4, 1}, []byte{0, 64, 191, 255, 0, 64, 191, 255}},
 		{"grey of red", gradient(2, 2, red, red), [3]int{1, 1, 1}, []byte{76}},
-		{"transparent", gradient(2, 2, color.NRGBA{255, 255, 255, 0}, white), [3]int{1, 2, 3}, []byte{0, 0, 0, 255, 255, 255}},
+		{"transparent", gradient(2, 2, color.NRGBA{255, 255, 255, 0}, white), [3]int{1, 2, 3}, []byte{255, 255, 255, 255, 255, 255}},
 	}
 	for _, c := range tests {
-		if got := resize(nil, c.m, c.size); !bytes.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		got, err := decodeImage(nil, c.name, pngOf(c.m), c.size)
+		if err != nil || !bytes.Equal(got, c.want) {
+			t.Errorf("%s: got %v (%v), want %v", c.name, got, err, c.want)
 		}
 	}
 }
@@ -266,7 +267,7 @@ func TestImageErrors(t *testing.T) {
 	write(t, dir, "b/cut.png", sound[:len(sound)-20])
 	write(t, dir, "b/huge.png", huge)
 	write(t, dir, "b/text.jpeg", []byte("text"))
-	wantError(t, dir, o, "b/cut.png: is not an intact PNG or JPEG image", "b/huge.png: ", "b/text.jpeg: is not an intact PNG or JPEG image: image: unknown format; remove the file")
+	wantError(t, dir, o, "b/cut.png: is not an intact PNG or JPEG image", "b/huge.png: ", "b/text.jpeg: is not an intact PNG or JPEG image: unknown format, want PNG or JPEG; remove the file")
 	o.MemoryLimit = 1
 	wantError(t, dir, o, "b/text.jpeg: is not an intact PNG or JPEG image")
 	wantError(t, filepath.Join(dir, "none"), o, "none: cannot be opened")

@@ -1,16 +1,15 @@
 package dataset
 
 import (
+	"bytes"
 	"fmt"
-	"image"
-	"image/color"
-	_ "image/jpeg" // the formats that images come in
-	_ "image/png"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/picture"
 )
 
 // maxPixels bounds the images that are decoded: what one of them takes in
@@ -144,28 +143,52 @@ func (r *imageRows) load(dir string, width int) (*byteRows, error) {
 func (r *imageRows) check() error {
 	errs := &Errors{File: filepath.Dir(filepath.Dir(r.files[0]))}
 	for _, name := range r.files {
-		f, err := os.Open(name)
-		if err != nil {
-			errs.add(openError(name, err))
-			continue
-		}
-		if e := checkImage(name, f); e != nil {
+		if _, e := imageHead(name); e != nil {
 			errs.add(e)
 		}
-		f.Close()
 	}
 	return errs.err()
 }
 
-func checkImage(name string, f io.Reader) *Error {
-	c, _, err := image.DecodeConfig(f)
+// headBytes is how much of a file is read for its head at first.
+const headBytes = 1 << 16
+
+// imageHead reads the head of a file.
+func imageHead(name string) (picture.Config, *Error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return picture.Config{}, openError(name, err)
+	}
+	defer f.Close()
+	var data bytes.Buffer
+	n, err := io.CopyN(&data, f, headBytes)
+	c, e := checkImage(name, data.Bytes())
+	if e == nil || n < headBytes {
+		if err != nil && err != io.EOF {
+			return c, imageError(name, err)
+		}
+		return c, e
+	}
+	if _, err := io.Copy(&data, f); err != nil {
+		return c, imageError(name, err)
+	}
+	return checkImage(name, data.Bytes())
+}
+
+// checkImage reads the head of an image, and checks that it can be decoded to
+// memory.
+func checkImage(name string, data []byte) (picture.Config, *Error) {
+	if f := picture.FormatOf(data); f != picture.PNG && f != picture.JPEG {
+		return picture.Config{}, imageError(name, fmt.Errorf("%s, want PNG or JPEG", f))
+	}
+	c, err := picture.ReadConfig(data)
 	switch {
 	case err != nil:
-		return imageError(name, err)
+		return c, imageError(name, err)
 	case c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height:
-		return &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels, of which at most %d are read", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
+		return c, &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels; the limit is %d", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
 	}
-	return nil
+	return c, nil
 }
 
 func imageError(name string, err error) *Error {
@@ -174,22 +197,25 @@ func imageError(name string, err error) *Error {
 
 // readImage appends an image of the given size. Its errors are of type *Error.
 func readImage(pixels []byte, name string, size [3]int) ([]byte, error) {
-	f, err := os.Open(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return pixels, openError(name, err)
 	}
-	defer f.Close()
-	return decodeImage(pixels, name, f, size)
+	return decodeImage(pixels, name, data, size)
 }
 
-func decodeImage(pixels []byte, name string, f io.ReadSeeker, size [3]int) ([]byte, error) {
-	if e := checkImage(name, f); e != nil {
+// decodeImage appends an image with the pixels that TensorFlow's decoders give for
+// its number of channels, which leave transparency out, brought to a size.
+func decodeImage(pixels []byte, name string, data []byte, size [3]int) ([]byte, error) {
+	head, e := checkImage(name, data)
+	if e != nil {
 		return pixels, e
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return pixels, imageError(name, err)
+	channels := size[2]
+	if head.Format == picture.JPEG && head.Channels == 4 {
+		channels = 3 // which is all that TensorFlow makes of them
 	}
-	m, _, err := image.Decode(f)
+	m, err := picture.Decode(data, channels)
 	if err != nil {
 		return pixels, imageError(name, err)
 	}
@@ -199,13 +225,13 @@ func decodeImage(pixels []byte, name string, f io.ReadSeeker, size [3]int) ([]by
 // resize appends m, brought to a size: each pixel is the mean of those that it
 // covers, each by the part that it covers, where m is larger, and lies between
 // its neighbours where m is smaller.
-func resize(pixels []byte, m image.Image, size [3]int) []byte {
-	b, channels := m.Bounds(), size[2]
-	ys, xs := spans(b.Dy(), size[0]), spans(b.Dx(), size[1])
-	rows := make([]float64, b.Dy()*size[1]*channels) // resized across, not yet down
-	line := make([]float64, b.Dx()*channels)
-	for y := range b.Dy() {
-		readLine(line, m, b.Min.Y+y, channels)
+func resize(pixels []byte, m *picture.Image, size [3]int) []byte {
+	channels := size[2]
+	ys, xs := spans(m.Height, size[0]), spans(m.Width, size[1])
+	rows := make([]float64, m.Height*size[1]*channels) // resized across, not yet down
+	line := make([]float64, m.Width*channels)
+	for y := range m.Height {
+		readLine(line, m, y, channels)
 		for x, s := range xs {
 			for c := range channels {
 				rows[(y*size[1]+x)*channels+c] = s.sum(line, c, channels)
@@ -221,18 +247,23 @@ func resize(pixels []byte, m image.Image, size [3]int) []byte {
 	return pixels
 }
 
-// readLine reads a line of an image as numbers from 0 to 255. What is
-// transparent shows black.
-func readLine(line []float64, m image.Image, y, channels int) {
-	b := m.Bounds()
-	for x := range b.Dx() {
-		c := m.At(b.Min.X+x, y)
-		if channels == 1 {
-			line[x] = float64(color.Gray16Model.Convert(c).(color.Gray16).Y) / 257
-			continue
+// readLine reads a line of an image as numbers from 0 to 255.
+func readLine(line []float64, m *picture.Image, y, channels int) {
+	from, n := y*m.Width*m.Channels, m.Width*m.Channels
+	switch {
+	case m.Bits == 16:
+		for i, v := range m.Pix16[from : from+n] {
+			line[i] = float64(v >> 8)
 		}
-		r, g, blue, _ := c.RGBA()
-		line[3*x], line[3*x+1], line[3*x+2] = float64(r)/257, float64(g)/257, float64(blue)/257
+	case channels < m.Channels:
+		for x := range line {
+			p := m.Pix[from+3*x : from+3*x+3]
+			line[x] = 0.2989*float64(p[0]) + 0.587*float64(p[1]) + 0.114*float64(p[2])
+		}
+	default:
+		for i, v := range m.Pix[from : from+n] {
+			line[i] = float64(v)
+		}
 	}
 }
 

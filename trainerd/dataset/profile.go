@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,9 +26,13 @@ type Profile struct {
 	values   map[string]int // how often each is there, nil once there are many
 	numbers  int
 	integers int
-	words    int   // neither numbers nor missing
-	counts   bool  // the rows, from 0 or 1
-	next     int64 // of the count
+	words    int // neither numbers nor missing
+	unit     string
+	units    int             // fields that are a number with the unit
+	odd      map[string]bool // fields that are neither, as long as they are few
+	texts    bool            // some are too long for words
+	counts   bool            // the rows, from 0 or 1
+	next     int64           // of the count
 	forms    []dateForm
 }
 
@@ -38,7 +43,7 @@ type dateForm struct {
 }
 
 func newProfile(name string, forms []dateForm) *Profile {
-	return &Profile{Name: name, values: make(map[string]int), counts: true, forms: forms}
+	return &Profile{Name: name, values: make(map[string]int), odd: make(map[string]bool), counts: true, forms: forms}
 }
 
 // allDateForms returns those that are tried.
@@ -68,6 +73,7 @@ func (p *Profile) add(field string) {
 		p.words++
 		p.counts = false
 		p.dates(field)
+		p.unitOf(field)
 		return
 	}
 	p.numbers++
@@ -99,6 +105,35 @@ func (p *Profile) distinct(field string) {
 	p.values[field]++
 }
 
+// fewOdd is how many different words may be among numbers, as marks of missing
+// values.
+const fewOdd = 10
+
+// unitOf counts a field that is a number with a unit, or notes it as an odd one.
+func (p *Profile) unitOf(field string) {
+	if _, unit, ok := splitUnit(field); ok && (p.unit == "" || unit == p.unit) {
+		p.unit = strings.Clone(unit)
+		p.units++
+		return
+	}
+	if len(field) > longestUnit+64 {
+		p.texts = true
+	} else if len(p.odd) <= fewOdd {
+		p.odd[strings.Clone(field)] = true
+	}
+}
+
+// naValues returns the words of a column that has numbers but for these: they
+// stand for missing values. Numbers of which there are few are names of something.
+func (p *Profile) naValues() []string {
+	const few, fewest = 20, 0.95
+	n := p.numbers + p.units
+	if len(p.odd) == 0 || len(p.odd) > fewOdd || p.texts || float64(n) < fewest*float64(p.present()) || p.Distinct-len(p.odd) <= few && !p.Many {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(p.odd))
+}
+
 // dates drops the forms that a field does not have.
 func (p *Profile) dates(field string) {
 	if len(p.forms) == 0 {
@@ -126,8 +161,17 @@ func (p *Profile) kind() Kind {
 		return KindNumber
 	case p.words == n && len(p.forms) > 0:
 		return KindDate
+	case p.numbers+p.units == n && p.isMeasured(), p.naValues() != nil:
+		return KindNumber
 	}
 	return KindCategory
+}
+
+// isMeasured reports whether the numbers have a unit. Few different ones are words,
+// as in "2 doors".
+func (p *Profile) isMeasured() bool {
+	const few = 20
+	return p.units > 0 && (p.Distinct > few || p.Many)
 }
 
 // isClasses reports whether the values are classes: words, or whole numbers of

@@ -265,7 +265,7 @@ func (r *recordReader) appendBytes(x []float32, name string, data []byte) ([]flo
 		if len(size) != 3 || size[2] != 1 && size[2] != 3 {
 			return x, r.fault(name, "set data.image to height, width and channels (1 or 3), as in [32, 32, 3]", "is an image, but the size of images is %v", size)
 		}
-		pixels, err := decodeImage(nil, r.files[r.at], bytes.NewReader(data), [3]int(size))
+		pixels, err := decodeImage(nil, r.files[r.at], data, [3]int(size))
 		if e := new(Error); errors.As(err, &e) {
 			e.Record, e.Name = r.record, name
 			return x, e

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"image"
 	"io"
 	"os"
 	"path/filepath"
@@ -177,17 +176,12 @@ func sampleImages(dir string) (*Sample, error) {
 func (r *imageRows) sizes() (heights, widths []int, grey bool, err error) {
 	grey = true
 	for _, name := range r.files {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, nil, false, openError(name, err)
-		}
-		c, _, err := image.DecodeConfig(f)
-		f.Close()
-		if err != nil {
-			return nil, nil, false, imageError(name, err)
+		c, e := imageHead(name)
+		if e != nil {
+			return nil, nil, false, e
 		}
 		heights, widths = append(heights, c.Height), append(widths, c.Width)
-		grey = grey && isGrey(c.ColorModel)
+		grey = grey && isGrey(c)
 	}
 	return heights, widths, grey, nil
 }

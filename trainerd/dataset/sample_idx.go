@@ -2,15 +2,16 @@ package dataset
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/picture"
 )
 
-// isGrey reports whether a colour model has no colours.
-func isGrey(m color.Model) bool { return m == color.GrayModel || m == color.Gray16Model }
+// isGrey reports whether an image has no colours.
+func isGrey(c picture.Config) bool { return c.Channels < 3 }
 
 // sampleIDX reads IDX files: the examples, and the labels next to them.
 func sampleIDX(name, labels string, task Task) (*Sample, error) {
@@ -62,7 +63,7 @@ func (s *Sample) labelRule() string {
 }
 
 // idxLabels finds out what labels are: classes, if they are whole numbers from 0
-// up of which there are few.
+// up that occur only a few times.
 func (s *Sample) idxLabels(y *idxArray, task Task) error {
 	if len(y.shape) != 1 || y.shape[0] != s.Rows {
 		return &Error{File: s.LabelFile, Reason: fmt.Sprintf("has the shape %v; want one label for each of the %d examples", y.shape, s.Rows), Hint: "name the file with the labels with --label"}

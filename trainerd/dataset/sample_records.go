@@ -1,14 +1,13 @@
 package dataset
 
 import (
-	"bytes"
 	"fmt"
-	"image"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/picture"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/tfexample"
 )
@@ -121,15 +120,15 @@ func (p *recordProfile) number(n int, first float64) {
 }
 
 func (p *recordProfile) bytes(b []byte) (first string) {
-	c, format, err := image.DecodeConfig(bytes.NewReader(b))
-	if err != nil {
+	c, err := picture.ReadConfig(b)
+	if err != nil || c.Format != picture.PNG && c.Format != picture.JPEG {
 		p.kinds["bytes"] = true
 		return strings.Trim(fmt.Sprintf("%q", b[:min(len(b), 20)]), `"`)
 	}
 	p.kinds["image"] = true
 	p.sizes[0], p.sizes[1] = append(p.sizes[0], c.Height), append(p.sizes[1], c.Width)
-	p.grey = p.grey && isGrey(c.ColorModel)
-	return fmt.Sprintf("%s, %d x %d", format, c.Height, c.Width)
+	p.grey = p.grey && isGrey(c)
+	return fmt.Sprintf("%s, %d x %d", strings.ToLower(c.Format.String()), c.Height, c.Width)
 }
 
 func (p *recordProfile) kind() string {

@@ -39,6 +39,12 @@ type Feature struct {
 	// Layout is how dates are written, as in package time. "" means RFC 3339, or
 	// its date alone.
 	Layout string `json:"layout,omitempty"`
+	// Unit comes after the numbers of the column, as in 12 kg, or, the code of a
+	// currency, before them; numbers without it are taken as well.
+	Unit string `json:"unit,omitempty"`
+	// NA has the words of the column that stand for a missing value, besides those
+	// of [IsMissing].
+	NA []string `json:"na,omitempty"`
 	// Column is the place in a row of the training file, from 0.
 	Column int `json:"column"`
 }
@@ -139,14 +145,18 @@ func (s *Schema) Parse(v Vocabularies, i int, field string) (raw float32, reason
 		}
 		return -1, "", ""
 	case KindDate:
+		if f.isMissing(field) {
+			return float32(math.NaN()), "", ""
+		}
 		return f.parseDate(field)
 	case KindID:
 		return Options{IDs: true}.parseFeature(field)
 	}
-	if IsMissing(field) {
+	f := &s.Features[i]
+	if f.isMissing(field) {
 		return float32(math.NaN()), "", ""
 	}
-	return parseFeature(field)
+	return f.number(field)
 }
 
 // parseDate returns a date as days.
@@ -162,6 +172,9 @@ func (f *Feature) parseDate(field string) (days float32, reason, hint string) {
 }
 
 func (f *Feature) layout() string {
+	if f.Layout == durationLayout {
+		return "hours:minutes:seconds"
+	}
 	if f.Layout == "" {
 		return time.DateOnly
 	}
@@ -169,8 +182,15 @@ func (f *Feature) layout() string {
 }
 
 func (f *Feature) time(field string) (time.Time, error) {
+	if f.Layout == durationLayout {
+		return parseDuration(field)
+	}
 	if f.Layout != "" {
-		return time.Parse(f.Layout, field)
+		at, err := time.Parse(f.Layout, field)
+		if at.Year() == 0 { // a time of day; so far from 1970 a float32 would not tell minutes
+			at = at.AddDate(1970, 0, 0)
+		}
+		return at, err
 	}
 	at, err := time.Parse(time.DateOnly, field)
 	if err != nil {
@@ -190,11 +210,11 @@ func Days(t time.Time) float64 {
 // error: nothing can be compared with it.
 func (s *Schema) ParseLabel(field string) (label float64, reason string) {
 	field = strings.TrimSpace(field)
-	if IsMissing(field) && !slices.Contains(s.Label.Vocabulary, field) {
+	if s.Label.isMissing(field) && !slices.Contains(s.Label.Vocabulary, field) {
 		return 0, "the label is missing"
 	}
 	if s.Label.Kind != KindCategory {
-		v, reason, _ := parseFeature(field)
+		v, reason, _ := s.Label.number(field)
 		return float64(v), reason
 	}
 	if i := slices.Index(s.Label.Vocabulary, field); i >= 0 {

@@ -252,7 +252,7 @@ type ordered interface {
 	example(b *buffer, epoch uint64, position int) error
 }
 
-// shuffled is a part of which every epoch has another order of all examples.
+// shuffled is a part that each epoch reads in another order.
 type shuffled struct {
 	store   store
 	order   []uint32

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,8 @@ func NewSurvey(name string) (*Survey, error) {
 	switch {
 	case len(s.Columns) < 2:
 		return nil, &Error{File: name, Reason: "has a single column", Hint: "a row needs a label and at least one feature"}
+	case s.Rows == 0:
+		return nil, &Error{File: name, Reason: "holds no rows", Hint: "training needs at least two"}
 	case s.Rows < 2:
 		return nil, &Error{File: name, Reason: fmt.Sprintf("holds %d rows", s.Rows), Hint: "training needs at least two"}
 	}
@@ -131,6 +134,10 @@ type Use struct {
 	Kind     Kind
 	Distinct string
 	Missing  int
+	// Unit is that of the numbers, and NA has the words that stand for a missing
+	// one.
+	Unit string
+	NA   []string
 	// Form is how the dates are written, for [DateLayout].
 	Form string
 	// Drop says that the column is left out.
@@ -190,9 +197,25 @@ func (s *Survey) Plan(label int, task Task) (*Plan, error) {
 		p.Uses = append(p.Uses, c.asFeature(i, same[i]))
 	}
 	if !slices.ContainsFunc(p.Uses, func(u Use) bool { return !u.Drop && u.Name != l.Name }) {
-		return nil, &Error{File: s.file, Reason: "no column is left to learn from", Hint: "a table needs columns of numbers, dates, or words of which there are few"}
+		return nil, &Error{File: s.file, Reason: "no column is left to learn from" + p.whyLeftOut(), Hint: "a table needs columns of numbers, dates, or words of which there are few"}
 	}
 	return p, nil
+}
+
+// whyLeftOut says of the first columns why they are left out.
+func (p *Plan) whyLeftOut() (text string) {
+	const most = 3
+	n := 0
+	for i, u := range p.Uses {
+		if i == p.Label {
+			continue
+		}
+		if n++; n > most {
+			return text + ", ..."
+		}
+		text += fmt.Sprintf("%s %s is %s", map[bool]string{true: ":", false: ","}[n == 1], clip(u.Name), u.Rule)
+	}
+	return text
 }
 
 // Weigh makes a column that of the weights of the rows, and returns its name.
@@ -211,8 +234,16 @@ func (p *Profile) use() Use {
 	if p.Many {
 		u.Distinct = "> " + u.Distinct
 	}
-	if u.Kind == KindDate {
+	switch u.Kind {
+	case KindDate:
 		u.Form = p.forms[0].form
+	case KindNumber:
+		if p.units > 0 {
+			u.Unit = p.unit
+		}
+		if u.NA = p.naValues(); u.NA != nil {
+			u.Missing += p.words - p.units
+		}
 	}
 	return u
 }
@@ -222,17 +253,20 @@ func (p *Profile) asLabel(numbers bool) Use {
 	u.Rule = "label: a number"
 	if !numbers {
 		u.Words = !(p.kind() == KindNumber && p.isNumbered())
-		u.Kind = KindCategory
+		u.Kind, u.Unit, u.NA, u.Missing = KindCategory, "", nil, p.Missing
 		u.Rule = fmt.Sprintf("label: %d classes", p.Distinct)
 	}
-	if p.Missing > 0 {
+	if u.Unit != "" {
+		u.Rule += " of " + u.Unit
+	}
+	if u.Missing > 0 {
 		u.Rule += "; rows without it are left out"
 	}
 	return u
 }
 
 // asFeature returns the use of a column that is not the label. sameAsLabel says
-// that it tells the label by another word.
+// that it is the label in other words.
 func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 	u := p.use()
 	if u.Rule, u.Drop = p.whyNot(at, sameAsLabel); u.Drop {
@@ -245,14 +279,24 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 		rules = append(rules, "words among numbers, one input each")
 	case u.Kind == KindCategory:
 		rules = append(rules, "words, one input each")
+	case u.Form == Duration:
+		rules = append(rules, "days, written hours:minutes:seconds")
+	case u.Kind == KindDate && !strings.Contains(u.Form, "%d") && !strings.Contains(u.Form, "%Y") && u.Form != ISODate:
+		rules = append(rules, "time of day, written "+u.Form)
 	case u.Kind == KindDate:
 		rules = append(rules, "days since 1970, written "+u.Form)
 	case p.Distinct == 1:
 		rules = append(rules, "constant, so without effect")
 	}
+	if u.Unit != "" {
+		rules = append(rules, "in "+u.Unit)
+	}
+	if len(u.NA) > 0 {
+		rules = append(rules, quoteNames(u.NA)+" missing")
+	}
 	if p.Missing > 0 && u.Kind == KindCategory {
 		rules = append(rules, "missing is none of them")
-	} else if p.Missing > 0 {
+	} else if u.Missing > 0 {
 		rules = append(rules, "missing becomes the mean")
 	}
 	u.Rule = strings.Join(rules, "; ")
@@ -266,7 +310,7 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 	case p.present() == 0:
 		return "no values", true
 	case sameAsLabel:
-		return "tells the label in other words", true
+		return "is the label in other words", true
 	case p.counts && p.Rows > 2:
 		return "counts the rows", true
 	case at == 0 && p.Name == "Unnamed: 0" && (p.unique() || p.Many):
@@ -275,6 +319,8 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return "identifies the rows", true
 	case kind == KindCategory && p.Distinct == 1 && p.Missing == 0:
 		return "constant", true
+	case kind == KindCategory && 2*p.numbers > p.present() && len(p.odd) > 0 && (p.unique() || p.tooManyWords()):
+		return fmt.Sprintf("numbers, but also %d words such as %s", p.words-p.units, quoteNames(slices.Sorted(maps.Keys(p.odd))[:1])), true
 	case kind == KindCategory && p.unique():
 		return "different in every row", true
 	case kind == KindCategory && p.tooManyWords():

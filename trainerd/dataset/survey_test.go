@@ -59,7 +59,17 @@ func TestPlan(t *testing.T) {
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 1%d:30", 1+i%28, i%10) }, "date days since 1970, written %Y-%m-%d %H:%M"},
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02dT10:30:00+01:00", 1+i%28) }, "date days since 1970, written iso"},
 		{"at", func(i int) string { return []string{"Jan 3 2020", "", "Feb 12 2021"}[i%3] }, "date days since 1970, written %b %d %Y; missing becomes the mean"},
-		{"same", func(i int) string { return []string{"zero", "one"}[i/2%2] }, "category left out: tells the label in other words"},
+		{"took", func(i int) string { return fmt.Sprintf("%d:%02d:%02d", i%30, i%60, i*7%60) }, "date days, written hours:minutes:seconds"},
+		{"at", func(i int) string { return fmt.Sprintf("%d:%02d %s", 1+i%12, i%60, []string{"AM", "PM"}[i%2]) }, "date time of day, written %I:%M %p"},
+		{"weight", func(i int) string { return fmt.Sprintf("%.1f kg", float64(i*31%97)/3) }, "number in kg"},
+		{"price", func(i int) string { return fmt.Sprintf("EUR %d", i*31%97) }, "number in EUR"},
+		{"doors", func(i int) string { return fmt.Sprintf("%d doors", 2+i%3) }, "category words, one input each"},
+		{"units", func(i int) string { return fmt.Sprint(i*31%97, []string{" kg", " g"}[i%2]) }, "category left out: different in every row"},
+		{"few", func(i int) string { return []string{fmt.Sprint(i * i), "unknown"}[i/118] }, `number "unknown" missing; missing becomes the mean`},
+		{"many", func(i int) string { return []string{fmt.Sprint(i * i), "w" + fmt.Sprint(i)}[i/80] }, `category left out: numbers, but also 40 words such as "w80"`},
+		{"codes", func(i int) string { return []string{fmt.Sprint(i % 5), "A"}[i/118] }, "category words among numbers, one input each"},
+		{"sheet", func(i int) string { return fmt.Sprintf(`="%03d"`, i*31%97) }, "number "},
+		{"same", func(i int) string { return []string{"zero", "one"}[i/2%2] }, "category left out: is the label in other words"},
 	} {
 		s := survey(t, tableText(c.name+",other,label", 120, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))
 		p, err := s.Plan(2, AnyTask)

@@ -43,7 +43,7 @@ type Log struct {
 	start      *start // nil once a file holds it
 }
 
-// start is a SessionLog START. It tells readers which points are overtaken, so it is
+// start is a SessionLog START. It shows readers which points are superseded, so it is
 // never dropped: what cannot be written now comes first once the disk has room.
 type start struct {
 	event *tfpb.SessionLog

@@ -113,7 +113,7 @@ type Attrs map[string]*tfpb.AttrValue
 // NodeSpec describes a node to add.
 type NodeSpec struct {
 	Op      string
-	Name    string // relative to the scope; "" means the op's type; made unique; with a trailing "/", taken as it stands
+	Name    string // relative to the scope; "" means the op's type; made unique; with a trailing "/", taken literally
 	Inputs  []Output
 	Control []*Node // must run before
 	Attrs   Attrs
@@ -192,7 +192,7 @@ func controlInputs(lists ...[]*Node) []string {
 }
 
 // Scope runs body with every new name below name, made unique if it is taken.
-// With a trailing "/" the name is taken as it stands, to enter a scope again.
+// With a trailing "/" the name is taken literally, to enter a scope again.
 func (b *Builder) Scope(name string, body func()) {
 	outer := b.scope
 	defer func() { b.scope = outer }()

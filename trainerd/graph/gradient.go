@@ -13,11 +13,11 @@ type backward struct {
 	*Builder
 	n     *Node
 	grads []Output // of its outputs; the zero Output where none flows
-	wants []bool   // of which inputs the gradient is wanted
+	wants []bool   // the inputs whose gradient is needed
 }
 
 // gradientFunc adds the gradients of a node's inputs. It returns one for each
-// input; the zero Output for an input that has none or of which none is wanted.
+// input; the zero Output for an input that has none or needs none.
 type gradientFunc func(b *backward) []Output
 
 // DifferentiableOps lists the ops that [Builder.Gradients] can go through.

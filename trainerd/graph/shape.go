@@ -20,7 +20,7 @@ type Shape struct {
 // MakeShape returns the shape with the given dimensions, -1 for unknown ones.
 func MakeShape(dims ...int64) Shape { return Shape{Dims: dims} }
 
-// UnknownShape is the shape of which nothing is known.
+// UnknownShape is a shape of unknown rank.
 var UnknownShape = Shape{UnknownRank: true}
 
 // ShapeFromProto converts a TensorShapeProto; nil is a shape of unknown rank.

@@ -54,7 +54,7 @@ type Variable struct {
 // Name returns the variable's name as a checkpoint has it, without ":0".
 func (v *Variable) Name() string { return v.handle.Node.Name() }
 
-// Handle returns the tensor that stands for the variable, with respect to
+// Handle returns the tensor that represents the variable, with respect to
 // which [Builder.Gradients] differentiates.
 func (v *Variable) Handle() Output { return v.handle }
 

@@ -67,8 +67,9 @@ type Lock struct {
 
 	mu     sync.Mutex // guards what follows
 	file   *os.File
-	remove bool // the file's existence is the lock
-	remade int  // how often the logdir was made again
+	holder Holder // what this process has written into the file
+	remove bool   // the file's existence is the lock
+	remade int    // how often the logdir was made again
 	lost   *LostError
 }
 
@@ -114,6 +115,7 @@ func (l *Lock) write(h Holder) error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
 	}
+	l.holder = h
 	_, err = l.file.WriteAt(append(b, '\n'), 0)
 	return err
 }
@@ -130,6 +132,9 @@ func (l *Lock) Release() error {
 	if l.handle != nil {
 		l.handle.Close()
 	}
+	if l.other().PID != 0 {
+		return unlockClose(l.file) // it is another's, and has its name
+	}
 	if l.remove && (l.handle == nil || l.isAt(l.dir)) {
 		return errors.Join(l.file.Close(), os.Remove(l.file.Name()))
 	}
@@ -137,6 +142,15 @@ func (l *Lock) Release() error {
 		return l.file.Close() // another's has its name
 	}
 	return errors.Join(l.file.Truncate(0), unlockClose(l.file))
+}
+
+// started is when this process began, or a little later.
+var started = time.Now()
+
+// hadThisPID reports whether a holder is an earlier process with the number of
+// this one, as in a container that was started again.
+func (h Holder) hadThisPID(me Holder) bool {
+	return h.PID == me.PID && h.Start.Before(started.Truncate(time.Millisecond))
 }
 
 // readHolder returns who is named in a lock file, or the zero LockHolder.
@@ -170,7 +184,7 @@ func lockByFile(name string) (*Lock, Holder, error) {
 		if err != nil {
 			return nil, Holder{}, err
 		}
-		if holder.Host != me.Host || holder.PID == 0 || processExists(holder.PID) {
+		if holder.Host != me.Host || holder.PID == 0 || processExists(holder.PID) && !holder.hadThisPID(me) {
 			return nil, holder, nil
 		}
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -23,7 +23,7 @@ func (e *LostError) Error() string {
 	var locked *LockedError
 	switch {
 	case errors.As(e.Err, &locked):
-		return fmt.Sprintf("the lock on logdir %s is lost: %s was removed or replaced, and %v has it now; this run ends and writes nothing more there",
+		return fmt.Sprintf("the lock on logdir %s is lost: %s was removed, replaced or written by another host, and %v has it now; this run ends and writes nothing more there",
 			e.Logdir, LockFile, locked.Holder)
 	case e.Place == "":
 		return fmt.Sprintf("logdir %s is lost: %v; this run ends, and has no place to save", e.Logdir, e.Err)
@@ -119,9 +119,27 @@ func (l *Lock) isAt(dir string) bool {
 	return err != nil || os.SameFile(mine, there)
 }
 
-// mend makes the lock file again if it is not the one that is locked.
+// other returns the process that has written its name into the lock file after
+// this one, and the zero Holder for none. Some file systems, such as NFS without
+// a lock service, lock out the processes of one host only.
+func (l *Lock) other() Holder {
+	if l.holder.PID == 0 || !l.isAt(filepath.Dir(l.file.Name())) {
+		return Holder{}
+	}
+	now, err := holderOf(l.file.Name()) // opened again, for a cache may have kept the old content
+	if err != nil || now.PID == l.holder.PID && now.Host == l.holder.Host {
+		return Holder{}
+	}
+	return now
+}
+
+// mend makes the lock file again if it is not the one that is locked. The lock
+// is lost if another process has written its name there.
 func (l *Lock) mend() *LostError {
 	if l.isAt(l.dir) {
+		if h := l.other(); h.PID != 0 {
+			return &LostError{Logdir: l.dir, Err: &LockedError{Logdir: l.dir, File: l.file.Name(), Holder: h}}
+		}
 		return nil
 	}
 	if err := l.relock(); err != nil {
@@ -148,7 +166,7 @@ func (l *Lock) relock() error {
 		return errors.Join(err, again.Release())
 	}
 	unlockClose(l.file) // nobody can find it any more
-	l.file, l.remove = again.file, again.remove
+	l.file, l.holder, l.remove = again.file, again.holder, again.remove
 	return nil
 }
 

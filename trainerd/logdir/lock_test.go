@@ -2,11 +2,13 @@ package logdir
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +128,56 @@ func TestLockByFile(t *testing.T) {
 				t.Errorf("lock file after the release: %v", err)
 			}
 		})
+	}
+}
+
+// On a file system that locks out the processes of one host only, a second host
+// gets the lock too. The first one notices, and leaves the lock to it.
+func TestLockIsTakenByAnotherHost(t *testing.T) {
+	for name, remove := range map[string]bool{"flock": false, "by the file": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			log, _ := sessiontest.NewLog()
+			lock, err := Acquire(dir, log)
+			sessiontest.MustNoErr(t, err)
+			lock.remove = remove
+			sessiontest.MustNoErr(t, lock.Held())
+			file := filepath.Join(dir, LockFile)
+			other := []byte(`{"host":"elsewhere","pid":` + strconv.Itoa(os.Getpid()) + `,"start":"2026-01-02T03:04:05Z"}` + "\n")
+			sessiontest.MustNoErr(t, os.WriteFile(file, other, 0o666))
+			var locked *LockedError
+			if err := lock.Held(); !errors.As(err, &locked) || locked.Holder.Host != "elsewhere" {
+				t.Errorf("Held = %v; want that the other host has it", err)
+			}
+			sessiontest.MustNoErr(t, lock.Release())
+			if left, err := os.ReadFile(file); err != nil || !bytes.Equal(left, other) {
+				t.Errorf("the lock file has %q, %v", left, err)
+			}
+		})
+	}
+}
+
+// A container that was started again has the host and the number of the process
+// that left the lock.
+func TestLockOfTheSameNumber(t *testing.T) {
+	name := filepath.Join(t.TempDir(), LockFile)
+	me, err := thisProcess()
+	sessiontest.MustNoErr(t, err)
+	for _, c := range []struct {
+		start time.Time
+		dead  bool
+	}{{started.Add(-time.Minute), true}, {time.Now(), false}} {
+		me.Start = c.start.UTC().Truncate(time.Millisecond)
+		text, err := json.Marshal(me)
+		sessiontest.MustNoErr(t, err)
+		sessiontest.MustNoErr(t, os.WriteFile(name, text, 0o666))
+		lock, _, err := lockByFile(name)
+		sessiontest.MustNoErr(t, err)
+		if got := lock != nil; got != c.dead {
+			t.Errorf("a lock of %v: taken over: %v", c.start, got)
+		}
+		if lock != nil {
+			sessiontest.MustNoErr(t, lock.Release())
+		}
 	}
 }

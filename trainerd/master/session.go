@@ -12,7 +12,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime"
 )
 
-// incarnation tells clients this life of the server from an earlier one.
+// incarnation distinguishes this life of the server from an earlier one.
 var incarnation = func() uint64 {
 	var b [8]byte
 	rand.Read(b[:])

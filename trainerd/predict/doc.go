@@ -1,6 +1,6 @@
 // Package predict loads trained models and runs their signatures.
 //
-// [Open] takes a logdir, of which it uses the best checkpoint by evaluation if
+// [Open] takes a logdir and uses its best checkpoint by evaluation if
 // there is one and else the newest intact one, or a SavedModel. A [Model] runs in
 // this process; its methods are safe for concurrent use, and Close ends it.
 //

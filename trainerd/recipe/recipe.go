@@ -49,7 +49,7 @@ import (
 //go:embed recipes/*.toml
 var embedded embed.FS
 
-// Auto is the recipe of a program of which nothing is known: the lines of all.
+// Auto is the recipe of an unknown program: it has the lines of all others.
 const Auto = "auto"
 
 // Recipe is what is known of a kind of program.

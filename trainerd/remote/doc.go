@@ -82,7 +82,7 @@
 // Client, Session and Callable are safe for concurrent use: steps of one
 // session run side by side, as on the server. The calls of one [PartialRun]
 // run one after the other. A ctx bounds its call alone; when it ends, the
-// server is told and gives the step up. Close of a Session ends its calls in
+// server is notified and gives the step up. Close of a Session ends its calls in
 // flight and takes no longer than [Options.CloseTimeout].
 //
 // The package starts no goroutines of its own; those of the gRPC connection
@@ -94,6 +94,6 @@
 // that read and write files, and TensorFlow asks for no password and encrypts
 // nothing. Servers belong on loopback or on a network of their own, or behind a
 // unix socket, unix:PATH. For a tunnel there are [Options.TLS], with client
-// certificates if it wants them, and [Options.DialContext]. HTTP proxies of the
+// certificates if it asks for them, and [Options.DialContext]. HTTP proxies of the
 // environment are not used.
 package remote

@@ -63,7 +63,7 @@ func gaveUp(code tfpb.Code) bool {
 }
 
 // ended reports whether ctx is over. Its timer may lag behind the server,
-// which is told of the deadline and keeps it too.
+// which knows the deadline and keeps it too.
 func ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
@@ -142,7 +142,7 @@ var (
 	partitionNode = regexp.MustCompile(`^(.+)_S\d+$`)
 )
 
-// find returns the graph's node that name stands for.
+// find returns the graph's node of that name.
 func (o opTypes) find(name string) (string, bool) {
 	for {
 		if _, ok := o[name]; ok {

@@ -86,7 +86,7 @@ func (s *Session) GraphVersion() int64 {
 }
 
 // Run implements [session.Session]: it is one step. The name of a resource
-// variable stands for its value, as in TensorFlow's Python, if the graph has an
+// variable means its value, as in TensorFlow's Python, if the graph has an
 // op that reads it.
 func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
 	out, _, err := s.RunWithOptions(ctx, nil, feeds, fetches, targets)

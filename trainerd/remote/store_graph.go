@@ -124,7 +124,7 @@ func shapeAttr(a *tfpb.AttrValue) []int64 {
 	return shape
 }
 
-// writers tells which nodes of a graph change variables, and which put
+// writers returns which nodes of a graph change variables, and which put
 // something into a queue.
 type writers struct {
 	inputs  map[string][]string

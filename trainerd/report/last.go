@@ -20,7 +20,7 @@ const (
 	Empty  = "empty"  // no run has written there
 )
 
-// Last is what a logdir tells of its newest run to who cannot ask the run.
+// Last is what a logdir records of its newest run, for when that cannot be asked.
 type Last struct {
 	Logdir string `json:"logdir"`
 	// Outcome is that of the report, or Killed, or Running for a logdir that is
@@ -39,7 +39,7 @@ type Last struct {
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// ReadLast reads what a logdir tells. It changes nothing.
+// ReadLast reads what a logdir records. It changes nothing.
 func ReadLast(dir string) (*Last, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/tfexample"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
@@ -43,7 +44,15 @@ var stages = []struct {
 	{"cache", func(p *pipe, of string) string {
 		return p.node("RepeatDataset", []string{p.node("CacheDataset", []string{of, p.text("")}), p.long(3)})
 	}, true},
-	{"batch and unbatch", func(p *pipe, of string) string { return p.node("UnbatchDataset", []string{p.batched(of, 3)}) }, true},
+	{"batch and unbatch", func(p *pipe, of string) string { return p.node("UnbatchDataset", []string{p.batched(of, 3)}) }, false},
+	{"rebatch", func(p *pipe, of string) string {
+		return p.node("UnbatchDataset", []string{p.node("RebatchDataset", []string{p.batched(of, 5), p.long(3)})})
+	}, false},
+	{"rebatch to sizes", func(p *pipe, of string) string {
+		sizes := p.node("Const", nil, "dtype", dtInt64, "value", longs(4, 0, 2))
+		return p.node("UnbatchDataset", []string{p.node("RebatchDatasetV2", []string{p.batched(of, 3), sizes, p.flag(false)},
+			"output_types", oneLong, "output_shapes", [][]int64{{-1}})})
+	}, false},
 	{"window", func(p *pipe, of string) string {
 		w := p.node("WindowDataset", []string{of, p.long(3), p.long(2), p.long(1), p.flag(false)})
 		return p.node("FlatMapDataset", []string{w}, "f", p.define("two", []tfpb.DataType{tfpb.DataType_DT_VARIANT}, tfpb.DataType_DT_VARIANT,
@@ -134,6 +143,16 @@ var sources = []struct {
 	{"records", func(t *testing.T, p *pipe) string {
 		of := p.names(p.file(t, "a", recordsOf(5)), p.file(t, "empty", nil), p.file(t, "b", recordsOf(4)))
 		return p.parsed(p.node("TFRecordDataset", []string{of, p.text(""), p.long(0)}))
+	}},
+	{"examples", func(_ *testing.T, p *pipe) string {
+		var texts []string
+		for i := range 7 {
+			texts = append(texts, string(tfexample.Marshal(tfexample.New(map[string]*tfpb.Feature{"n": tfexample.Int64s(int64(3 * i))}))))
+		}
+		of := p.node("TensorSliceDataset", []string{p.names(texts...)}, "Toutput_types", []tfpb.DataType{dtString})
+		parsed := p.node("ParseExampleDatasetV2", []string{p.batched(of, 2), p.long(1), p.long(0)},
+			"dense_keys", []string{"n"}, "Tdense", oneLong, "dense_shapes", [][]int64{{}}, "sparse_keys", []string{}, "sparse_types", []tfpb.DataType{})
+		return p.node("UnbatchDataset", []string{parsed})
 	}},
 	{"lines", func(t *testing.T, p *pipe) string {
 		of := p.names(p.file(t, "c", []byte("1\n22\r\n3")), p.file(t, "d", []byte("44\n5\n")))

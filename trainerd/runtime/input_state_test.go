@@ -41,6 +41,12 @@ func attrs(pairs ...any) map[string]*tfpb.AttrValue {
 			v.Value = &tfpb.AttrValue_I{I: int64(x)}
 		case bool:
 			v.Value = &tfpb.AttrValue_B{B: x}
+		case []string:
+			list := &tfpb.AttrValue_ListValue{}
+			for _, s := range x {
+				list.S = append(list.S, []byte(s))
+			}
+			v.Value = &tfpb.AttrValue_List{List: list}
 		case string:
 			v.Value = &tfpb.AttrValue_S{S: []byte(x)}
 		case *tfpb.TensorProto:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/array"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/audio"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/control"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/data"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/image"
@@ -26,6 +27,7 @@ import (
 var kernels = sync.OnceValues(func() (exec.OpTable, error) {
 	return exec.JoinOps(slices.Concat(
 		array.Ops(),
+		audio.Ops(),
 		control.Ops(),
 		data.Ops(),
 		image.Ops(),

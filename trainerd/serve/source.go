@@ -16,7 +16,7 @@ import (
 )
 
 // Source holds the current model of a logdir, of a SavedModel, or of a folder of
-// SavedModels that have numbers as names, of which the highest is current.
+// SavedModels with numbers for names; the highest is the current one.
 type Source struct {
 	path    string
 	options predict.Options
@@ -130,7 +130,7 @@ func numbered(path string) (int64, bool) {
 	return n, true
 }
 
-// stamp tells versions of files apart by their times and sizes.
+// stamp identifies a version of files by their times and sizes.
 func stamp(dir string, names ...string) (all string) {
 	for _, name := range names {
 		info, err := os.Stat(filepath.Join(dir, name))

@@ -1,4 +1,4 @@
-// Package systemd lets a daemon be a good service of systemd: it tells the
+// Package systemd makes a daemon a good service of systemd: it notifies the
 // manager how it goes ([Notifier], [Service]) and writes to the journal with
 // fields ([JournalHandler]). Without systemd all of it does nothing.
 //

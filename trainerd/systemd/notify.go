@@ -73,7 +73,7 @@ func Reloading() []string {
 	return all
 }
 
-// WatchdogInterval returns the time within which the manager wants to hear that
+// WatchdogInterval returns the time within which the manager expects to hear that
 // the process is alive, 0 for never. pid is that of this process.
 func WatchdogInterval(getenv func(string) string, pid int) time.Duration {
 	if p := getenv("WATCHDOG_PID"); p != "" && p != strconv.Itoa(pid) {

@@ -171,6 +171,9 @@ func (l *daemonLife) supervise(ctx context.Context) error {
 	err = daemon.Run(ctx, c, daemon.RunOptions{
 		Stdout: &l.out, Stderr: &l.err, Again: "again", Log: slog.New(announcements{l}), Monitor: l.monitor, Serve: l.serve, FS: l.disk, Wrap: l.wrap,
 	})
+	if l.story != nil {
+		slog.New(l.story).Info("the life ends", "err", err, "disk", l.fs.Failed())
+	}
 	close(l.ended)
 	asking.Wait()
 	l.network.Close()

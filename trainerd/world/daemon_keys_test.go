@@ -266,7 +266,7 @@ func setSchedule(rnd *rand.Rand, set func(string, string, ...any)) {
 // daemonFixed are keys that have no place here, or are set by each history itself,
 // and why; of tables where that is so as a whole by "TABLE.".
 var daemonFixed = map[string]string{
-	"logdir": "of the history", "master": "a world of its own: clusters", "cluster.": "a world of its own: clusters", "child.": "a world of its own: programs",
+	"logdir": "of the history", "master": "a world of its own: clusters", "cluster.": "a world of its own: clusters", "child.": "a world of its own: childOptions",
 	"supervisor.is_chief": "of clusters", "data.separator": format, "data.header": format, "data.quote": format, "data.comment": format,
 	"data.skip_lines": format, "data.encoding": format, "data.decimal": format, "data.thousands": format, "data.labels": format, "data.features": format,
 	"data.class_weights": format, "data.drop": format, "data.categories": format, "data.dates": format, "data.missing": format, "data.image": format,

@@ -100,6 +100,12 @@ func (p *daemonPlan) keys(all bool) map[string]string {
 			f(p.source("option "+name), p, set)
 		}
 	}
+	if strings.Contains(p.kind.name, "linear") || strings.Contains(p.kind.name, "regressor") {
+		set("model.learning_rate", "0.0006") // else some diverge
+		if keys["model.rates"] != "" {
+			set("model.rates", "[0.0006, 0.0005, 0.0004]")
+		}
+	}
 	if all { // two steps and a slow disk fit into it
 		keys["supervisor.stop_grace_secs"] = fmt.Sprint(between(p.source("grace"), 40*time.Minute, 10*time.Hour).Seconds())
 	}

@@ -75,15 +75,20 @@ func (l *daemonLife) newestStep() int64 {
 }
 
 // serve answers at the network of the life.
-func (l *daemonLife) serve(log *slog.Logger) (end func()) {
-	server := control.NewServer(control.Options{Monitor: l.monitor, Log: control.NewLog()})
+func (l *daemonLife) serve(*slog.Logger) (end func()) {
+	return serveControl(l.monitor, l.network, l.note)
+}
+
+// serveControl answers requests at a network, until it is ended.
+func serveControl(monitor *control.Monitor, network *memoryListener, note func(error)) (end func()) {
+	server := control.NewServer(control.Options{Monitor: monitor, Log: control.NewLog()})
 	var serving sync.WaitGroup
-	serving.Go(func() { l.note(server.Serve(l.network)) })
+	serving.Go(func() { note(server.Serve(network)) })
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			l.note(err)
+			note(err)
 		}
 		serving.Wait()
 	}
@@ -91,7 +96,12 @@ func (l *daemonLife) serve(log *slog.Logger) (end func()) {
 
 // request sends a request, and returns the answer; 0 is for none.
 func (l *daemonLife) request(method, path, body string) (status int, answer []byte) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: l.network.dial}}
+	return l.network.request(method, path, body)
+}
+
+// request sends a request to who listens, and returns the answer; 0 is for none.
+func (n *memoryListener) request(method, path, body string) (status int, answer []byte) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: n.dial}}
 	defer client.CloseIdleConnections()
 	r, err := http.NewRequest(method, "http://localhost/"+path, strings.NewReader(body))
 	if err != nil {

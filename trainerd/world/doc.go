@@ -10,12 +10,17 @@
 // is that of testing/synctest, so that days pass in milliseconds; the disk is the
 // model of internal/atomicfile/faultfs, which knows what a power cut may leave.
 //
-// There are two worlds. That of the library has each option of Supervisor and Saver.
+// There are three worlds. That of the library has each option of Supervisor and Saver.
 // That of the daemon runs jobs as it reads them from TOML files: each model family
 // and exported graphs, with each key of the config, a control server at a network
 // in memory, and people who ask it to stop, save, pause, set, keep and note, start a
 // second run, or remove the lock file. A new option or key that has no line in the
 // tables of options_test.go and daemon_keys_test.go fails a test.
+//
+// The third runs programs of others, each of which is a function here, on a simulated
+// child.System: a machine whose processes print lines, save files and folders as
+// frameworks do and sync nothing, fail, hang, diverge, leave workers, are killed, or
+// die with their trainerd. Programs and trainerd write to one disk.
 //
 // The rules:
 //
@@ -37,6 +42,14 @@
 //   - a second run is refused, a pause makes no step, a kept checkpoint stays
 //   - no file is left open, and no run stops making progress
 //
+// and of programs:
+//
+//   - no start of the program begins before the step that was announced, unless
+//     trainerd has gone back on purpose, nor with a checkpoint that is damaged
+//   - there is one writer: no process of an earlier start is alive
+//   - a save that is lost at a stop is not exit code 0, and no other is said to be lost
+//   - the points that a death of trainerd may cost are those after what was announced
+//
 // A history that breaks one is run again with fewer lives and options for as long
 // as it still does, and is printed as the flags that repeat it.
 //
@@ -44,9 +57,9 @@
 //	go test ./trainerd/world -run World -for 1h -v         as many as an hour takes
 //	go test ./trainerd/world -run TestWorld -seed 4711 -v  one, with its story
 //
-// What the rules are worth is tested too: defects_test.go and daemon_defects_test.go
-// plant defects, each of which must be found.
+// What the rules are worth is tested too: defects_test.go, daemon_defects_test.go
+// and child_defects_test.go plant defects, each of which must be found.
 //
-// Not in these worlds yet: programs as children, clusters of servers and their
-// network, and the data server.
+// Not in these worlds yet: clusters of servers and their network, programs on several
+// nodes, and the data server.
 package world

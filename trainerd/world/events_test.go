@@ -24,6 +24,14 @@ type event struct {
 	during func(l *living) error
 	// ask is what people want of a job at a step of the life; nil for nothing.
 	ask func(l *daemonLife, ctx context.Context) error
+	// killAt is the operation of trainerd at which it is killed, and program what its
+	// program does at a step. fails says that the program does, and may for good.
+	killAt  func(rnd *rand.Rand) int64
+	program func(p *program) error
+	fails   bool
+	// askChild is ask of a program's trainerd, and afterChild after.
+	askChild   func(l *childLife, ctx context.Context) error
+	afterChild func(h *childHistory, rnd *rand.Rand) error
 	// after happens to the logdir when the life is over.
 	after func(p *place, rnd *rand.Rand) error
 }

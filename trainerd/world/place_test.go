@@ -25,6 +25,8 @@ type place struct {
 
 	announced int64 // the step that was announced as saved last; NoStep before
 	lossy     bool  // a disk that failed may have cost points of the curve
+
+	judge func(ctx context.Context) error // what a life has left
 }
 
 // newPlace makes a fresh folder.
@@ -34,7 +36,7 @@ func newPlace(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	p := &place{root: root, dir: filepath.Join(root, "logdir"), announced: session.NoStep}
-	p.disk = faultfs.NewDisk(p.dir, faultfs.State{})
+	p.disk, p.judge = faultfs.NewDisk(p.dir, faultfs.State{}), p.judgeCheckpoints
 	if err := os.Mkdir(p.dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,14 @@ func (p *place) settle(ctx context.Context, fsys *faultfs.FS, power bool, rnd *r
 	if err := p.setTimes(); err != nil {
 		return err
 	}
-	return p.judgeDisk(ctx)
+	outside, err := os.ReadDir(p.root)
+	if err != nil {
+		return err
+	}
+	if len(outside) != 1+p.others {
+		return broke("%d files next to the logdir", len(outside)-1-p.others)
+	}
+	return p.judge(ctx)
 }
 
 // setTimes gives the files the time of the history's clock, where the system gave
@@ -91,15 +100,8 @@ func (p *place) setTimes() error {
 	})
 }
 
-// judgeDisk judges what a life has left.
-func (p *place) judgeDisk(ctx context.Context) error {
-	outside, err := os.ReadDir(p.root)
-	if err != nil {
-		return err
-	}
-	if len(outside) != 1+p.others {
-		return broke("%d files next to the logdir", len(outside)-1-p.others)
-	}
+// judgeCheckpoints judges the checkpoints that a life has left.
+func (p *place) judgeCheckpoints(ctx context.Context) error {
 	if p.announced < 0 {
 		return nil
 	}

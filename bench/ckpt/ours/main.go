@@ -25,7 +25,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// What is saved, beside as many large tensors as -large says.
+// What is saved, besides as many large tensors as -large says.
 const (
 	largeBytes = 25 << 20
 	smallBytes = 1 << 10

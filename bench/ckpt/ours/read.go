@@ -168,7 +168,7 @@ func watchHeap(stop <-chan struct{}) (peak uint64) {
 func run(a *args) (*measure.Result, error) {
 	i := slices.Index(a.command, "-names") // the work, which the driver appends
 	if i < 0 {
-		return nil, fmt.Errorf("no -names behind the command %q", a.command)
+		return nil, fmt.Errorf("no -names after the command %q", a.command)
 	}
 	list, err := os.Create(filepath.Join(a.dir, "list"))
 	if err != nil {

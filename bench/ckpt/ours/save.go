@@ -58,7 +58,7 @@ func write(a *args) (*measure.Result, error) {
 }
 
 // timedSaves gives the median time of several saves, and the memory that they
-// took beside the tensors.
+// took besides the tensors.
 func timedSaves(a *args, do func([]ckptfmt.NamedTensor) error) (*measure.Result, error) {
 	tensors := a.tensors()
 	runtime.GC()

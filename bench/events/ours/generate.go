@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"math/rand/v2"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -22,16 +23,38 @@ func generate(ctx context.Context, kind, dir string, n int) error {
 	case "file":
 		return generateScalars(ctx, dir, n)
 	case "runs":
-		for run := range 200 {
-			if err := generateScalars(ctx, filepath.Join(dir, fmt.Sprintf("run%03d", run)), n/200); err != nil {
-				return err
-			}
-		}
-		return nil
+		return generateRuns(ctx, dir, 200, n)
+	case "thousand":
+		return generateRuns(ctx, dir, 1000, n)
+	case "sweep":
+		return generateRuns(ctx, dir, n/500, n)
 	case "media":
 		return generateMedia(ctx, dir, n)
 	}
 	return fmt.Errorf("unknown kind of data %q", kind)
+}
+
+// generateRuns writes so many runs, which share n points.
+func generateRuns(ctx context.Context, dir string, runs, n int) error {
+	for run := range runs {
+		if err := generateScalars(ctx, filepath.Join(dir, fmt.Sprintf("run%05d", run)), n/runs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generateServed writes a log directory below logs, and the command that is to serve
+// it next to it.
+func generateServed(ctx context.Context, kind, dir string, n int) error {
+	if err := generate(ctx, kind, filepath.Join(dir, "logs"), n); err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "tfevents"), "github.com/trainerd/trainerd/cmd/tfevents")
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building tfevents: %w\n%s", err, text)
+	}
+	return nil
 }
 
 // generateScalars writes one file of n points of ten tags.

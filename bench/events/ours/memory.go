@@ -7,7 +7,7 @@ import (
 )
 
 // peakMemory returns the largest resident memory of this process, in MiB. What
-// rusage tells would include that of the process which started this one.
+// rusage reports would include that of the process which started this one.
 func peakMemory() (float64, error) {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {

@@ -120,3 +120,22 @@ func frame(dir string, n int) (*measure.Result, error) {
 	}
 	return watch.Result(written(n)), nil
 }
+
+// freshPause is the time between two points whose age is measured.
+const freshPause = 100 * time.Millisecond
+
+// fresh adds a scalar every freshPause, and prints its step, until it is killed.
+func fresh(ctx context.Context, dir string) error {
+	w, err := tfevents.NewFileWriter(dir, nil)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for step := int64(0); ; step++ {
+		if err := w.AddScalar(ctx, "train/loss", float64(step)/2, step); err != nil {
+			return err
+		}
+		fmt.Println(step)
+		time.Sleep(freshPause)
+	}
+}

@@ -175,7 +175,7 @@ func (s *state) step() (int64, error) {
 	return s.StepOn([]string{"hot"}, change)
 }
 
-// stall measures steps while checkpoints of a large state are written beside
+// stall measures steps while checkpoints of a large state are written next to
 // them.
 func stall(o options, newModel func(options) (model, error)) (*measure.Result, error) {
 	m, err := newModel(o)
@@ -231,7 +231,7 @@ func stall(o options, newModel func(options) (model, error)) (*measure.Result, e
 	return r, err
 }
 
-// machine is the limit: the same steps beside a thread that only computes, about
+// machine is the limit: the same steps next to a thread that only computes, about
 // as long as a save takes. What its longest step is, the machine did.
 func machine(o options) (*measure.Result, error) {
 	s, err := newState(tensorMiB, true)
@@ -271,9 +271,9 @@ func machine(o options) (*measure.Result, error) {
 	}
 }
 
-// newStall begins the result of a contestant in the races beside a save.
+// newStall begins the result of a contestant in the races with a save.
 func newStall(o options) *measure.Result {
-	return &measure.Result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves beside the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
+	return &measure.Result{Work: fmt.Sprintf("%d MiB in %d tensors, %d saves during the steps", o.mib, o.mib/tensorMiB, o.saves), Metrics: map[string]float64{}}
 }
 
 // timed calls f and notes how long it took.
@@ -284,7 +284,7 @@ func timed(to *[]time.Duration, f func() error) error {
 	return err
 }
 
-// noteSteps notes how long steps took without and with something beside them.
+// noteSteps notes how long steps took alone and with something next to them.
 func noteSteps(r *measure.Result, bare, beside []time.Duration) {
 	slices.Sort(bare)
 	slices.Sort(beside)

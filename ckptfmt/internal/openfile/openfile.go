@@ -1,4 +1,4 @@
-// Package openfile opens a file for a reader that wants random access. It has no
+// Package openfile opens a file for a reader that needs random access. It has no
 // state.
 package openfile
 

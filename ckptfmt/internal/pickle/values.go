@@ -35,7 +35,7 @@ type (
 // NewDict returns an empty dict.
 func NewDict() *Dict { return &Dict{at: make(map[any]int)} }
 
-// tupleKey stands for a tuple among the keys of a dict.
+// tupleKey represents a tuple among the keys of a dict.
 type tupleKey string
 
 // keyOf returns what a key is found by.

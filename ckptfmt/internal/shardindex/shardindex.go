@@ -121,7 +121,7 @@ func parseFiles(value json.RawMessage, lists bool) ([]string, error) {
 	return list, nil
 }
 
-// EachMember calls f for the members of a JSON object, of which encoding/json
+// EachMember calls f for the members of a JSON object, where encoding/json
 // would keep only the last of one name.
 func EachMember(text []byte, f func(key string, value json.RawMessage) error) error {
 	if !json.Valid(text) {

@@ -35,7 +35,7 @@ type stateFile struct {
 type fired struct {
 	Rule  string    `json:"rule"`
 	Run   string    `json:"run"`
-	Began float64   `json:"began"` // the run's first event, which tells it from another of its name
+	Began float64   `json:"began"` // the run's first event, which distinguishes it from another of its name
 	At    time.Time `json:"at"`
 	Note  string    `json:"note,omitempty"` // why nobody was informed, if so
 }

@@ -22,6 +22,11 @@ type Doc struct {
 	Examples    []Entry // command lines, and what they are for
 	Environment []Entry // variables
 	SeeAlso     []string
+	// Complete returns what may be typed at a place besides flags and names of
+	// commands, with its explanation after a tab if it has one: names of tensors,
+	// keys of a config. Nil, or the function left out, means names of files. What
+	// does not begin with the word that is there is left out.
+	Complete func(Place) []string
 }
 
 // Exit is an exit code.
@@ -36,7 +41,7 @@ type Entry struct{ Term, Text string }
 // Install adds the commands completion and man to app, and the exit codes and
 // examples to its help.
 func (d *Doc) Install(app *cli.App) {
-	for _, c := range []*cli.Command{completionCommand(), d.manCommand(), completeCommand()} {
+	for _, c := range []*cli.Command{completionCommand(), d.manCommand(), d.completeCommand()} {
 		c.Description = strings.ReplaceAll(c.Description, programMark, app.Name)
 		app.Commands = append(app.Commands, c)
 	}
@@ -45,7 +50,7 @@ func (d *Doc) Install(app *cli.App) {
 	}
 }
 
-// programMark stands for the name of the program in scripts and descriptions.
+// programMark is replaced by the name of the program in scripts and descriptions.
 const programMark = "PROGRAM"
 
 // help is the part of the app's description that Install adds. The manual page

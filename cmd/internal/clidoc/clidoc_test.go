@@ -48,14 +48,29 @@ func demo(w io.Writer) *cli.App {
 		{Name: "run", Usage: "run a graph", ArgsUsage: "FILE", Flags: []cli.Flag{&cli.StringFlag{Name: "feed"}}},
 	}}
 	app := &cli.App{Name: "demo", Usage: "show what there is", Description: "A demonstration.", Commands: []*cli.Command{ls, graph}, Writer: w, ErrWriter: w}
-	d := &Doc{
+	demoDoc().Install(app)
+	return app
+}
+
+// demoDoc completes the tags of ls, and the keys of a graph that is run.
+func demoDoc() *Doc {
+	return &Doc{
 		Exits:       []Exit{{0, "success"}, {1, "it is not"}},
 		Examples:    []Entry{{"demo ls --json .", "list the directory"}},
 		Environment: []Entry{{"NO_COLOR", "no colours"}},
 		SeeAlso:     []string{"ls(1)"},
+		Complete: func(p Place) []string {
+			switch {
+			case p.Command == "ls" && p.Flag == "tag":
+				return []string{"loss\tof the model", "accuracy"}
+			case p.Command == "graph run" && p.Flag == "feed":
+				return []string{"x=\ta number", "dir/"}
+			case p.Command == "graph run" && len(p.Args) == 1:
+				return []string{"name of " + p.Args[0]}
+			}
+			return nil
+		},
 	}
-	d.Install(app)
-	return app
 }
 
 func TestComplete(t *testing.T) {
@@ -76,7 +91,12 @@ func TestComplete(t *testing.T) {
 		{"ls --format=", []string{"--format=csv", "--format=wide", "--format=json"}},
 		{"ls --format=j", []string{"--format=json"}},
 		{"ls --unknown=j", nil},
-		{"ls --tag _", []string{":files"}},
+		{"ls --tag _", []string{"loss", "accuracy"}},
+		{"ls --tag=l", []string{"--tag=loss"}},
+		{"ls --n _", []string{":files"}},
+		{"graph run --feed _", []string{"x=", "dir/"}},
+		{"graph run m _", []string{"name of m"}},
+		{"graph run m n _", []string{":files"}},
 		{"ls --format csv _", []string{":files"}},
 		{"ls -- --", []string{":files"}},
 		{"graph _", []string{"run", ":files"}},
@@ -94,7 +114,7 @@ func TestComplete(t *testing.T) {
 		app.Setup()
 		app.Commands = slices.DeleteFunc(app.Commands, func(c *cli.Command) bool { return c.Name == "help" })
 		var got []string
-		for _, line := range complete(app, words) {
+		for _, line := range demoDoc().complete(app, words) {
 			value, _, _ := strings.Cut(line, "\t")
 			got = append(got, value)
 		}

@@ -51,14 +51,14 @@ func usageError(c *cli.Context, err error) error {
 // completeCommand prints what may take the place of the last of its arguments,
 // the others being the words before it: a line for each candidate, with its
 // explanation after a tab.
-func completeCommand() *cli.Command {
+func (d *Doc) completeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "__complete",
 		Usage:     "print completions, for the scripts",
 		ArgsUsage: "WORD...",
 		Hidden:    true,
 		Action: func(c *cli.Context) error {
-			for _, line := range complete(c.App, c.Args().Slice()) {
+			for _, line := range d.complete(c.App, c.Args().Slice()) {
 				if _, err := fmt.Fprintln(c.App.Writer, line); err != nil {
 					return err
 				}
@@ -68,13 +68,21 @@ func completeCommand() *cli.Command {
 	}
 }
 
+// Place is where a word of a command line is to be completed.
+type Place struct {
+	Command string   // as in "ls", or "graph run"
+	Flag    string   // whose value it is, without dashes; "" for an argument
+	Args    []string // arguments before it
+	Current string   // what is there of the word
+}
+
 // complete returns the lines for the words of a command line after the name of
 // the program. The last word is the one to complete; it may be empty.
-func complete(app *cli.App, words []string) []string {
+func (d *Doc) complete(app *cli.App, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	t := typed{flags: app.Flags, commands: app.Commands}
+	t := typed{doc: d, flags: app.Flags, commands: app.Commands}
 	for _, w := range words[:len(words)-1] {
 		t.pass(w)
 	}
@@ -86,10 +94,12 @@ func complete(app *cli.App, words []string) []string {
 
 // typed is what the words before the one to complete have come to.
 type typed struct {
+	doc      *Doc
+	path     []string     // names of the commands
 	command  *cli.Command // nil before the name of one
 	flags    []cli.Flag
 	commands []*cli.Command // that may be named next
-	args     int
+	args     []string
 	used     []string // flags given
 	value    cli.Flag // the flag whose value comes next
 	rest     bool     // after "--"
@@ -100,7 +110,7 @@ func (t *typed) pass(word string) {
 	case t.value != nil:
 		t.value = nil
 	case t.rest:
-		t.args++
+		t.args = append(t.args, word)
 	case word == "--":
 		t.rest = true
 	case len(word) > 1 && word[0] == '-':
@@ -116,11 +126,12 @@ func (t *typed) pass(word string) {
 
 func (t *typed) passName(word string) {
 	i := slices.IndexFunc(t.commands, func(c *cli.Command) bool { return c.HasName(word) })
-	if i < 0 || t.args > 0 {
-		t.args++
+	if i < 0 || len(t.args) > 0 {
+		t.args = append(t.args, word)
 		return
 	}
 	t.command = t.commands[i]
+	t.path = append(t.path, t.command.Name)
 	t.flags, t.commands, t.used = t.command.Flags, t.command.Subcommands, nil
 }
 
@@ -142,30 +153,43 @@ func (t *typed) candidates(current string) []string {
 	name, _, hasValue := strings.Cut(current, "=")
 	switch {
 	case t.value != nil:
-		return valuesOf(t.value, "")
+		return t.valuesOf(t.value, "", current)
 	case t.rest:
 		return []string{wantFiles}
 	case strings.HasPrefix(current, "-") && hasValue:
 		if f := t.flag(strings.TrimLeft(name, "-")); f != nil {
-			return valuesOf(f, name+"=")
+			return t.valuesOf(f, name+"=", current[len(name)+1:])
 		}
 		return nil
 	case strings.HasPrefix(current, "-"):
 		return t.flagLines()
 	}
+	if lines := t.known("", current); lines != nil {
+		return append(t.commandLines(), lines...)
+	}
 	return append(t.commandLines(), t.argumentLines()...)
 }
 
 // valuesOf returns the values of a flag.
-func valuesOf(f cli.Flag, prefix string) (lines []string) {
-	choice, ok := f.(*Choice)
-	if !ok {
+func (t *typed) valuesOf(f cli.Flag, prefix, current string) (lines []string) {
+	var values []string
+	if choice, ok := f.(*Choice); ok {
+		values = choice.Values
+	} else if values = t.known(f.Names()[0], current); values == nil {
 		return []string{wantFiles}
 	}
-	for _, v := range choice.Values {
+	for _, v := range values {
 		lines = append(lines, prefix+v)
 	}
 	return lines
+}
+
+// known asks the program what may be there.
+func (t *typed) known(flag, current string) []string {
+	if t.doc.Complete == nil {
+		return nil
+	}
+	return t.doc.Complete(Place{Command: strings.Join(t.path, " "), Flag: flag, Args: t.args, Current: current})
 }
 
 // flagLines returns the flags that may still be given.
@@ -198,7 +222,7 @@ func usageOf(f cli.Flag) string {
 }
 
 func (t *typed) commandLines() (lines []string) {
-	if t.args > 0 {
+	if len(t.args) > 0 {
 		return nil
 	}
 	for _, c := range t.commands {
@@ -217,7 +241,7 @@ func (t *typed) argumentLines() []string {
 		return nil
 	case t.command.ArgsUsage == "" || t.command.ArgsUsage != strings.ToLower(t.command.ArgsUsage):
 		return []string{wantFiles}
-	case t.args > 0:
+	case len(t.args) > 0:
 		return nil
 	}
 	return strings.Split(t.command.ArgsUsage, "|")

@@ -103,7 +103,7 @@ func (p *page) section(name string) { p.macro("SH", name) }
 
 func (p *page) line(s string) { p.WriteString(escape(s) + "\n") }
 
-// bold writes a line of which the first part is bold.
+// bold writes a line whose first part is bold.
 func (p *page) bold(first, rest string) {
 	p.WriteString(`\fB` + escape(first) + `\fR`)
 	if rest != "" {

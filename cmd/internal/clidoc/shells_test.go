@@ -70,6 +70,9 @@ func TestBash(t *testing.T) {
 		{"demo ls ev", ""}, // left to readline
 		{"demo graph ''", "run"},
 		{"demo completion ''", "bash fish zsh"},
+		{"demo ls --tag ''", "accuracy loss"},
+		{"demo ls --tag = l", "loss"},
+		{"demo graph run --feed x", "x="},
 		{"./demo ls --js", "--json"},
 	} {
 		got := output(t, dir, "bash", "--norc", "-c", `
@@ -96,6 +99,8 @@ func TestFish(t *testing.T) {
 		{"demo ls eve", "events.file"},
 		{"demo graph run --f", "--feed"},
 		{"demo completion f", "fish"},
+		{"demo ls --tag l", "loss\tof the model"},
+		{"demo graph run --feed x", "x=\ta number"},
 	} {
 		got := output(t, dir, "fish", "--no-config", "-c", "source ./script; complete -C '"+tc.line+"'")
 		if got := strings.TrimSpace(got); got != tc.want {
@@ -118,6 +123,9 @@ func TestZsh(t *testing.T) {
 		{"demo ls eve", "demo ls events.file "},
 		{"demo graph run --f", "demo graph run --feed "},
 		{"demo completion f", "demo completion fish "},
+		{"demo ls --tag l", "demo ls --tag loss "},
+		{"demo graph run --feed x", "demo graph run --feed x="},
+		{"demo graph run --feed d", "demo graph run --feed dir/"},
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			t.Parallel()

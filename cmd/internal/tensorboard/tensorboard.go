@@ -125,7 +125,7 @@ func oneDir(dirs []string) (dir string, cleanup func(), err error) {
 }
 
 // linkName returns a name for a directory that is free in dir: its own, and as
-// much of what is above it as tells it from others.
+// much of what is above it as distinguishes it from others.
 func linkName(dir, target string) string {
 	parts := strings.Split(strings.Trim(filepath.ToSlash(target), "/"), "/")
 	for n := 1; n <= len(parts); n++ {

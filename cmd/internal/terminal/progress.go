@@ -61,7 +61,7 @@ func (p *Progress) Expect(n int64) {
 	p.bar.ChangeMax64(p.total)
 }
 
-// Add tells that n bytes more are done.
+// Add counts n more bytes as done.
 func (p *Progress) Add(n int) {
 	if p == nil || n == 0 {
 		return

@@ -31,7 +31,7 @@ func NewTable(titles ...string) *Table {
 // Add adds a row. Cells may be missing at its end.
 func (t *Table) Add(cells ...string) { AddRow(t, cells...) }
 
-// AddRow adds a row, of which the table keeps a copy.
+// AddRow adds a copy of a row.
 func AddRow[T string | []byte](t *Table, cells ...T) {
 	last := len(t.pieces) - 1
 	if last < 0 || len(t.pieces[last]) > tablePiece {

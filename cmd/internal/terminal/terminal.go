@@ -1,5 +1,5 @@
 // Package terminal is for what the commands do only where a person looks on:
-// colours, and a bar that tells how far long work has come.
+// colours, and a bar that shows how far long work has come.
 package terminal
 
 import (

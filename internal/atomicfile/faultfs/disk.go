@@ -299,7 +299,7 @@ func (d *Disk) reachable(name string, names map[string]*node) bool {
 	return true
 }
 
-// Sum tells states apart, with what was marked before them. With an alias, which
+// Sum identifies a state, with what was marked before it. With an alias, which
 // may be nil, files go by that instead of their names: for names that hold
 // random numbers.
 func (s State) Sum(alias func(name string) string) [sha256.Size]byte {

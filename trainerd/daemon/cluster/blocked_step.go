@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -11,20 +12,38 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// RunStep runs a step of a training. Where the workers wait for each other by ops
-// of the graph, as with SyncReplicasOptimizer, a stop ends it: the others may
-// have been stopped too, and the servers would wait for them without end. What
-// the step gave until then stays on the servers, as that of a worker that was
-// killed does.
+// RunStep runs a step of a training. A stop ends one that waits on servers for
+// what others have to do: to put something into a queue, to take something out
+// of it, or to give their gradients. They may have been stopped too, and the
+// servers would wait for them without end. What the step gave until then stays
+// on the servers, as that of a worker that was killed does. A step that computes
+// is finished.
 func (t *Task) RunStep(ctx context.Context, sess session.Session, f program.Feed, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
-	if !t.tracksWorkers() || t.program.Sync != nil {
+	if t.program.Sync != nil || !t.tracksWorkers() && len(t.marked) == 0 {
 		return sess.Run(ctx, f, fetches, targets)
 	}
+	f = maps.Clone(f)
+	number, marks := t.number(f)
+	return t.runUntilStop(ctx, sess, number, func(ctx context.Context, sess session.Session) ([]*ckptfmt.Tensor, error) {
+		return sess.Run(ctx, f, fetches, append(targets[:len(targets):len(targets)], marks...))
+	})
+}
+
+// RunInput runs ops that take input and train nothing. A stop ends them at once.
+func (t *Task) RunInput(ctx context.Context, sess session.Session, f program.Feed, targets []string) error {
+	_, err := unmanaged(sess).Run(ctx, f, nil, targets)
+	return err
+}
+
+// runUntilStop runs a step with a session that no Supervisor manages, and a
+// context that ends when the step waits after a stop was requested.
+func (t *Task) runUntilStop(ctx context.Context, sess session.Session, number int64,
+	run func(context.Context, session.Session) ([]*ckptfmt.Tensor, error)) ([]*ckptfmt.Tensor, error) {
 	step, end := trainerd.StepContext(ctx)
 	defer end()
 	step, cancel := context.WithCancelCause(step)
 	defer cancel(nil)
-	began, done := time.Now(), make(chan struct{})
+	raw, began, done := unmanaged(sess), time.Now(), make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		select {
@@ -32,14 +51,51 @@ func (t *Task) RunStep(ctx context.Context, sess session.Session, f program.Feed
 		case <-done:
 			return
 		}
-		select {
-		case <-time.After(stepGrace - time.Since(began)):
+		if t.awaitBlocked(step, raw, number, began, done) {
 			cancel(errStopped)
-		case <-done:
 		}
 	})
-	out, err := unmanaged(sess).Run(step, f, fetches, targets)
+	out, err := run(step, raw)
 	close(done)
 	watching.Wait()
 	return out, err
+}
+
+// awaitBlocked waits until a step is not worth waiting for after a stop, which is
+// once it waits for others at two looks in a row. It returns false when the step
+// is done.
+func (t *Task) awaitBlocked(ctx context.Context, sess session.Session, number int64, began time.Time, done <-chan struct{}) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pause, last := stepGrace-time.Since(began), ""
+	for {
+		select {
+		case <-time.After(pause):
+		case <-done:
+			return false
+		}
+		if t.tracksWorkers() {
+			return true
+		}
+		op := t.look(ctx, sess, number, done)
+		if op != "" && op == last {
+			t.log.Info("the stop ends a step that waits on the servers", "op", op, "waited", time.Since(began).Round(time.Second))
+			return true
+		}
+		pause, last = pollEvery, op
+	}
+}
+
+// look returns the op that a step waits in, "" for none; it ends with the step.
+func (t *Task) look(ctx context.Context, sess session.Session, number int64, done <-chan struct{}) string {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	go func() {
+		select {
+		case <-done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return t.waitsFor(ctx, sess, number)
 }

@@ -39,6 +39,7 @@ func (t *Task) placed() (*tfpb.GraphDef, error) {
 		def = graph.Place(def, graph.Placement{PSTasks: c.Cluster.PSTasks, WorkerDevice: worker(c.Cluster)})
 	}
 	ownInputs(def, worker(c.Cluster))
+	t.marked = t.addMarks(def)
 	addTag(def, program.NodeOf(t.program.GlobalStep))
 	if t.tracksWorkers() {
 		addProgress(def, program.NodeOf(t.program.GlobalStep), t.program.ApplyGrads, c.Cluster)

@@ -15,7 +15,8 @@ type Task struct {
 	config  *config.Config
 	program *program.Program
 	log     *slog.Logger
-	waiting func(reason string) // told for whom or what the job waits, "" for nobody any more; may be nil
+	waiting func(reason string) // called with what the job waits for, "" when it no longer does; may be nil
+	marked  []markedOp          // in the graph of the session
 }
 
 // NewTask returns the part of this process in the training of a program.

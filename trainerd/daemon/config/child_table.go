@@ -33,8 +33,8 @@ type Child struct {
 	// earlier checkpoint because its loss was NaN or infinite; the later checkpoints
 	// are moved to damaged/. 0: its loss is not watched.
 	MaxRewinds int `toml:"max_rewinds"`
-	// Loss is the name of the curve that max_rewinds watches. Default: "loss", else
-	// "train/loss" or "train_loss".
+	// Loss is the name of the curve that max_rewinds watches. Default: the first of
+	// "loss", "train/loss", "train_loss" and "total_loss" that it reports.
 	Loss string `toml:"loss"`
 	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
 	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a
@@ -56,7 +56,7 @@ type Child struct {
 	Node int `toml:"node"`
 	// Patterns are regular expressions that read reports from its output, with a
 	// group named step and one for each curve, as in
-	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name stands for "/".
+	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name means "/".
 	Patterns []string `toml:"patterns"`
 	// MaxRestarts is how often it may fail within restart_window_secs and still
 	// be started again; 0 for never. Preemptions, by SIGTERM or exit code 75, do
@@ -64,8 +64,8 @@ type Child struct {
 	MaxRestarts int `toml:"max_restarts"`
 	// RestartWindowSecs is the time after which a failure is forgotten.
 	RestartWindowSecs Seconds `toml:"restart_window_secs"`
-	// BackoffSecs is the pause before it is started again. It doubles until it
-	// gets further than before.
+	// BackoffSecs is the pause before it is started again if it got no further than
+	// before. It doubles until it does.
 	BackoffSecs Seconds `toml:"backoff_secs"`
 	// MaxBackoffSecs is the longest pause.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`

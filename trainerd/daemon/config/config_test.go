@@ -141,6 +141,9 @@ func TestErrors(t *testing.T) {
 			"job.toml:8: unknown key train.zzzzzzz; the keys of [train] are steps, epochs, early_stopping, eval_steps"}},
 		{name: "wrong case", text: "Logdir = 'x'\n" + smallest, want: []string{
 			"job.toml:1: unknown key Logdir; did you mean logdir?"}},
+		{name: "key of another program", text: smallest, overrides: set("model.lr=1", "patience=3"), want: []string{
+			"--set model.lr=1: unknown key model.lr; did you mean model.learning_rate?",
+			"--set patience=3: unknown key patience; did you mean train.early_stopping?"}},
 		{name: "mistyped values, all at once", text: `logdir = 3
 [data]
 file = "data.csv"
@@ -245,7 +248,7 @@ is_chief = false
 			`job.toml:25: supervisor.keep_checkpoint_every_n_hours: want 0 (none) to 876000 hours, got -0.5`}},
 		{name: "settings that exclude each other", text: smallest + "epochs = 1\n[data.x]\n", want: []string{
 			`job.toml:8: train.epochs: is set together with train.steps; remove one of the two`,
-			`job.toml:9: unknown table data.x; the keys of [data] are file, format, separator, header, quote, comment, skip_lines, encoding, decimal, thousands, label, labels, features, drop, categories, dates, weight, class_weights, missing, image, scale, normalize, keep_statistics, shuffle, shuffle_buffer, memory_mb, seed, test_file, test_labels, test_fraction, test_rows, batch_size`}},
+			`job.toml:9: unknown table data.x; the keys of [data] most like it are file, drop, seed, quote, label; doc/config.md lists all 34`}},
 		{name: "split twice, scaled twice", text: strings.Replace(smallest, "[model]", "scale = 2\nnormalize = 'minmax'\ntest_rows = 5\ntest_fraction = 0.5\n[model]", 1), want: []string{
 			`job.toml:4: data.scale: has no effect together with data.normalize; remove one of the two`,
 			`job.toml:6: data.test_rows: is set together with data.test_fraction; remove one of the two`}},

@@ -66,6 +66,12 @@ type Data struct {
 	// in the form of strftime, as in { born = "%d.%m.%Y" }. A date becomes the
 	// days since 1970-01-01.
 	Dates Dates `toml:"dates"`
+	// Units are those of columns of numbers, as in { weight = "kg" } for 12 kg; each
+	// number has this unit, or none. Signs of currencies and % need no mention.
+	Units Units `toml:"units"`
+	// NAValues are words of a column that stand for a missing value, besides those
+	// that always do (see missing), as in { age = ["unknown", "-"] }.
+	NAValues NAValues `toml:"na_values"`
 	// Weight is the column, or of tfrecord the feature, with the weight of each
 	// example: a number from 0 up, by which its loss is multiplied, in training and
 	// evaluation. Only their ratios matter: they are divided by their mean. The
@@ -128,7 +134,7 @@ func (c *Config) DatasetOptions() dataset.Options {
 	d, m := c.Data, c.Model
 	o := dataset.Options{
 		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
-		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Missing: d.Missing == missingFill,
+		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Units: d.Units, NAValues: d.NAValues, Missing: d.Missing == missingFill,
 		Weight: string(d.Weight), ClassWeights: d.ClassWeights.Each, Balance: d.ClassWeights.Balanced,
 		LabelFile: d.Labels, Image: d.Image,
 		Numbers: m.IsRegression(), IDs: m.Family == "embedding_bag", Classes: m.Classes,
@@ -254,6 +260,7 @@ func (v *Validator) text(d Data) {
 func (v *Validator) columns(d Data) {
 	v.Require(d.Missing == missingError || d.Missing == missingFill, "data.missing", fmt.Sprintf("there is no rule %q", d.Missing), `want "error" or "fill"`)
 	v.Require(len(d.Features) == 0 || len(d.Drop) == 0, "data.drop", "is set together with data.features", "remove one of the two")
+	v.Require(len(d.NAValues) == 0 || d.Missing == missingFill, "data.na_values", `has no effect with data.missing = "error"`, `set data.missing = "fill", or remove it`)
 	dates := slices.Sorted(maps.Keys(d.Dates))
 	for _, c := range d.Categories {
 		v.Require(!slices.Contains(dates, c), "data.dates", fmt.Sprintf("has the column %q, as has data.categories", c), "remove it from one of the two")
@@ -263,7 +270,7 @@ func (v *Validator) columns(d Data) {
 // tableKeys are the keys that have an effect on tables alone, and textKeys those
 // that have one on CSV alone.
 var (
-	tableKeys = []string{"drop", "categories", "dates", "missing"}
+	tableKeys = []string{"drop", "categories", "dates", "units", "na_values", "missing"}
 	textKeys  = []string{"separator", "header", "quote", "comment", "skip_lines", "decimal", "thousands"}
 )
 

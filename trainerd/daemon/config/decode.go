@@ -15,7 +15,7 @@ import (
 )
 
 // valueDecoder is a config value with a form of its own. It returns a
-// description of what it wants when v, as TOML gives it, is not that.
+// description of what is expected when v, as TOML gives it, is not that.
 type valueDecoder interface {
 	decodeValue(v any) (want string)
 }
@@ -165,7 +165,7 @@ func (d *decoder) assign(from origin, key string, field reflect.Value, value any
 	}
 }
 
-// alternatives are keys of which a job has one.
+// alternatives are keys that exclude each other: a job has one of them.
 var alternatives = [][]string{
 	{"train.steps", "train.epochs"},
 	{"data.test_fraction", "data.test_rows", "data.test_file"},

@@ -19,15 +19,15 @@ var (
 var alwaysHParams = []string{"data.batch_size", "model.family", "model.optimizer", "model.learning_rate", "model.l2"}
 
 // HParams returns the hyperparameters of the job, by key: what the config and its
-// flags set in [data], [model] and [train], as it was resolved, and what other
-// flags set with --set.
+// flags set in [data], [model] and [train], as it was resolved, what other flags set
+// with --set, and the arguments of a program, by their names.
 func (c *Config) HParams() map[string]any {
 	resolved := *c
 	if !c.IsGraph() && !c.IsChild() {
 		resolved.Model = c.Model.Resolved()
 	}
 	root := reflect.ValueOf(&resolved).Elem()
-	all := make(map[string]any)
+	all := argumentsOf(c.Child.Command)
 	for i, table := range keysOf(root) {
 		if !isTableField(root.Field(i)) {
 			continue

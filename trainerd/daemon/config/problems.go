@@ -45,7 +45,7 @@ func (p *Problem) Error() string {
 type Error struct {
 	Problems []*Problem // ordered by place
 
-	syntax bool // the file could not be parsed, so nothing else can be told
+	syntax bool // the file could not be parsed, so nothing else is known
 }
 
 func (e *Error) Error() string {

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/spelling"
@@ -12,6 +14,9 @@ import (
 // When none is near, the hint lists the keys of the table.
 func suggest(unknown string, known []string) (meant, hint string) {
 	table, name := splitKey(unknown)
+	if meant, ok := otherNames[name]; ok && slices.Contains(known, meant) {
+		return meant, fmt.Sprintf("did you mean %s?", meant)
+	}
 	best, bestCost := "", 0
 	for _, k := range known {
 		knownTable, knownName := splitKey(k)
@@ -35,13 +40,35 @@ func suggest(unknown string, known []string) (meant, hint string) {
 			siblings = append(siblings, n)
 		}
 	}
-	if len(siblings) == 0 {
-		return "", ""
+	return "", listKeys(table, name, siblings)
+}
+
+// otherNames are what other programs call keys of ours.
+var otherNames = map[string]string{
+	"lr": "model.learning_rate", "weight_decay": "model.l2", "layers": "model.hidden", "units": "model.hidden",
+	"max_steps": "train.steps", "num_steps": "train.steps", "num_epochs": "train.epochs", "patience": "train.early_stopping",
+	"bs": "data.batch_size", "sep": "data.separator", "delimiter": "data.separator", "target": "data.label", "test_size": "data.test_fraction",
+	"save_total_limit": "supervisor.max_to_keep", "save_steps": "supervisor.save_model_steps", "output_dir": "logdir",
+}
+
+// listKeys says which keys a table has: of many those that are most like a name.
+func listKeys(table, name string, keys []string) string {
+	const most = 12
+	of := "the keys"
+	if table != "" {
+		of += " of [" + table + "]"
 	}
-	if table == "" {
-		return "", "the keys are " + strings.Join(siblings, ", ")
+	switch {
+	case len(keys) == 0:
+		return ""
+	case len(keys) <= most:
+		return of + " are " + strings.Join(keys, ", ")
 	}
-	return "", fmt.Sprintf("the keys of [%s] are %s", table, strings.Join(siblings, ", "))
+	near := slices.Clone(keys)
+	slices.SortStableFunc(near, func(a, b string) int {
+		return cmp.Compare(spelling.Distance(name, a), spelling.Distance(name, b))
+	})
+	return fmt.Sprintf("%s most like it are %s; doc/config.md lists all %d", of, strings.Join(near[:5], ", "), len(keys))
 }
 
 func splitKey(key string) (table, name string) {

@@ -49,7 +49,7 @@ func (p *Template) dialect() (lines []string) {
 
 // columns returns the lines that say what the columns hold.
 func (p *Template) columns() (lines []string) {
-	var drop, categories, dates []string
+	var drop, categories, dates, units, na []string
 	missing := false
 	for _, u := range p.Plan.Uses {
 		switch {
@@ -63,6 +63,12 @@ func (p *Template) columns() (lines []string) {
 		case u.Kind == dataset.KindDate:
 			dates = append(dates, tomlString(u.Name)+" = "+tomlString(u.Form))
 		}
+		if u.Unit != "" {
+			units = append(units, tomlString(u.Name)+" = "+tomlString(u.Unit))
+		}
+		if len(u.NA) > 0 {
+			na = append(na, tomlString(u.Name)+" = "+tomlWords(u.NA))
+		}
 		missing = missing || u.Missing > 0
 	}
 	if len(drop) > 0 {
@@ -74,10 +80,25 @@ func (p *Template) columns() (lines []string) {
 	if len(dates) > 0 {
 		lines = append(lines, "dates = { "+strings.Join(dates, ", ")+" }   # how they are written")
 	}
+	if len(units) > 0 {
+		lines = append(lines, "units = { "+strings.Join(units, ", ")+" }   # of numbers, as in 12 kg")
+	}
+	if len(na) > 0 {
+		lines = append(lines, "na_values = { "+strings.Join(na, ", ")+" }   # words among numbers that count as missing")
+	}
 	if missing {
 		lines = append(lines, `missing = "fill"   # by the mean; rows without a label are left out; or "error"`)
 	}
 	return lines
+}
+
+// tomlWords returns a list of strings.
+func tomlWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = tomlString(w)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 // columnName returns a column as a list has it.

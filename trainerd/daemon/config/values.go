@@ -98,7 +98,7 @@ func (e *Variables) decodeValue(v any) (want string) {
 	return ""
 }
 
-// Environ returns the variables as the system wants them.
+// Environ returns the variables as the system takes them.
 func (e Variables) Environ() []string {
 	all := make([]string, 0, len(e))
 	for _, key := range slices.Sorted(maps.Keys(e)) {

@@ -88,7 +88,7 @@ func (g *graphFile) tensor(flag, name string) (string, error) {
 }
 
 // fetched is tensor for a tensor to fetch: the name of a resource variable, of
-// which the tensor is only a handle, stands for its value.
+// which the tensor is only a handle, means its value.
 func (g *graphFile) fetched(flag, name string) (string, error) {
 	tensor, err := g.tensor(flag, name)
 	if err != nil {
@@ -226,7 +226,7 @@ func describePlaceholder(p graph.Placeholder) string {
 }
 
 // CheckFile returns what is wrong with the graph of a job, as far as it can
-// be told without the data.
+// be known without the data.
 func CheckFile(c *config.Config) error {
 	if !c.IsGraph() {
 		return nil

@@ -266,7 +266,7 @@ func likelyFeed(p graph.Placeholder) string {
 	return program.Features
 }
 
-// quoteKey returns a key as TOML wants it.
+// quoteKey returns a key in TOML's syntax.
 func quoteKey(key string) string {
 	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
 		return key

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/internal/opdef"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -27,7 +28,8 @@ type Report struct {
 	Variables         []Variable            `json:"variables"`
 	VariableElements  int64                 `json:"variable_elements"` // of all variables whose shape is known
 	Ops               map[string]int        `json:"ops"`               // nodes by op
-	Lacking           []Unsupported         `json:"lacking"`           // what the embedded runtime has no kernel for
+	Unsupported       []Unsupported         `json:"unsupported"`       // what the embedded runtime has no kernel for
+	Signatures        []Signature           `json:"signatures"`        // of a SavedModel, by key
 	TrainOp           string                `json:"train_op"`          // "" for none, as those below
 	InitOp            string                `json:"init_op"`
 	LocalInitOp       string                `json:"local_init_op"`
@@ -116,6 +118,7 @@ func Inspect(name string) (*Report, error) {
 	for _, name := range g.Collections() {
 		r.Collections[name] = newCollection(g.Meta.GetCollectionDef()[name])
 	}
+	r.addSignatures(g.Meta)
 	if err := r.addParts(g.Graph); err != nil {
 		return nil, &program.FileError{File: name, Err: err}
 	}
@@ -154,6 +157,26 @@ func (r *Report) addVariables(g *graph.Graph) {
 	}
 	add(g.Variables(), false)
 	add(g.LocalVariables(), true)
+	if len(r.Variables) == 0 {
+		r.addHandles(g.Meta.GetGraphDef())
+	}
+}
+
+// addHandles adds the variables of a graph of TensorFlow 2, which has no collection
+// of them: their handles.
+func (r *Report) addHandles(def *tfpb.GraphDef) {
+	for _, n := range def.GetNode() {
+		if n.GetOp() != "VarHandleOp" {
+			continue
+		}
+		shape := graph.ShapeFromProto(opdef.Attr(n, "shape").GetShape())
+		v := Variable{Tensor: newTensor(n.GetName(), opdef.Attr(n, "dtype").GetType(), shape), Resource: true}
+		if elements, ok := shape.NumElements(); ok {
+			v.Elements = &elements
+			r.VariableElements += elements
+		}
+		r.Variables = append(r.Variables, v)
+	}
 }
 
 // addParts adds what may turn out to be faulty.
@@ -179,9 +202,9 @@ func (r *Report) addParts(g *graph.Graph) error {
 		return err
 	}
 	defer sess.Close()
-	r.Lacking = []Unsupported{}
+	r.Unsupported = []Unsupported{}
 	for _, e := range sess.Unsupported() {
-		r.Lacking = append(r.Lacking, Unsupported{e.Node, e.Op, e.Message})
+		r.Unsupported = append(r.Unsupported, Unsupported{e.Node, e.Op, e.Message})
 	}
 	return nil
 }
@@ -217,6 +240,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		version = ", made by TensorFlow " + r.TensorFlowVersion
 	}
 	fmt.Fprintf(t, "graph: %s, %d nodes of %d ops%s\n", r.File, r.Nodes, len(r.Ops), version)
+	r.textSignatures(t)
 	r.textTensors(t)
 	r.textOps(t)
 	return t.Flush()
@@ -253,15 +277,15 @@ func (v Variable) notes() string {
 }
 
 func (r *Report) textOps(w io.Writer) {
-	if len(r.Lacking) == 0 {
+	if len(r.Unsupported) == 0 {
 		fmt.Fprintf(w, "\nunsupported: nothing; the embedded runtime has all ops\n")
 	} else {
-		fmt.Fprintf(w, "\nunsupported: %d nodes of ops that the embedded runtime does not have\n", len(r.Lacking))
+		fmt.Fprintf(w, "\nunsupported: %d nodes of ops that the embedded runtime does not have\n", len(r.Unsupported))
 	}
-	for _, l := range r.Lacking {
-		fmt.Fprintf(w, "  %s\t%s", l.Node, l.Op)
-		if l.Reason != "" {
-			fmt.Fprintf(w, "\t%s", l.Reason)
+	for _, u := range r.Unsupported {
+		fmt.Fprintf(w, "  %s\t%s", u.Node, u.Op)
+		if u.Reason != "" {
+			fmt.Fprintf(w, "\t%s", u.Reason)
 		}
 		fmt.Fprintln(w)
 	}

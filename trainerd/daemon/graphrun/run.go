@@ -30,7 +30,7 @@ import (
 // out ":0".
 type Options struct {
 	// File is the MetaGraphDef, or a GraphDef, binary or text; or the folder of a
-	// SavedModel, of which a signature is run.
+	// SavedModel, whose signature is run.
 	File string
 	// Signature is the key of the signature of a SavedModel; "" means
 	// serving_default.

@@ -71,3 +71,14 @@ func NonEmpty(name string) []string {
 func TakesInput(n *tfpb.NodeDef) bool {
 	return isInput(n) || strings.HasPrefix(n.GetOp(), "IteratorGetNext")
 }
+
+// waiting begins the names of ops that wait until others have put something in,
+// or taken something out.
+var waiting = []string{"QueueDequeue", "QueueEnqueue", "ReaderRead", "IteratorGetNext", "BarrierTake",
+	"Stage", "Unstage", "MapStage", "MapUnstage", "MapPeek", "OrderedMapStage", "OrderedMapUnstage", "OrderedMapPeek"}
+
+// MayWait reports whether a node may wait without end for what others do.
+func MayWait(n *tfpb.NodeDef) bool {
+	return IsTakeGradient(n) || slices.ContainsFunc(waiting, func(prefix string) bool { return strings.HasPrefix(n.GetOp(), prefix) }) &&
+		!strings.HasSuffix(n.GetOp(), "Size") && !strings.HasSuffix(n.GetOp(), "Clear")
+}

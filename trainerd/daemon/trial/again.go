@@ -22,7 +22,7 @@ type Again struct {
 // startAgain starts the program again, as a run does after a kill, until its first
 // report says where it continues.
 func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe) (*Again, error) {
-	limited, stop := context.WithTimeout(ctx, f.Limit)
+	limited, stop := context.WithTimeout(ctx, startFactor*f.Limit)
 	defer stop()
 	w := &witness{recipes: map[string]int{}}
 	o := f.Options

@@ -75,7 +75,7 @@ func (s snapshot) since(before snapshot) []string {
 
 var (
 	// checkpointFile are names of files that hold tensors, or a model.
-	checkpointFile = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|msgpack|distcp|meta)$|(?:ckpt|checkpoint|weights)[^/]*$`)
+	checkpointFile = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
 	// checkpointFolder are names of folders that are a checkpoint each.
 	checkpointFolder = regexp.MustCompile(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?)\d+$|^\d+$`)
 	// unfinished are names that a program writes to before it renames the file.

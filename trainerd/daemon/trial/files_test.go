@@ -28,6 +28,10 @@ func TestSavedIn(t *testing.T) {
 			&Saved{"runs/a", "checkpoints/epoch_*", []string{"checkpoints/epoch_001", "checkpoints/epoch_002"}, true}},
 		{"Orbax", []string{"work/checkpoints/25/state/d/x", "work/checkpoints/50/_CHECKPOINT_METADATA"}, &Saved{"work", "checkpoints/*", []string{"checkpoints/25", "checkpoints/50"}, true}},
 		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
+		{"scikit-learn", []string{"models/model.joblib", "models/report.json"}, &Saved{"models", "model.joblib", []string{"model.joblib"}, false}},
+		{"LightGBM", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"},
+			&Saved{".", "model.txt.snapshot_iter_*", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"}, true}},
+		{"the examples of PyTorch", []string{"checkpoint.pth.tar", "model_best.pth.tar"}, &Saved{".", "checkpoint.pth.tar", []string{"checkpoint.pth.tar"}, false}},
 		{"replaced", []string{"out/ckpt.pt"}, &Saved{"out", "ckpt.pt", []string{"ckpt.pt"}, false}},
 	} {
 		dir := t.TempDir()

@@ -28,8 +28,9 @@ type Options struct {
 	Command []string
 	Dir     string // its working directory, in which it makes its files
 	Logdir  string // what it finds in TRAINERD_LOGDIR
-	// Limit is how long it runs at most. It is ended before, once it has made
-	// reports and two checkpoints.
+	// Limit is how long it runs at most from its first report, for which it has
+	// Limit as often as startFactor says. It is ended before, once it has made reports and
+	// two checkpoints.
 	Limit          time.Duration
 	Stdout, Stderr io.Writer // what the program says; nil for nowhere
 }
@@ -53,6 +54,10 @@ type Findings struct {
 	Again   *Again // what another start did, nil where there was none
 }
 
+// startFactor is how many limits a program may take to its first report: some load
+// for minutes before they train.
+const startFactor = 3
+
 // grace is how long a program may take to end, once enough is known.
 const grace = 20 * time.Second
 
@@ -67,7 +72,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	w := &witness{recipes: map[string]int{}}
 	sv := o.supervisor(auto, w)
 	begun := time.Now()
-	limited, stop := context.WithTimeout(ctx, o.Limit)
+	limited, stop := context.WithTimeout(ctx, startFactor*o.Limit)
 	defer stop()
 	var looking sync.WaitGroup
 	looking.Go(func() { watch(limited, o, before, w, stop) })
@@ -112,11 +117,18 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 func watch(ctx context.Context, o Options, before snapshot, w *witness, stop func()) {
 	poll := time.NewTicker(time.Second)
 	defer poll.Stop()
+	var over <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-over:
+			stop()
+			return
 		case <-poll.C:
+		}
+		if over == nil && w.count() > 0 {
+			over = time.After(o.Limit)
 		}
 		const few = 3
 		if w.count() < few {

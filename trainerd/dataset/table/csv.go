@@ -289,9 +289,18 @@ func (c *csvRows) next() (*Row, error) {
 	}
 	c.row.Fields = c.fields(c.row.Fields)
 	for i, f := range c.row.Fields {
-		c.row.Fields[i] = c.number(f)
+		c.row.Fields[i] = c.number(withoutFormula(f))
 	}
 	return &c.row, nil
+}
+
+// withoutFormula returns what spreadsheets write as ="001", for a text that looks
+// like a number, without the formula.
+func withoutFormula(field string) string {
+	if n := len(field); n > 3 && field[:2] == `="` && field[n-1] == '"' {
+		return field[2 : n-1]
+	}
+	return field
 }
 
 // unixLines makes the line ends of old Macs, a CR alone, those of Unix.

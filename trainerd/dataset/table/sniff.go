@@ -285,7 +285,7 @@ func numbersBelow(rows [][]string, c int, isNum func(string) bool) bool {
 }
 
 // namesAmongValues reports whether a column has its first field again below, or
-// no field there twice: then nothing tells a name from a value.
+// no field there twice: then a name looks like a value.
 func namesAmongValues(rows [][]string) bool {
 	twice := false
 	for c, name := range rows[0] {

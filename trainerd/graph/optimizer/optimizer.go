@@ -128,7 +128,7 @@ func applyGradients(b *graph.Builder, o Optimizer, lr func() graph.Output, step 
 }
 
 // countStep adds the op that raises the step after done, named as the
-// optimizer is: it stands for the whole training step.
+// optimizer is: it completes the whole training step.
 func countStep(b *graph.Builder, name string, step *graph.Variable, done *graph.Node) (count *graph.Node) {
 	b.Colocate(step.Handle().Node, func() {
 		var one graph.Output

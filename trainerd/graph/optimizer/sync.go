@@ -38,7 +38,7 @@ type Synced struct {
 
 	// What a training that is over may have left on a server: the number of
 	// gradients in each accumulator, the ops that take them out, and the number
-	// of tokens, of which Drain takes as many as DrainCount is fed.
+	// of tokens; Drain takes as many of them as DrainCount is fed.
 	Left       graph.Output
 	Discard    []*graph.Node
 	Tokens     graph.Output

@@ -131,7 +131,7 @@ func (c *compiler) addAlive(n *node, index int, control []int32) {
 }
 
 // input returns the slot that feeds an input, with a read before it when the
-// producer is a variable and the op wants its value.
+// producer is a variable and the op takes its value.
 func (c *compiler) input(n *node, in output, t inputType) (int32, error) {
 	slot, ok := c.slotOf[in]
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// inputType is what a node wants of one input.
+// inputType is what a node requires of one input.
 type inputType struct {
 	dtype tfpb.DataType // NoType: any
 	ref   bool          // the variable itself, not its value

@@ -30,7 +30,7 @@ func New(seed, seed2 uint64) Generator {
 }
 
 // Skip advances the stream by n blocks of four words. TensorFlow loses the carry
-// out of the lower half when n is so large that it stands for a negative number
+// out of the lower half when n is so large that it is read as a negative number
 // and the lowest word overflows, and so it is here.
 func (g *Generator) Skip(n uint64) {
 	lo := uint64(g.Counter[0]) | uint64(g.Counter[1])<<32

@@ -10,7 +10,7 @@ import (
 // tensors; an iterator walks through one, and belongs to the session. Nothing
 // is fetched ahead: an element is made by the run that asks for it. That gives
 // the elements, and their order, that TensorFlow's pipelines give when they are
-// told to be deterministic.
+// set to be deterministic.
 
 // dataset returns the data set that input i holds.
 func dataset(c *exec.KernelContext, i int) (variant.Dataset, error) {

@@ -4,7 +4,7 @@
 // A data set is a value that describes elements, tuples of tensors; an iterator
 // walks through one, and belongs to the session. Nothing is fetched ahead: an
 // element is made by the run that asks for it. That gives the elements, and their
-// order, that TensorFlow's pipelines give when they are told to be deterministic.
+// order, that TensorFlow's pipelines give when they are set to be deterministic.
 // One call moves an iterator or reader at a time.
 package data
 
@@ -33,7 +33,7 @@ func experimentalOps(tables ...exec.OpTable) exec.OpTable {
 	t := exec.OpTable{}
 	for _, name := range []string{
 		"AssertNextDataset", "GroupByWindowDataset", "MapAndBatchDataset", "MatchingFilesDataset", "MaxIntraOpParallelismDataset", "NonSerializableDataset",
-		"ParallelInterleaveDataset", "PrivateThreadPoolDataset", "RandomDataset", "ScanDataset", "TakeWhileDataset", "UnbatchDataset",
+		"ParallelInterleaveDataset", "ParseExampleDataset", "PrivateThreadPoolDataset", "RandomDataset", "RebatchDataset", "ScanDataset", "TakeWhileDataset", "UnbatchDataset",
 	} {
 		spec := exec.OpSpec{}
 		for _, of := range tables {

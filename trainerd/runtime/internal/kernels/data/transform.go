@@ -26,6 +26,10 @@ var transformOps = exec.OpTable{
 	"PaddedBatchDataset":       transform(buildPaddedBatch(false)),
 	"PaddedBatchDatasetV2":     transform(buildPaddedBatch(true)),
 	"AssertCardinalityDataset": transform(buildAssertCardinality),
+	"RebatchDataset":           transform(buildRebatch),
+	"RebatchDatasetV2":         transform(buildRebatchV2),
+	"ParseExampleDataset":      transform(buildParseExample),
+	"ParseExampleDatasetV2":    transform(buildParseExample),
 
 	// What changes how fast elements come, but not which.
 	"PrefetchDataset":                 transform(sameElements),
@@ -141,7 +145,7 @@ func buildAssertCardinality(*exec.OpConstruction) func(c *exec.KernelContext, of
 // infinite is the number of elements of a data set without end.
 const infinite = -1
 
-// cardinalityIterator counts elements, of which there must be want.
+// cardinalityIterator counts elements; there must be want of them.
 type cardinalityIterator struct {
 	countingIterator
 	want int

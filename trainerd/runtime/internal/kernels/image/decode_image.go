@@ -1,20 +1,17 @@
 package image
 
 import (
-	"bytes"
-	"encoding/binary"
-	"image"
-	"image/color"
-	_ "image/png" // a format that the image decoders recognise
-
+	"github.com/trainerd/trainerd/internal/jpeg"
+	"github.com/trainerd/trainerd/internal/picture"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/jpeg"
 )
 
 var decodeImageOps = exec.OpTable{
 	"DecodePng":   {Build: buildDecodeImage},
 	"DecodeImage": {Build: buildDecodeImage},
+	"DecodeBmp":   {Build: buildDecodeBmp},
+	"DecodeGif":   {Build: buildDecodeGif},
 }
 
 const tUint16 = exec.Uint16
@@ -25,39 +22,100 @@ func buildDecodeImage(b *exec.OpConstruction) (exec.Kernel, error) {
 		b.Fail("no kernel for channels=%d", channels)
 	}
 	types := exec.SetOf(exec.Uint8, tUint16)
+	o := otherOptions{op: b.Op(), channels: channels, dt: dt}
 	if b.Op() == "DecodeImage" {
 		types |= exec.SetOf(exec.Float32)
+		o.animated, o.first = b.Bool("expand_animations"), !b.Bool("expand_animations")
 	}
 	if !types.Has(dt) {
 		b.Fail("no kernel for dtype=%s", exec.TypeName(dt))
 	}
+	return decodeAny(o), nil
+}
+
+func buildDecodeBmp(b *exec.OpConstruction) (exec.Kernel, error) {
+	channels := b.Int("channels")
+	if channels != 0 && channels != 1 && channels != 3 && channels != 4 {
+		b.Fail("no kernel for channels=%d", channels)
+	}
+	return decodeAny(otherOptions{op: b.Op(), channels: channels, dt: exec.Uint8}), nil
+}
+
+func buildDecodeGif(b *exec.OpConstruction) (exec.Kernel, error) {
+	return decodeAny(otherOptions{op: b.Op(), dt: exec.Uint8, animated: true, frames: true}), nil
+}
+
+// otherOptions say what an op makes of a picture.
+type otherOptions struct {
+	op       string
+	channels int
+	dt       tfpb.DataType
+	animated bool // several frames are decoded, with a dimension for them
+	first    bool // of several frames the first is taken
+	frames   bool // also a picture that is no GIF file has the dimension
+}
+
+// decodeAny is the kernel of the ops that decode files of several formats.
+func decodeAny(o otherOptions) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		text, err := c.StringScalar(0, "the picture")
 		if err != nil {
 			return err
 		}
 		data := []byte(text)
-		if isJPEG(data) {
-			return decodeJPEG(c, data, jpeg.Options{Channels: channels, Fancy: true, Method: defaultTransform}, dt)
+		if isJPEG(data) && o.op != "DecodeBmp" && !o.frames {
+			return decodeJPEG(c, data, jpeg.Options{Channels: o.channels, Fancy: true, Method: defaultTransform}, o.dt)
 		}
-		return decodeOther(c, data, channels, dt)
-	}, nil
+		return decodeOther(c, data, o)
+	}
 }
 
 // decodeOther makes output 0 a picture of another format than JPEG.
-func decodeOther(c *exec.KernelContext, data []byte, channels int, dt tfpb.DataType) error {
-	// The header has the size before any memory is spent on it.
-	head, _, err := image.DecodeConfig(bytes.NewReader(data))
+func decodeOther(c *exec.KernelContext, data []byte, o otherOptions) error {
+	format := picture.FormatOf(data)
+	if (format == picture.BMP) != (o.op == "DecodeBmp") && format != picture.Unknown && o.op != "DecodeImage" {
+		return c.Invalid("the picture is a %s file; want DecodeImage, or the op for its format", format)
+	}
+	// The head has the size before any memory is spent on it.
+	head, err := picture.ReadConfig(data)
 	if err != nil {
 		return c.Invalid("the picture cannot be decoded: %v", err)
 	}
-	c.CheckSize([]int{head.Height, head.Width}, 16)
-	img, _, err := image.Decode(bytes.NewReader(data))
+	c.CheckSize([]int{head.Frames, head.Height, head.Width}, 16)
+	m, err := picture.Decode(data, o.channels)
 	if err != nil {
 		return c.Invalid("the picture cannot be decoded: %v", err)
 	}
-	pngPixels(c, img, pngKindOf(data), channels, dt)
+	if m.Frames > 1 && !o.animated && !o.first {
+		return c.Invalid("the picture has %d frames; want DecodeGif or DecodeImage", m.Frames)
+	}
+	shape := []int{m.Height, m.Width, m.Channels}
+	if o.frames || o.animated && format == picture.GIF {
+		shape = append([]int{m.Frames}, shape...)
+	}
+	setPixels(c.Out(0, o.dt, shape...), m)
 	return nil
+}
+
+// setPixels stores as many samples as d has.
+func setPixels(d *exec.Tensor, m *picture.Image) {
+	n := d.NumElements()
+	switch {
+	case m.Bits == 16:
+		for i, v := range m.Pix16[:n] {
+			setSample16(d, i, v)
+		}
+	case d.DType == exec.Uint8:
+		copy(d.Data, m.Pix[:n])
+	case m.Format == picture.PNG:
+		for i, v := range m.Pix[:n] {
+			setSample16(d, i, uint16(v)*257)
+		}
+	default:
+		for i, v := range m.Pix[:n] {
+			setSample(d, i, uint32(v))
+		}
+	}
 }
 
 // setSample stores a sample of 8 bits.
@@ -72,137 +130,14 @@ func setSample(d *exec.Tensor, at int, v uint32) {
 	}
 }
 
-// pixelAt returns red, green, blue and alpha of a pixel as the picture has them:
-// samples of 8 or of 16 bits, not multiplied by alpha.
-func pixelAt(img image.Image, x, y int) [4]uint32 {
-	switch m := img.(type) {
-	case *image.Gray16:
-		v := uint32(m.Gray16At(x, y).Y)
-		return [4]uint32{v, v, v, 0xffff}
-	case *image.RGBA64:
-		v := m.RGBA64At(x, y)
-		return [4]uint32{uint32(v.R), uint32(v.G), uint32(v.B), uint32(v.A)}
-	case *image.NRGBA64:
-		v := m.NRGBA64At(x, y)
-		return [4]uint32{uint32(v.R), uint32(v.G), uint32(v.B), uint32(v.A)}
-	case *image.NRGBA:
-		v := m.NRGBAAt(x, y)
-		return [4]uint32{uint32(v.R), uint32(v.G), uint32(v.B), uint32(v.A)}
-	}
-	at := img.At(x, y)
-	if v, ok := at.(color.NRGBA); ok {
-		return [4]uint32{uint32(v.R), uint32(v.G), uint32(v.B), uint32(v.A)}
-	}
-	r, g, b, a := at.RGBA()
-	return [4]uint32{r >> 8, g >> 8, b >> 8, a >> 8}
-}
-
-// pngKind is what the chunks of a PNG file before the pixels say.
-type pngKind struct {
-	color       byte // a set of pngPalette, pngColor, pngAlpha
-	depth       uint // bits of a sample
-	transparent bool // one colour is, or entries of the palette are
-}
-
-const (
-	pngPalette = 1
-	pngColor   = 2
-	pngAlpha   = 4
-)
-
-// pngKindOf reads the head of a file that has been decoded.
-func pngKindOf(data []byte) pngKind {
-	const header, signature = 13, 8
-	if len(data) < signature+8+header {
-		return pngKind{color: pngColor, depth: 8}
-	}
-	k := pngKind{depth: uint(data[signature+16]), color: data[signature+17]}
-	for rest := data[signature:]; len(rest) >= 12; {
-		n := uint64(binary.BigEndian.Uint32(rest))
-		switch string(rest[4:8]) {
-		case "tRNS":
-			k.transparent = true
-		case "IDAT":
-			return k
-		}
-		if n+12 > uint64(len(rest)) {
-			return k
-		}
-		rest = rest[n+12:]
-	}
-	return k
-}
-
-// channels returns how many channels the picture has by itself.
-func (k pngKind) channels() int {
-	n := 1
-	if k.color&pngColor != 0 {
-		n = 3
-	}
-	if k.color&pngAlpha != 0 || k.color&pngPalette != 0 && k.transparent {
-		n++
-	}
-	return n
-}
-
-// pngPixels makes output 0 the picture as libpng gives it to TensorFlow.
-func pngPixels(c *exec.KernelContext, img image.Image, k pngKind, channels int, dt tfpb.DataType) {
-	if channels == 0 {
-		channels = k.channels()
-	}
-	r := img.Bounds()
-	d := c.Out(0, dt, r.Dy(), r.Dx(), channels)
-	at := 0
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			p := k.convert(pixelAt(img, x, y), channels)
-			for _, v := range p[:channels] {
-				k.setSample(d, at, v)
-				at++
-			}
-		}
-	}
-}
-
-// convert returns a pixel's samples for the given number of channels.
-func (k pngKind) convert(p [4]uint32, channels int) [4]uint32 {
-	if k.color&pngAlpha == 0 && !k.transparent {
-		p[3] = 1<<k.depth - 1 // also where the other samples are scaled to 8 bits
-	}
-	if channels > 2 {
-		return p
-	}
-	if k.color&pngColor != 0 && (p[0] != p[1] || p[0] != p[2]) {
-		p[0] = k.gray(p)
-	}
-	p[1] = p[3]
-	return p
-}
-
-// gray returns the brightness of a pixel with libpng's weights, in 15 bits.
-func (k pngKind) gray(p [4]uint32) uint32 {
-	sum := p[0]*9797 + p[1]*19234 + p[2]*3737
-	if k.depth == 16 {
-		sum += 1 << 14
-	}
-	return sum >> 15
-}
-
-// setSample stores a sample, of 16 bits if the picture has them, else of 8.
-func (k pngKind) setSample(d *exec.Tensor, at int, v uint32) {
-	if d.DType == exec.Uint8 {
-		if k.depth == 16 {
-			v >>= 8
-		}
-		d.Data[at] = byte(v)
-		return
-	}
-	if k.depth != 16 {
-		v *= 257
-	}
-	if d.DType == exec.Float32 {
+// setSample16 stores a sample of a PNG file as 16 bits.
+func setSample16(d *exec.Tensor, at int, v uint16) {
+	switch d.DType {
+	case tUint16:
+		exec.Elems[uint16](d)[at] = v
+	case exec.Float32:
 		exec.Elems[float32](d)[at] = float32(v) * (1.0 / 65535)
-		return
+	default:
+		d.Data[at] = byte(v >> 8)
 	}
-	exec.Elems[uint16](d)[at] = uint16(v)
 }

@@ -3,9 +3,9 @@ package image
 import (
 	"slices"
 
+	"github.com/trainerd/trainerd/internal/jpeg"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/jpeg"
 )
 
 var jpegOps = exec.OpTable{
@@ -51,7 +51,7 @@ func buildDecodeJpeg(b *exec.OpConstruction) (exec.Kernel, error) {
 			return cropJPEG(c, data, o)
 		}
 		if !isJPEG(data) {
-			return decodeOther(c, data, o.Channels, exec.Uint8)
+			return decodeOther(c, data, otherOptions{op: "DecodeJpeg", channels: o.Channels, dt: exec.Uint8})
 		}
 		return decodeJPEG(c, data, o, exec.Uint8)
 	}, nil

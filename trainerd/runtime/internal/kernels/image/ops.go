@@ -12,6 +12,7 @@ func Ops() []exec.OpTable {
 		cropAndResizeOps,
 		colorsOps,
 		decodeImageOps,
+		encodeImageOps,
 		jpegOps,
 		drawBoxesOps,
 		nonMaxSuppressionOps,

@@ -14,7 +14,7 @@ var resizeBicubicOps = exec.OpTable{
 	"ResizeArea":        {Types: exec.RealTypes, Build: buildResizeArea},
 }
 
-// cubicSteps is the number of places between two pixels that are told apart.
+// cubicSteps is the number of places between two pixels that are distinguished.
 const cubicSteps = 1 << 10
 
 // cubic are the weights of pixels by their distance, in 1/cubicSteps, for the

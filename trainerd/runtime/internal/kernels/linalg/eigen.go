@@ -16,7 +16,7 @@ var eigenOps = exec.OpTable{
 	"SelfAdjointEigV2": {Types: exec.Floats, Build: buildEigen},
 }
 
-// buildEigen builds the op on symmetric matrices, of which it reads the lower
+// buildEigen builds the op on symmetric matrices, reading only the lower
 // triangle.
 func buildEigen(b *exec.OpConstruction) (exec.Kernel, error) {
 	vectors := b.Bool("compute_v")

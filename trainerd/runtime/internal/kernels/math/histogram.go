@@ -11,64 +11,11 @@ import (
 
 // Ops that count and search.
 var histogramOps = exec.OpTable{
-	"Bincount":            {Types: exec.Numbers, Build: buildBincount(false)},
-	"DenseBincount":       {Types: exec.Numbers, Build: buildBincount(true)},
 	"HistogramFixedWidth": {Types: exec.Numbers, Build: buildFixedWidth},
 	"LowerBound":          {Types: exec.Numbers, Build: buildBound(true)},
 	"UpperBound":          {Types: exec.Numbers, Build: buildBound(false)},
 
 	"Bucketize": {Types: exec.Numbers, Build: buildBucketize},
-}
-
-// buildBincount builds the op that counts, or sums weights of, equal small
-// integers: of all, or by row where the newer op is given a matrix.
-func buildBincount(byRow bool) func(*exec.OpConstruction) (exec.Kernel, error) {
-	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		binary := b.Bool("binary_output")
-		return exec.ByType(b.DType("T"), bincount[float32](byRow, binary), bincount[float64](byRow, binary),
-			bincount[int32](byRow, binary), bincount[int64](byRow, binary))
-	}
-}
-
-func bincount[T exec.Number](byRow, binary bool) exec.Kernel {
-	return func(c *exec.KernelContext) error {
-		x, weights := c.In(0), c.In(2)
-		size, err := c.IntScalar(1, "the number of counters")
-		if err != nil {
-			return err
-		}
-		if size < 0 || weights.NumElements() != 0 && weights.NumElements() != x.NumElements() || byRow && len(x.Shape) > 2 {
-			return c.Invalid("%d counters for %s weighted with %s", size, x.Describe(), weights.Describe())
-		}
-		rows := 1
-		shape := append(c.ScratchInts(0, 0), size)
-		if byRow && len(x.Shape) == 2 {
-			rows = x.Shape[0]
-			shape = append(c.ScratchInts(0, 0), rows, size)
-		}
-		d := c.Out(0, weights.DType, shape...)
-		elem.Zero(d)
-		ws, ds := exec.Elems[T](weights), exec.Elems[T](d)
-		for i := range x.NumElements() {
-			v := x.IntAt(i)
-			if v < 0 {
-				return c.Invalid("element %d is negative: %d", i, v)
-			}
-			if v >= size {
-				continue
-			}
-			at := i/(x.NumElements()/rows)*size + v
-			switch {
-			case binary:
-				ds[at] = 1
-			case len(ws) == 0:
-				ds[at]++
-			default:
-				ds[at] += ws[i]
-			}
-		}
-		return nil
-	}
 }
 
 func buildFixedWidth(b *exec.OpConstruction) (exec.Kernel, error) {

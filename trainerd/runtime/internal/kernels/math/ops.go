@@ -19,6 +19,7 @@ func Ops() []exec.OpTable {
 		castOps,
 		complexOps,
 		fourierOps,
+		bincountOps,
 		histogramOps,
 		specialOps,
 	}

@@ -127,19 +127,45 @@ func (s *exampleSpec) parse(c *exec.KernelContext, keys exampleKeys, single bool
 	if single && len(in.Strings) != 1 || !single && len(in.Shape) != 1 {
 		return c.Invalid("the examples have the shape %s", exec.ShapeString(in.Shape))
 	}
+	features, err := featuresOf(c, in)
+	if err != nil {
+		return err
+	}
+	return s.features(s.into(c), keys, features, single)
+}
+
+// featuresOf decodes examples.
+func featuresOf(c *exec.KernelContext, in *exec.Tensor) ([]map[string]*tfpb.Feature, error) {
 	features := make([]map[string]*tfpb.Feature, len(in.Strings))
 	for i, data := range in.Strings {
 		var e tfpb.Example
 		if err := proto.Unmarshal(data, &e); err != nil {
-			return c.Invalid("example %d cannot be parsed: %v", i, err)
+			return nil, c.Invalid("example %d cannot be parsed: %v", i, err)
 		}
 		features[i] = e.GetFeatures().GetFeature()
 	}
-	return s.features(c, keys, features, single)
+	return features, nil
+}
+
+// exampleTarget is where the defaults of dense features are, and where outputs go.
+type exampleTarget struct {
+	*exec.KernelContext
+	defaultOf func(k int) *exec.Tensor
+	output    func(i int, dt tfpb.DataType, shape ...int) *exec.Tensor
+}
+
+// Out returns output i, with memory for a type and shape.
+func (t exampleTarget) Out(i int, dt tfpb.DataType, shape ...int) *exec.Tensor {
+	return t.output(i, dt, shape...)
+}
+
+// into returns the inputs and outputs of a kernel.
+func (s *exampleSpec) into(c *exec.KernelContext) exampleTarget {
+	return exampleTarget{c, func(k int) *exec.Tensor { return c.In(s.defaults + k) }, c.Out}
 }
 
 // features writes the outputs for the features of examples.
-func (s *exampleSpec) features(c *exec.KernelContext, keys exampleKeys, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) features(c exampleTarget, keys exampleKeys, features []map[string]*tfpb.Feature, single bool) error {
 	if len(keys.sparse) != len(s.sparseTypes) || len(keys.dense) != len(s.denseTypes) || len(keys.ragged) != len(s.raggedTypes) {
 		return c.Invalid("%d sparse, %d dense and %d ragged keys for %d, %d and %d features", len(keys.sparse), len(keys.dense), len(keys.ragged),
 			len(s.sparseTypes), len(s.denseTypes), len(s.raggedTypes))
@@ -195,7 +221,7 @@ func copyFeature(d *exec.Tensor, at int, f *tfpb.Feature) {
 	}
 }
 
-func (s *exampleSpec) sparse(c *exec.KernelContext, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) sparse(c exampleTarget, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
 	dt := s.sparseTypes[k]
 	total, longest := 0, 0
 	for i, f := range features {
@@ -230,7 +256,7 @@ func (s *exampleSpec) sparse(c *exec.KernelContext, k int, key string, features 
 
 // ragged writes the values of all examples, and where those of each begin and
 // end; for a single one there is no need to tell.
-func (s *exampleSpec) ragged(c *exec.KernelContext, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) ragged(c exampleTarget, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
 	dt, first := s.raggedTypes[k], 3*len(s.sparseTypes)+len(s.denseTypes)
 	ends := []int{0}
 	for i, f := range features {
@@ -254,9 +280,9 @@ func (s *exampleSpec) ragged(c *exec.KernelContext, k int, key string, features 
 	return nil
 }
 
-func (s *exampleSpec) dense(c *exec.KernelContext, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) dense(c exampleTarget, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
 	dt, shape := s.denseTypes[k], append([]int(nil), s.denseShapes[k]...)
-	def := c.In(s.defaults + k)
+	def := c.defaultOf(k)
 	if def.DType != dt {
 		return c.Invalid("the default of feature %q is %s, not %s", key, def.Describe(), exec.TypeName(dt))
 	}
@@ -288,7 +314,7 @@ func (s *exampleSpec) dense(c *exec.KernelContext, k int, key string, features [
 }
 
 // denseRow stores the size values of one example, or the default.
-func (s *exampleSpec) denseRow(c *exec.KernelContext, d *exec.Tensor, at, size, n int, def *exec.Tensor, f *tfpb.Feature, key string, varies bool) error {
+func (s *exampleSpec) denseRow(c exampleTarget, d *exec.Tensor, at, size, n int, def *exec.Tensor, f *tfpb.Feature, key string, varies bool) error {
 	switch {
 	case varies:
 		if n > size || size > 0 && def.NumElements() > 0 && def.NumElements() != 1 {

@@ -140,7 +140,7 @@ func (s *sequenceSpec) parse(c *exec.KernelContext, keys sequenceKeys, single bo
 		}
 		context[i], lists[i] = e.GetContext().GetFeature(), e.GetFeatureLists().GetFeatureList()
 	}
-	if err := s.context.features(c, keys.context, context, single); err != nil {
+	if err := s.context.features(s.context.into(c), keys.context, context, single); err != nil {
 		return err
 	}
 	if len(keys.lists.sparse) != len(s.lists.sparseTypes) || len(keys.lists.dense) != len(s.lists.denseTypes) || len(keys.lists.ragged) != len(s.lists.raggedTypes) {

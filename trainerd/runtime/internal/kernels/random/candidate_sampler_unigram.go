@@ -112,7 +112,7 @@ func unigrams(b *exec.OpConstruction) ([]float32, error) {
 
 // aliases is Walker's table: each class shares its place with another one.
 type aliases struct {
-	own   []float32 // how likely a place stands for its own class
+	own   []float32 // how likely a place is its own class
 	other []int
 }
 

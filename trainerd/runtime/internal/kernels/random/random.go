@@ -30,7 +30,7 @@ func uniform(g *philox.Generator, t *exec.Tensor) {
 	}
 }
 
-// uniformHalves fills a tensor of a type of 16 bits, of which the last ones are
+// uniformHalves fills a tensor of a 16-bit type, whose last bits are
 // the fraction, with numbers in [0, 1).
 func uniformHalves(g *philox.Generator, t *exec.Tensor, fraction int) {
 	round := exec.ToHalf

@@ -6,7 +6,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
-// raggedPartition is how one dimension's rows are told.
+// raggedPartition is how the rows of one dimension are encoded.
 type raggedPartition int
 
 const (

@@ -22,6 +22,7 @@ var variablesOps = exec.OpTable{
 	"AssignAddVariableOp": {Types: exec.Numbers, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildAssignAdd("dtype")},
 	"AssignSubVariableOp": {Types: exec.Numbers, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildAssignSub("dtype")},
 	"VarIsInitializedOp":  {Flags: exec.Stateful | exec.ReadsState, Build: exec.WithoutAttrs(isInitialized)},
+	"DisableCopyOnRead":   {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(*exec.KernelContext) error { return nil })}, // reads copy nothing here
 	"VariableShape":       {Flags: exec.Stateful | exec.ReadsState, Build: buildVariableShape},
 	"DestroyResourceOp":   {Flags: exec.Stateful | exec.WritesState | exec.SetsWhole, Build: buildDestroyVariable},
 	"ResourceCountUpTo":   {Types: exec.Indices, Flags: exec.Stateful | exec.WritesState, Build: buildCountUpTo},

@@ -1,10 +1,10 @@
 package summary
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
+	"github.com/trainerd/trainerd/internal/wav"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
@@ -46,34 +46,9 @@ func buildAudioSummary(b *exec.OpConstruction) (exec.Kernel, error) {
 			n := frames * channels
 			values = append(values, &tfpb.Summary_Value{Tag: name, Value: &tfpb.Summary_Value_Audio{Audio: &tfpb.Summary_Audio{
 				SampleRate: float32(rate), NumChannels: int64(channels), LengthFrames: int64(frames), ContentType: "audio/wav",
-				EncodedAudioString: wave(exec.Elems[float32](x)[i*n:(i+1)*n], channels, uint32(rate)),
+				EncodedAudioString: wav.Encode(exec.Elems[float32](x)[i*n:(i+1)*n], channels, uint32(rate)),
 			}}})
 		}
 		return emit(c, values...)
 	}, nil
-}
-
-// wave encodes samples in [-1, 1] as a WAVE file of 16-bit numbers:
-//
-//	"RIFF" | length of what follows | "WAVE"
-//	"fmt " | 16 | 1 | channels | rate | bytes a second | bytes a frame | 16
-//	"data" | length of samples | samples
-func wave(samples []float32, channels int, rate uint32) []byte {
-	le := binary.LittleEndian
-	size := uint32(2 * len(samples))
-	out := append(make([]byte, 0, 44+size), "RIFF"...)
-	out = append(le.AppendUint32(out, 36+size), "WAVEfmt "...)
-	out = le.AppendUint16(le.AppendUint32(out, 16), 1)
-	out = le.AppendUint16(out, uint16(channels))
-	out = le.AppendUint32(le.AppendUint32(out, rate), rate*uint32(channels)*2)
-	out = le.AppendUint16(le.AppendUint16(out, uint16(channels)*2), 16)
-	out = le.AppendUint32(append(out, "data"...), size)
-	for _, v := range samples {
-		s := math.Round(float64(v) * (1 << 15))
-		if s != s {
-			s = 0
-		}
-		out = le.AppendUint16(out, uint16(int16(min(max(s, math.MinInt16), math.MaxInt16))))
-	}
-	return out
 }

@@ -12,5 +12,6 @@ func Ops() []exec.OpTable {
 		stringFormatOps,
 		stringUnicodeOps,
 		base64Ops,
+		ngramOps,
 	}
 }

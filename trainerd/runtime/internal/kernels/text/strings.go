@@ -149,7 +149,7 @@ func regexFullMatch(c *exec.KernelContext) error {
 	return nil
 }
 
-// buildReduceJoin builds the op that joins strings along axes, of which the
+// buildReduceJoin builds the op that joins strings along axes, where the
 // first runs fastest.
 func buildReduceJoin(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep, sep := b.Bool("keep_dims"), []byte(b.String("separator"))

@@ -45,6 +45,22 @@ type SparseTensor struct {
 	Shape  []int
 }
 
+// Sparse returns three variants that stand for a sparse tensor of indices, values and
+// shape.
+func Sparse(index, values, shape *exec.Tensor) *exec.Tensor {
+	v := SparseTensor{Values: values}
+	for _, d := range exec.Elems[int64](shape) {
+		v.Shape = append(v.Shape, int(d))
+	}
+	all, rank := exec.Elems[int64](index), len(v.Shape)
+	for i := range values.NumElements() {
+		v.Index = append(v.Index, all[i*rank:(i+1)*rank])
+	}
+	t := exec.NewTensor(exec.Variant, []int{3})
+	t.Value = &SparseRows{List: []SparseTensor{v}}
+	return t
+}
+
 // Stack stacks tensors of variants, as batches of elements do.
 func Stack(list []*exec.Tensor) (*exec.Tensor, bool) {
 	all := &SparseRows{}

@@ -80,7 +80,7 @@ func (d *decoder) transformComponent(c *component) {
 	}
 }
 
-// table32 returns the quantization table as a transform wants it.
+// table32 returns the quantization table as a transform takes it.
 func (c *component) table32(isFast bool) *[64]int32 {
 	var t [64]int32
 	if c.quant == nil { // no scan had the component

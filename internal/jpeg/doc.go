@@ -1,7 +1,7 @@
 // Package jpeg decodes JPEG files to the pixels that TensorFlow gives, which are
 // those of libjpeg-turbo: image/jpeg of the standard library has another inverse
 // transform, repeats chroma samples instead of interpolating them, and cannot
-// scale.
+// scale. It encodes pictures to the bytes that TensorFlow gives.
 //
 // A file is a list of segments:
 //
@@ -17,6 +17,12 @@
 // of 8x8 is multiplied by its quantization table and transformed, also to 4x4, 2x2
 // or 1x1 samples where a smaller picture is asked for; components with fewer
 // samples are brought to the size of the picture; colours are converted.
+//
+// Encoding has the same steps the other way: colours, means of four samples where
+// colour has half of them, blocks, transform, division by the quantization table. A
+// baseline file has one scan; a progressive one has ten, some of which give one more bit
+// of coefficients that came before. Its Huffman tables, and those of a file
+// that is to be small, come from what a scan holds.
 //
 // All arithmetic is in integers and fixes each pixel: [Accurate] is the transform
 // of Loeffler, Ligtenberg and Moschytz with 13 bits of fraction, [Fast] that of

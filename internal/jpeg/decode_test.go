@@ -12,7 +12,7 @@ import (
 // compared by the tests of trainerd/runtime.
 func files(t testing.TB) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob("../../../../fixtures/jpeg/*.jpg")
+	paths, err := filepath.Glob("../../fixtures/jpeg/*.jpg")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no files: %v", err)
 	}

@@ -1,0 +1,212 @@
+package keras
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
+
+// matcher finds the places of tensors in a file of Keras. Each name that the file has
+// for a variable will do; then what only one variable and one tensor can be.
+type matcher struct {
+	like    *Reader
+	byName  map[string]*ckptfmt.Part
+	missing map[string]bool // names of the variables that have no tensor yet
+}
+
+func newMatcher(like *Reader) *matcher {
+	m := &matcher{like: like, byName: make(map[string]*ckptfmt.Part), missing: make(map[string]bool)}
+	for i := range like.parts {
+		p := &like.parts[i]
+		m.missing[p.Name] = true
+		// Where the class of a layer is not known its variables have numbers.
+		layer, _, _ := cutLast(p.Name)
+		_, number, _ := cutLast(pathOf(p))
+		if alias := layer + "/" + number; m.byName[alias] == nil {
+			m.byName[alias] = p
+		}
+	}
+	for i := range like.parts {
+		p := &like.parts[i]
+		m.byName[p.Name], m.byName[pathOf(p)] = p, p
+	}
+	return m
+}
+
+// match gives tensors the paths of their places, and returns the names of those that
+// have none.
+func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []string, err error) {
+	var rest []ckptfmt.Part
+	put := func(p ckptfmt.Part, at *ckptfmt.Part) error {
+		switch {
+		case !m.missing[at.Name]:
+			return fmt.Errorf("%w: %q", ckptfmt.ErrExists, at.Name)
+		case !slices.Equal(at.Shape, p.Shape):
+			return fmt.Errorf("%w: %q has shape %v, the model's %s has %v", ErrModel, p.Name, p.Shape, at.Name, at.Shape)
+		}
+		delete(m.missing, at.Name)
+		p.Name, p.Stored = pathOf(at), ""
+		placed = append(placed, p)
+		return nil
+	}
+	for _, p := range parts {
+		at := m.byName[p.Stored]
+		if at == nil {
+			at = m.byName[p.Name]
+		}
+		if at == nil {
+			rest = append(rest, p)
+		} else if err := put(p, at); err != nil {
+			return nil, nil, err
+		}
+	}
+	finders := []func([]ckptfmt.Part) map[string]*ckptfmt.Part{m.byOptimizer}
+	for n := mostSegments; n > 1; n-- {
+		finders = append(finders, func(rest []ckptfmt.Part) map[string]*ckptfmt.Part { return m.byTail(rest, n) })
+	}
+	for _, find := range append(finders, m.byClass) {
+		found := find(rest)
+		left := rest
+		rest = nil
+		for _, p := range left {
+			if at := found[p.Name]; at == nil || !slices.Equal(at.Shape, p.Shape) {
+				rest = append(rest, p)
+			} else if err := put(p, at); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, p := range rest {
+		unknown = append(unknown, p.Name)
+	}
+	return placed, unknown, nil
+}
+
+// vacant are the variables that have no tensor yet, in the order of the file.
+func (m *matcher) vacant() []*ckptfmt.Part {
+	var list []*ckptfmt.Part
+	for i := range m.like.parts {
+		if p := &m.like.parts[i]; m.missing[p.Name] {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// byOptimizer matches the variables of the optimizer of a file of Keras 2, which are
+// in the order of those of Keras 3, if there are as many, of the same shapes.
+func (m *matcher) byOptimizer(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
+	places := make(map[int]*ckptfmt.Part)
+	for _, p := range m.vacant() {
+		group, number, _ := cutLast(pathOf(p))
+		if n, err := strconv.Atoi(number); err == nil && group == optimizer+"/"+vars {
+			places[n] = p
+		}
+	}
+	found := make(map[string]*ckptfmt.Part)
+	n := 0
+	for _, p := range rest {
+		if !strings.HasPrefix(p.Stored, legacyOptimizer+"/") {
+			continue
+		}
+		at := places[n]
+		if n++; at == nil || !slices.Equal(at.Shape, p.Shape) {
+			return nil
+		}
+		found[p.Name] = at
+	}
+	if n != len(places) {
+		return nil
+	}
+	return found
+}
+
+// mostSegments is how much of the ends of two names is compared.
+const mostSegments = 6
+
+// byTail matches by the last n segments of the names, of which two are those of the
+// layer and of the variable, where there is one of each: files of Keras 2 do not have
+// what a layer is in, and Keras may have put a model into another one.
+func (m *matcher) byTail(rest []ckptfmt.Part, n int) map[string]*ckptfmt.Part {
+	places, tensors := make(map[string][]*ckptfmt.Part), make(map[string][]string)
+	for _, p := range m.vacant() {
+		if end := tail(p.Name, n); end != "" {
+			places[end] = append(places[end], p)
+		}
+	}
+	for _, p := range rest {
+		if end := tail(p.Name, n); end != "" {
+			tensors[end] = append(tensors[end], p.Name)
+		}
+	}
+	found := make(map[string]*ckptfmt.Part)
+	for name, list := range places {
+		if same := tensors[name]; len(list) == 1 && len(same) == 1 {
+			found[same[0]] = list[0]
+		}
+	}
+	return found
+}
+
+// tail is the end of a name, "" where it has fewer segments.
+func tail(name string, n int) string {
+	segments := strings.Split(name, "/")
+	if len(segments) < n {
+		return ""
+	}
+	return strings.Join(segments[len(segments)-n:], "/")
+}
+
+// byClass matches the tensors of a layer whose variables have numbers: they are in
+// the order that the class of the layer has.
+func (m *matcher) byClass(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
+	places := make(map[string][]*ckptfmt.Part)
+	for _, p := range m.vacant() {
+		layer, _, _ := cutLast(p.Name)
+		places[layer] = append(places[layer], p)
+	}
+	tensors := make(map[string][]string) // names of variables, by layer
+	for _, p := range rest {
+		layer, variable, _ := cutLast(p.Name)
+		tensors[layer] = append(tensors[layer], variable)
+	}
+	found := make(map[string]*ckptfmt.Part)
+	for layer, list := range places {
+		sorted := sortedByClass(classOfPath(pathOf(list[0])), tensors[layer])
+		if len(sorted) != len(list) {
+			continue
+		}
+		for i, variable := range sorted {
+			found[layer+"/"+variable] = list[i]
+		}
+	}
+	return found
+}
+
+// classOfPath is the class of the layer whose variable is at a path.
+func classOfPath(path string) string {
+	group, _, _ := cutLast(path)
+	object, _, _ := cutLast(group)
+	_, segment, _ := cutLast(object)
+	return withoutNumber(segment)
+}
+
+// sortedByClass sorts the names of variables as their class does; nil if one of them
+// is none of the class.
+func sortedByClass(class string, variables []string) []string {
+	for _, s := range specs(class) {
+		var sorted []string
+		for _, v := range s.list {
+			if slices.Contains(variables, v.name) {
+				sorted = append(sorted, v.name)
+			}
+		}
+		if len(sorted) > 0 && len(sorted) == len(variables) {
+			return sorted
+		}
+	}
+	return nil
+}

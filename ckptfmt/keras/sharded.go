@@ -1,0 +1,147 @@
+package keras
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
+)
+
+// IndexSuffix ends the name of the index of weights in several files.
+const IndexSuffix = ".weights.json"
+
+// OpenSharded opens the index of that name, and the .weights.h5 files that it names.
+func OpenSharded(name string) (*Reader, error) {
+	index, err := shardindex.Read(name, true)
+	if err != nil {
+		return nil, err
+	}
+	files := index.All()
+	if len(files) == 0 {
+		return nil, index.Corrupt(errors.New("it names no file"))
+	}
+	for i := range files {
+		files[i] = index.Path(files[i])
+	}
+	r, err := openShards(files)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	missing := maps.Clone(index.Files)
+	for _, p := range r.parts {
+		delete(missing, groupOf(pathOf(&p)))
+	}
+	if err := index.Missing(missing); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	r.files = append([]string{name}, files...)
+	return r, nil
+}
+
+// Files returns the names of the files that hold the tensors, an index first.
+func (r *Reader) Files() []string { return r.files }
+
+// groupOf is the key of a variable in the index: the path of the group that it is in.
+func groupOf(path string) string {
+	group, _, _ := cutLast(path)
+	return "/" + group
+}
+
+// Shards are the variables of a model, split into files as save_weights does with
+// max_shard_size.
+type Shards struct {
+	list  [][]ckptfmt.Part
+	attrs hdf5.Attrs
+	total int64
+}
+
+// Split gives each variable its place in a model, as [WriteWeights] does, and each
+// file at most size bytes of elements, or all of them if size is 0. A variable that is
+// larger has a file of its own.
+func Split(parts []ckptfmt.Part, like *Reader, partial bool, size int64) (*Shards, error) {
+	placed, attrs, err := place(parts, like, partial)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shards{attrs: attrs, list: [][]ckptfmt.Part{nil}}
+	left := size
+	for _, p := range inOrder(placed, like) {
+		n, err := p.Size()
+		if err != nil {
+			return nil, err
+		}
+		last := len(s.list) - 1
+		if size > 0 && n > left && len(s.list[last]) > 0 {
+			s.list, left = append(s.list, nil), size
+			last++
+		}
+		s.list[last] = append(s.list[last], p)
+		left -= n
+		s.total += n
+	}
+	return s, nil
+}
+
+// inOrder sorts variables as a model of Keras has them, so that those of one group
+// share a file.
+func inOrder(placed []ckptfmt.Part, like *Reader) []ckptfmt.Part {
+	if like == nil {
+		slices.SortFunc(placed, func(a, b ckptfmt.Part) int { return cmp.Compare(a.Name, b.Name) })
+		return placed
+	}
+	at := make(map[string]int, len(like.parts))
+	for i := range like.parts {
+		at[pathOf(&like.parts[i])] = i
+	}
+	slices.SortFunc(placed, func(a, b ckptfmt.Part) int { return cmp.Compare(at[a.Name], at[b.Name]) })
+	return placed
+}
+
+// Len returns the number of files.
+func (s *Shards) Len() int { return len(s.list) }
+
+// Write writes one of the files to w.
+func (s *Shards) Write(ctx context.Context, w io.Writer, i int) error {
+	groups := make(map[string]bool)
+	for _, p := range s.list[i] {
+		groups[strings.TrimPrefix(groupOf(p.Name), "/")] = true
+	}
+	attrs := make(hdf5.Attrs)
+	for path, list := range s.attrs {
+		if groups[path] {
+			attrs[path] = list
+		}
+	}
+	return hdf5.Write(ctx, w, s.list[i], attrs)
+}
+
+// Index returns the content of the index, for files of these names.
+func (s *Shards) Index(files []string) ([]byte, error) {
+	where := make(map[string]any)
+	for i, shard := range s.list {
+		for _, p := range shard {
+			switch group, name := groupOf(p.Name), files[i]; at := where[group].(type) {
+			case nil:
+				where[group] = name
+			case string:
+				if at != name {
+					where[group] = []string{at, name}
+				}
+			case []string:
+				if !slices.Contains(at, name) {
+					where[group] = append(at, name)
+				}
+			}
+		}
+	}
+	return json.MarshalIndent(map[string]any{"metadata": map[string]any{"total_size": s.total}, "weight_map": where}, "", "    ")
+}

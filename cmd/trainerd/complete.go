@@ -1,0 +1,90 @@
+package main
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+)
+
+// completions returns what may be typed at a place: keys of the config, runs, and
+// steps and checkpoints of a run.
+func completions(p clidoc.Place) []string {
+	switch {
+	case p.Flag == "set":
+		return keysFor(p.Current)
+	case p.Flag == "checkpoint" && len(p.Args) > 0:
+		return checkpointsOf(p.Args[0], false)
+	case p.Flag != "":
+		return nil
+	case slices.Contains([]string{"run", "check"}, p.Command):
+		return clidoc.Paths(p.Current, isConfigFile)
+	case p.Command == "set" && len(p.Args) == 1:
+		return settings
+	case p.Command == "keep" && len(p.Args) == 1:
+		return checkpointsOf(p.Args[0], true)
+	case len(p.Args) > 0 && p.Command != "ls" && p.Command != "tensorboard":
+		return nil
+	case slices.Contains([]string{"status", "ls", "save", "pause", "resume", "stop", "logs", "set", "keep", "note", "predict", "eval", "export", "serve", "tensorboard"}, p.Command):
+		return clidoc.Paths(p.Current, isRunOrConfig)
+	}
+	return nil
+}
+
+// keysFor returns the keys of the config that begin like a word. The values of
+// those that are true or false are known.
+func keysFor(current string) (lines []string) {
+	key, _, valued := strings.Cut(current, "=")
+	for _, k := range config.Keys() {
+		switch {
+		case !valued && strings.HasPrefix(k.Name, key):
+			lines = append(lines, k.Name+"=\t"+k.Form)
+		case valued && k.Name == key && strings.HasPrefix(k.Form, "true"):
+			lines = append(lines, key+"=true", key+"=false")
+		}
+	}
+	return lines
+}
+
+// settings are what trainerd set changes.
+var settings = []string{
+	"model.learning_rate=\tnumber", "eval.steps=\tsteps", "eval.secs=\tseconds", "supervisor.save_model_secs=\tseconds",
+	"supervisor.save_model_steps=\tsteps", "supervisor.save_summaries_secs=\tseconds", "supervisor.save_summaries_steps=\tsteps",
+}
+
+func isConfigFile(path string, d fs.DirEntry) (string, bool) {
+	return "config", !d.IsDir() && filepath.Ext(path) == ".toml"
+}
+
+func isRunOrConfig(path string, d fs.DirEntry) (string, bool) {
+	if d.IsDir() {
+		return "run", isRun(path)
+	}
+	return isConfigFile(path, d)
+}
+
+// checkpointsOf returns the checkpoints of a run, or their steps, the newest first.
+func checkpointsOf(run string, steps bool) (lines []string) {
+	dir, err := logdirOf(run)
+	if err != nil {
+		return nil
+	}
+	list, err := ckptdir.List(dir)
+	if err != nil {
+		return nil
+	}
+	for _, c := range slices.Backward(list) {
+		switch {
+		case !steps:
+			lines = append(lines, filepath.Base(c.Prefix)+"\tcheckpoint")
+		case c.Step >= 0:
+			lines = append(lines, strconv.FormatInt(c.Step, 10)+"\tstep of "+filepath.Base(c.Prefix))
+		}
+	}
+	return lines
+}

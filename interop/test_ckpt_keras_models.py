@@ -1,0 +1,118 @@
+"""Models of Keras that nobody had in mind: what `ckpt` makes of their files is loaded by Keras, equal to the bit."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+keras = pytest.importorskip("keras")
+layers = keras.layers
+
+
+@pytest.fixture(scope="module")
+def ckpt(bin_dir):
+    def run(*args, code=0):
+        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=True, timeout=120)
+        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    return run
+
+
+def compiled(model, optimizer):
+    model.compile(optimizer, "mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def nested():
+    x = keras.Input((4,))
+    inner = keras.Model(x, layers.Dense(3, name="d")(layers.Dense(5)(x)), name="inner")
+    tail = keras.Sequential([layers.Dense(2), keras.Sequential([layers.Dense(2), layers.BatchNormalization(center=False)], name="deep")], name="tail")
+    x = keras.Input((4,))
+    return compiled(keras.Model(x, tail(layers.add([inner(x), inner(layers.Dense(4, name="outer")(x))]))), keras.optimizers.Adam(amsgrad=True))
+
+
+def attention():
+    x = keras.Input((5, 8))
+    y = layers.GroupQueryAttention(4, 4, 2)(x, x)
+    y = layers.RNN([layers.LSTMCell(3), layers.GRUCell(4)])(layers.Attention(use_scale=True)([y, y]))
+    return compiled(keras.Model(x, layers.Dense(2)(y)), keras.optimizers.SGD(momentum=0.9))
+
+
+def quantised():
+    x = keras.Input((16,))
+    model = keras.Model(x, layers.Dense(4, use_bias=False)(layers.Dense(8, activation="relu")(x)))
+    model.quantize("int8")
+    return model
+
+
+def fresh(build):
+    """A model with the names of another process, and values of its own."""
+    keras.backend.clear_session()
+    model = build()
+    for v in variables(model):
+        v.assign(tf.cast(np.random.uniform(0, 100, v.shape), v.dtype))
+    return model
+
+
+def variables(model):
+    return model.weights + (model.optimizer.variables if getattr(model, "optimizer", None) else [])
+
+
+def bits(model, build):
+    """By path where Keras orders variables in another way after loading, else in order: paths depend on the process."""
+    values = [np.asarray(keras.ops.convert_to_numpy(v)).tobytes() for v in variables(model)]
+    return dict(zip((v.path for v in variables(model)), values)) if build is quantised else values
+
+
+@pytest.mark.parametrize("build", [nested, attention, quantised])
+def test_each_form_becomes_each_other(ckpt, tmp_path, build):
+    saved = fresh(build)
+    saved.save(tmp_path / "m.keras")
+    saved.save_weights(tmp_path / "m.weights.h5")
+    saved.save_weights(tmp_path / "few.weights.json", max_shard_size=2000 / 2**30)
+    tf.train.Checkpoint(model=saved).write(str(tmp_path / "bundle"))
+    sources = ["m.keras", "m.weights.h5", "few.weights.json", "bundle"]
+    if build is attention:  # Keras cannot save the others: two layers of one name
+        saved.save(tmp_path / "m.h5")
+        sources.append("m.h5")
+    for source in sources:
+        assert "all intact" in ckpt("verify", tmp_path / source).stderr
+    ckpt("convert", tmp_path / "m.keras", tmp_path / "x.safetensors")
+    targets = [("m.weights.h5", "new.weights.h5"), ("m.keras", "new.weights.json"), ("m.keras", "new.keras")]
+    for i, source in enumerate([*sources, "x.safetensors"]):
+        like, to = targets[i % len(targets)]
+        extra = ["--max-shard-size", "300B"] if to.endswith("json") else []
+        ckpt("convert", "--force", *extra, "--like", tmp_path / like, tmp_path / source, tmp_path / to)
+        if to.endswith(".keras"):
+            loaded = keras.models.load_model(tmp_path / to)
+        else:
+            loaded = fresh(build)
+            loaded.load_weights(tmp_path / to)
+        assert bits(loaded, build) == bits(saved, build), (source, like, to)
+    index = json.loads((tmp_path / "new.weights.json").read_text())
+    files = {f for v in index["weight_map"].values() for f in ([v] if isinstance(v, str) else v)}
+    assert files == {f.name for f in tmp_path.glob("new_*.weights.h5")} and (len(files) > 1 or build is quantised)
+
+
+def test_names_of_variables(ckpt, tmp_path):
+    for build, want in [
+        (nested, "deep/batch_normalization/gamma"), (attention, "attention/scale"),
+        (attention, "grouped_query_attention/query/kernel"), (quantised, "dense_1/kernel_scale"),
+    ]:
+        fresh(build).save(tmp_path / "m.keras")
+        names = [t["name"] for t in json.loads(ckpt("ls", "--json", tmp_path / "m.keras").stdout)]
+        assert any(n.endswith(want) for n in names), (want, names)
+
+
+def test_optimizer_of_an_old_file_is_dropped(ckpt, tmp_path):
+    saved = fresh(attention)
+    saved.save(tmp_path / "m.h5")
+    saved.save(tmp_path / "m.keras")
+    for source in ["m.h5", "m.keras"]:
+        ckpt("convert", "--force", "--drop-optimizer", tmp_path / source, tmp_path / "bare.safetensors")
+        names = [t["name"] for t in json.loads(ckpt("ls", "--json", tmp_path / "bare.safetensors").stdout)]
+        assert len(names) == len(saved.weights), (source, names)

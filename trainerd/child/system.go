@@ -1,0 +1,141 @@
+package child
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// System is what runs programs: the operating system, or a simulation of one.
+type System interface {
+	// Listen makes the socket for the reports of a start. Its address is the name
+	// that the program finds in its environment; Close removes it.
+	Listen() (Listener, error)
+	// Start starts a program in a process group of its own, which is killed with
+	// the calling thread. It inherits the file lock, unless that is nil.
+	Start(cmd *exec.Cmd, lock *os.File) (Program, error)
+	// Leftovers returns the processes that were started for a logdir, or by those,
+	// and are alive.
+	Leftovers(logdir string) []int
+	// SignalAll sends a signal to those of the processes that still are of a logdir.
+	SignalAll(logdir string, pids []int, sig syscall.Signal)
+}
+
+// Program is a program that was started. Its methods are safe for concurrent use.
+type Program interface {
+	// PID returns its process ID.
+	PID() int
+	// Outputs returns its standard output and standard error, which the caller closes.
+	Outputs() (stdout, stderr Output)
+	// Wait waits for its end, and returns its exit code or the signal that ended it.
+	Wait() (code int, sig syscall.Signal)
+	// Signal sends a signal to it alone, SignalGroup to its group too: as long as
+	// there is one, also after Wait.
+	Signal(sig syscall.Signal) error
+	SignalGroup(sig syscall.Signal) error
+	// GroupEnded reports whether its group has no other process, after Wait.
+	GroupEnded() bool
+}
+
+// Output is an output of a program.
+type Output interface {
+	io.ReadCloser
+	SetReadDeadline(time.Time) error
+}
+
+// Listener takes connections until its deadline.
+type Listener interface {
+	net.Listener
+	SetDeadline(time.Time) error
+}
+
+// operatingSystem is the [System] that programs really run on.
+type operatingSystem struct{}
+
+// Listen implements [System].
+func (operatingSystem) Listen() (Listener, error) {
+	ln, err := listen()
+	if err != nil {
+		return nil, err
+	}
+	return ownedListener{ln}, nil
+}
+
+// Leftovers implements [System].
+func (operatingSystem) Leftovers(logdir string) []int { return leftovers(logdir) }
+
+// SignalAll implements [System].
+func (operatingSystem) SignalAll(logdir string, pids []int, sig syscall.Signal) {
+	signalAll(logdir, pids, sig)
+}
+
+// Start implements [System].
+func (operatingSystem) Start(cmd *exec.Cmd, lock *os.File) (Program, error) {
+	ownGroup(cmd)
+	if lock != nil {
+		cmd.ExtraFiles = []*os.File{lock}
+	}
+	p := &command{cmd: cmd}
+	ends, err := p.pipes()
+	if err != nil {
+		return nil, err
+	}
+	err = cmd.Start()
+	for _, end := range ends {
+		end.Close() // it is the program's now
+	}
+	if err != nil {
+		p.stdout.Close()
+		p.stderr.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// command is a [Program] of the operating system.
+type command struct {
+	cmd            *exec.Cmd
+	stdout, stderr *os.File // the ends to read
+}
+
+// pipes makes the program's outputs, and returns its ends of them.
+func (p *command) pipes() (ends []*os.File, err error) {
+	stdout, outEnd, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	stderr, errEnd, err := os.Pipe()
+	if err != nil {
+		stdout.Close()
+		outEnd.Close()
+		return nil, err
+	}
+	p.stdout, p.stderr = stdout, stderr
+	p.cmd.Stdout, p.cmd.Stderr = outEnd, errEnd
+	return []*os.File{outEnd, errEnd}, nil
+}
+
+// PID implements [Program].
+func (p *command) PID() int { return p.cmd.Process.Pid }
+
+// Outputs implements [Program].
+func (p *command) Outputs() (stdout, stderr Output) { return p.stdout, p.stderr }
+
+// Wait implements [Program].
+func (p *command) Wait() (code int, sig syscall.Signal) {
+	p.cmd.Wait() // its error is in ProcessState
+	sig, _ = signalOf(p.cmd.ProcessState)
+	return p.cmd.ProcessState.ExitCode(), sig
+}
+
+// Signal implements [Program].
+func (p *command) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
+
+// SignalGroup implements [Program].
+func (p *command) SignalGroup(sig syscall.Signal) error { return signalGroup(p.PID(), sig) }
+
+// GroupEnded implements [Program].
+func (p *command) GroupEnded() bool { return groupEnded(p.PID()) }

@@ -1,0 +1,68 @@
+package dataset
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// longestUnit bounds the unit of a number, in bytes.
+const longestUnit = 16
+
+// splitUnit divides a field such as "12 kg", "12kg" or "EUR 12.50" into the number
+// and its unit; false for any other.
+func splitUnit(field string) (number, unit string, ok bool) {
+	if len(field) < 2 || len(field) > 64 {
+		return "", "", false
+	}
+	if first, rest, blank := strings.Cut(field, " "); blank {
+		rest = strings.TrimSpace(rest)
+		if isCurrency(first) && table.IsNumber(rest) {
+			return rest, first, true
+		}
+		return first, rest, table.IsNumber(first) && isUnit(rest)
+	}
+	end := strings.LastIndexAny(field, "0123456789.") + 1
+	number, unit = field[:end], field[end:]
+	return number, unit, table.IsNumber(number) && isUnit(unit)
+}
+
+// isCurrency reports whether a word is like the code of a currency.
+func isCurrency(word string) bool {
+	return len(word) == 3 && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// isUnit reports whether a text is like a unit: it begins with a letter or a
+// degree sign.
+func isUnit(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return len(text) <= longestUnit && (unicode.IsLetter(first) || first == '°')
+}
+
+// isMissing reports whether a field stands for no value.
+func (f *Feature) isMissing(field string) bool {
+	return table.IsMissing(field) || slices.Contains(f.NA, field)
+}
+
+// plain returns a number without the unit of the column.
+func (f *Feature) plain(field string) string {
+	if f.Unit == "" {
+		return field
+	}
+	if number, unit, ok := splitUnit(field); ok && unit == f.Unit {
+		return number
+	}
+	return field
+}
+
+// number reads a number of the column, with its unit or without.
+func (f *Feature) number(field string) (v float32, reason, hint string) {
+	v, reason, hint = parseFeature(f.plain(field))
+	if reason != "" && f.Unit != "" {
+		hint = "the numbers of the column are in " + f.Unit + ", as data.units says"
+	}
+	return v, reason, hint
+}

@@ -1,0 +1,235 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
+)
+
+// Notes says what a person should know of a table before a model is trained on it:
+// what is no fault, but often means something else than it seems to.
+func (s *Survey) Notes(p *Plan) ([]string, error) {
+	var notes []string
+	for i, u := range p.Uses {
+		if u.Drop || u.Kind != KindCategory {
+			continue
+		}
+		notes = append(notes, s.Columns[i].spellings()...)
+		notes = append(notes, s.Columns[i].severalWords(i == p.Label)...)
+	}
+	if !p.Numbers {
+		notes = append(notes, s.Columns[p.Label].rareClass()...)
+	}
+	more, err := s.orderNotes(p)
+	return append(notes, more...), err
+}
+
+// spellings finds words that differ in their case and blanks alone.
+func (p *Profile) spellings() []string {
+	same := make(map[string]string)
+	for _, word := range slices.Sorted(maps.Keys(p.values)) {
+		key := strings.ToLower(strings.Join(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" _-.", r) }), ""))
+		if other, ok := same[key]; ok && key != "" {
+			return []string{fmt.Sprintf("%s: %s and %s are different words here; write them alike if they mean the same", p.Name, clip(other), clip(word))}
+		}
+		same[key] = word
+	}
+	return nil
+}
+
+// severalWords finds words that are made of others, as in "drama|comedy".
+func (p *Profile) severalWords(label bool) []string {
+	for _, mark := range []string{"|", ";", ","} {
+		parts := make(map[string]int)
+		joined, example := 0, ""
+		for _, word := range slices.Sorted(maps.Keys(p.values)) {
+			split := strings.Split(word, mark)
+			for _, part := range split {
+				parts[strings.TrimSpace(part)]++
+			}
+			if len(split) > 1 {
+				joined, example = joined+1, cmp.Or(example, word)
+			}
+		}
+		repeated := 0
+		for _, n := range parts {
+			if n > 1 {
+				repeated++
+			}
+		}
+		if joined == 0 || 2*repeated <= len(parts) {
+			continue // texts with commas, as in names of places
+		}
+		what := "each combination is a word of its own"
+		if label {
+			what = "each combination is a class of its own"
+		}
+		return []string{fmt.Sprintf("%s: fields have several words, as in %s; %s", p.Name, clip(example), what)}
+	}
+	return nil
+}
+
+// rareClass finds a label one of whose classes is hardly ever there: then always
+// answering the other is right nearly always.
+func (p *Profile) rareClass() []string {
+	const rare = 20 // one of so many rows
+	least, fewest := "", p.present()+1
+	for _, word := range slices.Sorted(maps.Keys(p.values)) {
+		if n := p.values[word]; n < fewest {
+			least, fewest = word, n
+		}
+	}
+	if p.Distinct < 2 || fewest*rare*p.Distinct/2 > p.present() {
+		return nil
+	}
+	return []string{fmt.Sprintf(`%s: only %d of %d rows are of the class %s, so the accuracy says little of it; class_weights = "balanced" in [data] gives it more weight, and trainerd eval shows each class`,
+		p.Name, fewest, p.present(), clip(least))}
+}
+
+// orderNotes finds rows that belong together, so that a random test part is no fair
+// one: rows in the order of time, and groups of rows with the same label.
+func (s *Survey) orderNotes(p *Plan) (notes []string, err error) {
+	groups := s.possibleGroups(p)
+	dates := s.possibleTimes(p)
+	if len(groups) == 0 && len(dates) == 0 {
+		return nil, nil
+	}
+	t, err := table.Open(s.file, s.Options)
+	if err != nil {
+		return nil, tableError(s.file, err)
+	}
+	defer t.Close()
+	err = s.each(t, func(row *table.Row) {
+		for _, g := range groups {
+			g.add(strings.TrimSpace(row.Fields[g.column]), strings.TrimSpace(row.Fields[p.Label]))
+		}
+		for _, d := range dates {
+			d.add(strings.TrimSpace(row.Fields[d.column]))
+		}
+	})
+	for _, d := range dates {
+		if d.ordered() {
+			notes = append(notes, fmt.Sprintf("%s: the rows are in the order of time, but the test rows are chosen at random among them; shuffle = false in [data] takes the last rows instead", s.Columns[d.column].Name))
+			break
+		}
+	}
+	for _, g := range groups {
+		if g.together(s.Columns[p.Label].Distinct) {
+			notes = append(notes, fmt.Sprintf("%s: all rows of one have the same %s, and some of them come into the test part; to test with others, give them in a file of their own as test_file in [data], and drop the column", s.Columns[g.column].Name, s.Columns[p.Label].Name))
+			break
+		}
+	}
+	return notes, err
+}
+
+// group is a column whose values may be the names of groups of rows.
+type group struct {
+	column int
+	labels map[string]string // of each group, as long as it has one
+	mixed  int               // groups with several labels
+}
+
+// groupNames are words in the names of columns that say whose row it is.
+var groupNames = []string{"patient", "subject", "participant", "person", "user", "customer", "client", "member", "student", "speaker", "author",
+	"session", "group", "family", "household", "device", "sensor", "machine", "site", "animal", "plant"}
+
+// namesGroups reports whether the name of a column is that of whom its rows are
+// about. The values do not say it: those of any good feature go with one label.
+func (p *Profile) namesGroups() bool {
+	name := strings.ToLower(p.Name)
+	return p.looksLikeID() || slices.ContainsFunc(groupNames, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// possibleGroups returns the columns with so many different values that each is in
+// several rows.
+func (s *Survey) possibleGroups(p *Plan) (all []*group) {
+	const fewest, rows = 10, 3
+	if p.Numbers {
+		return nil
+	}
+	for i, c := range s.Columns {
+		isName := c.kind() == KindCategory || c.kind() == KindNumber && c.numbers == c.integers
+		if i != p.Label && isName && c.namesGroups() && !c.Many && c.Distinct >= fewest && rows*c.Distinct <= c.present() && c.Distinct > 2*s.Columns[p.Label].Distinct {
+			all = append(all, &group{column: i, labels: make(map[string]string)})
+		}
+	}
+	return all
+}
+
+const severalLabels = "\x00"
+
+func (g *group) add(name, label string) {
+	if known := g.labels[name]; known == severalLabels || pair(g.labels, name, label) {
+		return
+	}
+	g.labels[name] = severalLabels
+	g.mixed++
+}
+
+// together reports whether nearly every group has one label.
+func (g *group) together(classes int) bool {
+	const most = 20 // one of so many may be mixed
+	different := make(map[string]bool)
+	for _, label := range g.labels {
+		different[label] = true
+	}
+	return most*g.mixed <= len(g.labels) && len(different) >= min(classes, 2)
+}
+
+// times is a column that may be the time of the rows.
+type times struct {
+	column int
+	read   func(string) (float64, bool)
+	last   float64
+	rows   int
+	later  int // than the row before
+	bad    bool
+}
+
+// possibleTimes returns the columns of dates, and of numbers that are called like
+// times.
+func (s *Survey) possibleTimes(p *Plan) (all []*times) {
+	for i, c := range s.Columns {
+		name := strings.ToLower(c.Name)
+		switch {
+		case i == p.Label:
+		case c.kind() == KindDate:
+			f := c.forms[0].feature
+			all = append(all, &times{column: i, read: func(text string) (float64, bool) {
+				at, err := f.time(text)
+				return Days(at), err == nil
+			}})
+		case c.kind() == KindNumber && slices.Contains([]string{"time", "timestamp", "ts", "unix", "epoch", "year"}, name):
+			all = append(all, &times{column: i, read: func(text string) (float64, bool) {
+				v, err := strconv.ParseFloat(text, 64)
+				return v, err == nil
+			}})
+		}
+	}
+	return all
+}
+
+func (d *times) add(text string) {
+	v, ok := d.read(text)
+	if !ok {
+		return
+	}
+	if d.rows++; d.rows > 1 {
+		d.bad = d.bad || v < d.last
+		if v > d.last {
+			d.later++
+		}
+	}
+	d.last = v
+}
+
+// ordered reports whether the rows are in the order of time, at many times.
+func (d *times) ordered() bool {
+	const fewest = 10
+	return !d.bad && d.later >= fewest && 2*d.later >= d.rows
+}

@@ -1,0 +1,187 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+const sigKill = syscall.SIGKILL
+
+// childEvents are what may happen in a life of trainerd with a program: to the disk, to
+// trainerd, to the program, and what people ask for.
+var childEvents = []*event{
+	{name: "killed at an operation", killAt: func(rnd *rand.Rand) int64 { return 1 + rnd.Int64N(200) }},
+	{name: "killed at a step", program: func(p *program) error { p.die(); return nil }},
+	{name: "killed with a worker", program: func(p *program) error { p.orphan(p.rnd); p.die(); return nil }},
+	{name: "power-cut", disk: kill, power: true},
+	{name: "disk-error", disk: failure(syscall.EIO, false), fails: true},
+	{name: "disk-full-once", disk: failure(syscall.ENOSPC, false), fails: true},
+	{name: "disk-full", disk: failure(syscall.ENOSPC, true), heal: time.Hour, fails: true},
+	{name: "program fails", fails: true, program: func(p *program) error { return &programEnd{code: 1 + p.rnd.IntN(60)} }},
+	{name: "program fails at the start", fails: true, program: func(p *program) error { p.badStarts.Store(2); return &programEnd{code: 1} }},
+	{name: "program is killed", fails: true, program: func(p *program) error { p.orphan(p.rnd); return &programEnd{code: -1, sig: sigKill} }},
+	{name: "program is preempted", program: func(p *program) error { return &programEnd{code: 75} }},
+	{name: "program hangs", fails: true, program: (*program).hang},
+	{name: "NaN", program: (*program).diverge},
+	{name: "sigterm", askChild: func(l *childLife, _ context.Context) error { l.sendSignal(); return nil }},
+	{name: "sigterm with a worker", program: func(p *program) error { p.orphan(p.rnd); p.sendSignal(); return nil }},
+	{name: "stop", askChild: (*childLife).askStop},
+	{name: "save", askChild: (*childLife).askSave},
+	{name: "pause", askChild: (*childLife).askPause},
+	{name: "keep", askChild: (*childLife).askKeep},
+	{name: "note", askChild: func(l *childLife, _ context.Context) error { return l.post("note", `{"text": "a note"}`) }},
+	{name: "lock-removed", askChild: (*childLife).removeLock},
+	{name: "damaged-newest", killAt: func(rnd *rand.Rand) int64 { return 30 + rnd.Int64N(200) }, afterChild: (*childHistory).damageNewest},
+}
+
+// hang makes no steps any more, until somebody kills it.
+func (p *program) hang() error {
+	if p.keys["child.hang_secs"] == "" {
+		return nil
+	}
+	<-p.killed
+	return errDead
+}
+
+// diverge has the loss of the next step be NaN, if somebody watches it.
+func (p *program) diverge() error {
+	if p.keys["child.max_rewinds"] != "" {
+		p.diverges = p.step + 1
+		p.childLife.mu.Lock()
+		defer p.childLife.mu.Unlock()
+		p.childLife.nan = true
+	}
+	return nil
+}
+
+// ask does what the event of the life says when its step is reached.
+func (l *childLife) ask(ctx context.Context) error {
+	if l.event.askChild == nil {
+		return nil
+	}
+	select {
+	case <-l.ended:
+		return nil
+	case <-l.reached:
+	}
+	return l.event.askChild(l, context.WithoutCancel(ctx))
+}
+
+func (l *childLife) setStopped() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+}
+
+// sendSignal sends SIGTERM to trainerd.
+func (l *childLife) sendSignal() {
+	l.setStopped()
+	l.stop(trainerd.StopRequest("SIGTERM"))
+}
+
+func (l *childLife) askStop(context.Context) error {
+	l.setStopped()
+	return l.post("stop", "")
+}
+
+// post has an action done. That the run ends, or is not there yet, is no error.
+func (l *childLife) post(action, body string) error {
+	status, answer := l.network.request(http.MethodPost, "v1/"+action, body)
+	if status == 0 || status == http.StatusOK || status == http.StatusConflict || l.fs.Failed() != "" {
+		return nil
+	}
+	return broke("%s %s is answered by %d %s", action, body, status, answer)
+}
+
+func (l *childLife) askSave(context.Context) error {
+	return l.post("save", "")
+}
+
+func (l *childLife) askPause(context.Context) error {
+	if status, _ := l.network.request(http.MethodPost, "v1/pause", ""); status != http.StatusOK {
+		return nil
+	}
+	time.Sleep(l.plan.during(l.rnd, 2)) // a step that was being made may be reported
+	before := l.reported.Load()
+	time.Sleep(between(l.rnd, time.Second, time.Hour))
+	if at := l.reported.Load(); at != before {
+		return broke("a paused program has gone from step %d to %d", before, at)
+	}
+	status, answer := l.network.request(http.MethodPost, "v1/resume", "")
+	if status != http.StatusOK && status != 0 {
+		return broke("resume is answered by %d %s", status, answer)
+	}
+	return nil
+}
+
+// askKeep pins the newest checkpoint, which then stays.
+func (l *childLife) askKeep(context.Context) error {
+	saved := l.monitor.Status().Saved
+	if saved == nil {
+		return nil
+	}
+	if status, _ := l.network.request(http.MethodPost, "v1/keep", fmt.Sprintf(`{"step": %d}`, saved.Step)); status != http.StatusOK {
+		return nil
+	}
+	l.childHistory.pins++
+	<-l.ended
+	if _, err := os.Stat(saved.Checkpoint); err != nil {
+		return broke("checkpoint %s was kept on request: %w", saved.Checkpoint, err)
+	}
+	return nil
+}
+
+// removeLock removes the lock file, which is made again.
+func (l *childLife) removeLock(context.Context) error {
+	os.Remove(filepath.Join(l.dir, logdir.LockFile))
+	return nil
+}
+
+// damageNewest turns a bit of the newest checkpoint of a program, when there is an
+// older one that was announced.
+func (h *childHistory) damageNewest(rnd *rand.Rand) error {
+	if h.plan.way == nil || !h.plan.way.hasSteps() {
+		return nil
+	}
+	all, err := child.Look(h.dir, h.plan.way.pattern)
+	if err != nil || len(all) < 2 || all[len(all)-1].Step > h.announced {
+		return err // nothing has been recorded of that one, by which damage could be found
+	}
+	newest, older := all[len(all)-1], all[len(all)-2]
+	name := newest.Path
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, "model.safetensors")
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	data[rnd.IntN(len(data))] ^= 1 << rnd.IntN(8)
+	fsys := faultfs.New(0)
+	if err := atomicfile.WriteFile(fsys, name, data); err != nil {
+		return err
+	}
+	os.Chtimes(name, info.ModTime(), info.ModTime())
+	h.announced = min(h.announced, older.Step)
+	h.forget(h.announced)
+	fsys.Mark(h.announced + 1)
+	for range fsys.Replay(h.disk) {
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// A childPlan is all that happens in a history of a program under the daemon.
+type childPlan struct {
+	choices
+	way      *saving // nil for a program that saves nothing
+	steps    int64
+	stepTime time.Duration
+	every    int64 // steps between two saves; 0 for those on request alone
+	saveTime time.Duration
+	loadTime time.Duration
+	manners  int    // at SIGTERM
+	termCode int    // its exit code then
+	signal   string // that makes it save, "" for none
+	picks    bool   // it looks for the newest checkpoint itself
+	plain    bool   // its lines are sentences
+}
+
+// The manners of a program at SIGTERM.
+const (
+	polite = iota // it saves and ends
+	quick         // it ends
+	rude          // it knows no signal
+)
+
+func newChildPlan(seed uint64) *childPlan {
+	p := &childPlan{choices: choose(seed, childOptions)}
+	rnd := p.source("plan")
+	if n := rnd.IntN(len(savings) + 1); n < len(savings) {
+		p.way = savings[n]
+	}
+	p.steps = 10 + rnd.Int64N(60)
+	p.stepTime = between(rnd, 100*time.Millisecond, time.Minute)
+	p.every = 1 + rnd.Int64N(12)
+	p.saveTime = between(rnd, time.Millisecond, 2*time.Second)
+	p.loadTime = between(rnd, time.Millisecond, time.Minute)
+	p.manners, p.termCode = rnd.IntN(3), []int{0, 75, 143, 1}[rnd.IntN(4)]
+	p.picks = rnd.IntN(3) == 0 && p.way != nil && p.way.hasSteps()
+	if p.way != nil && rnd.IntN(2) == 0 {
+		p.signal = "SIGUSR1"
+	}
+	if p.signal != "" && rnd.IntN(3) == 0 {
+		p.every = 0
+	}
+	p.plain = rnd.IntN(4) == 0
+	p.disturb(rnd, childEvents)
+	return p
+}
+
+// keys returns the keys of the config with their values in TOML.
+func (p *childPlan) keys() map[string]string {
+	keys := map[string]string{"child.command": `["simulated", "--train"]`, "train.steps": fmt.Sprint(p.steps)}
+	set := func(key, format string, args ...any) { keys[key] = fmt.Sprintf(format, args...) }
+	if p.way != nil {
+		set("child.checkpoints", "%q", p.way.pattern)
+	}
+	if p.signal != "" {
+		set("child.save_signal", "%q", p.signal)
+	}
+	if p.plain {
+		set("child.patterns", "%s", `['at step (?P<step>\d+) the loss is (?P<loss>\S+)']`)
+	}
+	for name, f := range childOptions {
+		if p.options[name] {
+			f(p.source("option "+name), p, set)
+		}
+	}
+	return keys
+}
+
+// toml returns the config of the job.
+func (p *childPlan) toml(logdir string) string { return tomlOf(p.keys(), logdir) }
+
+// during returns a time in which at most so many steps are made.
+func (p *childPlan) during(rnd *rand.Rand, steps int) time.Duration {
+	return between(rnd, p.stepTime/2, time.Duration(steps)*p.stepTime) + time.Millisecond
+}
+
+// smaller returns plans with a life or an option less.
+func (p *childPlan) smaller() []*childPlan {
+	var all []*childPlan
+	for _, c := range p.choices.smaller() {
+		q := *p
+		q.choices = c
+		all = append(all, &q)
+	}
+	return all
+}
+
+// keepOnly returns the plan without what is not among the words.
+func (p *childPlan) keepOnly(words []string) *childPlan {
+	q := *p
+	q.choices = p.keep(words)
+	return &q
+}
+
+// String says what happens, for who looks for the cause.
+func (p *childPlan) String() string {
+	way := "nothing"
+	if p.way != nil {
+		way = p.way.name
+	}
+	return fmt.Sprintf("seed %d: a program that saves %s every %d steps of %v in %v, loads in %v, manners %d, exit code %d, picks %v; lives:%s\n%s",
+		p.seed, way, p.every, p.stepTime, p.saveTime, p.loadTime, p.manners, p.termCode, p.picks, p.events(), p.toml("LOGDIR"))
+}

@@ -1,0 +1,276 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A program is a training in one process that trainerd has started. What it does is
+// known: the loss of each step, and the bytes of each checkpoint.
+type program struct {
+	*childLife
+	*process
+	args []string
+	env  map[string]string
+
+	step     int64
+	diverges int64 // the step whose loss will be NaN, 0 for none
+	poisoned bool  // the loss is NaN
+	term     bool  // it got SIGTERM
+	asked    bool  // it got the signal that makes it save
+	stopped  bool  // it got SIGSTOP
+}
+
+func newProgram(l *childLife, cmd *exec.Cmd) *program {
+	p := &program{childLife: l, args: cmd.Args[1:], env: map[string]string{}}
+	for _, variable := range cmd.Env {
+		key, value, _ := strings.Cut(variable, "=")
+		p.env[key] = value
+	}
+	return p
+}
+
+// lossAt is the loss of a step, and valueAt that of the metric that is measured at
+// some.
+func lossAt(step int64) float64 { return 1 / float64(step+1) }
+
+func valueAt(step int64) (v float64, measured bool) {
+	return math.Abs(math.Sin(float64(step))), step%3 == 0
+}
+
+// run is the main function of the program.
+func (p *program) run(at *process) (code int, sig syscall.Signal) {
+	p.process = at
+	err := p.begin()
+	for err == nil && p.step < p.plan.steps {
+		err = p.trainStep()
+	}
+	if err == nil && p.saves() && p.saved.Load() < p.step {
+		err = p.save()
+	}
+	var ending *programEnd
+	switch {
+	case err == nil:
+		p.completed.Store(true)
+		return 0, 0
+	case errors.As(err, &ending):
+		return ending.code, ending.sig
+	}
+	return 1, 0 // a disk that is full, or a killed one, whose code is another's
+}
+
+// programEnd is how a program ends before its time.
+type programEnd struct {
+	code int
+	sig  syscall.Signal
+}
+
+func (e *programEnd) Error() string { return fmt.Sprintf("exit code %d, %v", e.code, e.sig) }
+
+func (p *program) saves() bool { return p.plan.way != nil }
+
+// begin takes the checkpoint that the program is given, or the newest one that it
+// finds.
+func (p *program) begin() error {
+	p.starts.Add(1)
+	if err := p.sleep(p.plan.loadTime); err != nil {
+		return err
+	}
+	if p.failsAtStart() {
+		return &programEnd{code: 1}
+	}
+	if !p.saves() {
+		return nil
+	}
+	name := p.env["TRAINERD_CHECKPOINT"]
+	if p.plan.picks {
+		name = p.newest()
+	}
+	if err := p.judgeArgs(p.env["TRAINERD_CHECKPOINT"]); err != nil {
+		p.note(err)
+	}
+	if name == "" {
+		p.note(p.judgeBegin(0))
+		return nil
+	}
+	step, err := p.plan.way.load(name, p.dir)
+	if errors.Is(err, errPartial) && p.plan.way.partial && p.floor() <= 0 {
+		return nil
+	}
+	if p.isKilled() {
+		return errDead
+	}
+	if err != nil {
+		err = broke("the program was given %s: %w", name, err)
+	} else {
+		err = p.judgeBegin(step)
+	}
+	p.note(err)
+	p.step = step
+	p.saved.Store(step)
+	return err
+}
+
+// newest returns the checkpoint with the highest step, for a program that looks for
+// it by itself.
+func (p *program) newest() string {
+	names, _ := filepath.Glob(filepath.Join(p.dir, p.plan.way.pattern))
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, ".tmp") })
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(names, func(a, b string) int { return int(stepOfName(a) - stepOfName(b)) })
+}
+
+func stepOfName(name string) (step int64) {
+	fmt.Sscanf(name[strings.LastIndexByte(name, '-')+1:], "%d", &step)
+	return step
+}
+
+// trainStep makes a step, reports it, and saves if that is due.
+func (p *program) trainStep() error {
+	if err := p.sleep(p.plan.stepTime); err != nil {
+		return err
+	}
+	p.step++
+	p.poisoned = p.poisoned || p.step == p.diverges
+	if err := p.report(); err != nil {
+		return err
+	}
+	if err := p.happen(); err != nil {
+		return err
+	}
+	if p.plan.every > 0 && p.step%p.plan.every == 0 || p.asked {
+		p.asked = false
+		if err := p.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report prints the loss and the metric.
+func (p *program) report() error {
+	loss := fmt.Sprint(lossAt(p.step))
+	if p.poisoned {
+		loss = "NaN"
+	}
+	line := fmt.Sprintf(`{"step": %d, "loss": %s`, p.step, loss)
+	if v, ok := valueAt(p.step); ok {
+		line += fmt.Sprintf(`, "val/metric": %v`, v)
+	}
+	line += "}\n"
+	if p.plan.plain {
+		line = fmt.Sprintf("at step %d the loss is %s\n", p.step, loss)
+	}
+	_, err := p.process.out.Write([]byte(strings.Repeat(line, p.defect.linesOf(p.step))))
+	p.reported.Store(p.step)
+	return err
+}
+
+// save saves, if there is anything to save with.
+func (p *program) save() error {
+	if !p.saves() {
+		return nil
+	}
+	step, has := p.step, p.step
+	if p.poisoned {
+		has += poison
+	}
+	err := p.plan.way.save(p.process, p.dir, step, has, func() error { return p.sleep(p.plan.saveTime) })
+	if err == nil && !p.poisoned {
+		p.saved.Store(step)
+	}
+	return err
+}
+
+// sleep lets time pass, and takes signals.
+func (p *program) sleep(d time.Duration) error {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	passed := false
+	for !passed || p.stopped {
+		select {
+		case <-p.killed:
+			return errDead
+		case <-over.C:
+			passed = true
+		case sig := <-p.inbox:
+			if err := p.take(sig); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take does what a signal says.
+func (p *program) take(sig syscall.Signal) error {
+	switch sig {
+	case syscall.SIGSTOP, syscall.SIGCONT:
+		p.stopped = sig == syscall.SIGSTOP
+	case syscall.SIGTERM:
+		switch {
+		case p.plan.manners == rude:
+			return &programEnd{code: -1, sig: sig}
+		case p.term:
+			return nil // it is doing so
+		}
+		p.term = true
+		if p.plan.manners == polite {
+			if err := p.save(); err != nil {
+				return err
+			}
+		}
+		return &programEnd{code: p.plan.termCode}
+	case syscall.SIGUSR1:
+		if p.plan.signal == "" {
+			return &programEnd{code: -1, sig: sig}
+		}
+		p.asked = true
+	}
+	return nil
+}
+
+// happen does what the event of the life says at its step.
+func (p *program) happen() error {
+	if p.step < p.when {
+		return nil
+	}
+	if !p.reachedOnce() || p.event.program == nil {
+		return nil
+	}
+	return p.event.program(p)
+}
+
+// orphan starts a worker of the group that writes for a while, whatever becomes of its
+// leader.
+func (p *program) orphan(rnd *rand.Rand) {
+	deaf, lasts := rnd.IntN(2) == 0, between(rnd, time.Second, time.Hour)
+	leader, dir := p.process, p.dir
+	p.machine.start(leader, func(w *process) (int, syscall.Signal) {
+		over := time.After(lasts)
+		for n := 0; ; n++ {
+			select {
+			case <-w.killed:
+				return -1, syscall.SIGKILL
+			case <-over:
+				return 0, 0
+			case sig := <-w.inbox:
+				if sig == syscall.SIGTERM && !deaf {
+					return -1, sig
+				}
+			case <-time.After(20 * time.Second):
+				writeSlowly(w, filepath.Join(dir, fmt.Sprintf("worker-%d-%d", w.pid, n)), "what a worker has to say", func() error { return nil })
+			}
+		}
+	})
+}

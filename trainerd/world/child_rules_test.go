@@ -1,0 +1,268 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/daemon"
+)
+
+// childLog reads the log of a life for what it announces.
+type childLog struct{ *childLife }
+
+func (a childLog) Enabled(context.Context, slog.Level) bool { return true }
+func (a childLog) WithAttrs([]slog.Attr) slog.Handler       { return a }
+func (a childLog) WithGroup(string) slog.Handler            { return a }
+
+func (a childLog) Handle(ctx context.Context, r slog.Record) error {
+	attrs := map[string]slog.Value{}
+	r.Attrs(func(attr slog.Attr) bool { attrs[attr.Key] = attr.Value; return true })
+	if !a.isDead() {
+		switch {
+		case r.Message == "saved":
+			a.promise(a.stepOfSaved(attrs["step"].Int64()))
+		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
+			a.takeBack(filepath.Join(a.dir, attrs["to"].String()))
+		case strings.Contains(r.Message, "rewinding to the previous one"):
+			a.takeBack(attrs["older"].String())
+		}
+	}
+	if a.story != nil {
+		return a.story.Handle(ctx, r)
+	}
+	return nil
+}
+
+// stepOfSaved returns the step of a checkpoint that was announced. Of one without a
+// step in its name there is a copy.
+func (l *childLife) stepOfSaved(step int64) int64 {
+	if step != child.NoStep {
+		return step
+	}
+	newest := l.promised
+	copies, _ := filepath.Glob(filepath.Join(l.dir, "trainerd.copies", "*", l.plan.way.pattern))
+	for _, name := range copies {
+		if step, err := stepInFile(name); err == nil {
+			newest = max(newest, step)
+		}
+	}
+	return newest
+}
+
+func (l *childLife) promise(step int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.promised = max(l.promised, step)
+	l.childHistory.kept[step] = true
+	l.fs.Mark(l.promised + 1) // 0 is for none
+}
+
+// takeBack lowers the promise: the program goes back to a checkpoint on purpose.
+func (l *childLife) takeBack(name string) {
+	step, err := stepInFile(name)
+	if err != nil {
+		l.note(broke("it goes back to %s: %w", name, err))
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rewound = true
+	l.promised, l.announced = min(l.promised, step), min(l.announced, step)
+	l.forget(step)
+	l.fs.Mark(l.promised + 1)
+}
+
+// judgeBegin judges the step at which the program begins.
+func (l *childLife) judgeBegin(step int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.gaps {
+		if l.gaps[i].to < 0 {
+			l.gaps[i].to = step
+		}
+	}
+	l.reported.Store(step)
+	if step < l.promised {
+		return broke("a start of the program begins at step %d; %d was announced as saved", step, l.promised)
+	}
+	return nil
+}
+
+// judgeArgs wants the arguments that resume_args say.
+func (p *program) judgeArgs(given string) error {
+	want := []string{"--train"}
+	if p.keys["child.resume_args"] != "" && given != "" {
+		step := "0"
+		if s := p.env["TRAINERD_STEP"]; s != "" {
+			step = s
+		}
+		want = append(want, "--resume", given, "--step="+step)
+	}
+	if !slices.Equal(p.args, want) {
+		return broke("the program has the arguments %q, want %q", p.args, want)
+	}
+	return nil
+}
+
+// judgeExit judges the exit code and the last words of a life by doc/exit-codes.md.
+func (l *childLife) judgeExit(err error) error {
+	var lost *child.SaveLostError
+	var exit *child.ExitError
+	var nan *trainerd.NaNError
+	switch {
+	case l.isDead():
+		return nil // there is nobody whose code it would be
+	case errors.As(err, &lost):
+		return l.judgeLost(lost)
+	case errors.As(err, &exit) && (l.event.fails || l.fs.Failed() != ""), errors.As(err, &nan) && l.nan:
+		return nil
+	case err != nil && (l.fs.Failed() == "" || daemon.ExitCode(err) != daemon.ExitIO):
+		return broke("the run ends with exit code %d without a reason: %w", daemon.ExitCode(err), err)
+	case err != nil:
+		return nil
+	case bytes.Contains(l.out.Bytes(), []byte("job is complete: the program has succeeded")):
+		if !l.completed.Load() && (!l.stopped || l.plan.manners == rude) {
+			return broke("the job is said to be complete, and the program is not")
+		}
+		return nil
+	case !l.stopped:
+		return broke("the run ends with exit code 0 without being complete or stopped; it says %q and %q", &l.out, &l.err)
+	case !strings.HasSuffix(l.err.String(), "to resume, type: again\n"):
+		return broke("a stopped run does not say how to resume: %q", &l.err)
+	case l.plan.way != nil && l.plan.way.hasSteps() && l.saved.Load() < l.reported.Load()-1:
+		return broke("the run was stopped at step %d, the newest checkpoint is of step %d, and its exit code is 0", l.reported.Load(), l.saved.Load())
+	}
+	return nil
+}
+
+// judgeLost wants a lost save to be one.
+func (l *childLife) judgeLost(e *child.SaveLostError) error {
+	if !l.stopped {
+		return broke("nobody has stopped it: %w", e)
+	}
+	if l.plan.way != nil && l.fs.Failed() == "" && l.saved.Load() >= e.Step {
+		return broke("the program had saved step %d: %w", l.saved.Load(), e)
+	}
+	return nil
+}
+
+// judgeLogdir judges what a life has left.
+func (h *childHistory) judgeLogdir(context.Context) error {
+	if h.announced <= 0 || h.plan.way == nil || !h.plan.way.hasSteps() {
+		return nil // the next start of the program shows
+	}
+	all, err := child.Look(h.dir, h.plan.way.pattern)
+	if err != nil || len(all) == 0 {
+		return broke("step %d was announced, and there is no intact checkpoint: %v", h.announced, err)
+	}
+	if newest := all[len(all)-1]; newest.Step < h.announced {
+		return broke("step %d was announced, and the newest intact checkpoint is of step %d", h.announced, newest.Step)
+	}
+	return nil
+}
+
+// judgeEnd judges the logdir of a program that has completed its job.
+func (h *childHistory) judgeEnd() error {
+	if err := noTemps(h.dir); err != nil {
+		return err
+	}
+	if err := h.judgeCheckpoints(); err != nil {
+		return err
+	}
+	for name, purge := range map[string]tfevents.Purge{"exact": tfevents.PurgeExact, "TensorBoard's loader": tfevents.PurgePython} {
+		curves, err := curvesOf(h.dir, purge)
+		if err == nil {
+			err = h.judgeCurve(curves["loss"])
+		}
+		if err != nil {
+			return fmt.Errorf("the curve as %s has it: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// judgeCheckpoints judges which ones are there: the last, the best, and no more than
+// there should be.
+func (h *childHistory) judgeCheckpoints() error {
+	if h.plan.way == nil {
+		return nil
+	}
+	all, err := child.Look(h.dir, h.plan.way.pattern)
+	if err != nil || len(all) == 0 {
+		return broke("the program has ended, and there is no intact checkpoint: %v", err)
+	}
+	steps := make([]int64, len(all))
+	for i, c := range all {
+		if steps[i], err = h.plan.way.load(c.Path, h.dir); err != nil {
+			return broke("%s: %w", c.Path, err)
+		}
+	}
+	if last := slices.Max(steps); last != h.plan.steps {
+		return broke("the program has ended at step %d, and its newest intact checkpoint is of step %d", h.plan.steps, last)
+	}
+	most, err := strconv.Atoi(h.keys["supervisor.max_to_keep"])
+	if err != nil {
+		most = 5
+	}
+	if most == 0 || !h.plan.way.hasSteps() {
+		return nil
+	}
+	for _, key := range []string{"child.keep_best", "supervisor.keep_steps", "supervisor.keep_checkpoint_every_n_hours"} {
+		most += 1000 * len(h.keys[key])
+	}
+	if len(steps) > most+h.pins && !h.lossy {
+		return broke("steps %v are kept; max_to_keep is %d", steps, most)
+	}
+	return h.judgeBest(steps)
+}
+
+// judgeBest wants the best of all that were announced.
+func (h *childHistory) judgeBest(have []int64) error {
+	if n := h.keys["child.keep_best"]; n == "" || n == "0" || h.lossy {
+		return nil
+	}
+	best, at := math.Inf(1), int64(-1)
+	for step := range h.kept {
+		v, measured := valueAt(step)
+		if !measured && step > 1 { // a program may count a step that it has reported as the next one
+			v, measured = valueAt(step - 1)
+		}
+		if h.keys["child.mode"] == `"max"` {
+			v = -v
+		}
+		if measured && v < best {
+			best, at = v, step
+		}
+	}
+	if at >= 0 && !slices.Contains(have, at) {
+		return broke("the checkpoint of step %d is the best, and was removed; there are %v", at, have)
+	}
+	return nil
+}
+
+// judgeCurve wants each point once, but for those that a death of trainerd may have
+// cost, and a failing disk.
+func (h *childHistory) judgeCurve(points map[int64]float64) error {
+	for step, v := range points {
+		if step < 1 || step > h.plan.steps || float32(v) != float32(lossAt(step)) {
+			return broke("the point of step %d is %v", step, v)
+		}
+	}
+	for step := int64(1); step <= h.plan.steps && !h.lossy; step++ {
+		if _, ok := points[step]; !ok && !slices.ContainsFunc(h.gaps, func(g gap) bool { return step > g.from && step <= g.to }) {
+			return broke("the point of step %d is missing", step)
+		}
+	}
+	return nil
+}
