@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
@@ -93,6 +94,9 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	case strings.HasPrefix(text, hdf5.Magic), hasUserBlock(from, size):
 		return hdf5Kind(head), nil
 	case strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "PK\x05\x06"):
+		if beginsWithArray(head) {
+			return NPZ, nil // opening it names a member that is not an array
+		}
 		return sniffZip(from, size)
 	case isTable(from, size):
 		return Checkpoint, nil
@@ -163,12 +167,23 @@ func sniffText(head []byte) (Kind, error) {
 	return Unknown, &KindError{Is: "JSON", Next: "it holds no tensors"}
 }
 
+// beginsWithArray reports whether the first member of an archive is an array: no
+// other format begins with one, and large archives need not be read twice.
+func beginsWithArray(head []byte) bool {
+	const nameSize, name = 26, 30
+	if len(head) < name {
+		return false
+	}
+	end := name + int(binary.LittleEndian.Uint16(head[nameSize:]))
+	return end <= len(head) && bytes.HasSuffix(head[name:end], []byte(".npy"))
+}
+
 // maxMembers bounds how many members of a zip archive are looked at.
 const maxMembers = 1 << 20
 
 // sniffZip identifies an archive by its members.
 func sniffZip(from io.ReaderAt, size int64) (Kind, error) {
-	archive, err := zip.NewReader(from, size)
+	archive, err := zip.NewReader(readahead.New(from, size), size)
 	if err != nil {
 		return Unknown, &ckptfmt.CorruptError{Part: "zip archive", Err: err}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
+	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
 	"github.com/trainerd/trainerd/internal/npy"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -39,7 +40,9 @@ func Open(name string) (*Reader, error) {
 // NewReader reads the archive in the size bytes of from. name is for errors.
 // Damage is a [*ckptfmt.CorruptError].
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
-	archive, err := zip.NewReader(from, size)
+	ahead := readahead.New(from, size)
+	defer ahead.Stop()
+	archive, err := zip.NewReader(ahead, size)
 	if err != nil {
 		return nil, &ckptfmt.CorruptError{Name: name, Part: "zip archive", Err: err}
 	}

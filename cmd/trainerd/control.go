@@ -116,6 +116,9 @@ func logdirOf(arg string) (string, error) {
 			return dir, nil
 		}
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no logdir or config here: %w; trainerd ls lists the runs", err)
+	}
 	job, err := config.Load(arg, nil)
 	if job != nil && job.Logdir != "" {
 		return job.Logdir, nil // whatever else may be wrong with it

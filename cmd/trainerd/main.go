@@ -60,6 +60,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, errNotExact) {
 		return exitDiffers // the report has said why
 	}
+	var topic cli.ExitCoder // of the cli package: there is no such help topic
+	if errors.As(err, &topic) {
+		err = usagef("%s", cliargs.NoCommand(app.Commands, args[len(args)-1]))
+	}
 	var usage *usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "trainerd: %v\ntype `trainerd help` for the commands, `trainerd COMMAND --help` for one of them\n", err)
