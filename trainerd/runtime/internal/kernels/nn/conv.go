@@ -58,8 +58,7 @@ func conv[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *
 		cout := f.Shape[3]
 		xs, fs, d := exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](c.Out(0, x.DType, g.batch, g.h.out, g.w.out, cout))
 		if winograd[T](&g, cout) {
-			images := shot[T]{images: xs, h: g.h.in, w: g.w.in, n: g.cin, top: g.h.before, left: g.w.before}
-			winogradConv(c, images, d, fs, g.batch, g.h.out, g.w.out, cout)
+			winogradConv(c, &g, xs, fs, d, cout)
 			return nil
 		}
 		if g.direct(len(fs)) {
@@ -178,7 +177,7 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 		}
 		d := c.Out(0, f.DType, x...)
 		fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
-		if winograd[T](&g, cout) {
+		if winograd[T](&g, cout) && g.gathered() {
 			winogradInputGrad(c, &g, gs, fs, ds, cout)
 			return nil
 		}
@@ -212,7 +211,7 @@ func convFilterGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCo
 		}
 		d := c.Out(0, x.DType, filter...)
 		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
-		if winograd[T](&g, cout) && g.cin*cout <= largestSums {
+		if winograd[T](&g, cout) && g.h.stride*g.w.stride*g.cin*cout <= largestSums {
 			winogradFilterGrad(c, &g, xs, gs, ds, cout)
 			return nil
 		}

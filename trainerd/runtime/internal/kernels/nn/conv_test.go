@@ -90,6 +90,12 @@ func TestConvolutions(t *testing.T) {
 		{batch: 9, h: 9, w: 7, cin: 17, cout: 12, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1},
 		{batch: 3, h: 8, w: 11, cin: 12, cout: 40, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 5, bottom: 2, left: 4, right: 3},
 		{batch: 5, h: 4, w: 5, cin: 80, cout: 24, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 2, left: 2, right: 1},
+		// The same with strides: full and partial tiles, phases of several sizes, gradients that begin at two places.
+		{batch: 3, h: 14, w: 14, cin: 16, cout: 33, kh: 5, kw: 5, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 2, left: 1, right: 2},
+		{batch: 4, h: 16, w: 12, cin: 32, cout: 16, kh: 4, kw: 4, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 1, left: 1, right: 1},
+		{batch: 5, h: 13, w: 11, cin: 12, cout: 12, kh: 6, kw: 5, sh: 2, sw: 2, dilation: 1, top: 2, bottom: 1, left: 2, right: 2},
+		{batch: 5, h: 13, w: 16, cin: 12, cout: 20, kh: 6, kw: 6, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 3, left: 2},
+		{batch: 9, h: 11, w: 9, cin: 13, cout: 14, kh: 4, kw: 6, sh: 2, sw: 2, dilation: 1},
 		// Strides beyond the kernel, and pixels that no kernel reaches.
 		{batch: 2, h: 11, w: 12, cin: 9, cout: 5, kh: 1, kw: 2, sh: 3, sw: 4, dilation: 1, left: 2},
 	}
@@ -97,6 +103,9 @@ func TestConvolutions(t *testing.T) {
 		v := randomConv(r)
 		if n%4 == 3 { // as Winograd computes them
 			v.kh, v.kw, v.sh, v.sw, v.dilation, v.cin, v.cout = 3, 3, 1, 1, 1, v.cin+8, v.cout+8
+		}
+		if n%8 == 5 {
+			v.kh, v.kw, v.sh, v.sw, v.dilation, v.cin, v.cout, v.h, v.w = 4+r.IntN(3), 4+r.IntN(3), 2, 2, 1, v.cin+8, v.cout+8, v.h+6, v.w+6
 		}
 		cases = append(cases, v)
 	}

@@ -15,6 +15,11 @@ import (
 // 36. Tiles and filter are transformed to 16 factors each, for each of which
 // there is a matrix product over all tiles of a block, and the products are
 // transformed back. Rounding errors are about twice those of the plain sum.
+//
+// With stride 2 and a kernel of up to 6 by 6, each quarter of the pixels has a
+// filter of up to 3 by 3, so that the convolution is one with stride 1. Factors
+// that are zero because a filter is smaller are left out: for 5 by 5, a tile
+// takes 49 products of channels instead of 100.
 
 // Sizes of Winograd's convolution.
 const (
@@ -24,13 +29,20 @@ const (
 )
 
 // winograd reports whether a convolution to so many channels is computed as
-// Winograd does. In between, there are enough channels for the products to cost
-// more than the transformations, and enough tiles for the filter's.
+// Winograd does: there must be enough channels for the products to cost more
+// than the transformations of tiles, and enough tiles to transform the filter for.
 func winograd[T float32 | float64](g *geometry, cout int) bool {
 	const fewest, tiles, largest = 12, 32, 1 << 18
 	var zero T
-	return unsafe.Sizeof(zero) == 4 && g.h.kernel == 3 && g.w.kernel == 3 && g.h.stride == 1 && g.w.stride == 1 && g.h.dilation == 1 && g.w.dilation == 1 &&
-		min(g.cin, cout) >= fewest && g.cin*cout <= largest && g.batch*tilesOf(g.h.out)*tilesOf(g.w.out) >= tiles && g.h.out > 1 && g.w.out > 1
+	phases := g.h.stride * g.h.stride
+	return unsafe.Sizeof(zero) == 4 && g.h.tiled() && g.w.tiled() && g.h.stride == g.w.stride && min(g.cin, cout) >= fewest &&
+		phases*g.cin*cout <= largest && g.batch*tilesOf(g.h.out)*tilesOf(g.w.out) >= tiles
+}
+
+// tiled reports whether a dimension has stride 1 and a kernel of three, or
+// stride 2 and one of four to six.
+func (e *extent) tiled() bool {
+	return e.dilation == 1 && e.out > 1 && (e.stride == 1 && e.kernel == 3 || e.stride == 2 && e.kernel >= 4 && e.kernel <= 6)
 }
 
 func tilesOf(pixels int) int { return (pixels + tileSide - 1) / tileSide }
@@ -41,55 +53,17 @@ func planes(plane, channels int) vec.Matrices {
 	return vec.Matrices{Row: patchSide * plane, Col: plane, Next: channels}
 }
 
-// shot is a batch of images of which lines of tiles are transformed.
-type shot[T float32 | float64] struct {
-	images    []T
-	h, w, n   int // pixels and channels
-	top, left int // pixels before the first of an image
-	side      int // pixels of a patch
-	tilesW    int // tiles of a line
-	transform func(d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int)
-}
-
-// strip is the memory that a line of tiles needs.
-func (s *shot[T]) strip() int { return s.side * (tileSide*s.tilesW + s.side - tileSide) * s.n }
-
-// line transforms a line of tiles of an image to the planes. Patches inside the
-// image are read in place, others are painted on the strip.
-func (s *shot[T]) line(d []T, plane int, strip []T, image, line int) {
-	y := tileSide*line - s.top
-	pixels := s.images[image*s.h*s.w*s.n : (image+1)*s.h*s.w*s.n]
-	from, to := 0, 0 // the tiles whose patches are inside
-	if y >= 0 && y+s.side <= s.h {
-		from = min(s.tilesW, max(0, (s.left+tileSide-1)/tileSide))
-		to = max(from, min(s.tilesW, (s.w-s.side+s.left+tileSide)/tileSide))
-	}
-	if from < to {
-		at := (y*s.w + tileSide*from - s.left) * s.n
-		s.transform(d[from*s.n:], planes(plane, s.n), pixels[at:], vec.Matrices{Row: s.w * s.n, Col: s.n, Next: tileSide * s.n}, s.n, to-from)
-	}
-	s.painted(d, plane, strip, pixels, y, 0, from)
-	s.painted(d, plane, strip, pixels, y, to, s.tilesW)
-}
-
-// painted transforms tiles of a line that begins at pixel row y.
-func (s *shot[T]) painted(d []T, plane int, strip, pixels []T, y, from, to int) {
-	if from >= to {
-		return
-	}
-	v := canvas{h: s.side, w: tileSide*(to-from) + s.side - tileSide, top: -y, left: s.left - tileSide*from}
-	paint(v, strip, pixels, s.h, s.w, s.n)
-	s.transform(d[from*s.n:], planes(plane, s.n), strip, vec.Matrices{Row: v.w * s.n, Col: s.n, Next: tileSide * s.n}, s.n, to-from)
-}
-
 // winogradWork is a convolution, or its gradient for the images. Processors
-// share the lines of tiles of all images.
+// share the lines of tiles of all images. Either the images or the output have
+// phases.
 type winogradWork[T float32 | float64] struct {
 	shot[T]
 	d              []T
 	outH, outW     int
+	outStride      int
 	cout           int
-	filter         []T // 16 matrices, each of panels of columns
+	taps           []phaseTaps
+	filter         []T // for each phase 16 matrices, each of panels of columns
 	filterPlane    int
 	panel          int
 	lines, block   int // of tiles: in an image, and at once
@@ -109,48 +83,83 @@ func apart(elements int) int {
 // blockTiles is how many tiles are worked on at once: their factors and products
 // stay in the second cache, and are enough for whole tiles of the products.
 func blockTiles(channels int) int {
-	const bytes, fewest = 256 << 10, 24
+	const bytes, fewest = 256 << 10, 48
 	return max(fewest, bytes/(factors*4*channels))
 }
 
-// winogradConv computes a convolution. The filter is [3,3,cin,cout].
-func winogradConv[T float32 | float64](c *exec.KernelContext, s shot[T], d, filter []T, batch, outH, outW, cout int) {
+// winogradConv computes a convolution of the images.
+func winogradConv[T float32 | float64](c *exec.KernelContext, g *geometry, xs, fs, d []T, cout int) {
 	w := exec.InFrame[winogradWork[T]](c)
-	s.side, s.tilesW, s.transform = patchSide, tilesOf(outW), inputTransform[T]
-	*w = winogradWork[T]{shot: s, d: d, outH: outH, outW: outW, cout: cout, batch: batch, lines: tilesOf(outH), panel: blas.PanelColumns[T](), multiply: w.multiply}
-	w.block = max(1, blockTiles(s.n+cout)/w.tilesW)
-	w.plane, w.product = apart(w.block*w.tilesW*s.n), apart(w.block*w.tilesW*cout)
-	w.part = max(w.strip(), tileSide*tileSide*w.tilesW*cout) + factors*(w.plane+w.product)
-	w.filterPlane = apart(panelElements(s.n, cout))
+	*w = winogradWork[T]{multiply: w.multiply, taps: g.forwardTaps(w.taps[:0]), d: d, outH: g.h.out, outW: g.w.out, outStride: 1, cout: cout, batch: g.batch,
+		shot: shot[T]{images: xs, h: g.h.in, w: g.w.in, n: g.cin, top: g.h.before, left: g.w.before, stride: g.h.stride}}
+	w.run(c, fs, false)
+}
+
+// winogradInputGrad is a convolution of the output's gradient by the filter of
+// each phase, turned by half and transposed.
+func winogradInputGrad[T float32 | float64](c *exec.KernelContext, g *geometry, gs, fs, d []T, cout int) {
+	w := exec.InFrame[winogradWork[T]](c)
+	top, _ := g.h.window()
+	left, _ := g.w.window()
+	*w = winogradWork[T]{multiply: w.multiply, taps: w.taps[:0], d: d, outH: g.h.in, outW: g.w.in, outStride: g.h.stride, cout: g.cin, batch: g.batch,
+		shot: shot[T]{images: gs, h: g.h.out, w: g.w.out, n: cout, top: -top, left: -left, stride: 1}}
+	for p := range g.h.stride * g.h.stride {
+		w.taps = append(w.taps, phaseTaps{g.h.turned(p/g.h.stride, top), g.w.turned(p%g.h.stride, left)})
+	}
+	w.run(c, fs, true)
+}
+
+// run does the work and lets go of the tensors.
+func (w *winogradWork[T]) run(c *exec.KernelContext, filter []T, transpose bool) {
+	phases := w.outStride * w.outStride
+	w.side, w.tilesW, w.transform = patchSide, tilesOf((w.outW+w.outStride-1)/w.outStride), inputTransform[T]
+	w.lines, w.panel = tilesOf((w.outH+w.outStride-1)/w.outStride), blas.PanelColumns[T]()
+	w.block = max(1, blockTiles(w.depth()+phases*w.cout)/w.tilesW)
+	w.plane, w.product = apart(w.block*w.tilesW*w.depth()), apart(w.block*w.tilesW*phases*w.cout)
+	w.part = max(w.strip(), tileSide*tileSide*w.tilesW*w.cout) + factors*(w.plane+w.product)
+	w.filterPlane = apart(panelElements(w.n, w.cout))
 	parts := min(exec.MaxParts, runtime.GOMAXPROCS(0))
-	memory := exec.Scratch[T](c, exec.ScratchA, parts*w.part+factors*w.filterPlane)
+	memory := exec.Scratch[T](c, exec.ScratchA, parts*w.part+len(w.taps)*factors*w.filterPlane)
 	w.memory, w.filter = memory[:parts*w.part], memory[parts*w.part:]
 	for len(w.multiply) < parts {
 		w.multiply = append(w.multiply, blas.Direct[T]{})
 	}
-	w.transformFilter(filter)
-	parallel.Run(min(parts, batch*w.lines), w)
-	*w = winogradWork[T]{multiply: w.multiply}
+	w.transformFilter(exec.Scratch[T](c, exec.ScratchB, 9*w.n*w.cout), filter, transpose)
+	parallel.Run(min(parts, w.batch*w.lines), w)
+	*w = winogradWork[T]{multiply: w.multiply, taps: w.taps[:0]}
 }
 
-func inputTransform[T float32 | float64](d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int) {
-	vec.WinogradInput(d, to, x, from, channels, count)
-}
-
-// transformFilter makes the panels of the 16 factors of the filter.
-func (w *winogradWork[T]) transformFilter(filter []T) {
-	position := w.n * w.cout
-	from := vec.Matrices{Row: 3 * position, Col: position}
-	to := vec.Matrices{Row: patchSide * w.filterPlane, Col: w.filterPlane}
-	for j := 0; j < w.cout; j += w.panel {
-		width, used := panelWidth(w.panel, j, w.cout), min(w.panel, w.cout-j)
-		if width > used {
-			for k := range factors {
-				clear(w.filter[k*w.filterPlane+j*w.n : k*w.filterPlane+j*w.n+width*w.n])
+// transformFilter makes the panels of the factors of the filter. It collects the
+// positions of a phase in memory.
+func (w *winogradWork[T]) transformFilter(memory, filter []T, transpose bool) {
+	size := w.n * w.cout
+	for p, taps := range w.taps {
+		for k := range 9 {
+			to, at := memory[k*size:(k+1)*size], taps.at(k)
+			switch {
+			case at < 0:
+				clear(to)
+			case transpose:
+				blas.Transpose(to, w.cout, filter[at*size:(at+1)*size], w.cout, w.n)
+			default:
+				copy(to, filter[at*size:(at+1)*size])
 			}
 		}
+		w.transformPanels(w.filter[p*factors*w.filterPlane:], memory)
+	}
+}
+
+// transformPanels makes the panels of a filter of 3 by 3.
+func (w *winogradWork[T]) transformPanels(d, filter []T) {
+	size := w.n * w.cout
+	from, to := vec.Matrices{Row: 3 * size, Col: size}, vec.Matrices{Row: patchSide * w.filterPlane, Col: w.filterPlane}
+	for j := 0; j < w.cout; j += w.panel {
+		width, used := panelWidth(w.panel, j, w.cout), min(w.panel, w.cout-j)
+		for k := range factors * min(1, width-used) {
+			clear(d[k*w.filterPlane+j*w.n : k*w.filterPlane+j*w.n+width*w.n])
+		}
 		for l := range w.n {
-			vec.WinogradFilter(w.filter[j*w.n+l*width:], to, filter[l*w.cout+j:], from, used, 1)
+			vec.WinogradFilter(d[j*w.n+l*width:], to, filter[l*w.cout+j:], from, used, 1)
 		}
 	}
 }
@@ -164,51 +173,73 @@ func (w *winogradWork[T]) Part(i, n int) {
 	for at := from; at < to; at += w.block {
 		lines := min(w.block, to-at)
 		for k := range lines {
-			w.line(v[k*w.tilesW*w.n:], w.plane, strip, (at+k)/w.lines, (at+k)%w.lines)
+			w.line(v[k*w.tilesW*w.depth():], w.plane, strip, (at+k)/w.lines, (at+k)%w.lines)
 		}
 		for k := range factors {
-			w.product16(&w.multiply[i], m[k*w.product:], v[k*w.plane:], w.filter[k*w.filterPlane:], lines*w.tilesW)
+			w.products(&w.multiply[i], m[k*w.product:], v[k*w.plane:], k, lines*w.tilesW)
 		}
 		for k := range lines {
-			w.output(m[k*w.tilesW*w.cout:], strip, (at+k)/w.lines, (at+k)%w.lines)
+			w.output(m[k*w.tilesW*w.outStride*w.outStride*w.cout:], strip, (at+k)/w.lines, (at+k)%w.lines)
 		}
 	}
 }
 
-// product16 is one of the 16 products of a block, of so many tiles.
-func (w *winogradWork[T]) product16(mul *blas.Direct[T], m, v, filter []T, tiles int) {
-	p := blas.Factors[T]{M: tiles, K: w.n, A: v, RowA: w.n, ColA: 1, RowC: w.cout}
+// products computes the products of factor k, of so many tiles.
+func (w *winogradWork[T]) products(mul *blas.Direct[T], m, v []T, k, tiles int) {
+	phases := w.outStride * w.outStride
+	for o := range phases {
+		done := false
+		for p := range w.stride * w.stride {
+			if !w.taps[o+p].has(k) { // one of the two is always zero
+				continue
+			}
+			w.multiplyPhase(mul, m[o*w.cout:], v[p*w.n:], w.filter[((o+p)*factors+k)*w.filterPlane:], tiles, done)
+			done = true
+		}
+		for t := 0; !done && t < tiles; t++ {
+			at := (t*phases + o) * w.cout
+			clear(m[at : at+w.cout])
+		}
+	}
+}
+
+// multiplyPhase is the product of one factor of one phase.
+func (w *winogradWork[T]) multiplyPhase(mul *blas.Direct[T], m, v, filter []T, tiles int, add bool) {
+	p := blas.Factors[T]{M: tiles, K: w.n, A: v, RowA: w.depth(), ColA: 1, RowC: w.outStride * w.outStride * w.cout, Add: add}
 	for j := 0; j < w.cout; j += w.panel {
 		p.N, p.RowB, p.B, p.C = min(w.panel, w.cout-j), panelWidth(w.panel, j, w.cout), filter[j*w.n:], m[j:]
 		mul.Multiply(p)
 	}
 }
 
-// output makes a line of tiles two lines of an image. Where the tiles go beyond
-// the image, they are made in the strip.
+// output makes a line of tiles two lines of each phase of an image. Where the
+// tiles go beyond the image, they are made in the strip.
 func (w *winogradWork[T]) output(m, strip []T, image, line int) {
-	row := w.outW * w.cout
-	to := w.d[(image*w.outH+tileSide*line)*row : (image*w.outH+min(w.outH, tileSide*line+tileSide))*row]
-	from := planes(w.product, w.cout)
-	if w.outW == tileSide*w.tilesW && len(to) == tileSide*row {
-		vec.WinogradOutput(to, vec.Matrices{Row: row, Col: w.cout, Next: tileSide * w.cout}, m, from, w.cout, w.tilesW)
-		return
-	}
-	wide := tileSide * w.tilesW * w.cout
-	vec.WinogradOutput(strip, vec.Matrices{Row: wide, Col: w.cout, Next: tileSide * w.cout}, m, from, w.cout, w.tilesW)
-	for y := 0; y*row < len(to); y++ {
-		copy(to[y*row:(y+1)*row], strip[y*wide:])
+	s, row := w.outStride, w.outW*w.cout
+	d := w.d[image*w.outH*row : (image+1)*w.outH*row]
+	from := planes(w.product, s*s*w.cout)
+	for o := range s * s {
+		y, x := tileSide*s*line+o/s, o%s
+		if y+s < w.outH && s*(tileSide*w.tilesW-1)+x < w.outW {
+			vec.WinogradOutput(d[y*row+x*w.cout:], vec.Matrices{Row: s * row, Col: s * w.cout, Next: tileSide * s * w.cout}, m[o*w.cout:], from, w.cout, w.tilesW)
+			continue
+		}
+		wide := tileSide * w.tilesW * w.cout
+		vec.WinogradOutput(strip, vec.Matrices{Row: wide, Col: w.cout, Next: tileSide * w.cout}, m[o*w.cout:], from, w.cout, w.tilesW)
+		for k := range tileSide {
+			w.scatter(d, strip[k*wide:], y+k*s, x)
+		}
 	}
 }
 
-// winogradInputGrad is a convolution of the output's gradient by the filter
-// turned by half and transposed.
-func winogradInputGrad[T float32 | float64](c *exec.KernelContext, g *geometry, gs, fs, d []T, cout int) {
-	turned := exec.Scratch[T](c, exec.ScratchB, len(fs))
-	size := g.cin * cout
-	for k := range 9 {
-		blas.Transpose(turned[(8-k)*size:(9-k)*size], g.cin, fs[k*size:(k+1)*size], g.cin, cout)
+// scatter puts a line of a phase to every outStride-th pixel of row y of an
+// image, if there is such a row.
+func (w *winogradWork[T]) scatter(d, line []T, y, x int) {
+	if y >= w.outH {
+		return
 	}
-	s := shot[T]{images: gs, h: g.h.out, w: g.w.out, n: cout, top: 2 - g.h.before, left: 2 - g.w.before}
-	winogradConv(c, s, d, turned, g.batch, g.h.in, g.w.in, g.cin)
+	for k := 0; x < w.outW; x += w.outStride {
+		copy(d[(y*w.outW+x)*w.cout:][:w.cout], line[k*w.cout:])
+		k++
+	}
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
-// winogradFilterWork is the gradient of a 3 by 3 filter: the sums over all tiles
+// winogradFilterWork is the gradient of a filter: the sums over all tiles
 // of the 16 products of the images' factors and the gradient's, transformed
 // back. Images are in blocks with a sum each, whatever the number of processors.
 type winogradFilterWork[T float32 | float64] struct {
 	images, grad shot[T]
+	taps         []phaseTaps
 	d            []T
 	batch        int
 	lines, block int // lines of tiles: in an image, and at once
@@ -39,13 +40,15 @@ func sumBlocks(filter, batch int) int {
 func winogradFilterGrad[T float32 | float64](c *exec.KernelContext, g *geometry, xs, gs, d []T, cout int) {
 	w := exec.InFrame[winogradFilterWork[T]](c)
 	*w = winogradFilterWork[T]{
-		images: shot[T]{images: xs, h: g.h.in, w: g.w.in, n: g.cin, top: g.h.before, left: g.w.before, side: patchSide, tilesW: tilesOf(g.w.out), transform: inputTransform[T]},
-		grad:   shot[T]{images: gs, h: g.h.out, w: g.w.out, n: cout, side: tileSide, tilesW: tilesOf(g.w.out), transform: outputGradTransform[T]},
-		d:      d, batch: g.batch, lines: tilesOf(g.h.out), blocks: sumBlocks(len(d), g.batch), multiply: w.multiply,
+		images: shot[T]{images: xs, h: g.h.in, w: g.w.in, n: g.cin, top: g.h.before, left: g.w.before, stride: g.h.stride,
+			side: patchSide, tilesW: tilesOf(g.w.out), transform: inputTransform[T]},
+		grad: shot[T]{images: gs, h: g.h.out, w: g.w.out, n: cout, stride: 1, side: tileSide, tilesW: tilesOf(g.w.out), transform: outputGradTransform[T]},
+		taps: g.forwardTaps(w.taps[:0]), d: d, batch: g.batch, lines: tilesOf(g.h.out), blocks: sumBlocks(len(d), g.batch), multiply: w.multiply,
 	}
-	w.block = max(1, 2*blockTiles(g.cin+cout)/w.images.tilesW)
-	w.plane, w.step, w.sums = apart(w.block*w.images.tilesW*g.cin), apart(w.block*w.images.tilesW*cout), apart(g.cin*cout)
-	w.part = max(w.images.strip(), w.grad.strip()) + factors*(w.plane+w.step+w.sums) + blas.PanelColumns[T]()
+	depth := w.images.depth()
+	w.block = max(1, 2*blockTiles(depth+cout)/w.images.tilesW)
+	w.plane, w.step, w.sums = apart(w.block*w.images.tilesW*depth), apart(w.block*w.images.tilesW*cout), apart(depth*cout)
+	w.part = max(w.images.strip(), w.grad.strip(), 9*g.cin*cout) + factors*(w.plane+w.step+w.sums) + blas.PanelColumns[T]()
 	parts := min(exec.MaxParts, runtime.GOMAXPROCS(0), w.blocks)
 	w.memory = exec.Scratch[T](c, exec.ScratchA, parts*w.part)
 	w.partial = exec.Scratch[T](c, exec.ScratchB, w.blocks*len(d))
@@ -57,11 +60,7 @@ func winogradFilterGrad[T float32 | float64](c *exec.KernelContext, g *geometry,
 	for b := 1; b < w.blocks; b++ {
 		vec.Add(d, d, w.partial[b*len(d):(b+1)*len(d)])
 	}
-	*w = winogradFilterWork[T]{multiply: w.multiply}
-}
-
-func outputGradTransform[T float32 | float64](d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int) {
-	vec.WinogradOutputGrad(d, to, x, from, channels, count)
+	*w = winogradFilterWork[T]{multiply: w.multiply, taps: w.taps[:0]}
 }
 
 // Part implements [parallel.Job].
@@ -74,9 +73,9 @@ func (w *winogradFilterWork[T]) Part(i, n int) {
 	}
 }
 
-// sum sets d to the gradient that lines of tiles give.
+// sum sets d to the gradient that lines of tiles give, of which there are some.
 func (w *winogradFilterWork[T]) sum(mul *blas.Direct[T], memory, d []T, from, to int) {
-	cin, cout := w.images.n, w.grad.n
+	depth, cout := w.images.depth(), w.grad.n
 	v, memory := memory[:factors*w.plane], memory[factors*w.plane:]
 	sums, memory := memory[:factors*w.sums], memory[factors*w.sums:]
 	// Products read a little beyond the last row of z.
@@ -85,18 +84,39 @@ func (w *winogradFilterWork[T]) sum(mul *blas.Direct[T], memory, d []T, from, to
 		lines := min(w.block, to-at)
 		for k := range lines {
 			tile := k * w.images.tilesW
-			w.images.line(v[tile*cin:], w.plane, strip, (at+k)/w.lines, (at+k)%w.lines)
+			w.images.line(v[tile*depth:], w.plane, strip, (at+k)/w.lines, (at+k)%w.lines)
 			w.grad.line(z[tile*cout:], w.step, strip, (at+k)/w.lines, (at+k)%w.lines)
 		}
 		for k := range factors {
-			mul.Multiply(blas.Factors[T]{M: cin, N: cout, K: lines * w.images.tilesW, A: v[k*w.plane:], RowA: 1, ColA: cin,
-				B: z[k*w.step:], RowB: cout, C: sums[k*w.sums:], RowC: cout, Add: at > from})
+			w.products(mul, sums[k*w.sums:], v[k*w.plane:], z[k*w.step:], k, lines*w.images.tilesW, at > from)
 		}
 	}
-	if from >= to {
-		clear(d)
-		return
+	for p := range w.taps {
+		w.positions(d, strip, sums, p)
 	}
-	size := cin * cout
-	vec.WinogradFilterGrad(d, vec.Matrices{Row: 3 * size, Col: size}, sums, vec.Matrices{Row: patchSide * w.sums, Col: w.sums}, size, 1)
+}
+
+// products adds up the products of factor k of so many tiles, or begins to.
+func (w *winogradFilterWork[T]) products(mul *blas.Direct[T], sums, v, z []T, k, tiles int, add bool) {
+	cin, cout := w.images.n, w.grad.n
+	for p, taps := range w.taps {
+		// The sums of other factors count only for positions beyond the kernel.
+		if taps.has(k) {
+			mul.Multiply(blas.Factors[T]{M: cin, N: cout, K: tiles, A: v[p*cin:], RowA: 1, ColA: w.images.depth(),
+				B: z, RowB: cout, C: sums[p*cin*cout:], RowC: cout, Add: add})
+		}
+	}
+}
+
+// positions makes the sums of a phase the gradient of the positions of the
+// kernel that belong to it.
+func (w *winogradFilterWork[T]) positions(d, memory, sums []T, phase int) {
+	size := w.images.n * w.grad.n
+	nine := memory[:9*size]
+	vec.WinogradFilterGrad(nine, vec.Matrices{Row: 3 * size, Col: size}, sums[phase*size:], vec.Matrices{Row: patchSide * w.sums, Col: w.sums}, size, 1)
+	for k := range 9 {
+		if at := w.taps[phase].at(k); at >= 0 {
+			copy(d[at*size:(at+1)*size], nine[k*size:])
+		}
+	}
 }

@@ -1,0 +1,145 @@
+package nn
+
+import (
+	"github.com/trainerd/trainerd/internal/vec"
+)
+
+// shot is a batch of images of which lines of tiles are transformed. With a
+// stride of two, an image is four of a quarter of the pixels, its phases, which
+// are further channels.
+type shot[T float32 | float64] struct {
+	images    []T
+	h, w, n   int // pixels and channels
+	top, left int // pixels before the first of an image
+	stride    int
+	side      int // pixels of a patch, in each phase
+	tilesW    int // tiles of a line
+	transform func(d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int)
+}
+
+// depth is the number of channels of all phases.
+func (s *shot[T]) depth() int { return s.stride * s.stride * s.n }
+
+// strip is the memory that a line of tiles needs.
+func (s *shot[T]) strip() int {
+	return s.side * s.stride * s.stride * (tileSide*s.tilesW + s.side - tileSide) * s.n
+}
+
+// line transforms a line of tiles of an image to the planes. Patches inside the
+// image are read in place, others are painted on the strip.
+func (s *shot[T]) line(d []T, plane int, strip []T, image, line int) {
+	step, patch := tileSide*s.stride, s.side*s.stride
+	y := step*line - s.top
+	pixels := s.images[image*s.h*s.w*s.n : (image+1)*s.h*s.w*s.n]
+	from, to := 0, 0 // the tiles whose patches are inside
+	if y >= 0 && y+patch <= s.h {
+		from = min(s.tilesW, max(0, (s.left+step-1)/step))
+		to = max(from, min(s.tilesW, (s.w-patch+s.left+step)/step))
+	}
+	if from < to {
+		s.patches(d, plane, pixels[(y*s.w+step*from-s.left)*s.n:], s.w, from, to)
+	}
+	s.painted(d, plane, strip, pixels, y, 0, from)
+	s.painted(d, plane, strip, pixels, y, to, s.tilesW)
+}
+
+// painted transforms tiles of a line that begins at pixel row y.
+func (s *shot[T]) painted(d []T, plane int, strip, pixels []T, y, from, to int) {
+	if from >= to {
+		return
+	}
+	v := canvas{h: s.side * s.stride, w: s.stride * (tileSide*(to-from) + s.side - tileSide), top: -y, left: s.left - tileSide*s.stride*from}
+	paint(v, strip, pixels, s.h, s.w, s.n)
+	s.patches(d, plane, strip, v.w, from, to)
+}
+
+// patches transforms the patches of tiles, of which x has the first pixel and
+// lines of so many pixels.
+func (s *shot[T]) patches(d []T, plane int, x []T, width, from, to int) {
+	places := vec.Matrices{Row: s.stride * width * s.n, Col: s.stride * s.n, Next: tileSide * s.stride * s.n}
+	for p := range s.stride * s.stride {
+		at := (p/s.stride*width + p%s.stride) * s.n
+		s.transform(d[from*s.depth()+p*s.n:], planes(plane, s.depth()), x[at:], places, s.n, to-from)
+	}
+}
+
+func inputTransform[T float32 | float64](d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int) {
+	vec.WinogradInput(d, to, x, from, channels, count)
+}
+
+func outputGradTransform[T float32 | float64](d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int) {
+	vec.WinogradOutputGrad(d, to, x, from, channels, count)
+}
+
+// taps says which positions of a phase's filter are of the kernel, in one
+// dimension: position m is position first+m*step, or first-m*step if it is
+// turned.
+type taps struct{ first, step, kernel int }
+
+// at returns the position in the kernel, or false.
+func (t taps) at(m int) (int, bool) {
+	p := t.first + m*t.step
+	return p, p >= 0 && p < t.kernel
+}
+
+// has reports whether factor i of the filter can be other than zero: the first
+// is the first position alone, the last the last one.
+func (t taps) has(i int) bool {
+	_, low := t.at(0)
+	_, high := t.at(2)
+	return (i != 0 || low) && (i != 3 || high)
+}
+
+// phaseTaps are the positions of a phase in both dimensions.
+type phaseTaps struct{ y, x taps }
+
+// has reports whether factor k can be other than zero.
+func (p phaseTaps) has(k int) bool { return p.y.has(k/patchSide) && p.x.has(k%patchSide) }
+
+// at returns the place of position k of 3 by 3 in the kernel, or -1.
+func (p phaseTaps) at(k int) int {
+	y, inY := p.y.at(k / 3)
+	x, inX := p.x.at(k % 3)
+	if !inY || !inX {
+		return -1
+	}
+	return y*p.x.kernel + x
+}
+
+// forwardTaps appends the positions of the phases of a convolution's images.
+func (g *geometry) forwardTaps(list []phaseTaps) []phaseTaps {
+	s := g.h.stride
+	for p := range s * s {
+		list = append(list, phaseTaps{taps{p / s, s, g.h.kernel}, taps{p % s, s, g.w.kernel}})
+	}
+	return list
+}
+
+// turned returns the positions of the pixels p, p+stride, .. of an image's
+// gradient: its filter begins with gradient u+from for pixel p+u*stride.
+func (e *extent) turned(p, from int) taps {
+	v := e.phase(p)
+	return taps{v.r + e.stride*(v.ahead-from), -e.stride, e.kernel}
+}
+
+// window returns where the gradients that all phases together need begin, and
+// how many there are.
+func (e *extent) window() (from, n int) {
+	end := 0
+	for p := range e.stride {
+		v := e.phase(p)
+		if p == 0 {
+			from, end = v.ahead-v.taps+1, v.ahead+1
+		}
+		from, end = min(from, v.ahead-v.taps+1), max(end, v.ahead+1)
+	}
+	return from, end - from
+}
+
+// gathered reports whether the gradients that a tile of an image needs are a
+// patch, whatever its phase.
+func (g *geometry) gathered() bool {
+	_, h := g.h.window()
+	_, w := g.w.window()
+	return h <= 3 && w <= 3
+}
