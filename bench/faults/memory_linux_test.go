@@ -23,15 +23,17 @@ func eat(marker string) {
 	if err := os.WriteFile(marker, nil, 0o666); err != nil {
 		panic(err)
 	}
-	var all [][]byte
 	for {
 		block := make([]byte, 1<<20)
 		for i := range block {
 			block[i] = byte(i)
 		}
-		all = append(all, block)
+		eaten = append(eaten, block)
 	}
 }
+
+// eaten is the memory that eat has taken.
+var eaten [][]byte
 
 // memoryGroup is a control group, of either version, with little memory.
 func memoryGroup(t *testing.T) (dir string) {
