@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -166,6 +167,9 @@ func (x *storedIndex) findLostSlices() {
 }
 
 func (r *V1Reader) stored() (parts []storedPart, damaged []DamagedTensor) {
+	if err := r.missingShard(); err != nil { // nobody knows what tensors it had
+		damaged = append(damaged, DamagedTensor{filepath.Base(err.Name), err})
+	}
 	for _, name := range r.names() {
 		t := r.tensors[name]
 		boxes := make([]box, len(t.slices))

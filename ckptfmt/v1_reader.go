@@ -308,6 +308,9 @@ func (r *V1Reader) read(name string, t *v1Tensor, s v1Slice) (*Tensor, error) {
 // name "" in the end, and so does the end of ctx.
 func (r *V1Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		if err := r.missingShard(); err != nil && !yield("", err) {
+			return
+		}
 		damaged := false
 		for _, name := range r.names() {
 			if ctx.Err() != nil {

@@ -60,9 +60,9 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		}
 		switch {
 		case !ok:
-			p = unsupported(f.Name, fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix))
+			p = r.unsupported(f.Name, fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix))
 		case errors.Is(err, ckptfmt.ErrType):
-			p = unsupported(array, err)
+			p = r.unsupported(array, err)
 		case err != nil:
 			return nil, err
 		}
@@ -73,9 +73,9 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 
 // unsupported is a member that numpy.load gives, and that is no tensor: it hinders no
 // other.
-func unsupported(name string, why error) ckptfmt.Part {
+func (r *Reader) unsupported(name string, why error) ckptfmt.Part {
 	p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
-	p.Err = why
+	p.Err = fmt.Errorf("%s: tensor %q: %w", r.name, name, why)
 	return p
 }
 

@@ -94,7 +94,7 @@ func (r *Reader) Parts() []ckptfmt.Part {
 	for i, t := range r.tensors {
 		if t.other != "" {
 			parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, nil)
-			parts[i].Err = fmt.Errorf("%w: its elements are of %s, which TensorFlow and this package do not have", ckptfmt.ErrType, t.other)
+			parts[i].Err = fmt.Errorf("%s: tensor %q: %w: its elements are of %s, which TensorFlow does not have", r.name, t.name, ckptfmt.ErrType, t.other)
 			continue
 		}
 		parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, func() (io.ReadCloser, error) {

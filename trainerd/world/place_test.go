@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
@@ -119,6 +120,7 @@ func (p *place) judgeCheckpoints(ctx context.Context) error {
 // one. What was announced is then what that one has.
 func (p *place) damageNewest(rnd *rand.Rand) error {
 	list, err := ckptdir.List(p.dir)
+	list = slices.DeleteFunc(list, isPartial)
 	if err != nil || len(list) < 2 {
 		return err
 	}
@@ -150,6 +152,17 @@ func (p *place) damageNewest(rnd *rand.Rand) error {
 		return nil
 	}
 	return nil
+}
+
+// isPartial reports whether a checkpoint lacks shards, because its save failed. It
+// stays until the next training.
+func isPartial(c ckptdir.Checkpoint) bool {
+	r, err := ckptfmt.Open(c.Prefix, nil)
+	if err != nil {
+		return true
+	}
+	r.Close()
+	return false
 }
 
 // isData reports whether a file holds the numbers of a checkpoint.
