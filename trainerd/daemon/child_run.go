@@ -15,7 +15,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
-	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/control"
@@ -55,8 +54,8 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 		w.reportStopped(o)
 		return nil
 	}
-	logdir := shell.Quote(config.Absolute(c.Logdir))
-	fmt.Fprintf(o.Stdout, "job is complete: the program has succeeded%s\n%snext:\n  tensorboard --logdir %s\n", w.at(), w.silence(), logdir)
+	fmt.Fprintf(o.Stdout, "job is complete: the program has succeeded%s\n%s", w.at(), w.silence())
+	o.suggestNext(c, c.Child.Checkpoints != "")
 	return nil
 }
 

@@ -47,8 +47,16 @@ func (j *job) reportResult(e *evaluation, o RunOptions) {
 			}
 		}
 	}
-	logdir := shell.Quote(config.Absolute(j.config.Logdir))
-	fmt.Fprintf(o.Stdout, "next:\n  %s tensorboard %s\n  %s ls %s\n", o.command("trainerd"), logdir, o.command("ckpt"), logdir)
+	o.suggestNext(j.config, true)
+}
+
+// suggestNext prints what to type after a job.
+func (o RunOptions) suggestNext(c *config.Config, checkpoints bool) {
+	logdir := shell.Quote(config.Absolute(c.Logdir))
+	fmt.Fprintf(o.Stdout, "next:\n  %s tensorboard %s\n", o.command("trainerd"), logdir)
+	if checkpoints {
+		fmt.Fprintf(o.Stdout, "  %s ls %s\n", o.command("ckpt"), logdir)
+	}
 }
 
 // command returns how a command of ours is called.

@@ -35,7 +35,7 @@ var configTemplate = template.Must(template.New("config").Funcs(template.FuncMap
 #   trainerd check {{.Config}}     what a run would do, and every problem
 #   trainerd run   {{.Config}}     train; Ctrl-C stops and saves, run again resumes
 #   trainerd status {{.Config}}    the status of a run
-#   tensorboard --logdir {{.Logdir}}
+#   trainerd tensorboard {{.Logdir}}
 
 # Checkpoints and events go here. A relative path starts at the folder in which
 # you type the command. A new model or other data need a new logdir.

@@ -17,7 +17,7 @@ var configTemplate = template.Must(template.New("config").Funcs(template.FuncMap
 #
 #   trainerd check {{.Config}}     what a run would do, and every problem
 #   trainerd run   {{.Config}}     train; Ctrl-C stops, run again resumes
-#   tensorboard --logdir {{line .Logdir}}
+#   trainerd tensorboard {{line .Logdir}}
 #
 # The program was run for {{.Took}}:
 {{- range .Story}}
