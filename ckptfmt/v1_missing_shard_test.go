@@ -43,6 +43,15 @@ func TestMissingShard(t *testing.T) {
 			t.Errorf("tensor %s: %v", p.Name, err)
 		}
 	}
+	var bad []string
+	for info, err := range r.Tensors() {
+		if err != nil {
+			bad = append(bad, info.Name)
+		}
+	}
+	if len(bad) != 1 || !strings.HasSuffix(missing, bad[0]) {
+		t.Errorf("Tensors: damaged %q", bad)
+	}
 	if one, err := OpenV1(prefix + "-00001-of-00002"); err != nil || one.missingShard() != nil {
 		t.Errorf("one file by its name: %v", err)
 	} else {

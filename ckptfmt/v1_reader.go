@@ -161,10 +161,14 @@ func (r *V1Reader) Close() error {
 	return err
 }
 
-// Tensors returns what the checkpoint holds, ordered by name. The bytes of a
-// tensor of strings are known only by reading it.
+// Tensors returns what the checkpoint holds, ordered by name, and first of all the
+// name of a file that its pattern counts and that is missing. The bytes of a tensor
+// of strings are known only by reading it.
 func (r *V1Reader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
+		if err := r.missingShard(); err != nil && !yield(TensorInfo{Name: filepath.Base(err.Name)}, err) {
+			return
+		}
 		for _, name := range r.names() {
 			info, err := r.Info(name)
 			if !yield(info, err) {

@@ -10,15 +10,15 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 )
 
-// Lacking says what becomes of a tensor that not all checkpoints of an expression
+// MissingPolicy says what becomes of a tensor that not all checkpoints of an expression
 // have.
-type Lacking string
+type MissingPolicy string
 
 // What becomes of it.
 const (
-	LackingError Lacking = "error"
-	LackingSkip  Lacking = "skip" // the result does not have it
-	LackingZero  Lacking = "zero" // where it is missing, it is zeros
+	FailMissing MissingPolicy = "error"
+	SkipMissing MissingPolicy = "skip" // the result does not have it
+	ZeroMissing MissingPolicy = "zero" // where it is missing, it is zeros
 )
 
 // A DifferError names the tensors that not all checkpoints have.
@@ -40,21 +40,21 @@ func (e *DifferError) Error() string {
 // the type in the first source that has the tensor; all other tensors are those of
 // that source, as is the layout. Tensors of one name must have one shape. The
 // sources must stay open.
-func Evaluate(e *Expression, sources []*Source, missing Lacking) (*Source, error) {
+func Evaluate(e *Expression, sources []*Source, missing MissingPolicy) (*Source, error) {
 	for _, s := range sources {
 		if err := s.firstDamage(); err != nil {
 			return nil, err
 		}
 	}
 	lacking := lackingNames(sources)
-	if len(lacking) > 0 && missing == LackingError {
+	if len(lacking) > 0 && missing == FailMissing {
 		return nil, &DifferError{lacking}
 	}
 	out := sources[0].layout()
 	out.parts = nil
 	for i, s := range sources {
 		for _, p := range s.parts {
-			if missing == LackingSkip && slices.Contains(lacking, p.Name) || inAny(sources[:i], p.Name) {
+			if missing == SkipMissing && slices.Contains(lacking, p.Name) || inAny(sources[:i], p.Name) {
 				continue
 			}
 			made, err := evaluatePart(e, sources, p)
@@ -67,7 +67,7 @@ func Evaluate(e *Expression, sources []*Source, missing Lacking) (*Source, error
 	if len(out.parts) == 0 {
 		return nil, fmt.Errorf("%w: no tensor is in all checkpoints", ckptfmt.ErrNotFound)
 	}
-	if missing == LackingSkip {
+	if missing == SkipMissing {
 		out.keys = append(slices.Clone(out.keys), keptKey(func(name string) bool { return !slices.Contains(lacking, name) }))
 	}
 	return out, nil

@@ -39,7 +39,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-func evaluated(t *testing.T, text string, lacking Lacking, prefixes ...string) (string, error) {
+func evaluated(t *testing.T, text string, lacking MissingPolicy, prefixes ...string) (string, error) {
 	t.Helper()
 	e, err := ParseExpression(text)
 	if err != nil {
@@ -68,10 +68,10 @@ func TestEvaluate(t *testing.T) {
 	left := save(t, tensor(t, "x", []int64{n}, a...), tensor(t, "only/a", nil, 7.0), ckptfmt.NamedTensor{Name: "step", Tensor: ckptfmt.Scalar(int64(9))})
 	right := save(t, tensor(t, "x", []int64{n}, b...), tensor(t, "only/b", nil, 5.0), ckptfmt.NamedTensor{Name: "step", Tensor: ckptfmt.Scalar(int64(4))})
 	var differ *DifferError
-	if _, err := evaluated(t, "a - 2*b", LackingError, left, right); !errors.As(err, &differ) || !slices.Equal(differ.Names, []string{"only/a", "only/b"}) {
+	if _, err := evaluated(t, "a - 2*b", FailMissing, left, right); !errors.As(err, &differ) || !slices.Equal(differ.Names, []string{"only/a", "only/b"}) {
 		t.Errorf("tensors of one alone: %v", err)
 	}
-	skipped, err := evaluated(t, "a - 2*b", LackingSkip, left, right)
+	skipped, err := evaluated(t, "a - 2*b", SkipMissing, left, right)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestEvaluate(t *testing.T) {
 	if _, step := values(t, skipped, "step"); step[0] != 9 {
 		t.Errorf("step %v; want that of the first", step)
 	}
-	zero, err := evaluated(t, "a - 2*b", LackingZero, left, right)
+	zero, err := evaluated(t, "a - 2*b", ZeroMissing, left, right)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +94,11 @@ func TestEvaluate(t *testing.T) {
 		}
 	}
 	other := save(t, tensor(t, "x", []int64{1, n}, a...), tensor(t, "only/a", nil, 7.0), ckptfmt.NamedTensor{Name: "step", Tensor: ckptfmt.Scalar(int64(9))})
-	if _, err := evaluated(t, "a + b", LackingError, left, other); err == nil || !strings.Contains(err.Error(), "in another") {
+	if _, err := evaluated(t, "a + b", FailMissing, left, other); err == nil || !strings.Contains(err.Error(), "in another") {
 		t.Errorf("other shapes: %v", err)
 	}
 	sliced := filepath.Join(fixtures, "ckpt_v2/partitioned/model.ckpt")
-	if _, err := evaluated(t, "a - a", LackingError, sliced); err != nil {
+	if _, err := evaluated(t, "a - a", FailMissing, sliced); err != nil {
 		t.Errorf("slices: %v", err)
 	}
 }

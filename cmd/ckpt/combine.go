@@ -209,9 +209,9 @@ func mathAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	lacking := rewrite.Lacking(c.String("missing"))
-	if !slices.Contains([]rewrite.Lacking{rewrite.LackingError, rewrite.LackingSkip, rewrite.LackingZero}, lacking) {
-		return usagef("--missing takes error, skip or zero, not %q", string(lacking))
+	missing := rewrite.MissingPolicy(c.String("missing"))
+	if !slices.Contains([]rewrite.MissingPolicy{rewrite.FailMissing, rewrite.SkipMissing, rewrite.ZeroMissing}, missing) {
+		return usagef("--missing takes error, skip or zero, not %q", string(missing))
 	}
 	var sources []*rewrite.Source
 	defer func() {
@@ -229,7 +229,7 @@ func mathAction(c *cli.Context) (err error) {
 			return err
 		}
 	}
-	result, err := rewrite.Evaluate(e, sources, lacking)
+	result, err := rewrite.Evaluate(e, sources, missing)
 	if differ := new(rewrite.DifferError); errors.As(err, &differ) {
 		return fmt.Errorf("%w; --missing skip leaves them out, --missing zero takes zeros", err)
 	}

@@ -157,12 +157,7 @@ func (p *place) damageNewest(rnd *rand.Rand) error {
 // isPartial reports whether a checkpoint lacks shards, because its save failed. It
 // stays until the next training.
 func isPartial(c ckptdir.Checkpoint) bool {
-	r, err := ckptfmt.Open(c.Prefix, nil)
-	if err != nil {
-		return true
-	}
-	r.Close()
-	return false
+	return ckptfmt.VerifyCheckpoint(context.Background(), c.Prefix) != nil
 }
 
 // isData reports whether a file holds the numbers of a checkpoint.
