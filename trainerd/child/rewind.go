@@ -13,6 +13,7 @@ import (
 type rewinds struct {
 	good    int64     // step of the last finite loss, -1 before the first
 	goodAt  time.Time // when that was reported
+	proven  bool      // that was since this start: the checkpoint it was given is good
 	count   int       // of rewinds in a row
 	failed  int64     // step of the last failure
 	further int       // checkpoints to skip
@@ -21,7 +22,7 @@ type rewinds struct {
 // begin prepares for a start from a checkpoint, whose loss was finite as far as is
 // known; nil for none.
 func (b *rewinds) begin(given *Checkpoint) {
-	b.good = -1
+	b.good, b.proven = -1, false
 	if given != nil {
 		b.good, b.goodAt = given.at(), given.Saved
 	}
@@ -38,7 +39,7 @@ func (r *run) watchLoss(report *Report, now time.Time) {
 		if r.rewinds.count > 0 && report.Step > r.rewinds.failed { // it got past the place
 			r.rewinds.count, r.rewinds.further = 0, 0
 		}
-		r.rewinds.good, r.rewinds.goodAt = report.Step, now
+		r.rewinds.good, r.rewinds.goodAt, r.rewinds.proven = report.Step, now, true
 		return
 	}
 	r.attempt.nan = &trainerd.NaNError{Step: report.Step, Loss: v}
@@ -68,7 +69,7 @@ func (r *run) rewind() error {
 	if b.count >= r.MaxRewinds || len(intact) == 0 {
 		return nan
 	}
-	to := intact[max(len(intact)-1-b.further, 0)]
+	to := b.choose(intact, r.attempt.given)
 	for _, c := range slices.Clone(r.store.known) {
 		if c.key() == to.key() || !isNewer(c, to) {
 			continue
@@ -84,6 +85,17 @@ func (r *run) rewind() error {
 	r.log.Warn("loss is NaN; rewinding", "step", nan.Step, "loss", nan.Loss, "to", filepath.Base(to.Path))
 	r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 	return nil
+}
+
+// choose returns the checkpoint to go back to, of those that may be good. One that
+// the program was given and that gave no finite loss may have been saved after the
+// fault, by a run that was killed before it could be moved aside.
+func (b *rewinds) choose(intact []Checkpoint, given *Checkpoint) Checkpoint {
+	at := max(len(intact)-1-b.further, 0)
+	if at > 0 && !b.proven && given != nil && intact[at].key() == given.key() {
+		at--
+	}
+	return intact[at]
 }
 
 // moveAside moves an intact checkpoint to where the damaged ones go.

@@ -86,3 +86,23 @@ func TestRewindKeepsTheLastGood(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRewindFromPoisoned resumes from a checkpoint that was saved after the fault, by
+// a run that was killed before it saw that: the first loss is NaN.
+func TestRewindFromPoisoned(t *testing.T) {
+	sv, out := supervise(t, "steps 1 10;write ckpt-10;steps 11 20;write ckpt-20;say saved;sleep")
+	sv.MaxRewinds = 1
+	ctx, stop := context.WithCancel(t.Context())
+	show := sv.Stdout
+	sv.Stdout = &stopper{screen: out, at: "saved", stop: stop}
+	if _, err := sv.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	sv.Stdout, sv.Env = show, []string{"CHILD_SCRIPT=" + "env STEP;say step=21 loss=nan;sleep|env STEP;resume 30"}
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if want := "STEP is \"20\"\nSTEP is \"10\"\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant %q", out, want)
+	}
+}
