@@ -227,12 +227,12 @@ func (h *childHistory) judgeCheckpoints() error {
 	return h.judgeBest(steps)
 }
 
-// judgeBest wants the best of all that were announced.
+// judgeBest wants the best of all that were announced, or one that is as good.
 func (h *childHistory) judgeBest(have []int64) error {
 	if n := h.keys["child.keep_best"]; n == "" || n == "0" || h.lossy {
 		return nil
 	}
-	best, at := math.Inf(1), int64(-1)
+	best, at := math.Inf(1), []int64(nil)
 	for step := range h.kept {
 		v, measured := valueAt(step)
 		if !measured && step > 1 { // a program may count a step that it has reported as the next one
@@ -241,12 +241,16 @@ func (h *childHistory) judgeBest(have []int64) error {
 		if h.keys["child.mode"] == `"max"` {
 			v = -v
 		}
-		if measured && v < best {
-			best, at = v, step
+		if !measured || v > best {
+			continue
 		}
+		if v < best {
+			best, at = v, nil
+		}
+		at = append(at, step)
 	}
-	if at >= 0 && !slices.Contains(have, at) {
-		return broke("the checkpoint of step %d is the best, and was removed; there are %v", at, have)
+	if len(at) > 0 && !slices.ContainsFunc(at, func(step int64) bool { return slices.Contains(have, step) }) {
+		return broke("the checkpoints of steps %v are the best, and were removed; there are %v", at, have)
 	}
 	return nil
 }
