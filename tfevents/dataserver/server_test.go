@@ -213,11 +213,17 @@ func TestLogdirLargerThanMemory(t *testing.T) {
 		appendEvents(t, filepath.Join(dir, "b", "1.tfevents"), point("loss", step, 0))
 	}
 	c.waitFor("the new point", func() bool { return last("b") == 20_009 })
+	all := 0
 	for _, run := range []string{"a", "b", "c"} {
 		got := c.curve(run, "loss", 1<<20)
-		if n := len(got.GetStep()); n < 500 || n > 10_000 || got.GetStep()[0] != 0 || slices.Max(got.GetValue()) != 50 {
+		n := len(got.GetStep())
+		all += n
+		if n < 500 || got.GetStep()[0] != 0 || slices.Max(got.GetValue()) != 50 {
 			t.Errorf("run %s: %d points from step %d, highest %v", run, n, got.GetStep()[0], slices.Max(got.GetValue()))
 		}
+	}
+	if all > 30_000 { // of 60,010; which runs give way depends on who is read first
+		t.Errorf("%d points are kept", all)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "a")); err != nil {
 		t.Fatal(err)
