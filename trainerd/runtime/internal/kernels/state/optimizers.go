@@ -136,15 +136,12 @@ func (o *operands[T]) Part(i, n int) {
 // neither.
 func (o *operands[T]) load(c *exec.KernelContext, vars, grad, rows int) error {
 	for i := range vars {
-		v, err := c.TypedVariable(i, exec.DTypeOf[T]())
+		v, err := updatedVariable(c, i, exec.DTypeOf[T](), o.first)
 		if err != nil {
 			return err
 		}
 		if i == 0 {
 			o.first = v
-		}
-		if !exec.SameShape(v.Value.Shape, o.first.Value.Shape) {
-			return c.Invalid("slot %q has the shape %s, variable %q %s", v.Name, exec.ShapeString(v.Value.Shape), o.first.Name, exec.ShapeString(o.first.Value.Shape))
 		}
 		o.vars[i] = exec.Elems[T](&v.Value)
 	}
@@ -152,9 +149,9 @@ func (o *operands[T]) load(c *exec.KernelContext, vars, grad, rows int) error {
 		if i == grad || i == rows {
 			continue
 		}
-		t := c.In(i)
-		if t.NumElements() != 1 {
-			return c.Invalid("input %d must be a scalar, not %s", i, t.Describe())
+		t, err := ruleScalar(c, i)
+		if err != nil {
+			return err
 		}
 		if t.DType == exec.Int64 {
 			o.scalars[o.n] = T(exec.Elems[int64](t)[0])
@@ -178,8 +175,8 @@ func applyRule[T exec.Float](vars, grad, rows int, f rule[T]) exec.Kernel {
 		if rows > 0 {
 			return applyRows(c, o, vars, g, c.In(rows), f)
 		}
-		if !exec.SameShape(g.Shape, o.first.Value.Shape) {
-			return c.Invalid("the gradient has the shape %s, variable %q %s", exec.ShapeString(g.Shape), o.first.Name, exec.ShapeString(o.first.Value.Shape))
+		if err := checkGradient(c, o.first, g); err != nil {
+			return err
 		}
 		o.apply(f, vars, exec.Elems[T](g))
 		return nil
@@ -196,17 +193,16 @@ func operandsIn[T exec.Float](c *exec.KernelContext) *operands[T] {
 
 // applyRows applies a rule to the rows of the variables that idx names.
 func applyRows[T exec.Float](c *exec.KernelContext, o *operands[T], vars int, g, idx *exec.Tensor, f rule[T]) error {
-	shape := o.first.Value.Shape
-	if len(shape) == 0 || len(idx.Shape) != 1 || len(g.Shape) != len(shape) || g.Shape[0] != idx.Shape[0] || !exec.SameShape(g.Shape[1:], shape[1:]) {
-		return c.Invalid("gradient %s at indices %s does not fit variable %q of shape %s", g.Describe(), idx.Describe(), o.first.Name, exec.ShapeString(shape))
+	row, err := checkRows(c, o.first, g, idx)
+	if err != nil {
+		return err
 	}
-	n, row := shape[0], exec.NumElements(shape[1:])
 	gs := exec.Elems[T](g)
 	whole := o.vars
 	for k := range idx.Shape[0] {
-		i := idx.IntAt(k)
-		if i < 0 || i >= n {
-			return c.Invalid("index %d is %d, outside [0, %d)", k, i, n)
+		i, err := rowAt(c, o.first, idx, k)
+		if err != nil {
+			return err
 		}
 		for j := range vars {
 			o.vars[j] = whole[j][i*row : (i+1)*row]

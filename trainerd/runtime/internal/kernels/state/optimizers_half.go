@@ -30,7 +30,7 @@ func applyHalfRule(dt tfpb.DataType, vars, grad, rows int, f rule[float32]) exec
 	widen := exec.Widener(dt)
 	return func(c *exec.KernelContext) error {
 		o := exec.InFrame[halfOperands](c)
-		o.n, o.widen, o.narrow = 0, widen, narrow
+		o.first, o.n, o.widen, o.narrow = nil, 0, widen, narrow
 		if err := o.load(c, dt, vars, grad, rows); err != nil {
 			return err
 		}
@@ -38,8 +38,8 @@ func applyHalfRule(dt tfpb.DataType, vars, grad, rows int, f rule[float32]) exec
 		if rows > 0 {
 			return o.applyRows(c, vars, g, c.In(rows), f)
 		}
-		if !exec.SameShape(g.Shape, o.first.Value.Shape) {
-			return c.Invalid("the gradient has the shape %s, variable %q %s", exec.ShapeString(g.Shape), o.first.Name, exec.ShapeString(o.first.Value.Shape))
+		if err := checkGradient(c, o.first, g); err != nil {
+			return err
 		}
 		o.apply(f, vars, 0, exec.Elems[uint16](g))
 		return nil
@@ -49,15 +49,12 @@ func applyHalfRule(dt tfpb.DataType, vars, grad, rows int, f rule[float32]) exec
 // load collects the variables and the scalars; inputs grad and rows are neither.
 func (o *halfOperands) load(c *exec.KernelContext, dt tfpb.DataType, vars, grad, rows int) error {
 	for i := range vars {
-		v, err := c.TypedVariable(i, dt)
+		v, err := updatedVariable(c, i, dt, o.first)
 		if err != nil {
 			return err
 		}
 		if i == 0 {
 			o.first = v
-		}
-		if !exec.SameShape(v.Value.Shape, o.first.Value.Shape) {
-			return c.Invalid("slot %q has the shape %s, variable %q %s", v.Name, exec.ShapeString(v.Value.Shape), o.first.Name, exec.ShapeString(o.first.Value.Shape))
 		}
 		o.vars[i] = exec.Elems[uint16](&v.Value)
 	}
@@ -65,9 +62,9 @@ func (o *halfOperands) load(c *exec.KernelContext, dt tfpb.DataType, vars, grad,
 		if i == grad || i == rows {
 			continue
 		}
-		t := c.In(i)
-		if t.NumElements() != 1 {
-			return c.Invalid("input %d must be a scalar, not %s", i, t.Describe())
+		t, err := ruleScalar(c, i)
+		if err != nil {
+			return err
 		}
 		if t.DType == exec.Int64 {
 			o.scalars[o.n] = float32(exec.Elems[int64](t)[0])
@@ -105,16 +102,15 @@ func (o *halfOperands) apply(f rule[float32], vars, from int, grad []uint16) {
 
 // applyRows applies a rule to the rows of the variables that idx names.
 func (o *halfOperands) applyRows(c *exec.KernelContext, vars int, g, idx *exec.Tensor, f rule[float32]) error {
-	shape := o.first.Value.Shape
-	if len(shape) == 0 || len(idx.Shape) != 1 || len(g.Shape) != len(shape) || g.Shape[0] != idx.Shape[0] || !exec.SameShape(g.Shape[1:], shape[1:]) {
-		return c.Invalid("gradient %s at indices %s does not fit variable %q of shape %s", g.Describe(), idx.Describe(), o.first.Name, exec.ShapeString(shape))
+	row, err := checkRows(c, o.first, g, idx)
+	if err != nil {
+		return err
 	}
-	n, row := shape[0], exec.NumElements(shape[1:])
 	values := exec.Elems[uint16](g)
 	for k := range idx.Shape[0] {
-		i := idx.IntAt(k)
-		if i < 0 || i >= n {
-			return c.Invalid("index %d is %d, outside [0, %d)", k, i, n)
+		i, err := rowAt(c, o.first, idx, k)
+		if err != nil {
+			return err
 		}
 		o.apply(f, vars, i*row, values[k*row:(k+1)*row])
 	}
