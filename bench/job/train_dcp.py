@@ -1,4 +1,4 @@
-"""A worker of torchrun with torch.distributed.checkpoint: folders ckpt-N, of which the one with .metadata is whole."""
+"""A worker of torchrun with torch.distributed.checkpoint: folders ckpt-N, whole once they have .metadata."""
 
 import os
 import shutil

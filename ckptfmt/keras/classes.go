@@ -77,7 +77,7 @@ func withKernelBias(more ...string) []variable {
 	return list
 }
 
-// variablesOf returns the names of a class's variables, of which a file has some of
+// variablesOf returns the names of those of a class's variables that a file has, of
 // these types: those that config has not switched off. nil is for a class that is not
 // known, and where several lists would do.
 func variablesOf(class string, config map[string]any, types []tfpb.DataType) []string {

@@ -127,7 +127,7 @@ func (m *matcher) byOptimizer(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 // mostSegments is how much of the ends of two names is compared.
 const mostSegments = 6
 
-// byTail matches by the last n segments of the names, of which two are those of the
+// byTail matches by the last n segments of the names; two are those of the
 // layer and of the variable, where there is one of each: files of Keras 2 do not have
 // what a layer is in, and Keras may have put a model into another one.
 func (m *matcher) byTail(rest []ckptfmt.Part, n int) map[string]*ckptfmt.Part {

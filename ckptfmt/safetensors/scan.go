@@ -41,7 +41,7 @@ func (s *scanner) take(c byte) {
 	s.at++
 }
 
-// element reports whether a list or an object, of which n elements were read, has
+// element reports whether a list or an object, with n elements read so far, has
 // another one; it takes the end if not.
 func (s *scanner) element(end byte, n int) bool {
 	switch c := s.next(); {

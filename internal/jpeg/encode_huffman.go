@@ -49,7 +49,7 @@ func standardTable(class, table int) *codeTable {
 	return newCodeTable(counts, values)
 }
 
-// frequencies count how often a table's values occur. The last one stands for the
+// frequencies count how often a table's values occur. The last one is that of the
 // code of ones alone, which files must not have.
 type frequencies [257]int
 

@@ -125,7 +125,7 @@ func (g *gifReader) frame() (gifPart, bool) {
 	f.bits = int(depth[0])
 	var ok bool
 	f.codes, ok = g.blocks()
-	// A code of at least two bits stands for at most 4096 colours.
+	// A code of at least two bits encodes at most 4096 colours.
 	return f, ok && f.width*f.height <= 4*len(f.codes)*4096
 }
 

@@ -123,7 +123,7 @@ func ReadConfig(data []byte) (Config, error) {
 	return Config{}, failed(Unknown, "want JPEG, PNG, GIF or BMP")
 }
 
-// Decode decodes a file of which [ReadConfig] has read the head, to some number of
+// Decode decodes a file whose head [ReadConfig] has read, to some number of
 // channels, or to those of the file if channels is 0. JPEG files are decoded as by
 // DecodeJpeg without attributes.
 func Decode(data []byte, channels int) (*Image, error) {

@@ -2,7 +2,7 @@ package vec
 
 // AddScaledRows is the product of a sparse and a dense matrix: for each e it
 // adds row index[2*e+1-side] of y, times s[e], to row index[2*e+side] of d, one
-// entry after the other. Rows have n elements, of which only those from from to
+// entry after the other. Rows have n elements; only those from from to
 // to are computed. The caller has checked that all rows exist.
 func AddScaledRows[T Float](d, y, s []T, index []int64, side, n, from, to int) {
 	if len(s) == 0 || from >= to {

@@ -30,7 +30,7 @@ func testAddScaledRows[T Float](t *testing.T, seed uint64) {
 	AddScaledRows(v[0], v[1], s, index, side, n, from, to)
 	for i := range want {
 		if !same(v[0][i], want[i]) {
-			t.Fatalf("%d entries, %d columns, of which %d to %d: element %d is %v, want %v", count, n, from, to, i, v[0][i], want[i])
+			t.Fatalf("%d entries, %d columns, %d to %d of them: element %d is %v, want %v", count, n, from, to, i, v[0][i], want[i])
 		}
 	}
 }

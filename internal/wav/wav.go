@@ -7,7 +7,7 @@
 //	"data" | length of samples | samples
 //
 // Other chunks may come before and after "data"; unlike in files of other programs no
-// byte follows one of odd length, as TensorFlow expects none. A sample s stands for
+// byte follows one of odd length, as TensorFlow expects none. A sample s is the value
 // s/32768.
 //
 // Functions may be called by several goroutines at once. Facts are from the description

@@ -23,7 +23,7 @@ import (
 // same table in words. Each trains to train.steps, and saves every ten steps.
 type jobKind struct {
 	name string
-	// overrides make a job of the kind, of which the first says the steps.
+	// overrides make a job of the kind; the first says the steps.
 	overrides func(t *testing.T) []string
 	// prefix begins the names of its checkpoints, and data ends that of the largest
 	// file of one.

@@ -25,7 +25,7 @@ var dateWords = map[string]string{
 // are.
 const Duration = "duration"
 
-// durationLayout stands for [Duration]; no layout of package time is like it.
+// durationLayout means [Duration]; no layout of package time is like it.
 const durationLayout = "h:m:s"
 
 var durationForm = regexp.MustCompile(`^(-?)([0-9]{1,6}):([0-5]?[0-9])(?::([0-5]?[0-9](?:\.[0-9]{1,9})?))?$`)

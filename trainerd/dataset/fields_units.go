@@ -42,7 +42,7 @@ func isUnit(text string) bool {
 	return len(text) <= longestUnit && (unicode.IsLetter(first) || first == '°')
 }
 
-// isMissing reports whether a field stands for no value.
+// isMissing reports whether a field means no value.
 func (f *Feature) isMissing(field string) bool {
 	return table.IsMissing(field) || slices.Contains(f.NA, field)
 }

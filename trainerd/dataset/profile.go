@@ -124,7 +124,7 @@ func (p *Profile) unitOf(field string) {
 }
 
 // naValues returns the words of a column that has numbers but for these: they
-// stand for missing values. Numbers of which there are few are names of something.
+// mean missing values. A few distinct numbers are names of something.
 func (p *Profile) naValues() []string {
 	const few, fewest = 20, 0.95
 	n := p.numbers + p.units

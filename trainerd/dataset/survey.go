@@ -197,7 +197,7 @@ func (s *Survey) Plan(label int, task Task) (*Plan, error) {
 		p.Uses = append(p.Uses, c.asFeature(i, same[i]))
 	}
 	if !slices.ContainsFunc(p.Uses, func(u Use) bool { return !u.Drop && u.Name != l.Name }) {
-		return nil, &Error{File: s.file, Reason: "no column is left to learn from" + p.whyLeftOut(), Hint: "a table needs columns of numbers, dates, or words of which there are few"}
+		return nil, &Error{File: s.file, Reason: "no column is left to learn from" + p.whyLeftOut(), Hint: "a table needs columns of numbers, dates, or words that occur several times"}
 	}
 	return p, nil
 }

@@ -25,7 +25,7 @@ type event struct {
 	// ask is what people want of a job at a step of the life; nil for nothing.
 	ask func(l *daemonLife, ctx context.Context) error
 	// killAt is the operation of trainerd at which it is killed, and program what its
-	// program does at a step. fails says that the program does, and may for good.
+	// program does at a step. fails says that the program does, perhaps permanently.
 	killAt  func(rnd *rand.Rand) int64
 	program func(p *program) error
 	fails   bool

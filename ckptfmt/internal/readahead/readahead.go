@@ -1,6 +1,6 @@
 // Package readahead reads ahead of a reader that goes through a file in small steps,
 // such as from the header of one array to that of the next: each step would be a
-// system call, of which a file of a hundred thousand tensors needs several hundred
+// system call, and a file of a hundred thousand tensors needs several hundred
 // thousand.
 package readahead
 

@@ -31,7 +31,7 @@ func buildDecodeWav(b *exec.OpConstruction) (exec.Kernel, error) {
 		clear(d)
 		for i := range min(frames, s.Frames()) {
 			for k := range channels {
-				d[i*channels+k] = s.At(i, min(k, s.Channels-1)) // the last channel stands for those that are missing
+				d[i*channels+k] = s.At(i, min(k, s.Channels-1)) // the last channel is repeated for missing ones
 			}
 		}
 		exec.Elems[int32](c.Out(1, exec.Int32))[0] = s.Rate

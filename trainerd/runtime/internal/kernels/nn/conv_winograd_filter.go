@@ -73,7 +73,7 @@ func (w *winogradFilterWork[T]) Part(i, n int) {
 	}
 }
 
-// sum sets d to the gradient that lines of tiles give, of which there are some.
+// sum sets d to the gradient that one or more lines of tiles give.
 func (w *winogradFilterWork[T]) sum(mul *blas.Direct[T], memory, d []T, from, to int) {
 	depth, cout := w.images.depth(), w.grad.n
 	v, memory := memory[:factors*w.plane], memory[factors*w.plane:]

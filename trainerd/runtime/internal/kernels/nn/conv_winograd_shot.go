@@ -4,7 +4,7 @@ import (
 	"github.com/trainerd/trainerd/internal/vec"
 )
 
-// shot is a batch of images of which lines of tiles are transformed. With a
+// shot is a batch of images whose lines of tiles are transformed. With a
 // stride of two, an image is four of a quarter of the pixels, its phases, which
 // are further channels.
 type shot[T float32 | float64] struct {
@@ -53,7 +53,7 @@ func (s *shot[T]) painted(d []T, plane int, strip, pixels []T, y, from, to int) 
 	s.patches(d, plane, strip, v.w, from, to)
 }
 
-// patches transforms the patches of tiles, of which x has the first pixel and
+// patches transforms the patches of tiles; x has the first pixel and
 // lines of so many pixels.
 func (s *shot[T]) patches(d []T, plane int, x []T, width, from, to int) {
 	places := vec.Matrices{Row: s.stride * width * s.n, Col: s.stride * s.n, Next: tileSide * s.stride * s.n}
