@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
@@ -39,13 +38,12 @@ func openV1Shards(prefix string) (*V1Reader, error) {
 // missingShard returns an error for the first shard that the pattern counts and the
 // checkpoint lacks, nil for none.
 func (r *V1Reader) missingShard() *CorruptError {
-	prefix, count, ok := strings.Cut(r.pattern, layout.ShardMark)
-	shards, err := strconv.Atoi(count)
-	if !ok || err != nil || shards == len(r.files) {
+	prefix, shards, ok := layout.CutShards(r.pattern)
+	if !ok || shards == len(r.files) {
 		return nil
 	}
 	for i := range shards {
-		name := fmt.Sprintf("%s-%05d-of-%05d", prefix, i, shards)
+		name := layout.V1ShardName(prefix, i, shards)
 		if !slices.ContainsFunc(r.files, func(f *v1File) bool { return f.file.Name() == name }) {
 			return &CorruptError{Name: name, Part: "shard", Err: fmt.Errorf("one of %d files is missing: %w", shards, fs.ErrNotExist)}
 		}

@@ -22,6 +22,20 @@ func DataName(prefix string, shard, numShards int) string {
 	return fmt.Sprintf("%s.data-%05d-of-%05d", prefix, shard, numShards)
 }
 
+// V1ShardName returns the name of a file of a V1 checkpoint in several.
+func V1ShardName(prefix string, shard, numShards int) string {
+	return fmt.Sprintf("%s-%05d-of-%05d", prefix, shard, numShards)
+}
+
+// CutShards splits the pattern of a V1 checkpoint in several files into what their
+// names begin with and how many there are. For any other prefix ok is false.
+func CutShards(pattern string) (prefix string, numShards int, ok bool) {
+	dir, base := filepath.Split(pattern)
+	base, count, found := strings.Cut(base, ShardMark)
+	numShards, err := strconv.Atoi(count)
+	return dir + base, numShards, found && err == nil
+}
+
 // MetaName returns the name of the MetaGraphDef that a Saver writes next to a
 // checkpoint. That of a sharded V1 checkpoint has no shard in its name.
 func MetaName(prefix string) string {

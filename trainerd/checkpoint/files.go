@@ -11,20 +11,17 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 const indexSuffix = ".index"
 
-// shardMark is in the prefix of a V1 checkpoint of several files, which is a
-// pattern.
-const shardMark = "-?????-of-"
-
 // unsharded returns a prefix without the pattern for the shards of V1.
 func unsharded(prefix string) string {
-	if dir, base := filepath.Split(prefix); strings.Contains(base, shardMark) {
-		base, _, _ = strings.Cut(base, shardMark)
+	if dir, base := filepath.Split(prefix); strings.Contains(base, layout.ShardMark) {
+		base, _, _ = strings.Cut(base, layout.ShardMark)
 		return dir + base
 	}
 	return prefix

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -43,7 +44,7 @@ func (s *Saver) shards(cut *Snapshot) int {
 // checkpoint of several files goes by a pattern.
 func (s *Saver) shardPattern(prefix string, cut *Snapshot) string {
 	if n := s.shards(cut); s.format() == FormatV1 && n > 1 {
-		return fmt.Sprintf("%s%s%05d", prefix, shardMark, n)
+		return fmt.Sprintf("%s%s%05d", prefix, layout.ShardMark, n)
 	}
 	return prefix
 }

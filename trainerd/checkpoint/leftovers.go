@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
@@ -37,7 +38,7 @@ func (s *Saver) RemoveLeftovers(dir, basename string) error {
 		if m := dataFilePattern.FindStringSubmatch(e.Name()); m != nil {
 			prefixes[filepath.Join(abs, m[1])] = true
 		} else if m := v1ShardPattern.FindStringSubmatch(e.Name()); m != nil {
-			prefixes[filepath.Join(abs, m[1]+shardMark+m[2])] = true
+			prefixes[filepath.Join(abs, m[1]+layout.ShardMark+m[2])] = true
 		}
 	}
 	var errs []error

@@ -6,28 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// shardName returns the name of a shard of a V1 checkpoint.
-func shardName(prefix string, shard, shards int) string {
-	return fmt.Sprintf("%s-%05d-of-%05d", prefix, shard, shards)
-}
-
 // missingShard returns the error of the first file that a V1 checkpoint of
 // several shards lacks, and nil for any other checkpoint.
 func missingShard(pattern string) error {
-	prefix := unsharded(pattern)
-	shards, err := strconv.Atoi(strings.TrimPrefix(pattern, prefix+shardMark))
-	if err != nil {
+	prefix, shards, ok := layout.CutShards(pattern)
+	if !ok {
 		return nil
 	}
 	for i := range shards {
-		if _, err := os.Lstat(shardName(prefix, i, shards)); err != nil {
+		if _, err := os.Lstat(layout.V1ShardName(prefix, i, shards)); err != nil {
 			return err
 		}
 	}
@@ -37,14 +30,14 @@ func missingShard(pattern string) error {
 // keepPreviousShards is keepPrevious for a V1 checkpoint of several shards. It
 // has no index: the first shard is the last to be published, and goes first.
 func (s *Saver) keepPreviousShards(prefix string, shards int) error {
-	pattern := fmt.Sprintf("%s%s%05d", prefix, shardMark, shards)
+	pattern := fmt.Sprintf("%s%s%05d", prefix, layout.ShardMark, shards)
 	fsys, dir := atomicfile.OrOS(s.FS), filepath.Dir(prefix)
 	if missingShard(pattern) == nil {
 		if err := s.removePreviousShards(pattern); err != nil {
 			return err
 		}
 		for i := range shards {
-			if err := atomicfile.Link(s.FS, shardName(prefix, i, shards), shardName(prefix+previousSuffix, i, shards)); err != nil {
+			if err := atomicfile.Link(s.FS, layout.V1ShardName(prefix, i, shards), layout.V1ShardName(prefix+previousSuffix, i, shards)); err != nil {
 				return err
 			}
 		}
@@ -55,7 +48,7 @@ func (s *Saver) keepPreviousShards(prefix string, shards int) error {
 			return err
 		}
 	}
-	if err := fsys.Remove(shardName(prefix, 0, shards)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := fsys.Remove(layout.V1ShardName(prefix, 0, shards)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return fsys.SyncDir(dir) // also when it was gone: a process that was killed may have had no time for it

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
 // tensorWriter is a checkpoint of either version that is being written.
@@ -118,7 +119,7 @@ func (s *Saver) writeV1(ctx context.Context, cut *Snapshot, prefix string, parts
 	for i, part := range slices.Backward(parts) {
 		name := prefix
 		if len(parts) > 1 {
-			name = shardName(prefix, i, len(parts))
+			name = layout.V1ShardName(prefix, i, len(parts))
 		}
 		w, err := ckptfmt.CreateV1(name, &ckptfmt.V1WriterOptions{FS: s.FS})
 		if err == nil {
