@@ -117,19 +117,13 @@ func sparseRows(c *exec.KernelContext, values int) (*rows, error) {
 
 // raggedRows are those that begin where the splits say.
 func raggedRows(c *exec.KernelContext, values int) (*rows, error) {
-	splits := c.In(0)
-	n := splits.NumElements() - 1
-	if n < 0 || splits.IntAt(0) != 0 || splits.IntAt(n) != values {
-		return nil, c.Invalid("row splits %s do not divide %d values", splits.Describe(), values)
-	}
-	for i := range n {
-		if splits.IntAt(i) > splits.IntAt(i+1) {
-			return nil, c.Invalid("row splits %d and %d: %d comes after %d", i, i+1, splits.IntAt(i+1), splits.IntAt(i))
-		}
+	splits, err := elem.RowSplits(c, 0, values)
+	if err != nil {
+		return nil, err
 	}
 	row := 0
-	return &rows{n: n, of: func(i int) int {
-		for i >= splits.IntAt(row+1) {
+	return &rows{n: len(splits) - 1, of: func(i int) int {
+		for i >= splits[row+1] {
 			row++
 		}
 		return row

@@ -16,32 +16,12 @@ var raggedOps = exec.OpTable{
 	"RaggedTensorToTensor": {Build: buildRaggedToTensor},
 }
 
-// rowSplits checks the ends of rows in input i, for so many values; negative:
-// for as many as they say.
-func rowSplits(c *exec.KernelContext, i, values int) ([]int, error) {
-	t := c.In(i)
-	if !exec.Indices.Has(t.DType) || len(t.Shape) != 1 || t.Shape[0] == 0 {
-		return nil, c.Invalid("row splits must be a vector of integers that is not empty, not %s", t.Describe())
-	}
-	splits := make([]int, t.Shape[0])
-	for k := range splits {
-		splits[k] = t.IntAt(k)
-		if k == 0 && splits[0] != 0 || k > 0 && splits[k] < splits[k-1] {
-			return nil, c.Invalid("Ragged splits must start with 0 and be sorted: split %d is %d", k, splits[k])
-		}
-	}
-	if last := splits[len(splits)-1]; values >= 0 && last != values {
-		return nil, c.Invalid("Ragged splits must sum to the number of values: %d instead of %d", last, values)
-	}
-	return splits, nil
-}
-
 // nestedSplits checks the first n inputs, the splits of each dimension from the
 // outermost on, for so many values.
 func nestedSplits(c *exec.KernelContext, n, values int) (splits [][]int, err error) {
 	splits = make([][]int, n)
 	for i := n - 1; i >= 0; i-- {
-		if splits[i], err = rowSplits(c, i, values); err != nil {
+		if splits[i], err = elem.RowSplits(c, i, values); err != nil {
 			return nil, err
 		}
 		values = len(splits[i]) - 1

@@ -76,7 +76,7 @@ func partitionEnds(c *exec.KernelContext, i int, kind raggedPartition, rows int)
 	if kind == valueRowids {
 		return rowidEnds(c, i, rows)
 	}
-	ends, err := rowSplits(c, 3+i, -1)
+	ends, err := elem.RowSplits(c, 3+i, -1)
 	if err == nil && rows >= 0 && len(ends)-1 != rows {
 		err = c.Invalid("partition %d splits %d rows, of %d", i, len(ends)-1, rows)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 var ngramOps = exec.OpTable{"StringNGrams": {Build: buildNGrams}}
@@ -31,16 +32,16 @@ func buildNGrams(b *exec.OpConstruction) (exec.Kernel, error) {
 
 // run makes the n-grams of each row, first those of the first width.
 func (g *ngrams) run(c *exec.KernelContext) error {
-	tokens, splits := c.In(0).Strings, c.In(1)
-	rows := max(0, splits.NumElements()-1)
-	if err := checkSplits(c, splits, len(tokens)); err != nil {
+	tokens := c.In(0).Strings
+	splits, err := nGramSplits(c, len(tokens))
+	if err != nil {
 		return err
 	}
 	g.checkSize(c, splits)
 	var out [][]byte
-	ends := c.Out(1, splits.DType, splits.NumElements())
-	for i := range rows {
-		row := tokens[splits.IntAt(i):splits.IntAt(i+1)]
+	ends := c.Out(1, c.In(1).DType, c.In(1).NumElements())
+	for i := range len(splits) - 1 {
+		row := tokens[splits[i]:splits[i+1]]
 		before := len(out)
 		for _, w := range g.widths {
 			pad := g.padOf(w)
@@ -63,27 +64,22 @@ func (g *ngrams) run(c *exec.KernelContext) error {
 
 // checkSize bails out where the n-grams, with a byte for each token, are more than a
 // tensor may have.
-func (g *ngrams) checkSize(c *exec.KernelContext, splits *exec.Tensor) {
+func (g *ngrams) checkSize(c *exec.KernelContext, splits []int) {
 	total := 0
-	for i := 1; i < splits.NumElements(); i++ {
+	for i := 1; i < len(splits); i++ {
 		for _, w := range g.widths {
-			n := splits.IntAt(i) - splits.IntAt(i-1) + 2*g.padOf(w) - w + 1
+			n := splits[i] - splits[i-1] + 2*g.padOf(w) - w + 1
 			total = c.CheckSize([]int{total + c.CheckSize([]int{max(0, n), w}, 1)}, 1)
 		}
 	}
 }
 
-func checkSplits(c *exec.KernelContext, splits *exec.Tensor, tokens int) error {
-	n := splits.NumElements()
-	if n == 0 && tokens > 0 || n > 0 && (splits.IntAt(0) != 0 || splits.IntAt(n-1) != tokens) {
-		return c.Invalid("row splits %s do not divide %d tokens", splits.Describe(), tokens)
+// nGramSplits returns the row splits in input 1. No rows may also be no splits.
+func nGramSplits(c *exec.KernelContext, tokens int) ([]int, error) {
+	if tokens == 0 && c.In(1).NumElements() == 0 {
+		return []int{0}, nil
 	}
-	for i := 1; i < n; i++ {
-		if splits.IntAt(i) < splits.IntAt(i-1) {
-			return c.Invalid("row split %d is %d, after %d", i, splits.IntAt(i), splits.IntAt(i-1))
-		}
-	}
-	return nil
+	return elem.RowSplits(c, 1, tokens)
 }
 
 // padOf returns how many pads n-grams of a width have on each side. At least one of
