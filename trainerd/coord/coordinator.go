@@ -157,9 +157,13 @@ func (c *Coordinator) isClean(err error, stopped bool) bool {
 	return false
 }
 
-// ShouldStop reports whether a stop was requested.
+// ShouldStop reports whether a stop was requested, by RequestStop or by the end of
+// the context that AskedBy names. The latter it knows at once, where Context ends a
+// moment later.
 func (c *Coordinator) ShouldStop() bool {
-	return c.Context().Err() != nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.contextLocked().Err() != nil || c.asker != nil && c.asker() != nil
 }
 
 // WaitForStop waits until a stop is asked for, or until ctx is done. It

@@ -45,6 +45,25 @@ func TestCO2ShouldStopAndWait(t *testing.T) {
 	})
 }
 
+// TestShouldStopAtOnce has the caller's context end: no step is begun after that,
+// although what watches the context may not have run yet.
+func TestShouldStopAtOnce(t *testing.T) {
+	var c Coordinator
+	ctx, cancel := context.WithCancel(t.Context())
+	end := c.AskedBy(ctx)
+	if c.ShouldStop() {
+		t.Error("ShouldStop is true at first")
+	}
+	cancel()
+	if !c.ShouldStop() {
+		t.Error("ShouldStop is false after the caller's context has ended")
+	}
+	end()
+	if c.ShouldStop() {
+		t.Error("ShouldStop asks a context that is no longer the caller's")
+	}
+}
+
 func TestJoin(t *testing.T) {
 	myError := errors.New("mine")
 	tests := []struct {

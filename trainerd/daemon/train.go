@@ -29,7 +29,7 @@ type training struct {
 
 	step        int64 // steps done, by all workers
 	first, made int64 // the step at which this process began, and steps that it made itself
-	summaryStep int64 // the step that summaryDue was asked about last
+	summaryStep int64 // the step made last that summaryDue was asked about
 	ended       bool  // the input did, before the last step
 	early       bool  // the evaluations no longer became better
 	nextSummary time.Time
@@ -46,7 +46,7 @@ type training struct {
 
 // run trains until the last step, the end of the input, or until ctx is done.
 func (t *training) run(ctx context.Context, sess session.Session) error {
-	step, err := t.job.task.CurrentStep(ctx, sess)
+	step, err := t.currentStep(ctx, sess)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,15 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
+// currentStep returns the step that the model is at, from which this process
+// continues.
+func (t *training) currentStep(ctx context.Context, sess session.Session) (int64, error) {
+	if t.replicas != nil {
+		return t.replicas.Join(ctx, sess)
+	}
+	return t.job.task.CurrentStep(ctx, sess)
+}
+
 // stats returns the counts of the Supervisor, with those of evaluations.
 func (t *training) stats() trainerd.Stats {
 	s := t.sv.Stats()
@@ -135,8 +144,8 @@ func (t *training) train(ctx context.Context, sess session.Session) error {
 		return nil // an earlier run, or a session that was lost, did the last step
 	}
 	err := t.catchUp(ctx, sess)
-	for err == nil && (t.step < t.job.steps || t.job.steps == 0) && ctx.Err() == nil {
-		if t.steer.serve(ctx); ctx.Err() == nil {
+	for err == nil && (t.step < t.job.steps || t.job.steps == 0) && !t.sv.ShouldStop() {
+		if t.steer.serve(ctx); !t.sv.ShouldStop() {
 			err = t.runStep(ctx, sess)
 		}
 		if err == nil && t.eval.endsEarly() {
@@ -223,10 +232,14 @@ func (t *training) stepAndMeasure(ctx context.Context, sess session.Session) (lo
 	}
 	t.watch.Step(t.step, loss, time.Since(begun))
 	t.beat.setStep(t.step)
-	if summarize && out != nil {
-		if err := t.writeSummary(ctx, out[len(out)-len(t.job.program.Summary):]); err != nil {
-			return 0, err
+	if t.step > before { // else it takes more gradients, and a point would be of a step that has one
+		if summarize && out != nil {
+			err = t.writeSummary(ctx, out[len(out)-len(t.job.program.Summary):])
 		}
+		t.noteSummary(before+1, summarize)
+	}
+	if err != nil {
+		return 0, err
 	}
 	return loss, t.eval.due(ctx, t, sess)
 }
@@ -342,20 +355,21 @@ func (t *training) summaryDue(step int64) bool {
 	if s.SaveSummariesSteps > 0 {
 		// Other workers may have made the very multiple.
 		passed := step/s.SaveSummariesSteps > t.summaryStep/s.SaveSummariesSteps
-		t.summaryStep = step
 		return step == 1 || step >= t.job.steps && t.job.steps > 0 || passed
 	}
 	if s.SaveSummariesSecs == 0 {
 		return false
 	}
-	now := time.Now()
 	short := step == 1 || t.job.steps > 0 && (step >= t.job.steps || curveBudget{points: summaryPoints}.passed(t.summaryStep, step, t.job.steps))
+	return short || !time.Now().Before(t.nextSummary)
+}
+
+// noteSummary notes that a step was made about which summaryDue was asked.
+func (t *training) noteSummary(step int64, written bool) {
 	t.summaryStep = step
-	if now.Before(t.nextSummary) && !short {
-		return false
+	if written {
+		t.nextSummary = time.Now().Add(t.job.config.Supervisor.SaveSummariesSecs.Duration())
 	}
-	t.nextSummary = now.Add(s.SaveSummariesSecs.Duration())
-	return true
 }
 
 func (t *training) writeSummary(ctx context.Context, encoded []*ckptfmt.Tensor) error {
