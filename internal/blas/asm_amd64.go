@@ -264,47 +264,47 @@ func dgemmTile11AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c
 //go:noescape
 func dgemmTile12AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
-// gather24AVX2 copies 24 bytes from each of k rows that are ld bytes apart.
+// gather24 copies 24 bytes from each of k rows that are ld bytes apart.
 //
 //go:noescape
-func gather24AVX2(dst *byte, src *byte, ld int, k int)
+func gather24(dst *byte, src *byte, ld int, k int)
 
-// gather48AVX2 copies 48 bytes from each of k rows that are ld bytes apart.
+// gather48 copies 48 bytes from each of k rows that are ld bytes apart.
 //
 //go:noescape
-func gather48AVX2(dst *byte, src *byte, ld int, k int)
+func gather48(dst *byte, src *byte, ld int, k int)
 
-// gather64AVX2 copies 64 bytes from each of k rows that are ld bytes apart.
+// gather64 copies 64 bytes from each of k rows that are ld bytes apart.
 //
 //go:noescape
-func gather64AVX2(dst *byte, src *byte, ld int, k int)
+func gather64(dst *byte, src *byte, ld int, k int)
 
-// gather96AVX2 copies 96 bytes from each of k rows that are ld bytes apart.
+// gather96 copies 96 bytes from each of k rows that are ld bytes apart.
 //
 //go:noescape
-func gather96AVX2(dst *byte, src *byte, ld int, k int)
+func gather96(dst *byte, src *byte, ld int, k int)
 
-// gather128AVX2 copies 128 bytes from each of k rows that are ld bytes apart.
+// gather128 copies 128 bytes from each of k rows that are ld bytes apart.
 //
 //go:noescape
-func gather128AVX2(dst *byte, src *byte, ld int, k int)
+func gather128(dst *byte, src *byte, ld int, k int)
 
 // sTranspose8AVX2 makes 8 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
 //
 //go:noescape
 func sTranspose8AVX2(dst *float32, src *float32, ld int, step int, k int)
 
-// sTranspose4AVX2 makes 4 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
+// sTranspose4 makes 4 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
 //
 //go:noescape
-func sTranspose4AVX2(dst *float32, src *float32, ld int, step int, k int)
+func sTranspose4(dst *float32, src *float32, ld int, step int, k int)
 
-// sTranspose2AVX2 makes 2 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
+// sTranspose2 makes 2 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
 //
 //go:noescape
-func sTranspose2AVX2(dst *float32, src *float32, ld int, step int, k int)
+func sTranspose2(dst *float32, src *float32, ld int, step int, k int)
 
-// dTranspose2AVX2 makes 2 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
+// dTranspose2 makes 2 rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.
 //
 //go:noescape
-func dTranspose2AVX2(dst *float64, src *float64, ld int, step int, k int)
+func dTranspose2(dst *float64, src *float64, ld int, step int, k int)

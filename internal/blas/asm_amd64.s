@@ -10878,9 +10878,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gather24AVX2(dst *byte, src *byte, ld int, k int)
+// func gather24(dst *byte, src *byte, ld int, k int)
 // Requires: AVX
-TEXT ·gather24AVX2(SB), NOSPLIT, $0-32
+TEXT ·gather24(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  ld+16(FP), DX
@@ -10902,9 +10902,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gather48AVX2(dst *byte, src *byte, ld int, k int)
+// func gather48(dst *byte, src *byte, ld int, k int)
 // Requires: AVX
-TEXT ·gather48AVX2(SB), NOSPLIT, $0-32
+TEXT ·gather48(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  ld+16(FP), DX
@@ -10926,9 +10926,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gather64AVX2(dst *byte, src *byte, ld int, k int)
+// func gather64(dst *byte, src *byte, ld int, k int)
 // Requires: AVX
-TEXT ·gather64AVX2(SB), NOSPLIT, $0-32
+TEXT ·gather64(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  ld+16(FP), DX
@@ -10950,9 +10950,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gather96AVX2(dst *byte, src *byte, ld int, k int)
+// func gather96(dst *byte, src *byte, ld int, k int)
 // Requires: AVX
-TEXT ·gather96AVX2(SB), NOSPLIT, $0-32
+TEXT ·gather96(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  ld+16(FP), DX
@@ -10976,9 +10976,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gather128AVX2(dst *byte, src *byte, ld int, k int)
+// func gather128(dst *byte, src *byte, ld int, k int)
 // Requires: AVX
-TEXT ·gather128AVX2(SB), NOSPLIT, $0-32
+TEXT ·gather128(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  ld+16(FP), DX
@@ -11069,9 +11069,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sTranspose4AVX2(dst *float32, src *float32, ld int, step int, k int)
+// func sTranspose4(dst *float32, src *float32, ld int, step int, k int)
 // Requires: AVX
-TEXT ·sTranspose4AVX2(SB), NOSPLIT, $0-40
+TEXT ·sTranspose4(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ ld+16(FP), DX
@@ -11107,9 +11107,9 @@ loop:
 done:
 	RET
 
-// func sTranspose2AVX2(dst *float32, src *float32, ld int, step int, k int)
+// func sTranspose2(dst *float32, src *float32, ld int, step int, k int)
 // Requires: AVX
-TEXT ·sTranspose2AVX2(SB), NOSPLIT, $0-40
+TEXT ·sTranspose2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ ld+16(FP), DX
@@ -11136,9 +11136,9 @@ loop:
 done:
 	RET
 
-// func dTranspose2AVX2(dst *float64, src *float64, ld int, step int, k int)
+// func dTranspose2(dst *float64, src *float64, ld int, step int, k int)
 // Requires: AVX
-TEXT ·dTranspose2AVX2(SB), NOSPLIT, $0-40
+TEXT ·dTranspose2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ ld+16(FP), DX

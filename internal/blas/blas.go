@@ -5,15 +5,16 @@
 //	blas32.Use(blas.Implementation{})
 //	blas64.Use(blas.Implementation{})
 //
-// Sgemm and Dgemm are its own; the rest is gonum's. On processors without
-// AVX2 and FMA, and with the build tag noasm, everything is.
+// Sgemm and Dgemm are its own; the rest is gonum's. On amd64 without AVX2 and
+// FMA, on processors other than amd64 and arm64, and with the build tag noasm,
+// everything is.
 //
 // # How a product is computed
 //
-// The product is made of tiles of a few rows by two vector registers, which
-// stay in registers while the inner dimension runs (6 by 16 float32 with AVX2,
-// 12 by 32 with AVX-512). The factors are copied, a block at a time, into the
-// order in which the tiles read them:
+// The product is made of tiles of a few rows by two vector registers, four with
+// NEON, which stay in registers while the inner dimension runs (6 by 16 float32
+// with AVX2 and NEON, 12 by 32 with AVX-512). The factors are copied, a block at
+// a time, into the order in which the tiles read them:
 //
 //	inner dimension   in blocks of kc: a panel of b, kc by 16, fits the first cache
 //	rows of a         in blocks of mc: mc by kc fit the second cache
@@ -27,7 +28,10 @@
 //
 // Large products are split over the processors. Each element of the product is
 // summed in the same order however the work is split, so the number of
-// processors does not change a bit of the result.
+// processors does not change a bit of the result. Blocks of the inner dimension
+// are equally long in all kernels, and each kernel adds one fused product after
+// the other, so AVX2, AVX-512 and NEON have the same bits too. Gonum's loops have
+// others: they add in another order.
 //
 // The assembly is written by tools/asmgen.
 package blas

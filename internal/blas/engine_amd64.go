@@ -38,59 +38,28 @@ func gather[T float32 | float64](width int, dst, src *T, ld, k int) {
 	to, from := (*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(src))
 	switch width * size {
 	case 24:
-		gather24AVX2(to, from, ld*size, k)
+		gather24(to, from, ld*size, k)
 	case 48:
-		gather48AVX2(to, from, ld*size, k)
+		gather48(to, from, ld*size, k)
 	case 64:
-		gather64AVX2(to, from, ld*size, k)
+		gather64(to, from, ld*size, k)
 	case 96:
-		gather96AVX2(to, from, ld*size, k)
+		gather96(to, from, ld*size, k)
 	case 128:
-		gather128AVX2(to, from, ld*size, k)
+		gather128(to, from, ld*size, k)
 	}
 }
 
-func columns32(width, step int, dst, src []float32, ld, k int) int {
-	if k &^= 3; k == 0 || width < 2 {
-		return 0
-	}
+// transpose8 transposes rows, eight at a time, while there are eight, and returns
+// how many it did; k is a multiple of 4.
+func transpose8(width, step int, dst, src []float32, ld, k int) int {
 	r, eights := 0, k&^7
 	for ; r+8 <= width; r += 8 {
 		sTranspose8AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, eights)
 		if eights < k {
-			sTranspose4AVX2(&dst[eights*step+r], &src[r*ld+eights], 4*ld, 4*step, k-eights)
-			sTranspose4AVX2(&dst[eights*step+r+4], &src[(r+4)*ld+eights], 4*ld, 4*step, k-eights)
+			sTranspose4(&dst[eights*step+r], &src[r*ld+eights], 4*ld, 4*step, k-eights)
+			sTranspose4(&dst[eights*step+r+4], &src[(r+4)*ld+eights], 4*ld, 4*step, k-eights)
 		}
 	}
-	for ; r+4 <= width; r += 4 {
-		sTranspose4AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, k)
-	}
-	if r+2 <= width {
-		sTranspose2AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, k)
-		r += 2
-	}
-	if r < width {
-		oneColumn(dst[r:], src[r*ld:], step, k)
-	}
-	return k
-}
-
-func columns64(width, step int, dst, src []float64, ld, k int) int {
-	if k &^= 1; k == 0 || width < 2 {
-		return 0
-	}
-	r := 0
-	for ; r+2 <= width; r += 2 {
-		dTranspose2AVX2(&dst[r], &src[r*ld], 8*ld, 8*step, k)
-	}
-	if r < width {
-		oneColumn(dst[r:], src[r*ld:], step, k)
-	}
-	return k
-}
-
-func oneColumn[T float32 | float64](dst, row []T, step, k int) {
-	for i, v := range row[:k] {
-		dst[i*step] = v
-	}
+	return r
 }

@@ -1,7 +1,10 @@
 package blas
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -135,6 +138,45 @@ func TestEveryEngine(t *testing.T) {
 				e.double.multiply(&product[float64]{tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc})
 			})
 		})
+	}
+}
+
+// Products have the same bits with AVX2, AVX-512 and NEON.
+func TestBitsOfEngines(t *testing.T) {
+	for name, e := range enginesHere() {
+		sum := crc32.NewIEEE()
+		for _, s := range [][3]int{{1, 1, 1}, {7, 17, 3}, {13, 8, 20}, {40, 33, 700}, {20, 100, 321}} {
+			sumProducts(sum, e.single, s)
+			sumProducts(sum, e.double, s)
+		}
+		if want := uint32(0x1f813593); sum.Sum32() != want {
+			t.Errorf("%s: the sum of the products is %#x, want %#x", name, sum.Sum32(), want)
+		}
+	}
+}
+
+// sumProducts adds products of m by n elements, k long, to a sum.
+func sumProducts[T float32 | float64](sum io.Writer, e *engine[T], s [3]int) {
+	m, n, k := s[0], s[1], s[2]
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func(n int) []T {
+		x := make([]T, n)
+		for i := range x {
+			x[i] = T(r.Float64() - .5)
+		}
+		return x
+	}
+	for _, form := range []struct{ ta, tb bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		a, b, c := random(m*k), random(k*n), random(m*n)
+		lda, ldb := k, n
+		if form.ta {
+			lda = m
+		}
+		if form.tb {
+			ldb = k
+		}
+		e.multiply(&product[T]{form.ta, form.tb, m, n, k, .75, a, lda, b, ldb, 1, c, n})
+		binary.Write(sum, binary.LittleEndian, c)
 	}
 }
 

@@ -4,435 +4,435 @@
 
 package vec
 
-// sAddAVX2 sets d to x+y.
+// sAdd sets d to x+y.
 //
 //go:noescape
-func sAddAVX2(d *float32, x *float32, y *float32, n int)
+func sAdd(d *float32, x *float32, y *float32, n int)
 
-// dAddAVX2 sets d to x+y.
+// dAdd sets d to x+y.
 //
 //go:noescape
-func dAddAVX2(d *float64, x *float64, y *float64, n int)
+func dAdd(d *float64, x *float64, y *float64, n int)
 
-// sSubAVX2 sets d to x-y.
+// sSub sets d to x-y.
 //
 //go:noescape
-func sSubAVX2(d *float32, x *float32, y *float32, n int)
+func sSub(d *float32, x *float32, y *float32, n int)
 
-// dSubAVX2 sets d to x-y.
+// dSub sets d to x-y.
 //
 //go:noescape
-func dSubAVX2(d *float64, x *float64, y *float64, n int)
+func dSub(d *float64, x *float64, y *float64, n int)
 
-// sMulAVX2 sets d to x*y.
+// sMul sets d to x*y.
 //
 //go:noescape
-func sMulAVX2(d *float32, x *float32, y *float32, n int)
+func sMul(d *float32, x *float32, y *float32, n int)
 
-// dMulAVX2 sets d to x*y.
+// dMul sets d to x*y.
 //
 //go:noescape
-func dMulAVX2(d *float64, x *float64, y *float64, n int)
+func dMul(d *float64, x *float64, y *float64, n int)
 
-// sDivAVX2 sets d to x/y.
+// sDiv sets d to x/y.
 //
 //go:noescape
-func sDivAVX2(d *float32, x *float32, y *float32, n int)
+func sDiv(d *float32, x *float32, y *float32, n int)
 
-// dDivAVX2 sets d to x/y.
+// dDiv sets d to x/y.
 //
 //go:noescape
-func dDivAVX2(d *float64, x *float64, y *float64, n int)
+func dDiv(d *float64, x *float64, y *float64, n int)
 
-// sAddScalarAVX2 sets d to x+s.
+// sAddScalar sets d to x+s.
 //
 //go:noescape
-func sAddScalarAVX2(d *float32, x *float32, s float32, n int)
+func sAddScalar(d *float32, x *float32, s float32, n int)
 
-// dAddScalarAVX2 sets d to x+s.
+// dAddScalar sets d to x+s.
 //
 //go:noescape
-func dAddScalarAVX2(d *float64, x *float64, s float64, n int)
+func dAddScalar(d *float64, x *float64, s float64, n int)
 
-// sMulScalarAVX2 sets d to x*s.
+// sMulScalar sets d to x*s.
 //
 //go:noescape
-func sMulScalarAVX2(d *float32, x *float32, s float32, n int)
+func sMulScalar(d *float32, x *float32, s float32, n int)
 
-// dMulScalarAVX2 sets d to x*s.
+// dMulScalar sets d to x*s.
 //
 //go:noescape
-func dMulScalarAVX2(d *float64, x *float64, s float64, n int)
+func dMulScalar(d *float64, x *float64, s float64, n int)
 
-// sDivScalarAVX2 sets d to x/s.
+// sDivScalar sets d to x/s.
 //
 //go:noescape
-func sDivScalarAVX2(d *float32, x *float32, s float32, n int)
+func sDivScalar(d *float32, x *float32, s float32, n int)
 
-// dDivScalarAVX2 sets d to x/s.
+// dDivScalar sets d to x/s.
 //
 //go:noescape
-func dDivScalarAVX2(d *float64, x *float64, s float64, n int)
+func dDivScalar(d *float64, x *float64, s float64, n int)
 
-// sReluAVX2 sets d to x, and to zero where x is less.
+// sRelu sets d to x, and to zero where x is less.
 //
 //go:noescape
-func sReluAVX2(d *float32, x *float32, n int)
+func sRelu(d *float32, x *float32, n int)
 
-// dReluAVX2 sets d to x, and to zero where x is less.
+// dRelu sets d to x, and to zero where x is less.
 //
 //go:noescape
-func dReluAVX2(d *float64, x *float64, n int)
+func dRelu(d *float64, x *float64, n int)
 
-// sReluGradAVX2 sets d to grad where x is above zero, else to zero.
+// sReluGrad sets d to grad where x is above zero, else to zero.
 //
 //go:noescape
-func sReluGradAVX2(d *float32, grad *float32, x *float32, n int)
+func sReluGrad(d *float32, grad *float32, x *float32, n int)
 
-// dReluGradAVX2 sets d to grad where x is above zero, else to zero.
+// dReluGrad sets d to grad where x is above zero, else to zero.
 //
 //go:noescape
-func dReluGradAVX2(d *float64, grad *float64, x *float64, n int)
+func dReluGrad(d *float64, grad *float64, x *float64, n int)
 
-// sSquareAVX2 sets d to x*x.
+// sSquare sets d to x*x.
 //
 //go:noescape
-func sSquareAVX2(d *float32, x *float32, n int)
+func sSquare(d *float32, x *float32, n int)
 
-// dSquareAVX2 sets d to x*x.
+// dSquare sets d to x*x.
 //
 //go:noescape
-func dSquareAVX2(d *float64, x *float64, n int)
+func dSquare(d *float64, x *float64, n int)
 
-// sFloorAVX2 sets d to x rounded down.
+// sFloor sets d to x rounded down.
 //
 //go:noescape
-func sFloorAVX2(d *float32, x *float32, n int)
+func sFloor(d *float32, x *float32, n int)
 
-// dFloorAVX2 sets d to x rounded down.
+// dFloor sets d to x rounded down.
 //
 //go:noescape
-func dFloorAVX2(d *float64, x *float64, n int)
+func dFloor(d *float64, x *float64, n int)
 
-// sAddScaledAVX2 adds x*s to d.
+// sAddScaled adds x*s to d.
 //
 //go:noescape
-func sAddScaledAVX2(d *float32, x *float32, s float32, n int)
+func sAddScaled(d *float32, x *float32, s float32, n int)
 
-// dAddScaledAVX2 adds x*s to d.
+// dAddScaled adds x*s to d.
 //
 //go:noescape
-func dAddScaledAVX2(d *float64, x *float64, s float64, n int)
+func dAddScaled(d *float64, x *float64, s float64, n int)
 
-// sSqrtAVX2 sets d to the square roots of x.
+// sSqrt sets d to the square roots of x.
 //
 //go:noescape
-func sSqrtAVX2(d *float32, x *float32, n int)
+func sSqrt(d *float32, x *float32, n int)
 
-// dSqrtAVX2 sets d to the square roots of x.
+// dSqrt sets d to the square roots of x.
 //
 //go:noescape
-func dSqrtAVX2(d *float64, x *float64, n int)
+func dSqrt(d *float64, x *float64, n int)
 
-// sScalarSubAVX2 sets d to s-x.
+// sScalarSub sets d to s-x.
 //
 //go:noescape
-func sScalarSubAVX2(d *float32, x *float32, s float32, n int)
+func sScalarSub(d *float32, x *float32, s float32, n int)
 
-// dScalarSubAVX2 sets d to s-x.
+// dScalarSub sets d to s-x.
 //
 //go:noescape
-func dScalarSubAVX2(d *float64, x *float64, s float64, n int)
+func dScalarSub(d *float64, x *float64, s float64, n int)
 
-// sScalarDivAVX2 sets d to s/x.
+// sScalarDiv sets d to s/x.
 //
 //go:noescape
-func sScalarDivAVX2(d *float32, x *float32, s float32, n int)
+func sScalarDiv(d *float32, x *float32, s float32, n int)
 
-// dScalarDivAVX2 sets d to s/x.
+// dScalarDiv sets d to s/x.
 //
 //go:noescape
-func dScalarDivAVX2(d *float64, x *float64, s float64, n int)
+func dScalarDiv(d *float64, x *float64, s float64, n int)
 
-// sRsqrtAVX2 sets d to one/sqrt(x).
+// sRsqrt sets d to one/sqrt(x).
 //
 //go:noescape
-func sRsqrtAVX2(d *float32, x *float32, one float32, n int)
+func sRsqrt(d *float32, x *float32, one float32, n int)
 
-// dRsqrtAVX2 sets d to one/sqrt(x).
+// dRsqrt sets d to one/sqrt(x).
 //
 //go:noescape
-func dRsqrtAVX2(d *float64, x *float64, one float64, n int)
+func dRsqrt(d *float64, x *float64, one float64, n int)
 
-// sSquaredDifferenceAVX2 sets d to the squares of x-y.
+// sSquaredDifference sets d to the squares of x-y.
 //
 //go:noescape
-func sSquaredDifferenceAVX2(d *float32, x *float32, y *float32, n int)
+func sSquaredDifference(d *float32, x *float32, y *float32, n int)
 
-// dSquaredDifferenceAVX2 sets d to the squares of x-y.
+// dSquaredDifference sets d to the squares of x-y.
 //
 //go:noescape
-func dSquaredDifferenceAVX2(d *float64, x *float64, y *float64, n int)
+func dSquaredDifference(d *float64, x *float64, y *float64, n int)
 
-// sTanhGradAVX2 sets d to grad*(one-y*y).
+// sTanhGrad sets d to grad*(one-y*y).
 //
 //go:noescape
-func sTanhGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+func sTanhGrad(d *float32, y *float32, grad *float32, one float32, n int)
 
-// dTanhGradAVX2 sets d to grad*(one-y*y).
+// dTanhGrad sets d to grad*(one-y*y).
 //
 //go:noescape
-func dTanhGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+func dTanhGrad(d *float64, y *float64, grad *float64, one float64, n int)
 
-// sSigmoidGradAVX2 sets d to grad*y*(one-y).
+// sSigmoidGrad sets d to grad*y*(one-y).
 //
 //go:noescape
-func sSigmoidGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+func sSigmoidGrad(d *float32, y *float32, grad *float32, one float32, n int)
 
-// dSigmoidGradAVX2 sets d to grad*y*(one-y).
+// dSigmoidGrad sets d to grad*y*(one-y).
 //
 //go:noescape
-func dSigmoidGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+func dSigmoidGrad(d *float64, y *float64, grad *float64, one float64, n int)
 
-// sLeakyReluAVX2 sets d to x where it is above zero, else to slope*x.
+// sLeakyRelu sets d to x where it is above zero, else to slope*x.
 //
 //go:noescape
-func sLeakyReluAVX2(d *float32, x *float32, slope float32, n int)
+func sLeakyRelu(d *float32, x *float32, slope float32, n int)
 
-// dLeakyReluAVX2 sets d to x where it is above zero, else to slope*x.
+// dLeakyRelu sets d to x where it is above zero, else to slope*x.
 //
 //go:noescape
-func dLeakyReluAVX2(d *float64, x *float64, slope float64, n int)
+func dLeakyRelu(d *float64, x *float64, slope float64, n int)
 
-// sLeakyReluGradAVX2 sets d to grad where x is above zero, else to slope*grad.
+// sLeakyReluGrad sets d to grad where x is above zero, else to slope*grad.
 //
 //go:noescape
-func sLeakyReluGradAVX2(d *float32, grad *float32, x *float32, slope float32, n int)
+func sLeakyReluGrad(d *float32, grad *float32, x *float32, slope float32, n int)
 
-// dLeakyReluGradAVX2 sets d to grad where x is above zero, else to slope*grad.
+// dLeakyReluGrad sets d to grad where x is above zero, else to slope*grad.
 //
 //go:noescape
-func dLeakyReluGradAVX2(d *float64, grad *float64, x *float64, slope float64, n int)
+func dLeakyReluGrad(d *float64, grad *float64, x *float64, slope float64, n int)
 
-// sNormalizeAVX2 sets d to (x-mean)*factor+offset.
+// sNormalize sets d to (x-mean)*factor+offset.
 //
 //go:noescape
-func sNormalizeAVX2(d *float32, x *float32, mean *float32, factor *float32, offset *float32, n int)
+func sNormalize(d *float32, x *float32, mean *float32, factor *float32, offset *float32, n int)
 
-// dNormalizeAVX2 sets d to (x-mean)*factor+offset.
+// dNormalize sets d to (x-mean)*factor+offset.
 //
 //go:noescape
-func dNormalizeAVX2(d *float64, x *float64, mean *float64, factor *float64, offset *float64, n int)
+func dNormalize(d *float64, x *float64, mean *float64, factor *float64, offset *float64, n int)
 
-// sNormalizeGradAVX2 sets d to factor*(grad-shift-(x-mean)*slope).
+// sNormalizeGrad sets d to factor*(grad-shift-(x-mean)*slope).
 //
 //go:noescape
-func sNormalizeGradAVX2(d *float32, grad *float32, x *float32, mean *float32, factor *float32, shift *float32, slope *float32, n int)
+func sNormalizeGrad(d *float32, grad *float32, x *float32, mean *float32, factor *float32, shift *float32, slope *float32, n int)
 
-// dNormalizeGradAVX2 sets d to factor*(grad-shift-(x-mean)*slope).
+// dNormalizeGrad sets d to factor*(grad-shift-(x-mean)*slope).
 //
 //go:noescape
-func dNormalizeGradAVX2(d *float64, grad *float64, x *float64, mean *float64, factor *float64, shift *float64, slope *float64, n int)
+func dNormalizeGrad(d *float64, grad *float64, x *float64, mean *float64, factor *float64, shift *float64, slope *float64, n int)
 
-// sMomentsAVX2 adds x-shift to sums and its square to squares.
+// sMoments adds x-shift to sums and its square to squares.
 //
 //go:noescape
-func sMomentsAVX2(sums *float32, squares *float32, x *float32, shift *float32, n int)
+func sMoments(sums *float32, squares *float32, x *float32, shift *float32, n int)
 
-// dMomentsAVX2 adds x-shift to sums and its square to squares.
+// dMoments adds x-shift to sums and its square to squares.
 //
 //go:noescape
-func dMomentsAVX2(sums *float64, squares *float64, x *float64, shift *float64, n int)
+func dMoments(sums *float64, squares *float64, x *float64, shift *float64, n int)
 
-// sGradMomentsAVX2 adds grad to sums and grad*(x-mean) to dots.
+// sGradMoments adds grad to sums and grad*(x-mean) to dots.
 //
 //go:noescape
-func sGradMomentsAVX2(sums *float32, dots *float32, grad *float32, x *float32, mean *float32, n int)
+func sGradMoments(sums *float32, dots *float32, grad *float32, x *float32, mean *float32, n int)
 
-// dGradMomentsAVX2 adds grad to sums and grad*(x-mean) to dots.
+// dGradMoments adds grad to sums and grad*(x-mean) to dots.
 //
 //go:noescape
-func dGradMomentsAVX2(sums *float64, dots *float64, grad *float64, x *float64, mean *float64, n int)
+func dGradMoments(sums *float64, dots *float64, grad *float64, x *float64, mean *float64, n int)
 
-// sDescendAVX2 subtracts lr*grad from w.
+// sDescend subtracts lr*grad from w.
 //
 //go:noescape
-func sDescendAVX2(w *float32, grad *float32, lr float32, n int)
+func sDescend(w *float32, grad *float32, lr float32, n int)
 
-// dDescendAVX2 subtracts lr*grad from w.
+// dDescend subtracts lr*grad from w.
 //
 //go:noescape
-func dDescendAVX2(w *float64, grad *float64, lr float64, n int)
+func dDescend(w *float64, grad *float64, lr float64, n int)
 
-// sMomentumAVX2 is a step of the momentum optimizer.
+// sMomentum is a step of the momentum optimizer.
 //
 //go:noescape
-func sMomentumAVX2(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
+func sMomentum(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
 
-// dMomentumAVX2 is a step of the momentum optimizer.
+// dMomentum is a step of the momentum optimizer.
 //
 //go:noescape
-func dMomentumAVX2(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
+func dMomentum(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
 
-// sNesterovAVX2 is a step of the momentum optimizer with Nesterov's look ahead.
+// sNesterov is a step of the momentum optimizer with Nesterov's look ahead.
 //
 //go:noescape
-func sNesterovAVX2(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
+func sNesterov(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
 
-// dNesterovAVX2 is a step of the momentum optimizer with Nesterov's look ahead.
+// dNesterov is a step of the momentum optimizer with Nesterov's look ahead.
 //
 //go:noescape
-func dNesterovAVX2(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
+func dNesterov(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
 
-// sAdagradAVX2 is a step of the Adagrad optimizer.
+// sAdagrad is a step of the Adagrad optimizer.
 //
 //go:noescape
-func sAdagradAVX2(w *float32, acc *float32, grad *float32, lr float32, n int)
+func sAdagrad(w *float32, acc *float32, grad *float32, lr float32, n int)
 
-// dAdagradAVX2 is a step of the Adagrad optimizer.
+// dAdagrad is a step of the Adagrad optimizer.
 //
 //go:noescape
-func dAdagradAVX2(w *float64, acc *float64, grad *float64, lr float64, n int)
+func dAdagrad(w *float64, acc *float64, grad *float64, lr float64, n int)
 
-// sAdamAVX2 is a step of the Adam optimizer; c1 and c2 are one less the decays.
+// sAdam is a step of the Adam optimizer; c1 and c2 are one less the decays.
 //
 //go:noescape
-func sAdamAVX2(w *float32, m *float32, v *float32, grad *float32, alpha float32, c1 float32, c2 float32, eps float32, n int)
+func sAdam(w *float32, m *float32, v *float32, grad *float32, alpha float32, c1 float32, c2 float32, eps float32, n int)
 
-// dAdamAVX2 is a step of the Adam optimizer; c1 and c2 are one less the decays.
+// dAdam is a step of the Adam optimizer; c1 and c2 are one less the decays.
 //
 //go:noescape
-func dAdamAVX2(w *float64, m *float64, v *float64, grad *float64, alpha float64, c1 float64, c2 float64, eps float64, n int)
+func dAdam(w *float64, m *float64, v *float64, grad *float64, alpha float64, c1 float64, c2 float64, eps float64, n int)
 
-// sRmsPropAVX2 is a step of the RMSProp optimizer; c is one less the decay.
+// sRmsProp is a step of the RMSProp optimizer; c is one less the decay.
 //
 //go:noescape
-func sRmsPropAVX2(w *float32, ms *float32, mom *float32, grad *float32, lr float32, c float32, m float32, eps float32, n int)
+func sRmsProp(w *float32, ms *float32, mom *float32, grad *float32, lr float32, c float32, m float32, eps float32, n int)
 
-// dRmsPropAVX2 is a step of the RMSProp optimizer; c is one less the decay.
+// dRmsProp is a step of the RMSProp optimizer; c is one less the decay.
 //
 //go:noescape
-func dRmsPropAVX2(w *float64, ms *float64, mom *float64, grad *float64, lr float64, c float64, m float64, eps float64, n int)
+func dRmsProp(w *float64, ms *float64, mom *float64, grad *float64, lr float64, c float64, m float64, eps float64, n int)
 
-// sExpAVX2 sets d to the exponentials of x.
+// sExp sets d to the exponentials of x.
 //
 //go:noescape
-func sExpAVX2(d *float32, x *float32, n int)
+func sExp(d *float32, x *float32, n int)
 
-// sLogAVX2 sets d to the natural logarithms of x.
+// sLog sets d to the natural logarithms of x.
 //
 //go:noescape
-func sLogAVX2(d *float32, x *float32, n int)
+func sLog(d *float32, x *float32, n int)
 
-// sTanhAVX2 sets d to the hyperbolic tangents of x.
+// sTanh sets d to the hyperbolic tangents of x.
 //
 //go:noescape
-func sTanhAVX2(d *float32, x *float32, n int)
+func sTanh(d *float32, x *float32, n int)
 
-// sErfAVX2 sets d to the error functions of x.
+// sErf sets d to the error functions of x.
 //
 //go:noescape
-func sErfAVX2(d *float32, x *float32, n int)
+func sErf(d *float32, x *float32, n int)
 
-// sSigmoidAVX2 sets d to the logistic functions of x.
+// sSigmoid sets d to the logistic functions of x.
 //
 //go:noescape
-func sSigmoidAVX2(d *float32, x *float32, n int)
+func sSigmoid(d *float32, x *float32, n int)
 
-// sLanesAVX2 adds element i of x to lane i%16.
+// sLanes adds element i of x to lane i%16.
 //
 //go:noescape
-func sLanesAVX2(lanes *float64, x *float32, n int)
+func sLanes(lanes *float64, x *float32, n int)
 
-// sSquareLanesAVX2 adds the square of element i of x to lane i%16.
+// sSquareLanes adds the square of element i of x to lane i%16.
 //
 //go:noescape
-func sSquareLanesAVX2(lanes *float64, x *float32, n int)
+func sSquareLanes(lanes *float64, x *float32, n int)
 
-// sMaxLanesAVX2 sets lane i%16 to element i of x where that is larger or no number.
+// sMaxLanes sets lane i%16 to element i of x where that is larger or no number.
 //
 //go:noescape
-func sMaxLanesAVX2(lanes *float32, x *float32, n int)
+func sMaxLanes(lanes *float32, x *float32, n int)
 
-// sAddRows1AVX2 adds 1 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows1 adds 1 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows1AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows1(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows2AVX2 adds 2 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows2 adds 2 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows2AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows3AVX2 adds 3 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows3 adds 3 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows3AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows3(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows4AVX2 adds 4 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows4 adds 4 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows4AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows4(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows5AVX2 adds 5 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows5 adds 5 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows5AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows5(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows6AVX2 adds 6 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows6 adds 6 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows6AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows6(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows7AVX2 adds 7 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows7 adds 7 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows7AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows7(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows8AVX2 adds 8 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows8 adds 8 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows8AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows8(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows9AVX2 adds 9 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows9 adds 9 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows9AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows9(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows10AVX2 adds 10 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows10 adds 10 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows10AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows10(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows11AVX2 adds 11 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows11 adds 11 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows11AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows11(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows12AVX2 adds 12 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows12 adds 12 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows12AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows12(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows13AVX2 adds 13 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows13 adds 13 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows13AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows13(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows14AVX2 adds 14 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows14 adds 14 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows14AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows14(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows15AVX2 adds 15 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows15 adds 15 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows15AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows15(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
-// sAddRows16AVX2 adds 16 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
+// sAddRows16 adds 16 columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.
 //
 //go:noescape
-func sAddRows16AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+func sAddRows16(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 
 // sWinogradInputAVX2 makes 4 by 4 vectors of 4 by 4, in each tile. Strides are in bytes, channels in whole registers.
 //

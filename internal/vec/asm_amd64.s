@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func sAddAVX2(d *float32, x *float32, y *float32, n int)
+// func sAdd(d *float32, x *float32, y *float32, n int)
 // Requires: AVX
-TEXT ·sAddAVX2(SB), NOSPLIT, $0-32
+TEXT ·sAdd(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -28,9 +28,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dAddAVX2(d *float64, x *float64, y *float64, n int)
+// func dAdd(d *float64, x *float64, y *float64, n int)
 // Requires: AVX
-TEXT ·dAddAVX2(SB), NOSPLIT, $0-32
+TEXT ·dAdd(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -52,9 +52,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sSubAVX2(d *float32, x *float32, y *float32, n int)
+// func sSub(d *float32, x *float32, y *float32, n int)
 // Requires: AVX
-TEXT ·sSubAVX2(SB), NOSPLIT, $0-32
+TEXT ·sSub(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -76,9 +76,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dSubAVX2(d *float64, x *float64, y *float64, n int)
+// func dSub(d *float64, x *float64, y *float64, n int)
 // Requires: AVX
-TEXT ·dSubAVX2(SB), NOSPLIT, $0-32
+TEXT ·dSub(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -100,9 +100,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sMulAVX2(d *float32, x *float32, y *float32, n int)
+// func sMul(d *float32, x *float32, y *float32, n int)
 // Requires: AVX
-TEXT ·sMulAVX2(SB), NOSPLIT, $0-32
+TEXT ·sMul(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -124,9 +124,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dMulAVX2(d *float64, x *float64, y *float64, n int)
+// func dMul(d *float64, x *float64, y *float64, n int)
 // Requires: AVX
-TEXT ·dMulAVX2(SB), NOSPLIT, $0-32
+TEXT ·dMul(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -148,9 +148,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sDivAVX2(d *float32, x *float32, y *float32, n int)
+// func sDiv(d *float32, x *float32, y *float32, n int)
 // Requires: AVX
-TEXT ·sDivAVX2(SB), NOSPLIT, $0-32
+TEXT ·sDiv(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -172,9 +172,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dDivAVX2(d *float64, x *float64, y *float64, n int)
+// func dDiv(d *float64, x *float64, y *float64, n int)
 // Requires: AVX
-TEXT ·dDivAVX2(SB), NOSPLIT, $0-32
+TEXT ·dDiv(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -196,9 +196,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddScalarAVX2(d *float32, x *float32, s float32, n int)
+// func sAddScalar(d *float32, x *float32, s float32, n int)
 // Requires: AVX
-TEXT ·sAddScalarAVX2(SB), NOSPLIT, $0-32
+TEXT ·sAddScalar(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -219,9 +219,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dAddScalarAVX2(d *float64, x *float64, s float64, n int)
+// func dAddScalar(d *float64, x *float64, s float64, n int)
 // Requires: AVX
-TEXT ·dAddScalarAVX2(SB), NOSPLIT, $0-32
+TEXT ·dAddScalar(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -242,9 +242,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sMulScalarAVX2(d *float32, x *float32, s float32, n int)
+// func sMulScalar(d *float32, x *float32, s float32, n int)
 // Requires: AVX
-TEXT ·sMulScalarAVX2(SB), NOSPLIT, $0-32
+TEXT ·sMulScalar(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -265,9 +265,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dMulScalarAVX2(d *float64, x *float64, s float64, n int)
+// func dMulScalar(d *float64, x *float64, s float64, n int)
 // Requires: AVX
-TEXT ·dMulScalarAVX2(SB), NOSPLIT, $0-32
+TEXT ·dMulScalar(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -288,9 +288,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sDivScalarAVX2(d *float32, x *float32, s float32, n int)
+// func sDivScalar(d *float32, x *float32, s float32, n int)
 // Requires: AVX
-TEXT ·sDivScalarAVX2(SB), NOSPLIT, $0-32
+TEXT ·sDivScalar(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -311,9 +311,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dDivScalarAVX2(d *float64, x *float64, s float64, n int)
+// func dDivScalar(d *float64, x *float64, s float64, n int)
 // Requires: AVX
-TEXT ·dDivScalarAVX2(SB), NOSPLIT, $0-32
+TEXT ·dDivScalar(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -334,9 +334,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sReluAVX2(d *float32, x *float32, n int)
+// func sRelu(d *float32, x *float32, n int)
 // Requires: AVX
-TEXT ·sReluAVX2(SB), NOSPLIT, $0-24
+TEXT ·sRelu(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -345,9 +345,9 @@ TEXT ·sReluAVX2(SB), NOSPLIT, $0-24
 	JLT  done
 
 loop:
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS (DX)(AX*1), Y1
-	VMAXPS  Y1, Y0, Y0
+	VMOVUPS (DX)(AX*1), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
 	VMOVUPS Y0, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, BX
@@ -357,9 +357,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dReluAVX2(d *float64, x *float64, n int)
+// func dRelu(d *float64, x *float64, n int)
 // Requires: AVX
-TEXT ·dReluAVX2(SB), NOSPLIT, $0-24
+TEXT ·dRelu(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -368,9 +368,9 @@ TEXT ·dReluAVX2(SB), NOSPLIT, $0-24
 	JLT  done
 
 loop:
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS (DX)(AX*1), Y1
-	VMAXPD  Y1, Y0, Y0
+	VMOVUPS (DX)(AX*1), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPD  Y0, Y1, Y0
 	VMOVUPS Y0, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x04, BX
@@ -380,9 +380,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sReluGradAVX2(d *float32, grad *float32, x *float32, n int)
+// func sReluGrad(d *float32, grad *float32, x *float32, n int)
 // Requires: AVX
-TEXT ·sReluGradAVX2(SB), NOSPLIT, $0-32
+TEXT ·sReluGrad(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ grad+8(FP), DX
@@ -406,9 +406,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dReluGradAVX2(d *float64, grad *float64, x *float64, n int)
+// func dReluGrad(d *float64, grad *float64, x *float64, n int)
 // Requires: AVX
-TEXT ·dReluGradAVX2(SB), NOSPLIT, $0-32
+TEXT ·dReluGrad(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ grad+8(FP), DX
@@ -432,9 +432,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sSquareAVX2(d *float32, x *float32, n int)
+// func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
-TEXT ·sSquareAVX2(SB), NOSPLIT, $0-24
+TEXT ·sSquare(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -454,9 +454,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dSquareAVX2(d *float64, x *float64, n int)
+// func dSquare(d *float64, x *float64, n int)
 // Requires: AVX
-TEXT ·dSquareAVX2(SB), NOSPLIT, $0-24
+TEXT ·dSquare(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -476,9 +476,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sFloorAVX2(d *float32, x *float32, n int)
+// func sFloor(d *float32, x *float32, n int)
 // Requires: AVX
-TEXT ·sFloorAVX2(SB), NOSPLIT, $0-24
+TEXT ·sFloor(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -498,9 +498,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dFloorAVX2(d *float64, x *float64, n int)
+// func dFloor(d *float64, x *float64, n int)
 // Requires: AVX
-TEXT ·dFloorAVX2(SB), NOSPLIT, $0-24
+TEXT ·dFloor(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -520,9 +520,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddScaledAVX2(d *float32, x *float32, s float32, n int)
+// func sAddScaled(d *float32, x *float32, s float32, n int)
 // Requires: AVX
-TEXT ·sAddScaledAVX2(SB), NOSPLIT, $0-32
+TEXT ·sAddScaled(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -545,9 +545,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dAddScaledAVX2(d *float64, x *float64, s float64, n int)
+// func dAddScaled(d *float64, x *float64, s float64, n int)
 // Requires: AVX
-TEXT ·dAddScaledAVX2(SB), NOSPLIT, $0-32
+TEXT ·dAddScaled(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -570,9 +570,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sSqrtAVX2(d *float32, x *float32, n int)
+// func sSqrt(d *float32, x *float32, n int)
 // Requires: AVX
-TEXT ·sSqrtAVX2(SB), NOSPLIT, $0-24
+TEXT ·sSqrt(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -592,9 +592,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dSqrtAVX2(d *float64, x *float64, n int)
+// func dSqrt(d *float64, x *float64, n int)
 // Requires: AVX
-TEXT ·dSqrtAVX2(SB), NOSPLIT, $0-24
+TEXT ·dSqrt(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -614,9 +614,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sScalarSubAVX2(d *float32, x *float32, s float32, n int)
+// func sScalarSub(d *float32, x *float32, s float32, n int)
 // Requires: AVX
-TEXT ·sScalarSubAVX2(SB), NOSPLIT, $0-32
+TEXT ·sScalarSub(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -637,9 +637,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dScalarSubAVX2(d *float64, x *float64, s float64, n int)
+// func dScalarSub(d *float64, x *float64, s float64, n int)
 // Requires: AVX
-TEXT ·dScalarSubAVX2(SB), NOSPLIT, $0-32
+TEXT ·dScalarSub(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -660,9 +660,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sScalarDivAVX2(d *float32, x *float32, s float32, n int)
+// func sScalarDiv(d *float32, x *float32, s float32, n int)
 // Requires: AVX
-TEXT ·sScalarDivAVX2(SB), NOSPLIT, $0-32
+TEXT ·sScalarDiv(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -683,9 +683,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dScalarDivAVX2(d *float64, x *float64, s float64, n int)
+// func dScalarDiv(d *float64, x *float64, s float64, n int)
 // Requires: AVX
-TEXT ·dScalarDivAVX2(SB), NOSPLIT, $0-32
+TEXT ·dScalarDiv(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -706,9 +706,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sRsqrtAVX2(d *float32, x *float32, one float32, n int)
+// func sRsqrt(d *float32, x *float32, one float32, n int)
 // Requires: AVX
-TEXT ·sRsqrtAVX2(SB), NOSPLIT, $0-32
+TEXT ·sRsqrt(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -730,9 +730,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dRsqrtAVX2(d *float64, x *float64, one float64, n int)
+// func dRsqrt(d *float64, x *float64, one float64, n int)
 // Requires: AVX
-TEXT ·dRsqrtAVX2(SB), NOSPLIT, $0-32
+TEXT ·dRsqrt(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -754,9 +754,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sSquaredDifferenceAVX2(d *float32, x *float32, y *float32, n int)
+// func sSquaredDifference(d *float32, x *float32, y *float32, n int)
 // Requires: AVX
-TEXT ·sSquaredDifferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·sSquaredDifference(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -779,9 +779,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dSquaredDifferenceAVX2(d *float64, x *float64, y *float64, n int)
+// func dSquaredDifference(d *float64, x *float64, y *float64, n int)
 // Requires: AVX
-TEXT ·dSquaredDifferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·dSquaredDifference(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -804,9 +804,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sTanhGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+// func sTanhGrad(d *float32, y *float32, grad *float32, one float32, n int)
 // Requires: AVX
-TEXT ·sTanhGradAVX2(SB), NOSPLIT, $0-40
+TEXT ·sTanhGrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         y+8(FP), DX
@@ -831,9 +831,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dTanhGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+// func dTanhGrad(d *float64, y *float64, grad *float64, one float64, n int)
 // Requires: AVX
-TEXT ·dTanhGradAVX2(SB), NOSPLIT, $0-40
+TEXT ·dTanhGrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         y+8(FP), DX
@@ -858,9 +858,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sSigmoidGradAVX2(d *float32, y *float32, grad *float32, one float32, n int)
+// func sSigmoidGrad(d *float32, y *float32, grad *float32, one float32, n int)
 // Requires: AVX
-TEXT ·sSigmoidGradAVX2(SB), NOSPLIT, $0-40
+TEXT ·sSigmoidGrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         y+8(FP), DX
@@ -885,9 +885,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dSigmoidGradAVX2(d *float64, y *float64, grad *float64, one float64, n int)
+// func dSigmoidGrad(d *float64, y *float64, grad *float64, one float64, n int)
 // Requires: AVX
-TEXT ·dSigmoidGradAVX2(SB), NOSPLIT, $0-40
+TEXT ·dSigmoidGrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         y+8(FP), DX
@@ -912,9 +912,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sLeakyReluAVX2(d *float32, x *float32, slope float32, n int)
+// func sLeakyRelu(d *float32, x *float32, slope float32, n int)
 // Requires: AVX
-TEXT ·sLeakyReluAVX2(SB), NOSPLIT, $0-32
+TEXT ·sLeakyRelu(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -938,9 +938,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dLeakyReluAVX2(d *float64, x *float64, slope float64, n int)
+// func dLeakyRelu(d *float64, x *float64, slope float64, n int)
 // Requires: AVX
-TEXT ·dLeakyReluAVX2(SB), NOSPLIT, $0-32
+TEXT ·dLeakyRelu(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         x+8(FP), DX
@@ -964,9 +964,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sLeakyReluGradAVX2(d *float32, grad *float32, x *float32, slope float32, n int)
+// func sLeakyReluGrad(d *float32, grad *float32, x *float32, slope float32, n int)
 // Requires: AVX
-TEXT ·sLeakyReluGradAVX2(SB), NOSPLIT, $0-40
+TEXT ·sLeakyReluGrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         grad+8(FP), DX
@@ -992,9 +992,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dLeakyReluGradAVX2(d *float64, grad *float64, x *float64, slope float64, n int)
+// func dLeakyReluGrad(d *float64, grad *float64, x *float64, slope float64, n int)
 // Requires: AVX
-TEXT ·dLeakyReluGradAVX2(SB), NOSPLIT, $0-40
+TEXT ·dLeakyReluGrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         grad+8(FP), DX
@@ -1020,9 +1020,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sNormalizeAVX2(d *float32, x *float32, mean *float32, factor *float32, offset *float32, n int)
+// func sNormalize(d *float32, x *float32, mean *float32, factor *float32, offset *float32, n int)
 // Requires: AVX
-TEXT ·sNormalizeAVX2(SB), NOSPLIT, $0-48
+TEXT ·sNormalize(SB), NOSPLIT, $0-48
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -1050,9 +1050,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dNormalizeAVX2(d *float64, x *float64, mean *float64, factor *float64, offset *float64, n int)
+// func dNormalize(d *float64, x *float64, mean *float64, factor *float64, offset *float64, n int)
 // Requires: AVX
-TEXT ·dNormalizeAVX2(SB), NOSPLIT, $0-48
+TEXT ·dNormalize(SB), NOSPLIT, $0-48
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -1080,9 +1080,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sNormalizeGradAVX2(d *float32, grad *float32, x *float32, mean *float32, factor *float32, shift *float32, slope *float32, n int)
+// func sNormalizeGrad(d *float32, grad *float32, x *float32, mean *float32, factor *float32, shift *float32, slope *float32, n int)
 // Requires: AVX
-TEXT ·sNormalizeGradAVX2(SB), NOSPLIT, $0-64
+TEXT ·sNormalizeGrad(SB), NOSPLIT, $0-64
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ grad+8(FP), DX
@@ -1116,9 +1116,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dNormalizeGradAVX2(d *float64, grad *float64, x *float64, mean *float64, factor *float64, shift *float64, slope *float64, n int)
+// func dNormalizeGrad(d *float64, grad *float64, x *float64, mean *float64, factor *float64, shift *float64, slope *float64, n int)
 // Requires: AVX
-TEXT ·dNormalizeGradAVX2(SB), NOSPLIT, $0-64
+TEXT ·dNormalizeGrad(SB), NOSPLIT, $0-64
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ grad+8(FP), DX
@@ -1152,9 +1152,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sMomentsAVX2(sums *float32, squares *float32, x *float32, shift *float32, n int)
+// func sMoments(sums *float32, squares *float32, x *float32, shift *float32, n int)
 // Requires: AVX
-TEXT ·sMomentsAVX2(SB), NOSPLIT, $0-40
+TEXT ·sMoments(SB), NOSPLIT, $0-40
 	XORQ AX, AX
 	MOVQ sums+0(FP), CX
 	MOVQ squares+8(FP), DX
@@ -1183,9 +1183,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dMomentsAVX2(sums *float64, squares *float64, x *float64, shift *float64, n int)
+// func dMoments(sums *float64, squares *float64, x *float64, shift *float64, n int)
 // Requires: AVX
-TEXT ·dMomentsAVX2(SB), NOSPLIT, $0-40
+TEXT ·dMoments(SB), NOSPLIT, $0-40
 	XORQ AX, AX
 	MOVQ sums+0(FP), CX
 	MOVQ squares+8(FP), DX
@@ -1214,9 +1214,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sGradMomentsAVX2(sums *float32, dots *float32, grad *float32, x *float32, mean *float32, n int)
+// func sGradMoments(sums *float32, dots *float32, grad *float32, x *float32, mean *float32, n int)
 // Requires: AVX
-TEXT ·sGradMomentsAVX2(SB), NOSPLIT, $0-48
+TEXT ·sGradMoments(SB), NOSPLIT, $0-48
 	XORQ AX, AX
 	MOVQ sums+0(FP), CX
 	MOVQ dots+8(FP), DX
@@ -1247,9 +1247,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dGradMomentsAVX2(sums *float64, dots *float64, grad *float64, x *float64, mean *float64, n int)
+// func dGradMoments(sums *float64, dots *float64, grad *float64, x *float64, mean *float64, n int)
 // Requires: AVX
-TEXT ·dGradMomentsAVX2(SB), NOSPLIT, $0-48
+TEXT ·dGradMoments(SB), NOSPLIT, $0-48
 	XORQ AX, AX
 	MOVQ sums+0(FP), CX
 	MOVQ dots+8(FP), DX
@@ -1280,9 +1280,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sDescendAVX2(w *float32, grad *float32, lr float32, n int)
+// func sDescend(w *float32, grad *float32, lr float32, n int)
 // Requires: AVX
-TEXT ·sDescendAVX2(SB), NOSPLIT, $0-32
+TEXT ·sDescend(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         grad+8(FP), DX
@@ -1305,9 +1305,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dDescendAVX2(w *float64, grad *float64, lr float64, n int)
+// func dDescend(w *float64, grad *float64, lr float64, n int)
 // Requires: AVX
-TEXT ·dDescendAVX2(SB), NOSPLIT, $0-32
+TEXT ·dDescend(SB), NOSPLIT, $0-32
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         grad+8(FP), DX
@@ -1330,9 +1330,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sMomentumAVX2(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
+// func sMomentum(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
 // Requires: AVX
-TEXT ·sMomentumAVX2(SB), NOSPLIT, $0-40
+TEXT ·sMomentum(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         acc+8(FP), DX
@@ -1361,9 +1361,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dMomentumAVX2(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
+// func dMomentum(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
 // Requires: AVX
-TEXT ·dMomentumAVX2(SB), NOSPLIT, $0-48
+TEXT ·dMomentum(SB), NOSPLIT, $0-48
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         acc+8(FP), DX
@@ -1392,9 +1392,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sNesterovAVX2(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
+// func sNesterov(w *float32, acc *float32, grad *float32, lr float32, m float32, n int)
 // Requires: AVX
-TEXT ·sNesterovAVX2(SB), NOSPLIT, $0-40
+TEXT ·sNesterov(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         acc+8(FP), DX
@@ -1426,9 +1426,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dNesterovAVX2(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
+// func dNesterov(w *float64, acc *float64, grad *float64, lr float64, m float64, n int)
 // Requires: AVX
-TEXT ·dNesterovAVX2(SB), NOSPLIT, $0-48
+TEXT ·dNesterov(SB), NOSPLIT, $0-48
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         acc+8(FP), DX
@@ -1460,9 +1460,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAdagradAVX2(w *float32, acc *float32, grad *float32, lr float32, n int)
+// func sAdagrad(w *float32, acc *float32, grad *float32, lr float32, n int)
 // Requires: AVX
-TEXT ·sAdagradAVX2(SB), NOSPLIT, $0-40
+TEXT ·sAdagrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         acc+8(FP), DX
@@ -1492,9 +1492,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dAdagradAVX2(w *float64, acc *float64, grad *float64, lr float64, n int)
+// func dAdagrad(w *float64, acc *float64, grad *float64, lr float64, n int)
 // Requires: AVX
-TEXT ·dAdagradAVX2(SB), NOSPLIT, $0-40
+TEXT ·dAdagrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         acc+8(FP), DX
@@ -1524,9 +1524,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAdamAVX2(w *float32, m *float32, v *float32, grad *float32, alpha float32, c1 float32, c2 float32, eps float32, n int)
+// func sAdam(w *float32, m *float32, v *float32, grad *float32, alpha float32, c1 float32, c2 float32, eps float32, n int)
 // Requires: AVX
-TEXT ·sAdamAVX2(SB), NOSPLIT, $0-56
+TEXT ·sAdam(SB), NOSPLIT, $0-56
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         m+8(FP), DX
@@ -1568,9 +1568,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dAdamAVX2(w *float64, m *float64, v *float64, grad *float64, alpha float64, c1 float64, c2 float64, eps float64, n int)
+// func dAdam(w *float64, m *float64, v *float64, grad *float64, alpha float64, c1 float64, c2 float64, eps float64, n int)
 // Requires: AVX
-TEXT ·dAdamAVX2(SB), NOSPLIT, $0-72
+TEXT ·dAdam(SB), NOSPLIT, $0-72
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         m+8(FP), DX
@@ -1612,9 +1612,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sRmsPropAVX2(w *float32, ms *float32, mom *float32, grad *float32, lr float32, c float32, m float32, eps float32, n int)
+// func sRmsProp(w *float32, ms *float32, mom *float32, grad *float32, lr float32, c float32, m float32, eps float32, n int)
 // Requires: AVX
-TEXT ·sRmsPropAVX2(SB), NOSPLIT, $0-56
+TEXT ·sRmsProp(SB), NOSPLIT, $0-56
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         ms+8(FP), DX
@@ -1655,9 +1655,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dRmsPropAVX2(w *float64, ms *float64, mom *float64, grad *float64, lr float64, c float64, m float64, eps float64, n int)
+// func dRmsProp(w *float64, ms *float64, mom *float64, grad *float64, lr float64, c float64, m float64, eps float64, n int)
 // Requires: AVX
-TEXT ·dRmsPropAVX2(SB), NOSPLIT, $0-72
+TEXT ·dRmsProp(SB), NOSPLIT, $0-72
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         ms+8(FP), DX
@@ -1698,9 +1698,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sExpAVX2(d *float32, x *float32, n int)
+// func sExp(d *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sExpAVX2(SB), NOSPLIT, $0-24
+TEXT ·sExp(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -1865,9 +1865,9 @@ DATA word3f800000<>+24(SB)/4, $0x3f800000
 DATA word3f800000<>+28(SB)/4, $0x3f800000
 GLOBL word3f800000<>(SB), RODATA|NOPTR, $32
 
-// func sLogAVX2(d *float32, x *float32, n int)
+// func sLog(d *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sLogAVX2(SB), NOSPLIT, $0-24
+TEXT ·sLog(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -2105,9 +2105,9 @@ DATA wordff800000<>+24(SB)/4, $0xff800000
 DATA wordff800000<>+28(SB)/4, $0xff800000
 GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
 
-// func sTanhAVX2(d *float32, x *float32, n int)
+// func sTanh(d *float32, x *float32, n int)
 // Requires: AVX, FMA3
-TEXT ·sTanhAVX2(SB), NOSPLIT, $0-24
+TEXT ·sTanh(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -2297,9 +2297,9 @@ DATA word7fffffff<>+24(SB)/4, $0x7fffffff
 DATA word7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL word7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func sErfAVX2(d *float32, x *float32, n int)
+// func sErf(d *float32, x *float32, n int)
 // Requires: AVX, FMA3
-TEXT ·sErfAVX2(SB), NOSPLIT, $0-24
+TEXT ·sErf(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -2477,9 +2477,9 @@ DATA wordbc69b6a7<>+24(SB)/4, $0xbc69b6a7
 DATA wordbc69b6a7<>+28(SB)/4, $0xbc69b6a7
 GLOBL wordbc69b6a7<>(SB), RODATA|NOPTR, $32
 
-// func sSigmoidAVX2(d *float32, x *float32, n int)
+// func sSigmoid(d *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sSigmoidAVX2(SB), NOSPLIT, $0-24
+TEXT ·sSigmoid(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 	MOVQ d+0(FP), CX
 	MOVQ x+8(FP), DX
@@ -2539,9 +2539,9 @@ DATA word80000000<>+24(SB)/4, $0x80000000
 DATA word80000000<>+28(SB)/4, $0x80000000
 GLOBL word80000000<>(SB), RODATA|NOPTR, $32
 
-// func sLanesAVX2(lanes *float64, x *float32, n int)
+// func sLanes(lanes *float64, x *float32, n int)
 // Requires: AVX
-TEXT ·sLanesAVX2(SB), NOSPLIT, $0-24
+TEXT ·sLanes(SB), NOSPLIT, $0-24
 	MOVQ    lanes+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    n+16(FP), DX
@@ -2573,9 +2573,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sSquareLanesAVX2(lanes *float64, x *float32, n int)
+// func sSquareLanes(lanes *float64, x *float32, n int)
 // Requires: AVX
-TEXT ·sSquareLanesAVX2(SB), NOSPLIT, $0-24
+TEXT ·sSquareLanes(SB), NOSPLIT, $0-24
 	MOVQ    lanes+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    n+16(FP), DX
@@ -2611,9 +2611,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sMaxLanesAVX2(lanes *float32, x *float32, n int)
+// func sMaxLanes(lanes *float32, x *float32, n int)
 // Requires: AVX
-TEXT ·sMaxLanesAVX2(SB), NOSPLIT, $0-24
+TEXT ·sMaxLanes(SB), NOSPLIT, $0-24
 	MOVQ    lanes+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    n+16(FP), DX
@@ -2645,9 +2645,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows1AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows1(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows1AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows1(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2677,9 +2677,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows2AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows2AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows2(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2711,9 +2711,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows3AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows3(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows3AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows3(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2748,9 +2748,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows4AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows4(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows4AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows4(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2780,9 +2780,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows5AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows5(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows5AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows5(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2815,9 +2815,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows6AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows6(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows6AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows6(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2852,9 +2852,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows7AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows7(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows7AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows7(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2892,9 +2892,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows8AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows8(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows8AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows8(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2924,9 +2924,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows9AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows9(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows9AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows9(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2959,9 +2959,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows10AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows10(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows10AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows10(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -2996,9 +2996,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows11AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows11(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows11AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows11(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -3036,9 +3036,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows12AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows12(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows12AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows12(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -3071,9 +3071,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows13AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows13(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows13AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows13(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -3109,9 +3109,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows14AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows14(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows14AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows14(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -3149,9 +3149,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows15AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows15(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows15AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows15(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX
@@ -3192,9 +3192,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAddRows16AVX2(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
+// func sAddRows16(d *float32, y *float32, s *float32, to *int64, from *int64, ld int, count int)
 // Requires: AVX
-TEXT ·sAddRows16AVX2(SB), NOSPLIT, $0-56
+TEXT ·sAddRows16(SB), NOSPLIT, $0-56
 	MOVQ  d+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  s+16(FP), DX

@@ -26,7 +26,7 @@ func Sum[T Float](x []T) float64 {
 func SumSquares[T Float](x []T) float64 {
 	var acc [lanes]float64
 	for i, n := squareLanesWide(&acc, x), len(x); i < n; i++ {
-		acc[i%lanes] += float64(x[i]) * float64(x[i])
+		acc[i%lanes] += float64(float64(x[i]) * float64(x[i])) // not fused
 	}
 	return total(&acc)
 }

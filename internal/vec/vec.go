@@ -1,11 +1,20 @@
 // Package vec is element-wise arithmetic on slices of floats, with AVX2 where
-// the processor has it (and the build tag noasm is not set).
+// the processor has it, and with NEON on arm64 (unless the build tag noasm is
+// set).
 //
 // In every function the first slice gives the length, and the others must not
-// be shorter. Slices may be the same, but must not overlap otherwise. Apart
-// from [Exp], [Log], [Tanh], [Erf] and [Sigmoid], results are bit for bit those
-// of the loops in Go, whatever the processor: no operation is fused or
-// reordered.
+// be shorter. Where one slice is written, others may be the same, but must not
+// overlap it otherwise; where several are, all must be different memory.
+//
+// # Bits
+//
+// Results are bit for bit those of the loops in Go, whatever the processor: no
+// operation is fused or reordered, and sums have a fixed number of lanes. The
+// exceptions are the approximations for float32, [Exp], [Log], [Tanh], [Erf] and
+// [Sigmoid]: AVX2 and NEON compute the same polynomials in the same order, with
+// fused multiplications, and so have the same bits; the loops in Go use package
+// math. Which of several not-a-numbers comes out, and the sign of a zero that is
+// the largest element, depend on the processor.
 //
 // The assembly is written by tools/asmgen.
 package vec

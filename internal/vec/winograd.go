@@ -111,7 +111,7 @@ func halves[T Float](factors []int8, x *[4]T) T {
 	half, _ := signed(factors, x, 1)
 	for _, f := range factors {
 		if f == 1 {
-			half *= .5
+			half = T(half * .5) // not fused with what follows
 			if some {
 				half = whole + half
 			}

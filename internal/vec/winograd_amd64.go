@@ -2,10 +2,6 @@
 
 package vec
 
-import "golang.org/x/sys/cpu"
-
-var avx512 = avx2 && cpu.X86.HasAVX512F
-
 // sandwiches are the functions of the transformations, with AVX2 and AVX-512.
 var sandwiches = [...][2]func(d *float32, toRow, toCol, toTile int, x *float32, row, col, tile, channels, tiles int){
 	winogradInput:      {sWinogradInputAVX2, sWinogradInputAVX512},
@@ -17,7 +13,7 @@ var sandwiches = [...][2]func(d *float32, toRow, toCol, toTile int, x *float32, 
 
 // transformWide transforms the first channels, and returns their number.
 func transformWide[T Float](d []T, to Matrices, x []T, from Matrices, channels, count int, w winograd) int {
-	if !avx2 || !single[T]() {
+	if !assembly || !single[T]() {
 		return 0
 	}
 	f, n := sandwiches[w][0], channels&^7

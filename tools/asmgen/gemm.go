@@ -242,7 +242,7 @@ func (t *tile) store() {
 
 // emitGather writes the function that copies n bytes from each of k rows.
 func emitGather(c *build.Context, n int) {
-	name := fmt.Sprintf("gather%dAVX2", n)
+	name := fmt.Sprintf("gather%d", n)
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
@@ -292,12 +292,14 @@ func emitGather(c *build.Context, n int) {
 	c.RET()
 }
 
+const transposeDoc = "makes %d rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst"
+
 // transposeParams declares a transposing function and loads its parameters.
 func transposeParams(c *build.Context, name, goType string, rows int) (dst, src, ld, step, k reg.Register) {
-	c.Function(name + "AVX2")
+	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%sAVX2 makes %d rows of k elements, ld bytes apart, columns: step bytes apart are the rows of dst.", name, rows))
+	c.Doc(name + " " + fmt.Sprintf(transposeDoc, rows) + ".")
 	c.SignatureExpr(fmt.Sprintf("func(dst, src *%s, ld, step, k int)", goType))
 	return c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64()),
 		c.Load(c.Param("ld"), c.GP64()), c.Load(c.Param("step"), c.GP64()), c.Load(c.Param("k"), c.GP64())
@@ -307,7 +309,7 @@ func transposeParams(c *build.Context, name, goType string, rows int) (dst, src,
 // multiple of 8. Halves of two rows that are four apart are loaded into one
 // register, so that no shuffle crosses the halves.
 func emitTranspose8(c *build.Context) {
-	dst, src, ld, step, k := transposeParams(c, "sTranspose8", "float32", 8)
+	dst, src, ld, step, k := transposeParams(c, "sTranspose8AVX2", "float32", 8)
 	ld3, step3, src4, dst4 := c.GP64(), c.GP64(), c.GP64(), c.GP64()
 	c.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
 	c.LEAQ(operand.Mem{Base: step, Index: step, Scale: 2}, step3)

@@ -1,5 +1,7 @@
-// Command asmgen writes the amd64 assembly of internal/blas, internal/crc32c,
-// internal/parallel, internal/vec and philox, and the Go declarations of its functions.
+// Command asmgen writes the assembly of internal/blas, internal/crc32c,
+// internal/parallel, internal/vec and philox, and the Go declarations of its
+// functions: for amd64 with avo, which knows its instructions and allocates
+// registers, and for arm64 by itself.
 //
 //	go run ./asmgen ..
 //
@@ -22,15 +24,16 @@ import (
 // unit is one package's assembly.
 type unit struct {
 	dir, pkg string
-	emit     func(c *build.Context)
+	amd64    func(c *build.Context)
+	arm64    func(f *neonFile) // nil for none
 }
 
 var units = []unit{
-	{"internal/blas", "blas", emitBLAS},
-	{"internal/crc32c", "crc32c", emitCRC},
-	{"internal/parallel", "parallel", emitPause},
-	{"internal/vec", "vec", emitVec},
-	{"trainerd/runtime/internal/philox", "philox", emitPhilox},
+	{"internal/blas", "blas", emitBLAS, emitNEONBLAS},
+	{"internal/crc32c", "crc32c", emitCRC, nil},
+	{"internal/parallel", "parallel", emitPause, nil},
+	{"internal/vec", "vec", emitVec, emitNEONVec},
+	{"trainerd/runtime/internal/philox", "philox", emitPhilox, emitNEONPhilox},
 }
 
 func main() {
@@ -53,9 +56,22 @@ func run(args []string) error {
 }
 
 func (u unit) write(root string) error {
+	if err := u.writeAMD64(root); err != nil || u.arm64 == nil {
+		return err
+	}
+	f := &neonFile{pkg: u.pkg}
+	u.arm64(f)
+	return errors.Join(u.save(root, "asm_arm64.s", f.assembly()), u.save(root, "asm_arm64.go", f.declarations()))
+}
+
+func (u unit) save(root, name string, text []byte) error {
+	return os.WriteFile(filepath.Join(root, u.dir, name), append(bytes.TrimSpace(text), '\n'), 0o644)
+}
+
+func (u unit) writeAMD64(root string) error {
 	c := build.NewContext()
 	c.ConstraintExpr("amd64,!noasm")
-	u.emit(c)
+	u.amd64(c)
 	file, err := c.Result()
 	if err != nil {
 		build.LogError(log.New(os.Stderr, "", 0), err, 0)
@@ -70,7 +86,7 @@ func (u unit) write(root string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(root, u.dir, name), append(bytes.TrimSpace(text), '\n'), 0o644); err != nil {
+		if err := u.save(root, name, text); err != nil {
 			return err
 		}
 	}

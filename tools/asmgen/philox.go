@@ -7,6 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+const philoxDoc = "writes n blocks of four float32 numbers, n being a multiple of eight. The lower half of the counters must not overflow; keys are those of the rounds"
+
 // emitPhilox emits the cipher of package philox for eight counters at once, whose
 // words become numbers in [0, 1).
 func emitPhilox(c *build.Context) {
@@ -16,7 +18,7 @@ func emitPhilox(c *build.Context) {
 		mul0:  same("mul0", 0xD2511F53), mul1: same("mul1", 0xCD9E8D57), four: same("four", 4),
 	}
 	mask, one := same("fraction", 0x007fffff007fffff), same("one", 0x3f8000003f800000)
-	emitPhiloxLoop(c, "uniformsAVX2", "writes n blocks of four float32 numbers, n being a multiple of eight", k, func(x reg.VecVirtual) {
+	emitPhiloxLoop(c, "uniforms", philoxDoc, k, func(x reg.VecVirtual) {
 		c.VPAND(mask, x, x)
 		c.VPOR(one, x, x)
 		c.VSUBPS(one, x, x)
@@ -44,7 +46,7 @@ func emitPhiloxLoop(c *build.Context, name, doc string, k philoxConstants, finis
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
-	c.Doc(name + " " + doc + ". The lower half of the counters must not overflow; keys are those of the rounds.")
+	c.Doc(name + " " + doc + ".")
 	c.SignatureExpr("func(out *uint32, counter *[2]uint64, keys *[20]uint64, n int)")
 	out, counter := c.Load(c.Param("out"), c.GP64()), c.Load(c.Param("counter"), c.GP64())
 	keys, n := c.Load(c.Param("keys"), c.GP64()), c.Load(c.Param("n"), c.GP64())

@@ -10,16 +10,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// loop is a function over slices of equal length, a whole number of registers
-// long, and scalars. Parameters are named in the order of the signature.
-type loop struct {
-	name    string
-	doc     string
-	slices  string // "d x y": pointers to elements
-	scalars string // "s": elements
-	body    func(v *vectors)
-}
-
 // vectors are the registers of a turn of a loop. Bodies name slices and
 // scalars, and combine registers.
 type vectors struct {
@@ -31,8 +21,9 @@ type vectors struct {
 
 func emitVec(c *build.Context) {
 	for _, l := range loops {
-		emitLoop(c, l, false)
-		emitLoop(c, l, true)
+		body := func(v *vectors) { l.body(avx{v}) }
+		emitLoop(c, l, body, false)
+		emitLoop(c, l, body, true)
 	}
 	emitFunctions(c)
 	emitFolds(c)
@@ -40,12 +31,12 @@ func emitVec(c *build.Context) {
 	emitWinograd(c)
 }
 
-func emitLoop(c *build.Context, l loop, double bool) {
+func emitLoop(c *build.Context, l loop, body func(v *vectors), double bool) {
 	goType, prefix, turn := "float32", "s", uint64(8)
 	if double {
 		goType, prefix, turn = "float64", "d", 4
 	}
-	name := prefix + strings.ToUpper(l.name[:1]) + l.name[1:] + "AVX2"
+	name := prefix + strings.ToUpper(l.name[:1]) + l.name[1:]
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
@@ -68,7 +59,7 @@ func emitLoop(c *build.Context, l loop, double bool) {
 	c.SUBQ(operand.Imm(turn), n)
 	c.JLT(operand.LabelRef("done"))
 	c.Label("loop")
-	l.body(v)
+	body(v)
 	c.ADDQ(operand.Imm(32), offset)
 	c.SUBQ(operand.Imm(turn), n)
 	c.JGE(operand.LabelRef("loop"))
@@ -169,102 +160,22 @@ func (v *vectors) where(mask, x, y reg.VecVirtual) reg.VecVirtual {
 	return r
 }
 
-// The loops compute, element by element, exactly what the portable functions
-// of the package do: the same operations in the same order, none fused.
-var loops = []loop{
-	{"add", "sets d to x+y", "d x y", "", func(v *vectors) { v.store("d", v.add(v.load("x"), v.load("y"))) }},
-	{"sub", "sets d to x-y", "d x y", "", func(v *vectors) { v.store("d", v.sub(v.load("x"), v.load("y"))) }},
-	{"mul", "sets d to x*y", "d x y", "", func(v *vectors) { v.store("d", v.mul(v.load("x"), v.load("y"))) }},
-	{"div", "sets d to x/y", "d x y", "", func(v *vectors) { v.store("d", v.div(v.load("x"), v.load("y"))) }},
-	{"addScalar", "sets d to x+s", "d x", "s", func(v *vectors) { v.store("d", v.add(v.load("x"), v.scalar["s"])) }},
-	{"mulScalar", "sets d to x*s", "d x", "s", func(v *vectors) { v.store("d", v.mul(v.load("x"), v.scalar["s"])) }},
-	{"divScalar", "sets d to x/s", "d x", "s", func(v *vectors) { v.store("d", v.div(v.load("x"), v.scalar["s"])) }},
-	{"relu", "sets d to x, and to zero where x is less", "d x", "", func(v *vectors) { v.store("d", v.max(v.zero(), v.load("x"))) }},
-	{"reluGrad", "sets d to grad where x is above zero, else to zero", "d grad x", "", func(v *vectors) {
-		v.store("d", v.and(v.load("grad"), v.above(v.load("x"), v.zero())))
-	}},
-	{"square", "sets d to x*x", "d x", "", func(v *vectors) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
-	{"floor", "sets d to x rounded down", "d x", "", func(v *vectors) { v.store("d", v.floor(v.load("x"))) }},
-	{"addScaled", "adds x*s to d", "d x", "s", func(v *vectors) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.scalar["s"]))) }},
-	{"sqrt", "sets d to the square roots of x", "d x", "", func(v *vectors) { v.store("d", v.sqrt(v.load("x"))) }},
-	{"scalarSub", "sets d to s-x", "d x", "s", func(v *vectors) { v.store("d", v.sub(v.scalar["s"], v.load("x"))) }},
-	{"scalarDiv", "sets d to s/x", "d x", "s", func(v *vectors) { v.store("d", v.div(v.scalar["s"], v.load("x"))) }},
-	{"rsqrt", "sets d to one/sqrt(x)", "d x", "one", func(v *vectors) { v.store("d", v.div(v.scalar["one"], v.sqrt(v.load("x")))) }},
-	{"squaredDifference", "sets d to the squares of x-y", "d x y", "", func(v *vectors) {
-		x := v.sub(v.load("x"), v.load("y"))
-		v.store("d", v.mul(x, x))
-	}},
-	{"tanhGrad", "sets d to grad*(one-y*y)", "d y grad", "one", func(v *vectors) {
-		y := v.load("y")
-		v.store("d", v.mul(v.load("grad"), v.sub(v.scalar["one"], v.mul(y, y))))
-	}},
-	{"sigmoidGrad", "sets d to grad*y*(one-y)", "d y grad", "one", func(v *vectors) {
-		y := v.load("y")
-		v.store("d", v.mul(v.mul(v.load("grad"), y), v.sub(v.scalar["one"], y)))
-	}},
-	{"leakyRelu", "sets d to x where it is above zero, else to slope*x", "d x", "slope", func(v *vectors) {
-		x := v.load("x")
-		v.store("d", v.where(v.above(x, v.zero()), x, v.mul(v.scalar["slope"], x)))
-	}},
-	{"leakyReluGrad", "sets d to grad where x is above zero, else to slope*grad", "d grad x", "slope", func(v *vectors) {
-		g := v.load("grad")
-		v.store("d", v.where(v.above(v.load("x"), v.zero()), g, v.mul(v.scalar["slope"], g)))
-	}},
-	{"normalize", "sets d to (x-mean)*factor+offset", "d x mean factor offset", "", func(v *vectors) {
-		v.store("d", v.add(v.mul(v.sub(v.load("x"), v.load("mean")), v.load("factor")), v.load("offset")))
-	}},
-	{"normalizeGrad", "sets d to factor*(grad-shift-(x-mean)*slope)", "d grad x mean factor shift slope", "", func(v *vectors) {
-		x := v.mul(v.sub(v.load("x"), v.load("mean")), v.load("slope"))
-		v.store("d", v.mul(v.load("factor"), v.sub(v.sub(v.load("grad"), v.load("shift")), x)))
-	}},
-	{"moments", "adds x-shift to sums and its square to squares", "sums squares x shift", "", func(v *vectors) {
-		x := v.sub(v.load("x"), v.load("shift"))
-		v.store("sums", v.add(v.load("sums"), x))
-		v.store("squares", v.add(v.load("squares"), v.mul(x, x)))
-	}},
-	{"gradMoments", "adds grad to sums and grad*(x-mean) to dots", "sums dots grad x mean", "", func(v *vectors) {
-		g := v.load("grad")
-		v.store("sums", v.add(v.load("sums"), g))
-		v.store("dots", v.add(v.load("dots"), v.mul(g, v.sub(v.load("x"), v.load("mean")))))
-	}},
-	{"descend", "subtracts lr*grad from w", "w grad", "lr", func(v *vectors) {
-		v.store("w", v.sub(v.load("w"), v.mul(v.load("grad"), v.scalar["lr"])))
-	}},
-	{"momentum", "is a step of the momentum optimizer", "w acc grad", "lr m", func(v *vectors) {
-		acc := v.add(v.mul(v.load("acc"), v.scalar["m"]), v.load("grad"))
-		v.store("acc", acc)
-		v.store("w", v.sub(v.load("w"), v.mul(acc, v.scalar["lr"])))
-	}},
-	{"nesterov", "is a step of the momentum optimizer with Nesterov's look ahead", "w acc grad", "lr m", func(v *vectors) {
-		g, lr, m := v.load("grad"), v.scalar["lr"], v.scalar["m"]
-		acc := v.add(v.mul(v.load("acc"), m), g)
-		v.store("acc", acc)
-		v.store("w", v.sub(v.load("w"), v.add(v.mul(g, lr), v.mul(v.mul(acc, m), lr))))
-	}},
-	{"adagrad", "is a step of the Adagrad optimizer", "w acc grad", "lr", func(v *vectors) {
-		g := v.load("grad")
-		acc := v.add(v.load("acc"), v.mul(g, g))
-		v.store("acc", acc)
-		v.store("w", v.sub(v.load("w"), v.div(v.mul(g, v.scalar["lr"]), v.sqrt(acc))))
-	}},
-	{"adam", "is a step of the Adam optimizer; c1 and c2 are one less the decays", "w m v grad", "alpha c1 c2 eps", func(v *vectors) {
-		g := v.load("grad")
-		m := v.load("m")
-		m = v.add(m, v.mul(v.sub(g, m), v.scalar["c1"]))
-		v.store("m", m)
-		s := v.load("v")
-		s = v.add(s, v.mul(v.sub(v.mul(g, g), s), v.scalar["c2"]))
-		v.store("v", s)
-		v.store("w", v.sub(v.load("w"), v.div(v.mul(m, v.scalar["alpha"]), v.add(v.sqrt(s), v.scalar["eps"]))))
-	}},
-	{"rmsProp", "is a step of the RMSProp optimizer; c is one less the decay", "w ms mom grad", "lr c m eps", func(v *vectors) {
-		g := v.load("grad")
-		ms := v.load("ms")
-		ms = v.add(ms, v.mul(v.sub(v.mul(g, g), ms), v.scalar["c"]))
-		v.store("ms", ms)
-		step := v.div(v.mul(g, v.scalar["lr"]), v.sqrt(v.add(ms, v.scalar["eps"])))
-		mom := v.add(v.mul(v.load("mom"), v.scalar["m"]), step)
-		v.store("mom", mom)
-		v.store("w", v.sub(v.load("w"), mom))
-	}},
-}
+// avx is arithmetic on vectors.
+type avx struct{ v *vectors }
+
+func (a avx) load(slice string) value     { return a.v.load(slice) }
+func (a avx) store(slice string, x value) { a.v.store(slice, ymm(x)) }
+func (a avx) scalar(name string) value    { return a.v.scalar[name] }
+func (a avx) add(x, y value) value        { return a.v.add(ymm(x), ymm(y)) }
+func (a avx) sub(x, y value) value        { return a.v.sub(ymm(x), ymm(y)) }
+func (a avx) mul(x, y value) value        { return a.v.mul(ymm(x), ymm(y)) }
+func (a avx) div(x, y value) value        { return a.v.div(ymm(x), ymm(y)) }
+func (a avx) sqrt(x value) value          { return a.v.sqrt(ymm(x)) }
+func (a avx) floor(x value) value         { return a.v.floor(ymm(x)) }
+func (a avx) rectified(x value) value     { return a.v.max(a.v.zero(), ymm(x)) }
+func (a avx) positive(x value) value      { return a.v.above(ymm(x), a.v.zero()) }
+func (a avx) and(x, mask value) value     { return a.v.and(ymm(x), ymm(mask)) }
+
+func (a avx) where(mask, x, y value) value { return a.v.where(ymm(mask), ymm(x), ymm(y)) }
+
+func ymm(x value) reg.VecVirtual { return x.(reg.VecVirtual) }

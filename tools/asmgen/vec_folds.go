@@ -10,8 +10,8 @@ import (
 // emitFolds emits what makes few numbers of a slice of float32. The length is a
 // multiple of 16.
 func emitFolds(c *build.Context) {
-	emitLanes(c, "sLanesAVX2", "adds element i of x to lane i%16", nil)
-	emitLanes(c, "sSquareLanesAVX2", "adds the square of element i of x to lane i%16", func(x reg.VecVirtual) { c.VMULPD(x, x, x) })
+	emitLanes(c, "sLanes", "adds element i of x to lane i%16", nil)
+	emitLanes(c, "sSquareLanes", "adds the square of element i of x to lane i%16", func(x reg.VecVirtual) { c.VMULPD(x, x, x) })
 	emitMax(c)
 }
 
@@ -52,7 +52,7 @@ func emitLanes(c *build.Context, name, doc string, f func(x reg.VecVirtual)) {
 
 // emitMax emits the search for the largest of each lane.
 func emitMax(c *build.Context) {
-	const name = "sMaxLanesAVX2"
+	const name = "sMaxLanes"
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")

@@ -9,18 +9,50 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// emitFunctions emits the functions of float32 that are approximations.
+// functions are those of float32 that are approximations; they have the same
+// bits on all processors.
+var functions = []loop{
+	{name: "exp", doc: "sets d to the exponentials of x", slices: "d x"},
+	{name: "log", doc: "sets d to the natural logarithms of x", slices: "d x"},
+	{name: "tanh", doc: "sets d to the hyperbolic tangents of x", slices: "d x"},
+	{name: "erf", doc: "sets d to the error functions of x", slices: "d x"},
+	{name: "sigmoid", doc: "sets d to the logistic functions of x", slices: "d x"},
+}
+
+// Coefficients of polynomials, from the highest power down: of the Cephes library
+// (exp, log) and of Eigen (tanh, erf).
+var (
+	expTerms = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
+	logTerms = []float32{7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+		2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1}
+	tanhTerms = []float32{-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
+		1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03}
+	tanhDivisor = []float32{1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03}
+	erfTerms    = []float32{-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
+		-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02}
+	erfDivisor = []float32{-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02}
+)
+
+const (
+	tanhLimit       = 7.90531110763549805 // beyond it, tanh is one
+	log2e           = 1.44269504088896341
+	ln2High, ln2Low = 0.693359375, -2.12194440e-4 // log(2) is their sum
+	sqrtHalf        = 0.707106781186547524
+	smallestNormal  = 0x00800000 // its bits, and others
+	infinity        = 0x7f800000
+	minusInfinity   = 0xff800000
+	fractionBits    = 0x007fffff
+	signBit         = 0x80000000
+)
+
+// emitFunctions emits the functions.
 func emitFunctions(c *build.Context) {
 	k := constants{c: c, made: map[uint32]operand.Mem{}}
-	for _, l := range []loop{
-		{name: "exp", doc: "sets d to the exponentials of x", body: func(v *vectors) { v.store("d", k.exp(v, v.load("x"))) }},
-		{name: "log", doc: "sets d to the natural logarithms of x", body: k.log},
-		{name: "tanh", doc: "sets d to the hyperbolic tangents of x", body: k.tanh},
-		{name: "erf", doc: "sets d to the error functions of x", body: k.erf},
-		{name: "sigmoid", doc: "sets d to the logistic functions of x", body: k.sigmoid},
-	} {
-		l.slices = "d x"
-		emitLoop(c, l, false)
+	bodies := map[string]func(v *vectors){
+		"exp": func(v *vectors) { v.store("d", k.exp(v, v.load("x"))) }, "log": k.log, "tanh": k.tanh, "erf": k.erf, "sigmoid": k.sigmoid,
+	}
+	for _, l := range functions {
+		emitLoop(c, l, bodies[l.name], false)
 	}
 }
 
@@ -83,11 +115,11 @@ func (k *constants) exp(v *vectors, x reg.VecVirtual) reg.VecVirtual {
 	c := k.c
 	x = k.clamp(v, x, -104, 89)
 	n := c.YMM()
-	c.VMULPS(k.float(1.44269504088896341), x, n)
+	c.VMULPS(k.float(log2e), x, n)
 	c.VROUNDPS(operand.U8(0), n, n)
-	c.VFNMADD231PS(k.float(0.693359375), n, x)
-	c.VFNMADD231PS(k.float(-2.12194440e-4), n, x)
-	p := k.polynomial(x, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+	c.VFNMADD231PS(k.float(ln2High), n, x)
+	c.VFNMADD231PS(k.float(ln2Low), n, x)
+	p := k.polynomial(x, expTerms...)
 	square := v.mul(x, x)
 	c.VFMADD213PS(x, square, p)
 	c.VADDPS(k.float(1), p, p)
@@ -109,7 +141,7 @@ func (k *constants) sigmoid(v *vectors) {
 	c := k.c
 	x := v.load("x")
 	negative := c.YMM()
-	c.VORPS(k.bits(0x80000000), x, negative)
+	c.VORPS(k.bits(signBit), x, negative)
 	e := k.exp(v, negative)
 	one := k.load(1)
 	// The sign of x chooses.
@@ -120,11 +152,9 @@ func (k *constants) sigmoid(v *vectors) {
 func (k *constants) tanh(v *vectors) {
 	c := k.c
 	in := v.load("x")
-	x := k.clamp(v, in, -7.90531110763549805, 7.90531110763549805)
+	x := k.clamp(v, in, -tanhLimit, tanhLimit)
 	square := v.mul(x, x)
-	p := k.polynomial(square, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
-		1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03)
-	q := k.polynomial(square, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+	p, q := k.polynomial(square, tanhTerms...), k.polynomial(square, tanhDivisor...)
 	tiny := c.YMM()
 	const less = operand.U8(0x11) // ordered, no signal
 	c.VCMPPS(less, k.float(0.0004), k.magnitude(in), tiny)
@@ -135,9 +165,7 @@ func (k *constants) tanh(v *vectors) {
 func (k *constants) erf(v *vectors) {
 	x := k.clamp(v, v.load("x"), -4, 4)
 	square := v.mul(x, x)
-	p := k.polynomial(square, -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
-		-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02)
-	q := k.polynomial(square, -1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02)
+	p, q := k.polynomial(square, erfTerms...), k.polynomial(square, erfDivisor...)
 	v.store("d", v.div(v.mul(x, p), q))
 }
 
@@ -149,7 +177,7 @@ func (k *constants) log(v *vectors) {
 	const less, equal, notGreaterEqual = operand.U8(0x11), operand.U8(0), operand.U8(0x19)
 	// Numbers below the normal ones are scaled up.
 	small := c.YMM()
-	c.VCMPPS(less, k.bits(0x00800000), in, small)
+	c.VCMPPS(less, k.bits(smallestNormal), in, small)
 	scaled := c.YMM()
 	c.VMULPS(k.float(1<<23), in, scaled)
 	x := v.where(small, scaled, in)
@@ -160,32 +188,31 @@ func (k *constants) log(v *vectors) {
 	c.VPSUBD(k.bits(126), e, e)
 	c.VCVTDQ2PS(e, e)
 	e = v.sub(e, shift)
-	c.VANDPS(k.bits(0x007fffff), x, x)
+	c.VANDPS(k.bits(fractionBits), x, x)
 	c.VORPS(k.float(.5), x, x)
 	low, back, again := c.YMM(), c.YMM(), c.YMM()
-	c.VCMPPS(less, k.float(0.707106781186547524), x, low)
+	c.VCMPPS(less, k.float(sqrtHalf), x, low)
 	c.VANDPS(k.float(1), low, back)
 	e = v.sub(e, back)
 	c.VANDPS(x, low, again)
 	c.VSUBPS(k.float(1), x, x)
 	x = v.add(x, again)
 	square := v.mul(x, x)
-	y := k.polynomial(x, 7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-		2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
+	y := k.polynomial(x, logTerms...)
 	y = v.mul(v.mul(y, x), square)
-	c.VFMADD231PS(k.float(-2.12194440e-4), e, y)
+	c.VFMADD231PS(k.float(ln2Low), e, y)
 	c.VFNMADD231PS(k.float(.5), square, y)
 	y = v.add(x, y)
-	c.VFMADD231PS(k.float(0.693359375), e, y)
+	c.VFMADD231PS(k.float(ln2High), e, y)
 	// Infinity and what is no number stay, zero gives minus infinity, and what is
 	// negative no number.
 	odd, zero, negative := c.YMM(), c.YMM(), c.YMM()
-	c.VCMPPS(operand.U8(0x15), k.bits(0x7f800000), in, odd) // not less, or unordered
+	c.VCMPPS(operand.U8(0x15), k.bits(infinity), in, odd) // not less, or unordered
 	y = v.where(odd, in, y)
 	c.VCMPPS(less, k.float(0), in, negative)
 	c.VORPS(negative, y, y)
 	c.VCMPPS(equal, k.float(0), in, zero)
 	minus := k.c.YMM()
-	c.VMOVUPS(k.bits(0xff800000), minus)
+	c.VMOVUPS(k.bits(minusInfinity), minus)
 	v.store("d", v.where(zero, minus, y))
 }

@@ -12,6 +12,8 @@ import (
 // rowsColumns is the largest number of columns that one function of rows takes.
 const rowsColumns = 16
 
+const addRowsDoc = "adds %d columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart"
+
 // emitRows emits the product of a sparse and a dense matrix, for each number of
 // columns a function.
 func emitRows(c *build.Context) {
@@ -23,11 +25,11 @@ func emitRows(c *build.Context) {
 // emitAddRows emits the function that adds scaled rows of n columns. Each entry
 // has two indices of 8 bytes; to and from say which is which.
 func emitAddRows(c *build.Context, n int) {
-	name := fmt.Sprintf("sAddRows%dAVX2", n)
+	name := fmt.Sprintf("sAddRows%d", n)
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s adds %d columns of rows of y, times s, to rows of d. Entry e has the row of d at to+2e, that of y at from+2e; rows are ld bytes apart.", name, n))
+	c.Doc(name + " " + fmt.Sprintf(addRowsDoc, n) + ".")
 	c.SignatureExpr("func(d, y, s *float32, to, from *int64, ld, count int)")
 	d, y, s := c.Load(c.Param("d"), c.GP64()), c.Load(c.Param("y"), c.GP64()), c.Load(c.Param("s"), c.GP64())
 	to, from := c.Load(c.Param("to"), c.GP64()), c.Load(c.Param("from"), c.GP64())

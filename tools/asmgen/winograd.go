@@ -27,6 +27,12 @@ var sandwiches = []sandwich{
 	{"FilterGrad", [][]int{{2, 1, 1, 0}, {0, 1, -1, 0}, {0, 1, 1, 2}}},
 }
 
+// doc says what the function does.
+func (s sandwich) doc() string {
+	to, from := len(s.l), len(s.l[0])
+	return fmt.Sprintf("makes %d by %d vectors of %d by %d, in each tile. Strides are in bytes, channels in whole registers", to, to, from, from)
+}
+
 func emitWinograd(c *build.Context) {
 	for _, s := range sandwiches {
 		emitSandwich(c, s, 32, "AVX2")
@@ -62,7 +68,7 @@ func emitSandwich(c *build.Context, s sandwich, width int, suffix string) {
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s makes %d by %d vectors of %d by %d, in each tile. Strides are in bytes, channels in whole registers.", name, len(s.l), len(s.l), len(s.l[0]), len(s.l[0])))
+	c.Doc(name + " " + s.doc() + ".")
 	c.SignatureExpr("func(d *float32, toRow, toCol, toTile int, x *float32, row, col, tile int, channels, tiles int)")
 	f := &sandwichFunction{c: c, s: s, width: width}
 	f.strides()

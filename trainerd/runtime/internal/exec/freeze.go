@@ -21,28 +21,16 @@ import (
 // size, any other one its size. There may be several snapshots at a time; what
 // changes between them is kept once for each.
 func (s *Session) Freeze(ctx context.Context, names []string) (session.LazySnapshot, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, &session.OpError{Code: tfpb.Code_CANCELLED, Message: "freeze", Err: err}
-	}
-	all := s.varsByName()
-	end, input, err := s.cutInput(ctx)
+	f := &frozen{res: s.res, last: -1}
+	err := s.betweenWrites(ctx, "freeze", names, func(vars []*Variable, state []ckptfmt.NamedTensor) {
+		f.state, f.tensors = state, make([]heldTensor, len(vars))
+		s.res.frozen.Add(1)
+		for i, v := range vars {
+			f.tensors[i] = v.hold()
+		}
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer end()
-	s.state.RLock()
-	defer s.state.RUnlock()
-	vars, err := pick(all, names)
-	if err != nil {
-		return nil, err
-	}
-	f := &frozen{res: s.res, state: s.saveStreams(), tensors: make([]heldTensor, len(vars)), last: -1}
-	if input {
-		f.state = append(f.state, s.saveInput(names)...)
-	}
-	s.res.frozen.Add(1)
-	for i, v := range vars {
-		f.tensors[i] = v.hold()
 	}
 	return f, nil
 }

@@ -53,29 +53,43 @@ func (s *Session) Variables() []session.VariableInfo {
 // Snapshot implements [session.VariableStore]. Runs that write wait while the
 // values are copied.
 func (s *Session) Snapshot(ctx context.Context, names []string) (*session.Snapshot, error) {
+	snap := new(session.Snapshot)
+	err := s.betweenWrites(ctx, "snapshot", names, func(vars []*Variable, state []ckptfmt.NamedTensor) {
+		snap.State, snap.Tensors = state, make([]*ckptfmt.Tensor, len(vars))
+		for i, v := range vars {
+			snap.Tensors[i] = v.Value.Export()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return snap, nil
+}
+
+// betweenWrites calls take with the named variables and the state of random streams and input, while nothing changes
+// them.
+func (s *Session) betweenWrites(ctx context.Context, what string, names []string, take func([]*Variable, []ckptfmt.NamedTensor)) error {
 	if err := ctx.Err(); err != nil {
-		return nil, &session.OpError{Code: tfpb.Code_CANCELLED, Message: "snapshot", Err: err}
+		return &session.OpError{Code: tfpb.Code_CANCELLED, Message: what, Err: err}
 	}
 	all := s.varsByName()
 	end, input, err := s.cutInput(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer end()
 	s.state.RLock()
 	defer s.state.RUnlock()
 	vars, err := pick(all, names)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	snap := &session.Snapshot{Tensors: make([]*ckptfmt.Tensor, len(vars)), State: s.saveStreams()}
+	state := s.saveStreams()
 	if input {
-		snap.State = append(snap.State, s.saveInput(names)...)
+		state = append(state, s.saveInput(names)...)
 	}
-	for i, v := range vars {
-		snap.Tensors[i] = v.Value.Export()
-	}
-	return snap, nil
+	take(vars, state)
+	return nil
 }
 
 // Changes implements [session.ChangeTracker]. Steps that change other variables

@@ -4,7 +4,7 @@
 
 package philox
 
-// uniformsAVX2 writes n blocks of four float32 numbers, n being a multiple of eight. The lower half of the counters must not overflow; keys are those of the rounds.
+// uniforms writes n blocks of four float32 numbers, n being a multiple of eight. The lower half of the counters must not overflow; keys are those of the rounds.
 //
 //go:noescape
-func uniformsAVX2(out *uint32, counter *[2]uint64, keys *[20]uint64, n int)
+func uniforms(out *uint32, counter *[2]uint64, keys *[20]uint64, n int)

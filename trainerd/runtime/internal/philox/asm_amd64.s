@@ -40,9 +40,9 @@ DATA one<>+16(SB)/8, $0x3f8000003f800000
 DATA one<>+24(SB)/8, $0x3f8000003f800000
 GLOBL one<>(SB), RODATA|NOPTR, $32
 
-// func uniformsAVX2(out *uint32, counter *[2]uint64, keys *[20]uint64, n int)
+// func uniforms(out *uint32, counter *[2]uint64, keys *[20]uint64, n int)
 // Requires: AVX, AVX2
-TEXT ·uniformsAVX2(SB), NOSPLIT, $0-32
+TEXT ·uniforms(SB), NOSPLIT, $0-32
 	MOVQ         out+0(FP), AX
 	MOVQ         counter+8(FP), CX
 	MOVQ         keys+16(FP), DX

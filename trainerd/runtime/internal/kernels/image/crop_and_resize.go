@@ -77,7 +77,9 @@ func along(lo, hi float32, o, n, size int) place {
 	at := 0.5 * (lo + hi) * last
 	if n > 1 {
 		p.part = float32(o) / float32(n-1)
-		at = lo*last + float32(o)*((hi-lo)*last/float32(n-1))
+		// Each product is rounded, as TensorFlow rounds it: fused, the last place
+		// might be outside.
+		at = float32(lo*last) + float32(float32(o)*((hi-lo)*last/float32(n-1)))
 	}
 	if p.inside = at >= 0 && at <= last; p.inside {
 		low := math.Floor(float64(at))
@@ -133,9 +135,9 @@ func cropAndResize(c *exec.KernelContext, p *cropping) error {
 			case p.nearest:
 				to[k] = value(py.closest(), px.closest(), k)
 			default:
-				top := value(py.lo, px.lo, k) + (value(py.lo, px.hi, k)-value(py.lo, px.lo, k))*px.weight
-				bottom := value(py.hi, px.lo, k) + (value(py.hi, px.hi, k)-value(py.hi, px.lo, k))*px.weight
-				to[k] = top + (bottom-top)*py.weight
+				top := value(py.lo, px.lo, k) + float32((value(py.lo, px.hi, k)-value(py.lo, px.lo, k))*px.weight)
+				bottom := value(py.hi, px.lo, k) + float32((value(py.hi, px.hi, k)-value(py.hi, px.lo, k))*px.weight)
+				to[k] = top + float32((bottom-top)*py.weight)
 			}
 		}
 	})
@@ -217,13 +219,13 @@ func cropGradBoxes(c *exec.KernelContext, p *cropping) error {
 		for k, g := range gs[out*ch : (out+1)*ch] {
 			value := func(y, x int) float32 { return float32(elem.RealAt(image, b.pixel(box, y, x)+k)) }
 			tl, tr, bl, br := value(y.lo, x.lo), value(y.lo, x.hi), value(y.hi, x.lo), value(y.hi, x.hi)
-			dy := ((1-x.weight)*(bl-tl) + x.weight*(br-tr)) * g * float32(b.in[1]-1)
-			dx := ((1-y.weight)*(tr-tl) + y.weight*(br-bl)) * g * float32(b.in[2]-1)
+			dy := (float32((1-x.weight)*(bl-tl)) + float32(x.weight*(br-tr))) * g * float32(b.in[1]-1)
+			dx := (float32((1-y.weight)*(tr-tl)) + float32(y.weight*(br-bl))) * g * float32(b.in[2]-1)
 			y1, x1 := 1-y.part, 1-x.part
-			to[0] += dy * y1
-			to[1] += dx * x1
-			to[2] += dy * y.part
-			to[3] += dx * x.part
+			to[0] += float32(dy * y1)
+			to[1] += float32(dx * x1)
+			to[2] += float32(dy * y.part)
+			to[3] += float32(dx * x.part)
 		}
 	})
 	return nil

@@ -57,7 +57,7 @@ type between struct {
 func (r resizing) between(o, in int, scale float32) between {
 	at := float32(o) * scale
 	if r.half {
-		at = (float32(o)+0.5)*scale - 0.5
+		at = float32((float32(o)+0.5)*scale) - 0.5 // not fused, as in TensorFlow
 	}
 	floor := float32(math.Floor(float64(at)))
 	return between{max(0, min(int(floor), in-1)), min(int(math.Ceil(float64(at))), in-1), at - floor}
@@ -161,9 +161,9 @@ func bilinear(d []float32, x *exec.Tensor, rows, cols []between) {
 			for _, p := range cols {
 				for k := range ch {
 					at := func(row, col int) float32 { return float32(elem.RealAt(x, (row+col)*ch+k)) }
-					upper := at(top, p.lo) + (at(top, p.hi)-at(top, p.lo))*p.weight
-					lower := at(bottom, p.lo) + (at(bottom, p.hi)-at(bottom, p.lo))*p.weight
-					d[o] = upper + (lower-upper)*y.weight
+					upper := at(top, p.lo) + float32((at(top, p.hi)-at(top, p.lo))*p.weight)
+					lower := at(bottom, p.lo) + float32((at(bottom, p.hi)-at(bottom, p.lo))*p.weight)
+					d[o] = upper + float32((lower-upper)*y.weight)
 					o++
 				}
 			}

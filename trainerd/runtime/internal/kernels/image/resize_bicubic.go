@@ -47,7 +47,7 @@ type four struct {
 func (r resizing) four(o, in int, scale float32) (f four) {
 	loc, t := float32(o)*scale, legacyCubic
 	if r.half {
-		loc, t = (float32(o)+0.5)*scale-0.5, keysCubic
+		loc, t = float32((float32(o)+0.5)*scale)-0.5, keysCubic // not fused, as in TensorFlow
 	}
 	floor := int(math.Floor(float64(loc)))
 	step := int(math.RoundToEven(float64((loc - float32(floor)) * cubicSteps)))
@@ -98,9 +98,9 @@ func buildBicubic(b *exec.OpConstruction) (exec.Kernel, error) {
 						for j, col := range p.at {
 							var v float32
 							for i, row := range y.at {
-								v += float32(elem.RealAt(x, ((n*ih+row)*iw+col)*ch+k)) * y.weight[i]
+								v += float32(float32(elem.RealAt(x, ((n*ih+row)*iw+col)*ch+k)) * y.weight[i])
 							}
-							sum += v * p.weight[j]
+							sum += float32(v * p.weight[j])
 						}
 						d[o] = sum
 						o++
@@ -134,7 +134,7 @@ func bicubicGrad[T exec.Float](r resizing) exec.Kernel {
 						for j, col := range p.at {
 							to := ((n*ih+row)*iw + col) * ch
 							for k := range ch {
-								ds[to+k] += T(gs[o+k]) * T(y.weight[i]) * T(p.weight[j])
+								ds[to+k] += T(T(gs[o+k]) * T(y.weight[i]) * T(p.weight[j]))
 							}
 						}
 					}

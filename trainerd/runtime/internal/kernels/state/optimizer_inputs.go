@@ -7,6 +7,47 @@ import (
 
 // The inputs of an optimizer's op, as they have to be for variables of every type.
 
+// updateInputs are the variables, with elements as they are stored, and the scalars, as they are computed with.
+type updateInputs[S exec.Element, T exec.Float] struct {
+	vars    [maxOperands][]S
+	scalars [maxOperands]T
+	n       int // scalars
+	first   *exec.Variable
+}
+
+// load collects the variables of the type and the scalars; inputs grad and rows are neither.
+func (u *updateInputs[S, T]) load(c *exec.KernelContext, dt tfpb.DataType, vars, grad, rows int, widen func(S) T) error {
+	for i := range vars {
+		v, err := updatedVariable(c, i, dt, u.first)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			u.first = v
+		}
+		u.vars[i] = exec.Elems[S](&v.Value)
+	}
+	for i := vars; i < c.NumInputs(); i++ {
+		if i == grad || i == rows {
+			continue
+		}
+		t, err := ruleScalar(c, i)
+		if err != nil {
+			return err
+		}
+		if t.DType == exec.Int64 {
+			u.scalars[u.n] = T(exec.Elems[int64](t)[0])
+		} else {
+			u.scalars[u.n] = widen(exec.Elems[S](t)[0])
+		}
+		u.n++
+	}
+	return nil
+}
+
+// same is the widening of a type that is computed with as it is stored.
+func same[T exec.Float](v T) T { return v }
+
 // updatedVariable returns variable i of an update. first is the model's, nil for it
 // itself; its slots have its shape.
 func updatedVariable(c *exec.KernelContext, i int, dt tfpb.DataType, first *exec.Variable) (*exec.Variable, error) {

@@ -96,10 +96,7 @@ const maxOperands = 8
 
 // operands are what a rule is applied to.
 type operands[T exec.Float] struct {
-	vars    [maxOperands][]T
-	scalars [maxOperands]T
-	n       int // scalars
-	first   *exec.Variable
+	updateInputs[T, T]
 
 	// A long update is shared between processors, each with its parts of the
 	// variables in here.
@@ -132,43 +129,12 @@ func (o *operands[T]) Part(i, n int) {
 	o.rule(own[:o.width], o.scalars[:o.n], o.grad[from:to])
 }
 
-// load collects the variables and the scalars; inputs grad and rows are
-// neither.
-func (o *operands[T]) load(c *exec.KernelContext, vars, grad, rows int) error {
-	for i := range vars {
-		v, err := updatedVariable(c, i, exec.DTypeOf[T](), o.first)
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			o.first = v
-		}
-		o.vars[i] = exec.Elems[T](&v.Value)
-	}
-	for i := vars; i < c.NumInputs(); i++ {
-		if i == grad || i == rows {
-			continue
-		}
-		t, err := ruleScalar(c, i)
-		if err != nil {
-			return err
-		}
-		if t.DType == exec.Int64 {
-			o.scalars[o.n] = T(exec.Elems[int64](t)[0])
-		} else {
-			o.scalars[o.n] = exec.Elems[T](t)[0]
-		}
-		o.n++
-	}
-	return nil
-}
-
 // applyRule is the kernel of an optimizer. rows is the input that holds the
 // indices of a sparse gradient, 0 for a dense one.
 func applyRule[T exec.Float](vars, grad, rows int, f rule[T]) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		o := operandsIn[T](c)
-		if err := o.load(c, vars, grad, rows); err != nil {
+		if err := o.load(c, exec.DTypeOf[T](), vars, grad, rows, same[T]); err != nil {
 			return err
 		}
 		g := c.In(grad)

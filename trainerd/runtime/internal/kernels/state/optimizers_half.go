@@ -11,10 +11,7 @@ const halfChunk = 256
 // halfOperands are what a rule is applied to on variables of 16 bits: parts of them
 // are widened, updated in float32 and rounded once.
 type halfOperands struct {
-	vars    [maxOperands][]uint16
-	scalars [maxOperands]float32
-	n       int // scalars
-	first   *exec.Variable
+	updateInputs[uint16, float32]
 
 	widen  func(uint16) float32
 	narrow func(float32) uint16
@@ -31,7 +28,7 @@ func applyHalfRule(dt tfpb.DataType, vars, grad, rows int, f rule[float32]) exec
 	return func(c *exec.KernelContext) error {
 		o := exec.InFrame[halfOperands](c)
 		o.first, o.n, o.widen, o.narrow = nil, 0, widen, narrow
-		if err := o.load(c, dt, vars, grad, rows); err != nil {
+		if err := o.load(c, dt, vars, grad, rows, widen); err != nil {
 			return err
 		}
 		g := c.In(grad)
@@ -44,36 +41,6 @@ func applyHalfRule(dt tfpb.DataType, vars, grad, rows int, f rule[float32]) exec
 		o.apply(f, vars, 0, exec.Elems[uint16](g))
 		return nil
 	}
-}
-
-// load collects the variables and the scalars; inputs grad and rows are neither.
-func (o *halfOperands) load(c *exec.KernelContext, dt tfpb.DataType, vars, grad, rows int) error {
-	for i := range vars {
-		v, err := updatedVariable(c, i, dt, o.first)
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			o.first = v
-		}
-		o.vars[i] = exec.Elems[uint16](&v.Value)
-	}
-	for i := vars; i < c.NumInputs(); i++ {
-		if i == grad || i == rows {
-			continue
-		}
-		t, err := ruleScalar(c, i)
-		if err != nil {
-			return err
-		}
-		if t.DType == exec.Int64 {
-			o.scalars[o.n] = float32(exec.Elems[int64](t)[0])
-		} else {
-			o.scalars[o.n] = o.widen(exec.Elems[uint16](t)[0])
-		}
-		o.n++
-	}
-	return nil
 }
 
 // apply runs a rule on the elements of the variables from one on that belong to grad.

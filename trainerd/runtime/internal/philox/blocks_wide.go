@@ -1,27 +1,23 @@
-//go:build amd64 && !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package philox
 
 import (
 	"math"
 	"unsafe"
-
-	"golang.org/x/sys/cpu"
 )
-
-var avx2 = cpu.X86.HasAVX2
 
 // uniformsWide fills whole runs of eight blocks at the front of out, advances the stream
 // past them, and returns how many numbers it made.
 func (g *Generator) uniformsWide(out []float32) int {
 	n := len(out) / 4 &^ 7
 	low := uint64(g.Counter[0]) | uint64(g.Counter[1])<<32
-	if !avx2 || n == 0 || low > math.MaxUint64-uint64(n) {
+	if !assembly || n == 0 || low > math.MaxUint64-uint64(n) {
 		return 0
 	}
 	counter := [2]uint64{low, uint64(g.Counter[2]) | uint64(g.Counter[3])<<32}
 	keys := g.keys()
-	uniformsAVX2((*uint32)(unsafe.Pointer(&out[0])), &counter, &keys, n)
+	uniforms((*uint32)(unsafe.Pointer(&out[0])), &counter, &keys, n)
 	g.Skip(uint64(n))
 	return 4 * n
 }

@@ -1,22 +1,13 @@
-//go:build amd64 && !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package vec
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/cpu"
-)
-
-var avx2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
-
-// register is the bytes of a register.
-const register = 32
+import "unsafe"
 
 // wide returns how many of n elements fill whole registers; the functions
 // below do those and return their number.
 func wide[T Float](n int) int {
-	if !avx2 {
+	if !assembly {
 		return 0
 	}
 	var zero T
@@ -35,9 +26,9 @@ func f64[T Float](s []T) *float64 { return (*float64)(unsafe.Pointer(unsafe.Slic
 func addWide[T Float](d, x, y []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sAddAVX2(f32(d), f32(x), f32(y), n)
+		sAdd(f32(d), f32(x), f32(y), n)
 	} else {
-		dAddAVX2(f64(d), f64(x), f64(y), n)
+		dAdd(f64(d), f64(x), f64(y), n)
 	}
 	return n
 }
@@ -45,9 +36,9 @@ func addWide[T Float](d, x, y []T) int {
 func subWide[T Float](d, x, y []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sSubAVX2(f32(d), f32(x), f32(y), n)
+		sSub(f32(d), f32(x), f32(y), n)
 	} else {
-		dSubAVX2(f64(d), f64(x), f64(y), n)
+		dSub(f64(d), f64(x), f64(y), n)
 	}
 	return n
 }
@@ -55,9 +46,9 @@ func subWide[T Float](d, x, y []T) int {
 func mulWide[T Float](d, x, y []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sMulAVX2(f32(d), f32(x), f32(y), n)
+		sMul(f32(d), f32(x), f32(y), n)
 	} else {
-		dMulAVX2(f64(d), f64(x), f64(y), n)
+		dMul(f64(d), f64(x), f64(y), n)
 	}
 	return n
 }
@@ -65,9 +56,9 @@ func mulWide[T Float](d, x, y []T) int {
 func divWide[T Float](d, x, y []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sDivAVX2(f32(d), f32(x), f32(y), n)
+		sDiv(f32(d), f32(x), f32(y), n)
 	} else {
-		dDivAVX2(f64(d), f64(x), f64(y), n)
+		dDiv(f64(d), f64(x), f64(y), n)
 	}
 	return n
 }
@@ -75,9 +66,9 @@ func divWide[T Float](d, x, y []T) int {
 func addScalarWide[T Float](d, x []T, s T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sAddScalarAVX2(f32(d), f32(x), float32(s), n)
+		sAddScalar(f32(d), f32(x), float32(s), n)
 	} else {
-		dAddScalarAVX2(f64(d), f64(x), float64(s), n)
+		dAddScalar(f64(d), f64(x), float64(s), n)
 	}
 	return n
 }
@@ -85,9 +76,9 @@ func addScalarWide[T Float](d, x []T, s T) int {
 func mulScalarWide[T Float](d, x []T, s T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sMulScalarAVX2(f32(d), f32(x), float32(s), n)
+		sMulScalar(f32(d), f32(x), float32(s), n)
 	} else {
-		dMulScalarAVX2(f64(d), f64(x), float64(s), n)
+		dMulScalar(f64(d), f64(x), float64(s), n)
 	}
 	return n
 }
@@ -95,9 +86,9 @@ func mulScalarWide[T Float](d, x []T, s T) int {
 func divScalarWide[T Float](d, x []T, s T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sDivScalarAVX2(f32(d), f32(x), float32(s), n)
+		sDivScalar(f32(d), f32(x), float32(s), n)
 	} else {
-		dDivScalarAVX2(f64(d), f64(x), float64(s), n)
+		dDivScalar(f64(d), f64(x), float64(s), n)
 	}
 	return n
 }
@@ -105,9 +96,9 @@ func divScalarWide[T Float](d, x []T, s T) int {
 func reluWide[T Float](d, x []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sReluAVX2(f32(d), f32(x), n)
+		sRelu(f32(d), f32(x), n)
 	} else {
-		dReluAVX2(f64(d), f64(x), n)
+		dRelu(f64(d), f64(x), n)
 	}
 	return n
 }
@@ -115,9 +106,9 @@ func reluWide[T Float](d, x []T) int {
 func reluGradWide[T Float](d, g, x []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sReluGradAVX2(f32(d), f32(g), f32(x), n)
+		sReluGrad(f32(d), f32(g), f32(x), n)
 	} else {
-		dReluGradAVX2(f64(d), f64(g), f64(x), n)
+		dReluGrad(f64(d), f64(g), f64(x), n)
 	}
 	return n
 }
@@ -125,9 +116,9 @@ func reluGradWide[T Float](d, g, x []T) int {
 func descendWide[T Float](w, g []T, lr T) int {
 	n := wide[T](len(w))
 	if single[T]() {
-		sDescendAVX2(f32(w), f32(g), float32(lr), n)
+		sDescend(f32(w), f32(g), float32(lr), n)
 	} else {
-		dDescendAVX2(f64(w), f64(g), float64(lr), n)
+		dDescend(f64(w), f64(g), float64(lr), n)
 	}
 	return n
 }
@@ -135,9 +126,9 @@ func descendWide[T Float](w, g []T, lr T) int {
 func momentumWide[T Float](w, acc, g []T, lr, m T) int {
 	n := wide[T](len(w))
 	if single[T]() {
-		sMomentumAVX2(f32(w), f32(acc), f32(g), float32(lr), float32(m), n)
+		sMomentum(f32(w), f32(acc), f32(g), float32(lr), float32(m), n)
 	} else {
-		dMomentumAVX2(f64(w), f64(acc), f64(g), float64(lr), float64(m), n)
+		dMomentum(f64(w), f64(acc), f64(g), float64(lr), float64(m), n)
 	}
 	return n
 }
@@ -145,9 +136,9 @@ func momentumWide[T Float](w, acc, g []T, lr, m T) int {
 func nesterovWide[T Float](w, acc, g []T, lr, m T) int {
 	n := wide[T](len(w))
 	if single[T]() {
-		sNesterovAVX2(f32(w), f32(acc), f32(g), float32(lr), float32(m), n)
+		sNesterov(f32(w), f32(acc), f32(g), float32(lr), float32(m), n)
 	} else {
-		dNesterovAVX2(f64(w), f64(acc), f64(g), float64(lr), float64(m), n)
+		dNesterov(f64(w), f64(acc), f64(g), float64(lr), float64(m), n)
 	}
 	return n
 }
@@ -155,9 +146,9 @@ func nesterovWide[T Float](w, acc, g []T, lr, m T) int {
 func adagradWide[T Float](w, acc, g []T, lr T) int {
 	n := wide[T](len(w))
 	if single[T]() {
-		sAdagradAVX2(f32(w), f32(acc), f32(g), float32(lr), n)
+		sAdagrad(f32(w), f32(acc), f32(g), float32(lr), n)
 	} else {
-		dAdagradAVX2(f64(w), f64(acc), f64(g), float64(lr), n)
+		dAdagrad(f64(w), f64(acc), f64(g), float64(lr), n)
 	}
 	return n
 }
@@ -165,9 +156,9 @@ func adagradWide[T Float](w, acc, g []T, lr T) int {
 func adamWide[T Float](w, m, v, g []T, alpha, c1, c2, eps T) int {
 	n := wide[T](len(w))
 	if single[T]() {
-		sAdamAVX2(f32(w), f32(m), f32(v), f32(g), float32(alpha), float32(c1), float32(c2), float32(eps), n)
+		sAdam(f32(w), f32(m), f32(v), f32(g), float32(alpha), float32(c1), float32(c2), float32(eps), n)
 	} else {
-		dAdamAVX2(f64(w), f64(m), f64(v), f64(g), float64(alpha), float64(c1), float64(c2), float64(eps), n)
+		dAdam(f64(w), f64(m), f64(v), f64(g), float64(alpha), float64(c1), float64(c2), float64(eps), n)
 	}
 	return n
 }
@@ -175,9 +166,9 @@ func adamWide[T Float](w, m, v, g []T, alpha, c1, c2, eps T) int {
 func rmsPropWide[T Float](w, ms, mom, g []T, lr, c, m, eps T) int {
 	n := wide[T](len(w))
 	if single[T]() {
-		sRmsPropAVX2(f32(w), f32(ms), f32(mom), f32(g), float32(lr), float32(c), float32(m), float32(eps), n)
+		sRmsProp(f32(w), f32(ms), f32(mom), f32(g), float32(lr), float32(c), float32(m), float32(eps), n)
 	} else {
-		dRmsPropAVX2(f64(w), f64(ms), f64(mom), f64(g), float64(lr), float64(c), float64(m), float64(eps), n)
+		dRmsProp(f64(w), f64(ms), f64(mom), f64(g), float64(lr), float64(c), float64(m), float64(eps), n)
 	}
 	return n
 }

@@ -1,11 +1,11 @@
-//go:build amd64 && !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package vec
 
 func lanesWide[T Float](acc *[lanes]float64, x []T) int {
 	n := foldable(x)
 	if n > 0 {
-		sLanesAVX2(&acc[0], f32(x), n)
+		sLanes(&acc[0], f32(x), n)
 	}
 	return n
 }
@@ -13,7 +13,7 @@ func lanesWide[T Float](acc *[lanes]float64, x []T) int {
 func squareLanesWide[T Float](acc *[lanes]float64, x []T) int {
 	n := foldable(x)
 	if n > 0 {
-		sSquareLanesAVX2(&acc[0], f32(x), n)
+		sSquareLanes(&acc[0], f32(x), n)
 	}
 	return n
 }
@@ -28,7 +28,7 @@ func maxWide[T Float](x []T) (m T, n int) {
 	for i := range acc {
 		acc[i] = lowest[float32]()
 	}
-	sMaxLanesAVX2(&acc[0], f32(x), n)
+	sMaxLanes(&acc[0], f32(x), n)
 	for _, v := range acc {
 		if v := T(v); v > m || v != v {
 			m = v
@@ -39,7 +39,7 @@ func maxWide[T Float](x []T) (m T, n int) {
 
 // foldable returns how many elements the folds of float32 take.
 func foldable[T Float](x []T) int {
-	if !avx2 || !single[T]() {
+	if !assembly || !single[T]() {
 		return 0
 	}
 	return len(x) &^ (lanes - 1)

@@ -1,13 +1,13 @@
-//go:build amd64 && !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package vec
 
 func squareWide[T Float](d, x []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sSquareAVX2(f32(d), f32(x), n)
+		sSquare(f32(d), f32(x), n)
 	} else {
-		dSquareAVX2(f64(d), f64(x), n)
+		dSquare(f64(d), f64(x), n)
 	}
 	return n
 }
@@ -15,9 +15,9 @@ func squareWide[T Float](d, x []T) int {
 func sqrtWide[T Float](d, x []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sSqrtAVX2(f32(d), f32(x), n)
+		sSqrt(f32(d), f32(x), n)
 	} else {
-		dSqrtAVX2(f64(d), f64(x), n)
+		dSqrt(f64(d), f64(x), n)
 	}
 	return n
 }
@@ -25,9 +25,9 @@ func sqrtWide[T Float](d, x []T) int {
 func rsqrtWide[T Float](d, x []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sRsqrtAVX2(f32(d), f32(x), 1, n)
+		sRsqrt(f32(d), f32(x), 1, n)
 	} else {
-		dRsqrtAVX2(f64(d), f64(x), 1, n)
+		dRsqrt(f64(d), f64(x), 1, n)
 	}
 	return n
 }
@@ -35,9 +35,9 @@ func rsqrtWide[T Float](d, x []T) int {
 func scalarSubWide[T Float](d, x []T, s T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sScalarSubAVX2(f32(d), f32(x), float32(s), n)
+		sScalarSub(f32(d), f32(x), float32(s), n)
 	} else {
-		dScalarSubAVX2(f64(d), f64(x), float64(s), n)
+		dScalarSub(f64(d), f64(x), float64(s), n)
 	}
 	return n
 }
@@ -45,9 +45,9 @@ func scalarSubWide[T Float](d, x []T, s T) int {
 func scalarDivWide[T Float](d, x []T, s T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sScalarDivAVX2(f32(d), f32(x), float32(s), n)
+		sScalarDiv(f32(d), f32(x), float32(s), n)
 	} else {
-		dScalarDivAVX2(f64(d), f64(x), float64(s), n)
+		dScalarDiv(f64(d), f64(x), float64(s), n)
 	}
 	return n
 }
@@ -55,9 +55,9 @@ func scalarDivWide[T Float](d, x []T, s T) int {
 func squaredDifferenceWide[T Float](d, x, y []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sSquaredDifferenceAVX2(f32(d), f32(x), f32(y), n)
+		sSquaredDifference(f32(d), f32(x), f32(y), n)
 	} else {
-		dSquaredDifferenceAVX2(f64(d), f64(x), f64(y), n)
+		dSquaredDifference(f64(d), f64(x), f64(y), n)
 	}
 	return n
 }
@@ -65,9 +65,9 @@ func squaredDifferenceWide[T Float](d, x, y []T) int {
 func tanhGradWide[T Float](d, y, g []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sTanhGradAVX2(f32(d), f32(y), f32(g), 1, n)
+		sTanhGrad(f32(d), f32(y), f32(g), 1, n)
 	} else {
-		dTanhGradAVX2(f64(d), f64(y), f64(g), 1, n)
+		dTanhGrad(f64(d), f64(y), f64(g), 1, n)
 	}
 	return n
 }
@@ -75,9 +75,9 @@ func tanhGradWide[T Float](d, y, g []T) int {
 func sigmoidGradWide[T Float](d, y, g []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sSigmoidGradAVX2(f32(d), f32(y), f32(g), 1, n)
+		sSigmoidGrad(f32(d), f32(y), f32(g), 1, n)
 	} else {
-		dSigmoidGradAVX2(f64(d), f64(y), f64(g), 1, n)
+		dSigmoidGrad(f64(d), f64(y), f64(g), 1, n)
 	}
 	return n
 }
@@ -85,9 +85,9 @@ func sigmoidGradWide[T Float](d, y, g []T) int {
 func leakyReluWide[T Float](d, x []T, slope T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sLeakyReluAVX2(f32(d), f32(x), float32(slope), n)
+		sLeakyRelu(f32(d), f32(x), float32(slope), n)
 	} else {
-		dLeakyReluAVX2(f64(d), f64(x), float64(slope), n)
+		dLeakyRelu(f64(d), f64(x), float64(slope), n)
 	}
 	return n
 }
@@ -95,9 +95,9 @@ func leakyReluWide[T Float](d, x []T, slope T) int {
 func leakyReluGradWide[T Float](d, g, x []T, slope T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sLeakyReluGradAVX2(f32(d), f32(g), f32(x), float32(slope), n)
+		sLeakyReluGrad(f32(d), f32(g), f32(x), float32(slope), n)
 	} else {
-		dLeakyReluGradAVX2(f64(d), f64(g), f64(x), float64(slope), n)
+		dLeakyReluGrad(f64(d), f64(g), f64(x), float64(slope), n)
 	}
 	return n
 }
@@ -105,9 +105,9 @@ func leakyReluGradWide[T Float](d, g, x []T, slope T) int {
 func normalizeWide[T Float](d, x, mean, factor, offset []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sNormalizeAVX2(f32(d), f32(x), f32(mean), f32(factor), f32(offset), n)
+		sNormalize(f32(d), f32(x), f32(mean), f32(factor), f32(offset), n)
 	} else {
-		dNormalizeAVX2(f64(d), f64(x), f64(mean), f64(factor), f64(offset), n)
+		dNormalize(f64(d), f64(x), f64(mean), f64(factor), f64(offset), n)
 	}
 	return n
 }
@@ -115,9 +115,9 @@ func normalizeWide[T Float](d, x, mean, factor, offset []T) int {
 func normalizeGradWide[T Float](d, g, x, mean, factor, shift, slope []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sNormalizeGradAVX2(f32(d), f32(g), f32(x), f32(mean), f32(factor), f32(shift), f32(slope), n)
+		sNormalizeGrad(f32(d), f32(g), f32(x), f32(mean), f32(factor), f32(shift), f32(slope), n)
 	} else {
-		dNormalizeGradAVX2(f64(d), f64(g), f64(x), f64(mean), f64(factor), f64(shift), f64(slope), n)
+		dNormalizeGrad(f64(d), f64(g), f64(x), f64(mean), f64(factor), f64(shift), f64(slope), n)
 	}
 	return n
 }
@@ -125,9 +125,9 @@ func normalizeGradWide[T Float](d, g, x, mean, factor, shift, slope []T) int {
 func momentsWide[T Float](sums, squares, x, shift []T) int {
 	n := wide[T](len(sums))
 	if single[T]() {
-		sMomentsAVX2(f32(sums), f32(squares), f32(x), f32(shift), n)
+		sMoments(f32(sums), f32(squares), f32(x), f32(shift), n)
 	} else {
-		dMomentsAVX2(f64(sums), f64(squares), f64(x), f64(shift), n)
+		dMoments(f64(sums), f64(squares), f64(x), f64(shift), n)
 	}
 	return n
 }
@@ -135,9 +135,9 @@ func momentsWide[T Float](sums, squares, x, shift []T) int {
 func gradMomentsWide[T Float](sums, dots, g, x, mean []T) int {
 	n := wide[T](len(sums))
 	if single[T]() {
-		sGradMomentsAVX2(f32(sums), f32(dots), f32(g), f32(x), f32(mean), n)
+		sGradMoments(f32(sums), f32(dots), f32(g), f32(x), f32(mean), n)
 	} else {
-		dGradMomentsAVX2(f64(sums), f64(dots), f64(g), f64(x), f64(mean), n)
+		dGradMoments(f64(sums), f64(dots), f64(g), f64(x), f64(mean), n)
 	}
 	return n
 }
@@ -145,9 +145,9 @@ func gradMomentsWide[T Float](sums, dots, g, x, mean []T) int {
 func floorWide[T Float](d, x []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sFloorAVX2(f32(d), f32(x), n)
+		sFloor(f32(d), f32(x), n)
 	} else {
-		dFloorAVX2(f64(d), f64(x), n)
+		dFloor(f64(d), f64(x), n)
 	}
 	return n
 }
@@ -155,9 +155,9 @@ func floorWide[T Float](d, x []T) int {
 func addScaledWide[T Float](d, x []T, s T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sAddScaledAVX2(f32(d), f32(x), float32(s), n)
+		sAddScaled(f32(d), f32(x), float32(s), n)
 	} else {
-		dAddScaledAVX2(f64(d), f64(x), float64(s), n)
+		dAddScaled(f64(d), f64(x), float64(s), n)
 	}
 	return n
 }

@@ -1,4 +1,4 @@
-//go:build amd64 && !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package vec
 
@@ -17,22 +17,22 @@ const (
 func (f function) call(d, x *float32, n int) {
 	switch f {
 	case expFunction:
-		sExpAVX2(d, x, n)
+		sExp(d, x, n)
 	case logFunction:
-		sLogAVX2(d, x, n)
+		sLog(d, x, n)
 	case tanhFunction:
-		sTanhAVX2(d, x, n)
+		sTanh(d, x, n)
 	case erfFunction:
-		sErfAVX2(d, x, n)
+		sErf(d, x, n)
 	case sigmoidFunction:
-		sSigmoidAVX2(d, x, n)
+		sSigmoid(d, x, n)
 	}
 }
 
 // whole runs a function of float32 on all elements, and returns their number,
 // or 0 for float64.
 func whole[T Float](d, x []T, f function) int {
-	if !avx2 || !single[T]() {
+	if !assembly || !single[T]() {
 		return 0
 	}
 	n := wide[T](len(d))
