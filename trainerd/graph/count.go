@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
@@ -21,10 +19,9 @@ func AddStepCounter(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, StepCounter, e
 	if _, err := Parse(meta); err != nil {
 		return nil, StepCounter{}, err
 	}
-	meta = proto.CloneOf(meta)
-	meta.SaverDef = nil
-	delete(meta.CollectionDef, SaversKey)
 	b := extend(meta)
+	b.saver, b.meta.SaverDef = nil, nil
+	delete(b.collections, SaversKey)
 	step := b.GlobalStep()
 	one := b.Const("global_step/count/one", literal.Int64(1))
 	count := b.Add(NodeSpec{

@@ -20,13 +20,13 @@ var exhausted = &session.OpError{Code: tfpb.Code_RESOURCE_EXHAUSTED}
 func laughs(op string, deep int) *tfpb.GraphDef {
 	floats := []tfpb.DataType{tfpb.DataType_DT_FLOAT}
 	def := &tfpb.GraphDef{Library: &tfpb.FunctionDefLibrary{}}
-	def.Node = append(def.Node, constant("x", 1), &tfpb.NodeDef{Name: "call", Op: op, Input: []string{"x"}, Attr: attrs("f", function("f0"), "Tin", floats, "Tout", floats)})
+	def.Node = append(def.Node, constant("x", 1), calling("call", op, "x", "f0"))
 	for i := range deep {
 		sig := &tfpb.OpDef{Name: fmt.Sprintf("f%d", i), InputArg: []*tfpb.OpDef_ArgDef{{Name: "a", Type: floats[0]}}, OutputArg: []*tfpb.OpDef_ArgDef{{Name: "out", Type: floats[0]}}}
 		nodes, ret := []*tfpb.NodeDef{nodeDef("one", "Neg", "a")}, "one:y:0"
 		if i < deep-1 {
-			next := attrs("f", function(fmt.Sprintf("f%d", i+1)), "Tin", floats, "Tout", floats)
-			nodes = []*tfpb.NodeDef{{Name: "left", Op: op, Input: []string{"a"}, Attr: next}, {Name: "right", Op: op, Input: []string{"left:output:0"}, Attr: next}}
+			next := fmt.Sprintf("f%d", i+1)
+			nodes = []*tfpb.NodeDef{calling("left", op, "a", next), calling("right", op, "left:output:0", next)}
 			ret = "right:output:0"
 		}
 		def.Library.Function = append(def.Library.Function, &tfpb.FunctionDef{Signature: sig, NodeDef: nodes, Ret: map[string]string{"out": ret}})
@@ -34,10 +34,19 @@ func laughs(op string, deep int) *tfpb.GraphDef {
 	return def
 }
 
+// calling is a node that calls a function, in both branches if it has two.
+func calling(name, op, input, f string) *tfpb.NodeDef {
+	floats := []tfpb.DataType{tfpb.DataType_DT_FLOAT}
+	if strings.HasSuffix(op, "If") {
+		return &tfpb.NodeDef{Name: name, Op: op, Input: []string{input, input}, Attr: attrs("then_branch", function(f), "else_branch", function(f), "Tcond", floats[0], "Tin", floats, "Tout", floats)}
+	}
+	return &tfpb.NodeDef{Name: name, Op: op, Input: []string{input}, Attr: attrs("f", function(f), "Tin", floats, "Tout", floats)}
+}
+
 // TestFunctionsThatDouble refuses a graph whose functions stand for more nodes
 // than a step may have, and names one of them and the limit.
 func TestFunctionsThatDouble(t *testing.T) {
-	for _, op := range []string{"PartitionedCall", "StatefulPartitionedCall"} {
+	for _, op := range []string{"PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf"} {
 		s, err := runtime.New(laughs(op, 40), &runtime.Options{MaxNodes: 5000})
 		if err != nil {
 			t.Fatal(err)
