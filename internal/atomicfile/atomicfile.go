@@ -274,7 +274,6 @@ func (p *Pending) Close() error {
 	}
 	if p.file != nil {
 		p.file.Close() // what it says does not matter, the file goes
-		p.file = nil
 	}
 	err := p.fsys.Remove(p.temp)
 	p.temp = ""

@@ -1,6 +1,8 @@
 package atomicfile_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,3 +33,25 @@ func TestLink(t *testing.T) {
 		t.Error("a file that is not there can be linked")
 	}
 }
+
+// A copy that fails is reported, and leaves nothing: not even a temporary file.
+func TestLinkCopyFails(t *testing.T) {
+	for n := 1; n <= 5; n++ { // create, write, sync, close, rename
+		dir := t.TempDir()
+		from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+		if err := os.WriteFile(from, []byte(oldText), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		fsys := faultfs.New(n)
+		if err := atomicfile.Link(noLinks{fsys}, from, to); !errors.Is(err, faultfs.ErrInjected) || names(t, dir) != "from" {
+			t.Errorf("%s: %v; directory has %q", fsys.Failed(), err, names(t, dir))
+		}
+	}
+	dir := t.TempDir()
+	if err := atomicfile.Link(noLinks{atomicfile.OrOS(nil)}, dir, filepath.Join(dir, "to")); err == nil || errors.Is(err, fs.ErrExist) || names(t, dir) != "" {
+		t.Errorf("a directory was copied: %v; %q", err, names(t, dir))
+	}
+}
+
+// noLinks is a file system without links.
+type noLinks struct{ atomicfile.FS }

@@ -116,3 +116,47 @@ func TestMkdirSyncFails(t *testing.T) {
 		}
 	}
 }
+
+// A failure anywhere on the way is reported, and the next call makes up for it.
+func TestMkdirAllSyncEveryOperationFails(t *testing.T) {
+	for n := 1; ; n++ {
+		root := t.TempDir()
+		dir := filepath.Join(root, "a", "b")
+		fsys := faultfs.New(n)
+		err := atomicfile.MkdirAllSync(fsys, dir)
+		if fsys.Failed() == "" {
+			if err != nil || n < 5 {
+				t.Errorf("%d operations, %v", n-1, err)
+			}
+			return
+		}
+		if !errors.Is(err, faultfs.ErrInjected) {
+			t.Errorf("%s: %v", fsys.Failed(), err)
+		}
+		if err := atomicfile.MkdirAllSync(fsys, dir); err != nil {
+			t.Errorf("%s: the next call: %v", fsys.Failed(), err)
+		}
+		dst := filepath.Join(t.TempDir(), "disk")
+		for what, err := range fsys.Crashes(fsys.Ops(), root, dst) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(dst, "a", "b")); err != nil {
+				t.Errorf("%s, %s: %v", fsys.Failed(), what, err)
+			}
+		}
+	}
+}
+
+// A directory that is there already is not an error, also on the system itself.
+func TestMkdirSyncTwice(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	for range 2 {
+		if err := errors.Join(atomicfile.MkdirSync(nil, dir), atomicfile.SyncNames(nil, dir), atomicfile.MkdirAllSync(nil, dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := atomicfile.MkdirSync(nil, filepath.Join(dir, "none", "below")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without its parent: %v", err)
+	}
+}

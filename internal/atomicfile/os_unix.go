@@ -14,29 +14,16 @@ func syncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if err == nil {
-		err = shutDown(d)
-	}
-	if err != nil {
-		d.Close()
+	defer d.Close() // it was only read
+	if err := d.Sync(); err != nil {
 		return err
 	}
-	return d.Close()
+	return shutDown(d)
 }
 
 // sameDevice reports whether two directories are in one file system. What is
 // mounted somewhere is there as long as it is mounted.
 func sameDevice(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	if err != nil {
-		return false
-	}
-	s, ok := x.Sys().(*syscall.Stat_t)
-	t, same := y.Sys().(*syscall.Stat_t)
-	return ok && same && s.Dev == t.Dev
+	var x, y syscall.Stat_t
+	return syscall.Stat(a, &x) == nil && syscall.Stat(b, &y) == nil && x.Dev == y.Dev
 }

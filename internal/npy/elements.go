@@ -57,10 +57,16 @@ func Open(r io.Reader, size int64, like tfpb.DataType) (*Elements, error) {
 	return &Elements{DType: h.kind.dtype, Shape: h.shape, header: h, from: r, offset: start, left: n}, nil
 }
 
+// Whole reports whether reading numbers takes as much memory as the array has, because
+// it is in Fortran order.
+func (e *Elements) Whole() bool {
+	return e.header.fortran && len(e.Shape) > 1 && e.DType != tfpb.DataType_DT_STRING
+}
+
 // Read gives bytes of elements. The bytes of one number come together when b
 // has room for them.
 func (e *Elements) Read(b []byte) (int, error) {
-	if e.header.fortran && len(e.Shape) > 1 && e.DType != tfpb.DataType_DT_STRING {
+	if e.Whole() {
 		if err := e.turn(); err != nil {
 			return 0, err
 		}

@@ -11,9 +11,14 @@ import (
 // have ended when it returns. It is for work that waits for files; [Run] is for
 // steps of microseconds.
 func Each(ctx context.Context, n int, f func(i int)) {
+	EachOf(ctx, runtime.GOMAXPROCS(0), n, f)
+}
+
+// EachOf is Each for so many at once.
+func EachOf(ctx context.Context, most, n int, f func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, most) {
 		workers.Go(func() {
 			for i := range next {
 				f(i)

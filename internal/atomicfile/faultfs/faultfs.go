@@ -127,6 +127,14 @@ func (f *FS) Heal() {
 	f.fault = Fault{}
 }
 
+// Kill has every operation from now on fail, as those of a process that was
+// killed.
+func (f *FS) Kill() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = Fault{At: len(f.log) + 1, Kill: true}
+}
+
 // Mark notes a number at this place among the operations: what was promised
 // to the user, for instance. See [Disk.Marked].
 func (f *FS) Mark(n int64) {
