@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -108,29 +109,34 @@ func (r *BundleReader) NumShards() int { return int(r.header.NumShards) }
 // Tensors returns what the checkpoint holds, ordered by name. A partitioned
 // tensor comes once, as the whole that its slices make up. An error with a
 // name concerns that tensor alone, or that slice; what is known of its type and
-// shape comes with it. An error without a name ends the iteration.
+// shape comes with it. Tensors with slices but no entry of their own come last. An error
+// without a name ends the iteration.
 func (r *BundleReader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
-		sliceBytes := make(map[string]int64) // by tensor; slices come before it
+		parts := newStoredIndex(r) // slices come before their tensors
 		for e, err := range r.entries(nil) {
-			if err != nil {
+			var info TensorInfo
+			switch slice := isSliceKey(e.key); {
+			case slice && err == nil:
+				parts.add(e.key, e.bundleEntry, nil)
+				continue
+			case slice:
+				parts.add(e.key, e.bundleEntry, err)
+				fallthrough
+			case err != nil:
 				name, _ := r.entryName(e.key)
-				if !yield(e.info(name), err) {
-					return
-				}
-				continue
+				delete(parts.slices, string(e.key))
+				info = e.info(name)
+			default:
+				info, err = parts.tensor(string(e.key), &e.bundleEntry)
 			}
-			if isSliceKey(e.key) {
-				if name, _, err := parseSliceKey(e.key); err == nil {
-					sliceBytes[name] += e.size
-				}
-				continue
+			if !yield(info, err) {
+				return
 			}
-			info := e.info(string(e.key))
-			if len(info.Slices) > 0 {
-				info.Bytes = sliceBytes[info.Name]
-			}
-			if !yield(info, nil) {
+		}
+		parts.findLostSlices()
+		for _, name := range slices.Sorted(maps.Keys(parts.damaged)) {
+			if !yield(TensorInfo{Name: name}, parts.damaged[name]) {
 				return
 			}
 		}

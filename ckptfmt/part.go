@@ -18,7 +18,7 @@ type Part struct {
 	Name  string // of the tensor
 	DType tfpb.DataType
 	Full  []int64     // shape of the whole tensor
-	Slice TensorSlice // what of it this part is
+	Slice TensorSlice // what of it this part is; not to be changed
 	Shape []int64     // of the part
 	// Where the bytes are in a bundle, and their masked checksum. They mean
 	// nothing elsewhere.
@@ -41,7 +41,7 @@ type Part struct {
 
 // WholePart returns a part that is a whole tensor of elements of fixed size.
 func WholePart(name string, d tfpb.DataType, shape []int64, open func() (io.ReadCloser, error)) Part {
-	return Part{Name: name, DType: d, Full: shape, Slice: FullSlice(len(shape)), Shape: shape, Open: open}
+	return Part{Name: name, DType: d, Full: shape, Slice: sharedFullSlice(len(shape)), Shape: shape, Open: open}
 }
 
 // IsWhole reports whether the part is all of its tensor.

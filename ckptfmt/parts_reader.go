@@ -133,18 +133,26 @@ func (r *PartsReader) OpenTensor(name string) (*TensorReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &TensorReader{Info: info, from: &closedAtEnd{from}}, nil
+	return &TensorReader{Info: info, from: &closedAtEnd{from: from}}, nil
 }
 
-// closedAtEnd closes what it reads from at its end or its first error.
-type closedAtEnd struct{ io.ReadCloser }
+// closedAtEnd closes what it reads from at its end or its first error, which it gives
+// again from then on.
+type closedAtEnd struct {
+	from io.ReadCloser
+	err  error
+}
 
 func (c *closedAtEnd) Read(b []byte) (int, error) {
-	n, err := c.ReadCloser.Read(b)
+	if c.err != nil {
+		return 0, c.err
+	}
+	n, err := c.from.Read(b)
 	if err != nil {
-		if failed := c.Close(); failed != nil && err == io.EOF {
+		if failed := c.from.Close(); failed != nil && err == io.EOF {
 			err = failed
 		}
+		c.err = err
 	}
 	return n, err
 }

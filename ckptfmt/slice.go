@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -18,6 +19,23 @@ const full = -1
 // "0,10:-".
 type TensorSlice struct {
 	Start, Length []int64
+}
+
+// fullSlices has the full slice of each usual rank, shared by the parts of files: there
+// may be a hundred thousand of them.
+var fullSlices = sync.OnceValue(func() (list [9]TensorSlice) {
+	for rank := range list {
+		list[rank] = FullSlice(rank)
+	}
+	return list
+})
+
+// sharedFullSlice is a [FullSlice] that must not be changed.
+func sharedFullSlice(rank int) TensorSlice {
+	if all := fullSlices(); rank < len(all) {
+		return all[rank]
+	}
+	return FullSlice(rank)
 }
 
 // FullSlice returns the slice that is a whole tensor of the given rank.

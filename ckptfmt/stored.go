@@ -58,11 +58,30 @@ type storedIndex struct {
 	damaged     map[string]error        // by tensor: the first that was found
 }
 
-func (r *BundleReader) stored() ([]storedPart, []DamagedTensor, error) {
-	x := storedIndex{
+func newStoredIndex(r *BundleReader) *storedIndex {
+	return &storedIndex{
 		r: r, partitioned: make(map[string]*bundleEntry), slices: make(map[string][]storedPart),
 		badSlices: make(map[string]error), damaged: make(map[string]error),
 	}
+}
+
+// tensor returns what is known of a tensor, and whether the slices that the index
+// has of it make it up. They are forgotten.
+func (x *storedIndex) tensor(name string, e *bundleEntry) (TensorInfo, error) {
+	info := e.info(name)
+	var err error
+	if len(e.slices) > 0 {
+		_, err = x.partsOf(name, e)
+		for _, p := range x.slices[name] {
+			info.Bytes += p.size
+		}
+	}
+	delete(x.slices, name)
+	return info, err
+}
+
+func (r *BundleReader) stored() ([]storedPart, []DamagedTensor, error) {
+	x := newStoredIndex(r)
 	for e, err := range r.entries(nil) {
 		if err != nil && len(e.key) == 0 {
 			return nil, nil, err // of the table
@@ -166,18 +185,27 @@ func (x *storedIndex) findLostSlices() {
 	}
 }
 
+// checkSlices makes sure that the slices of a tensor make it up.
+func (r *V1Reader) checkSlices(name string) error {
+	t := r.tensors[name]
+	boxes := make([]box, len(t.slices))
+	for i, s := range t.slices {
+		boxes[i] = boxOf(s.TensorSlice, t.shape)
+	}
+	if err := checkCover(boxes, boxOf(FullSlice(len(t.shape)), t.shape)); err != nil {
+		return fmt.Errorf("%s: tensor %q: %w", r.pattern, name, err)
+	}
+	return nil
+}
+
 func (r *V1Reader) stored() (parts []storedPart, damaged []DamagedTensor) {
 	if err := r.missingShard(); err != nil { // nobody knows what tensors it had
 		damaged = append(damaged, DamagedTensor{filepath.Base(err.Name), err})
 	}
 	for _, name := range r.names() {
 		t := r.tensors[name]
-		boxes := make([]box, len(t.slices))
-		for i, s := range t.slices {
-			boxes[i] = boxOf(s.TensorSlice, t.shape)
-		}
-		if err := checkCover(boxes, boxOf(FullSlice(len(t.shape)), t.shape)); err != nil {
-			damaged = append(damaged, DamagedTensor{name, fmt.Errorf("%s: tensor %q: %w", r.pattern, name, err)})
+		if err := r.checkSlices(name); err != nil {
+			damaged = append(damaged, DamagedTensor{name, err})
 			continue
 		}
 		for _, s := range t.slices {

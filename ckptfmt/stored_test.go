@@ -133,6 +133,11 @@ func checkStored(t *testing.T, prefix, want string) {
 	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Name == "other" }) {
 		t.Error("the other tensor is lost")
 	}
+	for info, err := range r.Tensors() {
+		if bad := want != "" && info.Name != "other"; bad != (err != nil) {
+			t.Errorf("listing %q: %v, want an error: %v", info.Name, err, bad)
+		}
+	}
 	to := filepath.Join(t.TempDir(), "copy")
 	err = Copy(context.Background(), prefix, to, nil)
 	if want == "" {

@@ -171,6 +171,9 @@ func (r *V1Reader) Tensors() iter.Seq2[TensorInfo, error] {
 		}
 		for _, name := range r.names() {
 			info, err := r.Info(name)
+			if err == nil {
+				err = r.checkSlices(name)
+			}
 			if !yield(info, err) {
 				return
 			}

@@ -79,8 +79,8 @@ func (c *candidate) problems(all map[string]*candidate, name string) []Problem {
 	if err != nil {
 		return nil // what Verify says
 	}
+	defer r.Close()
 	shards := r.NumShards()
-	r.Close()
 	var found []Problem
 	lacking := make(map[string]bool, shards)
 	for i := range shards {

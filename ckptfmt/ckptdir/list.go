@@ -136,7 +136,8 @@ func scan(dir string) (map[string]*candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		name, main := "", false
+		var name string
+		var main bool
 		if info.Mode().IsRegular() {
 			name, main = checkpointName(dir, e.Name())
 		}
@@ -176,18 +177,15 @@ func (c *candidate) setTime(stamp time.Time) {
 	}
 }
 
-// stateNames returns the name, within dir, of the current checkpoint, or "",
-// and when the checkpoints there were saved, by their names.
+// stateNames returns the name, relative to dir, of the current checkpoint, or
+// "", and when checkpoints were saved, by their names.
 func stateNames(dir string) (latest string, saved map[string]time.Time) {
 	s, err := ReadState(dir, nil)
 	if err != nil {
 		return "", nil
 	}
 	nameOf := func(path string) string {
-		rel, err := storedPath(dir, path, true)
-		if err != nil || filepath.Dir(rel) != "." {
-			return ""
-		}
+		rel, _ := storedPath(dir, path, true) // "" if there is no working directory
 		return rel
 	}
 	saved = make(map[string]time.Time)

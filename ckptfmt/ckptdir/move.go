@@ -17,7 +17,9 @@ import (
 // file follows. At every moment the checkpoint is whole under the name that
 // the state file has for it: first the files get their new names next to the
 // old ones, as hard links, and the old names go last.
-func Move(from, to string) error {
+func Move(from, to string) error { return move(from, to, atomicfile.OrOS(nil)) }
+
+func move(from, to string, fsys ckptfmt.FS) error {
 	c, err := Find(from)
 	if err != nil {
 		return err
@@ -28,14 +30,13 @@ func Move(from, to string) error {
 	if _, err := Find(to); err == nil {
 		return fmt.Errorf("moving checkpoint %s: %w: %s", from, os.ErrExist, to)
 	}
-	fsys := atomicfile.OrOS(nil)
 	for _, old := range c.published() {
 		if old == c.Files[0] { // that makes it a checkpoint
 			if err := fsys.SyncDir(filepath.Dir(to)); err != nil {
 				return err
 			}
 		}
-		if err := os.Link(old, to+strings.TrimPrefix(old, c.Prefix)); err != nil {
+		if err := fsys.(atomicfile.Linker).Link(old, to+strings.TrimPrefix(old, c.Prefix)); err != nil {
 			return fmt.Errorf("moving checkpoint %s: %w", from, err)
 		}
 	}
@@ -47,14 +48,14 @@ func Move(from, to string) error {
 			return err
 		}
 	}
-	return Remove(from, nil)
+	return Remove(from, &ckptfmt.FileOptions{FS: fsys})
 }
 
 // sameDir reports whether two files are in one directory.
 func sameDir(a, b string) bool {
-	ia, errA := os.Stat(filepath.Dir(a))
-	ib, errB := os.Stat(filepath.Dir(b))
-	return errA == nil && errB == nil && os.SameFile(ia, ib)
+	ia, _ := os.Stat(filepath.Dir(a))
+	ib, _ := os.Stat(filepath.Dir(b))
+	return os.SameFile(ia, ib) // which nil is not
 }
 
 // renameInState replaces a checkpoint's path in the state file of its

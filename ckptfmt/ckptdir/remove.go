@@ -31,6 +31,12 @@ func Remove(prefix string, o *ckptfmt.FileOptions) error {
 		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		if name != c.Files[0] {
+			continue
+		}
+		if err := fsys.SyncDir(dir); err != nil { // or a power cut could bring back the index alone
+			return err
+		}
 	}
 	return fsys.SyncDir(dir)
 }
@@ -93,8 +99,8 @@ func samePath(dir, prefix string) (func(string) bool, error) {
 		return nil, err
 	}
 	return func(p string) bool {
-		abs, err := filepath.Abs(joinPath(dir, p))
-		return p != "" && err == nil && abs == want
+		abs, _ := filepath.Abs(joinPath(dir, p)) // "" if there is no working directory
+		return abs == want
 	}, nil
 }
 

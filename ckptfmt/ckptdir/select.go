@@ -37,7 +37,7 @@ func Select(prefix string, o *ckptfmt.FileOptions) error {
 	}
 	name := filepath.Base(prefix) // relative, so that the directory may be moved
 	stamps := s.AllModelCheckpointTimestamps
-	stamp, stamped := 0.0, len(stamps) > 0 && len(stamps) == len(s.AllModelCheckpointPaths)
+	stamp, stamped := 0.0, len(stamps) == len(s.AllModelCheckpointPaths)
 	if i := slices.IndexFunc(s.AllModelCheckpointPaths, same); i >= 0 {
 		name = s.AllModelCheckpointPaths[i]
 		if stamped {

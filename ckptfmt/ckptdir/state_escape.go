@@ -55,8 +55,8 @@ func appendEscape(b []byte, s string) ([]byte, int, error) {
 		if n == 0 {
 			return nil, 0, errors.New(`escape \x has no digits`)
 		}
-		v, err := strconv.ParseUint(s[1:1+n], 16, 8)
-		return append(b, byte(v)), 1 + n, err
+		v, _ := strconv.ParseUint(s[1:1+n], 16, 8) // two digits at most
+		return append(b, byte(v)), 1 + n, nil
 	case c == 'u':
 		return appendRune(b, s, 4)
 	case c == 'U':
@@ -85,10 +85,7 @@ func appendRune(b []byte, s string, n int) ([]byte, int, error) {
 	if digits(s[1:], n, isHex) < n {
 		return nil, 0, fmt.Errorf(`escape \%c has fewer than %d digits`, s[0], n)
 	}
-	v, err := strconv.ParseUint(s[1:1+n], 16, 32)
-	if err != nil {
-		return nil, 0, err
-	}
+	v, _ := strconv.ParseUint(s[1:1+n], 16, 32) // eight digits at most
 	if v > utf8.MaxRune || !utf8.ValidRune(rune(v)) {
 		return nil, 0, fmt.Errorf(`escape \%s is not a character`, s[:1+n])
 	}

@@ -215,9 +215,7 @@ func (p *stateParser) field(s *tfpb.CheckpointState) error {
 }
 
 func (p *stateParser) list(set func() error) error {
-	if err := p.consume("["); err != nil {
-		return err
-	}
+	p.next() // past the [
 	if p.try("]") {
 		return nil
 	}
@@ -316,10 +314,7 @@ func (p *stateParser) double() (float64, error) {
 		p.next()
 		return math.NaN(), nil
 	}
-	v, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) { // a huge number is infinite
-		return 0, err
-	}
+	v, _ := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64) // its form is right, and a huge number is infinite
 	p.next()
 	return v, nil
 }

@@ -28,7 +28,7 @@ func SweepTemps(dir string, age time.Duration, o *ckptfmt.FileOptions) (removed 
 	if err != nil {
 		return nil, err
 	}
-	s := sweep{fsys: atomicfile.OrOS(o.FileSystem()), before: time.Now().Add(-age)}
+	s := sweep{fsys: atomicfile.OrOS(o.FileSystem()), all: age <= 0, before: time.Now().Add(-age)}
 	var failed []error
 	for _, e := range entries {
 		gone, err := s.entry(dir, e)
@@ -42,6 +42,7 @@ func SweepTemps(dir string, age time.Duration, o *ckptfmt.FileOptions) (removed 
 
 type sweep struct {
 	fsys   ckptfmt.FS
+	all    bool // also what a clock that was set back has left in the future
 	before time.Time
 }
 
@@ -77,6 +78,9 @@ func (s *sweep) parts(dir string) (gone bool, err error) {
 }
 
 func (s *sweep) old(e fs.DirEntry) bool {
+	if s.all {
+		return true
+	}
 	info, err := e.Info()
 	return err == nil && !info.ModTime().After(s.before)
 }

@@ -65,6 +65,12 @@ func TestSweepTemps(t *testing.T) {
 	if err != nil || len(removed) > 0 {
 		t.Errorf("of the last hour: %q, %v", removed, err)
 	}
+	tomorrow := time.Now().Add(24 * time.Hour) // the clock was set back since
+	for _, name := range slices.Concat(gone, parts) {
+		if err := os.Chtimes(filepath.Join(dir, name), tomorrow, tomorrow); err != nil {
+			t.Fatal(err)
+		}
+	}
 	fsys := faultfs.New(1)
 	if _, err := SweepTemps(dir, 0, &ckptfmt.FileOptions{FS: fsys}); !errors.Is(err, faultfs.ErrInjected) {
 		t.Errorf("a failed removal: %v", err)

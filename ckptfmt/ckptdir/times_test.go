@@ -82,3 +82,17 @@ func TestTimesOfManifests(t *testing.T) {
 	saved[6] = info.ModTime()
 	checkTimes(t, dir, saved)
 }
+
+// Where both say it, the state file is right: it is written after the manifest.
+func TestTimesOfBoth(t *testing.T) {
+	dir, saved := copied(t, 1)
+	prefix := filepath.Join(dir, "m-1")
+	if err := manifest.Write(t.Context(), prefix, &manifest.Manifest{Step: 1, WallTime: saved[0].Add(time.Hour)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	state := &tfpb.CheckpointState{ModelCheckpointPath: "m-1", AllModelCheckpointPaths: []string{"m-1"}, AllModelCheckpointTimestamps: []float64{float64(saved[0].UnixNano()) / 1e9}}
+	if err := os.WriteFile(filepath.Join(dir, StateName), FormatState(state), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	checkTimes(t, dir, saved)
+}

@@ -92,7 +92,7 @@ type parser struct {
 }
 
 func (r *Reader) parse(name string, b []byte) error {
-	value, offset, err := pickle.Load(b, rules)
+	value, offset, err := pickle.Load(string(b), rules)
 	if err != nil {
 		return &torch.RefusedError{Name: name, Offset: int64(offset), What: err.Error()}
 	}

@@ -98,6 +98,9 @@ func FindIn(dir string) (File, error) {
 	if f, ok := indexIn(dir); ok {
 		return f, nil
 	}
+	if isFile(filepath.Join(dir, "_METADATA")) && isFile(filepath.Join(dir, "manifest.ocdbt")) {
+		return File{Unknown, dir}, &KindError{Path: dir, Is: "a folder of Orbax", Next: "restore it with orbax.checkpoint, and save tensors as safetensors"}
+	}
 	return File{Checkpoint, dir}, stateErr
 }
 

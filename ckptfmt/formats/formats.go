@@ -24,6 +24,7 @@ package formats
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -122,7 +123,7 @@ func (f File) Open() (*Reader, error) {
 	if f.Kind.IsCheckpoint() {
 		r, err := ckptfmt.Open(f.Path, nil)
 		if err != nil {
-			return nil, err
+			return nil, f.unknown(err)
 		}
 		return &Reader{Reader: r, File: f}, nil
 	}
@@ -137,6 +138,27 @@ func (f File) Open() (*Reader, error) {
 	}
 	return r, nil
 }
+
+// unknown says of a file that does not end as a table does that it may be anything.
+func (f File) unknown(err error) error {
+	var corrupt *ckptfmt.CorruptError
+	if errors.As(err, &corrupt) && corrupt.Part == "footer" && corrupt.Name == f.Path {
+		return &unknownError{f.Path, err}
+	}
+	return err
+}
+
+// unknownError is damage in a file that nothing shows to be a checkpoint.
+type unknownError struct {
+	path string
+	err  error
+}
+
+func (e *unknownError) Error() string {
+	return e.path + " is of no format that ckpt knows, or is a V1 checkpoint whose end is damaged or missing"
+}
+
+func (e *unknownError) Unwrap() error { return e.err }
 
 func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 	parts, metadata := from.Parts(), from.Metadata()
@@ -173,6 +195,9 @@ func (r *Reader) Files() []string {
 // the format allows.
 func (r *Reader) Checks() string {
 	if r.tensors == nil {
+		if _, isV1 := r.Reader.(*ckptfmt.V1Reader); isV1 {
+			return "CRC-32C of every block of the tables"
+		}
 		return "CRC-32C of every tensor"
 	}
 	return r.tensors.Checks()

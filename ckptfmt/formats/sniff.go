@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -9,11 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
-	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
+	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
@@ -59,6 +59,9 @@ func sniffFile(name string) (File, error) {
 	}
 	if err == nil && kind == Checkpoint && !isTable(f, info.Size()) {
 		kind = kindByName(name) // its package says what is damaged
+		if kind == Checkpoint && beginsAsText(f) {
+			return File{Unknown, name}, &KindError{Path: name, Is: "a text", Next: "it holds no tensors"}
+		}
 	}
 	return File{kind, name}, err
 }
@@ -107,6 +110,9 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	case len(head) > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5:
 		return Unknown, &KindError{Is: "a Python pickle, which may run any code when it is loaded", Next: nextPickle}
 	}
+	if isMsgpack(head) {
+		return Unknown, &KindError{Is: "MessagePack, as Flax writes it", Next: "load it with flax.serialization, and save tensors as safetensors"}
+	}
 	return sniffText(head)
 }
 
@@ -134,6 +140,31 @@ func hdf5Kind(head []byte) Kind {
 	return HDF5
 }
 
+// isMsgpack reports whether a file begins with a map of MessagePack, whose first key is
+// a text of printable characters.
+func isMsgpack(head []byte) bool {
+	const short, long16, long32, text = 0x80, 0xde, 0xdf, 0xa0
+	if len(head) < 2 {
+		return false
+	}
+	at := 1
+	switch {
+	case head[0] > short && head[0] < short+16:
+	case head[0] == long16:
+		at += 2
+	case head[0] == long32:
+		at += 4
+	default:
+		return false
+	}
+	if at >= len(head) || head[at] <= text || head[at] >= text+32 {
+		return false
+	}
+	n := int(head[at] - text)
+	key := head[at+1 : min(len(head), at+1+n)]
+	return len(key) == n && !bytes.ContainsFunc(key, func(c rune) bool { return !unicode.IsPrint(c) })
+}
+
 func isTable(from io.ReaderAt, size int64) bool {
 	end := make([]byte, len(tableMagic))
 	if size < int64(len(end)) {
@@ -152,7 +183,7 @@ func isSafetensors(head []byte, size int64) bool {
 // sniffText recognizes text files.
 func sniffText(head []byte) (Kind, error) {
 	trimmed := bytes.TrimSpace(head)
-	if len(trimmed) == 0 || trimmed[0] != '{' || !utf8.Valid(bytes.TrimRight(head, "\x80\xbf\xc0\xe0\xf0")) {
+	if len(trimmed) == 0 || trimmed[0] != '{' || !isText(head) {
 		return Checkpoint, nil
 	}
 	has := func(text string) bool { return bytes.Contains(head, []byte(text)) }
@@ -167,6 +198,22 @@ func sniffText(head []byte) (Kind, error) {
 	return Unknown, &KindError{Is: "JSON", Next: "it holds no tensors"}
 }
 
+// beginsAsText reports whether a file begins with text, and not with blanks alone.
+func beginsAsText(from io.ReaderAt) bool {
+	head := make([]byte, 512)
+	n, err := from.ReadAt(head, 0)
+	return (err == nil || err == io.EOF) && isText(head[:n]) && len(bytes.TrimSpace(head[:n])) > 0
+}
+
+// isText reports whether the beginning of a file, which may end within a character, is
+// text.
+func isText(head []byte) bool {
+	for i := 0; i < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head); i++ {
+		head = head[:len(head)-1]
+	}
+	return utf8.Valid(head) && !bytes.ContainsFunc(head, func(c rune) bool { return unicode.IsControl(c) && !unicode.IsSpace(c) })
+}
+
 // beginsWithArray reports whether the first member of an archive is an array: no
 // other format begins with one, and large archives need not be read twice.
 func beginsWithArray(head []byte) bool {
@@ -178,43 +225,34 @@ func beginsWithArray(head []byte) bool {
 	return end <= len(head) && bytes.HasSuffix(head[name:end], []byte(".npy"))
 }
 
-// maxMembers bounds how many members of a zip archive are looked at.
-const maxMembers = 1 << 20
-
 // sniffZip identifies an archive by its members.
 func sniffZip(from io.ReaderAt, size int64) (Kind, error) {
-	archive, err := zip.NewReader(readahead.New(from, size), size)
+	var seen struct{ script, pickle, config, weights, array, any bool }
+	err := zipdir.Each(from, size, func(m *zipdir.Member) {
+		name := m.Name
+		seen.any = true
+		switch base := name[strings.LastIndexByte(name, '/')+1:]; base {
+		case "constants.pkl", "archive_format":
+			seen.script = true
+		case "data.pkl":
+			seen.pickle = true
+		}
+		seen.config = seen.config || name == "config.json"
+		seen.weights = seen.weights || name == "model.weights.h5"
+		seen.array = seen.array || strings.HasSuffix(name, ".npy")
+	})
 	if err != nil {
 		return Unknown, &ckptfmt.CorruptError{Part: "zip archive", Err: err}
 	}
-	names := make(map[string]bool)
-	arrays, script := 0, false
-	for i, f := range archive.File {
-		if i == maxMembers {
-			break
-		}
-		names[filepath.ToSlash(f.Name)] = true
-		if strings.HasSuffix(f.Name, ".npy") {
-			arrays++
-		}
-		switch base := f.Name[strings.LastIndexByte(f.Name, '/')+1:]; {
-		case base == "constants.pkl" || base == "archive_format":
-			script = true
-		case base == "data.pkl":
-			names[base] = true
-		}
-	}
 	switch {
-	case script:
+	case seen.script:
 		return Unknown, &KindError{Is: "a program of torch (TorchScript or torch.export)", Next: "save its tensors with torch.save(model.state_dict(), ...)"}
-	case names["data.pkl"]:
+	case seen.pickle:
 		return Torch, nil
-	case names["config.json"] && names["model.weights.h5"]:
+	case seen.config && seen.weights:
 		return Keras, nil
-	case arrays == len(archive.File):
-		return NPZ, nil
-	case arrays > 0:
-		return NPZ, nil // opening it names the member that is not an array
+	case seen.array, !seen.any:
+		return NPZ, nil // opening it names a member that is not an array
 	}
 	return Unknown, &KindError{Is: "a zip archive without arrays", Next: "unpack it and name what is in it"}
 }

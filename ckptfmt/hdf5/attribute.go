@@ -91,7 +91,7 @@ func (c *cursor) attribute() attribute {
 		c.fail("attribute %q has too many elements: %v", a.name, shape)
 	}
 	if c.err == nil {
-		a.data = c.bytes(int(n * a.t.size))
+		a.data = bytes.Clone(c.bytes(int(n * a.t.size)))
 	}
 	return a
 }

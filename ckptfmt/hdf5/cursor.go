@@ -130,12 +130,41 @@ type store struct {
 	base             int64 // of addresses
 	offsets, lengths int
 	spent            int64 // bytes of blocks that were asked for
+
+	// What is read of one object while a file is walked has its memory together, and
+	// gives it back before the next: nothing of an object may keep a part of a block.
+	room     []byte // nil elsewhere
+	used     int    // of room
+	messages []message
+}
+
+// roomSize is that of what is read of most objects.
+const roomSize = 64 << 10
+
+// walker returns a store for walking the file.
+func (s *store) walker() *store {
+	c := s.fresh()
+	c.room = make([]byte, roomSize)
+	return c
+}
+
+// rewind gives back what was read of an object.
+func (s *store) rewind() { s.used = 0 }
+
+// take returns memory for a block.
+func (s *store) take(n int64) []byte {
+	if n > int64(len(s.room)-s.used) {
+		return make([]byte, n)
+	}
+	b := s.room[s.used : s.used+int(n) : s.used+int(n)]
+	s.used += int(n)
+	return b
 }
 
 // fresh returns a store for another operation.
 func (s *store) fresh() *store {
 	c := *s
-	c.spent = 0
+	c.spent, c.room, c.used, c.messages = 0, nil, 0, nil
 	return &c
 }
 
@@ -153,7 +182,7 @@ func (s *store) block(addr, n int64) ([]byte, error) {
 	if s.spent += n; s.spent > 4*s.size+1<<20 {
 		return nil, errors.New("the objects refer to each other over and over")
 	}
-	b := make([]byte, n)
+	b := s.take(n)
 	return b, s.read(b, s.base+addr)
 }
 

@@ -129,9 +129,11 @@ func (d *dataset) hasSums() bool {
 
 // part returns a dataset as a tensor.
 func (r *Reader) part(d *dataset) ckptfmt.Part {
-	t := d.t
+	t := &d.t
 	if t.class == classOpaque {
-		r.opaque(d, &t)
+		own := d.t
+		t = &own
+		r.opaque(d, t)
 	}
 	p := ckptfmt.WholePart(d.path, t.dtype, d.shape, nil)
 	err := d.err

@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"bytes"
 	"math"
 	"slices"
 )
@@ -129,7 +130,7 @@ func (c *cursor) layout() layout {
 	switch {
 	case c.err != nil:
 	case l.class == layoutCompact:
-		l.inline = c.bytes(c.u16())
+		l.inline = bytes.Clone(c.bytes(c.u16()))
 	case l.class == layoutContiguous:
 		l.at, l.size = c.addr(), c.length()
 	case l.class == layoutChunked && version == 3:
@@ -187,7 +188,7 @@ func (c *cursor) chunked4(l *layout) {
 func (c *cursor) fillValue(kind int) []byte {
 	const defined = 0x20
 	if kind == msgOldFill {
-		return c.bytes(c.u32())
+		return bytes.Clone(c.bytes(c.u32()))
 	}
 	switch version := c.version("a fill value", 1, 3); {
 	case c.err != nil:
@@ -202,5 +203,5 @@ func (c *cursor) fillValue(kind int) []byte {
 			return nil
 		}
 	}
-	return c.bytes(c.u32())
+	return bytes.Clone(c.bytes(c.u32()))
 }

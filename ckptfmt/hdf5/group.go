@@ -163,7 +163,7 @@ func (s *store) symbols(addr int64, names []byte) ([]link, error) {
 	}
 	size := int64(2*s.offsets + 8 + symbolScratch)
 	c := s.cursor(addr+8, int64(n)*size)
-	var out []link
+	out := make([]link, 0, len(c.b)/int(size))
 	for range n {
 		nameAt := c.addr()
 		at := c.addr()

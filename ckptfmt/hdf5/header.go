@@ -15,18 +15,27 @@ type message struct {
 	body   []byte
 }
 
+// walked is header of the object that is walked to: the messages are those of the one
+// before it no longer.
+func (s *store) walked(addr int64) ([]message, error) {
+	list, err := s.headerInto(s.messages[:0], addr)
+	s.messages = list
+	return list, err
+}
+
 // header reads all messages of an object.
-func (s *store) header(addr int64) ([]message, error) {
+func (s *store) header(addr int64) ([]message, error) { return s.headerInto(nil, addr) }
+
+func (s *store) headerInto(list []message, addr int64) ([]message, error) {
 	c := s.cursor(addr, min(16, s.size-s.base-max(addr, 0)))
 	if c.err != nil {
 		return nil, s.corrupt(addr, "header of an object", c.err)
 	}
-	var list []message
 	var err error
 	if string(c.b[:min(4, len(c.b))]) == sigHeader {
-		list, err = s.header2(addr)
+		list, err = s.header2(list, addr)
 	} else {
-		list, err = s.header1(addr, c)
+		list, err = s.header1(list, addr, c)
 	}
 	if err != nil && !errors.As(err, new(*ckptfmt.CorruptError)) {
 		err = s.corrupt(addr, "header of an object", err)
@@ -56,7 +65,7 @@ func follow(list []message, from int, s *store) ([]extent, error) {
 }
 
 // header1 reads a header of version 1, whose beginning is head.
-func (s *store) header1(addr int64, head *cursor) ([]message, error) {
+func (s *store) header1(list []message, addr int64, head *cursor) ([]message, error) {
 	head.version("it", 1, 1)
 	head.skip(1)
 	count := head.u16()
@@ -66,7 +75,6 @@ func (s *store) header1(addr int64, head *cursor) ([]message, error) {
 		return nil, head.err
 	}
 	left := []extent{{addr + 16, size}}
-	var list []message
 	for len(left) > 0 {
 		from := len(list)
 		c := s.cursor(left[0].at, left[0].size)
@@ -100,7 +108,7 @@ const (
 )
 
 // header2 reads a header of version 2.
-func (s *store) header2(addr int64) ([]message, error) {
+func (s *store) header2(list []message, addr int64) ([]message, error) {
 	c := s.cursor(addr, min(32, s.size-s.base-addr))
 	c.signature(sigHeader)
 	c.version("it", 2, 2)
@@ -116,7 +124,6 @@ func (s *store) header2(addr int64) ([]message, error) {
 		return nil, c.err
 	}
 	head := int64(c.at)
-	var list []message
 	left := []extent{{addr, head + size + checksumSize}}
 	signature := sigHeader
 	for len(left) > 0 {

@@ -18,6 +18,7 @@ type Reader struct {
 	name     string
 	file     io.Closer
 	datasets []*dataset
+	slab     []dataset              // memory for the next ones
 	attrs    map[string][]attribute // by path; of objects that have some
 	nameSize int64
 }
@@ -40,7 +41,7 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.walk(s.fresh(), "", root, nil); err != nil {
+	if err := r.walk(s.walker(), "", root, nil); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -66,7 +67,8 @@ func (r *Reader) walk(s *store, path string, at int64, above []int64) error {
 	if slices.Contains(above, at) || len(above) > maxDepth {
 		return r.corrupt(at, "group "+printablePath(path), errors.New("it is within itself, or too deep"))
 	}
-	list, err := s.header(at)
+	s.rewind() // of the group that it is in only the links are left
+	list, err := s.walked(at)
 	if err != nil {
 		return fmt.Errorf("object %s: %w", printablePath(path), err)
 	}
@@ -109,13 +111,25 @@ func (r *Reader) add(s *store, path string, at int64, list []message) error {
 	if _, ok := find(list, msgLayout); !ok {
 		return nil
 	}
-	d := &dataset{path: path, at: at}
+	d := r.newDataset()
+	d.path, d.at = path, at
 	d.err = d.parse(s, list)
 	if errors.As(d.err, new(*ckptfmt.CorruptError)) {
 		return fmt.Errorf("dataset %s: %w", printablePath(path), d.err)
 	}
 	r.datasets = append(r.datasets, d)
 	return nil
+}
+
+// newDataset returns one of many that have their memory together.
+func (r *Reader) newDataset() *dataset {
+	const most = 256
+	if len(r.slab) == 0 {
+		r.slab = make([]dataset, min(len(r.datasets)+1, most))
+	}
+	d := &r.slab[0]
+	r.slab = r.slab[1:]
+	return d
 }
 
 // Parts returns the datasets, in the order of the groups. One that cannot be read

@@ -116,7 +116,7 @@ func (f *writer) add(p *ckptfmt.Part) error {
 		return err
 	}
 	if g.data[name] != nil || g.groups[name] != nil {
-		return fmt.Errorf("%w: %q is a tensor, and a group or a tensor", ckptfmt.ErrExists, p.Name)
+		return fmt.Errorf("%w: HDF5 cannot hold %q next to a tensor of that name, or within one; rename one of them", ckptfmt.ErrExists, p.Name)
 	}
 	d := &stored{part: p, size: size}
 	g.data[name] = d
@@ -143,7 +143,8 @@ func (f *writer) group(path string) (*group, error) {
 	}
 	for name := range strings.SplitSeq(path, "/") {
 		if g.data[name] != nil {
-			return nil, fmt.Errorf("%w: %q is a tensor, and a group", ckptfmt.ErrExists, path)
+			return nil, fmt.Errorf("%w: HDF5 cannot hold a tensor %q next to others whose names begin with %q; rename one of them, or leave it out",
+				ckptfmt.ErrExists, path, path+"/")
 		}
 		if g.groups[name] == nil {
 			g.groups[name] = newGroup()

@@ -8,9 +8,11 @@ import (
 
 // slotSuffix is what TensorFlow's optimizers add to the name of a variable for
 // the values that they keep for it; with numbers from _1 on, for there may be
-// several of them. BERT's AdamWeightDecayOptimizer has adam_m and adam_v.
-var slotSuffix = regexp.MustCompile(`/(?:Momentum|Adam|AdamW|LazyAdam|AdaMax|Adagrad|Adadelta|RMSProp|Ftrl|` +
-	`gradient_accumulator|gradient_squared_accumulator|adam_m|adam_v)(?:_[0-9]+)?$`)
+// several of them. BERT's AdamWeightDecayOptimizer has adam_m and adam_v, LAMB has
+// lamb_m and lamb_v, and T5's Adafactor has kernel_slot_vr next to kernel.
+var slotSuffix = regexp.MustCompile(`(?:/(?:Momentum|Adam|AdamW|LazyAdam|RAdam|Nadam|AMSGrad|AdaMax|Adagrad|AdagradDA|ProximalAdagrad|` +
+	`Adadelta|RMSProp|Ftrl|AddSign|PowerSign|LARS|LARSOptimizer|LAMB|` +
+	`gradient_accumulator|gradient_squared_accumulator|adam_m|adam_v|lamb_m|lamb_v)(?:_[0-9]+)?|_slot_(?:m|v|vr|vc))$`)
 
 // kerasSuffixes are those of Keras' optimizers in a name-based checkpoint,
 // where the optimizer's name comes before the variable's:

@@ -123,8 +123,7 @@ func checkHDF5(f io.ReaderAt, size int64) error {
 		if string(b[:8]) != signature {
 			continue
 		}
-		end, ok := endOfHDF5(b[:])
-		if ok && end > uint64(size) {
+		if end := endOfHDF5(b[:]); end > uint64(size) {
 			return fmt.Errorf("%w: its superblock says %d bytes, and there are %d", errCut, end, size)
 		}
 		return nil
@@ -133,16 +132,16 @@ func checkHDF5(f io.ReaderAt, size int64) error {
 }
 
 // endOfHDF5 returns the end of file that a superblock with addresses of 8 bytes
-// says.
-func endOfHDF5(b []byte) (end uint64, ok bool) {
+// says, and 0 for any other.
+func endOfHDF5(b []byte) uint64 {
 	word := binary.LittleEndian.Uint64
 	switch version := b[8]; {
 	case version == 0 && b[13] == 8:
-		return word(b[40:]), true
+		return word(b[40:])
 	case version == 2 && b[9] == 8, version == 3 && b[9] == 8:
-		return word(b[28:]), true
+		return word(b[28:])
 	}
-	return 0, false
+	return 0
 }
 
 // checkArray looks whether the header of a .npy file is whole.
@@ -151,7 +150,10 @@ func checkArray(head []byte, size int64) error {
 		return errCut
 	}
 	n, start := int64(binary.LittleEndian.Uint16(head[8:])), int64(10)
-	if head[6] > 1 && len(head) >= 12 {
+	if head[6] > 1 {
+		if len(head) < 12 {
+			return errCut
+		}
 		n, start = int64(binary.LittleEndian.Uint32(head[8:])), 12
 	}
 	if start+n > size {

@@ -50,7 +50,7 @@ func (x *checker) checkIndexes(dir string, own, all []string) error {
 		var index struct {
 			Weights map[string]string `json:"weight_map"`
 		}
-		if err := json.Unmarshal(b, &index); err != nil {
+		if err := unmarshal(b, &index); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for tensor, shard := range index.Weights {
@@ -123,7 +123,7 @@ func (x *checker) checkOrbax(dir string, own, all []string) error {
 			return err
 		}
 		var meta map[string]any
-		if err := json.Unmarshal(b, &meta); err != nil {
+		if err := unmarshal(b, &meta); err != nil {
 			return fmt.Errorf("_CHECKPOINT_METADATA: %w", err)
 		}
 		if at, ok := meta["commit_timestamp_nsecs"]; ok && at == nil {
@@ -194,8 +194,8 @@ var deepspeedRank = regexp.MustCompile(`^(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_(\
 // checkRanks looks for gaps in the files that the processes of DeepSpeed write,
 // one each.
 func checkRanks(_ string, own, _ []string) error {
-	most := map[string]int{} // of a model-parallel rank: the highest number
-	have := map[string]int{}
+	have := map[string]int{} // of a model-parallel rank
+	var ranks int
 	for _, name := range own {
 		m := deepspeedRank.FindStringSubmatch(name)
 		if m == nil {
@@ -203,10 +203,6 @@ func checkRanks(_ string, own, _ []string) error {
 		}
 		n, _ := strconv.Atoi(m[1])
 		have[m[2]]++
-		most[m[2]] = max(most[m[2]], n)
-	}
-	ranks := 0
-	for _, n := range most {
 		ranks = max(ranks, n+1)
 	}
 	for rank, n := range have {
@@ -215,6 +211,16 @@ func checkRanks(_ string, own, _ []string) error {
 		}
 	}
 	return nil
+}
+
+// unmarshal reads JSON as far as it is of the form of v: a program may have a
+// file of that name for something else, which is no damage.
+func unmarshal(b []byte, v any) error {
+	err := json.Unmarshal(b, v)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other {
+		return nil
+	}
+	return err
 }
 
 // read returns the content of a file that lists others.

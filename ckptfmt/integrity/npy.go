@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	arrayType  = regexp.MustCompile(`'descr': *'[<>|=]?([a-zA-Z])(\d+)'`)
+	arrayType  = regexp.MustCompile(`'descr': *'[<>|=]?([a-zA-Z])(\d+)(?:\[[^\]]*\])?'`) // <M8[ns]
 	arrayShape = regexp.MustCompile(`'shape': *\(([0-9, ]*)\)`)
 )
 
@@ -23,9 +23,6 @@ func checkShape(header []byte, size int64) error {
 	want, _ := strconv.ParseInt(string(kind[2]), 10, 64)
 	if string(kind[1]) == "U" {
 		want *= 4
-	}
-	if string(kind[1]) == "M" || string(kind[1]) == "m" {
-		want = 8
 	}
 	for word := range strings.SplitSeq(string(shape[1]), ",") {
 		if word = strings.TrimSpace(word); word == "" {

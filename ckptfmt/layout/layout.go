@@ -56,16 +56,16 @@ func PublishRank(suffix string) int {
 
 // IsTable reports whether a file ends as a table does.
 func IsTable(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() { // to open a pipe would wait
+		return false
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() < 8 {
-		return false
-	}
 	var magic [8]byte
-	_, err = f.ReadAt(magic[:], info.Size()-8)
+	_, err = f.ReadAt(magic[:], info.Size()-8) // fails where there are less than 8
 	return err == nil && binary.LittleEndian.Uint64(magic[:]) == sstable.Magic
 }

@@ -104,9 +104,9 @@ func (m Metric) MarshalJSON() ([]byte, error) {
 func (m *Metric) UnmarshalJSON(b []byte) error {
 	switch text, _ := strconv.Unquote(string(b)); text {
 	case "NaN", "Infinity", "-Infinity":
-		v, err := strconv.ParseFloat(text, 64)
+		v, _ := strconv.ParseFloat(text, 64)
 		*m = Metric(v)
-		return err
+		return nil
 	}
 	var v float64
 	err := json.Unmarshal(b, &v)
@@ -251,7 +251,7 @@ func parse(name string, b []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: %w: it has version %d, this reads %d", name, ckptfmt.ErrVersion, m.Version, version)
 	}
 	if m.Version < 1 {
-		return nil, corruptManifest(name, errors.New("it has no version"))
+		return nil, corruptManifest(name, errNoVersion)
 	}
 	for i, f := range m.Files {
 		if err := f.check(); err != nil {
@@ -260,6 +260,8 @@ func parse(name string, b []byte) (*Manifest, error) {
 	}
 	return &m.Manifest, nil
 }
+
+var errNoVersion = errors.New("it has no version")
 
 func corruptManifest(name string, err error) error {
 	return &ckptfmt.CorruptError{Name: name, Part: "manifest", Err: err}

@@ -170,10 +170,7 @@ func Records(logdir string) (all []*Record, bad []error) {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *Record) int {
-		if a.Step != b.Step {
-			return int(max(min(a.Step-b.Step, 1), -1))
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(a.Step, b.Step), strings.Compare(a.Name, b.Name))
 	})
 	return all, bad
 }
@@ -190,6 +187,9 @@ func readRecord(name string) (*Record, error) {
 	}
 	if r.Version > version {
 		return nil, fmt.Errorf("%s: %w: it has version %d, this reads %d", name, ckptfmt.ErrVersion, r.Version, version)
+	}
+	if r.Version < 1 {
+		return nil, corruptManifest(name, errNoVersion)
 	}
 	names := append([]string{r.Name, cmp.Or(r.Copy, ".")}, r.Parts...)
 	for _, f := range r.Files {

@@ -173,7 +173,7 @@ var sumAlone = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // sum is in the second line of .cache/huggingface/download/NAME.metadata, after the
 // revision and before the time of the download.
 func ofHub(full string) (Sum, bool) {
-	if target, err := filepath.EvalSymlinks(full); err == nil && target != full {
+	if target, _ := filepath.EvalSymlinks(full); target != full {
 		if base := filepath.Base(target); sumAlone.MatchString(base) && filepath.Base(filepath.Dir(target)) == "blobs" {
 			return Sum{SHA256: base, Bytes: -1, Source: "its name in the cache of the Hugging Face hub"}, true
 		}

@@ -47,7 +47,7 @@ func run(t *testing.T, text string, shapes map[string][]int64) string {
 			}
 		}
 	}) {
-		list = append(list, Tensor{name, tfpb.DataType_DT_INT16, shapes[name]})
+		list = append(list, Tensor{Name: name, DType: tfpb.DataType_DT_INT16, Shape: shapes[name]})
 	}
 	r, err := m.Plan(list)
 	if err != nil {
@@ -203,6 +203,8 @@ func TestReadyMaps(t *testing.T) {
 		"d/kernel": {3, 4}, "d/bias": {4}, "bn/gamma": {4}, "bn/beta": {4}, "bn/moving_mean": {4}, "bn/moving_variance": {4}, "c/kernel": {3, 2, 5, 6},
 		"c1/kernel": {3, 5, 6}, "c3/kernel": {2, 3, 2, 5, 6}, "emb/embeddings": {9, 4}, "l/lstm_cell/kernel": {5, 8}, "l/lstm_cell/recurrent_kernel": {2, 8},
 		"g/gru_cell/kernel": {5, 6}, "g/gru_cell/recurrent_kernel": {2, 6}, "g/gru_cell/bias": {2, 6}, "depthwise_1/kernel": {3, 3, 4, 1},
+		"depthwise_2/kernel": {3, 4, 1}, "s1/depthwise_kernel": {3, 4, 1}, "s1/pointwise_kernel": {1, 4, 6}, "s1/bias": {6},
+		"s2/depthwise_kernel": {3, 3, 4, 1}, "s2/pointwise_kernel": {1, 1, 4, 6}, "s2/bias": {6},
 	}
 	values := make(map[string]*ckptfmt.Tensor)
 	for name, shape := range keras {
@@ -215,6 +217,22 @@ func TestReadyMaps(t *testing.T) {
 	for name, x := range values {
 		if got := back[name]; got == nil || !slices.Equal(got.Data, x.Data) {
 			t.Errorf("%s came back as %v", name, got)
+		}
+	}
+}
+
+// TestDepthwiseByPath has a layer of another name, which the path in a file of Keras tells.
+func TestDepthwiseByPath(t *testing.T) {
+	m, err := Open("keras-to-torch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]int64{
+		"layers/depthwise_conv2d/vars/0": {8, 1, 3, 5}, "depthwise_conv2d_1/vars/0": {8, 1, 3, 5}, "layers/conv2d/vars/0": {2, 4, 3, 5}, "": {2, 4, 3, 5},
+	} {
+		r, err := m.Plan([]Tensor{{Name: "dw/kernel", Path: path, DType: tfpb.DataType_DT_FLOAT, Shape: []int64{3, 5, 4, 2}}})
+		if err != nil || len(r.Outputs) != 1 || !slices.Equal(r.Outputs[0].Shape, want) {
+			t.Errorf("%q: got %+v, %v, want %v", path, r, err, want)
 		}
 	}
 }
@@ -235,7 +253,7 @@ func apply(t *testing.T, ready string, values map[string]*ckptfmt.Tensor) map[st
 	}
 	var list []Tensor
 	for name, x := range values {
-		list = append(list, Tensor{name, x.DType, x.Shape})
+		list = append(list, Tensor{Name: name, DType: x.DType, Shape: x.Shape})
 	}
 	r, err := m.Plan(list)
 	if err := errors.Join(err, r.Err(m)); err != nil {
@@ -269,7 +287,7 @@ func FuzzMap(f *testing.F) {
 		in := map[string]*ckptfmt.Tensor{"ax": counted(2, 3), "ay": counted(2, 3), "x": counted(0, 4), "a/kernel": counted(2, 3), "s": counted()}
 		var list []Tensor
 		for name, x := range in {
-			list = append(list, Tensor{name, x.DType, x.Shape})
+			list = append(list, Tensor{Name: name, DType: x.DType, Shape: x.Shape})
 		}
 		r, err := m.Plan(list)
 		if err != nil {
@@ -312,7 +330,7 @@ func TestGRUWithoutResetAfterHasNoCounterpart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.Plan([]Tensor{{"g/gru_cell/bias", tfpb.DataType_DT_FLOAT, []int64{6}}})
+	_, err = m.Plan([]Tensor{{Name: "g/gru_cell/bias", DType: tfpb.DataType_DT_FLOAT, Shape: []int64{6}}})
 	var failed *RuleError
 	if !errors.As(err, &failed) {
 		t.Errorf("the error is %v", err)

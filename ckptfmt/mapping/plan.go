@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,9 +14,12 @@ import (
 // Tensor is what a map is applied to.
 type Tensor struct {
 	Name  string
+	Path  string // that the file has for it; "" where that is the name
 	DType tfpb.DataType
 	Shape []int64
 }
+
+func (t *Tensor) path() string { return cmp.Or(t.Path, t.Name) }
 
 // Output is a tensor that a map makes.
 type Output struct {
@@ -187,10 +191,10 @@ func (m *Map) apply(c *compiled, t *Tensor, all map[string]*Tensor) ([]Output, e
 	}
 	var out []Output
 	for i, name := range c.results(c.To, t.Name, m.separator) {
-		out = append(out, Output{Tensor: Tensor{name, dt, shapesOut[i]}, Inputs: inputs, Plain: plain, rule: c, piece: i})
+		out = append(out, Output{Tensor: Tensor{Name: name, DType: dt, Shape: shapesOut[i]}, Inputs: inputs, Plain: plain, rule: c, piece: i})
 	}
 	for _, name := range c.results(c.Zeros, t.Name, m.separator) {
-		out = append(out, Output{Tensor: Tensor{name, dt, shapesOut[0]}, Inputs: inputs, rule: c, piece: -1})
+		out = append(out, Output{Tensor: Tensor{Name: name, DType: dt, Shape: shapesOut[0]}, Inputs: inputs, rule: c, piece: -1})
 	}
 	return out, nil
 }

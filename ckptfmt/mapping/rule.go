@@ -59,9 +59,11 @@ type Reorder struct {
 
 // Condition is about a tensor: Name, in which $1 is what From matched, or else
 // the matched tensor itself. It must exist, have that rank, and have Ratio times
-// as many rows as columns.
+// as many rows as columns. Path is an expression for a part of the path that the file
+// has for it, which in files of Keras 3 tells the class of a layer.
 type Condition struct {
 	Name  string `toml:"name" json:"name"`
+	Path  string `toml:"path" json:"path"`
 	Rank  *int   `toml:"rank" json:"rank"`
 	Ratio int64  `toml:"ratio" json:"ratio"`
 }
@@ -71,6 +73,7 @@ type compiled struct {
 	Rule
 	number  int // of the rule in its map, from 1
 	pattern *regexp.Regexp
+	path    *regexp.Regexp // of the condition, or nil
 	steps   []Step
 	dtype   tfpb.DataType // DT_INVALID: as it is
 }
@@ -124,6 +127,11 @@ func (c *compiled) compileNames() error {
 			return err
 		}
 		c.If = &of
+		if of.Path != "" {
+			if c.path, err = regexp.Compile(of.Path); err != nil {
+				return fmt.Errorf("if: path: %w", err)
+			}
+		}
 	}
 	return nil
 }
@@ -239,7 +247,7 @@ func (c *compiled) fits(t *Tensor, all map[string]*Tensor) bool {
 		of = all[c.expand(c.If.Name, t.Name)]
 	}
 	switch {
-	case of == nil, c.If.Rank != nil && len(of.Shape) != *c.If.Rank:
+	case of == nil, c.path != nil && !c.path.MatchString(of.path()), c.If.Rank != nil && len(of.Shape) != *c.If.Rank:
 		return false
 	case c.If.Ratio != 0:
 		return len(of.Shape) == 2 && of.Shape[0] == c.If.Ratio*of.Shape[1]

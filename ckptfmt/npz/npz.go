@@ -57,6 +57,7 @@ const (
 	lengthMark = ",length"
 	lengthSize = 8 // of raw strings that are not all of one length
 	bufferSize = 64 << 10
+	maxTurned  = 1 << 30 // bytes of a compressed array that is put into row-major order in memory
 )
 
 // plain are the types that NumPy's header can name.

@@ -3,9 +3,11 @@ package npz
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -274,6 +276,44 @@ func TestUnsupported(t *testing.T) {
 		if x, err := good.Load(); err != nil || string(x.Data) != "\x01\x00" {
 			t.Errorf("%s: the other one is %v, %v", name, x, err)
 		}
+	}
+}
+
+// TestCompressedArraysInFortransOrder needs as much memory as an array has, however few
+// bytes of the file that is.
+func TestCompressedArraysInFortransOrder(t *testing.T) {
+	const n = 1 << 16
+	head := strings.Replace(array("|i1", fmt.Sprintf("(%d, %d)", n, n), ""), "'fortran_order': False", "'fortran_order': True ", 1)
+	var packed, b bytes.Buffer
+	f, err := flate.NewWriter(&packed, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(f, head); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := zip.NewWriter(&b)
+	raw, err := w.CreateRaw(&zip.FileHeader{
+		Name: "a.npy", Method: zip.Deflate, CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(head)) + n*n,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := raw.Write(packed.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()), "x.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Parts()[0].Err; !errors.Is(err, ckptfmt.ErrType) || !strings.Contains(err.Error(), "Fortran") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package npz
 
 import (
-	"archive/zip"
 	"bufio"
 	"context"
 	"encoding/binary"
@@ -9,22 +8,23 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
+	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
 	"github.com/trainerd/trainerd/internal/npy"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Reader reads the arrays of a file. It is safe for concurrent use.
 type Reader struct {
-	name  string
-	file  io.Closer
-	parts []ckptfmt.Part
+	name    string
+	file    io.Closer
+	archive *zipdir.Archive
+	parts   []ckptfmt.Part
 }
 
 // Open opens the file of that name and reads the headers of its arrays.
@@ -40,30 +40,28 @@ func Open(name string) (*Reader, error) {
 // NewReader reads the archive in the size bytes of from. name is for errors.
 // Damage is a [*ckptfmt.CorruptError].
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
-	ahead := readahead.New(from, size)
-	defer ahead.Stop()
-	archive, err := zip.NewReader(ahead, size)
+	archive, err := zipdir.Read(from, size)
 	if err != nil {
 		return nil, &ckptfmt.CorruptError{Name: name, Part: "zip archive", Err: err}
 	}
-	r := &Reader{name: name}
-	seen := make(map[string]bool, len(archive.File))
-	for _, f := range archive.File {
-		array, ok := strings.CutSuffix(f.Name, suffix)
+	r := &Reader{name: name, archive: archive, parts: make([]ckptfmt.Part, 0, len(archive.Members))}
+	heads := newHeads(archive, readahead.New(from, size))
+	seen := make(map[string]bool, len(archive.Members))
+	for i := range archive.Members {
+		m := &archive.Members[i]
+		array, ok := strings.CutSuffix(m.Name, suffix)
 		if seen[array] {
-			return nil, r.corrupt(f, 0, errors.New("there are two of that name"))
+			return nil, r.corrupt(m, 0, errors.New("there are two of that name"))
 		}
 		seen[array] = true
-		var p ckptfmt.Part
-		if ok {
-			p, err = r.part(array, f)
+		if !ok {
+			r.parts = append(r.parts, r.unsupported(m.Name, fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix)))
+			continue
 		}
-		switch {
-		case !ok:
-			p = r.unsupported(f.Name, fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix))
-		case errors.Is(err, ckptfmt.ErrType):
+		p, err := r.part(array, m, heads)
+		if errors.Is(err, ckptfmt.ErrType) {
 			p = r.unsupported(array, err)
-		case err != nil:
+		} else if err != nil {
 			return nil, err
 		}
 		r.parts = append(r.parts, p)
@@ -103,42 +101,55 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 }
 
 // corrupt locates damage at an offset within a member.
-func (r *Reader) corrupt(f *zip.File, offset int64, err error) error {
-	if start, e := f.DataOffset(); e == nil && f.Method == zip.Store {
+func (r *Reader) corrupt(m *zipdir.Member, offset int64, err error) error {
+	if start, e := r.archive.DataOffset(m); e == nil && m.Method == zipdir.Stored {
 		offset += start
 	}
-	return &ckptfmt.CorruptError{Name: r.name, Offset: offset, Part: fmt.Sprintf("member %q", f.Name), Err: err}
+	return &ckptfmt.CorruptError{Name: r.name, Offset: offset, Part: fmt.Sprintf("member %q", m.Name), Err: err}
 }
 
 // part reads the header of one array.
-func (r *Reader) part(name string, f *zip.File) (ckptfmt.Part, error) {
-	e, err := r.open(f)
-	if err != nil {
-		return ckptfmt.Part{}, err
-	}
-	defer e.Close()
-	d, err := elementType(e.DType, f.Comment)
-	if err != nil {
-		return ckptfmt.Part{}, r.corrupt(f, 0, err)
-	}
-	p := ckptfmt.WholePart(name, d, e.Shape, nil)
-	if d == tfpb.DataType_DT_STRING {
-		p.Strings = func() ([][]byte, error) {
-			e, err := r.open(f)
-			if err != nil {
-				return nil, err
-			}
-			defer e.Close()
-			list, err := e.Strings()
-			if err == nil && strings.HasSuffix(f.Comment, lengthMark) {
-				err = cutToLength(list)
-			}
-			return list, r.locate(f, err)
+func (r *Reader) part(name string, m *zipdir.Member, heads *heads) (ckptfmt.Part, error) {
+	h, ok := heads.of(m)
+	if !ok {
+		var err error
+		if h, err = r.head(m); err != nil {
+			return ckptfmt.Part{}, err
 		}
+	}
+	d, err := elementType(h.dtype, m.Comment)
+	if err != nil {
+		return ckptfmt.Part{}, r.corrupt(m, 0, err)
+	}
+	p := ckptfmt.WholePart(name, d, h.shape, nil)
+	if d == tfpb.DataType_DT_STRING {
+		p.Strings = func() ([][]byte, error) { return r.strings(m) }
 		return p, nil
 	}
-	p.Open = func() (io.ReadCloser, error) { return r.open(f) }
+	p.Open = func() (io.ReadCloser, error) { return r.open(m) }
 	return p, nil
+}
+
+// head reads the header of an array at leisure.
+func (r *Reader) head(m *zipdir.Member) (head, error) {
+	e, err := r.open(m)
+	if err != nil {
+		return head{}, err
+	}
+	return head{dtype: e.DType, shape: e.Shape, size: m.Size}, e.Close()
+}
+
+func (r *Reader) strings(m *zipdir.Member) ([][]byte, error) {
+	e, err := r.open(m)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	list, err := e.Strings()
+	if err == nil && strings.HasSuffix(m.Comment, lengthMark) {
+		err = cutToLength(list)
+	}
+	return list, r.locate(m, err)
 }
 
 // cutToLength takes the lengths off raw strings.
@@ -179,29 +190,35 @@ type elements struct {
 	located   func(error) error
 }
 
-func (r *Reader) open(f *zip.File) (*elements, error) {
-	if f.UncompressedSize64 > math.MaxInt64 {
-		return nil, r.corrupt(f, 0, errors.New("its size is larger than any file"))
-	}
-	member, err := f.Open()
+func (r *Reader) open(m *zipdir.Member) (*elements, error) {
+	member, err := r.archive.Open(m)
 	if err != nil {
-		return nil, r.corrupt(f, 0, err)
+		return nil, r.corrupt(m, 0, err)
 	}
-	like := tfpb.DataType_DT_INVALID
-	if text, ok := strings.CutPrefix(f.Comment, typeMark); ok {
-		text, _ = strings.CutSuffix(text, lengthMark)
-		if d, ok := dtype.Parse(text); ok && (dtype.Size(d) == 1 || d == tfpb.DataType_DT_STRING) {
-			like = d
-		}
-	}
-	e, err := npy.Open(member, int64(f.UncompressedSize64), like)
+	e, err := npy.Open(member, m.Size, likeOf(m))
 	if err != nil {
-		return nil, errors.Join(r.locate(f, err), member.Close())
+		return nil, errors.Join(r.locate(m, err), member.Close())
+	}
+	if e.Whole() && m.Method != zipdir.Stored && m.Size > maxTurned {
+		return nil, fmt.Errorf("%w: %d bytes in Fortran's order are compressed, and would need as much memory; numpy.savez stores them", ckptfmt.ErrType, m.Size)
 	}
 	return &elements{
 		Elements: e, member: member,
-		located: func(err error) error { return r.locate(f, err) },
+		located: func(err error) error { return r.locate(m, err) },
 	}, nil
+}
+
+// likeOf returns the type of raw bytes that a member's comment names.
+func likeOf(m *zipdir.Member) tfpb.DataType {
+	text, ok := strings.CutPrefix(m.Comment, typeMark)
+	if !ok {
+		return tfpb.DataType_DT_INVALID
+	}
+	text, _ = strings.CutSuffix(text, lengthMark)
+	if d, ok := dtype.Parse(text); ok && (dtype.Size(d) == 1 || d == tfpb.DataType_DT_STRING) {
+		return d
+	}
+	return tfpb.DataType_DT_INVALID
 }
 
 func (e *elements) Read(b []byte) (int, error) {
@@ -218,7 +235,7 @@ func (e *elements) Read(b []byte) (int, error) {
 func (e *elements) Close() error { return e.member.Close() }
 
 // locate adds file and member to an error of a member's content.
-func (r *Reader) locate(f *zip.File, err error) error {
+func (r *Reader) locate(m *zipdir.Member, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -231,5 +248,5 @@ func (r *Reader) locate(f *zip.File, err error) error {
 		offset = bad.Offset
 		err = errors.New(bad.Reason)
 	}
-	return r.corrupt(f, offset, err)
+	return r.corrupt(m, offset, err)
 }

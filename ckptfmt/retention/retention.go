@@ -12,6 +12,7 @@
 package retention
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -72,7 +73,7 @@ func (n Last) Keep(all []Checkpoint) []string {
 
 // Every is a [Policy] that keeps checkpoints that far apart in time: the
 // oldest, then each that is at least so much younger than the one kept before
-// it. 0 keeps none.
+// it, or so much older, because the clock was set back in between. 0 keeps none.
 type Every time.Duration
 
 // Keep implements [Policy].
@@ -83,7 +84,7 @@ func (every Every) Keep(all []Checkpoint) []string {
 	}
 	var last time.Time
 	for i, c := range all {
-		if i == 0 || c.Saved.Sub(last) >= time.Duration(every) {
+		if i == 0 || c.Saved.Sub(last).Abs() >= time.Duration(every) {
 			last = c.Saved
 			why[i] = fmt.Sprintf("one every %v", time.Duration(every))
 		}
@@ -123,13 +124,10 @@ func (b Best) Keep(all []Checkpoint) []string {
 	ranked := b.comparable(all)
 	slices.SortStableFunc(ranked, func(i, j int) int {
 		x, y := all[i].Metrics[b.Metric], all[j].Metrics[b.Metric]
-		switch {
-		case x == y:
-			return 0
-		case (x > y) == b.Highest:
-			return -1
+		if b.Highest {
+			x, y = y, x
 		}
-		return 1
+		return cmp.Compare(x, y)
 	})
 	for rank, i := range ranked[:min(len(ranked), max(b.N, 1))] {
 		why[i] = fmt.Sprintf("best %s, place %d: %v", b.Metric, rank+1, all[i].Metrics[b.Metric])

@@ -67,6 +67,40 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// The clock is set forth and back by a day: from no two that stay is it more than
+// two hours, and looking again at what stays removes nothing.
+func TestEveryWhenTheClockIsSet(t *testing.T) {
+	for name, set := range map[string][]time.Duration{
+		"back": {0, 0, 0, -day}, "forth": {0, 0, 0, day}, "forth and back": {0, 0, day, 0}, "back and forth": {day, day, day, 0, 0, 0, 0, day},
+	} {
+		all := stored(make([]float64, 24)...)
+		for i := range all {
+			all[i].Saved = all[i].Saved.Add(set[min(i/3, len(set)-1)])
+		}
+		kept := keptSteps(Every(time.Hour), all)
+		for i, step := range kept[1:] {
+			if apart := step - kept[i]; apart > 60 {
+				t.Errorf("%s: none of the steps between %d and %d stays", name, kept[i], step)
+			}
+		}
+		left := slices.DeleteFunc(slices.Clone(all), func(c Checkpoint) bool { return !slices.Contains(kept, c.Step) })
+		if again := keptSteps(Every(time.Hour), left); !slices.Equal(again, kept) {
+			t.Errorf("%s: of %v only %v stay the next time", name, kept, again)
+		}
+	}
+}
+
+const day = 24 * time.Hour
+
+// Step 0 can be asked for as any other; a checkpoint whose name has no step
+// cannot.
+func TestStepsOfNames(t *testing.T) {
+	all := []Checkpoint{{Step: NoStep}, {Step: 0}, {Step: 1}}
+	if got := keptSteps(Steps{NoStep, 0}, all); !slices.Equal(got, []int64{0}) {
+		t.Errorf("kept %v, want step 0 only", got)
+	}
+}
+
 func TestBestPrefersEvaluations(t *testing.T) {
 	const eval, batch, program = manifest.SourceEval, manifest.SourceTrain, manifest.SourceProgram
 	for name, tc := range map[string]struct {
@@ -106,3 +140,17 @@ func TestReasons(t *testing.T) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
 }
+
+// A policy of a user that returns more or fewer reasons than there are
+// checkpoints does no harm.
+func TestReasonsOfWrongLength(t *testing.T) {
+	got := Reasons([]Policy{fixed{"a", "", "c", "d"}, fixed{"x"}}, stored(1, 2, 3))
+	want := [][]string{{"a", "x"}, nil, {"c"}}
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type fixed []string
+
+func (f fixed) Keep([]Checkpoint) []string { return f }

@@ -30,7 +30,7 @@ func (s *Source) Map(m *mapping.Map) (*mapping.Result, error) {
 	byName := make(map[string]ckptfmt.Part, len(parts))
 	tensors := make([]mapping.Tensor, len(parts))
 	for i, p := range parts {
-		tensors[i] = mapping.Tensor{Name: p.Name, DType: p.DType, Shape: p.Full}
+		tensors[i] = mapping.Tensor{Name: p.Name, Path: p.Stored, DType: p.DType, Shape: p.Full}
 		byName[p.Name] = p
 	}
 	result, err := m.Plan(tensors)

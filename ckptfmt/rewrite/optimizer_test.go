@@ -70,6 +70,14 @@ func TestDropOptimizerByNames(t *testing.T) {
 			drop: []string{"bert/w/adam_m", "bert/w/adam_v"},
 		},
 		{
+			name: "the other optimizers of TensorFlow 1, and T5",
+			keep: []string{"w", "w_slot_vr/w", "Ftrl", "x_slot_v", "AdagradDA/w"},
+			drop: []string{
+				"w/AdagradDA", "w/AdagradDA_1", "w/ProximalAdagrad", "w/Ftrl", "w/Ftrl_1", "w/Adadelta_1", "w/lamb_m", "w/lamb_v",
+				"w/PowerSign", "w/LARSOptimizer", "w_slot_vr", "w_slot_vc", "w_slot_v", "w_slot_m",
+			},
+		},
+		{
 			name: "Keras 2 by names",
 			keep: []string{"dense/kernel", "dense/decay"},
 			drop: []string{"training/Adam/iter", "training/Adam/learning_rate", "training/Adam/beta_1", "training/Adam/decay", "training/Adam/dense/kernel/m"},

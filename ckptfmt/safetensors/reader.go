@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -16,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
+	"github.com/trainerd/trainerd/ckptfmt/internal/readtext"
 	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -64,8 +66,8 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	if n > maxHeader || int64(n) > size-lengthSize {
 		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, in a file of %d, of at most %d", n, size, maxHeader))
 	}
-	header := make([]byte, n)
-	if _, err := from.ReadAt(header, lengthSize); err != nil {
+	header, err := readtext.String(from, lengthSize, int64(n))
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r.start = lengthSize + int64(n)
@@ -91,7 +93,8 @@ func (r *Reader) Metadata() map[string]string { return r.metadata }
 // the reader is closed.
 func (r *Reader) Parts() []ckptfmt.Part {
 	parts := make([]ckptfmt.Part, len(r.tensors))
-	for i, t := range r.tensors {
+	for i := range r.tensors {
+		t := &r.tensors[i]
 		if t.other != "" {
 			parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, nil)
 			parts[i].Err = fmt.Errorf("%s: tensor %q: %w: its elements are of %s, which TensorFlow does not have", r.name, t.name, ckptfmt.ErrType, t.other)
@@ -123,7 +126,7 @@ const checks = "header and sizes only: the format has no checksums"
 type bools struct {
 	*io.SectionReader
 	r *Reader
-	t tensor
+	t *tensor
 }
 
 func (b *bools) Read(p []byte) (int, error) {
@@ -139,13 +142,13 @@ func (r *Reader) corrupt(offset int64, part string, err error) error {
 }
 
 // parse reads the header's JSON.
-func (r *Reader) parse(text []byte) error {
-	if !utf8.Valid(text) {
+func (r *Reader) parse(text string) error {
+	if !utf8.ValidString(text) {
 		return r.corrupt(lengthSize, "header", errors.New("it is not UTF-8"))
 	}
 	tensors, metadata, err := scanHeader(text)
 	if err != nil { // encoding/json says better what is wrong, if anything is
-		tensors, metadata, err = parseHeader(text)
+		tensors, metadata, err = parseHeader([]byte(text))
 	}
 	if err != nil {
 		return r.corrupt(lengthSize, "header", err)
@@ -182,6 +185,9 @@ func parseTensor(name string, value json.RawMessage) (tensor, error) {
 		Offsets *[]json.Number
 	}
 	err := shardindex.EachMember(value, func(key string, v json.RawMessage) error {
+		if n := bytes.Count(v, []byte(",")); n >= maxRank { // no member is that long
+			return fmt.Errorf("%s has %d elements, at most %d are read", key, n+1, maxRank)
+		}
 		switch key {
 		case "dtype":
 			return json.Unmarshal(v, &e.DType)

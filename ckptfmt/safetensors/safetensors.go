@@ -55,6 +55,8 @@ const (
 	// maxHeader is the largest header that the library reads.
 	maxHeader   = 100_000_000
 	metadataKey = "__metadata__"
+	// maxRank is the largest number of dimensions that a tensor of TensorFlow has.
+	maxRank = 254
 )
 
 // elementType is a type with its name in the header. Their order is the library's:

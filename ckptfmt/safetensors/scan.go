@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 )
 
 // scanner reads the JSON of a header in one pass: models have up to a hundred
@@ -136,6 +137,10 @@ func (s *scanner) shape() []int64 {
 	list := s.shapes[len(s.shapes):]
 	s.take('[')
 	for n := 0; s.element(']', n); n++ {
+		if n == maxRank {
+			s.bad = true
+			return nil
+		}
 		list = append(list, s.number())
 	}
 	if len(list) <= cap(s.shapes)-len(s.shapes) {
@@ -154,19 +159,23 @@ func (s *scanner) offsets() (begin, end int64) {
 	return begin, end
 }
 
+// leastEntry is fewer bytes than an entry of the header has.
+const leastEntry = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,1]}`)
+
 // scanHeader reads a header, or fails: then parseHeader says why, or reads it.
-func scanHeader(text []byte) (tensors []tensor, metadata map[string]string, err error) {
-	s := &scanner{text: string(text)}
+func scanHeader(text string) (tensors []tensor, metadata map[string]string, err error) {
+	s := &scanner{text: text}
 	var seen names
+	tensors = make([]tensor, 0, min(strings.Count(text, `"data_offsets"`), len(text)/leastEntry))
 	s.take('{')
 	for n := 0; s.element('}', n); n++ {
 		key := s.key()
-		if s.bad || !seen.add(key) {
-			return nil, nil, errScan
-		}
-		if key == metadataKey {
+		if key == metadataKey && metadata == nil {
 			metadata = s.metadata()
 			continue
+		}
+		if s.bad || key == metadataKey || !seen.add(key, tensors) {
+			return nil, nil, errScan
 		}
 		t, err := s.tensor(key)
 		if err != nil {
@@ -177,27 +186,28 @@ func scanHeader(text []byte) (tensors []tensor, metadata map[string]string, err 
 	if s.next() != 0 || s.bad || s.at < len(s.text) {
 		return nil, nil, errScan
 	}
+	if len(tensors) == 0 {
+		tensors = nil
+	}
 	return tensors, metadata, nil
 }
 
 // names finds a name that occurs twice. As long as each is greater than the one
 // before, which they are in the files of most programs, none does.
 type names struct {
-	list []string
-	set  map[string]bool // of list, from the first on that is not greater
+	set map[string]bool // from the first on that is not greater
 }
 
-func (n *names) add(name string) bool {
-	if n.set == nil && (len(n.list) == 0 || name > n.list[len(n.list)-1]) {
-		n.list = append(n.list, name)
+// add reports whether no tensor so far has that name.
+func (n *names) add(name string, tensors []tensor) bool {
+	if n.set == nil && (len(tensors) == 0 || name > tensors[len(tensors)-1].name) {
 		return true
 	}
 	if n.set == nil {
-		n.set = make(map[string]bool, len(n.list))
-		for _, name := range n.list {
-			n.set[name] = true
+		n.set = make(map[string]bool, cap(tensors))
+		for i := range tensors {
+			n.set[tensors[i].name] = true
 		}
-		n.list = nil
 	}
 	if n.set[name] {
 		return false

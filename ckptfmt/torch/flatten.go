@@ -125,7 +125,7 @@ func (r *Reader) addTensor(name string, t *tensor) error {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
 	if want := t.storage.numel * dtype.Size(t.storage.dtype); want != s.bytes {
-		return r.corrupt("data/"+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
+		return r.corrupt(storageFolder+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
 	}
 	r.parts = append(r.parts, ckptfmt.WholePart(name, t.dtype, t.shape, func() (io.ReadCloser, error) {
 		from, err := r.elements(s, t)
@@ -139,10 +139,28 @@ func (r *Reader) addTensor(name string, t *tensor) error {
 
 // storage finds the elements of a tensor.
 func (r *Reader) storage(key string) (*storage, error) {
+	n := r.members.keyNumber(key)
+	if n < 0 {
+		return r.otherStorage(key)
+	}
+	if r.numbered == nil {
+		r.numbered = make([]*storage, len(r.members.byNumber))
+	}
+	if r.numbered[n] == nil {
+		s, err := r.open(storageFolder + key)
+		if err != nil {
+			return nil, err
+		}
+		r.numbered[n] = s
+	}
+	return r.numbered[n], nil
+}
+
+func (r *Reader) otherStorage(key string) (*storage, error) {
 	if s := r.storages[key]; s != nil {
 		return s, nil
 	}
-	s, err := r.open("data/" + key)
+	s, err := r.open(storageFolder + key)
 	if err == nil {
 		r.storages[key] = s
 	}

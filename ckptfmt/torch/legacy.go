@@ -74,7 +74,7 @@ func (r *Reader) legacyPickles() ([]any, int64, map[string]tfpb.DataType, error)
 		if _, err := r.from.ReadAt(b, 0); err != nil && err != io.EOF {
 			return nil, 0, nil, fmt.Errorf("%s: %w", r.name, err)
 		}
-		values, at, sizes, err := fivePickles(b)
+		values, at, sizes, err := fivePickles(string(b))
 		switch {
 		case err == nil:
 			return values, int64(at), sizes, nil
@@ -87,7 +87,7 @@ func (r *Reader) legacyPickles() ([]any, int64, map[string]tfpb.DataType, error)
 	}
 }
 
-func fivePickles(b []byte) (values []any, at int, sizes map[string]tfpb.DataType, err error) {
+func fivePickles(b string) (values []any, at int, sizes map[string]tfpb.DataType, err error) {
 	sizes = make(map[string]tfpb.DataType)
 	noting := rules
 	noting.Persistent = func(id any) (any, error) {

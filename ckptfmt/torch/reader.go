@@ -1,20 +1,20 @@
 package torch
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"iter"
-	"math"
 	"strings"
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+	"github.com/trainerd/trainerd/ckptfmt/internal/readtext"
+	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
 )
 
 // Reader reads the tensors of a file. It is safe for concurrent use.
@@ -23,21 +23,24 @@ type Reader struct {
 	from     io.ReaderAt
 	size     int64
 	file     io.Closer
-	members  map[string]*zip.File // by what follows the folder
-	storages map[string]*storage
+	archive  *zipdir.Archive // nil for files of the old kind
+	members  members
+	storages map[string]*storage // by their keys
+	numbered []*storage          // by their keys, where those are numbers
+	slab     []storage           // memory for the next ones
 	parts    []ckptfmt.Part
 	metadata map[string]string
 
 	unsummed bool // nothing has a checksum
 
-	visited, nameBytes int // by flatten
-	named              map[string]bool
+	visited, nameBytes int             // by flatten
+	named              map[string]bool // the names so far
 }
 
 // storage is where elements are.
 type storage struct {
-	file  *zip.File // nil in files of the old kind
-	at    int64     // in those
+	file  *zipdir.Member // nil in files of the old kind
+	at    int64          // in those
 	bytes int64
 	once  sync.Once
 	err   error // of its checksum
@@ -56,30 +59,26 @@ func Open(name string) (*Reader, error) {
 // NewReader reads the pickle in the size bytes of from. name is for errors.
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	r := &Reader{
-		name: name, from: from, size: size, members: make(map[string]*zip.File), storages: make(map[string]*storage),
+		name: name, from: from, size: size, storages: make(map[string]*storage),
 		metadata: make(map[string]string), named: make(map[string]bool),
 	}
 	if isLegacy(from) {
 		return r, r.loadLegacy()
 	}
-	archive, err := zip.NewReader(from, size)
-	if err != nil {
+	var err error
+	if r.archive, err = zipdir.Read(from, size); err != nil {
 		return nil, &ckptfmt.CorruptError{Name: name, Part: "zip archive", Err: err}
 	}
-	folder, err := r.folder(archive)
+	folder, err := r.folder()
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range archive.File {
-		if base, ok := strings.CutPrefix(f.Name, folder); ok {
-			if r.members[base] != nil {
-				return nil, r.corrupt(f.Name, errors.New("there are two of that name"))
-			}
-			r.members[base] = f
-		}
+	r.members = newMembers(r.archive, folder)
+	if twice := r.members.twice; twice != nil {
+		return nil, r.corrupt(twice.Name, errors.New("there are two of that name"))
 	}
 	// set_crc32_options(False) leaves 0 for each.
-	r.unsummed = r.members["data.pkl"].CRC32 == 0
+	r.unsummed = r.members.find("data.pkl").CRC32 == 0
 	if err := r.checkOrder(); err != nil {
 		return nil, err
 	}
@@ -87,14 +86,15 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 }
 
 // folder returns the folder of the only pickle.
-func (r *Reader) folder(archive *zip.Reader) (string, error) {
+func (r *Reader) folder() (string, error) {
 	found := ""
-	for _, f := range archive.File {
-		if folder, ok := strings.CutSuffix(f.Name, "data.pkl"); ok && (folder == "" || strings.HasSuffix(folder, "/")) {
+	for i := range r.archive.Members {
+		name := r.archive.Members[i].Name
+		if folder, ok := strings.CutSuffix(name, "data.pkl"); ok && (folder == "" || strings.HasSuffix(folder, "/")) {
 			if found != "" {
-				return "", r.corrupt(f.Name, errors.New("it is the second pickle"))
+				return "", r.corrupt(name, errors.New("it is the second pickle"))
 			}
-			found = f.Name
+			found = name
 		}
 	}
 	if found == "" {
@@ -105,23 +105,27 @@ func (r *Reader) folder(archive *zip.Reader) (string, error) {
 
 // checkOrder refuses big-endian files.
 func (r *Reader) checkOrder() error {
-	if r.members["byteorder"] == nil {
+	if r.members.find("byteorder") == nil {
 		return nil
 	}
-	b, _, err := r.read("byteorder", 16)
-	if err == nil && strings.TrimSpace(string(b)) != "little" {
-		err = fmt.Errorf("%s: byteorder is %q; only little-endian files are read", r.name, b)
+	text, _, err := r.read("byteorder", 16)
+	if err == nil && strings.TrimSpace(text) != "little" {
+		err = fmt.Errorf("%s: byteorder is %q; only little-endian files are read", r.name, text)
 	}
 	return err
 }
 
 // load reads the pickle and names the tensors in it.
 func (r *Reader) load() error {
-	b, start, err := r.read("data.pkl", maxPickle)
+	storages := len(r.archive.Members) // a file that has them has a hundred bytes and more for each
+	text, start, err := r.read("data.pkl", maxPickle+morePickle*int64(storages))
 	if err != nil {
 		return err
 	}
-	value, offset, err := pickle.Load(b, rules)
+	r.parts = make([]ckptfmt.Part, 0, len(r.archive.Members))
+	limited := rules
+	limited.MaxValues = maxValues + moreValues*storages
+	value, offset, err := pickle.Load(text, limited)
 	if err != nil {
 		return &RefusedError{r.name, start + int64(offset), "data.pkl: " + err.Error()}
 	}
@@ -129,43 +133,66 @@ func (r *Reader) load() error {
 }
 
 // read returns a whole stored member, and where it begins.
-func (r *Reader) read(member string, limit int64) ([]byte, int64, error) {
+func (r *Reader) read(member string, limit int64) (string, int64, error) {
 	s, err := r.open(member)
 	if err != nil {
-		return nil, 0, err
+		return "", 0, err
 	}
 	if s.bytes > limit {
-		return nil, 0, r.corrupt(member, fmt.Errorf("it has %d bytes, more than %d", s.bytes, limit))
+		return "", 0, r.corrupt(member, fmt.Errorf("it has %d bytes, more than %d", s.bytes, limit))
 	}
 	start, err := r.start(s)
 	if err != nil {
-		return nil, 0, err
+		return "", 0, err
 	}
-	b := make([]byte, s.bytes)
-	if _, err := r.from.ReadAt(b, start); err != nil {
-		return nil, 0, r.corrupt(member, err)
+	text, err := readtext.String(r.from, start, s.bytes)
+	if err != nil {
+		return "", 0, r.corrupt(member, err)
 	}
-	if got := crc32.ChecksumIEEE(b); got != s.file.CRC32 && !r.unsummed {
-		return nil, 0, r.corrupt(member, sumError(got, s.file.CRC32))
+	if got := sumOf(text); got != s.file.CRC32 && !r.unsummed {
+		return "", 0, r.corrupt(member, sumError(got, s.file.CRC32))
 	}
-	return b, start, nil
+	return text, start, nil
+}
+
+// sumOf sums a text in pieces: as a whole it would have to be copied.
+func sumOf(text string) uint32 {
+	sum, buf := uint32(0), make([]byte, min(len(text), 64<<10))
+	for len(text) > 0 {
+		n := copy(buf, text)
+		sum = crc32.Update(sum, crc32.IEEETable, buf[:n])
+		text = text[n:]
+	}
+	return sum
 }
 
 // open finds a stored member. Its bytes are bytes of the file, so that none is
 // larger than that.
 func (r *Reader) open(member string) (*storage, error) {
-	f := r.members[member]
+	f := r.members.find(member)
 	if f == nil {
 		return nil, r.corrupt(member, errors.New("there is none"))
 	}
-	if f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 || f.CompressedSize64 > math.MaxInt64 {
+	if f.Method != zipdir.Stored || f.Packed != f.Size {
 		return nil, r.corrupt(member, errors.New("it is compressed, which torch never does"))
 	}
-	s := &storage{file: f, bytes: int64(f.CompressedSize64)}
+	s := r.newStorage()
+	s.file, s.bytes = f, f.Packed
 	if s.bytes > r.size {
 		return nil, r.corrupt(member, fmt.Errorf("it has %d bytes, the file has %d", s.bytes, r.size))
 	}
 	return s, nil
+}
+
+// newStorage returns one of many that have their memory together.
+func (r *Reader) newStorage() *storage {
+	const atOnce = 256
+	if len(r.slab) == 0 {
+		r.slab = make([]storage, min(atOnce, len(r.archive.Members)))
+	}
+	s := &r.slab[0]
+	r.slab = r.slab[1:]
+	return s
 }
 
 // start returns where a storage begins, which its own header says: there may be a
@@ -174,10 +201,7 @@ func (r *Reader) start(s *storage) (int64, error) {
 	if s.file == nil {
 		return s.at, nil
 	}
-	start, err := s.file.DataOffset()
-	if err == nil && s.bytes > r.size-start {
-		err = fmt.Errorf("it has %d bytes at %d, the file has %d", s.bytes, start, r.size)
-	}
+	start, err := r.archive.DataOffset(s.file)
 	if err != nil {
 		return 0, &ckptfmt.CorruptError{Name: r.name, Offset: max(start, 0), Part: fmt.Sprintf("member %q", s.file.Name), Err: err}
 	}
@@ -186,8 +210,8 @@ func (r *Reader) start(s *storage) (int64, error) {
 
 func (r *Reader) corrupt(member string, err error) error {
 	e := &ckptfmt.CorruptError{Name: r.name, Part: fmt.Sprintf("member %q", member), Err: err}
-	if f := r.members[member]; f != nil {
-		e.Offset, _ = f.DataOffset() // 0 where that is the damage
+	if f := r.members.find(member); f != nil {
+		e.Offset, _ = r.archive.DataOffset(f) // 0 where that is the damage
 	}
 	return e
 }

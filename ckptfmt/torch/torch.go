@@ -57,9 +57,11 @@ import (
 
 // Limits of what a file may ask for.
 const (
-	maxPickle   = 64 << 20 // bytes of data.pkl
-	maxValues   = 8 << 20  // made by the pickle, and met when names are given
-	maxDepth    = 100      // of dicts in dicts
+	maxPickle   = 64 << 20 // bytes of data.pkl, and so many more for each storage
+	morePickle  = 512
+	maxValues   = 8 << 20 // made by the pickle, and met when names are given; more for each storage
+	moreValues  = 64
+	maxDepth    = 100 // of dicts in dicts
 	maxNames    = 256 << 20
 	maxExpanded = 1 << 20 // elements of a tensor that has more than its storage
 	maxLoaded   = 64 << 20

@@ -79,7 +79,7 @@ func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := a.addPart("data/"+strconv.Itoa(i), &parts[i]); err != nil {
+		if err := a.addPart(storageFolder+strconv.Itoa(i), &parts[i]); err != nil {
 			return err
 		}
 	}

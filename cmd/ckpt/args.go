@@ -117,9 +117,7 @@ func openFile(f formats.File) (ckptfmt.Reader, error) {
 		return nil, fmt.Errorf("there is no checkpoint %s: %w; `ckpt ls %s` lists the existing ones", f.Path, fs.ErrNotExist, dir)
 	case ckptfmt.IsUnreadable(err):
 		return nil, fmt.Errorf("checkpoint %s cannot be read, and may be intact: %w", f.Path, err)
-	case isFooterOf(err, f.Path):
-		return nil, fmt.Errorf("%w: not a tensor file known to ckpt, or a V1 checkpoint whose end is damaged", err)
-	case f.Kind.IsCheckpoint():
+	case f.Kind.IsCheckpoint() && !isFooterOf(err, f.Path):
 		return nil, fmt.Errorf("%w; `ckpt ls %s` lists older checkpoints", err, dir)
 	}
 	return nil, err

@@ -93,11 +93,11 @@ func lookup(r ckptfmt.Reader, name, slice string) (*ckptfmt.Tensor, error) {
 	}
 	s, err := ckptfmt.ParseTensorSlice(slice)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usagef("%w", err)
 	}
 	t, err := r.LookupSlice(name, s)
 	if errors.Is(err, ckptfmt.ErrSlices) {
-		return nil, usageError{err}
+		return nil, usagef("%w", err)
 	}
 	return t, err
 }

@@ -202,7 +202,7 @@ func mathAction(c *cli.Context) (err error) {
 	}
 	e, err := rewrite.ParseExpression(words[0])
 	if err != nil {
-		return usageError{err}
+		return usagef("%w", err)
 	}
 	last := len(words) - 1
 	prefixes, err := bindNames(e, words[1:last])

@@ -318,6 +318,8 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("%s is a directory; name the new checkpoint in it", to)
 	case c.IsSet("max-shard-size") && format != rewrite.Safetensors && format != rewrite.KerasSharded:
 		return usagef("--max-shard-size is about .safetensors and .weights.json files, not %s", to)
+	case !isDir(filepath.Dir(to)) && !isDir(filepath.Dir(filepath.Dir(to))):
+		return fmt.Errorf("there is no folder for %s; `mkdir -p %s` makes it", to, filepath.Dir(to))
 	case c.Bool("force"):
 		return nil
 	}

@@ -13,8 +13,12 @@ import (
 	"github.com/trainerd/trainerd/internal/tomlguard"
 )
 
-// configName is the config that trainerd keeps in the logdir of a run.
-const configName = "config.toml"
+// The config that trainerd keeps in the logdir of a run, and in that of another
+// program, which may have a config.toml of its own.
+const (
+	configName        = "config.toml"
+	programConfigName = "trainerd.config.toml"
+)
 
 // keeping is which checkpoints of a logdir the config of its run keeps.
 type keeping struct {
@@ -34,8 +38,12 @@ type keeping struct {
 
 // readKeeping reads what the config of a run keeps, nil where there is none.
 func readKeeping(dir string) (*keeping, error) {
-	name := filepath.Join(dir, configName)
+	name := filepath.Join(dir, programConfigName)
 	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		name = filepath.Join(dir, configName)
+		info, err = os.Stat(name)
+	}
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Size() > tomlguard.MaxBytes) {
 		return nil, nil
 	}

@@ -34,7 +34,7 @@ removes in turn; nothing removes one that is not listed.
 Of the folder of a SavedModel, or of safetensors, the tensors are listed.
 
 With --tree the tensors are shown below their scopes, the parts of their names
-before slashes, each with the number and size of all that is in it; --depth
+before slashes (dots where no name has a slash), each with the number and size of all that is in it; --depth
 shows only so many levels, --scopes no tensors. --csv begins with a line of
 names. Of a partitioned tensor --long shows the place of each slice. The TIME of
 a checkpoint is when it was saved: as the checkpoint file says, else its

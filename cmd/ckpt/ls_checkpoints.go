@@ -140,7 +140,22 @@ func listCheckpoints(dir string) (all []listed, err error) {
 		all = append(all, listed{Checkpoint: c, dir: dir, record: r, problem: err})
 	}
 	slices.SortStableFunc(all, func(a, b listed) int { return cmp.Compare(a.Step, b.Step) })
+	markNewest(all)
 	return all, errors.Join(bad...)
+}
+
+// markNewest marks the newest verified checkpoint of another program, with which that
+// is started again, unless a file `checkpoint` of its own names one.
+func markNewest(list []listed) {
+	if slices.ContainsFunc(list, func(l listed) bool { return l.Latest }) {
+		return
+	}
+	for i := range slices.Backward(list) {
+		if list[i].record != nil && list[i].problem == nil {
+			list[i].Latest = true
+			return
+		}
+	}
 }
 
 func lsCheckpoints(c *cli.Context, dir string) error {

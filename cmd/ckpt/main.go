@@ -71,6 +71,7 @@ const (
 )
 
 func main() {
+	paceGC()
 	if terminal.Is(os.Stdout) {
 		clidoc.WrapHelp(terminal.Width(os.Stdout))
 	}
@@ -90,7 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	app.Metadata = map[string]any{progressKey: progress}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {
-		err = usageError{err}
+		err = usagef("%w", err)
 	} else {
 		err = app.RunContext(ctx, words)
 	}
@@ -127,7 +128,6 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true,                         // patterns may have commas
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
-		OnUsageError:              wrongUsage,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("%s; `ckpt help` lists them", cliargs.NoCommand(c.App.Commands, c.Args().First()))
@@ -141,10 +141,7 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		},
 	}
 	ckptDoc().Install(app)
-	for _, c := range app.Commands {
-		c.OnUsageError = wrongUsage
-		c.HideHelpCommand = true // a checkpoint may be named "help" or "h"
-	}
+	cliargs.AnswerUsageErrors(app, wrongUsage)
 	return app
 }
 
@@ -175,10 +172,7 @@ func ckptDoc() *clidoc.Doc {
 	}
 }
 
-// usageError is a wrong command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+var usagef = cliargs.Usagef
 
 func wrongUsage(c *cli.Context, err error, _ bool) error {
 	err = cliargs.NoFlag(c, err)
@@ -208,7 +202,7 @@ func isLeft(err error) bool {
 
 // exitCode returns the documented code for an error.
 func exitCode(ctx context.Context, err error) int {
-	var usage usageError
+	var usage *cliargs.UsageError
 	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	switch {
 	case errors.As(err, &usage), errors.As(err, &topic):

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 )
 
 func TestMain(m *testing.M) {
@@ -105,7 +107,7 @@ func TestRenames(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "s", "s/a/b", "s/a/b/c/", "s/a/b/x", "s/(/b/", "a", `s/a\/b/`, `s\a\b\`, "s/a/b/g/", `s/a/b\`} {
-		var usage usageError
+		var usage *cliargs.UsageError
 		if _, err := renames([]string{bad}); !errors.As(err, &usage) {
 			t.Errorf("%q: %v", bad, err)
 		}

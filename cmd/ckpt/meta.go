@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
@@ -63,10 +64,31 @@ func metaFile(arg string) (string, error) {
 		return name, nil
 	}
 	if isFile(arg) && fileOfCheckpoint.FindString(arg) == "" {
-		return arg, nil
+		return arg, noMetaGraph(arg)
 	}
 	prefix, err := prefixOf(arg)
 	return layout.MetaName(prefix), err
+}
+
+// noMetaGraph returns an error for a file whose bytes are those of tensors.
+func noMetaGraph(name string) error {
+	from, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	kind, err := formats.Sniff(from, info.Size())
+	if wrong := new(formats.KindError); errors.As(err, &wrong) {
+		return &formats.KindError{Path: name, Is: wrong.Is, Next: "it has no MetaGraph"}
+	}
+	if err == nil && !kind.IsCheckpoint() {
+		return &formats.KindError{Path: name, Is: kind.String(), Next: "it has no MetaGraph"}
+	}
+	return nil // its reader says what is wrong, if anything is
 }
 
 func isFile(name string) bool {

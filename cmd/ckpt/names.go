@@ -21,7 +21,7 @@ func parsePattern(text string) (pattern, error) {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return pattern{}, usageError{err}
+		return pattern{}, usagef("%w", err)
 	}
 	return pattern{re: re}, nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
-// scope is what has a common beginning of its names, up to a slash. The
-// outermost has the name "".
+// scope is what has a common beginning of its names, up to a slash, or a dot where no
+// name has a slash. The outermost has the name "".
 type scope struct {
-	name     string // up to here
+	name     string // up to here, with what ends it
 	scopes   []*scope
 	tensors  []ckptfmt.TensorInfo
 	count    int // of tensors at any depth
@@ -28,12 +28,16 @@ type scope struct {
 func scopesOf(list []ckptfmt.TensorInfo) *scope {
 	root := &scope{}
 	known := map[string]*scope{"": root}
+	separator := byte('.') // of torch
+	if slices.ContainsFunc(list, func(t ckptfmt.TensorInfo) bool { return strings.Contains(t.Name, "/") }) {
+		separator = '/'
+	}
 	for _, t := range list {
 		elements, _ := ckptfmt.NumElements(t.Shape) // checked when it was read
 		at := root
 		at.add(t, elements)
-		for i, c := range []byte(t.Name) {
-			if c != '/' {
+		for i := range len(t.Name) {
+			if t.Name[i] != separator {
 				continue
 			}
 			inner := known[t.Name[:i+1]]
@@ -69,8 +73,8 @@ func (s *scope) only() *ckptfmt.TensorInfo {
 
 // last is the last element of a scope's name.
 func (s *scope) last() string {
-	name := strings.TrimSuffix(s.name, "/")
-	return name[strings.LastIndexByte(name, '/')+1:] + "/"
+	name, separator := s.name[:len(s.name)-1], s.name[len(s.name)-1]
+	return name[strings.LastIndexByte(name, separator)+1:] + string(separator)
 }
 
 // walk calls f for the scopes below s, down to a depth; 0: all.
@@ -132,7 +136,7 @@ type scopeJSON struct {
 func scopeList(root *scope, depth int) []scopeJSON {
 	list := []scopeJSON{{"", root.count, root.elements, root.bytes}}
 	root.walk(depth, 0, func(s *scope, _ int) {
-		list = append(list, scopeJSON{jsonName(strings.TrimSuffix(s.name, "/")), s.count, s.elements, s.bytes})
+		list = append(list, scopeJSON{jsonName(s.name[:len(s.name)-1]), s.count, s.elements, s.bytes})
 	})
 	return list
 }

@@ -18,21 +18,23 @@ func treeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "tree",
 		Usage:     "show the objects that tf.train.Checkpoint saved, with the names that Keras gave them",
-		ArgsUsage: "PREFIX",
-		Flags:     []cli.Flag{jsonFlag()},
+		ArgsUsage: "PREFIX|FILE",
+		Description: `What has no graph of objects, such as a checkpoint of TensorFlow 1 or a file of
+another format, is shown by the scopes of its names, as by ` + "`ckpt ls --tree`" + `.`,
+		Flags: []cli.Flag{jsonFlag()},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX")
 			if err != nil {
 				return err
 			}
-			r, prefix, err := open(a[0])
+			r, _, err := open(a[0])
 			if err != nil {
 				return err
 			}
 			defer r.Close()
 			root, err := inspect.Objects(r)
 			if errors.Is(err, ckptfmt.ErrNotFound) {
-				return fmt.Errorf("%w; this checkpoint has only names, `ckpt ls %s` lists them", err, prefix)
+				return treeOfNames(c, r)
 			}
 			if err != nil {
 				return err
@@ -47,6 +49,19 @@ func treeCommand() *cli.Command {
 			return printTree(c.App.Writer, r, root)
 		},
 	}
+}
+
+// treeOfNames prints the tensors of what has no graph of objects.
+func treeOfNames(c *cli.Context, r ckptfmt.Reader) error {
+	x, err := readListing(c, r)
+	if err != nil {
+		return err
+	}
+	root := scopesOf(x.intact())
+	if c.Bool("json") {
+		return printScopesJSON(c.App.Writer, root, 0)
+	}
+	return printScopes(c.App.Writer, root, 0, true)
 }
 
 // printTree prints the objects for people.

@@ -5,14 +5,14 @@
 package pickle
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 )
 
-// maxValues bounds what a pickle makes.
+// maxValues bounds what a pickle makes, unless its rules do.
 const maxValues = 8 << 20
 
 // Rules say what a pickle may name, and what that means.
@@ -26,17 +26,21 @@ type Rules struct {
 	New func(class string, args Tuple) (any, error)
 	// Persistent, which may be nil, returns what a persistent identifier means.
 	Persistent func(id any) (any, error)
+	// MaxValues bounds how many values a pickle makes; 0 means 8 million.
+	MaxValues int
 }
 
 // unpickler is a stack machine that knows few opcodes and calls nothing.
 type unpickler struct {
 	rules Rules
-	b     []byte
+	b     string // which the strings that it makes are parts of
 	at    int
 	stack []any
-	memo  []any          // under the numbers from 0 on, which is what all writers use
+	memo  [][]any        // under the numbers from 0 on, which is what all writers use
+	put   int            // values in memo
 	rest  map[uint32]any // under others
 	made  int
+	room  []any // for the next tuples
 }
 
 // ErrShort matches the error of a pickle that does not end.
@@ -44,7 +48,10 @@ var ErrShort = errors.New("it ends within an opcode")
 
 // Load returns what the pickle holds that b begins with, and where it ends. That of
 // an error is the offset of the opcode.
-func Load(b []byte, rules Rules) (value any, end int, err error) {
+func Load(b string, rules Rules) (value any, end int, err error) {
+	if rules.MaxValues == 0 {
+		rules.MaxValues = maxValues
+	}
 	u := &unpickler{rules: rules, b: b, rest: make(map[uint32]any)}
 	for {
 		at := u.at
@@ -65,9 +72,9 @@ func Load(b []byte, rules Rules) (value any, end int, err error) {
 	return value, u.at, nil
 }
 
-func (u *unpickler) next(n int) ([]byte, error) {
+func (u *unpickler) next(n int) (string, error) {
 	if n < 0 || n > len(u.b)-u.at {
-		return nil, ErrShort
+		return "", ErrShort
 	}
 	u.at += n
 	return u.b[u.at-n : u.at], nil
@@ -79,14 +86,16 @@ func (u *unpickler) number(n int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var full [8]byte
-	copy(full[:], b)
-	return binary.LittleEndian.Uint64(full[:]), nil
+	v := uint64(0)
+	for i := len(b) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v, nil
 }
 
 func (u *unpickler) push(v any) error {
-	if u.made++; u.made > maxValues {
-		return fmt.Errorf("it makes more than %d values", maxValues)
+	if u.made++; u.made > u.rules.MaxValues {
+		return fmt.Errorf("it makes more than %d values", u.rules.MaxValues)
 	}
 	u.stack = append(u.stack, v)
 	return nil
@@ -113,12 +122,29 @@ func (u *unpickler) top() (any, error) {
 func (u *unpickler) toMark() ([]any, error) {
 	for i := len(u.stack) - 1; i >= 0; i-- {
 		if u.stack[i] == (mark{}) {
-			items := append([]any(nil), u.stack[i+1:]...)
+			items := u.items(len(u.stack) - i - 1)
+			copy(items, u.stack[i+1:])
 			u.stack = u.stack[:i]
 			return items, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no mark on the stack")
+}
+
+// itemsAtOnce is how many items of tuples get their memory together.
+const itemsAtOnce = 256
+
+// items returns memory for n items.
+func (u *unpickler) items(n int) []any {
+	if n > itemsAtOnce/8 {
+		return make([]any, n)
+	}
+	if n > len(u.room) {
+		u.room = make([]any, itemsAtOnce)
+	}
+	items := u.room[:n:n]
+	u.room = u.room[n:]
+	return items
 }
 
 // step does one opcode.
@@ -175,9 +201,12 @@ func (u *unpickler) step(op byte) error {
 	return fmt.Errorf("opcode %#02x is not one that a state dict needs", op)
 }
 
+// memoPiece is how many values of the memo have their memory together.
+const memoPiece = 256
+
 // remember does the opcodes of the memo.
 func (u *unpickler) remember(op byte) error {
-	key := uint64(len(u.memo) + len(u.rest))
+	key := uint64(u.put + len(u.rest))
 	var err error
 	switch op {
 	case 'q', 'h':
@@ -189,8 +218,8 @@ func (u *unpickler) remember(op byte) error {
 		return err
 	}
 	if op == 'h' || op == 'j' {
-		if key < uint64(len(u.memo)) {
-			return u.push(u.memo[key])
+		if key < uint64(u.put) {
+			return u.push(u.memo[key/memoPiece][key%memoPiece])
 		}
 		v, ok := u.rest[uint32(key)]
 		if !ok {
@@ -199,13 +228,19 @@ func (u *unpickler) remember(op byte) error {
 		return u.push(v)
 	}
 	v, err := u.top()
-	switch n := uint64(len(u.memo)); {
+	switch n := uint64(u.put); {
 	case err != nil:
 	case key < n:
-		u.memo[key] = v
+		u.memo[key/memoPiece][key%memoPiece] = v
 	case key == n:
-		u.memo = append(u.memo, v)
-		delete(u.rest, uint32(key))
+		if n%memoPiece == 0 {
+			u.memo = append(u.memo, make([]any, memoPiece))
+		}
+		u.memo[key/memoPiece][key%memoPiece] = v
+		u.put++
+		if len(u.rest) > 0 {
+			delete(u.rest, uint32(key))
+		}
 	default:
 		u.rest[uint32(key)] = v
 	}
@@ -213,7 +248,15 @@ func (u *unpickler) remember(op byte) error {
 }
 
 func (u *unpickler) numeral(op byte) error {
-	size := map[byte]int{'J': 4, 'K': 1, 'M': 2, 'G': 8}[op]
+	size := 1 // of K
+	switch op {
+	case 'J':
+		size = 4
+	case 'M':
+		size = 2
+	case 'G':
+		size = 8
+	}
 	n, err := u.number(size)
 	if err != nil {
 		return err
@@ -221,8 +264,8 @@ func (u *unpickler) numeral(op byte) error {
 	switch op {
 	case 'J':
 		return u.push(int64(int32(n)))
-	case 'G':
-		return u.push(math.Float64frombits(binary.BigEndian.Uint64(u.b[u.at-8:])))
+	case 'G': // the only number that is big-endian
+		return u.push(math.Float64frombits(bits.ReverseBytes64(n)))
 	}
 	return u.push(int64(n))
 }
@@ -235,7 +278,7 @@ func (u *unpickler) tuple(op byte) error {
 		}
 		return u.push(Tuple(items))
 	}
-	t := make(Tuple, op-0x84)
+	t := Tuple(u.items(int(op - 0x84)))
 	for i := len(t) - 1; i >= 0; i-- {
 		var err error
 		if t[i], err = u.pop(); err != nil {
@@ -252,7 +295,10 @@ func (u *unpickler) fill(op byte) error {
 	if op == 'e' || op == 'u' || op == 0x90 {
 		items, err = u.toMark()
 	} else {
-		items = make([]any, map[byte]int{'a': 1, 's': 2}[op])
+		items = u.items(1)
+		if op == 's' {
+			items = u.items(2)
+		}
 		for i := len(items) - 1; i >= 0 && err == nil; i-- {
 			items[i], err = u.pop()
 		}
@@ -283,7 +329,7 @@ func (u *unpickler) global(op byte) error {
 	var module, name string
 	if op == 'c' {
 		for _, word := range []*string{&module, &name} {
-			text, _, ok := strings.Cut(string(u.b[u.at:min(len(u.b), u.at+256)]), "\n")
+			text, _, ok := strings.Cut(u.b[u.at:min(len(u.b), u.at+256)], "\n")
 			if !ok && len(u.b)-u.at < 256 {
 				return ErrShort
 			}

@@ -36,10 +36,10 @@ func (u *unpickler) long(op byte) error {
 	if err != nil {
 		return err
 	}
-	b = slices.Clone(b)
-	slices.Reverse(b)
-	v := new(big.Int).SetBytes(b)
-	if b[0]&0x80 != 0 {
+	digits := []byte(b)
+	slices.Reverse(digits)
+	v := new(big.Int).SetBytes(digits)
+	if digits[0]&0x80 != 0 {
 		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*n)))
 	}
 	if v.IsInt64() {
@@ -49,13 +49,13 @@ func (u *unpickler) long(op byte) error {
 }
 
 // sized reads bytes after a length of so many bytes.
-func (u *unpickler) sized(size int) ([]byte, error) {
+func (u *unpickler) sized(size int) (string, error) {
 	n, err := u.number(size)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if n > uint64(len(u.b)) {
-		return nil, ErrShort
+		return "", ErrShort
 	}
 	return u.next(int(n))
 }
@@ -63,16 +63,30 @@ func (u *unpickler) sized(size int) ([]byte, error) {
 // text does the opcodes of strings. Python can save halves of characters, which
 // no other language has: those become U+FFFD.
 func (u *unpickler) text(op byte) error {
-	b, err := u.sized(map[byte]int{'X': 4, 'T': 4, 0x8c: 1, 'U': 1, 0x8d: 8}[op])
+	size := 4 // of X and T
+	switch op {
+	case 0x8c, 'U':
+		size = 1
+	case 0x8d:
+		size = 8
+	}
+	text, err := u.sized(size)
 	if err != nil {
 		return err
 	}
-	return u.push(strings.ToValidUTF8(string(b), "\uFFFD"))
+	return u.push(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // bytes does the opcodes of bytes.
 func (u *unpickler) bytes(op byte) error {
-	b, err := u.sized(map[byte]int{'C': 1, 'B': 4, 0x8e: 8, 0x96: 8}[op])
+	size := 8
+	switch op {
+	case 'C':
+		size = 1
+	case 'B':
+		size = 4
+	}
+	b, err := u.sized(size)
 	if err != nil {
 		return err
 	}

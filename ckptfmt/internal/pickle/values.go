@@ -20,7 +20,8 @@ type (
 	Dict struct {
 		Keys   []any
 		Values []any
-		at     map[any]int
+		texts  map[string]int // places of keys that are strings
+		others map[any]int    // and of all others
 	}
 	// Object is an object of a class that Rules allow, with what it was made of and
 	// what it was saved with.
@@ -33,7 +34,7 @@ type (
 )
 
 // NewDict returns an empty dict.
-func NewDict() *Dict { return &Dict{at: make(map[any]int)} }
+func NewDict() *Dict { return &Dict{} }
 
 // tupleKey represents a tuple among the keys of a dict.
 type tupleKey string
@@ -56,34 +57,70 @@ func keyOf(key any) (any, error) {
 	return nil, fmt.Errorf("a dict has a key that no dict can have")
 }
 
+// find returns the place of a key.
+func (d *Dict) find(key any) (place int, ok bool, err error) {
+	if text, isText := key.(string); isText {
+		place, ok = d.texts[text]
+		return place, ok, nil
+	}
+	k, err := keyOf(key)
+	if err == nil {
+		place, ok = d.others[k]
+	}
+	return place, ok, err
+}
+
 // Set has Python's meaning: the last value of a key stays.
 func (d *Dict) Set(key, value any) error {
+	i, ok, err := d.find(key)
+	if err != nil {
+		return err
+	}
+	if ok {
+		d.Values[i] = value
+		return nil
+	}
+	if err := d.place(key); err != nil {
+		return err
+	}
+	d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
+	return nil
+}
+
+// place notes that the next key is key. Most dicts next to tensors are empty, so that
+// the maps are made when they are needed.
+func (d *Dict) place(key any) error {
+	if text, isText := key.(string); isText {
+		if d.texts == nil {
+			d.texts = make(map[string]int)
+		}
+		d.texts[text] = len(d.Keys)
+		return nil
+	}
 	k, err := keyOf(key)
 	if err != nil {
 		return err
 	}
-	if i, ok := d.at[k]; ok {
-		d.Values[i] = value
-		return nil
+	if d.others == nil {
+		d.others = make(map[any]int)
 	}
-	d.at[k] = len(d.Keys)
-	d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
+	d.others[k] = len(d.Keys)
 	return nil
 }
 
 // Get returns the value of a key, nil where there is none.
 func (d *Dict) Get(key any) any {
-	k, err := keyOf(key)
-	if err != nil {
+	i, ok, err := d.find(key)
+	if err != nil || !ok {
 		return nil
 	}
-	if i, ok := d.at[k]; ok {
-		return d.Values[i]
-	}
-	return nil
+	return d.Values[i]
 }
 
 func (d *Dict) setAll(items []any) error {
+	if d.texts == nil && len(items) > 0 {
+		d.texts = make(map[string]int, len(items)/2)
+	}
 	for i := 0; i < len(items); i += 2 {
 		if err := d.Set(items[i], items[i+1]); err != nil {
 			return err

@@ -4,7 +4,6 @@ package tensorboard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -23,7 +22,7 @@ const stopGrace = 10 * time.Second
 
 // Command says how TensorBoard is started.
 type Command struct {
-	Logdirs    []string // one or more
+	Logdirs    []string // one or more, each DIR, or NAME:DIR[,NAME:DIR]...
 	Args       []string // further ones for TensorBoard
 	DataServer string   // path of the tfevents command; "" means to find it
 	Stdout     io.Writer
@@ -97,42 +96,4 @@ func findServer() (string, error) {
 		return "", errors.New("the command tfevents is not installed, neither next to this one nor in PATH")
 	}
 	return filepath.Abs(path)
-}
-
-// oneDir returns a directory that shows all the given ones: TensorBoard uses a
-// data server for one directory only.
-func oneDir(dirs []string) (dir string, cleanup func(), err error) {
-	for i, d := range dirs {
-		if dirs[i], err = filepath.Abs(d); err != nil {
-			return "", nil, err
-		}
-	}
-	if len(dirs) == 1 {
-		return dirs[0], func() {}, nil
-	}
-	dir, err = os.MkdirTemp("", "tensorboard-")
-	if err != nil {
-		return "", nil, err
-	}
-	cleanup = func() { os.RemoveAll(dir) }
-	for _, d := range dirs {
-		if err := os.Symlink(d, filepath.Join(dir, linkName(dir, d))); err != nil {
-			cleanup()
-			return "", nil, err
-		}
-	}
-	return dir, cleanup, nil
-}
-
-// linkName returns a name for a directory that is free in dir: its own, and as
-// much of what is above it as distinguishes it from others.
-func linkName(dir, target string) string {
-	parts := strings.Split(strings.Trim(filepath.ToSlash(target), "/"), "/")
-	for n := 1; n <= len(parts); n++ {
-		name := strings.Join(parts[len(parts)-n:], "-")
-		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
-			return name
-		}
-	}
-	return fmt.Sprintf("%s-again", filepath.Base(target))
 }

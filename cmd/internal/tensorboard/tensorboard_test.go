@@ -47,6 +47,46 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestNamedDirs(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"logs/one", "logs/two", "odd:name"} {
+		if err := os.MkdirAll(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		args []string
+		want []string // links; nil for the directory itself
+	}{
+		{[]string{"logs/one"}, nil},
+		{[]string{"odd:name"}, nil},
+		{[]string{"a:logs/one"}, []string{"a"}},
+		{[]string{"a:logs/one,b:logs/two"}, []string{"a", "b"}},
+		{[]string{"a:logs/one", "logs/two", "odd:name"}, []string{"a", "odd:name", "two"}},
+	} {
+		got, cleanup, err := oneDir(tc.args)
+		if err != nil {
+			t.Fatal(tc.args, err)
+		}
+		entries, err := os.ReadDir(got)
+		cleanup()
+		if err != nil {
+			t.Fatal(tc.args, err)
+		}
+		var links []string
+		for _, e := range entries {
+			links = append(links, e.Name())
+		}
+		if tc.want == nil && got != filepath.Join(dir, tc.args[0]) || tc.want != nil && !slices.Equal(links, tc.want) {
+			t.Errorf("%q: %s with %q; want %q", tc.args, got, links, tc.want)
+		}
+	}
+	if _, _, err := oneDir([]string{"a:logs/one", "a:logs/two"}); err == nil || !strings.Contains(err.Error(), "name a") {
+		t.Errorf("two of one name: %v", err)
+	}
+}
+
 func TestRunWithoutTensorBoard(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := Run(t.Context(), &Command{Logdirs: []string{"logs"}, DataServer: "/bin/tfevents"})

@@ -1,0 +1,73 @@
+package pickle_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+)
+
+// none allows nothing.
+var none = pickle.Rules{Allowed: func(string) bool { return false }}
+
+func TestLimitOfValues(t *testing.T) {
+	for limit, fails := range map[int]bool{0: false, 4: false, 3: true} {
+		rules := none
+		rules.MaxValues = limit
+		_, _, err := pickle.Load("\x80\x02K\x01K\x02K\x03\x87.", rules)
+		if failed := err != nil && strings.Contains(err.Error(), "more than 3 values"); failed != fails {
+			t.Errorf("at most %d values: %v", limit, err)
+		}
+	}
+}
+
+// TestValues has numbers and texts of each size, the memo, and containers in each other.
+func TestValues(t *testing.T) {
+	const text = "\x80\x04(X\x01\x00\x00\x00aq\x00J\xff\xff\xff\xffK\x02M\x00\x01G\x3f\xf8\x00\x00\x00\x00\x00\x00h\x00\x8c\x01b\x94h\x01t."
+	v, end, err := pickle.Load(text+"rest", none)
+	if err != nil || end != len(text) {
+		t.Fatalf("end %d of %d: %v", end, len(text), err)
+	}
+	want := pickle.Tuple{"a", int64(-1), int64(2), int64(256), 1.5, "a", "b", "b"}
+	got, ok := v.(pickle.Tuple)
+	if !ok || len(got) != len(want) {
+		t.Fatalf("got %#v", v)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("element %d is %#v, want %#v", i, got[i], want[i])
+		}
+	}
+}
+
+// TestTuplesAreApart has many small tuples, whose memory is next to each other.
+func TestTuplesAreApart(t *testing.T) {
+	v, _, err := pickle.Load("\x80\x02("+strings.Repeat("K\x01K\x02\x86", 1000)+"t.", none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, inner := range v.(pickle.Tuple) {
+		pair := append(inner.(pickle.Tuple), "more") // must not be written into the next one
+		if len(pair) != 3 || pair[0] != any(int64(1)) || pair[1] != any(int64(2)) {
+			t.Fatalf("got %v", pair)
+		}
+	}
+}
+
+func TestDictKeepsTheLastValueOfAKey(t *testing.T) {
+	v, _, err := pickle.Load("\x80\x02}(X\x01\x00\x00\x00aK\x01K\x07K\x02X\x01\x00\x00\x00aK\x03K\x07K\x04u.", none)
+	d, ok := v.(*pickle.Dict)
+	if err != nil || !ok || len(d.Keys) != 2 || d.Get("a") != any(int64(3)) || d.Get(int64(7)) != any(int64(4)) || d.Get("b") != nil {
+		t.Fatalf("got %#v, %v", v, err)
+	}
+}
+
+func TestCutPickle(t *testing.T) {
+	const text = "\x80\x02(X\x03\x00\x00\x00abcK\x01t."
+	for n := range text {
+		if _, _, err := pickle.Load(text[:n], none); !errors.Is(err, pickle.ErrShort) {
+			t.Errorf("the first %d bytes: %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+// Package zipdir reads zip archives of very many members: the directory is read at
+// once, and names are parts of it. archive/zip needs several allocations for each
+// member, and a second for an archive of a million.
+//
+// # Format
+//
+//	members        50 4b 03 04 | ... | lengths of name and extra: uint16 | name | extra | bytes
+//	directory      50 4b 01 02 | ... | name | extra | comment, for each member
+//	end            50 4b 05 06 | numbers of disks and members | size, offset of the directory | comment
+//
+// Larger archives have a second end before that one (zip64), 50 4b 06 06, which a
+// locator of 20 bytes, 50 4b 06 07, leads to, and sizes of 64 bits in the extra
+// fields. All numbers are little-endian. The layout is that of PKWARE's APPNOTE.
+//
+// The directory decides: of a member's own header only the lengths count. A CRC-32 is
+// verified when the last byte of a member was read.
+//
+// An Archive is safe for concurrent use.
+package zipdir
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/readtext"
+)
+
+// Wire format.
+const (
+	memberSize   = 30
+	nameLengthAt = 26 // of a member's header
+
+	directorySize       = 46
+	endSize             = 22
+	locatorSize         = 20
+	end64Size           = 56
+	maxComment          = 1<<16 - 1
+	sigMember           = 0x04034b50
+	sigDirectory        = 0x02014b50
+	sigEnd              = "PK\x05\x06"
+	sigLocator          = 0x07064b50
+	sigEnd64            = 0x06064b50
+	extra64             = 1
+	none32              = math.MaxUint32 // what the extra field has
+	none16              = math.MaxUint16
+	maxDirectory  int64 = 1 << 30
+)
+
+// Methods of compression.
+const (
+	Stored   = 0
+	Deflated = 8
+)
+
+// ErrFormat matches the errors of what is no intact archive.
+var ErrFormat = errors.New("it is not a whole zip archive")
+
+// Member is a file in an archive.
+type Member struct {
+	Name, Comment string // parts of the directory
+	Method        uint16
+	CRC32         uint32
+	// Size is that of the content, Packed that of the bytes in the archive.
+	Size, Packed int64
+
+	header int64
+}
+
+// Archive is a zip archive.
+type Archive struct {
+	Members []Member // in the order of the directory
+	from    io.ReaderAt
+	size    int64
+}
+
+// Read reads the directory of an archive in the size bytes of from.
+func Read(from io.ReaderAt, size int64) (*Archive, error) {
+	dir, e, err := readDirectory(from, size)
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{from: from, size: size}
+	if n := e.members; n <= uint64(len(dir)/directorySize) {
+		a.Members = make([]Member, 0, n)
+	}
+	return a, e.each(dir, func(m *Member) { a.Members = append(a.Members, *m) })
+}
+
+// Each calls f with each member of an archive, and keeps none.
+func Each(from io.ReaderAt, size int64, f func(m *Member)) error {
+	dir, e, err := readDirectory(from, size)
+	if err != nil {
+		return err
+	}
+	return e.each(dir, f)
+}
+
+func readDirectory(from io.ReaderAt, size int64) (dir string, e end, err error) {
+	if e, err = findEnd(from, size); err != nil {
+		return "", e, err
+	}
+	if e.size > maxDirectory {
+		return "", e, fmt.Errorf("%w: its directory has %d bytes, at most %d are read", ErrFormat, e.size, maxDirectory)
+	}
+	dir, err = readtext.String(from, e.at, e.size)
+	return dir, e, err
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// end is where the directory is.
+type end struct {
+	at, size int64
+	base     int64 // that offsets count from
+	members  uint64
+}
+
+// findEnd reads the end of an archive, which a comment may follow.
+func findEnd(from io.ReaderAt, size int64) (end, error) {
+	var b []byte
+	at := -1
+	for _, n := range []int64{1 << 10, endSize + maxComment} {
+		n = min(n, size)
+		b = make([]byte, n)
+		if _, err := from.ReadAt(b, size-n); err != nil && err != io.EOF {
+			return end{}, err
+		}
+		if at = lastEnd(b); at >= 0 || n == size {
+			break
+		}
+	}
+	if at < 0 {
+		return end{}, fmt.Errorf("%w: there is no end of a directory", ErrFormat)
+	}
+	offset := size - int64(len(b)) + int64(at)
+	b = b[at:]
+	e := end{
+		members: uint64(binary.LittleEndian.Uint16(b[10:])),
+		size:    int64(binary.LittleEndian.Uint32(b[12:])), at: int64(binary.LittleEndian.Uint32(b[16:])),
+	}
+	if e.members == none16 || e.size == none32 || e.at == none32 {
+		var err error
+		if offset, err = e.read64(from, offset); err != nil {
+			return end{}, err
+		}
+	}
+	return e, e.place(from, offset)
+}
+
+// lastEnd returns where the last end of a directory begins whose comment is within
+// the bytes, or -1.
+func lastEnd(b []byte) int {
+	for i := len(b); i > 0; {
+		if i = bytes.LastIndex(b[:i], []byte(sigEnd)); i < 0 {
+			break
+		}
+		if len(b)-i >= endSize && int(binary.LittleEndian.Uint16(b[i+20:])) <= len(b)-i-endSize {
+			return i
+		}
+	}
+	return -1
+}
+
+// read64 reads the second end, if there is one, and returns where the first of both
+// begins.
+func (e *end) read64(from io.ReaderAt, offset int64) (int64, error) {
+	var b [end64Size]byte
+	if offset < locatorSize {
+		return offset, nil
+	}
+	if _, err := from.ReadAt(b[:locatorSize], offset-locatorSize); err != nil {
+		return 0, noEOF(err)
+	}
+	if binary.LittleEndian.Uint32(b[:]) != sigLocator || binary.LittleEndian.Uint32(b[4:]) != 0 || binary.LittleEndian.Uint32(b[16:]) != 1 {
+		return offset, nil
+	}
+	at := binary.LittleEndian.Uint64(b[8:])
+	if at > uint64(offset) {
+		return 0, fmt.Errorf("%w: its second end is at %d, after the first", ErrFormat, at)
+	}
+	if _, err := from.ReadAt(b[:], int64(at)); err != nil {
+		return 0, noEOF(err)
+	}
+	if binary.LittleEndian.Uint32(b[:]) != sigEnd64 {
+		return 0, fmt.Errorf("%w: there is no second end at %d", ErrFormat, at)
+	}
+	size, start := binary.LittleEndian.Uint64(b[40:]), binary.LittleEndian.Uint64(b[48:])
+	if size > at || start > at {
+		return 0, fmt.Errorf("%w: its directory is after the end", ErrFormat)
+	}
+	e.members, e.size, e.at = binary.LittleEndian.Uint64(b[32:]), int64(size), int64(start)
+	return int64(at), nil
+}
+
+// place finds the directory, which ends where its end begins at offset. Bytes before
+// the archive, such as a program that unpacks it, move everything, unless the offsets
+// count them.
+func (e *end) place(from io.ReaderAt, offset int64) error {
+	base := offset - e.size - e.at
+	if base < 0 {
+		return fmt.Errorf("%w: a directory of %d bytes at %d does not end at %d", ErrFormat, e.size, e.at, offset)
+	}
+	if base > 0 && e.members > 0 {
+		var b [4]byte
+		if _, err := from.ReadAt(b[:], e.at); err == nil && binary.LittleEndian.Uint32(b[:]) == sigDirectory {
+			base = 0
+		}
+	}
+	e.base = base
+	e.at += base
+	return nil
+}
+
+// each calls f with each member in the directory. The number of members is one of 16
+// bits in the archives of some programs, however many there are.
+func (e *end) each(dir string, f func(m *Member)) error {
+	count := uint64(0)
+	for ; len(dir) >= directorySize && u32(dir) == sigDirectory; count++ {
+		m, n, err := parseMember(dir)
+		if err != nil {
+			return fmt.Errorf("%w: member %d: %w", ErrFormat, count, err)
+		}
+		m.header += e.base
+		f(&m)
+		dir = dir[n:]
+	}
+	if uint16(count) != uint16(e.members) {
+		return fmt.Errorf("%w: its directory has %d members of %d", ErrFormat, count, e.members)
+	}
+	return nil
+}
+
+func u16(s string) int    { return int(s[0]) | int(s[1])<<8 }
+func u32(s string) uint32 { return uint32(u16(s)) | uint32(u16(s[2:]))<<16 }
+func u64(s string) uint64 { return uint64(u32(s)) | uint64(u32(s[4:]))<<32 }
+
+// parseMember reads an entry of the directory, and returns its length.
+func parseMember(dir string) (Member, int, error) {
+	name, extra, comment := u16(dir[28:]), u16(dir[30:]), u16(dir[32:])
+	n := directorySize + name + extra + comment
+	if n > len(dir) {
+		return Member{}, 0, io.ErrUnexpectedEOF
+	}
+	rest := dir[directorySize:n]
+	m := Member{
+		Method: uint16(u16(dir[10:])), CRC32: u32(dir[16:]), Packed: int64(u32(dir[20:])), Size: int64(u32(dir[24:])), header: int64(u32(dir[42:])),
+		Name: rest[:name], Comment: rest[name+extra:],
+	}
+	if m.Packed == none32 || m.Size == none32 || m.header == none32 {
+		return m, n, m.parse64(rest[name : name+extra])
+	}
+	return m, n, nil
+}
+
+// parse64 takes from the extra fields what does not fit into 32 bits.
+func (m *Member) parse64(extra string) error {
+	for len(extra) >= 4 {
+		kind, n := u16(extra), u16(extra[2:])
+		if extra = extra[4:]; n > len(extra) {
+			break
+		}
+		field := extra[:n]
+		extra = extra[n:]
+		if kind != extra64 {
+			continue
+		}
+		for _, v := range []*int64{&m.Size, &m.Packed, &m.header} {
+			if *v != none32 {
+				continue
+			}
+			if len(field) < 8 || u64(field) > math.MaxInt64/2 {
+				return errors.New("its sizes of 64 bits are missing, or larger than any file")
+			}
+			*v, field = int64(u64(field)), field[8:]
+		}
+		return nil
+	}
+	return nil
+}
