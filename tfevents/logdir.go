@@ -8,11 +8,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Run is a directory that holds events files: one curve of each tag.
 type Run struct {
-	Name  string   // the directory below the log directory, "." for itself
+	Name  string   // the directory below the log directory, "." for itself; see [RunName]
 	Files []string // in the order in which they are read, that of their names
 }
 
@@ -90,7 +91,12 @@ func (w *walker) runName(dir string) string {
 		return "."
 	}
 	if w.root == "." {
-		return dir
+		return RunName(dir)
 	}
-	return strings.TrimPrefix(strings.TrimPrefix(dir, w.root), "/")
+	return RunName(strings.TrimPrefix(strings.TrimPrefix(dir, w.root), "/"))
 }
+
+// RunName returns the name of the run in a directory: its path below the log
+// directory, in which U+FFFD takes the place of what is not UTF-8, as messages and
+// pages must have it.
+func RunName(dir string) string { return strings.ToValidUTF8(dir, string(utf8.RuneError)) }

@@ -1,8 +1,10 @@
 package tfevents
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -15,6 +17,7 @@ type indexedFile struct {
 	name   string
 	info   fs.FileInfo // before it was read last; nil if that is unknown
 	next   int64       // where reading continues
+	tail   []byte      // what is just before that
 	damage []error     // up to there, and what could not be read after it
 	ended  bool        // nothing more is read of it, as the purge mode's model does
 }
@@ -22,8 +25,8 @@ type indexedFile struct {
 // Update adds what the files of the run hold by now: files that are new, and
 // what was appended to the last one. It reads nothing twice but for a record
 // that was not complete. It reports whether it found anything, and whether the
-// index is still right: it is not if a file is gone or was replaced, or if one
-// but the last has changed, as it does where several writers share a folder.
+// index is still right: it is not if a file is gone, was replaced or
+// overwritten, or if one but the last has changed, as where several writers share a folder.
 // Then nothing was read, and the run must be indexed again. Update may not be
 // called at the same time as any other method of the index or of its series.
 func (x *RunData) Update(files []string) (changed, ok bool) {
@@ -79,7 +82,37 @@ func (f *indexedFile) changed(fsys fs.FS) (changed, ok bool) {
 		return true, false
 	}
 	changed = info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime()) || info.Mode() != f.info.Mode()
-	return changed, true
+	if changed && info.Size() == f.info.Size() && len(f.damage) > 0 && isBefore(f.damage[0], f.next) {
+		return true, false // as after zeros in its middle that have been filled
+	}
+	return changed, !changed || f.continues(fsys)
+}
+
+// continues reports whether a file still has what was read of it last, checksums among
+// it: a copy over it may leave it the same file, and make it no shorter.
+func (f *indexedFile) continues(fsys fs.FS) bool {
+	file, err := fsys.Open(f.name)
+	if err != nil {
+		return true // which reading reports
+	}
+	defer file.Close()
+	return bytes.Equal(f.tail, tailOf(file, f.next))
+}
+
+// tailSize has room for the checksum of a record, and for the time and step of a short one.
+const tailSize = 64
+
+// tailOf returns what is just before an offset of a file, if it can be read there.
+func tailOf(file fs.File, offset int64) []byte {
+	at, ok := file.(io.ReaderAt)
+	if !ok {
+		return nil
+	}
+	tail := make([]byte, min(offset, tailSize))
+	if _, err := at.ReadAt(tail, offset-int64(len(tail))); err != nil && err != io.EOF {
+		return nil
+	}
+	return tail
 }
 
 // replaced reports whether another file has taken a name, as far as the file
@@ -108,7 +141,7 @@ func (x *RunData) readFrom(i int) {
 		return x.addRecord(data, i, at)
 	})
 	x.scan, x.facts = eventScan{}, eventFacts{} // which hold on to the reader's buffer
-	f.next = next
+	f.next, f.tail = next, tailOf(file, next)
 	f.damage = append(f.damage, skipped...)
 	if err != nil {
 		f.damage = append(f.damage, err)

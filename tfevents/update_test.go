@@ -61,6 +61,20 @@ func TestIndexUpdateZeros(t *testing.T) {
 	}
 }
 
+// TestIndexUpdateFilledHole fills zeros that intact records follow.
+func TestIndexUpdateFilledHole(t *testing.T) {
+	whole := eventsFile(t, losses(1, 1, 50)...).Data
+	torn := slices.Clone(whole)
+	clear(torn[len(whole)/3 : len(whole)/2])
+	fsys := fstest.MapFS{"a.tfevents": {Data: torn}}
+	run := Run{Files: []string{"a.tfevents"}}
+	x := ReadRun(fsys, run, nil)
+	fsys["a.tfevents"] = &fstest.MapFile{Data: whole, ModTime: fsys["a.tfevents"].ModTime.Add(1)}
+	if changed, ok := x.Update(run.Files); ok {
+		t.Errorf("Update = %v, %v", changed, ok)
+	}
+}
+
 // TestIndexUpdateRefuses: what an index has read may be gone.
 func TestIndexUpdateRefuses(t *testing.T) {
 	content := map[string][]byte{"a.tfevents": eventsFile(t, losses(1, 1, 5)...).Data, "b.tfevents": eventsFile(t, losses(2, 6, 9)...).Data}
@@ -69,7 +83,10 @@ func TestIndexUpdateRefuses(t *testing.T) {
 		"the first file has grown": func(dir string) error { return os.WriteFile(filepath.Join(dir, "a.tfevents"), more, 0o600) },
 		"the last file is shorter": func(dir string) error { return os.Truncate(filepath.Join(dir, "b.tfevents"), 30) },
 		"a file is gone":           func(dir string) error { return os.Remove(filepath.Join(dir, "a.tfevents")) },
-		"a file comes before":      func(dir string) error { return os.WriteFile(filepath.Join(dir, "0.tfevents"), more, 0o600) },
+		"a longer one was copied over the last file": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "b.tfevents"), more, 0o600)
+		},
+		"a file comes before": func(dir string) error { return os.WriteFile(filepath.Join(dir, "0.tfevents"), more, 0o600) },
 		"a file was replaced": func(dir string) error {
 			if err := os.WriteFile(filepath.Join(dir, "new"), more, 0o600); err != nil {
 				return err

@@ -153,7 +153,7 @@ func writeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return createRecords(name, func(w *tfrecord.Writer) error { return writeLines(c, w) })
+			return newRecords(c, name, func(w *tfrecord.Writer) error { return writeLines(c, w) })
 		},
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -67,8 +66,6 @@ type edits struct {
 	scales, offsets []tagNumber
 	shift           int64
 	later           time.Duration
-
-	renamed, deleted, cut, thinnedOut, rescaled, shifted, retimed int
 }
 
 // tagNumber is a number for the tags that match.
@@ -201,66 +198,84 @@ func edit(c *cli.Context) error {
 	if e.every > 0 || e.most > 0 {
 		s.expect()
 	}
-	report := newReporter(c)
-	files := 1
-	if from != stdinName && isDir(from) {
-		files, err = e.editTree(c, s, from, to, report)
-	} else {
-		err = e.editRun(c, s, s.runs[0], func(string) string { return to }, report)
-	}
+	var done []*runEditor
+	err = newFiles(c, func(files *newFileSet) (err error) {
+		if from != stdinName && isDir(from) {
+			done, err = e.editTree(c, s, from, to, files)
+			return err
+		}
+		r, err := e.editRun(s, s.runs[0], func(string) string { return to }, files)
+		done = []*runEditor{r}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	info := editInfo{
-		File: to, Files: files, DryRun: c.Bool("dry-run"), Renamed: e.renamed, Deleted: e.deleted, Cut: e.cut,
-		Thinned: e.thinnedOut, Rescaled: e.rescaled, Shifted: e.shifted, Retimed: e.retimed,
+	return printEdited(c, to, done)
+}
+
+// printEdited prints what was done to all runs.
+func printEdited(c *cli.Context, to string, done []*runEditor) error {
+	report := newReporter(c)
+	info := editInfo{File: to, DryRun: c.Bool("dry-run")}
+	for _, r := range done {
+		info.add(&r.editInfo)
+		report.all(r.damage)
 	}
 	if err := printReport(c, info, "values renamed: %d, deleted: %d; events shifted: %d; values cut: %d, thinned out: %d, rescaled: %d; times shifted: %d",
-		e.renamed, e.deleted, e.shifted, e.cut, e.thinnedOut, e.rescaled, e.retimed); err != nil {
+		info.Renamed, info.Deleted, info.Shifted, info.Cut, info.Thinned, info.Rescaled, info.Retimed); err != nil {
 		return err
 	}
 	return report.result()
 }
 
+func (i *editInfo) add(run *editInfo) {
+	i.Files += run.Files
+	i.Renamed += run.Renamed
+	i.Deleted += run.Deleted
+	i.Cut += run.Cut
+	i.Thinned += run.Thinned
+	i.Rescaled += run.Rescaled
+	i.Shifted += run.Shifted
+	i.Retimed += run.Retimed
+}
+
 // editTree copies the runs of a directory, file by file.
-func (e *edits) editTree(c *cli.Context, s *source, from, to string, report *reporter) (files int, err error) {
+func (e *edits) editTree(c *cli.Context, s *source, from, to string, files *newFileSet) ([]*runEditor, error) {
 	selected, err := regexp.Compile(c.String("run"))
 	if err != nil {
-		return 0, usagef("edit: --run: %w", err)
+		return nil, usagef("edit: --run: %w", err)
 	}
 	if err := s.selectRuns(selected); err != nil {
-		return 0, err
+		return nil, err
 	}
 	t, err := newTree(c, from, to, s.runs)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for _, run := range t.runs {
-		if !c.Bool("dry-run") {
-			if err := os.MkdirAll(t.dir(run), 0o777); err != nil {
-				return files, err
-			}
+	return eachRun(c.Context, t.runs, func(run tfevents.Run) (*runEditor, error) {
+		if err := files.mkdir(t.dir(run)); err != nil {
+			return nil, err
 		}
-		name := func(path string) string { return t.file(run, plainName(path)) }
-		if err := e.editRun(c, s, run, name, report); err != nil {
-			return files, fmt.Errorf("run %s: %w; %d files are in %s", shown(run.Name), err, files, to)
+		r, err := e.editRun(s, run, func(path string) string { return t.file(run, plainName(path)) }, files)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", shown(run.Name), err)
 		}
-		files += len(run.Files)
-	}
-	return files, nil
+		return r, nil
+	})
 }
 
 // editRun copies the files of a run to the names that they shall have.
-func (e *edits) editRun(c *cli.Context, s *source, run tfevents.Run, name func(string) string, report *reporter) error {
+func (e *edits) editRun(s *source, run tfevents.Run, name func(string) string, files *newFileSet) (*runEditor, error) {
 	r := e.newRun()
 	if err := r.survey(s, run.Files); err != nil {
-		return err
+		return nil, err
 	}
 	for _, path := range run.Files {
-		write := func(w *tfrecord.Writer) error { return r.copyTo(w, s, path, report) }
-		if err := newRecords(c, name(path), write); err != nil {
-			return err
+		if err := files.records(name(path), func(w *tfrecord.Writer) error { return r.copyTo(w, s, path) }); err != nil {
+			return nil, err
 		}
+		r.Files++
 	}
-	return nil
+	return r, nil
 }

@@ -16,6 +16,8 @@ import (
 // runEditor applies edits to the files of one run, in their order.
 type runEditor struct {
 	*edits
+	editInfo // what was done
+	damage   []error
 	thin     *thinner                         // nil if nothing is thinned out
 	plugins  map[string]string                // of tags, by their first values
 	metadata map[string]*tfpb.SummaryMetadata // of tags whose first values were dropped
@@ -54,7 +56,7 @@ func (r *runEditor) survey(s *source, files []string) error {
 }
 
 // copyTo writes what is left of the events of a file.
-func (r *runEditor) copyTo(w *tfrecord.Writer, s *source, from string, report *reporter) error {
+func (r *runEditor) copyTo(w *tfrecord.Writer, s *source, from string) error {
 	_, err := s.eachRecord(from, func(_ int64, data []byte) error {
 		data, keep, err := r.apply(data)
 		if err != nil {
@@ -64,7 +66,7 @@ func (r *runEditor) copyTo(w *tfrecord.Writer, s *source, from string, report *r
 			return nil
 		}
 		return w.Write(data)
-	}, report.damaged)
+	}, func(err error) { r.damage = append(r.damage, err) })
 	return err
 }
 
@@ -75,7 +77,7 @@ func (r *runEditor) apply(data []byte) (out []byte, keep bool, err error) {
 		return nil, false, fmt.Errorf("a record is not an event: %w; repair the file first", err)
 	}
 	if isGraph(event) && r.deletes(summary.RunGraphTag) {
-		r.deleted++
+		r.Deleted++
 		return nil, false, nil
 	}
 	step := event.Step
@@ -117,38 +119,38 @@ func isGraph(event *tfpb.Event) bool {
 func (r *runEditor) editRunMetadata(m *tfpb.TaggedRunMetadata, step int64) (changed, keep bool) {
 	switch to, ok := r.rename[m.Tag]; {
 	case !ok && r.deletes(m.Tag):
-		r.deleted++
+		r.Deleted++
 		return false, false
 	case !r.inRange(step):
-		r.cut++
+		r.Cut++
 		return false, false
 	case ok:
 		m.Tag = to
-		r.renamed++
+		r.Renamed++
 		return true, true
 	}
 	return false, true
 }
 
-func (e *edits) shiftStep(event *tfpb.Event) (bool, error) {
-	if e.shift == 0 || isGraph(event) || event.GetFileVersion() != "" {
+func (r *runEditor) shiftStep(event *tfpb.Event) (bool, error) {
+	if r.shift == 0 || isGraph(event) || event.GetFileVersion() != "" {
 		return false, nil
 	}
-	if e.shift > 0 && event.Step > math.MaxInt64-e.shift || e.shift < 0 && event.Step < math.MinInt64-e.shift {
-		return false, fmt.Errorf("step %d cannot be shifted by %d", event.Step, e.shift)
+	if r.shift > 0 && event.Step > math.MaxInt64-r.shift || r.shift < 0 && event.Step < math.MinInt64-r.shift {
+		return false, fmt.Errorf("step %d cannot be shifted by %d", event.Step, r.shift)
 	}
-	event.Step += e.shift
-	e.shifted++
+	event.Step += r.shift
+	r.Shifted++
 	return true, nil
 }
 
 // shiftTime leaves events alone that have no time.
-func (e *edits) shiftTime(event *tfpb.Event) bool {
-	if e.later == 0 || event.WallTime == 0 {
+func (r *runEditor) shiftTime(event *tfpb.Event) bool {
+	if r.later == 0 || event.WallTime == 0 {
 		return false
 	}
-	event.WallTime += e.later.Seconds()
-	e.retimed++
+	event.WallTime += r.later.Seconds()
+	r.Retimed++
 	return true
 }
 
@@ -161,7 +163,7 @@ func (r *runEditor) editValues(s *tfpb.Summary, step int64) (changed bool) {
 		changed = r.rescale(v) || changed
 		if to, ok := r.rename[v.Tag]; ok {
 			v.Tag, changed = to, true
-			r.renamed++
+			r.Renamed++
 		}
 	}
 	return changed
@@ -172,14 +174,14 @@ func (r *runEditor) drops(v *tfpb.Summary_Value, step int64) bool {
 	isStep := r.isStep(v)
 	switch {
 	case r.deletes(v.Tag):
-		r.deleted++
+		r.Deleted++
 		return true
 	case !isStep:
 		return false
 	case !r.inRange(step):
-		r.cut++
+		r.Cut++
 	case !r.thin.keeps(v.Tag):
-		r.thinnedOut++
+		r.Thinned++
 	default:
 		return false
 	}
@@ -244,7 +246,7 @@ func (r *runEditor) rescale(v *tfpb.Summary_Value) bool {
 	}
 	if matched {
 		setScalar(v, x)
-		r.rescaled++
+		r.Rescaled++
 	}
 	return matched
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,9 +25,11 @@ func exportCommand() *cli.Command {
 		Description: "The formats csv, json and parquet have a row for each point: run, tag, step, wall_time\n" +
 			"and value. wide is CSV with a row for each step of a run and a column for each tag.\n\n" +
 			"--plugin histograms has a row for each bucket of a histogram, text one for each\n" +
-			"text, pr_curves one for each threshold, hparams one for each hyperparameter of a run or,\n" +
-			"with wide, one for each run with its last metrics. images and audio are written to\n" +
-			"RUN/TAG/STEP-N.png below the directory of --files; the rows name them.",
+			"text, pr_curves one for each threshold, mesh one for each vertex, face and color,\n" +
+			"hparams one for each hyperparameter of a run or, with wide, one for each run with its\n" +
+			"last metrics. images and audio are written to RUN/TAG/STEP-N.png below the directory\n" +
+			"of --files; the rows name them. all has the rows of every plugin in one table, with\n" +
+			"a column plugin; what a plugin has no column for is empty.",
 		Flags: []cli.Flag{
 			formatFlag("csv, wide, json or parquet", exportNames...),
 			&cli.BoolFlag{Name: "wide", Usage: "with csv: a row for each step, a column for each tag"},
@@ -78,13 +78,7 @@ func toOutput(c *cli.Context, print func(io.Writer) error) error {
 	if name == "" {
 		return print(c.App.Writer)
 	}
-	return createFile(name, func(f *os.File) error {
-		w := bufio.NewWriterSize(f, 1<<16)
-		if err := print(w); err != nil {
-			return err
-		}
-		return w.Flush()
-	})
+	return createFile(name, print)
 }
 
 var exportNames = []string{"csv", "wide", "json", "parquet"}
@@ -92,7 +86,7 @@ var exportNames = []string{"csv", "wide", "json", "parquet"}
 // exportPlugins are those that can be exported, in the order of the help.
 var exportPlugins = []string{
 	summary.PluginScalars, summary.PluginHistograms, summary.PluginText, summary.PluginImages, summary.PluginAudio,
-	summary.PluginPRCurves, summary.PluginHParams,
+	summary.PluginPRCurves, summary.PluginMesh, summary.PluginHParams, allPlugins,
 }
 
 // exportFormat returns the format that the command line asks for.
@@ -108,18 +102,18 @@ func exportFormat(c *cli.Context) (string, error) {
 		}
 		format = "wide"
 	}
-	withFiles := plugin == summary.PluginImages || plugin == summary.PluginAudio
+	needsFiles := plugin == summary.PluginImages || plugin == summary.PluginAudio
 	switch {
 	case !slices.Contains(exportNames, format):
 		return "", usagef("export: --format %s: want csv, wide, json or parquet", format)
-	case exporters[plugin] == nil:
+	case !slices.Contains(exportPlugins, plugin):
 		return "", usagef("export: --plugin %s: want %s", plugin, strings.Join(exportPlugins, ", "))
 	case format == "wide" && plugin != summary.PluginScalars && plugin != summary.PluginHParams:
 		return "", usagef("export: wide is a format of scalars and of hparams, not of %s", plugin)
-	case withFiles && c.String("files") == "":
+	case needsFiles && c.String("files") == "":
 		return "", usagef("export: %s are written to files: name a directory with --files DIR", plugin)
-	case !withFiles && c.String("files") != "":
-		return "", usagef("export: --files is for images and audio, not for %s", plugin)
+	case !needsFiles && plugin != allPlugins && c.String("files") != "":
+		return "", usagef("export: --files is for images, audio and all, not for %s", plugin)
 	case format == "parquet" && c.String("output") == "" && screenOf(c).isTerminal:
 		return "", usagef("export: Parquet is binary: write it to a file with --output FILE")
 	}
@@ -143,10 +137,14 @@ func export(c *cli.Context) error {
 	if s.isEmpty() && report.count == 0 {
 		return fmt.Errorf("%w: no %s in %s match", errNothing, s.plugin, strings.Join(args, ", "))
 	}
-	if err := toOutput(c, func(w io.Writer) error { return s.export(w, format) }); err != nil {
-		return err
-	}
-	return report.result()
+	defer s.files.files.discard()
+	err = toOutput(c, func(w io.Writer) error {
+		if err := s.export(w, format); err != nil {
+			return err
+		}
+		return s.files.files.publish()
+	})
+	return cmp.Or(err, report.result())
 }
 
 func (s *selection) export(w io.Writer, format string) error {
@@ -156,8 +154,10 @@ func (s *selection) export(w io.Writer, format string) error {
 		err = s.exportTrials(w)
 	case format == "wide":
 		err = exportWide(w, s.scalars())
+	case s.plugin == allPlugins:
+		err = printRows(w, format, s.everything())
 	default:
-		err = exporters[s.plugin](s, w, format)
+		err = exporterFor(s.plugin).print(s, w, format)
 	}
 	return cmp.Or(s.err, err)
 }

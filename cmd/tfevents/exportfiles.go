@@ -9,9 +9,8 @@ import (
 	_ "image/gif" // whose sizes are printed
 	_ "image/jpeg"
 	_ "image/png"
-	"iter"
+	"io"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -23,8 +22,9 @@ import (
 // fileTree is a directory that images and clips are written to, each as RUN/TAG/STEP-N
 // with the ending of its format. Where a step was written twice, ~2 follows, and so on.
 type fileTree struct {
-	dir  string
-	used map[string]int // how often a name was used, without its ending
+	dir   string
+	used  map[string]int // how often a name was used, without its ending
+	files newFileSet
 }
 
 // imageRow is one image of a value, in a file.
@@ -36,25 +36,19 @@ type imageRow struct {
 	File   string `parquet:"file" json:"file"` // below the directory of --files
 }
 
-func (s *selection) images() iter.Seq[imageRow] {
-	return func(yield func(imageRow) bool) {
-		for at, v := range s.values() {
-			blobs := summary.Blobs(v)
-			if len(blobs) < leadingStrings {
-				s.odd(at)
-				continue
-			}
-			for i, data := range blobs[leadingStrings:] {
-				row := imageRow{pointRow: at, Index: int64(i)}
-				if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
-					row.Width, row.Height = int64(c.Width), int64(c.Height)
-				}
-				if row.File, s.err = s.files.write(at, i, data); s.err != nil || !yield(row) {
-					return
-				}
-			}
-		}
+func imagesOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []imageRow, ok bool) {
+	blobs := summary.Blobs(v)
+	if len(blobs) < leadingStrings {
+		return nil, false
 	}
+	for i, data := range blobs[leadingStrings:] {
+		row := imageRow{pointRow: at, Index: int64(i), File: s.write(at, i, data)}
+		if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
+			row.Width, row.Height = int64(c.Width), int64(c.Height)
+		}
+		rows = append(rows, row)
+	}
+	return rows, true
 }
 
 // clipRow is one clip of a value, in a file.
@@ -65,22 +59,21 @@ type clipRow struct {
 	File  string `parquet:"file" json:"file"`
 }
 
-func (s *selection) clips() iter.Seq[clipRow] {
-	return func(yield func(clipRow) bool) {
-		for at, v := range s.values() {
-			clips := summary.Blobs(v)
-			if clips == nil {
-				s.odd(at)
-				continue
-			}
-			for i, data := range clips {
-				row := clipRow{pointRow: at, Index: int64(i), Label: labelOf(v.GetTensor(), i)}
-				if row.File, s.err = s.files.write(at, i, data); s.err != nil || !yield(row) {
-					return
-				}
-			}
-		}
+func clipsOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []clipRow, ok bool) {
+	clips := summary.Blobs(v)
+	for i, data := range clips {
+		rows = append(rows, clipRow{pointRow: at, Index: int64(i), Label: labelOf(v.GetTensor(), i), File: s.write(at, i, data)})
 	}
+	return rows, clips != nil
+}
+
+// write makes a file and returns its name, if there is a directory for it and every
+// file before could be written.
+func (s *selection) write(at pointRow, index int, data []byte) (name string) {
+	if s.err == nil && s.files.dir != "" {
+		name, s.err = s.files.write(at, index, data)
+	}
+	return name
 }
 
 // labelOf returns the Markdown next to a clip, if the value has labels.
@@ -100,11 +93,11 @@ func (f *fileTree) write(at pointRow, index int, data []byte) (string, error) {
 	}
 	name += ending(data)
 	full := filepath.Join(f.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
+	if err := f.files.mkdir(filepath.Dir(full)); err != nil {
 		return "", err
 	}
-	return name, createFile(full, func(file *os.File) error {
-		_, err := file.Write(data)
+	return name, f.files.write(full, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
 	})
 }

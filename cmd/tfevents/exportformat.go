@@ -10,7 +10,6 @@ import (
 	"math"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -70,7 +69,7 @@ func rowsAsCSV[T any](w io.Writer, rows iter.Seq[T]) error {
 	columns := columnsOf(reflect.TypeFor[T]())
 	names := make([]string, len(columns))
 	for i, c := range columns {
-		names[i], _, _ = strings.Cut(c.Tag.Get("parquet"), ",")
+		names[i] = columnName(c)
 	}
 	if err := out.Write(names); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (s *source) addPath(path string, named bool) error {
 		s.addFile(path, named)
 		return nil
 	}
-	runs, err := tfevents.FindRuns(os.DirFS(path), ".")
+	runs, err := tfevents.FindRuns(tfevents.DirFS(path), ".")
 	for i, r := range runs {
 		for j, f := range r.Files {
 			r.Files[j] = filepath.Join(path, filepath.FromSlash(f))

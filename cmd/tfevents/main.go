@@ -162,7 +162,6 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
-		OnUsageError:              onUsageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("%s", cliargs.NoCommand(c.App.Commands, c.Args().First()))
@@ -176,10 +175,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		},
 	}
 	doc().Install(app)
-	for _, c := range app.Commands {
-		c.OnUsageError = onUsageError
-		c.HideHelpCommand = true
-	}
+	cliargs.AnswerUsageErrors(app, cliargs.OnUsageError)
 	return app
 }
 
@@ -216,17 +212,10 @@ func doc() *clidoc.Doc {
 	}
 }
 
-// usageError is a command line that makes no sense.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-func onUsageError(c *cli.Context, err error, _ bool) error {
-	return &usageError{cliargs.NoFlag(c, err)}
-}
+var usagef = cliargs.Usagef
 
 func exitCode(ctx context.Context, err error) int {
-	var usage *usageError
+	var usage *cliargs.UsageError
 	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	var damage *tfrecord.CorruptError
 	var unsupported *dataserver.UnsupportedError

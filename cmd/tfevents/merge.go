@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -46,6 +44,8 @@ type mergeInfo struct {
 	Events int        `json:"events"`
 	Purged int        `json:"purged"` // points left out
 	Damage []damageAt `json:"damage"`
+
+	damage []error // the same
 }
 
 func merge(c *cli.Context) error {
@@ -80,11 +80,16 @@ func merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	report := newReporter(c)
-	info, err := mergeRun(c, s, run, to, report)
+	var info *mergeInfo
+	err = newFiles(c, func(files *newFileSet) (err error) {
+		info, err = mergeRun(c, s, run, to, files)
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	report := newReporter(c)
+	report.all(info.damage)
 	if err := printReport(c, info, "%s", info.words()); err != nil {
 		return err
 	}
@@ -107,25 +112,38 @@ func mergeTree(c *cli.Context, s *source, from, to string) error {
 		return err
 	}
 	s.expect() // files are read twice
+	var infos []*mergeInfo
+	err = newFiles(c, func(files *newFileSet) (err error) {
+		infos, err = eachRun(c.Context, t.runs, func(run tfevents.Run) (*mergeInfo, error) {
+			if err := files.mkdir(t.dir(run)); err != nil {
+				return nil, err
+			}
+			orderByTime(run.Files)
+			info, err := mergeRun(c, s, run, t.file(run, plainName(run.Files[0])), files)
+			if err != nil {
+				return nil, fmt.Errorf("run %s: %w", shown(run.Name), err)
+			}
+			info.Run = run.Name
+			return info, nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return printMerged(c, infos)
+}
+
+// printMerged prints what was done to each run of a tree.
+func printMerged(c *cli.Context, infos []*mergeInfo) error {
 	report := newReporter(c)
-	infos := []*mergeInfo{}
-	for _, run := range t.runs {
-		if !c.Bool("dry-run") {
-			if err := os.MkdirAll(t.dir(run), 0o777); err != nil {
-				return err
-			}
+	for _, info := range infos {
+		report.all(info.damage)
+		if c.Bool("json") {
+			continue
 		}
-		orderByTime(run.Files)
-		info, err := mergeRun(c, s, run, t.file(run, plainName(run.Files[0])), report)
-		if err != nil {
+		if err := printReport(c, nil, "%s", info.words()); err != nil {
 			return err
-		}
-		info.Run = run.Name
-		infos = append(infos, info)
-		if !c.Bool("json") {
-			if err := printReport(c, nil, "%s", info.words()); err != nil {
-				return err
-			}
 		}
 	}
 	if c.Bool("json") {
@@ -140,33 +158,20 @@ func mergeTree(c *cli.Context, s *source, from, to string) error {
 func plainName(path string) string { return strings.TrimSuffix(path, ".gz") }
 
 // mergeRun joins the files of one run.
-func mergeRun(c *cli.Context, s *source, run tfevents.Run, to string, report *reporter) (*mergeInfo, error) {
+func mergeRun(c *cli.Context, s *source, run tfevents.Run, to string, files *newFileSet) (*mergeInfo, error) {
 	var result *tfevents.MergeReport
-	write := func(f io.Writer) (err error) {
-		w := bufio.NewWriterSize(f, 1<<16)
-		if result, err = tfevents.MergeRun(w, s, run, &tfevents.RunOptions{MaxSize: maxRecord}); err != nil {
-			return err
-		}
-		if err := c.Context.Err(); err != nil {
-			return err
-		}
-		return w.Flush()
-	}
-	var err error
-	if c.Bool("dry-run") {
-		err = write(io.Discard)
-	} else {
-		err = createFile(to, func(f *os.File) error { return write(f) })
-	}
+	err := files.write(to, func(w io.Writer) (err error) {
+		result, err = tfevents.MergeRun(w, s, run, &tfevents.RunOptions{MaxSize: maxRecord})
+		return cmp.Or(err, c.Context.Err())
+	})
 	if err != nil {
 		return nil, err
 	}
 	info := &mergeInfo{
 		File: to, DryRun: c.Bool("dry-run"), From: run.Files,
-		Events: result.Events, Purged: result.Purged, Damage: []damageAt{},
+		Events: result.Events, Purged: result.Purged, Damage: []damageAt{}, damage: result.Damage,
 	}
 	for _, err := range result.Damage {
-		report.damaged(err)
 		info.Damage = append(info.Damage, damageOf(err))
 	}
 	return info, nil

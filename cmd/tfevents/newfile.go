@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,66 +19,33 @@ func dryRunFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"}
 }
 
-// createRecords writes a new file of records.
-func createRecords(name string, write func(*tfrecord.Writer) error) error {
-	return createFile(name, func(f *os.File) error {
-		buf := bufio.NewWriterSize(f, 1<<16)
-		if err := write(tfrecord.NewWriter(buf)); err != nil {
-			return err
-		}
-		return buf.Flush()
-	})
-}
-
-// newRecords is createRecords, or a rehearsal of it.
+// newRecords writes a new file of records, or rehearses it.
 func newRecords(c *cli.Context, name string, write func(*tfrecord.Writer) error) error {
-	if c.Bool("dry-run") {
-		return write(tfrecord.NewWriter(io.Discard))
-	}
-	return createRecords(name, write)
+	return newFiles(c, func(files *newFileSet) error { return files.records(name, write) })
 }
 
 // createFile writes a new file, which has its name only when it is complete: half
 // of it would be taken for the whole.
-func createFile(name string, write func(*os.File) error) error {
-	if _, err := os.Lstat(name); err == nil {
-		return &fs.PathError{Op: "create", Path: name, Err: syscall.EEXIST}
-	}
-	// A name that no reader of log directories takes for an events file.
-	unfinished := filepath.Join(filepath.Dir(name), fmt.Sprintf(".unfinished-%016x", rand.Uint64()))
-	f, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrNotExist) { // which would mean that there is nothing to read
-		return fmt.Errorf("%s: its directory does not exist", name)
-	}
-	if err != nil {
+func createFile(name string, write func(io.Writer) error) error {
+	files := new(newFileSet)
+	defer files.discard()
+	if err := files.write(name, write); err != nil {
 		return err
 	}
-	if err = write(f); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = giveName(unfinished, name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(unfinished))
-	}
-	return nil
+	return files.publish()
 }
 
-// giveName renames a file unless there is one of that name.
-func giveName(from, to string) error {
-	err := os.Link(from, to)
-	switch {
-	case err == nil:
-		return os.Remove(from)
-	case errors.Is(err, fs.ErrExist):
+// newFiles calls write with a set of files that get their names if it returns no error.
+func newFiles(c *cli.Context, write func(*newFileSet) error) error {
+	files := &newFileSet{rehearsal: c.Bool("dry-run")}
+	defer files.discard()
+	if err := write(files); err != nil {
 		return err
 	}
-	// A file system without hard links.
-	if _, err := os.Lstat(to); err == nil {
-		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EEXIST}
+	if err := c.Context.Err(); err != nil {
+		return err
 	}
-	return os.Rename(from, to)
+	return files.publish()
 }
 
 // tree is a log directory that a command makes of another one.

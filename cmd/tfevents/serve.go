@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -87,6 +88,8 @@ func serve(c *cli.Context) error {
 		return startupError(c, err)
 	}
 	boundMemory(o.MaxMemory)
+	// With every processor at work on files, Go would look for requests each 10 ms only.
+	runtime.GOMAXPROCS(o.Readers + 1)
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	if c.Bool("die-after-stdin") {
@@ -109,7 +112,7 @@ func boundMemory(limit int64) {
 }
 
 func serveOptions(c *cli.Context) (*dataserver.Options, error) {
-	o := &dataserver.Options{Logdir: c.String("logdir"), Reload: -1, Logger: serveLogger(c)}
+	o := &dataserver.Options{Logdir: c.String("logdir"), Reload: -1, Readers: runtime.GOMAXPROCS(0), Logger: serveLogger(c)}
 	if text := c.String("reload"); text != "once" {
 		secs, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(secs >= 0) || secs > 1e9 {

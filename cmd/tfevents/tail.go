@@ -52,7 +52,7 @@ func tail(c *cli.Context) error {
 		return err
 	}
 	t := &tailer{
-		c: c, root: os.DirFS(name), follow: c.Bool("follow"), poll: c.Duration("poll"),
+		c: c, root: tfevents.DirFS(name), follow: c.Bool("follow"), poll: c.Duration("poll"),
 		results: make(chan followed), following: make(map[string]bool),
 		options: tfevents.FollowOptions{Poll: c.Duration("poll"), Backlog: c.Int("n"), MaxSize: maxRecord},
 	}

@@ -15,7 +15,8 @@ func tensorboardCommand() *cli.Command {
 		ArgsUsage: "LOGDIR... [-- FLAG...]",
 		Description: "Runs the tensorboard command of this machine, which is installed with `pip install\n" +
 			"tensorboard`. What comes after -- goes to it: `tfevents tensorboard logs -- --port 6007`.\n" +
-			"Several log directories are shown next to each other.",
+			"Several log directories are shown next to each other; NAME:DIR gives one a name, and\n" +
+			"NAME:DIR,NAME:DIR is what --logdir_spec of TensorBoard takes.",
 		Action: func(c *cli.Context) error {
 			dirs, flags := tensorboard.Split(c.Args().Slice())
 			if len(dirs) == 0 {

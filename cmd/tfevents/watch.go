@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/alert"
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 // errFired sets the exit code of watch --once.
@@ -77,7 +78,7 @@ func newWatcher(c *cli.Context, logdir string) (*alert.Watcher, error) {
 		return nil, usagef("watch: %s is not a directory", logdir)
 	}
 	w := &alert.Watcher{
-		FS: os.DirFS(logdir), Logdir: logdir, Poll: c.Duration("poll"), SkipExisting: c.Bool("skip-existing"),
+		FS: tfevents.DirFS(logdir), Logdir: logdir, Poll: c.Duration("poll"), SkipExisting: c.Bool("skip-existing"),
 		Logger: slog.New(slog.NewTextHandler(c.App.ErrWriter, nil)),
 	}
 	w.Found = func(a *alert.Alert) { printAlert(c, a) }

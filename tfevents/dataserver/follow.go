@@ -32,7 +32,7 @@ var errUnwatched = errors.New("holds symbolic links")
 // follow reads the log directory, and then what changes, until ctx ends.
 func (s *Server) follow(ctx context.Context) {
 	began := time.Now()
-	s.store.scan(ctx)
+	s.Load(ctx)
 	s.o.Logger.Info("Finished load cycle", "seconds", time.Since(began).Seconds()) // as TensorBoard's own says
 	if s.o.Reload < 0 {
 		<-ctx.Done()
@@ -157,7 +157,7 @@ func (f *follower) note(e fsnotify.Event) bool {
 	if f.dirty == nil {
 		f.dirty = make(map[string]struct{})
 	}
-	f.dirty[filepath.ToSlash(dir)] = struct{}{}
+	f.dirty[tfevents.RunName(filepath.ToSlash(dir))] = struct{}{}
 	return true
 }
 
@@ -179,9 +179,9 @@ func (f *follower) apply(ctx context.Context) (late bool) {
 	if f.rescan {
 		f.scan(ctx)
 	} else {
-		f.s.store.updateNamed(ctx, f.dirty)
+		f.s.loadNamed(ctx, f.dirty)
 	}
-	f.dirty = f.s.store.late()
+	f.dirty = f.s.late()
 	return f.dirty != nil
 }
 
@@ -192,7 +192,7 @@ func (f *follower) scan(ctx context.Context) time.Duration {
 	if f.watcher != nil {
 		f.watchAll() // first, so that nothing appears in between unseen
 	}
-	f.s.store.scan(ctx)
+	f.s.Load(ctx)
 	if f.watcher == nil {
 		return f.s.o.Reload
 	}

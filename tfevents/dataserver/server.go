@@ -7,11 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
+
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 // DefaultReload is TensorBoard's time between two looks through a directory.
@@ -42,6 +46,11 @@ type Options struct {
 	// series are thinned out, as [tfevents.MemoryLimit] says.
 	MaxMemory int64
 
+	// Readers is how many runs are read at the same time (default: as many as there
+	// are processors). With one processor more for Go (GOMAXPROCS) than readers, requests
+	// are answered at once during the first load, too.
+	Readers int
+
 	// Logger gets what is worth knowing; nil discards it.
 	Logger *slog.Logger
 }
@@ -51,6 +60,8 @@ type Server struct {
 	o     Options
 	store *store
 	grpc  *grpc.Server
+
+	loading sync.Mutex // held while the index is brought up to date
 }
 
 // UnsupportedError says that a log directory cannot be served.
@@ -77,7 +88,11 @@ func New(o *Options) (*Server, error) {
 	if s.o.MaxMemory == 0 {
 		s.o.MaxMemory = DefaultMaxMemory
 	}
-	s.store = newStore(os.DirFS(s.o.Logdir), s.o.MaxMemory/100*indexShare, s.o.Logger)
+	if s.o.Readers <= 0 {
+		s.o.Readers = runtime.GOMAXPROCS(0)
+	}
+	s.store = newStore(tfevents.DirFS(s.o.Logdir), s.o.MaxMemory/100*indexShare, s.o.Logger)
+	s.store.readers = s.o.Readers
 	s.grpc = grpc.NewServer(grpc.MaxSendMsgSize(maxAnswer), grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(greeting))
 	s.grpc.RegisterService(&service, s)
@@ -115,6 +130,29 @@ func checkLogdir(dir string) error {
 		return &UnsupportedError{dir, "is not a directory"}
 	}
 	return nil
+}
+
+// Load brings the index up to date and returns when that is done, or when ctx ends.
+// Serve does so by itself; Load is for who knows that files have changed, or has set
+// a negative Options.Reload. It may be called at any time.
+func (s *Server) Load(ctx context.Context) {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	s.store.scan(ctx)
+}
+
+// loadNamed is Load for the named runs.
+func (s *Server) loadNamed(ctx context.Context, names map[string]struct{}) {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	s.store.updateNamed(ctx, names)
+}
+
+// late is [store.late].
+func (s *Server) late() map[string]struct{} {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	return s.store.late()
 }
 
 // Serve answers requests on ln, which it closes, while it reads the log

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,8 @@ type store struct {
 	log   *slog.Logger
 	limit *tfevents.MemoryLimit // nil: none
 
+	readers int // runs read at the same time
+
 	mu   sync.RWMutex
 	runs map[string]*run
 }
@@ -29,7 +32,7 @@ type run struct {
 	mu    sync.RWMutex
 	index *tfevents.RunData // nil until the files were read once
 
-	// Of the goroutine that reloads.
+	// Of who holds Server.loading.
 	files     []string
 	damage    int       // how much of it was reported
 	rebuildAt time.Time // when the run may be read as a whole again
@@ -39,7 +42,7 @@ type run struct {
 // newStore returns a store without runs, whose points take so many bytes at most; a
 // negative number is no bound.
 func newStore(fsys fs.FS, maxBytes int64, log *slog.Logger) *store {
-	s := &store{fsys: fsys, log: log, runs: make(map[string]*run)}
+	s := &store{fsys: fsys, log: log, readers: runtime.GOMAXPROCS(0), runs: make(map[string]*run)}
 	if maxBytes >= 0 {
 		s.limit = tfevents.NewMemoryLimit(maxBytes, s.thin)
 	}
@@ -137,7 +140,7 @@ func (s *store) take(found []tfevents.Run) map[string]*run {
 
 // late returns the runs whose changes were not read yet, nil if there are none.
 func (s *store) late() (names map[string]struct{}) {
-	for name, r := range s.runs { // which only the caller's goroutine changes
+	for name, r := range s.runs { // which change only with Server.loading held
 		if r.late {
 			if names == nil {
 				names = make(map[string]struct{})
@@ -163,7 +166,7 @@ func (s *store) updateNamed(ctx context.Context, names map[string]struct{}) {
 
 func (s *store) updateAll(ctx context.Context, runs map[string]*run) {
 	names := slices.Sorted(maps.Keys(runs))
-	parallel.Each(ctx, len(names), func(i int) { s.update(names[i], runs[names[i]]) })
+	parallel.EachOf(ctx, s.readers, len(names), func(i int) { s.update(names[i], runs[names[i]]) })
 }
 
 // rebuildShare bounds the time in which a run is read as a whole again and

@@ -1,8 +1,6 @@
 package summary
 
 import (
-	"encoding/binary"
-	"math"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
@@ -142,112 +140,8 @@ func ScalarOf(v *tfpb.Summary_Value) (float64, bool) {
 	if b := t.GetTensorContent(); len(b) > 0 {
 		return numberFromContent(t.GetDtype(), b)
 	}
-	return numberFromList(t)
-}
-
-// elements returns the number of elements of a shape, or -1 if that is unknown
-// or beyond counting.
-func elements(s *tfpb.TensorShapeProto) int64 {
-	n := int64(1)
-	for _, d := range s.GetDim() {
-		size := d.GetSize()
-		if size < 0 || size > 0 && n > math.MaxInt64/size {
-			return -1
-		}
-		n *= size
-	}
-	if s.GetUnknownRank() {
-		return -1
-	}
-	return n
-}
-
-// numberFromContent decodes a tensor_content of one number.
-func numberFromContent(d tfpb.DataType, b []byte) (float64, bool) {
-	le := binary.LittleEndian
-	switch len(b) {
-	case 1:
-		switch d {
-		case tfpb.DataType_DT_INT8:
-			return float64(int8(b[0])), true
-		case tfpb.DataType_DT_UINT8, tfpb.DataType_DT_BOOL:
-			return float64(b[0]), true
-		}
-	case 2:
-		switch v := le.Uint16(b); d {
-		case tfpb.DataType_DT_INT16:
-			return float64(int16(v)), true
-		case tfpb.DataType_DT_UINT16:
-			return float64(v), true
-		case tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16:
-			return halfToFloat(d, v), true
-		}
-	case 4:
-		switch v := le.Uint32(b); d {
-		case tfpb.DataType_DT_FLOAT:
-			return float64(math.Float32frombits(v)), true
-		case tfpb.DataType_DT_INT32:
-			return float64(int32(v)), true
-		case tfpb.DataType_DT_UINT32:
-			return float64(v), true
-		}
-	case 8:
-		switch v := le.Uint64(b); d {
-		case tfpb.DataType_DT_DOUBLE:
-			return math.Float64frombits(v), true
-		case tfpb.DataType_DT_INT64:
-			return float64(int64(v)), true
-		case tfpb.DataType_DT_UINT64:
-			return float64(v), true
-		}
+	if listed := listedNumbers(t); len(listed) == 1 {
+		return listed[0], true
 	}
 	return 0, false
-}
-
-// numberFromList returns the one number in the typed lists of a tensor.
-func numberFromList(t *tfpb.TensorProto) (float64, bool) {
-	switch {
-	case len(t.GetFloatVal()) == 1:
-		return float64(t.GetFloatVal()[0]), true
-	case len(t.GetDoubleVal()) == 1:
-		return t.GetDoubleVal()[0], true
-	case len(t.GetIntVal()) == 1:
-		return float64(t.GetIntVal()[0]), true
-	case len(t.GetInt64Val()) == 1:
-		return float64(t.GetInt64Val()[0]), true
-	case len(t.GetUint32Val()) == 1:
-		return float64(t.GetUint32Val()[0]), true
-	case len(t.GetUint64Val()) == 1:
-		return float64(t.GetUint64Val()[0]), true
-	case len(t.GetBoolVal()) == 1:
-		if t.GetBoolVal()[0] {
-			return 1, true
-		}
-		return 0, true
-	case len(t.GetHalfVal()) == 1:
-		return halfToFloat(t.GetDtype(), uint16(t.GetHalfVal()[0])), true
-	}
-	return 0, false
-}
-
-// halfToFloat returns the value of a half or bfloat16.
-func halfToFloat(d tfpb.DataType, v uint16) float64 {
-	if d == tfpb.DataType_DT_BFLOAT16 {
-		return float64(math.Float32frombits(uint32(v) << 16))
-	}
-	sign := 1.0
-	if v&0x8000 != 0 {
-		sign = -1
-	}
-	exponent, fraction := int(v>>10&0x1f), float64(v&0x3ff)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 0x1f:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
-	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
 }

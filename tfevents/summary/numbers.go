@@ -7,12 +7,12 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Numbers returns the elements of a tensor of float64 or float32, row by row: what
-// histograms and PR curves are. It reports whether the tensor is one, and complete. As
-// everywhere in TensorFlow, the last of too few listed values is repeated.
+// Numbers returns the elements of a tensor of numbers or bools, row by row. It reports
+// whether the tensor is one, and complete. As everywhere in TensorFlow, the last of too
+// few listed values is repeated.
 func Numbers(t *tfpb.TensorProto) ([]float64, bool) {
 	n := elements(t.GetTensorShape())
-	size := map[tfpb.DataType]int64{tfpb.DataType_DT_DOUBLE: 8, tfpb.DataType_DT_FLOAT: 4}[t.GetDtype()]
+	size := sizes[t.GetDtype()]
 	if n < 0 || size == 0 {
 		return nil, false
 	}
@@ -20,28 +20,21 @@ func Numbers(t *tfpb.TensorProto) ([]float64, bool) {
 		if n > math.MaxInt64/size || int64(len(b)) != n*size {
 			return nil, false
 		}
-		return numbersFromContent(b, int(size)), true
-	}
-	listed := t.GetDoubleVal()
-	if t.GetDtype() == tfpb.DataType_DT_FLOAT {
-		listed = make([]float64, len(t.GetFloatVal()))
-		for i, v := range t.GetFloatVal() {
-			listed[i] = float64(v)
+		numbers := make([]float64, n)
+		for i := range numbers {
+			numbers[i], _ = numberFromContent(t.GetDtype(), b[int64(i)*size:int64(i+1)*size])
 		}
+		return numbers, true
 	}
-	return fillUp(listed, n)
+	return fillUp(listedNumbers(t), n)
 }
 
-func numbersFromContent(b []byte, size int) []float64 {
-	numbers := make([]float64, 0, len(b)/size)
-	for ; len(b) > 0; b = b[size:] {
-		if size == 8 {
-			numbers = append(numbers, math.Float64frombits(binary.LittleEndian.Uint64(b)))
-		} else {
-			numbers = append(numbers, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-		}
-	}
-	return numbers
+// sizes are those of an element of the types whose elements are numbers or bools.
+var sizes = map[tfpb.DataType]int64{
+	tfpb.DataType_DT_DOUBLE: 8, tfpb.DataType_DT_FLOAT: 4, tfpb.DataType_DT_HALF: 2, tfpb.DataType_DT_BFLOAT16: 2,
+	tfpb.DataType_DT_INT64: 8, tfpb.DataType_DT_INT32: 4, tfpb.DataType_DT_INT16: 2, tfpb.DataType_DT_INT8: 1,
+	tfpb.DataType_DT_UINT64: 8, tfpb.DataType_DT_UINT32: 4, tfpb.DataType_DT_UINT16: 2, tfpb.DataType_DT_UINT8: 1,
+	tfpb.DataType_DT_BOOL: 1,
 }
 
 // largestFill bounds what a few listed values may stand for: a shape alone costs
@@ -57,4 +50,123 @@ func fillUp(listed []float64, n int64) ([]float64, bool) {
 		listed = append(listed, listed[len(listed)-1])
 	}
 	return listed, true
+}
+
+// elements returns the number of elements of a shape, or -1 if that is unknown
+// or beyond counting.
+func elements(s *tfpb.TensorShapeProto) int64 {
+	n := int64(1)
+	for _, d := range s.GetDim() {
+		size := d.GetSize()
+		if size < 0 || size > 0 && n > math.MaxInt64/size {
+			return -1
+		}
+		n *= size
+	}
+	if s.GetUnknownRank() {
+		return -1
+	}
+	return n
+}
+
+// numberFromContent decodes a tensor_content of one number.
+func numberFromContent(d tfpb.DataType, b []byte) (float64, bool) {
+	le := binary.LittleEndian
+	switch len(b) {
+	case 1:
+		switch d {
+		case tfpb.DataType_DT_INT8:
+			return float64(int8(b[0])), true
+		case tfpb.DataType_DT_UINT8, tfpb.DataType_DT_BOOL:
+			return float64(b[0]), true
+		}
+	case 2:
+		switch v := le.Uint16(b); d {
+		case tfpb.DataType_DT_INT16:
+			return float64(int16(v)), true
+		case tfpb.DataType_DT_UINT16:
+			return float64(v), true
+		case tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16:
+			return halfToFloat(d, v), true
+		}
+	case 4:
+		switch v := le.Uint32(b); d {
+		case tfpb.DataType_DT_FLOAT:
+			return float64(math.Float32frombits(v)), true
+		case tfpb.DataType_DT_INT32:
+			return float64(int32(v)), true
+		case tfpb.DataType_DT_UINT32:
+			return float64(v), true
+		}
+	case 8:
+		switch v := le.Uint64(b); d {
+		case tfpb.DataType_DT_DOUBLE:
+			return math.Float64frombits(v), true
+		case tfpb.DataType_DT_INT64:
+			return float64(int64(v)), true
+		case tfpb.DataType_DT_UINT64:
+			return float64(v), true
+		}
+	}
+	return 0, false
+}
+
+// listedNumbers returns the numbers in the one typed list that a tensor uses.
+func listedNumbers(t *tfpb.TensorProto) []float64 {
+	switch {
+	case len(t.GetFloatVal()) > 0:
+		return converted(t.GetFloatVal())
+	case len(t.GetDoubleVal()) > 0:
+		return converted(t.GetDoubleVal())
+	case len(t.GetIntVal()) > 0:
+		return converted(t.GetIntVal())
+	case len(t.GetInt64Val()) > 0:
+		return converted(t.GetInt64Val())
+	case len(t.GetUint32Val()) > 0:
+		return converted(t.GetUint32Val())
+	case len(t.GetUint64Val()) > 0:
+		return converted(t.GetUint64Val())
+	}
+	numbers := make([]float64, 0, len(t.GetBoolVal())+len(t.GetHalfVal()))
+	for _, v := range t.GetBoolVal() {
+		if v {
+			numbers = append(numbers, 1)
+		} else {
+			numbers = append(numbers, 0)
+		}
+	}
+	for _, v := range t.GetHalfVal() {
+		numbers = append(numbers, halfToFloat(t.GetDtype(), uint16(v)))
+	}
+	return numbers
+}
+
+func converted[T int32 | int64 | uint32 | uint64 | float32 | float64](list []T) []float64 {
+	numbers := make([]float64, len(list))
+	for i, v := range list {
+		numbers[i] = float64(v)
+	}
+	return numbers
+}
+
+// halfToFloat returns the value of a half or bfloat16.
+func halfToFloat(d tfpb.DataType, v uint16) float64 {
+	if d == tfpb.DataType_DT_BFLOAT16 {
+		return float64(math.Float32frombits(uint32(v) << 16))
+	}
+	sign := 1.0
+	if v&0x8000 != 0 {
+		sign = -1
+	}
+	exponent, fraction := int(v>>10&0x1f), float64(v&0x3ff)
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(fraction, -24)
+	case 0x1f:
+		if fraction != 0 {
+			return math.NaN()
+		}
+		return math.Inf(int(sign))
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
 }

@@ -28,7 +28,11 @@ func TestNumbers(t *testing.T) {
 		{"short content", &tfpb.TensorProto{Dtype: float, TensorShape: eventstest.Shape(2), TensorContent: half}, nil, false},
 		{"huge claim", &tfpb.TensorProto{Dtype: float, TensorShape: eventstest.Shape(math.MaxInt32, 3), FloatVal: []float32{1}}, nil, false},
 		{"overflow", &tfpb.TensorProto{Dtype: double, TensorShape: eventstest.Shape(math.MaxInt64), TensorContent: half}, nil, false},
-		{"other type", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT32, TensorShape: eventstest.Shape(1), IntVal: []int32{1}}, nil, false},
+		{"integers", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT32, TensorShape: eventstest.Shape(1), IntVal: []int32{-1}}, []float64{-1}, true},
+		{"bytes", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_UINT8, TensorShape: eventstest.Shape(1, 3), TensorContent: []byte{0, 1, 255}}, []float64{0, 1, 255}, true},
+		{"bools", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_BOOL, TensorShape: eventstest.Shape(2), BoolVal: []bool{true, false}}, []float64{1, 0}, true},
+		{"halves", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_HALF, TensorShape: eventstest.Shape(2), HalfVal: []int32{0x3c00}}, []float64{1, 1}, true},
+		{"strings", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: eventstest.Shape(1), StringVal: [][]byte{nil}}, nil, false},
 		{"none", nil, nil, false},
 	} {
 		got, ok := Numbers(tc.tensor)
