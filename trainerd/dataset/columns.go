@@ -13,6 +13,7 @@ type columnPlan struct {
 	label      int
 	labels     Feature  // how they are written
 	weight     int      // -1 for none
+	group      int      // -1 for none
 	classes    bool     // the labels are words
 	classNames []string // if they are known
 	features   []Feature
@@ -25,7 +26,10 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 	if p.label, e = p.find(o.Label, "label"); e != nil {
 		return nil, e
 	}
-	if p.weight, e = p.findWeight(o); e != nil {
+	if p.weight, e = p.findOther(o.Weight, "weight"); e != nil {
+		return nil, e
+	}
+	if p.group, e = p.findOther(o.Group, "group"); e != nil {
 		return nil, e
 	}
 	if len(columns) == 1 {
@@ -101,20 +105,20 @@ func (p *columnPlan) find(want Column, setting string) (index int, e *Error) {
 	return 0, &Error{Reason: fmt.Sprintf("there is no column %s for the %s; the columns are %s", clip(want.Name), setting, quoteNames(p.columns)), Hint: choose}
 }
 
-// findWeight returns the index of the column with the weights, -1 for none.
-func (p *columnPlan) findWeight(o Options) (int, *Error) {
-	if o.Weight == "" {
+// findOther returns the index of a column that is not the label, -1 for none.
+func (p *columnPlan) findOther(name, setting string) (int, *Error) {
+	if name == "" {
 		return -1, nil
 	}
-	c, e := p.find(Column{Name: o.Weight}, "weight")
+	c, e := p.find(Column{Name: name}, setting)
 	if e == nil && c == p.label {
-		e = &Error{Reason: fmt.Sprintf("data.weight is the column %s, which is the label", clip(o.Weight)), Hint: "name another column"}
+		e = &Error{Reason: fmt.Sprintf("data.%s is the column %s, which is the label", setting, clip(name)), Hint: "name another column"}
 	}
 	return c, e
 }
 
 // used returns the columns of the features: those that are named, else all but
-// the label, the weight and those that are dropped.
+// the label, the weight, the group and those that are dropped.
 func (p *columnPlan) used(o Options) (used []int, e *Error) {
 	for _, name := range o.Features {
 		c, e := p.find(Column{Name: name}, "features")
@@ -138,7 +142,7 @@ func (p *columnPlan) used(o Options) (used []int, e *Error) {
 		dropped[c] = true
 	}
 	for c := range p.columns {
-		if c != p.label && c != p.weight && !dropped[c] {
+		if c != p.label && c != p.weight && c != p.group && !dropped[c] {
 			used = append(used, c)
 		}
 	}

@@ -30,6 +30,7 @@ type rowsReader struct {
 	values  []float32
 	labels  []int64
 	weights []float32     // none unless a column has them
+	groups  *grouping     // nil unless a column has them
 	words   []*vocabulary // of the features, nil for those that are not categories
 	classes *vocabulary   // of the label, nil unless they are words
 }
@@ -145,6 +146,9 @@ func (r *rowsReader) begin() error {
 		return r.stop(e)
 	}
 	r.columns = plan
+	if plan.group >= 0 {
+		r.groups = newGrouping()
+	}
 	r.words = make([]*vocabulary, len(plan.features))
 	for i, f := range plan.features {
 		if f.Kind == KindCategory {
@@ -160,9 +164,15 @@ func (r *rowsReader) begin() error {
 // row adds one row. After the first fault of the file the rows are only
 // checked.
 func (r *rowsReader) row(row *table.Row) {
+	if r.opts.Missing {
+		row.FillUp(len(r.table.Columns))
+	}
 	if got, want := len(row.Fields), len(r.table.Columns); got != want {
-		r.errs.add(&Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", got, want),
-			Hint: "make all rows equally long"})
+		hint := "make all rows equally long"
+		if got < want {
+			hint += `, or set data.missing = "fill", which takes the fields at its end for missing`
+		}
+		r.errs.add(&Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", got, want), Hint: hint})
 		return
 	}
 	label, missing := r.label(row)
@@ -180,6 +190,9 @@ func (r *rowsReader) row(row *table.Row) {
 			continue
 		}
 		r.values = append(r.values, v)
+	}
+	if r.groups != nil {
+		r.groups.add(strings.TrimSpace(row.Fields[r.columns.group]))
 	}
 	r.labels = append(r.labels, label)
 }
@@ -304,7 +317,7 @@ func (r *rowsReader) source() (*source, error) {
 	return &source{
 		rows: &floatRows{values: r.values, width: len(p.features), labels: r.labels},
 		name: r.name, width: len(p.features), classes: classes, columns: p.names(), classNames: classNames,
-		schema: p.schema(r.opts, classes, classNames), unlabelled: r.skipped, weights: r.weights, close: noClose,
+		schema: p.schema(r.opts, classes, classNames), unlabelled: r.skipped, weights: r.weights, groups: r.groups, close: noClose,
 		place: func(_, feature int) *Error { return p.locate(p.features[feature].Column, &Error{File: r.name}) },
 	}, nil
 }

@@ -89,6 +89,10 @@ type Options struct {
 	// with the weight of each example: a number that is not negative. It is then
 	// no feature, unless Features has it. "" gives all the same weight.
 	Weight string
+	// Group names the column of a table that says which rows belong together, as
+	// those of one patient: all of them come into the training or into the test
+	// part. It is then no feature, unless Features has it. "" splits row by row.
+	Group string
 	// ClassWeights multiplies the weights of the training examples by a number for
 	// each class, by its name, 1 for those that it lacks; nil for none.
 	ClassWeights map[string]float64

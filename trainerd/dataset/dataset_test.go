@@ -171,7 +171,7 @@ func TestReadErrors(t *testing.T) {
 		{name: "long field", text: "0," + strings.Repeat("é", 50) + "\n1,2\n", opts: Options{}, want: []string{
 			`data.csv:1: column 2: "` + strings.Repeat("é", 20) + `"... is not a number; if the first row holds column names, set data.header = true`}},
 		{name: "ragged", text: "0,1,2\n1,2\n1,2,3,4\n", want: []string{
-			"data.csv:2: the row has 2 columns, but the first row has 3; make all rows equally long",
+			"data.csv:2: the row has 2 columns, but the first row has 3; make all rows equally long, or set data.missing = \"fill\", which takes the fields at its end for missing",
 			"data.csv:3: the row has 4 columns, but the first row has 3; make all rows equally long"}},
 		{name: "header not expected", text: "label,x\n0,1\n", want: []string{
 			`data.csv:1: column 1: the label "label" is not an integer; if the first row holds column names, set data.header = true`,

@@ -43,7 +43,9 @@
 // places left. Its 32-byte key is the seed, then the number of the epoch, both
 // as 64-bit little-endian integers, then the 16 bytes "trainerd/dataset". The
 // split uses the same shuffle over all examples, keyed with the epoch number
-// 2^64-1: those that come first train, the others test.
+// 2^64-1: those that come first train, the others test. With Options.Group the
+// groups test whose rows come last in that order, as long as each brings the test
+// part nearer to its size.
 //
 // # Streams
 //

@@ -15,7 +15,8 @@ type ExamplesOptions struct {
 	// Labels is the file with the labels of IDX data; "" means the one whose name
 	// belongs to it, if there is one.
 	Labels string
-	// NeedLabel makes a row without a label an error.
+	// NeedLabel makes data without labels an error, and a label that the model does
+	// not know. In a table a label may be missing: it is then NaN.
 	NeedLabel bool
 	// NoMissing makes a number that is missing an error.
 	NoMissing bool
@@ -50,6 +51,9 @@ type Examples struct {
 // [*Errors]. The Examples are to be closed.
 func OpenExamples(name string, s *Schema, o ExamplesOptions) (*Examples, error) {
 	e := &Examples{schema: s, opts: o, name: name, errs: &Errors{File: name}}
+	if err := e.openPipe(); err != nil {
+		return nil, err
+	}
 	format, err := e.format()
 	if err != nil {
 		return nil, err
@@ -69,6 +73,21 @@ func OpenExamples(name string, s *Schema, o ExamplesOptions) (*Examples, error) 
 		return nil, err
 	}
 	return e, nil
+}
+
+// openPipe makes what cannot be read twice, such as a named pipe or the shell's
+// <(command), the stream that is read.
+func (e *Examples) openPipe() error {
+	info, err := os.Stat(e.name)
+	if err != nil || e.opts.In != nil || info.Mode().IsRegular() || info.IsDir() {
+		return nil // what is not there is reported by who opens it
+	}
+	f, err := os.Open(e.name)
+	if err != nil {
+		return openError(e.name, err)
+	}
+	e.opts.In, e.close = f, append(e.close, f.Close)
+	return nil
 }
 
 // format finds out what the data are.

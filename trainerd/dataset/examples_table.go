@@ -121,6 +121,13 @@ func (t *tableExamples) begin() error {
 		}
 		first := &table.Row{Fields: slices.Clone(row.Fields), Number: row.Number}
 		names = trimmed(first.Fields)
+		if t.isFirstHeader(names) {
+			if row, err = t.table.Next(); err == nil {
+				names = table.JoinHeader(names, row.Fields)
+			}
+			t.names, t.width = names, len(names)
+			return t.byName(names)
+		}
 		if named = t.isHeader(names); !named {
 			t.first, t.width = row, len(first.Fields)
 			return t.byPlace(len(first.Fields), first)
@@ -132,6 +139,23 @@ func (t *tableExamples) begin() error {
 	}
 	t.names, t.width = names, len(names)
 	return t.byName(names)
+}
+
+// isFirstHeader reports whether a row is the first of two with the names of the
+// columns, as table.JoinHeader makes them.
+func (t *tableExamples) isFirstHeader(fields []string) bool {
+	if !t.schema.HasNames() {
+		return false
+	}
+	joined := false
+	for _, f := range t.schema.Features {
+		above, _, ok := strings.Cut(f.Name, ".")
+		if slices.Contains(fields, f.Name) {
+			return false
+		}
+		joined = joined || ok && slices.Contains(fields, above)
+	}
+	return joined
 }
 
 func trimmed(fields []string) []string {
@@ -241,6 +265,9 @@ func (t *tableExamples) read(one *Example) error {
 			return t.rowError(err)
 		}
 	}
+	if !t.opts.NoMissing {
+		row.FillUp(t.width)
+	}
 	if len(row.Fields) != t.width {
 		return &Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", len(row.Fields), t.width), Hint: "make all rows equally long"}
 	}
@@ -260,7 +287,7 @@ func (t *tableExamples) read(one *Example) error {
 	label, reason := t.schema.ParseLabel(row.Fields[t.label])
 	if reason == "" {
 		one.Label = label
-	} else if t.opts.NeedLabel {
+	} else if t.opts.NeedLabel && !t.schema.lacksLabel(row.Fields[t.label]) {
 		return t.fault(row, t.label, reason, "correct the label, or remove the row")
 	}
 	return nil

@@ -83,7 +83,9 @@ func TestExamplesErrors(t *testing.T) {
 		{"words in numbers", "weight,origin,built\nheavy,us,\n1,us,soon\n2,us,\n", ExamplesOptions{}, []string{
 			`in.csv:2: column 1 ("weight"): "heavy" is not a number; features are numbers with a decimal point, such as -1.5e3`,
 			`in.csv:3: column 3 ("built"): "soon" is not a date; dates are written as 2006-01-02`}},
-		{"too few fields", "weight,origin,built\n1,us,\n1,us\n", ExamplesOptions{}, []string{
+		{"too many fields", "weight,origin,built\n1,us,\n1,us,,\n", ExamplesOptions{}, []string{
+			`in.csv:3: the row has 4 columns, but the first row has 3; make all rows equally long`}},
+		{"too few fields", "weight,origin,built\n1,us,1970-01-03\n1,us\n", ExamplesOptions{NoMissing: true}, []string{
 			`in.csv:3: the row has 2 columns, but the first row has 3; make all rows equally long`}},
 		{"other columns without a header", "1,us\n2,eu\n", ExamplesOptions{}, []string{
 			`in.csv:1: has rows of 2 columns, but the model takes 3 features; give a header with the columns' names`}},

@@ -22,8 +22,14 @@ func (s *Survey) Notes(p *Plan) ([]string, error) {
 		notes = append(notes, s.Columns[i].spellings()...)
 		notes = append(notes, s.Columns[i].severalWords(i == p.Label)...)
 	}
+	if s.Short > 0 {
+		notes = append(notes, fmt.Sprintf("row %d, and maybe others, has fewer fields than there are columns; those at its end are missing", s.Short))
+	}
 	if !p.Numbers {
 		notes = append(notes, s.Columns[p.Label].rareClass()...)
+	}
+	if group := p.Group(); group != "" {
+		notes = append(notes, fmt.Sprintf("%s: all rows of one are in the training or all in the test part, which shows how the model does on others; group in [data] says so, and it is no feature", group))
 	}
 	more, err := s.orderNotes(p)
 	return append(notes, more...), err
@@ -33,6 +39,9 @@ func (s *Survey) Notes(p *Plan) ([]string, error) {
 func (p *Profile) spellings() []string {
 	same := make(map[string]string)
 	for _, word := range slices.Sorted(maps.Keys(p.values)) {
+		if table.IsNumber(word) {
+			continue
+		}
 		key := strings.ToLower(strings.Join(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" _-.", r) }), ""))
 		if other, ok := same[key]; ok && key != "" {
 			return []string{fmt.Sprintf("%s: %s and %s are different words here; write them alike if they mean the same", p.Name, clip(other), clip(word))}
@@ -120,7 +129,7 @@ func (s *Survey) orderNotes(p *Plan) (notes []string, err error) {
 	}
 	for _, g := range groups {
 		if g.together(s.Columns[p.Label].Distinct) {
-			notes = append(notes, fmt.Sprintf("%s: all rows of one have the same %s, and some of them come into the test part; to test with others, give them in a file of their own as test_file in [data], and drop the column", s.Columns[g.column].Name, s.Columns[p.Label].Name))
+			notes = append(notes, fmt.Sprintf("%s: all rows of one have the same %s, and some of them come into the test part; group = %q in [data] (init --group) keeps them together", s.Columns[g.column].Name, s.Columns[p.Label].Name, s.Columns[g.column].Name))
 			break
 		}
 	}
@@ -134,22 +143,22 @@ type group struct {
 	mixed  int               // groups with several labels
 }
 
-// groupNames are words in the names of columns that say whose row it is.
-var groupNames = []string{"patient", "subject", "participant", "person", "user", "customer", "client", "member", "student", "speaker", "author",
-	"session", "group", "family", "household", "device", "sensor", "machine", "site", "animal", "plant"}
+// groupWords are words in the names of columns that may say which rows belong
+// together.
+var groupWords = append([]string{"session", "group", "device", "sensor", "machine", "site", "plant", "store"}, groupNames...)
 
 // namesGroups reports whether the name of a column is that of whom its rows are
 // about. The values do not say it: those of any good feature go with one label.
 func (p *Profile) namesGroups() bool {
 	name := strings.ToLower(p.Name)
-	return p.looksLikeID() || slices.ContainsFunc(groupNames, func(word string) bool { return strings.Contains(name, word) })
+	return p.looksLikeID() || slices.ContainsFunc(groupWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // possibleGroups returns the columns with so many different values that each is in
 // several rows.
 func (s *Survey) possibleGroups(p *Plan) (all []*group) {
 	const fewest, rows = 10, 3
-	if p.Numbers {
+	if p.Numbers || p.Group() != "" {
 		return nil
 	}
 	for i, c := range s.Columns {

@@ -24,10 +24,15 @@ func TestNotes(t *testing.T) {
 		}, `genre: fields have several words, as in "drama|war"; each combination is a word`},
 		{"a,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%s", i*i, i*31%97, []string{"x", "y", "x|y"}[i%3]) },
 			`class: fields have several words, as in "x|y"; each combination is a class`},
+		{"a,amount,class", func(i int) string {
+			return fmt.Sprintf("%d,%s,%d", i*i, []string{"-1.5", "1.5", "few", "many"}[i%4], i%2)
+		}, ""},
 		{"a,place,class", func(i int) string { return fmt.Sprintf("%d,\"P%d, US\",%d", i*i, i%7, i%2) }, ""},
 		{"a,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i*31%97, i/119) }, `class: only 1 of 120 rows are of the class "1"`},
-		{"a,patient,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%15, i%15/3%2) }, "patient: all rows of one have the same class"},
-		{"a,patient,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%15, i%2) }, ""},
+		{"a,machine,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%15, i%15/3%2) }, "machine: all rows of one have the same class"},
+		{"a,machine,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%15, i%2) }, ""},
+		{"a,Patient ID,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%60, i%2) }, "Patient ID: all rows of one are in the training or"},
+		{"a,patient,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%100, i%2) }, ""},
 		{"a,weight,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%15, i%15/3%2) }, ""},
 		{"day,b,class", func(i int) string { return fmt.Sprintf("2024-%02d-%02d,%d,%d", 1+i/28, 1+i%28, i*31%97, i%2) }, "day: the rows are in the order of time"},
 		{"day,b,class", func(i int) string { return fmt.Sprintf("2024-%02d-%02d,%d,%d", 1+i%12, 1+i%28, i*31%97, i%2) }, ""},

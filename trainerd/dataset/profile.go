@@ -27,6 +27,7 @@ type Profile struct {
 	numbers  int
 	integers int
 	words    int // neither numbers nor missing
+	codes    int // numbers that begin with a needless zero, such as 007
 	unit     string
 	units    int             // fields that are a number with the unit
 	odd      map[string]bool // fields that are neither, as long as they are few
@@ -77,6 +78,9 @@ func (p *Profile) add(field string) {
 		return
 	}
 	p.numbers++
+	if len(field) > 1 && field[0] == '0' && field[1] >= '0' && field[1] <= '9' {
+		p.codes++
+	}
 	n, err := strconv.ParseFloat(field, 64)
 	whole := err == nil && n == float64(int64(n))
 	if whole {
@@ -126,7 +130,10 @@ func (p *Profile) unitOf(field string) {
 // naValues returns the words of a column that has numbers but for these: they
 // mean missing values. A few distinct numbers are names of something.
 func (p *Profile) naValues() []string {
-	const few, fewest = 20, 0.95
+	const few, fewest = 20, 0.5
+	if code := p.sentinel(); code != "" {
+		return []string{code}
+	}
 	n := p.numbers + p.units
 	if len(p.odd) == 0 || len(p.odd) > fewOdd || p.texts || float64(n) < fewest*float64(p.present()) || p.Distinct-len(p.odd) <= few && !p.Many {
 		return nil
@@ -157,6 +164,8 @@ func (p *Profile) unique() bool { return !p.Many && p.Distinct == p.present() &&
 // kind returns what the column holds.
 func (p *Profile) kind() Kind {
 	switch n := p.present(); {
+	case p.numbers == n && p.isCode():
+		return KindCategory
 	case p.numbers == n:
 		return KindNumber
 	case p.words == n && len(p.forms) > 0:

@@ -205,12 +205,18 @@ func Days(t time.Time) float64 {
 	return (float64(t.Unix()) + float64(t.Nanosecond())/1e9) / day
 }
 
+// lacksLabel reports whether a field means that there is no label.
+func (s *Schema) lacksLabel(field string) bool {
+	field = strings.TrimSpace(field)
+	return s.Label.isMissing(field) && !slices.Contains(s.Label.Vocabulary, field)
+}
+
 // ParseLabel returns a label as a Dataset has it, a class or a number, or what is
 // wrong with it. A missing one, or a class that the model does not know, is an
 // error: nothing can be compared with it.
 func (s *Schema) ParseLabel(field string) (label float64, reason string) {
 	field = strings.TrimSpace(field)
-	if s.Label.isMissing(field) && !slices.Contains(s.Label.Vocabulary, field) {
+	if s.lacksLabel(field) {
 		return 0, "the label is missing"
 	}
 	if s.Label.Kind != KindCategory {

@@ -22,6 +22,13 @@ func (d *Dataset) divide(train, test *source) error {
 		}
 	}
 	trainOrder, testOrder := order[:rows-tests], order[rows-tests:]
+	if train.groups != nil && test == nil {
+		var e *Error
+		if trainOrder, testOrder, e = train.groups.split(order, tests); e != nil {
+			e.File, e.Name = train.name, d.opts.Group
+			return e
+		}
+	}
 	inTest := make(bitset, (rows+63)/64)
 	for _, row := range testOrder {
 		inTest.set(int(row))

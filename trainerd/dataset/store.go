@@ -18,6 +18,7 @@ type source struct {
 	schema     *Schema                       // nil for that of numbers
 	unlabelled int                           // rows that were left out
 	weights    []float32                     // of the rows; nil for none
+	groups     *grouping                     // of the rows; nil for none
 	records    []string                      // the features of tf.Example messages
 	place      func(row, feature int) *Error // says where a feature is
 	reopen     func() *source                // the same examples for another reader; nil when they are in memory

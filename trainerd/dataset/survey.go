@@ -18,8 +18,9 @@ type Survey struct {
 	Options table.Options
 	// Columns are in the order of the table.
 	Columns []*Profile
-	// Rows is their number.
-	Rows int
+	// Rows is their number, and Short that of the last one that lacks fields at its
+	// end, which are then missing; 0 for none.
+	Rows, Short int
 
 	file string
 }
@@ -72,6 +73,9 @@ func (s *Survey) each(t *table.Table, f func(*table.Row)) error {
 		}
 		if err != nil {
 			return tableError(s.file, err)
+		}
+		if row.FillUp(len(s.Columns)) {
+			s.Short = max(s.Short, row.Number)
 		}
 		if len(row.Fields) == len(s.Columns) {
 			f(row)
@@ -144,6 +148,8 @@ type Use struct {
 	Drop bool
 	// Weight says that the column has the weights of the rows.
 	Weight bool
+	// Group says that the rows are split by the column, which is then left out.
+	Group bool
 	// Words says that the classes of the label have names.
 	Words bool
 	// Rule says for people what is done, and why.
@@ -196,6 +202,9 @@ func (s *Survey) Plan(label int, task Task) (*Plan, error) {
 		}
 		p.Uses = append(p.Uses, c.asFeature(i, same[i]))
 	}
+	if group := s.findGroup(p); group >= 0 && !same[group] {
+		p.GroupBy(group)
+	}
 	if !slices.ContainsFunc(p.Uses, func(u Use) bool { return !u.Drop && u.Name != l.Name }) {
 		return nil, &Error{File: s.file, Reason: "no column is left to learn from" + p.whyLeftOut(), Hint: "a table needs columns of numbers, dates, or words that occur several times"}
 	}
@@ -242,7 +251,7 @@ func (p *Profile) use() Use {
 			u.Unit = p.unit
 		}
 		if u.NA = p.naValues(); u.NA != nil {
-			u.Missing += p.words - p.units
+			u.Missing += p.missingBy(u.NA)
 		}
 	}
 	return u
@@ -275,6 +284,8 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 	}
 	var rules []string
 	switch {
+	case u.Kind == KindCategory && p.isCode():
+		rules = append(rules, "codes, one input each")
 	case u.Kind == KindCategory && p.numbers > 0:
 		rules = append(rules, "words among numbers, one input each")
 	case u.Kind == KindCategory:

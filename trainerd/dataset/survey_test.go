@@ -69,6 +69,13 @@ func TestPlan(t *testing.T) {
 		{"many", func(i int) string { return []string{fmt.Sprint(i * i), "w" + fmt.Sprint(i)}[i/80] }, `category left out: numbers, but also 40 words such as "w80"`},
 		{"codes", func(i int) string { return []string{fmt.Sprint(i % 5), "A"}[i/118] }, "category words among numbers, one input each"},
 		{"sheet", func(i int) string { return fmt.Sprintf(`="%03d"`, i*31%97) }, "number "},
+		{"half", func(i int) string { return []string{fmt.Sprintf("%d.5", i*i), "large", "small", fmt.Sprint(i)}[i%4] }, `number "large", "small" missing; missing becomes the mean`},
+		{"zip", func(i int) string { return []string{"02139", "10001", "94105"}[i%3] }, "category codes, one input each"},
+		{"zip", func(i int) string { return fmt.Sprintf("%05d", i*i*37) }, "number "},
+		{"month", func(i int) string { return fmt.Sprint(1 + i%12) }, "number "},
+		{"level", func(i int) string { return []string{fmt.Sprintf("%.1f", float64(i%40)/7), "-999"}[i/100] }, `number "-999" missing; missing becomes the mean`},
+		{"level", func(i int) string { return []string{fmt.Sprintf("%.2f", float64(i%40)/7), "9999.00"}[i/100] }, `number "9999.00" missing; missing becomes the mean`},
+		{"level", func(i int) string { return []string{fmt.Sprint(i % 40), "99"}[i/100] }, "number "},
 		{"same", func(i int) string { return []string{"zero", "one"}[i/2%2] }, "category left out: is the label in other words"},
 	} {
 		s := survey(t, tableText(c.name+",other,label", 120, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))

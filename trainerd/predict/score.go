@@ -9,6 +9,8 @@ import (
 // Score compares predictions with labels.
 type Score struct {
 	Rows int `json:"rows"`
+	// Unlabelled is how many more rows have no label.
+	Unlabelled int `json:"unlabelled,omitempty"`
 
 	// Of classes. Baseline is the accuracy of always answering the class that is
 	// most frequent in these rows. AUC is the area under the ROC curve: of two

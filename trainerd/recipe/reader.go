@@ -230,8 +230,8 @@ func (l *Line) tag(words string) string {
 
 // sets are the parts of the data, by the words for them.
 var sets = map[string]string{
-	"train": "train", "training": "train", "Train": "train", "Training": "train",
-	"val": "val", "valid": "val", "validation": "val", "Val": "val", "Valid": "val", "Validation": "val",
+	"train": "train", "training": "train", "trn": "train", "Train": "train", "Training": "train", "Trn": "train",
+	"val": "val", "valid": "val", "vld": "val", "validation": "val", "Val": "val", "Valid": "val", "Validation": "val",
 	"test": "test", "Test": "test", "eval": "eval", "Eval": "eval",
 }
 

@@ -73,6 +73,12 @@ func TestResumeOf(t *testing.T) {
 			t.Errorf("%s: %v, %+v; want %q", source, ok, way, want)
 		}
 	}
+	for _, name := range []string{"plain", "nanogpt"} {
+		way, ok := load1(t, name).ResumeOf(`parser.add_argument("--resume-from-step", type=int, default=-1)`)
+		if got := strings.Join(way.Args, " "); !ok || got != "--resume-from-step {step}" {
+			t.Errorf("%s: an argument for the step gives %q", name, got)
+		}
+	}
 	if _, ok := r.ResumeOf("print(1)"); ok {
 		t.Error("a source without any words resumes")
 	}

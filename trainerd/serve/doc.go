@@ -2,6 +2,8 @@
 // Serving's REST API (https://www.tensorflow.org/tfx/serving/api_rest):
 //
 //	POST /v1/models/NAME[/versions/N]:predict   instances, or inputs
+//	POST /v1/models/NAME[/versions/N]:classify  examples; classes with probabilities
+//	POST /v1/models/NAME[/versions/N]:regress   examples; the predicted numbers
 //	GET  /v1/models/NAME[/versions/N]           is the model available
 //	GET  /v1/models/NAME[/versions/N]/metadata  its signatures
 //	GET  /monitoring/prometheus/metrics         counts and times, for Prometheus

@@ -22,6 +22,8 @@ import (
 type request struct {
 	inputs map[string]*ckptfmt.Tensor
 	rows   int // of the row format, -1 for the column format
+	// results makes the answer to :classify and :regress; nil for :predict.
+	results func(map[string]*ckptfmt.Tensor) (any, error)
 }
 
 // parseRequest reads the body of a request.

@@ -22,6 +22,13 @@ func jsonNumber(f float64) json.Number {
 
 // response writes the outputs in the format of the request.
 func (q *request) response(out map[string]*ckptfmt.Tensor) ([]byte, error) {
+	if q.results != nil {
+		all, err := q.results(out)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(map[string]any{"results": all})
+	}
 	names := slices.Sorted(maps.Keys(out))
 	var writers []*tensorWriter
 	for _, name := range names {

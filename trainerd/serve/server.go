@@ -101,7 +101,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// model answers for /v1/models/NAME[/versions/N][:predict|/metadata].
+// model answers for /v1/models/NAME[/versions/N][:predict|:classify|:regress|/metadata].
 func (s *Server) model(w http.ResponseWriter, r *http.Request) {
 	path, verb, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/models/"), ":")
 	parts := strings.Split(path, "/")
@@ -121,13 +121,13 @@ func (s *Server) model(w http.ResponseWriter, r *http.Request) {
 	}
 	what := strings.Join(parts, "/")
 	switch {
-	case what == "" && verb == "predict" && r.Method == http.MethodPost:
-		s.predict(w, r, h)
+	case what == "" && isVerb(verb) && r.Method == http.MethodPost:
+		s.predict(w, r, h, verb)
 	case what == "" && verb == "" && r.Method == http.MethodGet:
 		s.status(w, h)
 	case what == "metadata" && verb == "" && r.Method == http.MethodGet:
 		s.metadata(w, h)
-	case what == "" && verb == "predict", what == "" && verb == "", what == "metadata" && verb == "":
+	case what == "" && isVerb(verb), what == "" && verb == "", what == "metadata" && verb == "":
 		fail(w, http.StatusMethodNotAllowed, "%s is not the method for %s", r.Method, r.URL.Path)
 	default:
 		fail(w, http.StatusNotFound, "Malformed request: %s %s", r.Method, r.URL.Path)
@@ -160,9 +160,9 @@ func (s *Server) status(w http.ResponseWriter, h *held) {
 }
 
 // predict answers a request for predictions.
-func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held) {
+func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held, verb string) {
 	begun := time.Now()
-	code, err := s.answer(w, r, h)
+	code, err := s.answer(w, r, h, verb)
 	status := "OK"
 	if err != nil {
 		status = statusName(code)
@@ -172,7 +172,7 @@ func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held) {
 }
 
 // answer writes the predictions, or returns why there are none.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held) (code int, err error) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held, verb string) (code int, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
 	if r.ContentLength < 0 || r.ContentLength > smallBody {
@@ -193,7 +193,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held) (code i
 		return http.StatusServiceUnavailable, errors.New("too many requests are running")
 	}
 	defer func() { <-s.running }()
-	q, err := parseRequest(body, h.Model)
+	q, err := parse(verb, body, h.Model)
 	if err != nil {
 		return http.StatusBadRequest, err
 	}

@@ -251,6 +251,13 @@ func newCSV(r io.Reader, o Options) (*Table, error) {
 		return t, nil
 	}
 	header := append([]string(nil), first.Fields...)
+	for range o.HeaderRows - 1 {
+		more, err := c.next()
+		if err != nil {
+			return t, nil // the header alone, of a file without rows
+		}
+		header = JoinHeader(header, more.Fields)
+	}
 	if name := strings.TrimLeft(header[0], "# "); name != "" {
 		header[0] = name
 	}

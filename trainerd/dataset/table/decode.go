@@ -22,7 +22,7 @@ const headBytes = 4 << 20
 // What files begin with that are no tables of text.
 var notText = []struct{ magic, what, hint string }{
 	{parquetMagic, "is a Parquet file", `set data.format = "parquet"`},
-	{"PK\x03\x04", "is a zip archive, as those of spreadsheets are", "unpack it, or save the sheet as CSV"},
+	{zipMagic, "is a zip archive, as those of spreadsheets are", "save the sheet as CSV, or unpack the archive"},
 	{"\xd0\xcf\x11\xe0", "is a document of an old spreadsheet", "save the sheet as CSV"},
 	{"SQLite format 3", "is a database of SQLite", "export the table as CSV"},
 	{"\x89HDF", "is an HDF5 file", "store the table as CSV or Parquet"},
@@ -49,8 +49,16 @@ func decompress(r io.Reader) (*bufio.Reader, error) {
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		// Without goroutines of its own there is nothing to close.
 		plain, err = zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	case string(magic) == zipMagic:
+		var isText bool
+		if plain, isText, err = openZip(b); !isText {
+			return b, nil
+		}
 	default:
 		return b, nil
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return nil, e
 	}
 	if err != nil {
 		return nil, &Error{Reason: "is compressed, but cannot be decompressed", Err: unwrapPath(err), Hint: "the file is damaged; get it again"}

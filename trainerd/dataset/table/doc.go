@@ -9,7 +9,7 @@
 //	}
 //
 // [Open] finds out what [Options] leaves open: the compression (gzip, bzip2,
-// zstd), the encoding (UTF-8, UTF-16, Windows-1252), the separator, the quotes,
+// zstd, a zip archive of one file), the encoding (UTF-8, UTF-16, Windows-1252), the separator, the quotes,
 // comments, lines before the table, the header, and the decimal comma. [Sniff]
 // only tells. An [Options] without Sniff is taken literally.
 //

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // IsNumber reports whether a field is a finite number as Go and Python write it.
@@ -25,8 +27,33 @@ func numbersOf(d Dialect) func(string) string {
 		if plain, ok := plainNumber(field, decimal, d.Thousands); ok {
 			return plain
 		}
+		if before, number, after, ok := measured(field); ok {
+			if plain, ok := plainNumber(number, decimal, d.Thousands); ok {
+				return before + plain + after
+			}
+		}
 		return field
 	}
+}
+
+// measured divides a number with a unit, as in 1.234,5 kg or EUR 1,000, or false for
+// any other field. The texts around the number have the blanks.
+func measured(field string) (before, number, after string, ok bool) {
+	const longest, longestUnit = 64, 16
+	if len(field) < 2 || len(field) > longest {
+		return "", "", "", false
+	}
+	number = field
+	if len(field) > 4 && field[3] == ' ' && strings.Trim(field[:3], "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		before, number = field[:4], strings.TrimLeft(field[4:], " ")
+	}
+	end := strings.LastIndexAny(number, "0123456789") + 1
+	number, after = number[:end], number[end:]
+	unit := strings.TrimLeft(after, " ")
+	first, _ := utf8.DecodeRuneInString(unit)
+	isUnit := unit != "" && len(unit) <= longestUnit && (unicode.IsLetter(first) || first == '°')
+	ok = end > 0 && strings.Trim(number, "+-0123456789.,' ") == "" && (before != "" && after == "" || before == "" && isUnit)
+	return before, number, after, ok
 }
 
 // units are the signs of currencies that come before or after a number; a percent
@@ -98,6 +125,9 @@ func plainNumber(field string, decimal, thousands rune) (string, bool) {
 // grouped reports whether digits are in groups of three, but for the first.
 func grouped(whole string, mark rune) bool {
 	groups := strings.Split(strings.TrimLeft(whole, "+-"), string(mark))
+	if len(groups) > 1 && strings.HasPrefix(groups[0], "0") {
+		return false // 0,125
+	}
 	for i, g := range groups {
 		if len(g) != 3 && i > 0 || len(g) == 0 || len(g) > 3 || strings.Trim(g, "0123456789") != "" {
 			return false

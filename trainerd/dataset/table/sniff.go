@@ -36,6 +36,9 @@ func sniff(h *head, d Dialect) (Dialect, error) {
 	if d.Encoding == "" {
 		d.Encoding = h.encoding
 	}
+	if separator, ok := declaredSeparator(h.text); ok && d.Separator == 0 && d.Skip == 0 {
+		d.Separator, d.Skip = separator, 1
+	}
 	var best *trial
 	for _, c := range candidates(h.text, d) {
 		t := newTrial(h, c)
@@ -48,6 +51,17 @@ func sniff(h *head, d Dialect) (Dialect, error) {
 			Hint: "separate the columns by commas, semicolons or tabs, and remove what is not part of the table"}
 	}
 	return best.dialect(), nil
+}
+
+// declaredSeparator returns the separator that the first line names for
+// spreadsheets, as in sep=; false if it does not.
+func declaredSeparator(text []byte) (rune, bool) {
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	name, value, ok := bytes.Cut(bytes.Trim(line, "\" \r"), []byte{'='})
+	if !ok || !bytes.EqualFold(name, []byte("sep")) || len(value) != 1 || !slices.Contains(separators, rune(value[0])) {
+		return 0, false
+	}
+	return rune(value[0]), true
 }
 
 // candidates are the dialects to try.
@@ -198,6 +212,9 @@ func (t *trial) dialect() Dialect {
 	if d.Decimal == 0 && d.Thousands == 0 {
 		d.Decimal, d.Thousands = notation(rows, d.Separator)
 	}
+	if d.HeaderRows == 0 && hasTwoHeaders(rows, numbersOf(d)) {
+		d.Header, d.HeaderRows = true, 2
+	}
 	if !d.Header {
 		d.Header = len(rows) > 1 && (t.lacksNameAt(first) || hasHeader(rows, numbersOf(d)))
 	}
@@ -214,6 +231,9 @@ func notation(rows [][]string, separator rune) (decimal, thousands rune) {
 		for _, field := range row {
 			if !strings.ContainsAny(field, ",.") {
 				continue
+			}
+			if _, number, _, ok := measured(field); ok {
+				field = number
 			}
 			_, asDecimal := plainNumber(field, ',', '.')
 			_, asGroups := plainNumber(field, '.', ',')
@@ -239,6 +259,8 @@ func notation(rows [][]string, separator rune) (decimal, thousands rune) {
 			thousands = '.'
 		}
 		return ',', thousands
+	case separator == ';' && groups > 0 && commas == 0 && points == 0 && clearGroups == 0:
+		return ',', 0 // where semicolons separate, commas are decimal marks
 	case clearGroups > 0 && commas == 0, groups > 0 && commas == 0 && separator == ',':
 		return 0, ','
 	}
@@ -266,6 +288,35 @@ func hasHeader(rows [][]string, number func(string) string) bool {
 		}
 	}
 	return !repeated && len(rows) > 2 && !namesAmongValues(rows)
+}
+
+// hasTwoHeaders reports whether the names of the columns are in two rows, or have
+// the units of the numbers below them: both rows have words alone, among them one
+// above each of several columns of numbers, and none that is there again below.
+func hasTwoHeaders(rows [][]string, number func(string) string) bool {
+	const fewestRows, fewestNumbers = 4, 2
+	if len(rows) < fewestRows || len(rows[0]) != len(rows[1]) {
+		return false
+	}
+	isNum := func(field string) bool { return IsNumber(field) || IsNumber(number(field)) }
+	for _, row := range rows[:2] {
+		if slices.ContainsFunc(row, isNum) {
+			return false
+		}
+	}
+	numbers := 0
+	for c, second := range rows[1] {
+		if slices.ContainsFunc(rows[2:], func(row []string) bool { return c < len(row) && row[c] == second && second != "" }) {
+			return false
+		}
+		if numbersBelow(rows[1:], c, isNum) {
+			if IsMissing(second) {
+				return false
+			}
+			numbers++
+		}
+	}
+	return numbers >= fewestNumbers
 }
 
 // numbersBelow reports whether a column has numbers, and only those, after its

@@ -44,6 +44,9 @@ type Dialect struct {
 	Skip int
 	// Header says that the first row has the names of the columns.
 	Header bool
+	// HeaderRows is how many rows the header has; 0 means 1. Each name is then made
+	// of the words above each other.
+	HeaderRows int
 	// Encoding is "" for UTF-8, or UTF-16 if the file begins like that, or
 	// Latin1.
 	Encoding string
@@ -71,6 +74,16 @@ func (r *Row) Line(field int) int {
 		return r.lines[field]
 	}
 	return r.line
+}
+
+// FillUp adds empty fields to a row that is shorter than the table is wide, and
+// reports whether it was.
+func (r *Row) FillUp(width int) bool {
+	n := len(r.Fields)
+	for len(r.Fields) < width {
+		r.Fields = append(r.Fields, "")
+	}
+	return n < width
 }
 
 // Table is an open table.
@@ -210,6 +223,23 @@ func New(r io.Reader, o Options) (*Table, error) {
 	}
 	o.Format = CSV
 	return newCSV(r, o)
+}
+
+// JoinHeader returns the names of columns of a header with several rows, the words
+// above each other joined by points: those of one name, as in sensor and t, are
+// sensor.t.
+func JoinHeader(rows ...[]string) []string {
+	joined := make([]string, 0, len(rows[0]))
+	for c := range rows[0] {
+		var words []string
+		for _, row := range rows {
+			if c < len(row) && strings.TrimSpace(row[c]) != "" {
+				words = append(words, strings.TrimSpace(row[c]))
+			}
+		}
+		joined = append(joined, strings.Join(words, "."))
+	}
+	return names(joined)
 }
 
 // names returns the names of columns, each another one.

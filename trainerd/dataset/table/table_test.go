@@ -62,6 +62,14 @@ func TestSniff(t *testing.T) {
 		{"its size in a row of equal length", "3,2,setosa\n5.1,3.5,0\n4.9,3.0,1\n4.7,3.2,1\n", ", skip 1", "0 1 2", []string{"5.1", "3.5", "0"}},
 		{"an index without a name", ",a,b\n0,1,2\n1,3,4\n", ", header", "Unnamed: 0 a b", []string{"0", "1", "2"}},
 		{"a header without the index", "a,b\nr1,1,2\nr2,3,4\n", ", header", "Unnamed: 0 a b", []string{"r1", "1", "2"}},
+		{"a separator that is named", "sep=;\na;b\n1,5;2\n3;4\n", "; skip 1 header decimal ,", "a b", []string{"1.5", "2"}},
+		{"thousands with units", "p,w,y\n\"1,234.5 EUR\",80 kg,0\n\"2,000.0 EUR\",75 kg,1\n", ", header thousands ,", "p w y", []string{"1234.5 EUR", "80 kg", "0"}},
+		{"three digits after a comma", "a,y\n\"0,125\",1\n\"1,250\",0\n", ", header decimal ,", "a y", []string{"0.125", "1"}},
+		{"three digits after each comma", "a;y\n3,125;1\n1,250;0\n", "; header decimal ,", "a y", []string{"3.125", "1"}},
+		{"decimal commas with units", "w;p;y\n1,5 kg;EUR 3,2;0\n12,25 kg;EUR 4,9;1\n", "; header decimal ,", "w p y", []string{"1.5 kg", "EUR 3.2", "0"}},
+		{"names in two rows", "sensor,,state\nt,rh,\n1,2,hi\n3,4,lo\n5,6,hi\n", ", header of 2", "sensor.t rh state", []string{"1", "2", "hi"}},
+		{"units below the names", "t,rh,state\ndegC,%,-\n1,2,hi\n3,4,lo\n", ", header of 2", "t.degC rh.% state.-", []string{"1", "2", "hi"}},
+		{"a first row that lacks numbers", "t,rh,state\nNA,NA,hi\n1,2,hi\n3,4,lo\n", ", header", "t rh state", []string{"NA", "NA", "hi"}},
 		{"words alone", "colour,size\nred,big\nblue,small\nred,small\n", ", header", "colour size", []string{"red", "big"}},
 		{"words alone without a header", "red,big\nblue,small\nred,small\n", ",", "0 1", []string{"red", "big"}},
 		{"numbers of the columns", "0,1,2\n5,6,7\n8,9,1\n", ", header", "0 1 2", []string{"5", "6", "7"}},
@@ -116,6 +124,9 @@ func describe(o Options) string {
 	}
 	if o.Header {
 		text += " header"
+		if o.HeaderRows > 0 {
+			text += fmt.Sprint(" of ", o.HeaderRows)
+		}
 	}
 	if o.Encoding != "" {
 		text += " " + o.Encoding

@@ -1,0 +1,148 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+)
+
+// grouping numbers the groups of rows as they are read, by the names in a column.
+type grouping struct {
+	index map[string]uint32
+	rows  []uint32 // the group of each row
+	sizes []int
+}
+
+func newGrouping() *grouping { return &grouping{index: make(map[string]uint32)} }
+
+// add notes the group of the next row. One without a name is a group by itself.
+func (g *grouping) add(name string) {
+	id, known := g.index[name]
+	if !known || IsMissing(name) {
+		id = uint32(len(g.sizes))
+		g.sizes = append(g.sizes, 0)
+		g.index[strings.Clone(name)] = id
+	}
+	g.sizes[id]++
+	g.rows = append(g.rows, id)
+}
+
+// split divides an order of all rows so that each group is in one part. Groups are
+// taken into the test part from the end of the order on, as long as they bring it
+// nearer to the number of rows that is wanted.
+func (g *grouping) split(order []uint32, tests int) (train, test []uint32, e *Error) {
+	if tests == 0 {
+		return order, nil, nil
+	}
+	if len(g.sizes) < 2 {
+		return nil, nil, &Error{Reason: "all rows are of one group, so none is left for the test part", Hint: "remove data.group, or name another column"}
+	}
+	taken, picked := g.pick(order, tests)
+	train, test = make([]uint32, 0, len(order)-taken), make([]uint32, 0, taken)
+	for _, row := range order {
+		if picked[g.rows[row]] {
+			test = append(test, row)
+		} else {
+			train = append(train, row)
+		}
+	}
+	if len(train) == 0 {
+		return nil, nil, &Error{Reason: fmt.Sprintf("the test part has all %d groups", len(g.sizes)), Hint: "lower data.test_rows or data.test_fraction"}
+	}
+	return train, test, nil
+}
+
+// pick returns the groups of the test part, and how many rows these have.
+func (g *grouping) pick(order []uint32, tests int) (taken int, picked []bool) {
+	seen := make([]bool, len(g.sizes))
+	picked = make([]bool, len(g.sizes))
+	smallest := g.rows[order[len(order)-1]]
+	for i := len(order) - 1; i >= 0 && taken < tests; i-- {
+		id := g.rows[order[i]]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if size := g.sizes[id]; size <= 2*(tests-taken) {
+			picked[id] = true
+			taken += size
+		}
+		if g.sizes[id] < g.sizes[smallest] {
+			smallest = id
+		}
+	}
+	if taken == 0 {
+		picked[smallest] = true
+		taken = g.sizes[smallest]
+	}
+	return taken, picked
+}
+
+// groupNames are words for whom or what rows are about, where a model is to be used
+// for others than those that it has seen.
+var groupNames = []string{"patient", "subject", "participant", "person", "user", "customer", "client", "member", "student", "speaker", "author",
+	"respondent", "volunteer", "family", "household", "animal"}
+
+// groupIDs end the names of columns that say which one it is.
+var groupIDs = []string{"", "id", "no", "nr", "number", "code", "key", "uuid", "name"}
+
+// isGroup reports whether the name of a column is that of whom its rows are about,
+// as in patient, PatientID or subject_no, or "id" itself.
+func (p *Profile) isGroup() bool {
+	name := strings.ToLower(strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" _-.", r) {
+			return -1
+		}
+		return r
+	}, p.Name))
+	if name == "id" || name == "pid" || name == "group" || name == "groupid" {
+		return true
+	}
+	for _, word := range groupNames {
+		for _, end := range groupIDs {
+			if name == word+end {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// findGroup returns the column by which the rows are to be split, -1 for none: one
+// that names whom each row is about, most of them several times.
+func (s *Survey) findGroup(p *Plan) int {
+	const fewest = 5
+	for i, c := range s.Columns {
+		words := c.kind() == KindCategory || c.kind() == KindNumber && c.numbers == c.integers
+		if i != p.Label && words && c.isGroup() && !c.Many && c.Distinct >= fewest && 2*c.Distinct <= c.present() {
+			return i
+		}
+	}
+	return -1
+}
+
+// GroupBy makes a column the one by which the rows are split, and returns its name.
+func (p *Plan) GroupBy(column int) string {
+	p.Ungroup()
+	u := &p.Uses[column]
+	u.Drop, u.Group, u.Rule = true, true, "group: all rows of one train, or all test"
+	return u.Name
+}
+
+// Ungroup makes the column by which the rows were to be split one that is left out.
+func (p *Plan) Ungroup() {
+	for i := range p.Uses {
+		if u := &p.Uses[i]; u.Group {
+			u.Group, u.Rule = false, "left out: identifies whom the row is about"
+		}
+	}
+}
+
+// Group returns the name of the column by which the rows are split, "" for none.
+func (p *Plan) Group() string {
+	for _, u := range p.Uses {
+		if u.Group {
+			return u.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,122 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/predict"
+)
+
+// The verbs of requests.
+const (
+	verbPredict  = "predict"
+	verbClassify = "classify"
+	verbRegress  = "regress"
+)
+
+// isVerb reports whether a verb is one that is posted.
+func isVerb(verb string) bool {
+	return verb == verbPredict || verb == verbClassify || verb == verbRegress
+}
+
+// parse reads the body of a request with a verb.
+func parse(verb string, body []byte, m *predict.Model) (*request, error) {
+	if verb == verbPredict {
+		return parseRequest(body, m)
+	}
+	return parseExamples(verb, body, m)
+}
+
+// parseExamples reads the body of :classify and :regress: examples, each an object
+// of features, and a context with those that all have in common.
+func parseExamples(verb string, body []byte, m *predict.Model) (*request, error) {
+	var q struct {
+		Signature string           `json:"signature_name"`
+		Context   map[string]any   `json:"context"`
+		Examples  []map[string]any `json:"examples"`
+	}
+	if err := decode(quoteNonFinite(body), &q); err != nil {
+		return nil, fmt.Errorf("JSON Parse error: %w", err)
+	}
+	if len(q.Examples) == 0 {
+		return nil, errors.New(`"examples" must be a list of one example or more`)
+	}
+	for i, example := range q.Examples {
+		whole := make(map[string]any, len(q.Context)+len(example))
+		maps.Copy(whole, q.Context)
+		maps.Copy(whole, example)
+		for name, v := range whole {
+			whole[name] = single(m, name, v)
+		}
+		q.Examples[i] = whole
+	}
+	instances, err := json.Marshal(q.Examples)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := json.Marshal(map[string]any{"signature_name": q.Signature, "instances": json.RawMessage(instances)})
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseRequest(plain, m)
+	if err != nil {
+		return nil, err
+	}
+	r.results = func(out map[string]*ckptfmt.Tensor) (any, error) { return results(verb, m, out) }
+	return r, nil
+}
+
+// single returns the value of a list with one: features may be written so, and a
+// column takes one for each example.
+func single(m *predict.Model, name string, v any) any {
+	list, ok := v.([]any)
+	if !ok || len(list) != 1 {
+		return v
+	}
+	info := m.Signature.GetInputs()[name]
+	if shape := graph.ShapeFromProto(info.GetTensorShape()); info != nil && (shape.UnknownRank || len(shape.Dims) != 1) {
+		return v
+	}
+	return list[0]
+}
+
+// results returns for each example the classes with their probabilities, or the
+// predicted number.
+func results(verb string, m *predict.Model, out map[string]*ckptfmt.Tensor) (any, error) {
+	if verb == verbRegress {
+		t := out[model.OutputPrediction]
+		if t == nil {
+			return nil, fmt.Errorf("the signature %q predicts no number; use :%s or :%s", m.SignatureKey, verbClassify, verbPredict)
+		}
+		return ckptfmt.Values[float32](t)
+	}
+	t := out[model.OutputProbabilities]
+	if t == nil || len(t.Shape) != 2 {
+		return nil, fmt.Errorf("the signature %q predicts no classes; use :%s or :%s", m.SignatureKey, verbRegress, verbPredict)
+	}
+	values, err := ckptfmt.Values[float32](t)
+	if err != nil {
+		return nil, err
+	}
+	width := int(t.Shape[1])
+	all := make([][][2]any, t.Shape[0])
+	for i := range all {
+		for class, p := range values[i*width : (i+1)*width] {
+			all[i] = append(all[i], [2]any{className(m, class), p})
+		}
+	}
+	return all, nil
+}
+
+func className(m *predict.Model, class int) string {
+	if m.Schema == nil {
+		return strconv.Itoa(class)
+	}
+	return m.Schema.ClassName(class)
+}
