@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -39,7 +40,12 @@ func evalCommand() *cli.Command {
 			defer m.Close()
 			defer in.Close()
 			s := predict.NewScorer(m.ClassNames())
+			unlabelled := 0
 			err = m.Stream(c.Context, in, func(r *predict.Row) error {
+				if math.IsNaN(r.Label) {
+					unlabelled++
+					return nil
+				}
 				s.Add(r)
 				return nil
 			})
@@ -53,6 +59,7 @@ func evalCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			score.Unlabelled = unlabelled
 			if c.Bool("json") {
 				e := json.NewEncoder(c.App.Writer)
 				e.SetEscapeHTML(false)
@@ -76,7 +83,11 @@ func writeScore(out io.Writer, s *predict.Score) error {
 		}
 		fmt.Fprintln(t)
 	}
-	fmt.Fprintf(t, "rows\t%d\n", s.Rows)
+	fmt.Fprintf(t, "rows\t%d", s.Rows)
+	if s.Unlabelled > 0 {
+		fmt.Fprintf(t, "\t%d without a label are left out", s.Unlabelled)
+	}
+	fmt.Fprintln(t)
 	if s.Classes == nil {
 		row("R2", s.R2, "1 is perfect, 0 is the mean of these labels")
 		row("RMSE", s.RMSE, fmt.Sprintf("the mean of these labels: %.4g", *s.Baseline))

@@ -15,12 +15,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
-func initCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "init",
-		Usage:     "write the config of a new job, for a table of data or a program",
-		UsageText: "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG] | [CONFIG] -- PROGRAM ARGS...",
-		Description: `Reads DATA, prints what it understood of it, writes a config with comments to
+const initHelp = `Reads DATA, prints what it understood of it, writes a config with comments to
 CONFIG, or to a file named like the data, and checks it. An existing file is not
 changed. DATA is a table (CSV in any dialect, JSON lines or Parquet; compressed or
 not), IDX files such as MNIST's, TFRecord files of tf.Example messages (also a
@@ -32,7 +27,8 @@ words, or few different whole numbers; else a number.
 
 Columns that say nothing are left out: those that count or identify the rows, are
 different in every row, have a single word, or tell the label in other words. The
-config lists them; change it as you like.
+config lists them; change it as you like. Rows of one patient, user or the like, as
+a column named so tells, are kept together: all train, or all test.
 
 EXAMPLES:
    trainerd init iris.csv
@@ -40,10 +36,18 @@ EXAMPLES:
    trainerd init houses.parquet --label price --task regression houses.toml
    trainerd init train-images-idx3-ubyte.gz mnist.toml
    trainerd init 'train-*.tfrecord' --label image/class/label flowers.toml
-   trainerd init photos/` + initProgramHelp,
+   trainerd init photos/` + initProgramHelp
+
+func initCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "init",
+		Usage:       "write the config of a new job, for a table of data or a program",
+		UsageText:   "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG] | [CONFIG] -- PROGRAM ARGS...",
+		Description: initHelp,
 		Flags: append(initProgramFlags(),
 			&cli.StringFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last; of IDX data the file with the labels"},
 			&cli.StringFlag{Name: "weight", Usage: "the `COLUMN` of a table with the weight of each row"},
+			&cli.StringFlag{Name: "group", Usage: "the `COLUMN` of a table that says which rows belong together, as those of one patient; \"\" for none"},
 			&cli.StringFlag{Name: "task", Usage: "`TASK` is classification or regression, instead of what the label suggests"},
 			&cli.StringFlag{Name: "data", Usage: "the `FILE` with the data, instead of the argument"},
 		),

@@ -28,6 +28,9 @@ func newTemplate(c *cli.Context, file string) (*config.Template, error) {
 		if c.IsSet("weight") {
 			return nil, usagef("init: --weight is for tables; for %s see data.weight and data.class_weights", sample.Format)
 		}
+		if c.IsSet("group") {
+			return nil, usagef("init: --group is for tables, not for %s", sample.Format)
+		}
 		return &config.Template{Sample: sample}, printSample(c.App.Writer, sample, file)
 	}
 	return newTableTemplate(c, file, task)
@@ -52,14 +55,33 @@ func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.T
 		return nil, err
 	}
 	p := &config.Template{Survey: survey, Plan: plan}
-	if c.IsSet("weight") {
-		weight, ok := survey.Column(c.String("weight"))
-		if !ok || weight == label {
-			return nil, usagef("init: --weight: there is no column %q besides the label; there are %s", c.String("weight"), columnNames(survey))
-		}
-		p.Weight = plan.Weigh(weight)
+	if err := useColumns(c, p); err != nil {
+		return nil, err
 	}
 	return p, printPlan(c.App.Writer, p, file, why)
+}
+
+// useColumns gives columns the jobs that flags name.
+func useColumns(c *cli.Context, p *config.Template) error {
+	if c.IsSet("group") {
+		p.Plan.Ungroup()
+	}
+	for _, flag := range []string{"weight", "group"} {
+		name := c.String(flag)
+		if name == "" {
+			continue
+		}
+		column, ok := p.Survey.Column(name)
+		if !ok || column == p.Plan.Label {
+			return usagef("init: --%s: there is no column %q besides the label; there are %s", flag, name, columnNames(p.Survey))
+		}
+		if flag == "group" {
+			p.Plan.GroupBy(column)
+		} else {
+			p.Weight = p.Plan.Weigh(column)
+		}
+	}
+	return nil
 }
 
 // columnNames lists the first columns for a message.
@@ -157,6 +179,9 @@ func describeTable(o table.Options) string {
 	text := "CSV with " + separators[o.Separator]
 	if o.Header {
 		text += " and a header"
+		if o.HeaderRows > 1 {
+			text += fmt.Sprintf(" of %d rows", o.HeaderRows)
+		}
 	} else {
 		text += ", without a header"
 	}

@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.As(err, &topic) {
 		err = usagef("%s", cliargs.NoCommand(app.Commands, args[len(args)-1]))
 	}
-	var usage *usageError
+	var usage *cliargs.UsageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "trainerd: %v\ntype `trainerd help` for the commands, `trainerd COMMAND --help` for one of them\n", err)
 		return daemon.ExitUsage
@@ -99,13 +99,9 @@ func message(err error) string {
 // errNotRunning is the end of a command that has said what is left of a run.
 var errNotRunning = errors.New("not running")
 
-// usageError is a command line that makes no sense.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+var usagef = cliargs.Usagef
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
-	usage := func(c *cli.Context, err error, _ bool) error { return &usageError{cliargs.NoFlag(c, err)} }
 	app := &cli.App{
 		Name:      "trainerd",
 		Usage:     "train a model, and keep the training alive",
@@ -116,7 +112,6 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true, // a list in --set has commas
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              usage,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("%s", cliargs.NoCommand(c.App.Commands, c.Args().First()))
@@ -130,7 +125,7 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 		),
 	}
 	trainerdDoc().Install(app)
-	setUsage(app.Commands, usage)
+	cliargs.AnswerUsageErrors(app, cliargs.OnUsageError)
 	return app
 }
 
@@ -151,15 +146,6 @@ func trainerdDoc() *clidoc.Doc {
 			{Term: "trainerd stop job.toml", Text: "end a training, with a last checkpoint"},
 		},
 		SeeAlso: []string{"ckpt(1)", "tfevents(1)"},
-	}
-}
-
-// setUsage makes all commands, and theirs, answer wrong flags alike.
-func setUsage(commands []*cli.Command, usage cli.OnUsageErrorFunc) {
-	for _, c := range commands {
-		c.OnUsageError = usage
-		c.HideHelpCommand = true
-		setUsage(c.Subcommands, usage)
 	}
 }
 

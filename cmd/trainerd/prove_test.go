@@ -42,6 +42,7 @@ func TestProofs(t *testing.T) {
 	for kind, pattern := range map[string]string{
 		"plain": "ckpt-*.json", "from 0": "ckpt-*.json", "last index": "ckpt-*.json", "epochs": "epoch-*.json", "one file": "ckpt.json", "safetensors": "model-*.safetensors",
 		"folders": "checkpoint-*", "clock": "ckpt-*.json", "no handler": "ckpt-*.json", "silent": "ckpt-*.json",
+		"every tenth": "ckpt-*.json", "means": "ckpt-*.json",
 	} {
 		t.Run("exact/"+kind, func(t *testing.T) {
 			if r := proof(t, trainerd, "KIND="+kind, pattern, "sound.py"); r.Verdict != prove.Same {

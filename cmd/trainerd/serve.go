@@ -21,6 +21,7 @@ import (
 const serveHelp = `Answers predictions over HTTP, in the form of TensorFlow Serving's REST API:
 
    POST /v1/models/NAME:predict      {"instances": [...]} or {"inputs": ...}
+   POST /v1/models/NAME:classify     {"examples": [{...}, ...]}; also :regress
    GET  /v1/models/NAME              status and version
    GET  /v1/models/NAME/metadata     signatures
    GET  /monitoring/prometheus/metrics, /healthz, /readyz

@@ -239,7 +239,10 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
-	if older, ok := r.store.newest(r.attempt.given.Step); ok {
+	older, ok := r.store.newest(r.attempt.given.Step)
+	if !ok {
+		r.log.Warn("the program has failed twice with its only checkpoint; if it cannot load that, move it out of the logdir", "checkpoint", r.attempt.given.Path)
+	} else {
 		r.log.Warn("the program has failed twice with this checkpoint; rewinding to the previous one", "checkpoint", r.attempt.given.Path, "older", older.Path)
 		r.ceiling = r.attempt.given.Step
 		r.counts.update(func(c *counts) { c.stats.Rewinds++ })

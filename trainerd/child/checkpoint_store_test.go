@@ -37,6 +37,8 @@ func TestStepOfName(t *testing.T) {
 		"epoch_003":                             3,
 		"ckpt-epoch2-1000.pt":                   1000,
 		"model_loss-0.25.pt":                    NoStep,
+		"optim_000020_rank1.pt":                 20,
+		"model-20-shard-3.npz":                  20,
 		"last-v1.ckpt":                          NoStep,
 		"footstep":                              NoStep,
 		"last.pt":                               NoStep,

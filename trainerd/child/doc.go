@@ -108,6 +108,9 @@
 // When the program fails twice in a row before its first report, both times
 // begun with the same checkpoint, it is given the one before.
 //
+// [Supervisor.Config] is kept in the file [ConfigName] of the logdir: by it and the
+// records `ckpt ls` says why each checkpoint stays.
+//
 // # How it ends
 //
 // Exit code 0 is the end of the job. SIGTERM from elsewhere, and exit code 75

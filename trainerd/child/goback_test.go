@@ -3,6 +3,7 @@
 package child
 
 import (
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +25,23 @@ func TestGoesBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(count(11, 30), curve(t, sv.Logdir, "loss")); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+// The only checkpoint stays with a program that cannot load it, and the log says so.
+func TestFailsWithItsOnlyCheckpoint(t *testing.T) {
+	sv, out := supervise(t, "env STEP;exit 1|env STEP;exit 1|env STEP;resume 30")
+	log := newScreen()
+	sv.Log = slog.New(slog.NewTextHandler(log, nil))
+	writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 3 {
+		t.Fatalf("Run = %+v, %v", exit, err)
+	}
+	if want := strings.Repeat("STEP is \"10\"\n", 3); out.String() != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+	if got := strings.Count(log.String(), "failed twice with its only checkpoint"); got != 1 {
+		t.Errorf("it is said %d times, want once:\n%s", got, log)
 	}
 }
 

@@ -35,9 +35,9 @@ var (
 	shardTail = regexp.MustCompile(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
 	extension = regexp.MustCompile(`(?:\.[A-Za-z][A-Za-z0-9]*)+$`)
 	// metricHead ends what comes before the value of a metric, versionHead before
-	// the number that distinguishes files of one name.
+	// the number that distinguishes files of one name, or of one step.
 	metricHead  = regexp.MustCompile(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
-	versionHead = regexp.MustCompile(`(?i)[-_.]v$`)
+	versionHead = regexp.MustCompile(`(?i)(?:[-_.]v|rank[-_]?|shard[-_]?)$`)
 	// runFolder are names of folders that a program makes for each of its starts.
 	// epochNumber is a number that counts epochs.
 	epochNumber = regexp.MustCompile(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)

@@ -125,9 +125,10 @@ func (n *nodes) others() map[int]nodeState {
 	return states
 }
 
-// publish writes for the workers what the chief does.
+// publish writes for the workers what the chief does. One that has lost the logdir
+// writes nothing: the workers there are another chief's.
 func (r *run) publish(p phase, reason string) {
-	if r.nodes == nil {
+	if r.nodes == nil || r.lost != nil {
 		return
 	}
 	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason}

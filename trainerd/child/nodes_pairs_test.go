@@ -3,12 +3,14 @@
 package child
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // What the chief does with checkpoints holds on all nodes: both continue from the one
@@ -56,6 +58,55 @@ func TestNodesCheckpoints(t *testing.T) {
 				t.Errorf("moved aside are %v, want %v", got, tc.aside)
 			}
 		})
+	}
+}
+
+// On a share whose locks do not reach other hosts a second host becomes the chief, too.
+// The first one ends its program at once, without a save, and leaves the other's workers
+// alone.
+func TestNodesChiefOnTwoHosts(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	first := join(t, logdir, 0, "polite ckpt-2")
+	first.await(t, "ready")
+	before := (&nodes{dir: filepath.Join(logdir, nodesDir)}).job()
+	other := []byte(`{"host":"elsewhere","pid":1,"start":"2026-01-02T03:04:05Z"}` + "\n")
+	must(t, os.WriteFile(filepath.Join(logdir, "trainerd.lock"), other, 0o666))
+	if exit, err := first.end(t); !is[*lock.LostError](err) || !is[*lock.LockedError](err) {
+		t.Errorf("%+v, %v; want that the other host has the logdir", exit, err)
+	}
+	if got := (&nodes{dir: filepath.Join(logdir, nodesDir)}).job(); got != before || got.Phase != nodeRunning {
+		t.Errorf("the other host's workers are told %+v; want what they were told before, %+v", got, before)
+	}
+	if got := checkpointsIn(t, logdir); len(got) != 0 {
+		t.Errorf("the program has saved %v into the other's logdir", got)
+	}
+}
+
+// The hyperparameters of a job with several nodes are those of its chief, at the first
+// step of each start, and its end is marked once, by the one that is the chief then.
+func TestNodesHParams(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	set := func(lr float64) func(*Supervisor) {
+		return func(sv *Supervisor) { sv.HParams = map[string]any{"lr": lr} }
+	}
+	chief := join(t, logdir, 0, "env ATTEMPT;await there1;steps 1 4;write ckpt-2;exit 1|resume 6;await part1", set(0.1))
+	chief.await(t, `ATTEMPT is "1"`)
+	worker := join(t, logdir, 1, "write there1;sleep|steps 1 9;write part1", set(0.2))
+	for _, n := range []*node{chief, worker} {
+		if exit, err := n.end(t); err != nil || exit.Cause != Completed {
+			t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+		}
+	}
+	if got, want := curve(t, logdir, "_hparams_/session_start_info"), []int64{1, 3}; !slices.Equal(got, want) {
+		t.Errorf("hyperparameters at steps %v, want %v", got, want)
+	}
+	if got, want := curve(t, logdir, "_hparams_/session_end_info"), []int64{6}; !slices.Equal(got, want) {
+		t.Errorf("end at steps %v, want %v", got, want)
+	}
+	if got, want := curve(t, logdir, "loss"), count(1, 6); !slices.Equal(got, want) {
+		t.Errorf("curve of the steps %v, want %v", got, want)
 	}
 }
 

@@ -88,6 +88,10 @@ type Supervisor struct {
 	// LookEvery is the time between two looks for checkpoints. Default: 1 s.
 	LookEvery time.Duration
 
+	// Config is the text of [ConfigName] in the logdir: the config of the run, for those
+	// who look at it later. nil for no such file.
+	Config []byte
+
 	// HParams are the hyperparameters by which TensorBoard's HPARAMS tab compares the
 	// run with others; nil for none.
 	HParams map[string]any
@@ -233,6 +237,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	if err := r.endLeftovers(ctx, sv.patienceWithLeftovers()); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
+	r.keepConfig()
 	r.scan()
 	sv.setInbox(&r.inbox)
 	sv.mu.Lock()

@@ -3,59 +3,13 @@ package prove
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
-	"strings"
 )
 
 // Cause is why a training does not resume exactly, most likely.
 type Cause struct {
 	Name string `json:"name"`
 	Why  string `json:"why"` // what speaks for it
-}
-
-// part is a part of the state of a training.
-type part struct {
-	name string
-	// words are in the names of its tensors and curves.
-	words *regexp.Regexp
-	// depends says that it is another when the weights are.
-	depends bool
-}
-
-// The parts of a state, by name. A name belongs to the first whose words it has.
-var (
-	partDropout   = &part{"dropout stream", regexp.MustCompile(`(?i)drop_?out`), false}
-	partBest      = &part{"stale best", regexp.MustCompile(`(?i)best|patience|early_stop`), true}
-	partEMA       = &part{"EMA of the weights", regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ema|swa|polyak|shadow)(?:$|[^a-z])|averaged|moving_avg|ExponentialMovingAverage`), true}
-	partScaler    = &part{"loss scaler", regexp.MustCompile(`(?i)scaler|loss_?scale|grad_?scale|growth_tracker|(?:^|[/_.])scale$`), false}
-	partShuffle   = &part{"shuffle seed", regexp.MustCompile(`(?i)shuffl|perm(?:$|utation|[/_.])|sampler`), false}
-	partRandom    = &part{"random state", regexp.MustCompile(`(?i)(?:^|[^a-z])rng|random|generator|mt19937|(?:^|[_/.])seed`), false}
-	partSchedule  = &part{"schedule of the learning rate", regexp.MustCompile(`(?i)sched|learning_?rate|(?:^|[_/.])lr(?:$|[_/.])|warm_?up|last_epoch`), false}
-	partOptimizer = &part{"optimizer state (moments)", regexp.MustCompile(`(?i)exp_avg|moment|adam|optim|slot|velocity|rmsprop|adagrad|(?:^|[/_.])[mv](?:$|[/_.])|beta\d_power`), true}
-	partData      = &part{"data order", regexp.MustCompile(`(?i)cursor|position|(?:^|[_/.])pos$|offset|(?:^|[_/.])data|loader|(?:^|[_/.])(?:batch|sample|index|epoch|order|examples|seen)(?:$|/|_?(?:idx|index|pos|num|id|count|order))`), false}
-	partStep      = &part{"step off by one", regexp.MustCompile(`(?i)(?:^|[/_.])(?:global_?)?(?:step|iteration|iter)s?$`), false}
-	partWeights   = &part{"weights", regexp.MustCompile(``), true}
-
-	parts = []*part{partDropout, partBest, partEMA, partScaler, partShuffle, partRandom, partSchedule, partOptimizer, partData, partStep, partWeights}
-)
-
-func partOf(name string) *part {
-	i := slices.IndexFunc(parts, func(p *part) bool { return p.words.MatchString(name) })
-	return parts[i]
-}
-
-// part returns which part of the state a tensor belongs to: by its name, or by that
-// of its file.
-func (t *Tensor) part() *part {
-	if p := partOf(t.Name); p != partWeights && t.Name != "" {
-		return p
-	}
-	base := path.Base(t.File)
-	if p := partOf(strings.TrimSuffix(base, path.Ext(base))); slices.Contains([]*part{partBest, partEMA, partScaler, partRandom, partSchedule, partOptimizer}, p) {
-		return p
-	}
-	return partWeights
 }
 
 // evidence is what one disturbed run shows.
@@ -68,12 +22,16 @@ type evidence struct {
 
 	seen  map[*part]string // parts that differ, and what shows it
 	begin int64            // first step of the program after the disturbance, -1 if not known
+	// Curves that differ, the first one first: of the training, of an evaluation.
+	training, evaluated []Curve
 }
 
 // causes returns the likely causes of a difference, the likeliest first.
 func (e *evidence) causes() []Cause {
 	e.collect()
-	for _, find := range []func() []Cause{e.alone, e.fromScratch, e.offByOne, e.independent, e.optimizer, e.inputs} {
+	for _, find := range []func() []Cause{
+		e.alone, e.fromScratch, e.offByOne, e.byCounters, e.independent, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
+	} {
 		if found := find(); len(found) > 0 {
 			return found
 		}
@@ -95,26 +53,79 @@ func (e *evidence) collect() {
 			e.seen[p] = fmt.Sprintf("%s of %s: %s", t.Name, t.File, t.Reason)
 		}
 	}
-	for _, c := range e.Difference.Curves {
+	e.training, e.evaluated = e.split()
+	for _, c := range append(slices.Clone(e.training), e.evaluated...) {
 		p := partOf(path.Base(c.Tag))
-		if p == partStep {
-			continue
+		if e.isEvaluation(c) && p.depends {
+			continue // it follows what differs
 		}
-		if e.seen[p] == "" {
+		if p != partStep && e.seen[p] == "" {
 			e.seen[p] = fmt.Sprintf("the curve %s, from step %d", c.Tag, c.from())
 		}
 	}
 }
 
-// alone finds a part that differs and changes nothing else.
+// split sorts the curves that differ into those of the training and those of an
+// evaluation. Where there is no other curve, the evaluation's stand for the training.
+func (e *evidence) split() (training, evaluated []Curve) {
+	for _, c := range e.Difference.Curves {
+		if evaluates.MatchString(c.Tag) {
+			evaluated = append(evaluated, c)
+		} else {
+			training = append(training, c)
+		}
+	}
+	for tag := range e.reference.curves {
+		if !evaluates.MatchString(tag) && partOf(path.Base(tag)) == partWeights {
+			return training, evaluated
+		}
+	}
+	return e.Difference.Curves, nil
+}
+
+func (e *evidence) isEvaluation(c Curve) bool {
+	return slices.ContainsFunc(e.evaluated, func(x Curve) bool { return x.Tag == c.Tag })
+}
+
+// alone finds a part that differs and changes nothing else, but for what an evaluation
+// reports.
 func (e *evidence) alone() (found []Cause) {
-	for _, p := range []*part{partEMA, partBest, partScaler} {
+	for _, p := range []*part{partEMA, partNorm, partBest, partScaler} {
 		if why := e.seen[p]; why != "" {
 			found = append(found, Cause{p.name, "nothing else differs: " + why})
 		}
 	}
 	if len(found) != len(e.seen) {
 		return nil
+	}
+	return found
+}
+
+// unused explains what differs though the curves of the training do not: an evaluation,
+// or tensors that it alone uses.
+func (e *evidence) unused() (found []Cause) {
+	_, reported := e.reference.reportFrom(e.begin + 1)
+	var what string
+	switch {
+	case e.begin < 0 || !reported || len(e.training) > 0:
+		return nil
+	case len(e.evaluated) > 0:
+		c := e.evaluated[0]
+		what = fmt.Sprintf("the curve %s does, from step %d", c.Tag, c.from())
+	case len(e.Difference.Tensors) > 0:
+		t := e.Difference.Tensors[0]
+		what = fmt.Sprintf("%s of %s does: %s", t.Name, t.File, t.Reason)
+	default:
+		return nil
+	}
+	why := "what the training reports does not differ, and " + what + ": what an evaluation alone uses is not restored"
+	for _, p := range []*part{partNorm, partEMA, partDropout, partRandom} {
+		if line, ok := e.lineWith(p); ok {
+			found = append(found, Cause{p.name, why + "; the script has: " + line})
+		}
+	}
+	if len(found) == 0 {
+		found = []Cause{{"state of the evaluation", why}}
 	}
 	return found
 }
@@ -143,18 +154,22 @@ func (e *evidence) offByOne() []Cause {
 	}
 	for _, c := range e.Difference.Curves {
 		switch {
-		case len(c.Missing) > 0:
+		case len(c.Missing) > 0 && !e.countsFromStart(c):
 			return one("%s has no step %d", c.Tag, c.Missing[0])
 		case len(c.Extra) > 0 && c.Extra[0] > e.reference.last:
 			return one("%s continues to step %d, want %d at most", c.Tag, c.Extra[0], e.reference.last)
 		}
 	}
 	want, known := e.firstAfterResume()
-	if !known || e.begin < 0 || e.begin == want {
+	first, reported := e.reference.reportFrom(want)
+	if !known || !reported || e.begin < 0 || e.begin == first {
 		return nil
 	}
 	if e.begin < want {
 		return one("after the checkpoint of step %d it did step %d, which that has already", e.Disturbance.Resumed, e.begin)
+	}
+	if e.reference.spacing() > 1 {
+		return nil // it may report every so many steps since its start
 	}
 	return one("after the checkpoint of step %d it did step %d, and left out step %d", e.Disturbance.Resumed, e.begin, want)
 }
@@ -194,37 +209,53 @@ func (e *evidence) early(p *part) bool {
 	return true
 }
 
+// accumulation finds gradients of several steps that were being added up when the
+// checkpoint was written: the loss differs only from the next update on.
+func (e *evidence) accumulation() []Cause {
+	line, ok := e.lineWith(partAccum)
+	if !ok || e.begin < 0 || len(e.training) == 0 || e.training[0].from() <= e.begin || e.reference.spacing() > 1 {
+		return nil
+	}
+	first := e.training[0]
+	found := []Cause{{partAccum.name, fmt.Sprintf("steps %d to %d, the first after the restart, give the same %s as undisturbed; step %d does not: "+
+		"the gradients of the steps before the checkpoint are missing from the next update; the script has: %s", e.begin, first.from()-1, first.Tag, first.from(), line)}}
+	return append(found, e.optimizer()...)
+}
+
 // optimizer finds weights that were restored, while what changes them was not: the
 // first step gives the same loss, the next does not.
 func (e *evidence) optimizer() []Cause {
-	if e.begin < 0 || len(e.Difference.Curves) == 0 {
+	if e.begin < 0 || len(e.training) == 0 {
 		if why := e.seen[partOptimizer]; why != "" && e.seen[partWeights] == "" {
 			return []Cause{{partOptimizer.name, "the weights do not differ: " + why}}
 		}
 		return nil
 	}
-	first := e.Difference.Curves[0]
-	if first.from() <= e.begin || first.from() > e.begin+2 {
+	first := e.training[0]
+	if first.from() <= e.begin || first.from() > e.begin+2*max(e.reference.spacing(), 1) {
 		return nil
 	}
-	why := fmt.Sprintf("step %d, the first after the restart, gives the same %s as undisturbed; step %d does not: the weights were restored, what updates them was not",
-		e.begin, first.Tag, first.from())
-	found := []Cause{{partOptimizer.name, why}}
-	if e.reportsSchedule() {
-		return found // and it does not differ
-	}
-	switch schedule := (Cause{partSchedule.name, why}); {
-	case e.mentions(partSchedule) && !e.mentions(partOptimizer):
-		return []Cause{schedule, found[0]}
+	return e.updates(fmt.Sprintf("step %d, the first after the restart, gives the same %s as undisturbed; step %d does not: the weights were restored, what updates them was not",
+		e.begin, first.Tag, first.from()))
+}
+
+// updates returns what may be wrong with the updates of the weights.
+func (e *evidence) updates(why string) []Cause {
+	optimizer, schedule := Cause{partOptimizer.name, why}, Cause{partSchedule.name, why}
+	switch {
+	case e.reportsSchedule(): // and it does not differ
+		return []Cause{optimizer}
+	case e.mentions(partSchedule) && (!e.mentionsMoments() || e.restoredCounter()):
+		return []Cause{schedule, optimizer}
 	case e.mentions(partSchedule):
-		return append(found, schedule)
+		return []Cause{optimizer, schedule}
 	}
-	return found
+	return []Cause{optimizer}
 }
 
 // reportsSchedule reports whether there is a curve of the learning rate.
 func (e *evidence) reportsSchedule() bool {
-	for tag := range curvesIn(e.reference.logdir) {
+	for tag := range e.reference.curves {
 		if partOf(path.Base(tag)) == partSchedule {
 			return true
 		}
@@ -235,14 +266,18 @@ func (e *evidence) reportsSchedule() bool {
 // inputs finds a first step that gives another loss already: its examples, or the
 // random numbers that it drew, are others.
 func (e *evidence) inputs() (found []Cause) {
-	if len(e.Difference.Curves) > 0 && e.begin >= 0 && e.Difference.Curves[0].from() > e.begin+2 {
+	if len(e.training) > 0 && e.begin >= 0 && e.training[0].from() > e.begin+2*max(e.reference.spacing(), 1) {
 		return nil
 	}
 	why := "the first step after the restart differs already: its examples, or the random numbers that it draws, are others"
 	if e.exact > 0 {
 		return []Cause{{partData.name, why + "; runs that resumed from other steps are the same, so it depends on the place within the data"}}
 	}
-	for _, p := range []*part{partDropout, partShuffle, partRandom, partData} {
+	drawn := []*part{partDropout, partShuffle, partRandom, partData}
+	if e.restoredRandom() { // a framework's own, from which its dropout comes: another generator was forgotten
+		drawn = []*part{partShuffle, partRandom, partData}
+	}
+	for _, p := range drawn {
 		if line, ok := e.lineWith(p); ok {
 			found = append(found, Cause{p.name, why + "; the script has: " + line})
 		}
@@ -251,34 +286,4 @@ func (e *evidence) inputs() (found []Cause) {
 		found = []Cause{{partData.name, why}, {partRandom.name, why}}
 	}
 	return found
-}
-
-func (e *evidence) mentions(p *part) bool {
-	_, ok := e.lineWith(p)
-	return ok
-}
-
-// sourceWords are in scripts that have a part.
-var sourceWords = map[*part]*regexp.Regexp{
-	partDropout:   partDropout.words,
-	partShuffle:   regexp.MustCompile(`(?i)shuffle|permutation|randperm|sampler`),
-	partRandom:    regexp.MustCompile(`(?i)\brandom\.|\brng\b|np\.random|torch\.rand|noise|gauss|normal\(|augment`),
-	partData:      regexp.MustCompile(`(?i)loader|dataset|\bdata\b|batch|iter\(`),
-	partSchedule:  regexp.MustCompile(`(?i)sched|warm_?up|cosine|lr_?decay|lr_lambda`),
-	partOptimizer: regexp.MustCompile(`(?i)adam|momentum|velocity|optim`),
-}
-
-// lineWith returns the first line of the source that has a part, without comments
-// and imports.
-func (e *evidence) lineWith(p *part) (string, bool) {
-	for line := range strings.SplitSeq(e.source, "\n") {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "from ") {
-			continue
-		}
-		if sourceWords[p].MatchString(line) {
-			return line[:min(len(line), 80)], true
-		}
-	}
-	return "", false
 }

@@ -30,6 +30,8 @@ func TestParts(t *testing.T) {
 		{"checkpoint-1/scaler.pt", "_growth", partScaler},
 		{"best.pt", "w", partBest},
 		{"ckpt-1.pt", "ema/0", partEMA},
+		{"ckpt-1.pt", "model_avg.weight", partEMA},
+		{"ckpt-1.pt", "optimizer/state/0/exp_avg", partOptimizer},
 		{"ckpt-1.pt", "scale", partScaler},
 		{"ckpt-1.pt", "batch_norm.scale_weight", partWeights},
 		{"ckpt-1.pt", "dropout_rng/1/624", partDropout},
@@ -63,20 +65,30 @@ func TestOffByOne(t *testing.T) {
 		name               string
 		first, last, saved int64 // of the undisturbed run
 		resumed, begin     int64
+		every              int64 // steps between two reports; 0 for 1
 		want               bool
 	}{
-		{"from 1", 1, 100, 100, 20, 21, false},
-		{"from 1, a step twice", 1, 100, 100, 20, 20, true},
-		{"from 1, a step left out", 1, 100, 100, 20, 22, true},
-		{"from 0, names count", 0, 99, 100, 20, 20, false},
-		{"from 0, names count, a step twice", 0, 99, 100, 20, 19, true},
-		{"from 0, names are the last step", 0, 99, 99, 19, 20, false},
-		{"from 0, names are the last step, a step twice", 0, 99, 99, 19, 19, true},
-		{"names of another kind", 1, 100, 10, 5, 7, false},
+		{"from 1", 1, 100, 100, 20, 21, 0, false},
+		{"from 1, a step twice", 1, 100, 100, 20, 20, 0, true},
+		{"from 1, a step left out", 1, 100, 100, 20, 22, 0, true},
+		{"from 0, names count", 0, 99, 100, 20, 20, 0, false},
+		{"from 0, names count, a step twice", 0, 99, 100, 20, 19, 0, true},
+		{"from 0, names are the last step", 0, 99, 99, 19, 20, 0, false},
+		{"from 0, names are the last step, a step twice", 0, 99, 99, 19, 19, 0, true},
+		{"names of another kind", 1, 100, 10, 5, 7, 0, false},
+		{"every tenth", 10, 100, 100, 15, 20, 10, false},
+		{"every tenth, saved with a report", 10, 100, 100, 20, 30, 10, false},
+		{"every tenth, a step twice", 10, 100, 100, 20, 20, 10, true},
+		{"every tenth since the start", 10, 100, 100, 15, 25, 10, false},
+		{"every tenth, the last is saved", 10, 100, 100, 100, 101, 10, false},
 	} {
+		points := map[int64]float64{}
+		for step := tc.first; step <= tc.last; step += max(tc.every, 1) {
+			points[step] = 1
+		}
 		e := &evidence{
 			Result:    &Result{Disturbance: &Disturbance{Resumed: tc.resumed}},
-			reference: &outcome{first: tc.first, last: tc.last}, saved: []int64{1, tc.saved}, begin: tc.begin, seen: map[*part]string{},
+			reference: &outcome{first: tc.first, last: tc.last, curves: curves{"loss": points}}, saved: []int64{1, tc.saved}, begin: tc.begin, seen: map[*part]string{},
 		}
 		if got := e.offByOne(); (got != nil) != tc.want {
 			t.Errorf("%s: %+v", tc.name, got)
@@ -93,7 +105,7 @@ func TestDiffCurve(t *testing.T) {
 		same bool
 	}{
 		{"same", map[int64]float64{1: 1, 2: math.NaN(), 3: 3}, Curve{First: -1}, true},
-		{"a value", map[int64]float64{1: 1, 2: math.NaN(), 3: 3.5}, Curve{First: 3, MaxAbs: 0.5}, false},
+		{"a value", map[int64]float64{1: 1, 2: math.NaN(), 3: 3.5}, Curve{First: 3, MaxAbs: 0.5, Differ: 1}, false},
 		{"missing", map[int64]float64{1: 1, 3: 3}, Curve{First: -1, Missing: []int64{2}}, false},
 		{"extra", map[int64]float64{1: 1, 2: math.NaN(), 3: 3, 4: 4}, Curve{First: -1, Extra: []int64{4}}, false},
 		{"none", nil, Curve{First: -1, Missing: []int64{1, 2, 3}}, false},

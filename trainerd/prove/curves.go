@@ -21,6 +21,7 @@ type Curve struct {
 	// First is the first step with another value, -1 where all values are the same.
 	First  int64   `json:"first"`
 	MaxAbs float64 `json:"max_abs,omitempty"`
+	Differ int     `json:"differ,omitempty"` // how many steps have another value
 	// Missing and Extra are steps that one run does not have.
 	Missing []int64 `json:"missing,omitempty"`
 	Extra   []int64 `json:"extra,omitempty"`
@@ -105,7 +106,7 @@ func diffCurves(a, b curves) (differ []Curve) {
 func diffCurve(a, b map[int64]float64) (c Curve, same bool) {
 	const few = 5 // of extra steps
 	c.First, same = -1, true
-	for _, step := range slices.Sorted(maps.Keys(a)) {
+	for _, step := range sortedSteps(a) {
 		v := a[step]
 		w, ok := b[step]
 		switch {
@@ -114,6 +115,7 @@ func diffCurve(a, b map[int64]float64) (c Curve, same bool) {
 			c.Missing = append(c.Missing, step)
 		case v != w && !(math.IsNaN(v) && math.IsNaN(w)):
 			same = false
+			c.Differ++
 			if c.First < 0 {
 				c.First = step
 			}
@@ -122,7 +124,7 @@ func diffCurve(a, b map[int64]float64) (c Curve, same bool) {
 			}
 		}
 	}
-	for _, step := range slices.Sorted(maps.Keys(b)) {
+	for _, step := range sortedSteps(b) {
 		if _, ok := a[step]; !ok {
 			same = false
 			if len(c.Extra) < few {
@@ -132,6 +134,8 @@ func diffCurve(a, b map[int64]float64) (c Curve, same bool) {
 	}
 	return c, same
 }
+
+func sortedSteps(points map[int64]float64) []int64 { return slices.Sorted(maps.Keys(points)) }
 
 // forgive takes out the points that a killed trainerd had not written yet: those up
 // to the step at which it was killed. The training has lost nothing by that.

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -181,9 +182,11 @@ func (p *proof) resultOf(name string, o *outcome) *Result {
 	}
 	r.Difference = p.compare(o.logdir)
 	r.countLost(p.reference)
+	r.compared = o.done != nil && p.comparesAfter(o.logdir, o.done.Resumed)
 	if d := o.done; d != nil && (d.Kind == Damage || d.Kind == Kill && !p.Program) {
 		r.Difference.forgive(d.Step)
 	}
+	p.report.noteReports(r.forgiveReports(p.reference.curves))
 	return r
 }
 
@@ -202,11 +205,20 @@ func (r *Result) countLost(reference *outcome) {
 	d.Lost = max(d.Step-d.Resumed, 0)
 }
 
+// comparesAfter reports whether a run has a checkpoint, from after a step, that the
+// reference has too.
+func (p *proof) comparesAfter(logdir string, step int64) bool {
+	other := statesIn(logdir, p.Pattern)
+	return slices.ContainsFunc(statesIn(p.reference.logdir, p.Pattern), func(name string) bool {
+		return (stepIn(name) > step || stepIn(name) < 0) && slices.Contains(other, name)
+	})
+}
+
 // compare returns how what a run has left differs from the reference.
 func (p *proof) compare(logdir string) Difference {
 	return Difference{
 		Tensors: diffStates(p.reference.logdir, logdir, p.Pattern),
-		Curves:  diffCurves(curvesIn(p.reference.logdir), curvesIn(logdir)),
+		Curves:  diffCurves(p.reference.curves, curvesIn(logdir)),
 	}
 }
 

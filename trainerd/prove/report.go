@@ -36,6 +36,9 @@ type Report struct {
 	// Sampled are curves whose points are at other steps in each undisturbed run, too:
 	// progress bars are drawn by time.
 	Sampled []string `json:"sampled,omitempty"`
+	// Reports are curves whose reports begin again at a restart, while the checkpoints
+	// do not differ.
+	Reports []string `json:"reports,omitempty"`
 	// FirstStep is the first step that differs, -1 where that is not known.
 	FirstStep   int64   `json:"first_step"`
 	FirstTensor *Tensor `json:"first_tensor,omitempty"`
@@ -57,6 +60,7 @@ type Result struct {
 	Difference  Difference   `json:"difference"`
 
 	restarts []restart
+	compared bool // a checkpoint from after the disturbance
 }
 
 // Difference is what differs from the undisturbed run.
@@ -105,6 +109,15 @@ func (r *Report) excuse(noise Difference) {
 	}
 	r.Excused = append(r.Excused, slices.Collect(maps.Keys(curves))...)
 	slices.Sort(r.Excused)
+}
+
+// noteReports keeps the names of curves whose reports alone differ.
+func (r *Report) noteReports(tags []string) {
+	for _, tag := range tags {
+		if !slices.Contains(r.Reports, tag) {
+			r.Reports = append(r.Reports, tag)
+		}
+	}
 }
 
 // judge comes to the verdict.
@@ -222,6 +235,9 @@ func (r *Report) qualify(p *proof) {
 		note("these curves have points at other steps in each run, and were compared where two have the same: %s", strings.Join(r.Sampled, ", "))
 	case tags == 0:
 		note("it reports no curves; the checkpoints alone were compared")
+	}
+	if len(r.Reports) > 0 {
+		note("the checkpoints are the same; these curves have points at other steps after a restart, or another first one, as means do: %s", strings.Join(r.Reports, ", "))
 	}
 	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime.MatchString(name) }); weights && r.Verdict == Same {
 		r.Verdict = Nondeterministic

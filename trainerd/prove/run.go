@@ -24,6 +24,7 @@ type outcome struct {
 	dir         string // the program's working directory, "" for that of the job
 	logdir      string
 	took        time.Duration
+	curves      curves
 	first, last int64 // steps of its curves, -1 for none
 	done        *Disturbance
 	missed      bool      // it ended before its disturbance
@@ -64,7 +65,8 @@ func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, err
 	if code != 0 {
 		o.failure = &FailedError{Run: name, Code: code, Output: s.tail()}
 	}
-	o.first, o.last = extentOf(curvesIn(o.logdir))
+	o.curves = curvesIn(o.logdir)
+	o.first, o.last = extentOf(o.curves)
 	o.restarts = restartsIn(o.logdir)
 	return o, nil
 }

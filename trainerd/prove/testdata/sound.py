@@ -12,7 +12,7 @@ logdir = os.environ["TRAINERD_LOGDIR"]
 steps = int(os.environ.get("TRAINERD_STEPS", "100"))
 EPOCH = 10
 state = {"step": 0, "w": [0.0, 0.0, 0.0], "m": [0.0, 0.0, 0.0]}
-best = None
+losses = []  # since the last report
 
 
 def path_of(step):
@@ -90,8 +90,13 @@ while state["step"] < steps and not stopping:
     if KIND == "epochs":
         if shown % EPOCH == 0:
             print(f"Epoch {shown // EPOCH}: loss {error * error}", flush=True)
+    elif KIND in ("every tenth", "means"):
+        losses.append(error * error)
+        if shown % 10 == 0:
+            print(f"step={shown} loss={sum(losses) / len(losses) if KIND == 'means' else losses[-1]!r}", flush=True)
+            losses.clear()
     elif KIND != "silent":
         print(f"step={shown} loss={error * error!r} step_time={time.time() % 1}", flush=True)
     time.sleep(float(os.environ.get("PAUSE", "0.004")))
-    if state["step"] % EPOCH == 0 or KIND == "one file" or stopping and KIND not in ("epochs",):
+    if state["step"] % (13 if KIND in ("every tenth", "means") else EPOCH) == 0 or KIND == "one file" or stopping and KIND not in ("epochs",):
         save()

@@ -1,0 +1,136 @@
+package prove
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// every returns the points of a curve from a step to another.
+func every(n, first, last int64, value float64) map[int64]float64 {
+	points := map[int64]float64{}
+	for step := first; step <= last; step += n {
+		points[step] = value
+	}
+	return points
+}
+
+// TestCauses has what single bugs leave in checkpoints and curves.
+func TestCauses(t *testing.T) {
+	const (
+		adam = "optimizer = Adam(net.parameters())"
+		norm = "net = Sequential(Linear(8, 8), BatchNorm1d(8))"
+	)
+	for name, tc := range map[string]struct {
+		every    int64 // steps between two reports
+		begin    int64 // the first report after the restart from step 20
+		tensors  []Tensor
+		curves   []Curve
+		compared bool
+		source   string
+		want     string
+	}{
+		"Adam's counter differs by one": {10, 30, []Tensor{
+			{File: "c-30.pt", Name: "optimizer/state/0/exp_avg", Step: 30, MaxAbs: 0.1}, {File: "c-30.pt", Name: "optimizer/state/0/step", Step: 30, MaxAbs: 1},
+		}, []Curve{{Tag: "loss", First: 30}}, true, adam, "step off by one"},
+		"Adam's counter begins again": {10, 30, []Tensor{
+			{File: "c-30.pt", Name: "net/weight", Step: 30, MaxAbs: 0.1}, {File: "c-30.pt", Name: "optimizer/state/0/step", Step: 30, MaxAbs: 20},
+		}, []Curve{{Tag: "loss", First: 30}}, true, adam, "optimizer state (moments)"},
+		"an update that a scaler left out": {1, 21, []Tensor{
+			{File: "c-30.pt", Name: "optimizer/state/0/step", Step: 30, MaxAbs: 1}, {File: "c-30.pt", Name: "net/weight", Step: 30, MaxAbs: 0.1},
+		}, []Curve{{Tag: "grad_scale", First: 21}, {Tag: "loss", First: 22}}, true, adam, "loss scaler"},
+		"running statistics": {1, 21, []Tensor{
+			{File: "c-30.pt", Name: "net/1.running_mean", Step: 30, MaxAbs: 0.1}, {File: "c-30.pt", Name: "net/1.num_batches_tracked", Step: 30, MaxAbs: 20},
+		}, []Curve{{Tag: "val_loss", First: 30}}, true, norm, "running statistics (BatchNorm)"},
+		"running statistics that are not saved": {1, 21, nil, []Curve{{Tag: "val_loss", First: 30}}, true, norm, "running statistics (BatchNorm)"},
+		"an average that is not saved":          {1, 21, nil, []Curve{{Tag: "eval/loss", First: 30}}, true, "ema = EMA(net)", "EMA of the weights"},
+		"another copy of the weights": {1, 21, []Tensor{{File: "c-30.pt", Name: "slow/weight", Step: 30, MaxAbs: 0.1}},
+			[]Curve{{Tag: "val_loss", First: 30}}, true, "slow = copy.deepcopy(net)", "state of the evaluation"},
+		"a smoothed curve":        {1, 21, nil, []Curve{{Tag: "avg_loss", First: 21}}, true, adam, "a curve that is not resumed"},
+		"gradients added up":      {1, 21, nil, []Curve{{Tag: "loss", First: 25}}, false, "if step % accum == 0:", "gradients that are added up"},
+		"moments":                 {1, 21, nil, []Curve{{Tag: "loss", First: 22}}, false, adam, "optimizer state (moments)"},
+		"a schedule of plain SGD": {1, 21, nil, []Curve{{Tag: "loss", First: 22}}, false, "optim.SGD(w, 0.1)\nlr_scheduler.StepLR(2)", "schedule of the learning rate"},
+		"order":                   {1, 21, nil, []Curve{{Tag: "loss", First: 21}}, false, "for x in dataset:", "data order"},
+		"rare reports":            {10, 30, nil, []Curve{{Tag: "loss", First: 30}}, false, "for x in dataset:", "data order"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &evidence{
+				Result: &Result{
+					Disturbance: &Disturbance{Resumed: 20}, Difference: Difference{tc.tensors, tc.curves},
+					restarts: []restart{{0, tc.every}, {20, tc.begin}}, compared: tc.compared,
+				},
+				reference: &outcome{first: tc.every, last: 100, curves: curves{"loss": every(tc.every, tc.every, 100, 1), "val_loss": every(10, 10, 100, 1)}},
+				saved:     []int64{10, 100}, source: tc.source,
+			}
+			if got := e.causes(); got[0].Name != tc.want {
+				t.Errorf("causes %+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestForgiveReports has differences that show how a program reports, and others.
+func TestForgiveReports(t *testing.T) {
+	tenth := every(10, 10, 100, 1)
+	for name, tc := range map[string]struct {
+		points   map[int64]float64 // of the undisturbed run
+		run      map[int64]float64
+		compared bool
+		forgiven bool
+	}{
+		"a mean that begins again": {tenth, with(tenth, 30, 2), true, true},
+		"nothing to compare":       {tenth, with(tenth, 30, 2), false, false},
+		"two points":               {tenth, with(with(tenth, 30, 2), 40, 2), true, false},
+		"a later point":            {tenth, with(tenth, 40, 2), true, false},
+		"each step":                {every(1, 1, 100, 1), with(every(1, 1, 100, 1), 30, 2), true, false},
+		"steps since the start":    {tenth, every(10, 25, 95, 1), true, true},
+		"a point is missing":       {tenth, every(10, 10, 90, 1), true, false},
+	} {
+		c, same := diffCurve(tc.points, tc.run)
+		if same {
+			t.Fatalf("%s: the same", name)
+		}
+		c.Tag = "loss"
+		r := &Result{Difference: Difference{Curves: []Curve{c}}, restarts: []restart{{0, 10}, {20, 30}}, compared: tc.compared}
+		tags := r.forgiveReports(curves{"loss": tc.points})
+		if forgiven := len(r.Difference.Curves) == 0; forgiven != tc.forgiven || slices.Contains(tags, "loss") != tc.forgiven {
+			t.Errorf("%s: forgiven %v (%s), want %v", name, forgiven, strings.Join(tags, " "), tc.forgiven)
+		}
+	}
+}
+
+// with returns points with another value at a step.
+func with(points map[int64]float64, step int64, value float64) map[int64]float64 {
+	other := maps.Clone(points)
+	other[step] = value
+	return other
+}
+
+// TestRestoredRandom has a script with a dropout whose random state is in the checkpoints
+// and the same: what differs comes from another generator.
+func TestRestoredRandom(t *testing.T) {
+	for state, want := range map[string]string{"torch_rng": "random state", "bias": "dropout stream"} {
+		dir := t.TempDir()
+		head := fmt.Sprintf(`{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},%q:{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, state)
+		file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head+"ab"...)
+		if err := os.WriteFile(filepath.Join(dir, "c-30.safetensors"), file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		e := &evidence{
+			Result: &Result{
+				Disturbance: &Disturbance{Resumed: 20}, restarts: []restart{{0, 1}, {20, 21}},
+				Difference: Difference{[]Tensor{{File: "c-30.safetensors", Name: "w", Step: 30, MaxAbs: 0.1}}, []Curve{{Tag: "loss", First: 21}}},
+			},
+			reference: &outcome{logdir: dir, first: 1, last: 100, curves: curves{"loss": every(1, 1, 100, 1)}},
+			saved:     []int64{10, 100}, source: "net = Dropout(0.2)\nx += np.random.normal()",
+		}
+		if got := e.causes(); got[0].Name != want {
+			t.Errorf("with %s the same: causes %+v, want %s", state, got, want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package prove
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+)
+
+// counts are names of numbers in checkpoints that each update of the weights raises
+// by one.
+var counts = regexp.MustCompile(`(?i)(?:^|[/_.])(?:step|steps|iteration|iterations|iter|count|t|num_batches_tracked)$`)
+
+// byCounters reads what the counters of a checkpoint say, which need no reports: one
+// that differs by one has seen a step twice, or not at all; the optimizer's, when it
+// differs by more, has begun again.
+func (e *evidence) byCounters() []Cause {
+	if e.seen[partScaler] != "" && e.early(partScaler) {
+		return nil // a loss that was scaled too high leaves out an update
+	}
+	for _, t := range e.Difference.Tensors {
+		p := t.part()
+		if t.Step != e.Difference.Tensors[0].Step {
+			break // the later ones follow
+		}
+		if !counts.MatchString(t.Name) || p != partOptimizer && p != partNorm {
+			continue
+		}
+		where := fmt.Sprintf("%s of %s: %s", t.Name, t.File, t.Reason)
+		switch {
+		case t.MaxAbs == 1:
+			return []Cause{{partStep.name, "the optimizer has done an update more, or less: " + where}}
+		case t.MaxAbs > 1 && p == partOptimizer:
+			return []Cause{{partOptimizer.name, "it counts its updates from another number: " + where}}
+		}
+	}
+	return nil
+}
+
+// restoredCounter reports whether the optimizer counts its updates in the checkpoints,
+// and counts the same: then it was restored.
+func (e *evidence) restoredCounter() bool {
+	return e.restored(func(t *Tensor) bool { return counts.MatchString(t.Name) && t.part() == partOptimizer })
+}
+
+// restoredRandom reports whether the checkpoints have a random state that is the same.
+func (e *evidence) restoredRandom() bool {
+	return e.restored(func(t *Tensor) bool { return t.part() == partRandom })
+}
+
+// restored reports whether the first checkpoint that differs has a tensor of a kind that
+// does not.
+func (e *evidence) restored(kind func(*Tensor) bool) bool {
+	if len(e.Difference.Tensors) == 0 {
+		return false
+	}
+	file := e.Difference.Tensors[0].File
+	for _, name := range tensorNames(filepath.Join(e.reference.logdir, file)) {
+		if kind(&Tensor{File: file, Name: name}) && !e.differs(file, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// differs reports whether a tensor of a file is among those that differ.
+func (e *evidence) differs(file, name string) bool {
+	for _, t := range e.Difference.Tensors {
+		if t.File == file && t.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// tensorNames returns the names of the tensors in a file of a format that is known.
+func tensorNames(file string) (names []string) {
+	f, err := openState(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for info, err := range f.Tensors() {
+		if err == nil {
+			names = append(names, info.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,119 @@
+package prove
+
+import (
+	"fmt"
+	"path"
+	"slices"
+)
+
+// A program that reports every tenth step says less about a restart than one that
+// reports them all: which step came first is not known, a mean since the last report
+// begins again with the program, and so may the count of steps between two reports.
+
+// steps returns the steps that the training has reported, in order: those of an
+// evaluation only where there are no others.
+func (o *outcome) steps() (all []int64) {
+	var others []int64
+	for tag, points := range o.curves {
+		for step := range points {
+			if evaluates.MatchString(tag) {
+				others = append(others, step)
+			} else {
+				all = append(all, step)
+			}
+		}
+	}
+	if len(all) == 0 {
+		all = others
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// spacing returns how many steps are between two reports, usually.
+func (o *outcome) spacing() int64 { return spacing(o.steps()) }
+
+func spacing(steps []int64) int64 {
+	if len(steps) < 2 {
+		return 0
+	}
+	gaps := make([]int64, 0, len(steps)-1)
+	for i, step := range steps[1:] {
+		gaps = append(gaps, step-steps[i])
+	}
+	slices.Sort(gaps)
+	return gaps[len(gaps)/2]
+}
+
+// reportFrom returns the first report at a step or after it.
+func (o *outcome) reportFrom(step int64) (first int64, ok bool) {
+	steps := o.steps()
+	i, _ := slices.BinarySearch(steps, step)
+	if i == len(steps) {
+		return 0, false
+	}
+	return steps[i], true
+}
+
+// countsFromStart reports whether a curve that is reported every so many steps has
+// points at other steps after a restart, as many: the program counts from its start.
+func (e *evidence) countsFromStart(c Curve) bool {
+	return countsFromStart(c, e.reference.curves[c.Tag])
+}
+
+func countsFromStart(c Curve, points map[int64]float64) bool {
+	return len(c.Missing) > 0 && len(c.Extra) > 0 && spacing(sortedSteps(points)) > 1
+}
+
+// reportsAlone explains curves that differ though the checkpoints are the same to the
+// bit.
+func (e *evidence) reportsAlone() []Cause {
+	if len(e.Difference.Tensors) > 0 || !e.compared || len(e.training) == 0 {
+		return nil
+	}
+	c := e.training[0]
+	return []Cause{{"a curve that is not resumed", fmt.Sprintf("the checkpoints after the restart are the same to the bit, and the curve %s differs, from step %d: "+
+		"what it is computed from, as a mean or a best, is not restored", c.Tag, c.from())}}
+}
+
+// rareReports explains a difference in the first report after the restart, which has
+// several steps in it.
+func (e *evidence) rareReports() (found []Cause) {
+	every := e.reference.spacing()
+	if every < 2 || len(e.training) == 0 || e.begin < 0 || e.training[0].from() > e.begin {
+		return nil
+	}
+	why := fmt.Sprintf("it reports every %d steps, and the first report after the restart differs already; report each step to know more", every)
+	if e.mentions(partOptimizer) && !e.restoredCounter() || e.mentions(partSchedule) && !e.reportsSchedule() {
+		found = e.updates(why)
+	}
+	for _, p := range []*part{partDropout, partShuffle, partRandom, partData} {
+		if line, ok := e.lineWith(p); ok {
+			found = append(found, Cause{p.name, why + "; the script has: " + line})
+		}
+	}
+	return append(found, Cause{partStep.name, why})
+}
+
+// forgiveReports takes out what only shows how a program reports: where its checkpoints
+// are the same to the bit, the first point after a restart may be a mean that has begun
+// again, and the points may be at other steps. It returns the curves concerned.
+func (r *Result) forgiveReports(reference curves) (tags []string) {
+	if len(r.Difference.Tensors) > 0 || !r.compared || len(r.restarts) < 2 {
+		return nil
+	}
+	begin := r.restarts[len(r.restarts)-1].first
+	r.Difference.Curves = slices.DeleteFunc(r.Difference.Curves, func(c Curve) bool {
+		if partOf(path.Base(c.Tag)) != partWeights {
+			return false
+		}
+		moved := countsFromStart(c, reference[c.Tag])
+		first := c.First == begin && c.Differ == 1 && len(c.Missing) == 0 && len(c.Extra) == 0 && spacing(sortedSteps(reference[c.Tag])) > 1
+		if moved && c.Differ == 0 || first {
+			tags = append(tags, c.Tag)
+			return true
+		}
+		return false
+	})
+	return tags
+}
