@@ -85,6 +85,7 @@ func (r *rotation) add(c stored, limit int, every time.Duration) (evicted []stor
 		r.keepForever(c, "all are kept")
 		return nil
 	}
+	r.agree(c.saved)
 	r.put(c)
 	for len(r.kept) > limit {
 		oldest := r.kept[0]
@@ -98,14 +99,37 @@ func (r *rotation) add(c stored, limit int, every time.Duration) (evicted []stor
 	return evicted
 }
 
+// agree sets times back that are later than now, for the clock was set back since.
+// Without that nothing would be preserved until the clock is there again. What is
+// known of the past are the distances between saves, which stay as they are.
+func (r *rotation) agree(now time.Time) {
+	bound, shift := now, time.Duration(0)
+	if !r.lastPreserved.After(now) && !slices.ContainsFunc(r.kept, func(k stored) bool { return k.saved.After(now) }) {
+		return
+	}
+	for i := len(r.kept) - 1; i >= 0; i-- {
+		at := r.kept[i].saved.Add(-shift)
+		if late := at.Sub(bound); late > 0 {
+			shift += late
+			at = bound
+		}
+		r.kept[i].saved, bound = at, at
+	}
+	r.lastPreserved = r.lastPreserved.Add(-shift)
+	if r.lastPreserved.After(now) {
+		r.lastPreserved = now
+	}
+}
+
 // preserve reports whether a checkpoint that fell out of the list is one of
 // those kept every so often, and if so moves on to the next point of the grid.
 func (r *rotation) preserve(c stored, every time.Duration) bool {
 	if every <= 0 || !c.saved.After(r.lastPreserved.Add(every)) {
 		return false
 	}
-	for c.saved.After(r.lastPreserved.Add(every)) {
-		r.lastPreserved = r.lastPreserved.Add(every)
+	for c.saved.After(r.lastPreserved.Add(every)) { // again only where Sub gives the longest Duration
+		points := (c.saved.Sub(r.lastPreserved) - 1) / every
+		r.lastPreserved = r.lastPreserved.Add(points * every)
 	}
 	return true
 }

@@ -172,6 +172,68 @@ func TestSA22KeepEvery(t *testing.T) {
 	}
 }
 
+// The clock of a machine is set forth and back while its trainings are stopped: one
+// an hour is preserved all the same, and the list grows no longer than that.
+func TestKeepEveryWhenTheClockIsSet(t *testing.T) {
+	const day = 24 * 3600
+	for name, set := range map[string]map[int64]float64{
+		"forth": {5: day}, "back": {5: -day}, "forth and back": {3: day, 9: -day}, "back and forth": {3: -day, 9: day}, "often": {3: day, 5: day, 7: -2 * day, 9: 300 * day, 11: -300 * day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				s := &Saver{MaxToKeep: 2, KeepEvery: time.Hour}
+				for step := range int64(16) {
+					if by := set[step]; by != 0 {
+						r.setClock(by)
+						s = &Saver{MaxToKeep: 2, KeepEvery: time.Hour}
+						found, err := Find(r.dir, DefaultLatestFilename, "m")
+						sessiontest.MustNoErr(t, err)
+						s.Recover(found, nil, found.Prefixes[0])
+					}
+					r.save(s, step)
+					time.Sleep(30 * time.Minute)
+				}
+				kept := r.onDisk()
+				for i, step := range kept[1:] {
+					if step-kept[i] > 4 {
+						t.Errorf("no checkpoint between the steps %d and %d is left of %v", kept[i], step, kept)
+					}
+				}
+				if most := 16/2 + 2 + len(set); len(kept) > most {
+					t.Errorf("%d checkpoints stay, want at most %d: %v", len(kept), most, kept)
+				}
+			})
+		})
+	}
+}
+
+// setClock sets the clock forth by seconds: what was saved before is older by that.
+func (r *rotationRig) setClock(by float64) {
+	r.t.Helper()
+	name := filepath.Join(r.dir, ckptdir.StateName)
+	state, err := ckptdir.ReadState(r.dir, nil)
+	sessiontest.MustNoErr(r.t, err)
+	state.LastPreservedTimestamp -= by
+	for i := range state.AllModelCheckpointTimestamps {
+		state.AllModelCheckpointTimestamps[i] -= by
+	}
+	sessiontest.MustNoErr(r.t, os.WriteFile(name, ckptdir.FormatState(state), 0o666))
+}
+
+// A state file that was written before the clock of a machine was set at all names
+// a time long ago: the points of a short period since then are not gone through
+// one by one.
+func TestKeepEveryFromTheBeginningOfTime(t *testing.T) {
+	for _, since := range []time.Time{{}, time.Unix(1, 0)} {
+		r := rotation{lastPreserved: since}
+		now := time.Now()
+		if !r.preserve(stored{saved: now}, time.Nanosecond) || !r.lastPreserved.Add(time.Nanosecond).Equal(now.Round(0)) {
+			t.Errorf("since %v: preserved until %v, want %v", since, r.lastPreserved, now)
+		}
+	}
+}
+
 func TestKeepEveryAfterLongPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -83,7 +84,7 @@ func (s *Saver) evictAhead(coming string) error {
 	}
 	newest := s.kept[len(s.kept)-1]
 	after := rotation{kept: slices.Clone(s.kept), lastPreserved: s.lastPreserved} // to try it out
-	evicted := s.evictFor(&after, stored{prefix: coming})
+	evicted := s.evictFor(&after, stored{prefix: coming, saved: time.Now()})
 	evicted = slices.DeleteFunc(evicted, func(k stored) bool { return k.prefix == newest.prefix || k.prefix == coming })
 	s.kept = slices.DeleteFunc(slices.Clone(s.kept), func(k stored) bool {
 		return slices.ContainsFunc(evicted, func(e stored) bool { return e.prefix == k.prefix })

@@ -123,10 +123,19 @@ func (l *Lock) isAt(dir string) bool {
 // this one, and the zero Holder for none. Some file systems, such as NFS without
 // a lock service, lock out the processes of one host only.
 func (l *Lock) other() Holder {
-	if l.holder.PID == 0 || !l.isAt(filepath.Dir(l.file.Name())) {
+	dir := filepath.Dir(l.file.Name())
+	if !l.isAt(dir) {
 		return Holder{}
 	}
-	now, err := holderOf(l.file.Name()) // opened again, for a cache may have kept the old content
+	return l.otherIn(dir)
+}
+
+// otherIn is other for a folder that has the lock file.
+func (l *Lock) otherIn(dir string) Holder {
+	if l.holder.PID == 0 {
+		return Holder{}
+	}
+	now, err := holderOf(filepath.Join(dir, LockFile)) // opened again, for a cache may have kept the old content
 	if err != nil || now.PID == l.holder.PID && now.Host == l.holder.Host {
 		return Holder{}
 	}
@@ -137,7 +146,7 @@ func (l *Lock) other() Holder {
 // is lost if another process has written its name there.
 func (l *Lock) mend() *LostError {
 	if l.isAt(l.dir) {
-		if h := l.other(); h.PID != 0 {
+		if h := l.otherIn(l.dir); h.PID != 0 {
 			return &LostError{Logdir: l.dir, Err: &LockedError{Logdir: l.dir, File: l.file.Name(), Holder: h}}
 		}
 		return nil

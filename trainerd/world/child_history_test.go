@@ -69,9 +69,15 @@ func (p *childPlan) run(t *testing.T, planted *childDefect, story *slog.Logger) 
 }
 
 // live goes through all lives.
-func (h *childHistory) live(ctx context.Context) error {
+func (h *childHistory) live(ctx context.Context) (err error) {
 	began := time.Now()
-	defer func() { h.lived = time.Since(began) }()
+	if err := h.viewData(ctx, h.plan.source("data server")); err != nil {
+		return err
+	}
+	defer func() {
+		h.lived = time.Since(began)
+		err = errors.Join(err, h.view.close())
+	}()
 	lives := append(slices.Clone(h.plan.lives), life{number: -1, event: &event{name: "undisturbed"}})
 	l := h.newLife(lives[0])
 	for i, of := range lives {
@@ -178,6 +184,7 @@ func (l *childLife) live(ctx context.Context) error {
 	var others sync.WaitGroup
 	others.Go(func() { l.note(l.ask(ctx)) })
 	others.Go(l.attend)
+	others.Go(func() { l.note(l.lookAtData(ctx, l.plan.during(l.plan.source("data server"), 30), l.ended)) })
 	hangs := time.AfterFunc(10*24*time.Hour, func() { l.note(broke("the run makes no progress after step %d", l.reported.Load())) })
 	defer hangs.Stop()
 	files := openFiles()

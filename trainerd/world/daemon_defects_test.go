@@ -23,12 +23,13 @@ type daemonDefect struct {
 	sess   func(*watched) session.Session
 	result func(error) error
 	unlock bool // the lock does not hold
+	stale  bool // the data server reads once
 }
 
 var daemonDefects = []*daemonDefect{
 	{name: "files are not synced", seed: 1, disk: faultfs.NoSync.Over},
 	{name: "directories are not synced", seed: 1, disk: faultfs.NoDirSync.Over},
-	{name: "errors of the disk are ignored", seed: 36, disk: faultfs.IgnoreErrors.Over},
+	{name: "errors of the disk are ignored", seed: 86, disk: faultfs.IgnoreErrors.Over},
 	{name: "a rotation removes one too many", seed: 1, disk: func(fsys atomicfile.FS) atomicfile.FS { return removing{fsys, removeAnother} }},
 	{name: "a file outside the logdir", disk: func(fsys atomicfile.FS) atomicfile.FS { return littering{fsys} }},
 	{name: "the best checkpoints are removed", seed: 4, disk: func(fsys atomicfile.FS) atomicfile.FS { return forgetting{fsys} }},
@@ -43,6 +44,7 @@ var daemonDefects = []*daemonDefect{
 		return errors.New(err.Error())
 	}},
 	{name: "the lock does not hold", seed: 1, unlock: true},
+	{name: "the data server does not look again", seed: 1, stale: true},
 }
 
 // forgetting removes a checkpoint of the folder best when one is written there.
@@ -144,6 +146,12 @@ func (d *daemonDefect) overResult(err error) error {
 		return err
 	}
 	return d.result(err)
+}
+
+func (d *daemonDefect) overView(v *dataView) {
+	if v != nil {
+		v.stale = d != nil && d.stale
+	}
 }
 
 func (d *daemonDefect) unlocks() bool { return d != nil && d.unlock }

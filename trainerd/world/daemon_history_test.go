@@ -73,9 +73,16 @@ func (h *daemonHistory) prepare(ctx context.Context) error {
 }
 
 // live goes through all lives.
-func (h *daemonHistory) live(ctx context.Context) error {
+func (h *daemonHistory) live(ctx context.Context) (err error) {
 	began := time.Now()
-	defer func() { h.lived = time.Since(began) }()
+	if err := h.viewData(ctx, h.plan.source("data server")); err != nil {
+		return err
+	}
+	h.defect.overView(h.view)
+	defer func() {
+		h.lived = time.Since(began)
+		err = errors.Join(err, h.view.close())
+	}()
 	for _, l := range append(slices.Clone(h.plan.lives), life{number: -1, event: &event{name: "undisturbed"}}) {
 		if err := h.liveOnce(ctx, l); err != nil {
 			return fmt.Errorf("life %d (%s): %w", l.number, l.event.name, err)
@@ -166,6 +173,7 @@ func (l *daemonLife) supervise(ctx context.Context) error {
 	var asking sync.WaitGroup
 	asking.Go(func() { l.note(l.ask(ctx)) })
 	asking.Go(func() { l.note(l.lookOn()) })
+	asking.Go(func() { l.note(l.lookAtData(ctx, l.plan.during(l.plan.source("data server"), 30), l.ended)) })
 	hangs := time.AfterFunc(10*24*time.Hour, func() { l.note(broke("the run makes no progress after step %d", l.newestStep())) })
 	defer hangs.Stop()
 	err = daemon.Run(ctx, c, daemon.RunOptions{

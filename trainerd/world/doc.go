@@ -10,7 +10,7 @@
 // is that of testing/synctest, so that days pass in milliseconds; the disk is the
 // model of internal/atomicfile/faultfs, which knows what a power cut may leave.
 //
-// There are three worlds. That of the library has each option of Supervisor and Saver.
+// There are four worlds. That of the library has each option of Supervisor and Saver.
 // That of the daemon runs jobs as it reads them from TOML files: each model family
 // and exported graphs, with each key of the config, a control server at a network
 // in memory, and people who ask it to stop, save, pause, set, keep and note, start a
@@ -21,6 +21,13 @@
 // child.System: a machine whose processes print lines, save files and folders as
 // frameworks do and sync nothing, fail, hang, diverge, leave workers, are killed, or
 // die with their trainerd. Programs and trainerd write to one disk.
+//
+// The fourth has the processes of a job on servers: a chief and workers, each with a
+// config of its own, and a model of TensorFlow's servers. They speak gRPC over a
+// network in memory, on which packets are late, hosts are cut off, refuse, or break
+// connections at one end or at both. Servers, processes and the chief's machine are
+// killed, frozen or stopped, one or several at a time, and come back. What is frozen
+// is the host and its servers: the timers of a process of trainerd run on.
 //
 // The rules:
 //
@@ -42,6 +49,12 @@
 //   - a second run is refused, a pause makes no step, a kept checkpoint stays
 //   - no file is left open, and no run stops making progress
 //
+// and in half of the histories of jobs and programs, where a data server looks at the
+// logdir from the first life to the last, over a network in memory:
+//
+//   - after each life and now and then it has the points of the events files, each once,
+//     and no others; it has no file open
+//
 // and of programs:
 //
 //   - no start of the program begins before the step that was announced, unless
@@ -50,6 +63,16 @@
 //   - a save that is lost at a stop is not exit code 0, and no other is said to be lost
 //   - the points that a death of trainerd may cost are those after what was announced
 //
+// and of jobs on servers:
+//
+//   - a model on servers that have lost nothing never goes back to an earlier step,
+//     and one that a chief makes ready is not older than what was announced
+//   - a worker trains only what the chief has made ready, and each time that a model
+//     is put onto servers it has a new generation
+//   - whatever was away, all tasks make steps again without help, none ends with an
+//     error, and no log is silent for more than 30 s
+//   - a task that is stopped ends soon; a second chief is refused
+//
 // A history that breaks one is run again with fewer lives and options for as long
 // as it still does, and is printed as the flags that repeat it.
 //
@@ -57,9 +80,12 @@
 //	go test ./trainerd/world -run World -for 1h -v         as many as an hour takes
 //	go test ./trainerd/world -run TestWorld -seed 4711 -v  one, with its story
 //
-// What the rules are worth is tested too: defects_test.go, daemon_defects_test.go
-// and child_defects_test.go plant defects, each of which must be found.
+// What the rules are worth is tested too: defects_test.go, daemon_defects_test.go,
+// child_defects_test.go and cluster_defects_test.go plant defects, and each must be
+// found.
 //
-// Not in these worlds yet: clusters of servers and their network, programs on several
-// nodes, and the data server.
+// A seed decides what happens, but not how goroutines take turns, nor what gRPC and
+// the config's own random names draw: a rare finding may need several runs.
+//
+// Not in these worlds yet: programs on several nodes, and exported graphs on servers.
 package world

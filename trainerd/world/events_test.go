@@ -32,6 +32,8 @@ type event struct {
 	// askChild is ask of a program's trainerd, and afterChild after.
 	askChild   func(l *childLife, ctx context.Context) error
 	afterChild func(h *childHistory, rnd *rand.Rand) error
+	// deed is what happens to a cluster, and returns what ends it; nil for nothing.
+	deed func(h *clusterHistory, ctx context.Context, rnd *rand.Rand) (undo, error)
 	// after happens to the logdir when the life is over.
 	after func(p *place, rnd *rand.Rand) error
 }

@@ -28,6 +28,7 @@ type place struct {
 	lossy     bool  // a disk that failed may have cost points of the curve
 
 	judge func(ctx context.Context) error // what a life has left
+	view  *dataView                       // who looks at it; nil for nobody
 }
 
 // newPlace makes a fresh folder.
@@ -82,7 +83,10 @@ func (p *place) settle(ctx context.Context, fsys *faultfs.FS, power bool, rnd *r
 	if len(outside) != 1+p.others {
 		return broke("%d files next to the logdir", len(outside)-1-p.others)
 	}
-	return p.judge(ctx)
+	if err := p.judge(ctx); err != nil {
+		return err
+	}
+	return p.view.judge(ctx, false)
 }
 
 // setTimes gives the files the time of the history's clock, where the system gave
