@@ -48,7 +48,10 @@ func describeChild(c *config.Config, w io.Writer) error {
 		return err
 	}
 	if n := len(found); n > 0 {
-		state = fmt.Sprintf("resumes from %s (step %d)", found[n-1].Path, found[n-1].Step)
+		state = "resumes from " + found[n-1].Path
+		if step := found[n-1].Step; step != child.NoStep {
+			state += fmt.Sprintf(" (step %d)", step)
+		}
 	}
 	var locked *logdir.LockedError
 	if errors.As(logdir.Check(c.Logdir), &locked) {

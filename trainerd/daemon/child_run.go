@@ -31,6 +31,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	sv := childSupervisor(c)
 	log, show, stdout, stderr := o.childReporting()
 	sv.Log, sv.Stdout, sv.Stderr, sv.FS, sv.System = log, stdout, stderr, o.FS, o.System
+	sv.Config = programConfig(c, log)
 	c.LogIdleKeys(log)
 	if o.Serve != nil {
 		defer o.Serve(log)()

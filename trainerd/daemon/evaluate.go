@@ -138,9 +138,10 @@ func (e *evaluator) due(ctx context.Context, t *training, sess session.Session) 
 	return e.evaluate(ctx, t, sess)
 }
 
-// isDue reports whether an evaluation is due after a step.
+// isDue reports whether an evaluation is due after a step. A step that takes more
+// gradients is not made yet.
 func (e *evaluator) isDue(step int64) bool {
-	if e == nil {
+	if e == nil || step <= e.seen {
 		return false
 	}
 	every, clock := e.job.config.Eval.Steps, e.job.config.Eval.Secs.Duration()

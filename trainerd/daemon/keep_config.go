@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log/slog"
 	"path/filepath"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -20,4 +21,20 @@ func (j *job) keepConfig() {
 	if err != nil {
 		j.log.Warn("the config could not be kept in the logdir", "err", err)
 	}
+}
+
+// programConfig returns the config of a program's job as its logdir keeps it, nil where
+// it cannot be written down. The environment stays out: people put their keys there.
+func programConfig(c *config.Config, log *slog.Logger) []byte {
+	kept := *c
+	kept.Child.Env = nil
+	text, err := kept.Snapshot()
+	if err != nil {
+		log.Warn("the config could not be kept in the logdir", "err", err)
+		return nil
+	}
+	if len(c.Child.Env) > 0 {
+		text = append([]byte("# child.env is left out.\n"), text...)
+	}
+	return text
 }

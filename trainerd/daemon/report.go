@@ -16,9 +16,12 @@ import (
 
 // reportComplete answers a run of a job that has nothing left to do.
 func (j *job) reportComplete(ctx context.Context, s *resumePoint, o RunOptions) error {
-	// The checkpoint may be of a run that continues, to a later step.
-	if err := logdir.Check(j.config.Logdir); err != nil {
-		return err
+	// The checkpoint may be of a run that continues, to a later step. What locks
+	// the logdir of a worker is its chief, which is about to end as well.
+	if j.config.Supervisor.IsChief {
+		if err := logdir.Check(j.config.Logdir); err != nil {
+			return err
+		}
 	}
 	o.Monitor.Enter(control.Ended)
 	fmt.Fprintf(o.Stdout, "job is complete: step %d of %d, %s\n", s.step, j.steps, s.prefix)

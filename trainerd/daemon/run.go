@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd"
@@ -42,6 +43,8 @@ type RunOptions struct {
 	FS ckptfmt.FS
 	// System is what the program of a job runs on; nil for the operating system.
 	System child.System
+	// Dial opens connections to TensorFlow's servers; nil for the operating system's.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Wrap, if not nil, is put around each session in which the run trains.
 	Wrap func(session.Session) session.Session
 
@@ -82,7 +85,7 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 		o.Monitor.Wait(reason)
 		o.beat.setReason(reason)
 	})
-	j.sessions.wrap = o.Wrap
+	j.sessions.wrap, j.task.FS, j.task.Dial = o.Wrap, o.FS, o.Dial
 	t := &training{
 		job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: cluster.NewReplicas(j.task),
 		watch: o.Monitor, beat: o.beat, stop: func() { stop(stopRequest) },

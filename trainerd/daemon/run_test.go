@@ -315,7 +315,9 @@ func TestSummaryDue(t *testing.T) {
 	due := func(steps int64, s config.Supervisor, from int64) (at []int64) {
 		tr := &training{job: &job{config: &config.Config{Supervisor: s}, steps: steps}, summaryStep: from - 1}
 		for step := from; step <= steps; step++ {
-			if tr.summaryDue(step) {
+			due := tr.summaryDue(step)
+			tr.noteSummary(step, due)
+			if due {
 				at = append(at, step)
 			}
 		}

@@ -66,6 +66,17 @@ func TestCheckOfLogdir(t *testing.T) {
 	}
 }
 
+// TestWritableIsTried has a file system that has no files without a name, and that
+// says that root may write to it.
+func TestWritableIsTried(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("no /proc")
+	}
+	if err := writable("/proc"); err == nil {
+		t.Error("/proc is said to be writable")
+	}
+}
+
 // TestNoEvaluationElsewhere has a link in the place of the folder for the events
 // of evaluations: nothing is written to where it leads.
 func TestNoEvaluationElsewhere(t *testing.T) {

@@ -71,6 +71,7 @@ func (t *Task) Connect(ctx context.Context) (_ session.Session, err error) {
 	if err != nil {
 		return nil, err
 	}
+	options.DialContext = t.Dial
 	def, err := t.placed()
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (t *Task) runID() (string, error) {
 	id := make([]byte, 16)
 	rand.Read(id)
 	made := hex.EncodeToString(id) + "\n"
-	return made, atomicfile.WriteFile(nil, name, []byte(made))
+	return made, atomicfile.WriteFile(t.FS, name, []byte(made))
 }
 
 // readTag returns the tag on the servers, "" for none.

@@ -184,7 +184,7 @@ func (r *Replicas) RunStep(ctx context.Context, sess session.Session, f program.
 	}
 	switch {
 	case errors.Is(err, errPassed):
-		next, err = r.catchUp(ctx, sess)
+		next, err = r.Join(ctx, sess)
 	case errors.Is(err, errStopped):
 		return nil, step, nil
 	}
@@ -192,12 +192,22 @@ func (r *Replicas) RunStep(ctx context.Context, sess session.Session, f program.
 	return out, max(next, step), err
 }
 
-// catchUp continues with the step that the model has come to without a token.
-func (r *Replicas) catchUp(ctx context.Context, sess session.Session) (int64, error) {
-	if _, err := sess.Run(ctx, nil, nil, []string{r.Sync.LocalInit}); err != nil {
-		return 0, err
+// Join makes the gradients that this replica gives next count for the step that
+// the model is at, and returns that step. Gradients for an earlier one are dropped:
+// should the model advance between the two, this replica would take a token of the
+// new step, and wait for an update that lacks nothing but its own gradients.
+func (r *Replicas) Join(ctx context.Context, sess session.Session) (int64, error) {
+	step, err := r.CurrentStep(ctx, sess)
+	for err == nil {
+		if _, err = sess.Run(ctx, nil, nil, []string{r.Sync.LocalInit}); err != nil {
+			break
+		}
+		before := step
+		if step, err = r.CurrentStep(ctx, sess); step == before {
+			break
+		}
 	}
-	return r.CurrentStep(ctx, sess)
+	return step, err
 }
 
 // Why a wait was ended.
@@ -276,7 +286,7 @@ func (w *wait) poll(ctx context.Context) error {
 	}
 	if now <= w.step {
 		w.passed = 0
-	} else if w.passed++; w.passed == passedPolls {
+	} else if w.passed++; w.passed >= passedPolls {
 		return errPassed
 	}
 	if time.Now().Before(w.next) && !over {

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"net"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -17,6 +19,11 @@ type Task struct {
 	log     *slog.Logger
 	waiting func(reason string) // called with what the job waits for, "" when it no longer does; may be nil
 	marked  []markedOp          // in the graph of the session
+
+	// FS is what the run's ID is written through; nil for the operating system's.
+	FS ckptfmt.FS
+	// Dial opens connections to the servers; nil for the operating system's.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
 }
 
 // NewTask returns the part of this process in the training of a program.

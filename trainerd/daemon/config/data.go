@@ -22,13 +22,16 @@ type Data struct {
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
 	// them), "parquet", "tfrecord" (of tf.Example messages), "idx" (as MNIST's) or
 	// "images". All but parquet and images may be compressed with gzip; csv and
-	// json with bzip2 and zstd too.
+	// json with bzip2 and zstd too, or be the only file of a zip archive.
 	Format dataset.Format `toml:"format"`
 	// Separator of the columns of CSV; " " is any run of blanks and tabs.
 	Separator string `toml:"separator"`
 	// Header says that the first row of CSV holds the names of the columns.
 	// Without it their names are their numbers, from 0.
 	Header bool `toml:"header"`
+	// HeaderRows is the number of rows of that header. A column's name is then made of
+	// the words above each other, as in "sensor.t".
+	HeaderRows int `toml:"header_rows"`
 	// Quote encloses fields of CSV that have separators in them: "\"" or "'".
 	Quote string `toml:"quote"`
 	// Comment begins lines of CSV that are left out, as "#" may. Default: none do.
@@ -77,6 +80,11 @@ type Data struct {
 	// evaluation. Only their ratios matter: they are divided by their mean. The
 	// column is then no feature. Accuracy, R2 and RMSE do not know weights.
 	Weight ColumnName `toml:"weight"`
+	// Group is the column of a table that says which rows belong together, as those
+	// of one patient do: the split puts all of them into the training or all into
+	// the test part, which then shows how the model does on others. The column is
+	// then no feature.
+	Group ColumnName `toml:"group"`
 	// ClassWeights multiply the loss of training examples by a number for each
 	// class, as in { yes = 5, no = 1 }, 1 for a class that is not there;
 	// "balanced" gives all classes the same weight in all, however rare they are.
@@ -135,7 +143,7 @@ func (c *Config) DatasetOptions() dataset.Options {
 	o := dataset.Options{
 		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
 		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Units: d.Units, NAValues: d.NAValues, Missing: d.Missing == missingFill,
-		Weight: string(d.Weight), ClassWeights: d.ClassWeights.Each, Balance: d.ClassWeights.Balanced,
+		Weight: string(d.Weight), Group: string(d.Group), ClassWeights: d.ClassWeights.Each, Balance: d.ClassWeights.Balanced,
 		LabelFile: d.Labels, Image: d.Image,
 		Numbers: m.IsRegression(), IDs: m.Family == "embedding_bag", Classes: m.Classes,
 		Scale: d.Scale, Normalize: d.Normalize,
@@ -165,7 +173,7 @@ func (d *Data) dialect() table.Dialect {
 		return r
 	}
 	return table.Dialect{
-		Quote: first(d.Quote, `"`), Comment: first(d.Comment, ""), Skip: d.SkipLines, Encoding: d.Encoding,
+		Quote: first(d.Quote, `"`), Comment: first(d.Comment, ""), Skip: d.SkipLines, HeaderRows: d.HeaderRows, Encoding: d.Encoding,
 		Decimal: first(d.Decimal, "."), Thousands: first(d.Thousands, ""),
 	}
 }
@@ -250,6 +258,8 @@ func (v *Validator) text(d Data) {
 	v.Require(d.Comment == "" || utf8.RuneCountInString(d.Comment) == 1 && unicode.IsPunct(mark) || d.Comment == "|", "data.comment",
 		fmt.Sprintf("%q cannot begin comments", d.Comment), `want one character, such as "#"`)
 	v.Require(d.SkipLines >= 0, "data.skip_lines", fmt.Sprintf("want 0 or more, got %d", d.SkipLines), "")
+	v.Require(d.HeaderRows == 0 || d.Header && d.HeaderRows > 0 && d.HeaderRows <= maxHeaderRows, "data.header_rows",
+		fmt.Sprintf("want 1 to %d, and data.header = true, got %d", maxHeaderRows, d.HeaderRows), "correct it, or remove it")
 	v.Require(d.Encoding == "" || d.Encoding == table.Latin1, "data.encoding", fmt.Sprintf("there is no encoding %q", d.Encoding), `want "latin1", or "" for UTF-8 and UTF-16`)
 	v.Require(d.Decimal == "." || d.Decimal == ",", "data.decimal", fmt.Sprintf("%q cannot be a decimal mark", d.Decimal), `want "." or ","`)
 	v.Require(slices.Contains([]string{"", ",", ".", "'", " ", "_"}, d.Thousands) && d.Thousands != d.Decimal, "data.thousands",
@@ -260,6 +270,7 @@ func (v *Validator) text(d Data) {
 func (v *Validator) columns(d Data) {
 	v.Require(d.Missing == missingError || d.Missing == missingFill, "data.missing", fmt.Sprintf("there is no rule %q", d.Missing), `want "error" or "fill"`)
 	v.Require(len(d.Features) == 0 || len(d.Drop) == 0, "data.drop", "is set together with data.features", "remove one of the two")
+	v.Require(d.Group == "" || d.TestFile == "", "data.group", "has no effect with data.test_file", "remove one of the two")
 	v.Require(len(d.NAValues) == 0 || d.Missing == missingFill, "data.na_values", `has no effect with data.missing = "error"`, `set data.missing = "fill", or remove it`)
 	dates := slices.Sorted(maps.Keys(d.Dates))
 	for _, c := range d.Categories {
@@ -267,11 +278,14 @@ func (v *Validator) columns(d Data) {
 	}
 }
 
+// maxHeaderRows bounds data.header_rows.
+const maxHeaderRows = 8
+
 // tableKeys are the keys that have an effect on tables alone, and textKeys those
 // that have one on CSV alone.
 var (
-	tableKeys = []string{"drop", "categories", "dates", "units", "na_values", "missing"}
-	textKeys  = []string{"separator", "header", "quote", "comment", "skip_lines", "decimal", "thousands"}
+	tableKeys = []string{"drop", "categories", "dates", "units", "na_values", "group", "missing"}
+	textKeys  = []string{"separator", "header", "header_rows", "quote", "comment", "skip_lines", "decimal", "thousands"}
 )
 
 // tableOnly reports keys that have no effect on the format.

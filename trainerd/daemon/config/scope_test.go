@@ -55,7 +55,7 @@ var setting = map[string]string{
 	"name": "'n'", "logdir": "'other'", "master": "'local'",
 	"data.file": "'e.csv'", "data.format": "'idx'", "data.separator": "';'", "data.header": "true", "data.label": "0", "data.labels": "'l'& data.format='idx'",
 	"data.features": "['a']& data.format='tfrecord'", "data.quote": "\"'\"", "data.comment": "'#'", "data.skip_lines": "1", "data.encoding": "'latin1'", "data.decimal": "','", "data.thousands": "','",
-	"data.weight": "'w'", "data.class_weights": "balanced", "data.drop": "['b']", "data.categories": "['c', 4]", "data.dates": "{ d = 'iso', 5 = '%d.%m.%Y' }", "data.missing": "'fill'", "data.units": "{ d = 'kg' }", "data.na_values": "{ d = ['unknown'] } & data.missing='fill'",
+	"data.weight": "'w'", "data.group": "'g'", "data.header_rows": "2& data.header=true", "data.class_weights": "balanced", "data.drop": "['b']", "data.categories": "['c', 4]", "data.dates": "{ d = 'iso', 5 = '%d.%m.%Y' }", "data.missing": "'fill'", "data.units": "{ d = 'kg' }", "data.na_values": "{ d = ['unknown'] } & data.missing='fill'",
 	"data.image": "[2, 2, 1]", "data.scale": "2", "data.normalize": "'minmax'", "data.keep_statistics": "true", "data.shuffle": "false",
 	"data.shuffle_buffer": "5& data.format='tfrecord'", "data.memory_mb": "7", "data.seed": "3", "data.test_file": "'t'& data.test_rows=0", "data.test_labels": "'t'& data.format='idx'",
 	"data.test_fraction": "0.5& data.test_rows=0", "data.test_rows": "4", "data.batch_size": "2",

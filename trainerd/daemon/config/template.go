@@ -125,6 +125,9 @@ func (p *Template) tableLines() []string {
 	if p.Weight != "" {
 		lines = append(lines, "weight = "+p.columnName(p.Weight)+"   # the column with the weights of the rows")
 	}
+	if group := p.Plan.Group(); group != "" {
+		lines = append(lines, "group = "+p.columnName(group)+"   # rows of one stay together: all train, or all test")
+	}
 	lines = append(lines, p.columns()...)
 	return append(lines, `normalize = "standard"   # each number to mean 0 and deviation 1; or "minmax", or ""`)
 }

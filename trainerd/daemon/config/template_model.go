@@ -11,20 +11,29 @@ import (
 
 // model returns the lines that say what is trained. The choice, and its numbers,
 // are those that came nearest to scikit-learn's linear models and perceptrons on
-// many tables: few rows want a weighted sum, more of them bear hidden layers, and
-// the weights are held the smaller the fewer rows there are.
+// many tables: the weights are held the smaller the fewer rows there are. A number is
+// then learnt by hidden layers next to a weighted sum even from a dozen rows; classes
+// of few rows want a weighted sum alone.
 func (p *Template) model() []string {
 	switch {
 	case p.isConvnet():
 		return p.convnet()
-	case p.isNumber() && p.isSmall(500):
-		return p.weightedSum("linear", "mlp_regressor", "0.03")
 	case p.isNumber():
-		return p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", 5)
+		return p.regressor()
 	case p.isSmall(100):
-		return p.weightedSum("softmax", "mlp", "0.01")
+		return p.weightedSum()
 	}
-	return p.hiddenLayers("mlp", "a multilayer perceptron", "[64]", 5)
+	return p.hiddenLayers("mlp", "a multilayer perceptron", "[64]", min(0.01, 5/float64(p.trainRows())), "0.003")
+}
+
+// regressor returns the lines of hidden layers that predict a number.
+func (p *Template) regressor() []string {
+	rows := float64(p.trainRows())
+	l2, rate := 5/rows, "0.003"
+	if rows < 1000 {
+		l2, rate = min(0.03, 12/rows), "0.03"
+	}
+	return p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", l2, rate)
 }
 
 // isSmall reports whether there are too few rows for hidden layers.
@@ -62,14 +71,8 @@ func rateLines(rate string) []string {
 	}
 }
 
-// smallWeights returns the line that holds weights small: scikit-learn's C = 1 is
-// strength 1.
-func (p *Template) smallWeights(strength int) string {
-	const most = 0.01 // of hidden layers
-	l2 := float64(strength) / float64(p.trainRows())
-	if strength > 1 {
-		l2 = min(l2, most)
-	}
+// smallWeights returns the line that holds weights small.
+func smallWeights(l2 float64) string {
 	return fmt.Sprintf("l2 = %s   # keeps weights small, so that few rows are not learnt by heart", oneDigit(l2))
 }
 
@@ -82,15 +85,13 @@ func oneDigit(v float64) string {
 	return strconv.FormatFloat(short, 'f', -1, 64)
 }
 
-func (p *Template) weightedSum(family, larger, rate string) []string {
-	lines := []string{fmt.Sprintf("family = %q   # a weighted sum of the features; with more rows try %q", family, larger)}
-	if family == "softmax" || p.trainRows() < p.width() {
-		lines = append(lines, p.smallWeights(1))
-	}
-	return append(lines, rateLines(rate)...)
+// weightedSum returns the lines of a linear classifier. Its l2 is scikit-learn's C = 1.
+func (p *Template) weightedSum() []string {
+	lines := []string{`family = "softmax"   # a weighted sum of the features; with more rows try "mlp"`, smallWeights(1 / float64(p.trainRows()))}
+	return append(lines, rateLines("0.01")...)
 }
 
-func (p *Template) hiddenLayers(family, what, hidden string, strength int) []string {
+func (p *Template) hiddenLayers(family, what, hidden string, l2 float64, rate string) []string {
 	lines := []string{
 		fmt.Sprintf("family = %q   # %s", family, what),
 		"hidden = " + hidden + "   # sizes of the hidden layers",
@@ -98,8 +99,8 @@ func (p *Template) hiddenLayers(family, what, hidden string, strength int) []str
 	if p.Sample == nil {
 		lines = append(lines, "wide = true   # adds a weighted sum of the features to what the hidden layers say")
 	}
-	lines = append(lines, `activation = "relu"`, p.smallWeights(strength))
-	return append(lines, rateLines("0.003")...)
+	lines = append(lines, `activation = "relu"`, smallWeights(l2))
+	return append(lines, rateLines(rate)...)
 }
 
 func (p *Template) convnet() []string {

@@ -41,6 +41,9 @@ func (p *Template) dialect() (lines []string) {
 	}
 	if o.Header {
 		line("header", "true", "the first row has the names of the columns")
+		if o.HeaderRows > 1 {
+			line("header_rows", strconv.Itoa(o.HeaderRows), "rows of names, joined by points")
+		}
 	} else {
 		line("header", "false", "the first row is an example already")
 	}
@@ -53,7 +56,7 @@ func (p *Template) columns() (lines []string) {
 	missing := false
 	for _, u := range p.Plan.Uses {
 		switch {
-		case u.Weight:
+		case u.Weight, u.Group:
 			continue
 		case u.Drop:
 			drop = append(drop, p.columnName(u.Name))

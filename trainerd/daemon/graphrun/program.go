@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/trainerd/trainerd/internal/opdef"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -156,7 +154,7 @@ func (j *graphJob) findFetches() {
 // steps, init ops, a saver.
 func (j *graphJob) complete() error {
 	fail := func(err error) error { return &program.FileError{File: j.config.Graph.Meta, Err: err} }
-	meta := proto.CloneOf(j.g.Meta)
+	meta := j.g.Meta // not changed: each addition copies it
 	var counter graph.StepCounter
 	if _, _, counted := j.g.GlobalStep(); !counted {
 		var err error

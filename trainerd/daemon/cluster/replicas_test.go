@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/daemon/program"
+	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+// racing is a session whose model advances right after the local step was set, so
+// many times.
+type racing struct {
+	session.Session
+	step, local int64
+	advances    int
+}
+
+func (s *racing) Run(_ context.Context, _ map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	if slices.Contains(targets, "local_init") {
+		s.local = s.step
+		if s.advances > 0 {
+			s.advances--
+			s.step++
+		}
+		return nil, nil
+	}
+	return []*ckptfmt.Tensor{ckptfmt.Scalar(s.step)}, nil
+}
+
+func TestJoin(t *testing.T) {
+	for advances := range 4 {
+		r := &Replicas{Task: NewTask(&config.Config{}, &program.Program{GlobalStep: "global_step:0"}, nil, nil), Sync: &model.Sync{LocalInit: "local_init"}}
+		s := &racing{step: 4, advances: advances}
+		step, err := r.Join(t.Context(), s)
+		if err != nil || step != s.step || s.local != step {
+			t.Errorf("a model that advances %d times: Join = %d, %v with the local step %d; the model is at step %d", advances, step, err, s.local, s.step)
+		}
+	}
+}
+
+// A replica that has waited in vain for a token before does so no longer for the next.
+func TestWaitIsOverOnceTheModelHasAdvanced(t *testing.T) {
+	r := &Replicas{Task: NewTask(&config.Config{}, &program.Program{GlobalStep: "global_step:0"}, nil, nil)}
+	w := &wait{Replicas: r, sess: &racing{step: 5}, step: 4, next: time.Now().Add(time.Hour)}
+	for look := 1; look <= 2*passedPolls; look++ {
+		if err := w.poll(t.Context()); (err == errPassed) != (look >= passedPolls) {
+			t.Errorf("look %d at a model that has advanced gives %v", look, err)
+		}
+	}
+}
