@@ -31,13 +31,15 @@ type contestant struct {
 	Command []string
 	Bar     float64 // 0: shown only
 	Limit   bool
+	Alike   bool // the same task with other numbers, so what it says of its work is not compared
 }
 
 // What measure and better may be besides the names of metrics.
 const (
 	measureSeconds = "seconds"
 	measureCPU     = "cpu_seconds"
-	measureProcess = "process" // wall clock of the whole process
+	measureProcess = "process"  // wall clock of the whole process
+	measurePeak    = "peak_mib" // largest resident memory of the process
 
 	betterLess = "less"
 	betterMore = "more"

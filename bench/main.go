@@ -9,7 +9,7 @@
 //	[[race]]
 //	name = "write-scalars"
 //	about = "one million scalars into one file through the public API"
-//	measure = "seconds"   # or "cpu_seconds", "process", or the name of a metric
+//	measure = "seconds"   # or "cpu_seconds", "process", "peak_mib", or the name of a metric
 //	better = "less"       # or "more"
 //	also = [{measure = "cpu_seconds", better = "less"}]  # more tables of the same runs
 //	cpus = 1              # CPUs that a contestant may use; 0 means all
@@ -27,9 +27,13 @@
 //	  name = "limit: write only"
 //	  command = ["{ours}", "limit", "-dir", "{tmp}"]
 //	  limit = true        # what the machine allows
+//	  [[race.contestant]]
+//	  name = "PyTorch"
+//	  command = ["{torch}", "{area}/torch_train.py"]
+//	  alike = true        # the same task with other numbers: its work is not compared
 //
 // In commands {ours} is the area's program ours, built from its folder
-// of that name; {python} for the interpreter; {area} for the area's folder; {tmp}
+// of that name; {python} for the interpreter, {torch} for that of -torch; {area} for the area's folder; {tmp}
 // for a folder that is new for each run; {data} for one that stays for all runs,
 // and that prepare, if given, has filled. Races with the same commands share their runs, so that one run can be
 // measured in several ways.
@@ -73,6 +77,7 @@ func main() {
 type options struct {
 	rounds int
 	python string
+	torch  string // interpreter that has PyTorch
 	short  bool
 	race   string // the only one to run, "" for all
 	areas  []string
@@ -115,10 +120,14 @@ func parseArgs(root string, args []string, log io.Writer) (options, error) {
 	flags.SetOutput(log)
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each contestant runs")
 	flags.StringVar(&o.python, "python", "python3", "interpreter that has the peers installed")
+	flags.StringVar(&o.torch, "torch", "", "interpreter that has PyTorch and h5py, unless that is -python")
 	flags.BoolVar(&o.short, "short", false, "with less work")
 	flags.StringVar(&o.race, "race", "", "run the race of this name only")
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if o.torch == "" {
+		o.torch = o.python
 	}
 	if o.rounds < 1 {
 		return o, fmt.Errorf("-rounds %d: at least 1 is needed", o.rounds)

@@ -94,7 +94,7 @@ func (r race) row(o *outcome, i int) (cells string, same bool, err error) {
 		return "", true, err
 	}
 	measured := spreadOf(values).cells("")
-	if work := oddWork(o.results[0], theirs); work != "" {
+	if work := oddWork(o.results[0], theirs); work != "" && !r.Contestants[i].Alike {
 		return fmt.Sprintf("%s | | | | | other work: %s", measured, work), false, nil
 	}
 	if i == 0 {

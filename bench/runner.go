@@ -55,6 +55,7 @@ func (r *runner) build(ctx context.Context, dir string) error {
 type result struct {
 	measure.Result
 	process float64 // seconds
+	peakMiB float64 // 0 where the system does not tell
 }
 
 func (r result) value(measure string) (float64, error) {
@@ -65,6 +66,8 @@ func (r result) value(measure string) (float64, error) {
 		return r.CPUSeconds, nil
 	case measureProcess:
 		return r.process, nil
+	case measurePeak:
+		return r.peakMiB, nil
 	}
 	v, ok := r.Metrics[measure]
 	if !ok {
@@ -149,7 +152,7 @@ func (r *runner) prepared(ctx context.Context, race race) (string, error) {
 		return dir, nil
 	}
 	fmt.Fprintf(r.log, "%s: preparing\n", race.Name)
-	if _, err := r.execute(ctx, 0, r.expand(race, race.Prepare, "", dir)); err != nil {
+	if _, _, err := r.execute(ctx, 0, r.expand(race, race.Prepare, "", dir)); err != nil {
 		delete(r.data, key)
 		return "", err
 	}
@@ -164,20 +167,20 @@ func (r *runner) run(ctx context.Context, race race, command []string, data stri
 	}
 	defer os.RemoveAll(tmp)
 	begin := time.Now()
-	out, err := r.execute(ctx, race.CPUs, r.expand(race, command, tmp, data))
+	out, state, err := r.execute(ctx, race.CPUs, r.expand(race, command, tmp, data))
 	elapsed := time.Since(begin)
 	if err != nil {
 		return result{}, err
 	}
 	res, err := parseResult(out)
-	res.process = elapsed.Seconds()
+	res.process, res.peakMiB = elapsed.Seconds(), peakMiB(state)
 	return res, err
 }
 
 // expand returns the command with its placeholders filled in and the race's
 // arguments appended.
 func (r *runner) expand(race race, command []string, tmp, data string) []string {
-	names := strings.NewReplacer("{ours}", r.ours, "{python}", r.o.python, "{area}", r.area, "{tmp}", tmp, "{data}", data)
+	names := strings.NewReplacer("{ours}", r.ours, "{python}", r.o.python, "{torch}", r.o.torch, "{area}", r.area, "{tmp}", tmp, "{data}", data)
 	var out []string
 	for _, arg := range command {
 		out = append(out, names.Replace(arg))
@@ -185,8 +188,8 @@ func (r *runner) expand(race race, command []string, tmp, data string) []string 
 	return append(out, r.workArgs(race)...)
 }
 
-// execute returns what the command writes to standard output.
-func (r *runner) execute(ctx context.Context, cpus int, command []string) ([]byte, error) {
+// execute returns what the command writes to standard output, and how it ended.
+func (r *runner) execute(ctx context.Context, cpus int, command []string) ([]byte, *os.ProcessState, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "TF_CPP_MIN_LOG_LEVEL=3", "PYTHONDONTWRITEBYTECODE=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -200,11 +203,11 @@ func (r *runner) execute(ctx context.Context, cpus int, command []string) ([]byt
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return stdout.Bytes(), nil
+		return stdout.Bytes(), cmd.ProcessState, nil
 	case errors.Is(err, exec.ErrNotFound), errors.As(err, &exit) && exit.ExitCode() == exitMissing:
-		return nil, fmt.Errorf("%w: %s", errMissing, bytes.TrimSpace(stderr.Bytes()))
+		return nil, nil, fmt.Errorf("%w: %s", errMissing, bytes.TrimSpace(stderr.Bytes()))
 	}
-	return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+	return nil, nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
 }
 
 // parseResult decodes the last line that a contestant has printed.

@@ -6,4 +6,10 @@
 //
 // With an interpreter that has TensorFlow, its own Saver goes through the same
 // power cuts.
+//
+// Another one sets the clock of a training forth and back by a day all the time. It
+// needs no root, but builds trainerd with a package time of its own, which takes
+// minutes:
+//
+//	go test ./bench/faults -run Clock -clock -v
 package faults

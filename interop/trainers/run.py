@@ -33,6 +33,7 @@ TRAINERS = [
     ("Keras", "keras_fit.py", ["keras", "tensorflow"], "own", "keras", "ckpt-*.keras", "loss", 100),
     ("JAX, orbax", "jax_orbax.py", ["jax", "optax", "orbax-checkpoint"], "private", "jax", "checkpoints/*", "loss", 150),
     ("XGBoost", "xgboost_rounds.py", ["xgboost"], "private", "xgboost", "model-*.json", "train-rmse", 150),
+    ("NumPy", "numpy_npz.py", ["numpy"], "own", "plain", "state-*.npz", "loss", 300),
     ("TF 1 Supervisor", "tf1_supervisor.py", ["tensorflow"], "own", "tf1", "model.ckpt-*", "loss", 150),
 ]
 

@@ -6,16 +6,21 @@
 //	restore, open           its tensors in memory, or mapped
 //	verify, crc             its checksums, or those of as much memory
 //	copy, copy-bytes        the checkpoint, or its data file
-//	generate-names, run     a checkpoint of many names; a command that lists it
+//	generate-names, run     a checkpoint of many names, in each format; a command that lists it
+//	generate-safetensors    the tensors in four files, with their SHA-256
+//	convert                 the checkpoint to safetensors, or with -back from that
+//	verify-sums, sha        the SHA-256 of the four files, or that of as much memory
 //
 // Each prints one JSON object: what was done and how long it took.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"hash/crc32"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -33,11 +38,15 @@ const (
 	saves      = 5
 )
 
+// notInstalled is the exit code of a program that lacks a library.
+const notInstalled = 77
+
 // args are the command line's.
 type args struct {
 	dir, to      string
 	large, names int
 	sync, mmap   bool
+	back         bool
 	command      []string
 }
 
@@ -45,11 +54,15 @@ var commands = map[string]func(*args) (*measure.Result, error){
 	"save": save, "write": write, "generate": generate, "restore": restore, "open": open,
 	"verify": verify, "crc": crc, "copy": copyCheckpoint, "copy-bytes": copyBytes,
 	"generate-names": generateNames, "run": run,
+	"generate-safetensors": generateSafetensors, "convert": convert, "verify-sums": verifySums, "sha": sha,
 }
 
 func main() {
 	if err := start(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "ours:", err)
+		if missing := new(exec.ExitError); errors.As(err, &missing) && missing.ExitCode() == notInstalled {
+			os.Exit(notInstalled)
+		}
 		os.Exit(1)
 	}
 }
@@ -66,6 +79,7 @@ func start(line []string) error {
 	flags.IntVar(&a.names, "names", 100000, "tensors to list")
 	flags.BoolVar(&a.sync, "sync", false, "wait for the disk")
 	flags.BoolVar(&a.mmap, "mmap", false, "map the data file, do not copy it")
+	flags.BoolVar(&a.back, "back", false, "convert safetensors to a checkpoint")
 	if err := flags.Parse(line[1:]); err != nil {
 		return err
 	}
@@ -75,7 +89,9 @@ func start(line []string) error {
 	if err != nil || r == nil {
 		return err
 	}
-	r.CPUSeconds = seconds(measure.CPUTime())
+	if r.CPUSeconds == 0 {
+		r.CPUSeconds = seconds(measure.CPUTime())
+	}
 	return r.Print()
 }
 
@@ -125,8 +141,8 @@ func generate(a *args) (*measure.Result, error) {
 	return nil, saveBundle(a.prefix(), a.tensors(), false)
 }
 
-// generateNames saves a checkpoint of many scalars, and builds the command
-// that lists it.
+// generateNames saves a checkpoint of many tensors, builds the command that lists it,
+// and has that convert it to the other formats.
 func generateNames(a *args) (*measure.Result, error) {
 	w, err := ckptfmt.CreateBundle(a.prefix(), nil)
 	if err != nil {
@@ -142,5 +158,14 @@ func generateNames(a *args) (*measure.Result, error) {
 	if err := w.Finish(); err != nil {
 		return nil, err
 	}
-	return nil, build(filepath.Join(a.dir, "ckpt"))
+	ckpt := filepath.Join(a.dir, "ckpt")
+	if err := build(ckpt); err != nil {
+		return nil, err
+	}
+	for _, ext := range []string{".safetensors", ".npz", ".h5", ".pt"} {
+		if out, err := exec.Command(ckpt, "convert", a.prefix(), filepath.Join(a.dir, "model"+ext)).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	return nil, nil
 }

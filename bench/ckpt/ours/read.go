@@ -176,7 +176,7 @@ func run(a *args) (*measure.Result, error) {
 	}
 	defer list.Close()
 	cmd := exec.Command(a.command[0], a.command[1:i]...)
-	cmd.Stdout = list
+	cmd.Stdout, cmd.Stderr = list, os.Stderr
 	begin := time.Now()
 	err = cmd.Run()
 	took := time.Since(begin)
@@ -187,7 +187,7 @@ func run(a *args) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &measure.Result{Work: fmt.Sprintf("%d names", bytes.Count(out, []byte("/kernel"))), Seconds: seconds(took)}, nil
+	return &measure.Result{Work: fmt.Sprintf("%d names", bytes.Count(out, []byte("/kernel"))), Seconds: seconds(took), CPUSeconds: seconds(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())}, nil
 }
 
 func build(to string) error {
