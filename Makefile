@@ -7,29 +7,32 @@ INTEROP ?= auto
 FUZZTIME ?= 30s
 PKG     ?= ./...
 COUNT   ?= 6
-STEPS   ?= 100000
+STEPS   ?= 300000
 JOB     ?= examples/digits/digits.toml
+# TensorBoard shows 1,000 points of a curve at most, and 100 histograms.
+CURVES  := --set supervisor.save_summaries_steps=4000 --set supervisor.save_summaries_secs=0.25 --set train.eval_steps=4000
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
 KILLS   ?= 10
+DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention
 TRAINERS_VENV ?= $(BIN)/trainers-venv
 FOR     ?= 1h
 export INTEROP
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak world prove trainers systemd crash powercut cluster config package package-test reproducible clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak world prove mutants cover trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 build: ## build the commands into bin/
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
 
-run: ## the main job: train on the digits for some 20 seconds; kill it and run it again, it resumes (STEPS=100000)
+run: ## the main job: train on the digits for some 20 seconds; kill it and run it again, it resumes (STEPS=300000)
 	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/trainerd ./cmd/ckpt
 	@echo "Training for some 20 seconds. Press Ctrl-C, or kill -9 it, and type 'make run' again: it resumes."
-	$(BIN)/trainerd run examples/digits/digits.toml --set train.steps=$(STEPS)
+	$(BIN)/trainerd run examples/digits/digits.toml --set train.steps=$(STEPS) $(CURVES)
 
 cluster: build ## train the digits on TensorFlow servers of this machine (JOB=examples/cluster/graph.toml; CLUSTER='--set cluster.sync=true')
 	@interop/venv
@@ -66,6 +69,9 @@ lint: ## formatting, vet, staticcheck, unused functions, known vulnerabilities, 
 	@git diff --exit-code --stat -- internal/blas internal/crc32c internal/parallel internal/vec trainerd/runtime/internal/philox || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
 	@$(MAKE) --no-print-directory proto
 	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
+
+arm64: ## run the tests of the assembly and the recorded programs as arm64 programs (needs qemu-user on other processors)
+	@.ci/arm64 $(ARM64)
 
 fuzz: ## run every fuzz target for FUZZTIME (30s each; PKG=./ckptfmt TARGET=State pick some)
 	@.ci/fuzz $(FUZZTIME) $(PKG)
@@ -111,7 +117,9 @@ soak: ## ten thousand power cuts and restarts, and two hundred kills, of a train
 	go test ./trainerd -run TestSoak -soak -timeout 60m
 
 world: ## run trainings in a simulated world of random faults for FOR (1h): days pass in milliseconds
-	go test ./trainerd/world -run World -for $(FOR) -timeout 0 -v
+	go test -c -o $(BIN)/world.test ./trainerd/world
+	cd trainerd/world && { ../../$(BIN)/world.test -test.run '^Test(Child)?World$$' -for $(FOR) -test.v & \
+	  ../../$(BIN)/world.test -test.run '^Test(Daemon|Cluster)World$$' -for $(FOR) -test.v; daemon=$$?; wait $$! && exit $$daemon; }
 
 systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
 	go test ./packaging/systemd -systemd -v -count=1
@@ -137,10 +145,18 @@ crash: ## resume from a million states that crashes may leave (a quarter of an h
 powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)
 	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h
 
-prove: ## prove ten trainings that resume exactly, and find ten planted bugs in others (needs python3, a minute)
+prove: ## prove twelve trainings that resume exactly, and find ten planted bugs in others (needs python3, a minute)
 	go test ./cmd/trainerd -run TestProofs -proofs -count=1 -v
 
-trainers: build ## kill eight real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
+mutants: ## plant small mistakes in PKG, and list those that no test of it finds (PKG=./ckptfmt/retention)
+	cd tools && go build -o ../$(BIN)/tools/mutate ./mutate
+	nice -n 15 $(BIN)/tools/mutate . $(if $(filter ./...,$(PKG)),$(DEPTH),$(PKG))
+
+cover: ## list the statements of PKG that no test of it runs, but for those excused (PKG=./ckptfmt/retention)
+	cd tools && go build -o ../$(BIN)/tools/uncovered ./uncovered
+	$(BIN)/tools/uncovered . $(if $(filter ./...,$(PKG)),$(DEPTH),$(PKG))
+
+trainers: build ## kill nine real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
 	@interop/venv
 	@test -f $(TRAINERS_VENV)/done || { python3 -m venv $(TRAINERS_VENV) && $(TRAINERS_VENV)/bin/pip install -q -r interop/trainers/requirements.txt && touch $(TRAINERS_VENV)/done; }
 	.venv/bin/python interop/trainers/run.py --trainerd $(BIN)/trainerd --python $(TRAINERS_VENV)/bin/python --kills $(KILLS) $(TRAINERS)
