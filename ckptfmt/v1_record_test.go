@@ -14,7 +14,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// A record is the message that it stands for, byte for byte.
+// A record is the message that it encodes, byte for byte.
 func TestV1RecordIsProto(t *testing.T) {
 	f32 := func(v ...float32) []byte { return appendAll(nil, v) }
 	for _, tc := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// A summary may have any step, as in TensorFlow; only NoStep stands for the
+// A summary may have any step, as in TensorFlow; only NoStep means the
 // current one.
 func TestSummaryComputedTakesAnyStep(t *testing.T) {
 	m, dir := sessiontest.Counter(), t.TempDir()

@@ -197,7 +197,7 @@ func (r *faultRun) checkFault(t *testing.T, what string, err error, again bool) 
 	case !r.begun:
 		t.Logf("%s: %v", what, err) // before the training; see the next run
 	case err != nil:
-		t.Errorf("%s: Run = %v; want that the training goes on", what, err)
+		t.Errorf("%s: Run = %v; want that the training continues", what, err)
 	case step != faultLast || r.saved.Load() != faultLast:
 		t.Errorf("%s: ended at step %d, the last save was of %d; want %d", what, step, r.saved.Load(), faultLast)
 	}

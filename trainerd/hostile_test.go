@@ -70,7 +70,7 @@ func TestHostileStateFile(t *testing.T) {
 			}
 			latest, err := ckptdir.LatestCheckpoint(dir, nil)
 			if err != nil || ckptdir.StepOf(latest) != 37 {
-				t.Errorf("in force is %s, %v; want step 37", latest, err)
+				t.Errorf("the current checkpoint is %s, %v; want step 37", latest, err)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func TestSecondRunAtOnce(t *testing.T) {
 	}
 	close(goOn)
 	if err := <-first; err != nil || !trained.Load() {
-		t.Errorf("the first Run = %v, trained %v; want that it goes on", err, trained.Load())
+		t.Errorf("the first Run = %v, trained %v; want that it continues", err, trained.Load())
 	}
 	sv.InitFunc = nil
 	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(context.Context, session.Session) error { return nil }))

@@ -119,7 +119,7 @@ func TestMaxRestarts(t *testing.T) {
 			}
 			return lost
 		}, false, nil, 2},
-		{"a save starts the count anew", 1, func(n int) error {
+		{"a save starts the count again", 1, func(n int) error {
 			if n == 6 {
 				return nil
 			}

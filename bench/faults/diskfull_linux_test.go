@@ -96,7 +96,7 @@ func fillAndSave(t *testing.T, disk string, pages int, fsys ckptfmt.FS) (full bo
 		return nil
 	}
 	if err := sv.Run(t.Context(), first); err != nil {
-		t.Errorf("%d pages left: Run = %v; want that the training goes on", pages, err)
+		t.Errorf("%d pages left: Run = %v; want that the training continues", pages, err)
 	}
 	close(saved)
 	count, last := 0, int64(0)

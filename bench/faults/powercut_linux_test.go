@@ -132,7 +132,7 @@ func (v *victim) kill(before int64) int64 {
 type peer struct {
 	name    string
 	start   func(dir string, life int) *exec.Cmd
-	restart bool // it goes on in the same directory
+	restart bool // it continues in the same directory
 	// judge finds what was promised in a directory; nil for checkpoints of TensorFlow.
 	judge func(dir string, promised int64) error
 }
@@ -189,7 +189,7 @@ func (d *loopDisk) cuts(t *testing.T, p peer, n int, hunt bool) (lost, promised 
 	return lost, promised
 }
 
-// readByTensorFlow lets TensorFlow read the checkpoint in force.
+// readByTensorFlow lets TensorFlow read the current checkpoint.
 func readByTensorFlow(t *testing.T, dir string, promised int64) {
 	t.Helper()
 	cmd := exec.Command(*python, "tf_read.py", dir)
@@ -201,7 +201,7 @@ func readByTensorFlow(t *testing.T, dir string, promised int64) {
 	}
 }
 
-// judge finds the checkpoint in force sound, and of the promised step or a
+// judge finds the current checkpoint intact, and of the promised step or a
 // later one.
 func judge(dir string, promised int64) error {
 	prefix, err := ckptdir.LatestCheckpoint(dir, nil)
@@ -219,7 +219,7 @@ func judge(dir string, promised int64) error {
 		}
 	}
 	if step := ckptdir.StepOf(prefix); step < promised {
-		return fmt.Errorf("step %d was promised, %d is in force", promised, step)
+		return fmt.Errorf("step %d was promised, %d is current", promised, step)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// saveProgram writes a folder of two files, each of which tells its step.
+// saveProgram writes a folder of two files, which both name their step.
 func saveProgram(name string, step int, inPlace bool) error {
 	at := name
 	if !inPlace {

@@ -17,7 +17,7 @@ func TestMoveCheckpoint(t *testing.T) {
 	}
 	latest, err := LatestCheckpoint(dir, nil)
 	if err != nil || latest != to {
-		t.Errorf("in force: %s, %v", latest, err)
+		t.Errorf("current: %s, %v", latest, err)
 	}
 	if err := verifyBundle(t, to); err != nil {
 		t.Error(err)
@@ -43,7 +43,7 @@ func TestMoveCheckpointElsewhere(t *testing.T) {
 	}
 	latest, err := LatestCheckpoint(dir, nil)
 	if err != nil || filepath.Base(latest) != "model.ckpt-20" {
-		t.Errorf("in force: %s, %v", latest, err)
+		t.Errorf("current: %s, %v", latest, err)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestPowerCut(t *testing.T) {
 						t.Fatal(err)
 					}
 					if got := latestStep(t, dst); got < announced {
-						t.Fatalf("%s: step %d in force, %d was announced", state, got, announced)
+						t.Fatalf("%s: step %d is current, %d was announced", state, got, announced)
 					}
 					if t.Failed() {
 						t.Fatal(state)
@@ -144,7 +144,7 @@ func TestSaveFails(t *testing.T) {
 			t.Errorf("operation %d: error %v", n, err)
 		}
 		if got := latestStep(t, dir); got < 10 {
-			t.Errorf("operation %d: step %d in force", n, got)
+			t.Errorf("operation %d: step %d is current", n, got)
 		}
 		for _, name := range fileNames(t, dir) {
 			if layout.IsTemp(name) {

@@ -76,7 +76,7 @@ func TestNewestSound(t *testing.T) {
 	}
 	check := func(want string, bad ...string) {
 		t.Helper()
-		c, unsound, err := NewestIntact(t.Context(), dir)
+		c, damaged, err := NewestIntact(t.Context(), dir)
 		if want == "" {
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("found %v, %v", c, err)
@@ -85,7 +85,7 @@ func TestNewestSound(t *testing.T) {
 			t.Errorf("found %s, %v; want %s", c.Prefix, err, want)
 		}
 		var names []string
-		for _, u := range unsound {
+		for _, u := range damaged {
 			names = append(names, filepath.Base(u.Prefix))
 			var corrupt *ckptfmt.CorruptError
 			if !errors.As(u.Err, &corrupt) {
@@ -93,7 +93,7 @@ func TestNewestSound(t *testing.T) {
 			}
 		}
 		if strings.Join(names, " ") != strings.Join(bad, " ") {
-			t.Errorf("unsound %q, want %q", names, bad)
+			t.Errorf("damaged %q, want %q", names, bad)
 		}
 	}
 	check("model.ckpt-30")

@@ -247,7 +247,7 @@ func best(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%d checkpoints and %d in the record, want %s", len(files), len(record.Checkpoints), args[1])
 	}
 	if _, step := newest(ts.MkAbs(args[0])); step != record.Checkpoints[0].Step {
-		ts.Fatalf("step %d is in force, the best is %d", step, record.Checkpoints[0].Step)
+		ts.Fatalf("step %d is current, the best is %d", step, record.Checkpoints[0].Step)
 	}
 	if !slices.IsSortedFunc(record.Checkpoints, func(a, b struct {
 		Step  int64

@@ -44,7 +44,7 @@ func matrix[T float32 | float64](r *rand.Rand, rows, cols, gap int, transposed b
 	if transposed {
 		rows, cols = cols, rows
 	}
-	s := make([]T, (rows-1)*(cols+gap)+cols) // the last row has no gap behind it
+	s := make([]T, (rows-1)*(cols+gap)+cols) // the last row has no gap after it
 	for i := range s {
 		s[i] = T(r.NormFloat64())
 	}

@@ -102,7 +102,7 @@ func TestDamaged(t *testing.T) {
 		want string
 	}{
 		"nothing":        {nil, "not a NumPy file"},
-		"zip":            {[]byte("PK\x03\x04 and more behind it"), "not a NumPy file"},
+		"zip":            {[]byte("PK\x03\x04 and more after it"), "not a NumPy file"},
 		"version 4":      {file(4, f4, eight), "version 4.0"},
 		"minor version":  {append([]byte(magic), 1, 1, 0, 0), "version 1.1"},
 		"long header":    {append([]byte(magic), 2, 0, 0xff, 0xff, 0xff, 0xff), "4294967295 bytes is longer"},

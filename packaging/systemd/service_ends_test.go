@@ -49,7 +49,7 @@ func testChild(t *testing.T, b *box) {
 	b.put("/etc/trainerd/child.toml", []byte(childConfig), 0o644)
 	b.put("/etc/trainerd/train.sh", []byte(childProgram), 0o644)
 	b.run("systemctl", "start", b.unit)
-	status := regexp.MustCompile(`^tending, step \d+, loss 1, .*saved \d+$`)
+	status := regexp.MustCompile(`^supervising, step \d+, loss 1, .*saved \d+$`)
 	b.eventually("status text "+status.String(), func() bool { return status.MatchString(b.property("StatusText")) })
 	t.Log(b.property("StatusText"))
 

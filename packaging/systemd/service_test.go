@@ -148,7 +148,7 @@ func (b *box) awaitResume(pid string, announced int64) {
 		return ok
 	})
 	if e.step() < announced {
-		b.t.Errorf("goes on at step %d, although a checkpoint of step %d was announced", e.step(), announced)
+		b.t.Errorf("continues at step %d, although a checkpoint of step %d was announced", e.step(), announced)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // for a reason outside of it, and would like to try again.
 const exitTempFail = 75
 
-// finalCodes are exit codes of programs that would fail again: wrong words on
+// finalCodes are exit codes of programs that would fail again: an invalid
 // the command line, wrong data, a wrong configuration (sysexits.h), and a shell
 // that cannot run the command or does not find it.
 var finalCodes = []int{64, 65, 78, 126, 127}

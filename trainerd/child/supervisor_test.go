@@ -218,7 +218,7 @@ func TestHowItEnds(t *testing.T) {
 	}{
 		{"completes", "steps 1 2", 1, Completed, -1},
 		{"fails once", "exit 1|steps 1 2", 2, Completed, -1},
-		{"fails for good", "exit 3", 3, Failed, 3},
+		{"fails permanently", "exit 3", 3, Failed, 3},
 		{"invalid command line", "exit 2", 1, Final, 1},
 		{"crashes", "steps 1 2;exit 2|steps 1 3;exit 2|steps 1 4", 3, Completed, -1},
 		{"wrong data", "steps 1 2;exit 65", 1, Final, 1},

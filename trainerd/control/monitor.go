@@ -23,7 +23,7 @@ const (
 	Waiting     Phase = "waiting"    // makes a step together with other workers
 	Saving      Phase = "saving"     // waits for a checkpoint
 	Evaluating  Phase = "evaluating" // evaluates on the test part
-	Supervising Phase = "tending"    // supervises a program that trains, and detects itself when that hangs
+	Supervising Phase = "supervising"    // supervises a program that trains, and detects itself when that hangs
 	Paused      Phase = "paused"     // was asked to wait
 	Stopping    Phase = "stopping"   // ends its services and writes the last checkpoint
 	Ended       Phase = "ended"

@@ -62,7 +62,7 @@
 //	code                  when                                            what to do
 //	ABORTED               the session is gone: the server, or one behind  new session, restore
 //	                      it, restarted, or Reset was sent
-//	UNAVAILABLE           the server, or one behind it, is out of reach;  Client.Wait, then a new
+//	UNAVAILABLE           the server, or one that it needs, is out of reach;  Client.Wait, then a new
 //	                      whether a step in flight had effect is unknown  session, restore
 //	OUT_OF_RANGE          the inputs are exhausted                        end the run
 //	CANCELLED             ctx was cancelled; the session or client was    nothing

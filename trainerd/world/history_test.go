@@ -203,7 +203,7 @@ func (l *living) train(ctx context.Context, s session.Session) error {
 	return l.judgeWeights(ctx, s, step)
 }
 
-// onlooker reads the model now and then, as an evaluation does, or whoever asks
+// onlooker reads the model now and then, as an evaluation does, or a client that asks
 // for the state of a run. It must not change a bit.
 type onlooker struct{ *living }
 

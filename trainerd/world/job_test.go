@@ -17,7 +17,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// A digest stands for all weights of a model.
+// A digest identifies all weights of a model.
 type digest [sha256.Size]byte
 
 // A job is one process of a training. Every step depends on all before it and on

@@ -484,7 +484,7 @@ func (p *loopPlan) advance(c *KernelContext, f *frame, half int) error {
 func (p *loopPlan) leave(c *KernelContext, f *frame) error {
 	for i := range c.step.out {
 		if i >= len(p.body.fetches)-1-len(p.start) {
-			break // stands for the node itself where nothing is needed of it
+			break // means the node itself where nothing is needed of it
 		}
 		t := &f.slots[p.body.fetches[1+len(p.start)+i]]
 		if t.Dead {
