@@ -27,7 +27,7 @@ const layers = `
 	trainerd/session
 	trainerd/internal/sessiontest
 	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
-	trainerd/checkpoint
+	trainerd/checkpoint | trainerd/hook | trainerd/variables
 	trainerd/report
 	trainerd
 	trainerd/dataset/table

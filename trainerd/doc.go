@@ -15,9 +15,10 @@
 // Package target makes the sessions of graphs; a program without a graph sets
 // NewSession instead.
 //
-// What a training's own code names often, such as [Session], [Saver],
-// [Coordinator], [KeepBest] and the errors, is here under its plain name; the
-// types are those of the packages session, checkpoint, coord and retention.
+// What a training's own code names often, such as [Session], [Variables], [Saver],
+// [Coordinator], [KeepBest], the common hooks and the errors, is here under its
+// plain name; the types are those of the packages session, variables, checkpoint,
+// coord, retention and hook.
 //
 // # Life of a run
 //

@@ -20,6 +20,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -78,7 +79,7 @@ func (r *faultRun) run(t *testing.T, sv *Supervisor, disk ckptfmt.FS, until int6
 	sv.MaxSaveFailures = -1
 	sv.OnSave = func(s SavedCheckpoint) { r.saved.Store(s.Step) }
 	if disk != nil {
-		sv.Hooks = append(sv.Hooks, HookFuncs{AfterStepFunc: r.afterStep})
+		sv.Hooks = append(sv.Hooks, hook.Funcs{AfterStepFunc: r.afterStep})
 	}
 	return sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 		r.begun = true
@@ -231,7 +232,7 @@ func TestDiskFullThenRoom(t *testing.T) {
 			disk := faultfs.NewFault(faultfs.Fault{At: n, Err: syscall.ENOSPC, Lasting: true})
 			sv := newSupervisor(nil, r.dir, 2)
 			var before, after int64
-			sv.Hooks = []Hook{HookFuncs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error {
+			sv.Hooks = []Hook{hook.Funcs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error {
 				synctest.Wait() // for the save in the background
 				switch step {
 				case faultFirst + 5:

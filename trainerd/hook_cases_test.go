@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -122,13 +123,13 @@ func points(t *testing.T, logdir, tag string) map[int64]float64 {
 
 // fakeHook is a hook that asks for what it is told to, and counts.
 type fakeHook struct {
-	trainerd.HookFuncs
-	request        *trainerd.RunArgs
+	hook.Funcs
+	request        *hook.RunArgs
 	stop           bool
 	begun, ended   int
 	before, after  int
-	context        *trainerd.RunContext
-	values         *trainerd.RunValues
+	context        *hook.RunContext
+	values         *hook.RunValues
 	failBefore     error
 	failBeforeCall int
 }
@@ -136,7 +137,7 @@ type fakeHook struct {
 func (h *fakeHook) Begin(context.Context, session.Session) error { h.begun++; return nil }
 func (h *fakeHook) End(context.Context, session.Session) error   { h.ended++; return nil }
 
-func (h *fakeHook) BeforeRun(_ context.Context, c *trainerd.RunContext) (*trainerd.RunArgs, error) {
+func (h *fakeHook) BeforeRun(_ context.Context, c *hook.RunContext) (*hook.RunArgs, error) {
 	h.before++
 	h.context = c
 	if h.before == h.failBeforeCall {
@@ -145,7 +146,7 @@ func (h *fakeHook) BeforeRun(_ context.Context, c *trainerd.RunContext) (*traine
 	return h.request, nil
 }
 
-func (h *fakeHook) AfterRun(_ context.Context, c *trainerd.RunContext, v *trainerd.RunValues) error {
+func (h *fakeHook) AfterRun(_ context.Context, c *hook.RunContext, v *hook.RunValues) error {
 	h.after++
 	h.values = v
 	if h.stop {

@@ -15,6 +15,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -22,7 +23,7 @@ import (
 // GlobalStepWaiterHookTest: test_not_wait_for_step_zero, test_wait_for_step.
 func TestGlobalStepWaiterHook(t *testing.T) {
 	for _, until := range []int64{0, -1, 3} {
-		sv := hooked(t, &trainerd.GlobalStepWaiter{WaitUntilStep: until, Poll: time.Second})
+		sv := hooked(t, &hook.GlobalStepWaiter{WaitUntilStep: until, Poll: time.Second})
 		synctest.Test(t, func(t *testing.T) {
 			run(t, sv, func(ctx context.Context, sess session.Session) error {
 				began := time.Now()
@@ -41,7 +42,7 @@ func TestGlobalStepWaiterHook(t *testing.T) {
 }
 
 func TestGlobalStepWaiterHookStops(t *testing.T) {
-	sv := hooked(t, &trainerd.GlobalStepWaiter{WaitUntilStep: 1000})
+	sv := hooked(t, &hook.GlobalStepWaiter{WaitUntilStep: 1000})
 	synctest.Test(t, func(t *testing.T) {
 		run(t, sv, func(ctx context.Context, sess session.Session) error {
 			time.AfterFunc(time.Minute, func() { sv.RequestStop(nil) })
@@ -53,7 +54,7 @@ func TestGlobalStepWaiterHookStops(t *testing.T) {
 // FinalOpsHookTest: test_final_ops_is_scalar_tensor, test_final_ops_is_tensor,
 // test_final_ops_with_dictionary.
 func TestFinalOpsHook(t *testing.T) {
-	h := &trainerd.FinalOps{Fetches: []string{"five:0", "plus_one:0"}, Feeds: map[string]*ckptfmt.Tensor{"x": float(-3)}}
+	h := &hook.FinalOps{Fetches: []string{"five:0", "plus_one:0"}, Feeds: map[string]*ckptfmt.Tensor{"x": float(-3)}}
 	run(t, hooked(t, h), func(ctx context.Context, sess session.Session) error {
 		if h.Values != nil {
 			t.Error("final ops have values before the end")
@@ -68,7 +69,7 @@ func TestFinalOpsHook(t *testing.T) {
 // test_final_ops_triggers_out_of_range_error
 func TestFinalOpsHookEndOfInput(t *testing.T) {
 	log, lines := logged()
-	h := &trainerd.FinalOps{Fetches: []string{"next:0"}}
+	h := &hook.FinalOps{Fetches: []string{"next:0"}}
 	sv := hooked(t, h)
 	sv.MetaGraph, sv.Logger = emptyQueue(t), log
 	run(t, sv, func(context.Context, session.Session) error { return nil })
@@ -102,7 +103,7 @@ func emptyQueue(t *testing.T) *tfpb.MetaGraphDef {
 // FeedFnHookTest: test_feeding_placeholder.
 func TestFeedFnHook(t *testing.T) {
 	n := float32(0)
-	h := &trainerd.FeedFn{Feed: func(context.Context) (map[string]*ckptfmt.Tensor, error) {
+	h := &hook.FeedFn{Feed: func(context.Context) (map[string]*ckptfmt.Tensor, error) {
 		if n++; n > 2 {
 			return nil, session.ErrOutOfRange
 		}
@@ -140,7 +141,7 @@ func TestProfilerHook(t *testing.T) {
 		{"steps", trainerd.Trigger{Steps: 2}, make([]time.Duration, 5), []string{"timeline-2.json", "timeline-4.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sv := hooked(t, &trainerd.Profiler{Trigger: c.trigger})
+			sv := hooked(t, &hook.Profiler{Trigger: c.trigger})
 			synctest.Test(t, func(t *testing.T) {
 				run(t, sv, func(ctx context.Context, sess session.Session) error {
 					began := time.Now()
@@ -170,7 +171,7 @@ func TestProfilerHook(t *testing.T) {
 // test_run_metadata_saves; and the timeline is one that Chrome reads.
 func TestProfilerHookWrites(t *testing.T) {
 	for _, master := range []string{"", target.Local} {
-		sv := hooked(t, &trainerd.Profiler{Trigger: trainerd.Trigger{Steps: 1}})
+		sv := hooked(t, &hook.Profiler{Trigger: trainerd.Trigger{Steps: 1}})
 		sv.Master = master
 		run(t, sv, times(2))
 		var tags []string

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -50,7 +51,7 @@ func TestStepCounterHook(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log, lines := logged()
-			sv := hooked(t, &trainerd.StepCounter{Trigger: c.trigger})
+			sv := hooked(t, &hook.StepCounter{Trigger: c.trigger})
 			sv.MetaGraph, sv.Logger = hookGraph(t, "global_step", c.perRun), log
 			synctest.Test(t, func(t *testing.T) { run(t, sv, paced(c.runs, c.pause)) })
 			rates := points(t, sv.Logdir, "global_step/sec")
@@ -71,7 +72,7 @@ func TestStepCounterHook(t *testing.T) {
 
 // test_global_step_name
 func TestStepCounterHookStepName(t *testing.T) {
-	sv := hooked(t, &trainerd.StepCounter{Trigger: trainerd.Trigger{Steps: 1}})
+	sv := hooked(t, &hook.StepCounter{Trigger: trainerd.Trigger{Steps: 1}})
 	sv.MetaGraph, sv.GlobalStep = hookGraph(t, "bar/foo", 1), trainerd.Nodes("bar/foo")
 	run(t, sv, times(2))
 	if got := stepsOf(points(t, sv.Logdir, "bar/foo/sec")); !slices.Equal(got, []int64{2}) {
@@ -82,7 +83,7 @@ func TestStepCounterHookStepName(t *testing.T) {
 // test_log_warning_if_global_step_not_increased
 func TestStepCounterHookWarns(t *testing.T) {
 	log, lines := logged()
-	sv := hooked(t, &trainerd.StepCounter{Trigger: trainerd.Trigger{Steps: 1}})
+	sv := hooked(t, &hook.StepCounter{Trigger: trainerd.Trigger{Steps: 1}})
 	sv.MetaGraph, sv.Logger = hookGraph(t, "global_step", 0), log
 	run(t, sv, times(70))
 	if n := strings.Count(lines(), "global step has not been increased"); n != 1 {
@@ -105,7 +106,7 @@ func TestSummarySaverHook(t *testing.T) {
 		{"test_save_secs_saving_once_every_three_steps", trainerd.Trigger{Every: 9 * time.Second}, 8, 3100 * time.Millisecond, map[int64]float64{1: 1, 4: 2, 7: 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sv := hooked(t, &trainerd.SummarySaver{Trigger: c.trigger, Ops: []string{"my_summary:0"}})
+			sv := hooked(t, &hook.SummarySaver{Trigger: c.trigger, Ops: []string{"my_summary:0"}})
 			synctest.Test(t, func(t *testing.T) { run(t, sv, paced(c.runs, c.pause)) })
 			if diff := cmp.Diff(points(t, sv.Logdir, "my_summary"), c.want); diff != "" {
 				t.Errorf("points (-got +want):\n%s", diff)
@@ -117,7 +118,7 @@ func TestSummarySaverHook(t *testing.T) {
 // test_multiple_summaries, and the graph's own summary op by default.
 func TestSummarySaverHookSeveral(t *testing.T) {
 	for _, ops := range [][]string{{"my_summary:0", "my_summary2:0"}, nil} {
-		sv := hooked(t, &trainerd.SummarySaver{Trigger: trainerd.Trigger{Steps: 8}, Ops: ops})
+		sv := hooked(t, &hook.SummarySaver{Trigger: trainerd.Trigger{Steps: 8}, Ops: ops})
 		run(t, sv, times(10))
 		for tag, want := range map[string]map[int64]float64{"my_summary": {1: 1, 9: 2}, "my_summary2": {1: 2, 9: 4}} {
 			if diff := cmp.Diff(points(t, sv.Logdir, tag), want); diff != "" {
@@ -131,16 +132,16 @@ func TestSummarySaverHookSeveral(t *testing.T) {
 // begins.
 func TestRunHooksRefusedAtTheStart(t *testing.T) {
 	for want, h := range map[string]trainerd.Hook{
-		"SummarySaver: neither Steps nor Every": &trainerd.SummarySaver{},
-		"Profiler: neither Steps nor Every":     &trainerd.Profiler{},
-		"FeedFn: Feed is not set":               &trainerd.FeedFn{},
+		"SummarySaver: neither Steps nor Every": &hook.SummarySaver{},
+		"Profiler: neither Steps nor Every":     &hook.Profiler{},
+		"FeedFn: Feed is not set":               &hook.FeedFn{},
 	} {
 		wantErrorWith(t, hooked(t, h).Run(t.Context(), times(1)), want)
 	}
 	for want, h := range map[string]trainerd.Hook{
-		"SummarySaver: the graph names no summary op":  &trainerd.SummarySaver{Trigger: trainerd.Trigger{Steps: 1}},
-		"Profiler: a session of type *trainerd.Variab": &trainerd.Profiler{Trigger: trainerd.Trigger{Steps: 1}},
-		"GlobalStepWaiter: the session has no global ": &trainerd.GlobalStepWaiter{WaitUntilStep: 1},
+		"SummarySaver: the graph names no summary op":  &hook.SummarySaver{Trigger: trainerd.Trigger{Steps: 1}},
+		"Profiler: a session of type *variables.Variab": &hook.Profiler{Trigger: trainerd.Trigger{Steps: 1}},
+		"GlobalStepWaiter: the session has no global ": &hook.GlobalStepWaiter{WaitUntilStep: 1},
 	} {
 		vars := new(trainerd.Variables)
 		if err := vars.Float64("w", []float64{0}); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -42,7 +43,7 @@ func TestHookOrder(t *testing.T) {
 			dir := t.TempDir()
 			m := sessiontest.Counter()
 			sv := newSupervisor(m, dir, 100)
-			sv.Hooks = []Hook{HookFuncs{}, HookFuncs{
+			sv.Hooks = []Hook{hook.Funcs{}, hook.Funcs{
 				BeginFunc:     func(context.Context, session.Session) error { return call("begin") },
 				AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error { return call(fmt.Sprint("step ", step)) },
 				EndFunc:       func(context.Context, session.Session) error { return call("end") },
@@ -67,7 +68,7 @@ func TestHookOrder(t *testing.T) {
 func TestHookEndAfterStop(t *testing.T) {
 	m := sessiontest.Counter()
 	sv := newSupervisor(m, "", 0)
-	sv.Hooks = []Hook{HookFuncs{EndFunc: func(ctx context.Context, s session.Session) error {
+	sv.Hooks = []Hook{hook.Funcs{EndFunc: func(ctx context.Context, s session.Session) error {
 		_, err := s.Run(ctx, nil, []string{"w"}, nil)
 		return errors.Join(err, ctx.Err())
 	}}}

@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -35,7 +36,7 @@ func TestHookedSessionCallsHooks(t *testing.T) {
 		if len(h.values.Results) != 0 || h.values.Options != nil || h.values.Metadata != nil {
 			t.Errorf("hook %d asked for nothing and got %v", i, h.values)
 		}
-		want := trainerd.RunArgs{Feeds: feeds, Fetches: []string{"sum:0"}, Targets: []string{"noop"}}
+		want := hook.RunArgs{Feeds: feeds, Fetches: []string{"sum:0"}, Targets: []string{"noop"}}
 		if diff := cmp.Diff(h.context.Args, want, cmp.Comparer(func(a, b *ckptfmt.Tensor) bool { return a == b })); diff != "" {
 			t.Errorf("hook %d: original arguments (-got +want):\n%s", i, diff)
 		}
@@ -60,8 +61,8 @@ func TestHookedSessionShouldStop(t *testing.T) {
 }
 
 func TestHookedSessionFetches(t *testing.T) {
-	h1 := &fakeHook{request: &trainerd.RunArgs{Fetches: []string{"five:0"}}}
-	h2 := &fakeHook{request: &trainerd.RunArgs{Fetches: []string{"ten:0", "five"}, Targets: []string{"train"}}}
+	h1 := &fakeHook{request: &hook.RunArgs{Fetches: []string{"five:0"}}}
+	h2 := &fakeHook{request: &hook.RunArgs{Fetches: []string{"ten:0", "five"}, Targets: []string{"train"}}}
 	sv := hooked(t, h1, h2)
 	run(t, sv, func(ctx context.Context, sess session.Session) error {
 		out, err := sess.Run(ctx, nil, []string{"sum:0"}, nil)
@@ -84,7 +85,7 @@ func TestHookedSessionFetches(t *testing.T) {
 
 func TestHookedSessionFeeds(t *testing.T) {
 	a, b := map[string]*ckptfmt.Tensor{"a": float(5)}, map[string]*ckptfmt.Tensor{"b:0": float(10)}
-	sv := hooked(t, &fakeHook{request: &trainerd.RunArgs{Feeds: a}}, &fakeHook{request: &trainerd.RunArgs{Feeds: b}})
+	sv := hooked(t, &fakeHook{request: &hook.RunArgs{Feeds: a}}, &fakeHook{request: &hook.RunArgs{Feeds: b}})
 	run(t, sv, func(ctx context.Context, sess session.Session) error {
 		for _, c := range []struct {
 			feeds map[string]*ckptfmt.Tensor
@@ -115,7 +116,7 @@ func TestHookedSessionFeedConflicts(t *testing.T) {
 		for _, name := range names {
 			feeds[name] = float(1)
 		}
-		return &fakeHook{request: &trainerd.RunArgs{Feeds: feeds}}
+		return &fakeHook{request: &hook.RunArgs{Feeds: feeds}}
 	}
 	for name, c := range map[string]struct {
 		hooks []trainerd.Hook
@@ -196,8 +197,8 @@ func TestMergeRunOptions(t *testing.T) {
 	watch := func(name string) *tfpb.DebugOptions {
 		return &tfpb.DebugOptions{DebugTensorWatchOpts: []*tfpb.DebugTensorWatch{{NodeName: name}}}
 	}
-	h1 := &fakeHook{request: &trainerd.RunArgs{Options: &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_SOFTWARE_TRACE, TimeoutInMs: 30_000, DebugOptions: watch("one")}}}
-	h2 := &fakeHook{request: &trainerd.RunArgs{Options: &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_HARDWARE_TRACE, TimeoutInMs: 60_000,
+	h1 := &fakeHook{request: &hook.RunArgs{Options: &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_SOFTWARE_TRACE, TimeoutInMs: 30_000, DebugOptions: watch("one")}}}
+	h2 := &fakeHook{request: &hook.RunArgs{Options: &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_HARDWARE_TRACE, TimeoutInMs: 60_000,
 		OutputPartitionGraphs: true, DebugOptions: watch("two")}}}
 	own := &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_FULL_TRACE, ReportTensorAllocationsUponOom: true, DebugOptions: watch("own")}
 	run(t, hooked(t, h1, h2), func(ctx context.Context, sess session.Session) error {
@@ -255,7 +256,7 @@ func (plainSession) Close() error { return nil }
 // A tracing session of each kind records steps.
 func TestTraceAtEveryMaster(t *testing.T) {
 	for _, kind := range masters {
-		h := &fakeHook{request: &trainerd.RunArgs{Options: &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_FULL_TRACE}}}
+		h := &fakeHook{request: &hook.RunArgs{Options: &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_FULL_TRACE}}}
 		sv := hooked(t, h)
 		sv.Master, sv.Open = kind.master(t), kind.open()
 		run(t, sv, times(1))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -39,7 +40,7 @@ func (m managedSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tenso
 	if !m.steps.wants(ctx) {
 		return m.Session.Run(step, feeds, fetches, targets)
 	}
-	out, _, err := m.steps.call(ctx, step, m.Session, RunArgs{Feeds: feeds, Fetches: fetches, Targets: targets})
+	out, _, err := m.steps.call(ctx, step, m.Session, hook.RunArgs{Feeds: feeds, Fetches: fetches, Targets: targets})
 	return out, err
 }
 
@@ -52,7 +53,7 @@ func (m managedSession) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, 
 	if !m.steps.wants(ctx) {
 		return session.RunWithOptions(step, m.Session, o, feeds, fetches, targets)
 	}
-	return m.steps.call(ctx, step, m.Session, RunArgs{Feeds: feeds, Fetches: fetches, Targets: targets, Options: o})
+	return m.steps.call(ctx, step, m.Session, hook.RunArgs{Feeds: feeds, Fetches: fetches, Targets: targets, Options: o})
 }
 
 // Saved implements [session.Wrapper].

@@ -15,6 +15,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/report"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -31,7 +32,7 @@ func TestRefusedAtTheStart(t *testing.T) {
 			sv.NewSession = func(context.Context) (session.Session, error) { return nil, nil }
 		}, "NewSession gave neither a session nor an error"},
 		"service":   {func(sv *Supervisor, _ *sessiontest.Model) { sv.Services = []coord.Service{coord.Service(nil)} }, "Supervisor.Services[0] is nil"},
-		"hook":      {func(sv *Supervisor, _ *sessiontest.Model) { sv.Hooks = []Hook{HookFuncs{}, nil} }, "Supervisor.Hooks[1] is nil"},
+		"hook":      {func(sv *Supervisor, _ *sessiontest.Model) { sv.Hooks = []Hook{hook.Funcs{}, nil} }, "Supervisor.Hooks[1] is nil"},
 		"listener":  {func(sv *Supervisor, _ *sessiontest.Model) { sv.Listeners = []CheckpointListener{nil} }, "Supervisor.Listeners[0] is nil"},
 		"retention": {func(sv *Supervisor, _ *sessiontest.Model) { sv.Saver.Retention = []retention.Policy{nil} }, "Retention[0] is nil"},
 		"risk":      {func(sv *Supervisor, _ *sessiontest.Model) { sv.SaveBudget.MaxRisk = -1 }, "SaveBudget.MaxRisk"},

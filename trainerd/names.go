@@ -4,7 +4,9 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
+	"github.com/trainerd/trainerd/trainerd/variables"
 )
 
 // What a training's own code names often has its plain name here. Package
@@ -27,6 +29,22 @@ type ServiceFunc = coord.ServiceFunc
 
 // Loop is a Service that calls a function on a timer.
 type Loop = coord.Loop
+
+// Hook is called in the course of a run; package hook has the ready ones.
+type Hook = hook.Hook
+
+// LogEvery, NaNGuard and StopAtStep are the hooks of most programs.
+type (
+	LogEvery   = hook.LogEvery
+	NaNGuard   = hook.NaNGuard
+	StopAtStep = hook.StopAtStep
+)
+
+// NaNError says that a loss is not a number, or infinite.
+type NaNError = hook.NaNError
+
+// Trigger decides when something that is done every so often is due.
+type Trigger = hook.Trigger
 
 // Saver writes checkpoints and restores them, and deletes old ones.
 type Saver = checkpoint.Saver
@@ -60,3 +78,7 @@ var (
 	ErrUnavailable        = session.ErrUnavailable
 	ErrFailedPrecondition = session.ErrFailedPrecondition
 )
+
+// Variables is the session of a program that keeps its parameters itself, in
+// slices of numbers.
+type Variables = variables.Variables

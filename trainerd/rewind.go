@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // Rewind says that a training whose loss was NaN continues from an
 // earlier checkpoint.
 type Rewind struct {
-	Cause      *NaNError
+	Cause      *hook.NaNError
 	Checkpoint string // its prefix
 	Step       int64  // that the checkpoint has
 	Count      int    // of rewinds in a row, from 1
@@ -24,11 +25,11 @@ type rewinder struct {
 	failed  int64 // step of the last failure
 }
 
-// rewind makes an older checkpoint current if the run failed with a *NaNError
+// rewind makes an older checkpoint current if the run failed with a *hook.NaNError
 // and may go back. It reports whether the training is to begin again.
 func (sv *Supervisor) rewind(b *rewinder, err error) bool {
 	sv.rewound = nil
-	var nan *NaNError
+	var nan *hook.NaNError
 	r := sv.current()
 	if sv.MaxRewinds <= 0 || !errors.As(err, &nan) || r == nil || r.checkpoints == nil {
 		return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -153,11 +154,8 @@ func (sv *Supervisor) trainWithHooks(ctx context.Context, r *run, s session.Sess
 		}
 	}
 	for _, h := range sv.Hooks {
-		if counter, ok := h.(stepsFrom); ok {
-			counter.stepsFrom(sv.current().stepsDone.Load())
-		}
-		if a, ok := h.(interface{ attach(*Supervisor, *run) }); ok {
-			a.attach(sv, r)
+		if a, ok := h.(hook.Attacher); ok {
+			a.Attach(hookRun{sv, r})
 		}
 		if err := h.Begin(ctx, r.hooked); err != nil {
 			return err

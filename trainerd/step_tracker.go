@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -19,7 +20,7 @@ import (
 type stepTracker struct {
 	sv    *Supervisor
 	run   *run
-	hooks []RunHook
+	hooks []hook.RunHook
 	step  string // name of the variable that counts the steps, "" for none
 	value string // the tensor that has its value, "" where only a VariableStore knows it
 
@@ -37,7 +38,7 @@ type stepTracker struct {
 func (sv *Supervisor) newStepTracker(r *run) *stepTracker {
 	t := &stepTracker{sv: sv, run: r}
 	for _, h := range sv.Hooks {
-		if rh, ok := h.(RunHook); ok {
+		if rh, ok := h.(hook.RunHook); ok {
 			t.hooks = append(t.hooks, rh)
 		}
 	}
@@ -75,55 +76,16 @@ func (t *stepTracker) readStep(ctx context.Context, s session.Session) (int64, e
 }
 
 // call runs a step with its hooks. ctx is the training's, step the step's.
-func (t *stepTracker) call(ctx, step context.Context, s session.Session, args RunArgs) ([]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
+func (t *stepTracker) call(ctx, step context.Context, s session.Session, args hook.RunArgs) ([]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	if err := t.settle(ctx); err != nil {
 		return nil, nil, err
 	}
-	c := &RunContext{Session: s, Args: args, tracker: t}
-	out, meta, err := t.callHooked(step, c)
+	c := hook.NewRunContext(hookRun{t.sv, t.run}, s, args)
+	out, meta, err := c.Call(step, t.hooks)
 	if err != nil {
 		return out, meta, err
 	}
 	return out, meta, t.noteStep(ctx, step, c)
-}
-
-func (t *stepTracker) callHooked(ctx context.Context, c *RunContext) ([]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
-	s, args := c.Session, c.Args
-	if len(t.hooks) == 0 {
-		return runArgs(ctx, s, args)
-	}
-	m := newMerger(args)
-	first := make([]int, len(t.hooks)+1) // of each hook's fetches
-	for i, h := range t.hooks {
-		first[i] = len(m.Fetches)
-		more, err := h.BeforeRun(ctx, c)
-		if err == nil && more != nil {
-			err = m.add(fmt.Sprintf("%T", h), more)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	first[len(t.hooks)] = len(m.Fetches)
-	out, meta, err := runArgs(ctx, s, m.RunArgs)
-	if err != nil {
-		return nil, meta, err
-	}
-	for i, h := range t.hooks {
-		v := &RunValues{Results: out[first[i]:first[i+1]:first[i+1]], Options: m.Options, Metadata: meta}
-		if err := h.AfterRun(ctx, c, v); err != nil {
-			return nil, meta, err
-		}
-	}
-	return out[:len(args.Fetches):len(args.Fetches)], meta, nil
-}
-
-func runArgs(ctx context.Context, s session.Session, a RunArgs) ([]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
-	if a.Options != nil {
-		return session.RunWithOptions(ctx, s, a.Options, a.Feeds, a.Fetches, a.Targets)
-	}
-	out, err := s.Run(ctx, a.Feeds, a.Fetches, a.Targets)
-	return out, nil, err
 }
 
 // settle does what was left for the beginning of the next call: a training that
@@ -160,12 +122,12 @@ func (t *stepTracker) settleLocked(ctx context.Context) error {
 // noteStep calls stepDone when a call has changed the step. After the first one
 // it waits for the next call: a training that reports its steps itself may put
 // something aside first, such as the loss, that its hooks look at.
-func (t *stepTracker) noteStep(ctx, stepCtx context.Context, c *RunContext) error {
+func (t *stepTracker) noteStep(ctx, stepCtx context.Context, c *hook.RunContext) error {
 	if t.step == "" || t.reported.Load() || !t.mu.TryLock() {
 		return nil
 	}
 	defer t.mu.Unlock()
-	step, err := c.stepAfter(stepCtx)
+	step, err := c.StepAfter(stepCtx)
 	if err != nil || step == t.run.stepsDone.Load() {
 		return err
 	}

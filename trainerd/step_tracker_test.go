@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -38,7 +39,7 @@ func TestStepsAreNoticed(t *testing.T) {
 					steps = append(steps, step)
 					return trainerd.RunOps(context.Background(), s, "noop") // a hook's own call is no step
 				}
-				sv := hooked(t, trainerd.HookFuncs{AfterStepFunc: record}, &trainerd.StopAtStep{LastStep: 5})
+				sv := hooked(t, hook.Funcs{AfterStepFunc: record}, &trainerd.StopAtStep{LastStep: 5})
 				sv.SaveModelSteps, sv.Master, sv.Open = 2, kind.master(t), kind.open()
 				run(t, sv, func(ctx context.Context, sess session.Session) error {
 					return sv.UntilStop(func() error {
@@ -82,7 +83,7 @@ func TestLastStepStops(t *testing.T) {
 // A run of one step is noticed at its end.
 func TestOnlyStepIsNoticed(t *testing.T) {
 	var seen int64
-	sv := hooked(t, trainerd.HookFuncs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error { seen = step; return nil }})
+	sv := hooked(t, hook.Funcs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error { seen = step; return nil }})
 	run(t, sv, times(1))
 	if seen != 1 {
 		t.Errorf("the hook saw step %d; want 1", seen)
@@ -93,7 +94,7 @@ func TestOnlyStepIsNoticed(t *testing.T) {
 // before, not even after the first step.
 func TestStepsToldAreNotNoticedBefore(t *testing.T) {
 	aside := int64(0)
-	sv := hooked(t, trainerd.HookFuncs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error {
+	sv := hooked(t, hook.Funcs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error {
 		if aside != step {
 			t.Errorf("at step %d the value of step %d is aside", step, aside)
 		}
@@ -115,7 +116,7 @@ func TestStepsToldAreNotNoticedBefore(t *testing.T) {
 
 // A hook's error ends the training at its step, which is not saved.
 func TestHookErrorOfNoticedStep(t *testing.T) {
-	sv := hooked(t, trainerd.HookFuncs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error {
+	sv := hooked(t, hook.Funcs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error {
 		if step == 2 {
 			return errHook
 		}
@@ -142,7 +143,7 @@ func TestManagedRunCostsNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for name, hooks := range map[string][]trainerd.Hook{"no hooks": nil, "hooks": {trainerd.HookFuncs{}}} {
+	for name, hooks := range map[string][]trainerd.Hook{"no hooks": nil, "hooks": {hook.Funcs{}}} {
 		sv := hooked(t, hooks...)
 		run(t, sv, func(ctx context.Context, sess session.Session) error {
 			if err := sv.StepDone(ctx, 0); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -147,8 +148,8 @@ type Supervisor struct {
 	// Services run during the training, in every process.
 	Services []coord.Service
 	// Hooks are called at the beginning, after each step, and at the end; see
-	// [RunHook] for those that take part in the session's calls, and StepDone.
-	Hooks []Hook
+	// [hook.RunHook] for those that take part in the session's calls, and StepDone.
+	Hooks []hook.Hook
 	// NoStandardServices leaves out the checkpoint, summary and step-counter
 	// services, the queue runners and SessionLog START. They can be started
 	// with StartStandardServices.
@@ -169,7 +170,7 @@ type Supervisor struct {
 	// default is not at all, as in TensorFlow; negative is without limit.
 	MaxRestarts int
 	// MaxRewinds is how often in a row Run may go back to a checkpoint when the
-	// training failed with a [*NaNError], as that of a [NaNGuard]. When it fails
+	// training failed with a [*hook.NaNError], as that of a [hook.NaNGuard]. When it fails
 	// again no later than before, it goes back one checkpoint further. The
 	// default is not at all.
 	MaxRewinds int

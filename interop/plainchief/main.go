@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -39,8 +40,8 @@ func train(file, master, logdir, steps string) error {
 	sv := &trainerd.Supervisor{MetaGraph: meta, Open: target.Open, Master: master, Logdir: logdir,
 		SaveModelSteps: 2, SaveSummariesEvery: -1, Hooks: []trainerd.Hook{
 			&trainerd.StopAtStep{LastStep: last},
-			&trainerd.SummarySaver{Trigger: trainerd.Trigger{Steps: 2}},
-			&trainerd.Profiler{Trigger: trainerd.Trigger{Steps: 2}},
+			&hook.SummarySaver{Trigger: trainerd.Trigger{Steps: 2}},
+			&hook.Profiler{Trigger: trainerd.Trigger{Steps: 2}},
 		}}
 	return sv.Run(context.Background(), func(ctx context.Context, sess session.Session) error {
 		return sv.UntilStop(func() error { return trainerd.RunOps(ctx, sess, "train") })

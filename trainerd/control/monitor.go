@@ -17,15 +17,15 @@ type Phase string
 
 // The phases of a training. All but Training may take their time.
 const (
-	Preparing   Phase = "preparing"  // reads data, restores or initialises the model, waits for the chief
-	Starting    Phase = "starting"   // makes the first step, which also compiles the graph
-	Training    Phase = "training"   // makes steps
-	Waiting     Phase = "waiting"    // makes a step together with other workers
-	Saving      Phase = "saving"     // waits for a checkpoint
-	Evaluating  Phase = "evaluating" // evaluates on the test part
-	Supervising Phase = "supervising"    // supervises a program that trains, and detects itself when that hangs
-	Paused      Phase = "paused"     // was asked to wait
-	Stopping    Phase = "stopping"   // ends its services and writes the last checkpoint
+	Preparing   Phase = "preparing"   // reads data, restores or initialises the model, waits for the chief
+	Starting    Phase = "starting"    // makes the first step, which also compiles the graph
+	Training    Phase = "training"    // makes steps
+	Waiting     Phase = "waiting"     // makes a step together with other workers
+	Saving      Phase = "saving"      // waits for a checkpoint
+	Evaluating  Phase = "evaluating"  // evaluates on the test part
+	Supervising Phase = "supervising" // supervises a program that trains, and detects itself when that hangs
+	Paused      Phase = "paused"      // was asked to wait
+	Stopping    Phase = "stopping"    // ends its services and writes the last checkpoint
 	Ended       Phase = "ended"
 )
 

@@ -1,4 +1,4 @@
-package trainerd
+package variables
 
 import (
 	"context"

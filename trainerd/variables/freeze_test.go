@@ -1,4 +1,4 @@
-package trainerd
+package variables
 
 import (
 	"bytes"
@@ -103,7 +103,7 @@ func TestFreezeBesideSteps(t *testing.T) {
 	})
 	saver, dir := new(checkpoint.Saver), sessiontest.MemoryDir(t)
 	for n := range int64(10) {
-		cut, err := saver.Snapshot(t.Context(), v, DefaultGlobalStep)
+		cut, err := saver.Snapshot(t.Context(), v, session.DefaultGlobalStep)
 		sessiontest.MustNoErr(t, err)
 		prefix, err := saver.Write(t.Context(), cut, filepath.Join(dir, "m"), n)
 		sessiontest.MustNoErr(t, err)
@@ -127,11 +127,18 @@ func TestFreezeBesideSteps(t *testing.T) {
 	wg.Wait()
 }
 
+// wrapped is a session around another one, as the training of a Supervisor sees it.
+type wrapped struct{ session.VariableStore }
+
+func (w wrapped) Saved() session.VariableStore { return w.VariableStore }
+
+var _ session.Wrapper = wrapped{}
+
 // A training that saves by itself, through the session that it was given, is
 // not held up for a copy either.
-func TestFreezeOfManagedSession(t *testing.T) {
+func TestFreezeOfWrappedSession(t *testing.T) {
 	v, _, _ := frozenModel(t)
-	cut, err := new(checkpoint.Saver).Snapshot(t.Context(), manage(v, nil), DefaultGlobalStep)
+	cut, err := new(checkpoint.Saver).Snapshot(t.Context(), wrapped{v}, session.DefaultGlobalStep)
 	sessiontest.MustNoErr(t, err)
 	if v.frozen == nil {
 		t.Error("all was copied at the cut")

@@ -1,12 +1,10 @@
-package trainerd
+package variables
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +15,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
+
+var errFailed = errors.New("the step failed")
 
 func TestVariablesSaveRestore(t *testing.T) {
 	type model struct {
@@ -41,14 +41,15 @@ func TestVariablesSaveRestore(t *testing.T) {
 	if step != 1 {
 		t.Errorf("Step = %d; want 1", step)
 	}
-	prefix := saveWith(t, new(checkpoint.Saver), &a.vars, filepath.Join(t.TempDir(), "m"), step)
+	prefix, err := new(checkpoint.Saver).Save(t.Context(), &a.vars, filepath.Join(t.TempDir(), "m"), step)
+	sessiontest.MustNoErr(t, err)
 	b := makeModel(2)
 	sessiontest.MustNoErr(t, new(checkpoint.Saver).Restore(t.Context(), &b.vars, prefix))
 	if !slices.Equal(b.f, a.f) || !slices.Equal(b.d, a.d) || !slices.Equal(b.i, a.i) || b.vars.GlobalStep() != 1 {
 		t.Errorf("restored %v %v %v step %d", b.f, b.d, b.i, b.vars.GlobalStep())
 	}
 	if x, y := a.source.Uint64(), b.source.Uint64(); x != y {
-		t.Errorf("random numbers go on with %d; want %d", y, x)
+		t.Errorf("random numbers continue with %d; want %d", y, x)
 	}
 }
 
@@ -72,7 +73,7 @@ func TestVariablesRegister(t *testing.T) {
 
 func TestVariablesStepFails(t *testing.T) {
 	var v Variables
-	if step, err := v.Step(func() error { return errFirst }); err != errFirst || step != 0 {
+	if step, err := v.Step(func() error { return errFailed }); err != errFailed || step != 0 {
 		t.Errorf("Step = %d, %v; want 0 and the error", step, err)
 	}
 }
@@ -121,34 +122,5 @@ func TestVariablesRun(t *testing.T) {
 	}
 	if _, err := v.Run(t.Context(), nil, nil, []string{"w"}); !errors.Is(err, session.ErrUnimplemented) {
 		t.Errorf("target: %v; want ErrUnimplemented", err)
-	}
-}
-
-// The training session of a store is one too, and leads to the original.
-func TestManagedSession(t *testing.T) {
-	v := new(Variables)
-	s := manage(v, nil)
-	if _, ok := s.(session.VariableStore); !ok {
-		t.Error("the managed session of a VariableStore is none")
-	}
-	if got := s.(interface{ Unwrap() session.Session }).Unwrap(); got != session.Session(v) {
-		t.Errorf("Unwrap = %v", got)
-	}
-	if _, ok := manage(sessiontest.OpSession{Session: v}, nil).(session.VariableStore); ok {
-		t.Error("the managed session of another session is a VariableStore")
-	}
-}
-
-func TestOpText(t *testing.T) {
-	for op, want := range map[string]Op{"default": {}, "none": None(), "a, b:0": Nodes("a", "b:0")} {
-		if want.String() != op {
-			t.Errorf("String = %q; want %q", want, op)
-		}
-	}
-	if !None().IsNone() || None().IsDefault() || !(Op{}).IsDefault() || !Nodes().IsNone() || Nodes().IsDefault() {
-		t.Error("default and none are not told apart")
-	}
-	if got := Func(func(context.Context, session.Session) error { return nil }).String(); !strings.Contains(got, "Go function") {
-		t.Errorf("String = %q", got)
 	}
 }

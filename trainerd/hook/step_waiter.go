@@ -1,4 +1,4 @@
-package trainerd
+package hook
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // until the global step has come to a value: replicas that begin one after the
 // other.
 type GlobalStepWaiter struct {
-	HookFuncs
+	Funcs
 	WaitUntilStep int64 // zero or less: it does not wait
 	// Poll is how long to wait between two looks. Zero means half a second.
 	Poll time.Duration
@@ -28,10 +28,10 @@ func (h *GlobalStepWaiter) Begin(ctx context.Context, s session.Session) error {
 	if err := h.check("GlobalStepWaiter", nil); err != nil {
 		return err
 	}
-	if _, err := h.globalStep(ctx); err != nil {
+	if _, err := h.run.GlobalStep(ctx); err != nil {
 		return fmt.Errorf("GlobalStepWaiter: %w", err)
 	}
-	return h.HookFuncs.Begin(ctx, s)
+	return h.Funcs.Begin(ctx, s)
 }
 
 // BeforeRun waits. A stop ends that.
@@ -41,7 +41,7 @@ func (h *GlobalStepWaiter) BeforeRun(ctx context.Context, _ *RunContext) (*RunAr
 		poll = 500 * time.Millisecond
 	}
 	for waited := false; !h.started; waited = true {
-		step, err := h.globalStep(ctx)
+		step, err := h.run.GlobalStep(ctx)
 		switch {
 		case err != nil:
 			return nil, err
@@ -49,9 +49,9 @@ func (h *GlobalStepWaiter) BeforeRun(ctx context.Context, _ *RunContext) (*RunAr
 			h.started = true
 			return nil, nil
 		case !waited:
-			h.sv.log().Info("waiting for the global step", "until", h.WaitUntilStep, "step", step)
+			h.logger().Info("waiting for the global step", "until", h.WaitUntilStep, "step", step)
 		}
-		if !coord.Sleep(h.sv.coord.Context(), poll) {
+		if !coord.Sleep(h.run.Context(), poll) {
 			return nil, context.Canceled
 		}
 	}

@@ -1,4 +1,6 @@
-package trainerd
+// Package variables is the session of a Go program that keeps its parameters
+// itself: [Variables], which a program calls trainerd.Variables.
+package variables
 
 import (
 	"cmp"
@@ -96,7 +98,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 	dt := ckptfmt.Scalar(T(0)).DType
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, ok := v.vars[name]; ok || name == DefaultGlobalStep || name == "" || strings.HasPrefix(name, session.StatePrefix) {
+	if _, ok := v.vars[name]; ok || name == session.DefaultGlobalStep || name == "" || strings.HasPrefix(name, session.StatePrefix) {
 		return fmt.Errorf("variable %q: the name is taken or reserved", name)
 	}
 	if v.vars == nil {
@@ -182,7 +184,7 @@ func (v *Variables) Close() error { return nil }
 func (v *Variables) Variables() []session.VariableInfo {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	infos := []session.VariableInfo{{Name: DefaultGlobalStep, DType: tfpb.DataType_DT_INT64, Shape: []int64{}, Initialized: true}}
+	infos := []session.VariableInfo{{Name: session.DefaultGlobalStep, DType: tfpb.DataType_DT_INT64, Shape: []int64{}, Initialized: true}}
 	for name, g := range v.vars {
 		infos = append(infos, session.VariableInfo{Name: name, DType: g.dtype, Shape: slices.Clone(g.shape), Initialized: true})
 	}
@@ -230,7 +232,7 @@ func (v *Variables) saveStates() ([]ckptfmt.NamedTensor, error) {
 }
 
 func (v *Variables) get(name string) (*ckptfmt.Tensor, error) {
-	if name == DefaultGlobalStep {
+	if name == session.DefaultGlobalStep {
 		return ckptfmt.Scalar(v.step), nil
 	}
 	g, ok := v.vars[name]
@@ -260,7 +262,7 @@ func (v *Variables) Restore(_ context.Context, values []ckptfmt.NamedTensor) err
 		}
 	}
 	for _, value := range values {
-		if value.Name == DefaultGlobalStep {
+		if value.Name == session.DefaultGlobalStep {
 			v.step, _ = session.ScalarInt(value.Tensor) // checked
 		} else if g, ok := v.vars[value.Name]; ok {
 			if err := g.set(value.Tensor); err != nil {
@@ -280,7 +282,7 @@ func (v *Variables) check(value ckptfmt.NamedTensor) error {
 		return fmt.Errorf("variable %s: %w", value.Name, err)
 	}
 	g, ok := v.vars[value.Name]
-	if value.Name == DefaultGlobalStep {
+	if value.Name == session.DefaultGlobalStep {
 		g, ok = goVariable{dtype: tfpb.DataType_DT_INT64, shape: []int64{}}, true
 	}
 	if !ok {

@@ -1,4 +1,4 @@
-package trainerd
+package hook
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // FeedFn is a Hook that feeds each call of the training.
 type FeedFn struct {
-	HookFuncs
+	Funcs
 	// Feed returns what to feed the next call. Its error, ErrOutOfRange at the
 	// end of the input among them, is the call's.
 	Feed func(ctx context.Context) (map[string]*ckptfmt.Tensor, error)
@@ -21,7 +21,7 @@ func (h *FeedFn) Begin(ctx context.Context, s session.Session) error {
 	if h.Feed == nil {
 		return errors.New("FeedFn: Feed is not set")
 	}
-	return h.HookFuncs.Begin(ctx, s)
+	return h.Funcs.Begin(ctx, s)
 }
 
 // BeforeRun adds the feeds.

@@ -1,4 +1,4 @@
-package trainerd
+package hook
 
 import (
 	"cmp"

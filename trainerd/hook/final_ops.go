@@ -1,4 +1,4 @@
-package trainerd
+package hook
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // FinalOps is a Hook that fetches tensors when the training has ended without a
 // failure.
 type FinalOps struct {
-	HookFuncs
+	Funcs
 	Fetches []string
 	Feeds   map[string]*ckptfmt.Tensor
 	// Values are what was fetched, in the order of Fetches; nil before the end.
@@ -27,10 +27,10 @@ func (h *FinalOps) End(ctx context.Context, s session.Session) (err error) {
 	h.Values, err = s.Run(ctx, h.Feeds, h.Fetches, nil)
 	switch {
 	case errors.Is(err, session.ErrOutOfRange):
-		h.sv.log().Warn("the final ops have no values: their input is at its end, so they have a dependency back to some input source", "ops", h.Fetches, "err", err)
+		h.logger().Warn("the final ops have no values: their input is at its end, so they have a dependency back to some input source", "ops", h.Fetches, "err", err)
 		return err
 	case err != nil:
 		return fmt.Errorf("final ops %v: %w", h.Fetches, err)
 	}
-	return h.HookFuncs.End(ctx, s)
+	return h.Funcs.End(ctx, s)
 }

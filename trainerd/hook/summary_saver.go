@@ -1,11 +1,10 @@
-package trainerd
+package hook
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -13,7 +12,7 @@ import (
 // training, every so many steps or seconds, and writes them. Set
 // Supervisor.SummaryOp to None, so that the summary service does not do so too.
 type SummarySaver struct {
-	HookFuncs
+	Funcs
 	Trigger
 	// Ops are the summary ops. Default: those of the graph, from the collection
 	// summary_op, else summaries.
@@ -32,15 +31,15 @@ func (h *SummarySaver) Begin(ctx context.Context, s session.Session) error {
 		return err
 	}
 	if len(h.Ops) == 0 {
-		h.Ops = summaries(graph.Collections{Meta: h.run.plan.meta}).nodes
+		h.Ops = h.run.SummaryOps()
 	}
 	if len(h.Ops) == 0 {
 		return errors.New("SummarySaver: the graph names no summary op; set Ops")
 	}
-	if _, err := h.globalStep(ctx); err != nil {
+	if _, err := h.run.GlobalStep(ctx); err != nil {
 		return fmt.Errorf("SummarySaver: %w", err)
 	}
-	return h.HookFuncs.Begin(ctx, s)
+	return h.Funcs.Begin(ctx, s)
 }
 
 // BeforeRun asks for the summaries when they are due after the next step.
@@ -54,7 +53,7 @@ func (h *SummarySaver) BeforeRun(context.Context, *RunContext) (*RunArgs, error)
 
 // AfterRun writes them.
 func (h *SummarySaver) AfterRun(ctx context.Context, c *RunContext, v *RunValues) error {
-	step, err := c.stepAfter(ctx)
+	step, err := c.StepAfter(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,9 +62,5 @@ func (h *SummarySaver) AfterRun(ctx context.Context, c *RunContext, v *RunValues
 		return nil
 	}
 	h.Due(step)
-	summary, err := parseSummaries(v.Results)
-	if err != nil {
-		return err
-	}
-	return h.addSummary(ctx, summary, step)
+	return h.run.SummaryComputed(ctx, v.Results, step)
 }

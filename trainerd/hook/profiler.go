@@ -1,4 +1,4 @@
-package trainerd
+package hook
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // which Chrome's about:tracing and Perfetto show, to a directory. The first step
 // is not traced, for it also makes the session ready.
 type Profiler struct {
-	HookFuncs
+	Funcs
 	Trigger
 	// OutputDir is where the timelines go. Default: the logdir.
 	OutputDir string
@@ -34,21 +34,21 @@ func (h *Profiler) Begin(ctx context.Context, s session.Session) error {
 	if err := h.check("Profiler", &h.Trigger); err != nil {
 		return err
 	}
-	if _, ok := h.run.sess.(session.OptionsRunner); !ok {
-		return fmt.Errorf("Profiler: a session of type %T does not trace its steps", h.run.sess)
+	if _, ok := h.run.Session().(session.OptionsRunner); !ok {
+		return fmt.Errorf("Profiler: a session of type %T does not trace its steps", h.run.Session())
 	}
 	if h.OutputDir == "" {
-		h.OutputDir = h.sv.Logdir
+		h.OutputDir = h.run.Logdir()
 	}
 	if h.OutputDir == "" {
 		return fmt.Errorf("Profiler: there is no logdir; set OutputDir")
 	}
-	step, err := h.globalStep(ctx)
+	step, err := h.run.GlobalStep(ctx)
 	if err != nil {
 		return fmt.Errorf("Profiler: %w", err)
 	}
 	h.step, h.known, h.fired = step, false, false
-	return h.HookFuncs.Begin(ctx, s)
+	return h.Funcs.Begin(ctx, s)
 }
 
 // BeforeRun asks for a trace when one is due after the next step.
@@ -66,7 +66,7 @@ func (h *Profiler) AfterRun(ctx context.Context, c *RunContext, v *RunValues) er
 		h.known = true
 		h.Due(h.step) // the time begins with the first call, the count before it
 	}
-	step, err := c.stepAfter(ctx)
+	step, err := c.StepAfter(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,28 +80,29 @@ func (h *Profiler) AfterRun(ctx context.Context, c *RunContext, v *RunValues) er
 
 func (h *Profiler) save(ctx context.Context, step int64, meta *tfpb.RunMetadata) error {
 	if len(meta.GetStepStats().GetDevStats()) == 0 {
-		h.sv.log().Warn("the session returned no trace of a step that it was told to trace", "step", step)
+		h.logger().Warn("the session returned no trace of a step that it was told to trace", "step", step)
 		return nil
 	}
 	timeline, err := chromeTrace(meta.GetStepStats())
 	if err != nil {
 		return fmt.Errorf("Profiler: %w", err)
 	}
-	if err := atomicfile.MkdirAllSync(h.run.fs(), h.OutputDir); err != nil {
+	if err := atomicfile.MkdirAllSync(h.run.FS(), h.OutputDir); err != nil {
 		return fmt.Errorf("Profiler: %w", err)
 	}
 	name := filepath.Join(h.OutputDir, fmt.Sprintf("timeline-%d.json", step))
-	if err := atomicfile.WriteFile(h.run.fs(), name, timeline); err != nil {
-		h.sv.log().Warn("the timeline could not be written", "file", name, "err", err) // no reason to end a training
+	if err := atomicfile.WriteFile(h.run.FS(), name, timeline); err != nil {
+		h.logger().Warn("the timeline could not be written", "file", name, "err", err) // no reason to end a training
 	}
-	if h.run.events == nil {
+	events := h.run.Events()
+	if events == nil {
 		return nil
 	}
 	encoded, err := proto.Marshal(meta)
 	if err != nil {
 		return err
 	}
-	return h.run.events.Add(ctx, func(w *tfevents.FileWriter) error {
+	return events.Add(ctx, func(w *tfevents.FileWriter) error {
 		return w.AddRunMetadata(ctx, fmt.Sprint("step_", step), encoded, step)
 	})
 }

@@ -1,73 +1,14 @@
-package trainerd
+package hook
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/session"
+	"google.golang.org/protobuf/proto"
 )
-
-// RunHook is a [Hook] that takes part in each call of the training's session:
-// it adds to what the call runs, and sees what that gave. Calls with another
-// context than the training's, as those of a service, are not the training's.
-type RunHook interface {
-	Hook
-	// BeforeRun is called before each call. What it returns is added to the
-	// call; nil is nothing.
-	BeforeRun(ctx context.Context, c *RunContext) (*RunArgs, error)
-	// AfterRun is called after each call that succeeded.
-	AfterRun(ctx context.Context, c *RunContext, v *RunValues) error
-}
-
-// RunArgs are the arguments of a session's call.
-type RunArgs struct {
-	Feeds   map[string]*ckptfmt.Tensor
-	Fetches []string
-	Targets []string
-	// Options are merged: the highest trace level, the longest timeout, and
-	// whatever one of them asks for.
-	Options *tfpb.RunOptions
-}
-
-// RunContext is one call of the training's session.
-type RunContext struct {
-	// Session is the session without hooks.
-	Session session.Session
-	// Args is what the training asked for, without what hooks add. It must not
-	// be changed.
-	Args RunArgs
-
-	tracker *stepTracker
-	known   bool // step is
-	step    int64
-}
-
-// RequestStop asks for the end of the training, cleanly.
-func (c *RunContext) RequestStop() { c.tracker.sv.endFor(session.ErrCompleted) }
-
-// stepAfter returns the global step after the call. It is read once for all
-// hooks.
-func (c *RunContext) stepAfter(ctx context.Context) (int64, error) {
-	if c.known {
-		return c.step, nil
-	}
-	step, err := c.tracker.readStep(ctx, c.Session)
-	c.step, c.known = step, err == nil
-	return step, err
-}
-
-// RunValues is what a call gave a hook.
-type RunValues struct {
-	Results  []*ckptfmt.Tensor // of the hook's fetches, in their order
-	Options  *tfpb.RunOptions  // as merged; nil when nobody gave any
-	Metadata *tfpb.RunMetadata // what the session recorded, nil for nothing
-}
 
 // merger collects what a call and its hooks ask for.
 type merger struct {

@@ -1,7 +1,8 @@
-package trainerd
+package hook
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -13,7 +14,7 @@ import (
 //
 // It warns once of a training that runs ops and never raises its step.
 type StepCounter struct {
-	HookFuncs
+	Funcs
 	Trigger // by default each 100 steps
 
 	attachment
@@ -37,7 +38,7 @@ func (h *StepCounter) Begin(ctx context.Context, s session.Session) error {
 	if err := h.check("StepCounter", &h.Trigger); err != nil {
 		return err
 	}
-	return h.HookFuncs.Begin(ctx, s)
+	return h.Funcs.Begin(ctx, s)
 }
 
 // BeforeRun adds nothing.
@@ -45,11 +46,11 @@ func (h *StepCounter) BeforeRun(context.Context, *RunContext) (*RunArgs, error) 
 
 // AfterRun counts the steps of a session that counts them.
 func (h *StepCounter) AfterRun(ctx context.Context, c *RunContext, _ *RunValues) error {
-	if h.run.steps.step == "" {
+	step, err := c.StepAfter(ctx)
+	switch {
+	case errors.Is(err, ErrNoStep):
 		return nil
-	}
-	step, err := c.stepAfter(ctx)
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	if len(c.Args.Targets) > 0 {
@@ -57,7 +58,7 @@ func (h *StepCounter) AfterRun(ctx context.Context, c *RunContext, _ *RunValues)
 	}
 	if h.calls > staleCalls && step == h.seen && !h.said {
 		h.said = true
-		h.sv.log().Warn("it seems that the global step has not been increased; pass it to the optimizer's minimize or apply_gradients",
+		h.logger().Warn("it seems that the global step has not been increased; pass it to the optimizer's minimize or apply_gradients",
 			"step", step, "calls", h.calls)
 	}
 	return h.note(ctx, step)
@@ -78,10 +79,10 @@ func (h *StepCounter) note(ctx context.Context, step int64) error {
 	if !due {
 		return nil
 	}
-	first, steps := h.at.IsZero(), step-h.step
+	first, steps, events := h.at.IsZero(), step-h.step, h.run.Events()
 	h.step, h.at = step, time.Now()
-	if first || steps <= 0 || elapsed <= 0 || h.run.events == nil {
+	if first || steps <= 0 || elapsed <= 0 || events == nil {
 		return nil
 	}
-	return h.run.events.AddScalar(ctx, h.run.plan.globalStep+"/sec", float64(steps)/elapsed.Seconds(), step)
+	return events.AddScalar(ctx, h.run.StepName()+"/sec", float64(steps)/elapsed.Seconds(), step)
 }

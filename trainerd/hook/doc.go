@@ -1,0 +1,18 @@
+// Package hook has what takes part in a training: the interface of hooks, and
+// the ready ones of TensorFlow's basic_session_run_hooks.
+//
+// A [Hook] is called at the beginning of a run, after each step and at the end.
+// A [RunHook] is also called around each call of the training's session, and adds
+// feeds, fetches, targets and options to it. An [Attacher] is told which [Run] it
+// is part of, and with that it reads the global step, writes events that
+// forgive a full disk, and asks for the end of the training.
+//
+//	sv.Hooks = []hook.Hook{
+//		&hook.StopAtStep{LastStep: 10000},
+//		&hook.SummarySaver{Trigger: hook.Trigger{Steps: 100}},
+//		&hook.NaNGuard{Loss: func() float64 { return loss }},
+//	}
+//
+// Hooks are called from the goroutine of the training alone, so they need no locks;
+// a hook may be part of one run at a time.
+package hook

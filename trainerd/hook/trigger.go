@@ -1,0 +1,37 @@
+package hook
+
+import (
+	"time"
+)
+
+// Trigger decides when something that is done every so many steps, or every so
+// often, is due. The first step is always due, and no step twice.
+type Trigger struct {
+	Steps int64         // zero or less: not by steps
+	Every time.Duration // zero or less: not by time
+
+	fired bool
+	step  int64
+	at    time.Time
+}
+
+// Due reports whether it is time at a step, and if so begins to wait again.
+// Elapsed is the time since it was due before, zero the first time.
+func (t *Trigger) Due(step int64) (elapsed time.Duration, due bool) {
+	if !t.isDue(step) {
+		return 0, false
+	}
+	now := time.Now()
+	if t.fired {
+		elapsed = now.Sub(t.at)
+	}
+	t.fired, t.step, t.at = true, step, now
+	return elapsed, true
+}
+
+// isDue reports whether it is time at a step.
+func (t *Trigger) isDue(step int64) bool {
+	bySteps := t.Steps > 0 && step >= t.step+t.Steps
+	byTime := t.Every > 0 && step != t.step && time.Since(t.at) >= t.Every
+	return !t.fired || bySteps || byTime
+}
