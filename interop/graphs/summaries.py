@@ -1,4 +1,4 @@
-"""Summaries, strings, tables and the gradient of gradients."""
+"""Summaries, strings, tables, embeddings, attention and the gradient of gradients."""
 
 import tensorflow as tf
 
