@@ -60,6 +60,48 @@ def full(name):
         return tf.constant(1.0), give
 
 
+def called(name):
+    """In a function."""
+    queue = fifo(name)
+    tf.identity(queue.size(), "size")
+    give = queue.enqueue(1.0, name="give")
+    return tf.function(lambda: queue.dequeue() * queue.dequeue())(), give
+
+
+def branched(name):
+    """In a branch, in a function."""
+    queue = fifo(name)
+    tf.identity(queue.size(), "size")
+    give = queue.enqueue(1.0, name="give")
+    on = tf1.placeholder_with_default(True, [])
+    return tf.function(lambda x: tf.cond(x, lambda: queue.dequeue() * queue.dequeue(), lambda: 0.0))(on), give
+
+
+def repeated(name):
+    """In a loop, in a function: two elements a step, and it waits for its second turn."""
+    queue = fifo(name)
+    tf.identity(queue.size(), "size")
+    give = queue.enqueue(1.0, name="give")
+
+    @tf.function
+    def product(n):
+        return tf.while_loop(lambda i, p: i < n, lambda i, p: (i + 1, p * queue.dequeue()), [0, 1.0])[1]
+
+    return product(tf1.placeholder_with_default(2, [])), give
+
+
+def looped(name):
+    """The same with the loops of TensorFlow 1."""
+    queue = fifo(name)
+    tf.identity(queue.size(), "size")
+    give = queue.enqueue(1.0, name="give")
+    tf1.disable_control_flow_v2()
+    try:
+        return tf1.while_loop(lambda i, _: i < 2, lambda i, p: (i + 1, p * queue.dequeue()), [0, 1.0])[1], give
+    finally:
+        tf1.enable_control_flow_v2()
+
+
 def export(path, source):
     """A training that adds up what it takes. "give" lets it do a part of a step."""
     with tf.Graph().as_default(), tf1.device(tf1.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker")):
@@ -96,7 +138,7 @@ def step_of(commands, logdir):
 
 
 # How many steps each can do.
-SOURCES = {dequeue: 10, staged: 20, read: 20, full: 12}
+SOURCES = {dequeue: 10, staged: 20, read: 20, full: 12, called: 10, branched: 10, repeated: 10, looped: 10}
 
 
 def compute(name):
@@ -110,6 +152,19 @@ def compute(name):
     return tf.minimum(tf.reduce_sum(product), 0) + 1, give
 
 
+def take_turns(name):
+    """Computes in a loop that takes something in each turn, so that it is often seen waiting for a moment."""
+    queue = fifo(name, capacity=100_000)
+    tf.identity(queue.size(), "size")
+    give = queue.enqueue_many([[1.0] * 50_000], name="give")
+
+    @tf.function
+    def turns(n):
+        return tf.while_loop(lambda i, p: i < n, lambda i, p: (i + 1, p * queue.dequeue()), [0, 1.0], parallel_iterations=1)[1]
+
+    return turns(tf1.placeholder_with_default(50_000, [])), give
+
+
 # TensorFlow's kernel takes an element out of a staging area even after the step was cancelled.
 STAYS = {staged}
 
@@ -118,14 +173,14 @@ def start(commands, cluster, folder, source, via):
     meta = folder / f"{source.__name__}_{via}.meta"
     export(meta, source)
     with another_client(cluster.target(1), meta) as session:
-        for _ in range(0 if source == full else 1 if source == compute else 20):
+        for _ in range({full: 0, compute: 1, take_turns: 1}.get(source, 20)):
             session.run("give")
     logdir = folder / meta.stem
     return logdir, commands.start_training(logdir, job(meta), master=cluster.target(), cluster__ps_tasks=1, train__steps=1000,
                                            cluster__checkpoint_via=via, supervisor__stop_grace_secs=GRACE)
 
 
-@pytest.mark.parametrize(("source", "via"), itertools.product(SOURCES, ("server", "client")) if LONG else [(dequeue, "server"), (full, "client")])
+@pytest.mark.parametrize(("source", "via"), list(itertools.product(SOURCES, ("server", "client"))) if LONG else [(dequeue, "server"), (full, "client"), (repeated, "server"), (looped, "client")])
 def test_a_stop_ends_a_step_that_waits(source, via, commands, cluster, tmp_path):
     """The steps before it are saved, and nobody is left on the servers who would take what comes later."""
     logdir, process = start(commands, cluster, tmp_path, source, via)
@@ -140,8 +195,9 @@ def test_a_stop_ends_a_step_that_waits(source, via, commands, cluster, tmp_path)
         assert session.run("size:0") == before + (-1 if source == full else 0 if source in STAYS else 1)
 
 
-def test_a_stop_lets_a_step_that_computes_finish(commands, cluster, tmp_path):
-    logdir, process = start(commands, cluster, tmp_path, compute, "server")
+@pytest.mark.parametrize("source", [compute, take_turns])
+def test_a_stop_lets_a_step_that_computes_finish(source, commands, cluster, tmp_path):
+    logdir, process = start(commands, cluster, tmp_path, source, "server")
     process.wait_until(lambda: "training from the beginning" in process.text, "begin")
     process.signal(signal.SIGTERM)
     result = assert_success(process.wait())

@@ -44,13 +44,10 @@ func largerModel(ctx context.Context, meta *tfpb.MetaGraphDef, logdir string) er
 		SummaryOp: trainerd.None()} // do not run the summary service
 	return sv.Run(ctx, func(ctx context.Context, sess trainerd.Session) (err error) {
 		for step := 0; step < 1000 && err == nil && !sv.ShouldStop(); step++ {
-			if step%100 != 0 {
+			if step%100 == 0 {
+				err = sv.Summarize(ctx, sess, "summaries/loss:0", "train")
+			} else {
 				err = trainerd.RunOps(ctx, sess, "train")
-				continue
-			}
-			var summary string
-			if summary, err = trainerd.FetchScalar[string](ctx, sess, "summaries/loss:0", "train"); err == nil {
-				err = sv.SummaryComputed(ctx, summary, -1)
 			}
 		}
 		return err
@@ -86,6 +83,36 @@ func Example_pretrained() {
 	// Output:
 	// w begins at 4
 	// <nil>
+}
+
+func ownServices(ctx context.Context, meta *tfpb.MetaGraphDef, logdir string, additional serviceFunc, train trainFunc) error {
+	sv := &trainerd.Supervisor{MetaGraph: meta, Open: target.Open, Logdir: logdir}
+	return sv.Run(ctx, func(ctx context.Context, sess trainerd.Session) error {
+		sv.Loop("additional summaries", 20*time.Minute, func(ctx context.Context) error { return additional(ctx, sv, sess) })
+		return train(ctx, sess)
+	})
+}
+
+func additionalSummaries(ctx context.Context, sv *trainerd.Supervisor, sess trainerd.Session) error {
+	return sv.Summarize(ctx, sess, "summaries/loss:0")
+}
+
+func Example_ownServices() {
+	meta, logdir := exampleGraph()
+	defer os.RemoveAll(logdir)
+	written := make(chan struct{})
+	additional := func(ctx context.Context, sv *trainerd.Supervisor, sess trainerd.Session) error {
+		defer close(written) // the service runs at once, then every 20 minutes
+		return additionalSummaries(ctx, sv, sess)
+	}
+	fmt.Println(ownServices(context.Background(), meta, logdir, additional, func(ctx context.Context, _ trainerd.Session) error {
+		<-written
+		return nil
+	}))
+	fmt.Println("has losses:", len(exampleSteps(logdir, "loss")) > 0)
+	// Output:
+	// <nil>
+	// has losses: true
 }
 
 func lossLoop(ctx context.Context, meta *tfpb.MetaGraphDef, master, logdir string, printLoss trainFunc) error {
@@ -162,6 +189,9 @@ func Example_replicas() {
 
 // trainFunc is what Supervisor.Run takes.
 type trainFunc = func(ctx context.Context, sess trainerd.Session) error
+
+// serviceFunc is a service of a program's own.
+type serviceFunc = func(ctx context.Context, sv *trainerd.Supervisor, sess trainerd.Session) error
 
 // printW is a training that looks where it begins.
 func printW(ctx context.Context, sess trainerd.Session) error {

@@ -30,6 +30,8 @@ func TestGuideLines(t *testing.T) {
 		{"very simple scenario", "verySimple", 6},
 		{"larger model, summaries from the loop", "largerModel", 11},
 		{"pre-trained model", "pretrained", 6},
+		{"own services", "ownServices", 6},
+		{"additional summaries", "additionalSummaries", 3},
 		{"loss every 60 s", "lossLoop", 5},
 		{"custom saver, every 30 s", "customSaver", 5},
 		{"replicas", "replica", 6},

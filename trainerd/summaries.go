@@ -43,6 +43,16 @@ func (sv *Supervisor) SummaryComputed(ctx context.Context, summary any, step int
 	return r.events.AddSummary(ctx, s, step)
 }
 
+// Summarize fetches a summary op, runs ops in the same step, and writes the
+// summary as [Supervisor.SummaryComputed] does, at the current global step.
+func (sv *Supervisor) Summarize(ctx context.Context, s session.Session, summary string, ops ...string) error {
+	out, err := s.Run(ctx, nil, []string{summary}, ops)
+	if err != nil {
+		return err
+	}
+	return sv.SummaryComputed(ctx, out, session.NoStep)
+}
+
 // Writer returns the events file of the run, for events beyond summaries, or
 // nil when there is none.
 func (sv *Supervisor) Writer() *tfevents.FileWriter {

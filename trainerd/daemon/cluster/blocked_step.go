@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -22,10 +21,8 @@ func (t *Task) RunStep(ctx context.Context, sess session.Session, f program.Feed
 	if t.program.Sync != nil || !t.tracksWorkers() && len(t.marked) == 0 {
 		return sess.Run(ctx, f, fetches, targets)
 	}
-	f = maps.Clone(f)
-	number, marks := t.number(f)
-	return t.runUntilStop(ctx, sess, number, func(ctx context.Context, sess session.Session) ([]*ckptfmt.Tensor, error) {
-		return sess.Run(ctx, f, fetches, append(targets[:len(targets):len(targets)], marks...))
+	return t.runUntilStop(ctx, sess, func(ctx context.Context, sess session.Session) ([]*ckptfmt.Tensor, error) {
+		return sess.Run(ctx, f, fetches, append(targets[:len(targets):len(targets)], t.targets()...))
 	})
 }
 
@@ -37,7 +34,7 @@ func (t *Task) RunInput(ctx context.Context, sess session.Session, f program.Fee
 
 // runUntilStop runs a step with a session that no Supervisor manages, and a
 // context that ends when the step waits after a stop was requested.
-func (t *Task) runUntilStop(ctx context.Context, sess session.Session, number int64,
+func (t *Task) runUntilStop(ctx context.Context, sess session.Session,
 	run func(context.Context, session.Session) ([]*ckptfmt.Tensor, error)) ([]*ckptfmt.Tensor, error) {
 	step, end := trainerd.StepContext(ctx)
 	defer end()
@@ -51,7 +48,7 @@ func (t *Task) runUntilStop(ctx context.Context, sess session.Session, number in
 		case <-done:
 			return
 		}
-		if t.awaitBlocked(step, raw, number, began, done) {
+		if t.awaitBlocked(step, raw, began, done) {
 			cancel(errStopped)
 		}
 	})
@@ -62,12 +59,12 @@ func (t *Task) runUntilStop(ctx context.Context, sess session.Session, number in
 }
 
 // awaitBlocked waits until a step is not worth waiting for after a stop, which is
-// once it waits for others at two looks in a row. It returns false when the step
+// once it waits for others, in the same place, at two looks in a row. It returns false when the step
 // is done.
-func (t *Task) awaitBlocked(ctx context.Context, sess session.Session, number int64, began time.Time, done <-chan struct{}) bool {
+func (t *Task) awaitBlocked(ctx context.Context, sess session.Session, began time.Time, done <-chan struct{}) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	pause, last := stepGrace-time.Since(began), ""
+	pause, last := stepGrace-time.Since(began), waits{}
 	for {
 		select {
 		case <-time.After(pause):
@@ -77,17 +74,17 @@ func (t *Task) awaitBlocked(ctx context.Context, sess session.Session, number in
 		if t.tracksWorkers() {
 			return true
 		}
-		op := t.look(ctx, sess, number, done)
-		if op != "" && op == last {
-			t.log.Info("the stop ends a step that waits on the servers", "op", op, "waited", time.Since(began).Round(time.Second))
+		now := t.look(ctx, sess, done)
+		if now.op != "" && now == last {
+			t.log.Info("the stop ends a step that waits on the servers", "op", now.op, "waited", time.Since(began).Round(time.Second))
 			return true
 		}
-		pause, last = pollEvery, op
+		pause, last = pollEvery, now
 	}
 }
 
-// look returns the op that a step waits in, "" for none; it ends with the step.
-func (t *Task) look(ctx context.Context, sess session.Session, number int64, done <-chan struct{}) string {
+// look looks at the ops of a step that may wait; it ends with the step.
+func (t *Task) look(ctx context.Context, sess session.Session, done <-chan struct{}) waits {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	go func() {
@@ -97,5 +94,5 @@ func (t *Task) look(ctx context.Context, sess session.Session, number int64, don
 		case <-ctx.Done():
 		}
 	}()
-	return t.waitsFor(ctx, sess, number)
+	return t.lookAtMarks(ctx, sess)
 }

@@ -1,66 +1,55 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
+	"crypto/rand"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // A step on servers may wait without end for what others put into a queue, or
 // take out of it. From outside it looks like one that computes, and a stop must
 // end the one and let the other finish. So each op of a step that may wait has
-// two variables next to it: one is set to the number of the step once all inputs
-// of the op are there, the other one once the op has run. An op whose inputs are
-// there and that has not run waits.
+// two counters next to it: of the times that all its inputs were there, and of
+// the times that it has run. While they differ the op waits, or runs at this
+// moment; an op that waits has the same counts a second later, and one in a loop
+// that computes has others.
+//
+// A counter is an accumulator of gradients, which counts what it is given and is
+// made by whoever uses it first: nothing has to be initialised, and a counter
+// that nobody has used reads 0. Its nodes are in the frame or the function of the
+// op. Nothing of the step depends on them, and none of them waits.
 const (
-	marksScope  = tagScope + "marks/"
-	marksNumber = marksScope + "number"
-	opReached   = "reached"
-	opDone      = "done"
+	marksScope = tagScope + "marks/"
+	opReached  = "reached"
+	opDone     = "done"
 )
 
 // markedOp is an op of a step that may wait.
 type markedOp struct {
-	node  string
-	scope string // of its variables
+	path    string   // the node, and the functions that it is in
+	scope   string   // of the nodes that count for it
+	targets []string // what a step has to run for it; the counters in a function run with it
 }
 
-func (m markedOp) set(which string) string  { return m.scope + which + "/set" }
-func (m markedOp) read(which string) string { return m.scope + which + "/read" }
+func (m markedOp) count(which string) string { return m.scope + which + "/count" }
 
-// addMarks adds the variables to a graph for the ops of a step that may wait, and
-// returns these.
+// addMarks adds to a graph what shows which op a step waits in, and returns the
+// ops that it may wait in.
 func (t *Task) addMarks(def *tfpb.GraphDef) []markedOp {
-	finder := newWaitFinder(def)
-	number := attr.Type(tfpb.DataType_DT_INT64)
-	scalar := attr.Shape(graph.MakeShape().Proto())
-	var marked []markedOp
-	for _, n := range finder.find(t.stepRoots()) {
-		m := markedOp{node: n.GetName(), scope: fmt.Sprintf("%s%d/%d/", marksScope, t.config.Cluster.Task, len(marked))}
-		if len(marked) == 0 {
-			def.Node = append(def.Node, &tfpb.NodeDef{Name: marksNumber, Op: "Placeholder", Attr: graph.Attrs{"dtype": number, "shape": scalar}})
-		}
-		add := nodeAdder(def, m.node)
-		for which, after := range map[string][]string{opReached: controls(n.GetInput()...), opDone: controls(m.node)} {
-			id := m.scope + which
-			add(id, "VarHandleOp", graph.Attrs{"dtype": number, "shape": scalar, "shared_name": attr.String(id)})
-			add(m.read(which), "ReadVariableOp", graph.Attrs{"dtype": number}, id)
-			add(m.set(which), "AssignVariableOp", graph.Attrs{"dtype": number}, append([]string{id, marksNumber}, after...)...)
-		}
-		marked = append(marked, m)
+	m := marker{def: def, task: t.config.Cluster.Task, container: attr.String("trainerd-" + rand.Text())}
+	for _, w := range findWaits(def, t.stepRoots()) {
+		m.mark(w)
 	}
-	return marked
+	return m.marked
 }
 
 // stepRoots returns what every step runs or fetches.
@@ -70,6 +59,75 @@ func (t *Task) stepRoots() []string {
 		roots = append(roots, m.Tensor)
 	}
 	return roots
+}
+
+// marker adds nodes next to ops. What an earlier session has left on the servers
+// is in another container.
+type marker struct {
+	def       *tfpb.GraphDef
+	task      int
+	container *tfpb.AttrValue
+	marked    []markedOp
+}
+
+// mark adds the counters of an op, and the nodes that read them.
+func (m *marker) mark(w waitingOp) {
+	op := markedOp{path: w.path, scope: fmt.Sprintf("%s%d/%d/", marksScope, m.task, len(m.marked))}
+	for _, which := range []string{opReached, opDone} {
+		name, after := op.scope+which, controls(w.node.GetInput()...)
+		if which == opDone {
+			after = controls(w.node.GetName())
+		}
+		m.def.Node = append(m.def.Node, m.counter(name+"/read", name, w.device),
+			&tfpb.NodeDef{Name: op.count(which), Op: "AccumulatorNumAccumulated", Input: []string{name + "/read"}, Device: w.device})
+		add := m.addition(name, w, after)
+		target := add[len(add)-1].GetName()
+		if w.function == nil {
+			m.def.Node = append(m.def.Node, add...)
+			op.targets = append(op.targets, target)
+			continue
+		}
+		w.function.NodeDef = append(w.function.NodeDef, add...)
+		addEffect(w.function, target)
+	}
+	m.marked = append(m.marked, op)
+}
+
+// counter returns a node that makes or finds a counter.
+func (m *marker) counter(node, name, device string, inputs ...string) *tfpb.NodeDef {
+	return &tfpb.NodeDef{Name: node, Op: "ConditionalAccumulator", Input: inputs, Device: device, Attr: graph.Attrs{
+		"dtype": attr.Type(tfpb.DataType_DT_FLOAT), "shape": attr.Shape(graph.MakeShape().Proto()),
+		"shared_name": attr.String(name), "container": m.container}}
+}
+
+// addition returns nodes that count once after others have run. Each begins after
+// those, which is what puts it into their frame.
+func (m *marker) addition(name string, w waitingOp, after []string) []*tfpb.NodeDef {
+	device := w.node.GetDevice()
+	constant := func(node string, kind tfpb.DataType, value *tfpb.TensorProto) *tfpb.NodeDef {
+		return &tfpb.NodeDef{Name: node, Op: "Const", Input: after, Device: device,
+			Attr: graph.Attrs{"dtype": attr.Type(kind), "value": attr.Tensor(value)}}
+	}
+	inputs := []string{name + "/counter", name + "/step", name + "/gradient"}
+	if w.function != nil { // where tensors have the names of outputs
+		inputs = []string{inputs[0] + ":handle:0", inputs[1] + ":output:0", inputs[2] + ":output:0"}
+	}
+	return []*tfpb.NodeDef{
+		m.counter(name+"/counter", name, device, after...),
+		constant(name+"/step", tfpb.DataType_DT_INT64, literal.Int64(0)),
+		constant(name+"/gradient", tfpb.DataType_DT_FLOAT, literal.Float(0)),
+		{Name: name + "/add", Op: "AccumulatorApplyGradient", Input: inputs, Device: device,
+			Attr: graph.Attrs{"dtype": attr.Type(tfpb.DataType_DT_FLOAT)}},
+	}
+}
+
+// addEffect makes each call of a function run one more of its nodes.
+func addEffect(f *tfpb.FunctionDef, node string) {
+	if f.ControlRet == nil {
+		f.ControlRet = make(map[string]string)
+	}
+	f.ControlRet[node] = node
+	f.Signature.ControlOutput = append(f.Signature.ControlOutput, node)
 }
 
 // controls returns control inputs that wait for the nodes of inputs.
@@ -83,102 +141,38 @@ func controls(inputs ...string) []string {
 	return list
 }
 
-// number draws the number of a step, feeds it, and returns the ops that set the
-// variables to it.
-func (t *Task) number(f program.Feed) (number int64, targets []string) {
-	if len(t.marked) == 0 {
-		return 0, nil
-	}
-	number = rand.Int64()
-	f[marksNumber] = &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Data: binary.LittleEndian.AppendUint64(nil, uint64(number))}
+// targets returns what a step runs so that it can be seen what it waits for.
+func (t *Task) targets() []string {
+	var targets []string
 	for _, m := range t.marked {
-		targets = append(targets, m.set(opReached), m.set(opDone))
+		targets = append(targets, m.targets...)
 	}
-	return number, targets
+	return targets
 }
 
-// waitsFor returns the op that the step of a number waits in, "" if it computes
-// or that is not known.
-func (t *Task) waitsFor(ctx context.Context, sess session.Session, number int64) string {
-	isSet := func(m markedOp, which string) (bool, error) {
-		out, err := sess.Run(ctx, nil, []string{m.read(which)}, nil)
-		if errors.Is(err, session.ErrFailedPrecondition) {
-			return false, nil // never set
-		}
-		if err != nil {
-			return false, err
-		}
-		value, err := session.ScalarInt(out[0])
-		return value == number, err
-	}
+// waits is what a look at a step shows of the ops that may wait.
+type waits struct {
+	op     string // one that waits or runs at this moment, "" for none
+	counts string // of all of them
+}
+
+// lookAtMarks looks at the step that runs; what cannot be read does not wait.
+func (t *Task) lookAtMarks(ctx context.Context, sess session.Session) waits {
+	var fetches []string
 	for _, m := range t.marked {
-		done, err := isSet(m, opDone)
-		if done || err != nil {
-			continue
+		fetches = append(fetches, m.count(opReached), m.count(opDone))
+	}
+	out, err := sess.Run(ctx, nil, fetches, nil)
+	if err != nil {
+		return waits{}
+	}
+	var w waits
+	for i, m := range t.marked {
+		reached, done := out[2*i].Data, out[2*i+1].Data
+		w.counts += string(reached) + string(done)
+		if w.op == "" && !bytes.Equal(reached, done) {
+			w.op = m.path
 		}
-		if reached, err := isSet(m, opReached); reached && err == nil {
-			return m.node
-		}
 	}
-	return ""
-}
-
-// waitFinder finds ops that may wait.
-type waitFinder struct {
-	nodes map[string]*tfpb.NodeDef
-	depth map[string]int // of loops around a node
-}
-
-func newWaitFinder(def *tfpb.GraphDef) *waitFinder {
-	f := &waitFinder{nodes: make(map[string]*tfpb.NodeDef), depth: make(map[string]int)}
-	for _, n := range def.GetNode() {
-		f.nodes[n.GetName()] = n
-	}
-	return f
-}
-
-// find returns those that the named ones need. Those in loops are left out: they
-// run many times in a step.
-func (f *waitFinder) find(roots []string) []*tfpb.NodeDef {
-	var found []*tfpb.NodeDef
-	seen := make(map[string]bool)
-	for stack := slices.Clone(roots); len(stack) > 0; {
-		name := nodeOfInput(stack[len(stack)-1])
-		stack = stack[:len(stack)-1]
-		n := f.nodes[name]
-		if n == nil || seen[name] {
-			continue
-		}
-		seen[name] = true
-		if program.MayWait(n) && f.loops(name) == 0 {
-			found = append(found, n)
-		}
-		stack = append(stack, n.GetInput()...)
-	}
-	slices.SortFunc(found, func(a, b *tfpb.NodeDef) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return found
-}
-
-// loops returns how many loops a node is in.
-func (f *waitFinder) loops(name string) int {
-	n := f.nodes[name]
-	if n == nil || n.GetOp() == "NextIteration" || n.GetOp() == "RefNextIteration" {
-		return 0 // the other input of its Merge knows
-	}
-	if depth, ok := f.depth[name]; ok {
-		return depth
-	}
-	f.depth[name] = 0
-	depth := 0
-	for _, input := range n.GetInput() {
-		depth = max(depth, f.loops(nodeOfInput(input)))
-	}
-	switch n.GetOp() {
-	case "Enter", "RefEnter":
-		depth++
-	case "Exit", "RefExit":
-		depth--
-	}
-	f.depth[name] = depth
-	return depth
+	return w
 }
