@@ -230,6 +230,9 @@ func parseSliceKey(key []byte) (string, TensorSlice, error) {
 		if s.Length[i], b, err = cutOrderedInt(b); err != nil {
 			return "", TensorSlice{}, err
 		}
+		if s.Length[i] == full && s.Start[i] != 0 { // no slice is looked for there
+			return "", TensorSlice{}, fmt.Errorf("%w: a whole dimension begins at %d", ErrSlices, s.Start[i])
+		}
 	}
 	if len(b) > 0 {
 		return "", TensorSlice{}, errOrderedCode

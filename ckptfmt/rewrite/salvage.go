@@ -28,8 +28,8 @@ func (s *Source) firstDamage() error {
 // Salvage leaves out the tensors that cannot be read, and returns them, ordered
 // by name. To find them it reads everything that is to be written. The graph of
 // objects follows, unless it is among them itself. An error is one of the
-// machine, such as a refused permission, or matches [ckptfmt.ErrNotFound] when
-// nothing is left.
+// machine, such as a refused permission, or the damage, and then matches
+// [ckptfmt.ErrNotFound] too, when nothing is left.
 func (s *Source) Salvage(ctx context.Context) ([]ckptfmt.DamagedTensor, error) {
 	lost := make(map[string]error)
 	for _, d := range s.damaged {
@@ -61,7 +61,10 @@ func (s *Source) Salvage(ctx context.Context) ([]ckptfmt.DamagedTensor, error) {
 	if lost[ObjectGraph] != nil {
 		s.DropGraph()
 	}
-	return list, s.Keep(func(name string) bool { return lost[name] == nil })
+	if err := s.Keep(func(name string) bool { return lost[name] == nil }); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, list[0].Err)
+	}
+	return list, nil
 }
 
 // isDamage reports whether an error says that bytes are not what was saved, or

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
+	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -22,11 +24,18 @@ import (
 //	slice   the Nth slice of that name is gone
 //	slices  all slices of that name are gone
 //	rename  the tensor gets the name N, in quotes
+//	sum     the entry of that name has another checksum
+//	start   the key of a slice of that name has a whole dimension that begins at 60
+//	order   the name begins with a byte 0xff, where it is, and the block's checksum is right
 func damage(ts *testscript.TestScript, neg bool, words []string) {
 	if neg || len(words) < 3 {
 		ts.Fatalf("usage: damage KIND PREFIX NAME [N]")
 	}
 	index := ts.MkAbs(layout.IndexName(words[1]))
+	if words[0] == "order" {
+		disorder(ts, index, words[2])
+		return
+	}
 	entries := readTable(ts, index)
 	isSlice := func(e sstable.Entry) bool {
 		return len(e.Key) > 0 && e.Key[0] == 0 && bytes.Contains(e.Key, []byte(words[2]))
@@ -36,6 +45,15 @@ func damage(ts *testscript.TestScript, neg bool, words []string) {
 		changeEntry(ts, entries, words[2], func(e *tfpb.BundleEntryProto) { e.Size++ })
 	case "shard":
 		changeEntry(ts, entries, words[2], func(e *tfpb.BundleEntryProto) { e.ShardId = 9 })
+	case "sum":
+		changeEntry(ts, entries, words[2], func(e *tfpb.BundleEntryProto) { e.Crc32C++ })
+	case "start":
+		e := &entries[slices.IndexFunc(entries, isSlice)]
+		whole, ok := bytes.CutSuffix(e.Key, []byte("\x80\x7f")) // start 0, length -1
+		if !ok {
+			ts.Fatalf("the last dimension of %q is not whole", e.Key)
+		}
+		e.Key = append(whole, "\xbc\x7f"...)
 	case "slices":
 		entries = slices.DeleteFunc(entries, isSlice)
 	case "slice":
@@ -79,6 +97,20 @@ func changeEntry(ts *testscript.TestScript, entries []sstable.Entry, name string
 		return
 	}
 	ts.Fatalf("there is no tensor %q", name)
+}
+
+// disorder changes a name within the first block of an index.
+func disorder(ts *testscript.TestScript, index, name string) {
+	b, err := os.ReadFile(index)
+	ts.Check(err)
+	at := bytes.Index(b, []byte(name))
+	end := at + len(name) // of the block with its type: where its checksum is
+	for end < len(b)-4 && binary.LittleEndian.Uint32(b[end:]) != crc32c.Masked(b[:end]) {
+		end++
+	}
+	b[at] = 0xff
+	binary.LittleEndian.PutUint32(b[end:], crc32c.Masked(b[:end]))
+	ts.Check(os.WriteFile(index, b, 0o666))
 }
 
 func readTable(ts *testscript.TestScript, file string) []sstable.Entry {

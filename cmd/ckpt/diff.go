@@ -78,11 +78,11 @@ func diff(c *cli.Context) error {
 		if err != nil && d.Name == "" {
 			return err
 		}
-		found := describe(d, within.Cosine)
 		if err != nil {
-			found = uncompared(d, err)
+			list = append(list, uncompared(d, err))
+			continue
 		}
-		list = append(list, found)
+		list = append(list, describe(d, within.Cosine))
 	}
 	progressOf(c).Clear()
 	sortDiff(list, c.String("sort"))

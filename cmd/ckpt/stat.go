@@ -93,7 +93,8 @@ func stats(c *cli.Context, r ckptfmt.Reader) (list []statJSON, damaged []ckptfmt
 		if err == nil {
 			s, err = statOf(r, info.Name)
 		}
-		if err != nil && (isDamage(err) || info.DType == tfpb.DataType_DT_INVALID) {
+		// What is listed and cannot be found is in an index that is out of order.
+		if err != nil && (isDamage(err) || errors.Is(err, ckptfmt.ErrNotFound) || info.DType == tfpb.DataType_DT_INVALID) {
 			damaged = append(damaged, ckptfmt.DamagedTensor{Name: info.Name, Err: err})
 			continue
 		}
