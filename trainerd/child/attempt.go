@@ -230,6 +230,9 @@ func (r *run) onExit(e Exit) {
 	if e.Step < 0 && e.Cause == Failed && (e.Signal == syscall.SIGKILL || e.Code == shellSignal+int(syscall.SIGKILL)) {
 		return
 	}
+	if r.aside != nil && e.Step < 0 && e.Cause != Completed {
+		r.putBack()
+	}
 	if e.Step >= 0 || e.Cause != Failed && e.Cause != Hung {
 		r.failuresBeforeProgress = 0
 		return
@@ -239,6 +242,10 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
+	if r.attempt.given.untried {
+		r.setAside(*r.attempt.given)
+		return
+	}
 	older, ok := r.store.newest(r.attempt.given.Step)
 	if !ok {
 		r.log.Warn("the program has failed twice with its only checkpoint; if it cannot load that, move it out of the logdir", "checkpoint", r.attempt.given.Path)

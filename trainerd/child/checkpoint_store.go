@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -37,6 +38,7 @@ type Checkpoint struct {
 	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
 	// reported is the step of the program's last report when this was found.
 	reported int64
+	untried  bool // nothing shows yet that the program had finished it
 	only     bool // of a candidate: there are none with a step
 	unread   bool // it is as its record says by size and time, and was not read since the start
 }
@@ -85,6 +87,7 @@ type checkpointStore struct {
 	root    *os.Root
 	disk    atomicfile.FS // what changes the logdir
 	pattern string
+	parts   []string // the alternatives of the pattern, each of which a checkpoint has
 	policy  []retention.Policy
 	// readOnly leaves the logdir as it is: nothing is made durable or recorded.
 	readOnly bool
@@ -99,6 +102,7 @@ type checkpointStore struct {
 	refused map[key]rejected   // that do not count
 	markers []string           // files that the newest known folder got last
 	records map[key]*manifest.Record
+	partial bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error
 }
@@ -106,17 +110,23 @@ type checkpointStore struct {
 // CheckPattern returns what is wrong with a pattern of checkpoints, "" for
 // nothing.
 func CheckPattern(pattern string) string {
-	if _, err := path.Match(filepath.ToSlash(pattern), ""); err != nil {
-		return fmt.Sprintf("%q is not a pattern", pattern)
+	all := braces.Expand(filepath.ToSlash(pattern), maxParts+1)
+	if len(all) > maxParts {
+		return fmt.Sprintf("%q has more than %d alternatives", pattern, maxParts)
 	}
-	if !filepath.IsLocal(pattern) {
-		return fmt.Sprintf("%q leads out of the logdir", pattern)
+	for _, p := range all {
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Sprintf("%q is not a pattern", pattern)
+		}
+		if !filepath.IsLocal(filepath.FromSlash(p)) {
+			return fmt.Sprintf("%q leads out of the logdir", pattern)
+		}
 	}
 	return ""
 }
 
 func newCheckpointStore(root *os.Root, pattern string, policy []retention.Policy) *checkpointStore {
-	return &checkpointStore{root: root, disk: atomicfile.InRoot(root), pattern: path.Clean(filepath.ToSlash(pattern)), policy: policy,
+	return &checkpointStore{root: root, disk: atomicfile.InRoot(root), pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), policy: policy,
 		seen: map[key]Checkpoint{}, refused: map[key]rejected{}, records: map[key]*manifest.Record{}}
 }
 
@@ -168,7 +178,7 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 	}
 	found := s.find()
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.key()], c) })
-	only := isOnly(found)
+	only, last := isOnly(found), lastStep(found)
 	for k, c := range found {
 		if same(s.seen[k], c) {
 			c.still, c.reported = s.seen[k].still+1, s.seen[k].reported
@@ -179,7 +189,7 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
-		if s.isKnown(k) || !settled && c.still < s.countLooks(c) || s.isRefused(c) {
+		if s.isKnown(k) || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
 			continue
 		}
 		c.only = only
@@ -259,7 +269,7 @@ func (s *checkpointStore) forgetMarkers() {
 	if len(lack) < 2 {
 		return
 	}
-	s.markers = nil
+	s.markers, s.partial = nil, true
 	for _, k := range lack {
 		delete(s.refused, k)
 	}
@@ -299,6 +309,11 @@ func (s *checkpointStore) newestRead(ctx context.Context, below int64) (c Checkp
 			return Checkpoint{}, false, bad
 		}
 	}
+}
+
+// drop forgets a checkpoint that was moved away.
+func (s *checkpointStore) drop(c Checkpoint) {
+	s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
 }
 
 // measureAgain notes what the program has reported while a checkpoint was verified.

@@ -74,7 +74,11 @@
 // logdir. The step is the number after "step" in a name, or else the last one
 // before the extension: ckpt-120.pt, epoch=3-step=120.ckpt, step_120/. Files of
 // the same step are one checkpoint, as model.ckpt-120.index and
-// model.ckpt-120.data-00000-of-00001, which is then named model.ckpt-120.
+// model.ckpt-120.data-00000-of-00001, which is then named model.ckpt-120. Of a
+// pattern with alternatives, {weights,optim}_*.npz, each checkpoint has files of all,
+// or else is not finished, unless two in a row lack the same; it has the name of the
+// first, where they begin with nothing common. Files without a step that such a
+// pattern means are one checkpoint, too.
 //
 // A checkpoint counts once it has stopped changing, is synced to the disk with its
 // folders, is verified by package integrity, and has a [manifest.Record] in the
@@ -106,7 +110,10 @@
 // is ever deleted, nor what symbolic links name, nor a file without a step.
 //
 // When the program fails twice in a row before its first report, both times
-// begun with the same checkpoint, it is given the one before.
+// begun with the same checkpoint, it is given the one before. If it has done nothing
+// since that was written, it may not have finished it, in a form that does not show
+// that: then the checkpoint goes to damaged/, also where there is none before it,
+// and comes back if the program fails without it as well.
 //
 // [Supervisor.Config] is kept in the file [ConfigName] of the logdir: by it and the
 // records `ckpt ls` says why each checkpoint stays.

@@ -16,12 +16,19 @@ import (
 // each in a folder of its own, the newest counts.
 func (s *checkpointStore) find() map[key]Checkpoint {
 	byRun := map[key]map[string]Checkpoint{}
+	joint := map[string]key{} // of files without a step that are one checkpoint, by run
 	for _, name := range s.names() {
 		size, saved, err := s.measureFile(name)
 		if err != nil {
 			continue
 		}
 		k, run := keyOf(name), runOf(name)
+		if k.step == NoStep && len(s.parts) > 1 {
+			if _, there := joint[run]; !there {
+				joint[run] = k
+			}
+			k = joint[run]
+		}
 		if byRun[k] == nil {
 			byRun[k] = map[string]Checkpoint{}
 		}
@@ -39,7 +46,7 @@ func (s *checkpointStore) find() map[key]Checkpoint {
 			return cmp.Or(a.Saved.Compare(b.Saved), cmp.Compare(a.files[0], b.files[0]))
 		})
 		slices.Sort(c.files)
-		c.Path = filepath.Join(s.root.Name(), filepath.FromSlash(nameOf(c.files)))
+		c.Path = filepath.Join(s.root.Name(), filepath.FromSlash(s.nameOf(c.files)))
 		found[k] = c
 	}
 	return found
@@ -48,9 +55,13 @@ func (s *checkpointStore) find() map[key]Checkpoint {
 // names returns all names that the pattern means, and those of the other files
 // of bundles.
 func (s *checkpointStore) names() []string {
-	matches, err := fs.Glob(s.root.FS(), s.pattern)
-	if err != nil {
-		return nil
+	var matches []string
+	for _, p := range s.parts {
+		found, err := fs.Glob(s.root.FS(), p)
+		if err != nil {
+			return nil
+		}
+		matches = append(matches, found...)
 	}
 	names := slices.DeleteFunc(matches, isForeign)
 	dirs := map[string]bool{}

@@ -28,16 +28,16 @@ func TestGoesBack(t *testing.T) {
 	}
 }
 
-// The only checkpoint stays with a program that cannot load it, and the log says so.
+// TestFailsWithItsOnlyCheckpoint has a program that finished its only checkpoint, as
+// the steps after it show, and cannot load it: it stays, and the log says so.
 func TestFailsWithItsOnlyCheckpoint(t *testing.T) {
-	sv, out := supervise(t, "env STEP;exit 1|env STEP;exit 1|env STEP;resume 30")
+	sv, out := supervise(t, "steps 1 10;write ckpt-10;exit 1|env STEP;resume 11;exit 1|env STEP;exit 1|env STEP;exit 1|env STEP;resume 30")
 	log := newScreen()
 	sv.Log = slog.New(slog.NewTextHandler(log, nil))
-	writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
-	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 3 {
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 5 {
 		t.Fatalf("Run = %+v, %v", exit, err)
 	}
-	if want := strings.Repeat("STEP is \"10\"\n", 3); out.String() != want {
+	if want := strings.Repeat("STEP is \"10\"\n", 4); out.String() != want {
 		t.Errorf("output %q, want %q", out, want)
 	}
 	if got := strings.Count(log.String(), "failed twice with its only checkpoint"); got != 1 {

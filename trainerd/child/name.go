@@ -2,6 +2,7 @@ package child
 
 import (
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -78,6 +79,9 @@ func countsEpochs(base string) bool {
 	head, digits := stepEnd(base)
 	return digits != "" && epochNumber.MatchString(head)
 }
+
+// StepOf returns the step in the name of a file or folder, [NoStep] for none.
+func StepOf(name string) int64 { return stepOfName(filepath.Base(name)) }
 
 // stepOfName returns the step in the base name of a checkpoint, or NoStep.
 func stepOfName(base string) int64 {

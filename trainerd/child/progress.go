@@ -29,6 +29,7 @@ func (r *run) onReport(report *Report) {
 		r.maxStep, r.attempt.progressed = r.attempt.step, true
 	}
 	r.prompter.trained(r.attempt.step, now)
+	r.trust()
 	r.events.report(r.ectx, report, now)
 	r.measure(report)
 	r.watchLoss(report, now)

@@ -104,7 +104,7 @@ func (r *run) moveAside(c Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	r.store.known = slices.DeleteFunc(r.store.known, func(k Checkpoint) bool { return k.key() == c.key() })
+	r.store.drop(c)
 	r.log.Info("moved a checkpoint that was saved after the fault aside", "checkpoint", c.Path, "to", dir)
 	return r.store.repoint(c)
 }

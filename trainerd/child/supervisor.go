@@ -37,7 +37,8 @@ type Supervisor struct {
 	// Logdir is made when it is missing.
 	Logdir string
 	// Checkpoints is a pattern of names below the logdir, with slashes, as in
-	// "ckpt-*.pt". Without one no checkpoints are looked after.
+	// "ckpt-*.pt". Without one no checkpoints are looked after. It may have
+	// alternatives, as in "{weights,optim}_*.npz": a checkpoint has files of each.
 	Checkpoints string
 	// Retention says which checkpoints stay; without any, all do.
 	Retention []retention.Policy
@@ -200,7 +201,8 @@ type run struct {
 	firstStep              int64 // of the first report of a start without a checkpoint
 	maxStep                int64 // the highest step of all reports, -1 for none
 	ceiling                int64 // checkpoints from this step on are not trusted
-	failuresBeforeProgress int   // starts in a row that failed before their first report
+	aside                  *aside
+	failuresBeforeProgress int // starts in a row that failed before their first report
 	savers                 []chan<- Checkpoint
 	prompter               prompter
 	measured               measured

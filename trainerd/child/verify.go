@@ -37,7 +37,8 @@ func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdict
 		if v.record, v.unread, v.err = s.verifyOne(ctx, c, intact); ctx.Err() != nil {
 			continue // nothing was found out
 		}
-		if v.err == nil && v.record != c.record && !s.readOnly {
+		v.untried = v.record != c.record
+		if v.err == nil && v.untried && !s.readOnly {
 			v.record, v.unrecorded = s.enter(ctx, c, v.record)
 		}
 		intact = intact || v.err == nil
@@ -94,6 +95,9 @@ func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, quick boo
 		return nil, false, &notDurableError{err}
 	}
 	if err := integrity.Check(ctx, s.root, c.files, s.markers); err != nil {
+		return nil, false, err
+	}
+	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c)); err != nil {
 		return nil, false, err
 	}
 	r, err = s.describe(ctx, c, files)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
+	"github.com/trainerd/trainerd/internal/braces"
 )
 
 // Tensor is one that differs between two runs.
@@ -64,10 +65,13 @@ func statesIn(logdir, pattern string) (names []string) {
 	return names
 }
 
+// maxParts bounds the alternatives of a pattern.
+const maxParts = 64
+
 // matches reports whether a pattern means a file, or a folder that it is in.
 func matches(pattern, name string) bool {
 	for ; pattern != "" && name != "."; name = path.Dir(name) {
-		if ok, err := path.Match(pattern, name); ok && err == nil {
+		if braces.Match(pattern, name, maxParts) {
 			return true
 		}
 	}

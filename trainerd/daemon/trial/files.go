@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/trainerd/trainerd/internal/braces"
+	"github.com/trainerd/trainerd/trainerd/child"
 )
 
 // maxFiles bounds how many files of a folder are looked at.
@@ -79,7 +82,7 @@ var (
 	// checkpointFolder are names of folders that are a checkpoint each.
 	checkpointFolder = regexp.MustCompile(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?)\d+$|^\d+$`)
 	// unfinished are names that a program writes to before it renames the file.
-	unfinished = regexp.MustCompile(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$`)
+	unfinished = regexp.MustCompile(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
 	numbers    = regexp.MustCompile(`\d+`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.
 	bundleTail = regexp.MustCompile(`\.(?:index|meta|data-\d+-of-\d+)$`)
@@ -105,15 +108,41 @@ func savedIn(dir, logdir string, changed []string) *Saved {
 	best := slices.MinFunc(slices.Collect(maps.Keys(groups)), func(a, b string) int {
 		return cmp.Or(
 			cmp.Compare(rank(filepath.Base(a)), rank(filepath.Base(b))),
-			-cmp.Compare(len(groups[a]), len(groups[b])), cmp.Compare(a, b))
+			-cmp.Compare(len(groups[a]), len(groups[b])),
+			cmp.Compare(accompanying(a), accompanying(b)), cmp.Compare(a, b))
 	})
-	s := &Saved{Logdir: logdirOf(best, dir, logdir), Step: strings.Contains(filepath.Base(best), "*")}
-	s.Pattern = everyRun(below(s.Logdir, best))
-	for _, name := range slices.Sorted(maps.Keys(groups[best])) {
-		s.Names = append(s.Names, below(s.Logdir, name))
+	main := group{pattern: best, names: slices.Sorted(maps.Keys(groups[best])), steps: map[int64]bool{}}
+	for _, name := range main.names {
+		main.steps[child.StepOf(name)] = true
 	}
-	slices.SortFunc(s.Names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return saved(dir, logdir, append([]group{main}, companions(main, changed)...))
+}
+
+// saved returns the checkpoints that have files of each group.
+func saved(dir, logdir string, groups []group) *Saved {
+	best := groups[0].pattern
+	s := &Saved{Logdir: logdirOf(best, dir, logdir), Step: strings.Contains(filepath.Base(best), "*")}
+	var patterns []string
+	for _, g := range groups {
+		patterns = append(patterns, everyRun(below(s.Logdir, g.pattern)))
+		for _, name := range g.names {
+			s.Names = append(s.Names, below(s.Logdir, name))
+		}
+	}
+	s.Pattern = braces.Join(patterns)
+	slices.SortStableFunc(s.Names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(child.StepOf(a), child.StepOf(b)), cmp.Compare(a, b))
+	})
 	return s
+}
+
+// count returns how many checkpoints there are: those with a step.
+func (s *Saved) count() int {
+	steps := map[int64]bool{}
+	for _, name := range s.Names {
+		steps[child.StepOf(name)] = true
+	}
+	return len(steps)
 }
 
 // checkpointOf returns the folder and the name of the checkpoint that a file is
@@ -135,11 +164,14 @@ func checkpointOf(name string, dirs ...string) (root, base string) {
 		break
 	}
 	base = filepath.Base(name)
-	if !checkpointFile.MatchString(base) || unfinished.MatchString(base) {
+	if !checkpointFile.MatchString(base) || unfinished.MatchString(base) || isOutput(name) {
 		return "", ""
 	}
 	return filepath.Dir(name), bundleTail.ReplaceAllString(base, "")
 }
+
+// newest are words in the names of files that a program replaces at each save.
+var newest = wordsOf("last latest current snapshot resume train(?:ing)?")
 
 // rank puts the patterns that are most likely checkpoints to resume from first: those
 // with a step, but not the best, or the last of all.
@@ -147,6 +179,8 @@ func rank(pattern string) int {
 	lower := strings.ToLower(pattern)
 	switch {
 	case strings.Contains(lower, "best") || strings.Contains(lower, "final"):
+		return 4
+	case !strings.Contains(pattern, "*") && (hasWord(record, pattern) || !hasWord(resumable, pattern) && !hasWord(newest, pattern)):
 		return 3
 	case !strings.Contains(pattern, "*"):
 		return 2

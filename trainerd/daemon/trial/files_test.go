@@ -32,6 +32,15 @@ func TestSavedIn(t *testing.T) {
 		{"LightGBM", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"},
 			&Saved{".", "model.txt.snapshot_iter_*", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"}, true}},
 		{"the examples of PyTorch", []string{"checkpoint.pth.tar", "model_best.pth.tar"}, &Saved{".", "checkpoint.pth.tar", []string{"checkpoint.pth.tar"}, false}},
+		{"several files of a step", []string{"out/weights_5.npz", "out/optim_5.npz", "out/meta_5.json", "out/samples_5.png", "out/samples_5.npz", "out/metrics_5.json", "out/log_5.txt", "out/model_5.onnx",
+			"out/weights_10.npz", "out/optim_10.npz", "out/meta_10.json", "out/samples_10.png", "out/samples_10.npz", "out/metrics_10.json", "out/log_10.txt", "out/model_10.onnx", "out/export_10.pt", "out/ema_10.pt",
+			"out/weights_15.npz", "out/best_15.npz", "out/optim_15.npz", "out/config.json", "out/train.json"},
+			&Saved{"out", "{weights_*.npz,meta_*.json,optim_*.npz}", []string{"meta_5.json", "optim_5.npz", "weights_5.npz", "meta_10.json", "optim_10.npz", "weights_10.npz", "optim_15.npz", "weights_15.npz"}, true}},
+		{"samples more often than models", []string{"samples_1.npz", "samples_2.npz", "samples_3.npz", "model_3.npz"}, &Saved{".", "model_*.npz", []string{"model_3.npz"}, true}},
+		{"two files, replaced", []string{"generator.pt", "discriminator.pt", "data.npz", "last_images.pt", "G_loss.npy"},
+			&Saved{".", "{generator.pt,discriminator.pt}", []string{"discriminator.pt", "generator.pt"}, false}},
+		{"ranks", []string{"ckpt_5_rank0.pt", "ckpt_5_rank1.pt", "rng_5_rank0.pt", "rng_5_rank1.pt"},
+			&Saved{".", "{ckpt_*_rank*.pt,rng_*_rank*.pt}", []string{"ckpt_5_rank0.pt", "ckpt_5_rank1.pt", "rng_5_rank0.pt", "rng_5_rank1.pt"}, true}},
 		{"replaced", []string{"out/ckpt.pt"}, &Saved{"out", "ckpt.pt", []string{"ckpt.pt"}, false}},
 	} {
 		dir := t.TempDir()

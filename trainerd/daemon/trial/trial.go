@@ -134,7 +134,7 @@ func watch(ctx context.Context, o Options, before snapshot, w *witness, stop fun
 		if w.count() < few {
 			continue
 		}
-		if s := savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before)); s != nil && len(s.Names) > 1 {
+		if s := savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before)); s != nil && s.count() > 1 {
 			stop()
 			return
 		}

@@ -1,0 +1,81 @@
+package child
+
+import (
+	"errors"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// aside is a checkpoint that was moved to the damaged ones because the program failed
+// with it. Whether it was to blame shows the next start, which does without it.
+type aside struct {
+	Checkpoint
+	dir string // where it is
+}
+
+// setAside moves a checkpoint to the damaged ones with which the program fails, and
+// which it may not have finished: the program has done nothing since it was written.
+// All that can be seen of such files may be intact.
+func (r *run) setAside(c Checkpoint) {
+	dir, err := r.store.quarantine(c, time.Now())
+	if err != nil {
+		r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
+		return
+	}
+	r.store.drop(c)
+	r.aside = &aside{c, dir}
+	next := "the beginning"
+	if older, ok := r.store.newest(noCeiling); ok {
+		next = older.Path
+	}
+	r.log.Warn("the program has failed twice with a checkpoint that it may not have finished; moved it aside", "checkpoint", c.Path, "to", dir, "next", next)
+	r.counts.update(func(c *counts) { c.stats.Rewinds++ })
+	if err := r.store.repoint(c); err != nil {
+		r.log.Warn("cannot correct the file that names the damaged checkpoint", "checkpoint", c.Path, "err", err)
+	}
+}
+
+// putBack takes back what setAside did: without the checkpoint, the program has not
+// come further.
+func (r *run) putBack() {
+	a := r.aside
+	r.aside = nil
+	if err := r.store.putBack(a); err != nil {
+		r.log.Error("cannot move the checkpoint back", "checkpoint", a.Path, "from", a.dir, "err", err)
+		return
+	}
+	r.log.Warn("the program has done no step without the checkpoint either; moved it back", "checkpoint", a.Path)
+	r.refresh(true)
+	r.trust()
+}
+
+// putBack moves a checkpoint from the damaged ones to where it was.
+func (s *checkpointStore) putBack(a *aside) error {
+	taken := map[string]bool{}
+	for i, name := range a.files {
+		base := filepath.Base(name)
+		from := filepath.Join(a.dir, base)
+		if taken[base] { // as checkpoint.MoveAside names it
+			from = filepath.Join(a.dir, strconv.Itoa(i), base)
+		}
+		taken[base] = true
+		if err := s.disk.Rename(from, s.abs(name)); err != nil {
+			return err
+		}
+		if err := s.disk.SyncDir(filepath.Dir(s.abs(name))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.removeAll(a.dir), s.disk.SyncDir(filepath.Dir(a.dir)))
+}
+
+// trust notes that the program has done something since its newest checkpoints: it
+// has finished them. What was set aside was to blame if it has done so without.
+func (r *run) trust() {
+	r.aside = nil
+	known := r.store.known
+	for i := len(known) - 1; i >= 0 && known[i].untried; i-- {
+		known[i].untried = false
+	}
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestHalfWrittenOnlyCheckpoint has a first checkpoint that was cut short in a form
+// that does not show it: a program that cannot load it begins before it.
+func TestHalfWrittenOnlyCheckpoint(t *testing.T) {
+	sv, out := supervise(t, "steps 1 9;write ckpt-10;kill 9|env STEP;exit 1|env STEP;exit 1|env STEP;list ckpt-*;steps 1 30;write ckpt-30")
+	log := newScreen()
+	sv.Log = slog.New(slog.NewTextHandler(log, nil))
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 4 {
+		t.Fatalf("Run = %+v, %v", exit, err)
+	}
+	if want := "STEP is \"10\"\nSTEP is \"10\"\nSTEP is \"\"\nfound \n"; out.String() != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+	if got := strings.Count(log.String(), "it may not have finished; moved it aside"); got != 1 {
+		t.Errorf("it is said %d times, want once:\n%s", got, log)
+	}
+	left := below(t, sv.Logdir)
+	if !slices.ContainsFunc(left, func(name string) bool {
+		return strings.HasPrefix(name, "damaged/") && strings.HasSuffix(name, "/ckpt-10")
+	}) {
+		t.Errorf("it is not kept: %v", left)
+	}
+}
+
+// TestNotTheCheckpointsFault has a program that fails without its checkpoint, too,
+// or is stopped before that shows: it is where it was.
+func TestNotTheCheckpointsFault(t *testing.T) {
+	for name, script := range map[string]string{
+		"fails":      "exit 1|exit 1|env STEP;exit 1|env STEP;resume 30",
+		"is stopped": "exit 1|exit 1|env STEP;sleep",
+	} {
+		sv, out := supervise(t, script)
+		sv.Checkpoints = "{w,m}_*"
+		ctx, stop := context.WithCancel(t.Context())
+		sv.Stdout = writerFunc(func(b []byte) (int, error) {
+			if name == "is stopped" && strings.Contains(string(b), "STEP is") {
+				stop()
+			}
+			return out.Write(b)
+		})
+		for _, file := range []string{"w_10", "m_10"} {
+			writeFile(t, filepath.Join(sv.Logdir, file), "weights")
+		}
+		_, err := sv.Run(ctx)
+		var lost *SaveLostError
+		if stop(); err != nil && !errors.As(err, &lost) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := "STEP is \"\"\n"
+		if name == "fails" {
+			want += "STEP is \"10\"\n"
+		}
+		if out.String() != want {
+			t.Errorf("%s: output %q, want %q", name, out, want)
+		}
+		left := below(t, sv.Logdir)
+		if !slices.Contains(left, "w_10") || !slices.Contains(left, "m_10") {
+			t.Errorf("%s: it is not back: %v", name, left)
+		}
+	}
+}
+
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

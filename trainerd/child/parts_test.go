@@ -1,0 +1,118 @@
+//go:build unix
+
+package child
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// TestSeveralFilesOfAStep has checkpoints of three files: they count, stay and go
+// together, and one that lacks a file was not finished.
+func TestSeveralFilesOfAStep(t *testing.T) {
+	const pattern = "{weights_*.safetensors,optim_*.safetensors,meta_*.json}"
+	dir, tensors := t.TempDir(), tensorsFile()
+	write := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			text := tensors
+			if strings.HasSuffix(name, ".json") {
+				text = "{}"
+			}
+			writeFile(t, filepath.Join(dir, name), text)
+		}
+	}
+	write("weights_5.safetensors", "sample_5.json")
+	s := openShelf(t, dir, pattern, retention.Last(1))
+	for range 9 {
+		if added, bad := s.refresh(false); added != nil || bad != nil { // the others are about to come
+			t.Fatalf("while it is written: added %v, bad %v", added, bad)
+		}
+	}
+	write("optim_5.safetensors", "meta_5.json", "weights_10.safetensors", "optim_10.safetensors")
+	added, bad := s.refresh(true)
+	if !slices.Equal(steps(added), []int64{5}) || len(bad) != 1 || !strings.Contains(bad[0].Error(), "meta_*.json") {
+		t.Fatalf("added %v, bad %v", added, bad)
+	}
+	if want := filepath.Join(dir, "weights_5.safetensors"); added[0].Path != want || len(added[0].files) != 3 {
+		t.Errorf("it is %s of %v, want %s of three", added[0].Path, added[0].files, want)
+	}
+	if deleted, err := s.rotate(); deleted != nil || err != nil {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+	r.quarantineDamaged(t.Context())
+	if left := below(t, dir); !slices.Contains(left, "sample_5.json") || slices.Contains(left, "optim_10.safetensors") || slices.Contains(left, "weights_10.safetensors") {
+		t.Errorf("after the quarantine: %v", left)
+	}
+	write("weights_15.safetensors", "optim_15.safetensors", "meta_15.json")
+	if added, bad := s.refresh(true); !slices.Equal(steps(added), []int64{15}) || bad != nil {
+		t.Fatalf("added %v, bad %v", added, bad)
+	}
+	if deleted, err := s.rotate(); !slices.Equal(steps(deleted), []int64{5}) || err != nil {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+	for _, name := range below(t, dir) {
+		if strings.Contains(name, "_5.") && name != "sample_5.json" {
+			t.Errorf("%s has stayed", name)
+		}
+	}
+}
+
+// TestAlternativesThatNeverCome has a pattern one half of which means nothing: two
+// checkpoints in a row show that the program does without it.
+func TestAlternativesThatNeverCome(t *testing.T) {
+	dir := logdirOf(t, "a_1")
+	s := openShelf(t, dir, "{a,b}_*")
+	if added, bad := s.refresh(true); added != nil || len(bad) != 1 {
+		t.Fatalf("added %v, bad %v", added, bad)
+	}
+	writeFile(t, filepath.Join(dir, "a_2"), "weights")
+	s.refresh(true)
+	if c, ok := s.newest(noCeiling); !ok || c.Step != 2 {
+		t.Errorf("the newest is %v", c)
+	}
+}
+
+// TestFilesThatAreReplacedTogether has a program that overwrites two files, and was
+// killed between them: both are intact, and not of one save.
+func TestFilesThatAreReplacedTogether(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Unix(1_700_000_000, 0)
+	write := func(name, text string) {
+		t.Helper()
+		writeFile(t, filepath.Join(dir, name), text)
+		if at = at.Add(time.Second); os.Chtimes(filepath.Join(dir, name), at, at) != nil {
+			t.Fatal("cannot set the time")
+		}
+	}
+	s := openShelf(t, dir, "{w,optim}.json")
+	write("w.json", "[1]")
+	write("optim.json", "[1]")
+	if added, bad := s.refresh(true); len(added) != 1 || bad != nil {
+		t.Fatalf("added %v, bad %v", added, bad)
+	}
+	write("w.json", "[2]")
+	write("optim.json", "[2]")
+	if added, bad := s.refresh(true); len(added) != 1 || bad != nil {
+		t.Fatalf("a whole save: added %v, bad %v", added, bad)
+	}
+	write("w.json", "[3]")
+	added, bad := s.refresh(true)
+	if added != nil || len(bad) != 1 {
+		t.Fatalf("half a save: added %v, bad %v", added, bad)
+	}
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+	r.quarantineDamaged(t.Context())
+	for _, name := range []string{"w.json", "optim.json"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != "[2]" {
+			t.Errorf("%s has %q, %v; want the one of the save before", name, b, err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package trial
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/child"
+)
+
+// A program may write several files at each step: weights_5.npz, optim_5.npz and
+// meta_5.json. They are one checkpoint, which is of no use without one of them.
+// What else it writes at a step, such as sample images, metrics or an export of the
+// model, is none of it, and must not be deleted with it.
+
+var (
+	// output are words in the names of what a training makes to be looked at, or to be
+	// used elsewhere.
+	output = wordsOf("samples? images? imgs? generated exports? exported onnx torchscript scripted traced preds? predictions? plots? figs? figures? attention attn grads? gradients? visuals? vis renders?")
+	// record are words in the names of what it notes of a step.
+	record = wordsOf("logs? loss(?:es)? metrics? evals? evaluation results? reports? history hist curves? scores? summary confusion outputs? profile stats? best final")
+	// resumable are words in the names of what a training continues from.
+	resumable = wordsOf("models? weights? optim(?:izer)? opt adam sched(?:uler)? states? ema rng random scaler params? encoder decoder gen(?:erator)? disc(?:riminator)? critic actor policy ckpt checkpoint meta trainer sampler net(?:work)? [gd] lora adapter head backbone value")
+	// besides are words in the names of what accompanies a model.
+	besides = wordsOf("optim(?:izer)? opt adam sched(?:uler)? ema rng random scaler meta trainer sampler disc(?:riminator)? critic d head")
+	// stateFile are names of files that may hold a part of a checkpoint, next to others.
+	stateFile = regexp.MustCompile(`(?i)\.(?:json|ya?ml|toml|state|opt|optim|dat|mat|rdata|rda|ser|pt2?)$`)
+	letters   = regexp.MustCompile(`[A-Za-z][a-z]*|[A-Z]+`)
+)
+
+func wordsOf(list string) *regexp.Regexp {
+	return regexp.MustCompile(`^(?i:` + strings.ReplaceAll(list, " ", "|") + `)$`)
+}
+
+// hasWord reports whether one of the words in a name is of a list.
+func hasWord(list *regexp.Regexp, name string) bool {
+	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	return slices.ContainsFunc(letters.FindAllString(stem, -1), list.MatchString)
+}
+
+// isOutput reports whether a file is a product of the training and not its state, by
+// its name or that of its folder.
+func isOutput(name string) bool {
+	return hasWord(output, filepath.Base(name)) || hasWord(output, filepath.Base(filepath.Dir(name)))
+}
+
+// accompanying is 1 for a file that belongs to that of a model, else 0.
+func accompanying(name string) int {
+	if hasWord(besides, filepath.Base(name)) {
+		return 1
+	}
+	return 0
+}
+
+// group is files whose names differ in numbers alone.
+type group struct {
+	pattern string
+	names   []string
+	steps   map[int64]bool
+}
+
+// companions returns the files that a program writes at the same steps as those of a
+// group of files, by pattern. Where none has a step, they are those next to them
+// whose names say that they are of the same kind.
+func companions(main group, changed []string) (found []group) {
+	all := map[string]*group{}
+	for _, name := range changed {
+		pattern := patternOf(name)
+		if pattern == main.pattern || !mayAccompany(main.pattern, name) {
+			continue
+		}
+		if all[pattern] == nil {
+			all[pattern] = &group{pattern: pattern, steps: map[int64]bool{}}
+		}
+		all[pattern].names = append(all[pattern].names, name)
+		all[pattern].steps[child.StepOf(name)] = true
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(all)) {
+		if sameSteps(main.steps, all[pattern].steps) {
+			found = append(found, *all[pattern])
+		}
+	}
+	return found
+}
+
+// patternOf returns a name with * for its numbers, below its folder.
+func patternOf(name string) string {
+	base := bundleTail.ReplaceAllString(filepath.Base(name), "")
+	return filepath.Join(filepath.Dir(name), numbers.ReplaceAllString(base, "*"))
+}
+
+// mayAccompany reports whether a file may belong to the checkpoints of a pattern.
+func mayAccompany(pattern, name string) bool {
+	base := filepath.Base(name)
+	if filepath.Dir(name) != filepath.Dir(pattern) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
+		return false
+	}
+	hasStep := child.StepOf(name) != child.NoStep
+	if strings.Contains(filepath.Base(pattern), "*") {
+		return hasStep && (checkpointFile.MatchString(base) || stateFile.MatchString(base))
+	}
+	return !hasStep && checkpointFile.MatchString(base) && hasWord(resumable, base) && hasWord(resumable, filepath.Base(pattern))
+}
+
+// sameSteps reports whether files come at the same steps, but for the newest, of which
+// a program that was ended may have written a part.
+func sameSteps(a, b map[int64]bool) bool {
+	newest, common := int64(child.NoStep), false
+	for _, steps := range []map[int64]bool{a, b} {
+		for step := range steps {
+			newest = max(newest, step)
+		}
+	}
+	for _, steps := range []map[int64]bool{a, b} {
+		for step := range steps {
+			both := a[step] && b[step]
+			if common = common || both; !both && step != newest {
+				return false
+			}
+		}
+	}
+	return common
+}
