@@ -20,6 +20,7 @@ type indexedFile struct {
 	tail   []byte      // what is just before that
 	damage []error     // up to there, and what could not be read after it
 	ended  bool        // nothing more is read of it, as the purge mode's model does
+	failed bool        // the system could not read all of it, which it may later
 }
 
 // Update adds what the files of the run hold by now: files that are new, and
@@ -75,7 +76,7 @@ func (x *RunData) compare(files []string) (grown, ok bool) {
 // read of it is still there.
 func (f *indexedFile) changed(fsys fs.FS) (changed, ok bool) {
 	if f.info == nil {
-		return false, true
+		return f.failed && f.readable(fsys), true
 	}
 	info, err := fs.Stat(fsys, f.name)
 	if err != nil || replaced(f.info, info) || info.Size() < f.next {
@@ -85,8 +86,29 @@ func (f *indexedFile) changed(fsys fs.FS) (changed, ok bool) {
 	if changed && info.Size() == f.info.Size() && len(f.damage) > 0 && isBefore(f.damage[0], f.next) {
 		return true, false // as after zeros in its middle that have been filled
 	}
-	return changed, !changed || f.continues(fsys)
+	if !changed {
+		return f.failed && f.readable(fsys), true
+	}
+	return true, f.continues(fsys)
 }
+
+// readable reports whether the file can be read where reading has stopped.
+func (f *indexedFile) readable(fsys fs.FS) bool {
+	file, err := fsys.Open(f.name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if err := seek(file, f.next); err != nil {
+		return false
+	}
+	_, err = io.CopyN(io.Discard, file, retried)
+	return err == nil || err == io.EOF
+}
+
+// retried is how much must be readable where reading has failed before it is tried
+// again: more than the buffer that was being filled, and most records.
+const retried = 1 << 20
 
 // continues reports whether a file still has what was read of it last, checksums among
 // it: a copy over it may leave it the same file, and make it no shorter.
@@ -132,6 +154,7 @@ func (x *RunData) readFrom(i int) {
 	}
 	f.damage = slices.DeleteFunc(f.damage, func(err error) bool { return !isBefore(err, f.next) })
 	file, err := x.fsys.Open(f.name)
+	f.failed = err != nil
 	if err != nil {
 		f.damage = append(f.damage, fmt.Errorf("tfevents: %w", err))
 		return
@@ -145,7 +168,8 @@ func (x *RunData) readFrom(i int) {
 	f.damage = append(f.damage, skipped...)
 	if err != nil {
 		f.damage = append(f.damage, err)
-		f.ended = !isTorn(err)
+		f.failed = x.o.thorough() && !isDamage(err)
+		f.ended = !f.failed && !isTorn(err)
 	}
 }
 
@@ -153,6 +177,12 @@ func (x *RunData) readFrom(i int) {
 func isBefore(err error, offset int64) bool {
 	var damage *tfrecord.CorruptError
 	return errors.As(err, &damage) && damage.Offset < offset
+}
+
+// isDamage reports whether err says what is wrong with a file, and not with reading it.
+func isDamage(err error) bool {
+	var damage *tfrecord.CorruptError
+	return errors.As(err, &damage)
 }
 
 // isTorn reports whether err says that a file ends within a record.

@@ -2,10 +2,13 @@ package tfevents
 
 import (
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/fstest"
 )
@@ -116,5 +119,77 @@ func TestIndexUpdateRefuses(t *testing.T) {
 				t.Errorf("Update = %v, %v", changed, ok)
 			}
 		})
+	}
+}
+
+// failingFS has files that cannot be opened, or whose reading fails after so many bytes.
+type failingFS struct {
+	fstest.MapFS
+	name  string
+	after int64 // negative: opening fails
+}
+
+func (f failingFS) Open(name string) (fs.File, error) {
+	file, err := f.MapFS.Open(name)
+	if err != nil || name != f.name {
+		return file, err
+	}
+	if f.after < 0 {
+		file.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EMFILE}
+	}
+	return &failingFile{file, f.after}, nil
+}
+
+type failingFile struct {
+	fs.File
+	left int64
+}
+
+func (f *failingFile) Seek(offset int64, whence int) (int64, error) {
+	f.left -= offset
+	return f.File.(io.Seeker).Seek(offset, whence)
+}
+
+func (f *failingFile) Read(b []byte) (int, error) {
+	if f.left <= 0 {
+		return 0, &fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}
+	}
+	n, err := f.File.Read(b[:min(len(b), int(f.left))])
+	f.left -= int64(n)
+	return n, err
+}
+
+// TestIndexUpdateAfterFailures: too many open files, or a disk of another machine that
+// does not answer, are no property of a file: what was not read is read later, although
+// the file has not changed.
+func TestIndexUpdateAfterFailures(t *testing.T) {
+	files := fstest.MapFS{"1.tfevents": eventsFile(t, losses(1, 1, 30)...), "2.tfevents": eventsFile(t, losses(2, 31, 60)...)}
+	run := Run{Files: []string{"1.tfevents", "2.tfevents"}}
+	want := readInMemory(files, run, nil)
+	size := int64(len(files["2.tfevents"].Data))
+	for _, name := range run.Files {
+		for _, after := range []int64{-1, 0, 5, size / 2, size - 1} {
+			fsys := &failingFS{files, name, after}
+			x := ReadRun(fsys, run, nil)
+			if len(x.Damage) != 1 || x.Lookup("loss").Len() >= 60 {
+				t.Fatalf("%s fails after %d: %d points, %v", name, after, x.Lookup("loss").Len(), x.Damage)
+			}
+			if changed, ok := x.Update(run.Files); !ok || changed && name == run.Files[0] {
+				t.Errorf("%s still fails: Update = %v, %v", name, changed, ok)
+			}
+			fsys.name = ""
+			changed, ok := x.Update(run.Files)
+			if name == run.Files[0] {
+				if ok {
+					t.Errorf("%s can be read again: Update = %v, %v, want the run indexed again", name, changed, ok)
+				}
+				continue
+			}
+			if !changed || !ok {
+				t.Errorf("%s can be read again: Update = %v, %v", name, changed, ok)
+			}
+			checkIndexed(t, x, want)
+		}
 	}
 }

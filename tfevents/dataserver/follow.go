@@ -77,11 +77,10 @@ func (f *follower) watchAll() {
 		switch {
 		case err != nil:
 			return nil // it is gone, or cannot be read: the scan says so
-		case d.Type()&fs.ModeSymlink != 0:
+		case d.Type()&fs.ModeSymlink != 0 && mayLeadToRuns(path):
 			return errUnwatched // what it leads to may change without a report
 		case d.IsDir():
-			f.dirs[path] = struct{}{}
-			return f.watcher.Add(path)
+			return f.watchDir(path)
 		}
 		return nil
 	})
@@ -89,6 +88,27 @@ func (f *follower) watchAll() {
 		f.s.o.Logger.Debug("watching the log directory", "error", err)
 		f.close()
 	}
+}
+
+// watchDir asks for the changes of one directory. One that cannot be watched because it
+// is gone, or may not be read, is no loss: its parent reports when that changes.
+func (f *follower) watchDir(path string) error {
+	err := f.watcher.Add(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	f.dirs[path] = struct{}{}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// mayLeadToRuns reports whether a symbolic link concerns the runs that there are: one
+// to a checkpoint, as trainings keep it for their latest, does not.
+func mayLeadToRuns(link string) bool {
+	info, err := os.Stat(link)
+	return err != nil || info.IsDir() || tfevents.IsEventsFile(link)
 }
 
 func (f *follower) close() {
@@ -131,11 +151,18 @@ func (f *follower) loop(ctx context.Context) {
 			if f.apply(ctx) {
 				settled = time.After(latePause)
 			}
+			if f.blind() {
+				scan.Reset(f.s.o.Reload)
+			}
 		case <-scan.C:
 			scan.Reset(f.scan(ctx))
 		}
 	}
 }
+
+// blind reports whether the log directory is gone, so that nothing will say when there
+// is another one.
+func (f *follower) blind() bool { return f.watcher != nil && len(f.dirs) == 0 }
 
 // note takes note of a change and reports whether it matters: a training writes
 // other files to its log directory, too.
@@ -147,7 +174,10 @@ func (f *follower) note(e fsnotify.Event) bool {
 		}
 		f.rescan = true
 		return true
-	case !e.Has(fsnotify.Write) || !tfevents.IsEventsFile(e.Name):
+	case e.Has(fsnotify.Chmod) && f.isWatched(e.Name):
+		f.rescan = true
+		return true
+	case !tfevents.IsEventsFile(e.Name):
 		return false
 	}
 	dir, err := filepath.Rel(f.s.o.Logdir, filepath.Dir(e.Name))
@@ -167,11 +197,19 @@ func (f *follower) concerns(name string) bool {
 	if tfevents.IsEventsFile(name) || filepath.Base(name) == hideName {
 		return true
 	}
-	if _, watched := f.dirs[name]; watched {
+	if f.isWatched(name) {
 		return true
 	}
 	info, err := os.Lstat(name)
-	return err == nil && (info.IsDir() || info.Mode()&fs.ModeSymlink != 0)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return mayLeadToRuns(name)
+	}
+	return err == nil && info.IsDir()
+}
+
+func (f *follower) isWatched(dir string) bool {
+	_, ok := f.dirs[dir]
+	return ok
 }
 
 // apply reads what has changed. It reports whether some of it must wait.

@@ -2,6 +2,7 @@ package dataserver
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -37,6 +38,7 @@ type run struct {
 	damage    int       // how much of it was reported
 	rebuildAt time.Time // when the run may be read as a whole again
 	late      bool      // it has changed, but may not be read yet
+	shut      bool      // its directory cannot be read: what was read of it stays
 }
 
 // newStore returns a store without runs, whose points take so many bytes at most; a
@@ -126,16 +128,28 @@ func (s *store) take(found []tfevents.Run) map[string]*run {
 		if r == nil {
 			r = new(run)
 		}
-		r.files = f.Files
+		r.files, r.shut = f.Files, false
 		now[f.Name] = r
 	}
 	for name, r := range s.runs {
-		if now[name] == nil && r.index != nil {
+		switch {
+		case now[name] != nil || r.index == nil:
+		case s.isShut(r):
+			r.shut = true
+			now[name] = r
+		default:
 			r.index.Release()
 		}
 	}
 	s.runs = now
 	return now
+}
+
+// isShut reports whether the directory of a run that was not found is there, but cannot
+// be read: a lack of rights, or a disk of another machine, may be over soon.
+func (s *store) isShut(r *run) bool {
+	_, err := fs.ReadDir(s.fsys, path.Dir(r.files[0]))
+	return err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
 // late returns the runs whose changes were not read yet, nil if there are none.
@@ -175,6 +189,9 @@ const rebuildShare = 10
 
 // update brings one run up to date.
 func (s *store) update(name string, r *run) {
+	if r.shut {
+		return
+	}
 	if r.index != nil {
 		r.mu.Lock()
 		_, ok := r.index.Update(r.files)
@@ -190,6 +207,10 @@ func (s *store) update(name string, r *run) {
 	began := time.Now()
 	index := tfevents.ReadRun(s.fsys, tfevents.Run{Name: name, Files: r.files}, &tfevents.RunOptions{Limit: s.limit})
 	r.rebuildAt = time.Now().Add(rebuildShare * time.Since(began))
+	if r.index != nil && cannotRead(index) {
+		index.Release()
+		return
+	}
 	r.mu.Lock()
 	if r.index != nil {
 		r.index.Release()
@@ -197,6 +218,15 @@ func (s *store) update(name string, r *run) {
 	r.index, r.damage = index, 0
 	r.mu.Unlock()
 	s.report(name, r)
+}
+
+// cannotRead reports whether nothing was read of files that are there: that says nothing
+// about what they hold.
+func cannotRead(x *tfevents.RunData) bool {
+	return x.Events == 0 && slices.ContainsFunc(x.Damage, func(err error) bool {
+		var failed *fs.PathError
+		return errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // report logs the damage of a run that is new.
