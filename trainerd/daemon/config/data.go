@@ -262,7 +262,7 @@ func (v *Validator) text(d Data) {
 		fmt.Sprintf("want 1 to %d, and data.header = true, got %d", maxHeaderRows, d.HeaderRows), "correct it, or remove it")
 	v.Require(d.Encoding == "" || d.Encoding == table.Latin1, "data.encoding", fmt.Sprintf("there is no encoding %q", d.Encoding), `want "latin1", or "" for UTF-8 and UTF-16`)
 	v.Require(d.Decimal == "." || d.Decimal == ",", "data.decimal", fmt.Sprintf("%q cannot be a decimal mark", d.Decimal), `want "." or ","`)
-	v.Require(slices.Contains([]string{"", ",", ".", "'", " ", "_"}, d.Thousands) && d.Thousands != d.Decimal, "data.thousands",
+	v.Require(slices.Contains([]string{"", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f", "_"}, d.Thousands) && d.Thousands != d.Decimal, "data.thousands",
 		fmt.Sprintf("%q cannot separate digits", d.Thousands), `want "," or ".", not the one of data.decimal`)
 }
 
