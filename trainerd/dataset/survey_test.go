@@ -60,14 +60,18 @@ func TestPlan(t *testing.T) {
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 1%d:30", 1+i%28, i%10) }, "date days since 1970, written %Y-%m-%d %H:%M"},
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02dT10:30:00+01:00", 1+i%28) }, "date days since 1970, written iso"},
 		{"at", func(i int) string { return []string{"Jan 3 2020", "", "Feb 12 2021"}[i%3] }, "date days since 1970, written %b %d %Y; missing becomes the mean"},
-		{"at", func(i int) string { return fmt.Sprintf("%d/%d/2020 1%d:05:00 %s", 1+i%12, 1+i%28, i%3, []string{"AM", "PM"}[i%2]) }, "date days since 1970, written %m/%d/%Y %I:%M:%S %p"},
+		{"at", func(i int) string {
+			return fmt.Sprintf("%d/%d/2020 1%d:05:00 %s", 1+i%12, 1+i%28, i%3, []string{"AM", "PM"}[i%2])
+		}, "date days since 1970, written %m/%d/%Y %I:%M:%S %p"},
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 10:30:00+01:00", 1+i%28) }, "date days since 1970, written %Y-%m-%d %H:%M:%S%z"},
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 10:30:00.125 UTC", 1+i%28) }, "date days since 1970, written %Y-%m-%d %H:%M:%S %Z"},
 		{"at", func(i int) string { return fmt.Sprintf(`"Wed, %02d Jan 2020 10:30:00 +0100"`, 1+i%28) }, "date days since 1970, written %a, %d %b %Y %H:%M:%S %z"},
 		{"at", func(i int) string { return fmt.Sprintf("%02dJAN2020", 1+i%28) }, "date days since 1970, written %d%b%Y"},
 		{"at", func(i int) string { return fmt.Sprint(20200101 + i%28) }, "date days since 1970, written %Y%m%d"},
 		{"at", func(i int) string { return fmt.Sprint(20200101 + i%40) }, "number "},
-		{"at", func(i int) string { return []string{fmt.Sprintf("2020-01-%02d", 1+i%28), "NaT", "0000-00-00"}[max(0, i-117)] }, `date days since 1970, written iso; "0000-00-00", "NaT" missing; missing becomes the mean`},
+		{"at", func(i int) string {
+			return []string{fmt.Sprintf("2020-01-%02d", 1+i%28), "NaT", "0000-00-00"}[max(0, i-117)]
+		}, `date days since 1970, written iso; "0000-00-00", "NaT" missing; missing becomes the mean`},
 		{"at", func(i int) string { return []string{"unknown", fmt.Sprintf("2020-01-%02d", 1+i%28)}[min(i, 1)] }, `date days since 1970, written iso; "unknown" missing; missing becomes the mean`},
 		{"at", func(i int) string { return fmt.Sprintf([]string{"%d/1/2020", "1/%d/2020"}[i/60], 20+i%5) }, "category words, one input each"},
 		{"at", func(i int) string { return []string{"spring", "fall", "2020-01-01"}[i%3] }, "category words, one input each"},

@@ -15,8 +15,8 @@ import (
 // Data says what to train on. A relative path starts at the config's
 // folder; one given with --set starts at the working directory.
 type Data struct {
-	// File with the examples; of images the folder that has a folder of PNG and
-	// JPEG files for each class; of tfrecord a file, or a pattern such as
+	// File with the examples; of images the folder that has a folder of PNG,
+	// JPEG, GIF and BMP files for each class; of tfrecord a file, or a pattern such as
 	// "train-*". A graph that reads its own input has none.
 	File string `toml:"file"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
