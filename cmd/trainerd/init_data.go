@@ -146,6 +146,9 @@ func printSample(w io.Writer, s *dataset.Sample, file string) error {
 	if s.TestFile != "" {
 		fmt.Fprintf(w, "test part: %s\n", s.TestFile)
 	}
+	if s.Note != "" {
+		fmt.Fprintf(w, "note: %s\n", s.Note)
+	}
 	return nil
 }
 

@@ -25,8 +25,8 @@ const (
 	// FormatIDX is a file of arrays and one of labels, as those of MNIST, plain
 	// or compressed with gzip.
 	FormatIDX Format = "idx"
-	// FormatImages is a folder with a folder of PNG and JPEG files for each
-	// class. The classes are numbered in the order of their names.
+	// FormatImages is a folder with a folder of images for each class.
+	// The classes are numbered in the order of their names.
 	FormatImages Format = "images"
 )
 

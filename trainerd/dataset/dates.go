@@ -86,12 +86,27 @@ func dateForms() []string {
 	days := []string{
 		"%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m-%d-%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y",
 		"%b %d %Y", "%b %d, %Y", "%B %d, %Y", "%B %d %Y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y",
+		"%d%b%Y", "%d%b%y", "%d/%b/%Y", "%d. %B %Y", "%a, %d %b %Y", "%a %d %b %Y", "%a, %b %d, %Y", "%A, %B %d, %Y", "%A, %d %B %Y",
 	}
 	all := []string{ISODate}
 	for _, d := range days {
-		for _, t := range []string{"", " %H:%M:%S", " %H:%M", "T%H:%M:%S", "T%H:%M"} {
+		for _, t := range []string{"", " %H:%M:%S", " %H:%M", "T%H:%M:%S", "T%H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S %z", " %H:%M:%S %Z"} {
 			all = append(all, d+t)
 		}
 	}
-	return append(all, "%Y-%m-%d %H:%M:%S%z", "%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", Duration, "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
+	return append(all, "%Y-%m-%d %H:%M:%S%z", "%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y", "%d/%b/%Y:%H:%M:%S %z", "%d%b%Y:%H:%M:%S",
+		"%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", Duration, "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
+}
+
+// digitDate is the form of dates that are numbers.
+const digitDate = "%Y%m%d"
+
+// isDigitDate reports whether a whole number is a date of our time.
+func isDigitDate(field string) bool {
+	const first, last = 1800, 2199
+	if len(field) != 8 {
+		return false
+	}
+	at, err := time.Parse("20060102", field)
+	return err == nil && at.Year() >= first && at.Year() <= last
 }

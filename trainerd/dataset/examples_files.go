@@ -206,22 +206,20 @@ func (e *Examples) imageFiles() (files []string, classes []float64, err error) {
 			}
 			continue
 		}
-		inside, err := os.ReadDir(path)
+		inside, err := imagesBelow(path)
 		if err != nil {
-			return nil, nil, openError(path, err)
+			return nil, nil, err
 		}
 		class = math.NaN()
 		if i := slices.Index(e.schema.Label.Vocabulary, entry.Name()); i >= 0 {
 			class = float64(i)
 		}
-		for _, f := range inside {
-			if isImage(f.Name()) && !f.IsDir() {
-				add(filepath.Join(path, f.Name()))
-			}
+		for _, name := range inside.files {
+			add(name)
 		}
 	}
 	if len(files) == 0 {
-		return nil, nil, &Error{File: e.name, Reason: "has no PNG or JPEG files, nor folders with any"}
+		return nil, nil, &Error{File: e.name, Reason: "has no images, nor folders with any"}
 	}
 	return files, classes, nil
 }

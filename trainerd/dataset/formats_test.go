@@ -263,19 +263,19 @@ func TestImageErrors(t *testing.T) {
 	binary.BigEndian.PutUint32(huge[16:], 1<<30) // the width; its checksum is wrong then, too
 	dir := t.TempDir()
 	write(t, dir, "a/ok.png", sound)
-	wantError(t, dir, o, "has 1 folders with 1 PNG and JPEG files; make a folder for each of at least two classes")
+	wantError(t, dir, o, "has 1 folders with 1 images; make a folder for each of at least two classes")
 	write(t, dir, "b/cut.png", sound[:len(sound)-20])
 	write(t, dir, "b/huge.png", huge)
 	write(t, dir, "b/text.jpeg", []byte("text"))
-	wantError(t, dir, o, "b/cut.png: is not an intact PNG or JPEG image", "b/huge.png: ", "b/text.jpeg: is not an intact PNG or JPEG image: unknown format, want PNG or JPEG; remove the file")
+	wantError(t, dir, o, "b/cut.png: is not an intact image", "b/huge.png: ", "b/text.jpeg: is not an intact image: unknown format, want PNG, JPEG, GIF or BMP; remove the file")
 	o.MemoryLimit = 1
-	wantError(t, dir, o, "b/text.jpeg: is not an intact PNG or JPEG image")
+	wantError(t, dir, o, "b/text.jpeg: is not an intact image")
 	wantError(t, filepath.Join(dir, "none"), o, "none: cannot be opened")
 	wantError(t, dir, Options{Format: FormatImages}, "the size of images is []; set data.image")
 	wantError(t, dir, Options{Format: FormatImages, Image: []int{2, 2, 1}, Classes: 1}, "has 2 classes, but model.classes = 1")
 
 	write(t, dir, "c/notes.txt", nil)
-	wantError(t, dir, o, "c: has no PNG or JPEG files; put the images of the class into it, or remove the folder")
+	wantError(t, dir, o, "c: has no images; put the images of the class into it, or remove the folder")
 
 	// A file that is damaged while it is used is an error of the batch.
 	late := t.TempDir()

@@ -22,6 +22,7 @@ type imageRows struct {
 	files []string
 	size  [3]int // height, width, channels
 	pixel []byte // of the last image
+	found foundImages
 	labels
 }
 
@@ -93,37 +94,28 @@ func (r *imageRows) list(dir string, known []string) (names []string, err error)
 			return nil, err
 		}
 		if known == nil && len(r.files) == n {
-			errs.add(&Error{File: path, Reason: "has no PNG or JPEG files", Hint: "put the images of the class into it, or remove the folder"})
+			errs.add(&Error{File: path, Reason: "has no images", Hint: "put the images of the class into it, or remove the folder"})
 		}
 	}
 	if known == nil && len(names) < 2 || len(r.files) == 0 {
-		return nil, &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d PNG and JPEG files", len(names), len(r.files)),
+		return nil, &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d images", len(names), len(r.files)),
 			Hint: "make a folder for each of at least two classes, with its images in it; of a table give the file"}
 	}
 	return names, errs.err()
 }
 
-// listClass finds the files of a class.
+// listClass finds the files of a class, also in folders of its folder.
 func (r *imageRows) listClass(dir string, class int64) error {
-	files, err := os.ReadDir(dir)
+	found, err := imagesBelow(dir)
 	if err != nil {
-		return openError(dir, err)
+		return err
 	}
-	for _, f := range files {
-		if isImage(f.Name()) && !f.IsDir() {
-			r.files = append(r.files, filepath.Join(dir, f.Name()))
-			r.labels = append(r.labels, class)
-		}
+	r.found.add(found)
+	for _, name := range found.files {
+		r.files = append(r.files, name)
+		r.labels = append(r.labels, class)
 	}
 	return nil
-}
-
-func isImage(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".png", ".jpg", ".jpeg":
-		return !strings.HasPrefix(name, ".")
-	}
-	return false
 }
 
 // load decodes all images.
@@ -178,8 +170,8 @@ func imageHead(name string) (picture.Config, *Error) {
 // checkImage reads the head of an image, and checks that it can be decoded to
 // memory.
 func checkImage(name string, data []byte) (picture.Config, *Error) {
-	if f := picture.FormatOf(data); f != picture.PNG && f != picture.JPEG {
-		return picture.Config{}, imageError(name, fmt.Errorf("%s, want PNG or JPEG", f))
+	if f := picture.FormatOf(data); f == picture.Unknown {
+		return picture.Config{}, imageError(name, fmt.Errorf("%s, want PNG, JPEG, GIF or BMP", f))
 	}
 	c, err := picture.ReadConfig(data)
 	switch {
@@ -187,12 +179,14 @@ func checkImage(name string, data []byte) (picture.Config, *Error) {
 		return c, imageError(name, err)
 	case c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height:
 		return c, &Error{File: name, Reason: fmt.Sprintf("the image has %dx%d pixels; the limit is %d", c.Width, c.Height, maxPixels), Hint: "make it smaller"}
+	case c.Frames > maxPixels/c.Width/c.Height:
+		return c, &Error{File: name, Reason: fmt.Sprintf("the image has %d frames of %dx%d pixels; the limit is %d pixels", c.Frames, c.Width, c.Height, maxPixels), Hint: "keep the first frame alone"}
 	}
 	return c, nil
 }
 
 func imageError(name string, err error) *Error {
-	return &Error{File: name, Reason: "is not an intact PNG or JPEG image", Err: unwrapPath(err), Hint: "remove the file or get it again"}
+	return &Error{File: name, Reason: "is not an intact image", Err: unwrapPath(err), Hint: "remove the file or get it again"}
 }
 
 // readImage appends an image of the given size. Its errors are of type *Error.
@@ -212,7 +206,8 @@ func decodeImage(pixels []byte, name string, data []byte, size [3]int) ([]byte, 
 		return pixels, e
 	}
 	channels := size[2]
-	if head.Format == picture.JPEG && head.Channels == 4 {
+	switch {
+	case head.Format == picture.JPEG && head.Channels == 4, head.Format == picture.GIF, head.Format == picture.BMP:
 		channels = 3 // which is all that TensorFlow makes of them
 	}
 	m, err := picture.Decode(data, channels)

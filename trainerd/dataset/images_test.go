@@ -2,7 +2,11 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"image"
+	"image/color/palette"
+	"image/draw"
+	"image/gif"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,7 +99,7 @@ func TestImageHead(t *testing.T) {
 		t.Errorf("got %+v, %v", c, e)
 	}
 	write(t, dir, "gif.png", []byte("GIF89a"))
-	if _, e := imageHead(filepath.Join(dir, "gif.png")); e == nil || !strings.Contains(e.Error(), "GIF, want PNG or JPEG") {
+	if _, e := imageHead(filepath.Join(dir, "gif.png")); e == nil || !strings.Contains(e.Error(), "is not an intact image: GIF: ") {
 		t.Errorf("got %v", e)
 	}
 	deep := image.NewGray16(image.Rect(0, 0, 2, 1))
@@ -104,4 +108,68 @@ func TestImageHead(t *testing.T) {
 	if err != nil || !bytes.Equal(got, []byte{0x12, 0x80}) {
 		t.Errorf("got %v, %v", got, err)
 	}
+}
+
+// GIF and BMP files have the pixels of the PNG file, animated ones those of the first
+// frame; and files in folders of a class's folder are found.
+func TestImagesOfAllFormats(t *testing.T) {
+	m, dir := gradient(4, 6, red, blue), t.TempDir()
+	var frames gif.GIF
+	for _, src := range []image.Image{m, gradient(4, 6, blue, red)} {
+		p := image.NewPaletted(image.Rect(0, 0, 4, 6), palette.WebSafe)
+		draw.Draw(p, p.Bounds(), src, src.Bounds().Min, draw.Src)
+		frames.Image, frames.Delay = append(frames.Image, p), append(frames.Delay, 1)
+	}
+	var animated bytes.Buffer
+	if err := gif.EncodeAll(&animated, &frames); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "a/1.gif", animated.Bytes())
+	write(t, dir, "a/sub/deep/2.PNG", pngOf(frames.Image[0]))
+	write(t, dir, "a/sub/.hidden/3.png", []byte("no image"))
+	write(t, dir, "b/4.bmp", bmpOf(m))
+	write(t, dir, "b/5.png", pngOf(m))
+	write(t, dir, "b/6.webp", []byte("RIFF"))
+	write(t, dir, "b/Thumbs.db", nil)
+	s := sample(t, dir, "", AnyTask)
+	if s.Rows != 4 || !strings.Contains(s.Note, "left out: 1, such as "+filepath.Join(dir, "b", "6.webp")) {
+		t.Errorf("%d images, %q", s.Rows, s.Note)
+	}
+	pixels := make(map[string][]byte)
+	for _, name := range []string{"a/1.gif", "a/sub/deep/2.PNG", "b/4.bmp", "b/5.png"} {
+		grey, err := readImage(nil, filepath.Join(dir, name), [3]int{4, 6, 1})
+		if err != nil || len(grey) != 24 {
+			t.Errorf("%s in grey: %d pixels, %v", name, len(grey), err)
+		}
+		if pixels[name], err = readImage(nil, filepath.Join(dir, name), [3]int{4, 6, 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(pixels["a/1.gif"], pixels["a/sub/deep/2.PNG"]) || !bytes.Equal(pixels["b/4.bmp"], pixels["b/5.png"]) {
+		t.Errorf("got %v", pixels)
+	}
+	if d := load(t, dir, Options{Format: FormatImages, Image: []int{4, 6, 3}}); d.TrainRows != 4 || d.Classes != 2 {
+		t.Errorf("%d rows, %d classes", d.TrainRows, d.Classes)
+	}
+}
+
+// bmpOf encodes an image as a BMP file of 24 bits.
+func bmpOf(m image.Image) []byte {
+	const head = 54
+	size := m.Bounds().Size()
+	line := (3*size.X + 3) / 4 * 4
+	b := make([]byte, head+line*size.Y)
+	copy(b, "BM")
+	binary.LittleEndian.PutUint32(b[10:], head)
+	binary.LittleEndian.PutUint32(b[14:], 40)
+	binary.LittleEndian.PutUint32(b[18:], uint32(size.X))
+	binary.LittleEndian.PutUint32(b[22:], uint32(size.Y))
+	b[26], b[28] = 1, 24
+	for y := range size.Y {
+		for x := range size.X {
+			r, g, blue, _ := m.At(m.Bounds().Min.X+x, m.Bounds().Max.Y-1-y).RGBA()
+			copy(b[head+y*line+3*x:], []byte{byte(blue >> 8), byte(g >> 8), byte(r >> 8)})
+		}
+	}
+	return b
 }

@@ -208,7 +208,7 @@ func (s *Survey) possibleTimes(p *Plan) (all []*times) {
 		switch {
 		case i == p.Label:
 		case c.kind() == KindDate:
-			f := c.forms[0].feature
+			f := c.dateForm().feature
 			all = append(all, &times{column: i, read: func(text string) (float64, bool) {
 				at, err := f.time(text)
 				return Days(at), err == nil

@@ -35,6 +35,9 @@ type Profile struct {
 	counts   bool            // the rows, from 0 or 1
 	next     int64           // of the count
 	forms    []dateForm
+	dated    int             // fields that have one of the forms
+	undated  map[string]bool // words that have none, as long as they are few
+	digits   int             // numbers that are dates such as 20260131
 }
 
 // dateForm is a form of dates that all values so far have.
@@ -44,7 +47,7 @@ type dateForm struct {
 }
 
 func newProfile(name string, forms []dateForm) *Profile {
-	return &Profile{Name: name, values: make(map[string]int), odd: make(map[string]bool), counts: true, forms: forms}
+	return &Profile{Name: name, values: make(map[string]int), odd: make(map[string]bool), undated: make(map[string]bool), counts: true, forms: forms}
 }
 
 // allDateForms returns those that are tried.
@@ -85,6 +88,9 @@ func (p *Profile) add(field string) {
 	whole := err == nil && n == float64(int64(n))
 	if whole {
 		p.integers++
+	}
+	if isDigitDate(field) {
+		p.digits++
 	}
 	first := p.Rows == 1
 	if first {
@@ -141,18 +147,55 @@ func (p *Profile) naValues() []string {
 	return slices.Sorted(maps.Keys(p.odd))
 }
 
-// dates drops the forms that a field does not have.
+// dates drops the forms that a field does not have. A few words that have none of
+// all forms may mean no date.
 func (p *Profile) dates(field string) {
-	if len(p.forms) == 0 {
+	if len(p.forms) == 0 || p.undated[field] {
 		return
 	}
-	var left []dateForm // the slice is shared until here
-	for _, f := range p.forms {
+	if left := formsOf(p.forms, field); len(left) > 0 {
+		p.forms = left
+		p.dated++
+		return
+	}
+	if len(p.undated) == fewOdd || len(field) > longestUnit+64 || p.dated > 0 && len(formsOf(allDateForms(), field)) > 0 {
+		p.forms = nil
+		return
+	}
+	p.undated[strings.Clone(field)] = true
+}
+
+// formsOf returns those forms that a field has. The slice given is shared.
+func formsOf(forms []dateForm, field string) (left []dateForm) {
+	for _, f := range forms {
 		if _, err := f.feature.time(field); err == nil {
 			left = append(left, f)
 		}
 	}
-	p.forms = left
+	return left
+}
+
+// isDated reports whether the values are dates, but for a few words that stand for
+// none.
+func (p *Profile) isDated() bool {
+	n := p.present()
+	return p.words == n && len(p.forms) > 0 && 2*p.dated >= n && p.dated > 0
+}
+
+// isDigitDates reports whether all values are dates without marks between their
+// parts.
+func (p *Profile) isDigitDates() bool { return p.digits > 0 && p.digits == p.present() }
+
+// dateForm returns how dates are written. It is for columns of dates alone.
+func (p *Profile) dateForm() dateForm {
+	if !p.isDigitDates() {
+		return p.forms[0]
+	}
+	layout, err := DateLayout(digitDate)
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return dateForm{digitDate, Feature{Kind: KindDate, Layout: layout}}
 }
 
 // present returns the number of values.
@@ -166,10 +209,10 @@ func (p *Profile) kind() Kind {
 	switch n := p.present(); {
 	case p.numbers == n && p.isCode():
 		return KindCategory
+	case p.isDigitDates(), p.isDated():
+		return KindDate
 	case p.numbers == n:
 		return KindNumber
-	case p.words == n && len(p.forms) > 0:
-		return KindDate
 	case p.numbers+p.units == n && p.isMeasured(), p.naValues() != nil:
 		return KindNumber
 	}
@@ -217,6 +260,11 @@ func (p *Profile) looksLikeID() bool {
 	name := strings.ToLower(p.Name)
 	return slices.Contains([]string{"id", "index", "idx", "rowid", "row", "rownames", "rownum", "row_id", "uuid", "obs", "no", "nr", "#"}, name) ||
 		strings.HasSuffix(name, "_id") || strings.HasSuffix(name, " id") || strings.HasSuffix(p.Name, "Id") || strings.HasSuffix(p.Name, "ID")
+}
+
+// isTimeName reports whether the name is that of a time, which may count from 1.
+func (p *Profile) isTimeName() bool {
+	return slices.Contains([]string{"time", "t", "year", "quarter", "month", "week", "day", "hour", "minute", "second"}, strings.ToLower(p.Name))
 }
 
 // clipPlain shortens a value for a table of people.

@@ -34,6 +34,8 @@ type Sample struct {
 	Image []int
 	// Bytes says that the features are bytes, from 0 to 255.
 	Bytes bool
+	// Note says what of the data is left out; "" for nothing.
+	Note string
 }
 
 // SampleFeature is what was seen of a feature.
@@ -150,7 +152,7 @@ func sampleImages(dir string) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{Format: FormatImages, File: train, TestFile: test, Rows: len(r.files), Classes: len(names), ClassNames: names, Bytes: true}
+	s := &Sample{Format: FormatImages, File: train, TestFile: test, Rows: len(r.files), Classes: len(names), ClassNames: names, Bytes: true, Note: r.found.note()}
 	heights, widths, grey, err := r.sizes()
 	if err != nil {
 		return nil, err

@@ -186,7 +186,7 @@ func (f *Feature) time(field string) (time.Time, error) {
 		return parseDuration(field)
 	}
 	if f.Layout != "" {
-		at, err := time.Parse(f.Layout, field)
+		at, err := parseTime(f.Layout, field)
 		if at.Year() == 0 { // a time of day; so far from 1970 a float32 would not tell minutes
 			at = at.AddDate(1970, 0, 0)
 		}
@@ -195,6 +195,17 @@ func (f *Feature) time(field string) (time.Time, error) {
 	at, err := time.Parse(time.DateOnly, field)
 	if err != nil {
 		at, err = time.Parse(time.RFC3339, field)
+	}
+	return at, err
+}
+
+// parseTime reads a time the same way on all machines: names of zones, but for UTC,
+// are not looked up. An offset may have a colon, or be Z, as in Python.
+func parseTime(layout, field string) (time.Time, error) {
+	const offset = "-0700"
+	at, err := time.ParseInLocation(layout, field, time.UTC)
+	if err != nil && strings.Contains(layout, offset) {
+		at, err = time.ParseInLocation(strings.Replace(layout, offset, "Z07:00", 1), field, time.UTC)
 	}
 	return at, err
 }

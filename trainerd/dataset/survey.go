@@ -111,7 +111,7 @@ func (s *Survey) ChooseLabel() (column int, why string) {
 		}
 	}
 	for i, p := range slices.Backward(s.Columns) {
-		if p.Distinct > 1 && p.kind() != KindDate && !p.counts && (p.kind() == KindNumber || !p.tooManyWords()) {
+		if p.Distinct > 1 && p.kind() != KindDate && !p.counts && !p.looksLikeID() && (p.kind() == KindNumber || !p.tooManyWords()) {
 			if i == len(s.Columns)-1 {
 				return i, "as the last column"
 			}
@@ -205,10 +205,33 @@ func (s *Survey) Plan(label int, task Task) (*Plan, error) {
 	if group := s.findGroup(p); group >= 0 && !same[group] {
 		p.GroupBy(group)
 	}
-	if !slices.ContainsFunc(p.Uses, func(u Use) bool { return !u.Drop && u.Name != l.Name }) {
+	if !p.hasFeature() {
+		s.useCounts(p)
+	}
+	if !p.hasFeature() {
 		return nil, &Error{File: s.file, Reason: "no column is left to learn from" + p.whyLeftOut(), Hint: "a table needs columns of numbers, dates, or words that occur several times"}
 	}
 	return p, nil
+}
+
+// hasFeature reports whether there is a column to learn from.
+func (p *Plan) hasFeature() bool {
+	for i, u := range p.Uses {
+		if i != p.Label && !u.Drop {
+			return true
+		}
+	}
+	return false
+}
+
+// useCounts learns from columns that count the rows: where there is nothing else,
+// these are more than numbers of rows, as the x of a curve.
+func (s *Survey) useCounts(p *Plan) {
+	for i, c := range s.Columns {
+		if u := &p.Uses[i]; i != p.Label && c.counts && !c.looksLikeID() && c.Name != unnamedIndex && !u.Group {
+			u.Drop, u.Rule = false, ""
+		}
+	}
 }
 
 // whyLeftOut says of the first columns why they are left out.
@@ -245,7 +268,10 @@ func (p *Profile) use() Use {
 	}
 	switch u.Kind {
 	case KindDate:
-		u.Form = p.forms[0].form
+		u.Form = p.dateForm().form
+		if u.NA = slices.Sorted(maps.Keys(p.undated)); len(u.NA) > 0 {
+			u.Missing += p.words - p.dated
+		}
 	case KindNumber:
 		if p.units > 0 {
 			u.Unit = p.unit
@@ -314,6 +340,9 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 	return u
 }
 
+// unnamedIndex is what a first column without a name is called.
+const unnamedIndex = "Unnamed: 0"
+
 // whyNot returns why a column is left out.
 func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 	kind := p.kind()
@@ -322,9 +351,9 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return "no values", true
 	case sameAsLabel:
 		return "is the label in other words", true
-	case p.counts && p.Rows > 2:
+	case p.counts && p.Rows > 2 && !p.isTimeName():
 		return "counts the rows", true
-	case at == 0 && p.Name == "Unnamed: 0" && (p.unique() || p.Many):
+	case at == 0 && p.Name == unnamedIndex && (p.unique() || p.Many):
 		return "the index, without a name", true
 	case kind == KindNumber && p.integers == p.numbers && p.looksLikeID() && (p.unique() || p.Many):
 		return "identifies the rows", true

@@ -41,6 +41,7 @@ func TestPlan(t *testing.T) {
 		{"x", func(i int) string { return fmt.Sprint(i * i) }, "number "},
 		{"x", func(i int) string { return fmt.Sprint(i) }, "number left out: counts the rows"},
 		{"x", func(i int) string { return fmt.Sprint(i + 1) }, "number left out: counts the rows"},
+		{"time", func(i int) string { return fmt.Sprint(i + 1) }, "number "},
 		{"year", func(i int) string { return fmt.Sprint(1900 + i) }, "number "},
 		{"PassengerId", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number left out: identifies the rows"},
 		{"", func(i int) string { return fmt.Sprint("r", i) }, "category left out: the index, without a name"},
@@ -59,6 +60,21 @@ func TestPlan(t *testing.T) {
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 1%d:30", 1+i%28, i%10) }, "date days since 1970, written %Y-%m-%d %H:%M"},
 		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02dT10:30:00+01:00", 1+i%28) }, "date days since 1970, written iso"},
 		{"at", func(i int) string { return []string{"Jan 3 2020", "", "Feb 12 2021"}[i%3] }, "date days since 1970, written %b %d %Y; missing becomes the mean"},
+		{"at", func(i int) string {
+			return fmt.Sprintf("%d/%d/2020 1%d:05:00 %s", 1+i%12, 1+i%28, i%3, []string{"AM", "PM"}[i%2])
+		}, "date days since 1970, written %m/%d/%Y %I:%M:%S %p"},
+		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 10:30:00+01:00", 1+i%28) }, "date days since 1970, written %Y-%m-%d %H:%M:%S%z"},
+		{"at", func(i int) string { return fmt.Sprintf("2020-01-%02d 10:30:00.125 UTC", 1+i%28) }, "date days since 1970, written %Y-%m-%d %H:%M:%S %Z"},
+		{"at", func(i int) string { return fmt.Sprintf(`"Wed, %02d Jan 2020 10:30:00 +0100"`, 1+i%28) }, "date days since 1970, written %a, %d %b %Y %H:%M:%S %z"},
+		{"at", func(i int) string { return fmt.Sprintf("%02dJAN2020", 1+i%28) }, "date days since 1970, written %d%b%Y"},
+		{"at", func(i int) string { return fmt.Sprint(20200101 + i%28) }, "date days since 1970, written %Y%m%d"},
+		{"at", func(i int) string { return fmt.Sprint(20200101 + i%40) }, "number "},
+		{"at", func(i int) string {
+			return []string{fmt.Sprintf("2020-01-%02d", 1+i%28), "NaT", "0000-00-00"}[max(0, i-117)]
+		}, `date days since 1970, written iso; "0000-00-00", "NaT" missing; missing becomes the mean`},
+		{"at", func(i int) string { return []string{"unknown", fmt.Sprintf("2020-01-%02d", 1+i%28)}[min(i, 1)] }, `date days since 1970, written iso; "unknown" missing; missing becomes the mean`},
+		{"at", func(i int) string { return fmt.Sprintf([]string{"%d/1/2020", "1/%d/2020"}[i/60], 20+i%5) }, "category words, one input each"},
+		{"at", func(i int) string { return []string{"spring", "fall", "2020-01-01"}[i%3] }, "category words, one input each"},
 		{"took", func(i int) string { return fmt.Sprintf("%d:%02d:%02d", i%30, i%60, i*7%60) }, "date days, written hours:minutes:seconds"},
 		{"at", func(i int) string { return fmt.Sprintf("%d:%02d %s", 1+i%12, i%60, []string{"AM", "PM"}[i%2]) }, "date time of day, written %I:%M %p"},
 		{"weight", func(i int) string { return fmt.Sprintf("%.1f kg", float64(i*31%97)/3) }, "number in kg"},
@@ -101,6 +117,7 @@ func TestChooseLabel(t *testing.T) {
 		{"class,survived,c", func(i int) string { return fmt.Sprintf("%d,%d,%d", i%3, i%2, i%5) }, "survived for its name: 2 classes"},
 		{"a,b,c", func(i int) string { return fmt.Sprintf("%d,%d,%.1f", i*i, i%3, float64(i)*1.7) }, "c as the last column: number"},
 		{"a,b,id", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i) }, "b as the last column that can be predicted: 3 classes"},
+		{"a,b,user_id", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i*31%71) }, "b as the last column that can be predicted: 3 classes"},
 		{"a,b,day", func(i int) string { return fmt.Sprintf("%d,%s,2020-01-%02d", i*i, []string{"x", "y"}[i%2], 1+i%28) }, "b as the last column that can be predicted: 2 classes"},
 		{"a,species,sex", func(i int) string { return fmt.Sprintf("%d,s%d,m%d", i*i, i%3, i%2) }, "species for its name: 3 classes"},
 		{"a,b,rating", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, 3+i%7) }, "rating as the last column: 7 classes"},
@@ -137,6 +154,21 @@ func TestSurveyColumn(t *testing.T) {
 	for _, text := range []string{"c", "3", "-4", ""} {
 		if got, ok := s.Column(text); ok {
 			t.Errorf("%q is column %d", text, got)
+		}
+	}
+}
+
+// The x of a curve counts the rows, but there is nothing else to learn from.
+func TestPlanOfACurve(t *testing.T) {
+	for header, want := range map[string]bool{"x,y": true, "nDeaths,y": true, "id,y": false, ",y": false} {
+		s := survey(t, tableText(header, 50, func(i int) string { return fmt.Sprintf("%d,%.1f", i, float64(i*i)/7) }))
+		p, err := s.Plan(1, AnyTask)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", header, err)
+			continue
+		}
+		if want && (p.Uses[0].Drop || p.Uses[0].Rule != "") {
+			t.Errorf("%s: %+v", header, p.Uses[0])
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 // Data says what to train on. A relative path starts at the config's
 // folder; one given with --set starts at the working directory.
 type Data struct {
-	// File with the examples; of images the folder that has a folder of PNG and
-	// JPEG files for each class; of tfrecord a file, or a pattern such as
+	// File with the examples; of images the folder that has a folder of PNG,
+	// JPEG, GIF and BMP files for each class; of tfrecord a file, or a pattern such as
 	// "train-*". A graph that reads its own input has none.
 	File string `toml:"file"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
@@ -262,7 +262,7 @@ func (v *Validator) text(d Data) {
 		fmt.Sprintf("want 1 to %d, and data.header = true, got %d", maxHeaderRows, d.HeaderRows), "correct it, or remove it")
 	v.Require(d.Encoding == "" || d.Encoding == table.Latin1, "data.encoding", fmt.Sprintf("there is no encoding %q", d.Encoding), `want "latin1", or "" for UTF-8 and UTF-16`)
 	v.Require(d.Decimal == "." || d.Decimal == ",", "data.decimal", fmt.Sprintf("%q cannot be a decimal mark", d.Decimal), `want "." or ","`)
-	v.Require(slices.Contains([]string{"", ",", ".", "'", " ", "_"}, d.Thousands) && d.Thousands != d.Decimal, "data.thousands",
+	v.Require(slices.Contains([]string{"", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f", "_"}, d.Thousands) && d.Thousands != d.Decimal, "data.thousands",
 		fmt.Sprintf("%q cannot separate digits", d.Thousands), `want "," or ".", not the one of data.decimal`)
 }
 

@@ -37,7 +37,7 @@ func (p *Template) dialect() (lines []string) {
 		line("decimal", tomlString(string(o.Decimal)), "the decimal mark")
 	}
 	if o.Thousands != 0 {
-		line("thousands", tomlString(string(o.Thousands)), "between groups of three digits")
+		line("thousands", strconv.QuoteToASCII(string(o.Thousands)), "between groups of three digits")
 	}
 	if o.Header {
 		line("header", "true", "the first row has the names of the columns")
@@ -87,7 +87,7 @@ func (p *Template) columns() (lines []string) {
 		lines = append(lines, "units = { "+strings.Join(units, ", ")+" }   # of numbers, as in 12 kg")
 	}
 	if len(na) > 0 {
-		lines = append(lines, "na_values = { "+strings.Join(na, ", ")+" }   # words among numbers that count as missing")
+		lines = append(lines, "na_values = { "+strings.Join(na, ", ")+" }   # words that count as missing")
 	}
 	if missing {
 		lines = append(lines, `missing = "fill"   # by the mean; rows without a label are left out; or "error"`)

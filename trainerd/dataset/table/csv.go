@@ -263,12 +263,35 @@ func newCSV(r io.Reader, o Options) (*Table, error) {
 	}
 	c.row.Number = 0
 	second, err := c.next()
-	if err == nil && len(second.Fields) == len(header)+1 {
+	switch {
+	case err != nil || len(second.Fields) != len(header)+1:
+	case c.endsWithSeparators():
+		header = append(header, "")
+	default:
 		header = append([]string{""}, header...)
 	}
 	c.kept, c.keptErr = true, err
 	t.Columns = names(header)
 	return t, nil
+}
+
+// endsWithSeparators reports whether the row that was read, and those after it that
+// are at hand, have a separator at their end that nothing follows. Rows that are
+// longer than the header by that lack no name.
+func (c *csvRows) endsWithSeparators() bool {
+	const look = 4096
+	if last := c.row.Fields[len(c.row.Fields)-1]; last != "" {
+		return false
+	}
+	ahead, _ := c.r.Peek(look) // fewer are as good
+	lines := bytes.Split(ahead, []byte{'\n'})
+	for _, line := range lines[:len(lines)-1] {
+		line = bytes.TrimRight(line, "\r ")
+		if len(line) > 0 && !bytes.HasSuffix(line, c.sep) {
+			return false
+		}
+	}
+	return true
 }
 
 // csvRows are the rows of CSV.

@@ -30,7 +30,14 @@ var notText = []struct{ magic, what, hint string }{
 	{"\x89PNG", "is an image", `for images set data.format = "images" and data.file to their folder`},
 	{"\xff\xd8\xff", "is an image", `for images set data.format = "images" and data.file to their folder`},
 	{"%PDF", "is a PDF", "export the table as CSV"},
-	{"\xfd7zXZ\x00", "is compressed with xz", "decompress it, or compress it with gzip"},
+	{"\xfd7zXZ\x00", "is compressed with xz", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
+	{"]\x00\x00", "is compressed with lzma", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
+	{"\x1f\x9d", "is compressed with compress", "decompress it: gzip -d FILE"},
+	{"\x04\x22\x4d\x18", "is compressed with lz4", "decompress it: lz4 -d FILE, or compress it with gzip or zstd"},
+	{"7z\xbc\xaf\x27\x1c", "is a 7z archive", "unpack it"},
+	{"Rar!\x1a\x07", "is a RAR archive", "unpack it"},
+	{"\xff\xfe\x00\x00", "is UTF-32", "save it as UTF-8"},
+	{"\x00\x00\xfe\xff", "is UTF-32", "save it as UTF-8"},
 }
 
 // decompress undoes the compression that the first bytes tell of.
@@ -79,21 +86,30 @@ func decode(r io.Reader, encoding string) (*bufio.Reader, error) {
 	if encoding != "" {
 		return nil, &Error{Reason: fmt.Sprintf("there is no encoding %q", encoding), Hint: `want "latin1", or "" for UTF-8 and UTF-16`}
 	}
+	for _, n := range notText {
+		if bytes.HasPrefix(head, []byte(n.magic)) {
+			return nil, &Error{Reason: n.what + ", not a table of text", Hint: n.hint}
+		}
+	}
+	if isTar(head) {
+		return nil, &Error{Reason: "is a tar archive, not a table of text", Hint: "unpack it"}
+	}
 	if order, mark, ok := utf16Order(head); ok {
 		return bufio.NewReaderSize(unicode.UTF16(order, mark).NewDecoder().Reader(b), 1<<16), nil
 	}
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
 		b.Discard(3) // cannot fail: Peek has buffered these bytes
 	}
-	for _, n := range notText {
-		if bytes.HasPrefix(head, []byte(n.magic)) {
-			return nil, &Error{Reason: n.what + ", not a table of text", Hint: n.hint}
-		}
-	}
 	if bytes.IndexByte(head, 0) >= 0 {
 		return nil, &Error{Reason: "is a binary file, not a table of text", Hint: "check data.file and data.format"}
 	}
 	return b, nil
+}
+
+// isTar reports whether a file begins like an archive of tar.
+func isTar(head []byte) bool {
+	const at = 257
+	return len(head) > at && bytes.HasPrefix(head[at:], []byte("ustar"))
 }
 
 // utf16Order recognises UTF-16: by its byte order mark, or by the zeros in each

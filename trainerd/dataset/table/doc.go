@@ -23,10 +23,12 @@
 // Empty lines are left out, and blanks around a field are not part of it. A
 // quote within a field that does not begin with one is text. With a blank as
 // separator, any run of blanks and tabs separates, and those at the ends of a
-// line do not count. Names of columns that occur twice are numbered as pandas
+// line do not count. Numbers may have signs of currencies, marks between their
+// thousands, and a minus sign as accountants and typesetters write it. Names of columns that occur twice are numbered as pandas
 // does it, "x" and "x.1", and a column without a name is "Unnamed: N". A header
 // that is a field shorter than the rows lacks the name of the first column, as
-// R writes it.
+// R writes it, or, where nothing follows the last separator of the rows, that of
+// an empty last one.
 //
 // # JSON
 //

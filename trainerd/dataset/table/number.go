@@ -36,6 +36,9 @@ func numbersOf(d Dialect) func(string) string {
 	}
 }
 
+// groupMarks come between groups of three digits, besides commas and points.
+const groupMarks = "' \u2019\u00a0\u202f_"
+
 // measured divides a number with a unit, as in 1.234,5 kg or EUR 1,000, or false for
 // any other field. The texts around the number have the blanks.
 func measured(field string) (before, number, after string, ok bool) {
@@ -52,7 +55,7 @@ func measured(field string) (before, number, after string, ok bool) {
 	unit := strings.TrimLeft(after, " ")
 	first, _ := utf8.DecodeRuneInString(unit)
 	isUnit := unit != "" && len(unit) <= longestUnit && (unicode.IsLetter(first) || first == '°')
-	ok = end > 0 && strings.Trim(number, "+-0123456789.,' ") == "" && (before != "" && after == "" || before == "" && isUnit)
+	ok = end > 0 && strings.Trim(number, "+-0123456789.,"+groupMarks) == "" && (before != "" && after == "" || before == "" && isUnit)
 	return before, number, after, ok
 }
 
@@ -63,22 +66,63 @@ const units = "$€£¥₹₩₽₺₫₴฿₦₱₪"
 // withoutUnit returns a number with a unit without it, as in $5 and 12 %; other
 // fields as they are.
 func withoutUnit(field string) string {
-	if number, ok := trimUnit(field); ok && IsNumber(number) {
+	if isPlain(field) {
+		return field // most numbers
+	}
+	signed := withSign(field)
+	if number, ok := trimUnit(signed); ok && IsNumber(number) {
 		return number
 	}
+	if signed != field && IsNumber(signed) {
+		return signed
+	}
 	return field
+}
+
+// isPlain reports whether a field begins, after a sign, and ends with a digit.
+func isPlain(field string) bool {
+	n := len(field)
+	signed := n > 1 && (field[0] == '-' || field[0] == '+')
+	return n > 0 && isDigit(field[n-1]) && (isDigit(field[0]) || signed && isDigit(field[1]))
+}
+
+// withSign writes a negative number as Go does: (1.5) and ($1.5) of accountants,
+// 1.50- of their machines, and the minus sign of typesetters. Whole numbers with
+// the sign at the end stay, since these may be marks at school.
+func withSign(field string) string {
+	const longest = 64
+	n := len(field)
+	if n < 3 || n > longest {
+		return field
+	}
+	for _, sign := range []string{"\u2212", "\u2013"} {
+		if rest, ok := strings.CutPrefix(field, sign); ok && beginsNumber(rest) {
+			return "-" + rest
+		}
+	}
+	switch inner := field[1 : n-1]; {
+	case field[0] == '(' && field[n-1] == ')' && beginsNumber(inner):
+		return "-" + inner
+	case field[n-1] == '-' && beginsNumber(field) && strings.ContainsAny(field, ".,"):
+		return "-" + field[:n-1]
+	}
+	return field
+}
+
+// beginsNumber reports whether a text begins like a number without a sign.
+func beginsNumber(text string) bool {
+	text = strings.TrimLeft(text, units+" ")
+	return text != "" && (isDigit(text[0]) || text[0] == '.' && len(text) > 1)
 }
 
 // trimUnit takes a unit off a field; false if it has none.
 func trimUnit(field string) (number string, ok bool) {
 	const longest = 64
-	n := len(field)
-	signed := field != "" && (field[0] == '-' || field[0] == '+')
-	if n < 2 || n > longest || isDigit(field[n-1]) && (isDigit(field[0]) || signed && isDigit(field[1])) {
-		return field, false // most numbers
+	if n := len(field); n < 2 || n > longest || isPlain(field) {
+		return field, false
 	}
 	sign := ""
-	if signed {
+	if field[0] == '-' || field[0] == '+' {
 		sign, field = field[:1], field[1:]
 	}
 	number = strings.TrimRight(field, "%"+units)
@@ -104,7 +148,7 @@ func plainNumber(field string, decimal, thousands rune) (string, bool) {
 	if field == "" || len(field) > 64 {
 		return "", false
 	}
-	field, _ = trimUnit(field)
+	field, _ = trimUnit(withSign(field))
 	whole, fraction, hasFraction := strings.Cut(field, string(decimal))
 	if thousands != 0 && strings.ContainsRune(whole, thousands) {
 		if !grouped(whole, thousands) {

@@ -211,6 +211,9 @@ func (t *trial) dialect() Dialect {
 	}
 	if d.Decimal == 0 && d.Thousands == 0 {
 		d.Decimal, d.Thousands = notation(rows, d.Separator)
+		if d.Thousands == 0 {
+			d.Thousands = groupMark(rows, d)
+		}
 	}
 	if d.HeaderRows == 0 && hasTwoHeaders(rows, numbersOf(d)) {
 		d.Header, d.HeaderRows = true, 2
