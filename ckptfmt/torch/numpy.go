@@ -48,7 +48,7 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	case strings.HasSuffix(string(o.Class), "multiarray.scalar") && len(o.Args) == 2:
 		typ, elements = o.Args[0], o.Args[1]
 	case strings.HasSuffix(string(o.Class), "multiarray._reconstruct") && len(state) == 5:
-		if shape, ok = numbers(state[1]); !ok {
+		if shape, ok = new(maker).dims(state[1]); !ok {
 			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
 		}
 		if state[3] != any(false) && len(shape) > 1 {
