@@ -53,17 +53,41 @@ func (r *PartsReader) Close() error {
 	return r.close()
 }
 
-func (p *Part) info() (TensorInfo, error) {
+func (p *Part) info() (TensorInfo, error) { return p.infoWith(slices.Clone(p.Shape)) }
+
+// infoWith is info with a copy of the shape.
+func (p *Part) infoWith(shape []int64) (TensorInfo, error) {
 	size, err := p.Size()
-	info := TensorInfo{Name: p.Name, DType: p.DType, Shape: slices.Clone(p.Shape), Bytes: size, Shard: p.Shard, Offset: p.Offset, CRC: p.CRC}
+	info := TensorInfo{Name: p.Name, DType: p.DType, Shape: shape, Bytes: size, Shard: p.Shard, Offset: p.Offset, CRC: p.CRC}
 	return info, err
+}
+
+// dimensions have memory for shapes, many at once: a listing needs one for each
+// tensor.
+type dimensions []int64
+
+// copy returns a copy of a shape.
+func (d *dimensions) copy(shape []int64) []int64 {
+	const atOnce = 1024
+	if shape == nil {
+		return nil
+	}
+	if len(shape) > len(*d) {
+		*d = make([]int64, max(atOnce, len(shape)))
+	}
+	to := (*d)[:len(shape):len(shape)]
+	*d = (*d)[len(shape):]
+	copy(to, shape)
+	return to
 }
 
 // Tensors implements [Reader].
 func (r *PartsReader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
+		var shapes dimensions
 		for _, i := range r.byName {
-			if !yield(r.parts[i].info()) {
+			p := &r.parts[i]
+			if !yield(p.infoWith(shapes.copy(p.Shape))) {
 				return
 			}
 		}

@@ -31,10 +31,10 @@ func TestAllocsOfListing(t *testing.T) {
 		write func(w io.Writer) error
 		most  float64
 	}{
-		"safetensors": {func(w io.Writer) error { return safetensors.Write(t.Context(), w, parts, nil) }, 3},
-		"npz":         {func(w io.Writer) error { return npz.Write(t.Context(), w, parts) }, 5},
-		"pt":          {func(w io.Writer) error { return torch.Write(t.Context(), w, parts) }, 26},
-		"h5":          {func(w io.Writer) error { return hdf5.Write(t.Context(), w, parts, nil) }, 15},
+		"safetensors": {func(w io.Writer) error { return safetensors.Write(t.Context(), w, parts, nil) }, 2},
+		"npz":         {func(w io.Writer) error { return npz.Write(t.Context(), w, parts) }, 4},
+		"pt":          {func(w io.Writer) error { return torch.Write(t.Context(), w, parts) }, 12},
+		"h5":          {func(w io.Writer) error { return hdf5.Write(t.Context(), w, parts, nil) }, 9},
 	} {
 		name := filepath.Join(t.TempDir(), "m."+ext)
 		f, err := os.Create(name)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -22,6 +23,9 @@ type attribute struct {
 
 // attributes reads those of an object.
 func (s *store) attributes(list []message) ([]attribute, error) {
+	if !slices.ContainsFunc(list, func(m message) bool { return m.kind == msgAttribute || m.kind == msgAttrInfo }) {
+		return nil, nil
+	}
 	var out []attribute
 	add := func(at int64, body []byte) error {
 		c := s.over(body)
@@ -66,13 +70,13 @@ func (c *cursor) attribute() attribute {
 	if version == 3 {
 		c.skip(1) // encoding of the name
 	}
-	part := func(n int) *cursor {
+	part := func(n int) cursor {
 		begin := c.at
 		b := c.bytes(n)
 		if version == 1 {
 			c.align(begin)
 		}
-		return &cursor{b: b, offsets: c.offsets, lengths: c.lengths, err: c.err}
+		return cursor{b: b, offsets: c.offsets, lengths: c.lengths, err: c.err}
 	}
 	a.name = trimZeros(part(nameSize).b)
 	t := part(typeSize)

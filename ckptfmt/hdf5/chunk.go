@@ -222,7 +222,7 @@ func (s *store) chunksOfArray(g *grid) error {
 	if n <= 1<<pageBits {
 		c := s.checked(block, head+n*int64(elem)+checksumSize, sigArrayBlock)
 		c.skip(int(head) - len(sigArrayBlock))
-		return g.putArray(s, c, 0, n, elem, block)
+		return g.putArray(s, &c, 0, n, elem, block)
 	}
 	perPage := int64(1) << pageBits
 	pages := (n + perPage - 1) / perPage
@@ -237,7 +237,8 @@ func (s *store) chunksOfArray(g *grid) error {
 	for i := range pages {
 		count := min(perPage, n-i*perPage)
 		if bits[i/8]&(0x80>>(i%8)) != 0 {
-			if err := g.putArray(s, s.checked(at, count*int64(elem)+checksumSize, ""), i*perPage, count, elem, at); err != nil {
+			page := s.checked(at, count*int64(elem)+checksumSize, "")
+			if err := g.putArray(s, &page, i*perPage, count, elem, at); err != nil {
 				return err
 			}
 		}

@@ -49,18 +49,41 @@ func (c *cursor) skip(n int) { c.bytes(n) }
 
 // uint reads a number of n bytes.
 func (c *cursor) uint(n int) uint64 {
-	var full [8]byte
-	if n > len(full) {
+	if n == 8 && len(c.b)-c.at >= 8 && c.err == nil {
+		c.at += 8
+		return binary.LittleEndian.Uint64(c.b[c.at-8:])
+	}
+	if n > 8 {
 		c.fail("a number has %d bytes", n)
 		return 0
 	}
-	copy(full[:], c.bytes(n))
-	return binary.LittleEndian.Uint64(full[:])
+	v, b := uint64(0), c.bytes(n)
+	for i := len(b) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v
 }
 
-func (c *cursor) u8() int  { return int(c.uint(1)) }
-func (c *cursor) u16() int { return int(c.uint(2)) }
-func (c *cursor) u32() int { return int(c.uint(4)) }
+func (c *cursor) u8() int {
+	if b := c.bytes(1); b != nil {
+		return int(b[0])
+	}
+	return 0
+}
+
+func (c *cursor) u16() int {
+	if b := c.bytes(2); b != nil {
+		return int(binary.LittleEndian.Uint16(b))
+	}
+	return 0
+}
+
+func (c *cursor) u32() int {
+	if b := c.bytes(4); b != nil {
+		return int(binary.LittleEndian.Uint32(b))
+	}
+	return 0
+}
 
 // addr reads an address, which may be nowhere.
 func (c *cursor) addr() int64 {
@@ -242,18 +265,18 @@ func (p *pager) page(at int64) ([]byte, error) {
 }
 
 // cursor reads a block to decode it.
-func (s *store) cursor(addr, n int64) *cursor {
+func (s *store) cursor(addr, n int64) cursor {
 	b, err := s.block(addr, n)
-	return &cursor{b: b, offsets: s.offsets, lengths: s.lengths, err: err}
+	return cursor{b: b, offsets: s.offsets, lengths: s.lengths, err: err}
 }
 
 // over returns a cursor of bytes that were read already.
-func (s *store) over(b []byte) *cursor {
-	return &cursor{b: b, offsets: s.offsets, lengths: s.lengths}
+func (s *store) over(b []byte) cursor {
+	return cursor{b: b, offsets: s.offsets, lengths: s.lengths}
 }
 
 // checked reads a block that ends in its checksum, which the cursor leaves out.
-func (s *store) checked(addr, n int64, signature string) *cursor {
+func (s *store) checked(addr, n int64, signature string) cursor {
 	c := s.cursor(addr, n)
 	if c.err != nil {
 		return c

@@ -129,12 +129,7 @@ func (d *dataset) hasSums() bool {
 
 // part returns a dataset as a tensor.
 func (r *Reader) part(d *dataset) ckptfmt.Part {
-	t := &d.t
-	if t.class == classOpaque {
-		own := d.t
-		t = &own
-		r.opaque(d, t)
-	}
+	t := r.typeOf(d)
 	p := ckptfmt.WholePart(d.path, t.dtype, d.shape, nil)
 	err := d.err
 	if err == nil && t.dtype == tfpb.DataType_DT_INVALID {
@@ -162,6 +157,16 @@ func (r *Reader) part(d *dataset) ckptfmt.Part {
 		return io.NopCloser(from), nil
 	}
 	return p
+}
+
+// typeOf returns the type of a dataset's elements.
+func (r *Reader) typeOf(d *dataset) *datatype {
+	if d.t.class != classOpaque {
+		return &d.t
+	}
+	own := d.t
+	r.opaque(d, &own)
+	return &own
 }
 
 // opaque takes bfloat16 as h5py stores it: two bytes. Keras writes the type's name

@@ -38,8 +38,11 @@ func (c *cursor) dataspace() (shape, most []int64, ok bool) {
 	for i := range shape {
 		shape[i] = c.length()
 	}
+	if flags&1 == 0 {
+		return shape, shape, kind != spaceNull
+	}
 	most = slices.Clone(shape)
-	for i := 0; i < rank && flags&1 != 0; i++ {
+	for i := range most {
 		if most[i] = c.most(); c.err == nil && most[i] != unlimited && most[i] < shape[i] {
 			c.fail("a dimension is %d, and at most %d", shape[i], most[i])
 		}

@@ -90,7 +90,8 @@ func (t *tree2) walk(addr int64, n, depth int) error {
 		return s.corrupt(addr, "tree", c.err)
 	}
 	for i := range n {
-		if err := t.f(s.over(records[i*t.record : (i+1)*t.record])); err != nil {
+		record := s.over(records[i*t.record : (i+1)*t.record])
+		if err := t.f(&record); err != nil {
 			if !errors.As(err, new(*ckptfmt.CorruptError)) {
 				err = s.corrupt(addr, "tree", err)
 			}

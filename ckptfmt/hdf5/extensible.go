@@ -74,7 +74,7 @@ func (x *extensible) indexBlock(at int64) error {
 	head := int64(4 + 1 + 1 + s.offsets)
 	c := s.checked(at, head+x.direct*int64(x.elem)+(blocks+supers)*int64(s.offsets)+checksumSize, sigGrowingIndex)
 	c.skip(int(head) - len(sigGrowingIndex))
-	if err := x.put(c, x.direct, at); err != nil {
+	if err := x.put(&c, x.direct, at); err != nil {
 		return err
 	}
 	for super := range within {
@@ -151,7 +151,7 @@ func (x *extensible) dataBlock(at, size int64) error {
 	head := x.blockHead()
 	c := s.checked(at, head+size*int64(x.elem)+checksumSize, sigGrowingBlock)
 	c.skip(int(head) - len(sigGrowingBlock))
-	return x.put(c, size, at)
+	return x.put(&c, size, at)
 }
 
 func (x *extensible) blockHead() int64 { return int64(4 + 1 + 1 + x.s.offsets + x.offset) }
@@ -178,7 +178,11 @@ func (x *extensible) pagedBlock(at, size int64, written func(page int64) bool) e
 	for i := range size / x.page {
 		if !written(i) {
 			x.next += x.page
-		} else if err := x.put(s.checked(at, bytes, ""), x.page, at); err != nil {
+			at += bytes
+			continue
+		}
+		page := s.checked(at, bytes, "")
+		if err := x.put(&page, x.page, at); err != nil {
 			return err
 		}
 		at += bytes

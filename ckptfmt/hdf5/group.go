@@ -1,9 +1,9 @@
 package hdf5
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // link is a name in a group.
@@ -127,15 +127,14 @@ func (s *store) oldLinks(m *message) ([]link, error) {
 	}
 	var out []link
 	err = s.eachLeaf(treeAt, treeGroups, 0, func(_ *cursor, child int64) error {
-		list, err := s.symbols(child, names)
-		out = append(out, list...)
+		out, err = s.symbols(out, child, names)
 		return err
 	})
 	return out, err
 }
 
 // localHeap reads the names of a group.
-func (s *store) localHeap(addr int64) ([]byte, error) {
+func (s *store) localHeap(addr int64) (string, error) {
 	c := s.cursor(addr, int64(8+2*s.lengths+s.offsets))
 	c.signature(sigLocalHeap)
 	c.skip(4)
@@ -147,13 +146,13 @@ func (s *store) localHeap(addr int64) ([]byte, error) {
 		b, c.err = s.block(at, size)
 	}
 	if c.err != nil {
-		return nil, s.corrupt(addr, "heap of names", c.err)
+		return "", s.corrupt(addr, "heap of names", c.err)
 	}
-	return b, nil
+	return string(b), nil // the names are parts of it
 }
 
-// symbols reads a node of entries.
-func (s *store) symbols(addr int64, names []byte) ([]link, error) {
+// symbols appends a node's entries to out.
+func (s *store) symbols(out []link, addr int64, names string) ([]link, error) {
 	head := s.cursor(addr, 8)
 	head.signature(sigSymbols)
 	head.skip(2)
@@ -163,7 +162,6 @@ func (s *store) symbols(addr int64, names []byte) ([]link, error) {
 	}
 	size := int64(2*s.offsets + 8 + symbolScratch)
 	c := s.cursor(addr+8, int64(n)*size)
-	out := make([]link, 0, len(c.b)/int(size))
 	for range n {
 		nameAt := c.addr()
 		at := c.addr()
@@ -186,15 +184,15 @@ func (s *store) symbols(addr int64, names []byte) ([]link, error) {
 	return out, nil
 }
 
-func nameIn(names []byte, at int64) (string, error) {
+func nameIn(names string, at int64) (string, error) {
 	if at < 0 || at >= int64(len(names)) {
 		return "", fmt.Errorf("the name at %d is outside of the heap, which has %d bytes", at, len(names))
 	}
-	end := bytes.IndexByte(names[at:], 0)
+	end := strings.IndexByte(names[at:], 0)
 	if end < 0 {
 		return "", errors.New("a name does not end")
 	}
-	return string(names[at : at+int64(end)]), nil
+	return names[at : at+int64(end)], nil
 }
 
 // Kinds of trees of version 1.
@@ -204,7 +202,7 @@ const (
 )
 
 // eachLeaf calls f for the children of the leaves of a tree of version 1, each
-// with the key before it. rank is that of the keys of chunks.
+// with the key before it, nil of a tree of groups. rank is that of the keys of chunks.
 func (s *store) eachLeaf(addr int64, kind, rank int, f func(key *cursor, child int64) error) error {
 	return s.treeNode(addr, kind, rank, -1, f)
 }
@@ -230,8 +228,14 @@ func (s *store) treeNode(addr int64, kind, rank, level int, f func(key *cursor, 
 		keySize = 8 + 8*(rank+1)
 	}
 	c := s.cursor(addr+headSize, int64(n*(keySize+s.offsets)))
+	var key *cursor // one for all: what is called may keep none
+	if kind == treeChunks {
+		key = new(cursor)
+	}
 	for range n {
-		key := s.over(c.bytes(keySize))
+		if b := c.bytes(keySize); key != nil {
+			*key = s.over(b)
+		}
 		child := c.addr()
 		if c.err != nil {
 			return s.corrupt(addr, "tree", c.err)

@@ -35,7 +35,7 @@ func (s *store) headerInto(list []message, addr int64) ([]message, error) {
 	if string(c.b[:min(4, len(c.b))]) == sigHeader {
 		list, err = s.header2(list, addr)
 	} else {
-		list, err = s.header1(list, addr, c)
+		list, err = s.header1(list, addr, &c)
 	}
 	if err != nil && !errors.As(err, new(*ckptfmt.CorruptError)) {
 		err = s.corrupt(addr, "header of an object", err)
@@ -132,7 +132,7 @@ func (s *store) header2(list []message, addr int64) ([]message, error) {
 		if signature == sigHeader {
 			c.skip(int(head) - len(sigHeader))
 		}
-		list = messages2(list, c, flags, left[0].at)
+		list = messages2(list, &c, flags, left[0].at)
 		if c.err != nil {
 			return nil, s.corrupt(left[0].at, "messages of a header", c.err)
 		}
@@ -187,9 +187,9 @@ func (s *store) superblock() (root int64, err error) {
 	switch {
 	case c.err != nil:
 	case version < 2:
-		root = s.superblock0(c, version)
+		root = s.superblock0(&c, version)
 	default:
-		root = s.superblock2(c)
+		root = s.superblock2(&c)
 	}
 	if c.err != nil {
 		return 0, s.corrupt(0, "superblock", c.err)

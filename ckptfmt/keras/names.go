@@ -30,8 +30,8 @@ func (r *Reader) nameParts(config map[string]any) error {
 	for _, h := range r.rest {
 		r.parts = append(r.parts, h.Parts()...)
 	}
-	for i, p := range r.parts {
-		r.parts[i].Open = r.checkedOpen(p.Open)
+	for i := range r.parts {
+		r.parts[i].Open = r.checkedOpen(r.parts[i].Open)
 	}
 	for _, key := range []string{"keras_version", "backend"} {
 		if list, err := r.weights.Attr("", key); err == nil && len(list) == 1 {
@@ -48,7 +48,7 @@ func (r *Reader) nameParts(config map[string]any) error {
 		}
 		r.sortOptimizer(ofOptimizer)
 		name = func(path string) string { return names[path] }
-	case slices.ContainsFunc(r.parts, func(p ckptfmt.Part) bool { return isWeight(p.Name) }):
+	case r.hasWeights():
 		r.layout = Weights
 		n := r.newNames(config)
 		name = n.of
@@ -75,6 +75,15 @@ func (r *Reader) checkedOpen(open func() (io.ReadCloser, error)) func() (io.Read
 		}
 		return open()
 	}
+}
+
+func (r *Reader) hasWeights() bool {
+	for i := range r.parts {
+		if isWeight(r.parts[i].Name) {
+			return true
+		}
+	}
+	return false
 }
 
 // isWeight reports whether a path is that of a variable of Keras 3.

@@ -50,10 +50,9 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	for i := range archive.Members {
 		m := &archive.Members[i]
 		array, ok := strings.CutSuffix(m.Name, suffix)
-		if seen[array] {
+		if seen[array] = true; len(seen) == i {
 			return nil, r.corrupt(m, 0, errors.New("there are two of that name"))
 		}
-		seen[array] = true
 		if !ok {
 			r.parts = append(r.parts, r.unsupported(m.Name, fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix)))
 			continue

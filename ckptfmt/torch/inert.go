@@ -17,6 +17,8 @@ var inertClasses = map[string]bool{
 	"builtins.range": true, "__builtin__.xrange": true, "_codecs.encode": true,
 	"builtins.list": true, "builtins.dict": true, "builtins.int": true, "builtins.float": true, "__builtin__.list": true,
 	"__builtin__.dict": true, "__builtin__.int": true, "__builtin__.float": true, "__builtin__.object": true, "builtins.object": true,
+	"builtins.str": true, "builtins.bool": true, "builtins.tuple": true, "__builtin__.str": true, "__builtin__.bool": true,
+	"__builtin__.tuple": true, "__builtin__.long": true, "__builtin__.unicode": true, // what protocol 2 calls int and str
 	"collections.defaultdict": true, "collections.Counter": true, "collections.deque": true,
 	"argparse.Namespace": true, "types.SimpleNamespace": true,
 	"datetime.datetime": true, "datetime.date": true, "datetime.timedelta": true, "decimal.Decimal": true, "uuid.UUID": true,

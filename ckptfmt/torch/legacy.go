@@ -89,10 +89,11 @@ func (r *Reader) legacyPickles() ([]any, int64, map[string]tfpb.DataType, error)
 
 func fivePickles(b string) (values []any, at int, sizes map[string]tfpb.DataType, err error) {
 	sizes = make(map[string]tfpb.DataType)
-	noting := rules
+	noting := rules()
+	storageOf := noting.Persistent
 	noting.Persistent = func(id any) (any, error) {
 		v, err := storageOf(id)
-		if s, ok := v.(storageRef); ok {
+		if s, ok := v.(*storageRef); ok {
 			sizes[s.key] = s.dtype
 		}
 		return v, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -15,6 +16,9 @@ import (
 // isNumPy reports whether a global makes an array of NumPy, a number or a type.
 // Arrays are in the pickle itself.
 func isNumPy(name string) bool {
+	if _, ok := otherNumPyTypes[name]; ok {
+		return true
+	}
 	rest, ok := strings.CutPrefix(name, "numpy.")
 	if !ok {
 		return false
@@ -35,6 +39,13 @@ var numpyTypes = map[string]tfpb.DataType{
 	"c8": tfpb.DataType_DT_COMPLEX64, "c16": tfpb.DataType_DT_COMPLEX128,
 }
 
+// otherNumPyTypes are those of ml_dtypes, which jax has too, by their classes.
+var otherNumPyTypes = map[string]tfpb.DataType{
+	"ml_dtypes.bfloat16": tfpb.DataType_DT_BFLOAT16, "ml_dtypes.float8_e4m3fn": tfpb.DataType_DT_FLOAT8_E4M3FN,
+	"ml_dtypes.float8_e5m2": tfpb.DataType_DT_FLOAT8_E5M2, "ml_dtypes.float8_e4m3fnuz": tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
+	"ml_dtypes.float8_e5m2fnuz": tfpb.DataType_DT_FLOAT8_E5M2FNUZ, "ml_dtypes.float8_e4m3b11fnuz": tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ,
+}
+
 // array returns an array of NumPy, or a number of it, as a tensor; ok is false for
 // anything else. An error says why there is none.
 //
@@ -44,21 +55,20 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	state, _ := o.State.(pickle.Tuple)
 	var typ, elements any
 	var shape []int64
+	fortran := false
 	switch {
 	case strings.HasSuffix(string(o.Class), "multiarray.scalar") && len(o.Args) == 2:
 		typ, elements = o.Args[0], o.Args[1]
 	case strings.HasSuffix(string(o.Class), "multiarray._reconstruct") && len(state) == 5:
-		if shape, ok = numbers(state[1]); !ok {
+		if shape, ok = new(maker).dims(state[1]); !ok {
 			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
 		}
-		if state[3] != any(false) && len(shape) > 1 {
-			return nil, true, fmt.Errorf("%w: an array of NumPy in Fortran's order; numpy.ascontiguousarray changes it", ckptfmt.ErrType)
-		}
 		typ, elements = state[2], state[4]
+		fortran = state[3] != any(false) && len(shape) > 1
 	default:
 		return nil, false, nil
 	}
-	d := numpyType(typ)
+	d, bigEndian := numpyType(typ)
 	b, isBytes := elements.(pickle.Bytes)
 	n, err := ckptfmt.NumElements(shape)
 	switch {
@@ -69,23 +79,59 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	case n != int64(len(b))/dtype.Size(d) || int64(len(b))%dtype.Size(d) != 0:
 		return nil, true, fmt.Errorf("%w: an array of NumPy of shape %v has %d bytes", ckptfmt.ErrType, shape, len(b))
 	}
-	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: []byte(b)}, true, nil
+	data := []byte(b)
+	if bigEndian {
+		turnBytes(data, d)
+	}
+	if fortran {
+		data, err = rowMajor(data, d, shape)
+	}
+	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: data}, true, err
+}
+
+// turnBytes makes little-endian elements of big-endian ones.
+func turnBytes(data []byte, d tfpb.DataType) {
+	size := int(dtype.Size(d))
+	if d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128 {
+		size /= 2 // two numbers
+	}
+	for ; len(data) > 0; data = data[size:] {
+		slices.Reverse(data[:size])
+	}
+}
+
+// rowMajor puts elements in Fortran's order, the first index fastest, into that of
+// tensors.
+func rowMajor(data []byte, d tfpb.DataType, shape []int64) ([]byte, error) {
+	t := &tensor{dtype: d, shape: shape, stride: make([]int64, len(shape))}
+	n := int64(1)
+	for i, dim := range shape {
+		t.stride[i] = n
+		n *= dim
+	}
+	return io.ReadAll(&strided{t: t, size: dtype.Size(d), index: make([]int64, len(shape)), left: n, from: bytes.NewReader(data)})
 }
 
 // numpyType reads dtype("f8", False, True) with the state (3, "<", ...).
-func numpyType(v any) tfpb.DataType {
+func numpyType(v any) (d tfpb.DataType, bigEndian bool) {
 	o, _ := v.(*pickle.Object)
 	if o == nil || len(o.Args) == 0 {
-		return tfpb.DataType_DT_INVALID
+		return tfpb.DataType_DT_INVALID, false
 	}
-	code, _ := o.Args[0].(string)
-	if state, ok := o.State.(pickle.Tuple); !ok || len(state) < 2 || state[1] == any(">") {
-		return tfpb.DataType_DT_INVALID
+	state, ok := o.State.(pickle.Tuple)
+	if !ok || len(state) < 2 {
+		return tfpb.DataType_DT_INVALID, false
 	}
-	return numpyTypes[code]
+	switch code := o.Args[0].(type) {
+	case string:
+		d = numpyTypes[code]
+	case pickle.Global:
+		d = otherNumPyTypes[string(code)]
+	}
+	return d, state[1] == any(">")
 }
 
-// part returns an array as a part.
+// arrayPart returns an array as a part.
 func arrayPart(name string, t *ckptfmt.Tensor) ckptfmt.Part {
 	return ckptfmt.WholePart(name, t.DType, t.Shape, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.Data)), nil })
 }

@@ -45,8 +45,31 @@ func allowed(name string) bool {
 	return refused || storage || dtype || otherTypes[name] || isInert(name) || isNumPy(name)
 }
 
-// rules are those of state dicts.
-var rules = pickle.Rules{Allowed: allowed, Call: call, New: newObject, Persistent: storageOf}
+// rules are those of state dicts. What is made has the memory of one maker.
+func rules() pickle.Rules {
+	m := new(maker)
+	return pickle.Rules{Allowed: allowed, Call: m.call, New: newObject, Persistent: m.storageOf}
+}
+
+// maker makes what a pickle has very many of, with the memory of many together.
+type maker struct {
+	tensors  []tensor
+	storages []storageRef
+	dicts    []pickle.Dict
+	numbers  []int64
+}
+
+const madeAtOnce = 256
+
+// next returns one of many that have their memory together.
+func next[T any](slab *[]T) *T {
+	if len(*slab) == 0 {
+		*slab = make([]T, madeAtOnce)
+	}
+	v := &(*slab)[0]
+	*slab = (*slab)[1:]
+	return v
+}
 
 // newObject makes an object of a class that has no code to be run.
 func newObject(class string, args pickle.Tuple) (any, error) {
@@ -61,7 +84,7 @@ func newObject(class string, args pickle.Tuple) (any, error) {
 
 // storageOf reads the tuple that describes a storage. Files from before torch 1.6
 // have a sixth element, which is about views.
-func storageOf(id any) (any, error) {
+func (m *maker) storageOf(id any) (any, error) {
 	t, ok := id.(pickle.Tuple)
 	if ok && len(t) > 0 && t[0] == any("module") {
 		return nil, fmt.Errorf("a whole module was saved, with its code")
@@ -79,16 +102,20 @@ func storageOf(id any) (any, error) {
 	if !isGlobal || !isText || !isNumber || !isStorage || numel < 0 || numel > 1<<50 {
 		return nil, fmt.Errorf("a storage has no type, key or size")
 	}
-	return storageRef{key, dtype, numel}, nil
+	s := next(&m.storages)
+	*s = storageRef{key, dtype, numel}
+	return s, nil
 }
 
 // call returns what calling an allowed global would make. Only what is here is
 // ever made.
-func call(name string, args pickle.Tuple) (any, error) {
+func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 	if why, ok := refusedTensors[name]; ok {
 		return &refused{why}, nil
 	}
 	switch {
+	case name == orderedDict && len(args) == 0:
+		return next(&m.dicts), nil
 	case name == orderedDict:
 		return orderedDictOf(args)
 	case isInert(name):
@@ -104,7 +131,7 @@ func call(name string, args pickle.Tuple) (any, error) {
 		if len(args) == 7 && !isEmpty(args[6]) {
 			return &refused{conjugated}, nil
 		}
-		return tensorOf(args, tfpb.DataType_DT_INVALID)
+		return m.tensorOf(args, tfpb.DataType_DT_INVALID)
 	case name == rebuildTensorV3 && len(args) >= 7 && len(args) <= 8:
 		dtype, isGlobal := args[6].(pickle.Global)
 		d, ok := dtypes[string(dtype)]
@@ -116,7 +143,7 @@ func call(name string, args pickle.Tuple) (any, error) {
 		case len(args) == 8 && !isEmpty(args[7]):
 			return &refused{conjugated}, nil
 		}
-		return tensorOf(args, d)
+		return m.tensorOf(args, d)
 	case name == rebuildParameter && len(args) == 3, name == rebuildWithState && len(args) == 4:
 		switch t := args[0].(type) {
 		case *tensor, *refused:
@@ -126,7 +153,7 @@ func call(name string, args pickle.Tuple) (any, error) {
 		f, isGlobal := args[0].(pickle.Global)
 		inner, isTuple := args[2].(pickle.Tuple)
 		if isGlobal && isTuple && f != rebuildFromType {
-			return call(string(f), inner)
+			return m.call(string(f), inner)
 		}
 	}
 	return nil, fmt.Errorf("%s is called with %d arguments of other kinds than a state dict has", name, len(args))
@@ -142,9 +169,6 @@ func isEmpty(v any) bool {
 // orderedDictOf makes a dict, which as a rule is filled afterwards.
 func orderedDictOf(args pickle.Tuple) (any, error) {
 	d := pickle.NewDict()
-	if len(args) == 0 {
-		return d, nil
-	}
 	pairs, ok := args[0].(*pickle.List)
 	if !ok || len(args) > 1 {
 		return nil, fmt.Errorf("an OrderedDict has items that are not pairs")
@@ -165,24 +189,30 @@ func orderedDictOf(args pickle.Tuple) (any, error) {
 }
 
 // tensorOf reads storage, offset, shape and strides.
-func tensorOf(args pickle.Tuple, dtype tfpb.DataType) (*tensor, error) {
-	s, isStorage := args[0].(storageRef)
+func (m *maker) tensorOf(args pickle.Tuple, dtype tfpb.DataType) (*tensor, error) {
+	s, isStorage := args[0].(*storageRef)
 	offset, isNumber := args[1].(int64)
-	shape, hasShape := numbers(args[2])
-	stride, hasStride := numbers(args[3])
+	shape, hasShape := m.dims(args[2])
+	stride, hasStride := m.dims(args[3])
 	if !isStorage || !isNumber || !hasShape || !hasStride {
 		return nil, fmt.Errorf("a tensor has no storage, offset, shape or strides")
 	}
 	if dtype == tfpb.DataType_DT_INVALID {
 		dtype = s.dtype
 	}
-	t := &tensor{s, dtype, offset, shape, stride}
+	t := next(&m.tensors)
+	*t = tensor{s, dtype, offset, shape, stride}
 	return t, t.check()
 }
 
-func numbers(v any) ([]int64, bool) {
+// dims reads a tuple of numbers.
+func (m *maker) dims(v any) ([]int64, bool) {
 	t, ok := v.(pickle.Tuple)
-	out := make([]int64, len(t))
+	if len(t) > len(m.numbers) {
+		m.numbers = make([]int64, max(len(t), madeAtOnce))
+	}
+	out := m.numbers[:len(t):len(t)]
+	m.numbers = m.numbers[len(t):]
 	for i, n := range t {
 		var isNumber bool
 		if out[i], isNumber = n.(int64); !isNumber {

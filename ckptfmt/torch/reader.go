@@ -122,8 +122,8 @@ func (r *Reader) load() error {
 	if err != nil {
 		return err
 	}
-	r.parts = make([]ckptfmt.Part, 0, len(r.archive.Members))
-	limited := rules
+	r.parts, r.named = make([]ckptfmt.Part, 0, storages), make(map[string]bool, storages)
+	limited := rules()
 	limited.MaxValues = maxValues + moreValues*storages
 	value, offset, err := pickle.Load(text, limited)
 	if err != nil {

@@ -145,7 +145,7 @@ type refused struct{ why string }
 
 // tensor is a tensor as the pickle describes it, all in elements.
 type tensor struct {
-	storage       storageRef
+	storage       *storageRef
 	dtype         tfpb.DataType
 	offset        int64
 	shape, stride []int64

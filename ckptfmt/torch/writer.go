@@ -173,7 +173,7 @@ func stateDict(parts []ckptfmt.Part) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if len(b) > maxPickle {
+	if len(b) > maxPickle+morePickle*len(parts) {
 		return nil, fmt.Errorf("a pickle of %d bytes is larger than this package reads; convert fewer tensors at once", len(b))
 	}
 	return append(b, "u."...), nil

@@ -41,6 +41,9 @@ type unpickler struct {
 	rest  map[uint32]any // under others
 	made  int
 	room  []any // for the next tuples
+
+	globals map[string]any // those that were named, by module, line feed and name
+	words   [64]any        // short strings that were met lately
 }
 
 // ErrShort matches the error of a pickle that does not end.
@@ -52,7 +55,7 @@ func Load(b string, rules Rules) (value any, end int, err error) {
 	if rules.MaxValues == 0 {
 		rules.MaxValues = maxValues
 	}
-	u := &unpickler{rules: rules, b: b, rest: make(map[uint32]any)}
+	u := &unpickler{rules: rules, b: b, rest: make(map[uint32]any), globals: make(map[string]any)}
 	for {
 		at := u.at
 		op, err := u.next(1)
@@ -120,12 +123,22 @@ func (u *unpickler) top() (any, error) {
 
 // toMark takes what is above the last mark, and the mark.
 func (u *unpickler) toMark() ([]any, error) {
+	above, err := u.aboveMark()
+	if err != nil {
+		return nil, err
+	}
+	items := u.items(len(above))
+	copy(items, above)
+	return items, nil
+}
+
+// aboveMark is toMark whose result is valid until the next value is pushed.
+func (u *unpickler) aboveMark() ([]any, error) {
 	for i := len(u.stack) - 1; i >= 0; i-- {
-		if u.stack[i] == (mark{}) {
-			items := u.items(len(u.stack) - i - 1)
-			copy(items, u.stack[i+1:])
+		if _, is := u.stack[i].(mark); is {
+			above := u.stack[i+1:]
 			u.stack = u.stack[:i]
-			return items, nil
+			return above, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no mark on the stack")
@@ -293,7 +306,7 @@ func (u *unpickler) fill(op byte) error {
 	var items []any
 	var err error
 	if op == 'e' || op == 'u' || op == 0x90 {
-		items, err = u.toMark()
+		items, err = u.aboveMark()
 	} else {
 		items = u.items(1)
 		if op == 's' {
@@ -326,40 +339,63 @@ func (u *unpickler) fill(op byte) error {
 
 // global pushes a name, if it is one that state dicts have.
 func (u *unpickler) global(op byte) error {
-	var module, name string
 	if op == 'c' {
-		for _, word := range []*string{&module, &name} {
-			text, _, ok := strings.Cut(u.b[u.at:min(len(u.b), u.at+256)], "\n")
-			if !ok && len(u.b)-u.at < 256 {
-				return ErrShort
-			}
-			if !ok {
-				return fmt.Errorf("the name of a global does not end")
-			}
-			*word = text
-			u.at += len(text) + 1
-		}
-	} else {
-		n, err := u.pop()
-		if err != nil {
-			return err
-		}
-		m, err := u.pop()
-		if err != nil {
-			return err
-		}
-		var isName, isModule bool
-		name, isName = n.(string)
-		module, isModule = m.(string)
-		if !isName || !isModule {
-			return fmt.Errorf("the name of a global is not a string")
-		}
+		return u.globalInText()
 	}
+	n, err := u.pop()
+	if err != nil {
+		return err
+	}
+	m, err := u.pop()
+	if err != nil {
+		return err
+	}
+	name, isName := n.(string)
+	module, isModule := m.(string)
+	if !isName || !isModule {
+		return fmt.Errorf("the name of a global is not a string")
+	}
+	v, err := u.named(module, name)
+	if err != nil {
+		return err
+	}
+	return u.push(v)
+}
+
+// globalInText pushes the name that two lines of the pickle have.
+func (u *unpickler) globalInText() error {
+	begin, ends := u.at, [2]int{}
+	for i := range ends {
+		text := u.b[u.at:min(len(u.b), u.at+256)]
+		n := strings.IndexByte(text, '\n')
+		if n < 0 && len(text) < 256 {
+			return ErrShort
+		}
+		if n < 0 {
+			return fmt.Errorf("the name of a global does not end")
+		}
+		ends[i] = u.at + n
+		u.at += n + 1
+	}
+	both := u.b[begin:ends[1]]
+	v, ok := u.globals[both]
+	if !ok {
+		var err error
+		if v, err = u.named(u.b[begin:ends[0]], u.b[ends[0]+1:ends[1]]); err != nil {
+			return err
+		}
+		u.globals[both] = v
+	}
+	return u.push(v)
+}
+
+// named returns a global that the rules allow.
+func (u *unpickler) named(module, name string) (any, error) {
 	full := module + "." + name
 	if !u.rules.Allowed(full) {
-		return fmt.Errorf("global %q is not one that a state dict needs; nothing was executed", full)
+		return nil, fmt.Errorf("global %q is not one that a state dict needs; nothing was executed", full)
 	}
-	return u.push(Global(full))
+	return Global(full), nil
 }
 
 // object does BINPERSID, REDUCE, NEWOBJ and BUILD.

@@ -74,7 +74,21 @@ func (u *unpickler) text(op byte) error {
 	if err != nil {
 		return err
 	}
-	return u.push(strings.ToValidUTF8(text, "\uFFFD"))
+	return u.push(u.word(strings.ToValidUTF8(text, "\uFFFD")))
+}
+
+// word returns a string as a value. A few short ones, such as "cpu", are in a pickle
+// once for each tensor, and become one value.
+func (u *unpickler) word(text string) any {
+	const longest = 8
+	if len(text) == 0 || len(text) > longest {
+		return text
+	}
+	place := &u.words[(int(text[0])*31+int(text[len(text)-1])*7+len(text))%len(u.words)]
+	if known, ok := (*place).(string); !ok || known != text {
+		*place = text
+	}
+	return *place
 }
 
 // bytes does the opcodes of bytes.

@@ -3,6 +3,7 @@ package pickle
 import (
 	"fmt"
 	"math/big"
+	"slices"
 )
 
 // Values that a pickle makes, in addition to nil, bool, int64, float64 and string.
@@ -121,6 +122,7 @@ func (d *Dict) setAll(items []any) error {
 	if d.texts == nil && len(items) > 0 {
 		d.texts = make(map[string]int, len(items)/2)
 	}
+	d.Keys, d.Values = slices.Grow(d.Keys, len(items)/2), slices.Grow(d.Values, len(items)/2)
 	for i := 0; i < len(items); i += 2 {
 		if err := d.Set(items[i], items[i+1]); err != nil {
 			return err

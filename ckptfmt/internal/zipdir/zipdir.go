@@ -220,17 +220,19 @@ func (e *end) place(from io.ReaderAt, offset int64) error {
 	return nil
 }
 
-// each calls f with each member in the directory. The number of members is one of 16
+// each calls f with each member in the directory, which f may not keep: all of them
+// have the same memory. The number of members is one of 16
 // bits in the archives of some programs, however many there are.
 func (e *end) each(dir string, f func(m *Member)) error {
-	count := uint64(0)
+	m, count := new(Member), uint64(0)
 	for ; len(dir) >= directorySize && u32(dir) == sigDirectory; count++ {
-		m, n, err := parseMember(dir)
+		next, n, err := parseMember(dir)
 		if err != nil {
 			return fmt.Errorf("%w: member %d: %w", ErrFormat, count, err)
 		}
+		*m = next
 		m.header += e.base
-		f(&m)
+		f(m)
 		dir = dir[n:]
 	}
 	if uint16(count) != uint16(e.members) {
