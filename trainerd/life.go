@@ -337,17 +337,22 @@ func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	return false, err
 }
 
+// graphDefField is the number of MetaGraphDef.graph_def.
+const graphDefField = 2
+
 func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) error {
 	graph := r.plan.meta.GetGraphDef()
 	if graph == nil {
 		return nil
 	}
+	meta := tfproto.Marshal(r.plan.meta)
+	encoded := tfproto.Field(meta, graphDefField) // a large graph takes a while, so it is encoded once
 	if r.writer != nil && !hasGraph {
 		err := r.events.Add(ctx, func(w *tfevents.FileWriter) error {
-			if err := w.AddGraph(ctx, tfproto.Marshal(graph)); err != nil {
+			if err := w.AddGraph(ctx, encoded); err != nil {
 				return err
 			}
-			return w.AddMetaGraph(ctx, tfproto.Marshal(r.plan.meta), 0)
+			return w.AddMetaGraph(ctx, meta, 0)
 		})
 		if err != nil {
 			return err
@@ -357,7 +362,7 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 		return nil
 	}
 	name := filepath.Join(sv.Logdir, "graph.pbtxt")
-	if err := atomicfile.WriteFile(r.fs(), name, tfproto.MarshalText(graph)); err != nil {
+	if err := atomicfile.WriteFile(r.fs(), name, tfproto.Text(graph, encoded)); err != nil {
 		sv.log().Warn("the graph could not be written", "file", name, "err", err) // nothing reads it back
 	}
 	return nil

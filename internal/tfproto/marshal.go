@@ -22,6 +22,7 @@
 package tfproto
 
 import (
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -51,4 +52,25 @@ func Append(b []byte, m proto.Message) []byte {
 		sortFields(l, out[start:])
 	}
 	return out
+}
+
+// Field returns the encoding of the message in a field of an encoded message,
+// nil if it has no such field. It shares memory with encoded.
+func Field(encoded []byte, number protowire.Number) []byte {
+	for len(encoded) > 0 {
+		n, wire, tag := protowire.ConsumeTag(encoded)
+		if tag < 0 {
+			return nil
+		}
+		size := protowire.ConsumeFieldValue(n, wire, encoded[tag:])
+		if size < 0 {
+			return nil
+		}
+		if n == number && wire == protowire.BytesType {
+			body, _ := protowire.ConsumeBytes(encoded[tag:])
+			return body
+		}
+		encoded = encoded[tag+size:]
+	}
+	return nil
 }

@@ -209,6 +209,22 @@ func randomText(rng *rand.Rand) string {
 	return string(text)
 }
 
+func TestField(t *testing.T) {
+	graph := &tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: "a", Op: "NoOp"}}}
+	meta := Marshal(&tfpb.MetaGraphDef{
+		MetaInfoDef: &tfpb.MetaGraphDef_MetaInfoDef{MetaGraphVersion: "v"},
+		GraphDef:    graph, SaverDef: &tfpb.SaverDef{FilenameTensorName: "save/Const"},
+	})
+	if got := Field(meta, 2); !bytes.Equal(got, Marshal(graph)) {
+		t.Errorf("got %q", got)
+	}
+	for name, b := range map[string][]byte{"no such field": meta, "torn": meta[:len(meta)-1], "no tag": {0xff}} {
+		if got := Field(b, 7); got != nil {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
 func FuzzMarshal(f *testing.F) {
 	for _, g := range goldens(f) {
 		f.Add(g.binary)

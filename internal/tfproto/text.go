@@ -36,8 +36,24 @@ import (
 //
 // Unknown fields are left out, as Python leaves them out: the text form has no
 // names for them.
-func MarshalText(m proto.Message) []byte { return appendText(nil, m.ProtoReflect(), 0) }
+func MarshalText(m proto.Message) []byte { return Text(m, nil) }
 
+// Text is [MarshalText] for a message of which [Marshal] has given the encoding,
+// which nil leaves to Text.
+func Text(m proto.Message, encoded []byte) []byte {
+	t := textTypeOf(m.ProtoReflect().Descriptor())
+	if t == nil {
+		return appendText(nil, m.ProtoReflect(), 0)
+	}
+	if encoded == nil {
+		encoded = Marshal(m)
+	}
+	return appendWireText(make([]byte, 0, 3*len(encoded)), t, encoded, 0)
+}
+
+// appendText is the plain form of [MarshalText]: it visits every field by
+// reflection. It serves messages that contain an Any, and it is what the tests
+// compare the fast form with.
 func appendText(b []byte, m protoreflect.Message, depth int) []byte {
 	if inner := unpackAny(m); inner != nil {
 		b = appendIndent(b, depth)
@@ -142,16 +158,20 @@ func appendTextScalar(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.
 	case float64:
 		return appendRepr(b, x)
 	case string:
-		return appendQuoted(b, x, true)
+		return appendQuoted(b, []byte(x), true)
 	case []byte:
-		return appendQuoted(b, string(x), false)
+		return appendQuoted(b, x, false)
 	case protoreflect.EnumNumber:
-		if value := fd.Enum().Values().ByNumber(x); value != nil {
-			return append(b, value.Name()...)
-		}
-		return strconv.AppendInt(b, int64(x), 10)
+		return appendEnum(b, fd.Enum().Values(), x)
 	}
 	return b
+}
+
+func appendEnum(b []byte, names protoreflect.EnumValueDescriptors, x protoreflect.EnumNumber) []byte {
+	if value := names.ByNumber(x); value != nil {
+		return append(b, value.Name()...)
+	}
+	return strconv.AppendInt(b, int64(x), 10)
 }
 
 // shortestFloat returns the double that Python prints for a float: rounded to
@@ -196,11 +216,11 @@ func appendRepr(b []byte, v float64) []byte {
 
 // appendQuoted appends s in double quotes. Bytes from 0x80 on are written in
 // octal, except those of whole characters if keepUTF8 is set.
-func appendQuoted(b []byte, s string, keepUTF8 bool) []byte {
+func appendQuoted(b, s []byte, keepUTF8 bool) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); {
 		if keepUTF8 && s[i] >= utf8.RuneSelf {
-			if _, n := utf8.DecodeRuneInString(s[i:]); n > 1 {
+			if _, n := utf8.DecodeRune(s[i:]); n > 1 {
 				b = append(b, s[i:i+n]...)
 				i += n
 				continue

@@ -58,6 +58,31 @@ func TestTextEveryType(t *testing.T) {
 	})
 }
 
+// The text that is made from the encoding is the one that reflection makes.
+func TestTextOfEncoding(t *testing.T) {
+	plain := 0
+	forEveryType(t, 20, func(t *testing.T, m proto.Message) {
+		if textTypeOf(m.ProtoReflect().Descriptor()) == nil {
+			plain++
+		}
+		checkText(t, m)
+	})
+	if plain > 20*80 {
+		t.Errorf("%d messages have no fast form", plain)
+	}
+	if textTypeOf((&tfpb.GraphDef{}).ProtoReflect().Descriptor()) == nil {
+		t.Error("graphs have no fast form")
+	}
+}
+
+func checkText(t *testing.T, m proto.Message) {
+	t.Helper()
+	got, want := MarshalText(m), appendText(nil, m.ProtoReflect(), 0)
+	if !bytes.Equal(got, want) {
+		t.Errorf("%T: -plain +fast\n%s", m, cmp.Diff(string(want), string(got)))
+	}
+}
+
 func TestAppendRepr(t *testing.T) {
 	tests := []struct {
 		v    float64
@@ -211,6 +236,7 @@ func FuzzText(f *testing.F) {
 		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, m) != nil {
 			return
 		}
+		checkText(t, m)
 		text := MarshalText(m)
 		back := new(tfpb.GraphDef)
 		if err := UnmarshalText(text, back); err != nil {

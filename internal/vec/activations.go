@@ -142,3 +142,11 @@ func AddScaled[T Float](d, x []T, s T) {
 		d[i] += T(x[i] * s)
 	}
 }
+
+// AddProduct adds x*y to d.
+func AddProduct[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := addProductWide(d, x, y); i < len(d); i++ {
+		d[i] += T(x[i] * y[i])
+	}
+}

@@ -18,3 +18,4 @@ func momentsWide[T Float](sums, squares, x, shift []T) int                   { r
 func gradMomentsWide[T Float](sums, dots, g, x, mean []T) int                { return 0 }
 func floorWide[T Float](d, x []T) int                                        { return 0 }
 func addScaledWide[T Float](d, x []T, s T) int                               { return 0 }
+func addProductWide[T Float](d, x, y []T) int                                { return 0 }

@@ -161,3 +161,13 @@ func addScaledWide[T Float](d, x []T, s T) int {
 	}
 	return n
 }
+
+func addProductWide[T Float](d, x, y []T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sAddProduct(f32(d), f32(x), f32(y), n)
+	} else {
+		dAddProduct(f64(d), f64(x), f64(y), n)
+	}
+	return n
+}

@@ -124,6 +124,16 @@ func sAddScaled(d *float32, x *float32, s float32, n int)
 //go:noescape
 func dAddScaled(d *float64, x *float64, s float64, n int)
 
+// sAddProduct adds x*y to d.
+//
+//go:noescape
+func sAddProduct(d *float32, x *float32, y *float32, n int)
+
+// dAddProduct adds x*y to d.
+//
+//go:noescape
+func dAddProduct(d *float64, x *float64, y *float64, n int)
+
 // sSqrt sets d to the square roots of x.
 //
 //go:noescape

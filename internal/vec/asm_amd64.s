@@ -570,6 +570,58 @@ done:
 	VZEROUPPER
 	RET
 
+// func sAddProduct(d *float32, x *float32, y *float32, n int)
+// Requires: AVX
+TEXT ·sAddProduct(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x08, SI
+	JLT  done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y0
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VMULPS  Y2, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dAddProduct(d *float64, x *float64, y *float64, n int)
+// Requires: AVX
+TEXT ·dAddProduct(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x04, SI
+	JLT  done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y0
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VMULPD  Y2, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSqrt(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSqrt(SB), NOSPLIT, $0-24

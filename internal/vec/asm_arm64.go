@@ -124,6 +124,16 @@ func sAddScaled(d, x *float32, s float32, n int)
 //go:noescape
 func dAddScaled(d, x *float64, s float64, n int)
 
+// sAddProduct adds x*y to d.
+//
+//go:noescape
+func sAddProduct(d, x, y *float32, n int)
+
+// dAddProduct adds x*y to d.
+//
+//go:noescape
+func dAddProduct(d, x, y *float64, n int)
+
 // sSqrt sets d to the square roots of x.
 //
 //go:noescape

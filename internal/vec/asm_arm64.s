@@ -1096,6 +1096,120 @@ single:
 done:
 	RET
 
+// func sAddProduct(d, x, y *float32, n int)
+TEXT ·sAddProduct(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R2), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	FMOVQ 48(R2), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dAddProduct(d, x, y *float64, n int)
+TEXT ·dAddProduct(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R2), F2
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	FMOVQ 48(R2), F2
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
 // func sSqrt(d, x *float32, n int)
 TEXT ·sSqrt(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0

@@ -54,6 +54,7 @@ func operations[T Float]() []operation[T] {
 		{"Square", 2, 0, func(v [][]T, s []T) { Square(v[0], v[1]) }},
 		{"Sqrt", 2, 0, func(v [][]T, s []T) { Sqrt(v[0], v[1]) }},
 		{"Floor", 2, 0, func(v [][]T, s []T) { Floor(v[0], v[1]) }},
+		{"AddProduct", 3, 0, func(v [][]T, s []T) { AddProduct(v[0], v[1], v[2]) }},
 		{"AddScaled", 2, 1, func(v [][]T, s []T) { AddScaled(v[0], v[1], s[0]) }},
 		{"Rsqrt", 2, 0, func(v [][]T, s []T) { Rsqrt(v[0], v[1]) }},
 		{"ScalarSub", 2, 1, func(v [][]T, s []T) { ScalarSub(v[0], v[1], s[0]) }},

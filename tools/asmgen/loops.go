@@ -50,6 +50,7 @@ var loops = []loop{
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},
 	{"addScaled", "adds x*s to d", "d x", "s", func(v arithmetic) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.scalar("s")))) }},
+	{"addProduct", "adds x*y to d", "d x y", "", func(v arithmetic) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.load("y")))) }},
 	{"sqrt", "sets d to the square roots of x", "d x", "", func(v arithmetic) { v.store("d", v.sqrt(v.load("x"))) }},
 	{"scalarSub", "sets d to s-x", "d x", "s", func(v arithmetic) { v.store("d", v.sub(v.scalar("s"), v.load("x"))) }},
 	{"scalarDiv", "sets d to s/x", "d x", "s", func(v arithmetic) { v.store("d", v.div(v.scalar("s"), v.load("x"))) }},

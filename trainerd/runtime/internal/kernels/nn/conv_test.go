@@ -133,6 +133,17 @@ func TestConvolutions(t *testing.T) {
 
 func (v *convCase) run(t *testing.T, processors int, x, f, g []float32) []*ckptfmt.Tensor {
 	t.Helper()
+	return v.runOps(t, processors, "Conv2D", "Conv2DBackprop", v.cout, x, f, g)
+}
+
+func (v *convCase) runDepthwise(t *testing.T, processors, times int, x, f, g []float32) []*ckptfmt.Tensor {
+	t.Helper()
+	return v.runOps(t, processors, "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackprop", times, x, f, g)
+}
+
+// runOps runs a convolution and both gradients with a filter of so many columns.
+func (v *convCase) runOps(t *testing.T, processors int, forward, backward string, columns int, x, f, g []float32) []*ckptfmt.Tensor {
+	t.Helper()
 	before := runtime.GOMAXPROCS(processors)
 	defer runtime.GOMAXPROCS(before)
 	n := func(list ...int) []int64 {
@@ -144,15 +155,15 @@ func (v *convCase) run(t *testing.T, processors int, x, f, g []float32) []*ckptf
 	}
 	oh, ow := v.out()
 	b := kerneltest.New(t)
-	shape, filter := []int32{int32(v.batch), int32(v.h), int32(v.w), int32(v.cin)}, []int32{int32(v.kh), int32(v.kw), int32(v.cin), int32(v.cout)}
-	images, kernel := kerneltest.Tensor(b, n(v.batch, v.h, v.w, v.cin), x...), kerneltest.Tensor(b, n(v.kh, v.kw, v.cin, v.cout), f...)
+	shape, filter := []int32{int32(v.batch), int32(v.h), int32(v.w), int32(v.cin)}, []int32{int32(v.kh), int32(v.kw), int32(v.cin), int32(columns)}
+	images, kernel := kerneltest.Tensor(b, n(v.batch, v.h, v.w, v.cin), x...), kerneltest.Tensor(b, n(v.kh, v.kw, v.cin, columns), f...)
 	grad := kerneltest.Tensor(b, n(v.batch, oh, ow, v.cout), g...)
 	attrs := []any{"strides", n(1, v.sh, v.sw, 1), "dilations", n(1, v.dilation, v.dilation, 1), "padding", "EXPLICIT",
 		"explicit_paddings", n(0, 0, v.top, v.bottom, v.left, v.right, 0, 0)}
 	return b.Run([]string{
-		b.Node("Conv2D", []string{images, kernel}, attrs...),
-		b.Node("Conv2DBackpropInput", []string{kerneltest.Vector(b, shape...), kernel, grad}, attrs...),
-		b.Node("Conv2DBackpropFilter", []string{images, kerneltest.Vector(b, filter...), grad}, attrs...),
+		b.Node(forward, []string{images, kernel}, attrs...),
+		b.Node(backward+"Input", []string{kerneltest.Vector(b, shape...), kernel, grad}, attrs...),
+		b.Node(backward+"Filter", []string{images, kerneltest.Vector(b, filter...), grad}, attrs...),
 	})
 }
 

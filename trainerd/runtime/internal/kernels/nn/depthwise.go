@@ -5,7 +5,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
-// taps calls f for every pair of an output position and a kernel position that
+// taps serves filters of several outputs for each channel. It calls f for every pair of an output position and a kernel position that
 // falls into the image: with the offsets of output pixel, input pixel and
 // kernel position, in pixels.
 func (g *geometry) taps(f func(out, in, k int)) {
@@ -34,8 +34,14 @@ func depthwise[T exec.Float](c *exec.KernelContext, w *window) error {
 	}
 	times := f.Shape[3]
 	d := c.Out(0, x.DType, g.batch, g.h.out, g.w.out, g.cin*times)
-	elem.Zero(d)
 	xs, fs, ds := exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](d)
+	if times == 1 {
+		w := newDepthwiseWork(c, depthwiseOutputs, &g, xs, ds)
+		w.spread(fs)
+		w.run()
+		return nil
+	}
+	elem.Zero(d)
 	g.taps(func(out, in, k int) {
 		for ch := range g.cin {
 			v, at, from := xs[in*g.cin+ch], (out*g.cin+ch)*times, (k*g.cin+ch)*times
@@ -62,8 +68,14 @@ func depthwiseInputGrad[T exec.Float](c *exec.KernelContext, w *window) error {
 		return err
 	}
 	d := c.Out(0, f.DType, x...)
-	elem.Zero(d)
 	fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
+	if times == 1 {
+		w := newDepthwiseWork(c, depthwiseInputGrads, &g, ds, gs)
+		w.spread(fs)
+		w.run()
+		return nil
+	}
+	elem.Zero(d)
 	g.taps(func(out, in, k int) {
 		for ch := range g.cin {
 			at, from := (out*g.cin+ch)*times, (k*g.cin+ch)*times
@@ -87,8 +99,14 @@ func depthwiseFilterGrad[T exec.Float](c *exec.KernelContext, w *window) error {
 		return err
 	}
 	d := c.Out(0, x.DType, filter...)
-	elem.Zero(d)
 	xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
+	if times == 1 {
+		w := newDepthwiseWork(c, depthwiseFilterGrads, &g, xs, gs)
+		w.run()
+		w.fold(ds)
+		return nil
+	}
+	elem.Zero(d)
 	g.taps(func(out, in, k int) {
 		for ch := range g.cin {
 			v, at, from := xs[in*g.cin+ch], (out*g.cin+ch)*times, (k*g.cin+ch)*times
