@@ -51,7 +51,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	}
 	saved, err := s.writeTensors(ctx, cut, abs)
 	if err != nil {
-		s.discardPartial(abs)
+		s.discardPartial(prefix)
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if s.MetaGraph != nil {
@@ -99,10 +99,14 @@ func (s *Saver) CheckPath(path string, step int64) error {
 	return nil
 }
 
-// discardPartial removes the data of a checkpoint that got no index, for
-// nothing else ever would.
+// discardPartial removes what there is of a checkpoint that is not whole, for
+// nothing else would before the next run.
 func (s *Saver) discardPartial(prefix string) {
-	if _, err := os.Stat(prefix + indexSuffix); !errors.Is(err, fs.ErrNotExist) || s.format() == FormatV1 {
+	if s.format() == FormatV1 {
+		if unsharded(prefix) == prefix || missingShard(prefix) == nil {
+			return
+		}
+	} else if _, err := os.Stat(prefix + indexSuffix); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err := removeCheckpoint(s.FS, prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
