@@ -248,7 +248,7 @@ func (s *Saver) keepForever(k stored, why string) {
 func unixSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
 func fromUnixSeconds(s float64) time.Time {
-	if s != s || s < -1e10 || s > 1e10 {
+	if s != s || s < -9.2e9 || s > 9.2e9 { // 292 years, in nanoseconds
 		return time.Time{}
 	}
 	return time.Unix(0, int64(s*1e9))
