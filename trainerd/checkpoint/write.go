@@ -49,9 +49,13 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err := s.makeRoom(cut, prefix); err != nil {
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
+	overwrites := whole(prefix)
 	saved, err := s.writeTensors(ctx, cut, abs)
 	if err != nil {
 		s.discardPartial(prefix)
+		if !overwrites && whole(prefix) {
+			s.deleteLater(prefix) // the names of its files may not be durable
+		}
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if s.MetaGraph != nil {
