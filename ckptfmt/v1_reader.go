@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
@@ -68,7 +69,7 @@ func v1Files(pattern string) ([]string, error) {
 	if err == nil && !info.IsDir() {
 		return []string{pattern}, nil
 	}
-	names, err := filepath.Glob(pattern)
+	names, err := layout.MatchShards(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", pattern, err)
 	}

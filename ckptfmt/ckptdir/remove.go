@@ -144,6 +144,9 @@ func RemoveFiles(prefix string, o *ckptfmt.FileOptions) error {
 	for _, name := range names {
 		if err := fsys.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
+			if name == filepath.Base(layout.IndexName(prefix)) {
+				break // its data stay with it
+			}
 		}
 	}
 	return errors.Join(append(failed, fsys.SyncDir(dir))...)

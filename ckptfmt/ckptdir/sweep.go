@@ -40,6 +40,17 @@ func SweepTemps(dir string, age time.Duration, o *ckptfmt.FileOptions) (removed 
 	return removed, errors.Join(failed...)
 }
 
+// RemoveParts removes a directory of shards that were not merged, unless it has
+// something else in it. The caller knows that no writer is at work there. o may be
+// nil.
+func RemoveParts(dir string, o *ckptfmt.FileOptions) error {
+	s := sweep{fsys: atomicfile.OrOS(o.FileSystem()), all: true}
+	if _, err := s.parts(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 type sweep struct {
 	fsys   ckptfmt.FS
 	all    bool // also what a clock that was set back has left in the future

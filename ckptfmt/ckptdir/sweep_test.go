@@ -87,3 +87,20 @@ func TestSweepTemps(t *testing.T) {
 		t.Errorf("left %q", left)
 	}
 }
+
+func TestRemoveParts(t *testing.T) {
+	dir := emptyFiles(t, "m-4_temp/part-00000-of-00002.index", "m-6_temp/part-00000-of-00001.index", "m-6_temp/thesis.txt")
+	for _, name := range []string{"m-4_temp", "m-4_temp", "m-6_temp"} { // twice, for it may be gone
+		if err := RemoveParts(filepath.Join(dir, name), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if left := fileNames(t, dir); !slices.Equal(left, []string{"m-6_temp/part-00000-of-00001.index", "m-6_temp/thesis.txt"}) && !slices.Equal(left, []string{"m-6_temp"}) {
+		t.Errorf("left %q", left)
+	}
+	dir = emptyFiles(t, "m-4_temp/part-00000-of-00002.index")
+	fsys := faultfs.New(1)
+	if err := RemoveParts(filepath.Join(dir, "m-4_temp"), &ckptfmt.FileOptions{FS: fsys}); !errors.Is(err, faultfs.ErrInjected) {
+		t.Errorf("a failed removal: %v", err)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/glob"
 )
 
 // IndexName returns the name of a bundle's index file.
@@ -70,9 +71,23 @@ func Exists(prefix string) bool {
 		if info, err := os.Stat(name); err == nil {
 			return !info.IsDir()
 		}
-		matches, err := filepath.Glob(name)
+		matches, err := MatchShards(name)
 		return err == nil && len(matches) > 0
 	})
+}
+
+// MatchShards returns the files that the pattern of a V1 checkpoint matches. Where
+// its folder exists, that is taken as it is written, and so is what is before the
+// numbers of the shards: a folder may be called "lr=[0.1]".
+func MatchShards(pattern string) ([]string, error) {
+	dir, base := filepath.Split(pattern)
+	if _, err := os.Stat(filepath.Clean(dir)); err != nil {
+		return filepath.Glob(pattern)
+	}
+	if name, count, ok := strings.Cut(base, ShardMark); ok {
+		base = glob.Escape(name) + ShardMark + count
+	}
+	return filepath.Glob(glob.Escape(dir) + base)
 }
 
 // FindV1 returns the pattern of the shards under a prefix. It is an error

@@ -126,3 +126,27 @@ func TestFindV1(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// The folder of a V1 checkpoint, and what its files begin with, may look like a
+// pattern; without such a folder it is one.
+func TestMatchShards(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"lr=[0.1]", "lr=0"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		table(t, filepath.Join(dir, sub), "m[1]-00000-of-00002", "m[1]-00001-of-00002", "m1-00000-of-00002", "n")
+	}
+	for pattern, want := range map[string]int{
+		"lr=[0.1]/m[1]-?????-of-00002": 2, "lr=[0.1]/m1-?????-of-00002": 1, "lr=[0.1]/?": 1, "lr=[0.1]/m-?????-of-00002": 0, "lr=?/m[1]-?????-of-00002": 1, "none/n": 0, "lr=0/n": 1,
+	} {
+		got, err := MatchShards(filepath.Join(dir, pattern))
+		if err != nil || len(got) != want || Exists(filepath.Join(dir, pattern)) != (want > 0) {
+			t.Errorf("%s: %q, %v; want %d", pattern, got, err, want)
+		}
+	}
+	t.Chdir(filepath.Join(dir, "lr=[0.1]"))
+	if got, err := MatchShards("m[1]-?????-of-00002"); err != nil || len(got) != 2 {
+		t.Errorf("relative: %q, %v", got, err)
+	}
+}

@@ -106,6 +106,13 @@ func (s *Saver) restoreByOps(ctx context.Context, sess session.Session, prefix s
 	case err != nil:
 		return fmt.Errorf("restoring %s: %w", prefix, err)
 	}
+	abs, err := filepath.Abs(prefix)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = abs
 	return nil
 }
 

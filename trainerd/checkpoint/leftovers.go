@@ -37,7 +37,7 @@ func (s *Saver) RemoveLeftovers(dir, basename string) error {
 		}
 		if m := dataFilePattern.FindStringSubmatch(e.Name()); m != nil {
 			prefixes[filepath.Join(abs, m[1])] = true
-		} else if m := v1ShardPattern.FindStringSubmatch(e.Name()); m != nil {
+		} else if m := v1ShardPattern.FindStringSubmatch(e.Name()); m != nil && layout.IsTable(filepath.Join(abs, e.Name())) {
 			prefixes[filepath.Join(abs, m[1]+layout.ShardMark+m[2])] = true
 		}
 	}

@@ -56,7 +56,7 @@ func (s *Saver) keepPreviousShards(prefix string, shards int) error {
 
 // removePreviousShards is removePrevious for a V1 checkpoint of several shards.
 func (s *Saver) removePreviousShards(pattern string) error {
-	names, err := filepath.Glob(previousName(pattern))
+	names, err := layout.MatchShards(previousName(pattern))
 	if err != nil || len(names) == 0 {
 		return err
 	}

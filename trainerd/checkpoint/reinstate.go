@@ -77,7 +77,7 @@ func previousFiles(previous string) (last string, others []string, err error) {
 		last = filepath.Base(previous) + indexSuffix
 		return last, slices.DeleteFunc(names, func(name string) bool { return name == last }), err
 	}
-	paths, err := filepath.Glob(previous)
+	paths, err := layout.MatchShards(previous)
 	for _, path := range paths {
 		others = append(others, filepath.Base(path))
 	}

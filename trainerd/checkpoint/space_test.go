@@ -10,8 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // fullFS is a disk of limited size, on which only the files of one directory
@@ -62,5 +66,188 @@ func TestDiskForecast(t *testing.T) {
 	save(t, s, sess, path, 6)
 	if got := s.LastCheckpoints(); len(got) != 2 {
 		t.Errorf("looks after %v; want two", got)
+	}
+}
+
+// steps returns the steps of which a directory has checkpoints.
+func steps(t *testing.T, dir string) (all []int64) {
+	t.Helper()
+	for _, name := range sessiontest.Files(t, dir, "*.index") {
+		all = append(all, stepOf(strings.TrimSuffix(name, ".index")))
+	}
+	return all
+}
+
+// fixedFS is a disk that says how much is free, and an error where that is negative.
+type fixedFS struct {
+	atomicfile.FS
+	free []int64 // one answer after the other, the last one again and again
+}
+
+func (f *fixedFS) FreeSpace(string) (int64, error) {
+	free := f.free[0]
+	if len(f.free) > 1 {
+		f.free = f.free[1:]
+	}
+	if free < 0 {
+		return 0, errStore
+	}
+	return free, nil
+}
+
+// Just enough is enough. What the disk does not tell does not stop a save, and
+// nothing is deleted for that.
+func TestJustEnoughSpace(t *testing.T) {
+	cut := func(s *Saver) *Snapshot {
+		c, err := s.Snapshot(t.Context(), twoVariables(1), "")
+		sessiontest.MustNoErr(t, err)
+		return c
+	}
+	need := new(Saver).need(cut(new(Saver)))
+	for name, tt := range map[string]struct {
+		free []int64
+		gone bool // the first checkpoint, before the save
+		fail bool
+	}{
+		"enough":                         {free: []int64{need}},
+		"a byte less":                    {free: []int64{need - 1}, gone: true, fail: true},
+		"enough after the deletion":      {free: []int64{need - 1, need}, gone: true},
+		"not told":                       {free: []int64{-1}},
+		"not told after the deletion":    {free: []int64{need - 1, -1}, gone: true},
+		"a byte less after the deletion": {free: []int64{0, need - 1}, gone: true, fail: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sessiontest.MemoryDir(t)
+			s := &Saver{MaxToKeep: 2}
+			save(t, s, twoVariables(1), filepath.Join(dir, "m"), 1)
+			save(t, s, twoVariables(1), filepath.Join(dir, "m"), 2)
+			s.FS = &fixedFS{atomicfile.OrOS(nil), tt.free}
+			err := s.makeRoom(cut(s), filepath.Join(dir, "m-3"))
+			var full *NoSpaceError
+			if errors.As(err, &full) != tt.fail || err != nil && !tt.fail {
+				t.Errorf("%v", err)
+			}
+			want := []int64{1, 2}
+			if tt.gone {
+				want = want[1:]
+			}
+			if got := steps(t, dir); !cmp.Equal(got, want) {
+				t.Errorf("checkpoints %v, want %v", got, want)
+			}
+			if got := stepsOf(s.LastCheckpoints()); !cmp.Equal(got, want) {
+				t.Errorf("looks after %v, want %v", got, want)
+			}
+			prefix, err := ckptdir.LatestCheckpoint(dir, nil)
+			if err != nil || stepOf(prefix) != 2 {
+				t.Errorf("current is %s, %v", prefix, err)
+			}
+		})
+	}
+}
+
+// The forecast counts tensors, strings and the graph.
+func TestNeed(t *testing.T) {
+	need := func(s *Saver, vars map[string]*ckptfmt.Tensor) int64 {
+		c, err := s.Snapshot(t.Context(), sessiontest.SessionOf(vars), "")
+		sessiontest.MustNoErr(t, err)
+		return s.need(c) - spaceBeside
+	}
+	small := map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2)}
+	if got := need(new(Saver), small); got != spacePerTensor+8 {
+		t.Errorf("of two floats: %d bytes", got)
+	}
+	if got := need(new(Saver), map[string]*ckptfmt.Tensor{"v": sessiontest.Vector("abc", "")}); got != spacePerTensor+3+20 {
+		t.Errorf("of two strings: %d bytes", got)
+	}
+	g := &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: strings.Repeat("n", 1000)}}}}
+	if got := need(&Saver{MetaGraph: g, Variables: VariableList("v")}, small); got < spacePerTensor+1008 || got > spacePerTensor+1030 {
+		t.Errorf("with a graph: %d bytes", got)
+	}
+	for _, tt := range []struct {
+		info session.VariableInfo
+		want int64
+	}{
+		{session.VariableInfo{DType: tfpb.DataType_DT_DOUBLE, Shape: []int64{3, 2}}, 48},
+		{session.VariableInfo{DType: tfpb.DataType_DT_STRING, Shape: []int64{5}}, 5},
+		{session.VariableInfo{DType: tfpb.DataType_DT_INT32, Shape: []int64{-1}}, 0},
+	} {
+		if got := byteSize(tt.info); got != tt.want {
+			t.Errorf("%v: %d bytes", tt.info, got)
+		}
+	}
+}
+
+// Where there is nothing to delete ahead of a save, the newest stays, and so does one
+// that the save overwrites.
+func TestNothingToEvict(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	s := &Saver{MaxToKeep: 1, FS: &fixedFS{atomicfile.OrOS(nil), []int64{0}}}
+	if err := s.evictAhead(filepath.Join(dir, "m-1")); err != nil {
+		t.Errorf("without checkpoints: %v", err)
+	}
+	free := &Saver{MaxToKeep: 2}
+	save(t, free, twoVariables(1), filepath.Join(dir, "m"), 1)
+	save(t, free, twoVariables(1), filepath.Join(dir, "m"), 2)
+	s.RecoverLastCheckpoints([]string{filepath.Join(dir, "m-1"), filepath.Join(dir, "m-2")})
+	if _, err := s.Save(t.Context(), twoVariables(1), filepath.Join(dir, "m"), 1); err == nil {
+		t.Error("saved on a full disk")
+	}
+	if got := steps(t, dir); !cmp.Equal(got, []int64{1, 2}) {
+		t.Errorf("checkpoints %v", got)
+	}
+	// Those that could not be deleted are tried again by the next save.
+	disk := &refuseRemove{FS: atomicfile.OrOS(nil), name: "m-1"}
+	s.FS = disk
+	sessiontest.MustNoErr(t, s.evictAhead(filepath.Join(dir, "m-3")))
+	disk.name = ""
+	sessiontest.MustNoErr(t, s.evictAhead(filepath.Join(dir, "m-3")))
+	if got := steps(t, dir); !cmp.Equal(got, []int64{2}) {
+		t.Errorf("checkpoints %v", got)
+	}
+	fsys := faultfs.New(1)
+	save(t, free, twoVariables(1), filepath.Join(dir, "m"), 1)
+	s.FS = nil
+	s.RecoverLastCheckpoints([]string{filepath.Join(dir, "m-1"), filepath.Join(dir, "m-2")})
+	for n := 1; ; n++ {
+		fsys = faultfs.New(n)
+		s.FS = fsys
+		err := s.evictAhead(filepath.Join(dir, "m-3"))
+		if fsys.Ops() < n {
+			break
+		}
+		if kind := fsys.FailedKind(); err == nil && kind != "remove" && kind != "sync directory" {
+			t.Errorf("%s fails, and nothing is reported", fsys.Failed())
+		}
+	}
+}
+
+// No shard is empty, and none much larger than need be.
+func TestSplit(t *testing.T) {
+	for _, tt := range []struct {
+		sizes  []int64
+		shards int
+		want   []int
+	}{
+		{[]int64{1, 1, 1, 1}, 2, []int{2, 2}},
+		{[]int64{100, 1, 1}, 3, []int{1, 1, 1}},
+		{[]int64{1, 1, 100}, 3, []int{1, 1, 1}},
+		{[]int64{1, 1, 100}, 2, []int{2, 1}},
+		{[]int64{100, 1, 1}, 2, []int{1, 2}},
+		{[]int64{5}, 4, []int{1}},
+		{[]int64{0, 0, 0}, 2, []int{1, 2}},
+		{[]int64{1, 2, 3, 4, 5, 6}, 3, []int{4, 1, 1}},
+		{[]int64{7, 7}, 0, []int{2}},
+	} {
+		cut := new(Snapshot)
+		for _, size := range tt.sizes {
+			cut.tensors = append(cut.tensors, snapshotTensor{size: size})
+		}
+		var got []int
+		for _, part := range (&Saver{Shards: tt.shards}).split(cut) {
+			got = append(got, len(part))
+		}
+		if !cmp.Equal(got, tt.want) {
+			t.Errorf("%v in %d: %v, want %v", tt.sizes, tt.shards, got, tt.want)
+		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/logging"
 )
 
 // tensorWriter is a checkpoint of either version that is being written.
@@ -90,11 +92,23 @@ func (s *Saver) split(cut *Snapshot) [][]snapshotTensor {
 
 // writeShards writes a bundle for each part and merges them into one, which
 // moves the files. What a crash leaves of the parts is swept away by the next
-// run.
+// run; after an error they go at once, for the disk may be full.
 func (s *Saver) writeShards(ctx context.Context, cut *Snapshot, prefix string, parts [][]snapshotTensor) error {
+	dir := prefix + "_temp"
+	err := s.writeParts(ctx, cut, prefix, dir, parts)
+	if err == nil {
+		return nil
+	}
+	if left := ckptdir.RemoveParts(dir, &ckptfmt.FileOptions{FS: s.FS}); left != nil {
+		logging.OrDiscard(s.Logger).Warn("part of a checkpoint could not be deleted", "checkpoint", prefix, "err", left)
+	}
+	return err
+}
+
+func (s *Saver) writeParts(ctx context.Context, cut *Snapshot, prefix, dir string, parts [][]snapshotTensor) error {
 	var prefixes []string
 	for i, part := range parts {
-		name := filepath.Join(prefix+"_temp", fmt.Sprintf("part-%05d-of-%05d", i, len(parts)))
+		name := filepath.Join(dir, fmt.Sprintf("part-%05d-of-%05d", i, len(parts)))
 		w, err := ckptfmt.CreateBundle(name, s.bundleOptions(cut))
 		if err == nil {
 			err = writeAll(ctx, w, cut, part, nil)

@@ -149,7 +149,11 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, restore func(ses
 func (w *WarmStart) bind(store session.VariableStore) (vars []boundVariable, left []string, err error) {
 	keyOf := make(map[string]string)
 	for key, name := range w.Names {
-		keyOf[graph.NodeName(name)] = key
+		name = graph.NodeName(name)
+		if other, twice := keyOf[name]; twice {
+			return nil, nil, fmt.Errorf("warm start: variable %s has two keys, %s and %s", name, min(key, other), max(key, other))
+		}
+		keyOf[name] = key
 	}
 	all, err := w.variables(store)
 	if err != nil {

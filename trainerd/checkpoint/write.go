@@ -49,9 +49,13 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err := s.makeRoom(cut, prefix); err != nil {
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
+	overwrites := whole(prefix)
 	saved, err := s.writeTensors(ctx, cut, abs)
 	if err != nil {
-		s.discardPartial(abs)
+		s.discardPartial(prefix)
+		if !overwrites && whole(prefix) {
+			s.deleteLater(prefix) // the names of its files may not be durable
+		}
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if s.MetaGraph != nil {
@@ -99,10 +103,14 @@ func (s *Saver) CheckPath(path string, step int64) error {
 	return nil
 }
 
-// discardPartial removes the data of a checkpoint that got no index, for
-// nothing else ever would.
+// discardPartial removes what there is of a checkpoint that is not whole, for
+// nothing else would before the next run.
 func (s *Saver) discardPartial(prefix string) {
-	if _, err := os.Stat(prefix + indexSuffix); !errors.Is(err, fs.ErrNotExist) || s.format() == FormatV1 {
+	if s.format() == FormatV1 {
+		if unsharded(prefix) == prefix || missingShard(prefix) == nil {
+			return
+		}
+	} else if _, err := os.Stat(prefix + indexSuffix); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err := removeCheckpoint(s.FS, prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -244,7 +252,7 @@ func (s *Saver) keepForever(k stored, why string) {
 func unixSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
 func fromUnixSeconds(s float64) time.Time {
-	if s != s || s < -1e10 || s > 1e10 {
+	if s != s || s < -9.2e9 || s > 9.2e9 { // 292 years, in nanoseconds
 		return time.Time{}
 	}
 	return time.Unix(0, int64(s*1e9))

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/trainerd/trainerd/internal/glob"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -109,9 +110,9 @@ func checkpointSize(prefix string) (total int64) {
 		return nil
 	})
 	for _, suffix := range []string{".index", ".meta", ".data-?????-of-?????"} {
-		names, err := filepath.Glob(prefix + suffix)
+		names, err := filepath.Glob(glob.Escape(prefix) + suffix)
 		if err != nil {
-			continue // the prefix itself looks like a pattern
+			continue
 		}
 		for _, name := range names {
 			if info, err := os.Stat(name); err == nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/glob"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/tfexample"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
@@ -62,11 +63,20 @@ func matching(name string) ([]string, error) {
 	if _, err := os.Stat(name); err == nil || !strings.ContainsAny(name, "*?[") {
 		return []string{name}, nil
 	}
-	files, err := filepath.Glob(name)
+	files, err := filepath.Glob(patternIn(name))
 	if err != nil || len(files) == 0 {
 		return nil, &Error{File: name, Reason: "no file matches the pattern", Err: err, Hint: "check data.file; a relative path starts at the config's folder"}
 	}
 	return files, nil
+}
+
+// patternIn takes the folder of a pattern as it is written, if there is one.
+func patternIn(name string) string {
+	dir, base := filepath.Split(name)
+	if _, err := os.Stat(filepath.Clean(dir)); err != nil {
+		return name
+	}
+	return glob.Escape(dir) + base
 }
 
 func (r *recordReader) close() error {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/glob"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -160,8 +161,8 @@ func (d *Difference) forgiveSteps(tag string) {
 // restartsIn returns the first steps of each start of a program, by trainerd's own
 // events.
 func restartsIn(logdir string) (all []restart) {
-	files, _ := filepath.Glob(filepath.Join(logdir, "*tfevents*.trainerd"))
-	more, _ := filepath.Glob(filepath.Join(logdir, "trainerd", "*tfevents*.trainerd"))
+	files, _ := filepath.Glob(filepath.Join(glob.Escape(logdir), "*tfevents*.trainerd"))
+	more, _ := filepath.Glob(filepath.Join(glob.Escape(logdir), "trainerd", "*tfevents*.trainerd"))
 	files = append(files, more...)
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
 	for _, name := range files {

@@ -141,3 +141,28 @@ func TestMaxMemory(t *testing.T) {
 		t.Errorf("a step that has its memory already: %v", err)
 	}
 }
+
+// A relative pattern is looked for in the folder of the graph, also where the name
+// of that looks like a pattern.
+func TestMatchingFilesInFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lr=[0.1]")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, within := range [][]string{nil, {dir}} {
+		p := newPipe(t)
+		found := p.node("MatchingFiles", []string{p.text("*.txt")})
+		s, err := runtime.New(p.def, &runtime.Options{Dir: dir, FilesWithin: within})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		out, err := s.Run(t.Context(), nil, []string{found}, nil)
+		if err != nil || len(out[0].Strings) != 1 || string(out[0].Strings[0]) != "./a.txt" {
+			t.Errorf("within %q: %v, %v", within, out, err)
+		}
+	}
+}

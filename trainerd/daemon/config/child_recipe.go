@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/glob"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
@@ -44,7 +45,7 @@ func (x *Child) isShellLine() bool {
 // the first of all.
 func usualPattern(logdir string, patterns []string) string {
 	for _, p := range patterns {
-		if found, err := filepath.Glob(filepath.Join(logdir, p)); err == nil && len(found) > 0 {
+		if found, err := filepath.Glob(filepath.Join(glob.Escape(logdir), p)); err == nil && len(found) > 0 {
 			return p
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/trainerd/trainerd/internal/glob"
 )
 
 func MustNoErr(t *testing.T, err error) {
@@ -15,7 +17,7 @@ func MustNoErr(t *testing.T, err error) {
 
 func Files(t *testing.T, dir, pattern string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	names, err := filepath.Glob(filepath.Join(glob.Escape(dir), pattern))
 	if err != nil {
 		t.Fatal(err)
 	}

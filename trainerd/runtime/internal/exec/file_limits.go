@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/glob"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -106,12 +107,12 @@ func (c *KernelContext) MatchingFiles(pattern string) ([]string, error) {
 	sess := c.run.sess
 	path := pattern
 	if sess.dir != "" && !filepath.IsAbs(pattern) {
-		path = filepath.Join(sess.dir, pattern)
+		path = filepath.Join(glob.Escape(sess.dir), pattern)
 	}
 	if sess.within != nil {
-		fixed := path
-		if i := strings.IndexAny(path, globs); i >= 0 {
-			fixed = filepath.Dir(path[:i] + "x")
+		fixed := pattern
+		if i := strings.IndexAny(pattern, globs); i >= 0 {
+			fixed = filepath.Dir(pattern[:i] + "x")
 		}
 		if _, err := sess.path(fixed); err != nil {
 			return nil, c.FileError(err)

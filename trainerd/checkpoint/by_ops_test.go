@@ -1,0 +1,164 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+var byOps = &tfpb.SaverDef{FilenameTensorName: "save/Const:0", SaveTensorName: "save/all:0", RestoreOpName: "save/restore_all"}
+
+// opsSession saves and restores its variable v by ops, on a disk that may be another
+// machine's.
+func opsSession(t *testing.T, onDisk bool) sessiontest.OpSession {
+	inner := twoVariables(1)
+	inner.Ops["save/all"] = func(s *sessiontest.Session, feeds map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
+		if !onDisk {
+			return nil, nil
+		}
+		w, err := ckptfmt.CreateBundle(string(feeds["save/Const:0"].Strings[0]), nil)
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close()
+		return nil, errors.Join(w.Add("v", s.Vars["v"].Value), w.Add("w", s.Vars["w"].Value), w.Finish())
+	}
+	inner.Ops["save/restore_all"] = func(*sessiontest.Session, map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) { return nil, nil }
+	return sessiontest.OpSession{Session: inner}
+}
+
+// A checkpoint that only the session can see is saved with a warning, and restored
+// without a look at it; one that the session cannot find is not there.
+func TestByOpsElsewhere(t *testing.T) {
+	log, lines := sessiontest.NewLog()
+	s := &Saver{Def: byOps, Logger: log}
+	sess := opsSession(t, false)
+	prefix, err := s.Save(t.Context(), sess, filepath.Join(t.TempDir(), "m"), 1)
+	sessiontest.MustNoErr(t, err)
+	sessiontest.WantLog(t, lines, "checkpoint is not visible from this machine")
+	sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, prefix))
+
+	inner := sess.Session.(*sessiontest.Session)
+	notFound := &session.OpError{Code: tfpb.Code_NOT_FOUND}
+	fail := func(err error) {
+		inner.Ops["save/restore_all"] = func(*sessiontest.Session, map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) { return nil, err }
+	}
+	var damage *Error
+	fail(notFound)
+	if err := s.Restore(t.Context(), sess, prefix); !errors.As(err, &damage) {
+		t.Errorf("not there: %v", err)
+	}
+	fail(errStore)
+	if err := s.Restore(t.Context(), sess, prefix); errors.As(err, &damage) || !errors.Is(err, errStore) {
+		t.Errorf("the session fails: %v", err)
+	}
+	here := save(t, new(Saver), twoVariables(1), filepath.Join(t.TempDir(), "m"), 1)
+	fail(notFound)
+	if err := s.Restore(t.Context(), sess, here); errors.As(err, &damage) || !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("an op is not found: %v", err)
+	}
+}
+
+// What the session has written is synced before it counts, and the one that it
+// overwrites is there until then.
+func TestByOpsEveryOperationFails(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := sessiontest.MemoryDir(t)
+		s := &Saver{Def: byOps}
+		prefix, err := s.Save(t.Context(), opsSession(t, true), filepath.Join(dir, "m"), session.NoStep)
+		sessiontest.MustNoErr(t, err)
+		fsys := faultfs.New(n)
+		log, lines := sessiontest.NewLog()
+		s.FS, s.Logger = fsys, log
+		_, err = s.Save(t.Context(), opsSession(t, true), filepath.Join(dir, "m"), session.NoStep)
+		if fsys.Ops() < n {
+			sessiontest.MustNoErr(t, err)
+			if n < 6 {
+				t.Errorf("only %d operations", n)
+			}
+			return
+		}
+		tolerated := fsys.FailedKind() == "link" || lines.String() != ""
+		if !tolerated && !errors.Is(err, faultfs.ErrInjected) {
+			t.Errorf("%s fails: %v", fsys.Failed(), err)
+		}
+		found := restoreFirst(t, twoVariables(0), dir, "m")
+		if original, _ := cutPrevious(found); original != prefix {
+			t.Errorf("%s fails: found %q", fsys.Failed(), found)
+		}
+	}
+}
+
+func TestByOpsErrors(t *testing.T) {
+	sess := opsSession(t, true)
+	dir := t.TempDir()
+	for name, def := range map[string]*tfpb.SaverDef{
+		"no feed":    {SaveTensorName: "save/all:0", RestoreOpName: "save/restore_all"},
+		"no save":    {FilenameTensorName: "save/Const:0", RestoreOpName: "save/restore_all"},
+		"no restore": {FilenameTensorName: "save/Const:0", SaveTensorName: "save/all:0"},
+	} {
+		s := &Saver{Def: def}
+		if err := s.Check(sess); err == nil || !strings.Contains(err.Error(), "SaverDef") {
+			t.Errorf("%s: Check: %v", name, err)
+		}
+		if _, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 1); err == nil {
+			t.Errorf("%s: saved", name)
+		}
+		if err := s.Restore(t.Context(), sess, filepath.Join(dir, "m-1")); err == nil || !strings.Contains(err.Error(), "SaverDef") {
+			t.Errorf("%s: restored: %v", name, err)
+		}
+	}
+	sessiontest.MustNoErr(t, (&Saver{MetaGraph: &tfpb.MetaGraphDef{SaverDef: byOps}}).Check(sess))
+	inner := sess.Session.(*sessiontest.Session)
+	inner.Ops["save/all"] = func(*sessiontest.Session, map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) { return nil, errStore }
+	if _, err := (&Saver{Def: byOps}).Save(t.Context(), sess, filepath.Join(dir, "m"), 1); !errors.Is(err, errStore) {
+		t.Errorf("the op fails: %v", err)
+	}
+	if err := syncFile(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("sync of no file: %v", err)
+	}
+}
+
+// The whole checkpoint is verified before the session reads it, unless that is no
+// longer wanted.
+func TestByOpsVerifies(t *testing.T) {
+	dir := t.TempDir()
+	s, sess := &Saver{Def: byOps}, opsSession(t, true)
+	prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 3)
+	sessiontest.MustNoErr(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Restore(ctx, sess, prefix); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	sessiontest.MustNoErr(t, os.Truncate(prefix+".index", 20))
+	var damage *Error
+	if err := s.Restore(t.Context(), sess, prefix); !errors.As(err, &damage) || damage.File != prefix+".index" {
+		t.Errorf("a cut index: %v", err)
+	}
+}
+
+// A run that goes on from a checkpoint names it in the manifest of its first save,
+// also where the session restores by ops.
+func TestParentByOps(t *testing.T) {
+	dir := t.TempDir()
+	first, err := (&Saver{Def: byOps}).Save(t.Context(), opsSession(t, true), filepath.Join(dir, "m"), 3)
+	sessiontest.MustNoErr(t, err)
+	s := &Saver{Def: byOps}
+	sessiontest.MustNoErr(t, s.Restore(t.Context(), opsSession(t, true), first))
+	second, err := s.Save(t.Context(), opsSession(t, true), filepath.Join(dir, "m"), 4)
+	sessiontest.MustNoErr(t, err)
+	if m, err := manifest.Read(second); err != nil || m.Parent != "m-3" {
+		t.Errorf("manifest %+v, %v", m, err)
+	}
+}

@@ -1,0 +1,231 @@
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
+)
+
+// Check finds what would make every save fail, before the first step.
+func TestCheck(t *testing.T) {
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1), "u": sessiontest.Vector[uint64](1)})
+	tests := []struct {
+		name  string
+		saver *Saver
+		want  string
+	}{
+		{"nothing", &Saver{}, ""},
+		{"a policy that is nil", &Saver{Retention: []retention.Policy{retention.Last(1), nil}}, "Saver.Retention"},
+		{"no such variable", &Saver{Variables: VariableList("x")}, "no variable x"},
+		{"a type that V1 has not", &Saver{Format: FormatV1}, "variable u: V1 checkpoints do not hold uint64; save it as V2"},
+		{"V1 without it", &Saver{Format: FormatV1, Variables: VariableList("v")}, ""},
+		{"V1 asked for by the graph", &Saver{Def: &tfpb.SaverDef{Version: tfpb.SaverDef_V1}}, "variable u"},
+		{"V2 asked for by the graph", &Saver{Def: &tfpb.SaverDef{Version: tfpb.SaverDef_V2}}, ""},
+	}
+	for _, tt := range tests {
+		err := tt.saver.Check(sess)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
+		}
+	}
+	if err := new(Saver).Check(sessiontest.OpSession{Session: sess}); err == nil || !strings.Contains(err.Error(), "SaverDef") {
+		t.Errorf("a session that saves itself, without ops: %v", err)
+	}
+}
+
+// A graph whose saver saves more than variables is saved by its ops.
+func TestSavedByOps(t *testing.T) {
+	g := savingGraph()
+	find(g, "read").Op = "LookupTableExportV2"
+	s := &Saver{MetaGraph: g}
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"b": sessiontest.Vector[float32](1)})
+	sessiontest.MustNoErr(t, s.Check(sess))
+	cut, err := s.Snapshot(t.Context(), sess, "")
+	sessiontest.MustNoErr(t, err)
+	if !cut.BySession() {
+		t.Error("the variables are copied")
+	}
+	g = savingGraph()
+	find(g, "save/SaveV2").Input = nil
+	if err := (&Saver{MetaGraph: g}).Check(sess); err == nil {
+		t.Error("a graph whose saver makes no sense")
+	}
+}
+
+// What the program has set stays; the rest is that of the Supervisor that uses the
+// Saver now.
+func TestInherit(t *testing.T) {
+	own := slog.New(slog.DiscardHandler)
+	meta, def := &tfpb.MetaGraphDef{}, &tfpb.SaverDef{Version: tfpb.SaverDef_V1}
+	s := &Saver{Logger: own}
+	s.Inherit(&Saver{MetaGraph: meta, Def: def, Logger: slog.Default()})
+	if s.MetaGraph != meta || s.Def != def || s.Logger != own || s.format() != FormatV2 {
+		t.Errorf("inherits %+v, format %v", s, s.format())
+	}
+	s.Inherit(&Saver{})
+	if s.MetaGraph != nil || s.Def != nil || s.Logger != own {
+		t.Errorf("inherits again %+v", s)
+	}
+	s = &Saver{Def: def, MetaGraph: meta}
+	s.Inherit(&Saver{Def: &tfpb.SaverDef{}, MetaGraph: &tfpb.MetaGraphDef{}})
+	if s.Def != def || s.MetaGraph != meta || s.format() != FormatV1 {
+		t.Errorf("what was set is gone: %+v", s)
+	}
+}
+
+// A graph's list of variables is that of the graph that the Saver has now.
+func TestInheritVariables(t *testing.T) {
+	g := savingGraph()
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"b": sessiontest.Vector[float32](1), "w/part_0": sessiontest.Vector[float32](1), "w/part_1/shared": sessiontest.Vector[float32](1)})
+	s := new(Saver)
+	for _, tt := range []struct {
+		meta *tfpb.MetaGraphDef
+		want int
+	}{{g, 3}, {nil, 3}, {g, 3}} {
+		s.Inherit(&Saver{MetaGraph: tt.meta})
+		_, vars, err := s.variablesOf(sess)
+		if err != nil || len(vars) != tt.want {
+			t.Fatalf("graph %p: %d variables, %v", tt.meta, len(vars), err)
+		}
+		if tt.meta == g && vars[0].Key != "renamed" || tt.meta == nil && vars[0].Key != "b" {
+			t.Errorf("keys of another graph: %v", vars[0].Key)
+		}
+	}
+}
+
+func TestKeepEveryOfGraph(t *testing.T) {
+	for hours, want := range map[float32]time.Duration{0.5: 30 * time.Minute, 10_000: 10_000 * time.Hour, 0: 0, -1: 0, 3e38: math.MaxInt64, float32(math.NaN()): 0} {
+		if got := KeepEvery(&tfpb.SaverDef{KeepCheckpointEveryNHours: hours}); got != want {
+			t.Errorf("%v hours: %v; want %v", hours, got, want)
+		}
+	}
+}
+
+// The state file is led back to a checkpoint that is there, once.
+func TestMakeCurrent(t *testing.T) {
+	dir := t.TempDir()
+	s := new(Saver)
+	one := save(t, s, twoVariables(1), filepath.Join(dir, "m"), 1)
+	save(t, s, twoVariables(2), filepath.Join(dir, "m"), 2)
+	current := func() string {
+		prefix, err := ckptdir.LatestCheckpoint(dir, nil)
+		sessiontest.MustNoErr(t, err)
+		return prefix
+	}
+	sessiontest.MustNoErr(t, s.MakeCurrent(dir, one))
+	if got := current(); got != one {
+		t.Errorf("current is %s", got)
+	}
+	fsys := faultfs.New(0)
+	sessiontest.MustNoErr(t, (&Saver{FS: fsys}).MakeCurrent(dir, one))
+	if n := fsys.Ops(); n > 0 {
+		t.Errorf("%d operations for what is current already", n)
+	}
+	if err := s.MakeCurrent(dir, filepath.Join(dir, "m-9")); !errors.Is(err, fs.ErrNotExist) || current() != one {
+		t.Errorf("one that is not there: %v, current %s", err, current())
+	}
+	for n := 1; ; n++ {
+		sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, "checkpoint")))
+		fsys := faultfs.New(n)
+		err := (&Saver{FS: fsys}).MakeCurrent(dir, one)
+		if fsys.Ops() < n {
+			sessiontest.MustNoErr(t, err)
+			break
+		}
+		if err == nil {
+			t.Errorf("%s fails, and nothing is reported", fsys.Failed())
+		}
+		sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, "checkpoint"), nil, 0o666))
+	}
+	if got := current(); got != one {
+		t.Errorf("current is %s", got)
+	}
+}
+
+// What is damaged goes aside whole, by whichever files it has; another checkpoint
+// stays.
+func TestQuarantine(t *testing.T) {
+	now := time.Date(2026, 11, 23, 14, 5, 6, 7, time.FixedZone("", 3600))
+	for name, s := range savers() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := &Saver{Shards: s.Shards, Format: s.Format}
+			prefix := save(t, s, twoVariables(1), filepath.Join(dir, "m"), 3)
+			files := sessiontest.Files(t, dir, "m-3*")
+			save(t, s, twoVariables(1), filepath.Join(dir, "m"), 30)
+			others := sessiontest.Files(t, dir, "m-30*")
+			to, err := Quarantine(nil, prefix, now)
+			sessiontest.MustNoErr(t, err)
+			if want := filepath.Join(dir, "damaged", "m-3-20261123T130506.000000007"); to != want {
+				t.Errorf("moved to %s", to)
+			}
+			for i := len(files) - 1; i >= 0; i-- {
+				if strings.HasPrefix(files[i], "m-30") {
+					files = append(files[:i], files[i+1:]...)
+				}
+			}
+			if diff := cmp.Diff(sessiontest.Files(t, to, "*"), files); diff != "" {
+				t.Errorf("moved (-got +want):\n%s", diff)
+			}
+			if diff := cmp.Diff(sessiontest.Files(t, dir, "m-*"), others); diff != "" {
+				t.Errorf("left (-got +want):\n%s", diff)
+			}
+			if to, err := Quarantine(nil, prefix, now); to != "" || err != nil {
+				t.Errorf("of one that is not there: %q, %v", to, err)
+			}
+			if _, err := Quarantine(nil, filepath.Join(dir, "none", filepath.Base(prefix)), now); s.Format == FormatV2 && err == nil {
+				t.Error("in a folder that is not there")
+			}
+		})
+	}
+}
+
+// Every operation of a move aside that fails is reported, and no file is lost.
+func TestQuarantineEveryOperationFails(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := sessiontest.MemoryDir(t)
+		for _, folder := range []string{"a", "b"} {
+			sessiontest.MustNoErr(t, os.Mkdir(filepath.Join(dir, folder), 0o777))
+			sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, folder, "same"), []byte(folder), 0o666))
+		}
+		fsys := faultfs.New(n)
+		files := []string{filepath.Join(dir, "a", "same"), filepath.Join(dir, "b", "same"), filepath.Join(dir, "b")}
+		to, err := MoveAside(fsys, dir, "step", files, time.Now())
+		found := 0
+		sessiontest.MustNoErr(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if d.Name() == "same" && !d.IsDir() {
+				found++
+			}
+			return err
+		}))
+		if found != 2 {
+			t.Errorf("%s fails: %d of 2 files are left", fsys.Failed(), found)
+		}
+		if fsys.Ops() < n {
+			sessiontest.MustNoErr(t, err)
+			b, err := os.ReadFile(filepath.Join(to, "1", "same"))
+			if err != nil || string(b) != "b" || n < 10 {
+				t.Errorf("the second: %q, %v; %d operations", b, err, n)
+			}
+			return
+		}
+		if !errors.Is(err, faultfs.ErrInjected) {
+			t.Errorf("%s fails: %v", fsys.Failed(), err)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+// The manifest has what the program and evaluations have measured, of whichever
+// step, and what the checkpoint was made from.
+func TestManifestOfSave(t *testing.T) {
+	dir := t.TempDir()
+	s := &Saver{ConfigHash: "sha256:1"}
+	first := save(t, s, twoVariables(1), filepath.Join(dir, "m"), 1)
+	cut, err := s.Snapshot(t.Context(), twoVariables(1), "")
+	sessiontest.MustNoErr(t, err)
+	cut.Metrics = map[string]float64{"loss": 0.5, "auc": 0.75}
+	cut.Measured = map[string]manifest.Measurement{"auc": {Step: 3, Source: "eval"}}
+	second, err := s.Write(t.Context(), cut, filepath.Join(dir, "m"), 5)
+	sessiontest.MustNoErr(t, err)
+	m, err := manifest.Read(second)
+	sessiontest.MustNoErr(t, err)
+	want := &manifest.Manifest{Step: 5, WallTime: m.WallTime, ConfigHash: "sha256:1", Parent: "m-1", Files: m.Files,
+		Metrics:  map[string]manifest.Metric{"loss": 0.5, "auc": 0.75},
+		Measured: map[string]manifest.Measurement{"loss": {Step: 5, Source: manifest.SourceProgram}, "auc": {Step: 3, Source: "eval"}}}
+	if diff := cmp.Diff(m, want); diff != "" || m.WallTime.Location() != time.UTC {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+	if m, err = manifest.Read(first); err != nil || m.Parent != "" || len(m.Metrics) > 0 || m.Step != 1 {
+		t.Errorf("the first: %+v, %v", m, err)
+	}
+	m, err = manifest.Read(save(t, s, twoVariables(1), filepath.Join(dir, "n"), session.NoStep))
+	if err != nil || m.Step != session.NoStep || m.Parent != "m-5" {
+		t.Errorf("without a step: %+v, %v", m, err)
+	}
+	other := new(Saver)
+	sessiontest.MustNoErr(t, other.Restore(t.Context(), twoVariables(0), first))
+	m, err = manifest.Read(save(t, other, twoVariables(1), filepath.Join(dir, "m"), 7))
+	if err != nil || m.Parent != "m-1" {
+		t.Errorf("after a restore: %+v, %v", m, err)
+	}
+	step, metrics := storedMetrics(second)
+	if want := (Measurements{"loss": {0.5, 5, manifest.SourceProgram}}); step != 5 || !cmp.Equal(metrics, want) {
+		t.Errorf("stored: step %d, %v", step, metrics)
+	}
+	sessiontest.MustNoErr(t, os.Remove(manifest.Name(second)))
+	if step, metrics := storedMetrics(second); step != 5 || len(metrics) > 0 {
+		t.Errorf("without a manifest: step %d, %v", step, metrics)
+	}
+}
+
+// A save whose manifest cannot be written is whole all the same.
+func TestManifestFails(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := sessiontest.MemoryDir(t)
+		fsys := faultfs.New(n)
+		log, lines := sessiontest.NewLog()
+		prefix, err := (&Saver{FS: fsys, Logger: log}).Save(t.Context(), twoVariables(1), filepath.Join(dir, "m"), 1)
+		if fsys.Ops() < n {
+			t.Fatal("no operation on a manifest has failed")
+		}
+		if strings.Contains(lines.String(), "checkpoint has no manifest") {
+			sessiontest.MustNoErr(t, err)
+			sessiontest.MustNoErr(t, new(Saver).Restore(t.Context(), twoVariables(0), prefix))
+			return
+		}
+	}
+}
+
+// Values are given by the step that they are about.
+func TestMeasurements(t *testing.T) {
+	var m Measurements
+	if values, sources := m.Of(1); values != nil || sources != nil {
+		t.Errorf("of none: %v, %v", values, sources)
+	}
+	m = m.With("loss", Measurement{0.5, 1, "eval"}).With("auc", Measurement{0.7, 2, ""}).With("x", Measurement{0, 1, ""})
+	values, sources := m.Of(1)
+	if !cmp.Equal(values, map[string]float64{"loss": 0.5, "x": 0}) || !cmp.Equal(sources, map[string]string{"loss": "eval"}) {
+		t.Errorf("of step 1: %v, %v", values, sources)
+	}
+	if values, _ := m.Of(3); values != nil {
+		t.Errorf("of step 3: %v", values)
+	}
+}
+
+// The best checkpoint by its own metric stays, also after a restart; a value that
+// is about another step does not count.
+func TestRetentionByMetrics(t *testing.T) {
+	dir := t.TempDir()
+	best := []retention.Policy{retention.Best{Metric: "loss"}, retention.Last(1)}
+	losses := map[int64]float64{1: 3, 2: 1, 3: 2, 4: 5}
+	for step := int64(1); step <= 4; step++ {
+		s := &Saver{Retention: best}
+		if found, err := s.Find(dir, "m"); err == nil && !found.IsEmpty() {
+			s.Recover(found, nil, found.Prefixes[0])
+		}
+		cut, err := s.Snapshot(t.Context(), twoVariables(1), "")
+		sessiontest.MustNoErr(t, err)
+		cut.Metrics = map[string]float64{"loss": losses[step]}
+		if step == 4 { // of an evaluation of step 2
+			cut.Metrics["loss"], cut.Measured = 0, map[string]manifest.Measurement{"loss": {Step: 2}}
+		}
+		_, err = s.Write(t.Context(), cut, filepath.Join(dir, "m"), step)
+		sessiontest.MustNoErr(t, err)
+		if step == 4 {
+			var why []string
+			for _, k := range s.Kept() {
+				why = append(why, fmt.Sprintf("%s: %s", filepath.Base(k.Prefix), strings.Join(k.Why, ", ")))
+			}
+			if diff := cmp.Diff(why, []string{"m-2: best loss, place 1: 1", "m-4: among the last 1"}); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+		}
+	}
+	if got := sessiontest.Files(t, dir, "*.index"); !cmp.Equal(got, []string{"m-2.index", "m-4.index"}) {
+		t.Errorf("checkpoints %v", got)
+	}
+}
+
+// Kept says of each checkpoint why it stays, once, the oldest first.
+func TestKept(t *testing.T) {
+	for name, tt := range map[string]struct {
+		saver *Saver
+		pin   int64
+		again int64 // a step that is saved again at the end
+		want  []string
+	}{
+		"all":                           {&Saver{MaxToKeep: -1}, 0, 0, []string{"1: all are kept", "2: all are kept", "3: all are kept", "4: all are kept"}},
+		"all, one twice":                {&Saver{MaxToKeep: -1}, 0, 2, []string{"1: all are kept", "3: all are kept", "4: all are kept", "2: all are kept"}},
+		"two":                           {&Saver{MaxToKeep: 2}, 0, 0, []string{"3: among the last 2", "4: among the last 2"}},
+		"the default":                   {&Saver{}, 0, 0, []string{"1: among the last 5", "2: among the last 5", "3: among the last 5", "4: among the last 5"}},
+		"spaced":                        {&Saver{MaxToKeep: 1, KeepEvery: 90 * time.Minute}, 0, 0, []string{"3: one every 1h30m0s", "4: among the last 1"}},
+		"pinned":                        {&Saver{MaxToKeep: 1}, 1, 0, []string{"1: pinned", "4: among the last 1"}},
+		"pinned, twice":                 {&Saver{MaxToKeep: 1}, 1, 1, []string{"1: pinned, among the last 1"}},
+		"policies":                      {&Saver{Retention: []retention.Policy{retention.Last(2)}}, 1, 0, []string{"1: pinned", "3: among the last 2", "4: among the last 2"}},
+		"no policy that keeps the last": {&Saver{Retention: []retention.Policy{retention.Best{Metric: "loss"}}}, 0, 0, []string{"4: newest"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				steps := seq(1, 4)
+				if tt.again > 0 {
+					steps = append(steps, tt.again)
+				}
+				for _, step := range steps {
+					r.save(tt.saver, step)
+					if step == tt.pin {
+						sessiontest.MustNoErr(t, tt.saver.Pin(filepath.Join(r.dir, fmt.Sprint("m-", step))))
+					}
+					time.Sleep(time.Hour)
+				}
+				var got []string
+				for _, k := range tt.saver.Kept() {
+					got = append(got, fmt.Sprintf("%d: %s", k.Step, strings.Join(k.Why, ", ")))
+				}
+				if diff := cmp.Diff(got, tt.want); diff != "" {
+					t.Errorf("(-got +want):\n%s", diff)
+				}
+			})
+		})
+	}
+	if got := Reasons(nil, nil); len(got) != 0 {
+		t.Errorf("reasons for none: %v", got)
+	}
+	if got := Reasons([]retention.Policy{retention.Last(1)}, make([]retention.Checkpoint, 2)); len(got) != 2 || len(got[0]) != 0 || len(got[1]) != 1 || got[1][0] == "newest" {
+		t.Errorf("reasons: %q", got)
+	}
+}
+
+// Pins by other names of a checkpoint count, and what cannot be looked at is taken
+// for pinned.
+func TestPinned(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "file"} {
+		sessiontest.MustNoErr(t, Pin(nil, filepath.Join(dir, name)))
+	}
+	all := []retention.Checkpoint{{Prefix: filepath.Join(dir, "a")}, {Prefix: filepath.Join(dir, "c")}, {Prefix: filepath.Join(dir, "file.pin", "m")}}
+	if got := (Pinned{}).Keep(all); !cmp.Equal(got, []string{"pinned", "", "pinned"}) {
+		t.Errorf("by their own names: %q", got)
+	}
+	other := func(prefix string) []string { return []string{filepath.Join(filepath.Dir(prefix), "b")} }
+	if got := (Pinned{Other: other}).Keep(all); !cmp.Equal(got, []string{"pinned", "pinned", "pinned"}) {
+		t.Errorf("by others: %q", got)
+	}
+	if !IsPin("m-1.pin") || IsPin("m-1.index") || IsPin("pin") {
+		t.Error("names of pins")
+	}
+}
+
+// A pin, and its removal, are reported when they are durable, and not before.
+func TestPinFails(t *testing.T) {
+	dir := t.TempDir()
+	prefix := save(t, new(Saver), &sessiontest.Session{Model: twoVariables(1).Model}, filepath.Join(dir, "m"), 1)
+	each := func(what string, act func(s *Saver) error) {
+		for n := 1; ; n++ {
+			fsys := faultfs.New(n)
+			err := act(&Saver{FS: fsys})
+			if fsys.Ops() < n {
+				sessiontest.MustNoErr(t, err)
+				if n < 2 {
+					t.Errorf("%s: %d operations", what, n)
+				}
+				return
+			}
+			if err == nil {
+				t.Errorf("%s: %s fails, and nothing is reported", what, fsys.Failed())
+			}
+		}
+	}
+	each("pin", func(s *Saver) error { return s.Pin(prefix) })
+	each("unpin", func(s *Saver) error {
+		sessiontest.MustNoErr(t, new(Saver).Pin(prefix))
+		return s.Unpin(prefix)
+	})
+	fsys := faultfs.New(0)
+	sessiontest.MustNoErr(t, (&Saver{FS: fsys}).Unpin(prefix))
+	if isPinned(prefix) || fsys.Failed() != "" {
+		t.Error("still pinned")
+	}
+}

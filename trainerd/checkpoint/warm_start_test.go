@@ -1,0 +1,197 @@
+package checkpoint
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/mapping"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
+)
+
+// oldModel saves a checkpoint to begin with.
+func oldModel(t *testing.T) string {
+	return save(t, new(Saver), sessiontest.SessionOf(map[string]*ckptfmt.Tensor{
+		"hidden/w": sessiontest.Vector[float32](1, 2), "hidden/w/ExponentialMovingAverage": sessiontest.Vector[float32](5, 6),
+		"out/w": sessiontest.Vector[float32](3), "old/b": sessiontest.Vector[float32](4), "global_step": ckptfmt.Scalar(int64(900)),
+	}), filepath.Join(t.TempDir(), "m"), 900)
+}
+
+func newModel(vars ...string) *sessiontest.Session {
+	all := map[string]*ckptfmt.Tensor{
+		"hidden/w": sessiontest.Vector[float32](0, 0), "out/w": sessiontest.Vector[float32](0, 0, 0), "new/b": sessiontest.Vector[float32](0),
+		"global_step": ckptfmt.Scalar(int64(0)), "double": sessiontest.Vector[float64](0, 0), "whole": sessiontest.Vector[int64](0, 0),
+		"half": {DType: 19, Shape: []int64{1, 2}, Data: make([]byte, 4)},
+	}
+	chosen := map[string]*ckptfmt.Tensor{}
+	for _, name := range vars {
+		chosen[name] = all[name]
+	}
+	return sessiontest.SessionOf(chosen)
+}
+
+// What a new model takes from another one's checkpoint, and what it says of the
+// rest.
+func TestWarmStart(t *testing.T) {
+	prefix := oldModel(t)
+	rename, err := mapping.Parse("map", []byte("rest = \"keep\"\n[[rule]]\nfrom = 'old/(.*)'\nto = 'new/$1'\n"))
+	sessiontest.MustNoErr(t, err)
+	wrong, err := mapping.Parse("map", []byte("[[rule]]\nfrom = 'nothing'\nto = 'x'\n"))
+	sessiontest.MustNoErr(t, err)
+	tests := []struct {
+		name     string
+		w        WarmStart
+		vars     []string
+		restored []string
+		values   map[string]float64 // the first element
+		left     []string
+		reshaped []string
+		differ   []string
+		err      string
+	}{
+		{name: "by name", vars: []string{"hidden/w", "out/w", "new/b", "global_step"}, restored: []string{"hidden/w"}, values: map[string]float64{"hidden/w": 1},
+			left: []string{"global_step"}, differ: []string{"new/b", "out/w"}},
+		{name: "renamed, with the step", w: WarmStart{Names: map[string]string{"old/b": "new/b:0", "global_step": "global_step"}}, vars: []string{"hidden/w", "new/b", "global_step"},
+			restored: []string{"global_step", "hidden/w", "new/b"}, values: map[string]float64{"new/b": 4, "hidden/w": 1, "global_step": 900}},
+		{name: "only some", w: WarmStart{Names: map[string]string{"old/b": "new/b"}, Only: true}, vars: []string{"hidden/w", "new/b"}, restored: []string{"new/b"}, left: []string{"hidden/w"}},
+		{name: "those that are taken", w: WarmStart{Take: func(key string) bool { return strings.HasPrefix(key, "global") }}, vars: []string{"hidden/w", "global_step"},
+			restored: []string{"global_step"}, left: []string{"hidden/w"}, values: map[string]float64{"global_step": 900}},
+		{name: "averages", w: WarmStart{Averages: true}, vars: []string{"hidden/w"}, restored: []string{"hidden/w"}, values: map[string]float64{"hidden/w": 5}},
+		{name: "by a map", w: WarmStart{Map: rename}, vars: []string{"hidden/w", "new/b"}, restored: []string{"hidden/w", "new/b"}, values: map[string]float64{"new/b": 4}},
+		{name: "of another type of float", w: WarmStart{Names: map[string]string{"hidden/w": "double"}}, vars: []string{"double"}, restored: []string{"double"}, values: map[string]float64{"double": 1}},
+		{name: "no float", w: WarmStart{Names: map[string]string{"hidden/w": "whole"}}, vars: []string{"whole"}, differ: []string{"whole"}, err: "has no value for any variable"},
+		{name: "of another type and shape", w: WarmStart{Names: map[string]string{"hidden/w": "half"}, Reshape: true}, vars: []string{"half"}, restored: []string{"half"}, reshaped: []string{"half"}},
+		{name: "of another shape", w: WarmStart{Names: map[string]string{"hidden/w": "half"}}, vars: []string{"half"}, differ: []string{"half"}, err: "has no value for any variable"},
+		{name: "strict", w: WarmStart{Strict: true}, vars: []string{"hidden/w", "new/b"}, restored: []string{"hidden/w"}, differ: []string{"new/b"}, err: "has no value for 1 variables"},
+		{name: "strict, and all fit", w: WarmStart{Strict: true}, vars: []string{"hidden/w"}, restored: []string{"hidden/w"}},
+		{name: "by a Saver", w: WarmStart{Saver: &Saver{Variables: map[string]string{"old/b": "new/b"}}}, vars: []string{"hidden/w", "new/b"}, restored: []string{"new/b"}, values: map[string]float64{"new/b": 4}},
+		{name: "by a Saver of others", w: WarmStart{Saver: &Saver{Variables: VariableList("x")}}, vars: []string{"new/b"}, err: "no variable x"},
+		{name: "no such variable", w: WarmStart{Names: map[string]string{"old/b": "b"}}, vars: []string{"hidden/w"}, err: "no variable b"},
+		{name: "one variable by two names", w: WarmStart{Names: map[string]string{"old/b": "new/b", "out/w": "new/b:0"}}, vars: []string{"new/b"}, err: "variable new/b has two keys, old/b and out/w"},
+		{name: "no checkpoint", w: WarmStart{Checkpoint: filepath.Join(t.TempDir(), "m")}, vars: []string{"hidden/w"}, err: "no such file"},
+		{name: "a map that fits nothing", w: WarmStart{Map: wrong}, vars: []string{"hidden/w"}, err: "warm start: "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.w.Checkpoint == "" {
+				tt.w.Checkpoint = prefix
+			}
+			sess := newModel(tt.vars...)
+			plan, planErr := tt.w.Plan(t.Context(), sess)
+			if sess.Restored != nil {
+				t.Fatal("a plan has given values")
+			}
+			report, err := tt.w.Apply(t.Context(), sess)
+			if diff := cmp.Diff(plan, report); diff != "" || (planErr == nil) != (err == nil) {
+				t.Errorf("plan (-) and what was done (+): %v, %v\n%s", planErr, err, diff)
+			}
+			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Fatalf("Apply = %v; want an error with %q", err, tt.err)
+			}
+			var strict *WarmStartError
+			if errors.As(err, &strict) != tt.w.Strict && tt.err != "" || tt.err != "" && sess.Restored != nil {
+				t.Errorf("%T after values were given: %v", err, sess.Restored)
+			}
+			if report == nil {
+				return
+			}
+			var differ, assigned []string
+			for _, d := range report.Different {
+				differ = append(differ, d.Variable)
+			}
+			for _, v := range sess.Restored {
+				assigned = append(assigned, v.Name)
+			}
+			if err == nil && !slices.Equal(assigned, tt.restored) {
+				t.Errorf("assigned %v", assigned)
+			}
+			for what, lists := range map[string][2][]string{"restored": {report.Restored, tt.restored}, "left": {report.Left, tt.left}, "reshaped": {report.Reshaped, tt.reshaped}, "different": {differ, tt.differ}} {
+				slices.Sort(lists[0])
+				if diff := cmp.Diff(lists[0], lists[1], cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s (-got +want):\n%s", what, diff)
+				}
+			}
+			for name, want := range tt.values {
+				if got := first(t, sess.Get(name)); got != want {
+					t.Errorf("%s begins with %v; want %v", name, got, want)
+				}
+			}
+			for _, name := range tt.reshaped {
+				if got := sess.Get(name); !slices.Equal(got.Shape, newModel(name).Get(name).Shape) || len(got.Data) != 4 {
+					t.Errorf("%s has shape %v and %d bytes", name, got.Shape, len(got.Data))
+				}
+			}
+		})
+	}
+}
+
+// first returns the first element.
+func first(t *testing.T, x *ckptfmt.Tensor) float64 {
+	t.Helper()
+	if v, err := ckptfmt.Values[float32](x); err == nil {
+		return float64(v[0])
+	}
+	if v, err := ckptfmt.Values[float64](x); err == nil {
+		return v[0]
+	}
+	v, err := ckptfmt.Values[int64](x)
+	sessiontest.MustNoErr(t, err)
+	return float64(v[0])
+}
+
+func TestWarmStartReport(t *testing.T) {
+	w := WarmStart{Checkpoint: oldModel(t)}
+	report, err := w.Apply(t.Context(), newModel("hidden/w", "new/b"))
+	sessiontest.MustNoErr(t, err)
+	want := `1 variables restored
+  not restored: new/b: missing in the checkpoint; the model has float32 [1]
+  only in the checkpoint: global_step
+  only in the checkpoint: hidden/w/ExponentialMovingAverage
+  only in the checkpoint: old/b
+  only in the checkpoint: out/w`
+	if diff := cmp.Diff(report.String(), want); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
+// Damage is found before anything is assigned, and so is a session without
+// variables.
+func TestWarmStartFails(t *testing.T) {
+	prefix := oldModel(t)
+	w := WarmStart{Checkpoint: prefix}
+	if _, err := w.Apply(t.Context(), sessiontest.OpSession{Session: newModel("hidden/w")}); err == nil || !strings.Contains(err.Error(), "does not take values") {
+		t.Errorf("a session without variables: %v", err)
+	}
+	sess := newModel("hidden/w")
+	if err := flipAll(t, prefix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Apply(t.Context(), sess); !errors.Is(err, ckptfmt.ErrChecksum) || sess.Restored != nil {
+		t.Errorf("damaged data: %v", err)
+	}
+	if _, err := w.Plan(t.Context(), sess); err != nil {
+		t.Errorf("a plan reads values: %v", err)
+	}
+	sessiontest.MustNoErr(t, os.Truncate(prefix+".index", 9))
+	if _, err := w.Apply(t.Context(), sess); err == nil {
+		t.Error("a cut index")
+	}
+}
+
+// flipAll damages every tensor.
+func flipAll(t *testing.T, prefix string) error {
+	t.Helper()
+	name := prefix + ".data-00000-of-00001"
+	b, err := os.ReadFile(name)
+	for i := range b {
+		b[i] ^= 0x55
+	}
+	return errors.Join(err, os.WriteFile(name, b, 0o666))
+}
