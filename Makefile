@@ -40,12 +40,12 @@ cluster: build ## train the digits on TensorFlow servers of this machine (JOB=ex
 
 test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
 	@echo "test: Go tests of some 60 packages, a line for each as it ends; minutes the first time, while they are built" >&2
-	go test -shuffle=on ./...
+	go test -timeout 30m -shuffle=on ./...
 	@command -v python3 >/dev/null || echo "test: left out the pages of doc/ that run python3" >&2
 	@$(MAKE) --no-print-directory interop
 
 race: ## Go tests under the race detector (needs a C compiler)
-	go test -race -short -shuffle=on $(PKG)
+	go test -timeout 30m -race -short -shuffle=on $(PKG)
 
 interop: build ## check our files against real TensorFlow and TensorBoard (PYTEST='-k name' picks tests)
 	@TRAINERD_BIN_DIR="$(CURDIR)/$(BIN)" interop/run

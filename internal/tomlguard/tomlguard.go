@@ -5,6 +5,8 @@ package tomlguard
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -16,6 +18,17 @@ const (
 	MaxDepth = 100 // of arrays and tables in each other, and parts of a dotted key
 )
 
+// ReadFile reads a file for [Decode]. Of one that is too long it reads no more than
+// shows that: it may have no end.
+func ReadFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxBytes+1))
+}
+
 // Decode is [toml.Decode] with limits. Its own errors are a [toml.ParseError] too.
 func Decode(text string, v any) (toml.MetaData, error) {
 	if err := check(text); err != nil {
@@ -26,7 +39,7 @@ func Decode(text string, v any) (toml.MetaData, error) {
 
 func check(text string) error {
 	if len(text) > MaxBytes {
-		return problem(1, "the file has %d bytes; at most %d are read", len(text), MaxBytes)
+		return problem(1, "the file has more than %d bytes", MaxBytes)
 	}
 	line, depth, parts := 1, 0, 0
 	for i := 0; i < len(text); i++ {

@@ -2,6 +2,8 @@ package tomlguard
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,6 +37,31 @@ func TestDecode(t *testing.T) {
 		if (err != nil) != (c.line > 0) || parse.Position.Line != c.line {
 			t.Errorf("%s: error in line %d: %v, want one in line %d", c.name, parse.Position.Line, err, c.line)
 		}
+	}
+}
+
+// A file without an end is an error like one that is too long.
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	exact := filepath.Join(dir, "exact")
+	if err := os.WriteFile(exact, []byte(strings.Repeat("#", MaxBytes)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	for name, want := range map[string]bool{exact: true, "/dev/zero": false} {
+		if _, err := os.Stat(name); err != nil {
+			continue // not on Windows
+		}
+		text, err := ReadFile(name)
+		if err != nil || len(text) > MaxBytes+1 {
+			t.Fatalf("%s: %d bytes, %v", name, len(text), err)
+		}
+		if _, err := Decode(string(text), &v); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ReadFile(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
@@ -81,6 +83,10 @@ func TestInherit(t *testing.T) {
 	if s.MetaGraph != nil || s.Def != nil || s.Logger != own {
 		t.Errorf("inherits again %+v", s)
 	}
+	s = new(Saver)
+	if s.Inherit(&Saver{Logger: own}); s.Logger != own {
+		t.Error("a logger is not inherited")
+	}
 	s = &Saver{Def: def, MetaGraph: meta}
 	s.Inherit(&Saver{Def: &tfpb.SaverDef{}, MetaGraph: &tfpb.MetaGraphDef{}})
 	if s.Def != def || s.MetaGraph != meta || s.format() != FormatV1 {
@@ -130,6 +136,9 @@ func TestMakeCurrent(t *testing.T) {
 	sessiontest.MustNoErr(t, s.MakeCurrent(dir, one))
 	if got := current(); got != one {
 		t.Errorf("current is %s", got)
+	}
+	if got := len(s.LastCheckpoints()); got != 2 {
+		t.Errorf("looks after %d", got)
 	}
 	fsys := faultfs.New(0)
 	sessiontest.MustNoErr(t, (&Saver{FS: fsys}).MakeCurrent(dir, one))
@@ -192,6 +201,35 @@ func TestQuarantine(t *testing.T) {
 				t.Error("in a folder that is not there")
 			}
 		})
+	}
+}
+
+// syncLog remembers which directories were synced.
+type syncLog struct {
+	atomicfile.FS
+	dirs []string
+}
+
+func (l *syncLog) SyncDir(name string) error {
+	l.dirs = append(l.dirs, filepath.Base(name))
+	return l.FS.SyncDir(name)
+}
+
+// The new names of files that were moved are durable before the old ones are gone.
+func TestQuarantineSyncs(t *testing.T) {
+	dir := withFiles(t)
+	var files []string
+	for _, folder := range []string{"b", "a", "b"} {
+		sessiontest.MustNoErr(t, os.MkdirAll(filepath.Join(dir, folder), 0o777))
+		name := filepath.Join(dir, folder, fmt.Sprint("file", len(files)))
+		sessiontest.MustNoErr(t, os.WriteFile(name, nil, 0o666))
+		files = append(files, name)
+	}
+	log := &syncLog{FS: atomicfile.OrOS(nil)}
+	to, err := MoveAside(log, dir, "step", files, time.Now())
+	sessiontest.MustNoErr(t, err)
+	if got := log.dirs[len(log.dirs)-3:]; !cmp.Equal(got, []string{filepath.Base(to), "a", "b"}) {
+		t.Errorf("synced: %v", log.dirs)
 	}
 }
 

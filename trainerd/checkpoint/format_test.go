@@ -123,3 +123,17 @@ func TestV1Types(t *testing.T) {
 		}
 	}
 }
+
+// A type that V1 has no place for fails the save, and nothing of that is left.
+func TestV1TypeFails(t *testing.T) {
+	dir := t.TempDir()
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"a": sessiontest.Vector[uint64](1), "b": sessiontest.Vector[float32](1)})
+	for _, shards := range []int{1, 2} {
+		if _, err := (&Saver{Format: FormatV1, Shards: shards}).Save(t.Context(), sess, filepath.Join(dir, "m"), 1); !errors.Is(err, ckptfmt.ErrType) {
+			t.Errorf("in %d files: %v", shards, err)
+		}
+		if left := sessiontest.Files(t, dir, "*"); len(left) > 0 {
+			t.Errorf("in %d files: left %v", shards, left)
+		}
+	}
+}

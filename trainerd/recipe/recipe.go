@@ -35,7 +35,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -189,7 +188,7 @@ func read(name string) (string, error) {
 	if !IsFile(name) {
 		return Text(name)
 	}
-	b, err := os.ReadFile(name)
+	b, err := tomlguard.ReadFile(name)
 	if err != nil {
 		return "", &Error{Recipe: name, Reason: "cannot be read: " + err.Error()}
 	}

@@ -1,9 +1,8 @@
 package config
 
 import (
-	"os"
-
 	"github.com/trainerd/trainerd/internal/fileerr"
+	"github.com/trainerd/trainerd/internal/tomlguard"
 )
 
 // Override is a change to the config that was given to a flag.
@@ -22,7 +21,7 @@ func Load(name string, overrides []Override) (*Config, error) {
 	d := &decoder{file: name, origins: c.origins, problems: &Error{}}
 	text, err := []byte(nil), error(nil)
 	if name != "" {
-		text, err = os.ReadFile(name)
+		text, err = tomlguard.ReadFile(name)
 	}
 	if err != nil {
 		d.problems.add(&Problem{File: name, Reason: "cannot be read: " + fileerr.Cause(err), Hint: "give the path of a job's TOML file"})
