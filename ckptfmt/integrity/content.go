@@ -34,7 +34,7 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkHDF5(f, size)
 	case ext == ".npy" && bytes.HasPrefix(head, []byte("\x93NUMPY")[:min(6, len(head))]):
 		return checkArray(head, size)
-	case ext == ".pkl" || ext == ".pickle" || ext == ".metadata":
+	case isPickle(ext, head):
 		return checkPickle(f, size, head)
 	case ext == ".npz" || ext == ".zip":
 		return errors.New("it is not a zip archive")
@@ -95,6 +95,22 @@ func checkShard(f io.ReaderAt, size int64, head []byte) error {
 		return errCut
 	}
 	return nil
+}
+
+// torchMagic is the number in the pickle that the files of PyTorch up to 1.5 begin with.
+const torchMagic = "\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+
+// isPickle reports whether a file is a pickle and nothing more. Those of PyTorch up to
+// 1.5 begin with one, of protocol 2 unless its user said otherwise, and have tensors
+// after it.
+func isPickle(ext string, head []byte) bool {
+	switch ext {
+	case ".pkl", ".pickle", ".joblib", ".metadata":
+		return true
+	case ".pt", ".pth", ".ckpt":
+		return len(head) > 1 && head[1] > 2 && !bytes.Contains(head, []byte(torchMagic))
+	}
+	return false
 }
 
 // checkPickle looks for the stop of a pickle, its last byte.

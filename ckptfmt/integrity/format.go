@@ -24,7 +24,7 @@ var marks = []struct {
 	{"torch", hasExt(".pt", ".pth", ".ckpt", ".bin")},
 	{"npz", hasExt(".npz")},
 	{"npy", hasExt(".npy")},
-	{"pickle", hasExt(".pkl", ".pickle")},
+	{"pickle", hasExt(".pkl", ".pickle", ".joblib")},
 	{"json", hasExt(".json")},
 }
 

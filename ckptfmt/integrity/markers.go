@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Only the program knows which files a checkpoint has. What an intact one has got,
@@ -17,12 +18,29 @@ var digits = regexp.MustCompile(`\d+`)
 // passing are extensions of files that come and go.
 var passing = []string{".log", ".out", ".err", ".lock", ".pid"}
 
+// rankHead ends what comes before the number of a process: each of several writes a
+// file of its own, and a checkpoint has those of all.
+var rankHead = regexp.MustCompile(`(?i)(?:rank|worker|shard|proc(?:ess)?|gpu|device|node)[-_=.]?$`)
+
 // general makes names of different steps equal.
-func general(name string) string { return digits.ReplaceAllString(name, "#") }
+func general(name string) string {
+	var b strings.Builder
+	at := 0
+	for _, number := range digits.FindAllStringIndex(name, -1) {
+		b.WriteString(name[at:number[0]])
+		if rankHead.MatchString(name[:number[0]]) {
+			b.WriteString(name[number[0]:number[1]])
+		} else {
+			b.WriteByte('#')
+		}
+		at = number[1]
+	}
+	return b.String() + name[at:]
+}
 
 // Markers returns what the checkpoints of a program have, by an intact one: the
-// names of its parts and of the files in its folders, with "#" for numbers. Names
-// that a hash or a rank makes differ are left out.
+// names of its parts and of the files in its folders, with "#" for numbers other than
+// the ranks of its parts. In folders, names with numbers are left out.
 func Markers(root *os.Root, names []string) (markers []string) {
 	files, err := Files(root, names)
 	if err != nil {

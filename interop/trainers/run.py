@@ -108,6 +108,8 @@ def kill_at_random(run, options, steps, chance):
     done, within = 0, 0
     moments = sorted(chance.randrange(2, steps - 2) for _ in range(options.kills))
     for i, moment in enumerate(moments):
+        if time.time() - run.begun > options.limit:
+            break
         pid = run.pid
         while run.alive() and (run.step() < moment or run.pid == 0):
             time.sleep(0.2)
@@ -187,6 +189,7 @@ def main():
     parser.add_argument("--python", required=True, help="of the environment with requirements.txt")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds after which a trainer is not killed any more")
     parser.add_argument("--keep", help="a folder for the logdirs")
     parser.add_argument("names", nargs="*", help="scripts to run; default: all")
     OPTIONS = options = parser.parse_args()

@@ -76,3 +76,19 @@ func TestNotTheCheckpointsFault(t *testing.T) {
 type writerFunc func(b []byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestHintOfCheckpoints has a program whose checkpoints nobody looks after: that is
+// said when it is started again, once.
+func TestHintOfCheckpoints(t *testing.T) {
+	for pattern, want := range map[string]int{"": 1, "ckpt-*": 0} {
+		sv, _ := supervise(t, "exit 1|exit 1|steps 1 3")
+		log := newScreen()
+		sv.Log, sv.Checkpoints = slog.New(slog.NewTextHandler(log, nil)), pattern
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(log.String(), "trainerd init -- PROGRAM"); got != want {
+			t.Errorf("pattern %q: it is said %d times, want %d:\n%s", pattern, got, want, log)
+		}
+	}
+}

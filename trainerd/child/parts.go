@@ -43,7 +43,9 @@ func (s *checkpointStore) lacksPart(c Checkpoint) error {
 // isBetweenFiles reports whether the program may have written some of a checkpoint's
 // files and not yet the others.
 func (s *checkpointStore) isBetweenFiles(c Checkpoint) bool {
-	return s.lacksPart(c) != nil || s.isHalfReplaced(c) != nil
+	n := len(s.known)
+	fewer := n > 0 && s.known[n-1].Step < c.Step && len(c.files) < len(s.known[n-1].files)
+	return fewer || s.lacksPart(c) != nil || s.isHalfReplaced(c) != nil
 }
 
 // isPart reports whether an alternative means a file, or the bundle that it is of.

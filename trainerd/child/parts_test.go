@@ -116,3 +116,21 @@ func TestFilesThatAreReplacedTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestRanksThatAreMissing has files of two processes, one of which was killed before
+// it had saved; then fewer processes, which two checkpoints in a row show.
+func TestRanksThatAreMissing(t *testing.T) {
+	dir := logdirOf(t, "c_5_rank0", "c_5_rank1")
+	s := openShelf(t, dir, "c_*")
+	s.refresh(true)
+	writeFile(t, filepath.Join(dir, "c_10_rank0"), "weights")
+	added, bad := s.refresh(true)
+	if added != nil || len(bad) != 1 || !strings.Contains(bad[0].Error(), "c_#_rank1") {
+		t.Fatalf("added %v, bad %v", added, bad)
+	}
+	writeFile(t, filepath.Join(dir, "c_15_rank0"), "weights")
+	s.refresh(true)
+	if c, ok := s.newest(noCeiling); !ok || c.Step != 15 {
+		t.Errorf("the newest is %v", c)
+	}
+}

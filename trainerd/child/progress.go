@@ -139,3 +139,11 @@ func (r *run) rotate() {
 		r.log.Warn("cannot delete checkpoint", "err", err)
 	}
 }
+
+// hintCheckpoints says once how to have checkpoints looked after. A program that
+// finds its own may need that: one that a kill has cut short is in its way.
+func (r *run) hintCheckpoints() {
+	if r.Checkpoints == "" && r.attempts == 1 {
+		r.log.Info("checkpoints are not looked after: child.checkpoints says what they are called, and `trainerd init -- PROGRAM` finds that out")
+	}
+}

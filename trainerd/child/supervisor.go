@@ -171,6 +171,7 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 		}
 		r.log.Warn("the program "+exit.String()+"; it will be started again", "cause", exit.Cause, "attempt", exit.Attempt,
 			"after", exit.Took.Round(time.Millisecond), "pause", pause, "failures", len(r.budget.failures), "preemptions", r.budget.preempted)
+		r.hintCheckpoints()
 		r.counts.update(func(c *counts) { c.pauses += pause })
 		r.wait(ctx, pause)
 	}

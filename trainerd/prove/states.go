@@ -20,6 +20,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
+	"github.com/trainerd/trainerd/ckptfmt/pickled"
 	"github.com/trainerd/trainerd/internal/braces"
 )
 
@@ -151,6 +152,9 @@ func diffFiles(a, b string) []Tensor {
 	if json.Unmarshal(x, &p) == nil && json.Unmarshal(y, &q) == nil {
 		return diffJSON(p, q)
 	}
+	if differ, err := diffPickles(x, y); err == nil {
+		return differ
+	}
 	differ, err := diffTensors(a, b)
 	if err != nil {
 		if bytes.Equal(x, y) {
@@ -199,10 +203,33 @@ func openState(name string) (*formats.Reader, error) {
 }
 
 // diffJSON compares two values of JSON, whose leaves are as tensors.
-func diffJSON(a, b any) (differ []Tensor) {
+func diffJSON(a, b any) []Tensor {
 	x, y := map[string]any{}, map[string]any{}
 	flatten("", a, x)
 	flatten("", b, y)
+	return diffLeaves(x, y)
+}
+
+var errNoPickle = errors.New("it is not a pickle")
+
+// diffPickles compares two pickles of Python by what they hold.
+func diffPickles(a, b []byte) ([]Tensor, error) {
+	if !pickled.Is(a) || !pickled.Is(b) {
+		return nil, errNoPickle
+	}
+	x, err := pickled.Leaves(a)
+	if err != nil {
+		return nil, err
+	}
+	y, err := pickled.Leaves(b)
+	if err != nil {
+		return nil, err
+	}
+	return diffLeaves(x, y), nil
+}
+
+// diffLeaves compares values by their names.
+func diffLeaves(x, y map[string]any) (differ []Tensor) {
 	names := slices.Sorted(maps.Keys(x))
 	for name := range y {
 		if _, ok := x[name]; !ok {

@@ -1,0 +1,203 @@
+// Package pickled reads what a Python pickle holds, for those who compare two of
+// them: checkpoints of JAX, NumPy and scikit-learn are pickles as often as not. Equal
+// objects may have different bytes, for a pickle has an object once that is used
+// twice. Nothing of a pickle is called. The package has no state.
+package pickled
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+)
+
+// The bounds of what is read of a pickle: how deep it is, and how many leaves it has.
+const (
+	maxDepth  = 100
+	maxLeaves = 1 << 20
+)
+
+var errMore = errors.New("there is something after the pickle")
+
+var errTooMuch = errors.New("it is too deep or too large, or refers to itself")
+
+const inFortransOrder = " in Fortran's order"
+
+// Array is an array, or a number, of NumPy.
+type Array struct {
+	Type, Shape string // as in "<f4" and "[2 3]"
+	Data        string // its elements as the pickle has them
+}
+
+// Is reports whether a file that begins with b may be a pickle.
+func Is(b []byte) bool {
+	return len(b) > 2 && b[0] == 0x80 && b[1] <= 5 && bytes.HasSuffix(b, []byte("."))
+}
+
+// Leaves returns the texts, numbers and arrays in a pickle by their path in it, as
+// "params/dense/kernel". Values can be compared by ==. Whole numbers that a float64
+// has are one.
+func Leaves(b []byte) (map[string]any, error) {
+	v, end, err := pickle.Load(string(b), pickle.Rules{
+		Allowed: func(string) bool { return true },
+		Call:    call,
+		New: func(class string, args pickle.Tuple) (any, error) {
+			return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
+		},
+	})
+	if err == nil && end != len(b) {
+		err = errMore
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{leaves: map[string]any{}}
+	return w.leaves, w.visit("", v, 0)
+}
+
+// call returns what represents the result of a call.
+func call(name string, args pickle.Tuple) (any, error) {
+	switch name {
+	case "collections.OrderedDict", "collections.defaultdict", "builtins.dict":
+		return pickle.NewDict(), nil
+	case "_codecs.encode":
+		if len(args) > 0 {
+			return args[0], nil
+		}
+	}
+	return &pickle.Object{Class: pickle.Global(name), Args: args}, nil
+}
+
+// walk finds the leaves of a value.
+type walk struct{ leaves map[string]any }
+
+func (w *walk) visit(name string, value any, depth int) error {
+	if depth > maxDepth || len(w.leaves) > maxLeaves {
+		return errTooMuch
+	}
+	switch v := value.(type) {
+	case *pickle.Dict:
+		if len(v.Keys) == 0 {
+			w.leaves[name] = "{}"
+		}
+		for i, key := range v.Keys {
+			if err := w.visit(joined(name, keyName(key)), v.Values[i], depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *pickle.List:
+		return w.visitAll(name, v.Items, depth)
+	case pickle.Tuple:
+		return w.visitAll(name, v, depth)
+	case *pickle.Object:
+		return w.visitObject(name, v, depth)
+	case int64:
+		if f := float64(v); int64(f) == v {
+			value = f
+		}
+	case float64:
+		if math.IsNaN(v) {
+			value = "nan" // which is not equal to itself
+		}
+	case nil, bool, string, pickle.Bytes, pickle.Global:
+	default:
+		value = fmt.Sprint(v)
+	}
+	w.leaves[name] = value
+	return nil
+}
+
+func (w *walk) visitAll(name string, items []any, depth int) error {
+	if len(items) == 0 {
+		w.leaves[name] = "[]"
+	}
+	for i, v := range items {
+		if err := w.visit(joined(name, strconv.Itoa(i)), v, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visitObject visits an array, or what an object was made of and its attributes.
+func (w *walk) visitObject(name string, o *pickle.Object, depth int) error {
+	if a, ok := arrayOf(o); ok {
+		w.leaves[name] = a
+		return nil
+	}
+	class := string(o.Class)
+	name = joined(name, class[strings.LastIndexByte(class, '.')+1:])
+	if err := w.visitAll(name, o.Args, depth); err != nil || o.State == nil {
+		return err
+	}
+	return w.visit(name, o.State, depth+1)
+}
+
+// arrayOf reads an array of NumPy:
+//
+//	_reconstruct(ndarray, (0,), b"b"), state (1, shape, dtype, fortran, elements)
+//	scalar(dtype, elements)
+//	_frombuffer(elements, dtype, shape, "C"), of protocol 5
+func arrayOf(o *pickle.Object) (a Array, ok bool) {
+	state, _ := o.State.(pickle.Tuple)
+	var typ, elements any
+	switch {
+	case strings.HasSuffix(string(o.Class), "multiarray.scalar") && len(o.Args) == 2:
+		typ, elements = o.Args[0], o.Args[1]
+	case strings.HasSuffix(string(o.Class), "numeric._frombuffer") && len(o.Args) == 4:
+		elements, typ, a.Shape = o.Args[0], o.Args[1], fmt.Sprint(o.Args[2])
+		if o.Args[3] != any("C") {
+			a.Shape += inFortransOrder
+		}
+	case strings.HasSuffix(string(o.Class), "multiarray._reconstruct") && len(state) == 5:
+		a.Shape = fmt.Sprint(state[1])
+		if state[3] == any(true) {
+			a.Shape += inFortransOrder
+		}
+		typ, elements = state[2], state[4]
+	default:
+		return a, false
+	}
+	switch data := elements.(type) {
+	case pickle.Bytes:
+		a.Data = string(data)
+	case string:
+		a.Data = data // of an older protocol, by _codecs.encode
+	default:
+		return a, false
+	}
+	a.Type = typeOf(typ)
+	return a, true
+}
+
+// typeOf reads dtype("f8", False, True) with the state (3, "<", ...).
+func typeOf(v any) string {
+	o, _ := v.(*pickle.Object)
+	if o == nil || len(o.Args) == 0 {
+		return fmt.Sprint(v)
+	}
+	code := fmt.Sprint(o.Args[0])
+	if state, ok := o.State.(pickle.Tuple); ok && len(state) > 1 {
+		code = fmt.Sprint(state[1]) + code
+	}
+	return code
+}
+
+func joined(name, key string) string {
+	if name == "" {
+		return key
+	}
+	return name + "/" + key
+}
+
+func keyName(key any) string {
+	if o, ok := key.(*pickle.Object); ok {
+		return string(o.Class)
+	}
+	return fmt.Sprint(key)
+}

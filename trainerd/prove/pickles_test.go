@@ -1,0 +1,29 @@
+package prove
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestPickles compares what pickles hold: an object that is used twice is written
+// once, so that a training which has loaded its state writes other bytes for the same.
+func TestPickles(t *testing.T) {
+	const dir = "../../ckptfmt/pickled/testdata/"
+	if differ := diffFiles(dir+"shared-4.pkl", dir+"apart-4.pkl"); differ != nil {
+		t.Errorf("equal ones differ: %+v", differ)
+	}
+	b, err := os.ReadFile(dir + "shared-4.pkl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other.pkl")
+	changed := bytes.Replace(b, []byte("\x8c\x04step\x94K\x05"), []byte("\x8c\x04step\x94K\x06"), 1)
+	if err := os.WriteFile(other, changed, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if differ := diffFiles(dir+"shared-4.pkl", other); len(differ) != 1 || differ[0].Name != "step" || differ[0].MaxAbs != 1 {
+		t.Errorf("another step: %+v", differ)
+	}
+}
