@@ -148,6 +148,7 @@ func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) err
 	}
 	return func(r *predict.Row) error {
 		if !p.headed {
+			files = files && r.File != "" // arrays and records of images are in no files of their own
 			line("file", "prediction")
 			for _, name := range p.classes {
 				fields = append(fields, "probability_"+name)
