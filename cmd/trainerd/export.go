@@ -48,7 +48,7 @@ func exportCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			from, err := predict.Export(c.Context, dir, c.Args().Get(1), predict.Options{Checkpoint: c.String("checkpoint")})
+			from, err := predict.Export(c.Context, dir, c.Args().Get(1), modelOptions(c))
 			if err != nil {
 				return err
 			}

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/predict"
 )
@@ -67,17 +67,14 @@ func predictCommand() *cli.Command {
 			if c.String("out") == "" {
 				return writePredictions(c, m, in, c.App.Writer)
 			}
-			f, err := atomicfile.Create(nil, c.String("out"), "")
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			if err := writePredictions(c, m, in, f); err != nil {
-				return err
-			}
-			return f.Commit()
+			return writeOut(c.String("out"), func(w io.Writer) error { return writePredictions(c, m, in, w) })
 		},
 	}
+}
+
+// modelOptions returns which checkpoint of a trained model is used, as flags say.
+func modelOptions(c *cli.Context) predict.Options {
+	return predict.Options{Checkpoint: c.String("checkpoint"), Logger: slog.New(slog.NewTextHandler(c.App.ErrWriter, nil))}
 }
 
 // openRows opens the model and the data of a command.
@@ -94,7 +91,7 @@ func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := predict.Open(c.Context, path, predict.Options{Checkpoint: c.String("checkpoint")})
+	m, err := predict.Open(c.Context, path, modelOptions(c))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,6 +148,7 @@ func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) err
 	}
 	return func(r *predict.Row) error {
 		if !p.headed {
+			files = files && r.File != "" // arrays and records of images are in no files of their own
 			line("file", "prediction")
 			for _, name := range p.classes {
 				fields = append(fields, "probability_"+name)

@@ -85,35 +85,41 @@ var groupNames = []string{"patient", "subject", "participant", "person", "user",
 // groupIDs end the names of columns that say which one it is.
 var groupIDs = []string{"", "id", "no", "nr", "number", "code", "key", "uuid", "name"}
 
-// isGroup reports whether the name of a column is that of whom its rows are about,
-// as in patient, PatientID or subject_no, or "id" itself.
-func (p *Profile) isGroup() bool {
+// groupsOf returns how many groups a column must have to be taken for that of whom
+// its rows are about, by its name, as in patient, PatientID or subject_no, or "id"
+// itself; 0 for other names. A few groups by names that may mean something else are
+// rather a feature: the identification with a party, or the group of a treatment.
+func (p *Profile) groupsOf() int {
+	const few, many = 5, 20
 	name := strings.ToLower(strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" _-.", r) {
 			return -1
 		}
 		return r
 	}, p.Name))
-	if name == "id" || name == "pid" || name == "group" || name == "groupid" {
-		return true
+	switch name {
+	case "id", "groupid":
+		return few
+	case "pid", "group":
+		return many
 	}
 	for _, word := range groupNames {
 		for _, end := range groupIDs {
 			if name == word+end {
-				return true
+				return few
 			}
 		}
 	}
-	return false
+	return 0
 }
 
 // findGroup returns the column by which the rows are to be split, -1 for none: one
 // that names whom each row is about, most of them several times.
 func (s *Survey) findGroup(p *Plan) int {
-	const fewest = 5
 	for i, c := range s.Columns {
 		words := c.kind() == KindCategory || c.kind() == KindNumber && c.numbers == c.integers
-		if i != p.Label && words && c.isGroup() && !c.Many && c.Distinct >= fewest && 2*c.Distinct <= c.present() {
+		fewest := c.groupsOf()
+		if i != p.Label && words && fewest > 0 && !c.Many && c.Distinct >= fewest && 2*c.Distinct <= c.present() {
 			return i
 		}
 	}

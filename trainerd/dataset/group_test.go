@@ -99,6 +99,7 @@ func TestFindGroup(t *testing.T) {
 	}{
 		{"a,patient,b,class", 10, "patient"}, {"a,PatientID,b,class", 30, "PatientID"}, {"a,subject no,b,class", 10, "subject no"}, {"a,id,b,class", 20, "id"},
 		{"a,patient,b,class", 3, ""}, {"a,patient,b,class", 60, ""}, {"a,user_rating,b,class", 10, ""}, {"a,age_group,b,class", 10, ""}, {"a,plant,b,class", 10, ""},
+		{"a,PID,b,class", 7, ""}, {"a,PID,b,class", 30, "PID"}, {"a,group,b,class", 6, ""}, {"a,group,b,class", 25, "group"},
 	} {
 		s := survey(t, tableText(c.header, 60, func(i int) string { return fmt.Sprintf("%d,%d,%d,%d", i*i, i%c.names, i*31%97, i%2) }))
 		p, err := s.Plan(3, AnyTask)

@@ -200,6 +200,7 @@ func (v *recordSurvey) chooseFeatures() error {
 		} else {
 			f.Rule = v.whyNot(p)
 			f.Drop = f.Rule != ""
+			v.noteFewLacking(name, p)
 		}
 		s.Features = append(s.Features, f)
 	}
@@ -209,6 +210,14 @@ func (v *recordSurvey) chooseFeatures() error {
 	}
 	s.Bytes = !slices.ContainsFunc(used, func(n string) bool { k := v.features[n].kind(); return k != "bytes" && k != "image" })
 	return nil
+}
+
+// noteFewLacking notes that a feature is left out for a few examples alone.
+func (v *recordSurvey) noteFewLacking(name string, p *recordProfile) {
+	const few = 20 // one of so many
+	if lack := v.sample.Rows - p.present; lack > 0 && few*lack <= v.sample.Rows && v.sample.Note == "" {
+		v.sample.Note = fmt.Sprintf("%s is left out because %d of %d examples lack it; without them it is learnt from", name, lack, v.sample.Rows)
+	}
 }
 
 func (p *recordProfile) shape() string {

@@ -96,6 +96,22 @@ func TestSampleRecords(t *testing.T) {
 	}
 }
 
+// A feature that a few examples lack is left out with a word.
+func TestSampleOfRecordsThatLackAFeature(t *testing.T) {
+	var all []map[string]*tfpb.Feature
+	for i := range 40 {
+		one := map[string]*tfpb.Feature{"x": tfexample.Floats(1, float32(i)), "y": tfexample.Floats(2), "label": tfexample.Int64s(int64(i % 2))}
+		if i == 7 {
+			delete(one, "x")
+		}
+		all = append(all, one)
+	}
+	s := sample(t, write(t, t.TempDir(), "a.tfrecord", records(all...)), "", AnyTask)
+	if want := "x is left out because 1 of 40 examples lack it; without them it is learnt from"; s.Note != want || !slices.Equal(s.Used(), []string{"y"}) {
+		t.Errorf("%q, %v", s.Note, s.Used())
+	}
+}
+
 func TestSampleImages(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"train/a/1.png", "train/b/1.png", "train/b/2.png", "test/a/3.png", "test/b/4.png"} {

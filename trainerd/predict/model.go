@@ -33,6 +33,9 @@ type Options struct {
 	Checkpoint string
 	// Signature is the key of the signature to run; "" means serving_default.
 	Signature string
+	// Logger is told of damaged checkpoints that an older one is used for; nil
+	// discards.
+	Logger *slog.Logger
 }
 
 // Model is a trained model that answers. Its methods are safe for concurrent use.
@@ -84,15 +87,25 @@ func Open(ctx context.Context, path string, o Options) (*Model, error) {
 	for _, prefix := range prefixes {
 		m, err := openCheckpoint(ctx, prefix, o)
 		if err == nil {
+			o.passedOver(errs, prefix)
 			return m, nil
 		}
 		errs = append(errs, err)
 		var damaged *checkpoint.Error
-		if !errors.As(err, &damaged) {
-			break // an older one would have the same fault
+		if !errors.As(err, &damaged) || ckptfmt.IsUnreadable(err) {
+			break // an older one would have the same fault, or this one may be intact
 		}
 	}
 	return nil, errors.Join(errs...)
+}
+
+// passedOver tells of the checkpoints that are newer than the one used.
+func (o Options) passedOver(errs []error, used string) {
+	for _, err := range errs {
+		if o.Logger != nil {
+			o.Logger.Warn("a damaged checkpoint is passed over", "err", err, "used", used)
+		}
+	}
 }
 
 // choose returns the checkpoints of a logdir to try, the best first.

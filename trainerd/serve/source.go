@@ -37,6 +37,7 @@ type held struct {
 
 // NewSource loads the model. The Source is to be closed.
 func NewSource(ctx context.Context, path string, o predict.Options, log *slog.Logger) (*Source, error) {
+	o.Logger = log
 	s := &Source{path: path, options: o, log: log}
 	if _, err := s.refresh(ctx); err != nil {
 		return nil, err

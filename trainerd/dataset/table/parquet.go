@@ -44,9 +44,13 @@ func newParquet(f *os.File, o Options) (t *Table, err error) {
 	if err != nil {
 		return nil, notParquet(err)
 	}
-	p := &parquetRows{groups: file.RowGroups(), batch: make([]parquet.Row, parquetBatch)}
+	if err := checkCodecs(file.Metadata()); err != nil {
+		return nil, err
+	}
+	p := &parquetRows{groups: rowGroups(file), batch: make([]parquet.Row, parquetBatch)}
+	halves := halfFloats(file.Metadata())
 	var columns []string
-	for _, path := range file.Schema().Columns() {
+	for i, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
 		if leaf.MaxRepetitionLevel > 0 {
 			p.columns = append(p.columns, -1)
@@ -54,11 +58,53 @@ func newParquet(f *os.File, o Options) (t *Table, err error) {
 			continue
 		}
 		p.columns = append(p.columns, len(columns))
-		p.texts = append(p.texts, textOf(leaf.Node.Type()))
+		text := textOf(leaf.Node.Type())
+		if halves[i] {
+			text = halfText
+		}
+		p.texts = append(p.texts, text)
 		columns = append(columns, strings.Join(path, "."))
 	}
 	p.width = len(columns)
 	return &Table{Options: o, Columns: names(columns), next: p.next, close: []func() error{p.close}}, nil
+}
+
+// rowGroups returns the groups that have rows.
+func rowGroups(file *parquet.File) (groups []parquet.RowGroup) {
+	for _, g := range file.RowGroups() {
+		if g.NumRows() > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// checkCodecs refuses pages that the library decompresses to zeros: those of
+// LZ4_RAW with less than three bytes for one.
+func checkCodecs(m *format.FileMetaData) error {
+	for _, g := range m.RowGroups {
+		for _, c := range g.Columns {
+			if c.MetaData.Codec == format.Lz4Raw {
+				return &Error{Reason: "is Parquet compressed with LZ4, which cannot be read", Hint: "write it with zstd, snappy or gzip"}
+			}
+		}
+	}
+	return nil
+}
+
+// halfFloats returns the columns, in the order of the file, whose values are floats
+// of 16 bits. The library does not say so of their types.
+func halfFloats(m *format.FileMetaData) map[int]bool {
+	halves, column := make(map[int]bool), 0
+	for _, e := range m.Schema {
+		if e.NumChildren.Valid {
+			continue
+		}
+		_, isHalf := e.LogicalType.Value.(*format.Float16Type)
+		halves[column] = isHalf
+		column++
+	}
+	return halves
 }
 
 // guard makes a panic of the library, on a damaged file, an error.
@@ -138,15 +184,16 @@ func textOf(t parquet.Type) func(parquet.Value) string {
 		if !l.IsSigned {
 			return unsignedText
 		}
-	case *format.Float16Type:
-		return func(v parquet.Value) string {
-			if b := v.ByteArray(); len(b) == 2 {
-				return floatText(halfFloat(binary.LittleEndian.Uint16(b)), 32)
-			}
-			return ""
-		}
 	}
 	return plainText
+}
+
+// halfText writes a float of 16 bits.
+func halfText(v parquet.Value) string {
+	if b := v.ByteArray(); len(b) == 2 {
+		return floatText(halfFloat(binary.LittleEndian.Uint16(b)), 32)
+	}
+	return ""
 }
 
 // halfFloat returns the value of an IEEE 754 half.

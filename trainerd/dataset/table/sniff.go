@@ -33,6 +33,9 @@ type trial struct {
 
 // sniff finds out what d leaves open.
 func sniff(h *head, d Dialect) (Dialect, error) {
+	if len(bytes.TrimSpace(h.text)) == 0 {
+		return d, &Error{Reason: "is empty", Hint: "a table has rows of two columns or more"}
+	}
 	if d.Encoding == "" {
 		d.Encoding = h.encoding
 	}

@@ -204,7 +204,8 @@ func TestEncodings(t *testing.T) {
 func TestErrors(t *testing.T) {
 	long := strings.Repeat("\x00\x01\xff", 1<<16)
 	for _, c := range []struct{ name, text, want string }{
-		{"empty", "", "is not CSV of two columns"},
+		{"empty", "", "is empty; a table has rows"},
+		{"empty lines", "\r\n\n \n", "is empty; a table has rows"},
 		{"one column", "1\n2\n", "is not CSV of two columns"},
 		{"ragged", "1,2\n3\n", "is not CSV of two columns"},
 		{"a quote without its end", "\"a,b\n1,2\n", "is not CSV of two columns"},
