@@ -128,7 +128,7 @@ type layout struct {
 // layout decodes the message of that name.
 func (c *cursor) layout() layout {
 	var l layout
-	version := c.version("a layout", 3, 4)
+	version := c.version("a layout", 3, 5)
 	l.class = c.u8()
 	switch {
 	case c.err != nil:

@@ -49,13 +49,17 @@ func load(t testing.TB, parts []ckptfmt.Part) map[string]*ckptfmt.Tensor {
 }
 
 func TestReaderGivesWhatH5pyHas(t *testing.T) {
-	want, err := npz.Open(filepath.Join(fixtures, "want.npz"))
-	if err != nil {
-		t.Fatal(err)
+	var want []ckptfmt.Part
+	for _, name := range []string{"want.npz", "version2.npz"} {
+		arrays, err := npz.Open(filepath.Join(fixtures, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer arrays.Close()
+		want = append(want, arrays.Parts()...)
 	}
-	defer want.Close()
 	got := make(map[string]*ckptfmt.Tensor)
-	for _, name := range []string{"old.h5", "latest.h5"} {
+	for _, name := range []string{"old.h5", "latest.h5", "version2.h5"} {
 		r, err := hdf5.Open(filepath.Join(fixtures, name))
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +69,7 @@ func TestReaderGivesWhatH5pyHas(t *testing.T) {
 			got[name+":"+key] = tensor
 		}
 	}
-	for name, tensor := range load(t, want.Parts()) {
+	for name, tensor := range load(t, want) {
 		have := got[name]
 		if have == nil {
 			t.Errorf("%s is missing", name)

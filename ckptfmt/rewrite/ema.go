@@ -157,7 +157,7 @@ func (s *Source) checkAverages(averages map[string]string) error {
 		v, ok := byName[variable]
 		a := byName[average]
 		if ok && (v.DType != a.DType || !slices.Equal(v.Full, a.Full)) {
-			return fmt.Errorf("%q is %s%v, its average %s%v", variable, dtype.Name(v.DType), v.Full, dtype.Name(a.DType), a.Full)
+			return fmt.Errorf("%q is %s, its average %s", variable, dtype.Text(v.DType, v.Full), dtype.Text(a.DType, a.Full))
 		}
 	}
 	return nil

@@ -334,7 +334,7 @@ func TestAverage(t *testing.T) {
 		t.Errorf("other tensors: %v", err)
 	}
 	wide, other := open(t, save(t, tensor(t, "d", nil, float32(1.5)))), open(t, save(t, tensor(t, "d", nil, 1.5)))
-	if _, err := Average([]*Source{wide, other}, nil); err == nil || !strings.Contains(err.Error(), "float32[] in") {
+	if _, err := Average([]*Source{wide, other}, nil); err == nil || !strings.Contains(err.Error(), "float32 [] in") {
 		t.Errorf("other types: %v", err)
 	}
 }

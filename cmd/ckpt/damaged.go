@@ -37,9 +37,13 @@ func isUnsupported(err error) bool { return errors.Is(err, ckptfmt.ErrType) && !
 // command.
 func sayLost(c *cli.Context, to string, list []ckptfmt.DamagedTensor) error {
 	progressOf(c).Clear()
+	what := "damaged tensors"
 	for _, d := range list {
 		fmt.Fprintf(c.App.ErrWriter, "ckpt: left out %s: %v\n", printable(d.Name), d.Err)
+		if isUnsupported(d.Err) {
+			what = "tensors that are damaged or not supported"
+		}
 	}
-	fmt.Fprintf(c.App.ErrWriter, "ckpt: %s lacks %d damaged tensors\n", to, len(list))
+	fmt.Fprintf(c.App.ErrWriter, "ckpt: %s lacks %d %s\n", to, len(list), what)
 	return exitError(exitDamaged)
 }
