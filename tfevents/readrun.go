@@ -85,6 +85,7 @@ func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f fun
 		return from, nil, fmt.Errorf("tfevents: %w", err)
 	}
 	r, thorough := o.records(file, name, from), o.thorough()
+	defer r.Release()
 	next = from
 	for {
 		at := r.Offset()

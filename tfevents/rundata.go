@@ -38,7 +38,7 @@ type RunData struct {
 	rule  purger[*Series]
 	scan  eventScan
 	facts eventFacts
-	last  *Series // the one that a value was added to last
+	last  int // in all: the one that a value was added to last
 
 	memory  int // bytes that the series take
 	counted int // of them, known to the limit
@@ -57,7 +57,8 @@ type Series struct {
 	old       int // points of sessions before the one in newest
 	newest    int // session of the last point
 	at        progress
-	follows   *Series // the series that came next the last time
+	number    int // in RunData.all
+	follows   int // there: the series that came next the last time
 
 	front int // points that were thinned out, at the beginning
 	level int // how often by half
@@ -187,6 +188,9 @@ func (x *RunData) Lookup(tag string) *Series { return x.rule.byTag[tag] }
 
 // addRecord adds the event in a record.
 func (x *RunData) addRecord(data []byte, file int, at int64) error {
+	if added, err := x.addScalar(data, file, at); added {
+		return err
+	}
 	if x.scan.parse(data) {
 		x.facts = eventFacts{step: x.scan.step, time: x.scan.wallTime, summary: true, values: true}
 	} else {
@@ -196,23 +200,11 @@ func (x *RunData) addRecord(data []byte, file int, at int64) error {
 		}
 		x.facts = x.scan.fill(e)
 	}
+	shown, err := x.noteEvent(file)
+	if err != nil || !shown {
+		return err
+	}
 	e := &x.scan
-	if x.o.Purge == PurgeDataServer && math.IsNaN(e.wallTime) {
-		return errNoTime(x.files[file].name)
-	}
-	x.Events++
-	switch {
-	case x.facts.stop:
-		x.Stopped = true
-	case x.facts.start || x.facts.values:
-		x.Stopped = false
-	}
-	if e.wallTime < x.Began {
-		x.Began = e.wallTime
-	}
-	if x.o.Purge == PurgeDataServer && math.IsInf(e.wallTime, 0) {
-		return nil // the data server skips it
-	}
 	if x.rule.purgeFor(&x.facts) {
 		for i := range e.values {
 			x.rule.purgeOwn(string(e.values[i].tag), e.step)
@@ -226,6 +218,27 @@ func (x *RunData) addRecord(data []byte, file int, at int64) error {
 	return nil
 }
 
+// noteEvent takes note of an event before its values are added, and reports whether
+// they count.
+func (x *RunData) noteEvent(file int) (shown bool, err error) {
+	at := x.facts.time
+	if x.o.Purge == PurgeDataServer && math.IsNaN(at) {
+		return false, errNoTime(x.files[file].name)
+	}
+	x.Events++
+	switch {
+	case x.facts.stop:
+		x.Stopped = true
+	case x.facts.start || x.facts.values:
+		x.Stopped = false
+	}
+	if at < x.Began {
+		x.Began = at
+	}
+	// The data server skips an event at an infinite time.
+	return x.o.Purge != PurgeDataServer || !math.IsInf(at, 0), nil
+}
+
 // addValue adds a value at the point c and sets the form of c.
 func (x *RunData) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
@@ -234,15 +247,20 @@ func (x *RunData) addValue(v *valueScan, c *cell) {
 	if !x.keeps(s, v) {
 		return
 	}
-	if s.newest != x.rule.session {
-		s.newest, s.old = x.rule.session, s.points.n
-	}
 	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
 		s.countBlobs(v, c.step)
 	}
 	c.form, c.number, c.size = v.form, v.number, v.size()
 	if x.o.places && c.form == formSimple {
 		c.form = formNumber
+	}
+	x.addPoint(s, c)
+}
+
+// addPoint appends a point to a series.
+func (x *RunData) addPoint(s *Series, c *cell) {
+	if s.newest != x.rule.session {
+		s.newest, s.old = x.rule.session, s.points.n
 	}
 	before := s.points.bytes
 	if s.points.add(c); s.points.bytes > before {
@@ -262,30 +280,50 @@ func (x *RunData) keeps(s *Series, v *valueScan) bool {
 	return x.rule.mode.keeps(s.Metadata, v.message())
 }
 
-// seriesOf returns the series that the value belongs to. Most writers write
-// their tags in the same order again and again.
-func (x *RunData) seriesOf(v *valueScan) *Series {
-	if x.last != nil {
-		if s := x.last.follows; s != nil && s.Tag == string(v.tag) {
-			x.last = s
+// known returns the series of a tag, or nil. Most writers write their tags in the same
+// order again and again.
+func (x *RunData) known(tag []byte) *Series {
+	if len(x.all) > 0 {
+		next := x.all[x.last].follows
+		if s := x.all[next]; s.Tag == string(tag) {
+			x.last = next
 			return s
 		}
 	}
-	s := x.rule.byTag[string(v.tag)]
-	if s == nil {
-		first := v.outline()
-		s = &Series{Tag: string(v.tag), Metadata: metadataOf(x.rule.mode, first), unnamed: first.GetMetadata().GetDisplayName() == ""}
-		s.at.ofRun = summary.DescribesRun(s.Plugin())
-		s.kind.odd = s.Plugin() != summary.PluginScalars
-		x.rule.byTag[s.Tag] = s
-		x.all = append(x.all, s)
-		x.grown(s.memory())
+	s := x.rule.byTag[string(tag)]
+	if s != nil {
+		x.all[x.last].follows = s.number
+		x.last = s.number
 	}
-	if x.last != nil {
-		x.last.follows = s
-	}
-	x.last = s
 	return s
+}
+
+// seriesOf returns the series that the value belongs to.
+func (x *RunData) seriesOf(v *valueScan) *Series {
+	if s := x.known(v.tag); s != nil {
+		return s
+	}
+	s := &Series{Tag: string(v.tag)}
+	s.Metadata, s.unnamed = x.describe(s.Tag, v)
+	s.at.ofRun = summary.DescribesRun(s.Plugin())
+	s.kind.odd = s.Plugin() != summary.PluginScalars
+	s.number = len(x.all)
+	x.rule.byTag[s.Tag] = s
+	x.all = append(x.all, s)
+	x.grown(s.memory())
+	x.all[x.last].follows = s.number
+	x.last = s.number
+	return s
+}
+
+// describe returns the metadata of a series that begins with v, and whether they lack a
+// name to display.
+func (x *RunData) describe(tag string, v *valueScan) (m *tfpb.SummaryMetadata, unnamed bool) {
+	if v.form == formSimple {
+		return summary.ScalarMetadata(tag), true
+	}
+	first := v.outline()
+	return metadataOf(x.rule.mode, first), first.GetMetadata().GetDisplayName() == ""
 }
 
 // Value returns the value of a point of one of the series as it was written.

@@ -53,7 +53,8 @@ const (
 
 // parse scans an encoded event. It returns false for one without a summary too.
 func (e *eventScan) parse(b []byte) bool {
-	if e.parseScalar(b) {
+	if one, ok := scanScalar(b); ok {
+		e.setScalar(&one)
 		return true
 	}
 	*e = eventScan{values: e.values[:0]}
@@ -80,43 +81,6 @@ func (e *eventScan) parse(b []byte) bool {
 		b = rest
 	}
 	return seen&(1<<fieldSummary) != 0
-}
-
-// parseScalar does the same for an event as appendScalar makes it, if it
-// is short: most are of this form.
-func (e *eventScan) parseScalar(b []byte) bool {
-	const shortest = 1 + 8 + 2 + 2 + 2 + 5
-	if len(b) < shortest || len(b) >= 0x80 || b[0] != keyWallTime {
-		return false
-	}
-	wallTime := math.Float64frombits(binary.LittleEndian.Uint64(b[1:]))
-	b = b[1+8:]
-	step := uint64(0)
-	if b[0] == keyStep {
-		var n int
-		if step, n = binary.Uvarint(b[1:]); n <= 0 {
-			return false
-		}
-		b = b[1+n:]
-	}
-	n := len(b)
-	if n < 2+2+2+5 || b[0] != keySummary || b[1] != byte(n-2) || b[2] != keyValue || b[3] != byte(n-4) ||
-		b[4] != keyTag || b[5] != byte(n-6-5) || b[n-5] != keySimpleValue {
-		return false
-	}
-	tag := b[6 : n-5]
-	if !utf8.Valid(tag) {
-		return false
-	}
-	e.wallTime, e.step = wallTime, int64(step)
-	if cap(e.values) == 0 {
-		e.values = make([]valueScan, 1, 16)
-	}
-	e.values = e.values[:1]
-	v := &e.values[0]
-	v.tag, v.raw, v.decoded, v.meta, v.tensor = tag, b[4:], nil, nil, nil
-	v.form, v.number = formSimple, binary.LittleEndian.Uint32(b[n-4:])
-	return true
 }
 
 func (e *eventScan) parseSummary(b []byte) bool {

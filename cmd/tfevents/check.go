@@ -23,6 +23,7 @@ func checkCommand() *cli.Command {
 			"hold, check says how and why, and ends with 4, or with 3 if a file is damaged.",
 		Flags: []cli.Flag{
 			jsonFlag(),
+			runFlag(),
 			&cli.BoolFlag{Name: "for-tensorboard", Usage: "what check does anyway; see also stat --for-tensorboard", Hidden: true},
 		},
 		Action: check,
@@ -58,7 +59,7 @@ func check(c *cli.Context) error {
 	if err := notStdin(c, args); err != nil {
 		return err
 	}
-	misnamed, err := findMisnamed(c.Context, args)
+	misnamed, err := findMisnamed(c, args)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"math"
@@ -12,6 +11,8 @@ import (
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/urfave/cli/v2"
+
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
@@ -185,12 +186,16 @@ func (k *runChecker) checkOrder(run tfevents.Run, files []*fileTimes) {
 const misnamedLimit = 10000
 
 // findMisnamed looks for events files that TensorBoard does not take for such.
-func findMisnamed(ctx context.Context, paths []string) ([]finding, error) {
+func findMisnamed(c *cli.Context, paths []string) ([]finding, error) {
+	runs, err := selected(c, "run")
+	if err != nil {
+		return nil, err
+	}
 	found, looked := []finding{}, 0
 	for _, root := range paths {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if c.Context.Err() != nil {
+				return c.Context.Err()
 			}
 			if err != nil || path == root || !d.Type().IsRegular() || tfevents.IsEventsFile(path) {
 				return nil // what cannot be read is reported elsewhere
@@ -198,8 +203,8 @@ func findMisnamed(ctx context.Context, paths []string) ([]finding, error) {
 			if looked++; looked > misnamedLimit {
 				return fs.SkipAll
 			}
-			if beginsAsEventsFile(path) {
-				dir := filepath.ToSlash(filepath.Dir(path))
+			dir := filepath.ToSlash(filepath.Dir(path))
+			if runs.MatchString(dir) && beginsAsEventsFile(path) {
 				found = append(found, finding{Run: dir, File: path, Problem: "is an events file, but is not read: its name does not contain \"tfevents\""})
 			}
 			return nil

@@ -25,7 +25,7 @@ func editCommand() *cli.Command {
 			"graphs, hyperparameters and what else belongs to a run as a whole are neither cut nor\n" +
 			"thinned out. Points that a resumed training wrote again count: merge first.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "run", Usage: "only runs of LOGDIR that match the `REGEXP`"},
+			runFlag(),
 			&cli.StringSliceFlag{Name: "rename", Usage: "`OLD=NEW`: rename the tag OLD; may be given several times"},
 			&cli.StringSliceFlag{Name: "delete", Usage: "delete tags that match the `REGEXP` as a whole and are not renamed, as __run_graph__ does the graphs; may be given several times"},
 			&cli.Int64Flag{Name: "from-step", Usage: "leave out points before step `A`"},
@@ -242,13 +242,6 @@ func (i *editInfo) add(run *editInfo) {
 
 // editTree copies the runs of a directory, file by file.
 func (e *edits) editTree(c *cli.Context, s *source, from, to string, files *newFileSet) ([]*runEditor, error) {
-	selected, err := regexp.Compile(c.String("run"))
-	if err != nil {
-		return nil, usagef("edit: --run: %w", err)
-	}
-	if err := s.selectRuns(selected); err != nil {
-		return nil, err
-	}
 	t, err := newTree(c, from, to, s.runs)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,8 +39,8 @@ func exportCommand() *cli.Command {
 			&cli.StringFlag{Name: "files", Usage: "write images and audio below `DIR`; no file is overwritten"},
 			jsonFlag(),
 			outputFlag(),
-			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
-			&cli.StringFlag{Name: "tag", Usage: "only tags that match the `REGEXP`"},
+			runFlag(),
+			tagFlag(),
 			purgeFlag(),
 		},
 		Action: export,
@@ -177,19 +176,15 @@ func newSelection(c *cli.Context, paths []string, report *reporter) (*selection,
 	if err != nil {
 		return nil, err
 	}
-	runs, err := regexp.Compile(c.String("run"))
+	tags, err := selected(c, "tag")
 	if err != nil {
-		return nil, usagef("%s: --run: %w", c.Command.Name, err)
-	}
-	tags, err := regexp.Compile(c.String("tag"))
-	if err != nil {
-		return nil, usagef("%s: --tag: %w", c.Command.Name, err)
+		return nil, err
 	}
 	s, err := openSource(c, paths...)
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.views(runsMatching(s.runs, runs), mode, report)
+	views, err := s.views(s.runs, mode, report)
 	if err != nil {
 		return nil, err
 	}

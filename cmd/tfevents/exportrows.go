@@ -13,7 +13,6 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
@@ -254,9 +253,4 @@ func textsOf(_ *selection, at pointRow, v *tfpb.Summary_Value) (rows []textRow, 
 		rows = append(rows, textRow{at, int64(i), strings.ToValidUTF8(string(text), string(utf8.RuneError))})
 	}
 	return rows, true
-}
-
-// runsMatching returns the runs whose names match.
-func runsMatching(runs []tfevents.Run, pattern *regexp.Regexp) []tfevents.Run {
-	return slices.DeleteFunc(runs, func(r tfevents.Run) bool { return !pattern.MatchString(r.Name) })
 }

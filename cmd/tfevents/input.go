@@ -34,9 +34,13 @@ type source struct {
 	bytes    int64  // of all files
 }
 
-// openSource finds the runs that paths name. A directory means all
-// runs below it; files of one directory are one run.
+// openSource finds the runs that paths name and --run selects, if the command has that.
+// A directory means all runs below it; files of one directory are one run.
 func openSource(c *cli.Context, paths ...string) (*source, error) {
+	pattern, err := selected(c, "run")
+	if err != nil {
+		return nil, err
+	}
 	s := newSource(c)
 	for _, path := range paths {
 		if err := s.addPath(path, len(paths) > 1); err != nil {
@@ -45,6 +49,9 @@ func openSource(c *cli.Context, paths ...string) (*source, error) {
 	}
 	if len(s.runs) == 0 {
 		return nil, fmt.Errorf("%w in %s: no file below it has \"tfevents\" in its name", errNothing, paths[0])
+	}
+	if err := s.selectRuns(pattern); err != nil {
+		return nil, err
 	}
 	s.expect()
 	return s, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -49,7 +50,7 @@ func lsCommand() *cli.Command {
 		ArgsUsage: "PATH...",
 		Description: "SIZE is that of the values of a tag; with --json there are also the files of a run,\n" +
 			"their size, and how many points were left out.",
-		Flags:  []cli.Flag{jsonFlag(), purgeFlag()},
+		Flags:  []cli.Flag{jsonFlag(), runFlag(), tagFlag(), purgeFlag()},
 		Action: ls,
 	}
 }
@@ -87,6 +88,10 @@ func ls(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	tags, err := selected(c, "tag")
+	if err != nil {
+		return err
+	}
 	s, err := openSource(c, args...)
 	if err != nil {
 		return err
@@ -98,7 +103,7 @@ func ls(c *cli.Context) error {
 	}
 	infos := []runInfo{}
 	for _, v := range views {
-		infos = append(infos, describeRun(v))
+		infos = append(infos, describeRun(v, tags))
 	}
 	if c.Bool("json") {
 		err = printJSON(c.App.Writer, infos)
@@ -111,7 +116,7 @@ func ls(c *cli.Context) error {
 	return report.result()
 }
 
-func describeRun(v *view) runInfo {
+func describeRun(v *view, tags *regexp.Regexp) runInfo {
 	info := runInfo{Run: v.run.Name, Files: v.run.Files, Events: v.events, Purged: v.purged, Tags: []tagInfo{}}
 	for _, f := range v.run.Files {
 		if stat, err := os.Stat(f); err == nil {
@@ -119,6 +124,9 @@ func describeRun(v *view) runInfo {
 		}
 	}
 	for _, series := range v.series {
+		if !tags.MatchString(series.tag) {
+			continue
+		}
 		t := tagInfo{
 			Tag: series.tag, Plugin: series.plugin, Points: series.points,
 			FirstStep: series.first.step, LastStep: series.last.step,

@@ -27,7 +27,7 @@ func mergeCommand() *cli.Command {
 			"each run becomes one file in its directory below OUTDIR. It stops before it writes if\n" +
 			"one of the runs is there already.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
+			runFlag(),
 			dryRunFlag(),
 			jsonFlag(),
 		},
@@ -60,23 +60,16 @@ func merge(c *cli.Context) error {
 	if err := notStdin(c, paths); err != nil {
 		return err
 	}
-	selected, err := regexp.Compile(c.String("run"))
-	if err != nil {
-		return usagef("merge: --run: %w", err)
-	}
 	if len(paths) == 1 && isDir(paths[0]) {
 		s, err := openSource(c, paths[0])
 		if err != nil {
-			return err
-		}
-		if err := s.selectRuns(selected); err != nil {
 			return err
 		}
 		if len(s.runs) > 1 || isDir(to) {
 			return mergeTree(c, s, paths[0], to)
 		}
 	}
-	s, run, err := runOf(c, paths, selected)
+	s, run, err := runOf(c, paths)
 	if err != nil {
 		return err
 	}
@@ -179,15 +172,12 @@ func mergeRun(c *cli.Context, s *source, run tfevents.Run, to string, files *new
 
 // runOf returns the run that paths stand for together, its files in the order
 // of time.
-func runOf(c *cli.Context, paths []string, selected *regexp.Regexp) (*source, tfevents.Run, error) {
+func runOf(c *cli.Context, paths []string) (*source, tfevents.Run, error) {
 	s := newSource(c)
 	run := tfevents.Run{Name: "."}
 	for _, path := range paths {
 		one, err := openSource(c, path)
 		if err != nil {
-			return nil, run, err
-		}
-		if err := one.selectRuns(selected); err != nil {
 			return nil, run, err
 		}
 		if len(one.runs) > 1 {
@@ -200,19 +190,6 @@ func runOf(c *cli.Context, paths []string, selected *regexp.Regexp) (*source, tf
 	orderByTime(run.Files)
 	s.progress.Expect(s.bytes) // a second time: files are read twice
 	return s, run, nil
-}
-
-// selectRuns leaves the runs whose names match.
-func (s *source) selectRuns(selected *regexp.Regexp) error {
-	var names []string
-	s.runs = slices.DeleteFunc(s.runs, func(r tfevents.Run) bool {
-		names = append(names, shown(r.Name))
-		return !selected.MatchString(r.Name)
-	})
-	if len(s.runs) == 0 {
-		return fmt.Errorf("%w: no run matches %s; there are %s", errNothing, selected, strings.Join(names[:min(len(names), 10)], ", "))
-	}
-	return nil
 }
 
 // datedName matches file names that begin with their time.

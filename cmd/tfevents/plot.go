@@ -18,8 +18,8 @@ func plotCommand() *cli.Command {
 		ArgsUsage:   "PATH...",
 		Description: "One chart for each run and tag, steps to the right.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
-			&cli.StringFlag{Name: "tag", Usage: "only tags that match the `REGEXP`"},
+			runFlag(),
+			tagFlag(),
 			&cli.IntFlag{Name: "width", Usage: "columns of a chart (default: the terminal's, or 80)"},
 			&cli.IntFlag{Name: "height", Value: 12, Usage: "rows of a chart"},
 			purgeFlag(),

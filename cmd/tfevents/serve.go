@@ -87,7 +87,7 @@ func serve(c *cli.Context) error {
 		ln.Close()
 		return startupError(c, err)
 	}
-	boundMemory(o.MaxMemory)
+	defer runtime.KeepAlive(boundMemory(o.MaxMemory))
 	// With every processor at work on files, Go would look for requests each 10 ms only.
 	runtime.GOMAXPROCS(o.Readers + 1)
 	ctx, cancel := context.WithCancel(c.Context)
@@ -101,15 +101,29 @@ func serve(c *cli.Context) error {
 	return server.Serve(ctx, ln)
 }
 
-// boundMemory leaves the garbage collector alone where the environment speaks to it.
-func boundMemory(limit int64) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(indexGCPercent) // the index stays; what is read into it passes
-	}
+// boundMemory leaves the garbage collector alone where the environment speaks to it. What
+// it returns must stay: memory that is never touched, so that the system gives none for
+// it, but that counts for the collector. Without it, a collector that may use little
+// memory looks through the index again and again while that is still small.
+func boundMemory(limit int64) (untouched []byte) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
 	}
+	if os.Getenv("GOGC") != "" {
+		return nil
+	}
+	debug.SetGCPercent(indexGCPercent) // the index stays; what is read into it passes
+	if limit < smallLimit {
+		return nil
+	}
+	return make([]byte, untouchedSize)
 }
+
+const (
+	untouchedSize = 32 << 20
+	// smallLimit is one of which untouchedSize is not a small part.
+	smallLimit = 16 * untouchedSize
+)
 
 func serveOptions(c *cli.Context) (*dataserver.Options, error) {
 	o := &dataserver.Options{Logdir: c.String("logdir"), Reload: -1, Readers: runtime.GOMAXPROCS(0), Logger: serveLogger(c)}

@@ -2,10 +2,10 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -27,6 +27,8 @@ func statCommand() *cli.Command {
 			"is how often the step went back.",
 		Flags: []cli.Flag{
 			jsonFlag(),
+			runFlag(),
+			tagFlag(),
 			&cli.BoolFlag{Name: "for-tensorboard", Usage: "explain what TensorBoard will not show, as check does"},
 		},
 		Action: stat,
@@ -94,6 +96,10 @@ func stat(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	tags, err := selected(c, "tag")
+	if err != nil {
+		return err
+	}
 	if c.Bool("for-tensorboard") {
 		if err := notStdin(c, args); err != nil {
 			return err
@@ -106,7 +112,7 @@ func stat(c *cli.Context) error {
 	s.holds = true
 	report := newReporter(c)
 	stats := []*runStat{}
-	read, err := eachRun(s.ctx, s.runs, func(run tfevents.Run) (*runStat, error) { return statRun(s, run) })
+	read, err := eachRun(s.ctx, s.runs, func(run tfevents.Run) (*runStat, error) { return statRun(s, run, tags) })
 	for _, r := range read {
 		if r != nil {
 			report.all(r.damage)
@@ -118,7 +124,7 @@ func stat(c *cli.Context) error {
 	}
 	var verdict error
 	if c.Bool("for-tensorboard") {
-		verdict, err = addFindings(c.Context, s, args, stats)
+		verdict, err = addFindings(c, s, args, stats)
 	}
 	if err != nil {
 		return err
@@ -133,7 +139,7 @@ func stat(c *cli.Context) error {
 
 // statRun reads the files twice: their events, whose heads alone count here,
 // and the curves.
-func statRun(s *source, run tfevents.Run) (*runStat, error) {
+func statRun(s *source, run tfevents.Run, tags *regexp.Regexp) (*runStat, error) {
 	r := &runStat{Run: run.Name, Kinds: make(map[string]int), Tags: []*tagStat{}}
 	for _, path := range run.Files {
 		f, err := r.addFile(s, path)
@@ -146,7 +152,9 @@ func statRun(s *source, run tfevents.Run) (*runStat, error) {
 	s.expectRun(run, 1)
 	d := tfevents.ReadRun(s, run, &tfevents.RunOptions{Purge: tfevents.KeepAll, MaxSize: maxRecord})
 	for _, series := range d.Series {
-		r.Tags = append(r.Tags, statSeries(d, series))
+		if tags.MatchString(series.Tag) {
+			r.Tags = append(r.Tags, statSeries(d, series))
+		}
 	}
 	return r, s.ctx.Err()
 }
@@ -302,8 +310,8 @@ func (r *runStat) table() *terminal.Table {
 
 // addFindings checks the runs and gives each its findings; those about files
 // that belong to no run go to the first. verdict is the result of the check.
-func addFindings(ctx context.Context, s *source, args []string, stats []*runStat) (verdict, err error) {
-	misnamed, err := findMisnamed(ctx, args)
+func addFindings(c *cli.Context, s *source, args []string, stats []*runStat) (verdict, err error) {
+	misnamed, err := findMisnamed(c, args)
 	if err != nil {
 		return nil, err
 	}

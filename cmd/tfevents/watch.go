@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -38,7 +37,7 @@ func watchCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "when", Usage: "fire when `RULE` holds; repeat for several rules"},
 			&cli.StringSliceFlag{Name: "exec", Usage: "run `COMMAND` with the shell: TFEVENTS_TEXT, _RULE, _RUN, _TAG, _STEP, _VALUE, _WALL_TIME and _LOGDIR are in its environment, JSON in its standard input"},
 			&cli.StringSliceFlag{Name: "webhook", Usage: "post JSON to `URL`"},
-			&cli.StringFlag{Name: "run", Usage: "only runs that match the `REGEXP`"},
+			runFlag(),
 			&cli.DurationFlag{Name: "poll", Value: 5 * time.Second, Usage: "how often to look, as in 30s"},
 			&cli.BoolFlag{Name: "once", Usage: "look once; ends with 6 if a rule fired"},
 			&cli.BoolFlag{Name: "skip-existing", Usage: "do not fire for what holds already when LOGDIR is watched for the first time"},
@@ -86,8 +85,8 @@ func newWatcher(c *cli.Context, logdir string) (*alert.Watcher, error) {
 		return nil, usagef("watch: --poll %v: want more than 0", w.Poll)
 	}
 	var err error
-	if w.Run, err = regexp.Compile(c.String("run")); err != nil {
-		return nil, usagef("watch: --run: %w", err)
+	if w.Run, err = selected(c, "run"); err != nil {
+		return nil, err
 	}
 	for _, text := range c.StringSlice("when") {
 		rule, err := alert.ParseRule(text)

@@ -80,6 +80,16 @@ func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	return withClass(v)
 }
 
+// ScalarMetadata returns the metadata that [ModernValue] gives a value that is nothing but
+// a tag and a simple_value: the commonest by far, which need not be converted for that.
+func ScalarMetadata(tag string) *tfpb.SummaryMetadata {
+	return &tfpb.SummaryMetadata{
+		DisplayName: tag,
+		PluginData:  &tfpb.SummaryMetadata_PluginData{PluginName: PluginScalars},
+		DataClass:   tfpb.DataClass_DATA_CLASS_SCALAR,
+	}
+}
+
 // renewed gives the converted value the names of the old one.
 func renewed(old, v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	v.NodeName = old.GetNodeName()

@@ -118,3 +118,12 @@ func TestScalarOf(t *testing.T) {
 		t.Error("a value without value is a scalar")
 	}
 }
+
+func TestScalarMetadata(t *testing.T) {
+	for _, tag := range []string{"loss", "", "a/b ü"} {
+		v := &tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_SimpleValue{SimpleValue: 3}}
+		if diff := cmp.Diff(ModernValue(v).GetMetadata(), ScalarMetadata(tag), protocmp.Transform()); diff != "" {
+			t.Errorf("tag %q: %s", tag, diff)
+		}
+	}
+}

@@ -12,8 +12,9 @@ var (
 	ErrChecksum = errors.New("tfrecord: checksum mismatch")
 	// ErrTooLarge says that a record declares more bytes than the reader's limit.
 	ErrTooLarge = errors.New("tfrecord: record larger than the limit")
-	// ErrClosed says that a writer of records or of events was used after Close.
-	ErrClosed = errors.New("tfrecord: writer is closed")
+	// ErrClosed says that a writer of records or of events was used after Close, or a
+	// [Reader] after Release.
+	ErrClosed = errors.New("tfrecord: already closed")
 )
 
 // The parts of a record that a [CorruptError] names.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
@@ -35,7 +36,13 @@ type Reader struct {
 	offset int64 // of buf[pos] in the stream
 	size   int64 // of the stream, at least; 0 if nothing is known
 	err    error // permanent: nothing can follow
+
+	shared *[readBufferSize]byte // what buf began as, if it is to be given back
 }
+
+// buffers keeps what readers have given back: an index of many short files would
+// allocate a buffer for each of them.
+var buffers = sync.Pool{New: func() any { return new([readBufferSize]byte) }}
 
 // NewReader returns a Reader that reads from r. It reads ahead.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
@@ -45,9 +52,24 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 // more memory than that needs.
 func (r *Reader) StartAt(offset, size int64) {
 	r.offset, r.size = offset, size
-	if size > 0 {
-		r.buf = make([]byte, max(HeaderSize, min(size-offset, int64(r.buffer()))))
+	switch {
+	case size <= 0:
+	case r.Buffer > 0:
+		r.buf = make([]byte, max(HeaderSize, min(size-offset, int64(r.Buffer))))
+	default:
+		r.shared = buffers.Get().(*[readBufferSize]byte)
+		r.buf = r.shared[:]
 	}
+}
+
+// Release gives back the memory of a reader that is not needed any more. What Next has
+// returned is no longer valid, and Next fails with [ErrClosed].
+func (r *Reader) Release() {
+	if r.shared != nil {
+		buffers.Put(r.shared)
+	}
+	r.shared, r.buf, r.pos, r.end = nil, nil, 0, 0
+	r.err = ErrClosed
 }
 
 func (r *Reader) buffer() int {
