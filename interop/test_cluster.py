@@ -189,3 +189,21 @@ def test_a_run_that_moves_loses_nothing(moved, commands, tmp_path):
     assert set(here) == set(there)
     for name, value in here.items():
         assert abs(value - there[name]).max() < 1e-3, name
+
+
+def test_a_warm_started_training_that_loses_its_parameter_server(replica, cluster, commands, tmp_path):
+    """It begins with the weights of another run, once: the successor of the server gets those of the last checkpoint."""
+    source = tmp_path / "source"
+    assert_success(commands.train(source, train__steps=200))
+    settings = {"warm_start__from": source, "cluster__checkpoint_via": "client", "supervisor__max_to_keep": 0}
+    chief, worker = replica(0, **settings), replica(1, **settings)
+    wait_for_save(chief, replica.logdir, 50)
+    cluster.kill("ps", 0)
+    saved = current_step(replica.logdir)
+    cluster.start("ps", 0)
+    wait_for_save(chief, replica.logdir, saved + 50, timeout=120)
+    assert chief.running and worker.running
+    assert chief.text.count('msg="warm start"') == 1, chief.text
+    first, before = checkpoints.variables(replica.logdir / "model.ckpt-0"), checkpoints.variables(checkpoints.latest(source))
+    for name in ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias"):
+        assert (first[name] == before[name]).all(), name

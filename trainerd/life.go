@@ -259,7 +259,7 @@ func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
 		LocalInitTimeout:    sv.LocalInitTimeout,
 		ReadyOp:             p.ready,
 		WaitForCheckpoint:   sv.WaitForCheckpoint,
-		Adopt:               sv.Adopt,
+		Adopt:               sv.adoption(),
 		BeforeRestore:       sv.BeforeRestore,
 		MaxWait:             sv.MaxWait,
 		RecoveryWait:        sv.RecoveryWait,

@@ -1,12 +1,15 @@
 package trainerd
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // Rewind says that a training whose loss was NaN continues from an
@@ -28,7 +31,6 @@ type rewinder struct {
 // rewind makes an older checkpoint current if the run failed with a *hook.NaNError
 // and may go back. It reports whether the training is to begin again.
 func (sv *Supervisor) rewind(b *rewinder, err error) bool {
-	sv.rewound = nil
 	var nan *hook.NaNError
 	r := sv.current()
 	if sv.MaxRewinds <= 0 || !errors.As(err, &nan) || r == nil || r.checkpoints == nil {
@@ -55,6 +57,39 @@ func (sv *Supervisor) rewind(b *rewinder, err error) bool {
 	sv.log().Warn("loss is NaN; rewinding", "step", nan.Step, "loss", nan.Loss, "to", filepath.Base(to))
 	sv.stats.rewinding()
 	return true
+}
+
+// settleRewind forgets the last rewind once a checkpoint holds what came of it.
+// Until then every session of the run is prepared for it: one that is lost takes
+// along what OnRewind has changed.
+func (sv *Supervisor) settleRewind() {
+	if saved, ok := sv.LastSave(); ok && sv.rewoundIn == sv.current() && sv.rewound != nil && saved.Step > sv.rewound.Step {
+		sv.rewound = nil
+	}
+}
+
+// afterRewind calls OnRewind in a session that continues from an earlier
+// checkpoint.
+func (sv *Supervisor) afterRewind(ctx context.Context, r *run) error {
+	if sv.rewound == nil {
+		return nil
+	}
+	if sv.OnRewind != nil {
+		if err := sv.OnRewind(ctx, r.hooked, *sv.rewound); err != nil {
+			return fmt.Errorf("OnRewind: %w", err)
+		}
+	}
+	sv.rewoundIn = r
+	return nil
+}
+
+// adoption returns what is asked whether a model that is alive is this run's. The
+// model that was rewound is no such: it is the one whose loss is NaN.
+func (sv *Supervisor) adoption() func(context.Context, session.Session) (bool, error) {
+	if sv.rewound != nil {
+		return nil
+	}
+	return sv.Adopt
 }
 
 // olderThan returns the checkpoint before a step that has so many more of them

@@ -3,7 +3,6 @@ package trainerd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -37,6 +36,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 	pause := firstRestart
 	sv.stats.open()
 	defer sv.stats.close()
+	sv.rewound, sv.rewoundIn = nil, nil
 	var back rewinder
 	furthest := int64(session.NoStep)
 	for restarts := 0; ; restarts++ {
@@ -47,6 +47,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		if ctx.Err() != nil || sv.stopAsked.Load() {
 			return err
 		}
+		sv.settleRewind()
 		if sv.rewind(&back, err) {
 			continue
 		}
@@ -148,10 +149,8 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 // trainWithHooks calls the hooks around the training. End is called also when a
 // stop was requested, so its context is that of the steps.
 func (sv *Supervisor) trainWithHooks(ctx context.Context, r *run, s session.Session, train func(ctx context.Context, s session.Session) error) error {
-	if sv.rewound != nil && sv.OnRewind != nil {
-		if err := sv.OnRewind(ctx, r.hooked, *sv.rewound); err != nil {
-			return fmt.Errorf("OnRewind: %w", err)
-		}
+	if err := sv.afterRewind(ctx, r); err != nil {
+		return err
 	}
 	for _, h := range sv.Hooks {
 		if a, ok := h.(hook.Attacher); ok {

@@ -177,7 +177,8 @@ type Supervisor struct {
 	// OnRewind, if not nil, is called after the model went back, before the
 	// training continues: to lower the learning rate, or to skip the batch
 	// that was to blame. Without a change a training without randomness fails
-	// in the same way again.
+	// in the same way again. If the session is lost before a later checkpoint was
+	// saved, it is called in the next one, too, with the same Rewind.
 	OnRewind func(ctx context.Context, s session.Session, r Rewind) error
 
 	// NoReport leaves out the report of the run, run-report.json and
@@ -198,8 +199,9 @@ type Supervisor struct {
 	interval  sync.Mutex           // guards SaveModelEvery once a run has begun
 	kept      *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
 
-	stats   runStats
-	rewound *Rewind // why the next session is prepared, nil otherwise
+	stats     runStats
+	rewound   *Rewind // that no checkpoint holds yet, nil for none
+	rewoundIn *run    // the session that was prepared for it
 }
 
 // IsChief reports whether this process initialises, saves and writes events.

@@ -89,6 +89,9 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 			return err
 		}
 	}
+	if err := t.awaitSaved(ctx, sess); err != nil {
+		return err
+	}
 	t.watch.Enter(control.Stopping)
 	if t.early || t.job.steps > 0 && t.step >= t.job.steps {
 		return errors.Join(session.ErrCompleted, t.endHParams(ctx))

@@ -58,6 +58,10 @@ type Options struct {
 	// MaxReconnectDelay is the longest pause between two attempts to connect.
 	// Zero means DefaultMaxReconnectDelay.
 	MaxReconnectDelay time.Duration
+	// NoReconnectJitter makes these pauses the same each time, for tests that are
+	// to be repeated. Otherwise they vary by a fifth, so that the clients of a
+	// server do not all come back at once.
+	NoReconnectJitter bool
 	// MaxMessageBytes bounds a message in either direction. Zero means 2 GiB
 	// less one byte, which is also the most that TensorFlow takes.
 	MaxMessageBytes int
@@ -127,6 +131,9 @@ func (o *Options) dialOptions(addr string) []grpc.DialOption {
 	}
 	pauses := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 		MaxDelay: orDefault(o.MaxReconnectDelay, DefaultMaxReconnectDelay)}
+	if o.NoReconnectJitter {
+		pauses.Jitter = 0
+	}
 	list := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(dial),

@@ -84,8 +84,8 @@
 // child_defects_test.go and cluster_defects_test.go plant defects, and each must be
 // found.
 //
-// A seed decides what happens, but not how goroutines take turns, nor what gRPC and
-// the config's own random names draw: a rare finding may need several runs.
+// A seed decides what happens, but not how goroutines take turns, nor what the
+// config's own random names draw: a rare finding may need several runs.
 //
 // Not in these worlds yet: programs on several nodes, and exported graphs on servers.
 package world

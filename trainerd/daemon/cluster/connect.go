@@ -71,7 +71,7 @@ func (t *Task) Connect(ctx context.Context) (_ session.Session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	options.DialContext = t.Dial
+	options.DialContext, options.NoReconnectJitter = t.Dial, t.Dial != nil
 	def, err := t.placed()
 	if err != nil {
 		return nil, err

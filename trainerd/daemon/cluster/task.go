@@ -22,7 +22,8 @@ type Task struct {
 
 	// FS is what the run's ID is written through; nil for the operating system's.
 	FS ckptfmt.FS
-	// Dial opens connections to the servers; nil for the operating system's.
+	// Dial opens connections to the servers, after pauses that are the same each
+	// time; nil for the operating system's.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 }
 
