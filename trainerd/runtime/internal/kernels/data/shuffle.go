@@ -113,8 +113,9 @@ func buildShuffle(at shuffleArgs) func(*exec.OpConstruction) func(c *exec.Kernel
 			if s == nil {
 				return nil, c.Invalid("the generator of seeds is none")
 			}
+			in := &walked{Dataset: of}
 			return variant.OpenFunc(func(*variant.IteratorContext) (variant.Iterator, error) {
-				return &shuffleIterator{of: of, size: size, rounds: rounds, seeds: s, words: s.begin(), slices: []span{{}}}, nil
+				return &shuffleIterator{walk: in.begin(), size: size, rounds: rounds, seeds: s, words: s.begin(), slices: []span{{}}}, nil
 			}), nil
 		}
 	}
@@ -123,7 +124,6 @@ func buildShuffle(at shuffleArgs) func(*exec.OpConstruction) func(c *exec.Kernel
 // shuffleIterator keeps a buffer filled and draws from it. The buffer is a ring; a
 // span of it belongs to each round, and all of one comes before the next.
 type shuffleIterator struct {
-	of     variant.Dataset
 	walk   lastWalk
 	size   int // -1: of any size
 	rounds int // left; negative: no end
@@ -173,7 +173,7 @@ func (s *shuffleIterator) fill(p *variant.IteratorContext) error {
 				s.ended = true
 				return nil
 			}
-			if err := s.walk.open(p, s.of); err != nil {
+			if err := s.walk.open(p); err != nil {
 				return err
 			}
 			s.some = false
@@ -249,7 +249,7 @@ func (s *shuffleIterator) Load(p *variant.IteratorContext, r *variant.StateReade
 		r.Fail("the buffer has %d elements, and room for %d", s.count, s.size)
 		return
 	}
-	s.walk.load(p, r, s.of)
+	s.walk.load(p, r)
 }
 
 // grow makes the ring larger, up to the size of the buffer.

@@ -54,8 +54,9 @@ func sameElements(*exec.OpConstruction) func(c *exec.KernelContext, of variant.D
 func buildRepeat(*exec.OpConstruction) func(c *exec.KernelContext, of variant.Dataset) (variant.Dataset, error) {
 	return func(c *exec.KernelContext, of variant.Dataset) (variant.Dataset, error) {
 		rounds := c.MustInt(1, "the number of rounds")
+		in := &walked{Dataset: of}
 		return variant.OpenFunc(func(*variant.IteratorContext) (variant.Iterator, error) {
-			return &repeatIterator{of: of, left: rounds}, nil
+			return &repeatIterator{walk: in.begin(), left: rounds}, nil
 		}), nil
 	}
 }
@@ -63,7 +64,6 @@ func buildRepeat(*exec.OpConstruction) func(c *exec.KernelContext, of variant.Da
 // repeatIterator walks through a data set again and again; left is negative for
 // ever.
 type repeatIterator struct {
-	of   variant.Dataset
 	walk lastWalk
 	left int
 	some bool
@@ -75,7 +75,7 @@ func (r *repeatIterator) Next(p *variant.IteratorContext) (variant.Tuple, error)
 			if r.left == 0 {
 				return nil, io.EOF
 			}
-			if err := r.walk.open(p, r.of); err != nil {
+			if err := r.walk.open(p); err != nil {
 				return nil, err
 			}
 			r.some = false
@@ -105,7 +105,7 @@ func (r *repeatIterator) Save(w *variant.StateWriter) {
 func (r *repeatIterator) Load(p *variant.IteratorContext, sr *variant.StateReader) {
 	sr.Kind("repeat")
 	r.left, r.some = sr.Int(), sr.Bool()
-	r.walk.load(p, sr, r.of)
+	r.walk.load(p, sr)
 }
 
 func buildTake(*exec.OpConstruction) func(c *exec.KernelContext, of variant.Dataset) (variant.Dataset, error) {
@@ -270,16 +270,17 @@ func buildConcatenate(*exec.OpConstruction) func(c *exec.KernelContext, of varia
 		if err != nil {
 			return nil, err
 		}
+		rest := &walked{Dataset: second}
 		return variant.OpenFunc(func(p *variant.IteratorContext) (variant.Iterator, error) {
 			in, err := of.MakeIterator(p)
-			return &concatenateIterator{in: in, second: second, first: true}, err
+			return &concatenateIterator{in: in, second: rest.begin(), first: true}, err
 		}), nil
 	}
 }
 
 type concatenateIterator struct {
 	in     variant.Iterator
-	second variant.Dataset
+	second lastWalk
 	first  bool             // in is of the first data set
 	ended  variant.Iterator // the walk through that, kept for its state; see lastWalk
 }
@@ -289,17 +290,19 @@ func (c *concatenateIterator) Next(p *variant.IteratorContext) (variant.Tuple, e
 	if err != io.EOF || !c.first {
 		return el, err
 	}
-	in, err := c.second.MakeIterator(p)
-	if err != nil {
+	if err := c.second.open(p); err != nil {
 		return nil, err
 	}
-	c.in, c.ended, c.first = in, c.in, false
+	c.in, c.ended, c.first = c.second.in, c.in, false
 	return c.in.Next(p)
 }
 
 func (c *concatenateIterator) Save(w *variant.StateWriter) {
 	w.Kind("concatenate")
 	switch {
+	case c.first && c.second.ended != nil:
+		w.Int(walkAgain)
+		c.second.save(w)
 	case c.first:
 		w.Int(walkOpen)
 	case c.ended == nil: // restored from a state that lacked it
@@ -314,7 +317,10 @@ func (c *concatenateIterator) Save(w *variant.StateWriter) {
 func (c *concatenateIterator) Load(p *variant.IteratorContext, r *variant.StateReader) {
 	r.Kind("concatenate")
 	of := r.Int()
-	if c.first = of == walkOpen; c.first {
+	if c.first = of == walkOpen || of == walkAgain; c.first {
+		if of == walkAgain {
+			c.second.load(p, r)
+		}
 		c.in.Load(p, r)
 		return
 	}
@@ -322,7 +328,8 @@ func (c *concatenateIterator) Load(p *variant.IteratorContext, r *variant.StateR
 		c.ended = c.in
 		c.ended.Load(p, r)
 	}
-	c.in = r.Open(p, c.second)
+	c.in = r.Open(p, c.second.of)
+	c.second.of.setLast(c.in)
 }
 
 // buildIgnoreErrors leaves out the elements that cannot be made.
