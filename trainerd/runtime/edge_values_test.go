@@ -31,6 +31,7 @@ func TestEdgeValues(t *testing.T) {
 		{"ReluGrad", double, []*ckptfmt.Tensor{vector(nan, inf, -1, 1, nan, 3, -inf, -2, 5), vector(-1., 0, -1, -1, 1, 1, nan, 2, -3)},
 			[]float64{nan, nan, zero, 0, nan, 3, nan, -2, 0}},
 		{"Relu6Grad", double, []*ckptfmt.Tensor{vector(nan, inf, -1, 1, 2), vector(-1., -1, -1, 9, 3)}, []float64{nan, nan, zero, 0, 2}},
+		{"FakeQuantWithMinMaxArgsGradient", nil, []*ckptfmt.Tensor{vector[float32](1, -2, float32(nan), -3), vector[float32](0, 9, -9, -9)}, []float64{1, zero, nan, zero}},
 		{"Sign", double, []*ckptfmt.Tensor{vector(zero, 0, nan, -inf, 1e-300)}, []float64{0, 0, nan, -1, 1}},
 		{"ClipByValue", double, []*ckptfmt.Tensor{vector(nan, inf, -inf, 1, 5), ckptfmt.Scalar(2.0), ckptfmt.Scalar(1.0)}, []float64{nan, 2, 2, 2, 2}},
 		{"ArgMax", double, []*ckptfmt.Tensor{vector(nan, 1, 0), whole}, []float64{1}},
@@ -71,6 +72,17 @@ func runEdge(t *testing.T, op string, attr map[string]*tfpb.AttrValue, in []*ckp
 	got, err := newSession(t, append(nodes, node)...).Run(context.Background(), nil, []string{"out"}, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", op, err)
+	}
+	if got[0].DType == tfpb.DataType_DT_FLOAT {
+		list, err := ckptfmt.Values[float32](got[0])
+		if err != nil {
+			t.Fatalf("%s: %v", op, err)
+		}
+		wide := make([]float64, len(list))
+		for i, v := range list {
+			wide[i] = float64(v)
+		}
+		return wide
 	}
 	if got[0].DType != tfpb.DataType_DT_INT64 {
 		list, err := ckptfmt.Values[float64](got[0])
