@@ -177,9 +177,9 @@ func (d *Difference) measureNumbers(a, b ckptfmt.Reader) error {
 	if err != nil {
 		return err
 	}
-	x, y := diffPieces.Get().(*[diffPiece]byte), diffPieces.Get().(*[diffPiece]byte)
-	defer diffPieces.Put(x)
-	defer diffPieces.Put(y)
+	x, y := pieces.Get().(*[pieceSize]byte), pieces.Get().(*[pieceSize]byte)
+	defer pieces.Put(x)
+	defer pieces.Put(y)
 	numbers := newNumberDiff(d.A.DType)
 	at := int64(0)
 	for {
@@ -208,10 +208,10 @@ func (d *Difference) measureNumbers(a, b ckptfmt.Reader) error {
 	}
 }
 
-// diffPiece is how many bytes of a tensor are compared at a time.
-const diffPiece = 256 << 10
+// pieceSize is how many bytes of a tensor are looked at together.
+const pieceSize = 256 << 10
 
-var diffPieces = sync.Pool{New: func() any { return new([diffPiece]byte) }}
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
 // readPiece fills b from a tensor, but for the end of that: 0 is after it.
 func readPiece(t *ckptfmt.TensorReader, b []byte) (int, error) {

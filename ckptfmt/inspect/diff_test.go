@@ -67,7 +67,7 @@ func TestDiff(t *testing.T) {
 		return t
 	}
 	nan := math.NaN()
-	long := make([]float64, 3*diffPiece/8+5) // more than one piece, and a part of one
+	long := make([]float64, 3*pieceSize/8+5) // more than one piece, and a part of one
 	longer := slices.Clone(long)
 	longer[0], longer[len(long)-1] = 0.5, -3
 	a := write("a", map[string]*ckptfmt.Tensor{

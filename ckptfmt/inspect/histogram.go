@@ -18,7 +18,7 @@ func HistogramFrom(r io.Reader, d tfpb.DataType, low, high float64, n int) ([]in
 		return nil, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, dtype.Name(d))
 	}
 	counts := make([]int64, n)
-	piece := make([]byte, statsPiece*size)
+	piece := make([]byte, pieceSize/8*size)
 	for {
 		k, err := io.ReadFull(r, piece)
 		if err == io.EOF {

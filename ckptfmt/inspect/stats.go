@@ -38,7 +38,9 @@ func StatsFrom(r io.Reader, d tfpb.DataType) (Stats, error) {
 		return Stats{}, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, dtype.Name(d))
 	}
 	var s statsSum
-	piece := make([]byte, statsPiece*size)
+	whole := pieces.Get().(*[pieceSize]byte) // of elements of any size
+	defer pieces.Put(whole)
+	piece := whole[:]
 	for {
 		n, err := io.ReadFull(r, piece)
 		if err == io.EOF {
@@ -54,9 +56,6 @@ func StatsFrom(r io.Reader, d tfpb.DataType) (Stats, error) {
 		s.add(numbers)
 	}
 }
-
-// statsPiece is how many elements are looked at together.
-const statsPiece = 64 << 10
 
 // statsSum adds up numbers.
 type statsSum struct {

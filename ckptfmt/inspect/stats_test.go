@@ -79,12 +79,12 @@ func TestSmallFloats(t *testing.T) {
 
 // A tensor has the statistics in pieces that it has as a whole.
 func TestStatsFrom(t *testing.T) {
-	values := make([]float32, 3*statsPiece+5)
+	values := make([]float32, 3*pieceSize/4+5)
 	for i := range values {
 		values[i] = float32(i%1000) - 300
 	}
 	values[7] = float32(math.NaN())
-	values[statsPiece] = float32(math.Inf(-1))
+	values[pieceSize/4] = float32(math.Inf(-1))
 	x, err := ckptfmt.FromValues([]int64{int64(len(values))}, values)
 	if err != nil {
 		t.Fatal(err)

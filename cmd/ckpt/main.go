@@ -71,7 +71,6 @@ const (
 )
 
 func main() {
-	paceGC()
 	if terminal.Is(os.Stdout) {
 		clidoc.WrapHelp(terminal.Width(os.Stdout))
 	}

@@ -84,15 +84,15 @@ func sRelu(d *float32, x *float32, n int)
 //go:noescape
 func dRelu(d *float64, x *float64, n int)
 
-// sReluGrad sets d to grad where x is above zero, else to zero.
+// sReluGrad sets d to grad*one where x is above zero, else to grad*0.
 //
 //go:noescape
-func sReluGrad(d *float32, grad *float32, x *float32, n int)
+func sReluGrad(d *float32, grad *float32, x *float32, one float32, n int)
 
-// dReluGrad sets d to grad where x is above zero, else to zero.
+// dReluGrad sets d to grad*one where x is above zero, else to grad*0.
 //
 //go:noescape
-func dReluGrad(d *float64, grad *float64, x *float64, n int)
+func dReluGrad(d *float64, grad *float64, x *float64, one float64, n int)
 
 // sSquare sets d to x*x.
 //

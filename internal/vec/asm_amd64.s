@@ -380,24 +380,26 @@ done:
 	VZEROUPPER
 	RET
 
-// func sReluGrad(d *float32, grad *float32, x *float32, n int)
+// func sReluGrad(d *float32, grad *float32, x *float32, one float32, n int)
 // Requires: AVX
-TEXT ·sReluGrad(SB), NOSPLIT, $0-32
-	XORQ AX, AX
-	MOVQ d+0(FP), CX
-	MOVQ grad+8(FP), DX
-	MOVQ x+16(FP), BX
-	MOVQ n+24(FP), SI
-	SUBQ $0x08, SI
-	JLT  done
+TEXT ·sReluGrad(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSS one+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
 
 loop:
-	VMOVUPS (DX)(AX*1), Y0
-	VMOVUPS (BX)(AX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VCMPPS  $0x1e, Y2, Y1, Y1
-	VANDPS  Y1, Y0, Y0
-	VMOVUPS Y0, (CX)(AX*1)
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VXORPS  Y3, Y3, Y3
+	VCMPPS  $0x1e, Y3, Y2, Y2
+	VANDPS  Y2, Y0, Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
 	JGE     loop
@@ -406,24 +408,26 @@ done:
 	VZEROUPPER
 	RET
 
-// func dReluGrad(d *float64, grad *float64, x *float64, n int)
+// func dReluGrad(d *float64, grad *float64, x *float64, one float64, n int)
 // Requires: AVX
-TEXT ·dReluGrad(SB), NOSPLIT, $0-32
-	XORQ AX, AX
-	MOVQ d+0(FP), CX
-	MOVQ grad+8(FP), DX
-	MOVQ x+16(FP), BX
-	MOVQ n+24(FP), SI
-	SUBQ $0x04, SI
-	JLT  done
+TEXT ·dReluGrad(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSD one+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
 
 loop:
-	VMOVUPS (DX)(AX*1), Y0
-	VMOVUPS (BX)(AX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VCMPPD  $0x1e, Y2, Y1, Y1
-	VANDPD  Y1, Y0, Y0
-	VMOVUPS Y0, (CX)(AX*1)
+	VMOVUPS (DX)(AX*1), Y1
+	VMOVUPS (BX)(AX*1), Y2
+	VXORPS  Y3, Y3, Y3
+	VCMPPD  $0x1e, Y3, Y2, Y2
+	VANDPD  Y2, Y0, Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x04, SI
 	JGE     loop

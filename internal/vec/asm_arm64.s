@@ -724,39 +724,45 @@ single:
 done:
 	RET
 
-// func sReluGrad(d, grad, x *float32, n int)
-TEXT ·sReluGrad(SB), NOSPLIT, $0-32
+// func sReluGrad(d, grad, x *float32, one float32, n int)
+TEXT ·sReluGrad(SB), NOSPLIT, $0-40
 	MOVD d+0(FP), R0
 	MOVD grad+8(FP), R1
 	MOVD x+16(FP), R2
-	MOVD n+24(FP), R3
+	FMOVS one+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	MOVD n+32(FP), R3
 	SUBS $16, R3, R3
 	BLT rest
 turn:
-	FMOVQ (R1), F0
-	FMOVQ (R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	FMOVQ 16(R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	FMOVQ 32(R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	FMOVQ 48(R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, 48(R0)
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F1, (R0)
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R1), F1
+	FMOVQ 48(R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 48(R0)
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	ADD $64, R2, R2
@@ -767,12 +773,13 @@ rest:
 	SUBS $4, R3, R3
 	BLT done
 single:
-	FMOVQ (R1), F0
-	FMOVQ (R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, (R0)
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F1, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2
@@ -781,39 +788,45 @@ single:
 done:
 	RET
 
-// func dReluGrad(d, grad, x *float64, n int)
-TEXT ·dReluGrad(SB), NOSPLIT, $0-32
+// func dReluGrad(d, grad, x *float64, one float64, n int)
+TEXT ·dReluGrad(SB), NOSPLIT, $0-40
 	MOVD d+0(FP), R0
 	MOVD grad+8(FP), R1
 	MOVD x+16(FP), R2
-	MOVD n+24(FP), R3
+	FMOVD one+24(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	MOVD n+32(FP), R3
 	SUBS $8, R3, R3
 	BLT rest
 turn:
-	FMOVQ (R1), F0
-	FMOVQ (R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ee2e421 // fcmgt v1.2d, v1.2d, v2.2d
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	FMOVQ 16(R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ee2e421 // fcmgt v1.2d, v1.2d, v2.2d
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	FMOVQ 32(R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ee2e421 // fcmgt v1.2d, v1.2d, v2.2d
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	FMOVQ 48(R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ee2e421 // fcmgt v1.2d, v1.2d, v2.2d
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, 48(R0)
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	FMOVQ F1, (R0)
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R1), F1
+	FMOVQ 48(R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	FMOVQ F1, 48(R0)
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	ADD $64, R2, R2
@@ -824,12 +837,13 @@ rest:
 	SUBS $2, R3, R3
 	BLT done
 single:
-	FMOVQ (R1), F0
-	FMOVQ (R2), F1
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ee2e421 // fcmgt v1.2d, v1.2d, v2.2d
-	WORD $0x4e211c00 // and v0.16b, v0.16b, v1.16b
-	FMOVQ F0, (R0)
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	WORD $0x4e221c02 // and v2.16b, v0.16b, v2.16b
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	FMOVQ F1, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2

@@ -95,13 +95,14 @@ func Relu[T Float](d, x []T) {
 	}
 }
 
-// ReluGrad sets d to g where x is above zero, else to zero.
+// ReluGrad sets d to g where x is above zero, else to zero times g: a gradient
+// that is NaN or infinite stays visible.
 func ReluGrad[T Float](d, g, x []T) {
 	g, x = g[:len(d)], x[:len(d)]
-	for i := reluGradWide(d, g, x); i < len(d); i++ {
+	for i := reluGradWide(d, g, x, 1); i < len(d); i++ {
 		v := g[i]
 		if !(x[i] > 0) {
-			v = 0
+			v *= 0
 		}
 		d[i] = v
 	}

@@ -103,12 +103,12 @@ func reluWide[T Float](d, x []T) int {
 	return n
 }
 
-func reluGradWide[T Float](d, g, x []T) int {
+func reluGradWide[T Float](d, g, x []T, one T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sReluGrad(f32(d), f32(g), f32(x), n)
+		sReluGrad(f32(d), f32(g), f32(x), float32(one), n)
 	} else {
-		dReluGrad(f64(d), f64(g), f64(x), n)
+		dReluGrad(f64(d), f64(g), f64(x), float64(one), n)
 	}
 	return n
 }

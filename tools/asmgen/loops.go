@@ -44,8 +44,8 @@ var loops = []loop{
 	{"mulScalar", "sets d to x*s", "d x", "s", func(v arithmetic) { v.store("d", v.mul(v.load("x"), v.scalar("s"))) }},
 	{"divScalar", "sets d to x/s", "d x", "s", func(v arithmetic) { v.store("d", v.div(v.load("x"), v.scalar("s"))) }},
 	{"relu", "sets d to x, and to zero where x is less", "d x", "", func(v arithmetic) { v.store("d", v.rectified(v.load("x"))) }},
-	{"reluGrad", "sets d to grad where x is above zero, else to zero", "d grad x", "", func(v arithmetic) {
-		v.store("d", v.and(v.load("grad"), v.positive(v.load("x"))))
+	{"reluGrad", "sets d to grad*one where x is above zero, else to grad*0", "d grad x", "one", func(v arithmetic) {
+		v.store("d", v.mul(v.load("grad"), v.and(v.scalar("one"), v.positive(v.load("x")))))
 	}},
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},

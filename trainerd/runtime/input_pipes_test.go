@@ -41,6 +41,12 @@ var stages = []struct {
 	{"concatenate", func(p *pipe, of string) string {
 		return p.node("ConcatenateDataset", []string{of, p.numbers(100, 104)})
 	}, false},
+	{"concatenate shuffled", func(p *pipe, of string) string {
+		return p.node("ConcatenateDataset", []string{of, p.shuffled(p.shuffled(p.numbers(100, 104), 2), 3)})
+	}, false},
+	{"take of a shuffle", func(p *pipe, of string) string {
+		return p.node("TakeDataset", []string{p.shuffled(of, 3), p.long(4)})
+	}, true},
 	{"cache", func(p *pipe, of string) string {
 		return p.node("RepeatDataset", []string{p.node("CacheDataset", []string{of, p.text("")}), p.long(3)})
 	}, true},

@@ -338,6 +338,11 @@ func TestIteratorsResume(t *testing.T) {
 				t.Error("there are no elements")
 			}
 		})
+		t.Run(stage.name+" again and again", func(t *testing.T) {
+			p := newPipe(t)
+			fetch, step, start := p.trained(p.repeated(stage.wrap(p, p.shuffled(p.shuffled(p.numbers(0, 7), 3), 12))), i%2 == 1)
+			wholeAndKilled(t, &life{t: t, def: p.def, fetch: fetch, step: step, start: start}, 26)
+		})
 	}
 	for i, source := range sources {
 		t.Run(source.name, func(t *testing.T) {

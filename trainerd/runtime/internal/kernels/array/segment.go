@@ -33,9 +33,9 @@ func segmentFold[T exec.Number](s segment) (init T, f func(a, x T) T) {
 	case segmentProd:
 		return 1, combiner[T]("Mul")
 	case segmentMax:
-		return lowest, elem.Larger[T]
+		return lowest, elem.LaterLarger[T]
 	case segmentMin:
-		return highest, elem.Smaller[T]
+		return highest, elem.LaterSmaller[T]
 	}
 	return 0, combiner[T]("Add")
 }

@@ -42,18 +42,17 @@ func buildDirected(b *exec.OpConstruction) func(c *exec.KernelContext, of varian
 				if err != nil {
 					return nil, err
 				}
-				w.from = append(w.from, in)
+				w.from = append(w.from, lastWalk{in: in})
 			}
 			return w, nil
 		}), nil
 	}
 }
 
-// directedIterator is a walk through such a data set. A source that has ended is
-// nil.
+// directedIterator is a walk through such a data set.
 type directedIterator struct {
 	choice variant.Iterator
-	from   []variant.Iterator
+	from   []lastWalk
 	left   int
 	stop   bool // at the end of the first one that ends
 }
@@ -71,17 +70,17 @@ func (w *directedIterator) Next(p *variant.IteratorContext) (variant.Tuple, erro
 		if i < 0 || i >= len(w.from) {
 			return nil, p.Invalid("Selector index out of range: %d >= %d", i, len(w.from))
 		}
-		if w.from[i] == nil {
+		if w.from[i].in == nil {
 			continue
 		}
-		got, err := w.from[i].Next(p)
+		got, err := w.from[i].in.Next(p)
 		if err != io.EOF {
 			return got, err
 		}
 		if w.stop {
 			break
 		}
-		w.from[i] = nil
+		w.from[i].end()
 		w.left--
 	}
 	w.left = 0
@@ -92,10 +91,8 @@ func (w *directedIterator) Save(sw *variant.StateWriter) {
 	sw.Walk("directed", w.choice)
 	sw.Int(w.left)
 	sw.Int(len(w.from))
-	for _, in := range w.from {
-		if sw.Bool(in != nil) {
-			in.Save(sw)
-		}
+	for i := range w.from {
+		w.from[i].save(sw)
 	}
 }
 
@@ -104,11 +101,7 @@ func (w *directedIterator) Load(p *variant.IteratorContext, r *variant.StateRead
 	w.left = r.Int()
 	r.Same("data sets to choose from", len(w.from))
 	for i := range w.from {
-		if !r.Bool() {
-			w.from[i] = nil
-		} else {
-			w.from[i].Load(p, r)
-		}
+		w.from[i].reload(p, r)
 	}
 }
 

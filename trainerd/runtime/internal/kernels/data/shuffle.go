@@ -113,8 +113,9 @@ func buildShuffle(at shuffleArgs) func(*exec.OpConstruction) func(c *exec.Kernel
 			if s == nil {
 				return nil, c.Invalid("the generator of seeds is none")
 			}
+			in := &walked{Dataset: of}
 			return variant.OpenFunc(func(*variant.IteratorContext) (variant.Iterator, error) {
-				return &shuffleIterator{of: of, size: size, rounds: rounds, seeds: s, words: s.begin(), slices: []span{{}}}, nil
+				return &shuffleIterator{walk: in.begin(), size: size, rounds: rounds, seeds: s, words: s.begin(), slices: []span{{}}}, nil
 			}), nil
 		}
 	}
@@ -123,8 +124,7 @@ func buildShuffle(at shuffleArgs) func(*exec.OpConstruction) func(c *exec.Kernel
 // shuffleIterator keeps a buffer filled and draws from it. The buffer is a ring; a
 // span of it belongs to each round, and all of one comes before the next.
 type shuffleIterator struct {
-	of     variant.Dataset
-	in     variant.Iterator
+	walk   lastWalk
 	size   int // -1: of any size
 	rounds int // left; negative: no end
 	seeds  *seeds
@@ -168,18 +168,17 @@ func (s *shuffleIterator) Next(p *variant.IteratorContext) (variant.Tuple, error
 // fill reads elements until the buffer is full or there are no more.
 func (s *shuffleIterator) fill(p *variant.IteratorContext) error {
 	for !s.ended && (s.size < 0 || s.count < s.size) && (len(s.slices) <= maxRounds || s.count == 0) {
-		if s.in == nil {
+		if s.walk.in == nil {
 			if s.rounds == 0 {
 				s.ended = true
 				return nil
 			}
-			in, err := s.of.MakeIterator(p)
-			if err != nil {
+			if err := s.walk.open(p); err != nil {
 				return err
 			}
-			s.in, s.some = in, false
+			s.some = false
 		}
-		el, err := s.in.Next(p)
+		el, err := s.walk.in.Next(p)
 		if err == io.EOF {
 			s.endRound()
 			continue
@@ -193,7 +192,7 @@ func (s *shuffleIterator) fill(p *variant.IteratorContext) error {
 }
 
 func (s *shuffleIterator) endRound() {
-	s.in = nil
+	s.walk.end()
 	if s.rounds > 0 {
 		s.rounds--
 	}
@@ -229,9 +228,7 @@ func (s *shuffleIterator) Save(w *variant.StateWriter) {
 			w.Tuple(s.ring[i%len(s.ring)])
 		}
 	}
-	if w.Bool(s.in != nil) {
-		s.in.Save(w)
-	}
+	s.walk.save(w)
 }
 
 func (s *shuffleIterator) Load(p *variant.IteratorContext, r *variant.StateReader) {
@@ -252,9 +249,7 @@ func (s *shuffleIterator) Load(p *variant.IteratorContext, r *variant.StateReade
 		r.Fail("the buffer has %d elements, and room for %d", s.count, s.size)
 		return
 	}
-	if r.Bool() {
-		s.in = r.Open(p, s.of)
-	}
+	s.walk.load(p, r)
 }
 
 // grow makes the ring larger, up to the size of the buffer.

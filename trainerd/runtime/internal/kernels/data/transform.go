@@ -54,8 +54,9 @@ func sameElements(*exec.OpConstruction) func(c *exec.KernelContext, of variant.D
 func buildRepeat(*exec.OpConstruction) func(c *exec.KernelContext, of variant.Dataset) (variant.Dataset, error) {
 	return func(c *exec.KernelContext, of variant.Dataset) (variant.Dataset, error) {
 		rounds := c.MustInt(1, "the number of rounds")
+		in := &walked{Dataset: of}
 		return variant.OpenFunc(func(*variant.IteratorContext) (variant.Iterator, error) {
-			return &repeatIterator{of: of, left: rounds}, nil
+			return &repeatIterator{walk: in.begin(), left: rounds}, nil
 		}), nil
 	}
 }
@@ -63,30 +64,28 @@ func buildRepeat(*exec.OpConstruction) func(c *exec.KernelContext, of variant.Da
 // repeatIterator walks through a data set again and again; left is negative for
 // ever.
 type repeatIterator struct {
-	of   variant.Dataset
-	in   variant.Iterator
+	walk lastWalk
 	left int
 	some bool
 }
 
 func (r *repeatIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
 	for {
-		if r.in == nil {
+		if r.walk.in == nil {
 			if r.left == 0 {
 				return nil, io.EOF
 			}
-			in, err := r.of.MakeIterator(p)
-			if err != nil {
+			if err := r.walk.open(p); err != nil {
 				return nil, err
 			}
-			r.in, r.some = in, false
+			r.some = false
 		}
-		el, err := r.in.Next(p)
+		el, err := r.walk.in.Next(p)
 		if err != io.EOF {
 			r.some = true
 			return el, err
 		}
-		r.in = nil
+		r.walk.end()
 		if r.left > 0 {
 			r.left--
 		}
@@ -100,17 +99,13 @@ func (r *repeatIterator) Save(w *variant.StateWriter) {
 	w.Kind("repeat")
 	w.Int(r.left)
 	w.Bool(r.some)
-	if w.Bool(r.in != nil) {
-		r.in.Save(w)
-	}
+	r.walk.save(w)
 }
 
 func (r *repeatIterator) Load(p *variant.IteratorContext, sr *variant.StateReader) {
 	sr.Kind("repeat")
 	r.left, r.some = sr.Int(), sr.Bool()
-	if sr.Bool() {
-		r.in = sr.Open(p, r.of)
-	}
+	r.walk.load(p, sr)
 }
 
 func buildTake(*exec.OpConstruction) func(c *exec.KernelContext, of variant.Dataset) (variant.Dataset, error) {
@@ -275,17 +270,19 @@ func buildConcatenate(*exec.OpConstruction) func(c *exec.KernelContext, of varia
 		if err != nil {
 			return nil, err
 		}
+		rest := &walked{Dataset: second}
 		return variant.OpenFunc(func(p *variant.IteratorContext) (variant.Iterator, error) {
 			in, err := of.MakeIterator(p)
-			return &concatenateIterator{in, second, true}, err
+			return &concatenateIterator{in: in, second: rest.begin(), first: true}, err
 		}), nil
 	}
 }
 
 type concatenateIterator struct {
 	in     variant.Iterator
-	second variant.Dataset
-	first  bool // in is of the first data set
+	second lastWalk
+	first  bool             // in is of the first data set
+	ended  variant.Iterator // the walk through that, kept for its state; see lastWalk
 }
 
 func (c *concatenateIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
@@ -293,26 +290,46 @@ func (c *concatenateIterator) Next(p *variant.IteratorContext) (variant.Tuple, e
 	if err != io.EOF || !c.first {
 		return el, err
 	}
-	if c.in, err = c.second.MakeIterator(p); err != nil {
+	if err := c.second.open(p); err != nil {
 		return nil, err
 	}
-	c.first = false
+	c.in, c.ended, c.first = c.second.in, c.in, false
 	return c.in.Next(p)
 }
 
 func (c *concatenateIterator) Save(w *variant.StateWriter) {
 	w.Kind("concatenate")
-	w.Bool(c.first)
+	switch {
+	case c.first && c.second.ended != nil:
+		w.Int(walkAgain)
+		c.second.save(w)
+	case c.first:
+		w.Int(walkOpen)
+	case c.ended == nil: // restored from a state that lacked it
+		w.Int(walkNone)
+	default:
+		w.Int(walkEnded)
+		c.ended.Save(w)
+	}
 	c.in.Save(w)
 }
 
 func (c *concatenateIterator) Load(p *variant.IteratorContext, r *variant.StateReader) {
 	r.Kind("concatenate")
-	if c.first = r.Bool(); c.first {
+	of := r.Int()
+	if c.first = of == walkOpen || of == walkAgain; c.first {
+		if of == walkAgain {
+			c.second.load(p, r)
+		}
 		c.in.Load(p, r)
 		return
 	}
-	c.in = r.Open(p, c.second)
+	if of == walkEnded {
+		c.ended = c.in
+		c.ended.Load(p, r)
+	}
+	c.in = r.Open(p, c.second.of)
+	c.second.of.setLast(c.in)
 }
 
 // buildIgnoreErrors leaves out the elements that cannot be made.

@@ -25,6 +25,23 @@ func Smaller[T exec.Number](x, y T) T {
 	return y
 }
 
+// LaterLarger returns x if it is larger than y, else y: the step of a fold that
+// NaN does not end, as TensorFlow has it.
+func LaterLarger[T exec.Number](x, y T) T {
+	if x > y {
+		return x
+	}
+	return y
+}
+
+// LaterSmaller is LaterLarger for the smaller of two numbers.
+func LaterSmaller[T exec.Number](x, y T) T {
+	if x < y {
+		return x
+	}
+	return y
+}
+
 // AddScalar sets d to x plus y.
 func AddScalar[T exec.Number](d, x []T, y T) {
 	x = x[:len(d)]
@@ -71,6 +88,8 @@ func Sign[T exec.Number](x T) T {
 	case x < 0:
 		var zero T
 		return zero - 1
+	case x == 0:
+		return 0 // for -0, too
 	}
 	return x
 }

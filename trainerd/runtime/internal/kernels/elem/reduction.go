@@ -24,6 +24,9 @@ func (r *Reduction) Init(c *exec.KernelContext, shape, axes []int, keep bool) er
 		if a < 0 {
 			a += len(shape)
 		}
+		if reduced[a] {
+			return c.Invalid("axis %d is named twice", a)
+		}
 		reduced[a] = true
 	}
 	r.Rank, r.Folded, r.Loops = 0, 1, 0

@@ -194,7 +194,7 @@ func clip[T exec.Number](c *exec.KernelContext) error {
 	y := exec.Elems[T](c.OutLike(0, x.DType, x))
 	l, h := exec.Elems[T](lo), exec.Elems[T](hi)
 	for i, v := range exec.Elems[T](x) {
-		y[i] = elem.Smaller(elem.Larger(v, l[i%len(l)]), h[i%len(h)])
+		y[i] = elem.Larger(elem.Smaller(v, h[i%len(h)]), l[i%len(l)])
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ var reduceOps = exec.OpTable{
 	"All":           {Build: buildAll},
 	"Any":           {Build: buildAny},
 	"EuclideanNorm": {Types: exec.Floats, Build: buildNorm},
-	"ArgMax":        {Types: exec.Numbers, Build: buildArg(func(x, best float64) bool { return x > best }, func(x, best int64) bool { return x > best })},
-	"ArgMin":        {Types: exec.Numbers, Build: buildArg(func(x, best float64) bool { return x < best }, func(x, best int64) bool { return x < best })},
+	"ArgMax":        {Types: exec.Numbers, Build: buildArg(math.Inf(-1), math.MinInt64, func(x, best float64) bool { return x > best }, func(x, best int64) bool { return x > best })},
+	"ArgMin":        {Types: exec.Numbers, Build: buildArg(math.Inf(1), math.MaxInt64, func(x, best float64) bool { return x < best }, func(x, best int64) bool { return x < best })},
 	"L2Loss": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		return exec.ByFloat(b.DType("T"), l2Loss[float32], l2Loss[float64])
 	}},
@@ -195,7 +195,7 @@ func l2Loss[T exec.Float](c *exec.KernelContext) error {
 	return nil
 }
 
-func buildArg(better func(x, best float64) bool, betterInt func(x, best int64) bool) func(*exec.OpConstruction) (exec.Kernel, error) {
+func buildArg(worst float64, worstInt int64, better func(x, best float64) bool, betterInt func(x, best int64) bool) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		out := b.DType("output_type")
 		if !(exec.Indices | exec.SetOf(exec.Int16, exec.Uint16)).Has(out) {
@@ -203,13 +203,15 @@ func buildArg(better func(x, best float64) bool, betterInt func(x, best int64) b
 		}
 		f := func(x, best float32) bool { return better(float64(x), float64(best)) }
 		i := func(x, best int32) bool { return betterInt(int64(x), int64(best)) }
-		return exec.ByType(b.DType("T"), arg(out, f), arg(out, better), arg(out, i), arg(out, betterInt))
+		worst32 := int32(min(max(worstInt, math.MinInt32), math.MaxInt32))
+		return exec.ByType(b.DType("T"), arg(out, float32(worst), f), arg(out, worst, better), arg(out, worst32, i), arg(out, worstInt, betterInt))
 	}
 }
 
 // arg is the kernel that finds where along an axis the best element is, the
-// first of equals.
-func arg[T exec.Number](out tfpb.DataType, better func(x, best T) bool) exec.Kernel {
+// first of equals. Nothing is better than NaN, so that is passed over, and place 0
+// is where nothing is better than worst.
+func arg[T exec.Number](out tfpb.DataType, worst T, better func(x, best T) bool) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		a, err := c.Axis(1, len(x.Shape))
@@ -225,8 +227,8 @@ func arg[T exec.Number](out tfpb.DataType, better func(x, best T) bool) exec.Ker
 		xs := exec.Elems[T](x)
 		for i := range d.NumElements() {
 			at := i/inner*n*inner + i%inner
-			best, k := xs[at], 0
-			for j := 1; j < n; j++ {
+			best, k := worst, 0
+			for j := range n {
 				if v := xs[at+j*inner]; better(v, best) {
 					best, k = v, j
 				}

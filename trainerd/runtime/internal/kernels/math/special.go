@@ -45,11 +45,11 @@ func digamma(x float64) float64 {
 		_, r := math.Modf(x)
 		return digamma(1-x) - math.Pi/math.Tan(math.Pi*r)
 	}
-	if x == 0 {
-		return math.NaN()
+	if x <= 0 {
+		return math.NaN() // a pole
 	}
 	if !(x > 0) || x > 1e17 {
-		return mathext.Digamma(x) // no number, a pole, or nothing but the logarithm
+		return mathext.Digamma(x) // no number, or nothing but the logarithm
 	}
 	var v float64
 	for ; x < large; x++ {
@@ -72,11 +72,15 @@ func zeta(x, q float64) float64 {
 	if x == 1 {
 		return math.Inf(1)
 	}
-	if x < 1 || q <= 0 && math.Floor(q) != q && math.Floor(x) != x {
-		return math.NaN()
+	if x > 1 && math.IsInf(q, 1) {
+		return 0
 	}
-	if q <= 0 && math.Floor(q) == q {
-		return math.Inf(1)
+	pole := q <= 0 && math.Floor(q) == q
+	if pole && (math.IsInf(x, 1) || x >= 1 && math.Mod(x, 2) == 0) {
+		return math.Inf(1) // from both sides
+	}
+	if x < 1 || pole || q <= 0 && math.Floor(x) != x {
+		return math.NaN()
 	}
 	return mathext.Zeta(x, q)
 }
@@ -107,8 +111,17 @@ func igamma(a, x float64) float64 {
 
 // gammaInc guards f against arguments that it refuses.
 func gammaInc(a, x float64, f func(a, x float64) float64) float64 {
-	if !(a > 0) || !(x >= 0) || math.IsInf(a, 0) || math.IsInf(x, 0) {
+	if !(a > 0) || !(x >= 0) {
 		return math.NaN()
+	}
+	if math.IsInf(a, 1) && math.IsInf(x, 1) {
+		return 0
+	}
+	if math.IsInf(a, 1) {
+		return f(1, 0) // all is above
+	}
+	if math.IsInf(x, 1) {
+		return f(1, 1e300)
 	}
 	return f(a, x)
 }

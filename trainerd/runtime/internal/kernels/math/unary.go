@@ -238,7 +238,7 @@ func relu6Grad[T exec.Number](g, x T) T {
 	if x > 0 && x < 6 {
 		return g
 	}
-	return 0
+	return g * 0 // keeps NaN and the sign
 }
 
 func eluGrad[T exec.Float](g, y T) T {

@@ -232,7 +232,7 @@ func maxPool3D[T exec.Float](c *exec.KernelContext, v *volumes) error {
 		for ch := range n {
 			best := T(math.Inf(-1))
 			for _, p := range in {
-				best = elem.Larger(xs[p*n+ch], best)
+				best = elem.LaterLarger(best, xs[p*n+ch])
 			}
 			d[out*n+ch] = best
 		}
@@ -262,7 +262,7 @@ func maxPool3DGrad[T exec.Float](c *exec.KernelContext, v *volumes) error {
 	g.taps(func(out int, in, _ []int) {
 		for _, p := range in {
 			for ch := range n {
-				if ts[out*n+ch]-xs[p*n+ch] < nearLargest {
+				if math.Abs(float64(ts[out*n+ch]-xs[p*n+ch])) < nearLargest {
 					ds[p*n+ch] += gs[out*n+ch]
 				}
 			}

@@ -107,9 +107,9 @@ func buildFakeQuantArgsGradient(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		d, g := exec.Elems[float32](c.OutLike(0, exec.Float32, x)), exec.Elems[float32](grad)
 		for i, v := range exec.Elems[float32](x) {
-			d[i] = 0
-			if q.contains(v) {
-				d[i] = g[i]
+			d[i] = g[i]
+			if !q.contains(v) {
+				d[i] *= 0 // keeps NaN and the sign
 			}
 		}
 		return nil
@@ -187,15 +187,18 @@ func buildFakeQuantGradient(perChannel bool) func(*exec.OpConstruction) (exec.Ke
 			g := exec.Elems[float32](grad)
 			for i, v := range exec.Elems[float32](x) {
 				k := i % len(all)
-				d[i] = 0
+				within, below, above := float32(0), float32(0), float32(0) // factors keep NaN and the sign
 				switch q := &all[k]; {
 				case q.contains(v):
-					d[i] = g[i]
+					within = 1
 				case v < q.low:
-					toLow[k] += g[i]
+					below = 1
 				case v > q.high:
-					toHigh[k] += g[i]
+					above = 1
 				}
+				d[i] = g[i] * within
+				toLow[k] += g[i] * below
+				toHigh[k] += g[i] * above
 			}
 			return nil
 		}, nil

@@ -56,7 +56,7 @@ func keyed(c *exec.KernelContext) (philox.Generator, error) {
 		return philox.Generator{}, c.Errorf(tfpb.Code_UNIMPLEMENTED, "the embedded runtime lacks the random algorithm %d", alg)
 	}
 	const words = exec.Uint64
-	if key.DType != words || counter.DType != words || key.NumElements() != 1 || counter.NumElements() != 2 {
+	if key.DType != words || counter.DType != words || key.NumElements() != 1 || counter.NumElements() < 2 {
 		return philox.Generator{}, c.Invalid("%s is no key, or %s no counter", key.Describe(), counter.Describe())
 	}
 	k, n := exec.Elems[uint64](key)[0], exec.Elems[uint64](counter)

@@ -94,7 +94,7 @@ func sparseReduce[T exec.Number](r *sparseReduction) exec.Kernel {
 			case k == 0 || !slices.Equal(at(i), at(order[k-1])):
 				sums, firsts = append(sums, values[i]), append(firsts, i)
 			case r.largest:
-				sums[len(sums)-1] = max(sums[len(sums)-1], values[i])
+				sums[len(sums)-1] = elem.LaterLarger(sums[len(sums)-1], values[i])
 			default:
 				sums[len(sums)-1] += values[i]
 			}
