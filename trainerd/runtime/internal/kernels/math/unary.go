@@ -27,7 +27,7 @@ var unaryOps = exec.OpTable{
 	"Reciprocal": sliceUnary(reciprocal[float32], reciprocal[float64]),
 	"Inv":        sliceUnary(reciprocal[float32], reciprocal[float64]),
 	"Relu":       {Types: exec.Numbers, Build: buildRelu},
-	"Relu6":      {Types: exec.Numbers, Build: buildUnary(relu6[float32], relu6[float64], relu6[int32], relu6[int64])},
+	"Relu6":      {Types: exec.Numbers, Build: slicesOrEach(relu6[float32], relu6[float64], relu6Of[int32], relu6Of[int64])},
 	"LeakyRelu":  {Build: buildLeaky(buildLeakyRelu)},
 	"Neg":        alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(negate[float32], negate[float64], neg[int32], neg[int64])}, elem.Unary(negOf[complex64]), elem.Unary(negOf[complex128])),
 	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(absolute[float32], absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
@@ -41,7 +41,7 @@ var unaryOps = exec.OpTable{
 	"IsFinite": floatTest(func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }),
 
 	"ReluGrad":       {Types: exec.Numbers, Build: buildReluGrad},
-	"Relu6Grad":      {Types: exec.Numbers, Build: buildPairwise(relu6Grad[float32], relu6Grad[float64], relu6Grad[int32], relu6Grad[int64])},
+	"Relu6Grad":      {Types: exec.Numbers, Build: buildRelu6Grad},
 	"EluGrad":        gradient(eluGrad[float32], eluGrad[float64]),
 	"SeluGrad":       gradient(seluGrad[float32], seluGrad[float64]),
 	"SoftplusGrad":   gradient(softplusGrad[float32], softplusGrad[float64]),
@@ -190,11 +190,12 @@ func buildReluGrad(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByType(b.DType("T"), elem.SlicePairwise(vec.ReluGrad[float32]), elem.SlicePairwise(vec.ReluGrad[float64]), pairwise(reluGrad[int32]), pairwise(reluGrad[int64]))
 }
 
-func relu6[T exec.Number](x T) T {
-	if x > 6 {
-		return 6
-	}
-	return relu(x)
+func relu6[T exec.Float](d, x []T) { vec.ClippedRelu(d, x, 6) }
+
+func relu6Of[T exec.Integer](x T) T { return min(relu(x), 6) }
+
+func buildRelu6Grad(b *exec.OpConstruction) (exec.Kernel, error) {
+	return exec.ByType(b.DType("T"), elem.SlicePairwise(relu6Grad[float32]), elem.SlicePairwise(relu6Grad[float64]), pairwise(relu6GradOf[int32]), pairwise(relu6GradOf[int64]))
 }
 
 // buildLeaky builds an op whose slope has the type of its inputs.
@@ -234,7 +235,9 @@ func reluGrad[T exec.Integer](g, x T) T {
 	return 0
 }
 
-func relu6Grad[T exec.Number](g, x T) T {
+func relu6Grad[T exec.Float](d, g, x []T) { vec.ClippedReluGrad(d, g, x, 6) }
+
+func relu6GradOf[T exec.Integer](g, x T) T {
 	if x > 0 && x < 6 {
 		return g
 	}
