@@ -150,3 +150,31 @@ func AddProduct[T Float](d, x, y []T) {
 		d[i] += T(x[i] * y[i])
 	}
 }
+
+// ClippedRelu sets d to x, to zero where x is below it, and to top where x is
+// above that.
+func ClippedRelu[T Float](d, x []T, top T) {
+	x = x[:len(d)]
+	for i := clippedReluWide(d, x, top); i < len(d); i++ {
+		switch v := x[i]; {
+		case v > top:
+			d[i] = top
+		case v < 0:
+			d[i] = 0
+		default:
+			d[i] = v
+		}
+	}
+}
+
+// ClippedReluGrad sets d to g where x is between zero and top, else to zero.
+func ClippedReluGrad[T Float](d, g, x []T, top T) {
+	g, x = g[:len(d)], x[:len(d)]
+	for i := clippedReluGradWide(d, g, x, top); i < len(d); i++ {
+		v := g[i]
+		if !(x[i] > 0 && x[i] < top) {
+			v = 0
+		}
+		d[i] = v
+	}
+}

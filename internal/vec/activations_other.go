@@ -19,3 +19,5 @@ func gradMomentsWide[T Float](sums, dots, g, x, mean []T) int                { r
 func floorWide[T Float](d, x []T) int                                        { return 0 }
 func addScaledWide[T Float](d, x []T, s T) int                               { return 0 }
 func addProductWide[T Float](d, x, y []T) int                                { return 0 }
+func clippedReluWide[T Float](d, x []T, top T) int                           { return 0 }
+func clippedReluGradWide[T Float](d, g, x []T, top T) int                    { return 0 }

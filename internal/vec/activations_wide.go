@@ -171,3 +171,23 @@ func addProductWide[T Float](d, x, y []T) int {
 	}
 	return n
 }
+
+func clippedReluWide[T Float](d, x []T, top T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sClippedRelu(f32(d), f32(x), float32(top), n)
+	} else {
+		dClippedRelu(f64(d), f64(x), float64(top), n)
+	}
+	return n
+}
+
+func clippedReluGradWide[T Float](d, g, x []T, top T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sClippedReluGrad(f32(d), f32(g), f32(x), float32(top), n)
+	} else {
+		dClippedReluGrad(f64(d), f64(g), f64(x), float64(top), n)
+	}
+	return n
+}

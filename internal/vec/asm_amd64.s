@@ -436,6 +436,124 @@ done:
 	VZEROUPPER
 	RET
 
+// func sClippedRelu(d *float32, x *float32, top float32, n int)
+// Requires: AVX
+TEXT ·sClippedRelu(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS top+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VSUBPS    Y0, Y1, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x1e, Y3, Y2, Y2
+	VXORPS    Y3, Y3, Y3
+	VMAXPS    Y1, Y3, Y1
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dClippedRelu(d *float64, x *float64, top float64, n int)
+// Requires: AVX
+TEXT ·dClippedRelu(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD top+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VSUBPD    Y0, Y1, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPD    $0x1e, Y3, Y2, Y2
+	VXORPS    Y3, Y3, Y3
+	VMAXPD    Y1, Y3, Y1
+	VBLENDVPD Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sClippedReluGrad(d *float32, grad *float32, x *float32, top float32, n int)
+// Requires: AVX
+TEXT ·sClippedReluGrad(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSS top+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VXORPS  Y3, Y3, Y3
+	VCMPPS  $0x1e, Y3, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VSUBPS  Y1, Y0, Y1
+	VXORPS  Y3, Y3, Y3
+	VCMPPS  $0x1e, Y3, Y1, Y1
+	VANDPS  Y1, Y2, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dClippedReluGrad(d *float64, grad *float64, x *float64, top float64, n int)
+// Requires: AVX
+TEXT ·dClippedReluGrad(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSD top+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS (BX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VXORPS  Y3, Y3, Y3
+	VCMPPD  $0x1e, Y3, Y1, Y3
+	VANDPD  Y3, Y2, Y2
+	VSUBPD  Y1, Y0, Y1
+	VXORPS  Y3, Y3, Y3
+	VCMPPD  $0x1e, Y3, Y1, Y1
+	VANDPD  Y1, Y2, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSquare(SB), NOSPLIT, $0-24

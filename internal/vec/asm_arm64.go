@@ -94,6 +94,26 @@ func sReluGrad(d, grad, x *float32, one float32, n int)
 //go:noescape
 func dReluGrad(d, grad, x *float64, one float64, n int)
 
+// sClippedRelu sets d to x, to zero where x is less, and to top where x is more.
+//
+//go:noescape
+func sClippedRelu(d, x *float32, top float32, n int)
+
+// dClippedRelu sets d to x, to zero where x is less, and to top where x is more.
+//
+//go:noescape
+func dClippedRelu(d, x *float64, top float64, n int)
+
+// sClippedReluGrad sets d to grad where x is between zero and top, else to zero.
+//
+//go:noescape
+func sClippedReluGrad(d, grad, x *float32, top float32, n int)
+
+// dClippedReluGrad sets d to grad where x is between zero and top, else to zero.
+//
+//go:noescape
+func dClippedReluGrad(d, grad, x *float64, top float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape

@@ -852,6 +852,306 @@ single:
 done:
 	RET
 
+// func sClippedRelu(d, x *float32, top float32, n int)
+TEXT ·sClippedRelu(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS top+16(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	MOVD n+24(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F1
+	WORD $0x4ea0d422 // fsub v2.4s, v1.4s, v0.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea1e463 // fcmgt v3.4s, v3.4s, v1.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F1
+	WORD $0x4ea0d422 // fsub v2.4s, v1.4s, v0.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea1e463 // fcmgt v3.4s, v3.4s, v1.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F1
+	WORD $0x4ea0d422 // fsub v2.4s, v1.4s, v0.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea1e463 // fcmgt v3.4s, v3.4s, v1.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F1
+	WORD $0x4ea0d422 // fsub v2.4s, v1.4s, v0.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea1e463 // fcmgt v3.4s, v3.4s, v1.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F1
+	WORD $0x4ea0d422 // fsub v2.4s, v1.4s, v0.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea1e463 // fcmgt v3.4s, v3.4s, v1.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dClippedRelu(d, x *float64, top float64, n int)
+TEXT ·dClippedRelu(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVD top+16(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	MOVD n+24(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F1
+	WORD $0x4ee0d422 // fsub v2.2d, v1.2d, v0.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee1e463 // fcmgt v3.2d, v3.2d, v1.2d
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F1
+	WORD $0x4ee0d422 // fsub v2.2d, v1.2d, v0.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee1e463 // fcmgt v3.2d, v3.2d, v1.2d
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F1
+	WORD $0x4ee0d422 // fsub v2.2d, v1.2d, v0.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee1e463 // fcmgt v3.2d, v3.2d, v1.2d
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F1
+	WORD $0x4ee0d422 // fsub v2.2d, v1.2d, v0.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee1e463 // fcmgt v3.2d, v3.2d, v1.2d
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F1
+	WORD $0x4ee0d422 // fsub v2.2d, v1.2d, v0.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e442 // fcmgt v2.2d, v2.2d, v3.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee1e463 // fcmgt v3.2d, v3.2d, v1.2d
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
+// func sClippedReluGrad(d, grad, x *float32, top float32, n int)
+TEXT ·sClippedReluGrad(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD grad+8(FP), R1
+	MOVD x+16(FP), R2
+	FMOVS top+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	MOVD n+32(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R2), F1
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, (R0)
+	FMOVQ 16(R2), F1
+	FMOVQ 16(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R2), F1
+	FMOVQ 32(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R2), F1
+	FMOVQ 48(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R2), F1
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dClippedReluGrad(d, grad, x *float64, top float64, n int)
+TEXT ·dClippedReluGrad(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD grad+8(FP), R1
+	MOVD x+16(FP), R2
+	FMOVD top+24(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	MOVD n+32(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R2), F1
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, (R0)
+	FMOVQ 16(R2), F1
+	FMOVQ 16(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R2), F1
+	FMOVQ 32(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R2), F1
+	FMOVQ 48(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R2), F1
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	FMOVQ F1, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
 // func sSquare(d, x *float32, n int)
 TEXT ·sSquare(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0

@@ -56,6 +56,8 @@ func operations[T Float]() []operation[T] {
 		{"Floor", 2, 0, func(v [][]T, s []T) { Floor(v[0], v[1]) }},
 		{"AddProduct", 3, 0, func(v [][]T, s []T) { AddProduct(v[0], v[1], v[2]) }},
 		{"AddScaled", 2, 1, func(v [][]T, s []T) { AddScaled(v[0], v[1], s[0]) }},
+		{"ClippedRelu", 2, 1, func(v [][]T, s []T) { ClippedRelu(v[0], v[1], s[0]) }},
+		{"ClippedReluGrad", 3, 1, func(v [][]T, s []T) { ClippedReluGrad(v[0], v[1], v[2], s[0]) }},
 		{"Rsqrt", 2, 0, func(v [][]T, s []T) { Rsqrt(v[0], v[1]) }},
 		{"ScalarSub", 2, 1, func(v [][]T, s []T) { ScalarSub(v[0], v[1], s[0]) }},
 		{"ScalarDiv", 2, 1, func(v [][]T, s []T) { ScalarDiv(v[0], v[1], s[0]) }},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
@@ -268,10 +269,16 @@ func (b *Builder) MetaGraph() (*tfpb.MetaGraphDef, error) {
 	return meta, nil
 }
 
-// extend returns a Builder that continues where a copy of meta ends.
+// extend returns a Builder that continues where a copy of meta ends. The copy
+// has the nodes of meta, which no Builder changes: copying those of a large graph
+// takes longer than all else that is done to it before a training.
 func extend(meta *tfpb.MetaGraphDef) *Builder {
 	b := NewBuilder()
-	b.meta = proto.CloneOf(meta)
+	b.meta = proto.CloneOf(without(meta, "graph_def"))
+	if graph := meta.GetGraphDef(); graph != nil {
+		b.meta.GraphDef = proto.CloneOf(without(graph, "node"))
+		b.meta.GraphDef.Node = graph.GetNode()
+	}
 	for _, def := range b.meta.GetGraphDef().GetNode() {
 		n := &Node{def: def, index: len(b.nodes)}
 		b.nodes = append(b.nodes, n)
@@ -281,4 +288,18 @@ func extend(meta *tfpb.MetaGraphDef) *Builder {
 	maps.Copy(b.collections, b.meta.CollectionDef)
 	b.saver = b.meta.SaverDef
 	return b
+}
+
+// without returns a message with all fields of m but one. It shares them with m.
+func without[M proto.Message](m M, field protoreflect.Name) M {
+	from := m.ProtoReflect()
+	to := from.New()
+	from.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if fd.Name() != field {
+			to.Set(fd, v)
+		}
+		return true
+	})
+	to.SetUnknown(from.GetUnknown())
+	return to.Interface().(M)
 }

@@ -10,7 +10,8 @@ import (
 // Complete returns a copy of meta to which it adds what a Supervisor needs and
 // the program that exported it did not make, and names it in its collection:
 // init op, local init op, ready op, a summary op if there are summaries, and a
-// saver if there are variables. What is there already is left alone.
+// saver if there are variables. What is there already is left alone; the copy
+// shares its nodes with meta.
 func Complete(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
 	g, err := Parse(meta)
 	if err != nil {

@@ -14,7 +14,8 @@ type StepCounter struct {
 
 // AddStepCounter returns a copy of meta, the graph of a program that does not
 // count its steps, with a variable "global_step". The graph's saver, which does
-// not know it, is left out; [Complete] adds another.
+// not know it, is left out; [Complete] adds another. The copy shares its nodes
+// with meta.
 func AddStepCounter(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, StepCounter, error) {
 	if _, err := Parse(meta); err != nil {
 		return nil, StepCounter{}, err

@@ -10,7 +10,7 @@ import (
 
 var unaryOps = exec.OpTable{
 	"Exp":   alsoComplex(exec.OpSpec{Types: exec.Floats, Build: buildExp}, elem.Unary(expOf[complex64]), elem.Unary(expOf[complex128])),
-	"Expm1": floatUnary(math.Expm1), "Log": sliceUnary(vec.Log[float32], vec.Log[float64]), "Log1p": floatUnary(math.Log1p),
+	"Expm1": wideUnary(exps1m, math.Expm1), "Log": sliceUnary(vec.Log[float32], vec.Log[float64]), "Log1p": wideUnary(logs1p, math.Log1p),
 	"Sqrt": sliceUnary(vec.Sqrt[float32], vec.Sqrt[float64]), "Rsqrt": sliceUnary(vec.Rsqrt[float32], vec.Rsqrt[float64]),
 	"Sin": floatUnary(math.Sin), "Cos": floatUnary(math.Cos), "Tan": floatUnary(math.Tan),
 	"Asin": floatUnary(math.Asin), "Acos": floatUnary(math.Acos), "Atan": floatUnary(math.Atan),
@@ -18,16 +18,16 @@ var unaryOps = exec.OpTable{
 	"Asinh": floatUnary(math.Asinh), "Acosh": floatUnary(math.Acosh), "Atanh": floatUnary(math.Atanh),
 	"Erf": sliceUnary(vec.Erf[float32], vec.Erf[float64]), "Erfc": floatUnary(math.Erfc), "Erfinv": floatUnary(math.Erfinv),
 	"Lgamma":  floatUnary(func(x float64) float64 { v, _ := math.Lgamma(x); return v }),
-	"Sigmoid": sliceUnary(vec.Sigmoid[float32], vec.Sigmoid[float64]), "Softplus": floatUnary(softplus),
+	"Sigmoid": sliceUnary(vec.Sigmoid[float32], vec.Sigmoid[float64]), "Softplus": wideUnary(softpluses, softplus),
 	"Ceil": floatUnary(math.Ceil), "Floor": sliceUnary(vec.Floor[float32], vec.Floor[float64]), "Rint": floatUnary(math.RoundToEven),
 
 	"Softsign":   {Types: exec.Floats, Build: buildUnary(softsign[float32], softsign[float64], nil, nil)},
-	"Elu":        {Types: exec.Floats, Build: buildUnary(elu[float32], elu[float64], nil, nil)},
-	"Selu":       {Types: exec.Floats, Build: buildUnary(selu[float32], selu[float64], nil, nil)},
+	"Elu":        wideUnary(elus, elu),
+	"Selu":       wideUnary(selus, selu),
 	"Reciprocal": sliceUnary(reciprocal[float32], reciprocal[float64]),
 	"Inv":        sliceUnary(reciprocal[float32], reciprocal[float64]),
 	"Relu":       {Types: exec.Numbers, Build: buildRelu},
-	"Relu6":      {Types: exec.Numbers, Build: buildUnary(relu6[float32], relu6[float64], relu6[int32], relu6[int64])},
+	"Relu6":      {Types: exec.Numbers, Build: slicesOrEach(relu6[float32], relu6[float64], relu6Of[int32], relu6Of[int64])},
 	"LeakyRelu":  {Build: buildLeaky(buildLeakyRelu)},
 	"Neg":        alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(negate[float32], negate[float64], neg[int32], neg[int64])}, elem.Unary(negOf[complex64]), elem.Unary(negOf[complex128])),
 	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(absolute[float32], absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
@@ -41,10 +41,10 @@ var unaryOps = exec.OpTable{
 	"IsFinite": floatTest(func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }),
 
 	"ReluGrad":       {Types: exec.Numbers, Build: buildReluGrad},
-	"Relu6Grad":      {Types: exec.Numbers, Build: buildPairwise(relu6Grad[float32], relu6Grad[float64], relu6Grad[int32], relu6Grad[int64])},
-	"EluGrad":        gradient(eluGrad[float32], eluGrad[float64]),
-	"SeluGrad":       gradient(seluGrad[float32], seluGrad[float64]),
-	"SoftplusGrad":   gradient(softplusGrad[float32], softplusGrad[float64]),
+	"Relu6Grad":      {Types: exec.Numbers, Build: buildRelu6Grad},
+	"EluGrad":        wideGradient(eluGrads, eluGrad[float64]),
+	"SeluGrad":       wideGradient(seluGrads, seluGrad[float64]),
+	"SoftplusGrad":   wideGradient(softplusGrads, softplusGrad),
 	"SoftsignGrad":   gradient(softsignGrad[float32], softsignGrad[float64]),
 	"SigmoidGrad":    sliceGradient(vec.SigmoidGrad[float32], vec.SigmoidGrad[float64]),
 	"TanhGrad":       sliceGradient(vec.TanhGrad[float32], vec.TanhGrad[float64]),
@@ -126,6 +126,20 @@ func pairwise[T exec.Element](f func(x, y T) T) exec.Kernel {
 	}
 }
 
+// wideUnary is an op with a function over slices of float32.
+func wideUnary(f32 func(d, x []float32), f64 func(float64) float64) exec.OpSpec {
+	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
+		return exec.ByFloat(b.DType("T"), elem.SliceUnary(f32), elem.Unary(f64))
+	}}
+}
+
+// wideGradient is wideUnary for two tensors of one shape.
+func wideGradient(f32 elem.Slicewise[float32], f64 func(x, y float64) float64) exec.OpSpec {
+	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
+		return exec.ByFloat(b.DType("T"), elem.SlicePairwise(f32), pairwise(f64))
+	}}
+}
+
 func softplus(x float64) float64 {
 	if x > 30 {
 		return x
@@ -156,11 +170,9 @@ func absolute[T exec.Float](d, x []T) {
 	}
 }
 
-func expm1[T exec.Float](x T) T { return T(math.Expm1(float64(x))) }
-
-func elu[T exec.Float](x T) T {
+func elu(x float64) float64 {
 	if x < 0 {
-		return expm1(x)
+		return math.Expm1(x)
 	}
 	return x
 }
@@ -168,9 +180,9 @@ func elu[T exec.Float](x T) T {
 // Constants of the self-normalising activation.
 const seluScale, seluAlpha = 1.0507009873554804934193349852946, 1.7580993408473768599402175208123
 
-func selu[T exec.Float](x T) T {
+func selu(x float64) float64 {
 	if x < 0 {
-		return seluAlpha * expm1(x)
+		return seluAlpha * math.Expm1(x)
 	}
 	return seluScale * x
 }
@@ -190,11 +202,12 @@ func buildReluGrad(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByType(b.DType("T"), elem.SlicePairwise(vec.ReluGrad[float32]), elem.SlicePairwise(vec.ReluGrad[float64]), pairwise(reluGrad[int32]), pairwise(reluGrad[int64]))
 }
 
-func relu6[T exec.Number](x T) T {
-	if x > 6 {
-		return 6
-	}
-	return relu(x)
+func relu6[T exec.Float](d, x []T) { vec.ClippedRelu(d, x, 6) }
+
+func relu6Of[T exec.Integer](x T) T { return min(relu(x), 6) }
+
+func buildRelu6Grad(b *exec.OpConstruction) (exec.Kernel, error) {
+	return exec.ByType(b.DType("T"), elem.SlicePairwise(relu6Grad[float32]), elem.SlicePairwise(relu6Grad[float64]), pairwise(relu6GradOf[int32]), pairwise(relu6GradOf[int64]))
 }
 
 // buildLeaky builds an op whose slope has the type of its inputs.
@@ -234,7 +247,9 @@ func reluGrad[T exec.Integer](g, x T) T {
 	return 0
 }
 
-func relu6Grad[T exec.Number](g, x T) T {
+func relu6Grad[T exec.Float](d, g, x []T) { vec.ClippedReluGrad(d, g, x, 6) }
+
+func relu6GradOf[T exec.Integer](g, x T) T {
 	if x > 0 && x < 6 {
 		return g
 	}
@@ -255,7 +270,7 @@ func seluGrad[T exec.Float](g, y T) T {
 	return g * seluScale
 }
 
-func softplusGrad[T exec.Float](g, x T) T { return g / (T(math.Exp(-float64(x))) + 1) }
+func softplusGrad(g, x float64) float64 { return g / (math.Exp(-x) + 1) }
 
 func softsignGrad[T exec.Float](g, x T) T {
 	d := 1 + elem.Absolute(x)

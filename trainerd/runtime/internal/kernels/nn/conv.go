@@ -36,6 +36,19 @@ func (g *geometry) pointwise() bool {
 		g.h.out == g.h.in && g.w.out == g.w.in
 }
 
+// narrowed returns the same convolution of images of height 1 where a filter is
+// as wide as the images, as those over embedded words are: it has one output for
+// each line, and products of one row are slow.
+func (g geometry) narrowed() geometry {
+	if g.w.out != 1 || g.w.kernel != g.w.in || g.w.before != 0 || g.w.dilation != 1 || g.h.out == 1 {
+		return g
+	}
+	g.cin *= g.w.in
+	g.w = g.h
+	g.h = extent{in: 1, out: 1, kernel: 1, stride: 1, dilation: 1}
+	return g
+}
+
 // convGeometry checks the shapes of images and filter [kh,kw,cin,cout] against
 // each other.
 func convGeometry(c *exec.KernelContext, w *window, x, filter []int) (geometry, error) {
@@ -57,6 +70,7 @@ func conv[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *
 		}
 		cout := f.Shape[3]
 		xs, fs, d := exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](c.Out(0, x.DType, g.batch, g.h.out, g.w.out, cout))
+		g = g.narrowed()
 		if winograd[T](&g, cout) {
 			winogradConv(c, &g, xs, fs, d, cout)
 			return nil
@@ -177,6 +191,7 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 		}
 		d := c.Out(0, f.DType, x...)
 		fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
+		g = g.narrowed()
 		if winograd[T](&g, cout) && g.gathered() {
 			winogradInputGrad(c, &g, gs, fs, ds, cout)
 			return nil
@@ -211,6 +226,7 @@ func convFilterGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCo
 		}
 		d := c.Out(0, x.DType, filter...)
 		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
+		g = g.narrowed()
 		if winograd[T](&g, cout) && g.h.stride*g.w.stride*g.cin*cout <= largestSums {
 			winogradFilterGrad(c, &g, xs, gs, ds, cout)
 			return nil

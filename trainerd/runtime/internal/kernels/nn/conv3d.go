@@ -5,16 +5,17 @@ import (
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/gemm"
 )
 
-// Convolution and pooling over volumes, NDHWC. They are computed by their
+// Convolution and pooling over volumes, NDHWC. Poolings are computed by their
 // definition: nets of volumes are rare, and their kernels small.
 var conv3DOps = exec.OpTable{
-	"Conv3D":                 {Build: exec.Widened("T", buildVolume(conv3D[float32], conv3D[float64]))},
-	"Conv3DBackpropInput":    {Build: exec.Widened("T", buildVolume(conv3DInput[float32], conv3DInput[float64]))},
-	"Conv3DBackpropInputV2":  {Build: exec.Widened("T", buildVolume(conv3DInput[float32], conv3DInput[float64]))},
-	"Conv3DBackpropFilter":   {Build: exec.Widened("T", buildVolume(conv3DFilter[float32], conv3DFilter[float64]))},
-	"Conv3DBackpropFilterV2": {Build: exec.Widened("T", buildVolume(conv3DFilter[float32], conv3DFilter[float64]))},
+	"Conv3D":                 {Build: exec.Widened("T", buildVolume(conv3D[float32](gemm.Float32s), conv3D[float64](gemm.Float64s)))},
+	"Conv3DBackpropInput":    {Build: exec.Widened("T", buildVolume(conv3DInput[float32](gemm.Float32s), conv3DInput[float64](gemm.Float64s)))},
+	"Conv3DBackpropInputV2":  {Build: exec.Widened("T", buildVolume(conv3DInput[float32](gemm.Float32s), conv3DInput[float64](gemm.Float64s)))},
+	"Conv3DBackpropFilter":   {Build: exec.Widened("T", buildVolume(conv3DFilter[float32](gemm.Float32s), conv3DFilter[float64](gemm.Float64s)))},
+	"Conv3DBackpropFilterV2": {Build: exec.Widened("T", buildVolume(conv3DFilter[float32](gemm.Float32s), conv3DFilter[float64](gemm.Float64s)))},
 	"MaxPool3D":              {Build: exec.Widened("T", buildVolume(maxPool3D[float32], maxPool3D[float64]))},
 	"MaxPool3DGrad":          {Build: exec.Widened("T", buildVolume(maxPool3DGrad[float32], maxPool3DGrad[float64]))},
 	"AvgPool3D":              {Build: exec.Widened("T", buildVolume(avgPool3D[float32], avgPool3D[float64]))},
@@ -116,30 +117,6 @@ func (v *volumes) filterGrid(c *exec.KernelContext, x, filter []int) (grid, erro
 	return v.grid(c, x, [3]int(filter[:3]))
 }
 
-func conv3D[T exec.Float](c *exec.KernelContext, v *volumes) error {
-	x, filter := c.In(0), c.In(1)
-	g, err := v.filterGrid(c, x.Shape, filter.Shape)
-	if err != nil {
-		return err
-	}
-	cin, cout := filter.Shape[3], filter.Shape[4]
-	d := c.Out(0, x.DType, g.outShape(cout)...)
-	elem.Zero(d)
-	xs, fs, ds := exec.Elems[T](x), exec.Elems[T](filter), exec.Elems[T](d)
-	g.taps(func(out int, in, at []int) {
-		to := ds[out*cout : (out+1)*cout]
-		for k, p := range in {
-			for ch, value := range xs[p*cin : (p+1)*cin] {
-				row := fs[(at[k]*cin+ch)*cout:][:cout]
-				for o := range to {
-					to[o] += value * row[o]
-				}
-			}
-		}
-	})
-	return nil
-}
-
 // gradArgs checks the gradient of a convolution.
 func (v *volumes) gradArgs(c *exec.KernelContext, x, filter []int, grad *exec.Tensor) (grid, error) {
 	g, err := v.filterGrid(c, x, filter)
@@ -160,64 +137,6 @@ func sizesOr(c *exec.KernelContext, i int) ([]int, error) {
 		return nil, c.Invalid("%s is not the shape of volumes", exec.ShapeString(shape))
 	}
 	return shape, nil
-}
-
-func conv3DInput[T exec.Float](c *exec.KernelContext, v *volumes) error {
-	shape, err := sizesOr(c, 0)
-	if err != nil {
-		return err
-	}
-	filter, grad := c.In(1), c.In(2)
-	g, err := v.gradArgs(c, shape, filter.Shape, grad)
-	if err != nil {
-		return err
-	}
-	cin, cout := filter.Shape[3], filter.Shape[4]
-	d := c.Out(0, grad.DType, shape...)
-	elem.Zero(d)
-	fs, gs, ds := exec.Elems[T](filter), exec.Elems[T](grad), exec.Elems[T](d)
-	g.taps(func(out int, in, at []int) {
-		from := gs[out*cout : (out+1)*cout]
-		for k, p := range in {
-			for ch := range cin {
-				row := fs[(at[k]*cin+ch)*cout:][:cout]
-				var sum T
-				for o, value := range from {
-					sum += value * row[o]
-				}
-				ds[p*cin+ch] += sum
-			}
-		}
-	})
-	return nil
-}
-
-func conv3DFilter[T exec.Float](c *exec.KernelContext, v *volumes) error {
-	shape, err := sizesOr(c, 1)
-	if err != nil {
-		return err
-	}
-	x, grad := c.In(0), c.In(2)
-	g, err := v.gradArgs(c, x.Shape, shape, grad)
-	if err != nil {
-		return err
-	}
-	cin, cout := shape[3], shape[4]
-	d := c.Out(0, grad.DType, shape...)
-	elem.Zero(d)
-	xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
-	g.taps(func(out int, in, at []int) {
-		from := gs[out*cout : (out+1)*cout]
-		for k, p := range in {
-			for ch, value := range xs[p*cin : (p+1)*cin] {
-				row := ds[(at[k]*cin+ch)*cout:][:cout]
-				for o, g := range from {
-					row[o] += value * g
-				}
-			}
-		}
-	})
-	return nil
 }
 
 func maxPool3D[T exec.Float](c *exec.KernelContext, v *volumes) error {

@@ -96,6 +96,11 @@ func TestConvolutions(t *testing.T) {
 		{batch: 5, h: 13, w: 11, cin: 12, cout: 12, kh: 6, kw: 5, sh: 2, sw: 2, dilation: 1, top: 2, bottom: 1, left: 2, right: 2},
 		{batch: 5, h: 13, w: 16, cin: 12, cout: 20, kh: 6, kw: 6, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 3, left: 2},
 		{batch: 9, h: 11, w: 9, cin: 13, cout: 14, kh: 4, kw: 6, sh: 2, sw: 2, dilation: 1},
+		// Filters as wide as the images, as over embedded words.
+		{batch: 4, h: 17, w: 16, cin: 1, cout: 12, kh: 3, kw: 16, sh: 1, sw: 1, dilation: 1},
+		{batch: 3, h: 20, w: 9, cin: 3, cout: 7, kh: 4, kw: 9, sh: 2, sw: 1, dilation: 1, top: 2, bottom: 1},
+		{batch: 3, h: 20, w: 9, cin: 3, cout: 7, kh: 4, kw: 9, sh: 2, sw: 3, dilation: 1, bottom: 5, right: 2},
+		{batch: 2, h: 9, w: 6, cin: 2, cout: 5, kh: 9, kw: 6, sh: 1, sw: 1, dilation: 1},
 		// Strides beyond the kernel, and pixels that no kernel reaches.
 		{batch: 2, h: 11, w: 12, cin: 9, cout: 5, kh: 1, kw: 2, sh: 3, sw: 4, dilation: 1, left: 2},
 	}
