@@ -167,13 +167,14 @@ func ClippedRelu[T Float](d, x []T, top T) {
 	}
 }
 
-// ClippedReluGrad sets d to g where x is between zero and top, else to zero.
+// ClippedReluGrad sets d to g where x is between zero and top, else to zero times
+// g, as ReluGrad does.
 func ClippedReluGrad[T Float](d, g, x []T, top T) {
 	g, x = g[:len(d)], x[:len(d)]
-	for i := clippedReluGradWide(d, g, x, top); i < len(d); i++ {
+	for i := clippedReluGradWide(d, g, x, top, 1); i < len(d); i++ {
 		v := g[i]
 		if !(x[i] > 0 && x[i] < top) {
-			v = 0
+			v *= 0
 		}
 		d[i] = v
 	}

@@ -20,4 +20,4 @@ func floorWide[T Float](d, x []T) int                                        { r
 func addScaledWide[T Float](d, x []T, s T) int                               { return 0 }
 func addProductWide[T Float](d, x, y []T) int                                { return 0 }
 func clippedReluWide[T Float](d, x []T, top T) int                           { return 0 }
-func clippedReluGradWide[T Float](d, g, x []T, top T) int                    { return 0 }
+func clippedReluGradWide[T Float](d, g, x []T, top, one T) int               { return 0 }

@@ -182,12 +182,12 @@ func clippedReluWide[T Float](d, x []T, top T) int {
 	return n
 }
 
-func clippedReluGradWide[T Float](d, g, x []T, top T) int {
+func clippedReluGradWide[T Float](d, g, x []T, top, one T) int {
 	n := wide[T](len(d))
 	if single[T]() {
-		sClippedReluGrad(f32(d), f32(g), f32(x), float32(top), n)
+		sClippedReluGrad(f32(d), f32(g), f32(x), float32(top), float32(one), n)
 	} else {
-		dClippedReluGrad(f64(d), f64(g), f64(x), float64(top), n)
+		dClippedReluGrad(f64(d), f64(g), f64(x), float64(top), float64(one), n)
 	}
 	return n
 }

@@ -492,7 +492,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sClippedReluGrad(d *float32, grad *float32, x *float32, top float32, n int)
+// func sClippedReluGrad(d *float32, grad *float32, x *float32, top float32, one float32, n int)
 // Requires: AVX
 TEXT ·sClippedReluGrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
@@ -500,21 +500,23 @@ TEXT ·sClippedReluGrad(SB), NOSPLIT, $0-40
 	MOVQ         grad+8(FP), DX
 	MOVQ         x+16(FP), BX
 	VBROADCASTSS top+24(FP), Y0
+	VBROADCASTSS one+28(FP), Y1
 	MOVQ         n+32(FP), SI
 	SUBQ         $0x08, SI
 	JLT          done
 
 loop:
-	VMOVUPS (BX)(AX*1), Y1
-	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS (BX)(AX*1), Y2
 	VXORPS  Y3, Y3, Y3
-	VCMPPS  $0x1e, Y3, Y1, Y3
-	VANDPS  Y3, Y2, Y2
-	VSUBPS  Y1, Y0, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPS  $0x1e, Y3, Y1, Y1
-	VANDPS  Y1, Y2, Y1
-	VMOVUPS Y1, (CX)(AX*1)
+	VCMPPS  $0x1e, Y3, Y2, Y3
+	VANDPS  Y3, Y1, Y3
+	VMOVUPS (DX)(AX*1), Y4
+	VSUBPS  Y2, Y0, Y2
+	VXORPS  Y5, Y5, Y5
+	VCMPPS  $0x1e, Y5, Y2, Y2
+	VANDPS  Y2, Y3, Y2
+	VMULPS  Y2, Y4, Y2
+	VMOVUPS Y2, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
 	JGE     loop
@@ -523,29 +525,31 @@ done:
 	VZEROUPPER
 	RET
 
-// func dClippedReluGrad(d *float64, grad *float64, x *float64, top float64, n int)
+// func dClippedReluGrad(d *float64, grad *float64, x *float64, top float64, one float64, n int)
 // Requires: AVX
-TEXT ·dClippedReluGrad(SB), NOSPLIT, $0-40
+TEXT ·dClippedReluGrad(SB), NOSPLIT, $0-48
 	XORQ         AX, AX
 	MOVQ         d+0(FP), CX
 	MOVQ         grad+8(FP), DX
 	MOVQ         x+16(FP), BX
 	VBROADCASTSD top+24(FP), Y0
-	MOVQ         n+32(FP), SI
+	VBROADCASTSD one+32(FP), Y1
+	MOVQ         n+40(FP), SI
 	SUBQ         $0x04, SI
 	JLT          done
 
 loop:
-	VMOVUPS (BX)(AX*1), Y1
-	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS (BX)(AX*1), Y2
 	VXORPS  Y3, Y3, Y3
-	VCMPPD  $0x1e, Y3, Y1, Y3
-	VANDPD  Y3, Y2, Y2
-	VSUBPD  Y1, Y0, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPD  $0x1e, Y3, Y1, Y1
-	VANDPD  Y1, Y2, Y1
-	VMOVUPS Y1, (CX)(AX*1)
+	VCMPPD  $0x1e, Y3, Y2, Y3
+	VANDPD  Y3, Y1, Y3
+	VMOVUPS (DX)(AX*1), Y4
+	VSUBPD  Y2, Y0, Y2
+	VXORPS  Y5, Y5, Y5
+	VCMPPD  $0x1e, Y5, Y2, Y2
+	VANDPD  Y2, Y3, Y2
+	VMULPD  Y2, Y4, Y2
+	VMOVUPS Y2, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x04, SI
 	JGE     loop

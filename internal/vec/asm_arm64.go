@@ -104,15 +104,15 @@ func sClippedRelu(d, x *float32, top float32, n int)
 //go:noescape
 func dClippedRelu(d, x *float64, top float64, n int)
 
-// sClippedReluGrad sets d to grad where x is between zero and top, else to zero.
+// sClippedReluGrad sets d to grad*one where x is between zero and top, else to grad*0.
 //
 //go:noescape
-func sClippedReluGrad(d, grad, x *float32, top float32, n int)
+func sClippedReluGrad(d, grad, x *float32, top, one float32, n int)
 
-// dClippedReluGrad sets d to grad where x is between zero and top, else to zero.
+// dClippedReluGrad sets d to grad*one where x is between zero and top, else to grad*0.
 //
 //go:noescape
-func dClippedReluGrad(d, grad, x *float64, top float64, n int)
+func dClippedReluGrad(d, grad, x *float64, top, one float64, n int)
 
 // sSquare sets d to x*x.
 //

@@ -994,57 +994,63 @@ single:
 done:
 	RET
 
-// func sClippedReluGrad(d, grad, x *float32, top float32, n int)
+// func sClippedReluGrad(d, grad, x *float32, top, one float32, n int)
 TEXT ·sClippedReluGrad(SB), NOSPLIT, $0-40
 	MOVD d+0(FP), R0
 	MOVD grad+8(FP), R1
 	MOVD x+16(FP), R2
 	FMOVS top+24(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS one+28(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
 	MOVD n+32(FP), R3
 	SUBS $16, R3, R3
 	BLT rest
 turn:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
+	FMOVQ (R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ (R1), F4
+	WORD $0x4ea2d402 // fsub v2.4s, v0.4s, v2.4s
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ea5e442 // fcmgt v2.4s, v2.4s, v5.4s
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e22dc82 // fmul v2.4s, v4.4s, v2.4s
+	FMOVQ F2, (R0)
+	FMOVQ 16(R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, (R0)
-	FMOVQ 16(R2), F1
-	FMOVQ 16(R1), F2
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ 16(R1), F4
+	WORD $0x4ea2d402 // fsub v2.4s, v0.4s, v2.4s
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ea5e442 // fcmgt v2.4s, v2.4s, v5.4s
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e22dc82 // fmul v2.4s, v4.4s, v2.4s
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ 32(R1), F4
+	WORD $0x4ea2d402 // fsub v2.4s, v0.4s, v2.4s
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ea5e442 // fcmgt v2.4s, v2.4s, v5.4s
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e22dc82 // fmul v2.4s, v4.4s, v2.4s
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, 16(R0)
-	FMOVQ 32(R2), F1
-	FMOVQ 32(R1), F2
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, 32(R0)
-	FMOVQ 48(R2), F1
-	FMOVQ 48(R1), F2
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, 48(R0)
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ 48(R1), F4
+	WORD $0x4ea2d402 // fsub v2.4s, v0.4s, v2.4s
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ea5e442 // fcmgt v2.4s, v2.4s, v5.4s
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e22dc82 // fmul v2.4s, v4.4s, v2.4s
+	FMOVQ F2, 48(R0)
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	ADD $64, R2, R2
@@ -1055,16 +1061,17 @@ rest:
 	SUBS $4, R3, R3
 	BLT done
 single:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
+	FMOVQ (R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e423 // fcmgt v3.4s, v1.4s, v3.4s
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ea3e421 // fcmgt v1.4s, v1.4s, v3.4s
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, (R0)
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ (R1), F4
+	WORD $0x4ea2d402 // fsub v2.4s, v0.4s, v2.4s
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ea5e442 // fcmgt v2.4s, v2.4s, v5.4s
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e22dc82 // fmul v2.4s, v4.4s, v2.4s
+	FMOVQ F2, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2
@@ -1073,57 +1080,63 @@ single:
 done:
 	RET
 
-// func dClippedReluGrad(d, grad, x *float64, top float64, n int)
-TEXT ·dClippedReluGrad(SB), NOSPLIT, $0-40
+// func dClippedReluGrad(d, grad, x *float64, top, one float64, n int)
+TEXT ·dClippedReluGrad(SB), NOSPLIT, $0-48
 	MOVD d+0(FP), R0
 	MOVD grad+8(FP), R1
 	MOVD x+16(FP), R2
 	FMOVD top+24(FP), F0
 	WORD $0x4e080400 // dup v0.2d, v0.d[0]
-	MOVD n+32(FP), R3
+	FMOVD one+32(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	MOVD n+40(FP), R3
 	SUBS $8, R3, R3
 	BLT rest
 turn:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
+	FMOVQ (R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ (R1), F4
+	WORD $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ee5e442 // fcmgt v2.2d, v2.2d, v5.2d
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e62dc82 // fmul v2.2d, v4.2d, v2.2d
+	FMOVQ F2, (R0)
+	FMOVQ 16(R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, (R0)
-	FMOVQ 16(R2), F1
-	FMOVQ 16(R1), F2
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ 16(R1), F4
+	WORD $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ee5e442 // fcmgt v2.2d, v2.2d, v5.2d
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e62dc82 // fmul v2.2d, v4.2d, v2.2d
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ 32(R1), F4
+	WORD $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ee5e442 // fcmgt v2.2d, v2.2d, v5.2d
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e62dc82 // fmul v2.2d, v4.2d, v2.2d
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, 16(R0)
-	FMOVQ 32(R2), F1
-	FMOVQ 32(R1), F2
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, 32(R0)
-	FMOVQ 48(R2), F1
-	FMOVQ 48(R1), F2
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, 48(R0)
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ 48(R1), F4
+	WORD $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ee5e442 // fcmgt v2.2d, v2.2d, v5.2d
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e62dc82 // fmul v2.2d, v4.2d, v2.2d
+	FMOVQ F2, 48(R0)
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	ADD $64, R2, R2
@@ -1134,16 +1147,17 @@ rest:
 	SUBS $2, R3, R3
 	BLT done
 single:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
+	FMOVQ (R2), F2
 	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e423 // fcmgt v3.2d, v1.2d, v3.2d
-	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
-	WORD $0x4ee1d401 // fsub v1.2d, v0.2d, v1.2d
-	VEOR V3.B16, V3.B16, V3.B16
-	WORD $0x6ee3e421 // fcmgt v1.2d, v1.2d, v3.2d
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-	FMOVQ F1, (R0)
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ (R1), F4
+	WORD $0x4ee2d402 // fsub v2.2d, v0.2d, v2.2d
+	VEOR V5.B16, V5.B16, V5.B16
+	WORD $0x6ee5e442 // fcmgt v2.2d, v2.2d, v5.2d
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e62dc82 // fmul v2.2d, v4.2d, v2.2d
+	FMOVQ F2, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2

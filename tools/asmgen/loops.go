@@ -51,10 +51,10 @@ var loops = []loop{
 		x := v.load("x")
 		v.store("d", v.where(v.positive(v.sub(x, v.scalar("top"))), v.scalar("top"), v.rectified(x)))
 	}},
-	{"clippedReluGrad", "sets d to grad where x is between zero and top, else to zero", "d grad x", "top", func(v arithmetic) {
+	{"clippedReluGrad", "sets d to grad*one where x is between zero and top, else to grad*0", "d grad x", "top one", func(v arithmetic) {
 		x := v.load("x")
-		inside := v.and(v.load("grad"), v.positive(x))
-		v.store("d", v.and(inside, v.positive(v.sub(v.scalar("top"), x))))
+		inside := v.and(v.scalar("one"), v.positive(x))
+		v.store("d", v.mul(v.load("grad"), v.and(inside, v.positive(v.sub(v.scalar("top"), x)))))
 	}},
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},
