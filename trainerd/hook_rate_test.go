@@ -139,9 +139,9 @@ func TestRunHooksRefusedAtTheStart(t *testing.T) {
 		wantErrorWith(t, hooked(t, h).Run(t.Context(), times(1)), want)
 	}
 	for want, h := range map[string]trainerd.Hook{
-		"SummarySaver: the graph names no summary op":  &hook.SummarySaver{Trigger: trainerd.Trigger{Steps: 1}},
+		"SummarySaver: the graph names no summary op":   &hook.SummarySaver{Trigger: trainerd.Trigger{Steps: 1}},
 		"Profiler: a session of type *variables.Variab": &hook.Profiler{Trigger: trainerd.Trigger{Steps: 1}},
-		"GlobalStepWaiter: the session has no global ": &hook.GlobalStepWaiter{WaitUntilStep: 1},
+		"GlobalStepWaiter: the session has no global ":  &hook.GlobalStepWaiter{WaitUntilStep: 1},
 	} {
 		vars := new(trainerd.Variables)
 		if err := vars.Float64("w", []float64{0}); err != nil {

@@ -204,12 +204,11 @@ func TestNothingToEvict(t *testing.T) {
 	if got := steps(t, dir); !cmp.Equal(got, []int64{2}) {
 		t.Errorf("checkpoints %v", got)
 	}
-	fsys := faultfs.New(1)
 	save(t, free, twoVariables(1), filepath.Join(dir, "m"), 1)
 	s.FS = nil
 	s.RecoverLastCheckpoints([]string{filepath.Join(dir, "m-1"), filepath.Join(dir, "m-2")})
 	for n := 1; ; n++ {
-		fsys = faultfs.New(n)
+		fsys := faultfs.New(n)
 		s.FS = fsys
 		err := s.evictAhead(filepath.Join(dir, "m-3"))
 		if fsys.Ops() < n {

@@ -106,12 +106,6 @@ func gradient(f32 func(x, y float32) float32, f64 func(x, y float64) float64) ex
 	}}
 }
 
-func buildPairwise(f32 func(x, y float32) float32, f64 func(x, y float64) float64, i32 func(x, y int32) int32, i64 func(x, y int64) int64) func(*exec.OpConstruction) (exec.Kernel, error) {
-	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByType(b.DType("T"), pairwise(f32), pairwise(f64), pairwise(i32), pairwise(i64))
-	}
-}
-
 func pairwise[T exec.Element](f func(x, y T) T) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x, y := c.In(0), c.In(1)
