@@ -68,6 +68,13 @@ func initCommand() *cli.Command {
 				data = p.Sample.File
 			}
 			p.File = p.PathOf(data)
+			found, err := p.Judge(name)
+			if err != nil {
+				return err
+			}
+			if found != "" {
+				fmt.Fprintf(c.App.Writer, "note: %s\n", found)
+			}
 			return writeConfig(c, p, name)
 		},
 	}

@@ -16,17 +16,23 @@ type Override struct {
 // the values. All that is wrong is reported at once, as a [*Error]; the
 // config then comes with what could be read, or is nil when that is nothing.
 func Load(name string, overrides []Override) (*Config, error) {
-	c := Default()
-	c.file = name
-	d := &decoder{file: name, origins: c.origins, problems: &Error{}}
 	text, err := []byte(nil), error(nil)
 	if name != "" {
 		text, err = tomlguard.ReadFile(name)
 	}
 	if err != nil {
-		d.problems.add(&Problem{File: name, Reason: "cannot be read: " + fileerr.Cause(err), Hint: "give the path of a job's TOML file"})
-		return nil, d.problems
+		problems := &Error{}
+		problems.add(&Problem{File: name, Reason: "cannot be read: " + fileerr.Cause(err), Hint: "give the path of a job's TOML file"})
+		return nil, problems
 	}
+	return parse(name, text, overrides)
+}
+
+// parse is Load of a text that is, or will be, in the file name.
+func parse(name string, text []byte, overrides []Override) (*Config, error) {
+	c := Default()
+	c.file = name
+	d := &decoder{file: name, origins: c.origins, problems: &Error{}}
 	d.decode(string(text), c)
 	for _, o := range overrides {
 		d.set(o)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/dataset/crossval"
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
@@ -27,6 +28,8 @@ type Template struct {
 	PathOf func(string) string
 	// Weight is the column with the weights of the examples; "" for none.
 	Weight string
+
+	judged *crossval.Judgement // of numbers to predict; nil before Judge, and where it found nothing
 }
 
 // configTemplate is the text of a Template.

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/dataset/crossval"
+)
+
+const (
+	// mostJudged is how many rows are compared with each other, drawn by the
+	// shuffle: the time is that of their cube.
+	mostJudged = 600
+	// mostRows is the largest table that is judged by those. Hidden layers learn
+	// larger ones without learning rows by heart.
+	mostRows = 10_000
+	// mostFeatures bounds what a row takes, words included.
+	mostFeatures = 5000
+	// leastGain in R2 is what hidden layers have to promise, and more than chance
+	// gives.
+	leastGain = 0.02
+)
+
+// Judge finds out, for a table whose numbers are to be predicted, whether more than
+// a weighted sum of the features predicts rows that it has not seen, and returns
+// what it found in a line; "" for nothing. name is that of the config.
+func (p *Template) Judge(name string) (found string, err error) {
+	if p.Sample != nil || !p.isNumber() || p.trainRows() > mostRows {
+		return "", nil
+	}
+	text, err := p.Text(name)
+	if err != nil {
+		return "", err
+	}
+	c, err := parse(name, []byte(text), nil)
+	if err != nil {
+		return "", nil // the check of the config, which comes next, says what is wrong
+	}
+	d, err := dataset.Load(c.Data.File, c.DatasetOptions())
+	if err != nil {
+		return "", nil // as above
+	}
+	defer d.Close()
+	x, y, err := judgedRows(d)
+	if err != nil {
+		return "", err
+	}
+	j, err := crossval.Regression(x, y)
+	if err != nil {
+		return "", nil // rows without anything to learn: any model will do
+	}
+	p.judged = &j
+	found = fmt.Sprintf("rows left out one at a time are predicted with R2 %.2g by a weighted sum", j.Linear)
+	if p.isWeightedSum() {
+		return found + ", and not much better by a smooth function; family is linear", nil
+	}
+	return found + fmt.Sprintf(", %.2g with a smooth function; so hidden layers are added", j.Smooth), nil
+}
+
+// isWeightedSum reports whether hidden layers promise no gain.
+func (p *Template) isWeightedSum() bool {
+	return p.judged != nil && p.judged.Smooth < p.judged.Linear+max(leastGain, p.judged.Uncertainty)
+}
+
+// weightedNumber returns the lines of a linear regression. Its l2 is the one with
+// which rows that were left out were predicted best.
+func (p *Template) weightedNumber() []string {
+	l2 := 2 * p.judged.Ridge / float64(p.trainRows()) // of half the squares, and the mean of errors
+	lines := []string{`family = "linear"   # a weighted sum of the features; "mlp_regressor" has hidden layers`, smallWeights(l2)}
+	return append(lines, rateLines("0.03")...)
+}
+
+// judgedRows returns training rows as a model sees them: numbers with deviation 1,
+// a 1 for the word that a category has.
+func judgedRows(d *dataset.Dataset) (*mat.Dense, []float64, error) {
+	s, err := d.Statistics()
+	if err != nil {
+		return nil, nil, err
+	}
+	n := min(d.TrainRows, mostJudged)
+	places, width := make([]int, d.Features), 0
+	for i := range places {
+		places[i] = width
+		width += max(1, len(featureOf(d, i).Vocabulary))
+	}
+	if width > mostFeatures || n == 0 || width == 0 {
+		return mat.NewDense(1, 1, nil), nil, nil
+	}
+	x, y := mat.NewDense(n, width, nil), make([]float64, 0, n)
+	for step := int64(0); len(y) < n; step++ {
+		features, labels, err := d.Batch(step)
+		if err != nil {
+			return nil, nil, err
+		}
+		values, err := ckptfmt.Values[float32](features)
+		if err != nil {
+			return nil, nil, err
+		}
+		numbers, err := ckptfmt.Values[float32](labels)
+		if err != nil {
+			return nil, nil, err
+		}
+		for r := 0; r < len(numbers) && len(y) < n; r++ {
+			row := x.RawRowView(len(y))
+			for i, v := range values[r*d.Features : (r+1)*d.Features] {
+				setFeature(row[places[i]:], float64(v), featureOf(d, i), s.Features[i])
+			}
+			y = append(y, float64(numbers[r]))
+		}
+	}
+	return x, y, nil
+}
+
+func featureOf(d *dataset.Dataset, i int) dataset.Feature {
+	if i < len(d.Schema.Features) {
+		return d.Schema.Features[i]
+	}
+	return dataset.Feature{Kind: dataset.KindNumber}
+}
+
+// setFeature sets what a value is to a model. A missing number is the mean.
+func setFeature(row []float64, v float64, f dataset.Feature, m dataset.Moments) {
+	switch {
+	case f.Kind == dataset.KindCategory:
+		if i := int(v); v >= 0 && i < len(f.Vocabulary) {
+			row[i] = 1
+		}
+	case !math.IsNaN(v) && m.Variance > 0:
+		row[0] = (v - m.Mean) / math.Sqrt(m.Variance)
+	}
+}
