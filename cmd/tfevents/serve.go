@@ -121,7 +121,7 @@ func boundMemory(limit int64) (untouched []byte) {
 
 const (
 	untouchedSize = 32 << 20
-	// smallLimit is one of which untouchedSize is not a small part.
+	// smallLimit is a limit so low that untouchedSize is a large part of it.
 	smallLimit = 16 * untouchedSize
 )
 

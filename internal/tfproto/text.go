@@ -38,7 +38,7 @@ import (
 // names for them.
 func MarshalText(m proto.Message) []byte { return Text(m, nil) }
 
-// Text is [MarshalText] for a message of which [Marshal] has given the encoding,
+// Text is [MarshalText] for a message that [Marshal] has encoded,
 // which nil leaves to Text.
 func Text(m proto.Message, encoded []byte) []byte {
 	t := textTypeOf(m.ProtoReflect().Descriptor())

@@ -15,7 +15,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// shutFS is a log directory of which one file or directory can be made unreadable.
+// shutFS is a log directory in which one file or directory can be made unreadable.
 type shutFS struct {
 	fs.FS
 

@@ -149,7 +149,7 @@ func TestByOpsVerifies(t *testing.T) {
 	}
 }
 
-// A run that goes on from a checkpoint names it in the manifest of its first save,
+// A run that continues from a checkpoint names it in the manifest of its first save,
 // also where the session restores by ops.
 func TestParentByOps(t *testing.T) {
 	dir := t.TempDir()

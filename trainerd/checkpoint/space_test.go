@@ -69,7 +69,7 @@ func TestDiskForecast(t *testing.T) {
 	}
 }
 
-// steps returns the steps of which a directory has checkpoints.
+// steps returns the steps whose checkpoints a directory has.
 func steps(t *testing.T, dir string) (all []int64) {
 	t.Helper()
 	for _, name := range sessiontest.Files(t, dir, "*.index") {

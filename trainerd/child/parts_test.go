@@ -65,7 +65,7 @@ func TestSeveralFilesOfAStep(t *testing.T) {
 	}
 }
 
-// TestAlternativesThatNeverCome has a pattern one half of which means nothing: two
+// TestAlternativesThatNeverCome has a pattern whose one half means nothing: two
 // checkpoints in a row show that the program does without it.
 func TestAlternativesThatNeverCome(t *testing.T) {
 	dir := logdirOf(t, "a_1")

@@ -24,7 +24,7 @@ import (
 // that computes has others.
 //
 // A counter is an accumulator of gradients, which counts what it is given and is
-// made by whoever uses it first: nothing has to be initialised, and a counter
+// made by its first user: nothing has to be initialised, and a counter
 // that nobody has used reads 0. Its nodes are in the frame or the function of the
 // op. Nothing of the step depends on them, and none of them waits.
 const (

@@ -19,7 +19,7 @@ type Child struct {
 	Env Variables `toml:"env"`
 	// Checkpoints is a pattern below the logdir of the files or folders that it
 	// saves, as in "ckpt-*.pt". The step is taken from the names. Files of one step are one
-	// checkpoint; {weights,optim}_*.npz means those of which each step has both.
+	// checkpoint; {weights,optim}_*.npz means both files of each step.
 	Checkpoints string `toml:"checkpoints"`
 	// Metric is the name of a curve that it reports, such as "val/loss", by which
 	// keep_best chooses checkpoints: those of a step for which it has reported it.
