@@ -33,7 +33,7 @@ func (a childLog) Handle(ctx context.Context, r slog.Record) error {
 		case r.Message == "saved":
 			a.promise(a.stepOfSaved(attrs["step"].Int64()))
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
-			a.takeBack(filepath.Join(a.dir, attrs["to"].String()))
+			a.takeBack(filepath.Join(a.dir, filepath.Dir(a.plan.way.pattern), attrs["to"].String())) // "to" is the base name
 		case strings.Contains(r.Message, "rewinding to the previous one"):
 			a.takeBack(attrs["older"].String())
 		}
