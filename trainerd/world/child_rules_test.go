@@ -36,6 +36,8 @@ func (a childLog) Handle(ctx context.Context, r slog.Record) error {
 			a.takeBack(filepath.Join(a.dir, filepath.Dir(a.plan.way.pattern), attrs["to"].String())) // "to" is the base name
 		case strings.Contains(r.Message, "rewinding to the previous one"):
 			a.takeBack(attrs["older"].String())
+		case strings.Contains(r.Message, "moved it aside") && attrs["next"].String() != "the beginning":
+			a.takeBack(attrs["next"].String())
 		}
 	}
 	if a.story != nil {
