@@ -21,8 +21,9 @@ type stepTracker struct {
 	sv    *Supervisor
 	run   *run
 	hooks []hook.RunHook
-	step  string // name of the variable that counts the steps, "" for none
-	value string // the tensor that has its value, "" where only a VariableStore knows it
+	seen  hook.Run // the run as hooks see it
+	step  string   // name of the variable that counts the steps, "" for none
+	value string   // the tensor that has its value, "" where only a VariableStore knows it
 
 	reported atomic.Bool // the training calls StepDone itself
 
@@ -36,7 +37,7 @@ type stepTracker struct {
 
 // newStepTracker returns the tracker of a run, nil if nobody asks for one.
 func (sv *Supervisor) newStepTracker(r *run) *stepTracker {
-	t := &stepTracker{sv: sv, run: r}
+	t := &stepTracker{sv: sv, run: r, seen: hookRun{sv, r}}
 	for _, h := range sv.Hooks {
 		if rh, ok := h.(hook.RunHook); ok {
 			t.hooks = append(t.hooks, rh)
@@ -80,7 +81,7 @@ func (t *stepTracker) call(ctx, step context.Context, s session.Session, args ho
 	if err := t.settle(ctx); err != nil {
 		return nil, nil, err
 	}
-	c := hook.NewRunContext(hookRun{t.sv, t.run}, s, args)
+	c := hook.NewRunContext(t.seen, s, args)
 	out, meta, err := c.Call(step, t.hooks)
 	if err != nil {
 		return out, meta, err
