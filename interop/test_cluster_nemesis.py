@@ -1,6 +1,6 @@
 """A training on TensorFlow's servers continues by itself, whoever is killed or frozen.
 
-INTEROP_NEMESIS=long tries every combination and long random sequences; INTEROP_SEED plays one sequence again.
+INTEROP_NEMESIS=long tries every combination and random sequences; INTEROP_SEED plays one of them again.
 """
 
 import itertools
@@ -50,7 +50,7 @@ def test_a_synchronous_workers_server_that_is_killed(suffer, task):
     assert ("the model is alive" in chief) == (task == 0)
 
 
-@pytest.mark.parametrize("seed", [3, SEED], ids=["known", "new"])
+@pytest.mark.parametrize("seed", [3, SEED] if LONG else [3])
 def test_random_blows(suffer, seed):
     print(f"the blows follow INTEROP_SEED={seed}", flush=True)
     mode = sorted(MODES)[seed % len(MODES)]

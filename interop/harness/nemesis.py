@@ -22,6 +22,7 @@ VICTIMS = (*SERVERS, CHIEF, WORKER)
 DEEDS = ("kill", "freeze")
 
 MAX_SILENCE = 30  # seconds without a line in a log
+SAVE_STEPS = 25
 
 _LINE = re.compile(r"^time=(\S+) level=\w+ msg=(.*)$", re.MULTILINE)
 _STEP = re.compile(r"\bstep=(\d+)")
@@ -78,7 +79,7 @@ class Nemesis:
         self._replica, self._cluster, self._commands = replica, cluster, commands
         self._configs = configs or [DIGITS_CONFIG, DIGITS_CONFIG]
         self._exported = configs is not None
-        self._settings = {"supervisor__save_model_steps": 25} | settings
+        self._settings = {"supervisor__save_model_steps": SAVE_STEPS} | settings
         self.lives, self._now = [], {}
         for task in (0, 1):
             self._start(task)
@@ -101,7 +102,7 @@ class Nemesis:
         except (ValueError, AttributeError):
             return -1
 
-    def await_progress(self, beyond, timeout=90):
+    def await_progress(self, beyond, timeout=180):
         """Waits until the chief has saved a later step, and both processes have come to one. Returns how long it took."""
         began = time.monotonic()
         for task, reached in ((0, self.announced), (0, lambda: self.step(0)), (1, lambda: self.step(1))):
@@ -109,13 +110,15 @@ class Nemesis:
         return time.monotonic() - began
 
     def strike(self, blow):
-        """Does it, lets the victims come back, and waits for the training to continue. Returns how long that took."""
-        beyond = max(self.announced(), self.step(0), self.step(1))
+        """Does it, lets the victims come back, and waits for the training to continue. Returns how long that took.
+
+        A save that was under way, or a status that is a second old, may tell of later steps without that: two saves may not.
+        """
         with contextlib.ExitStack() as back:
             for victim in blow.victims:
                 back.callback(self._freeze(*victim) if blow.deed == "freeze" else self._kill(*victim))
             time.sleep(blow.pause)
-        return self.await_progress(beyond)
+        return self.await_progress(max(self.announced(), self.step(0), self.step(1)) + 2 * SAVE_STEPS)
 
     def _freeze(self, job, task):
         if job != "trainerd":

@@ -142,10 +142,18 @@ func (s *Server) listDevices(ctx context.Context, req *tfpb.ListDevicesRequest) 
 
 // within bounds ctx by RunOptions.timeout_in_ms, if that is set, and by what
 // the server allows.
+//
+// A caller with a deadline is answered a little before it. gRPC resets a call
+// that is late, and TensorFlow's client may take that as CANCELLED where the
+// user waits for DEADLINE_EXCEEDED.
 func (s *Server) within(ctx context.Context, milliseconds int64) (context.Context, context.CancelFunc) {
 	limit := s.options.MaxStepTime
 	if milliseconds > 0 && milliseconds < limit.Milliseconds() {
 		limit = time.Duration(milliseconds) * time.Millisecond
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		limit = min(limit, left-min(left/10, 100*time.Millisecond))
 	}
 	return context.WithTimeout(ctx, limit)
 }
