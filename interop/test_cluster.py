@@ -12,12 +12,12 @@ from harness.logdirs import announced_steps, current_step, steps_shown
 from harness.tensorboard import LOADERS, TensorBoard
 
 
-def wait_for_step(process, step, timeout=60):
-    process.wait_until(lambda: max(steps_shown(process.text), default=-1) >= step, f"step {step}", timeout)
+def wait_for_step(process, step):
+    process.wait_until(lambda: max(steps_shown(process.text), default=-1) >= step, f"step {step}")
 
 
-def wait_for_save(process, logdir, step, timeout=60):
-    process.wait_until(lambda: current_step(logdir) >= step, f"checkpoint of step {step}", timeout)
+def wait_for_save(process, logdir, step):
+    process.wait_until(lambda: current_step(logdir) >= step, f"checkpoint of step {step}")
 
 
 @pytest.mark.parametrize("via", ["server", "client"])
@@ -81,17 +81,17 @@ def test_a_parameter_server_that_is_lost(replica, cluster):
     wait_for_save(chief, replica.logdir, 100)
     wait_for_step(worker, 1)
     cluster.kill("ps", 0)
+    chief.wait_until(lambda: "session was lost" in chief.text, "word of the loss")
     saved = current_step(replica.logdir)
     began = time.monotonic()
     cluster.start("ps", 0)
     back = time.monotonic()
-    wait_for_save(chief, replica.logdir, saved + 50, timeout=120)
+    wait_for_save(chief, replica.logdir, saved + 50)
     print(f"a killed parameter server: back after {back - began:.1f} s, a new checkpoint {time.monotonic() - back:.1f} s later")
-    assert "session was lost" in chief.text
     resumed = [int(step) for step in re.findall(r"restored; training continues.*?\bstep=(\d+)", chief.text)]
     assert resumed and resumed[-1] >= saved
     before = max(steps_shown(worker.text))
-    wait_for_step(worker, max(before, current_step(replica.logdir)) + 1, timeout=120)
+    wait_for_step(worker, max(before, current_step(replica.logdir)) + 1)
     assert chief.running and worker.running
 
 
@@ -106,7 +106,7 @@ def test_a_workers_server_that_is_lost(replica, cluster):
     wait_for_step(worker, max(steps_shown(worker.text)) + 1)
     cluster.start("worker", 0)
     began = time.monotonic()
-    wait_for_step(chief, max(steps_shown(worker.text)) + 1, timeout=120)
+    wait_for_step(chief, max(steps_shown(worker.text)) + 1)
     print(f"a killed worker's server: training goes on {time.monotonic() - began:.1f} s after it is back")
     assert "the model is alive, and continues as it is" in chief.text
     resumed = [int(step) for step in re.findall(r"restored; training continues.*?\bstep=(\d+)", chief.text)]
@@ -125,11 +125,12 @@ def test_synchronous_workers_survive_the_chief_and_the_parameter_server(replica,
     wait_for_save(chief, replica.logdir, reached + 50)
     print(f"a killed chief of synchronous workers: a new checkpoint after {time.monotonic() - began:.1f} s")
     assert "the model is alive, and continues as it is" in chief.text
-    saved = current_step(replica.logdir)
     cluster.kill("ps", 0)
+    chief.wait_until(lambda: "session was lost" in chief.text, "word of the loss")
+    saved = current_step(replica.logdir)
     cluster.start("ps", 0)
     began = time.monotonic()
-    wait_for_save(chief, replica.logdir, saved + 50, timeout=120)
+    wait_for_save(chief, replica.logdir, saved + 50)
     print(f"a killed parameter server of synchronous workers: a new checkpoint {time.monotonic() - began:.1f} s after it is back")
     assert chief.running and worker.running
 
@@ -139,7 +140,7 @@ def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
     result = commands.train(tmp_path / "nobody", master="grpc://127.0.0.1:1", cluster__patience_secs=7)
     assert result.code != 0
     assert "waiting for the servers to answer" in result.text and "127.0.0.1:1" in result.text
-    worker = replica(1, cluster__patience_secs=4, model__hidden="[7]", cluster__task=1)
+    worker = replica(1, cluster__patience_secs=15, model__hidden="[7]", cluster__task=1)
     worker.wait_until(lambda: "waiting for the chief" in worker.text, "word of the wait")
     status = assert_success(commands.run("trainerd", "status", "--worker", "1", replica.logdir))
     assert re.search(r"preparing, .* waits for the chief: .*has not made the model of the logdir", status.out)
@@ -149,7 +150,7 @@ def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
 
 def test_a_server_that_is_frozen(replica, cluster):
     """It breaks no connection and answers nothing; the error says which one it is."""
-    chief = replica(0, cluster__patience_secs=3, cluster__workers=1)
+    chief = replica(0, cluster__patience_secs=10, cluster__workers=1)
     wait_for_save(chief, replica.logdir, 50)
     cluster.signal("ps", 0, signal.SIGSTOP)
     try:
@@ -157,7 +158,7 @@ def test_a_server_that_is_frozen(replica, cluster):
     finally:
         cluster.signal("ps", 0, signal.SIGCONT)
     assert result.code != 0
-    assert re.search("has not ended within 3s: no answer from /job:ps/task:0; check it", result.err), str(result)
+    assert re.search("has not ended within 10s: no answer from /job:ps/task:0; check it", result.err), str(result)
 
 
 @pytest.fixture(scope="module")
@@ -199,9 +200,10 @@ def test_a_warm_started_training_that_loses_its_parameter_server(replica, cluste
     chief, worker = replica(0, **settings), replica(1, **settings)
     wait_for_save(chief, replica.logdir, 50)
     cluster.kill("ps", 0)
+    chief.wait_until(lambda: "session was lost" in chief.text, "word of the loss")
     saved = current_step(replica.logdir)
     cluster.start("ps", 0)
-    wait_for_save(chief, replica.logdir, saved + 50, timeout=120)
+    wait_for_save(chief, replica.logdir, saved + 50)
     assert chief.running and worker.running
     assert chief.text.count('msg="warm start"') == 1, chief.text
     first, before = checkpoints.variables(replica.logdir / "model.ckpt-0"), checkpoints.variables(checkpoints.latest(source))

@@ -85,7 +85,7 @@ def test_a_synchronous_worker_is_waited_for(replica):
 
 
 def test_a_synchronous_worker_that_stays_away(replica):
-    chief, worker = (replica(task, **SYNC, cluster__patience_secs=4) for task in (0, 1))
+    chief, worker = (replica(task, **SYNC, cluster__patience_secs=10) for task in (0, 1))
     chief.wait_until(lambda: current_step(replica.logdir) >= 50, "checkpoint")
     worker.kill()
     result = chief.wait()
@@ -269,9 +269,9 @@ def test_an_exported_graph_whose_workers_wait_for_each_other(replica, together_b
         for process in [start(task, train__steps=steps) for task in (0, 1)]:
             assert_success(process.wait())
         assert checkpoints.variables(checkpoints.latest(replica.logdir))["global_step"] == steps
-    result = start(0, cluster__patience_secs=3).wait()
+    result = start(0, cluster__patience_secs=10).wait()
     assert result.code != 0
-    assert "has not ended within 3s: all servers answer; it waits for worker 1 (its last step was 120)" in result.err, str(result)
+    assert "has not ended within 10s: all servers answer; it waits for worker 1 (its last step was 120)" in result.err, str(result)
 
 
 def test_a_stop_ends_a_step_that_waits_for_others(replica, together_by_tensorflow):

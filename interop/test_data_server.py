@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import time
 
 import grpc
 import numpy as np
@@ -105,19 +104,11 @@ def assert_same(a, b, but=lambda key: False):
 
 def compare(ours, logdir, but=lambda key: False):
     with DataServer(theirs(), logdir) as a, DataServer(ours, logdir) as b:
-        settled(a)
-        settled(b)
+        a.wait_until_loaded()
+        b.wait_until_loaded()
         one, other = everything(a), everything(b)
     assert not {key: answer for key, answer in other.items() if isinstance(answer, str)}, "ours refuses its own keys"
     assert_same(one, other, but)
-
-
-def settled(server):
-    """Waits until two looks at a server that reads once are the same."""
-    before = None
-    while (now := (server.runs(), server.list("Scalars", "scalars").keys())) != before or not now[0]:
-        before = now
-        time.sleep(0.3)
 
 
 # What ours shows and theirs does not: scalars of other types, names of simple values, records after damage, and what a

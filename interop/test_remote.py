@@ -17,13 +17,13 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
+from harness.commands import PATIENCE
 
 tf1 = tf.compat.v1
 
 REPO = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = REPO / "fixtures" / "graphs" / "softmax_ref"
 MANIFEST = json.loads((PROGRAM / "manifest.json").read_text())
-PATIENCE = 60
 
 # Imports TensorFlow, which takes the time, and begins to serve when it is told to.
 SERVER = """

@@ -20,7 +20,7 @@ def stopped(request, commands, tmp_path_factory):
     process = commands.start_training(logdir, **ENDLESS)
     process.wait_until(lambda: current_step(logdir) >= 0 and _has_trained(process), "training")
     process.signal(request.param)
-    return types.SimpleNamespace(logdir=logdir, result=process.wait(60))
+    return types.SimpleNamespace(logdir=logdir, result=process.wait())
 
 
 def test_exit_code_is_0(stopped):

@@ -17,6 +17,8 @@ import time
 REPO = pathlib.Path(__file__).resolve().parents[2]
 DIGITS_CONFIG = REPO / "examples" / "digits" / "digits.toml"
 
+PATIENCE = 240  # seconds for what takes moments on a machine that has nothing else to do
+
 # Words that a Go program prints only when it crashed.
 CRASH_MARKS = ("panic:", "goroutine ", "runtime error", "SIGSEGV", "fatal error:")
 
@@ -86,7 +88,7 @@ class Process:
         self.signal(signal.SIGKILL)
         return self.wait()
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=PATIENCE):
         try:
             code = self._popen.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -95,7 +97,7 @@ class Process:
             raise AssertionError(f"still running after {timeout} s, killed:\n{self.result(-signal.SIGKILL)}") from None
         return self.result(code)
 
-    def wait_until(self, condition, what, timeout=60, poll=0.005):
+    def wait_until(self, condition, what, timeout=PATIENCE, poll=0.005):
         """Polls condition() while the process runs; fails when it ends or the time is over before that."""
         deadline = time.monotonic() + timeout
         while not condition():
@@ -127,7 +129,7 @@ class Commands:
         name, *rest = args
         return Process([self._bin / name, *rest], self._workdir, env, stdin)
 
-    def run(self, *args, timeout=120, env=None, stdin=""):
+    def run(self, *args, timeout=PATIENCE, env=None, stdin=""):
         return self.start(*args, env=env, stdin=stdin).wait(timeout)
 
     def train_on_terminal(self, logdir, config=DIGITS_CONFIG, **settings):
@@ -137,7 +139,7 @@ class Commands:
     def start_training(self, logdir, config=DIGITS_CONFIG, **settings):
         return self.start(*training_args(logdir, config, settings))
 
-    def train(self, logdir, config=DIGITS_CONFIG, timeout=120, **settings):
+    def train(self, logdir, config=DIGITS_CONFIG, timeout=PATIENCE, **settings):
         return self.start_training(logdir, config, **settings).wait(timeout)
 
 

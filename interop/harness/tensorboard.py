@@ -18,6 +18,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from harness.commands import PATIENCE
+from harness.dataserver import LOADED
+
 LOADERS = {"python": "--load_fast=false", "data-server": "--load_fast=true"}
 
 # The data server that we bring, which TensorBoard starts in place of its own.
@@ -25,7 +28,6 @@ OURS = "tfevents"
 
 _KEEP_ALL = ",".join(f"{plugin}=1000000" for plugin in ("scalars", "histograms", "distributions", "images", "text"))
 _ADDRESS = re.compile(r"TensorBoard \S+ at (http://\S+?)/? ")
-_LOADED = "Finished load cycle"
 
 
 # Proxies are for the world outside; both we and TensorBoard (to its data server) speak to this machine only.
@@ -36,7 +38,7 @@ _ENV = {"TF_CPP_MIN_LOG_LEVEL": "3", "no_proxy": "127.0.0.1,localhost"}
 class TensorBoard:
     """One running TensorBoard; a context manager. Its HTTP answers come back as Python values."""
 
-    def __init__(self, logdir, loader="python", timeout=90):
+    def __init__(self, logdir, loader="python", timeout=PATIENCE):
         self.loader = loader
         self._args = _arguments(logdir, loader)
         self._timeout = timeout
@@ -128,7 +130,7 @@ class TensorBoard:
         if not address:
             return False
         self.url = address[1]
-        return self.loader == "python" or _LOADED in self.log
+        return self.loader == "python" or LOADED in self.log
 
 
 def _arguments(logdir, loader):
