@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -162,4 +163,59 @@ func (r *readiness) tryReading(ctx context.Context, s session.Session) error {
 		}
 	}
 	return nil
+}
+
+// NotReadyError says that a model is not ready for use, and why.
+type NotReadyError struct {
+	Missing []string // names of variables without a value, if known
+	Err     error    // the session's own error, if that said so
+}
+
+func (e *NotReadyError) Error() string {
+	if len(e.Missing) > 0 || e.Err == nil {
+		return "variables not initialized: " + strings.Join(e.Missing, ", ")
+	}
+	return e.Err.Error()
+}
+
+func (e *NotReadyError) Unwrap() error { return e.Err }
+
+// Is makes the error match [session.ErrFailedPrecondition].
+func (e *NotReadyError) Is(target error) bool { return target == session.ErrFailedPrecondition }
+
+// ready evaluates o as a readiness predicate. It returns nil when the model is
+// ready, a *NotReadyError when it is not, and any other error as it came.
+//
+// The predicate gives a vector of names that are not ready. No value at all, an
+// int32 and a vector without elements all mean that the model is ready.
+func (o Op) ready(ctx context.Context, s session.Session) error {
+	out, err := o.run(ctx, s, nil)
+	if err != nil {
+		return asNotReady(err)
+	}
+	var missing []string
+	for _, t := range out {
+		if t == nil || t.DType != tfpb.DataType_DT_STRING {
+			continue
+		}
+		for _, name := range t.Strings {
+			missing = append(missing, string(name))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return &NotReadyError{Missing: missing}
+}
+
+// asNotReady recognises the failure of reading a variable without a value.
+func asNotReady(err error) error {
+	var notReady *NotReadyError
+	if errors.As(err, &notReady) {
+		return notReady
+	}
+	if errors.Is(err, session.ErrFailedPrecondition) && strings.Contains(strings.ToLower(err.Error()), "uninitialized") {
+		return &NotReadyError{Err: err}
+	}
+	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"path/filepath"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // LastSave returns the newest checkpoint that this run has written.
@@ -96,3 +98,128 @@ type SavedCheckpoint struct {
 // errRunEnded is what methods return that would write to a logdir that may be
 // another's by now.
 var errRunEnded = errors.New("the run has ended; nothing is saved any more")
+
+// SaveBudget bounds the time that saving takes and the time that a crash may
+// cost. Where both cannot be had, the second counts: a save is made.
+type SaveBudget struct {
+	// MaxShare is the largest part of the time in which a checkpoint may be
+	// being written, as 0.05 for a twentieth. Zero means no bound.
+	MaxShare float64
+	// MaxRisk is the longest time whose work a crash may take away: from the
+	// state that the current checkpoint has until the next one is the current one.
+	// Zero means no bound. It holds also where SaveModelEvery is off.
+	MaxRisk time.Duration
+}
+
+// Pause returns the time between the beginnings of two saves: at least every,
+// if that is positive, and longer or shorter as the bounds ask. Took is what a
+// save takes. Zero means that nothing asks for a save.
+func (b SaveBudget) Pause(every, took time.Duration) time.Duration {
+	pause := max(every, 0)
+	if b.MaxShare > 0 && pause > 0 {
+		pause = max(pause, b.spacing(took))
+	}
+	if b.MaxRisk > 0 {
+		risk := max(b.MaxRisk-took, took)
+		if pause == 0 || risk < pause {
+			pause = risk
+		}
+	}
+	return pause
+}
+
+// spacing returns how far apart saves have to be for MaxShare.
+func (b SaveBudget) spacing(took time.Duration) time.Duration {
+	if b.MaxShare <= 0 {
+		return 0
+	}
+	return time.Duration(min(float64(took)/b.MaxShare, 1<<62))
+}
+
+// Allows reports whether a save may begin now, when the previous one began so
+// long ago.
+func (b SaveBudget) Allows(since, took time.Duration) bool {
+	return since >= b.spacing(took) || b.MaxRisk > 0 && since >= b.MaxRisk-took
+}
+
+// WithoutSaves calls f while no snapshot of the run is taken: a save that is due
+// during it, or asked for from elsewhere, waits until f returns, and one that is
+// being written continues. So what f measures of the model is known when a
+// checkpoint of its step is made. A call within f with the context that f gets
+// is part of it. f must not save by the Supervisor itself, which would wait for
+// f to end.
+func (sv *Supervisor) WithoutSaves(ctx context.Context, f func(ctx context.Context) error) error {
+	r := sv.current()
+	if r == nil || r.checkpoints == nil {
+		return f(ctx)
+	}
+	return r.checkpoints.without(ctx, f)
+}
+
+// without calls f while c cuts nothing.
+func (c *checkpointer) without(ctx context.Context, f func(ctx context.Context) error) error {
+	if ctx.Value(inSaveKey{}) == c || ctx.Value(quietKey{}) == c {
+		return f(ctx)
+	}
+	if err := c.cutting.acquire(ctx); err != nil {
+		return err
+	}
+	defer c.cutting.release()
+	return f(context.WithValue(ctx, quietKey{}, c))
+}
+
+type quietKey struct{}
+
+// turn has room for one: a lock that a context can end the waiting for.
+type turn chan struct{}
+
+func (t turn) acquire(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) release() { <-t }
+
+// CheckpointListener is notified of the saves of a run, from the goroutine that
+// saves: that of the training, of the checkpoint service or of the stop. It
+// cannot save by itself: Supervisor.Save with the context that it got is an error.
+type CheckpointListener interface {
+	// BeforeSave is called before the variables are copied. Its error makes
+	// the save fail.
+	BeforeSave(ctx context.Context, s session.Session) error
+	// AfterSave is called when the checkpoint is durable. ErrOutOfRange ends
+	// the run cleanly; another error ends it as one that failed.
+	AfterSave(ctx context.Context, saved SavedCheckpoint) error
+}
+
+// ListenerFuncs is a CheckpointListener of functions. Those that are nil do
+// nothing.
+type ListenerFuncs struct {
+	BeforeSaveFunc func(ctx context.Context, s session.Session) error
+	AfterSaveFunc  func(ctx context.Context, saved SavedCheckpoint) error
+}
+
+// BeforeSave calls BeforeSaveFunc.
+func (l ListenerFuncs) BeforeSave(ctx context.Context, s session.Session) error {
+	if l.BeforeSaveFunc == nil {
+		return nil
+	}
+	return l.BeforeSaveFunc(ctx, s)
+}
+
+// AfterSave calls AfterSaveFunc.
+func (l ListenerFuncs) AfterSave(ctx context.Context, saved SavedCheckpoint) error {
+	if l.AfterSaveFunc == nil {
+		return nil
+	}
+	return l.AfterSaveFunc(ctx, saved)
+}
