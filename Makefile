@@ -18,7 +18,7 @@ KILLS   ?= 10
 DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention
 TRAINERS_VENV ?= $(BIN)/trainers-venv
 FOR     ?= 1h
-export INTEROP
+export INTEROP RETRY
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak world prove mutants cover trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
@@ -40,7 +40,7 @@ cluster: build ## train the digits on TensorFlow servers of this machine (JOB=ex
 
 test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
 	@echo "test: Go tests of some 60 packages, a line for each as it ends; minutes the first time, while they are built" >&2
-	go test -timeout 30m -shuffle=on ./...
+	@.ci/go-test
 	@command -v python3 >/dev/null || echo "test: left out the pages of doc/ that run python3" >&2
 	@$(MAKE) --no-print-directory interop
 
