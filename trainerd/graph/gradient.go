@@ -20,8 +20,8 @@ type backward struct {
 // input; the zero Output for an input that has none or needs none.
 type gradientFunc func(b *backward) []Output
 
-// DifferentiableOps lists the ops that [Builder.Gradients] can go through.
-func DifferentiableOps() []string { return slices.Sorted(maps.Keys(gradients)) }
+// differentiableOps lists the ops that [Builder.Gradients] can go through.
+func differentiableOps() []string { return slices.Sorted(maps.Keys(gradients)) }
 
 // Gradients adds the derivative of y, a scalar, with respect to each of xs:
 // outputs of nodes, or variables' handles. Where y does not depend on an x the
@@ -112,7 +112,7 @@ func (p *backprop) visit(n *Node) {
 	f := gradients[n.Op()]
 	if f == nil {
 		p.b.Fail("node %s (%s): this op has no gradient; those that have one: %s",
-			n.Name(), n.Op(), strings.Join(DifferentiableOps(), ", "))
+			n.Name(), n.Op(), strings.Join(differentiableOps(), ", "))
 		return
 	}
 	wants := make([]bool, len(n.inputs))

@@ -180,7 +180,7 @@ func TestGradientShapes(t *testing.T) {
 		{"ConcatV2", MakeShape(-1, 3), MakeShape(-1, 2), func(b *Builder, x, y Output) Output { return b.ConcatColumns("concat", x, y) }},
 		{"MaxPool", MakeShape(-1, 5, 5, 2), Shape{}, unary(func(b *Builder, x Output) Output { return b.MaxPool("", x, 2) })},
 	}
-	untested := DifferentiableOps()
+	untested := differentiableOps()
 	for _, c := range tests {
 		t.Run(fmt.Sprintf("%s %v %v", c.op, c.x, c.y), func(t *testing.T) {
 			b := NewBuilder()
