@@ -219,7 +219,8 @@ def main():
     args = parser.parse_args()
     if args.job and not args.logdir:
         args.logdir = f"logs/cluster-{pathlib.Path(args.job).stem}"
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT is ignored in what a shell starts in the background
+        signal.signal(number, interrupt)
     try:
         with tempfile.TemporaryDirectory() as logs:
             print("starting TensorFlow's servers", flush=True)
