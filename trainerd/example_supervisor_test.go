@@ -156,10 +156,16 @@ func Example_customSaver() {
 	// <nil> [global_step w]
 }
 
-func replica(ctx context.Context, meta *tfpb.MetaGraphDef, master, logdir string, isChief bool) error {
+// replica trains until ctx ends, or for a number of steps.
+func replica(ctx context.Context, meta *tfpb.MetaGraphDef, master, logdir string, isChief bool, steps int) error {
 	sv := &trainerd.Supervisor{MetaGraph: meta, Open: target.Open, Master: master, Logdir: logdir, NonChief: !isChief}
 	return sv.Run(ctx, func(ctx context.Context, sess trainerd.Session) error {
-		return sv.UntilStop(func() error { return trainerd.RunOps(ctx, sess, "train") })
+		return sv.UntilStop(func() error {
+			if steps--; steps == 0 {
+				sv.RequestStop(nil)
+			}
+			return trainerd.RunOps(ctx, sess, "train")
+		})
 	})
 }
 
@@ -173,13 +179,11 @@ func Example_replicas() {
 	defer server.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	chief := make(chan error)
-	go func() { chief <- replica(ctx, meta, server.Master(), logdir, true) }()
+	go func() { chief <- replica(ctx, meta, server.Master(), logdir, true, -1) }()
 	for newest(logdir) != "model.ckpt-0" && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond) // the chief makes the model
 	}
-	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-	defer cancel()
-	fmt.Println("worker:", replica(short, meta, server.Master(), logdir, false))
+	fmt.Println("worker:", replica(ctx, meta, server.Master(), logdir, false, 10))
 	stop()
 	fmt.Println("chief:", <-chief)
 	// Output:
