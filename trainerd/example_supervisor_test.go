@@ -156,16 +156,10 @@ func Example_customSaver() {
 	// <nil> [global_step w]
 }
 
-// replica trains until ctx ends, or for a number of steps.
-func replica(ctx context.Context, meta *tfpb.MetaGraphDef, master, logdir string, isChief bool, steps int) error {
+func replica(ctx context.Context, meta *tfpb.MetaGraphDef, master, logdir string, isChief bool) error {
 	sv := &trainerd.Supervisor{MetaGraph: meta, Open: target.Open, Master: master, Logdir: logdir, NonChief: !isChief}
 	return sv.Run(ctx, func(ctx context.Context, sess trainerd.Session) error {
-		return sv.UntilStop(func() error {
-			if steps--; steps == 0 {
-				sv.RequestStop(nil)
-			}
-			return trainerd.RunOps(ctx, sess, "train")
-		})
+		return sv.UntilStop(func() error { return trainerd.RunOps(ctx, sess, "train") })
 	})
 }
 
@@ -179,11 +173,13 @@ func Example_replicas() {
 	defer server.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	chief := make(chan error)
-	go func() { chief <- replica(ctx, meta, server.Master(), logdir, true, -1) }()
+	go func() { chief <- replica(ctx, meta, server.Master(), logdir, true) }()
 	for newest(logdir) != "model.ckpt-0" && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond) // the chief makes the model
 	}
-	fmt.Println("worker:", replica(ctx, meta, server.Master(), logdir, false, 10))
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	fmt.Println("worker:", replica(short, meta, server.Master(), logdir, false))
 	stop()
 	fmt.Println("chief:", <-chief)
 	// Output:
