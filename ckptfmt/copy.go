@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
@@ -100,13 +103,18 @@ func copyShard(ctx context.Context, parts []storedPart, to string, o *CopyOption
 
 // copyShards gives each shard about the same number of bytes, in order, and
 // merges them.
-func copyShards(ctx context.Context, parts []storedPart, to string, o *CopyOptions) error {
+func copyShards(ctx context.Context, parts []storedPart, to string, o *CopyOptions) (err error) {
 	total := int64(0)
 	for _, p := range parts {
 		total += p.size
 	}
 	shards := min(o.Shards, len(parts))
 	var prefixes []string
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeShards(o.FS, prefixes))
+		}
+	}()
 	done := int64(0)
 	for i := range shards {
 		n := 0
@@ -116,13 +124,30 @@ func copyShards(ctx context.Context, parts []storedPart, to string, o *CopyOptio
 			n++
 		}
 		prefix := filepath.Join(to+"_temp", fmt.Sprintf("part-%05d-of-%05d", i, shards))
+		prefixes = append(prefixes, prefix)
 		if err := copyShard(ctx, parts[:n], prefix, o); err != nil {
 			return err
 		}
-		prefixes = append(prefixes, prefix)
 		parts = parts[n:]
 	}
 	return MergeBundles(ctx, prefixes, to, &MergeOptions{FS: o.FS, DeleteOldDirs: true})
+}
+
+// removeShards removes what a copy that failed has written: it may be what filled
+// the disk. The directory stays if it holds anything else.
+func removeShards(fsys FS, prefixes []string) error {
+	fsys = atomicfile.OrOS(fsys)
+	for _, p := range prefixes {
+		for _, name := range []string{layout.IndexName(p), layout.DataName(p, 0, 1)} {
+			if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	if len(prefixes) > 0 {
+		fsys.Remove(filepath.Dir(prefixes[0])) // unless somebody has put files there
+	}
+	return nil
 }
 
 func copyV1(ctx context.Context, parts []storedPart, to string, o *CopyOptions) (err error) {

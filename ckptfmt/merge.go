@@ -34,8 +34,8 @@ type MergeOptions struct {
 // index is written; the old ones are removed. A tensor may be in several
 // bundles only as slices.
 //
-// Nothing is changed before all inputs are found good. A crash in the middle
-// leaves no index under merged.
+// Nothing is changed before all inputs are found good. If the disk fails, the data
+// files get their old names back; a crash in the middle leaves no index under merged.
 func MergeBundles(ctx context.Context, prefixes []string, merged string, o *MergeOptions) error {
 	if o == nil {
 		o = &MergeOptions{}
@@ -171,14 +171,34 @@ func (m *merge) publish() error {
 		return err
 	}
 	for i, file := range m.files {
-		if err := m.fsys.Rename(file, layout.DataName(m.to, i, int(m.header.NumShards))); err != nil {
+		if err := m.fsys.Rename(file, m.dataName(i)); err != nil {
+			return errors.Join(err, m.giveBack(i))
+		}
+	}
+	err = m.fsys.SyncDir(dir)
+	if err == nil {
+		err = index.Rename()
+	}
+	if err != nil {
+		return errors.Join(err, m.giveBack(len(m.files)))
+	}
+	return m.fsys.SyncDir(dir)
+}
+
+// dataName returns the new name of a data file.
+func (m *merge) dataName(i int) string {
+	return layout.DataName(m.to, i, int(m.header.NumShards))
+}
+
+// giveBack gives the first n data files their old names: the bundles that were to be
+// merged are whole again.
+func (m *merge) giveBack(n int) error {
+	for i, file := range m.files[:n] {
+		if err := m.fsys.Rename(m.dataName(i), file); err != nil {
 			return err
 		}
 	}
-	if err := m.fsys.SyncDir(dir); err != nil {
-		return err
-	}
-	return index.Commit()
+	return nil
 }
 
 // removeInputs removes the indexes that name data files which no longer exist.

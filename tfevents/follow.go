@@ -1,6 +1,7 @@
 package tfevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,12 +125,10 @@ func (f *follower) round(ctx context.Context, yield func(*tfpb.Event, error) boo
 	return true
 }
 
-// open opens the files that have appeared.
+// open opens the files that have appeared. One that cannot be opened, which the
+// error names, keeps no other from being read; one that is removed meanwhile is none.
 func (f *follower) open() error {
-	entries, err := fs.ReadDir(f.fsys, f.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("tfevents: %w", err)
-	}
+	entries, failed := fs.ReadDir(f.fsys, f.dir)
 	for _, e := range entries {
 		name := path.Join(f.dir, e.Name())
 		if e.IsDir() || !IsEventsFile(name) || f.readers[name] != nil {
@@ -137,7 +136,10 @@ func (f *follower) open() error {
 		}
 		file, err := f.fsys.Open(name)
 		if err != nil {
-			return fmt.Errorf("tfevents: %w", err)
+			if !errors.Is(err, fs.ErrNotExist) {
+				failed = cmp.Or(failed, err)
+			}
+			continue
 		}
 		r := NewReader(file)
 		r.Records.Name, r.Records.MaxSize, r.Records.Resync = name, f.o.MaxSize, true
@@ -146,5 +148,8 @@ func (f *follower) open() error {
 		f.names = append(f.names, name)
 	}
 	slices.Sort(f.names)
+	if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+		return fmt.Errorf("tfevents: %w", failed)
+	}
 	return nil
 }

@@ -3,10 +3,14 @@ package tfevents
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -140,5 +144,85 @@ func TestFollowStopsWhenTheLoopDoes(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("loop ran %d times", n)
+	}
+}
+
+// gone is a file system whose listing names a file that was removed meanwhile.
+type gone struct{ fs.FS }
+
+func (g gone) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(g.FS, name)
+	return append([]fs.DirEntry{removed{}}, entries...), err
+}
+
+type removed struct{ fs.DirEntry }
+
+func (removed) Name() string { return "events.out.tfevents.0.h" }
+func (removed) IsDir() bool  { return false }
+
+// TestFollowFileThatIsRemoved: a file that is removed between two looks is no error,
+// and keeps no other from being read.
+func TestFollowFileThatIsRemoved(t *testing.T) {
+	fsys := gone{fstest.MapFS{"events.out.tfevents.1.h": &fstest.MapFile{Data: scalarAt(1)}}}
+	for e, err := range Follow(t.Context(), fsys, ".", nil) {
+		if err != nil || e.GetStep() != 1 {
+			t.Errorf("got %v, %v; want step 1", e, err)
+		}
+		break
+	}
+}
+
+// TestFollowUnreadableFile: a file that cannot be opened is named, and the others
+// are read.
+func TestFollowUnreadableFile(t *testing.T) {
+	files := fstest.MapFS{}
+	for step, name := range []string{"0.tfevents", "1.tfevents", "2.tfevents"} {
+		files[name] = &fstest.MapFile{Data: scalarAt(int64(step))}
+	}
+	var steps []int64
+	failed := 0
+	for e, err := range Follow(t.Context(), failingFS{files, "1.tfevents", -1}, ".", nil) {
+		if err != nil {
+			if failed++; !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "1.tfevents") {
+				t.Error(err)
+			}
+			continue
+		}
+		if steps = append(steps, e.GetStep()); len(steps) == 2 {
+			break
+		}
+	}
+	if !slices.Equal(steps, []int64{0, 2}) || failed != 1 {
+		t.Errorf("steps %v, %d errors; want 0 and 2, and one", steps, failed)
+	}
+}
+
+// TestFollowBacklogEnds: a loop ends within what was there before.
+func TestFollowBacklogEnds(t *testing.T) {
+	fsys := fstest.MapFS{"tfevents": &fstest.MapFile{Data: slices.Concat(scalarAt(1), scalarAt(2), scalarAt(3))}}
+	n := 0
+	for range Follow(t.Context(), fsys, ".", &FollowOptions{Backlog: 2}) {
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("the loop ran %d times", n)
+	}
+}
+
+// TestFollowEndsWithContext: a context that ends within a file ends the loop there.
+func TestFollowEndsWithContext(t *testing.T) {
+	fsys := fstest.MapFS{"tfevents": &fstest.MapFile{Data: slices.Concat(scalarAt(1), scalarAt(2), scalarAt(3))}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var steps []int64
+	for e, err := range Follow(ctx, fsys, ".", nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, e.GetStep())
+		cancel()
+	}
+	if !slices.Equal(steps, []int64{1}) {
+		t.Errorf("steps %v, want 1 alone", steps)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -99,7 +100,7 @@ func startServer(t *testing.T) *remote.Client {
 	noErr(t, err)
 	server, served := master.New(nil), make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
-	client, err := remote.Dial(t.Context(), "grpc://"+ln.Addr().String(), nil)
+	client, err := remote.Dial(t.Context(), "grpc://"+ln.Addr().String(), &remote.Options{ConnectTimeout: time.Minute})
 	noErr(t, err)
 	t.Cleanup(func() {
 		noErr(t, errors.Join(client.Close(), server.Close(), <-served))

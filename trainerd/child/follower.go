@@ -214,6 +214,7 @@ func (f *follower) ended(ctx context.Context) {
 	if a.exit.Code != 0 || a.exit.Signal != 0 || f.attempt.ending != nil {
 		f.checkSignal(f.endLeftovers(ctx, 0))
 	}
+	f.attempt.ending = nil // the chief may take longer, and nobody is left to be killed
 	f.reapOrphans()
 	f.exit = a.exit
 	f.exit.Cause = causeOf(&f.exit, !f.told.IsZero(), false)

@@ -156,3 +156,24 @@ func TestNodesFailOver(t *testing.T) {
 		}
 	}
 }
+
+// A program that has ended on a worker is no longer waited for, although the chief's
+// takes longer to end: nobody is left who could be killed.
+func TestFollowerAfterTheEnd(t *testing.T) {
+	sv, _ := supervise(t, "")
+	sv.Nodes, sv.Node = 2, 1
+	ln, err := operatingSystem{}.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{Supervisor: sv, log: discard, observer: nobody{}, logdir: sv.Logdir,
+		attempt: attempt{process: &process{listener: ln}, ending: &ending{stage: toldGroup, next: time.After(0)}}}
+	if err := r.joinNodes(); err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{run: r, told: time.Now()}
+	f.ended(t.Context())
+	if f.ends() != nil {
+		t.Error("the end of the program has a next stage")
+	}
+}

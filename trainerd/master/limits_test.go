@@ -38,7 +38,7 @@ func address(t *testing.T, o *master.Options) string {
 
 func dial(t *testing.T, addr string) *remote.Client {
 	t.Helper()
-	c, err := remote.Dial(t.Context(), addr, nil)
+	c, err := remote.Dial(t.Context(), addr, &remote.Options{ConnectTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

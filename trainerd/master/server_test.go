@@ -68,7 +68,7 @@ func serve(t *testing.T, o *master.Options) *remote.Client {
 	s := master.New(o)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
-	client, err := remote.Dial(t.Context(), "grpc://"+ln.Addr().String(), nil)
+	client, err := remote.Dial(t.Context(), "grpc://"+ln.Addr().String(), &remote.Options{ConnectTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

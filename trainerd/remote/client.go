@@ -208,7 +208,7 @@ func (c *Client) connect(ctx context.Context, patience time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := c.Wait(bounded)
-	if ctx.Err() != nil || !isCode(err, tfpb.Code_DEADLINE_EXCEEDED) {
+	if ended(ctx) || !isCode(err, tfpb.Code_DEADLINE_EXCEEDED) {
 		return err
 	}
 	return &session.OpError{Code: tfpb.Code_UNAVAILABLE,

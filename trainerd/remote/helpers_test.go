@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -13,7 +14,12 @@ var smallGraph = &tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: "x", Op: "Placehold
 
 func dial(t *testing.T, target string, o *Options) *Client {
 	t.Helper()
-	c, err := Dial(t.Context(), target, o)
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, patience)
+	c, err := Dial(t.Context(), target, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}

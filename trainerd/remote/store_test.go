@@ -70,7 +70,7 @@ func newStore(t *testing.T) *remote.Store {
 	}
 	server, served := master.New(nil), make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
-	client, err := remote.Dial(t.Context(), "grpc://"+ln.Addr().String(), nil)
+	client, err := remote.Dial(t.Context(), "grpc://"+ln.Addr().String(), &remote.Options{ConnectTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

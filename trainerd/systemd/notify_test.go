@@ -34,7 +34,7 @@ func listen(t *testing.T, name string) (next func() string, conn *net.UnixConn) 
 	t.Cleanup(func() { conn.Close() })
 	return func() string {
 		t.Helper()
-		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 		b := make([]byte, 1<<16)
 		n, err := conn.Read(b)
 		if err != nil {

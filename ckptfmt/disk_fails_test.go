@@ -1,0 +1,171 @@
+package ckptfmt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+)
+
+type diskAction func(ctx context.Context, fsys FS, dir string) error
+
+// The actions write the tensors "a" and "b" under "to" in a directory that has
+// them whole under "from", and as parts under "temp/part0" and "temp/part1".
+var diskActions = map[string]diskAction{
+	"write": func(_ context.Context, fsys FS, dir string) error { return writeAB(fsys, filepath.Join(dir, "to")) },
+	"merge": func(ctx context.Context, fsys FS, dir string) error {
+		parts := []string{filepath.Join(dir, "temp", "part0"), filepath.Join(dir, "temp", "part1")}
+		return MergeBundles(ctx, parts, filepath.Join(dir, "to"), &MergeOptions{FS: fsys, DeleteOldDirs: true})
+	},
+	"copy": func(ctx context.Context, fsys FS, dir string) error {
+		return Copy(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyOptions{FS: fsys})
+	},
+	"copy in shards": func(ctx context.Context, fsys FS, dir string) error {
+		return Copy(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyOptions{FS: fsys, Shards: 2})
+	},
+	"copy as V1": func(ctx context.Context, fsys FS, dir string) error {
+		return Copy(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyOptions{FS: fsys, V1: true})
+	},
+	"copy files": func(ctx context.Context, fsys FS, dir string) error {
+		return CopyFiles(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyFilesOptions{FS: fsys})
+	},
+}
+
+func writeAB(fsys FS, prefix string, names ...string) (err error) {
+	w, err := CreateBundle(prefix, &BundleWriterOptions{FS: fsys})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if names == nil {
+		names = []string{"a", "b"}
+	}
+	for _, name := range names {
+		if err := w.Add(name, Scalar(name+strings.Repeat("x", 5000))); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+// layOutAB makes the directory of the actions.
+func layOutAB(t *testing.T, over bool) string {
+	t.Helper()
+	dir, fsys := t.TempDir(), atomicfile.NoSync(nil)
+	err := errors.Join(writeAB(fsys, filepath.Join(dir, "from")), os.Mkdir(filepath.Join(dir, "temp"), 0o777),
+		writeAB(fsys, filepath.Join(dir, "temp", "part0"), "a"), writeAB(fsys, filepath.Join(dir, "temp", "part1"), "b"))
+	if over {
+		err = errors.Join(err, writeAB(fsys, filepath.Join(dir, "to"), "old"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// whatIs returns the names of a checkpoint's tensors; "" where there is none.
+func whatIs(t *testing.T, prefix string) (names string) {
+	t.Helper()
+	r, err := Open(prefix, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for info, err := range r.Tensors() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names += info.Name
+	}
+	for name, err := range r.Verify(t.Context()) {
+		if err != nil {
+			t.Errorf("%s: %s: %v", prefix, name, err)
+		}
+	}
+	return names
+}
+
+// TestDiskFails lets each operation fail of everything that writes checkpoints, once
+// or from then on. The error says so; what there is under a name afterwards is whole:
+// the old checkpoint, the new one, or none; and the source stays.
+func TestDiskFails(t *testing.T) {
+	for what, action := range diskActions {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			for _, fault := range []faultfs.Fault{{Short: true}, {Kill: true}} {
+				for _, over := range []bool{false, true} {
+					if over && what == "copy as V1" {
+						continue // the old one, which is no V1 checkpoint, stays
+					}
+					for fault.At = 1; failOnce(t, action, fault, over); fault.At++ {
+					}
+				}
+			}
+		})
+	}
+}
+
+// failOnce reports whether the action came as far as the operation that fails.
+func failOnce(t *testing.T, action diskAction, fault faultfs.Fault, over bool) bool {
+	t.Helper()
+	dir := layOutAB(t, over)
+	fsys := faultfs.NewFault(fault)
+	err := action(t.Context(), fsys, dir)
+	got := whatIs(t, filepath.Join(dir, "to"))
+	if fsys.Ops() < fault.At {
+		if err != nil || got != "ab" {
+			t.Errorf("without a fault: %v, and %q is there", err, got)
+		}
+		return false
+	}
+	when := fmt.Sprintf("%s (%+v)", fsys.Failed(), fault)
+	if err == nil && got != "ab" || err != nil && !errors.Is(err, faultfs.ErrInjected) && !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("%s: error %v, and %q is there", when, err, got)
+	}
+	if got != "" && got != "ab" && (got != "old" || !over) {
+		t.Errorf("%s: %q is there", when, got)
+	}
+	if source := whatIs(t, filepath.Join(dir, "from")); source != "ab" {
+		t.Errorf("%s: the source has %q", when, source)
+	}
+	if fault.Kill {
+		return true
+	}
+	if got != "ab" {
+		if parts := whatIs(t, filepath.Join(dir, "temp", "part0")) + whatIs(t, filepath.Join(dir, "temp", "part1")); parts != "ab" {
+			t.Errorf("%s: the parts have %q, the whole has %q", when, parts, got)
+		}
+	}
+	if fsys.FailedKind() != "remove" {
+		checkLeft(t, when, dir, err)
+	}
+	return true
+}
+
+// checkLeft looks for what an action that failed has left.
+func checkLeft(t *testing.T, when, dir string, failed error) {
+	t.Helper()
+	for _, name := range []string{"*", "to_temp/*", "temp/*"} {
+		found, err := filepath.Glob(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range found {
+			if layout.IsTemp(name) || failed != nil && strings.Contains(name, "to_temp") {
+				t.Errorf("%s: %s is left", when, name)
+			}
+		}
+	}
+}
