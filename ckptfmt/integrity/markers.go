@@ -64,13 +64,17 @@ func namesOf(names, files []string) (all []string) {
 	return slices.Compact(all)
 }
 
+// IsOfKind reports whether the parts of a checkpoint have the names of those that
+// markers were made of: [Check] shows then whether it has all that they have.
+func IsOfKind(names, markers []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(markers, general(name)) })
+}
+
 // lacksMarker compares a checkpoint with an intact one. One of other names, or
 // with further ones, is of another kind, and says nothing.
 func lacksMarker(names, files, markers []string) error {
-	for _, name := range names {
-		if !slices.Contains(markers, general(name)) {
-			return nil
-		}
+	if !IsOfKind(names, markers) {
+		return nil
 	}
 	own := namesOf(names, files)
 	for _, name := range markers {

@@ -38,7 +38,10 @@ func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdict
 			continue // nothing was found out
 		}
 		v.untried = v.record != c.record
-		if v.err == nil && v.untried && !s.readOnly {
+		switch {
+		case c.onTrial:
+			v.record = nil
+		case v.err == nil && v.untried && !s.readOnly:
 			v.record, v.unrecorded = s.enter(ctx, c, v.record)
 		}
 		intact = intact || v.err == nil

@@ -87,8 +87,10 @@ func TestChildWorld(t *testing.T) {
 	//
 	//	13439358809629938880  the rule for rewinds looked for a checkpoint in a folder of the
 	//	                      logdir in the logdir itself
+	//	6212175027445376851   a program left its first folder without some of its files on a
+	//	                      full disk, and that was announced
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
-	w.found = []uint64{13439358809629938880}
+	w.found = []uint64{13439358809629938880, 6212175027445376851}
 	w.test(t)
 }
 
