@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -46,4 +47,29 @@ func isSealedFolder(root *os.Root, dir string) bool {
 func isMark(name string) bool {
 	name = strings.ToLower(name)
 	return slices.Contains(emptyMarkers, name) && !strings.HasPrefix(name, ".git")
+}
+
+// IsWhole reports whether a checkpoint that [Check] finds intact is so to its last
+// byte: it is sealed, see [IsSealed], and each of its files has checksums, or a form
+// that a program cannot have half written without a trace.
+func IsWhole(root *os.Root, names []string) bool {
+	files, err := Files(root, names)
+	return err == nil && IsSealed(root, names) && !slices.ContainsFunc(files, func(name string) bool { return !isWholeFile(root, name) })
+}
+
+func isWholeFile(root *os.Root, name string) bool {
+	base := path.Base(name)
+	switch ext := strings.ToLower(path.Ext(name)); {
+	case bundleFile.MatchString(name), shardName.MatchString(base), base == ".metadata", ext == ".safetensors", ext == ".json", mayBeEmpty(name):
+		return true
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const zipHead = "PK\x03\x04"
+	head := make([]byte, len(zipHead))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == zipHead
 }

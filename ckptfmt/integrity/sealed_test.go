@@ -8,6 +8,45 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 )
 
+// TestIsWhole has files that a program may have half written without a trace, and such
+// as it cannot.
+func TestIsWhole(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  bool
+	}{
+		"tensors":            {map[string]string{"c/w.safetensors": "x", "c/DONE": ""}, true},
+		"archives and texts": {map[string]string{"c/w.pt": "PK\x03\x04", "c/o.bin": "PK\x03\x04", "c/state.json": "{}", "c/vocab.txt": "", "c/COMMITTED": ""}, true},
+		"a bundle":           {map[string]string{"c/v.index": "x", "c/v.data-00000-of-00001": "x", "c/_SUCCESS": ""}, true},
+		"distributed":        {map[string]string{"c/.metadata": "x", "c/__0_0.distcp": "x"}, true},
+		"no mark":            {map[string]string{"c/w.safetensors": "x"}, false},
+		"a pickle":           {map[string]string{"c/w.pkl": "\x80\x04.", "c/DONE": ""}, false},
+		"HDF5":               {map[string]string{"c/w.h5": "\x89HDF\r\n\x1a\n", "c/DONE": ""}, false},
+		"raw numbers":        {map[string]string{"c/w.bin": "x", "c/DONE": ""}, false},
+		"a name to come":     {map[string]string{"c/w.safetensors.tmp": "x", "c/DONE": ""}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "c"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for file, text := range tc.files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			if got := integrity.IsWhole(root, []string{"c"}); got != tc.want {
+				t.Errorf("IsWhole = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestIsSealed has forms that show by themselves that they are complete, and such as
 // do not.
 func TestIsSealed(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -247,7 +248,7 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
-	if r.attempt.given.untried {
+	if r.attempt.given.untried && (r.attempt.given.onTrial || !integrity.IsWhole(r.root, r.attempt.given.files)) {
 		r.setAside(*r.attempt.given)
 		return
 	}
