@@ -54,10 +54,12 @@ func isMark(name string) bool {
 // that a program cannot have half written without a trace.
 func IsWhole(root *os.Root, names []string) bool {
 	files, err := Files(root, names)
-	return err == nil && IsSealed(root, names) && !slices.ContainsFunc(files, func(name string) bool { return !isWholeFile(root, name) })
+	return err == nil && IsSealed(root, names) && !slices.ContainsFunc(files, func(name string) bool { return !IsWholeFile(root, name) })
 }
 
-func isWholeFile(root *os.Root, name string) bool {
+// IsWholeFile reports whether the form of a file that [Check] finds intact shows that
+// nothing is missing at its end.
+func IsWholeFile(root *os.Root, name string) bool {
 	base := path.Base(name)
 	switch ext := strings.ToLower(path.Ext(name)); {
 	case bundleFile.MatchString(name), shardName.MatchString(base), base == ".metadata", ext == ".safetensors", ext == ".json", mayBeEmpty(name):

@@ -105,6 +105,7 @@ type checkpointStore struct {
 	refused map[key]rejected   // that do not count
 	markers []string           // files that the newest known folder got last
 	records map[key]*manifest.Record
+	sizes   sizes
 	partial bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error
@@ -130,7 +131,7 @@ func CheckPattern(pattern string) string {
 
 func newCheckpointStore(root *os.Root, pattern string, policy []retention.Policy) *checkpointStore {
 	return &checkpointStore{root: root, disk: atomicfile.InRoot(root), pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), policy: policy,
-		seen: map[key]Checkpoint{}, refused: map[key]rejected{}, records: map[key]*manifest.Record{}}
+		seen: map[key]Checkpoint{}, refused: map[key]rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}}
 }
 
 // rejected is a checkpoint that does not count, and why.
@@ -255,6 +256,7 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 				s.unrecorded = append(s.unrecorded, v.unrecorded)
 			}
 			s.records[k] = v.record
+			s.sizes.add(v.record)
 			added = append(added, v.Checkpoint)
 			s.markers = s.markersOf(v.Checkpoint)
 			continue
@@ -262,6 +264,7 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 		if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
 			bad = append(bad, v.rejected)
 		}
+		s.noteShort(v.Checkpoint)
 		s.refused[k] = v.rejected
 	}
 	s.forgetMarkers()
@@ -285,7 +288,7 @@ func (s *checkpointStore) forgetMarkers() {
 	if len(lack) < 2 {
 		return
 	}
-	s.markers, s.partial = nil, true
+	s.markers, s.partial, s.sizes = nil, true, sizes{}
 	for _, k := range lack {
 		delete(s.refused, k)
 	}

@@ -100,7 +100,7 @@ func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, quick boo
 	if err := integrity.Check(ctx, s.root, c.files, s.markers); err != nil {
 		return nil, false, err
 	}
-	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c)); err != nil {
+	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c), s.isShort(c)); err != nil {
 		return nil, false, err
 	}
 	r, err = s.describe(ctx, c, files)
