@@ -22,8 +22,9 @@ var passing = []string{".log", ".out", ".err", ".lock", ".pid"}
 // file of its own, and a checkpoint has those of all.
 var rankHead = regexp.MustCompile(`(?i)(?:rank|worker|shard|proc(?:ess)?|gpu|device|node)[-_=.]?$`)
 
-// general makes names of different steps equal.
-func general(name string) string {
+// General makes the names of files of different steps equal: it has "#" for numbers other
+// than those of processes.
+func General(name string) string {
 	var b strings.Builder
 	at := 0
 	for _, number := range digits.FindAllStringIndex(name, -1) {
@@ -52,11 +53,11 @@ func Markers(root *os.Root, names []string) (markers []string) {
 // namesOf returns the general names of a checkpoint.
 func namesOf(names, files []string) (all []string) {
 	for _, name := range names {
-		all = append(all, general(name))
+		all = append(all, General(name))
 		for _, file := range files {
 			base := path.Base(file)
 			if path.Dir(file) == name && !digits.MatchString(base) && !slices.Contains(passing, path.Ext(base)) {
-				all = append(all, general(name)+"/"+base)
+				all = append(all, General(name)+"/"+base)
 			}
 		}
 	}
@@ -64,13 +65,17 @@ func namesOf(names, files []string) (all []string) {
 	return slices.Compact(all)
 }
 
+// IsOfKind reports whether the parts of a checkpoint have the names of those that
+// markers were made of: [Check] shows then whether it has all that they have.
+func IsOfKind(names, markers []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(markers, General(name)) })
+}
+
 // lacksMarker compares a checkpoint with an intact one. One of other names, or
 // with further ones, is of another kind, and says nothing.
 func lacksMarker(names, files, markers []string) error {
-	for _, name := range names {
-		if !slices.Contains(markers, general(name)) {
-			return nil
-		}
+	if !IsOfKind(names, markers) {
+		return nil
 	}
 	own := namesOf(names, files)
 	for _, name := range markers {

@@ -5,6 +5,7 @@ package child
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -70,6 +71,43 @@ func TestNotTheCheckpointsFault(t *testing.T) {
 		if !slices.Contains(left, "w_10") || !slices.Contains(left, "m_10") {
 			t.Errorf("%s: it is not back: %v", name, left)
 		}
+	}
+}
+
+// TestVerifiedToTheByte has a program that fails twice with a checkpoint that cannot
+// be half of one: that stays, whether there is an older one or not.
+func TestVerifiedToTheByte(t *testing.T) {
+	type files map[string]string
+	for name, tc := range map[string]struct {
+		files files
+		next  string // step of the start after the failures
+		moved bool
+	}{
+		"tensors":              {files{"ckpt-10.safetensors": tensorsFile()}, "10", false},
+		"archive":              {files{"ckpt-10.pt": zipFile(t)}, "10", false},
+		"archive and JSON":     {files{"ckpt-10.pt": zipFile(t), "ckpt-10.json": "{}"}, "10", false},
+		"transformers":         {files{"ckpt-10/model.safetensors": tensorsFile(), "ckpt-10/trainer_state.json": "{}"}, "10", false},
+		"an older one":         {files{"ckpt-5.pt": zipFile(t), "ckpt-10.pt": zipFile(t)}, "5", false},
+		"of an unknown form":   {files{"ckpt-10.bin": "weights"}, "", true},
+		"an archive and a raw": {files{"ckpt-10.pt": zipFile(t), "ckpt-10.raw": "weights"}, "", true},
+		"a folder on trial":    {files{"ckpt-10/model.safetensors": tensorsFile()}, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sv, out := supervise(t, "exit 1|exit 1|env STEP;steps 11 30")
+			for file, text := range tc.files {
+				writeFile(t, filepath.Join(sv.Logdir, file), text)
+			}
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprintf("STEP is %q\n", tc.next); out.String() != want {
+				t.Errorf("output %q, want %q", out, want)
+			}
+			moved := slices.ContainsFunc(below(t, sv.Logdir), func(name string) bool { return strings.HasPrefix(name, "damaged/") })
+			if moved != tc.moved {
+				t.Errorf("moved: %v, want %v", moved, tc.moved)
+			}
+		})
 	}
 }
 

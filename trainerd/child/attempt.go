@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -22,6 +23,7 @@ type attempt struct {
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
 	ending       *ending            // that was asked for, nil for none
 	broken       *nodeState         // of the node that has ended it, nil for none
+	endedWell    bool               // on its own will
 	meter        rateMeter
 }
 
@@ -52,6 +54,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.attempt.process = nil
+	r.attempt.endedWell = endsWell(&a.exit)
 	r.publish(nodeEnded, "")
 	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
@@ -87,7 +90,7 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 		r.observer.Ended(e, false, 0)
 	}
 	if e.Cause == Stopped {
-		return e, r.saveLost()
+		return e, r.saveLost(e)
 	}
 	return e, nil
 }
@@ -118,6 +121,9 @@ func (r *run) choose(ctx context.Context) {
 	}
 	if ok {
 		r.attempt.given = &c
+	}
+	if ok && c.onTrial {
+		r.log.Info("nothing shows that the program has finished writing this checkpoint; it counts once the program has continued from it", "checkpoint", c.Path)
 	}
 }
 
@@ -242,7 +248,7 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
-	if r.attempt.given.untried {
+	if r.attempt.given.untried && (r.attempt.given.onTrial || !integrity.IsWhole(r.root, r.attempt.given.files)) {
 		r.setAside(*r.attempt.given)
 		return
 	}

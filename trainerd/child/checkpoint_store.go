@@ -38,7 +38,9 @@ type Checkpoint struct {
 	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
 	// reported is the step of the program's last report when this was found.
 	reported int64
+	attempt  int  // and in which start of the program that was
 	untried  bool // nothing shows yet that the program had finished it
+	onTrial  bool // not even its files, so that it does not count
 	only     bool // of a candidate: there are none with a step
 	unread   bool // it is as its record says by size and time, and was not read since the start
 }
@@ -93,15 +95,17 @@ type checkpointStore struct {
 	readOnly bool
 	// metrics returns what the program has reported of a step; nil for nothing.
 	metrics func(c *Checkpoint) checkpoint.Measurements
-	// reported returns the step of the program's last report, 0 for none; nil where
-	// there is no program.
-	reported func() int64
+	// now returns the moment of a look, and isPast reports whether the program has
+	// finished writing a checkpoint; nil where there is no program.
+	now    func() moment
+	isPast func(c *Checkpoint) bool
 
-	known   []Checkpoint       // that count: verified and durable, by step
+	known   []Checkpoint       // that are verified and durable, by step
 	seen    map[key]Checkpoint // as the last look found them
 	refused map[key]rejected   // that do not count
 	markers []string           // files that the newest known folder got last
 	records map[key]*manifest.Record
+	sizes   sizes
 	partial bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error
@@ -127,7 +131,7 @@ func CheckPattern(pattern string) string {
 
 func newCheckpointStore(root *os.Root, pattern string, policy []retention.Policy) *checkpointStore {
 	return &checkpointStore{root: root, disk: atomicfile.InRoot(root), pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), policy: policy,
-		seen: map[key]Checkpoint{}, refused: map[key]rejected{}, records: map[key]*manifest.Record{}}
+		seen: map[key]Checkpoint{}, refused: map[key]rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}}
 }
 
 // rejected is a checkpoint that does not count, and why.
@@ -181,15 +185,18 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 	only, last := isOnly(found), lastStep(found)
 	for k, c := range found {
 		if same(s.seen[k], c) {
-			c.still, c.reported = s.seen[k].still+1, s.seen[k].reported
-		} else if s.reported != nil {
-			c.reported = s.reported()
+			c.still, c.reported, c.attempt = s.seen[k].still+1, s.seen[k].reported, s.seen[k].attempt
+		} else if s.now != nil {
+			c.reported, c.attempt = s.now().step, s.now().attempt
 		}
 		found[k] = c
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
-		if s.isKnown(k) || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
+		if s.isKnown(k) && !s.isOnTrial(k) || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
+			continue
+		}
+		if c.onTrial = !s.isProven(&c, found); c.onTrial && (!settled || s.isKnown(k)) {
 			continue
 		}
 		c.only = only
@@ -201,6 +208,11 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 	s.seen = found
 	slices.SortFunc(all, byStep)
 	return all
+}
+
+// isOnTrial reports whether a checkpoint is known, and does not count yet.
+func (s *checkpointStore) isOnTrial(k key) bool {
+	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.onTrial && c.key() == k })
 }
 
 func (s *checkpointStore) isKnown(k key) bool {
@@ -233,12 +245,18 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 			continue
 		}
 		k := v.key()
+		s.drop(v.Checkpoint) // it may have been on trial
+		if v.err == nil && v.onTrial {
+			s.known = append(s.known, v.Checkpoint)
+			continue
+		}
 		if v.err == nil {
 			delete(s.refused, k)
 			if v.unrecorded != nil {
 				s.unrecorded = append(s.unrecorded, v.unrecorded)
 			}
 			s.records[k] = v.record
+			s.sizes.add(v.record)
 			added = append(added, v.Checkpoint)
 			s.markers = s.markersOf(v.Checkpoint)
 			continue
@@ -246,6 +264,7 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 		if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
 			bad = append(bad, v.rejected)
 		}
+		s.noteShort(v.Checkpoint)
 		s.refused[k] = v.rejected
 	}
 	s.forgetMarkers()
@@ -269,7 +288,7 @@ func (s *checkpointStore) forgetMarkers() {
 	if len(lack) < 2 {
 		return
 	}
-	s.markers, s.partial = nil, true
+	s.markers, s.partial, s.sizes = nil, true, sizes{}
 	for _, k := range lack {
 		delete(s.refused, k)
 	}

@@ -111,11 +111,14 @@ func (e *SaveLostError) Error() string {
 }
 
 // saveLost returns a [*SaveLostError] when a stop has lost steps.
-func (r *run) saveLost() error {
+func (r *run) saveLost(exit Exit) error {
 	if r.Checkpoints == "" || r.attempt.ending == nil || r.attempt.ending.saved || r.attempt.step < 0 || r.lost != nil {
 		return nil
 	}
 	c, ok := r.store.newest(noCeiling)
+	if ok && c.onTrial && exit.Signal != 0 { // which may have come in the middle of it
+		ok = false
+	}
 	if ok && (c.at() == NoStep || c.at() >= r.attempt.step) {
 		return nil
 	}

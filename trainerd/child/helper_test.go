@@ -60,6 +60,9 @@ func act(words []string) {
 		act([]string{"steps", strconv.Itoa(from + 1), words[1]})
 	case "write": // files below the logdir
 		for _, name := range words[1:] {
+			if folder, _, ok := strings.Cut(name, "/"); ok {
+				os.Mkdir(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), folder), 0o777)
+			}
 			os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), name), []byte("weights"), 0o666)
 		}
 	case "tear": // a file that is cut short

@@ -71,7 +71,8 @@ func (r *run) newStore(root *os.Root) *checkpointStore {
 		s.disk = r.FS
 	}
 	s.metrics = r.measured.of
-	s.reported = func() int64 { return max(r.attempt.step, 0) }
+	s.now = func() moment { return moment{max(r.attempt.step, 0), r.attempts} }
+	s.isPast = r.isPast
 	return s
 }
 

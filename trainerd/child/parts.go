@@ -45,7 +45,7 @@ func (s *checkpointStore) lacksPart(c Checkpoint) error {
 func (s *checkpointStore) isBetweenFiles(c Checkpoint) bool {
 	n := len(s.known)
 	fewer := n > 0 && s.known[n-1].Step < c.Step && len(c.files) < len(s.known[n-1].files)
-	return fewer || s.lacksPart(c) != nil || s.isHalfReplaced(c) != nil
+	return fewer || s.lacksPart(c) != nil || s.isHalfReplaced(c) != nil || s.isShort(c) != nil
 }
 
 // isPart reports whether an alternative means a file, or the bundle that it is of.

@@ -22,23 +22,24 @@ type Kept = checkpoint.Kept
 func (s *checkpointStore) kept() []Kept {
 	all := make([]Kept, 0, len(s.known))
 	var numbered []retention.Checkpoint
-	for _, c := range s.known {
-		all = append(all, Kept{Checkpoint: c.stored()})
-		if c.Step != NoStep {
-			numbered = append(numbered, c.stored())
+	var at []int // of those in all
+	for i, c := range s.known {
+		k := Kept{Checkpoint: c.stored()}
+		switch {
+		case c.Step == NoStep:
+			k.Why = []string{"its name has no step"}
+		case c.onTrial:
+			k.Why = []string{"the program has not continued from it yet"}
+		case len(s.policy) == 0:
+			k.Why = []string{"all are kept"}
+		default:
+			numbered, at = append(numbered, k.Checkpoint), append(at, i)
 		}
+		all = append(all, k)
 	}
 	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}}, s.policy...)
-	why := checkpoint.Reasons(policies, numbered)
-	for i := range all {
-		switch at := i - len(all) + len(numbered); {
-		case at < 0:
-			all[i].Why = []string{"its name has no step"}
-		case len(s.policy) == 0:
-			all[i].Why = []string{"all are kept"}
-		default:
-			all[i].Why = why[at]
-		}
+	for i, why := range checkpoint.Reasons(policies, numbered) {
+		all[at[i]].Why = why
 	}
 	return all
 }

@@ -38,7 +38,10 @@ func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdict
 			continue // nothing was found out
 		}
 		v.untried = v.record != c.record
-		if v.err == nil && v.untried && !s.readOnly {
+		switch {
+		case c.onTrial:
+			v.record = nil
+		case v.err == nil && v.untried && !s.readOnly:
 			v.record, v.unrecorded = s.enter(ctx, c, v.record)
 		}
 		intact = intact || v.err == nil
@@ -97,7 +100,7 @@ func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, quick boo
 	if err := integrity.Check(ctx, s.root, c.files, s.markers); err != nil {
 		return nil, false, err
 	}
-	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c)); err != nil {
+	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c), s.isShort(c)); err != nil {
 		return nil, false, err
 	}
 	r, err = s.describe(ctx, c, files)

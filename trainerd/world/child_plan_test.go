@@ -77,6 +77,15 @@ func (p *childPlan) keys() map[string]string {
 // toml returns the config of the job.
 func (p *childPlan) toml(logdir string) string { return tomlOf(p.keys(), logdir) }
 
+// trainsOn returns how many steps a program that was asked to save before it is stopped
+// may make after that, until two looks have found the checkpoint.
+func (p *childPlan) trainsOn() int64 {
+	if p.signal == "" {
+		return 0
+	}
+	return int64(3 * time.Second / p.stepTime)
+}
+
 // during returns a time in which at most so many steps are made.
 func (p *childPlan) during(rnd *rand.Rand, steps int) time.Duration {
 	return between(rnd, p.stepTime/2, time.Duration(steps)*p.stepTime) + time.Millisecond

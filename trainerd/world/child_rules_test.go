@@ -142,7 +142,7 @@ func (l *childLife) judgeExit(err error) error {
 		return broke("the run ends with exit code 0 without being complete or stopped; it says %q and %q", &l.out, &l.err)
 	case !strings.HasSuffix(l.err.String(), "to resume, type: again\n"):
 		return broke("a stopped run does not say how to resume: %q", &l.err)
-	case l.plan.way != nil && l.plan.way.hasSteps() && l.saved.Load() < l.reported.Load()-1:
+	case l.plan.way != nil && l.plan.way.hasSteps() && l.saved.Load() < l.reported.Load()-1-l.plan.trainsOn():
 		return broke("the run was stopped at step %d, the newest checkpoint is of step %d, and its exit code is 0", l.reported.Load(), l.saved.Load())
 	}
 	return nil

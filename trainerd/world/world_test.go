@@ -87,8 +87,12 @@ func TestChildWorld(t *testing.T) {
 	//
 	//	13439358809629938880  the rule for rewinds looked for a checkpoint in a folder of the
 	//	                      logdir in the logdir itself
+	//	6212175027445376851   a program left its first folder without some of its files on a
+	//	                      full disk, and that was announced
+	//	9299443719176728879   steps that a program made after the save that it was asked for at
+	//	                      a stop, before that was seen, were taken for a lost save
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
-	w.found = []uint64{13439358809629938880}
+	w.found = []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879}
 	w.test(t)
 }
 

@@ -1,0 +1,77 @@
+package integrity
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// lastFiles are files that frameworks write last into the folder of a checkpoint, or
+// before they rename it: transformers and orbax.
+var lastFiles = []string{"trainer_state.json", "_CHECKPOINT_METADATA"}
+
+// IsSealed reports whether the form of a checkpoint that [Check] finds intact shows by
+// itself that its program has finished writing it: it consists of files, or its
+// folders have a mark, or what their framework writes last.
+func IsSealed(root *os.Root, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		info, err := root.Lstat(name)
+		return err != nil || info.IsDir() && !isSealedFolder(root, name)
+	})
+}
+
+func isSealedFolder(root *os.Root, dir string) bool {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return false
+	}
+	var own []string
+	for _, e := range entries {
+		own = append(own, e.Name())
+	}
+	has := func(name string) bool { return slices.Contains(own, name) }
+	switch {
+	case slices.ContainsFunc(lastFiles, has), slices.ContainsFunc(own, isMark), has("manifest.ocdbt") && has("_METADATA"):
+		return true
+	case deepspeedTag.MatchString(path.Base(dir)):
+		_, err := root.Lstat(path.Join(path.Dir(dir), "latest"))
+		return err == nil // else it would be damaged
+	}
+	return has(".metadata") && !slices.ContainsFunc(own, func(name string) bool { return name != ".metadata" && !shardName.MatchString(name) })
+}
+
+// isMark reports whether a file says by its name that a checkpoint is complete.
+func isMark(name string) bool {
+	name = strings.ToLower(name)
+	return slices.Contains(emptyMarkers, name) && !strings.HasPrefix(name, ".git")
+}
+
+// IsWhole reports whether a checkpoint that [Check] finds intact is so to its last
+// byte: it is sealed, see [IsSealed], and each of its files has checksums, or a form
+// that a program cannot have half written without a trace.
+func IsWhole(root *os.Root, names []string) bool {
+	files, err := Files(root, names)
+	return err == nil && IsSealed(root, names) && !slices.ContainsFunc(files, func(name string) bool { return !IsWholeFile(root, name) })
+}
+
+// IsWholeFile reports whether the form of a file that [Check] finds intact shows that
+// nothing is missing at its end.
+func IsWholeFile(root *os.Root, name string) bool {
+	base := path.Base(name)
+	switch ext := strings.ToLower(path.Ext(name)); {
+	case bundleFile.MatchString(name), shardName.MatchString(base), base == ".metadata", ext == ".safetensors", ext == ".json", mayBeEmpty(name):
+		return true
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const zipHead = "PK\x03\x04"
+	head := make([]byte, len(zipHead))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == zipHead
+}

@@ -1,0 +1,58 @@
+package child
+
+import (
+	"slices"
+	"syscall"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+)
+
+// A program that is killed between two files of a folder leaves one in which each
+// file is intact. What the folders before it had shows that, and so do the marks of
+// some forms; of the first folder of a program nothing does. Such a one is on trial:
+// the program is given it, but it counts only once the program has shown that it had
+// finished writing it.
+
+// patientLooks is how many looks in a row must find a folder as it was, while the
+// program that has written it is alive, if the program's reports show nothing.
+const patientLooks = 60
+
+// moment is when a look takes place.
+type moment struct {
+	step    int64 // of the program's last report, 0 for none
+	attempt int
+}
+
+// isProven reports whether the program has finished writing a checkpoint, as far as
+// that can be known. found are all that there are.
+func (s *checkpointStore) isProven(c *Checkpoint, found map[key]Checkpoint) bool {
+	switch {
+	case s.isPast == nil, c.record != nil, integrity.IsSealed(s.root, c.files), integrity.IsOfKind(c.files, s.markers):
+		return true
+	case s.isPast(c):
+		return true
+	}
+	names := integrity.Markers(s.root, c.files)
+	for k, other := range found {
+		if k != c.key() && slices.Equal(integrity.Markers(s.root, other.files), names) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPast reports whether the program has gone past a checkpoint: it has made a step
+// since, it was alive for long without changing it, or it has ended on its own will.
+func (r *run) isPast(c *Checkpoint) bool {
+	after := c.reported
+	if !c.countsEpochs() {
+		after = max(after, c.Step)
+	}
+	return r.attempt.step > after || r.attempt.endedWell || c.attempt == r.attempts && c.still >= patientLooks
+}
+
+// endsWell reports whether a program that has ended so was not in the middle of
+// something: it was not killed, and no error has ended it.
+func endsWell(e *Exit) bool {
+	return e.Signal == 0 && slices.Contains([]int{0, exitTempFail, shellSignal + int(syscall.SIGTERM)}, e.Code)
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package child
+
+import (
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// TestFirstFolderIsProven has a program that ends after it has written the first of
+// its folders, of which nothing shows that it is complete: it is given to the program,
+// and counts once that has continued from it.
+func TestFirstFolderIsProven(t *testing.T) {
+	for _, tc := range []struct {
+		name, script string
+		saved        int // how often
+		left         string
+		aside        bool
+	}{
+		{"killed, and whole", "steps 1 10;write c-10/w c-10/m;kill 9|env STEP;resume 30;exit 1|env STEP;resume 40", 1, "c-10", false},
+		{"an error, and whole", "steps 1 10;write c-10/w;exit 1|env STEP;resume 30", 1, "c-10", false},
+		{"passed by it", "steps 1 10;write c-10/w;steps 11 12;kill 9|env STEP;exit 1|resume 30", 1, "c-10", false},
+		{"a mark", "steps 1 10;write c-10/w c-10/COMMITTED;kill 9|env STEP;exit 1|resume 30", 1, "c-10", false},
+		{"cut short", "steps 1 10;write c-10/w;exit 1|env STEP;exit 1|env STEP;exit 1|steps 1 10;write c-10/w c-10/m", 1, "c-10", true},
+		{"replaced", "steps 1 10;write c-10/w;exit 1|steps 1 10;write c-10/m;steps 11 20", 1, "c-10", false},
+		{"preempted", "steps 1 10;write c-10/w;exit 75|env STEP;exit 1|resume 30", 1, "c-10", false},
+		{"two alike", "steps 1 1;write c-10000/w;kill 9|steps 2 3;write c-20000/w;kill 9|steps 3 4;exit 1|steps 4 5", 2, "c-20000", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			sv, out := supervise(t, tc.script)
+			sv.Checkpoints, sv.Retention = "c-*", []retention.Policy{retention.Last(1)}
+			log := newScreen()
+			sv.Log = slog.New(slog.NewTextHandler(log, nil))
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatalf("%v\n%s", err, log)
+			}
+			if got := strings.Count(log.String(), "msg=saved"); got != tc.saved {
+				t.Errorf("%d checkpoints were announced, want %d; output %q, log\n%s", got, tc.saved, out, log)
+			}
+			if got := strings.Contains(log.String(), "moved it aside"); got != tc.aside {
+				t.Errorf("moved aside: %v, want %v:\n%s", got, tc.aside, log)
+			}
+			if strings.Contains(tc.script, "env STEP") && !strings.Contains(out.String(), "STEP is \"10\"") {
+				t.Errorf("the program was not given it: %q", out)
+			}
+			if left := below(t, sv.Logdir); !slices.Contains(left, filepath.Join(tc.left, "w")) {
+				t.Errorf("left: %v, want %s", left, tc.left)
+			}
+		})
+	}
+}

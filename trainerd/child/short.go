@@ -1,0 +1,82 @@
+package child
+
+import (
+	"fmt"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+)
+
+// sameSizes is how many checkpoints in a row must have files of one size before a
+// shorter one shows that it was cut.
+const sameSizes = 3
+
+// sizes are those of the files of checkpoints, in the order in which these came, by
+// the files' general names.
+type sizes map[string]sizeOf
+
+// sizeOf is the size of the files of one name.
+type sizeOf struct {
+	bytes int64
+	count int   // of checkpoints in a row that have it
+	short int64 // of the newest one that did not count because it was shorter, 0 for none
+}
+
+// add notes the sizes of an intact checkpoint.
+func (all sizes) add(r *manifest.Record) {
+	if r == nil {
+		return
+	}
+	for _, f := range r.Files {
+		name := integrity.General(f.Name)
+		if of := all[name]; of.bytes == f.Bytes {
+			all[name] = sizeOf{f.Bytes, of.count + 1, of.short}
+		} else {
+			all[name] = sizeOf{bytes: f.Bytes, count: 1}
+		}
+	}
+}
+
+// eachShort calls f for the files of a checkpoint that are shorter than those of their
+// name before, which all had one size. One that has the size of the last such file is
+// not: once may be a cut, twice is how the program writes. Forms that show whether
+// anything is missing at their end may be shorter, pickles too by their last byte.
+func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int64, of sizeOf)) {
+	if len(s.sizes) == 0 {
+		return
+	}
+	files, err := integrity.Files(s.root, c.files)
+	if err != nil {
+		return
+	}
+	for _, name := range files {
+		of := s.sizes[integrity.General(name)]
+		if of.count < sameSizes {
+			continue
+		}
+		info, err := s.root.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() >= of.bytes || info.Size() == of.short {
+			continue
+		}
+		if isPickle := integrity.Format([]string{name}) == "pickle"; !isPickle && !integrity.IsWholeFile(s.root, name) {
+			f(name, info.Size(), of)
+		}
+	}
+}
+
+// isShort returns an error when a file of a checkpoint was cut, as far as its size
+// shows that.
+func (s *checkpointStore) isShort(c Checkpoint) (err error) {
+	s.eachShort(c, func(name string, bytes int64, of sizeOf) {
+		err = fmt.Errorf("%s has %d bytes instead of %d, %w", name, bytes, of.bytes, integrity.ErrUnmarked)
+	})
+	return err
+}
+
+// noteShort remembers the sizes of a checkpoint that does not count.
+func (s *checkpointStore) noteShort(c Checkpoint) {
+	s.eachShort(c, func(name string, bytes int64, of sizeOf) {
+		of.short = bytes
+		s.sizes[integrity.General(name)] = of
+	})
+}

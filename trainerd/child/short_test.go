@@ -1,0 +1,93 @@
+//go:build unix
+
+package child
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// TestShortFiles has checkpoints of a form that does not say how long it is: a file that
+// is shorter than those before it was cut, if those were all of one size.
+func TestShortFiles(t *testing.T) {
+	whole := func(int) string { return "weights of a fixed size" }
+	for name, tc := range map[string]struct {
+		name   string // with the step
+		before func(step int) string
+		then   string
+		cut    bool
+	}{
+		"a cut one":          {"w-%d.bin", whole, "weights", true},
+		"in a folder":        {"w-%d/model.bin", whole, "weights", true},
+		"of a process":       {"w-%d-rank0.bin", whole, "weights", true},
+		"a longer one":       {"w-%d.bin", whole, "weights of a fixed size, and more", false},
+		"sizes that vary":    {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights", false},
+		"a form with length": {"w-%d.safetensors", func(int) string { return tensorsFile() }, "\x02\x00\x00\x00\x00\x00\x00\x00{}", false},
+		"a pickle":           {"w-%d.pkl", func(int) string { return "\x80\x04of a fixed size." }, "\x80\x04.", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openShelf(t, dir, "w-*", retention.Last(1))
+			for step := 1; step <= sameSizes; step++ {
+				writeFile(t, filepath.Join(dir, fmt.Sprintf(tc.name, step)), tc.before(step))
+				if added, bad := s.refresh(true); len(added) != 1 || bad != nil {
+					t.Fatalf("added %v, bad %v", added, bad)
+				}
+				s.rotate()
+			}
+			writeFile(t, filepath.Join(dir, fmt.Sprintf(tc.name, 4)), tc.then)
+			if tc.cut { // or about to be written
+				for range 9 {
+					if added, bad := s.refresh(false); added != nil || bad != nil {
+						t.Fatalf("while it is written: added %v, bad %v", added, bad)
+					}
+				}
+			}
+			if added, bad := s.refresh(true); len(bad) == 1 != tc.cut || len(added) == 1 == tc.cut {
+				t.Errorf("added %v, bad %v", added, bad)
+			}
+			if got := len(s.newestDamaged()) == 1; got != tc.cut {
+				t.Errorf("it is moved aside: %v, want %v", got, tc.cut)
+			}
+		})
+	}
+}
+
+// TestShorterFromNowOn has a program whose checkpoints are shorter than before: the
+// second one shows that it is no accident, whatever has become of the first.
+func TestShorterFromNowOn(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		dir := t.TempDir()
+		s := openShelf(t, dir, "w-*")
+		write := func(step int, text string) {
+			t.Helper()
+			writeFile(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
+		}
+		for step := 1; step <= sameSizes; step++ {
+			write(step, "weights")
+		}
+		s.refresh(true)
+		write(4, "w")
+		if added, bad := s.refresh(true); added != nil || len(bad) != 1 {
+			t.Fatalf("the first: added %v, bad %v", added, bad)
+		}
+		if moved {
+			r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+			r.quarantineDamaged(t.Context())
+		}
+		write(5, "w")
+		s.refresh(true)
+		if c, ok := s.newest(noCeiling); !ok || c.Step != 5 {
+			t.Errorf("moved %v: the newest is %v", moved, c)
+		}
+		write(6, "w")
+		if added, bad := s.refresh(true); !slices.Contains(steps(added), 6) || bad != nil {
+			t.Errorf("moved %v: later: added %v, bad %v", moved, added, bad)
+		}
+	}
+}
