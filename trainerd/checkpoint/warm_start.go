@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
@@ -216,9 +215,6 @@ func (w *WarmStart) missing(err error) error {
 		err = damage // it names the file
 	}
 	if _, found := formats.Find(w.Checkpoint); !errors.Is(found, fs.ErrNotExist) {
-		return err
-	}
-	if _, pieces := ckptdir.Find(w.Checkpoint); pieces == nil {
 		return err
 	}
 	if info, statErr := os.Stat(w.Checkpoint); statErr == nil && info.IsDir() {
