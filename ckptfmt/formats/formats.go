@@ -191,6 +191,15 @@ func (r *Reader) Files() []string {
 	return []string{r.Path}
 }
 
+// OptimizerNames returns further names of the variables of an optimizer, by key;
+// see [keras.Reader.OptimizerNames].
+func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
+	if of, ok := r.tensors.(*keras.Reader); ok {
+		return of.OptimizerNames()
+	}
+	return nil, nil
+}
+
 // Checks says in words what [Reader.Verify] can find: the strongest check that
 // the format allows.
 func (r *Reader) Checks() string {

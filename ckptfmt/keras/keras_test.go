@@ -196,3 +196,45 @@ func FuzzKeras(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { _, _ = verify(b) })
 }
+
+// What an optimizer keeps has three names in the layout of Keras 2, of which one is
+// that of the file in the layout of Keras 3, for the same tensor.
+func TestOptimizerNames(t *testing.T) {
+	open := func(file string) (*keras.Reader, *ckptfmt.PartsReader) {
+		r, err := keras.Open(filepath.Join(fixtures, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		tensors, err := ckptfmt.NewPartsReader(r.Parts(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, tensors
+	}
+	legacy, old := open("model.h5")
+	weights, numbered := open("model.keras")
+	byVariable, byNumber := legacy.OptimizerNames()
+	for key, want := range map[string][2]string{
+		"adam/iteration":                               {"optimizer/iteration", ""},
+		"adam/head_bias_velocity":                      {"optimizer/head/bias/velocity", "optimizer/21"},
+		"adam/inner_batch_normalization_beta_momentum": {"optimizer/each/inner/batch_normalization/beta/momentum", "optimizer/4"},
+	} {
+		if got := [2]string{byVariable[key], byNumber[key]}; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if len(byVariable) != 26 || len(byNumber) != 24 {
+		t.Errorf("%d and %d names, want 26 and 24", len(byVariable), len(byNumber))
+	}
+	for key, name := range byNumber {
+		a, errA := old.Lookup(key)
+		b, errB := numbered.Lookup(name)
+		if errA != nil || errB != nil || !bytes.Equal(a.Data, b.Data) {
+			t.Errorf("%s and %s: %v, %v, or other elements", key, name, errA, errB)
+		}
+	}
+	if byVariable, byNumber = weights.OptimizerNames(); byVariable != nil || byNumber != nil {
+		t.Errorf("a file in the layout of Keras 3 has %d and %d more names", len(byVariable), len(byNumber))
+	}
+}

@@ -58,11 +58,12 @@ type Table struct {
 	isKeras         bool
 }
 
-// Of reads the graph of objects of a checkpoint.
+// Of reads the graph of objects of a checkpoint, or takes the names that a file of
+// another format has for what an optimizer keeps.
 func Of(r ckptfmt.Reader) (*Table, error) {
 	g, err := inspect.ObjectGraph(r)
 	if errors.Is(err, ckptfmt.ErrNotFound) {
-		return &Table{}, nil
+		return ofFile(r), nil
 	}
 	if err != nil {
 		return nil, err
@@ -75,6 +76,25 @@ func Of(r ckptfmt.Reader) (*Table, error) {
 		stored[info.Name] = true
 	}
 	return newTable(newGraph(g), stored), nil
+}
+
+// ofFile returns the names that a file without a graph of objects has, besides its
+// keys, for the variables of an optimizer.
+func ofFile(r ckptfmt.Reader) *Table {
+	f, ok := r.(interface {
+		OptimizerNames() (byVariable, byNumber map[string]string)
+	})
+	if !ok {
+		return &Table{}
+	}
+	t := &Table{keys: make(map[string]string)}
+	t.keras, t.numbered = f.OptimizerNames()
+	for _, names := range []map[string]string{t.numbered, t.keras} {
+		for key, name := range names {
+			t.keys[name] = key
+		}
+	}
+	return t
 }
 
 func newTable(g *graph, stored map[string]bool) *Table {

@@ -160,3 +160,38 @@ func TestAlign(t *testing.T) {
 		t.Errorf("aligned %v\nwith %v", want, got)
 	}
 }
+
+// Slots that have names in both checkpoints are not paired by their numbers, which
+// depend on the optimizer.
+func TestAlignOptimizers(t *testing.T) {
+	table := func(number string, names map[string]string) *Table {
+		out := &Table{keras: names, numbered: map[string]string{}, keys: map[string]string{}}
+		for key, name := range names {
+			out.numbered[key] = number
+			out.keys[name], out.keys[number] = key, key
+		}
+		return out
+	}
+	sgd := table("optimizer/3", map[string]string{"sgd/b_momentum": "optimizer/b/momentum"})
+	adam := table("optimizer/3", map[string]string{"adam/a_velocity": "optimizer/a/velocity"})
+	other := table("optimizer/4", map[string]string{"adam/b_momentum": "optimizer/b/momentum"})
+	for name, tt := range map[string]struct {
+		key            string
+		tableA, tableB *Table
+		keysA          []string
+		want           string
+	}{
+		"another variable":    {"adam/a_velocity", sgd, adam, []string{"sgd/b_momentum"}, ""},
+		"the same variable":   {"adam/b_momentum", sgd, other, []string{"sgd/b_momentum"}, "sgd/b_momentum"},
+		"numbers on one side": {"adam/a_velocity", &Table{}, adam, []string{"optimizer/3"}, "optimizer/3"},
+		"and on the other":    {"optimizer/3", sgd, &Table{}, []string{"sgd/b_momentum"}, "sgd/b_momentum"},
+	} {
+		a := make(map[string]bool)
+		for _, key := range tt.keysA {
+			a[key] = true
+		}
+		if got, _ := partner(tt.key, a, map[string]bool{tt.key: true}, tt.tableA, tt.tableB); got != tt.want {
+			t.Errorf("%s: %q is paired with %q, want %q", name, tt.key, got, tt.want)
+		}
+	}
+}

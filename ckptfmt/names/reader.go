@@ -72,9 +72,11 @@ func partner(key string, a, b map[string]bool, tableA, tableB *Table) (string, b
 		return key, true
 	}
 	for _, name := range tableB.All(key) {
-		if same := tableA.Key(name); a[same] && !b[same] {
-			return same, true
+		same := tableA.Key(name)
+		if !a[same] || b[same] || name == tableB.numbered[key] && name == tableA.numbered[same] {
+			continue // where both have names, a number may mean two slots
 		}
+		return same, true
 	}
 	return "", false
 }

@@ -108,11 +108,20 @@ func open(arg string) (ckptfmt.Reader, string, error) {
 }
 
 func openFile(f formats.File) (ckptfmt.Reader, error) {
+	r, err := openFormat(f)
+	if err != nil {
+		return nil, err
+	}
+	return r.Reader, nil
+}
+
+// openFormat is openFile for what asks its format more than its tensors.
+func openFormat(f formats.File) (*formats.Reader, error) {
 	r, err := f.Open()
 	dir := filepath.Dir(f.Path)
 	switch {
 	case err == nil:
-		return r.Reader, nil
+		return r, nil
 	case errors.Is(err, fs.ErrNotExist) && f.Kind.IsCheckpoint():
 		return nil, fmt.Errorf("there is no checkpoint %s: %w; `ckpt ls %s` lists the existing ones", f.Path, fs.ErrNotExist, dir)
 	case ckptfmt.IsUnreadable(err):

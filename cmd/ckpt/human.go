@@ -76,10 +76,10 @@ func openAligned(c *cli.Context, first, second string) (a, b ckptfmt.Reader, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if a, _, err = open(first); err != nil {
+	if a, err = openToAlign(first); err != nil {
 		return nil, nil, err
 	}
-	if b, _, err = open(second); err != nil {
+	if b, err = openToAlign(second); err != nil {
 		return nil, nil, errors.Join(err, a.Close())
 	}
 	alignedA, alignedB, err := names.Align(a, b, kind)
@@ -87,6 +87,19 @@ func openAligned(c *cli.Context, first, second string) (a, b ckptfmt.Reader, err
 		return nil, nil, errors.Join(err, a.Close(), b.Close())
 	}
 	return alignedA, alignedB, nil
+}
+
+// openToAlign opens what an argument means, with the names that its format has.
+func openToAlign(arg string) (ckptfmt.Reader, error) {
+	f, err := find(arg)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openFormat(f)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // withNames shows the tensors of r by a kind of names. A damaged graph of

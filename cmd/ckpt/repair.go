@@ -14,6 +14,8 @@ func selectCommand() *cli.Command {
 		Name:      "select",
 		Usage:     "make a checkpoint the current one: the next start resumes from it",
 		ArgsUsage: "PREFIX",
+		Description: `The checkpoint is verified first. If it is damaged, the current one stays the
+current one, and the exit code is 3.`,
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX")
 			if err != nil {
@@ -26,16 +28,34 @@ func selectCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			r, _, err := open(prefix)
-			if err != nil {
-				return err
-			}
-			if err := r.Close(); err != nil {
+			if err := verifySelected(c, prefix); err != nil {
 				return err
 			}
 			return ckptdir.Select(prefix, nil)
 		},
 	}
+}
+
+// verifySelected returns an error for a checkpoint that no start can resume from.
+func verifySelected(c *cli.Context, prefix string) error {
+	r, _, err := open(prefix)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for name, err := range watch(c, r).Verify(c.Context) {
+		switch {
+		case err == nil, isUnsupported(err):
+			continue
+		case c.Context.Err() != nil, ckptfmt.IsUnreadable(err):
+			return err
+		}
+		progressOf(c).Clear()
+		fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is damaged: %s: %v; the current checkpoint is unchanged\n", prefix, printable(name), err)
+		return exitError(exitDamaged)
+	}
+	progressOf(c).Clear()
+	return nil
 }
 
 func repairCommand() *cli.Command {

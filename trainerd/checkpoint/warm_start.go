@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
@@ -197,14 +199,28 @@ type warmSource struct {
 func (w *WarmStart) open() (*warmSource, error) {
 	source, err := rewrite.Open(w.Checkpoint)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, missing := openCheckpoint(nil, w.Checkpoint); missing != nil {
-			return nil, missing // it names the file
-		}
+		return nil, w.missing(err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &warmSource{source, source.Names()}, nil
+}
+
+// missing makes the error for a checkpoint that is not there, or not all of it.
+// What is not there at all may have been meant as any format, so the error names no
+// file that one of them has.
+func (w *WarmStart) missing(err error) error {
+	if _, damage := openCheckpoint(nil, w.Checkpoint); damage != nil {
+		err = damage // it names the file
+	}
+	if _, found := formats.Find(w.Checkpoint); !errors.Is(found, fs.ErrNotExist) {
+		return err
+	}
+	if info, statErr := os.Stat(w.Checkpoint); statErr == nil && info.IsDir() {
+		return &Error{Prefix: w.Checkpoint, File: w.Checkpoint, Err: fmt.Errorf("the folder has none: %w", fs.ErrNotExist)}
+	}
+	return &Error{Prefix: w.Checkpoint, File: w.Checkpoint, Err: fs.ErrNotExist}
 }
 
 // prepare returns what the checkpoint has once it is changed as w says.

@@ -75,7 +75,8 @@ func TestWarmStart(t *testing.T) {
 		{name: "by a Saver of others", w: WarmStart{Saver: &Saver{Variables: VariableList("x")}}, vars: []string{"new/b"}, err: "no variable x"},
 		{name: "no such variable", w: WarmStart{Names: map[string]string{"old/b": "b"}}, vars: []string{"hidden/w"}, err: "no variable b"},
 		{name: "one variable by two names", w: WarmStart{Names: map[string]string{"old/b": "new/b", "out/w": "new/b:0"}}, vars: []string{"new/b"}, err: "variable new/b has two keys, old/b and out/w"},
-		{name: "no checkpoint", w: WarmStart{Checkpoint: filepath.Join(t.TempDir(), "m")}, vars: []string{"hidden/w"}, err: "no such file"},
+		{name: "no checkpoint", w: WarmStart{Checkpoint: filepath.Join(t.TempDir(), "m.keras")}, vars: []string{"hidden/w"}, err: "m.keras: file does not exist"},
+		{name: "a folder without a checkpoint", w: WarmStart{Checkpoint: t.TempDir()}, vars: []string{"hidden/w"}, err: "the folder has none"},
 		{name: "a map that fits nothing", w: WarmStart{Map: wrong}, vars: []string{"hidden/w"}, err: "warm start: "},
 	}
 	for _, tt := range tests {
