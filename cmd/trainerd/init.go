@@ -1,15 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -75,6 +74,9 @@ func initCommand() *cli.Command {
 			if found != "" {
 				fmt.Fprintf(c.App.Writer, "note: %s\n", found)
 			}
+			if err := isFree(name, data); err != nil {
+				return err // made while the data were read
+			}
 			return writeConfig(c, p, name)
 		},
 	}
@@ -96,10 +98,15 @@ func initFiles(c *cli.Context) (data, config string, err error) {
 	if filepath.Ext(data) == ".toml" {
 		return "", "", usagef("init: %s is a config; the data come first: trainerd init DATA [CONFIG]", data)
 	}
-	if _, err := os.Lstat(config); err == nil {
-		return "", "", fmt.Errorf("%s already exists; give another name: trainerd init %s NAME.toml", config, shell.Quote(data))
+	return data, config, isFree(config, data)
+}
+
+// isFree returns an error if there is a file already where the config is to be.
+func isFree(config, data string) error {
+	if _, err := os.Lstat(config); err != nil {
+		return nil
 	}
-	return data, config, nil
+	return fmt.Errorf("%s already exists; give another name: trainerd init %s NAME.toml", config, shell.Quote(data))
 }
 
 // writeConfig writes the config and says what it comes to.
@@ -108,12 +115,7 @@ func writeConfig(c *cli.Context, p *config.Template, name string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f, text)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := atomicfile.WriteFile(nil, name, []byte(text)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.App.Writer, "wrote %s; it comes to:\n\n", name)
