@@ -24,7 +24,10 @@ var causes = map[string][]string{
 	"a field of the data is invalid":          {"trainerd run job.toml --set data.file=bad.csv", "trainerd check job.toml --set data.file=bad.csv"},
 	"a damaged file": {"trainerd graph bad.meta", "ckpt ls bad.index", "ckpt stat bad.index", "ckpt verify bad.index", "ckpt cat bad.index x",
 		"tfevents ls bad.tfevents.1", "tfevents cat bad.tfevents.1", "tfevents verify bad.tfevents.1", "tfevents export bad.tfevents.1"},
-	"the output is full": {"trainerd check job.toml FULL", "trainerd version FULL", "ckpt maps FULL", "ckpt man FULL", "tfevents man FULL"},
+	"the address to listen at is none": {"trainerd run job.toml --listen nope", "tfevents serve --logdir=empty --port=99999"},
+	"the output is full": {"trainerd check job.toml FULL", "trainerd version FULL", "trainerd FULL", "trainerd --help FULL", "trainerd run --help FULL", "trainerd --version FULL", "trainerd status ended FULL",
+		"ckpt maps FULL", "ckpt man FULL", "ckpt FULL", "ckpt help ls FULL",
+		"tfevents man FULL", "tfevents FULL", "tfevents help ls FULL", "tfevents verify bad.tfevents.1 FULL"},
 	"nothing runs there": {"trainerd status empty", "trainerd save empty", "trainerd stop empty"},
 }
 
@@ -73,6 +76,12 @@ func TestExitCodes(t *testing.T) {
 	}
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o777); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "ended"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := exitCode(t, dir, "trainerd run job.toml --logdir ended"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, said)
 	}
 	table := codeTable(t)
 	if len(table) != len(causes) {

@@ -86,7 +86,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	progress := terminal.NewProgress(stderr, "reading")
 	defer progress.Clear()
 	stderr = progress.Before(stderr)
-	app := newApp(stdout, stderr)
+	out := terminal.NewOutput(stdout)
+	app := newApp(out, stderr)
 	app.Metadata = map[string]any{progressKey: progress}
 	words, err := cliargs.FlagsFirst(app, args)
 	if err != nil {
@@ -94,12 +95,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} else {
 		err = app.RunContext(ctx, words)
 	}
-	if err == nil {
-		return exitOK
-	}
-	var quiet exitError
-	if errors.As(err, &quiet) {
+	quiet, said := errors.AsType[exitError](err)
+	if said = said || err == nil; said && out.Err() == nil {
 		return int(quiet)
+	} else if said {
+		err = out.Err()
 	}
 	code := exitCode(ctx, err)
 	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody reads it

@@ -101,8 +101,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	} else {
 		err = app.RunContext(ctx, words)
 	}
-	if flushErr := out.Flush(); err == nil {
-		err = flushErr
+	if lost := out.Flush(); lost != nil && (err == nil || isAnswer(err)) {
+		err = lost // nobody can read what was found
 	}
 	view.progress.Clear()
 	if err == nil {
@@ -213,6 +213,11 @@ func doc() *clidoc.Doc {
 }
 
 var usagef = cliargs.Usagef
+
+// isAnswer reports whether an error only says what a command has found and printed.
+func isAnswer(err error) bool {
+	return errors.Is(err, errDamaged) || errors.Is(err, errDiffers) || errors.Is(err, errFired)
+}
 
 func exitCode(ctx context.Context, err error) int {
 	var usage *cliargs.UsageError

@@ -81,7 +81,7 @@ func serve(c *cli.Context) error {
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(c.String("host"), strconv.Itoa(c.Int("port"))))
 	if err != nil {
-		return startupError(c, err)
+		return startupError(c, cliargs.ListenError("--host, --port", err))
 	}
 	if err := announce(c, ln.Addr()); err != nil {
 		ln.Close()

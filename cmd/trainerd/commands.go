@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/cmd/internal/version"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/daemon"
@@ -102,7 +103,7 @@ func runCommand(stderr io.Writer) *cli.Command {
 			}
 			stopped := false
 			err = s.run(ctx, daemon.RunOptions{
-				Stdout: c.App.Writer, Stderr: s.errors(), Terminal: isTerminal(stderr),
+				Stdout: terminal.Beneath(c.App.Writer), Stderr: s.errors(), Terminal: terminal.Is(stderr),
 				Again: again(c, name), Command: commandPath, Stopped: func() { stopped = true },
 			})
 			if code := c.Int("stop-code"); err == nil && stopped && code != 0 {

@@ -213,7 +213,7 @@ func shorten(line string, width int) string {
 // watch shows the status each second until the run ends. On a terminal a line
 // takes the place of the one before.
 func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool) error {
-	redraw := isTerminal(w) && !asJSON
+	redraw := terminal.Is(w) && !asJSON
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for first := true; ; first = false {

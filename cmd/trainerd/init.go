@@ -1,18 +1,18 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
 const initHelp = `Reads DATA, prints what it understood of it, writes a config with comments to
@@ -68,14 +68,7 @@ func initCommand() *cli.Command {
 				data = p.Sample.File
 			}
 			p.File = p.PathOf(data)
-			found, err := p.Judge(name)
-			if err != nil {
-				return err
-			}
-			if found != "" {
-				fmt.Fprintf(c.App.Writer, "note: %s\n", found)
-			}
-			return writeConfig(c, p, name)
+			return judgeAndWrite(c, p, name)
 		},
 	}
 }
@@ -96,28 +89,51 @@ func initFiles(c *cli.Context) (data, config string, err error) {
 	if filepath.Ext(data) == ".toml" {
 		return "", "", usagef("init: %s is a config; the data come first: trainerd init DATA [CONFIG]", data)
 	}
-	if _, err := os.Lstat(config); err == nil {
-		return "", "", fmt.Errorf("%s already exists; give another name: trainerd init %s NAME.toml", config, shell.Quote(data))
-	}
-	return data, config, nil
+	return data, config, isFree(config, data)
 }
 
-// writeConfig writes the config and says what it comes to.
-func writeConfig(c *cli.Context, p *config.Template, name string) error {
+// isFree returns an error if there is a file already where the config is to be.
+func isFree(config, data string) error {
+	if _, err := os.Lstat(config); err != nil {
+		return nil
+	}
+	return fmt.Errorf("%s already exists; give another name: trainerd init %s NAME.toml", config, shell.Quote(data))
+}
+
+// judgeAndWrite writes the config of a model that fits the data.
+func judgeAndWrite(c *cli.Context, p *config.Template, name string) error {
+	data, err := p.Load(name)
+	if err != nil {
+		return err
+	}
+	if data != nil {
+		defer data.Close()
+	}
+	found, err := p.Judge(data)
+	if err != nil {
+		return err
+	}
+	if found != "" {
+		fmt.Fprintf(c.App.Writer, "note: %s\n", found)
+	}
+	return writeConfig(c, p, name, data)
+}
+
+// writeConfig writes the config and says what it comes to. The data may be loaded
+// already, or nil.
+func writeConfig(c *cli.Context, p *config.Template, name string, data *dataset.Dataset) error {
 	text, err := p.Text(name)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
+	if err := isFree(name, p.File); err != nil {
+		return err // made while the data were read
 	}
-	_, err = io.WriteString(f, text)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := atomicfile.WriteFile(nil, name, []byte(text)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.App.Writer, "wrote %s; it comes to:\n\n", name)
-	if err := daemon.Check(c.Context, name, nil, c.App.Writer); err != nil {
+	if err := daemon.CheckWith(c.Context, name, nil, data, c.App.Writer); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "\nnext:\n  %s\n", shell.Join([]string{os.Args[0], "run", name}))

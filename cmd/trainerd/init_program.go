@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/trial"
@@ -96,7 +97,7 @@ func tryProgram(c *cli.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+	if err := atomicfile.WriteFile(nil, name, []byte(text)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.App.Writer, "found:\n  %s\nwrote %s; it comes to:\n\n", strings.Join(f.Story(), "\n  "), name)

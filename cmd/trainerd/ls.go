@@ -52,7 +52,7 @@ EXAMPLES:
 				if err != nil {
 					return err
 				}
-				if c.Bool("watch") && !c.Bool("json") && isTerminal(c.App.Writer) {
+				if c.Bool("watch") && !c.Bool("json") && terminal.Is(c.App.Writer) {
 					fmt.Fprint(c.App.Writer, "\x1b[H\x1b[2J")
 				}
 				if err := show(c.App.Writer, runs); err != nil || !c.Bool("watch") {

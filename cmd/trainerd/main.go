@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
@@ -37,7 +36,8 @@ func main() {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := newApp(stdin, stdout, stderr)
+	out := terminal.NewOutput(stdout)
+	app := newApp(stdin, out, stderr)
 	args, program, ok := cutProgram(args)
 	if ok {
 		app.Metadata = map[string]any{programKey: program}
@@ -48,17 +48,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	} else {
 		err = app.RunContext(ctx, words)
 	}
-	if err == nil {
-		return daemon.ExitOK
-	}
-	if stopped, ok := errors.AsType[stopError](err); ok {
-		return int(stopped)
-	}
-	if errors.Is(err, errNotRunning) {
-		return daemon.ExitNotRunning
-	}
-	if errors.Is(err, errNotExact) {
-		return exitDiffers // the report has said why
+	if code, said := saidCode(err); said && out.Err() == nil {
+		return code
+	} else if said {
+		err = out.Err()
 	}
 	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	if errors.As(err, &topic) {
@@ -71,6 +64,22 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	fmt.Fprintf(stderr, "%s\n", asError(message(err), stderr))
 	return daemon.ExitCode(err)
+}
+
+// saidCode returns the exit code of a command that has printed all there is to say.
+func saidCode(err error) (code int, said bool) {
+	if stopped, ok := errors.AsType[stopError](err); ok {
+		return int(stopped), true
+	}
+	switch {
+	case err == nil:
+		return daemon.ExitOK, true
+	case errors.Is(err, errNotRunning):
+		return daemon.ExitNotRunning, true
+	case errors.Is(err, errNotExact):
+		return exitDiffers, true // the report has said why
+	}
+	return 0, false
 }
 
 // asError marks the lines of a text as those of an error, where the journal
@@ -147,10 +156,4 @@ func trainerdDoc() *clidoc.Doc {
 		},
 		SeeAlso: []string{"ckpt(1)", "tfevents(1)"},
 	}
-}
-
-// isTerminal reports whether w shows text to a person at once.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/serve"
 )
@@ -114,10 +116,10 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 	defer source.Close()
 	ln, err := net.Listen("tcp", c.String("listen"))
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return cliargs.ListenError("--listen", err)
 	}
 	server := serve.NewServer(serve.Options{Source: source, Name: name, MaxBody: c.Int64("max-body") << 20, Log: log})
-	fmt.Fprintf(c.App.Writer, "serving %s, version %d, at http://%s/v1/models/%s:predict\n", path, source.Version(), ln.Addr(), name)
+	fmt.Fprintf(terminal.Beneath(c.App.Writer), "serving %s, version %d, at http://%s/v1/models/%s:predict\n", path, source.Version(), ln.Addr(), name)
 	watch := c.Duration("poll")
 	if c.IsSet("checkpoint") {
 		watch = 0 // one model was asked for

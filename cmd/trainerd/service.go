@@ -17,6 +17,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon"
@@ -67,7 +69,7 @@ func newService(c *cli.Context, cfg *config.Config, stderr io.Writer) (*service,
 	s.server = control.NewServer(o)
 	if addr := c.String("listen"); addr != "" {
 		if s.listener, err = control.ListenTCP(addr, o.Token); err != nil {
-			return nil, fmt.Errorf("--listen: %w", err)
+			return nil, cliargs.ListenError("--listen", err)
 		}
 	} else if o.Token != "" {
 		return nil, usagef("--token-file is for --listen")
@@ -105,7 +107,7 @@ func readToken(name string) (string, error) {
 
 // errors returns where the run writes its log, if not to a terminal or journal.
 func (s *service) errors() io.Writer {
-	if isTerminal(s.stderr) {
+	if terminal.Is(s.stderr) {
 		return s.stderr
 	}
 	return &logWriter{out: s.stderr, other: s.log.Handler()}

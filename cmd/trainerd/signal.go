@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
@@ -75,7 +76,7 @@ type signalWatch struct {
 // of their own.
 func (w *signalWatch) take(s os.Signal, now time.Time) (atOnce bool) {
 	line := ""
-	if isTerminal(w.stderr) {
+	if terminal.Is(w.stderr) {
 		line = "\n" // after the bar, and the ^C that the terminal shows
 	}
 	meant := s != syscall.SIGHUP

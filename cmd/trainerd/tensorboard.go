@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/tensorboard"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 func tensorboardCommand(stderr io.Writer) *cli.Command {
@@ -23,7 +24,7 @@ intended, and no point is left out. What comes after -- goes to it:
 			if len(dirs) == 0 {
 				return usagef("tensorboard: want a LOGDIR")
 			}
-			return tensorboard.Run(c.Context, &tensorboard.Command{Logdirs: dirs, Args: flags, Stdout: c.App.Writer, Stderr: stderr})
+			return tensorboard.Run(c.Context, &tensorboard.Command{Logdirs: dirs, Args: flags, Stdout: terminal.Beneath(c.App.Writer), Stderr: stderr})
 		},
 	}
 }

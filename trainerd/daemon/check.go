@@ -20,6 +20,20 @@ import (
 // writes to w what a run would do, without doing it. The error holds all that
 // is wrong, also with the data when the config is wrong too.
 func Check(ctx context.Context, name string, overrides []config.Override, w io.Writer) error {
+	return CheckWith(ctx, name, overrides, nil, w)
+}
+
+// CheckWith is [Check] of a config whose data are loaded already, and nil for those
+// that are not. It closes them.
+func CheckWith(ctx context.Context, name string, overrides []config.Override, data *dataset.Dataset, w io.Writer) error {
+	err := check(ctx, name, overrides, data, w)
+	if data != nil {
+		err = errors.Join(err, data.Close())
+	}
+	return err
+}
+
+func check(ctx context.Context, name string, overrides []config.Override, data *dataset.Dataset, w io.Writer) error {
 	c, err := config.Load(name, overrides)
 	if err != nil {
 		return errors.Join(err, checkData(c))
@@ -31,7 +45,7 @@ func Check(ctx context.Context, name string, overrides []config.Override, w io.W
 	if c.IsChild() {
 		return unwritable
 	}
-	j, err := newJob(c)
+	j, err := newJobWith(c, data)
 	if err != nil {
 		return errors.Join(err, unwritable)
 	}

@@ -29,9 +29,12 @@ type job struct {
 
 // newJob loads the data and builds the model that fits them, or reads the
 // graph. The job is to be closed.
-func newJob(c *config.Config) (*job, error) {
-	j := &job{config: c}
-	if c.Data.File != "" {
+func newJob(c *config.Config) (*job, error) { return newJobWith(c, nil) }
+
+// newJobWith is newJob with data that are loaded already, or nil.
+func newJobWith(c *config.Config, data *dataset.Dataset) (*job, error) {
+	j := &job{config: c, data: data}
+	if c.Data.File != "" && data == nil {
 		data, err := dataset.Load(c.Data.File, c.DatasetOptions())
 		if err != nil {
 			return nil, errors.Join(err, graphrun.CheckFile(c))

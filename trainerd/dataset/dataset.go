@@ -182,6 +182,8 @@ type Dataset struct {
 	opts  Options
 	train ordered
 	test  store
+	// trainGroups has the group of each training row; nil for none.
+	trainGroups []uint32
 	// eachTrain calls f with the features and the label of each training example.
 	eachTrain  func(f func(x []float32, label int64)) error
 	statistics *Statistics // nil before they are asked for

@@ -51,6 +51,30 @@ func (g *grouping) split(order []uint32, tests int) (train, test []uint32, e *Er
 	return train, test, nil
 }
 
+// of returns the groups of some rows.
+func (g *grouping) of(rows []uint32) []uint32 {
+	groups := make([]uint32, len(rows))
+	for i, row := range rows {
+		groups[i] = g.rows[row]
+	}
+	return groups
+}
+
+// FirstGroups numbers the groups of up to n training rows, those that
+// [Dataset.Batch] gives first; nil without a column of groups.
+func (d *Dataset) FirstGroups(n int) []uint32 {
+	if d.trainGroups == nil {
+		return nil
+	}
+	order := make([]uint32, d.TrainRows)
+	arrange(order, d.opts.Shuffle, d.opts.Seed, 0)
+	groups := make([]uint32, min(n, len(order)))
+	for i := range groups {
+		groups[i] = d.trainGroups[order[i]]
+	}
+	return groups
+}
+
 // pick returns the groups of the test part, and how many rows these have.
 func (g *grouping) pick(order []uint32, tests int) (taken int, picked []bool) {
 	seen := make([]bool, len(g.sizes))

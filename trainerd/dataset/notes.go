@@ -21,6 +21,7 @@ func (s *Survey) Notes(p *Plan) ([]string, error) {
 		}
 		notes = append(notes, s.Columns[i].spellings()...)
 		notes = append(notes, s.Columns[i].severalWords(i == p.Label)...)
+		notes = append(notes, s.Columns[i].sums()...)
 	}
 	if s.Short > 0 {
 		notes = append(notes, fmt.Sprintf("row %d, and maybe others, has fewer fields than there are columns; those at its end are missing", s.Short))
@@ -47,6 +48,19 @@ func (p *Profile) spellings() []string {
 			return []string{fmt.Sprintf("%s: %s and %s are different words here; write them alike if they mean the same", p.Name, clip(other), clip(word))}
 		}
 		same[key] = word
+	}
+	return nil
+}
+
+// sumWords begin the rows that spreadsheets have below a table.
+var sumWords = []string{"total", "totals", "sum", "subtotal", "grand total", "average", "avg", "mean", "summe", "gesamt", "insgesamt", "durchschnitt", "total general", "somme", "moyenne"}
+
+// sums finds a word that names a row which sums up the others.
+func (p *Profile) sums() []string {
+	for _, word := range slices.Sorted(maps.Keys(p.values)) {
+		if p.values[word] == 1 && p.Distinct < p.present() && slices.Contains(sumWords, strings.ToLower(strings.TrimRight(word, ":"))) {
+			return []string{fmt.Sprintf("%s: %s is there once; if its row sums up others it is no example, so remove it", p.Name, clip(word))}
+		}
 	}
 	return nil
 }

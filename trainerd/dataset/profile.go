@@ -220,10 +220,10 @@ func (p *Profile) kind() Kind {
 }
 
 // isMeasured reports whether the numbers have a unit. Few different ones are words,
-// as in "2 doors".
+// as in "2 doors", unless the unit is known.
 func (p *Profile) isMeasured() bool {
 	const few = 20
-	return p.units > 0 && (p.Distinct > few || p.Many)
+	return p.units > 0 && (p.Distinct > few || p.Many || slices.Contains(knownUnits, p.unit))
 }
 
 // isClasses reports whether the values are classes: words, or whole numbers of

@@ -29,6 +29,9 @@ func (d *Dataset) divide(train, test *source) error {
 			return e
 		}
 	}
+	if train.groups != nil {
+		d.trainGroups = train.groups.of(trainOrder)
+	}
 	inTest := make(bitset, (rows+63)/64)
 	for _, row := range testOrder {
 		inTest.set(int(row))

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,6 +19,18 @@ func TestSplitUnit(t *testing.T) {
 		number, unit, ok := splitUnit(field)
 		if got := number + "|" + unit; ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %s, %v; want %q", field, got, ok, want)
+		}
+	}
+}
+
+// TestFewMeasures: few different numbers with a unit are numbers if the unit is one of
+// what is measured.
+func TestFewMeasures(t *testing.T) {
+	for unit, want := range map[string]Kind{"kg": KindNumber, "°C": KindNumber, "doors": KindCategory} {
+		s := survey(t, tableText("a,b,class", 60, func(i int) string { return fmt.Sprintf("%d %s,%d,%d", 2+i%3, unit, i*i, i%2) }))
+		p, err := s.Plan(2, AnyTask)
+		if err != nil || p.Uses[0].Kind != want {
+			t.Errorf("%s: %v, %v; want %v", unit, p.Uses[0].Kind, err, want)
 		}
 	}
 }

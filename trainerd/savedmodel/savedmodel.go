@@ -127,7 +127,7 @@ func decode(dir string) (*tfpb.SavedModel, error) {
 
 // Write writes a SavedModel with one MetaGraph, whose variables are named keys
 // of a checkpoint. It appears whole or not at all; the folder must not exist, or
-// be empty.
+// be empty. What a killed process has left of another is removed.
 func Write(ctx context.Context, dir string, meta *tfpb.MetaGraphDef, values ckptfmt.Reader, keys []string) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return &Error{Dir: dir, Reason: "is not empty; give a new folder, or remove this one"}
@@ -138,16 +138,17 @@ func Write(ctx context.Context, dir string, meta *tfpb.MetaGraphDef, values ckpt
 	if err := atomicfile.MkdirAllSync(nil, parent); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".tmp-")
+	sweepStaging(parent)
+	temp, err := newStaging(filepath.Clean(dir))
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp) // nothing is left of it after the rename
-	if err := writeInto(ctx, temp, meta, values, keys); err != nil {
+	defer temp.remove() // nothing is left of it after the rename
+	if err := writeInto(ctx, temp.dir, meta, values, keys); err != nil {
 		return err
 	}
 	os.Remove(dir) // an empty folder of that name would be in the way on some systems
-	if err := os.Rename(temp, dir); err != nil {
+	if err := os.Rename(temp.dir, dir); err != nil {
 		return err
 	}
 	return atomicfile.SyncNames(nil, dir)

@@ -11,13 +11,13 @@ import (
 
 // Is reports whether what is written to w is shown to a person at once.
 func Is(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := Beneath(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Width returns the number of columns of w, or 80 if it is no terminal.
 func Width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := Beneath(w).(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns
 		}

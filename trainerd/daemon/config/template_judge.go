@@ -25,36 +25,49 @@ const (
 	leastGain = 0.02
 )
 
-// Judge finds out, for a table whose numbers are to be predicted, whether more than
-// a weighted sum of the features predicts rows that it has not seen, and returns
-// what it found in a line; "" for nothing. name is that of the config.
-func (p *Template) Judge(name string) (found string, err error) {
+// Load reads the data of the config, whose name is given, if [Template.Judge] needs
+// them; nil if it does not, or if they cannot be read: the check of the config, which
+// comes next, says why.
+func (p *Template) Load(name string) (*dataset.Dataset, error) {
 	if p.Sample != nil || !p.isNumber() || p.trainRows() > mostRows {
-		return "", nil
+		return nil, nil
 	}
 	text, err := p.Text(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	c, err := parse(name, []byte(text), nil)
 	if err != nil {
-		return "", nil // the check of the config, which comes next, says what is wrong
+		return nil, nil
 	}
 	d, err := dataset.Load(c.Data.File, c.DatasetOptions())
 	if err != nil {
-		return "", nil // as above
+		return nil, nil
 	}
-	defer d.Close()
-	x, y, err := judgedRows(d)
+	return d, nil
+}
+
+// Judge finds out, for a table whose numbers are to be predicted, whether more than
+// a weighted sum of the features predicts rows that it has not seen, and returns
+// what it found in a line; "" for nothing. d is what [Template.Load] has returned.
+func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
+	if d == nil {
+		return "", nil
+	}
+	rows, err := judgedRows(d)
 	if err != nil {
 		return "", err
 	}
-	j, err := crossval.Regression(x, y)
+	j, err := crossval.Regression(rows)
 	if err != nil {
 		return "", nil // rows without anything to learn: any model will do
 	}
 	p.judged = &j
-	found = fmt.Sprintf("rows left out one at a time are predicted with R2 %.2g by a weighted sum", j.Linear)
+	leftOut := "one"
+	if rows.Groups != nil {
+		leftOut = "all of one " + p.Plan.Group()
+	}
+	found = fmt.Sprintf("rows left out %s at a time are predicted with R2 %.2g by a weighted sum", leftOut, j.Linear)
 	if p.isWeightedSum() {
 		return found + ", and not much better by a smooth function; family is linear", nil
 	}
@@ -76,10 +89,10 @@ func (p *Template) weightedNumber() []string {
 
 // judgedRows returns training rows as a model sees them: numbers with deviation 1,
 // a 1 for the word that a category has.
-func judgedRows(d *dataset.Dataset) (*mat.Dense, []float64, error) {
+func judgedRows(d *dataset.Dataset) (rows crossval.Rows, err error) {
 	s, err := d.Statistics()
 	if err != nil {
-		return nil, nil, err
+		return rows, err
 	}
 	n := min(d.TrainRows, mostJudged)
 	places, width := make([]int, d.Features), 0
@@ -88,31 +101,45 @@ func judgedRows(d *dataset.Dataset) (*mat.Dense, []float64, error) {
 		width += max(1, len(featureOf(d, i).Vocabulary))
 	}
 	if width > mostFeatures || n == 0 || width == 0 {
-		return mat.NewDense(1, 1, nil), nil, nil
+		return crossval.Rows{Features: mat.NewDense(1, 1, nil), Labels: []float64{0}}, nil
 	}
-	x, y := mat.NewDense(n, width, nil), make([]float64, 0, n)
-	for step := int64(0); len(y) < n; step++ {
-		features, labels, err := d.Batch(step)
+	rows = crossval.Rows{Features: mat.NewDense(n, width, nil), Groups: d.FirstGroups(n)}
+	for step := int64(0); len(rows.Labels) < n; step++ {
+		values, numbers, weights, err := numbersOf(d, step)
 		if err != nil {
-			return nil, nil, err
+			return rows, err
 		}
-		values, err := ckptfmt.Values[float32](features)
-		if err != nil {
-			return nil, nil, err
-		}
-		numbers, err := ckptfmt.Values[float32](labels)
-		if err != nil {
-			return nil, nil, err
-		}
-		for r := 0; r < len(numbers) && len(y) < n; r++ {
-			row := x.RawRowView(len(y))
+		take := min(len(numbers), n-len(rows.Labels))
+		for r, number := range numbers[:take] {
+			row := rows.Features.RawRowView(len(rows.Labels))
 			for i, v := range values[r*d.Features : (r+1)*d.Features] {
 				setFeature(row[places[i]:], float64(v), featureOf(d, i), s.Features[i])
 			}
-			y = append(y, float64(numbers[r]))
+			rows.Labels = append(rows.Labels, float64(number))
+		}
+		for _, w := range weights[:min(take, len(weights))] {
+			rows.Weights = append(rows.Weights, float64(w))
 		}
 	}
-	return x, y, nil
+	return rows, nil
+}
+
+// numbersOf returns a batch of training rows. weights is nil if they have none.
+func numbersOf(d *dataset.Dataset, step int64) (features, labels, weights []float32, err error) {
+	x, y, err := d.Batch(step)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if features, err = ckptfmt.Values[float32](x); err != nil {
+		return nil, nil, nil, err
+	}
+	if labels, err = ckptfmt.Values[float32](y); err != nil {
+		return nil, nil, nil, err
+	}
+	if w := d.Weights(); w != nil {
+		weights, err = ckptfmt.Values[float32](w)
+	}
+	return features, labels, weights, err
 }
 
 func featureOf(d *dataset.Dataset, i int) dataset.Feature {

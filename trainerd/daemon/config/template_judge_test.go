@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, name := templateOf(t, c.task, c.rows, c.row)
-			found, err := p.Judge(name)
+			found, err := judge(p, name)
 			if err != nil || !strings.Contains(found, c.found) || found != "" && c.found == "" {
 				t.Errorf("found %q, %v; want %q", found, err, c.found)
 			}
@@ -73,8 +73,57 @@ func TestJudgeWithoutData(t *testing.T) {
 	if err := os.Remove(filepath.Join(filepath.Dir(name), p.File)); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := p.Judge(name); found != "" || err != nil {
+	if found, err := judge(p, name); found != "" || err != nil {
 		t.Errorf("found %q, %v", found, err)
+	}
+}
+
+// judge loads the data of a template and judges them.
+func judge(p *Template, name string) (string, error) {
+	d, err := p.Load(name)
+	if err != nil {
+		return "", err
+	}
+	if d != nil {
+		defer d.Close()
+	}
+	return p.Judge(d)
+}
+
+// TestJudgeGroups leaves out the rows of a group together: what tells one from
+// another says nothing of others.
+func TestJudgeGroups(t *testing.T) {
+	level := func(group int) float64 { return float64(group * group % 17) }
+	p, name := templateOf(t, dataset.Regression, 240, func(i int, r *rand.Rand) ([]any, any) {
+		g := i % 24
+		return []any{r.NormFloat64(), float64(g) + 0.01*r.NormFloat64(), fmt.Sprint("p", g)}, level(g) + r.NormFloat64()
+	})
+	column, _ := p.Survey.Column("f2")
+	p.Plan.GroupBy(column)
+	found, err := judge(p, name)
+	if err != nil || !strings.Contains(found, "all of one f2") || !strings.Contains(found, "family is linear") {
+		t.Errorf("found %q, %v; want a weighted sum, for other groups", found, err)
+	}
+	p.Plan.Ungroup()
+	if found, err = judge(p, name); err != nil || !strings.Contains(found, "hidden layers are added") {
+		t.Errorf("found %q, %v; want hidden layers, for the same groups", found, err)
+	}
+}
+
+// TestJudgeWeights leaves rows aside that count nothing in the training.
+func TestJudgeWeights(t *testing.T) {
+	p, name := templateOf(t, dataset.Regression, 300, func(i int, r *rand.Rand) ([]any, any) {
+		a, b := r.NormFloat64(), r.NormFloat64()
+		if i%2 == 0 {
+			return []any{a, b, 0}, 20 * a * b
+		}
+		return []any{a, b, 1}, a + 0.1*r.NormFloat64()
+	})
+	column, _ := p.Survey.Column("f2")
+	p.Weight = p.Plan.Weigh(column)
+	found, err := judge(p, name)
+	if err != nil || !strings.Contains(found, "R2 0.9") || !strings.Contains(found, "family is linear") {
+		t.Errorf("found %q, %v; want a weighted sum", found, err)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -31,63 +30,142 @@ type Judgement struct {
 	Ridge float64
 }
 
-// ErrTooFew says that there is nothing to judge: fewer than three rows, no feature,
-// or labels that are all the same.
+// Rows are what is judged: features that have deviation 1, or are 0 and 1, and the
+// number to predict.
+type Rows struct {
+	Features *mat.Dense
+	Labels   []float64
+	// Weights says how much each row counts; nil for all the same.
+	Weights []float64
+	// Groups numbers the groups of rows that are left out together, as they will be
+	// when the model is used; nil for each row by itself.
+	Groups []uint32
+}
+
+// ErrTooFew says that there is nothing to judge: fewer than three rows that count,
+// a single group, no feature, or labels that are all the same.
 var ErrTooFew = errors.New("crossval: too few different rows")
 
-// Regression judges rows of features that have deviation 1, or are 0 and 1. The time
-// is that of the cube of the rows, the memory that of some squares.
-func Regression(x *mat.Dense, labels []float64) (Judgement, error) {
-	n, width := x.Dims()
-	y, ok := standardized(labels)
-	if n < 3 || width == 0 || !ok {
+// Regression judges rows. The time is that of the cube of the rows, the memory that
+// of some squares.
+func Regression(r Rows) (Judgement, error) {
+	_, width := r.Features.Dims()
+	s, ok := newSample(r)
+	if width == 0 || !ok {
 		return Judgement{}, ErrTooFew
 	}
-	sums := mat.NewSymDense(n, nil)
-	sums.SymOuterK(1/float64(width), x)
-	linear, err := leaveOneOut(sums, y)
+	sums := mat.NewSymDense(len(s.y), nil)
+	sums.SymOuterK(1/float64(width), s.x)
+	linear, err := s.leaveOut(sums)
 	if err != nil {
 		return Judgement{}, err
 	}
 	smooth := linear
 	for _, reach := range []float64{0.5, 2} {
-		s, err := leaveOneOut(smoothKernel(sums, reach), y)
+		f, err := s.leaveOut(smoothKernel(sums, reach))
 		if err != nil {
 			return Judgement{}, err
 		}
-		if s.r2 > smooth.r2 {
-			smooth = s
+		if f.r2 > smooth.r2 {
+			smooth = f
 		}
 	}
-	return Judgement{Linear: linear.r2, Smooth: smooth.r2, Uncertainty: uncertainty(linear, smooth),
+	return Judgement{Linear: linear.r2, Smooth: smooth.r2, Uncertainty: s.uncertainty(linear, smooth),
 		Ridge: linear.strength * float64(width)}, nil
 }
 
-// uncertainty returns the standard error of the difference of two fits, from that of
-// the single rows.
-func uncertainty(a, b fit) float64 {
-	n := float64(len(a.lost))
-	gains := make([]float64, len(a.lost))
-	for i := range gains {
-		gains[i] = (a.lost[i] - b.lost[i]) * n
-	}
-	return stat.StdDev(gains, nil) / math.Sqrt(n)
+// sample is the rows that count.
+type sample struct {
+	x      *mat.Dense
+	y      []float64 // with mean 0 and deviation 1, times the roots
+	roots  []float64 // of the weights, whose mean is 1
+	groups [][]int   // the rows of each
+	spread float64   // what the mean misses, each group being left out
 }
 
-// standardized returns numbers with mean 0 and deviation 1.
-func standardized(labels []float64) (y []float64, ok bool) {
-	if len(labels) < 3 {
+func newSample(r Rows) (s *sample, ok bool) {
+	n, _ := r.Features.Dims()
+	s = &sample{}
+	var weights []float64
+	var taken []int
+	for i := range n {
+		if weight := r.weight(i); weight > 0 { // else it has no part in the training
+			taken, weights, s.y = append(taken, i), append(weights, weight), append(s.y, r.Labels[i])
+		}
+	}
+	s.groups = r.groupsOf(taken)
+	if len(taken) < 3 || len(s.groups) < 2 || !s.weigh(weights) {
 		return nil, false
 	}
-	mean, deviation := stat.PopMeanStdDev(labels, nil)
+	s.x, s.spread = pick(r.Features, taken), s.byMean()
+	return s, true
+}
+
+func (r *Rows) weight(i int) float64 {
+	if r.Weights == nil {
+		return 1
+	}
+	return r.Weights[i]
+}
+
+// groupsOf returns the places of each group among some rows.
+func (r *Rows) groupsOf(rows []int) (groups [][]int) {
+	numbers := make(map[uint32]int)
+	for place, i := range rows {
+		group := len(groups)
+		if r.Groups != nil {
+			if known, ok := numbers[r.Groups[i]]; ok {
+				group = known
+			}
+			numbers[r.Groups[i]] = group
+		}
+		if group == len(groups) {
+			groups = append(groups, nil)
+		}
+		groups[group] = append(groups[group], place)
+	}
+	return groups
+}
+
+// pick returns some rows.
+func pick(x *mat.Dense, rows []int) *mat.Dense {
+	_, width := x.Dims()
+	if width == 0 {
+		return x
+	}
+	picked := mat.NewDense(len(rows), width, nil)
+	for to, from := range rows {
+		picked.SetRow(to, x.RawRowView(from))
+	}
+	return picked
+}
+
+// weigh brings the labels to mean 0 and deviation 1, and gives them their weights.
+func (s *sample) weigh(weights []float64) (ok bool) {
+	mean, deviation := stat.PopMeanStdDev(s.y, weights)
 	if !(deviation > 0) || math.IsInf(deviation, 0) {
-		return nil, false
+		return false
 	}
-	y = slices.Clone(labels)
-	for i := range y {
-		y[i] = (y[i] - mean) / deviation
+	usual := stat.Mean(weights, nil)
+	s.roots = make([]float64, len(s.y))
+	for i, w := range weights {
+		s.roots[i] = math.Sqrt(w / usual)
+		s.y[i] = (s.y[i] - mean) / deviation * s.roots[i]
 	}
-	return y, true
+	return true
+}
+
+// uncertainty returns the standard error of the difference of two fits, from that of
+// the single groups.
+func (s *sample) uncertainty(a, b fit) float64 {
+	n := float64(len(s.groups))
+	gains := make([]float64, len(s.groups))
+	for g, rows := range s.groups {
+		for _, i := range rows {
+			gains[g] += (a.lost[i] - b.lost[i]) * n
+		}
+	}
+	return stat.StdDev(gains, nil) / math.Sqrt(n)
 }
 
 // smoothKernel adds a function of the distance of two rows to their product: it
@@ -110,75 +188,4 @@ func smoothKernel(products *mat.SymDense, reach float64) *mat.SymDense {
 		}
 	}
 	return k
-}
-
-// fit is the best strength of a kernel.
-type fit struct {
-	r2, strength float64
-	lost         []float64 // by each row: what 1 lacks to R2 is their sum
-}
-
-// leaveOneOut returns the strength with the smallest errors on rows left out.
-func leaveOneOut(kernel *mat.SymDense, y []float64) (fit, error) {
-	n := len(y)
-	var eigen mat.EigenSym
-	if !eigen.Factorize(centred(kernel), true) {
-		return fit{}, errors.New("crossval: the kernel has no decomposition")
-	}
-	values := eigen.Values(nil)
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	var turned mat.VecDense
-	turned.MulVec(vectors.T(), mat.NewVecDense(n, y))
-	best := fit{r2: math.Inf(-1)}
-	for power := -5.0; power <= 2; power += 0.5 {
-		strength := math.Pow(10, power)
-		if f := fitLeftOut(&vectors, values, turned.RawVector().Data, y, strength); f.r2 > best.r2 {
-			best = f
-		}
-	}
-	return best, nil
-}
-
-// centred takes the mean out of a kernel's rows and columns, as an intercept does.
-func centred(k *mat.SymDense) *mat.SymDense {
-	n := k.SymmetricDim()
-	means := make([]float64, n)
-	for i := range n {
-		for j := range n {
-			means[i] += k.At(i, j) / float64(n)
-		}
-	}
-	mean := stat.Mean(means, nil)
-	c := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			c.SetSym(i, j, k.At(i, j)-means[i]-means[j]+mean)
-		}
-	}
-	return c
-}
-
-// fitLeftOut predicts each row from the others.
-func fitLeftOut(vectors *mat.Dense, values, turned, y []float64, strength float64) fit {
-	n := len(y)
-	shares := make([]float64, n)
-	for k, v := range values {
-		shares[k] = max(v, 0) / (max(v, 0) + strength)
-	}
-	lost, spread := make([]float64, n), 0.0
-	for i := range n {
-		row := vectors.RawRowView(i)
-		predicted, leverage := 0.0, 1/float64(n)
-		for k, s := range shares {
-			predicted += row[k] * s * turned[k]
-			leverage += row[k] * row[k] * s
-		}
-		missed := (y[i] - predicted) / max(1-leverage, 1e-9)
-		lost[i] = missed * missed
-		byMean := y[i] / (1 - 1/float64(n)) // what the mean of the others misses it by
-		spread += byMean * byMean
-	}
-	floats.Scale(1/spread, lost)
-	return fit{1 - floats.Sum(lost), strength, lost}
 }

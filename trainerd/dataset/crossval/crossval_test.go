@@ -37,57 +37,82 @@ func TestRegression(t *testing.T) {
 		{"more features than rows", 30, 60, func(x []float64, r *rand.Rand) float64 { return x[0] + x[1] + 5*x[2] + r.NormFloat64() }, -0.2, 1, -0.2},
 	} {
 		x, y := rowsOf(c.rows, c.width, c.f)
-		j, err := Regression(x, y)
+		j, err := Regression(Rows{Features: x, Labels: y})
 		if err != nil || j.Linear < c.linear || j.Linear > c.atMost || j.Smooth < c.smooth || j.Smooth < j.Linear || !(j.Ridge > 0) {
 			t.Errorf("%s: %+v, %v; want linear %v to %v, smooth from %v", c.name, j, err, c.linear, c.atMost, c.smooth)
 		}
 	}
 }
 
-// TestLeftOutByHand leaves the rows out one by one and fits the others, as the
+// TestLeftOutByHand leaves the groups out one by one and fits the other rows, as the
 // formula says without doing so.
 func TestLeftOutByHand(t *testing.T) {
-	const strength = 0.7
-	x, y := rowsOf(12, 3, func(x []float64, r *rand.Rand) float64 { return x[0] - 2*x[2] + r.NormFloat64() })
-	errorSum, spread := 0.0, 0.0
-	for out := range y {
-		predicted, mean := ridge(x, y, out, strength)
-		errorSum += (y[out] - predicted) * (y[out] - predicted)
-		spread += (y[out] - mean) * (y[out] - mean)
-	}
-	y, _ = standardized(y)
-	k := mat.NewSymDense(12, nil)
-	k.SymOuterK(1, x)
-	var eigen mat.EigenSym
-	if !eigen.Factorize(centred(k), true) {
-		t.Fatal("no decomposition")
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	var turned mat.VecDense
-	turned.MulVec(vectors.T(), mat.NewVecDense(12, y))
-	got := fitLeftOut(&vectors, eigen.Values(nil), turned.RawVector().Data, y, strength).r2
-	if want := 1 - errorSum/spread; math.Abs(got-want) > 1e-9 {
-		t.Errorf("R2 %v, by leaving rows out %v", got, want)
+	const strength, n = 0.7, 14
+	x, y := rowsOf(n, 3, func(x []float64, r *rand.Rand) float64 { return x[0] - 2*x[2] + r.NormFloat64() })
+	weights := []float64{1, 2, 0.5, 1, 3, 1, 1, 0.1, 2, 2, 1, 0, 1, 4}
+	groups := []uint32{7, 3, 7, 1, 2, 2, 7, 9, 3, 1, 1, 5, 5, 8}
+	for name, r := range map[string]Rows{
+		"rows":             {Features: x, Labels: y},
+		"weights":          {Features: x, Labels: y, Weights: weights},
+		"groups":           {Features: x, Labels: y, Groups: groups},
+		"groups, weighted": {Features: x, Labels: y, Groups: groups, Weights: weights},
+	} {
+		s, ok := newSample(r)
+		if !ok {
+			t.Fatalf("%s: no sample", name)
+		}
+		k := mat.NewSymDense(len(s.y), nil)
+		k.SymOuterK(1, s.x)
+		d := new(decomposition)
+		var eigen mat.EigenSym
+		if !eigen.Factorize(s.centred(k), true) {
+			t.Fatal("no decomposition")
+		}
+		d.values = eigen.Values(nil)
+		eigen.VectorsTo(&d.vectors)
+		d.turned.MulVec(d.vectors.T(), mat.NewVecDense(len(s.y), s.y))
+		got := s.fitLeftOut(d, strength).r2
+		if want := leftOut(r, strength); math.Abs(got-want) > 1e-7 {
+			t.Errorf("%s: R2 %v, by leaving them out %v", name, got, want)
+		}
 	}
 }
 
-// ridge fits all rows but one, with an intercept, and predicts that one.
-func ridge(x *mat.Dense, y []float64, out int, strength float64) (predicted, mean float64) {
-	n, width := x.Dims()
+// leftOut returns R2 of rows of groups that are left out one after the other.
+func leftOut(r Rows, strength float64) float64 {
+	errorSum, spread, sum, count := 0.0, 0.0, 0.0, 0.0
+	for i := range r.Labels {
+		if r.weight(i) > 0 {
+			sum, count = sum+r.weight(i), count+1
+		}
+	}
+	for out := range r.Labels {
+		predicted, mean := ridge(r, out, strength*sum/count)
+		errorSum += r.weight(out) * math.Pow(r.Labels[out]-predicted, 2)
+		spread += r.weight(out) * math.Pow(r.Labels[out]-mean, 2)
+	}
+	return 1 - errorSum/spread
+}
+
+// ridge fits all rows that are not of the group of one, with an intercept, and
+// predicts that one.
+func ridge(r Rows, out int, strength float64) (predicted, mean float64) {
+	n, width := r.Features.Dims()
 	normal, right := mat.NewDense(width+1, width+1, nil), mat.NewVecDense(width+1, nil)
-	row := func(i int) []float64 { return append([]float64{1}, x.RawRowView(i)...) }
+	row := func(i int) []float64 { return append([]float64{1}, r.Features.RawRowView(i)...) }
+	sum := 0.0
 	for i := range n {
-		if i == out {
+		if i == out || r.Groups != nil && r.Groups[i] == r.Groups[out] {
 			continue
 		}
+		w := r.weight(i)
 		for a, va := range row(i) {
-			right.SetVec(a, right.AtVec(a)+va*y[i])
+			right.SetVec(a, right.AtVec(a)+w*va*r.Labels[i])
 			for b, vb := range row(i) {
-				normal.Set(a, b, normal.At(a, b)+va*vb)
+				normal.Set(a, b, normal.At(a, b)+w*va*vb)
 			}
 		}
-		mean += y[i] / float64(n-1)
+		mean, sum = mean+w*r.Labels[i], sum+w
 	}
 	for a := 1; a <= width; a++ {
 		normal.Set(a, a, normal.At(a, a)+strength)
@@ -96,7 +121,31 @@ func ridge(x *mat.Dense, y []float64, out int, strength float64) (predicted, mea
 	if err := w.SolveVec(normal, right); err != nil {
 		panic(err)
 	}
-	return mat.Dot(&w, mat.NewVecDense(width+1, row(out))), mean
+	return mat.Dot(&w, mat.NewVecDense(width+1, row(out))), mean / sum
+}
+
+// TestGroupsAreLeftOutWhole: what tells a group from others predicts its rows only
+// as long as some of them are seen.
+func TestGroupsAreLeftOutWhole(t *testing.T) {
+	const groups, each = 12, 6
+	r := rand.New(rand.NewPCG(5, 6))
+	rows := Rows{Features: mat.NewDense(groups*each, groups, nil)}
+	for g := range groups {
+		level := 5 * r.NormFloat64()
+		for i := range each {
+			rows.Features.Set(g*each+i, g, 1)
+			rows.Labels = append(rows.Labels, level+r.NormFloat64())
+			rows.Groups = append(rows.Groups, uint32(g))
+		}
+	}
+	whole, err := Regression(rows)
+	if err != nil || whole.Linear > 0.1 {
+		t.Errorf("groups left out whole: %+v, %v; want nothing to be predicted", whole, err)
+	}
+	rows.Groups = nil
+	if single, err := Regression(rows); err != nil || single.Linear < 0.8 {
+		t.Errorf("rows left out: %+v, %v; want 0.8", single, err)
+	}
 }
 
 func TestTooFew(t *testing.T) {
@@ -108,11 +157,11 @@ func TestTooFew(t *testing.T) {
 		"labels of a kind":  {mat.NewDense(4, 1, nil), []float64{1, 1, 1, 1}},
 		"a label that is ∞": {mat.NewDense(3, 1, nil), []float64{1, 2, math.Inf(1)}},
 	} {
-		if _, err := Regression(c.x, c.y); !errors.Is(err, ErrTooFew) {
+		if _, err := Regression(Rows{Features: c.x, Labels: c.y}); !errors.Is(err, ErrTooFew) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if j, err := Regression(mat.NewDense(5, 2, nil), []float64{1, 2, 3, 4, 5}); err != nil || j.Linear > 0.01 {
+	if j, err := Regression(Rows{Features: mat.NewDense(5, 2, nil), Labels: []float64{1, 2, 3, 4, 5}}); err != nil || j.Linear > 0.01 {
 		t.Errorf("features that are all the same: %+v, %v", j, err)
 	}
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,28 @@ func newJSON(r io.Reader, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if first, err := firstByte(plain); err == nil && first == '{' {
+		plain = bufio.NewReader(unwrapSingle(plain))
+	}
+	return newJSONRows(plain, o)
+}
+
+// firstByte returns the first byte that is no blank, without taking it.
+func firstByte(r *bufio.Reader) (byte, error) {
+	for {
+		c, err := r.Peek(1)
+		if err != nil {
+			return 0, err
+		}
+		if !bytes.Contains([]byte(" \t\r\n"), c) {
+			return c[0], nil
+		}
+		r.Discard(1)
+	}
+}
+
+// newJSONRows reads objects in lines or in an array.
+func newJSONRows(plain *bufio.Reader, o Options) (*Table, error) {
 	j := &jsonRows{d: json.NewDecoder(plain), columns: make(map[string]int)}
 	j.d.UseNumber()
 	for {

@@ -32,6 +32,9 @@ func numbersOf(d Dialect) func(string) string {
 				return before + plain + after
 			}
 		}
+		if number, ok := degrees(field); ok {
+			return number
+		}
 		return field
 	}
 }
@@ -68,6 +71,9 @@ const units = "$€£¥₹₩₽₺₫₴฿₦₱₪"
 func withoutUnit(field string) string {
 	if isPlain(field) {
 		return field // most numbers
+	}
+	if number, ok := degrees(field); ok {
+		return number
 	}
 	signed := withSign(field)
 	if number, ok := trimUnit(signed); ok && IsNumber(number) {

@@ -151,6 +151,7 @@ func (t *trial) judge() bool {
 	if t.lacksName() {
 		t.first--
 	}
+	t.passTitles()
 	if t.first > sniffTitle {
 		return false
 	}
@@ -176,6 +177,29 @@ func (t *trial) judge() bool {
 		t.score /= 2 // a dialect that needs no title is likelier
 	}
 	return share >= fewestFit && t.score > 0
+}
+
+// passTitles leaves rows aside that spreadsheets have filled up with separators: a
+// title in the first field, or nothing, above a row with names alone.
+func (t *trial) passTitles() {
+	const narrowest = 3
+	first := t.first
+	for first < len(t.rows) && first <= sniffTitle && len(t.rows[first]) == t.width && isEmpty(t.rows[first][1:]) {
+		first++
+	}
+	if first == len(t.rows) || t.width < narrowest || len(t.rows[first]) != t.width {
+		return
+	}
+	for c, name := range t.rows[first] {
+		if c > 0 && name == "" || IsNumber(name) {
+			return
+		}
+	}
+	t.first = first
+}
+
+func isEmpty(fields []string) bool {
+	return !slices.ContainsFunc(fields, func(f string) bool { return f != "" })
 }
 
 // lacksName reports whether the row before the table is a header without the

@@ -1,0 +1,85 @@
+package savedmodel
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// A SavedModel is written into a folder next to where it is to be, which a killed
+// process leaves. Its writer holds a lock of it, so that the next one can tell those
+// that are nobody's and remove them. Where folders cannot be locked, they stay.
+var stagingName = regexp.MustCompile(`^\..+\.tmp-[0-9]+$`)
+
+// staging is a folder that is being written.
+type staging struct {
+	dir  string
+	lock *os.File // nil where folders cannot be locked
+}
+
+// newStaging makes a folder for what will be called dir.
+func newStaging(dir string) (*staging, error) {
+	for {
+		temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp-")
+		if err != nil {
+			return nil, err
+		}
+		lock, state := lockFolder(temp)
+		if state != lockTaken {
+			return &staging{temp, lock}, nil
+		}
+		// Another process has found it before it was locked, and removes it.
+	}
+}
+
+// remove removes what is left of the folder.
+func (s *staging) remove() {
+	os.RemoveAll(s.dir) // what cannot be removed now is left to the next writer
+	if s.lock != nil {
+		s.lock.Close()
+	}
+}
+
+// sweepStaging removes the folders in parent that killed writers have left. What is
+// not removed is in nobody's way.
+func sweepStaging(parent string) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		dir := filepath.Join(parent, e.Name())
+		if !e.IsDir() || !stagingName.MatchString(e.Name()) || !isStaging(dir) {
+			continue
+		}
+		if lock, state := lockFolder(dir); state == lockHeld {
+			os.RemoveAll(dir)
+			lock.Close()
+		}
+	}
+}
+
+// isStaging reports whether a folder holds nothing that [Write] does not write.
+func isStaging(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != fileName && name != filepath.Dir(variables) && !atomicfile.IsTemp(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// lockState is what has become of the wish to lock a folder.
+type lockState int
+
+const (
+	lockHeld    lockState = iota // by the caller
+	lockTaken                    // by somebody else, or the folder is no more
+	lockUnknown                  // folders cannot be locked here
+)
