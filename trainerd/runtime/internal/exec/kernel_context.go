@@ -149,13 +149,13 @@ func Scratch[T Element](c *KernelContext, k, n int) []T {
 // does not allocate it. It is zero at first, and the same for all kernels of the
 // plan, which run one after the other.
 func InFrame[T any](c *KernelContext) *T {
-	for _, kept := range c.f.kept {
+	for _, kept := range c.f.inFrame {
 		if p, ok := kept.(*T); ok {
 			return p
 		}
 	}
 	p := new(T)
-	c.f.kept = append(c.f.kept, p)
+	c.f.inFrame = append(c.f.inFrame, p)
 	return p
 }
 

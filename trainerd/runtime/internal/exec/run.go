@@ -20,7 +20,9 @@ type frame struct {
 	swaps   [][2]int32 // buffers that have changed places since the first step
 	scratch [scratchCount]buffer
 	ints    [8][]int
-	kept    []any // by InFrame
+	inFrame []any     // by InFrame
+	kept    kept      // of the runs that begin with this frame
+	handed  []*Tensor // by HandOut
 
 	call KernelContext
 	run  run
@@ -41,6 +43,7 @@ func newFrame(p *Plan) *frame {
 // run is one Session.Run: what its steps share, functions that they call
 // included.
 type run struct {
+	top    *frame // the one that the run began with; nil in a part that is detached
 	sess   *Session
 	ctx    context.Context
 	limit  int     // bytes of the largest tensor
@@ -112,12 +115,13 @@ func (s *Session) doTraced(ctx context.Context, p *Plan, t *trace, fed func(i in
 		f.slots[fd.slot].load(value, &f.bufs[p.bufOf[fd.slot]])
 	}
 	r := &f.run
-	*r = run{sess: s, ctx: ctx, limit: s.limit, lock: p.access &^ TakesInput, drawn: r.drawn[:0], fed: len(p.feeds) > 0, trace: t,
+	*r = run{top: f, sess: s, ctx: ctx, limit: s.limit, lock: p.access &^ TakesInput, drawn: r.drawn[:0], fed: len(p.feeds) > 0, trace: t,
 		pass: gatePassage{taken: r.pass.taken}}
 	if err := r.enterGate(p); err != nil {
 		return nil, err
 	}
 	defer func() { r.leaveGate(err) }()
+	defer func() { f.kept.end(err == nil) }()
 	defer r.releaseLock()
 	if err := r.steps(f); err != nil {
 		return nil, err
@@ -150,6 +154,7 @@ func (f *frame) fetch(slot int32) (*ckptfmt.Tensor, error) {
 // steps runs all steps of a frame's plan.
 func (r *run) steps(f *frame) error {
 	f.settle()
+	r.takeBack(f)
 	if r.trace != nil {
 		return r.tracedSteps(f)
 	}

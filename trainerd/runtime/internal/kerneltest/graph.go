@@ -57,6 +57,9 @@ func (g *Graph) feed(t *ckptfmt.Tensor) string {
 	return name
 }
 
+// Feed gives a tensor that runs are fed with another value.
+func (g *Graph) Feed(name string, t *ckptfmt.Tensor) { g.feeds[name+":0"] = t }
+
 // Node adds a node, and returns its name. pairs are names and values of
 // attributes; the types of inputs need not be given.
 func (g *Graph) Node(op string, inputs []string, pairs ...any) string {

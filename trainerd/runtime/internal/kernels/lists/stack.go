@@ -31,9 +31,19 @@ func buildStack(b *exec.OpConstruction) (exec.Kernel, error) {
 				return err
 			}
 		}
-		c.SetHandle(0, &stack{dtype: dt, limit: n})
+		s := &stack{dtype: dt, limit: n}
+		c.FreeAtEnd(s)
+		c.SetHandle(0, s)
 		return nil
 	}, nil
+}
+
+// GiveUp implements [exec.TensorOwner].
+func (s *stack) GiveUp(free func(*exec.Tensor)) {
+	for _, t := range s.items {
+		free(t)
+	}
+	s.items = nil
 }
 
 func stackOf(c *exec.KernelContext) (*stack, error) {
@@ -56,7 +66,7 @@ func stackPush(c *exec.KernelContext) error {
 	if t.DType != s.dtype {
 		return c.Invalid("%s pushed on a stack of %s", t.Describe(), exec.TypeName(s.dtype))
 	}
-	s.items = append(s.items, t.Clone())
+	s.items = append(s.items, c.Keep(t))
 	c.Alias(0, t, t.Shape)
 	return nil
 }
@@ -78,7 +88,7 @@ func buildStackPop(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		s.items[n-1] = nil
 		s.items = s.items[:n-1]
-		c.Alias(0, t, t.Shape)
+		c.HandOut(0, t)
 		return nil
 	}, nil
 }

@@ -63,6 +63,7 @@ func buildTensorArray(b *exec.OpConstruction) (exec.Kernel, error) {
 		c.CheckSize([]int{n}, 64)
 		a := proto
 		a.items = make([]arrayItem, n)
+		c.FreeAtEnd(&a)
 		handleAndFlow(c, &a)
 		return nil
 	}, nil
@@ -150,6 +151,7 @@ func (a *tensorArray) put(c *exec.KernelContext, i int, t *exec.Tensor) error {
 		if !exec.SameShape(it.value.Shape, t.Shape) {
 			return c.Invalid("a gradient of shape %s is added to one of shape %s", exec.ShapeString(t.Shape), exec.ShapeString(it.value.Shape))
 		}
+		defer c.Free(t)
 		return elem.AddTensor(c, it.value, t)
 	}
 	*it = arrayItem{value: t, shape: append([]int{}, t.Shape...), known: true}
@@ -191,6 +193,37 @@ func newZeros(c *exec.KernelContext, dt tfpb.DataType, shape []int) *exec.Tensor
 	return t
 }
 
+// copied frees an element that the array forgot when it was read.
+func (a *tensorArray) copied(c *exec.KernelContext, t *exec.Tensor) {
+	if a.once {
+		c.Free(t)
+	}
+}
+
+// GiveUp implements [exec.TensorOwner].
+func (a *tensorArray) GiveUp(free func(*exec.Tensor)) {
+	for i := range a.items {
+		if t := a.items[i].value; t != nil {
+			free(t)
+		}
+	}
+	a.items = nil
+	for _, g := range a.grads {
+		g.GiveUp(free)
+	}
+}
+
+// keepRows copies n rows of t, from row i on, for an array to keep.
+func keepRows(c *exec.KernelContext, t *exec.Tensor, i, n int, shape []int) *exec.Tensor {
+	if t.DType == exec.Variant {
+		return variant.Rows(t, i, n, shape)
+	}
+	e := c.NewKept(t.DType, shape)
+	size := exec.NumElements(t.Shape[1:])
+	exec.CopyElems(e, 0, t, i*size, n*size)
+	return e
+}
+
 func arrayWrite(c *exec.KernelContext) error {
 	a, err := array(c)
 	if err != nil {
@@ -200,7 +233,7 @@ func arrayWrite(c *exec.KernelContext) error {
 	if err != nil {
 		return err
 	}
-	if err := a.put(c, i, c.In(2).Clone()); err != nil {
+	if err := a.put(c, i, c.Keep(c.In(2))); err != nil {
 		return err
 	}
 	flow(c, 0)
@@ -228,6 +261,10 @@ func buildArrayRead(b *exec.OpConstruction) (exec.Kernel, error) {
 		if a.adds {
 			// It may be added to after this.
 			exec.CopyElems(c.OutLike(0, dt, t), 0, t, 0, t.NumElements())
+			return nil
+		}
+		if a.once {
+			c.HandOut(0, t)
 			return nil
 		}
 		c.Alias(0, t, t.Shape)
@@ -292,6 +329,7 @@ func (a *tensorArray) gather(c *exec.KernelContext, index, shape []int) error {
 			return c.Invalid("elements of the shapes %s and %s cannot be stacked", exec.ShapeString(d.Shape[1:]), exec.ShapeString(t.Shape))
 		}
 		exec.CopyElems(d, k*n, t, 0, n)
+		a.copied(c, t)
 	}
 	return nil
 }
@@ -354,7 +392,7 @@ func (a *tensorArray) scatter(c *exec.KernelContext, t *exec.Tensor, index []int
 		return c.Invalid("%s cannot be cut into %d elements", t.Describe(), len(index))
 	}
 	for k, i := range index {
-		if err := a.put(c, i, variant.Rows(t, k, 1, t.Shape[1:])); err != nil {
+		if err := a.put(c, i, keepRows(c, t, k, 1, t.Shape[1:])); err != nil {
 			return err
 		}
 	}
@@ -402,6 +440,7 @@ func (a *tensorArray) concat(c *exec.KernelContext, want []int) error {
 	for _, t := range items {
 		exec.CopyElems(d, at, t, 0, t.NumElements())
 		at += t.NumElements()
+		a.copied(c, t)
 	}
 	return nil
 }
@@ -420,7 +459,7 @@ func arraySplit(c *exec.KernelContext) error {
 		if n < 0 || n > t.Shape[0]-at {
 			return c.Invalid("%s cannot be split into the lengths %v", t.Describe(), lengths)
 		}
-		if err := a.put(c, i, variant.Rows(t, at, n, append([]int{n}, t.Shape[1:]...))); err != nil {
+		if err := a.put(c, i, keepRows(c, t, at, n, append([]int{n}, t.Shape[1:]...))); err != nil {
 			return err
 		}
 		at += n
