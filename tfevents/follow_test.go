@@ -214,6 +214,7 @@ func TestFollowBacklogEnds(t *testing.T) {
 func TestFollowEndsWithContext(t *testing.T) {
 	fsys := fstest.MapFS{"tfevents": &fstest.MapFile{Data: slices.Concat(scalarAt(1), scalarAt(2), scalarAt(3))}}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var steps []int64
 	for e, err := range Follow(ctx, fsys, ".", nil) {
 		if err != nil {
