@@ -40,7 +40,7 @@ func TestWarmStart(t *testing.T) {
 		{"only some", checkpoint.WarmStart{Names: map[string]string{"old/b": "new/b"}, Only: true}, []string{"new/b"}, "", ""},
 		{"no such variable", checkpoint.WarmStart{Names: map[string]string{"old/b": "b"}}, nil, "", "no variable b"},
 		{"nothing fits", checkpoint.WarmStart{Names: map[string]string{"out/w": "new/x"}, Only: true}, nil, "", "has no value for any variable"},
-		{"no checkpoint", checkpoint.WarmStart{Checkpoint: "/none/m"}, nil, "", "no such file"},
+		{"no checkpoint", checkpoint.WarmStart{Checkpoint: "/none/m"}, nil, "", "does not exist"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
