@@ -56,7 +56,7 @@ func stackPush(c *exec.KernelContext) error {
 	if t.DType != s.dtype {
 		return c.Invalid("%s pushed on a stack of %s", t.Describe(), exec.TypeName(s.dtype))
 	}
-	s.items = append(s.items, t.Clone())
+	s.items = append(s.items, c.Keep(t))
 	c.Alias(0, t, t.Shape)
 	return nil
 }

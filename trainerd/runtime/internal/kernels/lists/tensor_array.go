@@ -185,8 +185,7 @@ func (a *tensorArray) get(c *exec.KernelContext, i int) (*exec.Tensor, error) {
 
 // newZeros returns a new tensor of zeros.
 func newZeros(c *exec.KernelContext, dt tfpb.DataType, shape []int) *exec.Tensor {
-	c.CheckSize(shape, exec.ElemSize(dt))
-	t := exec.NewTensor(dt, shape)
+	t := c.NewTensor(dt, shape)
 	elem.Zero(t)
 	return t
 }
@@ -200,7 +199,7 @@ func arrayWrite(c *exec.KernelContext) error {
 	if err != nil {
 		return err
 	}
-	if err := a.put(c, i, c.In(2).Clone()); err != nil {
+	if err := a.put(c, i, c.Keep(c.In(2))); err != nil {
 		return err
 	}
 	flow(c, 0)
@@ -354,7 +353,7 @@ func (a *tensorArray) scatter(c *exec.KernelContext, t *exec.Tensor, index []int
 		return c.Invalid("%s cannot be cut into %d elements", t.Describe(), len(index))
 	}
 	for k, i := range index {
-		if err := a.put(c, i, variant.Rows(t, k, 1, t.Shape[1:])); err != nil {
+		if err := a.put(c, i, variant.KeepRows(c, t, k, 1, t.Shape[1:])); err != nil {
 			return err
 		}
 	}
@@ -420,7 +419,7 @@ func arraySplit(c *exec.KernelContext) error {
 		if n < 0 || n > t.Shape[0]-at {
 			return c.Invalid("%s cannot be split into the lengths %v", t.Describe(), lengths)
 		}
-		if err := a.put(c, i, variant.Rows(t, at, n, append([]int{n}, t.Shape[1:]...))); err != nil {
+		if err := a.put(c, i, variant.KeepRows(c, t, at, n, append([]int{n}, t.Shape[1:]...))); err != nil {
 			return err
 		}
 		at += n
