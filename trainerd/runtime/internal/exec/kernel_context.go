@@ -17,6 +17,8 @@ type KernelContext struct {
 	run  *run
 	f    *frame
 	step *step
+	// strings says that the kernel has an output of strings.
+	strings bool
 }
 
 // bail carries a failure out of a kernel's depth, where an error return at
@@ -82,6 +84,7 @@ func (c *KernelContext) Out(i int, dt tfpb.DataType, shape ...int) *Tensor {
 	t.Shape = append(t.Shape[:0], shape...)
 	if dt == String {
 		n := c.CheckSize(shape, StringHeader)
+		c.strings = true
 		if cap(t.Strings) < n {
 			c.Hold(n * StringHeader)
 			t.Strings = make([][]byte, n)

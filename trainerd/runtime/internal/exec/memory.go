@@ -147,6 +147,25 @@ func (t *Tensor) Bytes() int {
 	return n
 }
 
+// Room bails when the session has no room for n more bytes, which are counted later.
+func (c *KernelContext) Room(n int) {
+	if !c.run.sess.memory.fits(int64(n)) {
+		c.exhausted(n)
+	}
+}
+
+// holdStrings counts the strings that a kernel has made.
+func (c *KernelContext) holdStrings() {
+	c.strings = false
+	n := 0
+	for _, slot := range c.step.out {
+		for _, s := range c.f.slots[slot].Strings {
+			n += len(s)
+		}
+	}
+	c.Hold(n)
+}
+
 // TensorOverhead is about what a tensor takes besides its elements.
 const TensorOverhead = 160
 

@@ -214,7 +214,11 @@ func (r *run) step(f *frame, st *step) (err error) {
 	if r.sess.observes && st.flags&WritesState != 0 {
 		r.remember(f, st)
 	}
-	return st.kernel(c)
+	err = st.kernel(c)
+	if c.strings {
+		c.holdStrings()
+	}
+	return err
 }
 
 func recovered(st *step, p any) error {

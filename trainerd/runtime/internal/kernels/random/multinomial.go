@@ -91,8 +91,7 @@ func buildStateless(fill distribution) func(*exec.OpConstruction) (exec.Kernel, 
 				return err
 			}
 			g := philox.Stateless(uint64(seed.IntAt(0)), uint64(seed.IntAt(1)))
-			fill(&g, t)
-			return nil
+			return draw(c, &g, t, fill)
 		}, nil
 	}
 }

@@ -48,7 +48,7 @@ func buildStringJoin(b *exec.OpConstruction) (exec.Kernel, error) {
 				parts[i] = t.Strings[k%len(t.Strings)]
 				size += len(parts[i]) + len(sep)
 			}
-			c.Hold(size)
+			c.Room(size)
 			d.Strings[k] = bytes.Join(parts, []byte(sep))
 		}
 		return nil
@@ -124,7 +124,6 @@ func replace(c *exec.KernelContext, pattern, template string, global bool) error
 	for i, s := range x.Strings {
 		if global {
 			d.Strings[i] = re.ReplaceAll(s, []byte(template))
-			c.Hold(len(d.Strings[i]))
 			continue
 		}
 		d.Strings[i] = s
@@ -175,9 +174,11 @@ func buildReduceJoin(b *exec.OpConstruction) (exec.Kernel, error) {
 		d := c.Out(0, exec.String, r.Out[:r.Rank]...)
 		for i := range d.Strings {
 			joined := []byte{}
+			size := 0
 			for _, p := range parts {
-				c.Hold(len(x.Strings[from[i]+p]) + len(sep))
+				size += len(x.Strings[from[i]+p]) + len(sep)
 			}
+			c.Room(size)
 			for j, p := range parts {
 				if j > 0 {
 					joined = append(joined, sep...)
