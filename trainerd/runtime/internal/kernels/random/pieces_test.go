@@ -30,7 +30,7 @@ func TestPieces(t *testing.T) {
 			g := philox.Stateless(3, 4)
 			h := g
 			test.fill(&g, once)
-			if err := draw(&exec.KernelContext{}, &h, pieces, test.fill); err != nil {
+			if err := draw(&exec.KernelContext{}, h, pieces, test.fill); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(once.Data, pieces.Data) {

@@ -74,33 +74,31 @@ func buildRandom(fill distribution) func(*exec.OpConstruction) (exec.Kernel, err
 				return err
 			}
 			g := c.Draw(st).Reserve(t.NumElements())
-			return draw(c, &g, t, fill)
+			if isLarge(t) {
+				return draw(c, g, t, fill)
+			}
+			fill(&g, t)
+			return nil
 		}, nil
 	}
 }
 
-// draw fills t, and stops where the run is cancelled.
-func draw(c *exec.KernelContext, g *philox.Generator, t *exec.Tensor, fill distribution) error {
-	if len(t.Data) <= exec.PieceBytes {
-		fill(g, t)
-		return nil
-	}
-	return c.InPieces(t, func(part *exec.Tensor) { fill(g, part) })
+// isLarge reports whether a tensor is to be filled by draw. Kernels fill the others
+// themselves, so that no generator is allocated for them.
+func isLarge(t *exec.Tensor) bool { return len(t.Data) > exec.PieceBytes }
+
+// draw fills t piece by piece, and stops where the run is cancelled.
+func draw(c *exec.KernelContext, g philox.Generator, t *exec.Tensor, fill distribution) error {
+	return c.InPieces(t, func(part *exec.Tensor) { fill(&g, part) })
 }
 
-// drawInts is draw for integers in [lo, hi).
+// drawInts fills t with integers in [lo, hi).
 func drawInts(c *exec.KernelContext, g *philox.Generator, t *exec.Tensor, lo, hi int) error {
-	if len(t.Data) <= exec.PieceBytes {
-		fillInts(g, t, lo, hi)
-		return nil
+	if isLarge(t) {
+		return draw(c, *g, t, func(g *philox.Generator, part *exec.Tensor) { fillInts(g, part, lo, hi) })
 	}
-	return drawMany(c, *g, t, func(g *philox.Generator, part *exec.Tensor) { fillInts(g, part, lo, hi) })
-}
-
-// drawMany takes a copy of the generator, so that only large tensors need one on
-// the heap.
-func drawMany(c *exec.KernelContext, g philox.Generator, t *exec.Tensor, fill distribution) error {
-	return draw(c, &g, t, fill)
+	fillInts(g, t, lo, hi)
+	return nil
 }
 
 func fillInts(g *philox.Generator, t *exec.Tensor, lo, hi int) {

@@ -65,7 +65,11 @@ func buildFullInt(hasKey bool) func(*exec.OpConstruction) (exec.Kernel, error) {
 			if err != nil {
 				return err
 			}
-			return draw(c, &g, t, fullInts)
+			if isLarge(t) {
+				return draw(c, g, t, fullInts)
+			}
+			fullInts(&g, t)
+			return nil
 		}, nil
 	}
 }

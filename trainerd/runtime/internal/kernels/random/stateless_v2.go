@@ -76,7 +76,11 @@ func buildKeyed(fill distribution) func(*exec.OpConstruction) (exec.Kernel, erro
 			if err != nil {
 				return err
 			}
-			return draw(c, &g, t, fill)
+			if isLarge(t) {
+				return draw(c, g, t, fill)
+			}
+			fill(&g, t)
+			return nil
 		}, nil
 	}
 }
