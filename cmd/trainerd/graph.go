@@ -100,6 +100,7 @@ func graphRunCommand(stderr io.Writer) *cli.Command {
 			&cli.StringFlag{Name: "save", Usage: "write a checkpoint at the end: `PREFIX`"},
 			&cli.StringFlag{Name: "signature", Usage: "run the signature `KEY` of a SavedModel", DefaultText: "serving_default"},
 			&cli.StringFlag{Name: "master", Usage: "run on the TensorFlow server `M`, as in grpc://host:2222 (default: in this process)"},
+			maxMemoryFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object a step"},
 		},
 		Action: func(c *cli.Context) error { return runGraph(c, stderr) },
@@ -122,6 +123,10 @@ func runGraph(c *cli.Context, stderr io.Writer) error {
 			return usagef("graph run: --steps %d: want 0 or more", steps)
 		}
 	}
+	memory, err := maxMemory(c)
+	if err != nil {
+		return err
+	}
 	message := "stopping after this step"
 	if c.IsSet("save") {
 		message += " and saving"
@@ -132,7 +137,7 @@ func runGraph(c *cli.Context, stderr io.Writer) error {
 		File: name, Signature: c.String("signature"), Restore: c.String("restore"), Save: c.String("save"),
 		Feeds: c.String("feeds"), Feed: c.StringSlice("feed"),
 		Fetch: c.StringSlice("fetch"), Target: c.StringSlice("target"), Steps: steps,
-		Master: c.String("master"), JSON: c.Bool("json"),
+		Master: c.String("master"), JSON: c.Bool("json"), MaxMemory: memory,
 		Stdout: c.App.Writer, Stderr: stderr,
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/predict"
 )
@@ -47,6 +48,7 @@ func dataFlags() []cli.Flag {
 		checkpointFlag(),
 		&cli.StringFlag{Name: "format", Usage: "read DATA as `F`: csv, json, parquet, tfrecord, idx or images (default: what it looks like)"},
 		&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		maxMemoryFlag(),
 	}
 }
 
@@ -77,6 +79,23 @@ func modelOptions(c *cli.Context) predict.Options {
 	return predict.Options{Checkpoint: c.String("checkpoint"), Logger: slog.New(slog.NewTextHandler(c.App.ErrWriter, nil))}
 }
 
+// maxMemoryFlag bounds what a model in this process may hold.
+func maxMemoryFlag() cli.Flag {
+	return &cli.StringFlag{Name: "max-memory", Usage: "end when a step needs more than `SIZE`, as in 8GiB (default: three quarters of the machine's memory)"}
+}
+
+// maxMemory returns the bytes that maxMemoryFlag says, 0 if it is not set.
+func maxMemory(c *cli.Context) (int64, error) {
+	if !c.IsSet("max-memory") {
+		return 0, nil
+	}
+	n, err := cliargs.Size(c.String("max-memory"))
+	if err != nil {
+		return 0, usagef("%s: --max-memory: %w", c.Command.Name, err)
+	}
+	return n, nil
+}
+
 // openRows opens the model and the data of a command.
 func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples, error) {
 	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
@@ -91,7 +110,12 @@ func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := predict.Open(c.Context, path, modelOptions(c))
+	options := modelOptions(c)
+	options.MemoryOption = "--max-memory"
+	if options.MaxMemory, err = maxMemory(c); err != nil {
+		return nil, nil, err
+	}
+	m, err := predict.Open(c.Context, path, options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -58,6 +58,7 @@ func serveCommand(stderr io.Writer) *cli.Command {
 			&cli.StringFlag{Name: "name", Usage: "call the model `NAME` (default: that of the folder)"},
 			&cli.StringFlag{Name: "signature", Usage: "run the signature `KEY`", Value: "serving_default"},
 			&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, Usage: "look for a better model every `TIME`; 0 for never"},
+			maxMemoryFlag(),
 			&cli.Int64Flag{Name: "max-body", Value: serve.DefaultMaxBody >> 20, Usage: "refuse requests of more than `MIB` MiB"},
 			checkpointFlag(),
 		},
@@ -106,10 +107,14 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 	if c.Int64("max-body") < 1 || c.Duration("poll") < 0 {
 		return usagef("serve: --max-body must be 1 or more, --poll 0 or more")
 	}
+	memory, err := maxMemory(c)
+	if err != nil {
+		return err
+	}
 	ctx, release := stopOnSignal(c.Context, stderr, "stopping after the current requests")
 	defer release()
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	source, err := serve.NewSource(ctx, path, predict.Options{Checkpoint: c.String("checkpoint"), Signature: c.String("signature")}, log)
+	source, err := serve.NewSource(ctx, path, predict.Options{Checkpoint: c.String("checkpoint"), Signature: c.String("signature"), MaxMemory: memory, MemoryOption: "--max-memory"}, log)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (s *sessions) make(ctx context.Context) (session.Session, error) {
 
 // embedded makes a session of this process.
 func (s *sessions) embedded() (session.Session, error) {
-	sess, err := runtime.New(s.program.Meta.GetGraphDef(), &runtime.Options{Dir: s.program.Dir, Logger: s.log})
+	sess, err := runtime.New(s.program.Meta.GetGraphDef(), &runtime.Options{Dir: s.program.Dir, Logger: s.log, MaxMemory: s.maxMemory(), MemoryOption: memoryKey})
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +66,11 @@ func (s *sessions) embedded() (session.Session, error) {
 	}
 	return sess, nil
 }
+
+// memoryKey is what errors of sessions name as the place of their limit.
+const memoryKey = "train.memory_mb"
+
+func (s *sessions) maxMemory() int64 { return int64(s.config.Train.MemoryMB) << 20 }
 
 // notResumable says what of the graph's input does not continue exactly after a
 // kill, and why: a line for each node.
@@ -150,7 +155,7 @@ func (s *sessions) serve() (session.Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster.listen: %w", err)
 	}
-	sess, err := (&target.Options{Dir: s.program.Dir, Logger: s.log, Listener: ln, FilesWithin: s.config.ClientFiles()}).Serve(s.program.Meta.GetGraphDef())
+	sess, err := (&target.Options{Dir: s.program.Dir, Logger: s.log, Listener: ln, FilesWithin: s.config.ClientFiles(), MaxMemory: s.maxMemory(), MemoryOption: memoryKey}).Serve(s.program.Meta.GetGraphDef())
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (o *Options) setDefaults() {
 	if o.MaxSessionMemory == 0 {
 		o.MaxSessionMemory = 4 << 30
 	}
-	o.Runtime.MaxMemory = max(0, o.MaxSessionMemory)
+	o.Runtime.MaxMemory, o.Runtime.MemoryOption = o.MaxSessionMemory, "Options.MaxSessionMemory"
 }
 
 // Serve answers clients that ln accepts, until Close. It closes ln. The error

@@ -33,6 +33,10 @@ type Options struct {
 	Checkpoint string
 	// Signature is the key of the signature to run; "" means serving_default.
 	Signature string
+	// MaxMemory bounds the memory that the model holds in all, as the option of the
+	// same name of package runtime does, and MemoryOption names it in errors.
+	MaxMemory    int64
+	MemoryOption string
 	// Logger is told of damaged checkpoints that an older one is used for; nil
 	// discards.
 	Logger *slog.Logger
@@ -224,7 +228,7 @@ func (m *Model) start(o Options) (err error) {
 	if m.Schema, err = model.SchemaOf(m.Meta); err != nil {
 		return &Error{Source: m.Source, Reason: "its schema is damaged", Err: err}
 	}
-	if m.sess, err = runtime.New(m.Meta.GetGraphDef(), &runtime.Options{}); err != nil {
+	if m.sess, err = runtime.New(m.Meta.GetGraphDef(), &runtime.Options{MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption}); err != nil {
 		return &Error{Source: m.Source, Reason: "its graph cannot be run", Err: err}
 	}
 	return m.sess.Check(m.tensors(m.Signature.GetInputs()), m.tensors(m.Signature.GetOutputs()), nil)

@@ -27,10 +27,15 @@ type Options struct {
 	// directories, whatever links lead to; an empty list that is not nil refuses
 	// all. nil sets no limit.
 	FilesWithin []string
-	// MaxMemory bounds the memory that the session takes for the values of its
-	// steps, and for those that it assigns to variables. Elements in queues,
-	// lists and tables do not count. 0 means no limit.
+	// MaxMemory bounds the memory that the session holds in all: values of its
+	// steps, variables, elements of queues, lists and input pipelines. A step that
+	// needs more ends with RESOURCE_EXHAUSTED and gives its memory back. 0 means
+	// three quarters of what the machine, or the control group, has, and 16 GiB
+	// where that is unknown; a negative number means no limit.
 	MaxMemory int64
+	// MemoryOption is what that error names as the place of the limit, such as a
+	// flag of a program. "" means Options.MaxMemory.
+	MemoryOption string
 	// MaxNodes bounds the nodes that calls of functions add to a step, since
 	// functions that call each other twice each make any number of nodes out of
 	// a small graph. All different steps of a session may have 16 times as many
@@ -53,7 +58,7 @@ func (o *Options) exec() *exec.Options {
 		return nil
 	}
 	e := &exec.Options{
-		MaxTensorBytes: o.MaxTensorBytes, Dir: o.Dir, MaxInputState: o.MaxInputState, FilesWithin: o.FilesWithin, MaxMemory: o.MaxMemory,
+		MaxTensorBytes: o.MaxTensorBytes, Dir: o.Dir, MaxInputState: o.MaxInputState, FilesWithin: o.FilesWithin, MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption,
 		MaxNodes: o.MaxNodes, MaxConstantBytes: o.MaxConstantBytes, CompileTimeout: o.CompileTimeout, Logger: o.Logger,
 	}
 	if o.Resources != nil {

@@ -22,12 +22,13 @@ type Served struct {
 // Options.Listener.
 func (o *Options) Serve(def *tfpb.GraphDef) (*Served, error) {
 	o = o.orZero()
-	options := runtime.Options{Dir: o.Dir, Logger: o.Logger, Resources: &runtime.Resources{}}
+	options := o.runtime()
+	options.Resources = &runtime.Resources{}
 	ln, err := o.listen()
 	if err != nil {
 		return nil, err
 	}
-	sess, err := runtime.New(def, &options)
+	sess, err := runtime.New(def, options)
 	if err != nil {
 		ln.Close()
 		return nil, err

@@ -23,6 +23,10 @@ type Options struct {
 	Dir string
 	// Logger is for a session of this process; nil discards.
 	Logger *slog.Logger
+	// MaxMemory bounds the memory of a session of this process, as the option of
+	// the same name of package runtime does, and MemoryOption names it in errors.
+	MaxMemory    int64
+	MemoryOption string
 	// Listener is where the master "local" is served; the session closes it. Nil
 	// means any free port of the loopback interface. See [Served.Master].
 	Listener net.Listener
@@ -55,7 +59,7 @@ func (o *Options) Open(ctx context.Context, master string, meta *tfpb.MetaGraphD
 	def := meta.GetGraphDef()
 	switch {
 	case master == "":
-		return opened(runtime.New(def, &runtime.Options{Dir: o.orZero().Dir, Logger: o.orZero().Logger}))
+		return opened(runtime.New(def, o.orZero().runtime()))
 	case master == Local:
 		return opened(o.Serve(def))
 	}
@@ -81,6 +85,11 @@ func Check(master string) error {
 	}
 	_, err := remote.ParseTarget(master)
 	return err
+}
+
+// runtime returns the options of a session of this process.
+func (o *Options) runtime() *runtime.Options {
+	return &runtime.Options{Dir: o.Dir, Logger: o.Logger, MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption}
 }
 
 func (o *Options) orZero() *Options {

@@ -89,6 +89,11 @@ type Train struct {
 	EarlyStopping int `toml:"early_stopping"`
 	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`
+	// MemoryMB bounds the memory, in MiB, that a model in this process holds in
+	// all: values of its steps, variables, elements of queues, lists and input
+	// pipelines. A step that needs more ends the job. 0: three quarters of what the
+	// machine, or the control group, has.
+	MemoryMB int `toml:"memory_mb"`
 }
 
 // Eval says when the model is evaluated on the test part, and which

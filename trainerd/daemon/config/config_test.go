@@ -138,7 +138,7 @@ func TestErrors(t *testing.T) {
 		{name: "misspelled table", text: smallest + "[superviser]\nsave_model_secs = 3\n", want: []string{
 			"job.toml:8: unknown table superviser; did you mean supervisor?"}},
 		{name: "key like no other", text: smallest + "zzzzzzz = 1\n", want: []string{
-			"job.toml:8: unknown key train.zzzzzzz; the keys of [train] are steps, epochs, early_stopping, eval_steps"}},
+			"job.toml:8: unknown key train.zzzzzzz; the keys of [train] are steps, epochs, early_stopping, eval_steps, memory_mb"}},
 		{name: "wrong case", text: "Logdir = 'x'\n" + smallest, want: []string{
 			"job.toml:1: unknown key Logdir; did you mean logdir?"}},
 		{name: "key of another program", text: smallest, overrides: set("model.lr=1", "patience=3"), want: []string{
@@ -316,7 +316,7 @@ is_chief = false
 			`--set train: want KEY=VALUE; for example --set train.steps=500`,
 			`--set train.steps=x: train.steps: want an integer, got the string "x"`,
 			`--set train.stpes=3: unknown key train.stpes; did you mean train.steps?`,
-			`--set train=1: train: is a table; set one of its keys: train.steps, train.epochs, train.early_stopping, train.eval_steps`}},
+			`--set train=1: train: is a table; set one of its keys: train.steps, train.epochs, train.early_stopping, train.eval_steps, train.memory_mb`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

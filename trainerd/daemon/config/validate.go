@@ -168,6 +168,8 @@ func (v *Validator) graph() {
 
 func (v *Validator) train() {
 	t := v.config.Train
+	v.Require(t.MemoryMB >= 0 && t.MemoryMB <= maxMemoryMB, "train.memory_mb", fmt.Sprintf("want 0 (three quarters of the machine's) to %d, got %d", maxMemoryMB, t.MemoryMB), "")
+	v.Require(!v.config.IsRemote() || !v.config.IsSet("train.memory_mb"), "train.memory_mb", "has no effect on a model on servers", "remove it")
 	endless := v.config.IsGraph() && v.config.Data.File == ""
 	switch {
 	case endless && v.config.IsSet("train.epochs"):

@@ -71,7 +71,7 @@ func runSavedModel(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	m, err := predict.Open(ctx, o.File, predict.Options{Signature: o.Signature})
+	m, err := predict.Open(ctx, o.File, predict.Options{Signature: o.Signature, MaxMemory: o.MaxMemory, MemoryOption: memoryFlag})
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,10 @@ type Options struct {
 	// TensorFlow server.
 	Master string
 
+	// MaxMemory bounds the memory of a session in this process, as the option of
+	// the same name of package runtime does.
+	MaxMemory int64
+
 	JSON   bool      // print {"step":N,"fetches":{"NAME":value}} for each step
 	Stdout io.Writer // what is fetched
 	Stderr io.Writer // how it ended
@@ -289,6 +293,9 @@ func opOf(name string) trainerd.Op {
 	return trainerd.Nodes(name)
 }
 
+// memoryFlag is what errors of sessions name as the place of their limit.
+const memoryFlag = "--max-memory"
+
 func (r *run) saver() *checkpoint.Saver {
 	return &checkpoint.Saver{MetaGraph: r.full.Meta, MaxToKeep: -1}
 }
@@ -298,7 +305,7 @@ func (r *run) newSession(ctx context.Context) (session.Session, error) {
 	if r.Master != "" {
 		return (&target.Options{ServerDisk: true}).Open(ctx, r.Master, r.full.Meta)
 	}
-	sess, err := runtime.New(r.full.Meta.GetGraphDef(), nil)
+	sess, err := runtime.New(r.full.Meta.GetGraphDef(), &runtime.Options{MaxMemory: r.MaxMemory, MemoryOption: memoryFlag})
 	if err != nil {
 		return nil, &program.FileError{File: r.File, Err: err}
 	}

@@ -206,7 +206,7 @@ func (c *KernelContext) Invoke(p *Plan, arg func(i int) *Tensor, args int, use f
 		return c.Invalid("%d arguments where the function takes %d", args, len(p.feeds))
 	}
 	f := p.acquire()
-	defer p.release(f)
+	defer p.release(f, c.run)
 	for i, fd := range p.feeds {
 		f.slots[fd.slot] = *arg(i)
 	}

@@ -80,24 +80,24 @@ func (k *kept) end(ok bool) {
 	}
 }
 
-// NewKept returns a tensor with unspecified contents for a resource of the run to
-// keep.
+// NewKept returns a tensor with unspecified contents that outlives the kernel, such
+// as one that a resource keeps.
 func (c *KernelContext) NewKept(dt tfpb.DataType, shape []int) *Tensor {
 	size := ElemSize(dt)
 	if c.run.top == nil || size == 0 {
-		return NewTensor(dt, shape)
+		return c.NewTensor(dt, shape)
 	}
-	n := NumElements(shape) * size
+	n := c.CheckSize(shape, size) * size
 	t := c.run.top.kept.take((n + 7) / 8)
 	if t == nil {
-		return NewTensor(dt, shape)
+		return c.NewTensor(dt, shape)
 	}
 	t.DType, t.Shape = dt, append(t.Shape[:0], shape...)
 	t.Data = unsafe.Slice(unsafe.SliceData(t.Data), n)
 	return t
 }
 
-// Keep returns a copy of t for a resource of the run to keep.
+// Keep returns a copy of t that outlives the kernel.
 func (c *KernelContext) Keep(t *Tensor) *Tensor {
 	u := c.NewKept(t.DType, t.Shape)
 	copy(u.Data, t.Data)

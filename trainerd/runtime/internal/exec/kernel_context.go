@@ -17,6 +17,8 @@ type KernelContext struct {
 	run  *run
 	f    *frame
 	step *step
+	// strings says that the kernel has an output of strings.
+	strings bool
 }
 
 // bail carries a failure out of a kernel's depth, where an error return at
@@ -81,8 +83,10 @@ func (c *KernelContext) Out(i int, dt tfpb.DataType, shape ...int) *Tensor {
 	t.DType = dt
 	t.Shape = append(t.Shape[:0], shape...)
 	if dt == String {
-		n := c.CheckSize(shape, 24)
+		n := c.CheckSize(shape, StringHeader)
+		c.strings = true
 		if cap(t.Strings) < n {
+			c.Hold(n * StringHeader)
 			t.Strings = make([][]byte, n)
 		}
 		t.Strings = t.Strings[:n]
@@ -91,22 +95,9 @@ func (c *KernelContext) Out(i int, dt tfpb.DataType, shape ...int) *Tensor {
 	size := ElemSize(dt)
 	n := c.CheckSize(shape, size) * size
 	b := &c.f.bufs[c.f.plan.bufOf[slot]]
-	c.account(n - 8*cap(b.words))
+	c.account(n - b.size())
 	t.Data = b.bytes(n)
 	return t
-}
-
-// account adds memory to what the session takes, and bails when that is too
-// much. What is there already, as in a warm step, costs nothing.
-func (c *KernelContext) account(grown int) {
-	s := c.run.sess
-	if grown <= 0 || s.maxMemory <= 0 {
-		return
-	}
-	if s.memory.Add(int64(grown)) > s.maxMemory {
-		s.memory.Add(int64(-grown))
-		panic(bail{c.Errorf(tfpb.Code_RESOURCE_EXHAUSTED, "the session may take %d bytes of memory, and needs %d more", s.maxMemory, grown).(*session.OpError)})
-	}
 }
 
 // OutLike returns output i with the shape of t.
@@ -140,7 +131,7 @@ func Scratch[T Element](c *KernelContext, k, n int) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	c.CheckSize([]int{n}, size)
-	c.account(n*size - 8*cap(c.f.scratch[k].words))
+	c.account(n*size - c.f.scratch[k].size())
 	b := c.f.scratch[k].bytes(n * size)
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }

@@ -423,8 +423,9 @@ func (s *loopState) turn(i int) Tensor {
 }
 
 // keep stores a variable's value for the next iteration.
-func (s *loopState) keep(half, k int, t *Tensor) *Tensor {
+func (s *loopState) keep(c *KernelContext, half, k int, t *Tensor) *Tensor {
 	v := &s.values[half][k]
+	c.account(len(t.Data) - s.bufs[half][k].size())
 	v.DType, v.Value = t.DType, t.Value
 	v.Shape = append(v.Shape[:0], t.Shape...)
 	v.Strings = append(v.Strings[:0], t.Strings...)
@@ -435,7 +436,7 @@ func (s *loopState) keep(half, k int, t *Tensor) *Tensor {
 
 func (p *loopPlan) run(c *KernelContext) error {
 	f := p.body.acquire()
-	defer p.body.release(f)
+	defer p.body.release(f, c.run)
 	s := &f.loop
 	s.grow(len(p.start))
 	for k, in := range p.start {
@@ -471,7 +472,7 @@ func (p *loopPlan) advance(c *KernelContext, f *frame, half int) error {
 		if t.Dead {
 			return c.Invalid("loop variable %d has no next value: it is on a branch that was not taken", k)
 		}
-		s.keep(half, k, t)
+		s.keep(c, half, k, t)
 	}
 	for k := range p.start {
 		f.slots[p.body.feeds[2*k].slot] = s.values[half][k]

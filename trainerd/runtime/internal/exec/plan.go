@@ -252,7 +252,13 @@ func (p *Plan) acquire() *frame {
 	return newFrame(p)
 }
 
-func (p *Plan) release(f *frame) {
+// release lets other runs use a frame, or drops it at the end of a run that
+// needed too much memory.
+func (p *Plan) release(f *frame, r *run) {
+	if r.exhausted {
+		f.drop(&r.sess.memory)
+		return
+	}
 	for _, fd := range p.feeds {
 		t := &f.slots[fd.slot]
 		t.Data, t.Strings = nil, nil // the caller's memory

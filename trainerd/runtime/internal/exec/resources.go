@@ -19,6 +19,8 @@ type Resources struct {
 	// frozen counts the snapshots that may need what variables hold. It grows
 	// only while state is held, so that a run that writes looks once.
 	frozen atomic.Int32
+	// buffers is how many bytes the buffers of all sessions take.
+	buffers atomic.Int64
 	// gate is where runs that move the input can be held for a moment.
 	gate inputGate
 

@@ -56,6 +56,8 @@ type run struct {
 	fed    bool   // values were fed
 	pass   gatePassage
 	trace  *trace // nil for none
+	// exhausted says that a kernel needed more memory than the session may take.
+	exhausted bool
 }
 
 // acquire takes the state lock in the form that the whole run needs.
@@ -105,7 +107,7 @@ func (s *Session) doTraced(ctx context.Context, p *Plan, t *trace, fed func(i in
 		return nil, errClosed
 	}
 	f := p.acquire()
-	defer p.release(f)
+	defer p.release(f, &f.run)
 	for i := range p.feeds {
 		fd := &p.feeds[i]
 		value := fed(i)
@@ -132,7 +134,7 @@ func (s *Session) doTraced(ctx context.Context, p *Plan, t *trace, fed func(i in
 	}
 	results = make([]*ckptfmt.Tensor, len(p.fetches))
 	for i, slot := range p.fetches {
-		if results[i], err = f.fetch(slot); err != nil {
+		if results[i], err = r.fetch(f, slot); err != nil {
 			return nil, err
 		}
 	}
@@ -140,13 +142,17 @@ func (s *Session) doTraced(ctx context.Context, p *Plan, t *trace, fed func(i in
 }
 
 // fetch copies the value of a slot out of the frame.
-func (f *frame) fetch(slot int32) (*ckptfmt.Tensor, error) {
+func (r *run) fetch(f *frame, slot int32) (*ckptfmt.Tensor, error) {
 	t := &f.slots[slot]
 	if t.Dead {
 		return nil, &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: "a fetched tensor has no value: it is on a branch that was not taken"}
 	}
 	if t.DType != String && ElemSize(t.DType) == 0 {
 		return nil, &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("a tensor of type %s cannot be fetched", TypeName(t.DType))}
+	}
+	if len(t.Data) >= manyBytes && !r.sess.memory.fits(int64(len(t.Data))) {
+		r.exhausted = true
+		return nil, &session.OpError{Code: tfpb.Code_RESOURCE_EXHAUSTED, Message: "a fetched tensor: " + r.sess.memory.shortage(len(t.Data))}
 	}
 	return t.Export(), nil
 }
@@ -213,7 +219,11 @@ func (r *run) step(f *frame, st *step) (err error) {
 	if r.sess.observes && st.flags&WritesState != 0 {
 		r.remember(f, st)
 	}
-	return st.kernel(c)
+	err = st.kernel(c)
+	if c.strings {
+		c.holdStrings()
+	}
+	return err
 }
 
 func recovered(st *step, p any) error {

@@ -25,6 +25,7 @@ type Options struct {
 	MaxInputState    int
 	FilesWithin      []string
 	MaxMemory        int64
+	MemoryOption     string
 	MaxNodes         int
 	MaxConstantBytes int64
 	CompileTimeout   time.Duration
@@ -48,7 +49,7 @@ type Session struct {
 	// built holds the NodeDefs that were found to build, so that each is tried once.
 	built sync.Map
 
-	memory   atomic.Int64
+	memory   memory
 	compiled atomic.Int64 // nodes
 
 	closed atomic.Bool
@@ -72,7 +73,6 @@ type Session struct {
 type sessionLimits struct {
 	limit        int      // bytes of a tensor
 	within       []string // nil: no limit
-	maxMemory    int64
 	maxNodes     int
 	maxConstants int64
 	compileTime  time.Duration
@@ -80,7 +80,7 @@ type sessionLimits struct {
 
 func (o *Options) limits() sessionLimits {
 	l := sessionLimits{
-		limit: 16 << 30, within: o.FilesWithin, maxMemory: o.MaxMemory,
+		limit: 16 << 30, within: o.FilesWithin,
 		maxNodes:     cmp.Or(max(0, o.MaxNodes), defaultMaxNodes),
 		maxConstants: cmp.Or(max(0, o.MaxConstantBytes), defaultMaxConstants),
 		compileTime:  cmp.Or(max(0, o.CompileTimeout), defaultCompileTime),
@@ -109,6 +109,7 @@ func New(ops OpTable, def *tfpb.GraphDef, o *Options) (*Session, error) {
 		s.res, s.ownsResources = &Resources{}, true
 	}
 	s.state = &s.res.state
+	s.memory.init(o, &s.res.buffers)
 	s.input.init(o)
 	if err := s.Extend(def); err != nil {
 		return nil, err
@@ -168,7 +169,9 @@ func (s *Session) function(name string) (*tfpb.FunctionDef, bool) {
 // later calls fail. Files that readers and iterators have open are closed, unless
 // other sessions share them.
 func (s *Session) Close() error {
-	s.closed.Store(true)
+	if !s.closed.Swap(true) {
+		s.memory.close()
+	}
 	s.cancel()
 	if s.ownsResources {
 		s.res.closeFiles()

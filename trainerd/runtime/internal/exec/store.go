@@ -154,7 +154,9 @@ func (s *Session) Restore(ctx context.Context, values []ckptfmt.NamedTensor) err
 		}
 		v := vars[nv.Name]
 		v.kept = false
+		before := v.own.size()
 		v.set(ImportTensor(nv.Tensor))
+		s.memory.shrink(int64(before - v.own.size())) // a restore never lacks room
 	}
 	s.restoreInput(vars, values)
 	return nil

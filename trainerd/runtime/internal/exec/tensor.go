@@ -67,6 +67,12 @@ func (b *buffer) bytes(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b.words))), n)
 }
 
+// size returns how many bytes the buffer takes.
+func (b *buffer) size() int { return 8 * cap(b.words) }
+
+// StringHeader is the size of an element of Tensor.Strings, without its bytes.
+const StringHeader = int(unsafe.Sizeof([]byte(nil)))
+
 // NewTensor allocates a tensor outside any plan.
 func NewTensor(dt tfpb.DataType, shape []int) *Tensor {
 	t := &Tensor{DType: dt, Shape: append([]int(nil), shape...)}

@@ -162,7 +162,7 @@ func ReadVariable(c *KernelContext) error {
 // Assign gives a variable a value.
 func (c *KernelContext) Assign(v *Variable, t *Tensor) {
 	c.run.inited = c.run.inited || !v.Initialized
-	c.account(len(t.Data) - 8*cap(v.own.words))
+	c.account(len(t.Data) - v.own.size())
 	v.set(t)
 }
 

@@ -41,7 +41,33 @@ type widening struct {
 	outputs      bool  // are rounded back where the node's have the narrow type
 	declared     []opdef.Tensor
 	kernel       Kernel
-	frames       sync.Pool
+
+	mu   sync.Mutex
+	free []*wideFrame
+}
+
+// acquire returns a frame for a step that no other run uses. None is ever left to
+// the garbage collector unseen, so that their memory is counted once.
+func (w *widening) acquire(s *step) *wideFrame {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.free)
+	if n == 0 {
+		return newWideFrame(s)
+	}
+	f := w.free[n-1]
+	w.free = w.free[:n-1]
+	return f
+}
+
+func (w *widening) release(f *wideFrame, r *run) {
+	if r.exhausted {
+		f.frame.drop(&r.sess.memory)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.free = append(w.free, f)
 }
 
 // buildAs builds the node as if attr were the wide type.
@@ -91,10 +117,8 @@ func newWideFrame(s *step) *wideFrame {
 }
 
 func (w *widening) run(c *KernelContext) error {
-	f, _ := w.frames.Get().(*wideFrame)
-	if f == nil || len(f.step.in) != len(c.step.in) || len(f.step.out) != len(c.step.out) {
-		f = newWideFrame(c.step)
-	}
+	f := w.acquire(c.step)
+	defer w.release(f, c.run)
 	f.step.name = c.step.name
 	inner := &f.frame.call
 	*inner = KernelContext{ctx: c.ctx, run: c.run, f: f.frame, step: &f.step}
@@ -106,7 +130,9 @@ func (w *widening) run(c *KernelContext) error {
 			continue
 		}
 		to.DType, to.Shape = w.wide, append(to.Shape[:0], t.Shape...)
-		to.Data = f.frame.bufs[i].bytes(c.CheckSize(t.Shape, ElemSize(w.wide)) * ElemSize(w.wide))
+		n, b := c.CheckSize(t.Shape, ElemSize(w.wide))*ElemSize(w.wide), &f.frame.bufs[i]
+		c.account(n - b.size())
+		to.Data = b.bytes(n)
 		convertElems(to, t)
 	}
 	if err := w.kernel(inner); err != nil {
@@ -115,7 +141,6 @@ func (w *widening) run(c *KernelContext) error {
 	for i := range c.step.out {
 		w.store(c, i, &f.frame.slots[len(c.step.in)+i])
 	}
-	w.frames.Put(f)
 	return nil
 }
 

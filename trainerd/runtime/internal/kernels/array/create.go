@@ -28,8 +28,7 @@ func fill(c *exec.KernelContext) error {
 	if err != nil {
 		return err
 	}
-	elem.Fill(d, v)
-	return nil
+	return elem.FillAll(c, d, v)
 }
 
 func zerosLike(c *exec.KernelContext) error {

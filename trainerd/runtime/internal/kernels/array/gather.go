@@ -232,7 +232,9 @@ func buildOneHot(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		shape := append(append(append(c.ScratchInts(0, 0), x.Shape[:a]...), depth), x.Shape[a:]...)
 		d := c.Out(0, on.DType, shape...)
-		elem.Fill(d, off)
+		if err := elem.FillAll(c, d, off); err != nil {
+			return err
+		}
 		inner := exec.NumElements(x.Shape[a:])
 		for i := range x.NumElements() {
 			hot := int(elem.SmallIntAt(x, i))

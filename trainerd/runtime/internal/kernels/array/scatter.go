@@ -183,7 +183,9 @@ func scatterNd[T exec.Number](ignore bool) exec.Kernel {
 		if err != nil {
 			return err
 		}
-		elem.Zero(d)
+		if err := elem.ZeroAll(c, d); err != nil {
+			return err
+		}
 		return scatterNdInto(c, d, c.In(0), c.In(1), ignore, combiner[T]("Add"))
 	}
 }

@@ -83,7 +83,7 @@ func loop(c *exec.KernelContext, cond, step *exec.Plan) error {
 		if !ok {
 			break
 		}
-		if err := c.Invoke(step, arg, n, func(i int, t *exec.Tensor) { next[i] = t.Clone() }); err != nil {
+		if err := c.Invoke(step, arg, n, func(i int, t *exec.Tensor) { next[i] = c.Keep(t) }); err != nil {
 			return err
 		}
 		copy(state, next)

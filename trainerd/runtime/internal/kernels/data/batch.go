@@ -107,6 +107,7 @@ func (w *windowIterator) Next(p *variant.IteratorContext) (variant.Tuple, error)
 		if err != nil {
 			return nil, err
 		}
+		p.Hold(el.Bytes())
 		w.kept = append(w.kept, el)
 	}
 	if len(w.kept) == 0 || w.whole && len(w.kept) < reach {
@@ -216,7 +217,7 @@ func stackColumn(c *exec.KernelContext, list []variant.Tuple, k int) (*exec.Tens
 		}
 		return nil, c.Invalid("component %d of the elements, %s, cannot be batched", k, first.Describe())
 	}
-	d := exec.NewTensor(first.DType, append([]int{len(list)}, first.Shape...))
+	d := c.NewTensor(first.DType, append([]int{len(list)}, first.Shape...))
 	n := first.NumElements()
 	for i, el := range list {
 		t := el[k]
@@ -267,8 +268,7 @@ func (b *batchIterator) pad(p *variant.IteratorContext, list []variant.Tuple, k 
 	}
 	first := list[0][k]
 	full := append([]int{len(list)}, shape...)
-	p.CheckSize(full, max(exec.ElemSize(first.DType), 1))
-	d := exec.NewTensor(first.DType, full)
+	d := p.NewTensor(first.DType, full)
 	if err := fillWith(d, b.fill[k]); err != nil {
 		return nil, p.Invalid("%v", err)
 	}

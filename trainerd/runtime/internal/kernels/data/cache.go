@@ -74,6 +74,7 @@ func (w *cacheIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) 
 	el, err := w.in.Next(p)
 	switch err {
 	case nil:
+		p.Hold(el.Bytes())
 		w.list = append(w.list, el)
 	case io.EOF:
 		w.kept.fill(w.list)

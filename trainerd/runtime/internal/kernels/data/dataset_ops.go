@@ -110,7 +110,7 @@ func capture(c *exec.KernelContext, p *exec.Plan, from, to int) *capturedFunctio
 func copies(c *exec.KernelContext, from, to int) variant.Tuple {
 	it := make(variant.Tuple, 0, max(0, to-from))
 	for i := from; i < to; i++ {
-		it = append(it, c.In(i).Clone())
+		it = append(it, c.Keep(c.In(i)))
 	}
 	return it
 }
@@ -123,7 +123,7 @@ func (f *capturedFunction) apply(p *variant.IteratorContext, args variant.Tuple)
 			return args[i]
 		}
 		return f.captured[i-len(args)]
-	}, len(args)+len(f.captured), func(i int, t *exec.Tensor) { out[i] = t.Clone() })
+	}, len(args)+len(f.captured), func(i int, t *exec.Tensor) { out[i] = p.Keep(t) })
 	p.ReleaseStateLock()
 	return out, err
 }

@@ -221,7 +221,7 @@ func joinBatches(c *exec.KernelContext, parts []variant.Tuple) (variant.Tuple, e
 		if first.DType == exec.Variant {
 			return nil, c.Invalid("component %d of the elements, %s, cannot be joined", k, first.Describe())
 		}
-		d, at := exec.NewTensor(first.DType, shape), 0
+		d, at := c.NewTensor(first.DType, shape), 0
 		for _, el := range parts {
 			n := el[k].NumElements()
 			exec.CopyElems(d, at, el[k], 0, n)

@@ -186,6 +186,7 @@ func (s *shuffleIterator) fill(p *variant.IteratorContext) error {
 		if err != nil {
 			return err
 		}
+		p.Hold(el.Bytes())
 		s.add(el)
 	}
 	return nil

@@ -154,6 +154,24 @@ func Fill(d, v *exec.Tensor) {
 	}
 }
 
+// FillAll is Fill, and stops where the run is cancelled.
+func FillAll(c *exec.KernelContext, d, v *exec.Tensor) error {
+	if len(d.Data) <= exec.PieceBytes {
+		Fill(d, v)
+		return nil
+	}
+	return c.InPieces(d, func(part *exec.Tensor) { Fill(part, v) })
+}
+
+// ZeroAll is Zero, and stops where the run is cancelled.
+func ZeroAll(c *exec.KernelContext, t *exec.Tensor) error {
+	if len(t.Data) <= exec.PieceBytes {
+		Zero(t)
+		return nil
+	}
+	return c.InPieces(t, Zero)
+}
+
 // CompareReals orders two numbers.
 func CompareReals(a, b float64) int {
 	switch {

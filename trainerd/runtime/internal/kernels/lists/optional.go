@@ -16,7 +16,7 @@ var optionalOps = exec.OpTable{
 func optionalFrom(c *exec.KernelContext) error {
 	o := &variant.Optional{Set: true}
 	for i := range c.NumInputs() {
-		o.Values = append(o.Values, c.In(i).Clone())
+		o.Values = append(o.Values, c.Keep(c.In(i)))
 	}
 	c.SetVariant(0, o)
 	return nil

@@ -187,8 +187,7 @@ func (a *tensorArray) get(c *exec.KernelContext, i int) (*exec.Tensor, error) {
 
 // newZeros returns a new tensor of zeros.
 func newZeros(c *exec.KernelContext, dt tfpb.DataType, shape []int) *exec.Tensor {
-	c.CheckSize(shape, exec.ElemSize(dt))
-	t := exec.NewTensor(dt, shape)
+	t := c.NewTensor(dt, shape)
 	elem.Zero(t)
 	return t
 }
@@ -211,17 +210,6 @@ func (a *tensorArray) GiveUp(free func(*exec.Tensor)) {
 	for _, g := range a.grads {
 		g.GiveUp(free)
 	}
-}
-
-// keepRows copies n rows of t, from row i on, for an array to keep.
-func keepRows(c *exec.KernelContext, t *exec.Tensor, i, n int, shape []int) *exec.Tensor {
-	if t.DType == exec.Variant {
-		return variant.Rows(t, i, n, shape)
-	}
-	e := c.NewKept(t.DType, shape)
-	size := exec.NumElements(t.Shape[1:])
-	exec.CopyElems(e, 0, t, i*size, n*size)
-	return e
 }
 
 func arrayWrite(c *exec.KernelContext) error {
@@ -392,7 +380,7 @@ func (a *tensorArray) scatter(c *exec.KernelContext, t *exec.Tensor, index []int
 		return c.Invalid("%s cannot be cut into %d elements", t.Describe(), len(index))
 	}
 	for k, i := range index {
-		if err := a.put(c, i, keepRows(c, t, k, 1, t.Shape[1:])); err != nil {
+		if err := a.put(c, i, variant.KeepRows(c, t, k, 1, t.Shape[1:])); err != nil {
 			return err
 		}
 	}
@@ -459,7 +447,7 @@ func arraySplit(c *exec.KernelContext) error {
 		if n < 0 || n > t.Shape[0]-at {
 			return c.Invalid("%s cannot be split into the lengths %v", t.Describe(), lengths)
 		}
-		if err := a.put(c, i, keepRows(c, t, at, n, append([]int{n}, t.Shape[1:]...))); err != nil {
+		if err := a.put(c, i, variant.KeepRows(c, t, at, n, append([]int{n}, t.Shape[1:]...))); err != nil {
 			return err
 		}
 		at += n

@@ -59,7 +59,7 @@ func pushBack(c *exec.KernelContext) error {
 	if err != nil {
 		return err
 	}
-	c.SetVariant(0, l.With(append(l.Items, c.In(1).Clone())))
+	c.SetVariant(0, l.With(append(l.Items, c.Keep(c.In(1)))))
 	return nil
 }
 
@@ -147,7 +147,7 @@ func buildSetItem(b *exec.OpConstruction) (exec.Kernel, error) {
 		c.CheckSize([]int{k + 1}, 8)
 		items := make([]*exec.Tensor, max(len(l.Items), k+1))
 		copy(items, l.Items)
-		items[k] = c.In(2).Clone()
+		items[k] = c.Keep(c.In(2))
 		c.SetVariant(0, l.With(items))
 		return nil
 	}, nil
@@ -172,7 +172,7 @@ func listFromTensor(c *exec.KernelContext) error {
 	l := &variant.TensorList{Shape: append([]int{}, t.Shape[1:]...)}
 	n := exec.NumElements(l.Shape)
 	for k := range t.Shape[0] {
-		e := exec.NewTensor(t.DType, l.Shape)
+		e := c.NewTensor(t.DType, l.Shape)
 		exec.CopyElems(e, 0, t, k*n, n)
 		l.Items = append(l.Items, e)
 	}

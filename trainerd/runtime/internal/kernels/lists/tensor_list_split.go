@@ -32,7 +32,7 @@ func listSplit(c *exec.KernelContext) error {
 		if n < 0 || n > t.Shape[0]-at {
 			return c.Invalid("%s cannot be split into the lengths %v", t.Describe(), lengths)
 		}
-		l.Items = append(l.Items, variant.Rows(t, at, n, append([]int{n}, t.Shape[1:]...)))
+		l.Items = append(l.Items, variant.KeepRows(c, t, at, n, append([]int{n}, t.Shape[1:]...)))
 		at += n
 	}
 	if at != t.Shape[0] {
@@ -228,7 +228,7 @@ func scatterList(c *exec.KernelContext, l *variant.TensorList, t *exec.Tensor, i
 		for i >= len(l.Items) {
 			l.Items = append(l.Items, nil)
 		}
-		l.Items[i] = variant.Rows(t, k, 1, t.Shape[1:])
+		l.Items[i] = variant.KeepRows(c, t, k, 1, t.Shape[1:])
 	}
 	c.SetVariant(0, l.With(l.Items))
 	return nil

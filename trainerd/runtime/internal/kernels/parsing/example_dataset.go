@@ -52,8 +52,7 @@ func (p *ExampleParser) Parse(c *exec.KernelContext, in *exec.Tensor, defaults v
 	}
 	parts := make([]*exec.Tensor, p.spec.outputs())
 	to := exampleTarget{c, func(k int) *exec.Tensor { return defaults[k] }, func(i int, dt tfpb.DataType, shape ...int) *exec.Tensor {
-		c.CheckSize(shape, max(exec.ElemSize(dt), 1))
-		parts[i] = exec.NewTensor(dt, shape)
+		parts[i] = c.NewTensor(dt, shape)
 		return parts[i]
 	}}
 	if err := p.spec.features(to, p.keys, features, false); err != nil {

@@ -76,7 +76,7 @@ func buildBarrierInsert(b *exec.OpConstruction) (exec.Kernel, error) {
 		b.L.Lock()
 		number := b.next // of all keys that are new with this call
 		for i, key := range keys.Strings {
-			el, err := b.insert(c, string(key), number, k, variant.Rows(values, i, 1, values.Shape[1:]))
+			el, err := b.insert(c, string(key), number, k, variant.KeepRows(c, values, i, 1, values.Shape[1:]))
 			if err != nil {
 				b.L.Unlock()
 				return err

@@ -90,7 +90,7 @@ func enqueue(c *exec.KernelContext) error {
 		if err := q.check(i, t, t.Shape); err != nil {
 			return c.Invalid("%v", err)
 		}
-		it[i] = t.Clone()
+		it[i] = c.Keep(t)
 	}
 	return q.put(c, []variant.Tuple{it})
 }
@@ -122,7 +122,7 @@ func enqueueMany(c *exec.KernelContext) error {
 		}
 		row := exec.NumElements(t.Shape[1:])
 		for k := range items {
-			items[k][i] = exec.NewTensor(t.DType, t.Shape[1:])
+			items[k][i] = c.NewTensor(t.DType, t.Shape[1:])
 			exec.CopyElems(items[k][i], 0, t, k*row, row)
 		}
 	}

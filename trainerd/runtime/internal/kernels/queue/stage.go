@@ -75,7 +75,7 @@ func stage(b *exec.OpConstruction, q *Queue, _ []tfpb.DataType) exec.Kernel {
 			if err := q.check(i, c.In(i), c.In(i).Shape); err != nil {
 				return c.Invalid("%v", err)
 			}
-			it[i] = c.In(i).Clone()
+			it[i] = c.Keep(c.In(i))
 		}
 		if n := bytes(it); q.memory > 0 && n > q.memory {
 			return tooLarge(c, n, q.memory)

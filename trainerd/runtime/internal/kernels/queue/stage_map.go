@@ -112,7 +112,7 @@ func mapStage(b *exec.OpConstruction, m *stageMap, types []tfpb.DataType) exec.K
 			if t.DType != types[i] {
 				return c.Invalid("component %d is %s, the area's %s", i, exec.TypeName(t.DType), exec.TypeName(types[i]))
 			}
-			part[i] = t.Clone()
+			part[i] = c.Keep(t)
 		}
 		if n := bytes(part); m.memory > 0 && n > m.memory {
 			return tooLarge(c, n, m.memory)

@@ -18,6 +18,9 @@ var gammaPoissonOps = exec.OpTable{
 	"RandomPoissonV2": {Types: exec.Numbers, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildRandomPoisson},
 }
 
+// samplesAtOnce is how many results are drawn between two looks at the context.
+const samplesAtOnce = 1 << 16
+
 // perParameter draws results for each element of input 1, the parameters of a
 // distribution: the output has the wanted shape, then that of the parameters,
 // and each result its own part of the stream, parameter by parameter.
@@ -36,6 +39,11 @@ func perParameter(c *exec.KernelContext, st *exec.RandomStream, dt tfpb.DataType
 	for p := range n {
 		parameter := elem.RealAt(parameters, p)
 		for i := range samples {
+			if i%samplesAtOnce == samplesAtOnce-1 {
+				if err := c.Interrupted(); err != nil {
+					return err
+				}
+			}
 			g := reserved.At(p*samples + i)
 			setReal(t, i*n+p, draw(&g, parameter))
 		}

@@ -91,6 +91,9 @@ func buildStateless(fill distribution) func(*exec.OpConstruction) (exec.Kernel, 
 				return err
 			}
 			g := philox.Stateless(uint64(seed.IntAt(0)), uint64(seed.IntAt(1)))
+			if isLarge(t) {
+				return draw(c, g, t, fill)
+			}
 			fill(&g, t)
 			return nil
 		}, nil

@@ -74,10 +74,39 @@ func buildRandom(fill distribution) func(*exec.OpConstruction) (exec.Kernel, err
 				return err
 			}
 			g := c.Draw(st).Reserve(t.NumElements())
+			if isLarge(t) {
+				return draw(c, g, t, fill)
+			}
 			fill(&g, t)
 			return nil
 		}, nil
 	}
+}
+
+// isLarge reports whether a tensor is to be filled by draw. Kernels fill the others
+// themselves, so that no generator is allocated for them.
+func isLarge(t *exec.Tensor) bool { return len(t.Data) > exec.PieceBytes }
+
+// draw fills t piece by piece, and stops where the run is cancelled.
+func draw(c *exec.KernelContext, g philox.Generator, t *exec.Tensor, fill distribution) error {
+	return c.InPieces(t, func(part *exec.Tensor) { fill(&g, part) })
+}
+
+// drawInts fills t with integers in [lo, hi).
+func drawInts(c *exec.KernelContext, g *philox.Generator, t *exec.Tensor, lo, hi int) error {
+	if isLarge(t) {
+		return draw(c, *g, t, func(g *philox.Generator, part *exec.Tensor) { fillInts(g, part, lo, hi) })
+	}
+	fillInts(g, t, lo, hi)
+	return nil
+}
+
+func fillInts(g *philox.Generator, t *exec.Tensor, lo, hi int) {
+	if t.DType == exec.Int32 {
+		g.Int32(exec.Elems[int32](t), int32(lo), int32(hi))
+		return
+	}
+	g.Int64(exec.Elems[int64](t), int64(lo), int64(hi))
 }
 
 func buildRandomInt(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -96,12 +125,7 @@ func buildRandomInt(b *exec.OpConstruction) (exec.Kernel, error) {
 			return err
 		}
 		g := c.Draw(st).Reserve(t.NumElements())
-		if dt == exec.Int32 {
-			g.Int32(exec.Elems[int32](t), exec.Elems[int32](lo)[0], exec.Elems[int32](hi)[0])
-			return nil
-		}
-		g.Int64(exec.Elems[int64](t), exec.Elems[int64](lo)[0], exec.Elems[int64](hi)[0])
-		return nil
+		return drawInts(c, &g, t, lo.IntAt(0), hi.IntAt(0))
 	}, nil
 }
 

@@ -11,13 +11,13 @@ import (
 // state is a variable: two words of a counter, one of a key.
 var rngStateOps = exec.OpTable{
 	"StatelessRandomUniformInt":       {Types: exec.Indices, TypeAttr: "dtype", Build: buildSeededInt},
-	"StatelessRandomUniformFullInt":   {Types: fullInts, TypeAttr: "dtype", Build: buildFullInt(false)},
-	"StatelessRandomUniformFullIntV2": {Types: fullInts, TypeAttr: "dtype", Build: buildFullInt(true)},
+	"StatelessRandomUniformFullInt":   {Types: integers, TypeAttr: "dtype", Build: buildFullInt(false)},
+	"StatelessRandomUniformFullIntV2": {Types: integers, TypeAttr: "dtype", Build: buildFullInt(true)},
 	"RngReadAndSkip":                  {Flags: exec.Stateful | exec.WritesState, Build: buildRngSkip},
 	"RngSkip":                         {Flags: exec.Stateful | exec.WritesState, Build: buildRngSkip},
 }
 
-var fullInts = exec.Indices | exec.SetOf(exec.Uint32, exec.Uint64)
+var integers = exec.Indices | exec.SetOf(exec.Uint32, exec.Uint64)
 
 // seeded returns the stream of the two integers in input 1.
 func seeded(c *exec.KernelContext) (philox.Generator, error) {
@@ -43,12 +43,7 @@ func buildSeededInt(b *exec.OpConstruction) (exec.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		if dt == exec.Int32 {
-			g.Int32(exec.Elems[int32](t), exec.Elems[int32](lo)[0], exec.Elems[int32](hi)[0])
-			return nil
-		}
-		g.Int64(exec.Elems[int64](t), exec.Elems[int64](lo)[0], exec.Elems[int64](hi)[0])
-		return nil
+		return drawInts(c, &g, t, lo.IntAt(0), hi.IntAt(0))
 	}, nil
 }
 
@@ -70,18 +65,26 @@ func buildFullInt(hasKey bool) func(*exec.OpConstruction) (exec.Kernel, error) {
 			if err != nil {
 				return err
 			}
-			words := philox.NewWords(&g)
-			if exec.ElemSize(dt) == 4 {
-				for i := range t.NumElements() {
-					exec.Elems[uint32](t)[i] = words.Next()
-				}
-				return nil
+			if isLarge(t) {
+				return draw(c, g, t, fullInts)
 			}
-			for i := range t.NumElements() {
-				exec.Elems[uint64](t)[i] = words.Uint64()
-			}
+			fullInts(&g, t)
 			return nil
 		}, nil
+	}
+}
+
+// fullInts fills a tensor with any integers of its type.
+func fullInts(g *philox.Generator, t *exec.Tensor) {
+	words := philox.NewWords(g)
+	if exec.ElemSize(t.DType) == 4 {
+		for i := range t.NumElements() {
+			exec.Elems[uint32](t)[i] = words.Next()
+		}
+		return
+	}
+	for i := range t.NumElements() {
+		exec.Elems[uint64](t)[i] = words.Uint64()
 	}
 }
 

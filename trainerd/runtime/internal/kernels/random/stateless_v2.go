@@ -76,6 +76,9 @@ func buildKeyed(fill distribution) func(*exec.OpConstruction) (exec.Kernel, erro
 			if err != nil {
 				return err
 			}
+			if isLarge(t) {
+				return draw(c, g, t, fill)
+			}
 			fill(&g, t)
 			return nil
 		}, nil
@@ -104,11 +107,6 @@ func buildKeyedInt(b *exec.OpConstruction) (exec.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		if dt == exec.Int32 {
-			g.Int32(exec.Elems[int32](t), int32(lo), int32(hi))
-			return nil
-		}
-		g.Int64(exec.Elems[int64](t), int64(lo), int64(hi))
-		return nil
+		return drawInts(c, &g, t, lo, hi)
 	}, nil
 }

@@ -31,7 +31,7 @@ func sparseArg(c *exec.KernelContext) (variant.SparseTensor, error) {
 	if err != nil {
 		return variant.SparseTensor{}, err
 	}
-	v := variant.SparseTensor{Values: c.In(1).Clone(), Shape: append([]int{}, dims...)}
+	v := variant.SparseTensor{Values: c.Keep(c.In(1)), Shape: append([]int{}, dims...)}
 	all := append([]int64(nil), exec.Elems[int64](c.In(0))...)
 	for i := range v.Values.NumElements() {
 		v.Index = append(v.Index, all[i*len(dims):(i+1)*len(dims)])

@@ -95,7 +95,7 @@ func applyDense(c *exec.KernelContext) error {
 		return err
 	}
 	if a.count == 0 {
-		a.sum = g.Clone()
+		a.sum = c.Keep(g)
 	} else {
 		if !exec.SameShape(g.Shape, a.sum.Shape) {
 			return c.Invalid("a gradient %s is added to one of shape %s", g.Describe(), exec.ShapeString(a.sum.Shape))
@@ -221,7 +221,7 @@ func applySparse(c *exec.KernelContext) error {
 		return err
 	}
 	if a.count == 0 {
-		a.sum, a.rows = g.Clone(), append([]int64(nil), exec.Elems[int64](index)...)
+		a.sum, a.rows = c.Keep(g), append([]int64(nil), exec.Elems[int64](index)...)
 		a.parts = make([]int, len(a.rows))
 		for i := range a.parts {
 			a.parts[i] = 1
@@ -257,7 +257,7 @@ func (a *accumulator) merge(c *exec.KernelContext, index []int64, g *exec.Tensor
 		}
 	}
 	n := exec.NumElements(g.Shape[1:])
-	sum := exec.NewTensor(a.dtype, append([]int{len(rows)}, g.Shape[1:]...))
+	sum := c.NewTensor(a.dtype, append([]int{len(rows)}, g.Shape[1:]...))
 	for r, f := range from {
 		if f[0] >= 0 {
 			exec.CopyElems(sum, r*n, a.sum, f[0]*n, n)

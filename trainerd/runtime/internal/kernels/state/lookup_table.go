@@ -152,7 +152,11 @@ func (t *table) fits(c *exec.KernelContext, keys, values *exec.Tensor) error {
 	if keys.DType != t.key || values.DType != t.value || !exec.SameShape(append(append([]int{}, keys.Shape...), t.shape...), values.Shape) {
 		return c.Invalid("keys %s and values %s for a table from %s to %s", keys.Describe(), values.Describe(), exec.TypeName(t.key), exec.TypeName(t.value))
 	}
-	return t.checkKeys(c, keys)
+	if err := t.checkKeys(c, keys); err != nil {
+		return err
+	}
+	c.Hold(keys.Bytes() + values.Bytes() + 2*exec.TensorOverhead*keys.NumElements())
+	return nil
 }
 
 // replace makes keys with their values all that a mutable table has.

@@ -40,13 +40,16 @@ func buildStringJoin(b *exec.OpConstruction) (exec.Kernel, error) {
 			return c.Invalid("nothing to join")
 		}
 		d := c.OutLike(0, exec.String, like)
+		parts := make([][]byte, c.NumInputs())
 		for k := range d.Strings {
-			parts := make([]string, c.NumInputs())
+			size := 0
 			for i := range parts {
 				t := c.In(i)
-				parts[i] = string(t.Strings[k%len(t.Strings)])
+				parts[i] = t.Strings[k%len(t.Strings)]
+				size += len(parts[i]) + len(sep)
 			}
-			d.Strings[k] = []byte(strings.Join(parts, sep))
+			c.Room(size)
+			d.Strings[k] = bytes.Join(parts, []byte(sep))
 		}
 		return nil
 	}, nil
@@ -171,6 +174,11 @@ func buildReduceJoin(b *exec.OpConstruction) (exec.Kernel, error) {
 		d := c.Out(0, exec.String, r.Out[:r.Rank]...)
 		for i := range d.Strings {
 			joined := []byte{}
+			size := 0
+			for _, p := range parts {
+				size += len(x.Strings[from[i]+p]) + len(sep)
+			}
+			c.Room(size)
 			for j, p := range parts {
 				if j > 0 {
 					joined = append(joined, sep...)

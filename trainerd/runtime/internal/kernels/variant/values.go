@@ -97,18 +97,39 @@ func Rows(t *exec.Tensor, i, n int, shape []int) *exec.Tensor {
 	return e
 }
 
+// KeepRows is Rows for what outlives the kernel.
+func KeepRows(c *exec.KernelContext, t *exec.Tensor, i, n int, shape []int) *exec.Tensor {
+	if exec.ElemSize(t.DType) == 0 {
+		c.Hold(t.Bytes() / max(1, t.Shape[0]) * n)
+		return Rows(t, i, n, shape)
+	}
+	e := c.NewKept(t.DType, shape)
+	size := exec.NumElements(t.Shape[1:])
+	exec.CopyElems(e, 0, t, i*size, n*size)
+	return e
+}
+
+// Bytes returns how much memory a tuple takes.
+func (t Tuple) Bytes() int {
+	n := 0
+	for _, part := range t {
+		n += part.Bytes()
+	}
+	return n
+}
+
 // ZerosLike makes all tensors in a list or an optional value zeros.
 func ZerosLike(c *exec.KernelContext) error {
 	switch v := c.In(0).Value.(type) {
 	case *TensorList:
-		c.SetVariant(0, zerosOf(v))
+		c.SetVariant(0, zerosOf(c, v))
 	case *Optional:
 		zeros := &Optional{Set: v.Set}
 		for _, t := range v.Values {
-			u := t.Clone()
+			u := c.Keep(t)
 			elem.Zero(u)
 			if l, ok := t.Value.(*TensorList); ok {
-				u.Value = zerosOf(l)
+				u.Value = zerosOf(c, l)
 			}
 			zeros.Values = append(zeros.Values, u)
 		}
@@ -119,11 +140,11 @@ func ZerosLike(c *exec.KernelContext) error {
 	return nil
 }
 
-func zerosOf(l *TensorList) *TensorList {
+func zerosOf(c *exec.KernelContext, l *TensorList) *TensorList {
 	items := make([]*exec.Tensor, len(l.Items))
 	for i, t := range l.Items {
 		if t != nil {
-			items[i] = exec.NewTensor(t.DType, t.Shape)
+			items[i] = c.NewTensor(t.DType, t.Shape)
 			elem.Zero(items[i])
 		}
 	}
@@ -163,7 +184,7 @@ func sumOf(c *exec.KernelContext, a, b *exec.Tensor) (*exec.Tensor, error) {
 	if a.DType != b.DType || !exec.SameShape(a.Shape, b.Shape) {
 		return nil, c.Invalid("%s is added to %s", b.Describe(), a.Describe())
 	}
-	sum := a.Clone()
+	sum := c.Keep(a)
 	return sum, elem.AddTensor(c, sum, b)
 }
 

@@ -1,0 +1,81 @@
+package exec
+
+import (
+	"bufio"
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// unknownMemory is what a session may take where the machine does not say how
+// much it has.
+const unknownMemory = 16 << 30
+
+// defaultMaxMemory is three quarters of the memory that this process may use.
+func defaultMaxMemory() int64 {
+	least := min(machineMemory("/proc/meminfo"), cgroupMemory("/proc/self/cgroup", "/sys/fs/cgroup"))
+	if least == math.MaxInt64 {
+		return unknownMemory
+	}
+	return least / 4 * 3
+}
+
+// machineMemory returns the memory of the machine, or MaxInt64.
+func machineMemory(meminfo string) int64 {
+	data, err := os.ReadFile(meminfo)
+	if err != nil {
+		return math.MaxInt64
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), "MemTotal:")
+		if !ok {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, "kB")), 10, 64)
+		if err != nil || kib <= 0 || kib > math.MaxInt64>>10 {
+			break
+		}
+		return kib << 10
+	}
+	return math.MaxInt64
+}
+
+// cgroupMemory returns the least limit of the control groups, version 2 or 1, that the
+// process is in, or MaxInt64.
+func cgroupMemory(self, root string) int64 {
+	least := int64(math.MaxInt64)
+	data, _ := os.ReadFile(self)
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+			least = min(least, limitUpwards(root, parts[2], "memory.max"))
+		case parts[1] == "memory":
+			least = min(least, limitUpwards(filepath.Join(root, "memory"), parts[2], "memory.limit_in_bytes"))
+		}
+	}
+	return least
+}
+
+// limitUpwards returns the least limit of a group and those that it is part of. In a
+// container its path may be one of the host, whose folders are not there.
+func limitUpwards(root, group, file string) int64 {
+	least := int64(math.MaxInt64)
+	for dir := filepath.Clean("/" + group); ; dir = filepath.Dir(dir) {
+		if data, err := os.ReadFile(filepath.Join(root, dir, file)); err == nil {
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil && n > 0 {
+				least = min(least, n)
+			}
+		}
+		if dir == "/" {
+			return least
+		}
+	}
+}

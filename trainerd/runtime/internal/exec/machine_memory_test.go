@@ -1,0 +1,44 @@
+package exec
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestMachineMemory reads how much memory there is from files as Linux has them.
+func TestMachineMemory(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	file("v2/memory.max", "max\n")
+	file("v2/a/memory.max", "3000\n")
+	file("v2/a/b/memory.max", "4000\n")
+	file("v1/memory/memory.limit_in_bytes", "5000\n")
+	const unknown = math.MaxInt64
+	for _, test := range []struct {
+		what      string
+		got, want int64
+	}{
+		{"meminfo", machineMemory(file("meminfo", "MemFree: 1 kB\nMemTotal:       24 kB\n")), 24 << 10},
+		{"no number", machineMemory(file("bad", "MemTotal: x kB\n")), unknown},
+		{"no file", machineMemory(filepath.Join(dir, "none")), unknown},
+		{"the least of a group and its parents", cgroupMemory(file("self2", "0::/a/b\n"), filepath.Join(dir, "v2")), 3000},
+		{"a path of the host", cgroupMemory(file("self1", "4:memory:/docker/x\n1:cpu:/\n"), filepath.Join(dir, "v1")), 5000},
+		{"no limit", cgroupMemory(file("self0", "0::/\n"), filepath.Join(dir, "v2")), unknown},
+		{"no group", cgroupMemory(filepath.Join(dir, "none"), dir), unknown},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: %d, want %d", test.what, test.got, test.want)
+		}
+	}
+}
