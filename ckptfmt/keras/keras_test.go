@@ -194,7 +194,21 @@ func FuzzKeras(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) { _, _ = verify(b) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = verify(b)
+		r, err := keras.NewReader(bytes.NewReader(b), int64(len(b)), "x")
+		if err != nil {
+			return
+		}
+		seen := make(map[string]bool)
+		byVariable, _ := r.OptimizerNames()
+		for _, name := range byVariable {
+			if seen[name] {
+				t.Errorf("two variables are %q", name)
+			}
+			seen[name] = true
+		}
+	})
 }
 
 // What an optimizer keeps has three names in the layout of Keras 2, of which one is

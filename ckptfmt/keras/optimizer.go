@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// longestName bounds the names that are taken apart: those of hostile files may have
+// as many parts as bytes.
+const longestName = 1 << 10
+
 // OptimizerNames returns further names of the variables of the optimizer in a file that
 // Keras 3 has written in the layout of Keras 2, by their names in [Reader.Parts]:
 //
@@ -47,13 +51,17 @@ func (r *Reader) optimizerParts() (slots []string, trained map[string]string) {
 			slots = append(slots, p.Name)
 			continue
 		}
-		for name := p.Name; name != ""; _, name, _ = strings.Cut(name, "/") { // wrappers of layers are not in it
-			mangled := strings.ReplaceAll(name, "/", "_")
-			if _, twice := trained[mangled]; twice {
-				trained[mangled] = "" // a_b/c and a/b_c
-				continue
+		name := p.Name
+		for range mostSegments { // wrappers of layers are not in a slot's name
+			if name == "" || len(name) > longestName {
+				break
 			}
-			trained[mangled] = p.Name
+			mangled := strings.ReplaceAll(name, "/", "_")
+			_, twice := trained[mangled]
+			if trained[mangled] = p.Name; twice {
+				trained[mangled] = "" // a_b/c and a/b_c
+			}
+			_, name, _ = strings.Cut(name, "/")
 		}
 	}
 	return slots, trained
@@ -71,6 +79,9 @@ func isOfKeras3(slots []string) bool {
 // slotName turns d1_kernel_momentum into d1/kernel/momentum. The longest variable that
 // the name can begin with is meant.
 func slotName(own string, trained map[string]string) string {
+	if len(own) > longestName {
+		return own
+	}
 	for at := strings.LastIndexByte(own, '_'); at > 0; at = strings.LastIndexByte(own[:at], '_') {
 		if variable := trained[own[:at]]; variable != "" {
 			return variable + "/" + own[at+1:]

@@ -39,7 +39,7 @@ func cat(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	report := newReporter(c)
+	report := newFullReporter(c)
 	for _, path := range s.files() {
 		if err := catFile(c, s, path, report); err != nil {
 			return err

@@ -299,41 +299,6 @@ func noEvent(path string, offset int64, data []byte, err error) error {
 	}
 }
 
-// reporter prints damage and remembers that there was some.
-type reporter struct {
-	out   io.Writer
-	count int
-}
-
-func newReporter(c *cli.Context) *reporter { return &reporter{out: c.App.ErrWriter} }
-
-func (r *reporter) damaged(err error) {
-	r.count++
-	var damage *tfrecord.CorruptError
-	hint := ""
-	if errors.As(err, &damage) && damage.Offset == 0 && damage.Part == tfrecord.PartLength {
-		hint = "; is it an events file?"
-	}
-	fmt.Fprintf(r.out, "tfevents: %v%s\n", err, hint)
-}
-
-func (r *reporter) all(damage []error) {
-	for _, err := range damage {
-		r.damaged(err)
-	}
-}
-
-// result is the error of a command that has read everything.
-func (r *reporter) result() error {
-	switch r.count {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%w in one place", errDamaged)
-	}
-	return fmt.Errorf("%w in %d places", errDamaged, r.count)
-}
-
 // someArgs returns the arguments of a command that takes one or more.
 func someArgs(c *cli.Context, what string) ([]string, error) {
 	args := c.Args().Slice()

@@ -208,7 +208,7 @@ func (t *tailer) printLast(name string) error {
 	if err != nil {
 		return err
 	}
-	report := newReporter(t.c)
+	report := newFullReporter(t.c)
 	for _, run := range s.runs {
 		var last [][]byte
 		for _, path := range run.Files {

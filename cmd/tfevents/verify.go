@@ -56,7 +56,7 @@ func verify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	report := newReporter(c)
+	report := newFullReporter(c)
 	infos := []fileInfo{}
 	for _, path := range s.files() {
 		info, err := verifyFile(s, path, report)
@@ -162,7 +162,7 @@ func repair(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	report := newReporter(c)
+	report := newFullReporter(c)
 	info := repairInfo{File: to, DryRun: c.Bool("dry-run"), Damage: []damageAt{}}
 	damaged := func(err error) {
 		info.Damage = append(info.Damage, damageOf(err))
