@@ -69,11 +69,11 @@ func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
 		return "", nil // rows without anything to learn: any model will do
 	}
 	p.judged = &j
-	leftOut := "one"
+	leftOut := "one at a time"
 	if rows.Groups != nil {
-		leftOut = "all of one " + p.Plan.Group()
+		leftOut = "with all others of their " + p.Plan.Group()
 	}
-	found = fmt.Sprintf("rows left out %s at a time are predicted with R2 %.2g by a weighted sum", leftOut, j.Linear)
+	found = fmt.Sprintf("rows left out %s are predicted with R2 %.2g by a weighted sum", leftOut, j.Linear)
 	if p.isWeightedSum() {
 		family := "linear"
 		if !p.isNumber() {

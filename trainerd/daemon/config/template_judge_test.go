@@ -109,7 +109,7 @@ func TestJudgeGroups(t *testing.T) {
 	column, _ := p.Survey.Column("f2")
 	p.Plan.GroupBy(column)
 	found, err := judge(p, name)
-	if err != nil || !strings.Contains(found, "all of one f2") || !strings.Contains(found, "family is linear") {
+	if err != nil || !strings.Contains(found, "all others of their f2") || !strings.Contains(found, "family is linear") {
 		t.Errorf("found %q, %v; want a weighted sum, for other groups", found, err)
 	}
 	p.Plan.Ungroup()

@@ -89,7 +89,11 @@ func oneDigit(v float64) string {
 
 // weightedSum returns the lines of a linear classifier. Its l2 is scikit-learn's C = 1.
 func (p *Template) weightedSum() []string {
-	lines := []string{`family = "softmax"   # a weighted sum of the features; with more rows try "mlp"`, smallWeights(1 / float64(p.trainRows()))}
+	more := `with more rows try "mlp"`
+	if p.judged != nil {
+		more = `"mlp" has hidden layers`
+	}
+	lines := []string{`family = "softmax"   # a weighted sum of the features; ` + more, smallWeights(1 / float64(p.trainRows()))}
 	return append(lines, rateLines("0.01")...)
 }
 
