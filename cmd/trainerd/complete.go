@@ -10,6 +10,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/dataset"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
 // completions returns what may be typed at a place: keys of the config, runs, and
@@ -20,6 +22,10 @@ func completions(p clidoc.Place) []string {
 		return keysFor(p.Current)
 	case p.Flag == "checkpoint" && len(p.Args) > 0:
 		return checkpointsOf(p.Args[0], false)
+	case p.Command == "init" && p.Flag == "task":
+		return []string{string(dataset.Classification), string(dataset.Regression)}
+	case p.Command == "init" && slices.Contains([]string{"label", "weight", "group"}, p.Flag) && len(p.Args) > 0:
+		return columnsOf(p.Args[0])
 	case p.Flag != "":
 		return nil
 	case slices.Contains([]string{"run", "check"}, p.Command):
@@ -47,6 +53,19 @@ func keysFor(current string) (lines []string) {
 		case valued && k.Name == key && strings.HasPrefix(k.Form, "true"):
 			lines = append(lines, key+"=true", key+"=false")
 		}
+	}
+	return lines
+}
+
+// columnsOf returns the names of the columns of a table; nil for other data.
+func columnsOf(file string) (lines []string) {
+	t, err := table.Open(file, table.Options{Sniff: true})
+	if err != nil {
+		return nil
+	}
+	defer t.Close()
+	for _, name := range t.Columns {
+		lines = append(lines, name+"\tcolumn")
 	}
 	return lines
 }

@@ -54,10 +54,20 @@ func nearest(name string, names []string) (best string) {
 		if len(n) < 2 {
 			continue
 		}
-		// As git does it, a common beginning counts more.
-		if score := smetrics.JaroWinkler(name, n, 0.7, 4); score > most {
+		if score := likeness(name, n); score > most {
 			best, most = n, score
 		}
 	}
 	return best
+}
+
+// likeness is 1 for the same words. As git does it, a common beginning counts more;
+// of short words one letter too many or another one is enough.
+func likeness(typed, name string) float64 {
+	const slip = 0.76
+	score := smetrics.JaroWinkler(typed, name, 0.7, 4)
+	if len(typed) > 2 && smetrics.WagnerFischer(typed, name, 1, 1, 1) == 1 {
+		return max(score, slip)
+	}
+	return score
 }

@@ -8,10 +8,12 @@ import (
 )
 
 func TestSuggestions(t *testing.T) {
-	commands := []*cli.Command{{Name: "status"}, {Name: "stop"}, {Name: "verify"}, {Name: "__complete", Hidden: true}}
+	commands := []*cli.Command{{Name: "status"}, {Name: "stop"}, {Name: "verify"}, {Name: "ls"}, {Name: "__complete", Hidden: true}}
 	for name, want := range map[string]string{
 		"statsu": `there is no command "statsu"; did you mean "status"?`,
 		"veryfi": `there is no command "veryfi"; did you mean "verify"?`,
+		"lls":    `there is no command "lls"; did you mean "ls"?`,
+		"xs":     `there is no command "xs"`,
 		"xyz":    `there is no command "xyz"`,
 	} {
 		if got := NoCommand(commands, name); got != want {

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/dataset/crossval"
 )
@@ -20,6 +21,11 @@ const (
 	mostRows = 10_000
 	// mostFeatures bounds what a row takes, words included.
 	mostFeatures = 5000
+	// mostClasses bounds the time, which is that of each class.
+	mostClasses = 50
+	// fewestClassified is the smallest table of classes for which hidden layers are
+	// thought of.
+	fewestClassified = 100
 	// leastGain in R2 is what hidden layers have to promise, and more than chance
 	// gives.
 	leastGain = 0.02
@@ -29,7 +35,7 @@ const (
 // them; nil if it does not, or if they cannot be read: the check of the config, which
 // comes next, says why.
 func (p *Template) Load(name string) (*dataset.Dataset, error) {
-	if p.Sample != nil || !p.isNumber() || p.trainRows() > mostRows {
+	if p.Sample != nil || p.trainRows() > mostRows || !p.isNumber() && p.isSmall(fewestClassified) {
 		return nil, nil
 	}
 	text, err := p.Text(name)
@@ -47,29 +53,33 @@ func (p *Template) Load(name string) (*dataset.Dataset, error) {
 	return d, nil
 }
 
-// Judge finds out, for a table whose numbers are to be predicted, whether more than
-// a weighted sum of the features predicts rows that it has not seen, and returns
-// what it found in a line; "" for nothing. d is what [Template.Load] has returned.
+// Judge finds out, for a table, whether more than a weighted sum of the features
+// predicts rows that it has not seen, and returns what it found in a line; "" for
+// nothing. d is what [Template.Load] has returned.
 func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
-	if d == nil {
+	if d == nil || d.Classes > mostClasses {
 		return "", nil
 	}
 	rows, err := judgedRows(d)
 	if err != nil {
 		return "", err
 	}
-	j, err := crossval.Regression(rows)
+	j, err := crossval.Judge(rows)
 	if err != nil {
 		return "", nil // rows without anything to learn: any model will do
 	}
 	p.judged = &j
-	leftOut := "one"
+	leftOut := "one at a time"
 	if rows.Groups != nil {
-		leftOut = "all of one " + p.Plan.Group()
+		leftOut = "with all others of their " + p.Plan.Group()
 	}
-	found = fmt.Sprintf("rows left out %s at a time are predicted with R2 %.2g by a weighted sum", leftOut, j.Linear)
+	found = fmt.Sprintf("rows left out %s are predicted with R2 %.2g by a weighted sum", leftOut, j.Linear)
 	if p.isWeightedSum() {
-		return found + ", and not much better by a smooth function; family is linear", nil
+		family := "linear"
+		if !p.isNumber() {
+			family = "softmax"
+		}
+		return found + ", and not much better by a smooth function; family is " + family, nil
 	}
 	return found + fmt.Sprintf(", %.2g with a smooth function; so hidden layers are added", j.Smooth), nil
 }
@@ -103,7 +113,7 @@ func judgedRows(d *dataset.Dataset) (rows crossval.Rows, err error) {
 	if width > mostFeatures || n == 0 || width == 0 {
 		return crossval.Rows{Features: mat.NewDense(1, 1, nil), Labels: []float64{0}}, nil
 	}
-	rows = crossval.Rows{Features: mat.NewDense(n, width, nil), Groups: d.FirstGroups(n)}
+	rows = crossval.Rows{Features: mat.NewDense(n, width, nil), Classes: d.Classes, Groups: d.FirstGroups(n)}
 	for step := int64(0); len(rows.Labels) < n; step++ {
 		values, numbers, weights, err := numbersOf(d, step)
 		if err != nil {
@@ -115,7 +125,7 @@ func judgedRows(d *dataset.Dataset) (rows crossval.Rows, err error) {
 			for i, v := range values[r*d.Features : (r+1)*d.Features] {
 				setFeature(row[places[i]:], float64(v), featureOf(d, i), s.Features[i])
 			}
-			rows.Labels = append(rows.Labels, float64(number))
+			rows.Labels = append(rows.Labels, number)
 		}
 		for _, w := range weights[:min(take, len(weights))] {
 			rows.Weights = append(rows.Weights, float64(w))
@@ -125,7 +135,7 @@ func judgedRows(d *dataset.Dataset) (rows crossval.Rows, err error) {
 }
 
 // numbersOf returns a batch of training rows. weights is nil if they have none.
-func numbersOf(d *dataset.Dataset, step int64) (features, labels, weights []float32, err error) {
+func numbersOf(d *dataset.Dataset, step int64) (features []float32, labels []float64, weights []float32, err error) {
 	x, y, err := d.Batch(step)
 	if err != nil {
 		return nil, nil, nil, err
@@ -133,13 +143,29 @@ func numbersOf(d *dataset.Dataset, step int64) (features, labels, weights []floa
 	if features, err = ckptfmt.Values[float32](x); err != nil {
 		return nil, nil, nil, err
 	}
-	if labels, err = ckptfmt.Values[float32](y); err != nil {
+	if labels, err = labelsOf(y); err != nil {
 		return nil, nil, nil, err
 	}
 	if w := d.Weights(); w != nil {
 		weights, err = ckptfmt.Values[float32](w)
 	}
 	return features, labels, weights, err
+}
+
+// labelsOf returns numbers, or those of classes.
+func labelsOf(y *ckptfmt.Tensor) (labels []float64, err error) {
+	if y.DType == tfpb.DataType_DT_FLOAT {
+		numbers, err := ckptfmt.Values[float32](y)
+		for _, v := range numbers {
+			labels = append(labels, float64(v))
+		}
+		return labels, err
+	}
+	classes, err := ckptfmt.Values[int64](y)
+	for _, v := range classes {
+		labels = append(labels, float64(v))
+	}
+	return labels, err
 }
 
 func featureOf(d *dataset.Dataset, i int) dataset.Feature {

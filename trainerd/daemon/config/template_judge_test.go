@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
-// TestJudge proposes hidden layers for a number only where they promise a gain.
+// TestJudge proposes hidden layers only where they promise a gain.
 func TestJudge(t *testing.T) {
 	words := map[string]float64{"north": 1, "south": 4, "east": -2}
 	word := func(i int) string { return []string{"north", "south", "east"}[i%3] }
@@ -46,6 +46,14 @@ func TestJudge(t *testing.T) {
 			a := r.NormFloat64()
 			return []any{a, r.NormFloat64()}, a
 		}, "mlp_regressor", ""},
+		{"classes by a sum, with noise", dataset.Classification, 200, func(i int, r *rand.Rand) ([]any, any) {
+			a, b := r.NormFloat64(), r.NormFloat64()
+			return []any{a, b, r.NormFloat64(), word(i)}, a+b+2*r.NormFloat64() > 0
+		}, "softmax", "family is softmax"},
+		{"classes by a circle", dataset.Classification, 300, func(i int, r *rand.Rand) ([]any, any) {
+			a, b := r.NormFloat64(), r.NormFloat64()
+			return []any{a, b}, a*a+b*b > 1.4
+		}, "mlp", "so hidden layers are added"},
 		{"classes", dataset.Classification, 50, func(i int, r *rand.Rand) ([]any, any) {
 			return []any{r.NormFloat64(), r.NormFloat64()}, word(i)
 		}, "softmax", ""},
@@ -101,7 +109,7 @@ func TestJudgeGroups(t *testing.T) {
 	column, _ := p.Survey.Column("f2")
 	p.Plan.GroupBy(column)
 	found, err := judge(p, name)
-	if err != nil || !strings.Contains(found, "all of one f2") || !strings.Contains(found, "family is linear") {
+	if err != nil || !strings.Contains(found, "all others of their f2") || !strings.Contains(found, "family is linear") {
 		t.Errorf("found %q, %v; want a weighted sum, for other groups", found, err)
 	}
 	p.Plan.Ungroup()

@@ -11,18 +11,18 @@ import (
 
 // model returns the lines that say what is trained. The choice, and its numbers,
 // are those that came nearest to scikit-learn's linear models and perceptrons on
-// many tables: the weights are held the smaller the fewer rows there are. A number is
-// then learnt by hidden layers next to a weighted sum, unless Judge has found that
-// these promise nothing; classes of few rows want a weighted sum alone.
+// many tables: the weights are held the smaller the fewer rows there are. It is
+// hidden layers next to a weighted sum, unless Judge has found that these promise
+// nothing; classes of few rows want a weighted sum alone.
 func (p *Template) model() []string {
 	switch {
 	case p.isConvnet():
 		return p.convnet()
-	case p.isWeightedSum():
+	case p.isNumber() && p.isWeightedSum():
 		return p.weightedNumber()
 	case p.isNumber():
 		return p.regressor()
-	case p.isSmall(100):
+	case p.isSmall(fewestClassified), p.isWeightedSum():
 		return p.weightedSum()
 	}
 	return p.hiddenLayers("mlp", "a multilayer perceptron", "[64]", min(0.01, 5/float64(p.trainRows())), "0.003")
@@ -89,7 +89,11 @@ func oneDigit(v float64) string {
 
 // weightedSum returns the lines of a linear classifier. Its l2 is scikit-learn's C = 1.
 func (p *Template) weightedSum() []string {
-	lines := []string{`family = "softmax"   # a weighted sum of the features; with more rows try "mlp"`, smallWeights(1 / float64(p.trainRows()))}
+	more := `with more rows try "mlp"`
+	if p.judged != nil {
+		more = `"mlp" has hidden layers`
+	}
+	lines := []string{`family = "softmax"   # a weighted sum of the features; ` + more, smallWeights(1 / float64(p.trainRows()))}
 	return append(lines, rateLines("0.01")...)
 }
 

@@ -1,5 +1,6 @@
-// Package crossval judges, before anything is trained, which kind of regression the
-// rows of a small table bear: each row is predicted from all others.
+// Package crossval judges, before anything is trained, which kind of model the rows
+// of a small table bear: each row is predicted from all others. A class is a number for
+// each class, 1 for that of the row and 0 for the others.
 //
 // With a kernel K of n rows, centred, a ridge regression of strength s predicts
 // H y with H = K (K + s)^-1, and the error that it makes on a row which it has not
@@ -31,10 +32,12 @@ type Judgement struct {
 }
 
 // Rows are what is judged: features that have deviation 1, or are 0 and 1, and the
-// number to predict.
+// number or class to predict.
 type Rows struct {
 	Features *mat.Dense
 	Labels   []float64
+	// Classes is how many there are, the labels being from 0 up; 0 for numbers.
+	Classes int
 	// Weights says how much each row counts; nil for all the same.
 	Weights []float64
 	// Groups numbers the groups of rows that are left out together, as they will be
@@ -46,15 +49,15 @@ type Rows struct {
 // a single group, no feature, or labels that are all the same.
 var ErrTooFew = errors.New("crossval: too few different rows")
 
-// Regression judges rows. The time is that of the cube of the rows, the memory that
+// Judge judges rows. The time is that of the cube of the rows, the memory that
 // of some squares.
-func Regression(r Rows) (Judgement, error) {
+func Judge(r Rows) (Judgement, error) {
 	_, width := r.Features.Dims()
 	s, ok := newSample(r)
 	if width == 0 || !ok {
 		return Judgement{}, ErrTooFew
 	}
-	sums := mat.NewSymDense(len(s.y), nil)
+	sums := mat.NewSymDense(len(s.roots), nil)
 	sums.SymOuterK(1/float64(width), s.x)
 	linear, err := s.leaveOut(sums)
 	if err != nil {
@@ -77,10 +80,10 @@ func Regression(r Rows) (Judgement, error) {
 // sample is the rows that count.
 type sample struct {
 	x      *mat.Dense
-	y      []float64 // with mean 0 and deviation 1, times the roots
-	roots  []float64 // of the weights, whose mean is 1
-	groups [][]int   // the rows of each
-	spread float64   // what the mean misses, each group being left out
+	y      *mat.Dense // a column for the number, or one for each class: with mean 0, times the roots
+	roots  []float64  // of the weights, whose mean is 1
+	groups [][]int    // the rows of each
+	spread float64    // what the mean misses, each group being left out
 }
 
 func newSample(r Rows) (s *sample, ok bool) {
@@ -90,15 +93,37 @@ func newSample(r Rows) (s *sample, ok bool) {
 	var taken []int
 	for i := range n {
 		if weight := r.weight(i); weight > 0 { // else it has no part in the training
-			taken, weights, s.y = append(taken, i), append(weights, weight), append(s.y, r.Labels[i])
+			taken, weights = append(taken, i), append(weights, weight)
 		}
 	}
 	s.groups = r.groupsOf(taken)
-	if len(taken) < 3 || len(s.groups) < 2 || !s.weigh(weights) {
+	if len(taken) < 3 || len(s.groups) < 2 {
 		return nil, false
 	}
+	s.roots = rootsOf(weights)
+	s.y = mat.NewDense(len(taken), max(1, r.Classes), nil)
+	for c := range max(1, r.Classes) {
+		labels := make([]float64, len(taken))
+		for place, i := range taken {
+			labels[place] = r.column(i, c)
+		}
+		if !s.setColumn(c, labels, weights, r.Classes == 0) {
+			return nil, false
+		}
+	}
 	s.x, s.spread = pick(r.Features, taken), s.byMean()
-	return s, true
+	return s, s.spread > 0
+}
+
+// column returns what is to be predicted of a row: the number, or 1 for its class.
+func (r *Rows) column(i, class int) float64 {
+	switch {
+	case r.Classes == 0:
+		return r.Labels[i]
+	case int(r.Labels[i]) == class:
+		return 1
+	}
+	return 0
 }
 
 func (r *Rows) weight(i int) float64 {
@@ -140,17 +165,28 @@ func pick(x *mat.Dense, rows []int) *mat.Dense {
 	return picked
 }
 
-// weigh brings the labels to mean 0 and deviation 1, and gives them their weights.
-func (s *sample) weigh(weights []float64) (ok bool) {
-	mean, deviation := stat.PopMeanStdDev(s.y, weights)
+// rootsOf returns the roots of weights that are brought to mean 1.
+func rootsOf(weights []float64) []float64 {
+	usual := stat.Mean(weights, nil)
+	roots := make([]float64, len(weights))
+	for i, w := range weights {
+		roots[i] = math.Sqrt(w / usual)
+	}
+	return roots
+}
+
+// setColumn sets what is to be predicted, with mean 0, and deviation 1 if that is
+// wanted. There must be something to predict.
+func (s *sample) setColumn(c int, labels, weights []float64, scale bool) (ok bool) {
+	mean, deviation := stat.PopMeanStdDev(labels, weights)
+	if !scale {
+		deviation = 1
+	}
 	if !(deviation > 0) || math.IsInf(deviation, 0) {
 		return false
 	}
-	usual := stat.Mean(weights, nil)
-	s.roots = make([]float64, len(s.y))
-	for i, w := range weights {
-		s.roots[i] = math.Sqrt(w / usual)
-		s.y[i] = (s.y[i] - mean) / deviation * s.roots[i]
+	for i, label := range labels {
+		s.y.Set(i, c, (label-mean)/deviation*s.roots[i])
 	}
 	return true
 }

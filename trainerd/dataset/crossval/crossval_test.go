@@ -23,7 +23,7 @@ func rowsOf(n, width int, f func(x []float64, r *rand.Rand) float64) (*mat.Dense
 	return x, y
 }
 
-func TestRegression(t *testing.T) {
+func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
 		rows, width            int
@@ -37,7 +37,7 @@ func TestRegression(t *testing.T) {
 		{"more features than rows", 30, 60, func(x []float64, r *rand.Rand) float64 { return x[0] + x[1] + 5*x[2] + r.NormFloat64() }, -0.2, 1, -0.2},
 	} {
 		x, y := rowsOf(c.rows, c.width, c.f)
-		j, err := Regression(Rows{Features: x, Labels: y})
+		j, err := Judge(Rows{Features: x, Labels: y})
 		if err != nil || j.Linear < c.linear || j.Linear > c.atMost || j.Smooth < c.smooth || j.Smooth < j.Linear || !(j.Ridge > 0) {
 			t.Errorf("%s: %+v, %v; want linear %v to %v, smooth from %v", c.name, j, err, c.linear, c.atMost, c.smooth)
 		}
@@ -61,7 +61,7 @@ func TestLeftOutByHand(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s: no sample", name)
 		}
-		k := mat.NewSymDense(len(s.y), nil)
+		k := mat.NewSymDense(len(s.roots), nil)
 		k.SymOuterK(1, s.x)
 		d := new(decomposition)
 		var eigen mat.EigenSym
@@ -70,7 +70,7 @@ func TestLeftOutByHand(t *testing.T) {
 		}
 		d.values = eigen.Values(nil)
 		eigen.VectorsTo(&d.vectors)
-		d.turned.MulVec(d.vectors.T(), mat.NewVecDense(len(s.y), s.y))
+		d.turned.Mul(d.vectors.T(), s.y)
 		got := s.fitLeftOut(d, strength).r2
 		if want := leftOut(r, strength); math.Abs(got-want) > 1e-7 {
 			t.Errorf("%s: R2 %v, by leaving them out %v", name, got, want)
@@ -124,6 +124,32 @@ func ridge(r Rows, out int, strength float64) (predicted, mean float64) {
 	return mat.Dot(&w, mat.NewVecDense(width+1, row(out))), mean / sum
 }
 
+// TestClasses judges classes that a line divides, and a circle.
+func TestClasses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		class  func(x []float64, r *rand.Rand) float64
+		smooth bool
+	}{
+		{"by a line, with noise", func(x []float64, r *rand.Rand) float64 { return step(x[0] + 0.5*x[1] + r.NormFloat64()) }, false},
+		{"by a circle", func(x []float64, r *rand.Rand) float64 { return step(x[0]*x[0] + x[1]*x[1] - 1.4) }, true},
+	} {
+		x, y := rowsOf(240, 3, c.class)
+		j, err := Judge(Rows{Features: x, Labels: y, Classes: 3})
+		gain := j.Smooth > j.Linear+max(0.02, j.Uncertainty)
+		if err != nil || gain != c.smooth || !c.smooth && j.Linear < 0.1 {
+			t.Errorf("%s: %+v, %v", c.name, j, err)
+		}
+	}
+}
+
+func step(v float64) float64 {
+	if v > 0 {
+		return 1
+	}
+	return 0
+}
+
 // TestGroupsAreLeftOutWhole: what tells a group from others predicts its rows only
 // as long as some of them are seen.
 func TestGroupsAreLeftOutWhole(t *testing.T) {
@@ -138,12 +164,12 @@ func TestGroupsAreLeftOutWhole(t *testing.T) {
 			rows.Groups = append(rows.Groups, uint32(g))
 		}
 	}
-	whole, err := Regression(rows)
+	whole, err := Judge(rows)
 	if err != nil || whole.Linear > 0.1 {
 		t.Errorf("groups left out whole: %+v, %v; want nothing to be predicted", whole, err)
 	}
 	rows.Groups = nil
-	if single, err := Regression(rows); err != nil || single.Linear < 0.8 {
+	if single, err := Judge(rows); err != nil || single.Linear < 0.8 {
 		t.Errorf("rows left out: %+v, %v; want 0.8", single, err)
 	}
 }
@@ -157,11 +183,11 @@ func TestTooFew(t *testing.T) {
 		"labels of a kind":  {mat.NewDense(4, 1, nil), []float64{1, 1, 1, 1}},
 		"a label that is ∞": {mat.NewDense(3, 1, nil), []float64{1, 2, math.Inf(1)}},
 	} {
-		if _, err := Regression(Rows{Features: c.x, Labels: c.y}); !errors.Is(err, ErrTooFew) {
+		if _, err := Judge(Rows{Features: c.x, Labels: c.y}); !errors.Is(err, ErrTooFew) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if j, err := Regression(Rows{Features: mat.NewDense(5, 2, nil), Labels: []float64{1, 2, 3, 4, 5}}); err != nil || j.Linear > 0.01 {
+	if j, err := Judge(Rows{Features: mat.NewDense(5, 2, nil), Labels: []float64{1, 2, 3, 4, 5}}); err != nil || j.Linear > 0.01 {
 		t.Errorf("features that are all the same: %+v, %v", j, err)
 	}
 }

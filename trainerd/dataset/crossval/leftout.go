@@ -25,7 +25,7 @@ func (s *sample) leaveOut(kernel *mat.SymDense) (fit, error) {
 	}
 	d := &decomposition{values: eigen.Values(nil)}
 	eigen.VectorsTo(&d.vectors)
-	d.turned.MulVec(d.vectors.T(), mat.NewVecDense(len(s.y), s.y))
+	d.turned.Mul(d.vectors.T(), s.y)
 	best := fit{r2: math.Inf(-1)}
 	for power := weakest; power <= strongest; power += nextPower {
 		strength := math.Pow(10, power)
@@ -40,13 +40,13 @@ func (s *sample) leaveOut(kernel *mat.SymDense) (fit, error) {
 type decomposition struct {
 	values  []float64
 	vectors mat.Dense
-	turned  mat.VecDense
+	turned  mat.Dense
 }
 
 // centred takes the mean out of a kernel's rows and columns, as an intercept does,
 // and gives the rows their weights.
 func (s *sample) centred(k *mat.SymDense) *mat.SymDense {
-	n := len(s.y)
+	n := len(s.roots)
 	means := make([]float64, n)
 	for i := range n {
 		for j := range n {
@@ -67,26 +67,21 @@ func (s *sample) centred(k *mat.SymDense) *mat.SymDense {
 }
 
 // share is the part of a row in a weighted mean.
-func (s *sample) share(i int) float64 { return s.roots[i] * s.roots[i] / float64(len(s.y)) }
+func (s *sample) share(i int) float64 { return s.roots[i] * s.roots[i] / float64(len(s.roots)) }
 
 // fitLeftOut predicts each group from the others.
 func (s *sample) fitLeftOut(d *decomposition, strength float64) fit {
-	n := len(s.y)
-	shares := make([]float64, n)
+	shares := make([]float64, len(d.values))
 	for k, v := range d.values {
 		shares[k] = max(v, 0) / (max(v, 0) + strength)
 	}
-	missed := make([]float64, n) // by the model that has seen all
-	for i := range n {
-		row, predicted := d.vectors.RawRowView(i), 0.0
-		for k, share := range shares {
-			predicted += row[k] * share * d.turned.AtVec(k)
-		}
-		missed[i] = s.y[i] - predicted
-	}
-	lost := make([]float64, n)
+	var missed mat.Dense // by the model that has seen all
+	missed.Apply(func(k, _ int, v float64) float64 { return v * shares[k] }, &d.turned)
+	missed.Mul(&d.vectors, mat.DenseCopyOf(&missed))
+	missed.Sub(s.y, &missed)
+	lost := make([]float64, len(s.roots))
 	for _, group := range s.groups {
-		s.leaveGroup(group, lost, missed, func(i, j int) float64 {
+		s.leaveGroup(group, lost, &missed, func(i, j int) float64 {
 			a, b, sum := d.vectors.RawRowView(i), d.vectors.RawRowView(j), 0.0
 			for k, share := range shares {
 				sum += a[k] * b[k] * share
@@ -100,7 +95,7 @@ func (s *sample) fitLeftOut(d *decomposition, strength float64) fit {
 
 // byMean returns the sum of what the mean of the other groups misses each by.
 func (s *sample) byMean() float64 {
-	lost := make([]float64, len(s.y))
+	lost := make([]float64, len(s.roots))
 	for _, group := range s.groups {
 		s.leaveGroup(group, lost, s.y, func(int, int) float64 { return 0 })
 	}
@@ -111,32 +106,34 @@ func (s *sample) byMean() float64 {
 // has not seen them, from what one misses that has seen all: by the inverse of
 // 1 - H of the group, H being what the labels count in the predictions, and the
 // intercept's part of it.
-func (s *sample) leaveGroup(group []int, squared, missed []float64, leverage func(i, j int) float64) {
-	n := float64(len(s.y))
+func (s *sample) leaveGroup(group []int, squared []float64, missed *mat.Dense, leverage func(i, j int) float64) {
+	n := float64(len(s.roots))
 	if len(group) == 1 {
 		i := group[0]
-		e := missed[i] / max(1-leverage(i, i)-s.roots[i]*s.roots[i]/n, leastRest)
-		squared[i] = e * e
+		rest := max(1-leverage(i, i)-s.roots[i]*s.roots[i]/n, leastRest)
+		squared[i] = squares(missed.RawRowView(i)) / (rest * rest)
 		return
 	}
-	rest, seen := mat.NewSymDense(len(group), nil), mat.NewVecDense(len(group), nil)
+	_, columns := missed.Dims()
+	rest, seen := mat.NewSymDense(len(group), nil), mat.NewDense(len(group), columns, nil)
 	for a, i := range group {
-		seen.SetVec(a, missed[i])
+		seen.SetRow(a, missed.RawRowView(i))
 		for b, j := range group[:a+1] {
 			rest.SetSym(a, b, -leverage(i, j)-s.roots[i]*s.roots[j]/n)
 		}
 		rest.SetSym(a, a, rest.At(a, a)+1+leastRest)
 	}
-	var left mat.VecDense
+	var left mat.Dense
 	var factors mat.Cholesky
-	if !factors.Factorize(rest) || factors.SolveVecTo(&left, seen) != nil {
-		left.CloneFromVec(seen) // a fit so near to all rows is not the best
-		left.ScaleVec(1/leastRest, &left)
+	if !factors.Factorize(rest) || factors.SolveTo(&left, seen) != nil {
+		left.Scale(1/leastRest, seen) // a fit so near to all rows is not the best
 	}
 	for a, i := range group {
-		squared[i] = left.AtVec(a) * left.AtVec(a)
+		squared[i] = squares(left.RawRowView(a))
 	}
 }
+
+func squares(values []float64) float64 { return floats.Dot(values, values) }
 
 // leastRest keeps what a row does not predict of itself above 0.
 const leastRest = 1e-9
