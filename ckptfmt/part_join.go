@@ -51,7 +51,7 @@ func JoinParts(list []Part) Part {
 func alongFirst(list []Part) bool {
 	at := int64(0)
 	for _, p := range list {
-		if len(p.Shape) == 0 || p.DType != list[0].DType || !slices.Equal(p.Shape[1:], p.Full[1:]) || p.Slice.Start[0] != at {
+		if p.Err != nil || len(p.Shape) == 0 || p.DType != list[0].DType || !slices.Equal(p.Shape[1:], p.Full[1:]) || p.Slice.Start[0] != at {
 			return false
 		}
 		at += p.Shape[0]

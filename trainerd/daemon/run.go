@@ -58,7 +58,9 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 	if c.IsChild() {
 		return runChild(ctx, c, o)
 	}
+	read := o.sayReading(c)
 	j, err := newJob(c)
+	read()
 	if err != nil {
 		return err
 	}
