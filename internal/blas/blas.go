@@ -52,6 +52,14 @@ var (
 	_ blas.Float64 = Implementation{}
 )
 
+// AddsWhole reports whether Sgemm (Dgemm) with beta 1 and the inner dimension k
+// sums each element of the product before it adds the element to C, so that C has
+// the bits that adding a product computed with beta 0 gives.
+func AddsWhole[T float32 | float64](k int) bool {
+	e := engineOf[T]()
+	return e != nil && 0 < k && k <= e.kc
+}
+
 // Sgemm computes C = alpha * op(A) * op(B) + beta * C. Arguments that do not
 // fit panic as gonum's do. With beta zero, C need not hold numbers.
 func (i Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {

@@ -180,6 +180,51 @@ func sumProducts[T float32 | float64](sum io.Writer, e *engine[T], s [3]int) {
 	}
 }
 
+// A product that is added to a matrix has the bits of one that is added afterwards,
+// for the inner dimensions for which that is said.
+func TestAddsWhole(t *testing.T) {
+	for name, e := range enginesHere() {
+		t.Run(name, func(t *testing.T) {
+			for _, s := range [][3]int{{1, 1, 1}, {7, 17, 3}, {13, 8, 20}, {1, 40, 64}, {40, 33, e.single.kc}, {90, 130, 119}} {
+				addsWhole(t, e.single, s)
+				addsWhole(t, e.double, s)
+			}
+		})
+	}
+	for _, k := range []int{-1, 0, 1 << 20} {
+		if AddsWhole[float32](k) || AddsWhole[float64](k) {
+			t.Errorf("products of the inner dimension %d are said to be added whole", k)
+		}
+	}
+	if single != nil && !(AddsWhole[float32](64) && AddsWhole[float64](64)) {
+		t.Error("products of the inner dimension 64 are not said to be added whole")
+	}
+}
+
+func addsWhole[T float32 | float64](t *testing.T, e *engine[T], s [3]int) {
+	t.Helper()
+	m, n, k := s[0], s[1], s[2]
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, ta := range []bool{false, true} {
+		for _, tb := range []bool{false, true} {
+			a, lda := matrix[T](r, m, k, 0, ta)
+			b, ldb := matrix[T](r, k, n, 0, tb)
+			sum, ldc := matrix[T](r, m, n, 0, false)
+			want, alone := make([]T, len(sum)), make([]T, len(sum))
+			e.multiply(&product[T]{ta, tb, m, n, k, 1, a, lda, b, ldb, 0, alone, ldc})
+			for i := range want {
+				want[i] = sum[i] + alone[i]
+			}
+			e.multiply(&product[T]{ta, tb, m, n, k, 1, a, lda, b, ldb, 1, sum, ldc})
+			for i := range want {
+				if sum[i] != want[i] {
+					t.Fatalf("%v, transposed %t %t: element %d is %v, alone and added %v", s, ta, tb, i, sum[i], want[i])
+				}
+			}
+		}
+	}
+}
+
 // What is no number in a factor is none in the product, and only where it
 // belongs; with beta zero, what was in C does not matter.
 func TestNotNumbers(t *testing.T) {

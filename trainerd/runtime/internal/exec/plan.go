@@ -50,6 +50,7 @@ type step struct {
 	calls    bool  // runs functions, whose variables are not known here
 	copyRead bool  // a read whose value must survive a later write
 	takes    uint8 // bits of the first inputs whose memory no later step needs
+	sum      inSum
 }
 
 type constSlot struct {
@@ -238,6 +239,7 @@ func (c *compiler) finish() {
 	c.markCopies(last)
 	c.assignBuffers(last)
 	c.markTakes(last)
+	c.markSums()
 }
 
 // acquire returns a frame that no other run uses.

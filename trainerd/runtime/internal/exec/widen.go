@@ -105,7 +105,7 @@ func newWideFrame(s *step) *wideFrame {
 	in, all := len(s.in), len(s.in)+len(s.out)
 	p := &Plan{slots: all, bufs: all, bufOf: make([]int32, all)}
 	w := &wideFrame{step: *s}
-	w.step.takes = 0 // its slots are others
+	w.step.takes, w.step.sum = 0, inSum{} // its slots are others
 	w.step.in, w.step.out = make([]int32, in), make([]int32, len(s.out))
 	for i := range p.bufOf {
 		p.bufOf[i] = int32(i)

@@ -66,6 +66,23 @@ func Float64s(ta, tb bool, m, n, k int, a, b []float64, beta float64, c []float6
 	blas64.Implementation().Dgemm(transpose(ta), transpose(tb), m, n, k, 1, a, lda, b, ldb, beta, c, n)
 }
 
+// Float32sAdd reports whether a product with the inner dimension k that is added
+// to a matrix by beta = 1 has the bits of one that is computed alone and added
+// afterwards.
+func Float32sAdd(k int) bool {
+	_, ours := blas32.Implementation().(fastblas.Implementation)
+	return ours && fastblas.AddsWhole[float32](k)
+}
+
+// Float64sAdd is Float32sAdd for float64.
+func Float64sAdd(k int) bool {
+	_, ours := blas64.Implementation().(fastblas.Implementation)
+	return ours && fastblas.AddsWhole[float64](k)
+}
+
+// IntegersAdd is Float32sAdd for integers, whose sums are exact.
+func IntegersAdd(int) bool { return true }
+
 // Integers is the textbook loop; integers are rarely multiplied as matrices.
 func Integers[T exec.Integer](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
 	lda, ldb := strides(ta, tb, m, n, k)

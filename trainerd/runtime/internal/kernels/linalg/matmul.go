@@ -18,7 +18,8 @@ var matmulOps = exec.OpTable{
 
 func buildMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
 	ta, tb := b.Bool("transpose_a"), b.Bool("transpose_b")
-	return exec.ByType(b.DType("T"), matMul(ta, tb, gemm.Float32s), matMul(ta, tb, gemm.Float64s), matMul(ta, tb, gemm.Integers[int32]), matMul(ta, tb, gemm.Integers[int64]))
+	return exec.ByType(b.DType("T"), matMul(ta, tb, gemm.Float32s, gemm.Float32sAdd), matMul(ta, tb, gemm.Float64s, gemm.Float64sAdd),
+		matMul(ta, tb, gemm.Integers[int32], gemm.IntegersAdd), matMul(ta, tb, gemm.Integers[int64], gemm.IntegersAdd))
 }
 
 // matrixDims returns the dimensions of a product of the last two dimensions of
@@ -35,7 +36,9 @@ func matrixDims(x, y []int, tx, ty bool) (m, n, k int, ok bool) {
 	return m, n, k, k == k2
 }
 
-func matMul[T exec.Number](ta, tb bool, mul gemm.Func[T]) exec.Kernel {
+// matMul multiplies matrices. adds reports for which inner dimensions a product
+// that mul adds to a matrix has the bits of one that is added later.
+func matMul[T exec.Number](ta, tb bool, mul gemm.Func[T], adds func(k int) bool) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x, y := c.In(0), c.In(1)
 		if len(x.Shape) != 2 || len(y.Shape) != 2 {
@@ -45,7 +48,14 @@ func matMul[T exec.Number](ta, tb bool, mul gemm.Func[T]) exec.Kernel {
 		if !ok {
 			return c.Invalid("shapes %s and %s (transposed: %t, %t) cannot be multiplied", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape), ta, tb)
 		}
-		mul(ta, tb, m, n, k, exec.Elems[T](x), exec.Elems[T](y), 0, exec.Elems[T](c.Out(0, x.DType, m, n)))
+		xs, ys := exec.Elems[T](x), exec.Elems[T](y)
+		if adds(k) {
+			if sum := c.AddTo(x.DType, m, n); sum != nil {
+				mul(ta, tb, m, n, k, xs, ys, 1, exec.Elems[T](sum))
+				return nil
+			}
+		}
+		mul(ta, tb, m, n, k, xs, ys, 0, exec.Elems[T](c.Out(0, x.DType, m, n)))
 		return nil
 	}
 }

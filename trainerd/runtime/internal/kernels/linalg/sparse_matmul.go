@@ -17,5 +17,5 @@ func buildMatMulOfZeros(b *exec.OpConstruction) (exec.Kernel, error) {
 			b.Fail("no kernel for %s=%s", name, exec.TypeName(dt))
 		}
 	}
-	return matMul(b.Bool("transpose_a"), b.Bool("transpose_b"), gemm.Float32s), nil
+	return matMul(b.Bool("transpose_a"), b.Bool("transpose_b"), gemm.Float32s, gemm.Float32sAdd), nil
 }

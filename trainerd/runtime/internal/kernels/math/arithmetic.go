@@ -166,16 +166,20 @@ func addN[T exec.Arithmetic](c *exec.KernelContext) error {
 	x := c.In(0)
 	y := c.OutOver(0, 0)
 	ys := exec.Elems[T](y)
-	if c.NumInputs() == 1 {
-		copy(ys, exec.Elems[T](x))
-	}
+	whole := true // input 0 is the sum
 	for i := 1; i < c.NumInputs(); i++ {
+		if c.Added(i) {
+			continue
+		}
 		z := c.In(i)
 		if !exec.SameShape(z.Shape, x.Shape) {
 			return c.Invalid("input %d has the shape %s, input 0 %s", i, exec.ShapeString(z.Shape), exec.ShapeString(x.Shape))
 		}
 		elem.AddShared(c, ys, exec.Elems[T](x), exec.Elems[T](z))
-		x = y
+		x, whole = y, false
+	}
+	if whole {
+		copy(ys, exec.Elems[T](x))
 	}
 	return nil
 }
