@@ -91,3 +91,19 @@ func TestShorterFromNowOn(t *testing.T) {
 		}
 	}
 }
+
+// TestCutTwiceAtOnePlace has a program that is killed twice after the same number of
+// bytes, and has saved in between.
+func TestCutTwiceAtOnePlace(t *testing.T) {
+	dir := t.TempDir()
+	s := openShelf(t, dir, "w-*")
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+	for step, text := range []string{"weights", "weights", "weights", "w", "weights", "w"} {
+		writeFile(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
+		_, bad := s.refresh(true)
+		if got := len(bad) == 1; got != (text == "w") {
+			t.Errorf("step %d: bad %v", step, bad)
+		}
+		r.quarantineDamaged(t.Context())
+	}
+}
