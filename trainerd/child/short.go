@@ -37,6 +37,15 @@ func (all sizes) add(r *manifest.Record) {
 	}
 }
 
+// sizesOf returns the sizes of checkpoints that are there.
+func sizesOf(known []Checkpoint) sizes {
+	all := sizes{}
+	for _, c := range known {
+		all.add(c.record)
+	}
+	return all
+}
+
 // eachShort calls f for the files of a checkpoint that are shorter than those of their
 // name before, which all had one size. One that has the size of the last such file is
 // not: once may be a cut, twice in a row is how the program writes. Forms that show whether
