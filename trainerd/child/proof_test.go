@@ -3,6 +3,7 @@
 package child
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,36 @@ func TestFirstFolderIsProven(t *testing.T) {
 			}
 			if left := below(t, sv.Logdir); !slices.Contains(left, filepath.Join(tc.left, "w")) {
 				t.Errorf("left: %v, want %s", left, tc.left)
+			}
+		})
+	}
+}
+
+// TestFirstFolderAtAStop has programs whose first folder comes at a stop: one that
+// SIGTERM ends once its handler has saved, and one that is killed while it saves.
+func TestFirstFolderAtAStop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script string
+		lost   bool
+	}{
+		"saved":            {"steps 1 9;polite c-10/w;date c-10/w;raise", false},
+		"killed meanwhile": {"steps 1 9;polite c-10/w;kill 9", true},
+		"an exit code":     {"steps 1 9;polite c-10/w;exit 143", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sv, out := supervise(t, tc.script)
+			sv.Checkpoints = "c-*"
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			sv.Stdout = writerFunc(func(b []byte) (int, error) {
+				if strings.Contains(string(b), "ready") {
+					stop()
+				}
+				return out.Write(b)
+			})
+			_, err := sv.Run(ctx)
+			if is[*SaveLostError](err) != tc.lost || !tc.lost && err != nil {
+				t.Errorf("Run = %v, want a lost save: %v", err, tc.lost)
 			}
 		})
 	}
