@@ -170,6 +170,10 @@ func (s *checkpointStore) refresh(settled bool) (added []Checkpoint, bad []rejec
 		bad = slices.DeleteFunc(bad, func(b rejected) bool { return s.isKnown(b.key()) })
 		return append(added, more...), append(bad, worse...)
 	}
+	if settled && len(added) > 0 && slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.onTrial }) { // which the new ones may decide
+		more, worse := s.accept(s.verify(context.Background(), s.candidates(true)))
+		return append(added, more...), append(bad, worse...)
+	}
 	return added, bad
 }
 

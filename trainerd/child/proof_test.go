@@ -56,6 +56,24 @@ func TestFirstFolderIsProven(t *testing.T) {
 	}
 }
 
+// TestFoldersThatComeTogether has a first folder that the program has gone past when it
+// is killed in the second: what the first has shows that the second was cut short.
+func TestFoldersThatComeTogether(t *testing.T) {
+	dir := t.TempDir()
+	s := openShelf(t, dir, "c-*")
+	s.isPast = func(c *Checkpoint) bool { return c.Step == 10 }
+	for _, name := range []string{"c-10/w", "c-10/m", "c-20/w"} {
+		writeFile(t, filepath.Join(dir, name), "weights")
+	}
+	added, bad := s.refresh(true)
+	if !slices.Equal(steps(added), []int64{10}) || len(bad) != 1 || bad[0].Step != 20 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+	if c, ok := s.newest(noCeiling); !ok || c.Step != 10 {
+		t.Errorf("the newest is %v", c)
+	}
+}
+
 // TestFirstFolderAtAStop has programs whose first folder comes at a stop: one that
 // SIGTERM ends once its handler has saved, and one that is killed while it saves.
 func TestFirstFolderAtAStop(t *testing.T) {
