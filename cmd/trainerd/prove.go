@@ -111,10 +111,10 @@ func jobToProve(c *cli.Context, name string) (job *config.Config, workdir *prove
 		return job, nil, nil // the first run says what is wrong with it
 	}
 	output, err := filepath.Rel(config.Absolute(job.Child.Dir), config.Absolute(job.Logdir))
-	if err != nil || output == "." || !filepath.IsLocal(output) {
+	if err != nil || !filepath.IsLocal(output) {
 		return job, nil, nil
 	}
-	return job, &prove.Workdir{Dir: dir, Output: output}, nil
+	return job, &prove.Workdir{Dir: dir, Output: output, Pattern: job.Child.Checkpoints}, nil
 }
 
 // errNotExact is the error of a proof that has found a difference, which the report

@@ -24,6 +24,7 @@ func (r *run) setAside(c Checkpoint) {
 		return
 	}
 	r.store.drop(c)
+	r.store.sizes = sizesOf(r.store.known) // without its own
 	r.aside = &aside{c, dir}
 	next := "the beginning"
 	if older, ok := r.store.newest(noCeiling); ok {

@@ -36,13 +36,11 @@ type Checkpoint struct {
 	still   int                     // how many looks have found it unchanged
 	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
 	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
-	// reported is the step of the program's last report when this was found.
-	reported int64
-	attempt  int  // and in which start of the program that was
-	untried  bool // nothing shows yet that the program had finished it
-	onTrial  bool // not even its files, so that it does not count
-	only     bool // of a candidate: there are none with a step
-	unread   bool // it is as its record says by size and time, and was not read since the start
+	first   moment                  // when a look has found it so
+	untried bool                    // nothing shows yet that the program had finished it
+	onTrial bool                    // not even its files, so that it does not count
+	only    bool                    // of a candidate: there are none with a step
+	unread  bool                    // it is as its record says by size and time, and was not read since the start
 }
 
 // key tells checkpoints apart: by their step, and those without one by name.
@@ -59,8 +57,8 @@ func (c *Checkpoint) at() int64 {
 		return c.Step
 	case c.record != nil && c.record.Reported > 0:
 		return c.record.Reported
-	case c.reported > 0:
-		return c.reported
+	case c.first.step > 0:
+		return c.first.step
 	}
 	return NoStep
 }
@@ -172,6 +170,10 @@ func (s *checkpointStore) refresh(settled bool) (added []Checkpoint, bad []rejec
 		bad = slices.DeleteFunc(bad, func(b rejected) bool { return s.isKnown(b.key()) })
 		return append(added, more...), append(bad, worse...)
 	}
+	if settled && len(added) > 0 && slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.onTrial }) { // which the new ones may decide
+		more, worse := s.accept(s.verify(context.Background(), s.candidates(true)))
+		return append(added, more...), append(bad, worse...)
+	}
 	return added, bad
 }
 
@@ -185,9 +187,9 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 	only, last := isOnly(found), lastStep(found)
 	for k, c := range found {
 		if same(s.seen[k], c) {
-			c.still, c.reported, c.attempt = s.seen[k].still+1, s.seen[k].reported, s.seen[k].attempt
+			c.still, c.first = s.seen[k].still+1, s.seen[k].first
 		} else if s.now != nil {
-			c.reported, c.attempt = s.now().step, s.now().attempt
+			c.first = s.now()
 		}
 		found[k] = c
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {

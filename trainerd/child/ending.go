@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -116,7 +117,7 @@ func (r *run) saveLost(exit Exit) error {
 		return nil
 	}
 	c, ok := r.store.newest(noCeiling)
-	if ok && c.onTrial && exit.Signal != 0 { // which may have come in the middle of it
+	if ok && c.onTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
 	if ok && (c.at() == NoStep || c.at() >= r.attempt.step) {
@@ -127,6 +128,12 @@ func (r *run) saveLost(exit Exit) error {
 		e.Newest, e.Saved = c.Path, c.at()
 	}
 	return e
+}
+
+// savedOnTerm reports whether a program that SIGTERM has ended has written a checkpoint
+// after that: it has a handler, which saves, and then ends the program as if it had none.
+func (r *run) savedOnTerm(c Checkpoint, exit Exit) bool {
+	return exit.Signal == syscall.SIGTERM && r.SaveSignal == 0 && c.Saved.After(r.attempt.ending.begun)
 }
 
 // isGone reports whether a signal did not arrive because there is nobody.

@@ -96,6 +96,12 @@ func act(words []string) {
 		fmt.Println("ready")
 		<-term
 		act([]string{"write", words[1]})
+	case "date": // a file an hour ahead: the time of one that has just been written may be older than now
+		at := time.Now().Add(time.Hour)
+		os.Chtimes(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), at, at)
+	case "raise": // SIGTERM, as a handler does that leaves the rest to the system
+		signal.Reset(syscall.SIGTERM)
+		act([]string{"kill", "15"})
 	case "onsignal": // a file that it saves after SIGUSR1, and what it does before
 		usr1 := make(chan os.Signal, 1)
 		signal.Notify(usr1, syscall.SIGUSR1)

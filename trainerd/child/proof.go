@@ -3,6 +3,7 @@ package child
 import (
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 )
@@ -13,14 +14,15 @@ import (
 // the program is given it, but it counts only once the program has shown that it had
 // finished writing it.
 
-// patientLooks is how many looks in a row must find a folder as it was, while the
-// program that has written it is alive, if the program's reports show nothing.
-const patientLooks = 60
+// silentSave is for how long looks must find a folder as it was, while the program that
+// has written it is alive, if that makes no reports.
+const silentSave = time.Minute
 
 // moment is when a look takes place.
 type moment struct {
 	step    int64 // of the program's last report, 0 for none
 	attempt int
+	at      time.Time
 }
 
 // isProven reports whether the program has finished writing a checkpoint, as far as
@@ -42,13 +44,15 @@ func (s *checkpointStore) isProven(c *Checkpoint, found map[key]Checkpoint) bool
 }
 
 // isPast reports whether the program has gone past a checkpoint: it has made a step
-// since, it was alive for long without changing it, or it has ended on its own will.
+// since, it has ended on its own will, or it makes no reports and was alive for long
+// without changing it.
 func (r *run) isPast(c *Checkpoint) bool {
-	after := c.reported
+	after := c.first.step
 	if !c.countsEpochs() {
 		after = max(after, c.Step)
 	}
-	return r.attempt.step > after || r.attempt.endedWell || c.attempt == r.attempts && c.still >= patientLooks
+	silent := r.attempt.step < 0 && !r.attempt.paused && c.first.attempt == r.attempts
+	return r.attempt.step > after || r.attempt.endedWell || silent && time.Since(c.first.at) >= silentSave
 }
 
 // endsWell reports whether a program that has ended so was not in the middle of

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,54 @@ func TestFirstFolderIsProven(t *testing.T) {
 			}
 			if left := below(t, sv.Logdir); !slices.Contains(left, filepath.Join(tc.left, "w")) {
 				t.Errorf("left: %v, want %s", left, tc.left)
+			}
+		})
+	}
+}
+
+// TestFoldersThatComeTogether has a first folder that the program has gone past when it
+// is killed in the second: what the first has shows that the second was cut short.
+func TestFoldersThatComeTogether(t *testing.T) {
+	dir := t.TempDir()
+	s := openShelf(t, dir, "c-*")
+	s.isPast = func(c *Checkpoint) bool { return c.Step == 10 }
+	for _, name := range []string{"c-10/w", "c-10/m", "c-20/w"} {
+		writeFile(t, filepath.Join(dir, name), "weights")
+	}
+	added, bad := s.refresh(true)
+	if !slices.Equal(steps(added), []int64{10}) || len(bad) != 1 || bad[0].Step != 20 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+	if c, ok := s.newest(noCeiling); !ok || c.Step != 10 {
+		t.Errorf("the newest is %v", c)
+	}
+}
+
+// TestFirstFolderAtAStop has programs whose first folder comes at a stop: one that
+// SIGTERM ends once its handler has saved, and one that is killed while it saves.
+func TestFirstFolderAtAStop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script string
+		lost   bool
+	}{
+		"saved":            {"steps 1 9;polite c-10/w;date c-10/w;raise", false},
+		"killed meanwhile": {"steps 1 9;polite c-10/w;kill 9", true},
+		"an exit code":     {"steps 1 9;polite c-10/w;exit 143", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sv, out := supervise(t, tc.script)
+			sv.Checkpoints = "c-*"
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			sv.Stdout = writerFunc(func(b []byte) (int, error) {
+				if strings.Contains(string(b), "ready") {
+					stop()
+				}
+				return out.Write(b)
+			})
+			_, err := sv.Run(ctx)
+			if is[*SaveLostError](err) != tc.lost || !tc.lost && err != nil {
+				t.Errorf("Run = %v, want a lost save: %v", err, tc.lost)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ type sizes map[string]sizeOf
 type sizeOf struct {
 	bytes int64
 	count int   // of checkpoints in a row that have it
-	short int64 // of the newest one that did not count because it was shorter, 0 for none
+	short int64 // of one since that did not count because it was shorter, 0 for none
 }
 
 // add notes the sizes of an intact checkpoint.
@@ -30,16 +30,25 @@ func (all sizes) add(r *manifest.Record) {
 	for _, f := range r.Files {
 		name := integrity.General(f.Name)
 		if of := all[name]; of.bytes == f.Bytes {
-			all[name] = sizeOf{f.Bytes, of.count + 1, of.short}
+			all[name] = sizeOf{bytes: f.Bytes, count: of.count + 1}
 		} else {
 			all[name] = sizeOf{bytes: f.Bytes, count: 1}
 		}
 	}
 }
 
+// sizesOf returns the sizes of checkpoints that are there.
+func sizesOf(known []Checkpoint) sizes {
+	all := sizes{}
+	for _, c := range known {
+		all.add(c.record)
+	}
+	return all
+}
+
 // eachShort calls f for the files of a checkpoint that are shorter than those of their
 // name before, which all had one size. One that has the size of the last such file is
-// not: once may be a cut, twice is how the program writes. Forms that show whether
+// not: once may be a cut, twice in a row is how the program writes. Forms that show whether
 // anything is missing at their end may be shorter, pickles too by their last byte.
 func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int64, of sizeOf)) {
 	if len(s.sizes) == 0 {

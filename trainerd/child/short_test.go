@@ -91,3 +91,37 @@ func TestShorterFromNowOn(t *testing.T) {
 		}
 	}
 }
+
+// TestShortAfterOneThatWasSetAside has a short checkpoint that counted at first.
+func TestShortAfterOneThatWasSetAside(t *testing.T) {
+	dir := logdirOf(t, "w-1", "w-2", "w-3")
+	s := openShelf(t, dir, "w-*")
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+	writeFile(t, filepath.Join(dir, "w-4"), "w")
+	s.refresh(true) // all at once
+	c, ok := s.newest(noCeiling)
+	if !ok || c.Step != 4 {
+		t.Fatalf("the newest is %v", c)
+	}
+	r.setAside(c)
+	writeFile(t, filepath.Join(dir, "w-4"), "we")
+	if added, bad := s.refresh(true); added != nil || len(bad) != 1 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+}
+
+// TestCutTwiceAtOnePlace has a program that is killed twice after the same number of
+// bytes, and has saved in between.
+func TestCutTwiceAtOnePlace(t *testing.T) {
+	dir := t.TempDir()
+	s := openShelf(t, dir, "w-*")
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+	for step, text := range []string{"weights", "weights", "weights", "w", "weights", "w"} {
+		writeFile(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
+		_, bad := s.refresh(true)
+		if got := len(bad) == 1; got != (text == "w") {
+			t.Errorf("step %d: bad %v", step, bad)
+		}
+		r.quarantineDamaged(t.Context())
+	}
+}

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/braces"
 )
 
 // Workdir is the working directory of a program that writes into a folder below
@@ -14,6 +18,9 @@ import (
 type Workdir struct {
 	Dir    string // absolute
 	Output string // the logdir, below Dir
+	// Pattern is that of the checkpoints below the logdir. Where the logdir is Dir
+	// itself, the copy has no links to them, nor to what trainerd has there.
+	Pattern string
 }
 
 // make makes the copy for a run, unless it is there already.
@@ -23,10 +30,13 @@ func (w *Workdir) make(dir string) error {
 	} else if err != nil {
 		return err
 	}
+	if filepath.Clean(w.Output) == "." {
+		return w.makeBeside(dir)
+	}
 	parts := strings.Split(filepath.ToSlash(w.Output), "/")
 	for i, part := range parts {
 		above := filepath.Join(parts[:i]...)
-		if err := linkAll(filepath.Join(w.Dir, above), filepath.Join(dir, above), part); err != nil {
+		if err := linkAll(filepath.Join(w.Dir, above), filepath.Join(dir, above), func(name string) bool { return name == part }); err != nil {
 			return err
 		}
 		if err := os.Mkdir(filepath.Join(dir, above, part), 0o777); err != nil {
@@ -36,14 +46,38 @@ func (w *Workdir) make(dir string) error {
 	return nil
 }
 
-// linkAll links what is in one folder into another, but for one name.
-func linkAll(from, to, but string) error {
+// makeBeside makes the copy where the program saves in its working directory, or in
+// folders there, which are empty in the copy.
+func (w *Workdir) makeBeside(dir string) error {
+	const most = 64 // alternatives of a pattern
+	tops, folders := []string{"damaged", "trainerd.*", "*tfevents*", "run-report.*", "checkpoint"}, map[string]bool{}
+	for _, pattern := range braces.Expand(filepath.ToSlash(w.Pattern), most) {
+		top, _, isFolder := strings.Cut(path.Clean(pattern), "/")
+		tops = append(tops, top)
+		folders[top] = isFolder
+	}
+	var made []string
+	err := linkAll(w.Dir, dir, func(name string) bool {
+		is := slices.IndexFunc(tops, func(top string) bool { ok, _ := path.Match(top, name); return ok })
+		if is >= 0 && folders[tops[is]] {
+			made = append(made, name)
+		}
+		return is >= 0
+	})
+	for _, name := range made {
+		err = errors.Join(err, os.Mkdir(filepath.Join(dir, name), 0o777))
+	}
+	return err
+}
+
+// linkAll links what is in one folder into another, but for some names.
+func linkAll(from, to string, but func(name string) bool) error {
 	entries, err := os.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it comes with the first run
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == but {
+		if but(e.Name()) {
 			continue
 		}
 		if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {

@@ -38,3 +38,27 @@ func TestWorkdir(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWorkdirIsLogdir has a program whose checkpoints are in folders of its working
+// directory, or in that itself, where a run has been.
+func TestWorkdirIsLogdir(t *testing.T) {
+	dir, scratch := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	for _, name := range []string{"train.py", "data/a.csv", "ck/state_1.bin", "ck/notes", "w_1.npz", "trainerd.manifests/1.json", "events.out.tfevents.1.h.v2", "damaged/x/w_1.npz", "checkpoint"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &Workdir{Dir: dir, Output: ".", Pattern: "{ck/state_*.bin,w_*.npz}"}
+	if err := w.make(scratch); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"train.py": true, "data/a.csv": true, "ck": true, "ck/state_1.bin": false, "ck/notes": false, "w_1.npz": false, "trainerd.manifests": false,
+		"events.out.tfevents.1.h.v2": false, "damaged": false, "checkpoint": false} {
+		if _, err := os.Stat(filepath.Join(scratch, name)); (err == nil) != want {
+			t.Errorf("%s: %v, want it: %v", name, err, want)
+		}
+	}
+}

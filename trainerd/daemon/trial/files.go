@@ -88,8 +88,9 @@ var (
 	bundleTail = regexp.MustCompile(`\.(?:index|meta|data-\d+-of-\d+)$`)
 )
 
-// savedIn returns what among changed files are checkpoints, nil for nothing.
-func savedIn(dir, logdir string, changed []string) *Saved {
+// savedIn returns what among changed files are checkpoints, nil for nothing. lists
+// says that the program looks at whatever is in a folder.
+func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 	groups := map[string]map[string]bool{} // names by folder and pattern
 	for _, name := range changed {
 		root, base := checkpointOf(name, dir, logdir)
@@ -115,13 +116,15 @@ func savedIn(dir, logdir string, changed []string) *Saved {
 	for _, name := range main.names {
 		main.steps[child.StepOf(name)] = true
 	}
-	return saved(dir, logdir, append([]group{main}, companions(main, changed)...))
+	all := append([]group{main}, companions(main, changed)...)
+	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists}
+	return saved(p.logdirOf(best), all)
 }
 
 // saved returns the checkpoints that have files of each group.
-func saved(dir, logdir string, groups []group) *Saved {
+func saved(logdir string, groups []group) *Saved {
 	best := groups[0].pattern
-	s := &Saved{Logdir: logdirOf(best, dir, logdir), Step: strings.Contains(filepath.Base(best), "*")}
+	s := &Saved{Logdir: logdir, Step: strings.Contains(filepath.Base(best), "*")}
 	var patterns []string
 	for _, g := range groups {
 		patterns = append(patterns, everyRun(below(s.Logdir, g.pattern)))
@@ -188,36 +191,6 @@ func rank(pattern string) int {
 		return 1
 	}
 	return 0
-}
-
-// storeFolder are names of folders that hold nothing but checkpoints, and runFolder
-// of those that a program makes for each of its starts. The logdir is above them:
-// curves are elsewhere, and the next start has another folder.
-var (
-	storeFolder = regexp.MustCompile(`(?i)^(?:checkpoints?|ckpts?|weights|snapshots?|step_ckpts|saved?(?:_models?)?|models?)$`)
-	runFolder   = regexp.MustCompile(`^version_\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
-)
-
-// logdirOf returns the folder that is to be the logdir of checkpoints: that of the
-// trial if they are below it, else the first below the working directory that is
-// more than a folder of checkpoints.
-func logdirOf(pattern, dir, logdir string) string {
-	if abs, err := filepath.Abs(logdir); err == nil && strings.HasPrefix(pattern, abs+string(filepath.Separator)) {
-		return logdir
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return filepath.Dir(pattern)
-	}
-	rel, err := filepath.Rel(abs, filepath.Dir(pattern))
-	if err != nil || !filepath.IsLocal(rel) {
-		return filepath.Dir(pattern)
-	}
-	parts := strings.Split(rel, string(filepath.Separator))
-	for len(parts) > 1 && (storeFolder.MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts[1:], runFolder.MatchString)) {
-		parts = parts[:len(parts)-1]
-	}
-	return filepath.Join(dir, filepath.Join(parts...))
 }
 
 // everyRun returns a pattern that means the folders of all starts.

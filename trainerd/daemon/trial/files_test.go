@@ -2,6 +2,7 @@ package trial
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,13 @@ func TestSavedIn(t *testing.T) {
 			&Saved{".", "{generator.pt,discriminator.pt}", []string{"discriminator.pt", "generator.pt"}, false}},
 		{"ranks", []string{"ckpt_5_rank0.pt", "ckpt_5_rank1.pt", "rng_5_rank0.pt", "rng_5_rank1.pt"},
 			&Saved{".", "{ckpt_*_rank*.pt,rng_*_rank*.pt}", []string{"ckpt_5_rank0.pt", "ckpt_5_rank1.pt", "rng_5_rank0.pt", "rng_5_rank1.pt"}, true}},
+		{"any name, found by listing", []string{"ck/state_10.bin", "ck/state_20.bin"}, &Saved{".", "ck/state_*.bin", []string{"ck/state_10.bin", "ck/state_20.bin"}, true}},
+		{"any name", []string{"ck/state_10.bin", "ck/state_20.bin"}, &Saved{"ck", "state_*.bin", []string{"state_10.bin", "state_20.bin"}, true}},
+		{"any name below another", []string{"exp/ck/state_10.bin", "exp/ck/state_20.bin"}, &Saved{"exp", "ck/state_*.bin", []string{"ck/state_10.bin", "ck/state_20.bin"}, true}},
+		{"checkpoints, found by listing", []string{"checkpoints/epoch_1/a.pt", "checkpoints/epoch_1/b.txt"}, &Saved{".", "checkpoints/epoch_*", []string{"checkpoints/epoch_1"}, true}},
+		{"with a log, found by listing", []string{"out/state_10.bin", "out/train.txt"}, &Saved{"out", "state_*.bin", []string{"state_10.bin"}, true}},
+		{"in the working directory, found by listing", []string{"state_10.bin"}, &Saved{".", "state_*.bin", []string{"state_10.bin"}, true}},
+		{"one name, found by listing", []string{"out/ckpt.pt"}, &Saved{"out", "ckpt.pt", []string{"ckpt.pt"}, false}},
 		{"replaced", []string{"out/ckpt.pt"}, &Saved{"out", "ckpt.pt", []string{"ckpt.pt"}, false}},
 	} {
 		dir := t.TempDir()
@@ -48,7 +56,7 @@ func TestSavedIn(t *testing.T) {
 		for _, name := range tc.files {
 			changed = append(changed, filepath.Join(dir, name))
 		}
-		got := savedIn(dir, filepath.Join(dir, "logs/j"), changed)
+		got := savedIn(dir, filepath.Join(dir, "logs/j"), changed, strings.HasSuffix(tc.name, "by listing"))
 		if got != nil {
 			rel, err := filepath.Rel(dir, got.Logdir)
 			if err != nil {
@@ -58,6 +66,19 @@ func TestSavedIn(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestLists has scripts that take whatever is in a folder, and such as do not.
+func TestLists(t *testing.T) {
+	for source, want := range map[string]bool{
+		"names = sorted(os.listdir('ck'))": true, "for p in Path('ck').iterdir():": true, `glob.glob("ck/*")`: true, `Path(d).glob('*')`: true,
+		"last=$(ls -t ck | head -1)": true, "for f in ck/*; do": true, "fs.readdirSync('ck')": true, "for f in ck/*": true,
+		`glob.glob("ck/state_*.bin")`: false, "torch.load('ck/last.pt')": false, "a = b * c": false, "for f in ck/*.bin; do": false, "def f(*args): /* text */": false,
+	} {
+		if got := lists(source); got != want {
+			t.Errorf("lists(%q) = %v, want %v", source, got, want)
 		}
 	}
 }

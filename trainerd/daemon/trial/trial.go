@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 		return nil, err
 	}
 	w.tell(f)
-	f.Saved = savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before))
+	f.Saved = o.savedSince(before)
 	f.findResume()
 	if f.Saved != nil && f.Failure == nil && ctx.Err() == nil {
 		if f.Again, err = f.startAgain(ctx, auto); err != nil {
@@ -113,6 +113,11 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 	}
 }
 
+// savedSince returns the checkpoints that have come since a look.
+func (o Options) savedSince(before snapshot) *Saved {
+	return savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before), lists(config.ProgramSource(o.Dir, o.Command)))
+}
+
 // watch ends the program once enough is known.
 func watch(ctx context.Context, o Options, before snapshot, w *witness, stop func()) {
 	poll := time.NewTicker(time.Second)
@@ -134,7 +139,7 @@ func watch(ctx context.Context, o Options, before snapshot, w *witness, stop fun
 		if w.count() < few {
 			continue
 		}
-		if s := savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before)); s != nil && s.count() > 1 {
+		if s := o.savedSince(before); s != nil && s.count() > 1 {
 			stop()
 			return
 		}
