@@ -19,7 +19,9 @@ func TestSayReading(t *testing.T) {
 	for name, set := range map[string]func(o *RunOptions, out io.Writer){
 		"terminal": func(o *RunOptions, out io.Writer) { o.Stderr, o.Terminal = out, true },
 		"log":      func(o *RunOptions, out io.Writer) { o.Stderr = out },
-		"given":    func(o *RunOptions, out io.Writer) { o.Log, o.Stderr = slog.New(slog.NewTextHandler(out, nil)), io.Discard },
+		"given": func(o *RunOptions, out io.Writer) {
+			o.Log, o.Stderr = slog.New(slog.NewTextHandler(out, nil)), io.Discard
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var o RunOptions
