@@ -104,6 +104,22 @@ func TestForgiveReports(t *testing.T) {
 	}
 }
 
+// TestForgiveClosingMean has single points that differ though the checkpoints are the same.
+func TestForgiveClosingMean(t *testing.T) {
+	for tag, want := range map[string]bool{
+		"train_loss": true, "train/loss": true, "run/train_loss": true, "mean_loss": true,
+		"eval_loss": false, "eval/mean_loss": false, "accuracy": false, "loss": false,
+	} {
+		c, _ := diffCurve(every(100, 1, 100, 1), every(100, 1, 100, 2))
+		c.Tag = tag
+		r := &Result{Difference: Difference{Curves: []Curve{c}}, restarts: []restart{{0, 10}, {20, 30}}, compared: true}
+		r.forgiveReports(curves{tag: every(100, 1, 100, 1)})
+		if got := len(r.Difference.Curves) == 0; got != want {
+			t.Errorf("%s: forgiven %v, want %v", tag, got, want)
+		}
+	}
+}
+
 // with returns points with another value at a step.
 func with(points map[int64]float64, step int64, value float64) map[int64]float64 {
 	other := maps.Clone(points)

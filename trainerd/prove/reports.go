@@ -3,6 +3,7 @@ package prove
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 )
 
@@ -97,7 +98,8 @@ func (e *evidence) rareReports() (found []Cause) {
 
 // forgiveReports takes out what only shows how a program reports: where its checkpoints
 // are the same to the bit, the first point after a restart may be a mean that has begun
-// again, and the points may be at other steps. It returns the curves concerned.
+// again, and so may the only one, at the end; and the points may be at other steps. It
+// returns the curves concerned.
 func (r *Result) forgiveReports(reference curves) (tags []string) {
 	if len(r.Difference.Tensors) > 0 || !r.compared || len(r.restarts) < 2 {
 		return nil
@@ -109,11 +111,21 @@ func (r *Result) forgiveReports(reference curves) (tags []string) {
 		}
 		moved := countsFromStart(c, reference[c.Tag])
 		first := c.First == begin && c.Differ == 1 && len(c.Missing) == 0 && len(c.Extra) == 0 && spacing(sortedSteps(reference[c.Tag])) > 1
-		if moved && c.Differ == 0 || first {
+		if moved && c.Differ == 0 || first || isClosingMean(c, reference[c.Tag]) {
 			tags = append(tags, c.Tag)
 			return true
 		}
 		return false
 	})
 	return tags
+}
+
+// closingMeans are the tags of losses over a whole training, as transformers' Trainer
+// reports one when it ends.
+var closingMeans = regexp.MustCompile(`(?i)(?:^|[/_. -])(?:train|training|mean|avg|average)[/_. -]?loss$`)
+
+// isClosingMean reports whether a curve is a single mean over the steps since the
+// program has started.
+func isClosingMean(c Curve, points map[int64]float64) bool {
+	return len(points) == 1 && c.Differ == 1 && len(c.Extra) == 0 && closingMeans.MatchString(c.Tag) && !evaluates.MatchString(c.Tag)
 }
