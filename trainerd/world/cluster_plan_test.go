@@ -60,6 +60,7 @@ var notOnServers = map[string]string{
 	"train.epochs": "train.steps is of the plan", "warm_start.from": "needs a training before this one",
 	"train.early_stopping": "which step is the last depends on who is quicker",
 	"model.learning_rate":  "of the plan",
+	"train.memory_mb":      "not of this process",
 }
 
 func newClusterPlan(seed uint64) *clusterPlan {

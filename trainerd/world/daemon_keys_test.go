@@ -27,6 +27,9 @@ var daemonOptions = map[string]setter{
 			set("data.memory_mb", "%d", 1+rnd.IntN(64))
 		}
 	},
+	"train.memory_mb": func(rnd *rand.Rand, _ *daemonPlan, set func(string, string, ...any)) {
+		set("train.memory_mb", "%d", 16+rnd.IntN(1024))
+	},
 	"data.keep_statistics": func(_ *rand.Rand, p *daemonPlan, set func(string, string, ...any)) {
 		if p.kind.family {
 			set("data.keep_statistics", "true")
