@@ -140,7 +140,7 @@ def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
     result = commands.train(tmp_path / "nobody", master="grpc://127.0.0.1:1", cluster__patience_secs=7)
     assert result.code != 0
     assert "waiting for the servers to answer" in result.text and "127.0.0.1:1" in result.text
-    worker = replica(1, cluster__patience_secs=15, model__hidden="[7]", cluster__task=1)
+    worker = replica(1, cluster__patience_secs=8, model__hidden="[7]", cluster__task=1)
     worker.wait_until(lambda: "waiting for the chief" in worker.text, "word of the wait")
     status = assert_success(commands.run("trainerd", "status", "--worker", "1", replica.logdir))
     assert re.search(r"preparing, .* waits for the chief: .*has not made the model of the logdir", status.out)
@@ -150,7 +150,7 @@ def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
 
 def test_a_server_that_is_frozen(replica, cluster):
     """It breaks no connection and answers nothing; the error says which one it is."""
-    chief = replica(0, cluster__patience_secs=10, cluster__workers=1)
+    chief = replica(0, cluster__patience_secs=6, cluster__workers=1)
     wait_for_save(chief, replica.logdir, 50)
     cluster.signal("ps", 0, signal.SIGSTOP)
     try:
@@ -158,7 +158,7 @@ def test_a_server_that_is_frozen(replica, cluster):
     finally:
         cluster.signal("ps", 0, signal.SIGCONT)
     assert result.code != 0
-    assert re.search("has not ended within 10s: no answer from /job:ps/task:0; check it", result.err), str(result)
+    assert re.search("has not ended within 6s: no answer from /job:ps/task:0; check it", result.err), str(result)
 
 
 @pytest.fixture(scope="module")

@@ -92,3 +92,26 @@ func TestIsSealed(t *testing.T) {
 		})
 	}
 }
+
+// TestIsWholeFileThatIsGone has a file that was removed meanwhile.
+func TestIsWholeFileThatIsGone(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if integrity.IsWholeFile(root, "w.pt") {
+		t.Error("a file that is not there is whole")
+	}
+}
+
+// TestGeneral has names of one kind, but for the numbers of processes.
+func TestGeneral(t *testing.T) {
+	for name, want := range map[string]string{
+		"ckpt-10.bin": "ckpt-#.bin", "step10/rank_0.bin": "step#/rank_0.bin", "shard-1-of-2.bin": "shard-1-of-#.bin", "plain": "plain",
+	} {
+		if got := integrity.General(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
