@@ -50,8 +50,14 @@ func repeat[T exec.Element](d, x []T, dims, times []int) {
 	}
 }
 
+// fill sets all elements to v: some by one, the others by copying those, which
+// moves many at a time.
 func fill[T any](d []T, v T) {
-	for i := range d {
+	some := min(len(d), 16)
+	for i := range some {
 		d[i] = v
+	}
+	for done := some; done < len(d); done *= 2 {
+		copy(d[done:], d[:done])
 	}
 }
