@@ -68,18 +68,23 @@ func (b *heartbeat) start(log *slog.Logger) (end func()) {
 	if b == nil {
 		return func() {}
 	}
-	quit, ended := make(chan struct{}), make(chan struct{})
 	b.last = time.Now()
+	return atEach(beatEvery, func() { b.beat(log) })
+}
+
+// atEach calls f after each pause, until end is called.
+func atEach(pause time.Duration, f func()) (end func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(beatEvery)
+		tick := time.NewTicker(pause)
 		defer tick.Stop()
 		for {
 			select {
 			case <-quit:
 				return
 			case <-tick.C:
-				b.beat(log)
+				f()
 			}
 		}
 	}()

@@ -14,27 +14,13 @@ const readingEvery = 20 * time.Second
 
 // sayReading says every so often that the data are being read, until end is called.
 func (o RunOptions) sayReading(c *config.Config) (end func()) {
-	quit, ended := make(chan struct{}), make(chan struct{})
 	begun := time.Now()
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(readingEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				o.sayStillReading(c.Data.File, time.Since(begun).Round(time.Second))
-			}
-		}
-	}()
-	return func() { close(quit); <-ended }
+	return atEach(readingEvery, func() { o.sayStillReading(c.Data.File, time.Since(begun).Round(time.Second)) })
 }
 
 func (o RunOptions) sayStillReading(file string, took time.Duration) {
 	if o.Log == nil && o.Terminal {
-		fmt.Fprintf(o.Stderr, "reading %s since %v\n", file, took)
+		fmt.Fprintf(o.Stderr, "still reading %s after %v\n", file, took)
 		return
 	}
 	h := slog.Handler(slog.NewTextHandler(o.Stderr, nil))
