@@ -23,7 +23,8 @@ type attempt struct {
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
 	ending       *ending            // that was asked for, nil for none
 	broken       *nodeState         // of the node that has ended it, nil for none
-	endedWell    bool               // on its own will
+	started      bool
+	endedWell    bool // on its own will
 	meter        rateMeter
 }
 
@@ -50,7 +51,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	if err != nil {
 		return Exit{}, &StartError{r.Command, err}
 	}
-	r.attempt.process = a
+	r.attempt.process, r.attempt.started = a, true
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.attempt.process = nil

@@ -2,7 +2,6 @@ package child
 
 import (
 	"os"
-	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -72,7 +71,7 @@ func (r *run) newStore(root *os.Root) *checkpointStore {
 		s.disk = r.FS
 	}
 	s.metrics = r.measured.of
-	s.now = func() moment { return moment{max(r.attempt.step, 0), r.attempts, time.Now()} }
+	s.now = r.moment
 	s.isPast = r.isPast
 	return s
 }

@@ -21,8 +21,18 @@ const silentSave = time.Minute
 // moment is when a look takes place.
 type moment struct {
 	step    int64 // of the program's last report, 0 for none
-	attempt int
+	attempt int   // the start of the program that was under way, 0 for none
 	at      time.Time
+}
+
+// moment returns the present one. What is found before the program has started is of
+// an earlier start, which may be that of another trainerd.
+func (r *run) moment() moment {
+	now := moment{step: max(r.attempt.step, 0), at: time.Now()}
+	if r.attempt.started {
+		now.attempt = r.attempts
+	}
+	return now
 }
 
 // isProven reports whether the program has finished writing a checkpoint, as far as
@@ -44,15 +54,18 @@ func (s *checkpointStore) isProven(c *Checkpoint, found map[key]Checkpoint) bool
 }
 
 // isPast reports whether the program has gone past a checkpoint: it has made a step
-// since, it has ended on its own will, or it makes no reports and was alive for long
-// without changing it.
+// since; or this start of it has written the checkpoint, and has ended on its own will,
+// or makes no reports and was alive for long without changing it.
 func (r *run) isPast(c *Checkpoint) bool {
 	after := c.first.step
 	if !c.countsEpochs() {
 		after = max(after, c.Step)
 	}
-	silent := r.attempt.step < 0 && !r.attempt.paused && c.first.attempt == r.attempts
-	return r.attempt.step > after || r.attempt.endedWell || silent && time.Since(c.first.at) >= silentSave
+	if r.attempt.step > after {
+		return true
+	}
+	silent := r.attempt.step < 0 && !r.attempt.paused && time.Since(c.first.at) >= silentSave
+	return c.first.attempt == r.attempts && (r.attempt.endedWell || silent)
 }
 
 // endsWell reports whether a program that has ended so was not in the middle of

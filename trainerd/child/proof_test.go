@@ -30,6 +30,7 @@ func TestFirstFolderIsProven(t *testing.T) {
 		{"cut short", "steps 1 10;write c-10/w;exit 1|env STEP;exit 1|env STEP;exit 1|steps 1 10;write c-10/w c-10/m", 1, "c-10", true},
 		{"replaced", "steps 1 10;write c-10/w;exit 1|steps 1 10;write c-10/m;steps 11 20", 1, "c-10", false},
 		{"preempted", "steps 1 10;write c-10/w;exit 75|env STEP;exit 1|resume 30", 1, "c-10", false},
+		{"of an earlier start", "steps 1 10;write c-10/w;kill 9|env STEP;steps 1 1;exit 75|env STEP", 0, "c-10", false},
 		{"two alike", "steps 1 1;write c-10000/w;kill 9|steps 2 3;write c-20000/w;kill 9|steps 3 4;exit 1|steps 4 5", 2, "c-20000", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

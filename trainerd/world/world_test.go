@@ -91,8 +91,10 @@ func TestChildWorld(t *testing.T) {
 	//	                      full disk, and that was announced
 	//	9299443719176728879   steps that a program made after the save that it was asked for at
 	//	                      a stop, before that was seen, were taken for a lost save
+	//	8596851949820640637   a later start of the program ended well, and its first folder,
+	//	                      which an earlier one had left in part, was announced
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
-	w.found = []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879}
+	w.found = []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}
 	w.test(t)
 }
 
