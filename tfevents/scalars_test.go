@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
-// mixed returns a curve whose values are of four types, one of which is no number.
+// mixed returns a curve whose values are of four types, one of them no number.
 func mixed(last int64) (events []*tfpb.Event) {
 	for step := int64(1); step <= last; step++ {
 		v := summaryv1.Scalar("loss", float64(step))

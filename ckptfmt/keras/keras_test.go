@@ -211,7 +211,7 @@ func FuzzKeras(f *testing.F) {
 	})
 }
 
-// What an optimizer keeps has three names in the layout of Keras 2, of which one is
+// What an optimizer keeps has three names in the layout of Keras 2. One of them is
 // that of the file in the layout of Keras 3, for the same tensor.
 func TestOptimizerNames(t *testing.T) {
 	open := func(file string) (*keras.Reader, *ckptfmt.PartsReader) {

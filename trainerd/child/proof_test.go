@@ -14,7 +14,7 @@ import (
 )
 
 // TestFirstFolderIsProven has a program that ends after it has written the first of
-// its folders, of which nothing shows that it is complete: it is given to the program,
+// its folders, and nothing shows that this is complete: it is given to the program,
 // and counts once that has continued from it.
 func TestFirstFolderIsProven(t *testing.T) {
 	for _, tc := range []struct {
