@@ -316,6 +316,28 @@ func destroy(t *testing.T, model *runtime.Resources, name string) {
 	}
 }
 
+// TestFirstTokensAreLost: the connection to the servers broke while the chief put
+// in the first tokens, without which a replica gives one gradient and waits for ever.
+func TestFirstTokensAreLost(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{1, 2} {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			t.Parallel()
+			target, _, _ := serveModel(t)
+			logdir := t.TempDir()
+			set := func(task int) []string {
+				return ofTwo(target, logdir, task, "cluster.sync=true", "cluster.replicas_to_aggregate=5", fmt.Sprint("cluster.workers=", workers))
+			}
+			chiefByHand(t, set(0)).restore()
+			chief := startJob(t, set(0))
+			for task := range workers - 1 {
+				startJob(t, set(task+1))
+			}
+			chief.log.await(t, "the model is alive", "msg=saved step=10 ")
+		})
+	}
+}
+
 // TestSynchronousWorkersBeginAgain: the chief, then both, stop and come back.
 func TestSynchronousWorkersBeginAgain(t *testing.T) {
 	t.Parallel()

@@ -33,8 +33,9 @@ type Sync struct {
 	Left       string   // the number of gradients in each accumulator
 	Discard    []string // the ops that take them out
 	Tokens     string   // the number of tokens
-	Drain      string   // takes DrainCount tokens out
-	DrainCount string
+	Drain      string   // takes TokenCount tokens out
+	PutTokens  string   // puts TokenCount tokens of the present step in
+	TokenCount string
 }
 
 func (m *maker) trainSync() {
@@ -52,7 +53,8 @@ func (m *maker) trainSync() {
 		Give: s.Give.Name(), Take: s.Take.Name(), Token: s.Token.Name(), NextToken: s.NextToken.Name(),
 		Update: s.Update.Name(), InitTokens: s.InitTokens.Name(),
 		ChiefInit: s.ChiefInit.Name(), LocalInit: s.LocalInit.Name(),
-		Left: s.Left.Name(), Tokens: s.Tokens.Name(), Drain: s.Drain.Name(), DrainCount: s.DrainCount.Name(),
+		Left: s.Left.Name(), Tokens: s.Tokens.Name(), Drain: s.Drain.Name(),
+		PutTokens: s.PutTokens.Name(), TokenCount: s.TokenCount.Name(),
 	}
 	for _, n := range s.Discard {
 		m.out.Sync.Discard = append(m.out.Sync.Discard, n.Name())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -88,7 +89,7 @@ func (r *Replicas) discard(ctx context.Context, sess session.Session) error {
 	if tokens, err := ckptfmt.Values[int32](out[1]); err != nil {
 		return err
 	} else if len(tokens) == 1 && tokens[0] > 0 {
-		feeds[r.DrainCount] = out[1]
+		feeds[r.TokenCount] = out[1]
 		targets = append(targets, r.Drain)
 	}
 	if len(targets) == 0 {
@@ -111,10 +112,8 @@ func (r *Replicas) Start(ctx context.Context, sess session.Session, step int64, 
 	if !r.config.Supervisor.IsChief {
 		return func() {}, nil
 	}
-	if !adopted {
-		if _, err := sess.Run(ctx, nil, nil, []string{r.InitTokens}); err != nil {
-			return nil, fmt.Errorf("putting the first tokens: %w", err)
-		}
+	if err := r.putTokens(ctx, sess, adopted); err != nil {
+		return nil, fmt.Errorf("putting the first tokens: %w", err)
 	}
 	// A stop lets the replicas end their step: updates continue until the training
 	// has returned.
@@ -129,6 +128,41 @@ func (r *Replicas) Start(ctx context.Context, sess session.Session, step int64, 
 		}
 	}()
 	return func() { cancel(); <-ended }, nil
+}
+
+// putTokens puts in the tokens that the replicas need for a first update when
+// each of them begins with a gradient. What a lost session of the chief has put in
+// or taken out is not known, and a replica that waited then may still take a token
+// for a gradient that it gives again: in a model that was adopted there must be
+// tokens for all of those, too. One too many costs a gradient that is dropped, one
+// too few stops the training for good.
+func (r *Replicas) putTokens(ctx context.Context, sess session.Session, adopted bool) error {
+	if !adopted {
+		_, err := sess.Run(ctx, nil, nil, []string{r.InitTokens})
+		return err
+	}
+	if r.Aggregate <= r.Total {
+		return nil // a token for each replica comes with the update
+	}
+	out, err := sess.Run(ctx, nil, []string{r.Left, r.Tokens}, nil)
+	if err != nil {
+		return err
+	}
+	given, err := ckptfmt.Values[int32](out[0])
+	if err != nil {
+		return err
+	}
+	tokens, err := session.ScalarInt(out[1])
+	if err != nil {
+		return err
+	}
+	others := int64(r.Total - 1)
+	lacking := int64(r.Aggregate-r.Total) + others - int64(slices.Min(given)) - tokens
+	if lacking <= 0 {
+		return nil
+	}
+	_, err = sess.Run(ctx, program.Feed{r.TokenCount: ckptfmt.Scalar(int32(lacking))}, nil, []string{r.PutTokens})
+	return err
 }
 
 // ungated returns the session inside those that hold a copy of the variables

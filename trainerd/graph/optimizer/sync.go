@@ -38,12 +38,14 @@ type Synced struct {
 
 	// What a training that is over may have left on a server: the number of
 	// gradients in each accumulator, the ops that take them out, and the number
-	// of tokens; Drain takes as many of them as DrainCount is fed.
+	// of tokens. Drain takes as many tokens out as TokenCount is fed, PutTokens
+	// puts as many of the present step in.
 	Left       graph.Output
 	Discard    []*graph.Node
 	Tokens     graph.Output
 	Drain      *graph.Node
-	DrainCount graph.Output
+	PutTokens  *graph.Node
+	TokenCount graph.Output
 }
 
 // syncScope is the name of the optimizer in TensorFlow.
@@ -228,13 +230,19 @@ func (s *synchronizer) update() {
 
 // putTokens adds an op that puts tokens of the present step into the queue.
 func (s *synchronizer) putTokens(count int) *graph.Node {
+	return s.enqueueTokens(graph.MakeShape(int64(count)), func() graph.Output { return s.Const("dims", literal.Int32s(int32(count))) })
+}
+
+// enqueueTokens adds an op that puts tokens of the present step into the queue,
+// of a shape that the output of dims gives.
+func (s *synchronizer) enqueueTokens(shape graph.Shape, dims func() graph.Output) *graph.Node {
 	name := s.UniqueName("Fill")
-	var dims, step graph.Output
-	s.Scope(name+"/", func() { dims, step = s.Const("dims", literal.Int32s(int32(count))), s.Read("", s.step) })
+	var shapeOf, step graph.Output
+	s.Scope(name+"/", func() { shapeOf, step = dims(), s.Read("", s.step) })
 	tokens := s.Add(graph.NodeSpec{
-		Op: "Fill", Name: name + "/", Inputs: []graph.Output{dims, step},
+		Op: "Fill", Name: name + "/", Inputs: []graph.Output{shapeOf, step},
 		Attrs:   graph.Attrs{"T": attr.Type(step.DType()), "index_type": attr.Type(tfpb.DataType_DT_INT32)},
-		Outputs: []graph.OutputType{{DType: step.DType(), Shape: graph.MakeShape(int64(count))}},
+		Outputs: []graph.OutputType{{DType: step.DType(), Shape: shape}},
 	}).Output(0)
 	return s.Add(graph.NodeSpec{
 		Op: "QueueEnqueueManyV2", Name: "sync_token_q_EnqueueMany", Inputs: []graph.Output{s.queue, tokens},
@@ -267,7 +275,7 @@ func (s *synchronizer) initialize() {
 	s.Colocate(s.step.Handle().Node, func() { s.out.InitTokens = s.putTokens(tokens) })
 }
 
-// leftovers adds what empties the accumulators and the queue.
+// leftovers adds what empties the accumulators, and what empties and fills the queue.
 func (s *synchronizer) leftovers() {
 	s.Scope(syncScope+"/left", func() {
 		var counts []graph.Output
@@ -284,12 +292,15 @@ func (s *synchronizer) leftovers() {
 		s.Colocate(s.step.Handle().Node, func() {
 			s.out.Tokens = s.Add(graph.NodeSpec{Op: "QueueSizeV2", Inputs: []graph.Output{s.queue}, Outputs: []graph.OutputType{{DType: tfpb.DataType_DT_INT32, Shape: graph.Shape{}}}}).Output(0)
 		})
-		s.out.DrainCount = s.Placeholder("count", tfpb.DataType_DT_INT32, graph.Shape{})
+		s.out.TokenCount = s.Placeholder("count", tfpb.DataType_DT_INT32, graph.Shape{})
 		s.Colocate(s.step.Handle().Node, func() {
 			s.out.Drain = s.Add(graph.NodeSpec{
-				Op: "QueueDequeueManyV2", Inputs: []graph.Output{s.queue, s.out.DrainCount},
+				Op: "QueueDequeueManyV2", Inputs: []graph.Output{s.queue, s.out.TokenCount},
 				Outputs: []graph.OutputType{{DType: s.step.DType, Shape: graph.MakeShape(-1)}},
 				Attrs:   graph.Attrs{"component_types": attr.Types(s.step.DType), "timeout_ms": attr.Int(-1)},
+			})
+			s.out.PutTokens = s.enqueueTokens(graph.MakeShape(-1), func() graph.Output {
+				return s.Reshape("dims", s.out.TokenCount, graph.MakeShape(1))
 			})
 		})
 	})
