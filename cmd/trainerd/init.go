@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -38,6 +40,9 @@ EXAMPLES:
    trainerd init 'train-*.tfrecord' --label image/class/label flowers.toml
    trainerd init photos/` + initProgramHelp
 
+// readingEvery is how often init says that it still reads: a million images take minutes.
+const readingEvery = 20 * time.Second
+
 func initCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "init",
@@ -59,6 +64,8 @@ func initCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			given := data
+			defer parallel.AtEach(readingEvery, func() { fmt.Fprintf(c.App.ErrWriter, "still reading %s\n", given) })()
 			p, err := newTemplate(c, data)
 			if err != nil {
 				return err
@@ -102,7 +109,7 @@ func isFree(config, data string) error {
 
 // judgeAndWrite writes the config of a model that fits the data.
 func judgeAndWrite(c *cli.Context, p *config.Template, name string) error {
-	data, err := p.Load(name)
+	data, err := p.Load(c.Context, name)
 	if err != nil {
 		return err
 	}

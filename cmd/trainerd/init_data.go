@@ -20,7 +20,7 @@ func newTemplate(c *cli.Context, file string) (*config.Template, error) {
 	if task != dataset.AnyTask && task != dataset.Classification && task != dataset.Regression {
 		return nil, usagef("init: --task is %s or %s", dataset.Classification, dataset.Regression)
 	}
-	sample, err := dataset.NewSample(file, c.String("label"), task)
+	sample, err := dataset.NewSample(c.Context, file, c.String("label"), task)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func newTemplate(c *cli.Context, file string) (*config.Template, error) {
 
 // newTableTemplate is newTemplate for a table.
 func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.Template, error) {
-	survey, err := dataset.NewSurvey(file)
+	survey, err := dataset.NewSurvey(c.Context, file)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.T
 		}
 		why = "as --label says"
 	}
-	plan, err := survey.Plan(label, task)
+	plan, err := survey.Plan(c.Context, label, task)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.T
 	if err := useColumns(c, p); err != nil {
 		return nil, err
 	}
-	return p, printPlan(c.App.Writer, p, file, why)
+	return p, printPlan(c, p, file, why)
 }
 
 // useColumns gives columns the jobs that flags name.
@@ -99,8 +99,8 @@ func columnNames(s *dataset.Survey) string {
 }
 
 // printPlan prints what was understood of the columns.
-func printPlan(w io.Writer, p *config.Template, file, why string) error {
-	s := p.Survey
+func printPlan(c *cli.Context, p *config.Template, file, why string) error {
+	s, w := p.Survey, c.App.Writer
 	fmt.Fprintf(w, "%s: %s, %d rows\n\n", file, describeTable(s.Options), s.Rows)
 	t := terminal.NewTable("COLUMN", "KIND", "DISTINCT", "MISSING", "EXAMPLE", "RULE")
 	for i := 0; i < len(p.Plan.Uses); i++ {
@@ -121,7 +121,7 @@ func printPlan(w io.Writer, p *config.Template, file, why string) error {
 		what = "a number"
 	}
 	fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", s.Columns[p.Plan.Label].Name, why, what)
-	notes, err := s.Notes(p.Plan)
+	notes, err := s.Notes(c.Context, p.Plan)
 	for _, n := range notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}

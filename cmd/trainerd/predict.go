@@ -128,7 +128,7 @@ func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples
 	if name == "-" {
 		o.In, name = c.App.Reader, "stdin"
 	}
-	in, err := dataset.OpenExamples(name, m.Schema, o)
+	in, err := dataset.OpenExamples(c.Context, name, m.Schema, o)
 	if err != nil {
 		m.Close()
 		return nil, nil, err

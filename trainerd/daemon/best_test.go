@@ -22,7 +22,7 @@ import (
 // offers gives bestCheckpoints one value after the other, at the steps 1, 2, ...
 func offers(t *testing.T, c *config.Config, first int64, values ...float64) {
 	t.Helper()
-	j, err := newJob(c)
+	j, err := newJob(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestBestResumed(t *testing.T) {
 	if err := os.WriteFile(name, []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	j, err := newJob(c)
+	j, err := newJob(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestBestSweepsTemps(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(real, 0o777), os.WriteFile(filepath.Join(real, temp), []byte("x"), 0o666)); err != nil {
 			t.Fatal(err)
 		}
-		j, err := newJob(c)
+		j, err := newJob(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func CheckWith(ctx context.Context, name string, overrides []config.Override, da
 func check(ctx context.Context, name string, overrides []config.Override, data *dataset.Dataset, w io.Writer) error {
 	c, err := config.Load(name, overrides)
 	if err != nil {
-		return errors.Join(err, checkData(c))
+		return errors.Join(err, checkData(ctx, c))
 	}
 	unwritable := checkLogdir(c)
 	if c.IsChild() && unwritable == nil {
@@ -45,7 +45,7 @@ func check(ctx context.Context, name string, overrides []config.Override, data *
 	if c.IsChild() {
 		return unwritable
 	}
-	j, err := newJobWith(c, data)
+	j, err := newJobWith(ctx, c, data)
 	if err != nil {
 		return errors.Join(err, unwritable)
 	}
@@ -71,7 +71,7 @@ func check(ctx context.Context, name string, overrides []config.Override, data *
 
 // checkData returns what is wrong with the data and the graph of a config that
 // has problems, if their settings are not among these.
-func checkData(c *config.Config) error {
+func checkData(ctx context.Context, c *config.Config) error {
 	switch {
 	case c == nil:
 		return nil
@@ -81,7 +81,7 @@ func checkData(c *config.Config) error {
 	if !c.ValidData() || c.Model.Classes < 0 || c.Model.Inputs < 0 {
 		return graphrun.CheckFile(c)
 	}
-	data, err := dataset.Load(c.Data.File, c.DatasetOptions())
+	data, err := dataset.Load(ctx, c.Data.File, c.DatasetOptions())
 	if err != nil {
 		return errors.Join(err, graphrun.CheckFile(c))
 	}

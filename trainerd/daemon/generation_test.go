@@ -148,7 +148,7 @@ type byHand struct {
 
 func chiefByHand(t *testing.T, set []string) *byHand {
 	t.Helper()
-	j, err := newJob(clustersConfig(t, set...))
+	j, err := newJob(t.Context(), clustersConfig(t, set...))
 	if err != nil {
 		t.Fatal(err)
 	}

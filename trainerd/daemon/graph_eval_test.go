@@ -46,7 +46,7 @@ func TestEvaluationTakesNoInput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := noisyConfig(t, meta, tt.overrides...)
-		j, err := newJob(c)
+		j, err := newJob(t.Context(), c)
 		if tt.want != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)

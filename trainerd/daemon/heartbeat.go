@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 )
 
@@ -69,26 +70,7 @@ func (b *heartbeat) start(log *slog.Logger) (end func()) {
 		return func() {}
 	}
 	b.last = time.Now()
-	return atEach(beatEvery, func() { b.beat(log) })
-}
-
-// atEach calls f after each pause, until end is called.
-func atEach(pause time.Duration, f func()) (end func()) {
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(pause)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				f()
-			}
-		}
-	}()
-	return func() { close(quit); <-ended }
+	return parallel.AtEach(beatEvery, func() { b.beat(log) })
 }
 
 func (b *heartbeat) beat(log *slog.Logger) {

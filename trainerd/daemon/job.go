@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -27,15 +28,18 @@ type job struct {
 	tester   *tester
 }
 
-// newJob loads the data and builds the model that fits them, or reads the
+// newJob loads the data, until ctx is done, and builds the model that fits them, or reads the
 // graph. The job is to be closed.
-func newJob(c *config.Config) (*job, error) { return newJobWith(c, nil) }
+func newJob(ctx context.Context, c *config.Config) (*job, error) { return newJobWith(ctx, c, nil) }
 
 // newJobWith is newJob with data that are loaded already, or nil.
-func newJobWith(c *config.Config, data *dataset.Dataset) (*job, error) {
+func newJobWith(ctx context.Context, c *config.Config, data *dataset.Dataset) (*job, error) {
 	j := &job{config: c, data: data}
 	if c.Data.File != "" && data == nil {
-		data, err := dataset.Load(c.Data.File, c.DatasetOptions())
+		data, err := dataset.Load(ctx, c.Data.File, c.DatasetOptions())
+		if ctx.Err() != nil {
+			return nil, err
+		}
 		if err != nil {
 			return nil, errors.Join(err, graphrun.CheckFile(c))
 		}

@@ -17,7 +17,7 @@ import (
 // rate is fed, unless it is 0.
 func stepped(t *testing.T, rate float64, overrides ...string) map[string][]byte {
 	t.Helper()
-	j, err := newJob(clustersConfig(t, overrides...))
+	j, err := newJob(t.Context(), clustersConfig(t, overrides...))
 	if err != nil {
 		t.Fatal(err)
 	}

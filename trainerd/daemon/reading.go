@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -12,10 +14,22 @@ import (
 // take minutes.
 const readingEvery = 20 * time.Second
 
+// readJob makes the job, for which it reads the data. It returns nil and no error when
+// it was stopped before it had them.
+func (o RunOptions) readJob(ctx context.Context, c *config.Config) (*job, error) {
+	defer o.sayReading(c)()
+	j, err := newJob(ctx, c)
+	if err != nil && ctx.Err() != nil {
+		o.sayUnread(c.Data.File)
+		return nil, nil
+	}
+	return j, err
+}
+
 // sayReading says every so often that the data are being read, until end is called.
 func (o RunOptions) sayReading(c *config.Config) (end func()) {
 	begun := time.Now()
-	return atEach(readingEvery, func() { o.sayStillReading(c.Data.File, time.Since(begun).Round(time.Second)) })
+	return parallel.AtEach(readingEvery, func() { o.sayStillReading(c.Data.File, time.Since(begun).Round(time.Second)) })
 }
 
 func (o RunOptions) sayStillReading(file string, took time.Duration) {
@@ -23,9 +37,23 @@ func (o RunOptions) sayStillReading(file string, took time.Duration) {
 		fmt.Fprintf(o.Stderr, "still reading %s after %v\n", file, took)
 		return
 	}
+	o.firstLog().Info("still reading the data", "file", file, "took", took)
+}
+
+// sayUnread says that the run was stopped before it had its data.
+func (o RunOptions) sayUnread(file string) {
+	if o.Log == nil && o.Terminal {
+		fmt.Fprintf(o.Stderr, "stopped while reading %s; nothing was changed\n", file)
+		return
+	}
+	o.firstLog().Info("stopped while reading the data; nothing was changed", "file", file)
+}
+
+// firstLog returns the log of what comes before the training.
+func (o RunOptions) firstLog() *slog.Logger {
 	h := slog.Handler(slog.NewTextHandler(o.Stderr, nil))
 	if o.Log != nil {
 		h = o.Log.Handler()
 	}
-	o.log(h).Info("still reading the data", "file", file, "took", took)
+	return o.log(h)
 }

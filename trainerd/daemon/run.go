@@ -58,10 +58,8 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 	if c.IsChild() {
 		return runChild(ctx, c, o)
 	}
-	read := o.sayReading(c)
-	j, err := newJob(c)
-	read()
-	if err != nil {
+	j, err := o.readJob(ctx, c)
+	if j == nil {
 		return err
 	}
 	defer j.close()

@@ -198,8 +198,11 @@ func TestRunCancelledBefore(t *testing.T) {
 	c := clustersConfig(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if stdout, stderr := runJob(t, ctx, c); stdout != "" || !strings.Contains(stderr, "stopped at step 0 of 40") {
+	if stdout, stderr := runJob(t, ctx, c); stdout != "" || !strings.Contains(stderr, "stopped while reading the data; nothing was changed") {
 		t.Errorf("stdout %q, stderr %q", stdout, stderr)
+	}
+	if _, err := os.Stat(c.Logdir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the run has made a logdir, or %v", err)
 	}
 }
 
@@ -273,7 +276,7 @@ func TestEvaluateInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Data.TestFraction = .5
-	j, err := newJob(c)
+	j, err := newJob(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +409,7 @@ func TestSteps(t *testing.T) {
 	for _, tt := range tests {
 		c := clustersConfig(t)
 		c.Train, c.Data.BatchSize = tt.train, tt.batch
-		j, err := newJob(c)
+		j, err := newJob(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestResumeWithOtherData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return newJob(again)
+		return newJob(t.Context(), again)
 	}
 	j, err := longer()
 	if err != nil {

@@ -38,7 +38,7 @@ func TestTemplate(t *testing.T) {
 			if err := os.WriteFile(file, []byte(rows.String()), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			survey, err := dataset.NewSurvey(file)
+			survey, err := dataset.NewSurvey(t.Context(), file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestTemplate(t *testing.T) {
 			if c.number {
 				task = dataset.Regression
 			}
-			plan, err := survey.Plan(c.label, task)
+			plan, err := survey.Plan(t.Context(), c.label, task)
 			if err != nil {
 				t.Fatal(err)
 			}

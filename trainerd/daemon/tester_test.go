@@ -209,7 +209,7 @@ func TestEvaluationIsRepeatable(t *testing.T) {
 		for _, steps := range []int64{2, 2, 3} {
 			c.Train.Steps = steps
 			runJob(t, t.Context(), c)
-			j, err := newJob(c)
+			j, err := newJob(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -102,7 +102,7 @@ func TestWarmStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := clustersConfig(t, warmSettings(settings...)...)
 			var plan bytes.Buffer
-			j, err := newJob(c)
+			j, err := newJob(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,7 @@ func TestWordsOfTestFile(t *testing.T) {
 	train := write("train.csv", "c,y\nred,no\nblue,yes\nred,no\n")
 	o := Options{Header: true, Label: Column{Name: "y"}, Categories: []string{"c", "y"}}
 	o.TestFile = write("test.csv", "c,y\ngreen,yes\nred,no\n")
-	d, err := Load(train, o)
+	d, err := Load(t.Context(), train, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestWordsOfTestFile(t *testing.T) {
 	}
 	o.TestFile = write("worse.csv", "c,y\nred,maybe\n")
 	var fault *Error
-	if _, err := Load(train, o); !errors.As(err, &fault) || !strings.Contains(err.Error(), `worse.csv:2: column 2 ("y"): the label "maybe" is not among those of data.file`) {
+	if _, err := Load(t.Context(), train, o); !errors.As(err, &fault) || !strings.Contains(err.Error(), `worse.csv:2: column 2 ("y"): the label "maybe" is not among those of data.file`) {
 		t.Errorf("another label: %v", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestColumnErrors(t *testing.T) {
 		{"binary", "a\x00\x01" + strings.Repeat("\x02", 1<<16), Options{}, "data.csv: is a binary file, not a table of text; check data.file and data.format"},
 		{"JSON", `{"a":1,"y":0}` + "\n" + `{"a":"b","y":1}`, Options{Format: FormatJSON, Label: Column{Name: "y"}}, `data.csv: record 2: column 1 ("a"): "b" is not a number`},
 	} {
-		_, err := Read(strings.NewReader(c.text), "data.csv", c.opts)
+		_, err := Read(t.Context(), strings.NewReader(c.text), "data.csv", c.opts)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || len(err.Error()) > 1000 {
 			t.Errorf("%s:\ngot  %.500v\nwant %s", c.name, err, c.want)
 		}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,13 +37,13 @@ type rowsReader struct {
 }
 
 // openTable opens CSV, JSON or Parquet.
-func openTable(name string, o Options) (*source, error) {
+func openTable(ctx context.Context, name string, o Options) (*source, error) {
 	t, err := table.Open(name, o.tableOptions())
 	if err != nil {
 		return nil, tableError(name, err)
 	}
 	defer t.Close()
-	return readTable(t, name, o)
+	return readTable(ctx, t, name, o)
 }
 
 // tableError places an error of package table.
@@ -70,19 +71,19 @@ func (o Options) tableOptions() table.Options {
 func (o Options) hasNames() bool { return o.Header || o.Format != FormatCSV }
 
 // readCSV reads CSV or JSON as a source.
-func readCSV(r io.Reader, name string, o Options) (*source, error) {
+func readCSV(ctx context.Context, r io.Reader, name string, o Options) (*source, error) {
 	t, err := table.New(r, o.tableOptions())
 	if err != nil {
 		return nil, tableError(name, err)
 	}
-	return readTable(t, name, o)
+	return readTable(ctx, t, name, o)
 }
 
 // readTable reads all rows. It continues after a faulty row, so that one run
 // shows more than one fault, and stops where the rest makes no sense.
-func readTable(t *table.Table, name string, o Options) (*source, error) {
+func readTable(ctx context.Context, t *table.Table, name string, o Options) (*source, error) {
 	r := &rowsReader{opts: o, name: name, table: t, errs: &Errors{File: name}}
-	if err := r.readAll(); err != nil {
+	if err := r.readAll(ctx); err != nil {
 		return nil, err
 	}
 	if r.records == 0 && len(r.errs.Problems) == 0 {
@@ -97,13 +98,16 @@ func readTable(t *table.Table, name string, o Options) (*source, error) {
 	return r.source()
 }
 
-func (r *rowsReader) readAll() error {
+func (r *rowsReader) readAll(ctx context.Context) error {
 	if len(r.table.Columns) > 0 {
 		if err := r.begin(); err != nil {
 			return err
 		}
 	}
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		row, err := r.table.Next()
 		if err == io.EOF {
 			return nil

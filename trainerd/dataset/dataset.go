@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -193,11 +194,11 @@ type Dataset struct {
 	close        []func() error
 }
 
-// Load reads the data called name. What is wrong with the contents is an
-// [*Errors]. The Dataset is to be closed.
-func Load(name string, o Options) (*Dataset, error) {
+// Load reads the data called name, until ctx is done. What is wrong with the contents
+// is an [*Errors]. The Dataset is to be closed.
+func Load(ctx context.Context, name string, o Options) (*Dataset, error) {
 	o = o.withDefaults()
-	train, err := open(name, o.LabelFile, o)
+	train, err := open(ctx, name, o.LabelFile, o)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func Load(name string, o Options) (*Dataset, error) {
 		schema := train.schemaOrNumbers(o)
 		fit.Fit = &schema
 	}
-	test, err := open(o.TestFile, o.TestLabelFile, fit)
+	test, err := open(ctx, o.TestFile, o.TestLabelFile, fit)
 	if err != nil {
 		return nil, err
 	}
@@ -222,9 +223,9 @@ func Load(name string, o Options) (*Dataset, error) {
 }
 
 // Read is [Load] of CSV or JSON from r; name is what errors call it.
-func Read(r io.Reader, name string, o Options) (*Dataset, error) {
+func Read(ctx context.Context, r io.Reader, name string, o Options) (*Dataset, error) {
 	o = o.withDefaults()
-	s, err := readCSV(r, name, o)
+	s, err := readCSV(ctx, r, name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -246,19 +247,19 @@ func (o Options) withDefaults() Options {
 }
 
 // open reads the examples of a file or folder.
-func open(name, labels string, o Options) (*source, error) {
+func open(ctx context.Context, name, labels string, o Options) (*source, error) {
 	switch o.Format {
 	case FormatCSV, FormatJSON, FormatParquet:
 		if err := statTable(name); err != nil {
 			return nil, err
 		}
-		return openTable(name, o)
+		return openTable(ctx, name, o)
 	case FormatTFRecord:
-		return openRecords(name, o)
+		return openRecords(ctx, name, o)
 	case FormatIDX:
-		return openIDX(name, labels, o)
+		return openIDX(ctx, name, labels, o)
 	case FormatImages:
-		return openImages(name, o)
+		return openImages(ctx, name, o)
 	}
 	return nil, &Error{File: name, Reason: fmt.Sprintf("there is no format %q", o.Format), Hint: "use csv, json, parquet, tfrecord, idx or images"}
 }

@@ -33,7 +33,7 @@ func numbered(n, classes int) string {
 
 func read(t *testing.T, text string, o Options) *Dataset {
 	t.Helper()
-	d, err := Read(strings.NewReader(text), "data.csv", o)
+	d, err := Read(t.Context(), strings.NewReader(text), "data.csv", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Read(strings.NewReader(tt.text), "data.csv", tt.opts)
+			_, err := Read(t.Context(), strings.NewReader(tt.text), "data.csv", tt.opts)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -236,7 +236,7 @@ func names(n int) []string {
 }
 
 func TestManyErrors(t *testing.T) {
-	_, err := Read(strings.NewReader("0,1\n"+strings.Repeat("0,x\n", 25)), "data.csv", Options{})
+	_, err := Read(t.Context(), strings.NewReader("0,1\n"+strings.Repeat("0,x\n", 25)), "data.csv", Options{})
 	var all *Errors
 	if !errors.As(err, &all) || len(all.Problems) != 10 || all.More != 15 {
 		t.Fatalf("got %v, want 10 problems and 15 more", err)
@@ -251,7 +251,7 @@ func TestReadFails(t *testing.T) {
 	text := "a,b\n" + numbered(5, 2)
 	broken := errors.New("disk on fire")
 	for n := range len(text) {
-		_, err := Read(io.MultiReader(strings.NewReader(text[:n]), iotest.ErrReader(broken)), "data.csv", Options{Header: true})
+		_, err := Read(t.Context(), io.MultiReader(strings.NewReader(text[:n]), iotest.ErrReader(broken)), "data.csv", Options{Header: true})
 		var e *Error
 		if !errors.As(err, &e) || !errors.Is(err, broken) {
 			t.Errorf("failure at byte %d: %v", n, err)
@@ -265,16 +265,16 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(name, []byte(zipped(numbered(10, 2))), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Load(name, Options{Label: Column{Index: 1}})
+	d, err := Load(t.Context(), name, Options{Label: Column{Index: 1}})
 	if err != nil || d.TrainRows != 10 || d.Features != 1 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
-	_, err = Load(filepath.Join(dir, "none.csv"), Options{})
+	_, err = Load(t.Context(), filepath.Join(dir, "none.csv"), Options{})
 	var e *Error
 	if !errors.As(err, &e) || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err = Load(dir, Options{}); !errors.As(err, &e) {
+	if _, err = Load(t.Context(), dir, Options{}); !errors.As(err, &e) {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -47,9 +48,9 @@ type Examples struct {
 	close  []func() error
 }
 
-// OpenExamples opens the data called name. What is wrong is an [*Error] or
-// [*Errors]. The Examples are to be closed.
-func OpenExamples(name string, s *Schema, o ExamplesOptions) (*Examples, error) {
+// OpenExamples opens the data called name, unless ctx is done before all files are
+// found. What is wrong is an [*Error] or [*Errors]. The Examples are to be closed.
+func OpenExamples(ctx context.Context, name string, s *Schema, o ExamplesOptions) (*Examples, error) {
 	e := &Examples{schema: s, opts: o, name: name, errs: &Errors{File: name}}
 	if err := e.openPipe(); err != nil {
 		return nil, err
@@ -62,9 +63,9 @@ func OpenExamples(name string, s *Schema, o ExamplesOptions) (*Examples, error) 
 	case FormatTFRecord:
 		err = e.openRecords()
 	case FormatIDX:
-		err = e.openIDX()
+		err = e.openIDX(ctx)
 	case FormatImages:
-		err = e.openImages()
+		err = e.openImages(ctx)
 	default:
 		err = e.openTable(format)
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -84,8 +85,8 @@ func (o Options) labelValue(label int64) float64 {
 }
 
 // openIDX reads a file of arrays, and one of labels if there is one.
-func (e *Examples) openIDX() error {
-	x, err := readIDX(e.name, DefaultMemoryLimit)
+func (e *Examples) openIDX(ctx context.Context) error {
+	x, err := readIDX(ctx, e.name, DefaultMemoryLimit)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (e *Examples) openIDX() error {
 		return err
 	}
 	o := Options{Numbers: e.schema.Label.Kind != KindCategory, Classes: e.schema.Classes}
-	l, err := e.idxLabels(o, x.shape[0])
+	l, err := e.idxLabels(ctx, o, x.shape[0])
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (e *Examples) openIDX() error {
 }
 
 // idxLabels returns the labels of IDX data, nil if they have none.
-func (e *Examples) idxLabels(o Options, rows int) (labels, error) {
+func (e *Examples) idxLabels(ctx context.Context, o Options, rows int) (labels, error) {
 	name := e.opts.Labels
 	if name == "" {
 		derived, err := labelsBeside(e.name)
@@ -133,7 +134,7 @@ func (e *Examples) idxLabels(o Options, rows int) (labels, error) {
 		}
 		name = derived
 	}
-	y, err := readIDX(name, DefaultMemoryLimit)
+	y, err := readIDX(ctx, name, DefaultMemoryLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +147,11 @@ func (e *Examples) idxLabels(o Options, rows int) (labels, error) {
 
 // openImages reads an image, a folder of images, or one of a folder for each
 // class.
-func (e *Examples) openImages() error {
+func (e *Examples) openImages(ctx context.Context) error {
 	if len(e.schema.Image) != 3 {
 		return &Error{File: e.name, Reason: "are images, but the model was not trained with images", Hint: "give data of the kind that it was trained with"}
 	}
-	files, classes, err := e.imageFiles()
+	files, classes, err := e.imageFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (e *Examples) openImages() error {
 
 // imageFiles returns the images by name, with the class of the folder that each
 // is in; NaN for none.
-func (e *Examples) imageFiles() (files []string, classes []float64, err error) {
+func (e *Examples) imageFiles(ctx context.Context) (files []string, classes []float64, err error) {
 	class := math.NaN()
 	add := func(name string) {
 		files, classes = append(files, name), append(classes, class)
@@ -206,7 +207,7 @@ func (e *Examples) imageFiles() (files []string, classes []float64, err error) {
 			}
 			continue
 		}
-		inside, err := imagesBelow(path)
+		inside, err := imagesBelow(ctx, path)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -32,7 +32,7 @@ func carSchema() *Schema {
 func readExamples(t *testing.T, text string, s *Schema, o ExamplesOptions) (rows []string, err error) {
 	t.Helper()
 	o.In = strings.NewReader(text)
-	e, err := OpenExamples("in.csv", s, o)
+	e, err := OpenExamples(t.Context(), "in.csv", s, o)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func TestExamplesOfFiles(t *testing.T) {
 		images: {Format: FormatImages, Image: []int{4, 4, 1}},
 	} {
 		d := load(t, name, o)
-		e, err := OpenExamples(name, &d.Schema, ExamplesOptions{NeedLabel: true})
+		e, err := OpenExamples(t.Context(), name, &d.Schema, ExamplesOptions{NeedLabel: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestExamplesOfFiles(t *testing.T) {
 		e.Close()
 	}
 	d := load(t, filepath.Join(dir, "rows.tfrecord"), Options{Format: FormatTFRecord})
-	e, err := OpenExamples(unlabelled, &d.Schema, ExamplesOptions{})
+	e, err := OpenExamples(t.Context(), unlabelled, &d.Schema, ExamplesOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

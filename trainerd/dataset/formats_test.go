@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"image"
@@ -38,7 +39,7 @@ func write(t *testing.T, dir, name string, data []byte) string {
 // load reads data that must be intact.
 func load(t *testing.T, name string, o Options) *Dataset {
 	t.Helper()
-	d, err := Load(name, o)
+	d, err := Load(t.Context(), name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func batch(t *testing.T, d *Dataset, step int64) (x []float32, y []int64) {
 // wantError checks that data are refused, with all of some words.
 func wantError(t *testing.T, name string, o Options, want ...string) {
 	t.Helper()
-	d, err := Load(name, o)
+	d, err := Load(t.Context(), name, o)
 	if err == nil {
 		d.Close()
 		t.Fatal("the data are read")
@@ -413,11 +414,11 @@ func TestNumbersAndIDs(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"1,x\n": `"x" is not an id`, "1,1.5\n": `"1.5" is not an id`, "1,16777216\n": "is not an id"} {
-		if _, err := Read(strings.NewReader(text), "data.csv", Options{IDs: true}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(t.Context(), strings.NewReader(text), "data.csv", Options{IDs: true}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}
-	if _, err := Read(strings.NewReader("x,1\n2,3\n"), "data.csv", Options{Numbers: true}); err == nil || !strings.Contains(err.Error(), `column 1: the label: "x" is not a number`) {
+	if _, err := Read(t.Context(), strings.NewReader("x,1\n2,3\n"), "data.csv", Options{Numbers: true}); err == nil || !strings.Contains(err.Error(), `column 1: the label: "x" is not a number`) {
 		t.Errorf("label: got %v", err)
 	}
 }
@@ -432,4 +433,52 @@ func TestTestFile(t *testing.T) {
 	}
 	wantError(t, train, Options{TestFile: write(t, dir, "wide.csv", []byte("1,3,3\n0,1,1\n"))}, "wide.csv: its examples have 2 features, those of ", " 1; data.test_file needs")
 	wantError(t, train, Options{TestFile: write(t, dir, "more.csv", []byte("2,3\n0,1\n"))}, "more.csv:1: column 1: the label 2 is out of range")
+}
+
+// Data of a million files, or of gigabytes, are no longer read once a stop is asked for.
+func TestReadingStops(t *testing.T) {
+	dir := t.TempDir()
+	csv := write(t, dir, "t.csv", []byte("x,y\n1,a\n2,b\n3,a\n4,b\n"))
+	arrays := write(t, dir, "train-images-idx3-ubyte", idx(idxUint8, []int{2, 1, 1}, 1, 2))
+	write(t, dir, "train-labels-idx1-ubyte", idx(idxUint8, []int{2}, 0, 1))
+	images := filepath.Join(dir, "images")
+	write(t, images, "a/one.png", pngOf(gradient(4, 2, red, blue)))
+	write(t, images, "b/two.png", pngOf(gradient(4, 2, red, blue)))
+	records := filepath.Join("..", "..", "fixtures", "graphs", "digits.tfrecord")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for name, read := range map[string]func(ctx context.Context) error{
+		"csv": func(ctx context.Context) error {
+			return loads(ctx, csv, Options{Header: true, Label: Column{Name: "y"}, Categories: []string{"y"}})
+		},
+		"idx": func(ctx context.Context) error { return loads(ctx, arrays, Options{Format: FormatIDX, Classes: 2}) },
+		"tfrecord": func(ctx context.Context) error {
+			return loads(ctx, records, Options{Format: FormatTFRecord, Features: []string{"image"}, Label: Column{Name: "label"}})
+		},
+		"images": func(ctx context.Context) error {
+			return loads(ctx, images, Options{Format: FormatImages, Image: []int{2, 2, 3}})
+		},
+		"images that are not held": func(ctx context.Context) error {
+			return loads(ctx, images, Options{Format: FormatImages, Image: []int{2, 2, 3}, MemoryLimit: 1})
+		},
+		"survey of a table":  func(ctx context.Context) error { _, err := NewSurvey(ctx, csv); return err },
+		"sample of idx":      func(ctx context.Context) error { _, err := NewSample(ctx, arrays, "", AnyTask); return err },
+		"sample of tfrecord": func(ctx context.Context) error { _, err := NewSample(ctx, records, "", AnyTask); return err },
+		"sample of images":   func(ctx context.Context) error { _, err := NewSample(ctx, images, "", AnyTask); return err },
+	} {
+		if err := read(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := read(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: after a stop: %v", name, err)
+		}
+	}
+}
+
+func loads(ctx context.Context, name string, o Options) error {
+	d, err := Load(ctx, name, o)
+	if err != nil {
+		return err
+	}
+	return d.Close()
 }

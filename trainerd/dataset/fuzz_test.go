@@ -24,7 +24,7 @@ func FuzzCSV(f *testing.F) {
 		case 2:
 			o.Normalize = NormalizeMinMax
 		}
-		d, err := Read(bytes.NewReader(data), "data.csv", o)
+		d, err := Read(t.Context(), bytes.NewReader(data), "data.csv", o)
 		if err != nil {
 			if e := new(Error); !errors.As(err, &e) || e.File == "" || e.Reason == "" {
 				t.Fatalf("the error %v has no place", err)
@@ -67,7 +67,7 @@ func FuzzFormats(f *testing.F) {
 		case 3:
 			o.Format, o.ShuffleBuffer = FormatTFRecord, 1
 		}
-		d, err := Load(name, o)
+		d, err := Load(t.Context(), name, o)
 		if err != nil {
 			if e := new(Error); !errors.As(err, &e) || e.Reason == "" {
 				t.Fatalf("the error %v has no cause", err)

@@ -32,7 +32,7 @@ func TestGroups(t *testing.T) {
 	for seed := range uint64(8) {
 		for _, shuffle := range []bool{true, false} {
 			o := Options{Header: true, Label: Column{Name: "y"}, Group: "patient", Missing: true, TestFraction: 0.2, BatchSize: 1, Shuffle: shuffle, Seed: seed}
-			d, err := Load(file, o)
+			d, err := Load(t.Context(), file, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,13 +74,13 @@ func TestGroupErrors(t *testing.T) {
 	for group, want := range map[string]string{
 		"g": "all rows are of one group", "y": "data.group is the column \"y\", which is the label", "h": "there is no column \"h\" for the group",
 	} {
-		_, err := Load(file, Options{Header: true, Label: Column{Name: "y"}, Group: group, TestRows: 1})
+		_, err := Load(t.Context(), file, Options{Header: true, Label: Column{Name: "y"}, Group: group, TestRows: 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("group %s: %v; want %q", group, err, want)
 		}
 	}
 	two := write(t, t.TempDir(), "b.csv", []byte("x,g,y\n1,a,0\n2,a,1\n3,b,0\n4,b,1\n5,b,1\n"))
-	d, err := Load(two, Options{Header: true, Label: Column{Name: "y"}, Group: "g", TestRows: 1, Shuffle: true})
+	d, err := Load(t.Context(), two, Options{Header: true, Label: Column{Name: "y"}, Group: "g", TestRows: 1, Shuffle: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestFindGroup(t *testing.T) {
 		{"a,PID,b,class", 7, ""}, {"a,PID,b,class", 30, "PID"}, {"a,group,b,class", 6, ""}, {"a,group,b,class", 25, "group"},
 	} {
 		s := survey(t, tableText(c.header, 60, func(i int) string { return fmt.Sprintf("%d,%d,%d,%d", i*i, i%c.names, i*31%97, i%2) }))
-		p, err := s.Plan(3, AnyTask)
+		p, err := s.Plan(t.Context(), 3, AnyTask)
 		if err != nil {
 			t.Fatal(err)
 		}

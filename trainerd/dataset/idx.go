@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -42,8 +43,8 @@ type idxArray struct {
 }
 
 // openIDX reads a file of examples and one of labels.
-func openIDX(name, labelName string, o Options) (*source, error) {
-	x, err := readIDX(name, o.MemoryLimit)
+func openIDX(ctx context.Context, name, labelName string, o Options) (*source, error) {
+	x, err := readIDX(ctx, name, o.MemoryLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func openIDX(name, labelName string, o Options) (*source, error) {
 			return nil, err
 		}
 	}
-	y, err := readIDX(labelName, o.MemoryLimit)
+	y, err := readIDX(ctx, labelName, o.MemoryLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func labelsBeside(name string) (string, error) {
 	return filepath.Join(filepath.Dir(name), labels), nil
 }
 
-func readIDX(name string, limit int64) (*idxArray, error) {
+func readIDX(ctx context.Context, name string, limit int64) (*idxArray, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, openError(name, err)
@@ -99,9 +100,11 @@ func readIDX(name string, limit int64) (*idxArray, error) {
 	if err != nil {
 		return nil, &Error{File: name, Reason: "is compressed, but cannot be decompressed", Err: unwrapPath(err), Hint: "the file is damaged; get it again"}
 	}
-	a, err := parseIDX(bufio.NewReader(r), limit)
+	a, err := parseIDX(bufio.NewReader(untilDone{ctx, r}), limit)
 	var e *Error
 	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case errors.As(err, &e):
 		e.File = name
 		return nil, e
@@ -111,6 +114,19 @@ func readIDX(name string, limit int64) (*idxArray, error) {
 		return nil, &Error{File: name, Reason: "cannot be read to the end", Err: unwrapPath(err), Hint: "it may be damaged; get it again"}
 	}
 	return a, nil
+}
+
+// untilDone reads until ctx is done.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (u untilDone) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Reader.Read(b)
 }
 
 func parseIDX(r io.Reader, limit int64) (*idxArray, error) {

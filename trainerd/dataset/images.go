@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func (r *imageRows) features(x []float32, i int) ([]float32, error) {
 }
 
 // openImages reads a folder of classes.
-func openImages(dir string, o Options) (*source, error) {
+func openImages(ctx context.Context, dir string, o Options) (*source, error) {
 	if len(o.Image) != 3 || o.Image[2] != 1 && o.Image[2] != 3 {
 		return nil, &Error{File: dir, Reason: fmt.Sprintf("the size of images is %v", o.Image), Hint: "set data.image to height, width and channels (1 or 3), as in [32, 32, 3]"}
 	}
@@ -49,7 +50,7 @@ func openImages(dir string, o Options) (*source, error) {
 	if o.Fit != nil {
 		known = o.Fit.Label.Vocabulary
 	}
-	names, err := r.list(dir, known)
+	names, err := r.list(ctx, dir, known)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +61,9 @@ func openImages(dir string, o Options) (*source, error) {
 	s := &source{rows: r, name: dir, width: width, image: o.Image, classes: max(o.Classes, len(names)), classNames: names, close: noClose}
 	s.place = func(row, _ int) *Error { return &Error{File: r.files[row]} }
 	if int64(len(r.files))*int64(width) > o.MemoryLimit {
-		return s, r.check()
+		return s, r.check(ctx)
 	}
-	if s.rows, err = r.load(dir, width); err != nil {
+	if s.rows, err = r.load(ctx, dir, width); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -70,7 +71,7 @@ func openImages(dir string, o Options) (*source, error) {
 
 // list finds the files of each class. Those of a test part have the numbers that
 // the classes have in the training.
-func (r *imageRows) list(dir string, known []string) (names []string, err error) {
+func (r *imageRows) list(ctx context.Context, dir string, known []string) (names []string, err error) {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, openError(dir, err)
@@ -90,7 +91,7 @@ func (r *imageRows) list(dir string, known []string) (names []string, err error)
 			errs.add(&Error{File: path, Reason: "is not one of the classes of data.file", Hint: "remove the folder; the classes are " + quoteNames(known)})
 		}
 		n := len(r.files)
-		if err := r.listClass(path, int64(class)); err != nil {
+		if err := r.listClass(ctx, path, int64(class)); err != nil {
 			return nil, err
 		}
 		if known == nil && len(r.files) == n {
@@ -105,8 +106,8 @@ func (r *imageRows) list(dir string, known []string) (names []string, err error)
 }
 
 // listClass finds the files of a class, also in folders of its folder.
-func (r *imageRows) listClass(dir string, class int64) error {
-	found, err := imagesBelow(dir)
+func (r *imageRows) listClass(ctx context.Context, dir string, class int64) error {
+	found, err := imagesBelow(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -119,11 +120,14 @@ func (r *imageRows) listClass(dir string, class int64) error {
 }
 
 // load decodes all images.
-func (r *imageRows) load(dir string, width int) (*byteRows, error) {
+func (r *imageRows) load(ctx context.Context, dir string, width int) (*byteRows, error) {
 	errs := &Errors{File: dir}
 	values := make([]byte, 0, len(r.files)*width)
 	for _, name := range r.files {
-		var err error
+		err := ctx.Err()
+		if err != nil {
+			return nil, err
+		}
 		if values, err = readImage(values, name, r.size); err != nil {
 			errs.add(err.(*Error))
 		}
@@ -132,9 +136,12 @@ func (r *imageRows) load(dir string, width int) (*byteRows, error) {
 }
 
 // check looks at the head of each file.
-func (r *imageRows) check() error {
+func (r *imageRows) check(ctx context.Context) error {
 	errs := &Errors{File: filepath.Dir(filepath.Dir(r.files[0]))}
 	for _, name := range r.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if _, e := imageHead(name); e != nil {
 			errs.add(e)
 		}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -31,10 +32,13 @@ func (f *foundImages) note() string {
 
 // imagesBelow finds the images in a folder and those in it, in the order of their
 // names, as Keras does. What is hidden is no part of the data.
-func imagesBelow(dir string) (found foundImages, err error) {
+func imagesBelow(ctx context.Context, dir string) (found foundImages, err error) {
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return openError(name, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		hidden := name != dir && strings.HasPrefix(entry.Name(), ".")
 		switch {

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,7 @@ import (
 
 // Notes says what a person should know of a table before a model is trained on it:
 // what is no fault, but often means something else than it seems to.
-func (s *Survey) Notes(p *Plan) ([]string, error) {
+func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
 	var notes []string
 	for i, u := range p.Uses {
 		if u.Drop || u.Kind != KindCategory {
@@ -32,7 +33,7 @@ func (s *Survey) Notes(p *Plan) ([]string, error) {
 	if group := p.Group(); group != "" {
 		notes = append(notes, fmt.Sprintf("%s: all rows of one are in the training or all in the test part, which shows how the model does on others; group in [data] says so, and it is no feature", group))
 	}
-	more, err := s.orderNotes(p)
+	more, err := s.orderNotes(ctx, p)
 	return append(notes, more...), err
 }
 
@@ -116,7 +117,7 @@ func (p *Profile) rareClass() []string {
 
 // orderNotes finds rows that belong together, so that a random test part is no fair
 // one: rows in the order of time, and groups of rows with the same label.
-func (s *Survey) orderNotes(p *Plan) (notes []string, err error) {
+func (s *Survey) orderNotes(ctx context.Context, p *Plan) (notes []string, err error) {
 	groups := s.possibleGroups(p)
 	dates := s.possibleTimes(p)
 	if len(groups) == 0 && len(dates) == 0 {
@@ -127,7 +128,7 @@ func (s *Survey) orderNotes(p *Plan) (notes []string, err error) {
 		return nil, tableError(s.file, err)
 	}
 	defer t.Close()
-	err = s.each(t, func(row *table.Row) {
+	err = s.each(ctx, t, func(row *table.Row) {
 		for _, g := range groups {
 			g.add(strings.TrimSpace(row.Fields[g.column]), strings.TrimSpace(row.Fields[p.Label]))
 		}

@@ -42,11 +42,11 @@ func TestNotes(t *testing.T) {
 		{"ts,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", 1700000000+i*3600, i*31%97, i%2) }, "ts: the rows are in the order of time"},
 	} {
 		s := survey(t, tableText(c.header, 120, c.row))
-		p, err := s.Plan(2, AnyTask)
+		p, err := s.Plan(t.Context(), 2, AnyTask)
 		if err != nil {
 			t.Fatalf("%s: %v", c.row(0), err)
 		}
-		notes, err := s.Notes(p)
+		notes, err := s.Notes(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ type recordReader struct {
 
 // openRecords reads the files of a pattern: once, to check and count the
 // examples, and into memory unless they are to be streamed.
-func openRecords(name string, o Options) (*source, error) {
+func openRecords(ctx context.Context, name string, o Options) (*source, error) {
 	files, err := matching(name)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func openRecords(name string, o Options) (*source, error) {
 	}
 	l := &recordLoad{reader: r, errs: &Errors{File: name}, widest: r.width}
 	defer r.close()
-	if err := l.readAll(); err != nil {
+	if err := l.readAll(ctx); err != nil {
 		return nil, err
 	}
 	return l.source(name)

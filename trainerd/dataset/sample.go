@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -62,21 +63,21 @@ func (s *Sample) Used() (names []string) {
 	return names
 }
 
-// NewSample finds out what data are; it returns nil for a table. label is the
+// NewSample finds out what data are, until ctx is done; it returns nil for a table. label is the
 // feature of tf.Example messages to predict, or the file with the labels of IDX
 // data; "" to choose.
-func NewSample(name, label string, task Task) (*Sample, error) {
+func NewSample(ctx context.Context, name, label string, task Task) (*Sample, error) {
 	format, err := DetectFormat(name)
 	if err != nil {
 		return nil, err
 	}
 	switch format {
 	case FormatIDX:
-		return sampleIDX(name, label, task)
+		return sampleIDX(ctx, name, label, task)
 	case FormatTFRecord:
-		return sampleRecords(name, label, task)
+		return sampleRecords(ctx, name, label, task)
 	case FormatImages:
-		return sampleImages(name)
+		return sampleImages(ctx, name)
 	}
 	return nil, nil
 }
@@ -142,18 +143,18 @@ func imageParts(dir string) (train, test string) {
 }
 
 // sampleImages looks at the heads of the images in folders.
-func sampleImages(dir string) (*Sample, error) {
+func sampleImages(ctx context.Context, dir string) (*Sample, error) {
 	if isImage(dir) {
 		return nil, &Error{File: dir, Reason: "is a single image", Hint: "give the folder that has a folder of images for each class"}
 	}
 	train, test := imageParts(dir)
 	r := new(imageRows)
-	names, err := r.list(train, nil)
+	names, err := r.list(ctx, train, nil)
 	if err != nil {
 		return nil, err
 	}
 	s := &Sample{Format: FormatImages, File: train, TestFile: test, Rows: len(r.files), Classes: len(names), ClassNames: names, Bytes: true, Note: r.found.note()}
-	heights, widths, grey, err := r.sizes()
+	heights, widths, grey, err := r.sizes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,9 +176,12 @@ func sampleImages(dir string) (*Sample, error) {
 }
 
 // sizes returns the heights and widths of all images, and whether all are grey.
-func (r *imageRows) sizes() (heights, widths []int, grey bool, err error) {
+func (r *imageRows) sizes(ctx context.Context) (heights, widths []int, grey bool, err error) {
 	grey = true
 	for _, name := range r.files {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, false, err
+		}
 		c, e := imageHead(name)
 		if e != nil {
 			return nil, nil, false, e

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -14,8 +15,8 @@ import (
 func isGrey(c picture.Config) bool { return c.Channels < 3 }
 
 // sampleIDX reads IDX files: the examples, and the labels next to them.
-func sampleIDX(name, labels string, task Task) (*Sample, error) {
-	x, err := readIDX(name, DefaultMemoryLimit)
+func sampleIDX(ctx context.Context, name, labels string, task Task) (*Sample, error) {
+	x, err := readIDX(ctx, name, DefaultMemoryLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -24,12 +25,12 @@ func sampleIDX(name, labels string, task Task) (*Sample, error) {
 	}
 	s := &Sample{Format: FormatIDX, File: name, Rows: x.shape[0], Bytes: x.kind == idxUint8}
 	if labels == "" {
-		if labels, err = findLabels(name, x.shape[0]); err != nil {
+		if labels, err = findLabels(ctx, name, x.shape[0]); err != nil {
 			return nil, err
 		}
 	}
 	s.LabelFile = labels
-	y, err := readIDX(labels, DefaultMemoryLimit)
+	y, err := readIDX(ctx, labels, DefaultMemoryLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 
 // findLabels returns the file with the labels of IDX data: the one whose name
 // belongs to theirs, else the only one in the folder with so many labels.
-func findLabels(name string, rows int) (string, error) {
+func findLabels(ctx context.Context, name string, rows int) (string, error) {
 	if labels, err := labelsBeside(name); err == nil {
 		if _, err := os.Stat(labels); err == nil {
 			return labels, nil
@@ -118,7 +119,7 @@ func findLabels(name string, rows int) (string, error) {
 		if format, err := DetectFormat(path); err != nil || format != FormatIDX || e.Name() == filepath.Base(name) {
 			continue
 		}
-		if y, err := readIDX(path, DefaultMemoryLimit); err == nil && len(y.shape) == 1 && y.shape[0] == rows {
+		if y, err := readIDX(ctx, path, DefaultMemoryLimit); err == nil && len(y.shape) == 1 && y.shape[0] == rows {
 			found = append(found, path)
 		}
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -31,7 +32,7 @@ type recordSurvey struct {
 }
 
 // sampleRecords reads TFRecord files.
-func sampleRecords(name, label string, task Task) (*Sample, error) {
+func sampleRecords(ctx context.Context, name, label string, task Task) (*Sample, error) {
 	files, err := matching(name)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func sampleRecords(name, label string, task Task) (*Sample, error) {
 	v := &recordSurvey{sample: &Sample{Format: FormatTFRecord, File: name}, reader: &recordReader{files: files}, features: make(map[string]*recordProfile)}
 	defer v.reader.close()
 	for i := range files {
-		if err := v.read(i); err != nil {
+		if err := v.read(ctx, i); err != nil {
 			return nil, err
 		}
 	}
@@ -52,11 +53,14 @@ func sampleRecords(name, label string, task Task) (*Sample, error) {
 	return v.sample, v.chooseFeatures()
 }
 
-func (v *recordSurvey) read(file int) error {
+func (v *recordSurvey) read(ctx context.Context, file int) error {
 	if err := v.reader.open(file); err != nil {
 		return err
 	}
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		data, err := v.reader.next()
 		if err == io.EOF {
 			return nil

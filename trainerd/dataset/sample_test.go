@@ -13,7 +13,7 @@ import (
 
 func sample(t *testing.T, name, label string, task Task) *Sample {
 	t.Helper()
-	s, err := NewSample(name, label, task)
+	s, err := NewSample(t.Context(), name, label, task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func TestSampleIDX(t *testing.T) {
 	if s := sample(t, name, labels, Regression); !s.Numbers || s.Classes != 0 {
 		t.Errorf("a regression has %d classes", s.Classes)
 	}
-	if _, err := NewSample(labels, "", AnyTask); err == nil || !strings.Contains(err.Error(), "that of labels; give the file with the examples") {
+	if _, err := NewSample(t.Context(), labels, "", AnyTask); err == nil || !strings.Contains(err.Error(), "that of labels; give the file with the examples") {
 		t.Errorf("labels as data: %v", err)
 	}
 	other := t.TempDir()
 	alone := write(t, other, "x.idx", x)
-	if _, err := NewSample(alone, "", AnyTask); err == nil || !strings.Contains(err.Error(), "0 files next to it have 4 labels; name the file") {
+	if _, err := NewSample(t.Context(), alone, "", AnyTask); err == nil || !strings.Contains(err.Error(), "0 files next to it have 4 labels; name the file") {
 		t.Errorf("without labels: %v", err)
 	}
 	write(t, other, "y.idx", y)
@@ -88,10 +88,10 @@ func TestSampleRecords(t *testing.T) {
 	if d.Features != 2 {
 		t.Errorf("the data that were understood have %d features, want 2", d.Features)
 	}
-	if _, err := NewSample(name, "x", AnyTask); err == nil || !strings.Contains(err.Error(), `feature "x": is not one number in each example; name one with --label; the features are "ids", "name", "x", "y"`) {
+	if _, err := NewSample(t.Context(), name, "x", AnyTask); err == nil || !strings.Contains(err.Error(), `feature "x": is not one number in each example; name one with --label; the features are "ids", "name", "x", "y"`) {
 		t.Errorf("two numbers as a label: %v", err)
 	}
-	if _, err := NewSample(name, "y", Classification); err == nil || !strings.Contains(err.Error(), "the labels are floats") {
+	if _, err := NewSample(t.Context(), name, "y", Classification); err == nil || !strings.Contains(err.Error(), "the labels are floats") {
 		t.Errorf("floats as classes: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestSampleImages(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "train", "c"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewSample(dir, "", AnyTask); err == nil || !strings.Contains(err.Error(), "c: has no images") {
+	if _, err := NewSample(t.Context(), dir, "", AnyTask); err == nil || !strings.Contains(err.Error(), "c: has no images") {
 		t.Errorf("an empty class: %v", err)
 	}
 }

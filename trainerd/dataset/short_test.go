@@ -13,7 +13,7 @@ func TestShortRows(t *testing.T) {
 	if s.Short != 63 || s.Columns[2].Missing != 2 || s.Columns[1].Missing != 1 {
 		t.Errorf("row %d is short; %d values of b and %d labels are missing", s.Short, s.Columns[1].Missing, s.Columns[2].Missing)
 	}
-	d, err := Read(strings.NewReader(text), "data.csv", Options{Header: true, Label: Column{Name: "y"}, Categories: []string{"y"}, Missing: true, BatchSize: 3})
+	d, err := Read(t.Context(), strings.NewReader(text), "data.csv", Options{Header: true, Label: Column{Name: "y"}, Categories: []string{"y"}, Missing: true, BatchSize: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

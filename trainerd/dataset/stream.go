@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -23,10 +24,13 @@ type recordLoad struct {
 
 // readAll reads all files. It continues after a faulty example, so that one run
 // shows more than one fault, and with the next file after a damaged one.
-func (l *recordLoad) readAll() error {
+func (l *recordLoad) readAll(ctx context.Context) error {
 	for i := range l.reader.files {
-		if err := l.readFile(i); err != nil {
+		if err := l.readFile(ctx, i); err != nil {
 			l.errs.add(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 	}
 	if l.rows == 0 && len(l.errs.Problems) == 0 {
@@ -35,13 +39,13 @@ func (l *recordLoad) readAll() error {
 	return l.errs.err()
 }
 
-func (l *recordLoad) readFile(i int) *Error {
+func (l *recordLoad) readFile(ctx context.Context, i int) *Error {
 	r, before := l.reader, l.rows
 	if err := r.open(i); err != nil {
 		return asError(err)
 	}
 	var x []float32
-	for {
+	for ctx.Err() == nil {
 		data, err := r.next()
 		if err == io.EOF {
 			l.counts = append(l.counts, l.rows-before)
@@ -59,6 +63,7 @@ func (l *recordLoad) readFile(i int) *Error {
 			return e
 		}
 	}
+	return nil // readAll says why
 }
 
 // asError returns the *Error that all errors of this package are.

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,8 @@ type Survey struct {
 	file string
 }
 
-// NewSurvey reads a table.
-func NewSurvey(name string) (*Survey, error) {
+// NewSurvey reads a table, until ctx is done.
+func NewSurvey(ctx context.Context, name string) (*Survey, error) {
 	if err := statTable(name); err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func NewSurvey(name string) (*Survey, error) {
 	for _, column := range t.Columns {
 		s.Columns = append(s.Columns, newProfile(column, forms))
 	}
-	err = s.each(t, func(row *table.Row) {
+	err = s.each(ctx, t, func(row *table.Row) {
 		for i, p := range s.Columns {
 			p.add(strings.TrimSpace(row.Fields[i]))
 		}
@@ -62,8 +63,11 @@ func NewSurvey(name string) (*Survey, error) {
 
 // each calls f for every row. Rows that are faulty are left to the training,
 // which reports them with their places.
-func (s *Survey) each(t *table.Table, f func(*table.Row)) error {
+func (s *Survey) each(ctx context.Context, t *table.Table, f func(*table.Row)) error {
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		row, err := t.Next()
 		if err == io.EOF {
 			return nil
@@ -177,7 +181,7 @@ const (
 )
 
 // Plan returns what to do with the columns to predict one of them.
-func (s *Survey) Plan(label int, task Task) (*Plan, error) {
+func (s *Survey) Plan(ctx context.Context, label int, task Task) (*Plan, error) {
 	l := s.Columns[label]
 	if l.Distinct < 2 {
 		return nil, s.fault(label, "the label has a single value", "choose another column with --label")
@@ -191,7 +195,7 @@ func (s *Survey) Plan(label int, task Task) (*Plan, error) {
 	case !p.Numbers && l.unique():
 		return nil, s.fault(label, "the label is different in every row", "choose another column with --label")
 	}
-	same, err := s.sameAs(label, p.Numbers)
+	same, err := s.sameAs(ctx, label, p.Numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -371,7 +375,7 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 
 // sameAs returns the columns each of whose values belongs to one class of the
 // label, and the other way round: the label by another name.
-func (s *Survey) sameAs(label int, numbers bool) (same map[int]bool, err error) {
+func (s *Survey) sameAs(ctx context.Context, label int, numbers bool) (same map[int]bool, err error) {
 	const most = 100
 	l := s.Columns[label]
 	there, back := make(map[int]map[string]string), make(map[int]map[string]string)
@@ -388,7 +392,7 @@ func (s *Survey) sameAs(label int, numbers bool) (same map[int]bool, err error) 
 		return nil, tableError(s.file, err)
 	}
 	defer t.Close()
-	err = s.each(t, func(row *table.Row) {
+	err = s.each(ctx, t, func(row *table.Row) {
 		class := strings.TrimSpace(row.Fields[label])
 		for i := range there {
 			value := strings.TrimSpace(row.Fields[i])

@@ -14,7 +14,7 @@ func survey(t *testing.T, text string) *Survey {
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSurvey(name)
+	s, err := NewSurvey(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestPlan(t *testing.T) {
 		{"same", func(i int) string { return []string{"zero", "one"}[i/2%2] }, "category left out: is the label in other words"},
 	} {
 		s := survey(t, tableText(c.name+",other,label", 120, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))
-		p, err := s.Plan(2, AnyTask)
+		p, err := s.Plan(t.Context(), 2, AnyTask)
 		if err != nil {
 			t.Errorf("%s %s: %v", c.name, c.cell(0), err)
 			continue
@@ -127,7 +127,7 @@ func TestChooseLabel(t *testing.T) {
 	} {
 		s := survey(t, tableText(c.header, 140, c.row))
 		label, why := s.ChooseLabel()
-		p, err := s.Plan(label, AnyTask)
+		p, err := s.Plan(t.Context(), label, AnyTask)
 		if err != nil {
 			t.Errorf("%s: %v", c.header, err)
 			continue
@@ -162,7 +162,7 @@ func TestSurveyColumn(t *testing.T) {
 func TestPlanOfACurve(t *testing.T) {
 	for header, want := range map[string]bool{"x,y": true, "nDeaths,y": true, "id,y": false, ",y": false} {
 		s := survey(t, tableText(header, 50, func(i int) string { return fmt.Sprintf("%d,%.1f", i, float64(i*i)/7) }))
-		p, err := s.Plan(1, AnyTask)
+		p, err := s.Plan(t.Context(), 1, AnyTask)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", header, err)
 			continue

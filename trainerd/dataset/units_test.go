@@ -28,7 +28,7 @@ func TestSplitUnit(t *testing.T) {
 func TestFewMeasures(t *testing.T) {
 	for unit, want := range map[string]Kind{"kg": KindNumber, "°C": KindNumber, "doors": KindCategory} {
 		s := survey(t, tableText("a,b,class", 60, func(i int) string { return fmt.Sprintf("%d %s,%d,%d", 2+i%3, unit, i*i, i%2) }))
-		p, err := s.Plan(2, AnyTask)
+		p, err := s.Plan(t.Context(), 2, AnyTask)
 		if err != nil || p.Uses[0].Kind != want {
 			t.Errorf("%s: %v, %v; want %v", unit, p.Uses[0].Kind, err, want)
 		}
@@ -59,7 +59,7 @@ func TestUnitsAndNAValues(t *testing.T) {
 	}
 	o := Options{Header: true, Label: Column{Name: "price"}, Numbers: true, Missing: true,
 		Units: map[string]string{"w": "kg", "price": "EUR"}, NAValues: map[string][]string{"age": {"unknown", "-"}, "price": {"none"}}}
-	d, err := Load(name, o)
+	d, err := Load(t.Context(), name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +103,11 @@ func TestUnitsAndNAValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	const fault = `x.csv:2: column 1 ("w"): "12 lb" is not a number; the numbers of the column are in kg`
-	if _, err := Load(name, o); err == nil || !strings.Contains(err.Error(), fault) {
+	if _, err := Load(t.Context(), name, o); err == nil || !strings.Contains(err.Error(), fault) {
 		t.Errorf("another unit: %v", err)
 	}
 	o.Units = map[string]string{"no": "kg"}
-	if _, err := Load(name, o); err == nil || !strings.Contains(err.Error(), `there is no column "no" for the units`) {
+	if _, err := Load(t.Context(), name, o); err == nil || !strings.Contains(err.Error(), `there is no column "no" for the units`) {
 		t.Errorf("unit of no column: %v", err)
 	}
 }

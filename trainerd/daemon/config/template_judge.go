@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -34,7 +35,7 @@ const (
 // Load reads the data of the config, whose name is given, if [Template.Judge] needs
 // them; nil if it does not, or if they cannot be read: the check of the config, which
 // comes next, says why.
-func (p *Template) Load(name string) (*dataset.Dataset, error) {
+func (p *Template) Load(ctx context.Context, name string) (*dataset.Dataset, error) {
 	if p.Sample != nil || p.trainRows() > mostRows || !p.isNumber() && p.isSmall(fewestClassified) {
 		return nil, nil
 	}
@@ -46,9 +47,9 @@ func (p *Template) Load(name string) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, nil
 	}
-	d, err := dataset.Load(c.Data.File, c.DatasetOptions())
+	d, err := dataset.Load(ctx, c.Data.File, c.DatasetOptions())
 	if err != nil {
-		return nil, nil
+		return nil, ctx.Err()
 	}
 	return d, nil
 }

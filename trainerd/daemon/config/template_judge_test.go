@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, name := templateOf(t, c.task, c.rows, c.row)
-			found, err := judge(p, name)
+			found, err := judge(t, p, name)
 			if err != nil || !strings.Contains(found, c.found) || found != "" && c.found == "" {
 				t.Errorf("found %q, %v; want %q", found, err, c.found)
 			}
@@ -81,14 +81,14 @@ func TestJudgeWithoutData(t *testing.T) {
 	if err := os.Remove(filepath.Join(filepath.Dir(name), p.File)); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := judge(p, name); found != "" || err != nil {
+	if found, err := judge(t, p, name); found != "" || err != nil {
 		t.Errorf("found %q, %v", found, err)
 	}
 }
 
 // judge loads the data of a template and judges them.
-func judge(p *Template, name string) (string, error) {
-	d, err := p.Load(name)
+func judge(t *testing.T, p *Template, name string) (string, error) {
+	d, err := p.Load(t.Context(), name)
 	if err != nil {
 		return "", err
 	}
@@ -108,12 +108,12 @@ func TestJudgeGroups(t *testing.T) {
 	})
 	column, _ := p.Survey.Column("f2")
 	p.Plan.GroupBy(column)
-	found, err := judge(p, name)
+	found, err := judge(t, p, name)
 	if err != nil || !strings.Contains(found, "all others of their f2") || !strings.Contains(found, "family is linear") {
 		t.Errorf("found %q, %v; want a weighted sum, for other groups", found, err)
 	}
 	p.Plan.Ungroup()
-	if found, err = judge(p, name); err != nil || !strings.Contains(found, "hidden layers are added") {
+	if found, err = judge(t, p, name); err != nil || !strings.Contains(found, "hidden layers are added") {
 		t.Errorf("found %q, %v; want hidden layers, for the same groups", found, err)
 	}
 }
@@ -129,7 +129,7 @@ func TestJudgeWeights(t *testing.T) {
 	})
 	column, _ := p.Survey.Column("f2")
 	p.Weight = p.Plan.Weigh(column)
-	found, err := judge(p, name)
+	found, err := judge(t, p, name)
 	if err != nil || !strings.Contains(found, "R2 0.9") || !strings.Contains(found, "family is linear") {
 		t.Errorf("found %q, %v; want a weighted sum", found, err)
 	}
@@ -157,12 +157,12 @@ func templateOf(t *testing.T, task dataset.Task, rows int, row func(int, *rand.R
 	if err := os.WriteFile(file, []byte(text.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	survey, err := dataset.NewSurvey(file)
+	survey, err := dataset.NewSurvey(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	label, _ := survey.Column("result")
-	plan, err := survey.Plan(label, task)
+	plan, err := survey.Plan(t.Context(), label, task)
 	if err != nil {
 		t.Fatal(err)
 	}

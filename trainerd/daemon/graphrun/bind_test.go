@@ -46,7 +46,7 @@ func placeholders(t *testing.T) *graphFile {
 func fourFeatures(t *testing.T) *dataset.Dataset {
 	t.Helper()
 	text := "a,b,c,d,class\n1,2,3,4,0\n5,6,7,8,2\n"
-	d, err := dataset.Read(strings.NewReader(text), "data.csv", dataset.Options{Header: true, Label: dataset.Column{Index: -1}, Classes: 3, BatchSize: 2})
+	d, err := dataset.Read(t.Context(), strings.NewReader(text), "data.csv", dataset.Options{Header: true, Label: dataset.Column{Index: -1}, Classes: 3, BatchSize: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestBind(t *testing.T) {
 // TestBindFractions checks that data which an integer placeholder cannot take
 // are an error, not rounded.
 func TestBindFractions(t *testing.T) {
-	d, err := dataset.Read(strings.NewReader("0,1.5\n1,2\n"), "data.csv", dataset.Options{BatchSize: 2})
+	d, err := dataset.Read(t.Context(), strings.NewReader("0,1.5\n1,2\n"), "data.csv", dataset.Options{BatchSize: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
