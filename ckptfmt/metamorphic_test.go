@@ -40,7 +40,7 @@ func randomTensors(rng *rand.Rand, ok func(tfpb.DataType) bool) map[string]*ckpt
 		for i := range shape {
 			shape[i] = rng.Int64N(5)
 		}
-		n, err := ckptfmt.NumElements(shape)
+		n, err := dtype.NumElements(shape)
 		if err != nil {
 			panic(err) // small dimensions
 		}
@@ -171,7 +171,7 @@ func (h *history) slice(from, to string) (err error) {
 // cuts returns slices that make up a shape.
 func (h *history) cuts(shape []int64) []ckptfmt.TensorSlice {
 	whole := ckptfmt.FullSlice(len(shape))
-	n, err := ckptfmt.NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	i := slices.IndexFunc(shape, func(d int64) bool { return d > 1 })
 	if err != nil || n == 0 || i < 0 {
 		return []ckptfmt.TensorSlice{whole}

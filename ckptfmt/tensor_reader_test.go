@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -280,7 +282,7 @@ func TestSliceRuns(t *testing.T) {
 		for i := range shape {
 			shape[i] = 1 + rng.Int64N(40)
 		}
-		elements, err := NumElements(shape)
+		elements, err := dtype.NumElements(shape)
 		if err != nil {
 			t.Fatal(err)
 		}
