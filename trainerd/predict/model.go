@@ -96,7 +96,7 @@ func Open(ctx context.Context, path string, o Options) (*Model, error) {
 		}
 		errs = append(errs, err)
 		var damaged *checkpoint.Error
-		if !errors.As(err, &damaged) || ckptfmt.IsUnreadable(err) {
+		if !errors.As(err, &damaged) || ckptdir.IsUnreadable(err) {
 			break // an older one would have the same fault, or this one may be intact
 		}
 	}
