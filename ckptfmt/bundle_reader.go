@@ -10,13 +10,14 @@ import (
 	"slices"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"google.golang.org/protobuf/proto"
 )
 
 // ReaderOptions are the choices of [Open] and [OpenBundle]. The zero value verifies
@@ -330,7 +331,7 @@ func readError(s *shard, name string, e *bundleEntry, err error) error {
 func (r *BundleReader) decode(e *bundleEntry, t *Tensor) (uint32, error) {
 	var crc uint32
 	var err error
-	n, _ := NumElements(e.shape) // checked when the entry was parsed
+	n, _ := dtype.NumElements(e.shape) // checked when the entry was parsed
 	switch {
 	case e.dtype == tfpb.DataType_DT_STRING:
 		t.Strings, crc, err = decodeStrings(t.Data, n, r.order)

@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/crc32c"
 	"github.com/trainerd/trainerd/internal/membound"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"google.golang.org/protobuf/proto"
 )
 
 func newBundle(t *testing.T, o *BundleWriterOptions) (*BundleWriter, string) {
@@ -219,7 +220,7 @@ func damageSweep(t *testing.T, suffix string, damage func(b []byte, i int) []byt
 }
 
 func verifyAll(t *testing.T, prefix string) error {
-	r, err := OpenBundle(prefix, nil)
+	r, err := Open(prefix, nil)
 	if err != nil {
 		return err
 	}

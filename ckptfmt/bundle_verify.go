@@ -14,21 +14,6 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// VerifyCheckpoint reads all of the checkpoint of that prefix, of either version, and
-// returns the first damage.
-func VerifyCheckpoint(ctx context.Context, prefix string) error {
-	r, err := Open(prefix, nil)
-	if err != nil {
-		return err
-	}
-	for _, err := range r.Verify(ctx) {
-		if err != nil {
-			return errors.Join(err, r.Close())
-		}
-	}
-	return r.Close()
-}
-
 // Verify reads everything and yields the name of each tensor, or slice, with
 // what is wrong with it, nil when it is intact. Tensors that share bytes are
 // damage too. Damage to the table of the index, or the end of ctx, ends the

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/retire"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
@@ -262,7 +263,7 @@ func (w *BundleWriter) Finish() error {
 		return w.fail(err)
 	}
 	defer index.Close()
-	if err := retire(w.fsys, w.prefix); err != nil {
+	if err := retire.Checkpoint(w.fsys, w.prefix); err != nil {
 		return w.fail(err)
 	}
 	if err := w.publish(index); err != nil {
@@ -288,23 +289,6 @@ func (w *BundleWriter) publish(index *atomicfile.Pending) error {
 		return errors.Join(err, w.fsys.Remove(w.data.Name()))
 	}
 	return w.fsys.SyncDir(dir)
-}
-
-// retire takes an older checkpoint of that prefix out of force, durably: its
-// manifest, which would not be true any more, and its index.
-func retire(fsys FS, prefix string) error {
-	removed := false
-	for _, name := range []string{prefix + layout.ManifestSuffix, layout.IndexName(prefix)} {
-		err := fsys.Remove(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		removed = removed || err == nil
-	}
-	if !removed {
-		return nil
-	}
-	return fsys.SyncDir(filepath.Dir(prefix))
 }
 
 // prepare makes the data file and the index durable, both under temporary

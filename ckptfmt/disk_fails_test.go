@@ -1,4 +1,4 @@
-package ckptfmt
+package ckptfmt_test
 
 import (
 	"context"
@@ -11,37 +11,42 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/rewrite"
+
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 )
 
-type diskAction func(ctx context.Context, fsys FS, dir string) error
+type diskAction func(ctx context.Context, fsys ckptfmt.FS, dir string) error
 
 // The actions write the tensors "a" and "b" under "to" in a directory that has
 // them whole under "from", and as parts under "temp/part0" and "temp/part1".
 var diskActions = map[string]diskAction{
-	"write": func(_ context.Context, fsys FS, dir string) error { return writeAB(fsys, filepath.Join(dir, "to")) },
-	"merge": func(ctx context.Context, fsys FS, dir string) error {
+	"write": func(_ context.Context, fsys ckptfmt.FS, dir string) error {
+		return writeAB(fsys, filepath.Join(dir, "to"))
+	},
+	"merge": func(ctx context.Context, fsys ckptfmt.FS, dir string) error {
 		parts := []string{filepath.Join(dir, "temp", "part0"), filepath.Join(dir, "temp", "part1")}
-		return MergeBundles(ctx, parts, filepath.Join(dir, "to"), &MergeOptions{FS: fsys, DeleteOldDirs: true})
+		return ckptfmt.MergeBundles(ctx, parts, filepath.Join(dir, "to"), &ckptfmt.MergeOptions{FS: fsys, DeleteOldDirs: true})
 	},
-	"copy": func(ctx context.Context, fsys FS, dir string) error {
-		return Copy(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyOptions{FS: fsys})
+	"copy": func(ctx context.Context, fsys ckptfmt.FS, dir string) error {
+		return copyCheckpoint(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), copyOptions{Options: rewrite.Options{FS: fsys}})
 	},
-	"copy in shards": func(ctx context.Context, fsys FS, dir string) error {
-		return Copy(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyOptions{FS: fsys, Shards: 2})
+	"copy in shards": func(ctx context.Context, fsys ckptfmt.FS, dir string) error {
+		return copyCheckpoint(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), copyOptions{Options: rewrite.Options{FS: fsys, Shards: 2}})
 	},
-	"copy as V1": func(ctx context.Context, fsys FS, dir string) error {
-		return Copy(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyOptions{FS: fsys, V1: true})
+	"copy as V1": func(ctx context.Context, fsys ckptfmt.FS, dir string) error {
+		return copyCheckpoint(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), copyOptions{Options: rewrite.Options{FS: fsys, V1: true}})
 	},
-	"copy files": func(ctx context.Context, fsys FS, dir string) error {
-		return CopyFiles(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &CopyFilesOptions{FS: fsys})
+	"copy files": func(ctx context.Context, fsys ckptfmt.FS, dir string) error {
+		return rewrite.CopyFiles(ctx, filepath.Join(dir, "from"), filepath.Join(dir, "to"), &rewrite.CopyFilesOptions{FS: fsys})
 	},
 }
 
-func writeAB(fsys FS, prefix string, names ...string) (err error) {
-	w, err := CreateBundle(prefix, &BundleWriterOptions{FS: fsys})
+func writeAB(fsys ckptfmt.FS, prefix string, names ...string) (err error) {
+	w, err := ckptfmt.CreateBundle(prefix, &ckptfmt.BundleWriterOptions{FS: fsys})
 	if err != nil {
 		return err
 	}
@@ -50,7 +55,7 @@ func writeAB(fsys FS, prefix string, names ...string) (err error) {
 		names = []string{"a", "b"}
 	}
 	for _, name := range names {
-		if err := w.Add(name, Scalar(name+strings.Repeat("x", 5000))); err != nil {
+		if err := w.Add(name, ckptfmt.Scalar(name+strings.Repeat("x", 5000))); err != nil {
 			return err
 		}
 	}
@@ -75,7 +80,7 @@ func layOutAB(t *testing.T, over bool) string {
 // whatIs returns the names of a checkpoint's tensors; "" where there is none.
 func whatIs(t *testing.T, prefix string) (names string) {
 	t.Helper()
-	r, err := Open(prefix, nil)
+	r, err := ckptfmt.Open(prefix, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}

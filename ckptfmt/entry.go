@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // TensorInfo says what a checkpoint holds under a name.
@@ -173,7 +174,7 @@ func (e *bundleEntry) check() error {
 	if len(e.shape) > maxRank {
 		return fmt.Errorf("shape of rank %d", len(e.shape))
 	}
-	n, err := NumElements(e.shape)
+	n, err := dtype.NumElements(e.shape)
 	if err != nil {
 		return err
 	}

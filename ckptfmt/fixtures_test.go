@@ -156,7 +156,7 @@ func (g *goldenTensor) tensor(t testing.TB) *Tensor {
 		out.Data = unhex(t, g.RawHex)
 		return out
 	}
-	n, err := NumElements(g.Shape)
+	n, err := dtype.NumElements(g.Shape)
 	if err != nil {
 		t.Fatal(err)
 	}

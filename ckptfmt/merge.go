@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/internal/retire"
+
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"google.golang.org/protobuf/proto"
 )
 
 // MergeOptions are the choices of [MergeBundles].
@@ -167,7 +170,7 @@ func (m *merge) publish() error {
 		return err
 	}
 	defer index.Close()
-	if err := retire(m.fsys, m.to); err != nil {
+	if err := retire.Checkpoint(m.fsys, m.to); err != nil {
 		return err
 	}
 	for i, file := range m.files {

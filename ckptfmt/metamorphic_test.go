@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/rewrite"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -40,7 +42,7 @@ func randomTensors(rng *rand.Rand, ok func(tfpb.DataType) bool) map[string]*ckpt
 		for i := range shape {
 			shape[i] = rng.Int64N(5)
 		}
-		n, err := ckptfmt.NumElements(shape)
+		n, err := dtype.NumElements(shape)
 		if err != nil {
 			panic(err) // small dimensions
 		}
@@ -71,25 +73,27 @@ func (h *history) next() (from, to string) {
 
 // steps are the ways to rewrite a checkpoint.
 var steps = map[string]func(h *history, from, to string) error{
-	"copy": func(_ *history, from, to string) error { return ckptfmt.Copy(context.Background(), from, to, nil) },
+	"copy": func(_ *history, from, to string) error {
+		return copyCheckpoint(context.Background(), from, to, copyOptions{})
+	},
 	"spread": func(h *history, from, to string) error {
-		return ckptfmt.Copy(context.Background(), from, to, &ckptfmt.CopyOptions{Shards: 1 + h.rng.IntN(5)})
+		return copyCheckpoint(context.Background(), from, to, copyOptions{Options: rewrite.Options{Shards: 1 + h.rng.IntN(5)}})
 	},
 	"move": func(_ *history, from, to string) error { return ckptdir.Move(from, to) },
 	"rename": func(_ *history, from, to string) error {
 		there := func(n string) string { return "x/" + n }
 		back := func(n string) string { return strings.TrimPrefix(n, "x/") }
 		return errors.Join(
-			ckptfmt.Copy(context.Background(), from, to+"-x", &ckptfmt.CopyOptions{Rename: there}),
-			ckptfmt.Copy(context.Background(), to+"-x", to, &ckptfmt.CopyOptions{Rename: back}))
+			copyCheckpoint(context.Background(), from, to+"-x", copyOptions{Rename: there}),
+			copyCheckpoint(context.Background(), to+"-x", to, copyOptions{Rename: back}))
 	},
 	"split and merge": (*history).splitAndMerge,
 	"stream":          (*history).stream,
 	"slice":           (*history).slice,
 	"old format": func(_ *history, from, to string) error {
 		return errors.Join(
-			ckptfmt.Copy(context.Background(), from, to+"-v1", &ckptfmt.CopyOptions{V1: true}),
-			ckptfmt.Copy(context.Background(), to+"-v1", to, nil))
+			copyCheckpoint(context.Background(), from, to+"-v1", copyOptions{Options: rewrite.Options{V1: true}}),
+			copyCheckpoint(context.Background(), to+"-v1", to, copyOptions{}))
 	},
 }
 
@@ -98,7 +102,7 @@ func (h *history) splitAndMerge(from, to string) error {
 	for i := range 3 {
 		part := fmt.Sprint(to, "_temp/part-", i)
 		mine := func(name string) bool { return len(name)%3 == i }
-		err := ckptfmt.Copy(context.Background(), from, part, &ckptfmt.CopyOptions{Keep: mine})
+		err := copyCheckpoint(context.Background(), from, part, copyOptions{Keep: mine})
 		if errors.Is(err, ckptfmt.ErrNotFound) {
 			continue // none has such a name
 		}
@@ -171,7 +175,7 @@ func (h *history) slice(from, to string) (err error) {
 // cuts returns slices that make up a shape.
 func (h *history) cuts(shape []int64) []ckptfmt.TensorSlice {
 	whole := ckptfmt.FullSlice(len(shape))
-	n, err := ckptfmt.NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	i := slices.IndexFunc(shape, func(d int64) bool { return d > 1 })
 	if err != nil || n == 0 || i < 0 {
 		return []ckptfmt.TensorSlice{whole}

@@ -52,7 +52,7 @@ func (p *Part) Size() (int64, error) {
 	if p.Err != nil {
 		return 0, p.Err
 	}
-	n, err := NumElements(p.Shape)
+	n, err := dtype.NumElements(p.Shape)
 	if err != nil || p.Strings != nil {
 		return 0, err
 	}

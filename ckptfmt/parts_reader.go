@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/discard"
 )
 
 // PartsReader is a [Reader] of tensors in another file format: of the parts that
@@ -257,18 +259,9 @@ func (p *Part) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(Discard(ctx), r)
+	n, err := io.Copy(discard.Until(ctx), r)
 	if err == nil && n != size {
 		err = fmt.Errorf("tensor %q has %d bytes, its shape needs %d", p.Name, n, size)
 	}
 	return errors.Join(err, r.Close())
 }
-
-// Discard returns a writer that keeps nothing, and fails when ctx ends.
-func Discard(ctx context.Context) io.Writer {
-	return writerFunc(func(b []byte) (int, error) { return len(b), ctx.Err() })
-}
-
-type writerFunc func(b []byte) (int, error)
-
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

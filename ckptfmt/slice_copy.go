@@ -41,7 +41,7 @@ func (a box) intersect(b box) (box, bool) {
 }
 
 func (b box) elements() int64 {
-	n, _ := NumElements(b.length) // a part of a shape that was checked
+	n, _ := dtype.NumElements(b.length) // a part of a shape that was checked
 	return n
 }
 
@@ -91,7 +91,7 @@ func (b box) next(at []int64) bool {
 
 // newTensor returns a tensor of zeros.
 func newTensor(d tfpb.DataType, shape []int64) (*Tensor, error) {
-	n, err := NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -143,7 +145,7 @@ func TestSlicesMetamorphic(t *testing.T) {
 		for i := range shape {
 			shape[i] = 1 + r.Int64N(6)
 		}
-		elements, err := NumElements(shape)
+		elements, err := dtype.NumElements(shape)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -234,7 +234,7 @@ func (w *BundleWriter) AddSliceFrom(name string, fullShape []int64, s TensorSlic
 	if err != nil {
 		return w.refuse(name, err)
 	}
-	n, err := NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	if err != nil {
 		return w.refuse(name, err)
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -280,7 +282,7 @@ func TestSliceRuns(t *testing.T) {
 		for i := range shape {
 			shape[i] = 1 + rng.Int64N(40)
 		}
-		elements, err := NumElements(shape)
+		elements, err := dtype.NumElements(shape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,21 +419,21 @@ func TestBundleWriterChoices(t *testing.T) {
 // A checkpoint may have more shards than the reader keeps open.
 func TestManyShards(t *testing.T) {
 	const n = maxOpenShards + 40
-	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
-	w, err := CreateBundle(from, &BundleWriterOptions{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	dir := t.TempDir()
+	to := filepath.Join(dir, "to")
+	var parts []string
 	for i := range n {
-		if err := w.Add(fmt.Sprint("t", i), Scalar(int32(i))); err != nil {
+		part := filepath.Join(dir, fmt.Sprint("part", i))
+		w, err := CreateBundle(part, &BundleWriterOptions{NoSync: true})
+		if err != nil {
 			t.Fatal(err)
 		}
+		if err := errors.Join(w.Add(fmt.Sprint("t", i), Scalar(int32(i))), w.Finish(), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, part)
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	if err := Copy(t.Context(), from, to, &CopyOptions{Shards: n, FS: atomicfile.NoSync(nil)}); err != nil {
+	if err := MergeBundles(t.Context(), parts, to, &MergeOptions{FS: atomicfile.NoSync(nil)}); err != nil {
 		t.Fatal(err)
 	}
 	r := openBundle(t, to, &ReaderOptions{Mmap: true})

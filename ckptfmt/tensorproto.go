@@ -7,9 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"google.golang.org/protobuf/proto"
 )
 
 // maxFilled bounds the bytes that a message of few values may stand for.
@@ -24,7 +25,7 @@ func TensorFromProto(p *tfpb.TensorProto) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	if err != nil {
 		return nil, err
 	}

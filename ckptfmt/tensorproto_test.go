@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 func TestTensorFromProto(t *testing.T) {
@@ -85,7 +86,7 @@ func TestProtoRoundTrip(t *testing.T) {
 			continue
 		}
 		for _, shape := range [][]int64{{}, {1}, {2, 3}, {0}} {
-			n, err := NumElements(shape)
+			n, err := dtype.NumElements(shape)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +198,7 @@ func FuzzTensorProto(f *testing.F) {
 			return
 		}
 		if shape, err := shapeFromProto(p.GetTensorShape()); err == nil {
-			if n, err := NumElements(shape); err == nil && n > 1<<20 && n <= maxFilled {
+			if n, err := dtype.NumElements(shape); err == nil && n > 1<<20 && n <= maxFilled {
 				return // legal, and slow
 			}
 		}

@@ -17,14 +17,14 @@ func TestMissingShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	prefix := filepath.Join(dir, "model.ckpt-3")
-	if err := VerifyCheckpoint(t.Context(), prefix); err != nil {
+	if err := verifyAll(t, prefix); err != nil {
 		t.Fatalf("whole: %v", err)
 	}
 	missing := prefix + "-00000-of-00002"
 	if err := os.Remove(missing); err != nil {
 		t.Fatal(err)
 	}
-	err := VerifyCheckpoint(t.Context(), prefix)
+	err := verifyAll(t, prefix)
 	corrupt, ok := errors.AsType[*CorruptError](err)
 	if !ok || corrupt.Name != missing || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Verify: %v", err)

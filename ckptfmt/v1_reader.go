@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"google.golang.org/protobuf/proto"
 )
 
 // V1Reader reads a V1 checkpoint: one file, or the shards that match a
@@ -125,7 +126,7 @@ func (r *V1Reader) addMeta(file *v1File, m *tfpb.SavedSliceMeta) error {
 	if err != nil {
 		return err
 	}
-	if _, err := NumElements(shape); err != nil {
+	if _, err := dtype.NumElements(shape); err != nil {
 		return err
 	}
 	if _, ok := maxV1Bytes[m.Type]; !ok {
@@ -196,7 +197,7 @@ func (r *V1Reader) Info(name string) (TensorInfo, error) {
 		}
 	}
 	if t.dtype != tfpb.DataType_DT_STRING {
-		n, _ := NumElements(t.shape) // checked when the file was opened
+		n, _ := dtype.NumElements(t.shape) // checked when the file was opened
 		info.Bytes = n * dtype.Size(t.dtype)
 		return info, nil
 	}
@@ -297,7 +298,7 @@ func (r *V1Reader) read(name string, t *v1Tensor, s v1Slice) (*Tensor, error) {
 	if err != nil {
 		return nil, corrupt(err)
 	}
-	n, err := NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	if err != nil {
 		return nil, corrupt(err)
 	}

@@ -11,13 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"google.golang.org/protobuf/proto"
 )
 
 // A V1 checkpoint is one table, or several of the same form:
@@ -162,7 +163,7 @@ func checkV1Size(t *Tensor, header int) error {
 	if !ok {
 		return fmt.Errorf("%w: V1 checkpoints do not hold %s; save it as V2", ErrType, dtype.Name(t.DType))
 	}
-	n, err := NumElements(t.Shape)
+	n, err := dtype.NumElements(t.Shape)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func Values[T Element](t *Tensor) ([]T, error) {
 	if !slices.Contains(elementTypes[T](), t.DType) {
 		return nil, fmt.Errorf("%w: tensor of %s has no values of %T", ErrType, dtype.Name(t.DType), zero)
 	}
-	n, _ := NumElements(t.Shape) // Validate said yes
+	n, _ := dtype.NumElements(t.Shape) // Validate said yes
 	out := make([]T, n)
 	if s, ok := any(out).([]string); ok {
 		for i, v := range t.Strings {
@@ -78,7 +78,7 @@ func Values[T Element](t *Tensor) ([]T, error) {
 
 // FromValues makes a tensor of T's natural type out of a copy of v.
 func FromValues[T Element](shape []int64, v []T) (*Tensor, error) {
-	n, err := NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func Scalar[T Element](v T) *Tensor {
 // Validate checks that t has as many elements as its shape says, and its
 // elements where its type keeps them.
 func (t *Tensor) Validate() error {
-	n, err := NumElements(t.Shape)
+	n, err := dtype.NumElements(t.Shape)
 	if err != nil {
 		return err
 	}

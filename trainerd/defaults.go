@@ -176,7 +176,7 @@ func (sv *Supervisor) existingStep(s session.Session, p *plan) string {
 			}
 		}
 	} else {
-		dt, ok = graph.VariableType(p.meta.GetGraphDef(), name)
+		dt, ok = graph.NodesOf(p.meta.GetGraphDef()).Type(name)
 	}
 	if !ok {
 		return ""
@@ -200,7 +200,7 @@ func stepTensor(s session.Session, p *plan) string {
 		case n.GetOp() != "VarHandleOp":
 			return name + ":0"
 		}
-		if read := graph.VariableReads(def)[name]; read != "" {
+		if read := graph.NodesOf(def).Reads()[name]; read != "" {
 			return read + ":0"
 		}
 		return ""

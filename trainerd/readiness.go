@@ -45,7 +45,7 @@ type readiness struct {
 	err   error // of the collections
 
 	mu       sync.Mutex // guards what follows
-	nodes    map[string]*tfpb.NodeDef
+	nodes    graph.Nodes
 	names    map[string]bool // of vars, as a VariableStore has them
 	reads    map[string]string
 	extended session.Session // to which the ops were added last
@@ -91,10 +91,11 @@ func (r *readiness) check(ctx context.Context, s session.Session) error {
 
 // find looks for the variables in the graph.
 func (r *readiness) find() {
-	r.nodes, r.reads = graph.NodesByName(r.graph), graph.VariableReads(r.graph)
+	r.nodes = graph.NodesOf(r.graph)
+	r.reads = r.nodes.Reads()
 	r.names = make(map[string]bool)
 	for _, v := range r.vars {
-		r.names[graph.StoreName(r.nodes, graph.NodeName(v.GetVariableName()))] = true
+		r.names[r.nodes.StoreName(graph.NodeName(v.GetVariableName()))] = true
 	}
 }
 
@@ -127,17 +128,17 @@ func (r *readiness) ask(ctx context.Context, s session.Session, extender graphEx
 // questions returns the ops, on the devices of the variables, and what to fetch.
 func (r *readiness) questions() (ops *tfpb.GraphDef, asked []string) {
 	scope := "trainerd_ready"
-	for i := 1; r.nodes[scope+"/0"] != nil; i++ {
+	for i := 1; r.nodes.Node(scope+"/0") != nil; i++ {
 		scope = fmt.Sprintf("trainerd_ready_%d", i)
 	}
 	ops = new(tfpb.GraphDef)
 	for i, v := range r.vars {
 		name := graph.NodeName(v.GetVariableName())
 		op := &tfpb.NodeDef{Name: fmt.Sprintf("%s/%d", scope, i), Op: "VarIsInitializedOp", Input: []string{name},
-			Device: r.nodes[name].GetDevice()}
-		if r.nodes[name].GetOp() != "VarHandleOp" {
+			Device: r.nodes.Node(name).GetDevice()}
+		if r.nodes.Node(name).GetOp() != "VarHandleOp" {
 			op.Op = "IsVariableInitialized"
-			op.Attr = map[string]*tfpb.AttrValue{"dtype": r.nodes[name].GetAttr()["dtype"]}
+			op.Attr = map[string]*tfpb.AttrValue{"dtype": r.nodes.Node(name).GetAttr()["dtype"]}
 		}
 		ops.Node = append(ops.Node, op)
 		asked = append(asked, op.Name+":0")
@@ -151,7 +152,7 @@ func (r *readiness) tryReading(ctx context.Context, s session.Session) error {
 	for _, v := range r.vars {
 		name := graph.NodeName(v.GetVariableName())
 		fetches, targets := []string{name + ":0"}, []string(nil)
-		if r.nodes[name].GetOp() == "VarHandleOp" && r.reads[name] != "" {
+		if r.nodes.Node(name).GetOp() == "VarHandleOp" && r.reads[name] != "" {
 			fetches, targets = nil, []string{r.reads[name]} // its value stays where it is
 		}
 		_, err := s.Run(ctx, nil, fetches, targets)

@@ -3,9 +3,11 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -222,4 +224,141 @@ func (l ListenerFuncs) AfterSave(ctx context.Context, saved SavedCheckpoint) err
 		return nil
 	}
 	return l.AfterSaveFunc(ctx, saved)
+}
+
+// SaveFailedError says that so many saves failed in a row that the run was
+// ended. The last checkpoint that was written stays the current one.
+type SaveFailedError struct {
+	Failures int
+	Err      error // of the last attempt
+}
+
+func (e *SaveFailedError) Error() string {
+	return fmt.Sprintf("%d saves failed in a row, the last with: %v", e.Failures, e.Err)
+}
+
+func (e *SaveFailedError) Unwrap() error { return e.Err }
+
+// Pauses between attempts to save after a failure.
+const (
+	firstSaveRetry = time.Second
+	maxSaveRetry   = 5 * time.Minute
+)
+
+// failed counts a failure. It returns a *SaveFailedError when there were too
+// many. To be stopped is not a failure.
+func (c *checkpointer) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.stats.saveFailed()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures++
+	if c.maxFailures > 0 && c.failures >= c.maxFailures {
+		return &SaveFailedError{Failures: c.failures, Err: err}
+	}
+	return err
+}
+
+// tolerate logs a failure after which the training continues, and returns the
+// others.
+func (c *checkpointer) tolerate(err error) error {
+	var ended *SaveFailedError
+	if err == nil || errors.As(err, &ended) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	c.log.Error("save failed; the previous checkpoint stays the current one", "err", err)
+	return nil
+}
+
+// tick is the checkpoint service's work: one save, tried again with growing
+// pauses, which are never longer than the interval.
+func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
+	pause := firstSaveRetry
+	for {
+		_, err := c.save(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if err := c.tolerate(err); err != nil {
+			return err
+		}
+		if !coord.Sleep(ctx, min(pause, every)) {
+			return nil
+		}
+		pause = min(2*pause, maxSaveRetry)
+	}
+}
+
+// serve is the checkpoint service, which begins again when its interval changes.
+func (c *checkpointer) serve(ctx context.Context) error {
+	for {
+		part, cancel := context.WithCancel(ctx)
+		c.mu.Lock()
+		every := c.every
+		c.endPart = cancel
+		c.mu.Unlock()
+		err := c.serveEvery(part, every)
+		cancel()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// setInterval sets the interval of serve.
+func (c *checkpointer) setInterval(every time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.every, c.timed = every, true
+	if c.endPart != nil {
+		c.endPart()
+	}
+}
+
+// isTimed reports whether serve runs, or is about to.
+func (c *checkpointer) isTimed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.timed
+}
+
+// serveEvery saves until ctx is done: the first save comes after the first
+// pause. Without a budget the saves keep to their grid, and no interval is no
+// save.
+func (c *checkpointer) serveEvery(ctx context.Context, every time.Duration) error {
+	if every <= 0 && c.budget.MaxRisk <= 0 {
+		<-ctx.Done()
+		return nil
+	}
+	if c.budget == (SaveBudget{}) {
+		if !coord.Sleep(ctx, every) {
+			return nil
+		}
+		loop := &coord.Loop{Interval: every, Func: func(ctx context.Context) error { return c.tick(ctx, every) }}
+		return loop.Serve(ctx)
+	}
+	for {
+		pause, wait := c.nextPause(every)
+		if !coord.Sleep(ctx, wait) {
+			return nil
+		}
+		if err := c.tick(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// nextPause returns the time between the beginnings of two saves, and what is
+// left of it. Where nothing was new it begins again: a step may take longer.
+func (c *checkpointer) nextPause(every time.Duration) (pause, left time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pause = c.budget.Pause(every, c.saved.Took)
+	since := c.begun
+	if c.safe.After(since) {
+		since = c.safe
+	}
+	return pause, pause - time.Since(since)
 }

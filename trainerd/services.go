@@ -74,7 +74,7 @@ func (sv *Supervisor) startCheckpoints(ctx context.Context, r *run, every time.D
 }
 
 func (sv *Supervisor) startSummaries(r *run, every time.Duration) {
-	if placeholder, yes := graph.DependsOnPlaceholder(r.plan.meta.GetGraphDef(), r.plan.summary.nodes); yes {
+	if placeholder, yes := graph.NodesOf(r.plan.meta.GetGraphDef()).Placeholder(r.plan.summary.nodes); yes {
 		sv.log().Info("no summary service: the summary op needs a feed; use SummaryComputed", "placeholder", placeholder)
 	} else if !r.plan.summary.IsNone() {
 		s := &summaryService{run: r, last: r.startStep - 1}

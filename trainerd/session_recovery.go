@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -148,7 +150,7 @@ func (m *SessionManager) restoreFound(ctx context.Context, sess session.Session,
 		if !errors.As(err, &bad) {
 			return nil, err
 		}
-		if ckptfmt.IsUnreadable(err) {
+		if ckptdir.IsUnreadable(err) {
 			return nil, &checkpoint.UnreadableError{Checkpoint: bad, State: found.State}
 		}
 		log.Error("checkpoint cannot be used; trying an older one", "checkpoint", prefix, "file", bad.File, "err", bad.Err)

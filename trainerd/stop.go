@@ -2,9 +2,12 @@ package trainerd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // Coordinator returns the coordinator of the services.
@@ -56,4 +59,125 @@ func (sv *Supervisor) stopGrace() time.Duration {
 		return DefaultStopGrace
 	}
 	return max(sv.StopGrace, 0)
+}
+
+// StopRequest is a cause, for [context.CancelCauseFunc], of the context of a
+// run: who or what asks for its stop, as "SIGTERM". It counts as
+// [context.Canceled].
+type StopRequest string
+
+func (s StopRequest) Error() string { return "stop requested by " + string(s) }
+
+// Is reports whether target is [context.Canceled].
+func (StopRequest) Is(target error) bool { return target == context.Canceled }
+
+// StopperOf returns who has cancelled a context, "" where it does not say.
+func StopperOf(ctx context.Context) string {
+	cause := context.Cause(ctx)
+	var request StopRequest
+	switch {
+	case errors.As(cause, &request):
+		return string(request)
+	case cause == context.Canceled:
+		return ""
+	}
+	return cause.Error()
+}
+
+// finalAttempts is how often the final save is tried: there is no later tick.
+const finalAttempts = 3
+
+// lastWord is how long a final save that was asked to give up may take to do so.
+const lastWord = time.Second
+
+// saveGrace returns how long a save may take once a stop was requested, and
+// false if it may take as long as it likes.
+func (sv *Supervisor) saveGrace() (time.Duration, bool) {
+	if sv.SaveGrace != 0 {
+		return sv.SaveGrace, sv.SaveGrace > 0
+	}
+	return max(sv.stopGrace(), 10*sv.stats.longestSave()), true
+}
+
+// awaitSave waits for a save under way, and reports whether there is none any
+// more.
+func (sv *Supervisor) awaitSave(c *checkpointer) bool {
+	ctx := context.Background()
+	if grace, limited := sv.saveGrace(); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, grace)
+		defer cancel()
+	}
+	if c.acquire(ctx) != nil {
+		return false
+	}
+	c.release()
+	return true
+}
+
+// finalSave writes the last checkpoint of a run, unless the run has failed with
+// cause. A disk that hangs does not keep it from ending: the error then is a
+// *StopError that says where the save is.
+func (sv *Supervisor) finalSave(r *run, cause error) error {
+	var lost *logdir.LostError
+	if errors.As(cause, &lost) && lost.Place == "" {
+		return nil // there is no place for one, as cause says
+	}
+	var panicked *coord.PanicError
+	if r.failed.Load() || errors.As(cause, &panicked) {
+		sv.log().Warn("no final checkpoint, because the run failed", "err", cause)
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	save := coord.Detach("final checkpoint", func() error { return r.checkpoints.saveFinal(ctx) })
+	if grace, limited := sv.saveGrace(); limited && !save.DoneWithin(grace) {
+		cancel() // stops it between two tensors
+		if !save.DoneWithin(lastWord) {
+			return save.Straggling(grace)
+		}
+	}
+	if err := save.Wait(); err != nil {
+		return fmt.Errorf("final checkpoint: %w", err)
+	}
+	return nil
+}
+
+// lastFiles closes the events file and writes the report of a run that ends
+// with cause. A disk that hangs does not keep the run from ending here either;
+// where a save hangs already, there is little to wait for.
+func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
+	files := coord.Detach("events file and report", func() error {
+		err := sv.closeWriter(r)
+		sv.stats.closed(errors.Join(cause, err))
+		if sv.NonChief || sv.Logdir == "" || sv.NoReport {
+			return err
+		}
+		if err := sv.writeReport(r); err != nil {
+			sv.log().Warn("report could not be written", "err", err)
+		}
+		return err
+	})
+	grace, limited := sv.saveGrace()
+	if !diskAnswers {
+		grace, limited = lastWord, true
+	}
+	if limited && !files.DoneWithin(grace) {
+		return files.Straggling(grace)
+	}
+	return files.Wait()
+}
+
+// saveFinal tries more than once.
+func (c *checkpointer) saveFinal(ctx context.Context) error {
+	pause := firstSaveRetry
+	for attempt := 1; ; attempt++ {
+		_, err := c.saveWithin(ctx, ctx, false)
+		if err == nil || attempt == finalAttempts || ctx.Err() != nil {
+			return err
+		}
+		c.log.Error("final save failed; trying again", "err", err)
+		coord.Sleep(ctx, pause)
+		pause *= 2
+	}
 }

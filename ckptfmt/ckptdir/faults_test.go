@@ -256,7 +256,7 @@ func TestNewestIntactUnreadable(t *testing.T) {
 		t.Skip(err)
 	}
 	c, bad, err := NewestIntact(t.Context(), dir)
-	if !ckptfmt.IsUnreadable(err) || !strings.Contains(fmt.Sprint(err), "model.ckpt-30 cannot be read") || len(bad) > 0 || c.Prefix != "" {
+	if !IsUnreadable(err) || !strings.Contains(fmt.Sprint(err), "model.ckpt-30 cannot be read") || len(bad) > 0 || c.Prefix != "" {
 		t.Errorf("%v, %v, %v", c, bad, err)
 	}
 }

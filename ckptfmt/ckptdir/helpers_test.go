@@ -44,7 +44,7 @@ func saveCheckpoint(t testing.TB, prefix string) {
 
 func verifyBundle(t *testing.T, prefix string) error {
 	t.Helper()
-	return ckptfmt.VerifyCheckpoint(t.Context(), prefix)
+	return Verify(t.Context(), prefix)
 }
 
 // fileNames returns the names in a directory, in order.

@@ -80,7 +80,7 @@ type Damaged struct {
 // NewestIntact reads the checkpoints of a directory, from the newest to the
 // oldest, until one is intact in every byte. It returns that one, and those
 // that were not. If none is intact, the error matches [fs.ErrNotExist]. One that
-// cannot be read may be intact: its error, see [ckptfmt.IsUnreadable], ends the search.
+// cannot be read may be intact: its error, see [IsUnreadable], ends the search.
 func NewestIntact(ctx context.Context, dir string) (Checkpoint, []Damaged, error) {
 	list, err := List(dir)
 	if err != nil {
@@ -88,14 +88,14 @@ func NewestIntact(ctx context.Context, dir string) (Checkpoint, []Damaged, error
 	}
 	var bad []Damaged
 	for _, c := range slices.Backward(list) {
-		err := ckptfmt.VerifyCheckpoint(ctx, c.Prefix)
+		err := Verify(ctx, c.Prefix)
 		if err == nil {
 			return c, bad, nil
 		}
 		if ctx.Err() != nil {
 			return Checkpoint{}, bad, ctx.Err()
 		}
-		if ckptfmt.IsUnreadable(err) {
+		if IsUnreadable(err) {
 			return Checkpoint{}, bad, fmt.Errorf("checkpoint %s cannot be read, and may be intact: %w", c.Prefix, err)
 		}
 		bad = append(bad, Damaged{c.Prefix, err})

@@ -276,14 +276,14 @@ func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, err := ckptfmt.NumElements(c.sizes)
+		n, err := dtype.NumElements(c.sizes)
 		if err != nil || n*dtype.Size(dt) > c.piece.size || n > 1<<50 {
 			return nil, fmt.Errorf("a chunk of shape %v is larger than its piece of %d bytes", c.sizes, c.piece.size)
 		}
 		total += n
 		t.chunks = append(t.chunks, c)
 	}
-	if n, err := ckptfmt.NumElements(shape); err != nil || n != total {
+	if n, err := dtype.NumElements(shape); err != nil || n != total {
 		return nil, fmt.Errorf("%w: the chunks have %d elements, shape %v does not", ckptfmt.ErrSlices, total, shape)
 	}
 	return t, nil

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -90,7 +92,7 @@ func (c *cursor) attribute() attribute {
 	if c.err == nil {
 		c.err = errors.Join(t.err, space.err)
 	}
-	n, err := ckptfmt.NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	if err != nil || n > maxAttribute/max(a.t.size, 1) {
 		c.fail("attribute %q has too many elements: %v", a.name, shape)
 	}
@@ -144,7 +146,7 @@ func (r *Reader) Attr(path, name string) ([]string, error) {
 		if a.name != name {
 			continue
 		}
-		if n, _ := ckptfmt.NumElements(a.shape); n == 0 {
+		if n, _ := dtype.NumElements(a.shape); n == 0 {
 			return nil, nil
 		}
 		if a.t.dtype != tfpb.DataType_DT_STRING {

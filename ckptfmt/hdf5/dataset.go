@@ -70,7 +70,7 @@ func (d *dataset) parse(s *store, list []message) error {
 // check insists that what the messages say agrees.
 func (d *dataset) check(s *store) error {
 	damaged := func(format string, args ...any) error { return s.corrupt(d.at, "dataset", fmt.Errorf(format, args...)) }
-	n, err := ckptfmt.NumElements(d.shape)
+	n, err := dtype.NumElements(d.shape)
 	if err != nil || d.t.size == 0 || n > math.MaxInt64/4/d.t.size {
 		return damaged("shape %v of elements of %d bytes: %w", d.shape, d.t.size, cmpOr(err, errors.New("more than any file has")))
 	}
@@ -187,7 +187,7 @@ func (r *Reader) opaque(d *dataset, t *datatype) {
 
 // elements returns the bytes of a dataset's elements as the file has them.
 func (r *Reader) elements(d *dataset) (io.Reader, error) {
-	n, err := ckptfmt.NumElements(d.shape)
+	n, err := dtype.NumElements(d.shape)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 )
 
 // An error of the disk is reported as such, whichever read it strikes, and never
@@ -40,7 +40,7 @@ func TestFailingDisk(t *testing.T) {
 				}
 				break
 			}
-			if !errors.Is(err, syscall.EIO) || !ckptfmt.IsUnreadable(err) {
+			if !errors.Is(err, syscall.EIO) || !ckptdir.IsUnreadable(err) {
 				t.Errorf("%s, read %d: %v", ext, n, err)
 			}
 		}

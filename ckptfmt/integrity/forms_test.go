@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 )
@@ -217,7 +219,7 @@ func check(t *testing.T, files map[string]string, names []string, want string) {
 	if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 		t.Errorf("%v; want %q", err, want)
 	}
-	if ckptfmt.IsUnreadable(err) {
+	if ckptdir.IsUnreadable(err) {
 		t.Errorf("%v is taken for an error of the system", err)
 	}
 }
@@ -341,7 +343,7 @@ func TestNotDamage(t *testing.T) {
 		if err := os.Symlink(name, file); err != nil {
 			t.Skip(err)
 		}
-		if err := integrity.Check(t.Context(), root, []string{"c"}, nil); !ckptfmt.IsUnreadable(err) {
+		if err := integrity.Check(t.Context(), root, []string{"c"}, nil); !ckptdir.IsUnreadable(err) {
 			t.Errorf("%s that links to itself: %v", name, err)
 		}
 	}

@@ -33,7 +33,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 )
 
 // ErrUnmarked says that a folder has not got the file that the program writes last.
@@ -55,7 +55,7 @@ type checker struct {
 // Check returns what shows that a checkpoint is damaged or not complete. names are
 // its files and folders; those in folders belong to it, too. It must have all
 // that an intact one of the same program has, by its [Markers]. An error of the
-// system, see [ckptfmt.IsUnreadable], is no damage.
+// system, see [ckptdir.IsUnreadable], is no damage.
 func Check(ctx context.Context, root *os.Root, names, markers []string) error {
 	files, err := Files(root, names)
 	if err != nil {
@@ -145,7 +145,7 @@ func (x *checker) checkBundles(files []string) error {
 		if !slices.Contains(files, prefix+".index") {
 			return fmt.Errorf("%s.index is missing, which is written last", prefix)
 		}
-		if err := ckptfmt.VerifyCheckpoint(x.ctx, filepath.Join(x.root.Name(), filepath.FromSlash(prefix))); err != nil {
+		if err := ckptdir.Verify(x.ctx, filepath.Join(x.root.Name(), filepath.FromSlash(prefix))); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,8 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/trainerd/trainerd/ckptfmt/internal/discard"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
@@ -329,7 +331,7 @@ func (r *Reader) verifyMember(ctx context.Context, f *zip.File) error {
 	if err != nil {
 		return r.corrupt(f, err)
 	}
-	_, err = io.Copy(ckptfmt.Discard(ctx), from)
+	_, err = io.Copy(discard.Until(ctx), from)
 	if err = errors.Join(err, from.Close()); err != nil && ctx.Err() == nil {
 		return r.corrupt(f, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
@@ -41,7 +43,7 @@ var errHeads = errors.New("shape: the number of heads is not known; set heads in
 
 // of returns the shape that dimensions are for an old shape.
 func (d Dims) of(old []int64) ([]int64, error) {
-	n, err := ckptfmt.NumElements(old)
+	n, err := dtype.NumElements(old)
 	if err != nil {
 		return nil, err
 	}

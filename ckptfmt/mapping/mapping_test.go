@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -17,7 +19,7 @@ import (
 
 // counted is a tensor whose elements are their own places, in 2 bytes each.
 func counted(shape ...int64) *ckptfmt.Tensor {
-	n, _ := ckptfmt.NumElements(shape)
+	n, _ := dtype.NumElements(shape)
 	t := &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT16, Shape: shape}
 	for i := range n {
 		t.Data = binary.LittleEndian.AppendUint16(t.Data, uint16(i))

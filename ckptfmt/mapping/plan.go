@@ -259,7 +259,7 @@ func (o *Output) Adds() bool { return o.rule != nil && o.rule.Join != nil && o.r
 func (o *Output) Make(inputs []*ckptfmt.Tensor) *ckptfmt.Tensor {
 	size := dtype.Size(inputs[0].DType)
 	if o.piece < 0 {
-		n, _ := ckptfmt.NumElements(o.Shape) // as many as an input has
+		n, _ := dtype.NumElements(o.Shape) // as many as an input has
 		return &ckptfmt.Tensor{DType: inputs[0].DType, Shape: o.Shape, Data: make([]byte, n*size)}
 	}
 	t := *inputs[0]

@@ -243,7 +243,7 @@ func (t *tensor) setType(name string) bool {
 
 // check insists that the offsets are those of as many elements as the shape has.
 func (t *tensor) check() error {
-	n, err := ckptfmt.NumElements(t.shape)
+	n, err := dtype.NumElements(t.shape)
 	if err != nil {
 		return err
 	}

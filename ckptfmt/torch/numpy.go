@@ -70,7 +70,7 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	}
 	d, bigEndian := numpyType(typ)
 	b, isBytes := elements.(pickle.Bytes)
-	n, err := ckptfmt.NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	switch {
 	case err != nil:
 		return nil, true, err

@@ -21,7 +21,7 @@ func (r *Reader) elements(s *storage, t *tensor) (io.Reader, error) {
 		return nil, err
 	}
 	size := dtype.Size(t.dtype)
-	n, err := ckptfmt.NumElements(t.shape)
+	n, err := dtype.NumElements(t.shape)
 	if err != nil {
 		return nil, err
 	}

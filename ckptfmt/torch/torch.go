@@ -50,7 +50,6 @@ package torch
 import (
 	"fmt"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -156,7 +155,7 @@ func (t *tensor) check() error {
 	if len(t.shape) != len(t.stride) {
 		return fmt.Errorf("a tensor of shape %v has strides %v", t.shape, t.stride)
 	}
-	n, err := ckptfmt.NumElements(t.shape)
+	n, err := dtype.NumElements(t.shape)
 	if err != nil {
 		return err
 	}

@@ -181,7 +181,7 @@ func stateDict(parts []ckptfmt.Part) ([]byte, error) {
 
 // appendTensor appends the call that makes a tensor of its storage.
 func appendTensor(b []byte, p *ckptfmt.Part, key string) ([]byte, error) {
-	n, err := ckptfmt.NumElements(p.Shape)
+	n, err := dtype.NumElements(p.Shape)
 	if err != nil {
 		return nil, err
 	}

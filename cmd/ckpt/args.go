@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -124,7 +126,7 @@ func openFormat(f formats.File) (*formats.Reader, error) {
 		return r, nil
 	case errors.Is(err, fs.ErrNotExist) && f.Kind.IsCheckpoint():
 		return nil, fmt.Errorf("there is no checkpoint %s: %w; `ckpt ls %s` lists the existing ones", f.Path, fs.ErrNotExist, dir)
-	case ckptfmt.IsUnreadable(err):
+	case ckptdir.IsUnreadable(err):
 		return nil, fmt.Errorf("checkpoint %s cannot be read, and may be intact: %w", f.Path, err)
 	case f.Kind.IsCheckpoint() && !isFooterOf(err, f.Path):
 		return nil, fmt.Errorf("%w; `ckpt ls %s` lists older checkpoints", err, dir)

@@ -199,7 +199,7 @@ func copyWhole(c *cli.Context, from, to string) (bool, error) {
 		return false, err
 	}
 	progress := progressOf(c)
-	err = ckptfmt.CopyFiles(c.Context, from, to, &ckptfmt.CopyFilesOptions{Progress: func(n int) { progress.Add(n) }})
+	err = rewrite.CopyFiles(c.Context, from, to, &rewrite.CopyFilesOptions{Progress: func(n int) { progress.Add(n) }})
 	if err != nil {
 		if isDamage(err) {
 			return false, nil

@@ -66,7 +66,7 @@ func tensorRow(info *ckptfmt.TensorInfo) []string {
 type totals struct{ tensors, elements, bytes int64 }
 
 func (t *totals) add(info *ckptfmt.TensorInfo) error {
-	n, err := ckptfmt.NumElements(info.Shape)
+	n, err := dtype.NumElements(info.Shape)
 	if err != nil {
 		return err
 	}

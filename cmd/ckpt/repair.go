@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 )
 
@@ -47,7 +46,7 @@ func verifySelected(c *cli.Context, prefix string) error {
 		switch {
 		case err == nil, isUnsupported(err):
 			continue
-		case c.Context.Err() != nil, ckptfmt.IsUnreadable(err):
+		case c.Context.Err() != nil, ckptdir.IsUnreadable(err):
 			return err
 		}
 		progressOf(c).Clear()
@@ -77,7 +76,7 @@ is intact; the checkpoint file is then left as it is.`,
 				fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is damaged: %v\n", u.Prefix, u.Err)
 				report.Damaged = append(report.Damaged, damagedJSON{u.Prefix, u.Err.Error()})
 			}
-			if ckptfmt.IsUnreadable(err) {
+			if ckptdir.IsUnreadable(err) {
 				return fmt.Errorf("%w; make it readable first", err)
 			}
 			if err != nil {

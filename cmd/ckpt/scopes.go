@@ -33,7 +33,7 @@ func scopesOf(list []ckptfmt.TensorInfo) *scope {
 		separator = '/'
 	}
 	for _, t := range list {
-		elements, _ := ckptfmt.NumElements(t.Shape) // checked when it was read
+		elements, _ := dtype.NumElements(t.Shape) // checked when it was read
 		at := root
 		at.add(t, elements)
 		for i := range len(t.Name) {
@@ -97,7 +97,7 @@ func printScopes(w io.Writer, root *scope, depth int, tensors bool) error {
 		t.Add(strings.Repeat("  ", level)+name, strconv.Itoa(s.count), strconv.FormatInt(s.elements, 10), sizeText(s.bytes))
 	}
 	tensor := func(s *scope, x ckptfmt.TensorInfo, level int) {
-		elements, _ := ckptfmt.NumElements(x.Shape) // checked when it was read
+		elements, _ := dtype.NumElements(x.Shape) // checked when it was read
 		t.Add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), dtype.Name(x.DType)+shapeText(x.Shape),
 			strconv.FormatInt(elements, 10), sizeText(x.Bytes))
 	}

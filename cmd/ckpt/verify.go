@@ -227,7 +227,7 @@ func (v *verification) manifest(ctx context.Context, prefix string) error {
 // read, or is not supported.
 func kindOf(kind string, err error) string {
 	switch {
-	case ckptfmt.IsUnreadable(err):
+	case ckptdir.IsUnreadable(err):
 		return kindUnreadable
 	case isUnsupported(err):
 		return kindUnsupported

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -202,11 +204,11 @@ func (s *Saver) shapeFits(d Difference) bool {
 	if !s.Reshape {
 		return false
 	}
-	want, err := ckptfmt.NumElements(d.ModelShape)
+	want, err := dtype.NumElements(d.ModelShape)
 	if err != nil {
 		return false
 	}
-	got, err := ckptfmt.NumElements(d.CheckpointShape)
+	got, err := dtype.NumElements(d.CheckpointShape)
 	return err == nil && want == got
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
@@ -125,7 +124,7 @@ func (t *snapshotTensor) bytes() int64 {
 
 // byteSize returns about how much a variable takes in a checkpoint.
 func byteSize(v session.VariableInfo) int64 {
-	n, err := ckptfmt.NumElements(v.Shape)
+	n, err := dtype.NumElements(v.Shape)
 	if err != nil {
 		return 0
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
@@ -147,7 +149,7 @@ func (b rejected) damaged() bool {
 		return false
 	}
 	_, corrupt := errors.AsType[*ckptfmt.CorruptError](b.err)
-	return corrupt || !ckptfmt.IsUnreadable(b.err) && !errors.Is(b.err, fs.ErrNotExist)
+	return corrupt || !ckptdir.IsUnreadable(b.err) && !errors.Is(b.err, fs.ErrNotExist)
 }
 
 // notDurableError says that the disk has not taken what the program wrote. A second

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/internal/tfproto"
@@ -104,7 +106,7 @@ func compare(t *testing.T, want, got string, rtol, atol float64) {
 		}
 		a, errA := inspect.NumbersOf(x)
 		b, errB := inspect.NumbersOf(y)
-		n, err := ckptfmt.NumElements(x.Shape)
+		n, err := dtype.NumElements(x.Shape)
 		if errA != nil || errB != nil || err != nil || len(x.Data) != len(y.Data) {
 			t.Fatalf("%s: %v, %v, %v, %d and %d bytes", info.Name, errA, errB, err, len(x.Data), len(y.Data))
 		}

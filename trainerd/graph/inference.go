@@ -20,14 +20,10 @@ const InitOpSignature = "__saved_model_init_op"
 // describe a model and not its training.
 var inferenceKept = []string{"trainerd_schema"}
 
-// Inference returns what of meta its signatures need: their nodes, the variables
+// Inference returns what of a graph its signatures need: their nodes, the variables
 // that these read, the tables, a saver for them, and the op that fills the
 // tables, which gets a signature of its own.
-func Inference(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
-	g, err := Parse(meta)
-	if err != nil {
-		return nil, err
-	}
+func (g *Graph) Inference() (*tfpb.MetaGraphDef, error) {
 	roots, err := g.signatureTensors()
 	if err != nil {
 		return nil, err

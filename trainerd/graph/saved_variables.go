@@ -42,19 +42,19 @@ func (g Collections) SavedVariables(def *tfpb.SaverDef) ([]SavedVariable, error)
 	r := newSaveReader(g.Meta.GetGraphDef())
 	for _, v := range vars {
 		name := NodeName(v.GetVariableName())
-		r.saved = append(r.saved, SavedVariable{Key: name, Name: StoreName(r.nodes, name)})
+		r.saved = append(r.saved, SavedVariable{Key: name, Name: r.nodes.StoreName(name)})
 	}
 	return r.saved, err
 }
 
 // saveReader reads in a graph which variables its save ops save.
 type saveReader struct {
-	nodes map[string]*tfpb.NodeDef
+	nodes Nodes
 	saved []SavedVariable
 }
 
 func newSaveReader(graph *tfpb.GraphDef) *saveReader {
-	return &saveReader{nodes: NodesByName(graph)}
+	return &saveReader{nodes: NodesOf(graph)}
 }
 
 // The inputs of a save op before the tensors to save.
@@ -72,7 +72,7 @@ func (r *saveReader) variables(node string) ([]SavedVariable, error) {
 	for len(stack) > 0 {
 		name := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		n := r.nodes[name]
+		n := r.nodes.Node(name)
 		if n == nil || seen[name] {
 			continue
 		}
@@ -137,7 +137,7 @@ func parsePart(spec string) (*variablePart, error) {
 }
 
 func (r *saveReader) constStrings(name string) ([][]byte, error) {
-	n := r.nodes[name]
+	n := r.nodes.Node(name)
 	if n.GetOp() != "Const" {
 		return nil, fmt.Errorf("%w: %s is a %s, not a constant", ErrSavedByOps, name, n.GetOp())
 	}
@@ -150,11 +150,11 @@ func (r *saveReader) constStrings(name string) ([][]byte, error) {
 
 // variableOf follows a tensor to the variable that it is the value of.
 func (r *saveReader) variableOf(name string) (string, error) {
-	for range len(r.nodes) { // a cycle ends it
-		n := r.nodes[name]
+	for range len(r.nodes.list) { // a cycle ends it
+		n := r.nodes.Node(name)
 		switch n.GetOp() {
 		case "Variable", "VariableV2", "VarHandleOp":
-			return StoreName(r.nodes, name), nil
+			return r.nodes.StoreName(name), nil
 		case "Identity", "ReadVariableOp":
 			if len(n.GetInput()) == 0 {
 				return "", fmt.Errorf("meta graph: %s has no input", name)

@@ -96,7 +96,7 @@ func Open(ctx context.Context, path string, o Options) (*Model, error) {
 		}
 		errs = append(errs, err)
 		var damaged *checkpoint.Error
-		if !errors.As(err, &damaged) || ckptfmt.IsUnreadable(err) {
+		if !errors.As(err, &damaged) || ckptdir.IsUnreadable(err) {
 			break // an older one would have the same fault, or this one may be intact
 		}
 	}
@@ -187,11 +187,19 @@ func Inference(prefix string) (*tfpb.MetaGraphDef, error) {
 		return nil, &Error{Source: name, Reason: "has no signature: it is that of an exported graph, which trainerd graph run can run, " +
 			"or of an older trainerd; to give it one, resume the job with `trainerd run CONFIG --set train.steps=N` for at least one more step"}
 	}
-	small, err := graph.Inference(meta)
+	small, err := inference(meta)
 	if err != nil {
 		return nil, &Error{Source: name, Reason: "cannot be used for predictions", Err: err}
 	}
 	return small, nil
+}
+
+func inference(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
+	g, err := graph.Parse(meta)
+	if err != nil {
+		return nil, err
+	}
+	return g.Inference()
 }
 
 func openSavedModel(ctx context.Context, dir string, o Options) (*Model, error) {

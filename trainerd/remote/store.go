@@ -159,7 +159,7 @@ func (st *Store) chunk(names []string) int {
 	total := int64(0)
 	for i, name := range names {
 		v := st.byName[name]
-		if n, err := ckptfmt.NumElements(v.shape); err == nil && v.known() {
+		if n, err := dtype.NumElements(v.shape); err == nil && v.known() {
 			total += n * max(1, dtype.Size(v.dtype))
 		}
 		if total > chunkBytes && i > 0 {

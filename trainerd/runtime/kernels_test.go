@@ -173,8 +173,8 @@ func sameDraw(name string, got, want *ckptfmt.Tensor) error {
 	if strings.HasPrefix(name, "FixedUnigram") && strings.Contains(name, ":") {
 		limit = 1 // of expected counts, functions of the library that TensorFlow has
 	}
-	n, _ := ckptfmt.NumElements(want.Shape)
-	m, _ := ckptfmt.NumElements(got.Shape)
+	n, _ := dtype.NumElements(want.Shape)
+	m, _ := dtype.NumElements(got.Shape)
 	off := int(m - n) // of large results only the tail is recorded
 	if off < 0 || off > 0 && !strings.HasPrefix(name, "big") {
 		return fmt.Errorf("shape %v, want %v", got.Shape, want.Shape)

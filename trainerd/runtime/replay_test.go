@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -139,7 +141,7 @@ func (p *program) feeds(t testing.TB) []map[string]*ckptfmt.Tensor {
 
 func scalarOf(t testing.TB, v *ckptfmt.Tensor) float64 {
 	t.Helper()
-	if n, _ := ckptfmt.NumElements(v.Shape); n != 1 {
+	if n, _ := dtype.NumElements(v.Shape); n != 1 {
 		t.Fatalf("%v is no scalar", v.Shape)
 	}
 	return element(v, 0)
@@ -190,7 +192,7 @@ func compare(got, want *ckptfmt.Tensor, rtol, atol float64) error {
 			return fmt.Errorf("element %d is %q, want %q", i, got.Strings[i], want.Strings[i])
 		}
 	}
-	n, _ := ckptfmt.NumElements(want.Shape)
+	n, _ := dtype.NumElements(want.Shape)
 	for i := 0; i < int(n) && want.Strings == nil; i++ {
 		if g, w := element(got, i), element(want, i); !near(g, w, rtol, atol) {
 			return fmt.Errorf("element %d is %v, want %v", i, g, w)

@@ -60,7 +60,7 @@ func ScalarInt(t *ckptfmt.Tensor) (int64, error) {
 	if t == nil {
 		return 0, errors.New("no value")
 	}
-	if n, err := ckptfmt.NumElements(t.Shape); err != nil || n != 1 {
+	if n, err := dtype.NumElements(t.Shape); err != nil || n != 1 {
 		return 0, fmt.Errorf("shape %v; want one element", t.Shape)
 	}
 	switch t.DType {

@@ -87,7 +87,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 	if shape == nil {
 		shape = []int64{int64(len(values))}
 	}
-	n, err := ckptfmt.NumElements(shape)
+	n, err := dtype.NumElements(shape)
 	if err == nil && n != int64(len(values)) {
 		err = fmt.Errorf("%d values for shape %v", len(values), shape)
 	}

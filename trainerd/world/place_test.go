@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
@@ -161,7 +160,7 @@ func (p *place) damageNewest(rnd *rand.Rand) error {
 // isPartial reports whether a checkpoint lacks shards, because its save failed. It
 // stays until the next training.
 func isPartial(c ckptdir.Checkpoint) bool {
-	return ckptfmt.VerifyCheckpoint(context.Background(), c.Prefix) != nil
+	return ckptdir.Verify(context.Background(), c.Prefix) != nil
 }
 
 // isData reports whether a file holds the numbers of a checkpoint.

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/rewrite"
+
 	"github.com/trainerd/trainerd/bench/measure"
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
@@ -108,7 +110,12 @@ const memoryLimit = 64 << 20
 
 func copyCheckpoint(a *args) (*measure.Result, error) {
 	return timedCopy(a, func() error {
-		return ckptfmt.Copy(context.Background(), a.prefix(), filepath.Join(a.to, "copy"), nil)
+		s, err := rewrite.Open(a.prefix())
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return rewrite.Write(context.Background(), s, filepath.Join(a.to, "copy"), nil)
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
-	"github.com/trainerd/trainerd/trainerd/graph"
 )
 
 // spread reports whether the model is on more than the master.
@@ -36,7 +35,7 @@ func (t *Task) placed() (*tfpb.GraphDef, error) {
 			return nil, &program.FileError{File: c.Graph.Meta, Err: fmt.Errorf("variable %s has no device, so that each worker would have one of its own; export the graph under tf.compat.v1.device(tf.compat.v1.train.replica_device_setter(...))", v)}
 		}
 	case !c.IsGraph() && spread(c.Cluster):
-		def = graph.Place(def, graph.Placement{PSTasks: c.Cluster.PSTasks, WorkerDevice: worker(c.Cluster)})
+		def = place(def, placement{PSTasks: c.Cluster.PSTasks, WorkerDevice: worker(c.Cluster)})
 	}
 	ownInputs(def, worker(c.Cluster))
 	t.marked = t.addMarks(def)

@@ -250,7 +250,7 @@ func copyNumbers(out, in *ckptfmt.Tensor, from, stride int) error {
 	if err != nil {
 		return err
 	}
-	n, err := ckptfmt.NumElements(in.Shape)
+	n, err := dtype.NumElements(in.Shape)
 	if err != nil {
 		return err
 	}

@@ -155,13 +155,14 @@ func (j *graphJob) findFetches() {
 func (j *graphJob) complete() error {
 	fail := func(err error) error { return &program.FileError{File: j.config.Graph.Meta, Err: err} }
 	meta := j.g.Meta // not changed: each addition copies it
-	var counter graph.StepCounter
+	var initStep string
 	if _, _, counted := j.g.GlobalStep(); !counted {
+		var count string
 		var err error
-		if meta, counter, err = graph.AddStepCounter(meta); err != nil {
+		if meta, initStep, count, err = j.g.WithStepCounter(); err != nil {
 			return fail(err)
 		}
-		j.p.Train, j.p.CountsSteps = append(j.p.Train, counter.Count), true
+		j.p.Train, j.p.CountsSteps = append(j.p.Train, count), true
 	}
 	meta, err := graph.Complete(meta)
 	if err != nil {
@@ -174,8 +175,8 @@ func (j *graphJob) complete() error {
 	j.p.Meta = meta
 	j.p.GlobalStep, j.p.StepKey, _ = full.GlobalStep()
 	j.p.Init, j.p.LocalInit = program.NonEmpty(full.InitOp()), program.NonEmpty(full.LocalInitOp())
-	if counter.Init != "" {
-		j.p.Init = append(j.p.Init, counter.Init)
+	if initStep != "" {
+		j.p.Init = append(j.p.Init, initStep)
 	}
 	j.p.Ready, j.p.ReadyForLocal = program.NonEmpty(full.ReadyOp()), program.NonEmpty(full.ReadyForLocalInitOp())
 	j.p.ApplyGrads = program.Ancestors(full, j.p.Train, program.IsApplyGradient)

@@ -120,7 +120,7 @@ func DescribeValue(t *ckptfmt.Tensor) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, err := ckptfmt.NumElements(t.Shape)
+	n, err := dtype.NumElements(t.Shape)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,8 @@ package program
 import (
 	"fmt"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -19,7 +21,7 @@ func ScalarFloat(t *ckptfmt.Tensor) (float64, error) {
 
 // Scalar returns the only number of a tensor.
 func Scalar(t *ckptfmt.Tensor) (float64, error) {
-	if n, err := ckptfmt.NumElements(t.Shape); err != nil || n != 1 {
+	if n, err := dtype.NumElements(t.Shape); err != nil || n != 1 {
 		return 0, fmt.Errorf("want one number, got %v %v", t.DType, t.Shape)
 	}
 	numbers, err := inspect.NumbersOf(t)

@@ -159,7 +159,7 @@ func checkTensor(t *ckptfmt.Tensor) error {
 	if t == nil {
 		return fmt.Errorf("the tensor is nil")
 	}
-	n, err := ckptfmt.NumElements(t.Shape)
+	n, err := dtype.NumElements(t.Shape)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package ckptfmt
+package rewrite
 
 import (
 	"context"
@@ -7,13 +7,16 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/internal/retire"
+
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // CopyFilesOptions are the choices of [CopyFiles].
 type CopyFilesOptions struct {
-	FS FS // nil means the operating system's
+	FS ckptfmt.FS // nil means the operating system's
 	// Progress, unless it is nil, is called with the number of bytes of tensors
 	// that were verified each time.
 	Progress func(n int)
@@ -22,7 +25,7 @@ type CopyFilesOptions struct {
 // CopyFiles copies the data files and the index of a V2 checkpoint, so that the
 // copy has the same bytes: shards, byte order, alignment and the compression of
 // the index among them. Everything is verified first, as by
-// [BundleReader.Verify], and the first damage is returned. The copy is published
+// [ckptfmt.BundleReader.Verify], and the first damage is returned. The copy is published
 // when all of it is durable, its index last. o may be nil.
 func CopyFiles(ctx context.Context, from, to string, o *CopyFilesOptions) error {
 	if o == nil {
@@ -36,12 +39,12 @@ func CopyFiles(ctx context.Context, from, to string, o *CopyFilesOptions) error 
 }
 
 func copyFiles(ctx context.Context, from, to string, o *CopyFilesOptions) (err error) {
-	r, err := OpenBundle(from, &ReaderOptions{FS: o.FS})
+	r, err := ckptfmt.OpenBundle(from, &ckptfmt.ReaderOptions{FS: o.FS})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if err := r.verifyAll(ctx, o.Progress); err != nil {
+	if err := verifyAll(ctx, r, o.Progress); err != nil {
 		return err
 	}
 	fsys := atomicfile.OrOS(o.FS)
@@ -70,8 +73,8 @@ func copyFiles(ctx context.Context, from, to string, o *CopyFilesOptions) (err e
 
 // publishCopies gives durable files their names, the index, which is the last of
 // them, after the others.
-func publishCopies(fsys FS, to string, files []*atomicfile.Pending) error {
-	if err := retire(fsys, to); err != nil {
+func publishCopies(fsys ckptfmt.FS, to string, files []*atomicfile.Pending) error {
+	if err := retire.Checkpoint(fsys, to); err != nil {
 		return err
 	}
 	last := len(files) - 1
@@ -87,7 +90,7 @@ func publishCopies(fsys FS, to string, files []*atomicfile.Pending) error {
 }
 
 // verifyAll returns the first damage.
-func (r *BundleReader) verifyAll(ctx context.Context, progress func(n int)) error {
+func verifyAll(ctx context.Context, r *ckptfmt.BundleReader, progress func(n int)) error {
 	for name, err := range r.Verify(ctx) {
 		if err != nil {
 			return err
@@ -100,7 +103,7 @@ func (r *BundleReader) verifyAll(ctx context.Context, progress func(n int)) erro
 }
 
 // copyDurably copies a file; the copy is durable and not yet published.
-func copyDurably(ctx context.Context, fsys FS, from, to string) (*atomicfile.Pending, error) {
+func copyDurably(ctx context.Context, fsys ckptfmt.FS, from, to string) (*atomicfile.Pending, error) {
 	in, err := atomicfile.Open(fsys, from)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package graph
+package cluster
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Placement says on which tasks of a cluster the nodes of a graph go, by the
+// placement says on which tasks of a cluster the nodes of a graph go, by the
 // rules of tf.compat.v1.train.replica_device_setter: variables on the
 // parameter servers, one after the other, and everything else on a worker. All
 // replicas place the same graph in the same way, apart from their worker.
-type Placement struct {
+type placement struct {
 	// PSTasks is the number of parameter servers; 0 leaves variables on the
 	// worker.
 	PSTasks int
@@ -23,10 +23,10 @@ type Placement struct {
 	WorkerDevice string
 }
 
-// Place returns a copy of def in which every node without a device has one.
+// place returns a copy of def in which every node without a device has one.
 // What TensorFlow keeps together stays together: a variable, its slots, and
 // the ops that read and change it.
-func Place(def *tfpb.GraphDef, p Placement) *tfpb.GraphDef {
+func place(def *tfpb.GraphDef, p placement) *tfpb.GraphDef {
 	if p.PSDevice == "" {
 		p.PSDevice = "/job:ps"
 	}
@@ -48,7 +48,7 @@ func Place(def *tfpb.GraphDef, p Placement) *tfpb.GraphDef {
 }
 
 // variables gives each variable a device, by name.
-func (p Placement) variables(def *tfpb.GraphDef) map[string]string {
+func (p placement) variables(def *tfpb.GraphDef) map[string]string {
 	devices := map[string]string{}
 	for _, n := range def.GetNode() {
 		if isVariableOp(n.GetOp()) {
@@ -165,6 +165,9 @@ func colocated(n *tfpb.NodeDef, variables map[string]string) []string {
 func anchored(n *tfpb.NodeDef, variables map[string]string) bool {
 	return len(n.GetAttr()[attrColocation].GetList().GetS()) > len(colocated(n, variables))
 }
+
+// attrColocation lists the nodes that a node is put next to.
+const attrColocation = "_class"
 
 func isVariableOp(op string) bool {
 	switch op {

@@ -1,4 +1,4 @@
-package graph_test
+package cluster
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
@@ -40,7 +39,7 @@ func TestPlace(t *testing.T) {
 		"fixed": "/job:ps/task:7", "fixed/read": "/job:ps/task:7", "after": worker, "save": worker,
 	}
 	got := map[string]string{}
-	for _, n := range graph.Place(def, graph.Placement{PSTasks: 2, WorkerDevice: worker}).GetNode() {
+	for _, n := range place(def, placement{PSTasks: 2, WorkerDevice: worker}).GetNode() {
 		got[n.GetName()] = n.GetDevice()
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -49,7 +48,7 @@ func TestPlace(t *testing.T) {
 	if d := def.GetNode()[0].GetDevice(); d != "" {
 		t.Errorf("the graph that was given has the device %q now", d)
 	}
-	for _, n := range graph.Place(def, graph.Placement{}).GetNode() {
+	for _, n := range place(def, placement{}).GetNode() {
 		if n.GetName() != "fixed" && n.GetName() != "fixed/read" && n.GetDevice() != "/job:worker/task:0" {
 			t.Errorf("without parameter servers %s is on %q", n.GetName(), n.GetDevice())
 		}

@@ -1,10 +1,12 @@
-package ckptfmt
+package ckptdir
 
 import (
 	"errors"
 	"io/fs"
 	"slices"
 	"syscall"
+
+	"github.com/trainerd/trainerd/ckptfmt"
 )
 
 // IsUnreadable reports whether err says that the operating system did not let a
@@ -12,7 +14,7 @@ import (
 // the network. The file may be intact, and the cause can be fixed. Damage,
 // and that there is no such file, are not of this kind.
 func IsUnreadable(err error) bool {
-	var corrupt *CorruptError
+	var corrupt *ckptfmt.CorruptError
 	if errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) {
 		return false
 	}

@@ -1,4 +1,4 @@
-package ckptfmt
+package rewrite
 
 import (
 	"bytes"
@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
@@ -45,26 +48,25 @@ func TestCopyFilesHasTheSameBytes(t *testing.T) {
 
 // What is damaged replaces nothing and leaves nothing.
 func TestCopyFilesOfADamagedCheckpoint(t *testing.T) {
-	to := filepath.Join(t.TempDir(), "copy")
-	saveSmall(t, to)
+	to := save(t, ckptfmt.NamedTensor{Name: "old", Tensor: ckptfmt.Scalar(int64(1))})
 	before, err := os.ReadDir(filepath.Dir(to))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var corrupt *CorruptError
-	if err := CopyFiles(context.Background(), fixtures+"/ckpt_v2/damaged/data_flip/model.ckpt", to, nil); !errors.As(err, &corrupt) {
+	var corrupt *ckptfmt.CorruptError
+	if err := CopyFiles(context.Background(), fixtures+"ckpt_v2/damaged/data_flip/model.ckpt", to, nil); !errors.As(err, &corrupt) {
 		t.Errorf("error %v", err)
 	}
 	ended, end := context.WithCancel(context.Background())
 	end()
-	if err := CopyFiles(ended, fixtures+"/ckpt_v2/partitioned/model.ckpt", to, nil); !errors.Is(err, context.Canceled) {
+	if err := CopyFiles(ended, fixtures+"ckpt_v2/partitioned/model.ckpt", to, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	after, err := os.ReadDir(filepath.Dir(to))
 	if err != nil || len(after) != len(before) {
 		t.Errorf("%v are left, %v", after, err)
 	}
-	if err := verifyAll(t, to); err != nil {
+	if err := ckptdir.Verify(t.Context(), to); err != nil {
 		t.Error(err)
 	}
 }
