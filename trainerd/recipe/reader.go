@@ -54,6 +54,7 @@ type Reader struct {
 	cleared, redrawn, clears bool
 	main                     int64           // length of the bar of the training, 0 before it
 	bars                     map[string]*bar // by the line's form and the bar's length
+	table                    *table          // nil if tables are not read
 }
 
 // waiting is a line without a step, and the step of the first bar after it.
@@ -70,7 +71,11 @@ type bar struct{ last, offset int64 }
 
 // NewReader returns a reader for a start that resumes from a step, 0 for none.
 func (r *Recipe) NewReader(step int64) *Reader {
-	return &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, bars: map[string]*bar{}}
+	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, bars: map[string]*bar{}}
+	if r.Tables {
+		reader.table = &table{}
+	}
+	return reader
 }
 
 // escapes are the sequences by which a program colours its lines and moves the
@@ -90,6 +95,11 @@ func (r *Reader) Read(text string) *Point {
 	text = strings.TrimSpace(origin.ReplaceAllString(escapes.ReplaceAllString(text, ""), " "))
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if found, taken := r.table.read(text); found != nil {
+		return r.take(found)
+	} else if taken {
+		return nil
+	}
 	if !strings.ContainsAny(text, "0123456789") {
 		r.cleared = r.cleared || blank && text == ""
 		r.clears = r.clears || r.cleared

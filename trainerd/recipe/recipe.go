@@ -8,6 +8,7 @@
 //	include = ["plain"]            # recipes whose lines are understood, too
 //	checkpoints = ["ckpt-*.pt"]    # patterns below the logdir, the usual one first
 //	save_signal = "SIGUSR1"        # makes the program write a checkpoint
+//	tables = true                  # rows of numbers below a heading are understood
 //
 //	[[resume]]                     # the first whose words the program's source has
 //	when = '"(?P<flag>--resume)"'  # a regular expression; {flag} is what the group has found
@@ -65,6 +66,8 @@ type Recipe struct {
 	Resume []Resume `toml:"resume"`
 	// Env are variables that make a program print what can be read.
 	Env []Env `toml:"env"`
+	// Tables says that it prints tables: a heading with names, then rows of numbers.
+	Tables bool `toml:"tables"`
 	// Lines are the forms of what it prints.
 	Lines []Line `toml:"line"`
 
@@ -156,6 +159,7 @@ func Load(name string) (*Recipe, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.Tables = r.Tables || included.Tables
 		r.Lines = append(r.Lines, included.Lines...)
 		r.Resume = append(r.Resume, included.Resume...)
 		r.Env = append(r.Env, included.Env...)

@@ -88,7 +88,7 @@ func companions(main group, changed []string) (found []group) {
 // patternOf returns a name with * for its numbers, below its folder.
 func patternOf(name string) string {
 	base := bundleTail.ReplaceAllString(filepath.Base(name), "")
-	return filepath.Join(filepath.Dir(name), numbers.ReplaceAllString(base, "*"))
+	return filepath.Join(filepath.Dir(name), starred(base))
 }
 
 // mayAccompany reports whether a file may belong to the checkpoints of a pattern.

@@ -78,12 +78,17 @@ func (s snapshot) since(before snapshot) []string {
 
 var (
 	// checkpointFile are names of files that hold tensors, or a model.
-	checkpointFile = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
+	checkpointFile = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|zip|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
 	// checkpointFolder are names of folders that are a checkpoint each.
 	checkpointFolder = regexp.MustCompile(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?)\d+$|^\d+$`)
 	// unfinished are names that a program writes to before it renames the file.
 	unfinished = regexp.MustCompile(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
 	numbers    = regexp.MustCompile(`\d+`)
+	// numbered are endings of names whose number is that of a format.
+	numbered = regexp.MustCompile(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
+	// sequel is a name with a number as a program gives it to one file of its state
+	// after another, whatever the form of that is.
+	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|step|epoch|iter(?:ation)?|round|gen(?:eration)?|population)[-_.=]?\d+(?:\.[a-z0-9]{1,8})?$`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.
 	bundleTail = regexp.MustCompile(`\.(?:index|meta|data-\d+-of-\d+)$`)
 )
@@ -92,12 +97,16 @@ var (
 // says that the program looks at whatever is in a folder.
 func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 	groups := map[string]map[string]bool{} // names by folder and pattern
+	unknown := !slices.ContainsFunc(changed, func(name string) bool { _, base := checkpointOf(name, dir, logdir); return base != "" })
 	for _, name := range changed {
 		root, base := checkpointOf(name, dir, logdir)
+		if base == "" && unknown && isSequel(name, changed) {
+			root, base = filepath.Dir(name), filepath.Base(name)
+		}
 		if base == "" {
 			continue
 		}
-		key := filepath.Join(root, numbers.ReplaceAllString(base, "*"))
+		key := filepath.Join(root, starred(base))
 		if groups[key] == nil {
 			groups[key] = map[string]bool{}
 		}
@@ -171,6 +180,23 @@ func checkpointOf(name string, dirs ...string) (root, base string) {
 		return "", ""
 	}
 	return filepath.Dir(name), bundleTail.ReplaceAllString(base, "")
+}
+
+// isSequel reports whether a file is one of several of a state, by their names. It is
+// asked where no name says more: one file alone may be anything.
+func isSequel(name string, changed []string) bool {
+	base := filepath.Base(name)
+	if !sequel.MatchString(base) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
+		return false
+	}
+	alike := func(other string) bool { return other != name && patternOf(other) == patternOf(name) }
+	return slices.ContainsFunc(changed, alike)
+}
+
+// starred returns a base name with * for its numbers, but for that of its format.
+func starred(base string) string {
+	format := numbered.FindString(base)
+	return numbers.ReplaceAllString(strings.TrimSuffix(base, format), "*") + format
 }
 
 // newest are words in the names of files that a program replaces at each save.

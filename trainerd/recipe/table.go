@@ -1,0 +1,249 @@
+package recipe
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// table reads progress that is printed as a table. There are two kinds. In one the
+// names come first, in a heading, and each row has the numbers of a step:
+//
+//	epoch  train_loss  valid_loss
+//	    0       2.302       2.291
+//
+// Columns are set apart by spaces, commas, tabs or bars. In the other, a box for each
+// step, each line has a name and a number, and may be indented below a group's name:
+//
+//	| train/             |      |
+//	|    loss            | 0.25 |
+//	|    total_timesteps | 2048 |
+//	-----------------------------
+type table struct {
+	names []string // of the columns, nil before a heading
+	comma bool     // that sets them apart
+	place int      // the column that says where the training is
+
+	box   *match // what the lines of a box have said so far
+	group string // that the names of a box are below
+}
+
+const (
+	// maxColumns bounds the columns of a table, and the lines of a box.
+	maxColumns = 64
+	// boxWidth is the number of cells in a line of a box: a name and a number.
+	boxWidth = 2
+)
+
+var (
+	// rowBar is a progress bar after a row.
+	rowBar = regexp.MustCompile(`:\s*\d+%[\s|].*$`)
+	// rule is a line that is drawn below a heading, or around a box.
+	rule = regexp.MustCompile(`^[-=+|: ┌┬┐└┴┘├┼┤─━]*[-=─━]{3}[-=+|: ┌┬┐└┴┘├┼┤─━]*$`)
+	// columnGap sets apart columns whose names have spaces.
+	columnGap = regexp.MustCompile(`\t+ *|  +`)
+	// columnName is what the heading of a column looks like.
+	columnName = regexp.MustCompile(`^(?:#|[A-Za-z][\w./@()' %:#-]*)$`)
+	// hasNumber is what a name with its number looks like.
+	hasNumber = regexp.MustCompile(`[ :=][-+]?\d`)
+	// measured are words of headings for what a training is judged by.
+	measured = regexp.MustCompile(`(?i)loss|acc|reward|return|error|cost|perplexity|ppl|mse|mae|auc|f1|bleu|psnr|iou|elbo|nll|score|bpc|fid|wer|fitness|deviance`)
+	// cell is a number, or what stands for one that is not there, or a time.
+	cell = regexp.MustCompile(`^(?:[-+]?(?:\d[\d.,:]*|\.\d+)(?:[eE][-+]?\d+)?(?:[%a-zA-Z/]{0,4})|[-+]?(?i:nan|inf)|-+|(?i:n/?a|none))$`)
+	// ofAll is a count with the number of all.
+	ofAll = regexp.MustCompile(`^(\d+)/\d+$`)
+	// plainNumber is a cell that is a number alone, or one of percent.
+	plainNumber = regexp.MustCompile(`^` + number + `%?$`)
+)
+
+// epochNames are the names of a column with epochs.
+var epochNames = []string{"epoch", "epochs", "ep", "e"}
+
+// countNames are the names of a column with steps, besides stepNames.
+var countNames = []string{"#", "steps", "iterations", "totalenvinteracts", "total_env_steps", "generation", "gen"}
+
+// tableLine is the form of a row. Its names are dropped where they say how long it
+// took, or on what.
+var tableLine = Line{
+	recipe: "plain",
+	form:   regexp.MustCompile(`(?P<values>.*)`),
+	Drop:   []string{"time", "dur", "eta", "Remaining_Time", "GPU_mem", "Size", "Instances", "time_elapsed"},
+}
+
+// tableBar is that of a row that is drawn again and again.
+var tableBar = func() Line { l := tableLine; l.Bar = true; return l }()
+
+// read takes a line. It returns what that says, nil for nothing yet, and whether it is
+// part of a table.
+func (t *table) read(text string) (m *match, taken bool) {
+	if t == nil {
+		return nil, false
+	}
+	if rule.MatchString(text) {
+		return t.endBox(), true
+	}
+	line := &tableLine
+	if bare := rowBar.ReplaceAllString(text, ""); bare != text {
+		text, line = bare, &tableBar
+	}
+	if cells := barred(text); len(cells) == boxWidth && t.addToBox(cells) {
+		return nil, true
+	}
+	if m := t.row(text, line); m != nil {
+		return m, true
+	}
+	t.heading(text)
+	return nil, false
+}
+
+// barred returns the cells of a line between bars, nil for another.
+func barred(text string) []string {
+	inner := strings.TrimSpace(text)
+	if !strings.HasPrefix(inner, "|") && !strings.HasPrefix(inner, "│") {
+		return nil
+	}
+	return strings.FieldsFunc(inner, func(r rune) bool { return r == '|' || r == '│' })
+}
+
+// heading takes the names of columns, if a line has them.
+func (t *table) heading(text string) {
+	cells, comma := barred(text), false
+	switch {
+	case cells != nil:
+	case strings.Contains(text, ","):
+		cells, comma = strings.Split(text, ","), true
+	case columnGap.MatchString(text):
+		cells = columnGap.Split(text, -1)
+	default:
+		cells = strings.Fields(text)
+	}
+	if len(cells) < 2 || len(cells) > maxColumns {
+		return
+	}
+	place, measures := -1, false
+	for i, name := range cells {
+		cells[i] = strings.Trim(strings.TrimSpace(name), `"`)
+		if !columnName.MatchString(cells[i]) || cell.MatchString(cells[i]) || hasNumber.MatchString(cells[i]) {
+			return
+		}
+		measures = measures || measured.MatchString(cells[i])
+		if rankOf(cells[i]) >= 0 && (place < 0 || rankOf(cells[i]) < rankOf(cells[place])) {
+			place = i
+		}
+	}
+	if place >= 0 && measures {
+		t.names, t.comma, t.place = cells, comma, place
+	}
+}
+
+// rankOf returns how sure it is that a column says where the training is, 0 for the
+// surest, -1 for one that does not. Steps come before epochs.
+func rankOf(name string) int {
+	return slices.Index(slices.Concat(stepNames, countNames, epochNames), strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]))
+}
+
+// row returns the numbers of a row, nil where a line is none below the heading.
+func (t *table) row(text string, line *Line) *match {
+	cells := barred(text)
+	switch {
+	case cells != nil:
+	case t.comma:
+		cells = strings.Split(text, ",")
+	default:
+		cells = strings.Fields(text)
+	}
+	if len(cells) != len(t.names) {
+		return nil
+	}
+	m := &match{line: line, step: noStep, epoch: noStep, total: noStep}
+	for i, text := range cells {
+		text = strings.TrimSpace(text)
+		switch {
+		case i == t.place && !m.at(t.names[i], text):
+			return nil
+		case i == t.place, rankOf(t.names[i]) >= 0 && ofAll.MatchString(text):
+		case text != "" && !cell.MatchString(text):
+			return nil
+		case rankOf(t.names[i]) < 0 && plainNumber.MatchString(text):
+			m.add(t.names[i], strings.TrimSuffix(text, "%"))
+		}
+	}
+	if len(m.values) == 0 {
+		return nil
+	}
+	return m
+}
+
+// at takes where the training is from a cell; it is false if that has no count.
+func (m *match) at(name, text string) bool {
+	if found := ofAll.FindStringSubmatch(text); found != nil {
+		text = found[1]
+	}
+	n := whole(strings.TrimSuffix(text, ".0"))
+	if slices.Contains(epochNames, strings.ToLower(name)) {
+		m.epoch = n
+	} else {
+		m.step = n
+	}
+	return n != noStep
+}
+
+// addToBox takes a line of a box; it is false for one that is none.
+func (t *table) addToBox(cells []string) bool {
+	name, text := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
+	if !columnName.MatchString(name) || text != "" && columnName.MatchString(text) && !cell.MatchString(text) {
+		return false
+	}
+	switch {
+	case t.box == nil:
+		t.box, t.group = &match{line: &tableLine, step: noStep, epoch: noStep, total: noStep}, ""
+	case len(t.box.values) > maxColumns:
+		return true
+	}
+	if text == "" {
+		t.group = strings.TrimSuffix(name, "/") + "/"
+		return true
+	}
+	if t.group != "" && !strings.HasPrefix(cells[0], "  ") {
+		t.group = ""
+	}
+	if rank := rankOf(name); rank >= 0 {
+		t.box.placeBy(name, text)
+		return true
+	}
+	if plainNumber.MatchString(text) && !slices.Contains(tableLine.Drop, name) {
+		t.box.add(t.group+name, strings.TrimSuffix(text, "%"))
+	}
+	return true
+}
+
+// placeBy takes where the training is from a line of a box, which may have several
+// counts: the surest wins.
+func (m *match) placeBy(name, text string) {
+	rank := int64(rankOf(name))
+	if m.step != noStep && m.total <= rank {
+		return
+	}
+	before := *m
+	if !m.at(name, text) {
+		*m = before
+		return
+	}
+	if m.step != before.step {
+		m.total = rank // of what has given the step, until the box ends
+	}
+}
+
+// endBox returns what a box has said at its end.
+func (t *table) endBox() *match {
+	m := t.box
+	t.box = nil
+	if m == nil || len(m.values) == 0 || m.step == noStep && m.epoch == noStep {
+		return nil
+	}
+	m.total = noStep
+	if m.step != noStep {
+		m.epoch = noStep
+	}
+	return m
+}
