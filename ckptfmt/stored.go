@@ -11,15 +11,14 @@ import (
 
 // storedPart is a tensor, or a slice of one, where it is stored.
 type storedPart struct {
-	name   string // in the copy
-	stored string
+	name   string       // of the tensor
 	full   []int64      // shape of the whole tensor
 	slice  *TensorSlice // nil: all of it
 	shard  int32
 	offset int64
 	size   int64
 	load   func(p *storedPart) (*Tensor, error)
-	// bundle and entry are set where the bytes can be copied as they are.
+	// bundle and entry are set where a bundle has the bytes.
 	bundle *BundleReader
 	entry  *bundleEntry
 }
@@ -109,21 +108,19 @@ func (r *BundleReader) stored() ([]storedPart, []DamagedTensor, error) {
 // add takes an entry, or the damage in it.
 func (x *storedIndex) add(key []byte, e bundleEntry, err error) {
 	r := x.r
-	// Damage is said of what is stored, whatever its name will be.
-	load := func(p *storedPart) (*Tensor, error) { return r.read(p.stored, p.entry) }
+	load := func(p *storedPart) (*Tensor, error) { return r.read(p.name, p.entry) }
 	p := storedPart{
-		stored: string(key), full: e.shape, shard: e.shard, offset: e.offset, size: e.size,
+		name: string(key), full: e.shape, shard: e.shard, offset: e.offset, size: e.size,
 		load: load, bundle: r, entry: &e,
 	}
 	if isSliceKey(key) {
 		name, s, badKey := parseSliceKey(key)
 		if badKey != nil {
-			x.damaged[p.stored] = r.corruptEntry(key, badKey)
+			x.damaged[p.name] = r.corruptEntry(key, badKey)
 			return
 		}
-		p.stored, p.slice = name, &s
+		p.name, p.slice = name, &s
 	}
-	p.name = p.stored
 	switch {
 	case p.slice != nil:
 		x.slices[p.name] = append(x.slices[p.name], p)
@@ -210,7 +207,7 @@ func (r *V1Reader) stored() (parts []storedPart, damaged []DamagedTensor) {
 		}
 		for _, s := range t.slices {
 			parts = append(parts, storedPart{
-				name: name, stored: name, full: t.shape, slice: &s.TensorSlice,
+				name: name, full: t.shape, slice: &s.TensorSlice,
 				load: func(*storedPart) (*Tensor, error) { return r.read(name, t, s) },
 			})
 		}

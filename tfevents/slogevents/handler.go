@@ -1,27 +1,30 @@
-package tfevents
+// Package slogevents writes the numbers in log records to events files.
+package slogevents
 
 import (
 	"context"
 	"log/slog"
+
+	"github.com/trainerd/trainerd/tfevents"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
-// DefaultStepKey is the attribute from which a LogHandler takes the step.
+// DefaultStepKey is the attribute from which a Handler takes the step.
 const DefaultStepKey = "step"
 
-// LogHandler is a [slog.Handler] that turns the numbers in log records into
+// Handler is a [slog.Handler] that turns the numbers in log records into
 // scalars: each attribute with an integer, a float or a duration (in seconds)
 // becomes a scalar whose tag is the attribute's key after the names of its
 // groups, joined with slashes. The step comes from the attribute StepKey; a
 // record without it gives no scalars.
 //
-//	log := slog.New(&tfevents.LogHandler{Writer: w, Next: slog.Default().Handler()})
+//	log := slog.New(&slogevents.Handler{Writer: w, Next: slog.Default().Handler()})
 //	log.Info("trained", "step", step, slog.Group("train", "loss", loss))
-type LogHandler struct {
-	Writer  *FileWriter
+type Handler struct {
+	Writer  *tfevents.FileWriter
 	StepKey string       // "" means DefaultStepKey; it is never in a group
 	Next    slog.Handler // gets every record too; nil means nothing else does
 
@@ -36,11 +39,11 @@ type taggedAttr struct {
 }
 
 // Enabled reports true: numbers are reported whatever the level of their record.
-func (h *LogHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h *Handler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle adds the record's numbers, and gives the record to Next if that takes
 // its level. The error is that of the one or the other.
-func (h *LogHandler) Handle(ctx context.Context, r slog.Record) error {
+func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	c := scalarCollector{stepKey: h.StepKey}
 	if c.stepKey == "" {
 		c.stepKey = DefaultStepKey
@@ -64,7 +67,7 @@ func (h *LogHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs returns a handler whose records all have the attributes.
-func (h *LogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *h
 	with.known = h.known[:len(h.known):len(h.known)]
 	for _, a := range attrs {
@@ -77,7 +80,7 @@ func (h *LogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 // WithGroup returns a handler that puts what follows into a group.
-func (h *LogHandler) WithGroup(name string) slog.Handler {
+func (h *Handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
 	}
