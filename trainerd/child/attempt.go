@@ -21,6 +21,8 @@ type attempt struct {
 	hung         bool
 	nan          *trainerd.NaNError // its loss is not finite; nil for no such
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
+	eventFolders map[string]string  // folders with events of the program before this start, and the newest file of each
+	marks        []string           // of a restart, among the program's events
 	ending       *ending            // that was asked for, nil for none
 	broken       *nodeState         // of the node that has ended it, nil for none
 	started      bool
@@ -64,6 +66,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.reapOrphans()
 	r.endRefresh()
 	r.refresh(true)
+	r.withdrawMarks(r.attempt.marks)
 	for _, s := range r.savers {
 		close(s)
 	}
@@ -168,6 +171,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			r.beginRefresh()
 			r.reapOrphans()
 			r.makeWay()
+			r.attempt.marks = r.withdrawMarks(r.attempt.marks)
 			r.lookAtNodes()
 			if r.isLost() {
 				stopped, stop = true, nil

@@ -95,16 +95,17 @@ func (r *run) moveEvents() (err error) {
 }
 
 // purgeFrom has TensorBoard drop what the program's own events files have from a
-// step on, which the program is about to do again: a file of ours after the newest
-// of each folder, with a START at that step. The program's files stay as they
-// are.
+// step on, which the program is about to do again: a file of ours after the newest of
+// each folder that was there before this start, with a START at that step. The
+// program's files stay as they are.
 func (r *run) purgeFrom(step int64) {
-	for dir, newest := range r.eventFolders() {
+	for dir, newest := range r.attempt.eventFolders {
 		name := path.Join(dir, fmt.Sprintf("%s%s%d%s", newest, purgeInfix, time.Now().UnixNano(), ownSuffix))
 		if err := r.writePurge(name, step); err != nil {
 			r.log.Warn("cannot mark a restart among the program's events; its curves may step back", "file", name, "err", err)
 			continue
 		}
+		r.attempt.marks = append(r.attempt.marks, name)
 		r.log.Debug("marked a restart among the program's events", "file", name, "step", step)
 	}
 	r.attempt.purgedFrom = step
@@ -127,6 +128,52 @@ func (r *run) eventFolders() map[string]string {
 		return nil
 	})
 	return newest
+}
+
+// withdrawMarks removes those of marks whose file the program has written to since. One
+// that begins its file again under the same name, as CatBoost does, repeats what came
+// before, and a loader that reads the mark after that would drop it. It returns the
+// others.
+func (r *run) withdrawMarks(marks []string) (left []string) {
+	for _, mark := range marks {
+		file, _, _ := strings.Cut(mark, purgeInfix)
+		of, err := r.root.Lstat(file)
+		own, ownErr := r.root.Lstat(mark)
+		if err != nil || ownErr != nil || !of.ModTime().After(own.ModTime()) || isCopied(mark, own.ModTime()) {
+			left = append(left, mark)
+			continue
+		}
+		if err := r.store.disk.Remove(r.store.abs(mark)); err != nil {
+			r.log.Warn("cannot withdraw the mark of a restart among the program's events; TensorBoard may hide points; delete it", "file", mark, "err", err)
+			continue
+		}
+		r.log.Debug("withdrew the mark of a restart: the program has begun its events file again", "file", mark)
+	}
+	return left
+}
+
+// isCopied reports whether a mark has another time than its name says: then the times in
+// its folder do not say what came first.
+func isCopied(mark string, at time.Time) bool {
+	_, rest, _ := strings.Cut(path.Base(mark), purgeInfix)
+	nanos, err := strconv.ParseInt(strings.TrimSuffix(rest, ownSuffix), 10, 64)
+	return err != nil || at.Sub(time.Unix(0, nanos)).Abs() > time.Minute
+}
+
+// marksThere returns the marks of all starts.
+func (r *run) marksThere() (marks []string) {
+	_ = fs.WalkDir(r.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // files come and go
+		case d.IsDir() && (name == checkpoint.DamagedDir || name == ownRun):
+			return fs.SkipDir
+		case strings.Contains(d.Name(), purgeInfix) && strings.HasSuffix(d.Name(), ownSuffix):
+			marks = append(marks, name)
+		}
+		return nil
+	})
+	return marks
 }
 
 // writePurge writes an events file that drops what comes before it from a step on.
@@ -153,12 +200,14 @@ func (r *run) writePurge(name string, step int64) error {
 // What it writes next must sort after the marks: names of events files have the
 // second in which they were begun.
 func (r *run) purgeBefore(ctx context.Context) {
+	r.withdrawMarks(r.marksThere())
+	r.attempt.eventFolders = r.eventFolders()
 	if c := r.attempt.given; c == nil || c.Step == NoStep || c.countsEpochs() {
 		return // its first report will say where it is
 	}
 	r.purgeFrom(r.attempt.given.Step + 1)
 	second := int64(0)
-	for _, name := range r.eventFolders() {
+	for _, name := range r.attempt.eventFolders {
 		second = max(second, secondOf(name))
 	}
 	pause := time.Until(time.Unix(second+1, 0))

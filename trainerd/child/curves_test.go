@@ -44,3 +44,33 @@ func TestProgramsOwnEvents(t *testing.T) {
 		t.Errorf("our run has %v", got)
 	}
 }
+
+// TestEventsFileBegunAgain has a program that writes one events file, and at each start
+// begins it again with what it had: nothing of ours may drop that.
+func TestEventsFileBegunAgain(t *testing.T) {
+	const file = "tb/events.out.tfevents"
+	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s ckpt-2;exit 1|write %s;date %s;resume 6", file, file, file))
+	writeFile(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(sv.Logdir, "tb", "*tfevents*"))
+	if err != nil || len(names) != 1 {
+		t.Errorf("files %v, %v", names, err)
+	}
+}
+
+// TestMarkOfALateRestart has a program without a checkpoint, which has begun its second
+// events file before it says that it starts at the beginning: the mark comes before that.
+func TestMarkOfALateRestart(t *testing.T) {
+	const old, next = "tb/events.out.tfevents.1700000000.h", "tb/events.out.tfevents.1700000009.h"
+	sv, _ := supervise(t, fmt.Sprintf("write %s;steps 1 3;exit 1|write %s;steps 1 4", old, next))
+	writeFile(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(sv.Logdir, "tb", "*tfevents*"))
+	if err != nil || len(names) != 3 || !strings.HasSuffix(names[2], next) || !strings.Contains(names[1], old+purgeInfix) {
+		t.Errorf("files %v, %v", names, err)
+	}
+}

@@ -84,11 +84,13 @@ var (
 	// unfinished are names that a program writes to before it renames the file.
 	unfinished = regexp.MustCompile(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
 	numbers    = regexp.MustCompile(`\d+`)
+	// sheet are endings of names of tables.
+	sheet = regexp.MustCompile(`(?i)\.(?:csv|tsv|xlsx?|parquet|arrow)$`)
 	// numbered are endings of names whose number is that of a format.
 	numbered = regexp.MustCompile(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
 	// sequel is a name with a number as a program gives it to one file of its state
-	// after another, whatever the form of that is.
-	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|step|epoch|iter(?:ation)?|round|gen(?:eration)?|population)[-_.=]?\d+(?:\.[a-z0-9]{1,8})?$`)
+	// after another, whatever the form of that is. epoch_1.csv may be what it found out.
+	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent)[-_.=]?\d+(?:\.[a-z0-9]{1,8})?$`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.
 	bundleTail = regexp.MustCompile(`\.(?:index|meta|data-\d+-of-\d+)$`)
 )
@@ -186,7 +188,7 @@ func checkpointOf(name string, dirs ...string) (root, base string) {
 // asked where no name says more: one file alone may be anything.
 func isSequel(name string, changed []string) bool {
 	base := filepath.Base(name)
-	if !sequel.MatchString(base) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
+	if !sequel.MatchString(base) || sheet.MatchString(base) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
 		return false
 	}
 	alike := func(other string) bool { return other != name && patternOf(other) == patternOf(name) }

@@ -53,7 +53,7 @@ func TestSavedIn(t *testing.T) {
 			&Saved{"out", "{rl_model_*_steps.zip,rl_model_replay_buffer_*_steps.pkl}", []string{"rl_model_256_steps.zip", "rl_model_replay_buffer_256_steps.pkl", "rl_model_512_steps.zip", "rl_model_replay_buffer_512_steps.pkl"}, true}},
 		{"text", []string{"out/model_10.txt", "out/model_20.txt", "out/table.csv", "out/log_1.txt", "out/log_2.txt"}, &Saved{"out", "model_*.txt", []string{"model_10.txt", "model_20.txt"}, true}},
 		{"no extension", []string{"out/model.0020", "out/model.0040", "out/notes"}, &Saved{"out", "model.*", []string{"model.0020", "model.0040"}, true}},
-		{"one text alone, metrics and predictions", []string{"model_10.txt", "metrics_step_1.csv", "metrics_step_2.csv", "predictions/epoch_1.csv", "predictions/epoch_2.csv"}, nil},
+		{"one text alone, metrics and predictions", []string{"model_10.txt", "metrics_step_1.csv", "metrics_step_2.csv", "state_1.csv", "state_2.csv", "epoch_1.csv", "epoch_2.csv", "epoch_1.txt", "epoch_2.txt", "predictions/epoch_1.csv", "predictions/epoch_2.csv"}, nil},
 		{"HDF5, replaced", []string{"backup/latest.weights.h5", "backup/training_metadata.json"}, &Saved{"backup", "latest.weights.h5", []string{"latest.weights.h5"}, false}},
 		{"HDF5", []string{"ck/w_01.h5", "ck/w_02.h5", "ck/a.csv"}, &Saved{"ck", "w_*.h5", []string{"w_01.h5", "w_02.h5"}, true}},
 		{"replaced", []string{"out/ckpt.pt"}, &Saved{"out", "ckpt.pt", []string{"ckpt.pt"}, false}},
