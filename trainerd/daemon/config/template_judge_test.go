@@ -135,6 +135,22 @@ func TestJudgeWeights(t *testing.T) {
 	}
 }
 
+// TestJudgeNoise holds the weights of hidden layers smaller where the labels are noisy.
+func TestJudgeNoise(t *testing.T) {
+	for noise, want := range map[float64]string{0.02: "\nl2 = 0.03 ", 2: "\nl2 = 0.1 "} {
+		p, name := templateOf(t, dataset.Regression, 400, func(i int, r *rand.Rand) ([]any, any) {
+			a, b, c := r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
+			return []any{a, b, c}, a + b*b + noise*r.NormFloat64()
+		})
+		if found, err := judge(t, p, name); err != nil || !strings.Contains(found, "hidden layers are added") {
+			t.Fatalf("noise %v: found %q, %v; want hidden layers", noise, found, err)
+		}
+		if text, err := p.Text(name); err != nil || !strings.Contains(text, want) {
+			t.Errorf("noise %v: want the line%s in\n%s (%v)", noise, want, text, err)
+		}
+	}
+}
+
 // templateOf writes a table, and returns its template and the name of its config.
 func templateOf(t *testing.T, task dataset.Task, rows int, row func(int, *rand.Rand) ([]any, any)) (*Template, string) {
 	t.Helper()

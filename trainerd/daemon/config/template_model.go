@@ -35,7 +35,19 @@ func (p *Template) regressor() []string {
 	if rows < 1000 {
 		l2, rate = min(0.03, 12/rows), "0.03"
 	}
-	return p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", l2, rate)
+	return p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", l2*p.damping(), rate)
+}
+
+// damping returns by how much l2 is to be larger than for labels with little noise.
+// Where only a strongly held function predicted rows that it had not seen, hidden
+// layers learn the noise unless they are held too. One that had to be held stronger
+// still saw next to nothing, which says nothing of hidden layers.
+func (p *Template) damping() float64 {
+	const noisy, blind, more = 0.6, 5, 5
+	if p.judged == nil || p.judged.Damping < noisy || p.judged.Damping > blind {
+		return 1
+	}
+	return more
 }
 
 // isSmall reports whether there are too few rows for hidden layers.

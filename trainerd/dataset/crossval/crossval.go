@@ -29,6 +29,9 @@ type Judgement struct {
 	// are multiplied with in the sum of squared errors, features and labels having
 	// deviation 1.
 	Ridge float64
+	// Damping is the strength of the smooth function, for a kernel that is about 2 for a
+	// row and itself. It is the larger the more noise the labels have.
+	Damping float64
 }
 
 // Rows are what is judged: features that have deviation 1, or are 0 and 1, and the
@@ -74,7 +77,7 @@ func Judge(r Rows) (Judgement, error) {
 		}
 	}
 	return Judgement{Linear: linear.r2, Smooth: smooth.r2, Uncertainty: s.uncertainty(linear, smooth),
-		Ridge: linear.strength * float64(width)}, nil
+		Ridge: linear.strength * float64(width), Damping: smooth.strength}, nil
 }
 
 // sample is the rows that count.
