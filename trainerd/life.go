@@ -14,7 +14,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -34,6 +33,7 @@ type run struct {
 	managed     session.Session // as train sees it
 	hooked      session.Session // as hooks see it: they take no part in their own calls
 	steps       *stepTracker    // of managed
+	graph       func() (encodedGraph, error)
 	prepared    *Prepared
 	startStep   int64                // of SessionLog START; earlier points belong to earlier runs
 	writer      *tfevents.FileWriter // nil for none
@@ -114,6 +114,7 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	r.home = sv.newHome(r)
+	r.graph = sv.encodeGraph(r.plan)
 	if err := sv.prepareUnlessStopped(ctx, r); err != nil {
 		return err
 	}
@@ -156,6 +157,9 @@ func (sv *Supervisor) abandon(r *run) error {
 	}
 	if r.endPreparation != nil {
 		r.endPreparation(nil)
+	}
+	if r.graph != nil {
+		r.graph() // leaves nothing behind
 	}
 	sv.setCurrent(nil)
 	return errors.Join(err, r.lock.Release())
@@ -335,37 +339,6 @@ func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	}
 	r.writer, err = tfevents.NewFileWriter(sv.Logdir, &tfevents.FileWriterOptions{FS: r.fs()})
 	return false, err
-}
-
-// graphDefField is the number of MetaGraphDef.graph_def.
-const graphDefField = 2
-
-func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) error {
-	graph := r.plan.meta.GetGraphDef()
-	if graph == nil {
-		return nil
-	}
-	meta := tfproto.Marshal(r.plan.meta)
-	encoded := tfproto.Field(meta, graphDefField) // a large graph takes a while, so it is encoded once
-	if r.writer != nil && !hasGraph {
-		err := r.events.Add(ctx, func(w *tfevents.FileWriter) error {
-			if err := w.AddGraph(ctx, encoded); err != nil {
-				return err
-			}
-			return w.AddMetaGraph(ctx, meta, 0)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if sv.Logdir == "" {
-		return nil
-	}
-	name := filepath.Join(sv.Logdir, "graph.pbtxt")
-	if err := atomicfile.WriteFile(r.fs(), name, tfproto.Text(graph, encoded)); err != nil {
-		sv.log().Warn("the graph could not be written", "file", name, "err", err) // nothing reads it back
-	}
-	return nil
 }
 
 // Stop ends the run: it asks for the stop, waits for the services up to the

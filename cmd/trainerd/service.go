@@ -122,6 +122,7 @@ func (s *service) stopNow() {
 
 // run trains.
 func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
+	collectLate()
 	defer s.notifier.Close()
 	o.Monitor, o.Serve, o.Also = s.monitor, s.serve, s.log.Handler()
 	if s.journal != nil {

@@ -95,7 +95,8 @@ type Saver struct {
 	// configurations.
 	ConfigHash string
 
-	// MetaGraph is written next to each checkpoint, unless nil.
+	// MetaGraph is written next to each checkpoint, unless nil. It is encoded once, so
+	// it must not change after that.
 	MetaGraph *tfpb.MetaGraphDef
 	// Def names the nodes that save and restore. They run in a session that is
 	// not a [session.VariableStore], and where the graph saves more than variables. Nil
@@ -108,7 +109,8 @@ type Saver struct {
 	Logger *slog.Logger
 
 	writing sync.Mutex // held during a write
-	durable string     // directory whose name was synced; guarded by writing
+	encoded encodedMeta
+	durable string // directory whose name was synced; guarded by writing
 	mu      sync.Mutex
 	rotation
 	started       bool     // lastPreserved is set

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
@@ -68,7 +66,7 @@ func (s *Saver) need(cut *Snapshot) int64 {
 		need += cut.tensors[i].bytes()
 	}
 	if s.MetaGraph != nil {
-		need += int64(proto.Size(s.MetaGraph))
+		need += int64(len(s.EncodedMetaGraph()))
 	}
 	return need
 }

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
-	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -59,7 +59,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if s.MetaGraph != nil {
-		if err := metagraph.Write(layout.MetaName(abs), s.MetaGraph, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
+		if err := atomicfile.WriteFile(s.FS, layout.MetaName(abs), s.EncodedMetaGraph()); err != nil {
 			s.deleteLater(prefix)
 			return "", fmt.Errorf("saving %s: %w", prefix, err)
 		}
@@ -72,6 +72,24 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 		logging.OrDiscard(s.Logger).Warn("checkpoint has no manifest", "checkpoint", prefix, "err", err) // it is whole all the same
 	}
 	return prefix, s.publish(newest)
+}
+
+// encodedMeta is a MetaGraph in the bytes that are written.
+type encodedMeta struct {
+	mu    sync.Mutex
+	of    *tfpb.MetaGraphDef
+	bytes []byte
+}
+
+// EncodedMetaGraph returns MetaGraph as it is written next to each checkpoint. All
+// saves write the same bytes, which must not be changed. It may be called at any time.
+func (s *Saver) EncodedMetaGraph() []byte {
+	s.encoded.mu.Lock()
+	defer s.encoded.mu.Unlock()
+	if s.encoded.of != s.MetaGraph {
+		s.encoded.of, s.encoded.bytes = s.MetaGraph, tfproto.Marshal(s.MetaGraph)
+	}
+	return s.encoded.bytes
 }
 
 // makeDir makes the directory of a checkpoint, unless it exists. Then a process

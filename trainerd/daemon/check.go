@@ -142,7 +142,7 @@ func (j *job) describe(w io.Writer, s *resumePoint) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, line := range j.sessions.notResumable() {
+	for _, line := range j.sessions.notResumable(nil) {
 		fmt.Fprintf(w, "not exactly resumable: %s\n", line)
 	}
 	return nil

@@ -32,14 +32,17 @@ type sessions struct {
 
 // open makes a session where the config says.
 func (s *sessions) open(ctx context.Context) (session.Session, error) {
+	sess, err := s.make(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s.sayInexact.Do(func() {
-		for _, line := range s.notResumable() {
+		for _, line := range s.notResumable(sess) {
 			s.log.Warn("not exactly resumable: " + line)
 		}
 	})
-	sess, err := s.make(ctx)
-	if err != nil || s.wrap == nil {
-		return sess, err
+	if s.wrap == nil {
+		return sess, nil
 	}
 	return s.wrap(sess), nil
 }
@@ -73,31 +76,46 @@ const memoryKey = "train.memory_mb"
 func (s *sessions) maxMemory() int64 { return int64(s.config.Train.MemoryMB) << 20 }
 
 // notResumable says what of the graph's input does not continue exactly after a
-// kill, and why: a line for each node.
-func (s *sessions) notResumable() []string {
-	g, err := graph.Parse(s.program.Meta)
-	if err != nil {
-		return nil // every other use of the graph reports it
-	}
+// kill, and why: a line for each node. sess is the program's session, or nil before
+// there is one.
+func (s *sessions) notResumable(sess session.Session) []string {
 	if s.config.IsRemote() {
-		lines := s.randomOnServers()
-		for _, name := range program.Ancestors(g, s.program.Train, program.TakesInput) {
-			if len(program.Ancestors(g, []string{name}, program.IsApplyGradient)) == 0 { // else it is a token
-				lines = append(lines, name+": the input of a session on a server is not in checkpoints")
-			}
+		return s.lostOnServers()
+	}
+	var local *runtime.Session
+	switch made := sess.(type) {
+	case *runtime.Session:
+		local = made
+	case *target.Served:
+		local = made.Session
+	default:
+		probe, err := runtime.New(s.program.Meta.GetGraphDef(), nil)
+		if err != nil {
+			return nil // every other use of the graph reports it
 		}
-		return lines
+		defer probe.Close()
+		local = probe
 	}
-	sess, err := runtime.New(s.program.Meta.GetGraphDef(), nil)
-	if err != nil {
-		return nil
-	}
-	defer sess.Close()
 	runners, err := s.program.QueueRunners()
 	if err != nil {
 		return nil
 	}
-	return sess.NotResumable(runners)
+	return local.NotResumable(runners)
+}
+
+// lostOnServers says what of a training on servers is not in its checkpoints.
+func (s *sessions) lostOnServers() []string {
+	g, err := graph.Parse(s.program.Meta)
+	if err != nil {
+		return nil // every other use of the graph reports it
+	}
+	lines := s.randomOnServers()
+	for _, name := range program.Ancestors(g, s.program.Train, program.TakesInput) {
+		if len(program.Ancestors(g, []string{name}, program.IsApplyGradient)) == 0 { // else it is a token
+			lines = append(lines, name+": the input of a session on a server is not in checkpoints")
+		}
+	}
+	return lines
 }
 
 // randomOnServers says which random numbers of a training on servers are others
