@@ -40,14 +40,21 @@ func partOf(name string) *part {
 	return parts[i]
 }
 
+// ofOptimizer are the names under which torch's optimizers keep what they know of a
+// parameter.
+var ofOptimizer = regexp.MustCompile(`(?:^|[/_.])state[/_.]\d+[/_.]\w+$`)
+
 // part returns which part of the state a tensor belongs to: by its name, or by that
 // of its file.
 func (t *Tensor) part() *part {
-	if p := partOf(t.Name); p != partWeights && t.Name != "" {
+	base := path.Base(t.File)
+	inFile := partOf(strings.TrimSuffix(base, path.Ext(base)))
+	if p := partOf(t.Name); p == partStep && (inFile == partOptimizer || ofOptimizer.MatchString(t.Name)) {
+		return partOptimizer // it counts its updates
+	} else if p != partWeights && t.Name != "" {
 		return p
 	}
-	base := path.Base(t.File)
-	if p := partOf(strings.TrimSuffix(base, path.Ext(base))); slices.Contains([]*part{partBest, partEMA, partScaler, partRandom, partSchedule, partOptimizer}, p) {
+	if p := inFile; slices.Contains([]*part{partBest, partEMA, partScaler, partRandom, partSchedule, partOptimizer}, p) {
 		return p
 	}
 	return partWeights
