@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/system"
-
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/child/system"
-
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 

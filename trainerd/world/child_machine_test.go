@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/trainerd/trainerd/trainerd/child/system"
-
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // A machine has the processes of the programs of a history: those of its trainerd, and
