@@ -30,7 +30,7 @@ const layers = `
 	trainerd/checkpoint | trainerd/hook | trainerd/variables
 	trainerd/report
 	trainerd
-	trainerd/dataset/table | trainerd/dataset/crossval
+	trainerd/dataset/table | trainerd/dataset/crossval | trainerd/child/system
 	trainerd/dataset | trainerd/systemd | trainerd/control | trainerd/child | trainerd/recipe
 	trainerd/model | trainerd/prove
 	trainerd/runtime/internal/philox trainerd/runtime/internal/farmhash trainerd/runtime/internal/cmat

@@ -27,7 +27,8 @@
 // A summary holds values with tags. TensorFlow 1 gave each kind of value a field
 // of its own; TensorFlow 2 stores tensors, and names in their metadata the
 // plugin of TensorBoard that shows them. TensorBoard reads both. The functions of
-// package summary make tensors, those of package summaryv1 the older form. Package
+// package summary make tensors, those of package summaryv1 the older form; package
+// summary/decode reads both. Package
 // slogevents takes scalars from the records of a program's log.
 //
 // # Directories

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
@@ -66,7 +67,7 @@ func ExampleReader_Events() {
 			log.Fatal(err)
 		}
 		for _, v := range e.GetSummary().GetValue() {
-			x, _ := summary.ScalarOf(v)
+			x, _ := decode.Scalar(v)
 			fmt.Printf("step %d: %s = %.2g\n", e.GetStep(), v.GetTag(), x)
 		}
 	}

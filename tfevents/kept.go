@@ -5,6 +5,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // What TensorBoard's loaders keep of what they read. A value that they do not
@@ -59,7 +60,7 @@ func isScalarForDataServer(v *tfpb.Summary_Value) bool {
 	case *tfpb.Summary_Value_SimpleValue:
 		return true
 	case *tfpb.Summary_Value_Tensor:
-		_, ok := summary.ScalarOf(v)
+		_, ok := decode.Scalar(v)
 		return ok && x.Tensor.GetDtype() == tfpb.DataType_DT_FLOAT && len(x.Tensor.GetTensorShape().GetDim()) == 0
 	}
 	return false

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // A reader that keeps a whole run in memory, decoded by the general decoder: what
@@ -46,7 +46,7 @@ func (s *memorySeries) drop(step int64, before int, others spared) int {
 type memoryPoint struct {
 	WallTime float64
 	Step     int64
-	Value    *tfpb.Summary_Value // as it was written; see [summary.Modern] for one form of all
+	Value    *tfpb.Summary_Value // as it was written; see [decode.Modern] for one form of all
 
 	event   int // number of the event in the run
 	index   int // of the value in the event
@@ -128,7 +128,7 @@ func (d *memoryRun) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 	s := d.byTag[v.GetTag()]
 	if s == nil {
 		s = &memorySeries{Tag: v.GetTag(), Metadata: metadataOf(d.mode, v)}
-		s.at.ofRun = summary.DescribesRun(s.Plugin())
+		s.at.ofRun = decode.DescribesRun(s.Plugin())
 		d.byTag[s.Tag] = s
 		d.Series = append(d.Series, s)
 	}

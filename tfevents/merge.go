@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // MergeReport says what MergeRun did.
@@ -123,7 +123,7 @@ func (m *merger) event(e *tfpb.Event, at place) error {
 		}
 		what.Summary.Value = kept
 	case *tfpb.Event_GraphDef, *tfpb.Event_TaggedRunMetadata:
-		if !m.keeps(summary.Modern(e)[0].GetTag(), at, 0) {
+		if !m.keeps(decode.Modern(e)[0].GetTag(), at, 0) {
 			return nil
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
@@ -154,7 +154,7 @@ func valuesOf(e *tfpb.Event) []*tfpb.Summary_Value {
 	if s := e.GetSummary(); s != nil {
 		return s.GetValue()
 	}
-	return summary.Modern(e) // of graphs and run metadata
+	return decode.Modern(e) // of graphs and run metadata
 }
 
 // metadataOf returns the metadata of a series that begins with v.
@@ -162,7 +162,7 @@ func metadataOf(mode Purge, v *tfpb.Summary_Value) *tfpb.SummaryMetadata {
 	if m := v.GetMetadata(); mode == PurgeDataServer && m.GetDataClass() != tfpb.DataClass_DATA_CLASS_UNKNOWN {
 		return m // which counts, even if an old value is of another kind
 	}
-	if m := summary.ModernValue(v).GetMetadata(); m != nil {
+	if m := decode.ModernValue(v).GetMetadata(); m != nil {
 		return m
 	}
 	return new(tfpb.SummaryMetadata)

@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // RunData is what the events files of a run hold: some ten bytes of each scalar and,
@@ -132,7 +133,7 @@ func (s *Series) Points() iter.Seq[Point] {
 }
 
 // Scalar returns the value of a scalar that the index holds: one of 32 bits, in
-// either style, as all writers make them. [summary.ScalarOf] knows the others.
+// either style, as all writers make them. [decode.Scalar] knows the others.
 func (p Point) Scalar() (float64, bool) {
 	return float64(math.Float32frombits(p.cell.number)), p.cell.form != formOther
 }
@@ -305,7 +306,7 @@ func (x *RunData) seriesOf(v *valueScan) *Series {
 	}
 	s := &Series{Tag: string(v.tag)}
 	s.Metadata, s.unnamed = x.describe(s.Tag, v)
-	s.at.ofRun = summary.DescribesRun(s.Plugin())
+	s.at.ofRun = decode.DescribesRun(s.Plugin())
 	s.kind.odd = s.Plugin() != summary.PluginScalars
 	s.number = len(x.all)
 	x.rule.byTag[s.Tag] = s
@@ -320,7 +321,7 @@ func (x *RunData) seriesOf(v *valueScan) *Series {
 // name to display.
 func (x *RunData) describe(tag string, v *valueScan) (m *tfpb.SummaryMetadata, unnamed bool) {
 	if v.form == formSimple {
-		return summary.ScalarMetadata(tag), true
+		return decode.ScalarMetadata(tag), true
 	}
 	first := v.outline()
 	return metadataOf(x.rule.mode, first), first.GetMetadata().GetDisplayName() == ""
@@ -361,7 +362,7 @@ func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
 			number, ok := p.Scalar()
 			if !ok {
 				value, err, _ := next()
-				if number, ok = summary.ScalarOf(value); err != nil || !ok {
+				if number, ok = decode.Scalar(value); err != nil || !ok {
 					continue
 				}
 			}

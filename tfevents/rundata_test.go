@@ -20,6 +20,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
@@ -84,7 +85,7 @@ func checkSeriesIndex(t *testing.T, x *RunData, got *Series, want *memorySeries)
 		if !bytes.Equal(tfproto.Marshal(v), tfproto.Marshal(w.Value)) { // as bytes, for NaN is not equal to itself
 			t.Fatalf("mode %d: series %q, step %d: value %v, want %v", x.rule.mode, got.Tag, p.Step, v, w.Value)
 		}
-		wantScalar, isScalar := summary.ScalarOf(w.Value)
+		wantScalar, isScalar := decode.Scalar(w.Value)
 		if scalar, ok := p.Scalar(); ok && (!isScalar || math.Float64bits(scalar) != math.Float64bits(wantScalar)) {
 			t.Fatalf("mode %d: series %q, step %d: scalar %v, want %v, %v", x.rule.mode, got.Tag, p.Step, scalar, wantScalar, isScalar)
 		}

@@ -18,6 +18,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
@@ -57,10 +58,10 @@ func ranges(s *memorySeries) string {
 	}
 	var parts []string
 	for i := 0; i < len(s.Points); {
-		value, _ := summary.ScalarOf(s.Points[i].Value)
+		value, _ := decode.Scalar(s.Points[i].Value)
 		j := i
 		for j+1 < len(s.Points) && s.Points[j+1].Step == s.Points[j].Step+1 {
-			if v, _ := summary.ScalarOf(s.Points[j+1].Value); v != value {
+			if v, _ := decode.Scalar(s.Points[j+1].Value); v != value {
 				break
 			}
 			j++
@@ -291,7 +292,7 @@ func TestPurgeAndTheGraph(t *testing.T) {
 	for mode, want := range map[Purge]int{PurgeExact: 2, PurgePython: 0, PurgeDataServer: 1, KeepAll: 2} {
 		d := readInMemory(fsys, run, &RunOptions{Purge: mode})
 		got := 0
-		if s := d.Lookup(summary.RunGraphTag); s != nil {
+		if s := d.Lookup(decode.RunGraphTag); s != nil {
 			got = len(s.Points)
 		}
 		if got != want {

@@ -20,6 +20,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 	"github.com/trainerd/trainerd/tfevents/projector"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
@@ -294,7 +295,7 @@ func TestGoldenTensorBoard(t *testing.T) {
 // listForm moves the content of a single float into float_val.
 func listForm(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	x := v.GetTensor()
-	if f, ok := summary.ScalarOf(v); ok && x.GetDtype() == tfpb.DataType_DT_FLOAT {
+	if f, ok := decode.Scalar(v); ok && x.GetDtype() == tfpb.DataType_DT_FLOAT {
 		x.TensorContent, x.FloatVal = nil, []float32{float32(f)}
 	}
 	return v

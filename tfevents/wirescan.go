@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // Decoding an event with the general decoder takes longer than all the rest of
@@ -185,7 +185,7 @@ func (v *valueScan) outline() *tfpb.Summary_Value {
 // countBlobs returns how many blobs the value holds, without copying them.
 func (v *valueScan) countBlobs() int {
 	if v.decoded != nil || v.tensor == nil {
-		return len(summary.Blobs(v.message()))
+		return len(decode.Blobs(v.message()))
 	}
 	t := new(tfpb.TensorProto)
 	var strings [][]byte
@@ -200,7 +200,7 @@ func (v *valueScan) countBlobs() int {
 		b = rest
 	}
 	t.StringVal = strings
-	return len(summary.TensorBlobs(t))
+	return len(decode.TensorBlobs(t))
 }
 
 // floatOf returns the four bytes of a tensor that is one float32 without

@@ -13,7 +13,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
@@ -113,7 +113,7 @@ func points(t *testing.T, logdir, tag string) map[int64]float64 {
 	found := map[int64]float64{}
 	eachEvent(t, logdir, func(e *tfpb.Event) {
 		for _, v := range e.GetSummary().GetValue() {
-			if x, ok := summary.ScalarOf(v); ok && v.GetTag() == tag {
+			if x, ok := decode.Scalar(v); ok && v.GetTag() == tag {
 				found[e.GetStep()] = x
 			}
 		}

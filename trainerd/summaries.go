@@ -12,7 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -128,7 +128,7 @@ func (m *metrics) take(s *tfpb.Summary, step int64, source string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range s.GetValue() {
-		if x, ok := summary.ScalarOf(v); ok {
+		if x, ok := decode.Scalar(v); ok {
 			m.set(v.GetTag(), checkpoint.Measurement{Value: x, Step: step, Source: source})
 		}
 	}

@@ -225,7 +225,7 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
 	NPZ:         opener(npz.Open),
 	Safetensors: opener(safetensors.Open),
-	Sharded:     opener(safetensors.OpenSharded),
+	Sharded:     opener(openSafetensorsShards),
 	Torch:       opener(torch.Open),
 	DCP:         opener(dcp.Open),
 

@@ -11,10 +11,11 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
+	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
-// sharded is a model of torch in several files, next to an index.
+// sharded is a model in several files, next to an index.
 type sharded struct {
 	files    []string // the index first
 	readers  []ckptfmt.TensorFile
@@ -24,21 +25,32 @@ type sharded struct {
 
 // openTorchShards opens the index of a model of torch in several files, and these.
 func openTorchShards(name string) (*sharded, error) {
-	index, err := shardindex.Read(name, true)
+	return openShards(name, true, opener(torch.Open))
+}
+
+// openSafetensorsShards does the same for files of safetensors.
+func openSafetensorsShards(name string) (*sharded, error) {
+	return openShards(name, false, opener(safetensors.Open))
+}
+
+// openShards opens an index, and the files that it names by open.
+func openShards(name string, lists bool, open func(name string) (ckptfmt.TensorFile, error)) (*sharded, error) {
+	index, err := shardindex.Read(name, lists)
 	if err != nil {
 		return nil, err
 	}
 	s := &sharded{files: []string{name}, metadata: make(map[string]string)}
-	if err := s.openTorch(index); err != nil {
+	if err := s.openFiles(index, open); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *sharded) openTorch(index *shardindex.Index) error {
+// openFiles opens the files in the order of their names.
+func (s *sharded) openFiles(index *shardindex.Index, open func(name string) (ckptfmt.TensorFile, error)) error {
 	missing := maps.Clone(index.Files)
 	for _, file := range index.All() {
-		r, err := torch.Open(index.Path(file))
+		r, err := open(index.Path(file))
 		if err != nil {
 			return fmt.Errorf("%s names %s: %w", index.Name, file, err)
 		}

@@ -16,7 +16,8 @@
 // size of their elements, the largest first, so that each is aligned, within
 // one type by name; a header filled up to a multiple of 8 bytes.
 //
-// A model in several files has an index, a JSON file next to them; see [Sharded]:
+// A model in several files has an index, a JSON file next to them, by which package
+// formats opens it:
 //
 //	{"metadata": {...}, "weight_map": {"name of a tensor": "file", ...}}
 //
@@ -47,6 +48,9 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
+
+// IndexSuffix ends the name of the index of a model in several files.
+const IndexSuffix = ".safetensors.index.json"
 
 // Wire format.
 const (

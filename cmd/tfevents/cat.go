@@ -14,6 +14,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
@@ -110,7 +111,7 @@ func describe(e *tfpb.Event) []string {
 }
 
 func describeValue(v *tfpb.Summary_Value) string {
-	if x, ok := summary.ScalarOf(v); ok {
+	if x, ok := decode.Scalar(v); ok {
 		return strconv.FormatFloat(x, 'g', -1, 32)
 	}
 	switch x := v.GetValue().(type) {

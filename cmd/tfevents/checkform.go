@@ -11,6 +11,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // page is what one of TensorBoard's pages needs of the series that it shows.
@@ -101,12 +102,12 @@ type oddValues struct {
 func (o *oddValues) add(v *tfpb.Summary_Value) {
 	t := v.GetTensor()
 	bare := v.GetMetadata() == nil && t != nil // of the kind that was said before
-	modern := summary.ModernValue(v)
+	modern := decode.ModernValue(v)
 	if name := modern.GetMetadata().GetPluginData().GetPluginName(); !bare && name != "" && name != o.series.plugin() {
 		o.otherPlugin++
 	}
 	if o.series.metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR && t != nil { // both loaders show a simple_value
-		if _, ok := summary.ScalarOf(v); !ok {
+		if _, ok := decode.Scalar(v); !ok {
 			o.none++
 		} else if t.GetDtype() != tfpb.DataType_DT_FLOAT || len(t.GetTensorShape().GetDim()) > 0 {
 			o.wide++

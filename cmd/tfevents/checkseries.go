@@ -6,7 +6,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // checkedRun is what check needs of a run as one loader, or the exact rule, sees it.
@@ -85,7 +85,7 @@ func (s *checkedSeries) problem(python, server *checkedSeries, damaged bool) (st
 	if p, err := s.valueProblem(); p != "" || err != nil {
 		return p, err
 	}
-	if summary.DescribesRun(s.plugin()) {
+	if decode.DescribesRun(s.plugin()) {
 		return "", nil // each session writes it again, and the last one is shown
 	}
 	if p := stepProblem(s); p != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
@@ -86,7 +87,7 @@ func TestRescaleKeepsForm(t *testing.T) {
 		Dtype: tfpb.DataType_DT_DOUBLE, TensorShape: &tfpb.TensorShapeProto{}, DoubleVal: []float64{0.1},
 	}}
 	for _, v := range []*tfpb.Summary_Value{summaryv1.Scalar("loss", 0.5), summary.Scalar("loss", 0.5), double} {
-		before, _ := summary.ScalarOf(v)
+		before, _ := decode.Scalar(v)
 		dtype := v.GetTensor().GetDtype()
 		scale, err := parseNumbers("scale", []string{"lo.*=3"})
 		if err != nil {
@@ -97,7 +98,7 @@ func TestRescaleKeepsForm(t *testing.T) {
 		if !r.rescale(v) {
 			t.Fatalf("%v is not changed", v)
 		}
-		if x, ok := summary.ScalarOf(v); !ok || x != before*3 || v.GetTensor().GetDtype() != dtype {
+		if x, ok := decode.Scalar(v); !ok || x != before*3 || v.GetTensor().GetDtype() != dtype {
 			t.Errorf("%v, want 3 times %v", v, before)
 		}
 	}

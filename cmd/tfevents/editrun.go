@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
@@ -41,7 +42,7 @@ func (r *runEditor) survey(s *source, files []string) error {
 			}
 			for _, v := range event.GetSummary().GetValue() {
 				if r.isStep(v) && !r.deletes(v.Tag) && r.inRange(event.Step) {
-					x, ok := summary.ScalarOf(v)
+					x, ok := decode.Scalar(v)
 					thin.add(v.Tag, x, ok && r.plugins[v.Tag] == summary.PluginScalars)
 				}
 			}
@@ -76,7 +77,7 @@ func (r *runEditor) apply(data []byte) (out []byte, keep bool, err error) {
 	if err := proto.Unmarshal(data, event); err != nil {
 		return nil, false, fmt.Errorf("a record is not an event: %w; repair the file first", err)
 	}
-	if isGraph(event) && r.deletes(summary.RunGraphTag) {
+	if isGraph(event) && r.deletes(decode.RunGraphTag) {
 		r.Deleted++
 		return nil, false, nil
 	}
@@ -218,7 +219,7 @@ var ofRun = []string{
 func (r *runEditor) isStep(v *tfpb.Summary_Value) bool {
 	plugin, known := r.plugins[v.Tag]
 	if !known {
-		plugin = summary.ModernValue(v).GetMetadata().GetPluginData().GetPluginName()
+		plugin = decode.ModernValue(v).GetMetadata().GetPluginData().GetPluginName()
 		r.plugins[v.Tag] = plugin
 	}
 	return !slices.Contains(ofRun, plugin)
@@ -229,7 +230,7 @@ func (r *runEditor) rescale(v *tfpb.Summary_Value) bool {
 	if len(r.scales) == 0 && len(r.offsets) == 0 || r.plugins[v.Tag] != summary.PluginScalars {
 		return false
 	}
-	x, ok := summary.ScalarOf(v)
+	x, ok := decode.Scalar(v)
 	if !ok {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // allPlugins is the value of --plugin that means all of them.
@@ -92,7 +92,7 @@ type elementRow struct {
 
 func elementsOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []elementRow, ok bool) {
 	if v.GetTensor().GetDtype() != tfpb.DataType_DT_STRING {
-		numbers, ok := summary.Numbers(v.GetTensor())
+		numbers, ok := decode.Numbers(v.GetTensor())
 		for i := range numbers {
 			rows = append(rows, elementRow{pointRow: at, Index: int64(i), Value: (*number)(&numbers[i])})
 		}

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // fileTree is a directory that images and clips are written to, each as RUN/TAG/STEP-N
@@ -37,7 +37,7 @@ type imageRow struct {
 }
 
 func imagesOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []imageRow, ok bool) {
-	blobs := summary.Blobs(v)
+	blobs := decode.Blobs(v)
 	if len(blobs) < leadingStrings {
 		return nil, false
 	}
@@ -60,7 +60,7 @@ type clipRow struct {
 }
 
 func clipsOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []clipRow, ok bool) {
-	clips := summary.Blobs(v)
+	clips := decode.Blobs(v)
 	for i, data := range clips {
 		rows = append(rows, clipRow{pointRow: at, Index: int64(i), Label: labelOf(v.GetTensor(), i), File: s.write(at, i, data)})
 	}

@@ -14,6 +14,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // selection is what an export prints: the series of a plugin that match.
@@ -62,7 +63,7 @@ func (s *selection) values() iter.Seq2[pointRow, *tfpb.Summary_Value] {
 					continue
 				}
 				at := pointRow{v.run.Name, series.tag, points[i].Step, number(points[i].WallTime)}
-				if !yield(at, summary.ModernValue(value)) {
+				if !yield(at, decode.ModernValue(value)) {
 					return
 				}
 			}
@@ -169,7 +170,7 @@ func bucketsOf(_ *selection, at pointRow, v *tfpb.Summary_Value) (rows []bucketR
 
 // numbersOf returns the numbers of a value that is a tensor of such, and its shape.
 func numbersOf(v *tfpb.Summary_Value) (numbers []float64, dims []int64, ok bool) {
-	numbers, ok = summary.Numbers(v.GetTensor())
+	numbers, ok = decode.Numbers(v.GetTensor())
 	for _, d := range v.GetTensor().GetTensorShape().GetDim() {
 		dims = append(dims, d.GetSize())
 	}

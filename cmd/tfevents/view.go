@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // view is what the commands that list and draw need of a run.
@@ -86,7 +87,7 @@ func scalarAt(d *tfevents.RunData, p tfevents.Point) *float64 {
 	x, ok := p.Scalar()
 	if !ok {
 		v, err := d.Value(p)
-		if x, ok = summary.ScalarOf(v); err != nil || !ok {
+		if x, ok = decode.Scalar(v); err != nil || !ok {
 			return nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/prove"
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // exitDiffers is the exit code of prove for a training that does not resume
@@ -86,7 +87,7 @@ func proveAction(c *cli.Context) error {
 		Progress: func(line string) { fmt.Fprintln(c.App.ErrWriter, line) },
 	}
 	if job.IsChild() {
-		o.Source = config.ProgramSource(job.Child.Dir, job.Child.Command)
+		o.Source = recipe.Source(job.Child.Dir, job.Child.Command)
 	}
 	report, err := prove.Run(ctx, o)
 	if err != nil {

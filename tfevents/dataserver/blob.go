@@ -13,7 +13,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbdata"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // blobChunk is how much of a blob one message of an answer holds.
@@ -94,7 +94,7 @@ func (s *Server) findBlob(key blobKey) (blob []byte, err error) {
 			err = status.Errorf(codes.Unavailable, "%v", valueErr)
 			return
 		}
-		if blobs := summary.Blobs(v); key.index >= 0 && key.index < len(blobs) {
+		if blobs := decode.Blobs(v); key.index >= 0 && key.index < len(blobs) {
 			blob, err = blobs[key.index], nil
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbdata"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest) (*tbdata.ReadScalarsResponse, error) {
@@ -63,7 +63,7 @@ func (s *Server) otherScalar(x *tfevents.RunData, p tfevents.Point) (float64, bo
 		s.o.Logger.Debug("reading a scalar", "run", x.Name, "step", p.Step, "error", err)
 		return 0, false
 	}
-	return summary.ScalarOf(v)
+	return decode.Scalar(v)
 }
 
 func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest) (*tbdata.ReadTensorsResponse, error) {
@@ -152,7 +152,7 @@ func (s *Server) blobs(experiment string, x *tfevents.RunData, series *tfevents.
 	for v, err := range x.Values(points) {
 		p := points[i]
 		i++
-		blobs := summary.Blobs(v)
+		blobs := decode.Blobs(v)
 		if err != nil || blobs == nil {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
@@ -54,7 +54,7 @@ func fileScalars(t *testing.T, w *tfevents.FileWriter) map[string]float64 {
 	got := map[string]float64{}
 	for _, e := range events(t, w) {
 		for _, v := range e.GetSummary().GetValue() {
-			got[v.GetTag()], _ = summary.ScalarOf(v)
+			got[v.GetTag()], _ = decode.Scalar(v)
 		}
 	}
 	return got

@@ -8,8 +8,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// DefaultBuckets is the number of buckets of [Histogram].
-const DefaultBuckets = 30
+// defaultBuckets is the number of buckets of [Histogram].
+const defaultBuckets = 30
 
 // Bucket is one bucket of a histogram in the style of TensorFlow 2.
 type Bucket struct {
@@ -17,11 +17,11 @@ type Bucket struct {
 }
 
 // Histogram returns the histogram of values in the style of TensorFlow 2: a
-// number of buckets (0 means DefaultBuckets) of equal width from the least to
+// number of buckets (0 means 30) of equal width from the least to
 // the largest value. NaN and infinities are refused with ErrNotFinite.
 func Histogram[T Number](tag string, values []T, buckets int) (*tfpb.Summary_Value, error) {
 	if buckets <= 0 {
-		buckets = DefaultBuckets
+		buckets = defaultBuckets
 	}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i, v := range values {

@@ -9,8 +9,8 @@ import (
 	"github.com/trainerd/trainerd/proto/tbpb"
 )
 
-// DefaultThresholds is the number of thresholds of PRCurveOf.
-const DefaultThresholds = 201
+// defaultThresholds is the number of thresholds of PRCurveOf.
+const defaultThresholds = 201
 
 // PRCurve holds the points of a precision-recall curve, one for each threshold
 // from 0 to 1.
@@ -24,10 +24,10 @@ type PRCurve struct {
 const leastCount = 1e-7
 
 // PRCurveOf computes the curve of predictions, each from 0 to 1. Weights may be
-// nil. Thresholds is their number; 0 means DefaultThresholds.
+// nil. Thresholds is their number; 0 means 201.
 func PRCurveOf(labels []bool, predictions, weights []float32, thresholds int) (*PRCurve, error) {
 	if thresholds == 0 {
-		thresholds = DefaultThresholds
+		thresholds = defaultThresholds
 	}
 	if thresholds < 2 {
 		return nil, fmt.Errorf("tfevents: PR curve: %d thresholds, want 2 at least", thresholds)

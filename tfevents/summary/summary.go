@@ -7,8 +7,7 @@
 //	v := summary.Scalar("loss", 0.25)
 //	err := w.AddSummary(ctx, summary.New(v), step)
 //
-// [Modern] turns what an event holds, in either form, into such tensors, as
-// TensorBoard does when it reads; [ScalarOf] and [Blobs] take values apart.
+// Package decode takes such values apart, in either form.
 //
 // The names of plugins, tags and messages are those of the plugins' own sources in
 // the repository tensorflow/tensorboard. The functions have no state.
@@ -45,17 +44,6 @@ const (
 	PluginKerasModel        = "graph_keras_model"
 	PluginTaggedRunMetadata = "graph_tagged_run_metadata"
 )
-
-// DescribesRun reports whether the values of a plugin describe the run instead
-// of a step of it.
-func DescribesRun(plugin string) bool {
-	switch plugin {
-	case PluginGraphs, PluginRunMetadata, PluginRunMetadataGraph, PluginKerasModel, PluginTaggedRunMetadata,
-		PluginHParams, PluginCustomScalars:
-		return true
-	}
-	return false
-}
 
 // New returns a summary of the given values.
 func New(v ...*tfpb.Summary_Value) *tfpb.Summary { return &tfpb.Summary{Value: v} }

@@ -186,7 +186,7 @@ func TestPRCurveBadInput(t *testing.T) {
 		}
 	}
 	c, err := PRCurveOf([]bool{true, false}, []float32{1, 0}, []float32{3, 5}, 0)
-	if err != nil || len(c.Recall) != DefaultThresholds || c.TruePositives[0] != 3 || c.TrueNegatives[1] != 5 {
+	if err != nil || len(c.Recall) != defaultThresholds || c.TruePositives[0] != 3 || c.TrueNegatives[1] != 5 {
 		t.Errorf("weighted curve %+v, %v", c, err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package summaryv1 makes summary values in the style of TensorFlow 1, in which
 // each kind of value has a field of its own: what tf.compat.v1.summary writes.
-// TensorBoard shows them, and [summary.Modern] turns them into tensors. Package
+// TensorBoard shows them, and package summary/decode turns them into tensors. Package
 // summary makes the values that tf.summary of TensorFlow 2 writes.
 //
 //	v := summaryv1.Scalar("loss", 0.25)

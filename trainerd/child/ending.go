@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // The stages of an end that is asked for. A launcher that gets SIGTERM together
@@ -60,11 +62,11 @@ func (r *run) enter(stage int) {
 		r.tellNodes()
 		r.checkSignal(r.attempt.process.terminate())
 		if r.attempt.paused {
-			r.checkSignal(r.attempt.process.send(sigCont)) // a stopped process does not see SIGTERM
+			r.checkSignal(r.attempt.process.send(system.SigCont)) // a stopped process does not see SIGTERM
 		}
 	case toldGroup:
 		share = 1
-		r.checkSignal(r.attempt.process.send(sigTerm))
+		r.checkSignal(r.attempt.process.send(system.SigTerm))
 	case killed:
 		r.log.Warn("the program has not ended in time; killing it", "grace", r.grace())
 		r.checkSignal(r.attempt.process.kill())

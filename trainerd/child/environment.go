@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // command returns the program as it is to be started.
@@ -47,7 +49,7 @@ func (r *run) environment(socket string) []string {
 	env = append(env, r.Env...)
 	set := func(key string, value any) { env = append(env, fmt.Sprintf("TRAINERD_%s=%v", key, value)) }
 	set("LOGDIR", r.logdir)
-	env = append(env, groupMark+"="+r.groupDir)
+	env = append(env, system.GroupVariable+"="+r.groupDir)
 	set("ATTEMPT", r.attempts)
 	set("SOCKET", socket)
 	set("GRACE", r.grace().Seconds())
@@ -74,7 +76,7 @@ func (r *run) environment(socket string) []string {
 func isPrivate(variable string) bool {
 	key, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{
-		"TRAINERD_LOGDIR", "TRAINERD_ATTEMPT", "TRAINERD_CHECKPOINT", "TRAINERD_STEP", "TRAINERD_STEPS", "TRAINERD_SOCKET", "TRAINERD_GRACE", groupMark,
+		"TRAINERD_LOGDIR", "TRAINERD_ATTEMPT", "TRAINERD_CHECKPOINT", "TRAINERD_STEP", "TRAINERD_STEPS", "TRAINERD_SOCKET", "TRAINERD_GRACE", system.GroupVariable,
 		"TRAINERD_NODES", "TRAINERD_NODE", "TRAINERD_CHIEF", "TRAINERD_RENDEZVOUS",
 		"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
 	}, key)

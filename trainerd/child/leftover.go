@@ -6,14 +6,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
-
-// groupMark is the variable by which the processes of a program are known, with
-// the logdir as its value: those that began a session of their own, as the
-// workers of torchrun do, and those that outlived a killed trainerd. It is not
-// TRAINERD_LOGDIR, which people set in their shells.
-const groupMark = "TRAINERD_GROUP"
 
 // leftoverGrace bounds how long processes that were left may take to end after
 // SIGTERM, and how long the system may take to end them after SIGKILL.
@@ -28,10 +23,10 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 	}
 	r.log.Warn("ending processes left by an earlier start of the program", "pids", left)
 	if patience > 0 {
-		r.system().SignalAll(r.groupDir, left, sigTerm)
+		r.system().SignalAll(r.groupDir, left, system.SigTerm)
 		left = r.awaitEnd(ctx, r.groupDir, patience)
 	}
-	r.system().SignalAll(r.groupDir, left, sigKill)
+	r.system().SignalAll(r.groupDir, left, system.SigKill)
 	if left = r.awaitEnd(context.WithoutCancel(ctx), r.groupDir, leftoverGrace); len(left) > 0 {
 		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
@@ -58,7 +53,7 @@ func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
 func awaitGroup(ctx context.Context, dir string, limit time.Duration) (*os.File, error) {
 	over := time.NewTimer(limit)
 	defer over.Stop()
-	poll := time.NewTicker(groupPoll)
+	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
 	for {
 		lock, err := logdir.HoldGroup(dir)
@@ -80,7 +75,7 @@ func awaitGroup(ctx context.Context, dir string, limit time.Duration) (*os.File,
 func (r *run) awaitEnd(ctx context.Context, dir string, limit time.Duration) (left []int) {
 	over := time.NewTimer(limit)
 	defer over.Stop()
-	poll := time.NewTicker(groupPoll)
+	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
 	for {
 		if left = r.system().Leftovers(dir); len(left) == 0 {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -28,7 +29,7 @@ func TestLeftoversEndAtTheStart(t *testing.T) {
 		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 		return c
 	}
-	worker, other := begin(groupMark), begin("TRAINERD_LOGDIR")
+	worker, other := begin(system.GroupVariable), begin("TRAINERD_LOGDIR")
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatalf("Run: %v; output %q", err, out)
 	}

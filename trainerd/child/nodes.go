@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -181,7 +182,7 @@ func (r *run) awaitNodes(ctx context.Context) {
 	}
 	over := time.NewTimer(r.grace())
 	defer over.Stop()
-	poll := time.NewTicker(groupPoll)
+	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
 	before := r.nodes.job().start
 	for {

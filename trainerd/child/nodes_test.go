@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // node is a Supervisor of a job with two nodes.
@@ -162,7 +164,7 @@ func TestNodesFailOver(t *testing.T) {
 func TestFollowerAfterTheEnd(t *testing.T) {
 	sv, _ := supervise(t, "")
 	sv.Nodes, sv.Node = 2, 1
-	ln, err := operatingSystem{}.Listen()
+	ln, err := system.OS{}.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,15 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // process is one start of the program.
 type process struct {
 	number   int
-	program  Program // once it has started
-	listener Listener
+	program  system.Program // once it has started
+	listener system.Listener
 	patterns []*regexp.Regexp
 	lines    LineReader // nil for none
 	out      *output
@@ -49,13 +51,13 @@ type source struct {
 // startProcess starts the program. The process's goroutine ends by closing
 // reports. The program inherits the file lock, unless that is nil, and the caller
 // closes it.
-func startProcess(system System, number int, cmd *exec.Cmd, lock *os.File, ln Listener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
+func startProcess(on system.System, number int, cmd *exec.Cmd, lock *os.File, ln system.Listener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
 	a := &process{
 		number: number, listener: ln, patterns: patterns, lines: lines, out: out,
 		reports: make(chan *Report, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
 	}
 	started := make(chan error)
-	go a.run(started, func() (Program, error) { return system.Start(cmd, lock) })
+	go a.run(started, func() (system.Program, error) { return on.Start(cmd, lock) })
 	if err := <-started; err != nil {
 		for range a.reports { // its goroutine has nothing to say, but ends
 		}
@@ -66,7 +68,7 @@ func startProcess(system System, number int, cmd *exec.Cmd, lock *os.File, ln Li
 
 // run starts the program, waits for it, and for all that was read from it. It
 // keeps its thread, since the program is killed with the thread that started it.
-func (a *process) run(started chan<- error, start func() (Program, error)) {
+func (a *process) run(started chan<- error, start func() (system.Program, error)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(a.reports)
@@ -103,10 +105,10 @@ func (a *process) run(started chan<- error, start func() (Program, error)) {
 // endGroup ends what the program has started and left. After a SIGTERM that may still
 // be saving, until kill.
 func (a *process) endGroup() {
-	poll := time.NewTicker(groupPoll)
+	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
 	if a.wasTold() {
-		a.send(sigTerm) // nobody is left that could refuse
+		a.send(system.SigTerm) // nobody is left that could refuse
 	}
 	for a.wasTold() && !a.program.GroupEnded() {
 		select {
@@ -118,7 +120,7 @@ func (a *process) endGroup() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.signal(sigKill) // nobody is left that could refuse
+	a.signal(system.SigKill) // nobody is left that could refuse
 	a.alive = false
 }
 
@@ -137,7 +139,7 @@ func (a *process) terminate() error {
 	if !a.alive {
 		return nil
 	}
-	if err := a.program.Signal(sigTerm); !isGone(err) {
+	if err := a.program.Signal(system.SigTerm); !isGone(err) {
 		return err
 	}
 	return nil
@@ -148,7 +150,7 @@ func (a *process) kill() error {
 	close(a.killed)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.signal(sigKill)
+	return a.signal(system.SigKill)
 }
 
 // send sends a signal to the program and its group.

@@ -1,7 +1,22 @@
 package child
 
-import "os"
+import (
+	"os"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
+)
 
 // reaps reports whether this process inherits what others leave: as the first
 // process of a container it has to wait for it, or the table of processes fills.
 var reaps = os.Getpid() == 1
+
+func (r *run) reapOrphans() {
+	if !reaps {
+		return
+	}
+	program := 0
+	if r.attempt.process != nil {
+		program = r.attempt.process.program.PID()
+	}
+	system.ReapOrphans(program)
+}

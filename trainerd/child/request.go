@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // noCeiling is above all steps.
@@ -88,7 +90,7 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 			return ErrNotRunning
 		}
 		r.attempt.paused = true
-		return r.attempt.process.send(sigStop)
+		return r.attempt.process.send(system.SigStop)
 	})
 }
 
@@ -99,7 +101,7 @@ func (sv *Supervisor) Resume(ctx context.Context) error {
 			return ErrNotRunning
 		}
 		r.attempt.paused, r.attempt.lastProgress = false, time.Now()
-		return r.attempt.process.send(sigCont)
+		return r.attempt.process.send(system.SigCont)
 	})
 }
 

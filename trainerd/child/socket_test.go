@@ -4,12 +4,14 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // TestReportsBeforeTheEnd: what a program has sent before its end is read, even
 // if nobody got to look for it in time.
 func TestReportsBeforeTheEnd(t *testing.T) {
-	ln, err := operatingSystem{}.Listen()
+	ln, err := system.OS{}.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}

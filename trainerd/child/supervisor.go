@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -105,7 +106,7 @@ type Supervisor struct {
 	// operating system's.
 	FS atomicfile.FS
 	// System is what the program runs on; nil for the operating system.
-	System System
+	System system.System
 
 	mu      sync.Mutex
 	current *inbox  // of a run, nil without one
@@ -323,9 +324,9 @@ func (r *run) close() error {
 }
 
 // system returns what the program runs on.
-func (sv *Supervisor) system() System {
+func (sv *Supervisor) system() system.System {
 	if sv.System == nil {
-		return operatingSystem{}
+		return system.OS{}
 	}
 	return sv.System
 }

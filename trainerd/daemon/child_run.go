@@ -269,7 +269,7 @@ func childSupervisor(c *config.Config) *child.Supervisor {
 	sv.ResumeArgs, sv.MaxRewinds, sv.Loss = x.ResumeArgs, x.MaxRewinds, x.Loss
 	if r, err := recipe.Load(x.Recipe); err == nil { // was checked
 		sv.Lines = func(step int64) child.LineReader { return recipeLines{r.NewReader(step)} }
-		sv.Env = append(r.EnvOf(config.ProgramSource(x.Dir, x.Command), isSet), sv.Env...)
+		sv.Env = append(r.EnvOf(recipe.Source(x.Dir, x.Command), isSet), sv.Env...)
 	}
 	for _, text := range x.Patterns {
 		sv.Patterns = append(sv.Patterns, regexp.MustCompile(text)) // was checked

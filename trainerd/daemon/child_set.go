@@ -4,13 +4,11 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/control"
-	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
 // childSettings are the keys that may change while a program trains.
@@ -22,12 +20,9 @@ func (j *childJob) Set(ctx context.Context, key, value string) (string, error) {
 	if !slices.Contains(childSettings, key) {
 		return "", control.Refusef("%s cannot change during a run: another program trains; what can: %s", key, strings.Join(childSettings, ", "))
 	}
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return "", control.Refusef("%s: %q is not a number of 0 or more", key, value)
-	}
-	if strings.HasSuffix(key, "secs") && v > config.MaxSeconds {
-		return "", control.Refusef("%s: want up to %.0f seconds, got %s", key, float64(config.MaxSeconds), value)
+	v, err := settingOf(key, value)
+	if err != nil {
+		return "", err
 	}
 	if err := j.sv.Tune(ctx, func(t *child.Tuning) error { return tune(t, key, v) }); err != nil {
 		return "", refused(err)

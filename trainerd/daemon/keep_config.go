@@ -8,6 +8,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
+// keptConfig is the file in a logdir with the config of its newest run.
+const keptConfig = "config.toml"
+
 // keepConfig writes the config into the logdir, for who looks at the run later.
 // A training does not end because that fails.
 func (j *job) keepConfig() {
@@ -16,7 +19,7 @@ func (j *job) keepConfig() {
 	}
 	text, err := j.config.Snapshot()
 	if err == nil {
-		err = atomicfile.WriteFile(j.fsys, filepath.Join(j.config.Logdir, config.SnapshotName), text)
+		err = atomicfile.WriteFile(j.fsys, filepath.Join(j.config.Logdir, keptConfig), text)
 	}
 	if err != nil {
 		j.log.Warn("the config could not be kept in the logdir", "err", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -33,7 +33,7 @@ func evaluatedLoss(t *testing.T, c *config.Config) map[int64]float64 {
 			t.Fatal(err)
 		}
 		for _, v := range e.GetSummary().GetValue() {
-			if x, ok := summary.ScalarOf(v); ok && v.GetTag() == "loss" {
+			if x, ok := decode.Scalar(v); ok && v.GetTag() == "loss" {
 				values[e.GetStep()] = x
 			}
 		}

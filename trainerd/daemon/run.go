@@ -9,7 +9,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd"
-	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -42,7 +42,7 @@ type RunOptions struct {
 	// FS is what the run writes its logdir through; nil for the operating system's.
 	FS ckptfmt.FS
 	// System is what the program of a job runs on; nil for the operating system.
-	System child.System
+	System system.System
 	// Dial opens connections to TensorFlow's servers; nil for the operating system's.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Wrap, if not nil, is put around each session in which the run trains.

@@ -51,7 +51,7 @@ func (s *sessions) make(ctx context.Context) (session.Session, error) {
 	switch {
 	case s.config.IsRemote():
 		return s.task.Connect(ctx)
-	case s.config.Master == config.MasterLocal:
+	case s.config.IsServed():
 		return s.serve()
 	}
 	return s.embedded()

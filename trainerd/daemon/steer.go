@@ -154,13 +154,22 @@ func (s *steering) Set(ctx context.Context, key, value string) (text string, err
 	return text, err
 }
 
-func (s *steering) set(ctx context.Context, key, value string) (string, error) {
+// settingOf returns the number that a key is to be set to.
+func settingOf(key, value string) (float64, error) {
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return "", control.Refusef("%s: %q is not a number of 0 or more", key, value)
+		return 0, control.Refusef("%s: %q is not a number of 0 or more", key, value)
 	}
-	if strings.HasSuffix(key, "secs") && v > config.MaxSeconds {
-		return "", control.Refusef("%s: want up to %.0f seconds, got %s", key, float64(config.MaxSeconds), value)
+	if err := config.Seconds(v).CheckLimit(); err != nil && strings.HasSuffix(key, "secs") {
+		return 0, control.Refusef("%s: %v", key, err)
+	}
+	return v, nil
+}
+
+func (s *steering) set(ctx context.Context, key, value string) (string, error) {
+	v, err := settingOf(key, value)
+	if err != nil {
+		return "", err
 	}
 	c := s.t.job.config
 	whole := map[string]*int64{

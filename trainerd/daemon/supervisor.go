@@ -71,7 +71,7 @@ func (j *job) saver(log *slog.Logger) *checkpoint.Saver {
 	if len(s.KeepSteps) > 0 && s.MaxToKeep > 0 {
 		saver.Retention = append(keepPolicies(j.config), retention.Steps(s.KeepSteps))
 	}
-	if s.WriteVersion == config.WriteV1 {
+	if s.WritesV1() {
 		saver.Format = checkpoint.FormatV1
 	}
 	return saver

@@ -111,7 +111,7 @@ func TestNothingButTheTrainingChangesTheWeights(t *testing.T) {
 		seeds  uint64
 	}{
 		{"embedded", func(*testing.T) string { return "" }, 16},
-		{"served", func(*testing.T) string { return config.MasterLocal }, 4},
+		{"served", func(*testing.T) string { return "local" }, 4},
 		{"remote", func(t *testing.T) string { return "grpc://" + serveMaster(t) }, 5},
 	} {
 		t.Run(kind.name, func(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
-	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -20,7 +19,7 @@ import (
 func (j *job) warmStart(sess session.Session) (*checkpoint.WarmStart, error) {
 	c := j.config.WarmStart
 	w := &checkpoint.WarmStart{
-		Checkpoint: c.From, Averages: c.Averages, Reshape: c.Reshape, Strict: c.Missing == config.MissingError, Saver: j.saver(j.log),
+		Checkpoint: c.From, Averages: c.Averages, Reshape: c.Reshape, Strict: c.IsStrict(), Saver: j.saver(j.log),
 	}
 	var err error
 	if c.Map != "" {

@@ -9,6 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
 // A training that was resumed from a checkpoint makes some steps again. Its SessionLog
@@ -96,10 +97,10 @@ func (l *Log) overtakeSummary(ctx context.Context, s *tfpb.Summary, step int64) 
 		return nil
 	}
 	for _, v := range s.GetValue() {
-		if _, ok := summary.ScalarOf(v); !ok {
+		if _, ok := decode.Scalar(v); !ok {
 			continue
 		}
-		m := summary.ModernValue(v).GetMetadata()
+		m := decode.ModernValue(v).GetMetadata()
 		if name := m.GetPluginData().GetPluginName(); name != summary.PluginScalars {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // A machine has the processes of the programs of a history: those of its trainerd, and
@@ -112,13 +112,13 @@ func (p *process) do(change func(disk atomicfile.FS) error) error {
 // childSystem is the machine as the trainerd of a life has it.
 type childSystem struct{ *childLife }
 
-// Listen implements [child.System]: no program connects.
-func (s childSystem) Listen() (child.Listener, error) {
+// Listen implements [system.System]: no program connects.
+func (s childSystem) Listen() (system.Listener, error) {
 	return &silentListener{newMemoryListener()}, nil
 }
 
-// Start implements [child.System].
-func (s childSystem) Start(cmd *exec.Cmd, _ *os.File) (child.Program, error) {
+// Start implements [system.System].
+func (s childSystem) Start(cmd *exec.Cmd, _ *os.File) (system.Program, error) {
 	if s.isDead() {
 		return nil, errDead
 	}
@@ -129,7 +129,7 @@ func (s childSystem) Start(cmd *exec.Cmd, _ *os.File) (child.Program, error) {
 	return childProgram{s, s.machine.start(nil, newProgram(s.childLife, cmd).run)}, nil
 }
 
-// Leftovers implements [child.System].
+// Leftovers implements [system.System].
 func (s childSystem) Leftovers(string) (pids []int) {
 	if s.isDead() || s.defect.leavesOrphans() {
 		return nil
@@ -140,7 +140,7 @@ func (s childSystem) Leftovers(string) (pids []int) {
 	return pids
 }
 
-// SignalAll implements [child.System].
+// SignalAll implements [system.System].
 func (s childSystem) SignalAll(_ string, pids []int, sig syscall.Signal) {
 	for _, p := range s.machine.processes() {
 		if slices.Contains(pids, p.pid) && !s.isDead() {
@@ -155,23 +155,23 @@ type childProgram struct {
 	*process
 }
 
-// PID implements [child.Program].
+// PID implements [system.Program].
 func (p childProgram) PID() int { return p.pid }
 
-// Outputs implements [child.Program].
-func (p childProgram) Outputs() (stdout, stderr child.Output) {
+// Outputs implements [system.Program].
+func (p childProgram) Outputs() (stdout, stderr system.Output) {
 	silent := newOutputPipe()
 	silent.closeWriting()
 	return p.out, silent
 }
 
-// Wait implements [child.Program]. The program dies with its trainerd.
+// Wait implements [system.Program]. The program dies with its trainerd.
 func (p childProgram) Wait() (code int, sig syscall.Signal) {
 	<-p.ended
 	return p.code, p.sig
 }
 
-// Signal implements [child.Program].
+// Signal implements [system.Program].
 func (p childProgram) Signal(sig syscall.Signal) error {
 	select {
 	case <-p.ended:
@@ -184,7 +184,7 @@ func (p childProgram) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// SignalGroup implements [child.Program].
+// SignalGroup implements [system.Program].
 func (p childProgram) SignalGroup(sig syscall.Signal) error {
 	for _, q := range p.group() {
 		if !p.isDead() {
@@ -194,7 +194,7 @@ func (p childProgram) SignalGroup(sig syscall.Signal) error {
 	return nil
 }
 
-// GroupEnded implements [child.Program].
+// GroupEnded implements [system.Program].
 func (p childProgram) GroupEnded() bool { return p.isDead() || len(p.group()) == 0 }
 
 func (p *process) group() []*process {
@@ -274,7 +274,7 @@ func (p *outputPipe) SetReadDeadline(t time.Time) error {
 // A silentListener is one that nobody connects to.
 type silentListener struct{ *memoryListener }
 
-// SetDeadline implements [child.Listener].
+// SetDeadline implements [system.Listener].
 func (l *silentListener) SetDeadline(t time.Time) error {
 	time.AfterFunc(time.Until(t), l.close)
 	return nil

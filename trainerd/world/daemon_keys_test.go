@@ -88,7 +88,7 @@ var daemonOptions = map[string]setter{
 		set("supervisor.max_risk_secs", "%v", p.during(rnd, 100).Seconds())
 	},
 	"supervisor.write_version": func(_ *rand.Rand, _ *daemonPlan, set func(string, string, ...any)) {
-		set("supervisor.write_version", "%q", config.WriteV1)
+		set("supervisor.write_version", "%q", "V1")
 	},
 	"supervisor.shards": func(rnd *rand.Rand, _ *daemonPlan, set func(string, string, ...any)) {
 		set("supervisor.shards", "%d", 1+rnd.IntN(3))

@@ -18,7 +18,7 @@
 // tables of options_test.go and daemon_keys_test.go fails a test.
 //
 // The third runs programs of others, each of which is a function here, on a simulated
-// child.System: a machine whose processes print lines, save files and folders as
+// system.System: a machine whose processes print lines, save files and folders as
 // frameworks do and sync nothing, fail, hang, diverge, leave workers, are killed, or
 // die with their trainerd. Programs and trainerd write to one disk.
 //

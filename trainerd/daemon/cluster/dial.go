@@ -11,10 +11,13 @@ import (
 	"github.com/trainerd/trainerd/trainerd/remote"
 )
 
+// forever is longer than any wait: a hundred years.
+const forever = 100 * 365 * 24 * time.Hour
+
 func dialOptions(c config.Cluster) (*remote.Options, error) {
 	o := &remote.Options{ConnectTimeout: max(c.PatienceSecs.Duration(), time.Second)}
 	if c.PatienceSecs == 0 {
-		o.ConnectTimeout = config.MaxSeconds * time.Second
+		o.ConnectTimeout = forever
 	} else {
 		o.CloseTimeout = min(remote.DefaultCloseTimeout, c.PatienceSecs.Duration()/2)
 	}

@@ -1,16 +1,11 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/trainerd/trainerd/internal/glob"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
-
-// maxSource bounds the size of a script that is looked into.
-const maxSource = 1 << 20
 
 // resolveRecipe fills in what the recipe of a program knows and the config does
 // not say. One that cannot be loaded is a problem for the check.
@@ -30,7 +25,7 @@ func (c *Config) resolveRecipe() {
 		x.SaveSignal = r.SaveSignal
 	}
 	if x.ResumeArgs == nil && x.Checkpoints != "" && !x.isShellLine() {
-		way, _ := r.ResumeOf(ProgramSource(x.Dir, x.Command))
+		way, _ := r.ResumeOf(recipe.Source(x.Dir, x.Command))
 		x.ResumeArgs = way.Args
 	}
 }
@@ -54,25 +49,3 @@ func usualPattern(logdir string, patterns []string) string {
 	}
 	return patterns[0]
 }
-
-// ProgramSource returns the words of a command, and the text of the scripts among
-// them, which say how the program resumes.
-func ProgramSource(dir string, command []string) string {
-	text := strings.Join(command, " ")
-	for _, word := range command {
-		if !filepath.IsAbs(word) {
-			word = filepath.Join(dir, word)
-		}
-		info, err := os.Stat(word)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxSource {
-			continue
-		}
-		if b, err := os.ReadFile(word); err == nil && isText(b) {
-			text += "\n" + string(b)
-		}
-	}
-	return text
-}
-
-// isText reports whether a file is a script, and not the program itself.
-func isText(b []byte) bool { return !strings.Contains(string(b[:min(len(b), 512)]), "\x00") }

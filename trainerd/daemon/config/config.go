@@ -169,9 +169,12 @@ type Supervisor struct {
 
 // The values of supervisor.write_version.
 const (
-	WriteV1 = "V1"
+	writeV1 = "V1"
 	writeV2 = "V2"
 )
+
+// WritesV1 reports whether checkpoints have TensorFlow's first format.
+func (s *Supervisor) WritesV1() bool { return s.WriteVersion == writeV1 }
 
 // Cluster says how the model is spread over TensorFlow's servers, and
 // which part this process has. All processes of a job share one logdir; one of
@@ -231,7 +234,7 @@ func Default() *Config {
 			Format: dataset.FormatCSV, Separator: ",", Quote: `"`, Decimal: ".", Missing: missingError, Label: Column{Index: -1}, Scale: 1, Shuffle: true,
 			MemoryMB: dataset.DefaultMemoryLimit >> 20, BatchSize: 32,
 		},
-		Eval: Eval{BatchSize: 1024}, WarmStart: WarmStart{Missing: MissingError},
+		Eval: Eval{BatchSize: 1024}, WarmStart: WarmStart{Missing: unmatchedError},
 		Child: Child{
 			Recipe:            recipe.Auto,
 			Nodes:             1,

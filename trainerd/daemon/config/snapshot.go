@@ -11,9 +11,6 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// SnapshotName is the file in a logdir with the config of its newest run.
-const SnapshotName = "config.toml"
-
 // Snapshot returns the config as it was resolved, as TOML: the values of flags
 // included, paths resolved, and without what is as by default. A job that is
 // started with it trains the same.

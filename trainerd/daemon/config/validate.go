@@ -11,9 +11,6 @@ import (
 	"github.com/trainerd/trainerd/trainerd/model"
 )
 
-// MaxSeconds bounds times in the config: a hundred years.
-const MaxSeconds = 100 * 365 * 24 * 3600
-
 // maxShards bounds the data files of a checkpoint, whose names have five
 // digits for them.
 const maxShards = 99999
@@ -138,7 +135,7 @@ func (v *Validator) eval() {
 	v.Require(!v.config.IsSet("eval.steps") || !v.config.IsSet("train.eval_steps"), "train.eval_steps", "is set together with eval.steps, its newer name", "remove train.eval_steps")
 	v.Require(t.EvalSteps >= 0, "train.eval_steps", fmt.Sprintf("want 0 (at the end alone) or more, got %d", t.EvalSteps), "")
 	v.Require(e.Steps >= 0 || e.Steps == t.EvalSteps, "eval.steps", fmt.Sprintf("want 0 (at the end alone) or more, got %d", e.Steps), "")
-	v.Require(e.Secs >= 0 && e.Secs <= MaxSeconds, "eval.secs", fmt.Sprintf("want 0 (off) to %.0f seconds, got %v", float64(MaxSeconds), float64(e.Secs)), "")
+	v.Require(e.Secs >= 0 && e.Secs <= maxSeconds, "eval.secs", fmt.Sprintf("want 0 (off) to %.0f seconds, got %v", float64(maxSeconds), float64(e.Secs)), "")
 	v.Require(e.BatchSize >= 1 && e.BatchSize <= maxBatch, "eval.batch_size", fmt.Sprintf("want 1 to %d, got %d", maxBatch, e.BatchSize), "")
 	v.Require(e.Mode == "" || e.Mode == "min" || e.Mode == "max", "eval.mode", fmt.Sprintf("there is no mode %q", e.Mode), `want "min" or "max"`)
 	v.Require(e.KeepBest >= 0 && e.KeepBest <= maxKeepBest, "eval.keep_best", fmt.Sprintf("want 0 (none) to %d, got %d", maxKeepBest, e.KeepBest), "")
@@ -200,8 +197,8 @@ func (v *Validator) earlyStopping() {
 func (v *Validator) supervisor() {
 	s := v.config.Supervisor
 	seconds := func(key string, value Seconds) {
-		v.Require(value >= 0 && value <= MaxSeconds, "supervisor."+key,
-			fmt.Sprintf("want 0 (off) to %.0f seconds, got %v", float64(MaxSeconds), float64(value)), "")
+		v.Require(value >= 0 && value <= maxSeconds, "supervisor."+key,
+			fmt.Sprintf("want 0 (off) to %.0f seconds, got %v", float64(maxSeconds), float64(value)), "")
 	}
 	seconds("save_model_secs", s.SaveModelSecs)
 	seconds("save_summaries_secs", s.SaveSummariesSecs)
@@ -210,11 +207,11 @@ func (v *Validator) supervisor() {
 	v.Require(s.SaveModelSteps >= 0, "supervisor.save_model_steps", fmt.Sprintf("want 0 (off) or more, got %d", s.SaveModelSteps), "")
 	v.Require(s.SaveSummariesSteps >= 0, "supervisor.save_summaries_steps", fmt.Sprintf("want 0 (off) or more, got %d", s.SaveSummariesSteps), "")
 	v.Require(s.MaxToKeep >= 0, "supervisor.max_to_keep", fmt.Sprintf("want 0 (keep all) or more, got %d", s.MaxToKeep), "")
-	v.Require(s.KeepCheckpointEveryNHours >= 0 && s.KeepCheckpointEveryNHours <= MaxSeconds/3600, "supervisor.keep_checkpoint_every_n_hours",
-		fmt.Sprintf("want 0 (none) to %d hours, got %v", MaxSeconds/3600, s.KeepCheckpointEveryNHours), "")
+	v.Require(s.KeepCheckpointEveryNHours >= 0 && s.KeepCheckpointEveryNHours <= maxSeconds/3600, "supervisor.keep_checkpoint_every_n_hours",
+		fmt.Sprintf("want 0 (none) to %d hours, got %v", maxSeconds/3600, s.KeepCheckpointEveryNHours), "")
 	seconds("max_risk_secs", s.MaxRiskSecs)
 	v.Require(s.MaxSaveShare >= 0 && s.MaxSaveShare < 1, "supervisor.max_save_share", fmt.Sprintf("want 0 (no bound) to less than 1, got %v", s.MaxSaveShare), "")
-	v.Require(s.WriteVersion == WriteV1 || s.WriteVersion == writeV2, "supervisor.write_version", fmt.Sprintf("unknown version %q", s.WriteVersion), `want "V2" or "V1"`)
+	v.Require(s.WritesV1() || s.WriteVersion == writeV2, "supervisor.write_version", fmt.Sprintf("unknown version %q", s.WriteVersion), `want "V2" or "V1"`)
 	v.Require(s.Shards >= 1 && s.Shards <= maxShards, "supervisor.shards", fmt.Sprintf("want 1 to %d, got %d", maxShards, s.Shards), "")
 	elsewhere := v.config.IsRemote() && v.config.Cluster.CheckpointVia == "server"
 	v.Require(!elsewhere || s.WriteVersion == writeV2, "supervisor.write_version", "the save ops on the servers write V2", `set cluster.checkpoint_via = "client", or leave it out`)

@@ -35,9 +35,9 @@ func (v *Validator) child() {
 	}
 	v.Require(c.MaxRestarts >= 0, at+"max_restarts", fmt.Sprintf("want 0 (never) or more, got %d", c.MaxRestarts), "")
 	for key, s := range map[string]Seconds{"restart_window_secs": c.RestartWindowSecs, "backoff_secs": c.BackoffSecs, "max_backoff_secs": c.MaxBackoffSecs} {
-		v.Require(s > 0 && s <= MaxSeconds, at+key, fmt.Sprintf("want more than 0, up to %.0f seconds, got %v", float64(MaxSeconds), float64(s)), "")
+		v.Require(s > 0 && s <= maxSeconds, at+key, fmt.Sprintf("want more than 0, up to %.0f seconds, got %v", float64(maxSeconds), float64(s)), "")
 	}
-	v.Require(c.HangSecs >= 0 && c.HangSecs <= MaxSeconds, at+"hang_secs", fmt.Sprintf("want 0 (never) to %.0f seconds, got %v", float64(MaxSeconds), float64(c.HangSecs)), "")
+	v.Require(c.HangSecs >= 0 && c.HangSecs <= maxSeconds, at+"hang_secs", fmt.Sprintf("want 0 (never) to %.0f seconds, got %v", float64(maxSeconds), float64(c.HangSecs)), "")
 	v.Require(c.SaveSignal == "" || c.Signal() != 0, at+"save_signal", fmt.Sprintf("%q is not a signal that this system can send", c.SaveSignal), `want "SIGUSR1", "SIGUSR2" or "SIGHUP"`)
 	v.Require(c.SaveSignal == "" || c.Checkpoints != "", at+"save_signal", "needs child.checkpoints, to see what the program saves", `set that, as in "ckpt-*.pt", or remove it`)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/remote"
 )
 
-// MasterLocal is the master string of the embedded runtime that is served.
-const MasterLocal = "local"
+// masterLocal is the master string of the embedded runtime that is served.
+const masterLocal = "local"
 
 // Values of cluster.listen_files.
 const (
@@ -23,7 +23,11 @@ const (
 const maxTasks = 1 << 16
 
 // IsRemote reports whether the model runs on a TensorFlow server.
-func (c *Config) IsRemote() bool { return c.Master != "" && c.Master != MasterLocal }
+func (c *Config) IsRemote() bool { return c.Master != "" && !c.IsServed() }
+
+// IsServed reports whether the model runs in this process, which serves it to other
+// clients of TensorFlow's MasterService.
+func (c *Config) IsServed() bool { return c.Master == masterLocal }
 
 func (v *Validator) cluster() {
 	c := v.config
@@ -33,7 +37,7 @@ func (v *Validator) cluster() {
 	v.Require(cl.Workers >= 1 && cl.Workers <= maxTasks, "cluster.workers", fmt.Sprintf("want 1 to %d, got %d", maxTasks, cl.Workers), "")
 	v.Require(cl.Task >= 0 && cl.Task < max(cl.Workers, 1), "cluster.task", fmt.Sprintf("want 0 to %d, one less than cluster.workers, got %d", cl.Workers-1, cl.Task), "")
 	v.Require(cl.CheckpointVia == "server" || cl.CheckpointVia == "client", "cluster.checkpoint_via", fmt.Sprintf("there is no way %q", cl.CheckpointVia), `want "server" or "client"`)
-	v.Require(cl.PatienceSecs >= 0 && cl.PatienceSecs <= MaxSeconds, "cluster.patience_secs", fmt.Sprintf("want 0 (for ever) to %.0f seconds, got %v", float64(MaxSeconds), float64(cl.PatienceSecs)), "")
+	v.Require(cl.PatienceSecs >= 0 && cl.PatienceSecs <= maxSeconds, "cluster.patience_secs", fmt.Sprintf("want 0 (for ever) to %.0f seconds, got %v", float64(maxSeconds), float64(cl.PatienceSecs)), "")
 	v.Require((cl.TLSCert == "") == (cl.TLSKey == ""), "cluster.tls_key", "only one of cluster.tls_cert and cluster.tls_key is set", "set both, or neither")
 	if !c.IsRemote() {
 		for _, key := range []string{"ps_tasks", "workers", "task", "checkpoint_via", "patience_secs", "tls", "tls_server_name", "tls_ca", "tls_cert", "tls_key"} {
@@ -44,7 +48,7 @@ func (v *Validator) cluster() {
 	v.Require(!c.IsGraph() || !c.IsSet("cluster.replicas_to_aggregate"), "cluster.replicas_to_aggregate", "is for model families", "give it to SyncReplicasOptimizer before you export the graph, or remove it")
 	v.Require(cl.Sync || !c.IsSet("cluster.replicas_to_aggregate"), "cluster.replicas_to_aggregate", "is for workers that wait for each other", "set sync = true, or remove it")
 	v.Require(cl.ReplicasToAggregate >= 0 && cl.ReplicasToAggregate <= maxTasks, "cluster.replicas_to_aggregate", fmt.Sprintf("want 1 to %d, got %d", maxTasks, cl.ReplicasToAggregate), "")
-	v.Require(c.Master == MasterLocal || !c.IsSet("cluster.listen"), "cluster.listen", "is for another master", `set master = "local", or remove it`)
+	v.Require(c.IsServed() || !c.IsSet("cluster.listen"), "cluster.listen", "is for another master", `set master = "local", or remove it`)
 	v.listen(cl)
 }
 
@@ -64,10 +68,10 @@ func (v *Validator) master(master string) {
 }
 
 func (v *Validator) listen(cl Cluster) {
-	v.Require(v.config.Master == MasterLocal || !cl.ListenPublic, "cluster.listen_public", "is for another master", `set master = "local", or remove it`)
+	v.Require(v.config.IsServed() || !cl.ListenPublic, "cluster.listen_public", "is for another master", `set master = "local", or remove it`)
 	v.Require(cl.ListenFiles == "" || cl.ListenFiles == filesLogdir || cl.ListenFiles == filesAll, "cluster.listen_files",
 		fmt.Sprintf("is %q", cl.ListenFiles), `want "logdir" or "all"`)
-	v.Require(v.config.Master == MasterLocal || cl.ListenFiles == "", "cluster.listen_files", "is for another master", `set master = "local", or remove it`)
+	v.Require(v.config.IsServed() || cl.ListenFiles == "", "cluster.listen_files", "is for another master", `set master = "local", or remove it`)
 	if cl.ListenPublic {
 		v.Require(canListen(cl.Listen), "cluster.listen", fmt.Sprintf("%q is not an address to listen at", cl.Listen), "want HOST:PORT, :PORT or unix:PATH")
 		return

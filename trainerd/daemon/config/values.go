@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -34,6 +35,17 @@ func (c *Column) decodeValue(v any) (want string) {
 
 // Seconds is a duration in the config.
 type Seconds float64
+
+// maxSeconds bounds times in the config: a hundred years.
+const maxSeconds = 100 * 365 * 24 * 3600
+
+// CheckLimit returns an error if s is more than a config may say.
+func (s Seconds) CheckLimit() error {
+	if s > maxSeconds {
+		return fmt.Errorf("want up to %.0f seconds, got %v", float64(maxSeconds), float64(s))
+	}
+	return nil
+}
 
 // Duration returns s as a duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }

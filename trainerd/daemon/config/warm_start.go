@@ -40,9 +40,12 @@ type WarmStart struct {
 
 // The values of warm_start.missing.
 const (
-	MissingError = "error"
-	MissingInit  = "init"
+	unmatchedError = "error"
+	unmatchedInit  = "init"
 )
+
+// IsStrict reports whether it is an error if a variable gets no value.
+func (w *WarmStart) IsStrict() bool { return w.Missing == unmatchedError }
 
 // IsWarm reports whether a new training begins with values of a checkpoint.
 func (c *Config) IsWarm() bool { return c.WarmStart.From != "" }
@@ -66,7 +69,7 @@ func (v *Validator) warmStart() {
 		v.Require(!v.config.IsSet("warm_start.from"), "warm_start.from", "is empty", "set it to a checkpoint, or remove it")
 		return
 	}
-	v.Require(w.Missing == MissingError || w.Missing == MissingInit, "warm_start.missing", fmt.Sprintf("want %q or %q, got %q", MissingError, MissingInit, w.Missing), "")
+	v.Require(w.IsStrict() || w.Missing == unmatchedInit, "warm_start.missing", fmt.Sprintf("want %q or %q, got %q", unmatchedError, unmatchedInit, w.Missing), "")
 	for key, list := range map[string][]string{"warm_start.include": w.Include, "warm_start.exclude": w.Exclude} {
 		for _, text := range list {
 			_, err := regexp.Compile(text)

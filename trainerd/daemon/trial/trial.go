@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child"
-	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
@@ -101,7 +100,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 	return &child.Supervisor{
 		Command: o.Command, Dir: o.Dir, Logdir: o.Logdir, Stdout: w.tee(o.Stdout), Stderr: w.tee(o.Stderr), Observer: w,
-		Env: auto.EnvOf(config.ProgramSource(o.Dir, o.Command), func(key string) bool {
+		Env: auto.EnvOf(recipe.Source(o.Dir, o.Command), func(key string) bool {
 			_, ok := os.LookupEnv(key)
 			return ok
 		}),
@@ -115,7 +114,7 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 
 // savedSince returns the checkpoints that have come since a look.
 func (o Options) savedSince(before snapshot) *Saved {
-	return savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before), lists(config.ProgramSource(o.Dir, o.Command)))
+	return savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before), lists(recipe.Source(o.Dir, o.Command)))
 }
 
 // watch ends the program once enough is known.
@@ -156,7 +155,7 @@ func (f *Findings) findResume() {
 	if err != nil {
 		return
 	}
-	f.Resume, f.Resumes = r.ResumeOf(config.ProgramSource(f.Dir, f.Command))
+	f.Resume, f.Resumes = r.ResumeOf(recipe.Source(f.Dir, f.Command))
 }
 
 // witness notes what a program says. It is an observer of its run, and reads its

@@ -1,4 +1,4 @@
-package child
+package system
 
 import (
 	"os"
@@ -6,17 +6,10 @@ import (
 	"syscall"
 )
 
-// reapOrphans waits for all children of this process that have ended, but for
-// the program, which its own goroutine waits for. In a process that has no
-// children but the program and orphans, that harms nobody.
-func (r *run) reapOrphans() {
-	if !reaps {
-		return
-	}
-	program := 0
-	if r.attempt.process != nil {
-		program = r.attempt.process.program.PID()
-	}
+// ReapOrphans waits for all children of this process that have ended, but for the
+// program, which its own goroutine waits for. In a process that has no children
+// but the program and orphans, that harms nobody.
+func ReapOrphans(program int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return

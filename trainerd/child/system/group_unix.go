@@ -1,6 +1,6 @@
 //go:build unix
 
-package child
+package system
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 
 // Signals that a group of processes gets.
 const (
-	sigTerm = syscall.SIGTERM
-	sigKill = syscall.SIGKILL
-	sigStop = syscall.SIGSTOP
-	sigCont = syscall.SIGCONT
+	SigTerm = syscall.SIGTERM
+	SigKill = syscall.SIGKILL
+	SigStop = syscall.SIGSTOP
+	SigCont = syscall.SIGCONT
 )
 
 // ownGroup makes a command begin a group of processes, so that all that it
@@ -49,5 +49,5 @@ func signalOf(s *os.ProcessState) (syscall.Signal, bool) {
 	return w.Signal(), true
 }
 
-// groupPoll is the time between two looks at a group whose leader has ended.
-const groupPoll = 20 * time.Millisecond
+// GroupPoll is the time between two looks at a group whose leader has ended.
+const GroupPoll = 20 * time.Millisecond

@@ -1,4 +1,4 @@
-package summary
+package decode
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 func TestModernHistogram(t *testing.T) {
@@ -21,13 +22,13 @@ func TestModernHistogram(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		h    *tfpb.HistogramProto
-		want []Bucket
+		want []summary.Bucket
 	}{
 		{"empty", &tfpb.HistogramProto{BucketLimit: []float64{most}, Bucket: []float64{0}}, nil},
 		{"outer ones are empty", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{0, 2, 4, 6, most}, Bucket: []float64{0, 1, 0, 2, 0}},
-			[]Bucket{{1, 2, 1}, {2, 4, 0}, {4, 5, 2}}},
-		{"one bucket", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{most}, Bucket: []float64{3}}, []Bucket{{1, 5, 3}}},
-		{"limits missing", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{9}, Bucket: []float64{3, 4}}, []Bucket{{1, 5, 3}}},
+			[]summary.Bucket{{Left: 1, Right: 2, Count: 1}, {Left: 2, Right: 4, Count: 0}, {Left: 4, Right: 5, Count: 2}}},
+		{"one bucket", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{most}, Bucket: []float64{3}}, []summary.Bucket{{Left: 1, Right: 5, Count: 3}}},
+		{"limits missing", &tfpb.HistogramProto{Min: 1, Max: 5, BucketLimit: []float64{9}, Bucket: []float64{3, 4}}, []summary.Bucket{{Left: 1, Right: 5, Count: 3}}},
 		{"NaN counts", &tfpb.HistogramProto{BucketLimit: []float64{9}, Bucket: []float64{math.NaN()}}, nil},
 	} {
 		if got := modernBuckets(tc.h); !slices.Equal(got, tc.want) {
@@ -50,7 +51,7 @@ func TestModernKeepsTheOriginal(t *testing.T) {
 		for _, e := range eventstest.Events(t, file) {
 			before := tfproto.Marshal(e)
 			for _, v := range Modern(e) {
-				if v.GetTensor() == nil && v.GetTag() != "_hparams_/experiment" && v.GetMetadata().GetPluginData().GetPluginName() != PluginHParams {
+				if v.GetTensor() == nil && v.GetTag() != "_hparams_/experiment" && v.GetMetadata().GetPluginData().GetPluginName() != summary.PluginHParams {
 					t.Errorf("%s: %q has no tensor", name, v.GetTag())
 				}
 			}
@@ -72,7 +73,7 @@ func TestFixtureMetadataClasses(t *testing.T) {
 		}
 	}
 	want := &tfpb.SummaryMetadata{
-		PluginData:  &tfpb.SummaryMetadata_PluginData{PluginName: PluginScalars},
+		PluginData:  &tfpb.SummaryMetadata_PluginData{PluginName: summary.PluginScalars},
 		DisplayName: "D", SummaryDescription: "S", DataClass: tfpb.DataClass_DATA_CLASS_SCALAR,
 	}
 	if diff := cmp.Diff(want, v.GetMetadata(), protocmp.Transform()); diff != "" {
@@ -80,7 +81,7 @@ func TestFixtureMetadataClasses(t *testing.T) {
 	}
 }
 
-func TestScalarOf(t *testing.T) {
+func TestScalar(t *testing.T) {
 	content := func(d tfpb.DataType, b ...byte) *tfpb.TensorProto {
 		return &tfpb.TensorProto{Dtype: d, TensorShape: eventstest.Shape(), TensorContent: b}
 	}
@@ -110,11 +111,11 @@ func TestScalarOf(t *testing.T) {
 		{"huge shape", &tfpb.TensorProto{TensorShape: eventstest.Shape(math.MaxInt64, math.MaxInt64), FloatVal: []float32{1}}, 0, false},
 		{"negative shape", &tfpb.TensorProto{TensorShape: eventstest.Shape(-1), FloatVal: []float32{1}}, 0, false},
 	} {
-		if got, ok := ScalarOf(Tensor("t", tc.t)); got != tc.want || ok != tc.ok {
+		if got, ok := Scalar(summary.Tensor("t", tc.t)); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: %v, %v; want %v, %v", tc.name, got, ok, tc.want, tc.ok)
 		}
 	}
-	if _, ok := ScalarOf(new(tfpb.Summary_Value)); ok {
+	if _, ok := Scalar(new(tfpb.Summary_Value)); ok {
 		t.Error("a value without value is a scalar")
 	}
 }

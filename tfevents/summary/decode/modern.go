@@ -1,4 +1,16 @@
-package summary
+// Package decode takes the values of summaries apart: [Scalar], [Blobs] and [Numbers]
+// return what a value holds, and [Modern] turns what an event
+// holds, in the style of TensorFlow 1 or 2, into tensors as package summary makes
+// them, as TensorBoard does when it reads.
+//
+//	for _, v := range decode.Modern(event) {
+//		if x, ok := decode.Scalar(v); ok {
+//			fmt.Println(event.GetStep(), v.GetTag(), x)
+//		}
+//	}
+//
+// The functions have no state.
+package decode
 
 import (
 	"strconv"
@@ -8,28 +20,40 @@ import (
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbpb"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // RunGraphTag is the tag under which TensorBoard keeps the graph of a run.
 const RunGraphTag = "__run_graph__"
 
+// DescribesRun reports whether the values of a plugin describe the run instead
+// of a step of it.
+func DescribesRun(plugin string) bool {
+	switch plugin {
+	case summary.PluginGraphs, summary.PluginRunMetadata, summary.PluginRunMetadataGraph, summary.PluginKerasModel, summary.PluginTaggedRunMetadata,
+		summary.PluginHParams, summary.PluginCustomScalars:
+		return true
+	}
+	return false
+}
+
 // dataClasses says how TensorBoard keeps the data of its plugins. No writer
 // does.
 var dataClasses = map[string]tfpb.DataClass{
-	PluginScalars:           tfpb.DataClass_DATA_CLASS_SCALAR,
-	PluginHistograms:        tfpb.DataClass_DATA_CLASS_TENSOR,
-	PluginText:              tfpb.DataClass_DATA_CLASS_TENSOR,
-	PluginHParams:           tfpb.DataClass_DATA_CLASS_TENSOR,
-	PluginPRCurves:          tfpb.DataClass_DATA_CLASS_TENSOR,
-	PluginMesh:              tfpb.DataClass_DATA_CLASS_TENSOR,
-	PluginCustomScalars:     tfpb.DataClass_DATA_CLASS_TENSOR,
-	PluginImages:            tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
-	PluginAudio:             tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
-	PluginGraphs:            tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
-	PluginRunMetadata:       tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
-	PluginRunMetadataGraph:  tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
-	PluginKerasModel:        tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
-	PluginTaggedRunMetadata: tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	summary.PluginScalars:           tfpb.DataClass_DATA_CLASS_SCALAR,
+	summary.PluginHistograms:        tfpb.DataClass_DATA_CLASS_TENSOR,
+	summary.PluginText:              tfpb.DataClass_DATA_CLASS_TENSOR,
+	summary.PluginHParams:           tfpb.DataClass_DATA_CLASS_TENSOR,
+	summary.PluginPRCurves:          tfpb.DataClass_DATA_CLASS_TENSOR,
+	summary.PluginMesh:              tfpb.DataClass_DATA_CLASS_TENSOR,
+	summary.PluginCustomScalars:     tfpb.DataClass_DATA_CLASS_TENSOR,
+	summary.PluginImages:            tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	summary.PluginAudio:             tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	summary.PluginGraphs:            tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	summary.PluginRunMetadata:       tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	summary.PluginRunMetadataGraph:  tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	summary.PluginKerasModel:        tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
+	summary.PluginTaggedRunMetadata: tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
 }
 
 // Modern returns what e holds as values in the style of TensorFlow 2, in the
@@ -46,12 +70,12 @@ func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 		}
 		return values
 	case *tfpb.Event_GraphDef:
-		return []*tfpb.Summary_Value{withClass(PluginTensor(RunGraphTag, PluginGraphs, nil,
-			stringTensor(shapeProto(1), what.GraphDef)))}
+		return []*tfpb.Summary_Value{withClass(summary.PluginTensor(RunGraphTag, summary.PluginGraphs, nil,
+			stringTensor([]int64{1}, what.GraphDef)))}
 	case *tfpb.Event_TaggedRunMetadata:
 		m := what.TaggedRunMetadata
-		return []*tfpb.Summary_Value{withClass(PluginTensor(m.GetTag(), PluginTaggedRunMetadata, nil,
-			stringTensor(shapeProto(1), m.GetRunMetadata())))}
+		return []*tfpb.Summary_Value{withClass(summary.PluginTensor(m.GetTag(), summary.PluginTaggedRunMetadata, nil,
+			stringTensor([]int64{1}, m.GetRunMetadata())))}
 	}
 	return nil
 }
@@ -61,9 +85,9 @@ func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	switch x := v.GetValue().(type) {
 	case *tfpb.Summary_Value_SimpleValue:
-		return renewed(v, Scalar(v.GetTag(), float64(x.SimpleValue)))
+		return renewed(v, summary.Scalar(v.GetTag(), float64(x.SimpleValue)))
 	case *tfpb.Summary_Value_Histo:
-		return renewed(v, Buckets(v.GetTag(), modernBuckets(x.Histo)))
+		return renewed(v, summary.Buckets(v.GetTag(), modernBuckets(x.Histo)))
 	case *tfpb.Summary_Value_Image:
 		size := [][]byte{
 			strconv.AppendInt(nil, int64(x.Image.GetWidth()), 10),
@@ -71,11 +95,11 @@ func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 			x.Image.GetEncodedImageString(),
 		}
 		content := tfproto.Marshal(&tbpb.ImagePluginData{ConvertedToTensor: true})
-		return renewed(v, PluginTensor(v.GetTag(), PluginImages, content, stringTensor(shapeProto(3), size...)))
+		return renewed(v, summary.PluginTensor(v.GetTag(), summary.PluginImages, content, stringTensor([]int64{3}, size...)))
 	case *tfpb.Summary_Value_Audio:
 		content := tfproto.Marshal(&tbpb.AudioPluginData{Encoding: tbpb.AudioPluginData_WAV, ConvertedToTensor: true})
-		return renewed(v, PluginTensor(v.GetTag(), PluginAudio, content,
-			stringTensor(shapeProto(1, 2), x.Audio.GetEncodedAudioString(), nil)))
+		return renewed(v, summary.PluginTensor(v.GetTag(), summary.PluginAudio, content,
+			stringTensor([]int64{1, 2}, x.Audio.GetEncodedAudioString(), nil)))
 	}
 	return withClass(v)
 }
@@ -85,7 +109,7 @@ func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 func ScalarMetadata(tag string) *tfpb.SummaryMetadata {
 	return &tfpb.SummaryMetadata{
 		DisplayName: tag,
-		PluginData:  &tfpb.SummaryMetadata_PluginData{PluginName: PluginScalars},
+		PluginData:  &tfpb.SummaryMetadata_PluginData{PluginName: summary.PluginScalars},
 		DataClass:   tfpb.DataClass_DATA_CLASS_SCALAR,
 	}
 }
@@ -97,7 +121,7 @@ func renewed(old, v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	if name == "" {
 		name = old.GetTag()
 	}
-	return withClass(Describe(v, name, old.GetMetadata().GetSummaryDescription()))
+	return withClass(summary.Describe(v, name, old.GetMetadata().GetSummaryDescription()))
 }
 
 // withClass fills in the data class of plugins that are known.
@@ -114,7 +138,7 @@ func withClass(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 // modernBuckets drops the empty buckets at both ends and lets the outer ones
 // end at the least and the largest value: the limits of TensorFlow 1 reach as
 // far as doubles do.
-func modernBuckets(h *tfpb.HistogramProto) []Bucket {
+func modernBuckets(h *tfpb.HistogramProto) []summary.Bucket {
 	limits, counts := h.GetBucketLimit(), h.GetBucket()
 	first, last := 0, min(len(limits), len(counts))-1
 	for first <= last && !(counts[first] > 0) {
@@ -123,9 +147,9 @@ func modernBuckets(h *tfpb.HistogramProto) []Bucket {
 	for last >= first && !(counts[last] > 0) {
 		last--
 	}
-	var out []Bucket
+	var out []summary.Bucket
 	for i := first; i <= last; i++ {
-		b := Bucket{Left: h.GetMin(), Right: limits[i], Count: counts[i]}
+		b := summary.Bucket{Left: h.GetMin(), Right: limits[i], Count: counts[i]}
 		if i > first {
 			b.Left = limits[i-1]
 		}
@@ -137,21 +161,10 @@ func modernBuckets(h *tfpb.HistogramProto) []Bucket {
 	return out
 }
 
-// ScalarOf returns the value of a scalar in either style. It accepts what the
-// Python loader of TensorBoard does: any tensor of one number.
-func ScalarOf(v *tfpb.Summary_Value) (float64, bool) {
-	if x, ok := v.GetValue().(*tfpb.Summary_Value_SimpleValue); ok {
-		return float64(x.SimpleValue), true
+func stringTensor(dims []int64, values ...[]byte) *tfpb.TensorProto {
+	shape := new(tfpb.TensorShapeProto)
+	for _, d := range dims {
+		shape.Dim = append(shape.Dim, &tfpb.TensorShapeProto_Dim{Size: d})
 	}
-	t := v.GetTensor()
-	if t == nil || elements(t.GetTensorShape()) != 1 {
-		return 0, false
-	}
-	if b := t.GetTensorContent(); len(b) > 0 {
-		return numberFromContent(t.GetDtype(), b)
-	}
-	if listed := listedNumbers(t); len(listed) == 1 {
-		return listed[0], true
-	}
-	return 0, false
+	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shape, StringVal: values}
 }

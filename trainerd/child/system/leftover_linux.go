@@ -1,4 +1,4 @@
-package child
+package system
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ type group struct {
 
 // groupOf returns the group of a logdir. Nobody else may start a program there.
 func groupOf(dir string) group {
-	g := group{mark: []byte(groupMark + "=" + dir)}
+	g := group{mark: []byte(GroupVariable + "=" + dir)}
 	lock, err := logdir.HoldGroup(dir)
 	if _, held := errors.AsType[*logdir.GroupError](err); held {
 		g.lock, _ = filepath.EvalSymlinks(filepath.Join(dir, logdir.GroupFile))

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package child
+package system
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package summary
+package decode
 
 import (
 	"encoding/binary"
@@ -6,6 +6,25 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 )
+
+// Scalar returns the value of a scalar in either style. It accepts what the
+// Python loader of TensorBoard does: any tensor of one number.
+func Scalar(v *tfpb.Summary_Value) (float64, bool) {
+	if x, ok := v.GetValue().(*tfpb.Summary_Value_SimpleValue); ok {
+		return float64(x.SimpleValue), true
+	}
+	t := v.GetTensor()
+	if t == nil || elements(t.GetTensorShape()) != 1 {
+		return 0, false
+	}
+	if b := t.GetTensorContent(); len(b) > 0 {
+		return numberFromContent(t.GetDtype(), b)
+	}
+	if listed := listedNumbers(t); len(listed) == 1 {
+		return listed[0], true
+	}
+	return 0, false
+}
 
 // Numbers returns the elements of a tensor of numbers or bools, row by row. It reports
 // whether the tensor is one, and complete. As everywhere in TensorFlow, the last of too

@@ -1,4 +1,7 @@
-package child
+// Package system runs the programs of package child: the processes and their groups,
+// the pipes and the socket by which they report, and what they leave. [OS] is the
+// operating system; a test may have another [System].
+package system
 
 import (
 	"io"
@@ -8,6 +11,12 @@ import (
 	"syscall"
 	"time"
 )
+
+// GroupVariable is the variable by which the processes of a program are known, with
+// the logdir as its value: those that began a session of their own, as the
+// workers of torchrun do, and those that outlived a killed trainerd. It is not
+// TRAINERD_LOGDIR, which people set in their shells.
+const GroupVariable = "TRAINERD_GROUP"
 
 // System is what runs programs: the operating system, or a simulation of one.
 type System interface {
@@ -52,11 +61,11 @@ type Listener interface {
 	SetDeadline(time.Time) error
 }
 
-// operatingSystem is the [System] that programs really run on.
-type operatingSystem struct{}
+// OS is the [System] that programs really run on.
+type OS struct{}
 
 // Listen implements [System].
-func (operatingSystem) Listen() (Listener, error) {
+func (OS) Listen() (Listener, error) {
 	ln, err := listen()
 	if err != nil {
 		return nil, err
@@ -65,15 +74,15 @@ func (operatingSystem) Listen() (Listener, error) {
 }
 
 // Leftovers implements [System].
-func (operatingSystem) Leftovers(logdir string) []int { return leftovers(logdir) }
+func (OS) Leftovers(logdir string) []int { return leftovers(logdir) }
 
 // SignalAll implements [System].
-func (operatingSystem) SignalAll(logdir string, pids []int, sig syscall.Signal) {
+func (OS) SignalAll(logdir string, pids []int, sig syscall.Signal) {
 	signalAll(logdir, pids, sig)
 }
 
 // Start implements [System].
-func (operatingSystem) Start(cmd *exec.Cmd, lock *os.File) (Program, error) {
+func (OS) Start(cmd *exec.Cmd, lock *os.File) (Program, error) {
 	ownGroup(cmd)
 	if lock != nil {
 		cmd.ExtraFiles = []*os.File{lock}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package child
+package system
 
 import (
 	"errors"
@@ -12,17 +12,17 @@ import (
 
 // Signals that the program gets. This system has the last one alone.
 const (
-	sigStop = syscall.Signal(0)
-	sigCont = syscall.Signal(0)
-	sigTerm = syscall.SIGKILL
-	sigKill = syscall.SIGKILL
+	SigStop = syscall.Signal(0)
+	SigCont = syscall.Signal(0)
+	SigTerm = syscall.SIGKILL
+	SigKill = syscall.SIGKILL
 )
 
 func ownGroup(*exec.Cmd) {}
 
 // signalGroup ends the process pid; this system has no groups.
 func signalGroup(pid int, sig syscall.Signal) error {
-	if sig != sigKill {
+	if sig != SigKill {
 		return errors.ErrUnsupported
 	}
 	p, err := os.FindProcess(pid)
@@ -36,4 +36,4 @@ func groupEnded(int) bool { return true }
 
 func signalOf(*os.ProcessState) (syscall.Signal, bool) { return 0, false }
 
-const groupPoll = 20 * time.Millisecond
+const GroupPoll = 20 * time.Millisecond
