@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -195,7 +196,20 @@ func (e *evidence) independent() (found []Cause) {
 			found = append(found, Cause{p.name, "it does not depend on the weights, and differs: " + why})
 		}
 	}
+	if e.seen[partData] != "" {
+		// Other examples draw other numbers; other numbers do not change how many
+		// examples were seen.
+		slices.SortStableFunc(found, func(a, b Cause) int { return cmp.Compare(rank(a), rank(b)) })
+	}
 	return found
+}
+
+// rank puts the random state after all others.
+func rank(c Cause) int {
+	if c.Name == partRandom.name {
+		return 1
+	}
+	return 0
 }
 
 // early reports whether the curves of a part, if there are any, differ no later than

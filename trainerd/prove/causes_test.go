@@ -44,6 +44,10 @@ func TestCauses(t *testing.T) {
 		"an update that a scaler left out": {1, 21, []Tensor{
 			{File: "c-30.pt", Name: "optimizer/state/0/step", Step: 30, MaxAbs: 1}, {File: "c-30.pt", Name: "net/weight", Step: 30, MaxAbs: 0.1},
 		}, []Curve{{Tag: "grad_scale", First: 21}, {Tag: "loss", First: 22}}, true, adam, "loss scaler"},
+		"another place within the data": {10, 30, []Tensor{
+			{File: "checkpoint-30/rng_state.pth", Name: "cpu", Step: 30, MaxAbs: 2}, {File: "checkpoint-30/trainer_state.json", Name: "epoch", Step: 30, MaxAbs: 0.4},
+		}, nil, true, adam, "data order"},
+		"a random state that begins again": {10, 30, []Tensor{{File: "checkpoint-30/rng_state.pth", Name: "cpu", Step: 30, MaxAbs: 251}}, nil, true, adam, "random state"},
 		"running statistics": {1, 21, []Tensor{
 			{File: "c-30.pt", Name: "net/1.running_mean", Step: 30, MaxAbs: 0.1}, {File: "c-30.pt", Name: "net/1.num_batches_tracked", Step: 30, MaxAbs: 20},
 		}, []Curve{{Tag: "val_loss", First: 30}}, true, norm, "running statistics (BatchNorm)"},
