@@ -77,6 +77,9 @@ func (sv *Supervisor) afterRewind(ctx context.Context, r *run) error {
 	if sv.rewound == nil {
 		return nil
 	}
+	if from := r.prepared.Restored; from != "" { // an older one, if that of the rewind is damaged
+		sv.rewound.Checkpoint, sv.rewound.Step = from, ckptdir.StepOf(from)
+	}
 	if sv.OnRewind != nil {
 		if err := sv.OnRewind(ctx, r.hooked, *sv.rewound); err != nil {
 			return fmt.Errorf("OnRewind: %w", err)
