@@ -236,13 +236,7 @@ func (h *childHistory) judgeBest(have []int64) error {
 	}
 	best, at := math.Inf(1), []int64(nil)
 	for step := range h.kept {
-		v, measured := valueAt(step)
-		if !measured && step > 1 { // a program may count a step that it has reported as the next one
-			v, measured = valueAt(step - 1)
-		}
-		if h.keys["child.mode"] == `"max"` {
-			v = -v
-		}
+		v, measured := h.measured(step)
 		if !measured || v > best {
 			continue
 		}
@@ -251,10 +245,26 @@ func (h *childHistory) judgeBest(have []int64) error {
 		}
 		at = append(at, step)
 	}
-	if len(at) > 0 && !slices.ContainsFunc(at, func(step int64) bool { return slices.Contains(have, step) }) {
+	asGood := func(step int64) bool { // one may be better that was announced to nobody, as trainerd died
+		v, measured := h.measured(step)
+		return measured && v <= best
+	}
+	if len(at) > 0 && !slices.ContainsFunc(have, asGood) {
 		return broke("the checkpoints of steps %v are the best, and were removed; there are %v", at, have)
 	}
 	return nil
+}
+
+// measured returns the metric that a checkpoint has, the smaller the better.
+func (h *childHistory) measured(step int64) (v float64, measured bool) {
+	v, measured = valueAt(step)
+	if !measured && step > 1 { // a program may count a step that it has reported as the next one
+		v, measured = valueAt(step - 1)
+	}
+	if h.keys["child.mode"] == `"max"` {
+		v = -v
+	}
+	return v, measured
 }
 
 // judgeCurve wants each point once, but for those that a death of trainerd may have
