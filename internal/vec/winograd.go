@@ -36,7 +36,8 @@ var (
 	filterGradSandwich = sandwich{[4][4]int8{{2, 1, 1, 0}, {0, 1, -1, 0}, {0, 1, 1, 2}}, 3, 4}
 )
 
-// WinogradInput transforms the pixels that make 2 by 2 of the output.
+// WinogradInput transforms the pixels that make 2 by 2 of the output. The results
+// of this and of the other transformations do not overlap what they are made of.
 func WinogradInput[T Float](d []T, to Matrices, x []T, from Matrices, channels, count int) {
 	transform(d, to, x, from, channels, count, &inputSandwich, winogradInput)
 }
@@ -78,6 +79,11 @@ func transform[T Float](d []T, to Matrices, x []T, from Matrices, channels, coun
 	}
 	_, _ = d[to.reach(s.rows, channels, count)-1], x[from.reach(s.cols, channels, count)-1]
 	done := transformWide(d, to, x, from, channels, count, w)
+	if rest := channels - done; rest > 0 && done > 0 {
+		// The last vector begins before the end of the one before it.
+		at := channels - winogradLanes
+		done += min(rest, transformWide(d[at:], to, x[at:], from, winogradLanes, count, w))
+	}
 	if done == channels {
 		return
 	}

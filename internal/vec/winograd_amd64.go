@@ -2,6 +2,9 @@
 
 package vec
 
+// winogradLanes is the fewest channels that are transformed at once.
+const winogradLanes = 8
+
 // sandwiches are the functions of the transformations, with AVX2 and AVX-512.
 var sandwiches = [...][2]func(d *float32, toRow, toCol, toTile int, x *float32, row, col, tile, channels, tiles int){
 	winogradInput:      {sWinogradInputAVX2, sWinogradInputAVX512},
@@ -16,7 +19,7 @@ func transformWide[T Float](d []T, to Matrices, x []T, from Matrices, channels, 
 	if !assembly || !single[T]() {
 		return 0
 	}
-	f, n := sandwiches[w][0], channels&^7
+	f, n := sandwiches[w][0], channels&^(winogradLanes-1)
 	if avx512 && channels%16 == 0 {
 		f, n = sandwiches[w][1], channels
 	}

@@ -135,12 +135,12 @@ func buildMul(b *exec.OpConstruction) (exec.Kernel, error) {
 }
 
 func buildMaximum(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(elem.LoopsOf(elem.Larger[float32])), elem.Combine(elem.LoopsOf(elem.Larger[float64])), elem.Combine(elem.LoopsOf(elem.Larger[int32])), elem.Combine(elem.LoopsOf(elem.Larger[int64])),
+	return byNumber(b.DType("T"), elem.SliceCombine(largerLoops[float32]()), elem.SliceCombine(largerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Larger[int32])), elem.Combine(elem.LoopsOf(elem.Larger[int64])),
 		elem.Combine(elem.LoopsOf(elem.Larger[int8])), elem.Combine(elem.LoopsOf(elem.Larger[int16])), elem.Combine(elem.LoopsOf(elem.Larger[uint8])), elem.Combine(elem.LoopsOf(elem.Larger[uint16])), elem.Combine(elem.LoopsOf(elem.Larger[uint32])), elem.Combine(elem.LoopsOf(elem.Larger[uint64])))
 }
 
 func buildMinimum(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(elem.LoopsOf(elem.Smaller[float32])), elem.Combine(elem.LoopsOf(elem.Smaller[float64])), elem.Combine(elem.LoopsOf(elem.Smaller[int32])), elem.Combine(elem.LoopsOf(elem.Smaller[int64])),
+	return byNumber(b.DType("T"), elem.SliceCombine(smallerLoops[float32]()), elem.SliceCombine(smallerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Smaller[int32])), elem.Combine(elem.LoopsOf(elem.Smaller[int64])),
 		elem.Combine(elem.LoopsOf(elem.Smaller[int8])), elem.Combine(elem.LoopsOf(elem.Smaller[int16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint8])), elem.Combine(elem.LoopsOf(elem.Smaller[uint16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint32])), elem.Combine(elem.LoopsOf(elem.Smaller[uint64])))
 }
 

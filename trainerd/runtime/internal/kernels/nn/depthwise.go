@@ -2,27 +2,49 @@ package nn
 
 import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
-// taps serves filters of several outputs for each channel. It calls f for every pair of an output position and a kernel position that
-// falls into the image: with the offsets of output pixel, input pixel and
-// kernel position, in pixels.
-func (g *geometry) taps(f func(out, in, k int)) {
-	for n := range g.batch {
-		for oh := range g.h.out {
-			hlo, hhi, hbase := g.h.span(oh)
-			for ow := range g.w.out {
-				wlo, whi, wbase := g.w.span(ow)
-				o := (n*g.h.out+oh)*g.w.out + ow
-				for kh := hlo; kh < hhi; kh++ {
-					for kw := wlo; kw < whi; kw++ {
-						in := (n*g.h.in+hbase+kh*g.h.dilation)*g.w.in + wbase + kw*g.w.dilation
-						f(o, in, kh*g.w.kernel+kw)
-					}
-				}
-			}
+// A filter of several outputs for each channel is computed as one of a single
+// output for each of so many copies of the channels: it has the same elements.
+
+// repeated returns the geometry of images whose channels are repeated.
+func (g geometry) repeated(times int) geometry {
+	g.cin *= times
+	g.imageIn *= times
+	g.column *= times
+	return g
+}
+
+// repeat returns the images with each channel that many times, in scratch memory.
+func repeat[T exec.Float](c *exec.KernelContext, x []T, times int) []T {
+	if times == 1 {
+		return x
+	}
+	d := exec.Scratch[T](c, exec.ScratchB, len(x)*times)
+	if times == 2 {
+		for i, v := range x {
+			pair := d[2*i:][:2]
+			pair[0], pair[1] = v, v
 		}
+		return d
+	}
+	for i, v := range x {
+		copies := d[i*times:][:times]
+		for q := range copies {
+			copies[q] = v
+		}
+	}
+	return d
+}
+
+// addRepeated sets d to the sums of the copies of each channel.
+func addRepeated[T exec.Float](d, x []T, times int) {
+	for i := range d {
+		sum := T(0)
+		for _, v := range x[i*times:][:times] {
+			sum += v
+		}
+		d[i] = sum
 	}
 }
 
@@ -35,21 +57,13 @@ func depthwise[T exec.Float](c *exec.KernelContext, w *window) error {
 	times := f.Shape[3]
 	d := c.Out(0, x.DType, g.batch, g.h.out, g.w.out, g.cin*times)
 	xs, fs, ds := exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](d)
-	if times == 1 {
-		w := newDepthwiseWork(c, depthwiseOutputs, &g, xs, ds)
-		w.spread(fs)
-		w.run()
+	if times == 0 {
 		return nil
 	}
-	elem.Zero(d)
-	g.taps(func(out, in, k int) {
-		for ch := range g.cin {
-			v, at, from := xs[in*g.cin+ch], (out*g.cin+ch)*times, (k*g.cin+ch)*times
-			for q := range times {
-				ds[at+q] += v * fs[from+q]
-			}
-		}
-	})
+	r := g.repeated(times)
+	work := newDepthwiseWork(c, depthwiseOutputs, &r, repeat(c, xs, times), ds)
+	work.spread(fs)
+	work.run()
 	return nil
 }
 
@@ -69,21 +83,20 @@ func depthwiseInputGrad[T exec.Float](c *exec.KernelContext, w *window) error {
 	}
 	d := c.Out(0, f.DType, x...)
 	fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
-	if times == 1 {
-		w := newDepthwiseWork(c, depthwiseInputGrads, &g, ds, gs)
-		w.spread(fs)
-		w.run()
+	if times == 0 {
+		clear(ds)
 		return nil
 	}
-	elem.Zero(d)
-	g.taps(func(out, in, k int) {
-		for ch := range g.cin {
-			at, from := (out*g.cin+ch)*times, (k*g.cin+ch)*times
-			for q := range times {
-				ds[in*g.cin+ch] += gs[at+q] * fs[from+q]
-			}
-		}
-	})
+	r, images := g.repeated(times), ds
+	if times > 1 {
+		images = exec.Scratch[T](c, exec.ScratchB, len(ds)*times)
+	}
+	work := newDepthwiseWork(c, depthwiseInputGrads, &r, images, gs)
+	work.spread(fs)
+	work.run()
+	if times > 1 {
+		addRepeated(ds, images, times)
+	}
 	return nil
 }
 
@@ -100,20 +113,12 @@ func depthwiseFilterGrad[T exec.Float](c *exec.KernelContext, w *window) error {
 	}
 	d := c.Out(0, x.DType, filter...)
 	xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
-	if times == 1 {
-		w := newDepthwiseWork(c, depthwiseFilterGrads, &g, xs, gs)
-		w.run()
-		w.fold(ds)
+	if times == 0 {
 		return nil
 	}
-	elem.Zero(d)
-	g.taps(func(out, in, k int) {
-		for ch := range g.cin {
-			v, at, from := xs[in*g.cin+ch], (out*g.cin+ch)*times, (k*g.cin+ch)*times
-			for q := range times {
-				ds[from+q] += v * gs[at+q]
-			}
-		}
-	})
+	r := g.repeated(times)
+	work := newDepthwiseWork(c, depthwiseFilterGrads, &r, repeat(c, xs, times), gs)
+	work.run()
+	work.fold(ds)
 	return nil
 }

@@ -89,3 +89,24 @@ func dilateGrad[T exec.Number](d *dilation, input int) {
 	gs, ds := exec.Elems[T](d.c.In(2)), exec.Elems[T](to)
 	largest(d, func(o, in, filter int, _ T) { ds[[2]int{in, filter}[input]] += gs[o] })
 }
+
+// taps calls f for every pair of an output position and a kernel position that falls
+// into the image: with the offsets of output pixel, input pixel and kernel
+// position, in pixels.
+func (g *geometry) taps(f func(out, in, k int)) {
+	for n := range g.batch {
+		for oh := range g.h.out {
+			hlo, hhi, hbase := g.h.span(oh)
+			for ow := range g.w.out {
+				wlo, whi, wbase := g.w.span(ow)
+				o := (n*g.h.out+oh)*g.w.out + ow
+				for kh := hlo; kh < hhi; kh++ {
+					for kw := wlo; kw < whi; kw++ {
+						in := (n*g.h.in+hbase+kh*g.h.dilation)*g.w.in + wbase + kw*g.w.dilation
+						f(o, in, kh*g.w.kernel+kw)
+					}
+				}
+			}
+		}
+	}
+}

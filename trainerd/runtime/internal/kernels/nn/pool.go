@@ -152,21 +152,8 @@ func maxPool[T exec.Number](c *exec.KernelContext, p *pooling) error {
 	if err != nil {
 		return err
 	}
-	xs, d := exec.Elems[T](x), exec.Elems[T](c.Out(0, x.DType, g.batch, g.h.out, g.w.out, g.cin))
-	least := leastOf[T]()
-	for i := range d {
-		d[i] = least
-	}
-	g.eachWindow(func(out int, pixels []int) {
-		to := d[out*g.cin : (out+1)*g.cin]
-		for _, p := range pixels {
-			for ch, v := range xs[p*g.cin : (p+1)*g.cin] {
-				if v > to[ch] || v != v {
-					to[ch] = v
-				}
-			}
-		}
-	}, c)
+	d := c.Out(0, x.DType, g.batch, g.h.out, g.w.out, g.cin)
+	runPool(c, poolWork[T]{g: g, pass: largestUnder, images: exec.Elems[T](x), pooled: exec.Elems[T](d), least: leastOf[T]()})
 	return nil
 }
 
@@ -182,20 +169,7 @@ func maxPoolGrad[T exec.Number](c *exec.KernelContext, p *pooling) error {
 	}
 	d := c.OutLike(0, x.DType, x)
 	elem.Zero(d)
-	xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
-	g.eachWindow(func(out int, pixels []int) {
-		for ch := range g.cin {
-			best := -1
-			for _, p := range pixels {
-				if at := p*g.cin + ch; best < 0 || xs[at] > xs[best] {
-					best = at
-				}
-			}
-			if best >= 0 {
-				ds[best] += gs[out*g.cin+ch]
-			}
-		}
-	}, c)
+	runPool(c, poolWork[T]{g: g, pass: passToLargest, images: exec.Elems[T](x), pooled: exec.Elems[T](grad), grads: exec.Elems[T](d)})
 	return nil
 }
 
@@ -215,17 +189,7 @@ func avgPool[T exec.Float](c *exec.KernelContext, p *pooling) error {
 		return err
 	}
 	d := c.Out(0, x.DType, g.batch, g.h.out, g.w.out, g.cin)
-	elem.Zero(d)
-	xs, ds := exec.Elems[T](x), exec.Elems[T](d)
-	g.eachWindow(func(out int, pixels []int) {
-		to := ds[out*g.cin : (out+1)*g.cin]
-		for _, p := range pixels {
-			elem.AddTo(to, xs[p*g.cin:(p+1)*g.cin])
-		}
-		for ch := range to {
-			to[ch] /= T(len(pixels))
-		}
-	}, c)
+	runPool(c, poolWork[T]{g: g, pass: meanUnder, images: exec.Elems[T](x), pooled: exec.Elems[T](d)})
 	return nil
 }
 
@@ -244,13 +208,6 @@ func avgPoolGrad[T exec.Float](c *exec.KernelContext, p *pooling) error {
 	}
 	d := c.Out(0, grad.DType, shape...)
 	elem.Zero(d)
-	gs, ds := exec.Elems[T](grad), exec.Elems[T](d)
-	g.eachWindow(func(out int, pixels []int) {
-		for _, p := range pixels {
-			for ch := range g.cin {
-				ds[p*g.cin+ch] += gs[out*g.cin+ch] / T(len(pixels))
-			}
-		}
-	}, c)
+	runPool(c, poolWork[T]{g: g, pass: passToAll, pooled: exec.Elems[T](grad), grads: exec.Elems[T](d)})
 	return nil
 }

@@ -362,7 +362,8 @@ func ftrlStep[T exec.Float](s [][]T, g []T, lr, l1, l2, shrinkage, lrPower T, by
 	for i, d := range g {
 		grad := d + 2*shrinkage*w[i]
 		next := acc[i] + d*d
-		sigma := power(next, -lrPower) - power(acc[i], -lrPower)
+		root := power(next, -lrPower)
+		sigma := root - power(acc[i], -lrPower)
 		scale, bound := T(1), l1
 		if byLR {
 			scale, bound = lr, l1*lr
@@ -371,7 +372,7 @@ func ftrlStep[T exec.Float](s [][]T, g []T, lr, l1, l2, shrinkage, lrPower T, by
 			linear[i] += grad - sigma/lr*w[i]
 		}
 		if elem.Absolute(linear[i]) > bound {
-			quadratic := power(next, -lrPower)/lr*scale + 2*l2*scale
+			quadratic := root/lr*scale + 2*l2*scale
 			w[i] = (elem.Sign(linear[i])*bound - linear[i]) / quadratic
 		} else {
 			w[i] = 0
