@@ -277,6 +277,15 @@ func (e *evidence) reportsSchedule() bool {
 	return false
 }
 
+// drawn are the parts that choose the examples and draw random numbers, but for those
+// that were restored.
+func (e *evidence) drawn() []*part {
+	if e.restoredRandom() { // a framework's own, from which its dropout comes: another generator was forgotten
+		return []*part{partShuffle, partRandom, partData}
+	}
+	return []*part{partDropout, partShuffle, partRandom, partData}
+}
+
 // inputs finds a first step that gives another loss already: its examples, or the
 // random numbers that it drew, are others.
 func (e *evidence) inputs() (found []Cause) {
@@ -287,11 +296,7 @@ func (e *evidence) inputs() (found []Cause) {
 	if e.exact > 0 {
 		return []Cause{{partData.name, why + "; runs that resumed from other steps are the same, so it depends on the place within the data"}}
 	}
-	drawn := []*part{partDropout, partShuffle, partRandom, partData}
-	if e.restoredRandom() { // a framework's own, from which its dropout comes: another generator was forgotten
-		drawn = []*part{partShuffle, partRandom, partData}
-	}
-	for _, p := range drawn {
+	for _, p := range e.drawn() {
 		if line, ok := e.lineWith(p); ok {
 			found = append(found, Cause{p.name, why + "; the script has: " + line})
 		}

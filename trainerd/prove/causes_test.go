@@ -152,5 +152,16 @@ func TestRestoredRandom(t *testing.T) {
 		if got := e.causes(); got[0].Name != want {
 			t.Errorf("with %s the same: causes %+v, want %s", state, got, want)
 		}
+		// In a folder, the random state has a file of its own.
+		if err := os.Mkdir(filepath.Join(dir, "checkpoint-30"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "c-30.safetensors"), filepath.Join(dir, "checkpoint-30", "more.safetensors")); err != nil {
+			t.Fatal(err)
+		}
+		e.Difference.Tensors = []Tensor{{File: "checkpoint-30/model.safetensors", Name: "weight", Step: 30, MaxAbs: 0.1}}
+		if got := e.causes(); got[0].Name != want {
+			t.Errorf("in a folder, with %s the same: causes %+v, want %s", state, got, want)
+		}
 	}
 }

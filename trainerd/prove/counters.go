@@ -2,6 +2,8 @@ package prove
 
 import (
 	"fmt"
+	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 )
@@ -53,13 +55,33 @@ func (e *evidence) restored(kind func(*Tensor) bool) bool {
 	if len(e.Difference.Tensors) == 0 {
 		return false
 	}
-	file := e.Difference.Tensors[0].File
-	for _, name := range tensorNames(filepath.Join(e.reference.logdir, file)) {
-		if kind(&Tensor{File: file, Name: name}) && !e.differs(file, name) {
-			return true
+	for _, file := range e.besides(e.Difference.Tensors[0].File) {
+		for _, name := range tensorNames(filepath.Join(e.reference.logdir, file)) {
+			if kind(&Tensor{File: file, Name: name}) && !e.differs(file, name) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// besides returns a file, and those that are in one folder with it as parts of one
+// checkpoint.
+func (e *evidence) besides(file string) []string {
+	files, dir := []string{file}, path.Dir(file)
+	if !numbers.MatchString(path.Base(dir)) {
+		return files // it has those of other steps, too
+	}
+	entries, err := os.ReadDir(filepath.Join(e.reference.logdir, dir))
+	if err != nil {
+		return files
+	}
+	for _, entry := range entries {
+		if name := path.Join(dir, entry.Name()); name != file && holdsState.MatchString(name) && !notState.MatchString(entry.Name()) {
+			files = append(files, name)
+		}
+	}
+	return files
 }
 
 // differs reports whether a tensor of a file is among those that differ.

@@ -88,10 +88,13 @@ func (e *evidence) rareReports() (found []Cause) {
 	if e.mentions(partOptimizer) && !e.restoredCounter() || e.mentions(partSchedule) && !e.reportsSchedule() {
 		found = e.updates(why)
 	}
-	for _, p := range []*part{partDropout, partShuffle, partRandom, partData} {
+	for _, p := range append(e.drawn(), partEMA) {
 		if line, ok := e.lineWith(p); ok {
 			found = append(found, Cause{p.name, why + "; the script has: " + line})
 		}
+	}
+	if e.restoredCounter() {
+		return found // as many updates as steps
 	}
 	return append(found, Cause{partStep.name, why})
 }
