@@ -42,16 +42,18 @@ func completions(p clidoc.Place) []string {
 	return nil
 }
 
-// keysFor returns the keys of the config that begin like a word. The values of
-// those that are true or false are known.
+// keysFor returns the keys of the config that begin like a word, or the values of a
+// key that has few.
 func keysFor(current string) (lines []string) {
 	key, _, valued := strings.Cut(current, "=")
 	for _, k := range config.Keys() {
 		switch {
 		case !valued && strings.HasPrefix(k.Name, key):
 			lines = append(lines, k.Name+"=\t"+k.Form)
-		case valued && k.Name == key && strings.HasPrefix(k.Form, "true"):
-			lines = append(lines, key+"=true", key+"=false")
+		case valued && k.Name == key:
+			for _, value := range k.Values {
+				lines = append(lines, key+"="+value)
+			}
 		}
 	}
 	return lines

@@ -9,11 +9,14 @@ import (
 type Key struct {
 	Name string // full, as in train.steps
 	Form string // of its value, with the default if there is one
+	// Values are those that it may have, if they are few.
+	Values []string
 }
 
 // Keys returns all keys, in the order of doc/config.md.
 func Keys() []Key {
 	root := reflect.ValueOf(Default()).Elem()
+	values := choices()
 	var keys []Key
 	for _, name := range allKeys("", root) {
 		field := fieldAt(root, name)
@@ -21,10 +24,13 @@ func Keys() []Key {
 			continue
 		}
 		form := formOf(field.Kind())
+		if field.Kind() == reflect.Bool {
+			values[name] = []string{"true", "false"}
+		}
 		if !field.IsZero() && field.Kind() != reflect.Struct {
 			form += fmt.Sprintf(", %v by default", field.Interface())
 		}
-		keys = append(keys, Key{name, form})
+		keys = append(keys, Key{name, form, values[name]})
 	}
 	return keys
 }

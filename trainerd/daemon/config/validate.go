@@ -76,7 +76,6 @@ func (v *Validator) top() {
 func (v *Validator) data() {
 	d := v.config.Data
 	v.Require(d.File != "", "data.file", "is missing", "set it to the file with the examples")
-	formats := []dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatImages}
 	v.Require(slices.Contains(formats, d.Format), "data.format", fmt.Sprintf("there is no format %q", d.Format), `want "csv", "json", "parquet", "tfrecord", "idx" or "images"`)
 	v.text(d)
 	v.columns(d)
