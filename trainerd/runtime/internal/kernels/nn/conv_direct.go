@@ -22,7 +22,7 @@ const firstCache = 40 << 10
 // direct reports whether a convolution by a filter of so many elements is done
 // without a column matrix.
 func (g *geometry) direct(filter int) bool {
-	const largest, shortest = 1 << 18, 8
+	const largest, shortest = 1 << 18, 3
 	return filter <= largest && g.w.kernel*g.cin >= shortest && !g.pointwise() && g.h.dilation == 1 && g.w.dilation == 1 && g.rows > 0 && g.batch > 0
 }
 
