@@ -230,6 +230,19 @@ type moment struct {
 	saved int // checkpoints, as far as the reference has so many
 }
 
+// stepOfSave returns at which step a training has so many checkpoints. A program may
+// have removed its first ones; then those that are left tell how often it saves.
+func stepOfSave(saved []int64, n int) int64 {
+	if len(saved) < max(n, 2) {
+		return 0
+	}
+	every := saved[1] - saved[0]
+	for i, step := range saved[1:] {
+		every = min(every, step-saved[i])
+	}
+	return min(saved[n-1], every*int64(n))
+}
+
 // moment chooses one after the first checkpoints, so that there is something to
 // resume from, and before the end.
 func (p *proof) moment(random *rand.Rand, kind Kind) moment {
@@ -244,8 +257,8 @@ func (p *proof) moment(random *rand.Rand, kind Kind) moment {
 		return m
 	}
 	low, high := p.reference.first, p.reference.last
-	if len(saved) > needs && saved[needs-1]+1 < high-1 {
-		low = saved[needs-1] + 1
+	if at := stepOfSave(saved, needs); len(saved) > needs && at+1 < high-1 {
+		low = at + 1
 	}
 	m.step = low + int64(share*float64(high-low))
 	if high-low > 4 {
