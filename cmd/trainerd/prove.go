@@ -135,7 +135,7 @@ func printProof(c *cli.Context, r *prove.Report) (err error) {
 		return err
 	case r.Verdict == prove.Unproven:
 		return errors.New("the training could not be proven")
-	case r.Verdict == prove.Differs || r.Verdict == prove.Fails:
+	case r.Verdict == prove.Differs || r.Verdict == prove.Fails || r.Verdict == prove.NoResume:
 		return errNotExact
 	}
 	return nil

@@ -18,6 +18,7 @@ const (
 	Same             Verdict = "same"             // every run left the same
 	Differs          Verdict = "differs"          // a disturbed run left something else
 	Fails            Verdict = "fails"            // a disturbed run did not come to its end
+	NoResume         Verdict = "no resume"        // the training began from scratch, though there was a checkpoint
 	Nondeterministic Verdict = "nondeterministic" // undisturbed runs differ as much
 	Unproven         Verdict = "unproven"         // there was nothing to compare, or no run was disturbed
 )
@@ -207,12 +208,15 @@ var aboutTime = regexp.MustCompile(`(?i)_at\b|time|date|clock|sec|uuid|host|pid`
 // qualify says what a verdict "same" does not cover.
 func (r *Report) qualify(p *proof) {
 	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
-	resumed, disturbed := 0, 0
+	resumed, disturbed, again := 0, 0, 0
 	for _, x := range r.Runs {
 		if x.Disturbance == nil {
 			continue
 		}
 		disturbed++
+		if n := len(x.restarts); n > 1 && x.Disturbance.given && x.restarts[n-1].first <= p.reference.first {
+			again++
+		}
 		if x.Disturbance.Resumed > 0 || x.Disturbance.given && p.reference.last < 0 || len(stepsOfStates(p.reference.logdir, p.Pattern)) == 0 && len(statesIn(p.reference.logdir, p.Pattern)) > 0 {
 			resumed++
 		}
@@ -225,6 +229,9 @@ func (r *Report) qualify(p *proof) {
 	case disturbed == 0:
 		r.Verdict = Unproven
 		note("each run ended before it could be disturbed: give it more steps")
+	case resumed == 0 && again == disturbed:
+		r.Verdict = NoResume
+		note("each disturbance cost all steps: have it load the checkpoint that TRAINERD_CHECKPOINT names, or set child.resume_args")
 	case resumed == 0:
 		r.Verdict = Unproven
 		note("no run resumed: each began from scratch, and lost all its steps; see that child.checkpoints means what it saves below the logdir, " +
@@ -307,6 +314,7 @@ func (r *Report) Write(w io.Writer) error {
 		Same:             "SAME: it resumes exactly",
 		Differs:          "DIFFERS: it does not resume exactly",
 		Fails:            "FAILS: it does not get through a restart",
+		NoResume:         "NO RESUME: it begins from scratch, though there is a checkpoint",
 		Nondeterministic: "NOT DETERMINISTIC: it resumes within what it varies by itself",
 		Unproven:         "UNPROVEN",
 	}[r.Verdict])
