@@ -256,7 +256,10 @@ func (e *evidence) optimizer() []Cause {
 // updates returns what may be wrong with the updates of the weights.
 func (e *evidence) updates(why string) []Cause {
 	optimizer, schedule := Cause{partOptimizer.name, why}, Cause{partSchedule.name, why}
+	line, averages := e.lineWith(partEMA)
 	switch {
+	case averages && e.restoredCounter(): // and so the optimizer was restored
+		return []Cause{{partEMA.name, why + "; the script has: " + line}, optimizer}
 	case e.reportsSchedule(): // and it does not differ
 		return []Cause{optimizer}
 	case e.mentions(partSchedule) && (!e.mentionsMoments() || e.restoredCounter()):

@@ -131,6 +131,30 @@ func with(points map[int64]float64, step int64, value float64) map[int64]float64
 	return other
 }
 
+// TestRestoredOptimizer has a script with averaged weights, whose optimizer counts its
+// updates in the checkpoints: where it counts on, the averages were forgotten.
+func TestRestoredOptimizer(t *testing.T) {
+	for counter, want := range map[string]string{"optimizer.state.0.step": "EMA of the weights", "bias": "optimizer state (moments)"} {
+		dir := t.TempDir()
+		head := fmt.Sprintf(`{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},%q:{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, counter)
+		file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head+"ab"...)
+		if err := os.WriteFile(filepath.Join(dir, "c-30.safetensors"), file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		e := &evidence{
+			Result: &Result{
+				Disturbance: &Disturbance{Resumed: 20}, restarts: []restart{{0, 1}, {20, 21}},
+				Difference: Difference{[]Tensor{{File: "c-30.safetensors", Name: "w", Step: 30, MaxAbs: 0.1}}, []Curve{{Tag: "loss", First: 22}}},
+			},
+			reference: &outcome{logdir: dir, first: 1, last: 100, curves: curves{"loss": every(1, 1, 100, 1)}},
+			saved:     []int64{10, 100}, source: "optimizer = Adam(w)\nema = 0.9 * ema + 0.1 * w",
+		}
+		if got := e.causes(); got[0].Name != want {
+			t.Errorf("with %s the same: causes %+v, want %s", counter, got, want)
+		}
+	}
+}
+
 // TestRestoredRandom has a script with a dropout whose random state is in the checkpoints
 // and the same: what differs comes from another generator.
 func TestRestoredRandom(t *testing.T) {
