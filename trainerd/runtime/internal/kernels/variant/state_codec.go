@@ -204,7 +204,7 @@ func (w *StateWriter) sparse(v *SparseTensor) {
 	w.tensor(v.Values)
 }
 
-// StateReader reads what a stateWriter wrote. After a failure all is zero; err
+// StateReader reads what a StateWriter wrote. After a failure all is zero; err
 // says what differs.
 type StateReader struct {
 	Buf    []byte
