@@ -212,7 +212,7 @@ func (r *run) busyNode(s start) int {
 }
 
 // lookAtNodes ends the program if it has ended on another node, or is to: its
-// parts cannot go on without each other.
+// parts cannot continue without each other.
 func (r *run) lookAtNodes() {
 	if r.nodes == nil || r.attempt.ending != nil {
 		return
