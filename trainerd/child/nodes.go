@@ -141,7 +141,7 @@ func (r *run) publish(p phase, reason string) {
 	}
 	r.job = j
 	if err := writeJSON(r.nodes.jobFile(), j); err != nil {
-		r.log.Error("cannot tell the other nodes what to do", "phase", p, "err", err)
+		r.log.Error("cannot send instructions to the other nodes", "phase", p, "err", err)
 	}
 }
 

@@ -188,7 +188,7 @@ func (w *StateWriter) value(v any) {
 	case Dataset:
 		w.Fail("an element holds a data set that is made of others")
 	default:
-		w.Fail("an element holds a value that is no tensor (%T)", v)
+		w.Fail("an element holds a value that is not a tensor (%T)", v)
 	}
 }
 
