@@ -106,7 +106,7 @@ type Prepared struct {
 	Restored string
 	// Adopted says that the model was found alive, see SessionManager.Adopt.
 	Adopted bool
-	// Damaged lists newer checkpoints that were passed over.
+	// Damaged lists newer checkpoints that were skipped.
 	Damaged []*checkpoint.Error
 
 	values *checkpoint.Values // that were restored

@@ -120,7 +120,7 @@ func (l *Lock) write(h Holder) error {
 	return err
 }
 
-// Release gives the logdir free. It must be called once. Where the lock is on an open file, the file
+// Release unlocks the logdir. It must be called once. Where the lock is on an open file, the file
 // stays, empty: removing it would let two processes lock two files of the same
 // name.
 func (l *Lock) Release() error {

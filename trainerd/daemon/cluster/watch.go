@@ -31,7 +31,7 @@ const (
 )
 
 // watch sees to it that no call on servers hangs forever in silence: a server
-// may be frozen, or out of reach without a word, and an op may wait for what
+// may be frozen, or out of reach without notice, and an op may wait for what
 // nobody sends. A nil watch does nothing.
 type watch struct {
 	patience time.Duration // 0: forever
