@@ -57,7 +57,7 @@ func rowSlice(start, n int64) TensorSlice {
 	return TensorSlice{Start: []int64{start, 0}, Length: []int64{n, full}}
 }
 
-// entryOf decodes an entry, changes it and encodes it again.
+// changeEntry decodes an entry, changes it and encodes it again.
 func changeEntry(t *testing.T, entries map[string][]byte, key string, change func(*bundleEntry)) {
 	t.Helper()
 	e, err := parseBundleEntry(entries[key])

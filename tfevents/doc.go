@@ -34,7 +34,7 @@
 // # Directories
 //
 // [FindRuns] finds what TensorBoard finds below a log directory. [ReadRun] and
-// [ReadRuns] read runs as curves, of which they keep the scalars and the places of
+// [ReadRuns] read runs as curves, and keep the scalars and the places of
 // everything else, [Follow] continues to read a run, and [MergeRun] makes one stream
 // of it. A training that was killed and resumed from a checkpoint has written some
 // steps twice: [Purge] says which of them count.

@@ -25,7 +25,7 @@ func appendEventRecord(b []byte, e *tfpb.Event) []byte {
 	return b
 }
 
-// appendEvent appends e to b as one record, for sumRecords to complete.
+// appendEvent appends e to b as one record, for [tfrecord.Sum] to complete.
 func appendEvent(b []byte, e *tfpb.Event) []byte {
 	start := len(b)
 	return tfrecord.End(tfproto.Append(tfrecord.Begin(b), e), start)

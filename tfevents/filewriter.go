@@ -127,7 +127,7 @@ func defaultInt(n, byDefault int) int {
 // change what it passed. Calls wait only while the queue is full, and then no
 // longer than their context allows. If the file cannot be written, every later
 // call returns the error; nothing is written after a record that may be
-// incomplete. Close and Reopen go on with a new file.
+// incomplete. Close and Reopen continue with a new file.
 //
 // The file's name sorts after those of all events files in the directory.
 // TensorBoard reads them in that order and follows only the last one, so one

@@ -91,7 +91,7 @@ func (w *FileWriter) AddEvent(ctx context.Context, e *tfpb.Event) error {
 	return w.flushLifecycle(ctx, e.GetSessionLog())
 }
 
-// AddSessionLog adds a mark of the run's life and returns when the file holds
+// AddSessionLog adds a change of the run's state (START, STOP or CHECKPOINT) and returns when the file holds
 // it. Those with which progress has been saved, CHECKPOINT and STOP, are also
 // synced, unless the options say otherwise.
 func (w *FileWriter) AddSessionLog(ctx context.Context, l *tfpb.SessionLog, globalStep int64) error {

@@ -10,7 +10,7 @@ import (
 
 // batch is a run of encoded records on its way to the file.
 type batch struct {
-	buf   []byte        // as sumRecords takes them
+	buf   []byte        // as tfrecord.Sum takes them
 	files []fileStart   // where in buf a new file begins
 	recs  []queued      // the records, for the policies that drop some
 	flush bool          // to be written as soon as the goroutine is free

@@ -103,7 +103,7 @@ func (f *follower) backlog(ctx context.Context, n int, yield func(*tfpb.Event, e
 	return true
 }
 
-// round reads what there is. It reports whether to go on.
+// round reads what there is. It reports whether to continue.
 func (f *follower) round(ctx context.Context, yield func(*tfpb.Event, error) bool) bool {
 	if err := f.open(); err != nil && !yield(nil, err) {
 		return false

@@ -38,7 +38,7 @@ func keptByPython(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
 // errNoTime says what the data server does to an event whose time is not a
 // number.
 func errNoTime(name string) error {
-	return fmt.Errorf("%s: an event has no time: TensorBoard's data server gives the file up", name)
+	return fmt.Errorf("%s: an event has no time: TensorBoard's data server stops reading the file", name)
 }
 
 // keptByDataServer reports whether the data server keeps a value of a series

@@ -22,7 +22,7 @@ type MergeReport struct {
 
 // MergeRun writes the events of a run's files, which resumed trainings left, to
 // w as one stream without the points that a resumed training has overtaken. Of
-// the marks of sessions that began, only the first is kept: a later one would
+// the SessionLog START events only the first is kept: a later one would
 // make TensorBoard drop points that belong there. It reads the files twice and
 // keeps no values in memory; they must not grow meanwhile. Only PurgeExact and
 // KeepAll can be merged by: the others leave damaged files half read.

@@ -144,7 +144,7 @@ func (c *checkpointer) release() { <-c.busy }
 
 type inSaveKey struct{}
 
-// inSave marks the context of a listener, who is called within a save.
+// inSave marks the context of a listener that is called within a save.
 func (c *checkpointer) inSave(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inSaveKey{}, c)
 }

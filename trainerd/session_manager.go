@@ -59,7 +59,7 @@ type SessionManager struct {
 	// Saver restores checkpoints. Without it there is no recovery.
 	Saver *checkpoint.Saver
 	// CheckpointDir is where the newest intact checkpoint is looked for. The
-	// order is described at FindCheckpoints.
+	// order is that of [checkpoint.Find].
 	CheckpointDir string
 	// CheckpointBasename begins the names of checkpoints in CheckpointDir where
 	// the `checkpoint` file does not tell. "" means "model.ckpt".
@@ -85,7 +85,7 @@ type SessionManager struct {
 	// WaitForCheckpoint lets PrepareSession wait up to MaxWait for a checkpoint
 	// to appear before it initialises.
 	WaitForCheckpoint bool
-	// MaxWait bounds waiting. Zero means DefaultMaxWait, negative: for ever.
+	// MaxWait bounds waiting. Zero means DefaultMaxWait, negative: forever.
 	MaxWait time.Duration
 	// RecoveryWait is the longest pause between two attempts. Zero means
 	// DefaultRecoveryWait.
@@ -106,7 +106,7 @@ type Prepared struct {
 	Restored string
 	// Adopted says that the model was found alive, see SessionManager.Adopt.
 	Adopted bool
-	// Damaged lists newer checkpoints that were passed over.
+	// Damaged lists newer checkpoints that were skipped.
 	Damaged []*checkpoint.Error
 
 	values *checkpoint.Values // that were restored
@@ -264,7 +264,7 @@ func (m *SessionManager) newSessionBy(ctx context.Context, deadline time.Time) (
 	sess, err := m.newSession(bounded)
 	inTime := timer.Stop()
 	if inTime && err == nil {
-		return sess, nil // which may go on using its context
+		return sess, nil // which may continue to use its context
 	}
 	cancel(err)
 	switch {

@@ -130,7 +130,7 @@ func (m *SessionManager) awaitCheckpoint(ctx context.Context) (*checkpoint.Found
 }
 
 // restoreFound tries the checkpoints in order. One that is damaged or missing
-// is passed over; one of a different model is not, for the older ones are of
+// is skipped; one of a different model is not, for the older ones are of
 // that model too, nor is one that cannot be read, for it may be intact.
 func (m *SessionManager) restoreFound(ctx context.Context, sess session.Session, found *checkpoint.Found) (*Prepared, error) {
 	prepared := new(Prepared)

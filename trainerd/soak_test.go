@@ -67,7 +67,6 @@ func (j *soakJob) wantSame(t *testing.T, want *soakJob) {
 	}
 }
 
-// memoryDir is a directory in memory where the system has such.
 // A job whose machine loses power again and again, in the middle of saves, of
 // deletions and of recoveries, never loses a step that was announced as saved,
 // and in the end has the bits of one that was never disturbed.

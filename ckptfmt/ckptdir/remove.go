@@ -105,7 +105,7 @@ func samePath(dir, prefix string) (func(string) bool, error) {
 }
 
 // dropPaths removes paths with their timestamps, and puts the last of the
-// others into force where that is needed.
+// others the current one where that is needed.
 func dropPaths(s *tfpb.CheckpointState, gone func(string) bool) {
 	stamps := s.AllModelCheckpointTimestamps
 	stamped := len(stamps) == len(s.AllModelCheckpointPaths)

@@ -13,7 +13,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Select puts a checkpoint into force: the state file of its
+// Select makes a checkpoint the current one: the state file of its
 // directory names it from now on, and lists it as the last. The other paths
 // there stay as they are written. A state file that TensorFlow could not read
 // is replaced. o may be nil.
@@ -71,7 +71,7 @@ func rawState(dir string) (*tfpb.CheckpointState, error) {
 	return s, nil
 }
 
-// Damaged is a checkpoint that [NewestIntact] passed over, and why.
+// Damaged is a checkpoint that [NewestIntact] skipped, and why.
 type Damaged struct {
 	Prefix string
 	Err    error

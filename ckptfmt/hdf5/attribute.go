@@ -150,7 +150,7 @@ func (r *Reader) Attr(path, name string) ([]string, error) {
 			return nil, nil
 		}
 		if a.t.dtype != tfpb.DataType_DT_STRING {
-			return nil, fmt.Errorf("%w: attribute %q of /%s is no string", ckptfmt.ErrType, name, path)
+			return nil, fmt.Errorf("%w: attribute %q of /%s is not a string", ckptfmt.ErrType, name, path)
 		}
 		list, err := r.store.fresh().strings(a.data, &a.t)
 		if err != nil {

@@ -225,7 +225,7 @@ func hash(ctx context.Context, f io.Reader) (size int64, sum string, err error) 
 
 // Read reads the manifest of a checkpoint. A missing one matches
 // [fs.ErrNotExist], damage is a [*ckptfmt.CorruptError]. Fields that are not known are
-// passed over.
+// skipped.
 func Read(prefix string) (*Manifest, error) {
 	name := Name(prefix)
 	info, err := os.Stat(name)

@@ -142,7 +142,7 @@ func (x *sumFinder) inLists(full string) (Sum, bool) {
 // name; or what BSD prints: SHA256 (name) = sum.
 var sumLine = regexp.MustCompile(`^(?:\\?([0-9a-fA-F]{64})(?:[ \t]+\*?(.*))?|SHA256 \((.*)\) = ([0-9a-fA-F]{64}))$`)
 
-// readSums reads a list of sums. Lines of another form are passed over: lists of
+// readSums reads a list of sums. Lines of another form are skipped: lists of
 // other sums may have the same name.
 func readSums(name string) (map[string]Sum, error) {
 	f, err := os.Open(name)

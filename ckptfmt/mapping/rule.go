@@ -211,10 +211,10 @@ func (s Step) check() error {
 		return fmt.Errorf("a step has one of reorder, perm and shape")
 	}
 	if s.Perm != nil && !isPermutation(s.Perm) {
-		return fmt.Errorf("perm %v is no order of the dimensions 0 to %d", s.Perm, len(s.Perm)-1)
+		return fmt.Errorf("perm %v is not an order of the dimensions 0 to %d", s.Perm, len(s.Perm)-1)
 	}
 	if s.Reorder != nil && !isPermutation(s.Reorder.Order) {
-		return fmt.Errorf("reorder: %v is no order of the parts 0 to %d", s.Reorder.Order, len(s.Reorder.Order)-1)
+		return fmt.Errorf("reorder: %v is not an order of the parts 0 to %d", s.Reorder.Order, len(s.Reorder.Order)-1)
 	}
 	return nil
 }

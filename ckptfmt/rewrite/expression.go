@@ -157,7 +157,7 @@ func (p *expressionParser) number() (expr, error) {
 	}
 	n, err := strconv.ParseFloat(p.text[from:p.at], 64)
 	if err != nil || math.IsInf(n, 0) {
-		return nil, fmt.Errorf("%q: %q is no number", p.text, p.text[from:p.at])
+		return nil, fmt.Errorf("%q: %q is not a number", p.text, p.text[from:p.at])
 	}
 	return func([]float64) float64 { return n }, nil
 }

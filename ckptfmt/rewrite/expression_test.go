@@ -31,7 +31,7 @@ func TestExpressions(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "ends where", "1+2": "names no checkpoint", "a+": "ends where", "a b": "unexpected 'b' at character 3", "(a": "ends where", "a)": "unexpected ')'",
-		"a**b": "unexpected '*'", "1e999*a": "is no number", "1.2.3*a": "is no number", "a%b": "unexpected '%'", strings.Repeat("(", 5000): "at most",
+		"a**b": "unexpected '*'", "1e999*a": "is not a number", "1.2.3*a": "is not a number", "a%b": "unexpected '%'", strings.Repeat("(", 5000): "at most",
 	} {
 		if _, err := ParseExpression(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q in it", text, err, want)

@@ -53,7 +53,7 @@ func (b *objectBuilder) variable(name string) (string, error) {
 	path := ""
 	for local := range strings.SplitSeq(name, "/") {
 		if local == "" {
-			return "", fmt.Errorf("%q is no path of objects: one of its names is empty; --rename gives it another", name)
+			return "", fmt.Errorf("%q is not a path of objects: one of its names is empty; --rename gives it another", name)
 		}
 		path += "/" + keyOf(local)
 		next, ok := b.children[path]

@@ -77,7 +77,7 @@ func encoded(args pickle.Tuple) (any, error) {
 	}
 	text, ok := args[0].(string)
 	if !ok {
-		return nil, fmt.Errorf("bytes are no text")
+		return nil, fmt.Errorf("bytes are not text")
 	}
 	b := make([]byte, 0, len(text))
 	for _, c := range text {

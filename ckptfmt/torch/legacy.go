@@ -114,7 +114,7 @@ func (r *Reader) findStorages(keys []any, types map[string]tfpb.DataType, at int
 	for _, k := range keys {
 		key, ok := k.(string)
 		if !ok || r.storages[key] != nil {
-			return r.legacyError(at, fmt.Errorf("the key %v is no text, or occurs twice", k))
+			return r.legacyError(at, fmt.Errorf("the key %v is not text, or occurs twice", k))
 		}
 		var head [8]byte
 		if at > r.size-int64(len(head)) {

@@ -13,7 +13,7 @@
 //	meta PREFIX|FILE       what a MetaGraph holds
 //	plan PREFIX            what restoring would match, miss and mismatch
 //	repair DIR             makes the newest intact checkpoint the current one
-//	select PREFIX          another checkpoint into force
+//	select PREFIX          makes another checkpoint the current one
 //	cp PREFIX NEW          a copy, in part, renamed, in another type
 //	merge, avg, ema        of several one; their mean; moving averages
 //	math EXPRESSION ...    a - b, base + 0.5*task

@@ -20,7 +20,7 @@ change the order of their dimensions, join and split them; ` + "`ckpt maps`" + `
 ready ones and doc/formats/maps.md explains them. If a tensor is left over, no
 copy is made and the exit code is 3, unless --rest allows it. A mapped copy has no
 graph of objects. --like gives it, or any copy, the keys, types and graph of
-another checkpoint, the names of which are matched with those of the copy: so
+another checkpoint, whose names are matched with those of the copy: so
 values of other programs, or of TensorFlow 1, become a checkpoint that
 tf.train.Checkpoint restores. --objects makes a graph of the names themselves.`
 

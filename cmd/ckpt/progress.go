@@ -12,7 +12,7 @@ import (
 // progressKey is where the app's metadata holds the bar of long work.
 const progressKey = "progress"
 
-// progressOf returns the bar, nil where nobody looks on.
+// progressOf returns the bar, nil where nobody watches.
 func progressOf(c *cli.Context) *terminal.Progress {
 	p, _ := c.App.Metadata[progressKey].(*terminal.Progress)
 	return p

@@ -29,7 +29,7 @@ func countOf(r *formats.Reader) int {
 }
 
 // sums holds the files of what is checked against the sums that something says of
-// them, and reports whether each of them has one, and is as it should be.
+// them, and reports whether each of them has one, and is intact.
 func (v *verification) sums(ctx context.Context, r *formats.Reader) (all bool, err error) {
 	files := r.Files()
 	if ck, err := ckptdir.Find(r.Path); r.Kind.IsCheckpoint() && err == nil {

@@ -148,7 +148,7 @@ func serveUntil(ctx context.Context, server *serve.Server, source *serve.Source,
 		grace, stop := context.WithTimeout(context.WithoutCancel(ctx), serveGrace)
 		defer stop()
 		if err = server.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("requests were cut %v after the stop: %w", serveGrace, os.ErrDeadlineExceeded)
+			err = fmt.Errorf("requests were cancelled %v after the stop: %w", serveGrace, os.ErrDeadlineExceeded)
 		}
 	}
 	cancel()

@@ -245,7 +245,7 @@ func (s *service) reloadOnHangup(log *slog.Logger) (end func()) {
 	}
 }
 
-// reload brings the settings that have changed in the config into force, and
+// reload applies the settings that have changed in the config, and
 // returns those that the config has.
 func (s *service) reload(ctx context.Context, log *slog.Logger, before []config.Setting) []config.Setting {
 	config, err := s.reread()

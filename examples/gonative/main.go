@@ -57,5 +57,5 @@ func main() {
 	}); err != nil {
 		log.Fatal(err)
 	}
-	log.Printf("f = %.3g at step %d; same command: go on; tensorboard --logdir %s: watch", f.Func(x), vars.GlobalStep(), *logdir)
+	log.Printf("f = %.3g at step %d; same command: continue; tensorboard --logdir %s: watch", f.Func(x), vars.GlobalStep(), *logdir)
 }

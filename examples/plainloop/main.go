@@ -42,7 +42,7 @@ func main() {
 	}); err != nil {
 		log.Fatal(err)
 	}
-	log.Printf("weight 0 = %.4f at step %d; same command: go on; tensorboard --logdir %s: watch", weights[0], vars.GlobalStep(), *logdir)
+	log.Printf("weight 0 = %.4f at step %d; same command: continue; tensorboard --logdir %s: watch", weights[0], vars.GlobalStep(), *logdir)
 }
 
 // descend takes one step towards y = 0·x0 + 1·x1 + 2·x2 + …, by one random point.

@@ -262,7 +262,7 @@ func (p *parser) dimension() (int64, error) {
 	}
 	d, err := strconv.ParseInt(string(p.text[start:p.pos]), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("a dimension of the shape is no whole number from 0 to 2^63-1")
+		return 0, fmt.Errorf("a dimension of the shape is not a whole number from 0 to 2^63-1")
 	}
 	return d, nil
 }

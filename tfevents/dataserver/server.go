@@ -133,7 +133,7 @@ func checkLogdir(dir string) error {
 }
 
 // Load brings the index up to date and returns when that is done, or when ctx ends.
-// Serve does so by itself; Load is for who knows that files have changed, or has set
+// Serve does so by itself; Load is for a caller who knows that files have changed, or has set
 // a negative Options.Reload. It may be called at any time.
 func (s *Server) Load(ctx context.Context) {
 	s.loading.Lock()

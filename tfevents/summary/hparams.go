@@ -72,7 +72,7 @@ func HParams(values map[string]any, trialID string, start time.Time) (*tfpb.Summ
 	}), nil
 }
 
-// HParamsEnd returns the mark that a run with hyperparameters has ended.
+// HParamsEnd returns the note that a run with hyperparameters has ended.
 func HParamsEnd(status tbpb.Status, end time.Time) *tfpb.Summary_Value {
 	return hparamsValue(hparamsEndTag, &tbpb.HParamsPluginData{
 		Data: &tbpb.HParamsPluginData_SessionEndInfo{

@@ -23,7 +23,7 @@ const (
 )
 
 // ErrTrailingData says that something follows a ZLIB stream. TensorFlow's
-// reader stops before it without a word; a GZIP stream may be followed by
+// reader silently stops before it; a GZIP stream may be followed by
 // another one, and both are read.
 var ErrTrailingData = errors.New("tfrecord: data after the end of the ZLIB stream")
 

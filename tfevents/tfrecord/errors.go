@@ -36,7 +36,7 @@ type CorruptError struct {
 	Name   string // file, "" when the reader was given none
 	Offset int64  // of the record's first byte
 	Part   string // PartLength, PartData or PartEvent
-	Lost   int64  // bytes from Offset on that the reader skips; 0 when it cannot go on
+	Lost   int64  // bytes from Offset on that the reader skips; 0 when it cannot continue
 	Err    error  // ErrChecksum, ErrTooLarge, io.ErrUnexpectedEOF, or why the event cannot be decoded
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 )
 
-// plainRecords are the records of the set's undamaged files.
 // verdict is what a reader said about a file.
 type verdict struct {
 	Records      int
@@ -28,6 +27,7 @@ type verdict struct {
 	Then         string
 }
 
+// plainRecords are the records of the set's undamaged files.
 func plainRecords() [][]byte {
 	every := make([]byte, 256)
 	for i := range every {

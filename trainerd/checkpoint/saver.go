@@ -67,7 +67,7 @@ type Saver struct {
 	// is durable, and never outside its directory.
 	MaxToKeep int
 	// KeepEvery preserves permanently one checkpoint for each such period. The
-	// periods go on across restarts. Zero or less preserves none.
+	// periods continue across restarts. Zero or less preserves none.
 	KeepEvery time.Duration
 	// Retention, if not empty, says which checkpoints stay in place of
 	// MaxToKeep and KeepEvery: those that any of the policies keeps. See also

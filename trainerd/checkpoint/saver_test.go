@@ -18,7 +18,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// sessionOf makes a session with variables that have values.
+// save saves the variables of a session, and returns the prefix.
 func save(t *testing.T, s *Saver, sess session.Session, path string, step int64) string {
 	t.Helper()
 	prefix, err := s.Save(t.Context(), sess, path, step)

@@ -53,7 +53,7 @@ func (c *Snapshot) Close() {
 
 // Snapshot takes the session's variables as they are between two steps: a
 // [session.LazyStore] holds on to them, of another [session.VariableStore] they are copied.
-// Training may go on while [Saver.Write] writes them. stepName names the variable that
+// Training may continue while [Saver.Write] writes them. stepName names the variable that
 // counts the steps; "" means that there is none.
 //
 // The variables of a session that is not a [session.VariableStore] are not copied:

@@ -11,7 +11,7 @@ import (
 
 // Values remembers which values of a session's variables a checkpoint
 // holds, to find out later whether the variables still have them. A nil
-// savedValues is that of a session that gives out no variables: they count as
+// Values is that of a session that gives out no variables: they count as
 // changed.
 //
 // A [session.ChangeTracker] is asked for its count of changes. Of another

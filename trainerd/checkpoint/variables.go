@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// boundVariable is a savedVariable as a session has it.
+// boundVariable is a saved variable as a session has it.
 type boundVariable struct {
 	graph.SavedVariable
 	info session.VariableInfo

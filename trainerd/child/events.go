@@ -20,7 +20,7 @@ type events struct {
 
 // flushEvery is how long a point may wait in the memory of this process. When that
 // is killed, the program may have a checkpoint already of steps whose points are
-// still here: they would be missing for ever.
+// still here: they would be missing forever.
 const flushEvery = time.Millisecond
 
 func newEvents(logdir string, log *slog.Logger, disk atomicfile.FS) (*events, error) {

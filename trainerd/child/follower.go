@@ -230,7 +230,7 @@ func (f *follower) tell(p phase) {
 		s.Cause, s.Code, s.Exit = f.exit.Cause, f.exit.Code, f.exit.String()
 	}
 	if err := writeJSON(f.nodes.nodeFile(f.nodes.own), s); err != nil {
-		f.log.Error("cannot tell the chief how the program does", "phase", p, "err", err)
+		f.log.Error("cannot report the state of the program to the chief", "phase", p, "err", err)
 	}
 }
 

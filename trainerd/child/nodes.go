@@ -141,7 +141,7 @@ func (r *run) publish(p phase, reason string) {
 	}
 	r.job = j
 	if err := writeJSON(r.nodes.jobFile(), j); err != nil {
-		r.log.Error("cannot tell the other nodes what to do", "phase", p, "err", err)
+		r.log.Error("cannot send instructions to the other nodes", "phase", p, "err", err)
 	}
 }
 
@@ -212,7 +212,7 @@ func (r *run) busyNode(s start) int {
 }
 
 // lookAtNodes ends the program if it has ended on another node, or is to: its
-// parts cannot go on without each other.
+// parts cannot continue without each other.
 func (r *run) lookAtNodes() {
 	if r.nodes == nil || r.attempt.ending != nil {
 		return

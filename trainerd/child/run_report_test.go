@@ -15,7 +15,7 @@ import (
 )
 
 // TestRunReport has a program that fails once and leaves a damaged checkpoint, and
-// one that fails for ever.
+// one that fails forever.
 func TestRunReport(t *testing.T) {
 	sv, out := supervise(t, "steps 1 10;write ckpt-10;steps 11 14;tear ckpt-14.safetensors;exit 1|resume 20;write ckpt-20")
 	sv.Retention = []retention.Policy{retention.Last(3), retention.Best{Metric: "loss"}}

@@ -317,7 +317,7 @@ func destroy(t *testing.T, model *runtime.Resources, name string) {
 }
 
 // TestFirstTokensAreLost: the connection to the servers broke while the chief put
-// in the first tokens, without which a replica gives one gradient and waits for ever.
+// in the first tokens, without which a replica gives one gradient and waits forever.
 func TestFirstTokensAreLost(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 2} {

@@ -22,8 +22,8 @@ type heartbeat struct {
 	begun  bool      // there was a step
 }
 
-// heartbeats of a log come after a silence that is between sayEvery and this
-// much longer.
+// beatEvery is the time between two looks at the log: a heartbeat comes after a
+// silence of ReportEvery, and at most this much later.
 const beatEvery = time.Second
 
 // between is the longest pause between two lines of a training that makes steps,

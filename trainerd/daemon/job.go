@@ -63,8 +63,8 @@ func newJobWith(ctx context.Context, c *config.Config, data *dataset.Dataset) (*
 	return j, nil
 }
 
-// attach gives the job the log of a run, and whom to tell where the model is
-// served and what the job waits for; either may be nil.
+// attach gives the job the log of a run, and functions that report where the
+// model is served and what the job waits for; either may be nil.
 func (j *job) attach(log *slog.Logger, served, waiting func(string)) {
 	j.log = log
 	j.task = cluster.NewTask(j.config, j.program, log, waiting)

@@ -11,7 +11,7 @@ import (
 // keptConfig is the file in a logdir with the config of its newest run.
 const keptConfig = "config.toml"
 
-// keepConfig writes the config into the logdir, for who looks at the run later.
+// keepConfig writes the config into the logdir, for anyone who looks at the run later.
 // A training does not end because that fails.
 func (j *job) keepConfig() {
 	if !j.config.Supervisor.IsChief {

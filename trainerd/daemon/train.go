@@ -313,7 +313,7 @@ func (t *training) advance(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// readLoss reads the loss, and hands on what is to be shown.
+// readLoss reads the loss, and passes on what is to be shown.
 func (t *training) readLoss(out []*ckptfmt.Tensor) (loss float64, err error) {
 	loss = math.NaN() // for none
 	if out == nil {

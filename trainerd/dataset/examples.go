@@ -81,7 +81,7 @@ func OpenExamples(ctx context.Context, name string, s *Schema, o ExamplesOptions
 func (e *Examples) openPipe() error {
 	info, err := os.Stat(e.name)
 	if err != nil || e.opts.In != nil || info.Mode().IsRegular() || info.IsDir() {
-		return nil // what is not there is reported by who opens it
+		return nil // what is not there is reported when it is opened
 	}
 	f, err := os.Open(e.name)
 	if err != nil {

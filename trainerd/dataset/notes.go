@@ -31,7 +31,7 @@ func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
 		notes = append(notes, s.Columns[p.Label].rareClass()...)
 	}
 	if group := p.Group(); group != "" {
-		notes = append(notes, fmt.Sprintf("%s: all rows of one are in the training or all in the test part, which shows how the model does on others; group in [data] says so, and it is no feature", group))
+		notes = append(notes, fmt.Sprintf("%s: all rows of one are in the training or all in the test part, which shows how the model does on others; group in [data] says so, and it is not a feature", group))
 	}
 	more, err := s.orderNotes(ctx, p)
 	return append(notes, more...), err
@@ -60,7 +60,7 @@ var sumWords = []string{"total", "totals", "sum", "subtotal", "grand total", "av
 func (p *Profile) sums() []string {
 	for _, word := range slices.Sorted(maps.Keys(p.values)) {
 		if p.values[word] == 1 && p.Distinct < p.present() && slices.Contains(sumWords, strings.ToLower(strings.TrimRight(word, ":"))) {
-			return []string{fmt.Sprintf("%s: %s is there once; if its row sums up others it is no example, so remove it", p.Name, clip(word))}
+			return []string{fmt.Sprintf("%s: %s is there once; if its row sums up others it is not an example, so remove it", p.Name, clip(word))}
 		}
 	}
 	return nil

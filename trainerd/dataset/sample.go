@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Sample is what data turned out to be that are no table, for who has to write a
+// Sample is what data turned out to be that are no table, for anyone who writes a
 // job for them: IDX files, TFRecord files or folders of images.
 type Sample struct {
 	Format Format

@@ -93,7 +93,7 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 	classes := whole && top <= maxWords && 2*len(distinct) <= len(labels)
 	s.Numbers = task == Regression || task == AnyTask && !classes
 	if !s.Numbers && !whole {
-		return &Error{File: place, Reason: "the labels are no whole numbers from 0 up, so no classes", Hint: "use --task regression"}
+		return &Error{File: place, Reason: "the labels are not whole numbers from 0 up, so no classes", Hint: "use --task regression"}
 	}
 	if !s.Numbers {
 		s.Classes = int(top) + 1

@@ -13,7 +13,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
-// Survey is what a table turned out to be, for who has to write a job for it.
+// Survey is what a table turned out to be, for anyone who writes a job for it.
 type Survey struct {
 	// Options is how the table is read.
 	Options table.Options

@@ -15,7 +15,7 @@ import (
 )
 
 // producerVersion is the GraphDef version that the graphs are written for: the
-// one that TensorFlow 2.21 stamps. Older TensorFlows load them too, for they
+// one that TensorFlow 2.21 stamps. Older versions load them too, for they
 // hold nothing that is new.
 const producerVersion = 2474
 

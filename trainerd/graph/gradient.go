@@ -140,7 +140,7 @@ func only(grads []Output, wants []bool) []Output {
 	return out
 }
 
-// tuple lets none of several gradients go on before all are computed, as
+// tuple lets none of several gradients continue before all are computed, as
 // TensorFlow does: an update of a variable then cannot overtake a read of it.
 func (b *Builder) tuple(grads []Output) []Output {
 	var nodes []*Node

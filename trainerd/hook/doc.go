@@ -5,7 +5,7 @@
 // A [RunHook] is also called around each call of the training's session, and adds
 // feeds, fetches, targets and options to it. An [Attacher] is told which [Run] it
 // is part of, and with that it reads the global step, writes events that
-// forgive a full disk, and asks for the end of the training.
+// survive a full disk, and asks for the end of the training.
 //
 //	sv.Hooks = []hook.Hook{
 //		&hook.StopAtStep{LastStep: 10000},

@@ -58,7 +58,7 @@ func (e *LockedError) Error() string {
 }
 
 // Lock keeps other processes that write to a logdir out of it. A nil
-// LogdirLock is none.
+// Lock is none.
 type Lock struct {
 	log    *slog.Logger
 	dir    string      // absolute
@@ -120,7 +120,7 @@ func (l *Lock) write(h Holder) error {
 	return err
 }
 
-// Release gives the logdir free. It must be called once. Where the lock is on an open file, the file
+// Release unlocks the logdir. It must be called once. Where the lock is on an open file, the file
 // stays, empty: removing it would let two processes lock two files of the same
 // name.
 func (l *Lock) Release() error {
@@ -153,7 +153,7 @@ func (h Holder) hadThisPID(me Holder) bool {
 	return h.PID == me.PID && h.Start.Before(started.Truncate(time.Millisecond))
 }
 
-// readHolder returns who is named in a lock file, or the zero LockHolder.
+// readHolder returns who is named in a lock file, or the zero Holder.
 func readHolder(f io.ReaderAt) Holder {
 	var h Holder
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, maxLockSize))

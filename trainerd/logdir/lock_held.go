@@ -61,8 +61,8 @@ func (l *Lock) hold(dir string) error {
 // Held looks again whether the lock still keeps others out of the logdir. A lock
 // file or a logdir that was deleted, and that nobody else has taken, is made
 // again, with a line in the log; [Lock.Remade] counts those logdirs. The
-// error is a *LogdirLostError, the same from the first one on; what cannot be
-// looked at is taken as unchanged.
+// error is a [*LostError], the same one from then on; what cannot be looked at
+// counts as unchanged.
 func (l *Lock) Held() error {
 	if l == nil || l.handle == nil {
 		return nil

@@ -34,7 +34,7 @@ type SelfTest struct {
 // SelfTestResult is what one part of a [SelfTest] has found.
 type SelfTestResult struct {
 	Name   string
-	Detail string // of what is as it should be
+	Detail string // of what works
 	// Err says what is not. With Warning it can be lived with.
 	Err     error
 	Warning bool

@@ -217,7 +217,7 @@ func queueGraph() *tfpb.GraphDef {
 	}}
 }
 
-// TestStepsEnd: a step that waits for ever ends with its context, and with
+// TestStepsEnd: a step that waits forever ends with its context, and with
 // its session.
 func TestStepsEnd(t *testing.T) {
 	c := serve(t, nil)

@@ -107,7 +107,7 @@ func Open(ctx context.Context, path string, o Options) (*Model, error) {
 func (o Options) passedOver(errs []error, used string) {
 	for _, err := range errs {
 		if o.Logger != nil {
-			o.Logger.Warn("a damaged checkpoint is passed over", "err", err, "used", used)
+			o.Logger.Warn("skipping damaged checkpoint", "err", err, "used", used)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type VariableInfo struct {
 type Snapshot struct {
 	// Tensors holds the values asked for, in the order of the names.
 	Tensors []*ckptfmt.Tensor
-	// State is what the session needs besides the variables to go on exactly
+	// State is what the session needs besides the variables to continue exactly
 	// where it was, such as positions in random-number streams. Its names
 	// begin with StatePrefix, so TensorFlow, which ignores names that a graph
 	// does not know, still restores such a checkpoint.

@@ -29,7 +29,7 @@ type Service struct {
 	Notify func(assignments ...string) error
 	// Watchdog is the interval of [WatchdogInterval].
 	Watchdog time.Duration
-	// Wake, if not nil, has the state looked at at once.
+	// Wake, if not nil, has the state read immediately.
 	Wake <-chan struct{}
 
 	sent     State

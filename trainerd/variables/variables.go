@@ -115,7 +115,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 }
 
 // State registers something other than variables that a resumed run needs to
-// go on exactly, such as a random source.
+// continue exactly, such as a random source.
 func (v *Variables) State(name string, s BinaryState) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -109,7 +109,7 @@ func (p *childPlan) keepOnly(words []string) *childPlan {
 	return &q
 }
 
-// String says what happens, for who looks for the cause.
+// String says what happens, for anyone who looks for the cause.
 func (p *childPlan) String() string {
 	way := "nothing"
 	if p.way != nil {

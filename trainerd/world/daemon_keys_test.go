@@ -331,7 +331,7 @@ func (p *daemonPlan) during(rnd *rand.Rand, steps int) time.Duration {
 // evaluates reports whether the job has a test part.
 func (p *daemonPlan) evaluates() bool { return p.kind.data != nil && p.options["data.test_fraction"] }
 
-// String says what happens, for who looks for the cause.
+// String says what happens, for anyone who looks for the cause.
 func (p *daemonPlan) String() string {
 	return fmt.Sprintf("seed %d: %s, steps of %v; options %s; lives:%s\n%s", p.seed, p.kind.name, p.stepTime, strings.Join(p.chosen(), " "), p.events(), p.toml("LOGDIR", true))
 }

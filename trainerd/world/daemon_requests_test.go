@@ -99,7 +99,7 @@ func (l *daemonLife) request(method, path, body string) (status int, answer []by
 	return l.network.request(method, path, body)
 }
 
-// request sends a request to who listens, and returns the answer; 0 is for none.
+// request sends a request to the listener, and returns the answer; 0 is for none.
 func (n *memoryListener) request(method, path, body string) (status int, answer []byte) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: n.dial}}
 	defer client.CloseIdleConnections()

@@ -34,7 +34,7 @@ type dataView struct {
 	failed  error // of Serve
 	stale   bool  // a planted defect: it does not look again
 
-	mu sync.Mutex // held by who looks
+	mu sync.Mutex // held by the one that looks
 }
 
 // viewData starts a data server for half of the histories.

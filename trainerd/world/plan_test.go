@@ -41,7 +41,7 @@ func (p *plan) smaller() []*plan {
 	return all
 }
 
-// String says what happens, for who looks for the cause.
+// String says what happens, for anyone who looks for the cause.
 func (p *plan) String() string {
 	return fmt.Sprintf("seed %d: %s, %d steps of %v; options %s; lives:%s", p.seed, p.job.name, p.steps, p.stepTime, strings.Join(p.chosen(), " "), p.events())
 }

@@ -42,7 +42,7 @@ func (o *options) supervised(t task) ([]string, error) {
 }
 
 // patience is how many times longer than undisturbed a run may take before it is
-// ended: a supervisor may start again for ever.
+// ended: a supervisor may start again forever.
 const patience = 5
 
 // under runs a program under a supervisor and kills it again and again.

@@ -1,4 +1,4 @@
-// Package terminal is for what the commands do only where a person looks on:
+// Package terminal is for what the commands do only where a person watches:
 // colours, and a bar that shows how far long work has come.
 package terminal
 
@@ -58,7 +58,7 @@ func (s Style) Heading(text string) string { return s.mark(bold, text) }
 // Bad marks what is broken.
 func (s Style) Bad(text string) string { return s.mark(red, text) }
 
-// Good marks what is as it should be.
+// Good marks what is in order.
 func (s Style) Good(text string) string { return s.mark(green, text) }
 
 // Warn marks what deserves a look.

@@ -15,7 +15,7 @@
 //
 // # Calls that take long
 //
-// Servers may freeze, or be out of reach without a word. Each call is watched:
+// Servers may freeze, or be out of reach without notice. Each call is watched:
 // one that takes long is reported with the reason, and ended when the patience
 // that the config grants is over.
 //

@@ -139,7 +139,7 @@ func (t *Task) awaitTag(ctx context.Context, sess session.Session) (string, erro
 var ErrReplaced = &session.OpError{Code: tfpb.Code_ABORTED,
 	Message: "the chief has restored the model or has a new session; the steps of this session are no longer waited for"}
 
-// CurrentStep reads the global step. It fails with errReplaced if the session
+// CurrentStep reads the global step. It fails with [ErrReplaced] if the session
 // is a worker's and its generation is over.
 func (t *Task) CurrentStep(ctx context.Context, sess session.Session) (int64, error) {
 	w := watchOf(sess)

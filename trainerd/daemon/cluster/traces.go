@@ -105,7 +105,7 @@ func functionsOf(n *tfpb.NodeDef) []string {
 	return names
 }
 
-// passes are the ops that hand on a variable as it is.
+// passes are the ops that pass on a variable as it is.
 var passes = map[string]bool{"Identity": true, "Enter": true, "Exit": true, "Switch": true, "Merge": true, "NextIteration": true,
 	"RefIdentity": true, "RefEnter": true, "RefExit": true, "RefSwitch": true, "RefMerge": true, "RefNextIteration": true}
 

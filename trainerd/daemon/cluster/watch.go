@@ -20,7 +20,7 @@ import (
 
 const (
 	// longCall is how long a call on servers may take before it is said that it
-	// does, and who does not answer. It is said again every sayEvery.
+	// does, and who does not answer. It is said again every ReportEvery.
 	longCall    = 10 * time.Second
 	ReportEvery = 20 * time.Second
 	// pingTimeout is how long a server may take to do nothing, or half of the
@@ -30,11 +30,11 @@ const (
 	pingScope = tagScope + "ping_"
 )
 
-// watch sees to it that no call on servers takes for ever in silence: a server
-// may be frozen, or out of reach without a word, and an op may wait for what
+// watch sees to it that no call on servers hangs forever in silence: a server
+// may be frozen, or out of reach without notice, and an op may wait for what
 // nobody sends. A nil watch does nothing.
 type watch struct {
-	patience time.Duration // 0: for ever
+	patience time.Duration // 0: forever
 	servers  []string      // devices; server i has the node pingScope+i
 	waits    map[string]bool
 	skip     map[string]bool // see sharedCancels

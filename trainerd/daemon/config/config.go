@@ -201,7 +201,7 @@ type Cluster struct {
 	// copies the variables over the connection.
 	CheckpointVia string `toml:"checkpoint_via"`
 	// PatienceSecs is how long to wait for servers that are out of reach, and as
-	// a worker for the chief, before giving up. 0 is for ever.
+	// a worker for the chief, before giving up. 0 is forever.
 	PatienceSecs Seconds `toml:"patience_secs"`
 	// Listen is the loopback address, or the unix:PATH, at which the master
 	// "local" is served. Port 0 is any free one.

@@ -183,7 +183,7 @@ steps = 1e3
 			`job.toml:11: cluster.task: want 0 to -1, one less than cluster.workers, got 3`,
 			`job.toml:12: cluster.checkpoint_via: there is no way "fax"; want "server" or "client"`,
 			`job.toml:13: cluster.listen: is for another master; set master = "local", or remove it`,
-			`job.toml:15: cluster.patience_secs: want 0 (for ever) to 3153600000 seconds, got -1`,
+			`job.toml:15: cluster.patience_secs: want 0 (forever) to 3153600000 seconds, got -1`,
 			`job.toml: cluster.tls_key: only one of cluster.tls_cert and cluster.tls_key is set; set both, or neither`}},
 		{name: "cluster without servers", text: "master = \"local\"\n" + smallest + "[supervisor]\nis_chief = false\n[cluster]\nworkers = 2\nlisten = \":1\"\n", want: []string{
 			`job.toml:10: supervisor.is_chief: the embedded runtime has no other process that could be the chief; remove it`,

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Key is a key of the config, for who completes what people type.
+// Key is a key of the config, for the completion of command lines.
 type Key struct {
 	Name string // full, as in train.steps
 	Form string // of its value, with the default if there is one

@@ -37,7 +37,7 @@ func (v *Validator) cluster() {
 	v.Require(cl.Workers >= 1 && cl.Workers <= maxTasks, "cluster.workers", fmt.Sprintf("want 1 to %d, got %d", maxTasks, cl.Workers), "")
 	v.Require(cl.Task >= 0 && cl.Task < max(cl.Workers, 1), "cluster.task", fmt.Sprintf("want 0 to %d, one less than cluster.workers, got %d", cl.Workers-1, cl.Task), "")
 	v.Require(cl.CheckpointVia == "server" || cl.CheckpointVia == "client", "cluster.checkpoint_via", fmt.Sprintf("there is no way %q", cl.CheckpointVia), `want "server" or "client"`)
-	v.Require(cl.PatienceSecs >= 0 && cl.PatienceSecs <= maxSeconds, "cluster.patience_secs", fmt.Sprintf("want 0 (for ever) to %.0f seconds, got %v", float64(maxSeconds), float64(cl.PatienceSecs)), "")
+	v.Require(cl.PatienceSecs >= 0 && cl.PatienceSecs <= maxSeconds, "cluster.patience_secs", fmt.Sprintf("want 0 (forever) to %.0f seconds, got %v", float64(maxSeconds), float64(cl.PatienceSecs)), "")
 	v.Require((cl.TLSCert == "") == (cl.TLSKey == ""), "cluster.tls_key", "only one of cluster.tls_cert and cluster.tls_key is set", "set both, or neither")
 	if !c.IsRemote() {
 		for _, key := range []string{"ps_tasks", "workers", "task", "checkpoint_via", "patience_secs", "tls", "tls_server_name", "tls_ca", "tls_cert", "tls_key"} {
@@ -80,7 +80,7 @@ func (v *Validator) listen(cl Cluster) {
 		"anyone who reaches it can run ops that read and write files; want 127.0.0.1:PORT, [::1]:PORT or unix:PATH, or set listen_public = true")
 }
 
-// canListen reports whether an address is of the form that listenLocal takes.
+// canListen reports whether an address is of the form that cluster.Listen takes.
 func canListen(addr string) bool {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		return path != ""

@@ -113,7 +113,7 @@ func (c *Config) uselessSupervisorForChild(name string) (why, hint string) {
 }
 
 // LogIdleKeys says which keys have no effect because of another one. That is no
-// error: they come from files and from flags, and who trains without a test part
+// error: they come from files and from flags, and anyone who trains without a test part
 // for once need not take the evaluations out of the file.
 func (c *Config) LogIdleKeys(log *slog.Logger) {
 	for _, key := range slices.Sorted(maps.Keys(c.origins)) {

@@ -73,7 +73,7 @@ func (v *Validator) warmStart() {
 	for key, list := range map[string][]string{"warm_start.include": w.Include, "warm_start.exclude": w.Exclude} {
 		for _, text := range list {
 			_, err := regexp.Compile(text)
-			v.Require(err == nil, key, fmt.Sprintf("%q is no regular expression: %v", text, err), "")
+			v.Require(err == nil, key, fmt.Sprintf("%q is not a regular expression: %v", text, err), "")
 		}
 	}
 	if w.Map != "" {

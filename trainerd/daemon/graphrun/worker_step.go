@@ -11,7 +11,7 @@ import (
 // workerStep returns the op that a worker of SyncReplicasOptimizer runs, if the
 // named one is the update of its chief. TensorFlow puts only that into the
 // collection train_op, though it waits for the gradients of all workers: who
-// runs it as a step waits for ever.
+// runs it as a step waits forever.
 //
 // The worker's op notes the step of a token, which it takes out of a queue
 // after its gradients were given to accumulators.

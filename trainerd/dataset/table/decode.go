@@ -162,7 +162,7 @@ func readHead(r io.Reader) (*head, io.Reader, error) {
 	h := &head{text: text, whole: len(text) < headBytes}
 	if !validText(text, h.whole) {
 		if h.text, err = charmap.Windows1252.NewDecoder().Bytes(text); err != nil {
-			return nil, nil, &Error{Reason: "is no text", Err: err}
+			return nil, nil, &Error{Reason: "is not text", Err: err}
 		}
 		h.encoding = Latin1
 	}

@@ -122,10 +122,11 @@ func TypeName(t tfpb.DataType) string {
 	return strings.ToLower(strings.TrimPrefix(t.String(), "DT_"))
 }
 
-// isRefType reports whether t is the reference form of a type, as in the
-// signature of the older variable ops, and baseType strips it.
+// refOffset is what the reference form of a type, as in the signature of the older
+// variable ops, is above the type.
 const refOffset = 100
 
+// baseType returns the type of a reference, other types as they are.
 func baseType(t tfpb.DataType) tfpb.DataType {
 	if t > refOffset {
 		return t - refOffset

@@ -389,7 +389,7 @@ func (c *compiler) compileFrame(l *loop) error {
 	return nil
 }
 
-// handsRef reports whether a node of a loop hands on the variable and not its
+// handsRef reports whether a node of a loop passes on the variable and not its
 // value.
 func handsRef(op string) bool { return op == "RefNextIteration" || op == "RefExit" }
 

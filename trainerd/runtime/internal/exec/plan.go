@@ -25,7 +25,7 @@ type Plan struct {
 	feeds   []feed
 	fetches []int32
 
-	access OpFlags // readsState, writesState, takesInput of any step
+	access OpFlags // ReadsState, WritesState and TakesInput of any step
 	blocks bool    // some step may wait
 
 	mu   sync.Mutex
@@ -270,7 +270,7 @@ func (p *Plan) release(f *frame, r *run) {
 	p.free = append(p.free, f)
 }
 
-// checkFeed says why a tensor cannot be fed.
+// check says why a tensor cannot be fed.
 func (fd *feed) check(t *ckptfmt.Tensor) error {
 	if err := checkTensor(t); err != nil {
 		return err

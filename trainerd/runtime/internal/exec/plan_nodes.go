@@ -47,7 +47,7 @@ func (c *compiler) addNode(n *node, index int) error {
 
 // passRef makes the output of a node that only passes on a variable's value
 // the variable itself, so that its users read it when they run. TensorFlow's
-// value shares the variable's memory: who runs after an update sees it.
+// value shares the variable's memory: what runs after an update sees it.
 func (c *compiler) passRef(n *node, index int) bool {
 	if len(n.inputs) != 1 {
 		return false

@@ -47,7 +47,7 @@ type run struct {
 	sess   *Session
 	ctx    context.Context
 	limit  int     // bytes of the largest tensor
-	lock   OpFlags // which form of the state lock the run takes: readsState, writesState or 0
+	lock   OpFlags // which form of the state lock the run takes: ReadsState, WritesState or 0
 	held   bool
 	frozen bool // snapshots may need what variables hold; while the lock is held for writing
 	inited bool // a variable got its first value

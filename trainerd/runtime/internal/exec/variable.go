@@ -41,7 +41,7 @@ func (v *Variable) set(t *Tensor) {
 	v.resize(t.Shape, t.Strings != nil)
 	copy(v.Value.Data, t.Data)
 	for i, s := range t.Strings {
-		v.Value.Strings[i] = bytes.Clone(s) // it may be the caller's, who fed it
+		v.Value.Strings[i] = bytes.Clone(s) // it may be memory of the caller that fed it
 	}
 	v.Initialized = true
 }

@@ -147,7 +147,7 @@ func buildGatherNd(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error { return gatherVectors(c, c.In(0), c.In(1), ignore) }, nil
 }
 
-// ignoresBadIndices reports whether indices outside a tensor are passed over.
+// ignoresBadIndices reports whether indices outside a tensor are skipped.
 func ignoresBadIndices(b *exec.OpConstruction) bool {
 	policy := b.String("bad_indices_policy")
 	if policy != "" && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE" {

@@ -92,7 +92,7 @@ func transposed(c *exec.KernelContext) error {
 	seen := 0
 	for i, p := range perm {
 		if p < 0 || p >= len(perm) || seen&(1<<p) != 0 {
-			return c.Invalid("%s is no permutation", exec.ShapeString(perm))
+			return c.Invalid("%s is not a permutation", exec.ShapeString(perm))
 		}
 		seen |= 1 << p
 		shape[i], moved[i] = x.Shape[p], stride[p]

@@ -130,7 +130,7 @@ func scatterNdVar[T exec.Number](f func(old, x T) T, ignore bool) exec.Kernel {
 }
 
 // scatterNdInto folds slices of x into the slices of d that the vectors of idx
-// name. A slice outside of d is an error, or is passed over.
+// name. A slice outside of d is an error, or is skipped.
 func scatterNdInto[T exec.Number](c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f func(old, x T) T) error {
 	if len(idx.Shape) == 0 || !exec.Indices.Has(idx.DType) || idx.Dim(-1) > len(d.Shape) {
 		return c.Invalid("indices %s do not fit %s", idx.Describe(), d.Describe())

@@ -43,7 +43,7 @@ func (u *unbatchIterator) begin(p *variant.IteratorContext, el variant.Tuple) er
 		if len(t.Shape) == 0 || i > 0 && t.Shape[0] != u.n {
 			n := u.n
 			u.n = 0
-			return p.Invalid("component %d of an element, %s, is no batch of %d", i, t.Describe(), n)
+			return p.Invalid("component %d of an element, %s, is not a batch of %d", i, t.Describe(), n)
 		}
 		u.n = t.Shape[0]
 	}

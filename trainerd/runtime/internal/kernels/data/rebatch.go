@@ -49,7 +49,7 @@ func (b *batchParts) begin(c *exec.KernelContext, el variant.Tuple) error {
 			return c.Invalid("component %d of an element is a scalar; want a batch", i)
 		}
 		if t.Shape[0] != el[0].Shape[0] {
-			return c.Invalid("component %d of an element, %s, is no batch of %d", i, t.Describe(), el[0].Shape[0])
+			return c.Invalid("component %d of an element, %s, is not a batch of %d", i, t.Describe(), el[0].Shape[0])
 		}
 	}
 	b.batch, b.at, b.n = el, 0, el[0].Shape[0]

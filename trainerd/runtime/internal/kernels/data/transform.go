@@ -90,7 +90,7 @@ func (r *repeatIterator) Next(p *variant.IteratorContext) (variant.Tuple, error)
 			r.left--
 		}
 		if !r.some {
-			r.left = 0 // nothing, for ever, is nothing
+			r.left = 0 // nothing, forever, is nothing
 		}
 	}
 }

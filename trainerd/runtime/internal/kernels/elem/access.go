@@ -112,7 +112,7 @@ func Truth(c *exec.KernelContext, t *exec.Tensor) (bool, error) {
 	case exec.RealTypes.Has(t.DType):
 		return RealAt(t, 0) != 0, nil
 	}
-	return false, c.Invalid("%s is no condition", t.Describe())
+	return false, c.Invalid("%s is not a condition", t.Describe())
 }
 
 // Zero clears a tensor's memory.

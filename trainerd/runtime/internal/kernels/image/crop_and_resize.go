@@ -51,7 +51,7 @@ func boxesOf(c *exec.KernelContext, first int, images []int, h, w int) (boxes, e
 		return boxes{}, c.Invalid("images of the shape %s cannot be cropped", exec.ShapeString(images))
 	}
 	if len(at.Shape) != 2 || at.Shape[1] != 4 || len(image.Shape) != 1 || image.Shape[0] != at.Shape[0] {
-		return boxes{}, c.Invalid("%s are no boxes in the images that %s says", at.Describe(), image.Describe())
+		return boxes{}, c.Invalid("%s are not boxes in the images that %s says", at.Describe(), image.Describe())
 	}
 	b := boxes{at: exec.Elems[float32](at), image: exec.Elems[int32](image), in: [4]int(images), h: h, w: w}
 	for i, n := range b.image {
@@ -156,7 +156,7 @@ func cropGradient(c *exec.KernelContext, b *boxes) error {
 func cropGradImage(c *exec.KernelContext, p *cropping) error {
 	g, shape := c.In(0), c.IntsOf(0, c.In(3))
 	if _, ok := exec.CheckedNumElements(shape); !ok || len(g.Shape) != 4 || g.Shape[1] < 1 || g.Shape[2] < 1 {
-		return c.Invalid("%s is no gradient of images of shape %s", g.Describe(), exec.ShapeString(shape))
+		return c.Invalid("%s is not a gradient of images of shape %s", g.Describe(), exec.ShapeString(shape))
 	}
 	b, err := boxesOf(c, 1, shape, g.Shape[1], g.Shape[2])
 	if err != nil {

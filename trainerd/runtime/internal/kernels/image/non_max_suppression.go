@@ -89,7 +89,7 @@ func (s *suppression) Pop() any {
 func (s *suppression) read(c *exec.KernelContext) (most int, err error) {
 	boxes, scores := c.In(0), c.In(1)
 	if len(boxes.Shape) != 2 || boxes.Shape[1] != 4 || len(scores.Shape) != 1 || scores.Shape[0] != boxes.Shape[0] {
-		return 0, c.Invalid("%s are no scores of the boxes %s", scores.Describe(), boxes.Describe())
+		return 0, c.Invalid("%s are not scores of the boxes %s", scores.Describe(), boxes.Describe())
 	}
 	if most, err = c.IntScalar(2, "the number of boxes to choose"); err != nil {
 		return 0, err

@@ -27,7 +27,7 @@ func floatScalar(c *exec.KernelContext, i int, what string) (float32, error) {
 func suppressOverlaps(c *exec.KernelContext) error {
 	overlaps, scores := c.In(0), c.In(1)
 	if len(scores.Shape) != 1 || !exec.SameShape(overlaps.Shape, []int{scores.Shape[0], scores.Shape[0]}) {
-		return c.Invalid("%s are no overlaps of boxes with the scores %s", overlaps.Describe(), scores.Describe())
+		return c.Invalid("%s are not overlaps of boxes with the scores %s", overlaps.Describe(), scores.Describe())
 	}
 	most, err := c.IntScalar(2, "max_output_size")
 	if err != nil {
@@ -66,7 +66,7 @@ func buildCombined(b *exec.OpConstruction) (exec.Kernel, error) {
 		boxes, scores := c.In(0), c.In(1)
 		if len(boxes.Shape) != 4 || len(scores.Shape) != 3 || boxes.Shape[3] != 4 || boxes.Shape[0] != scores.Shape[0] || boxes.Shape[1] != scores.Shape[1] ||
 			boxes.Shape[2] != 1 && boxes.Shape[2] != scores.Shape[2] {
-			return c.Invalid("%s are no scores of the boxes %s", scores.Describe(), boxes.Describe())
+			return c.Invalid("%s are not scores of the boxes %s", scores.Describe(), boxes.Describe())
 		}
 		if err := a.read(c); err != nil {
 			return err

@@ -289,7 +289,7 @@ func bandPart(c *exec.KernelContext) error {
 		return err
 	}
 	if len(x.Shape) < 2 {
-		return c.Invalid("%s is no matrix", x.Describe())
+		return c.Invalid("%s is not a matrix", x.Describe())
 	}
 	m, n := x.Dim(-2), x.Dim(-1)
 	d := c.OutLike(0, x.DType, x)

@@ -92,7 +92,7 @@ func buildLeastSquares(b *exec.OpConstruction) (exec.Kernel, error) {
 		x, y, l2 := c.In(0), c.In(1), c.In(2)
 		r := len(x.Shape)
 		if r < 2 || len(y.Shape) != r || !exec.SameShape(x.Shape[:r-1], y.Shape[:r-1]) || l2.NumElements() != 1 {
-			return c.Invalid("%s and %s are no systems of equations", x.Describe(), y.Describe())
+			return c.Invalid("%s and %s are not systems of equations", x.Describe(), y.Describe())
 		}
 		if x.NumElements() == 0 || y.NumElements() == 0 {
 			outBatch(c, 0, x.Dim(-1), y.Dim(-1))

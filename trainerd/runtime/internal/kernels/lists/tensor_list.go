@@ -167,7 +167,7 @@ func buildListStack(b *exec.OpConstruction) (exec.Kernel, error) {
 func listFromTensor(c *exec.KernelContext) error {
 	t := c.In(0)
 	if len(t.Shape) == 0 {
-		return c.Invalid("a scalar is no list")
+		return c.Invalid("a scalar is not a list")
 	}
 	l := &variant.TensorList{Shape: append([]int{}, t.Shape[1:]...)}
 	n := exec.NumElements(l.Shape)

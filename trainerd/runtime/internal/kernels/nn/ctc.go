@@ -41,7 +41,7 @@ func frames(c *exec.KernelContext, lengths *exec.Tensor) error {
 func labelsOf(c *exec.KernelContext, batch int) ([][]int, error) {
 	index, values := c.In(1), c.In(2)
 	if len(index.Shape) != 2 || index.Shape[1] != 2 || len(values.Shape) != 1 || values.Shape[0] != index.Shape[0] {
-		return nil, c.Invalid("%s are no indices of the labels %s", index.Describe(), values.Describe())
+		return nil, c.Invalid("%s are not indices of the labels %s", index.Describe(), values.Describe())
 	}
 	labels := make([][]int, batch)
 	at := exec.Elems[int64](index)

@@ -57,7 +57,7 @@ func keyed(c *exec.KernelContext) (philox.Generator, error) {
 	}
 	const words = exec.Uint64
 	if key.DType != words || counter.DType != words || key.NumElements() != 1 || counter.NumElements() < 2 {
-		return philox.Generator{}, c.Invalid("%s is no key, or %s no counter", key.Describe(), counter.Describe())
+		return philox.Generator{}, c.Invalid("%s is not a key, or %s not a counter", key.Describe(), counter.Describe())
 	}
 	k, n := exec.Elems[uint64](key)[0], exec.Elems[uint64](counter)
 	return philox.Generator{Key: [2]uint32{uint32(k), uint32(k >> 32)},

@@ -79,7 +79,7 @@ func (x *crossing) columns(c *exec.KernelContext) (list []column, rows int, err 
 	for k := range x.dense {
 		t := c.In(3*x.sparse + k)
 		if len(t.Shape) != 2 {
-			return nil, 0, c.Invalid("the dense column %s is no matrix", t.Describe())
+			return nil, 0, c.Invalid("the dense column %s is not a matrix", t.Describe())
 		}
 		col := column{t, rowCounts(c, t.Shape[0])}
 		for i := range col.starts {
@@ -102,14 +102,14 @@ func (x *crossing) columns(c *exec.KernelContext) (list []column, rows int, err 
 // sparseColumn reads a column of indices, values and a shape.
 func (x *crossing) sparseColumn(c *exec.KernelContext, k int) (column, error) {
 	if c.In(k).DType != exec.Int64 || c.In(2*x.sparse+k).DType != exec.Int64 {
-		return column{}, c.Invalid("the indices or the shape of column %d are no int64", k)
+		return column{}, c.Invalid("the indices or the shape of column %d are not int64", k)
 	}
 	dims, err := sparseInput(c, k, x.sparse+k, 2*x.sparse+k)
 	if err != nil {
 		return column{}, err
 	}
 	if len(dims) != 2 {
-		return column{}, c.Invalid("column %d has the shape %s, which is no matrix", k, exec.ShapeString(dims))
+		return column{}, c.Invalid("column %d has the shape %s, which is not a matrix", k, exec.ShapeString(dims))
 	}
 	col := column{c.In(x.sparse + k), rowCounts(c, dims[0])}
 	index := exec.Elems[int64](c.In(k))

@@ -140,7 +140,7 @@ func buildSparseConcat(b *exec.OpConstruction) (exec.Kernel, error) {
 		total := 0
 		for k := range n {
 			if c.In(k).DType != exec.Int64 || c.In(n+k).DType != dt {
-				return c.Invalid("%s and %s are no indices and values of type %s", c.In(k).Describe(), c.In(n+k).Describe(), exec.TypeName(dt))
+				return c.Invalid("%s and %s are not indices and values of type %s", c.In(k).Describe(), c.In(n+k).Describe(), exec.TypeName(dt))
 			}
 			dims, err := sparseInput(c, k, n+k, 2*n+k)
 			if err != nil {
@@ -233,7 +233,7 @@ func sparseAdd[T exec.Number](c *exec.KernelContext) error {
 		return err
 	}
 	if len(dims) == 0 || !slices.Equal(dims, second) || c.In(6).NumElements() != 1 {
-		return c.Invalid("the shapes %s and %s are none or differ, or the threshold is no scalar", exec.ShapeString(dims), exec.ShapeString(second))
+		return c.Invalid("the shapes %s and %s are none or differ, or the threshold is not a scalar", exec.ShapeString(dims), exec.ShapeString(second))
 	}
 	r, threshold := len(dims), elem.RealAt(c.In(6), 0)
 	a, z := exec.Elems[int64](c.In(0)), exec.Elems[int64](c.In(3))
@@ -287,7 +287,7 @@ func buildSparseAddGrad(b *exec.OpConstruction) (exec.Kernel, error) {
 		grad, sums := c.In(0), c.In(3)
 		for _, i := range []int{1, 2, 3} {
 			if x := c.In(i); len(sums.Shape) != 2 || len(x.Shape) != 2 || x.Shape[1] != sums.Shape[1] || x.Shape[1] == 0 {
-				return c.Invalid("%s are no indices of the sum", x.Describe())
+				return c.Invalid("%s are not indices of the sum", x.Describe())
 			}
 		}
 		if grad.NumElements() != sums.Shape[0] {

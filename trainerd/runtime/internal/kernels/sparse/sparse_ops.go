@@ -119,7 +119,7 @@ func buildFillEmptyRows(b *exec.OpConstruction) (exec.Kernel, error) {
 		}
 		x, values, def := c.In(0), c.In(1), c.In(3)
 		if len(dims) == 0 || def.NumElements() != 1 {
-			return c.Invalid("the shape %s has no rows, or the default %s is no scalar", exec.ShapeString(dims), def.Describe())
+			return c.Invalid("the shape %s has no rows, or the default %s is not a scalar", exec.ShapeString(dims), def.Describe())
 		}
 		empty := c.Out(2, exec.Bool, dims[0])
 		at := rowStarts(c, dims, exec.Elems[bool](empty))

@@ -150,7 +150,7 @@ func buildCountUpTo(b *exec.OpConstruction) (exec.Kernel, error) {
 			return err
 		}
 		if v.Value.NumElements() != 1 {
-			return c.Invalid("variable %q is no scalar", v.Name)
+			return c.Invalid("variable %q is not a scalar", v.Name)
 		}
 		n := v.Value.IntAt(0)
 		if n >= limit {

@@ -188,7 +188,7 @@ func (w *StateWriter) value(v any) {
 	case Dataset:
 		w.Fail("an element holds a data set that is made of others")
 	default:
-		w.Fail("an element holds a value that is no tensor (%T)", v)
+		w.Fail("an element holds a value that is not a tensor (%T)", v)
 	}
 }
 
@@ -204,7 +204,7 @@ func (w *StateWriter) sparse(v *SparseTensor) {
 	w.tensor(v.Values)
 }
 
-// StateReader reads what a stateWriter wrote. After a failure all is zero; err
+// StateReader reads what a StateWriter wrote. After a failure all is zero; err
 // says what differs.
 type StateReader struct {
 	Buf    []byte
