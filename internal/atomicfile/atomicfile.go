@@ -140,6 +140,9 @@ func MkdirAllSync(fsys FS, name string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	if target, err := os.Readlink(name); err == nil {
+		return &fs.PathError{Op: "mkdir", Path: name, Err: fmt.Errorf("it is a link to %s, which does not exist", target)}
+	}
 	if parent := filepath.Dir(name); parent != name {
 		if err := MkdirAllSync(fsys, parent); err != nil {
 			return err

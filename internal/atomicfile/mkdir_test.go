@@ -160,3 +160,16 @@ func TestMkdirSyncTwice(t *testing.T) {
 		t.Errorf("without its parent: %v", err)
 	}
 }
+
+// A link to nowhere is named, as making what it links to might surprise.
+func TestMkdirAllSyncLinkToNowhere(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("gone", link); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{link, filepath.Join(link, "below")} {
+		if err := atomicfile.MkdirAllSync(nil, name); err == nil || !strings.Contains(err.Error(), link+": it is a link to gone, which does not exist") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
