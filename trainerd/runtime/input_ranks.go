@@ -33,6 +33,7 @@ var inputRanks = map[string][]ranks{
 	"Diag":                     {{1, exec.MaxRank}},
 	"MatrixSolveLs":            {anyRank, anyRank, scalar},
 	"NthElement":               {anyRank, scalar},
+	"SparseFillEmptyRowsGrad":  {vector, vector},
 	"SparseToDense":            {anyRank, anyRank, anyRank, scalar},
 	"TensorStridedSliceUpdate": {anyRank, vector, vector, vector},
 	"Tile":                     {anyRank, vector},
