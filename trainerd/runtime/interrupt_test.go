@@ -52,6 +52,16 @@ func TestInterruptedKernels(t *testing.T) {
 		"Fill": func(p *pipe, shape string) string {
 			return p.node("Fill", []string{shape, p.scalar(7)}, "T", i32, "index_type", i32)
 		},
+		"Range": func(p *pipe, shape string) string {
+			limit := p.node("Squeeze", []string{shape}, "T", i32)
+			return p.node("Range", []string{p.scalar(0), limit, p.scalar(1)}, "Tidx", i32)
+		},
+		"Tile": func(p *pipe, shape string) string {
+			return p.node("Tile", []string{p.ints(1, 2, 3), shape}, "T", i32, "Tmultiples", i32)
+		},
+		"BroadcastTo": func(p *pipe, shape string) string {
+			return p.node("BroadcastTo", []string{p.ints(1), shape}, "T", i32, "Tidx", i32)
+		},
 		"ScatterNd": func(p *pipe, shape string) string {
 			index := p.node("ExpandDims", []string{p.ints(0), p.scalar(0)}, "T", i32, "Tdim", i32)
 			return p.node("ScatterNd", []string{index, p.ints(1), shape}, "T", i32, "Tindices", i32)

@@ -25,7 +25,7 @@ import (
 
 // kernels returns the table of all ops, family by family.
 var kernels = sync.OnceValues(func() (exec.OpTable, error) {
-	return exec.JoinOps(slices.Concat(
+	table, err := exec.JoinOps(slices.Concat(
 		array.Ops(),
 		audio.Ops(),
 		control.Ops(),
@@ -43,4 +43,8 @@ var kernels = sync.OnceValues(func() (exec.OpTable, error) {
 		summary.Ops(),
 		text.Ops(),
 	)...)
+	if err == nil {
+		checkRanks(table)
+	}
+	return table, err
 })

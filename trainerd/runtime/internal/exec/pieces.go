@@ -27,3 +27,11 @@ func (c *KernelContext) Interrupted() error {
 	}
 	return c.CancelledError()
 }
+
+// GoOn ends the run if it is cancelled and may not finish. It is [KernelContext.Interrupted]
+// for the depths of a kernel.
+func (c *KernelContext) GoOn() {
+	if err := c.Interrupted(); err != nil {
+		panic(bail{AsOpError(err)})
+	}
+}

@@ -27,7 +27,7 @@ func broadcastTo[T exec.Element](c *exec.KernelContext) error {
 		return c.Invalid("shape %s does not broadcast to %s", exec.ShapeString(x.Shape), exec.ShapeString(shape))
 	}
 	xs, d := exec.Elems[T](x), exec.Elems[T](c.Out(0, x.DType, shape...))
-	elem.Spread(d, xs, shape, x.Shape)
+	elem.Spread(c, d, xs, shape, x.Shape)
 	return nil
 }
 

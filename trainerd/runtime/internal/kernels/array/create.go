@@ -21,7 +21,7 @@ var createOps = exec.OpTable{
 
 func fill(c *exec.KernelContext) error {
 	v := c.In(1)
-	if len(v.Shape) != 0 {
+	if len(v.Shape) > 1 || v.NumElements() != 1 {
 		return c.Invalid("the value must be a scalar, not %s", v.Describe())
 	}
 	d, err := elem.OutShaped(c, 0, v.DType)
@@ -105,9 +105,20 @@ func rangeInt[T int32 | int64](c *exec.KernelContext) error {
 	case delta < 0 && limit < start:
 		n = int((uint64(start)-uint64(limit)-1)/-uint64(delta)) + 1
 	}
-	d := exec.Elems[T](c.Out(0, exec.DTypeOf[T](), n))
-	for i := range d {
-		d[i] = start + T(i)*delta
+	return count(c, exec.Elems[T](c.Out(0, exec.DTypeOf[T](), n)), start, delta)
+}
+
+// count fills d with start and what follows it in steps. Between pieces it looks at
+// the context.
+func count[T exec.Number](c *exec.KernelContext, d []T, start, delta T) error {
+	const piece = exec.PieceBytes / 8
+	for from := 0; from < len(d); from += piece {
+		if err := c.Interrupted(); err != nil {
+			return err
+		}
+		for i := from; i < min(from+piece, len(d)); i++ {
+			d[i] = start + T(i)*delta
+		}
 	}
 	return nil
 }
@@ -130,11 +141,7 @@ func rangeFloat[T exec.Float](c *exec.KernelContext) error {
 			n++
 		}
 	}
-	d := exec.Elems[T](c.Out(0, exec.DTypeOf[T](), n))
-	for i := range d {
-		d[i] = start + T(i)*delta
-	}
-	return nil
+	return count(c, exec.Elems[T](c.Out(0, exec.DTypeOf[T](), n)), start, delta)
 }
 
 func buildLinSpace(b *exec.OpConstruction) (exec.Kernel, error) {

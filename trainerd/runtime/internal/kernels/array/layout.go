@@ -73,7 +73,7 @@ func tile[T exec.Element](c *exec.KernelContext) error {
 		shape[i] = x.Shape[i] * t
 	}
 	if d := exec.Elems[T](c.Out(0, x.DType, shape...)); len(d) > 0 {
-		elem.Repeat(d, exec.Elems[T](x), x.Shape, times)
+		elem.Repeat(c, d, exec.Elems[T](x), x.Shape, times)
 	}
 	return nil
 }
@@ -91,6 +91,9 @@ func transposed(c *exec.KernelContext) error {
 	shape, moved := c.ScratchInts(2, len(perm)), c.ScratchInts(3, len(perm))
 	seen := 0
 	for i, p := range perm {
+		if p < 0 {
+			p += len(perm)
+		}
 		if p < 0 || p >= len(perm) || seen&(1<<p) != 0 {
 			return c.Invalid("%s is not a permutation", exec.ShapeString(perm))
 		}
@@ -184,7 +187,7 @@ func each[T any](x []T, f func(T) T) {
 func roll(c *exec.KernelContext) error {
 	x := c.In(0)
 	shifts, axes := c.IntsOf(0, c.In(1)), c.IntsOf(1, c.In(2))
-	if len(shifts) != len(axes) || len(x.Shape) == 0 {
+	if !exec.SameShape(c.In(1).Shape, c.In(2).Shape) || len(c.In(1).Shape) > 1 || len(x.Shape) == 0 {
 		return c.Invalid("shifts %s along axes %s of %s", exec.ShapeString(shifts), exec.ShapeString(axes), x.Describe())
 	}
 	total := elem.Zeros(c, 2, len(x.Shape))

@@ -16,8 +16,11 @@ var reverseOps = exec.OpTable{
 
 func reverseMask(c *exec.KernelContext) error {
 	x, flags := c.In(0), exec.Elems[bool](c.In(1))
-	if len(flags) != len(x.Shape) {
-		return c.Invalid("%d flags do not fit %s", len(flags), x.Describe())
+	if isTheSameReversed(x) {
+		return flip(c, x, 0)
+	}
+	if len(flags) != len(x.Shape) || len(c.In(1).Shape) != 1 {
+		return c.Invalid("flags %s do not fit %s", c.In(1).Describe(), x.Describe())
 	}
 	var mask uint64
 	for i, m := range flags {
@@ -28,8 +31,18 @@ func reverseMask(c *exec.KernelContext) error {
 	return flip(c, x, mask)
 }
 
+// isTheSameReversed reports whether nothing is to be reversed. Then TensorFlow
+// does not look at what is asked for.
+func isTheSameReversed(x *exec.Tensor) bool { return len(x.Shape) == 0 || x.NumElements() == 0 }
+
 func reverse(c *exec.KernelContext) error {
 	x := c.In(0)
+	if isTheSameReversed(x) {
+		return flip(c, x, 0)
+	}
+	if axes := c.In(1); len(axes.Shape) != 1 {
+		return c.Invalid("the axes must be a vector, not %s", axes.Describe())
+	}
 	var mask uint64
 	for _, a := range c.IntsOf(0, c.In(1)) {
 		if a < -len(x.Shape) || a >= len(x.Shape) {
@@ -37,6 +50,9 @@ func reverse(c *exec.KernelContext) error {
 		}
 		if a < 0 {
 			a += len(x.Shape)
+		}
+		if mask&(1<<a) != 0 {
+			return c.Invalid("axis %d is given twice", a)
 		}
 		mask |= 1 << a
 	}

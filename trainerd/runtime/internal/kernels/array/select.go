@@ -92,8 +92,8 @@ func selectBroadcast[T exec.Element](c *exec.KernelContext, conds []bool, xs, ys
 	}
 	d := exec.Elems[T](c.Out(0, x.DType, all.Shape()...))
 	picked := exec.Scratch[bool](c, exec.ScratchA, len(d))
-	elem.Spread(picked, conds, all.Shape(), cond.Shape)
-	elem.Spread(d, ys, all.Shape(), y.Shape)
+	elem.Spread(c, picked, conds, all.Shape(), cond.Shape)
+	elem.Spread(c, d, ys, all.Shape(), y.Shape)
 	var bx elem.Broadcast
 	if err := bx.Init(all.Shape(), x.Shape); err != nil {
 		return c.Invalid("%v", err)

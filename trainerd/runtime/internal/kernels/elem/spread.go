@@ -3,7 +3,7 @@ package elem
 import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 
 // Spread broadcasts x, of shape from, to d, of shape to.
-func Spread[T exec.Element](d, x []T, to, from []int) {
+func Spread[T exec.Element](c *exec.KernelContext, d, x []T, to, from []int) {
 	if len(d) == 0 {
 		return
 	}
@@ -13,12 +13,12 @@ func Spread[T exec.Element](d, x []T, to, from []int) {
 		dims[i] = DimFrom(from, rank, i)
 		times[i] = to[i] / max(1, dims[i])
 	}
-	Repeat(d, x, dims[:rank], times[:rank])
+	Repeat(c, d, x, dims[:rank], times[:rank])
 }
 
 // Repeat fills d, which is not empty, with x repeated along each of its
 // dimensions.
-func Repeat[T exec.Element](d, x []T, dims, times []int) {
+func Repeat[T exec.Element](c *exec.KernelContext, d, x []T, dims, times []int) {
 	// What is not repeated stays with the dimension before it.
 	for len(dims) > 0 && times[len(dims)-1] == 1 {
 		dims, times = dims[:len(dims)-1], times[:len(times)-1]
@@ -27,37 +27,47 @@ func Repeat[T exec.Element](d, x []T, dims, times []int) {
 		copy(d, x)
 		return
 	}
-	repeat(d, x, dims, times)
+	repeat(c, d, x, dims, times)
 }
 
 // repeat fills one block, and copies it as often as the first dimension says.
-func repeat[T exec.Element](d, x []T, dims, times []int) {
+func repeat[T exec.Element](c *exec.KernelContext, d, x []T, dims, times []int) {
 	once := len(d) / times[0]
 	switch {
 	case len(dims) > 1:
 		from, to := len(x)/dims[0], once/dims[0]
 		for i := range dims[0] {
-			repeat(d[i*to:(i+1)*to], x[i*from:(i+1)*from], dims[1:], times[1:])
+			repeat(c, d[i*to:(i+1)*to], x[i*from:(i+1)*from], dims[1:], times[1:])
 		}
 	case once == 1:
-		fill(d, x[0])
+		fill(c, d, x[0])
 		return
 	default:
 		copy(d, x)
 	}
-	for done := once; done < len(d); done *= 2 {
-		copy(d[done:], d[:done])
-	}
+	double(c, d, once)
 }
 
 // fill sets all elements to v: some by one, the others by copying those, which
 // moves many at a time.
-func fill[T any](d []T, v T) {
+func fill[T any](c *exec.KernelContext, d []T, v T) {
 	some := min(len(d), 16)
 	for i := range some {
 		d[i] = v
 	}
-	for done := some; done < len(d); done *= 2 {
-		copy(d[done:], d[:done])
+	double(c, d, some)
+}
+
+// double repeats the first elements of d until it is full. Between long pieces it
+// looks at the context.
+func double[T any](c *exec.KernelContext, d []T, first int) {
+	const piece = exec.PieceBytes / 8
+	for done := first; done < len(d); {
+		from := done % first
+		n := min(done-from, len(d)-done, piece)
+		if n == piece {
+			c.GoOn()
+		}
+		done += copy(d[done:done+n], d[from:from+n])
 	}
 }

@@ -34,7 +34,13 @@ type decompositionAttrs struct{ adjoint, lower, full bool }
 func buildDecomposition(outputs int, f decomposition) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		a := &decompositionAttrs{b.Bool("adjoint"), b.BoolOr("lower", true), b.Bool("full_matrices")}
-		return func(c *exec.KernelContext) error { return decompose(c, a, f) }, nil
+		anyShape := b.Op() == "Qr"
+		return func(c *exec.KernelContext) error {
+			if x := c.In(0); !anyShape && len(x.Shape) > 1 && x.Dim(-1) != x.Dim(-2) {
+				return c.Invalid("%s holds no square matrices", x.Describe())
+			}
+			return decompose(c, a, f)
+		}, nil
 	}
 }
 

@@ -241,7 +241,11 @@ func buildSetDiagBands(b *exec.OpConstruction) (exec.Kernel, error) {
 // setBands copies input 0 and replaces bands of it by input 1.
 func setBands(c *exec.KernelContext, m matrices, b *bands) error {
 	x, diagonals := c.In(0), c.In(1)
-	if diagonals.NumElements() != m.batch*b.count()*b.width {
+	want := append(c.ScratchInts(4, 0), x.Shape[:len(x.Shape)-2]...)
+	if b.count() > 1 {
+		want = append(want, b.count())
+	}
+	if !exec.SameShape(diagonals.Shape, append(want, b.width)) {
 		return c.Invalid("%s does not hold %d diagonals of %d elements for %s", diagonals.Describe(), b.count(), b.width, x.Describe())
 	}
 	d := c.OutLike(0, x.DType, x)

@@ -11,7 +11,7 @@ import (
 
 var matmulOps = exec.OpTable{
 	"MatMul":        {Types: exec.Numbers, Build: buildMatMul},
-	"BatchMatMul":   {Types: exec.Numbers, Build: buildBatchMatMul},
+	"BatchMatMul":   {Types: exec.Numbers, Build: buildBatchMatMulV1},
 	"BatchMatMulV2": {Types: exec.Numbers, Build: buildBatchMatMul},
 	"BatchMatMulV3": {Types: exec.Numbers | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
 }
@@ -62,6 +62,21 @@ func matMul[T exec.Number](ta, tb bool, mul gemm.Func[T], adds func(k int) bool)
 
 func buildBatchMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
 	return batchMatMulOf(b, b.DType("T"))
+}
+
+// buildBatchMatMulV1 builds the op of the first releases, which does not broadcast.
+func buildBatchMatMulV1(b *exec.OpConstruction) (exec.Kernel, error) {
+	k, err := buildBatchMatMul(b)
+	if err != nil {
+		return nil, err
+	}
+	return func(c *exec.KernelContext) error {
+		x, y := c.In(0), c.In(1)
+		if r := len(x.Shape); r != len(y.Shape) || r > 2 && !exec.SameShape(x.Shape[:r-2], y.Shape[:r-2]) {
+			return c.Invalid("the factors %s and %s are not as many matrices", x.Describe(), y.Describe())
+		}
+		return k(c)
+	}, nil
 }
 
 func batchMatMulOf(b *exec.OpConstruction, dt tfpb.DataType) (exec.Kernel, error) {

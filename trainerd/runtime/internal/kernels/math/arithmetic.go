@@ -191,7 +191,7 @@ func buildClip(b *exec.OpConstruction) (exec.Kernel, error) {
 func clip[T exec.Number](c *exec.KernelContext) error {
 	x, lo, hi := c.In(0), c.In(1), c.In(2)
 	for _, t := range []*exec.Tensor{lo, hi} {
-		if t.NumElements() != 1 && !exec.SameShape(t.Shape, x.Shape) {
+		if len(t.Shape) != 0 && !exec.SameShape(t.Shape, x.Shape) {
 			return c.Invalid("a bound has the shape %s, the values %s", exec.ShapeString(t.Shape), exec.ShapeString(x.Shape))
 		}
 	}

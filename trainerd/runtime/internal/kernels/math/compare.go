@@ -156,6 +156,17 @@ func buildNotEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 func buildApproximateEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 	tol := b.Float("tolerance")
 	return exec.ByFloat(b.DType("T"),
-		elem.Combine(elem.LoopsOf(func(x, y float32) bool { return math.Abs(float64(x-y)) < tol })),
-		elem.Combine(elem.LoopsOf(func(x, y float64) bool { return math.Abs(x-y) < tol })))
+		pairs(func(x, y float32) bool { return math.Abs(float64(x-y)) < tol }),
+		pairs(func(x, y float64) bool { return math.Abs(x-y) < tol }))
+}
+
+// pairs is the kernel of a comparison of two tensors of one shape.
+func pairs[T exec.Float](f func(x, y T) bool) exec.Kernel {
+	k := elem.Combine(elem.LoopsOf(f))
+	return func(c *exec.KernelContext) error {
+		if x, y := c.In(0), c.In(1); !exec.SameShape(x.Shape, y.Shape) {
+			return c.Invalid("the inputs have the shapes %s and %s", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape))
+		}
+		return k(c)
+	}
 }
