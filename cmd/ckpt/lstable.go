@@ -8,6 +8,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // nameWidth is the width that a longer name does not give to its column.
@@ -59,6 +60,9 @@ func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, damaged []ckpt
 
 // tensorRow has the cells of tensorColumns.
 func tensorRow(info *ckptfmt.TensorInfo) []string {
+	if info.DType == tfpb.DataType_DT_INVALID { // of a kind that has no type, shape or bytes of its own
+		return []string{printable(info.Name), "-", "-", "-"}
+	}
 	return []string{printable(info.Name), dtype.Name(info.DType), shapeText(info.Shape), strconv.FormatInt(info.Bytes, 10)}
 }
 
