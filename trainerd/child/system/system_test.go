@@ -34,15 +34,15 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 }
 
 func TestWaitNamesTheSignal(t *testing.T) {
-	p, err := OS{}.Start(exec.Command("/bin/sh", "-c", "kill -HUP $$"), nil)
+	p, err := OS{}.Start(exec.Command("/bin/sh", "-c", "kill -KILL $$"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr := p.Outputs()
 	defer stdout.Close()
 	defer stderr.Close()
-	if code, sig := p.Wait(); code != -1 || sig != syscall.SIGHUP {
-		t.Errorf("Wait = %d, %v; want -1, SIGHUP", code, sig)
+	if code, sig := p.Wait(); code != -1 || sig != syscall.SIGKILL {
+		t.Errorf("Wait = %d, %v; want -1, SIGKILL", code, sig)
 	}
 	if !p.GroupEnded() {
 		t.Error("the group is alive")
