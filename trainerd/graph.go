@@ -22,7 +22,7 @@ type encodedGraph struct{ meta, def, text []byte }
 // written.
 func (sv *Supervisor) encodeGraph(p *plan) func() (encodedGraph, error) {
 	meta := p.meta
-	if sv.NonChief || meta.GetGraphDef() == nil {
+	if sv.NonChief || meta.GetGraphDef() == nil || sv.Logdir == "" && sv.SummaryWriter == nil {
 		return nil
 	}
 	encode := sync.OnceValues(func() (g encodedGraph, err error) {
