@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -374,12 +376,26 @@ func TestForgetForms(t *testing.T) {
 	}
 }
 
-// The order of a checkpoint and the one that takes its name is the same from
-// both sides, and none of others.
-func TestBeforeItsSuccessor(t *testing.T) {
-	old, fresh, other := Checkpoint{Prefix: "d/m" + layout.PreviousSuffix}, Checkpoint{Prefix: "d/m"}, Checkpoint{Prefix: "d/n"}
-	if a, b, c := old.beforeItsSuccessor(fresh), fresh.beforeItsSuccessor(old), other.beforeItsSuccessor(fresh); a != -1 || b != 1 || c != 0 {
-		t.Errorf("%d, %d, %d", a, b, c)
+// The order of checkpoints does not depend on that in which they were found, also
+// where one of the same step was written between one and the one that takes its name.
+func TestSortByAge(t *testing.T) {
+	at := func(name string, step int64, secs int64) Checkpoint {
+		return Checkpoint{Prefix: "d/" + name, Step: step, Time: time.Unix(secs, 0)}
+	}
+	found := []Checkpoint{at("m-7", 7, 1), at("a-7", 7, 2), at("m-7"+layout.PreviousSuffix, 7, 3), at("m-6", 6, 9), at("z-7"+layout.PreviousSuffix, 7, 4), at("b-7", 7, 1)}
+	want := []string{"d/m-6", "d/b-7", "d/m-7.previous", "d/m-7", "d/a-7", "d/z-7.previous"}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		r.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+		list := slices.Clone(found)
+		sortByAge(list)
+		var got []string
+		for _, c := range list {
+			got = append(got, c.Prefix)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
 	}
 }
 

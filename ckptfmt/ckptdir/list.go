@@ -94,22 +94,36 @@ func List(dir string) ([]Checkpoint, error) {
 		c.setTime(saved[name])
 		list = append(list, c.Checkpoint)
 	}
-	slices.SortFunc(list, func(a, b Checkpoint) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), a.beforeItsSuccessor(b), a.Time.Compare(b.Time), cmp.Compare(a.Prefix, b.Prefix))
-	})
+	sortByAge(list)
 	return list, nil
 }
 
-// beforeItsSuccessor orders a checkpoint that is being overwritten before the one
-// that replaces it.
-func (c *Checkpoint) beforeItsSuccessor(other Checkpoint) int {
-	switch {
-	case c.Prefix == other.Prefix+layout.PreviousSuffix:
-		return -1
-	case other.Prefix == c.Prefix+layout.PreviousSuffix:
-		return 1
+// sortByAge orders checkpoints by step and time. One that is being overwritten comes
+// right before the one that replaces it, whatever their times are.
+func sortByAge(list []Checkpoint) {
+	times := make(map[string]time.Time, len(list))
+	for _, c := range list {
+		times[c.Prefix] = c.Time
 	}
-	return 0
+	successor := func(c Checkpoint) (prefix string, at time.Time, itself bool) {
+		prefix, overwritten := strings.CutSuffix(c.Prefix, layout.PreviousSuffix)
+		if at, found := times[prefix]; overwritten && found {
+			return prefix, at, false
+		}
+		return c.Prefix, c.Time, true
+	}
+	slices.SortFunc(list, func(a, b Checkpoint) int {
+		aName, aTime, aItself := successor(a)
+		bName, bTime, bItself := successor(b)
+		order := cmp.Or(cmp.Compare(a.Step, b.Step), aTime.Compare(bTime), cmp.Compare(aName, bName))
+		switch {
+		case order != 0 || aItself == bItself:
+			return order
+		case aItself:
+			return 1
+		}
+		return -1
+	})
 }
 
 // candidate is what may turn out to be a checkpoint.
