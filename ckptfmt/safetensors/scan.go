@@ -162,11 +162,21 @@ func (s *scanner) offsets() (begin, end int64) {
 // leastEntry is fewer bytes than an entry of the header has.
 const leastEntry = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,1]}`)
 
+// entriesIn guesses how many entries a header has by those at its beginning.
+func entriesIn(text string) int {
+	const sample = 64 << 10
+	n := strings.Count(text[:min(len(text), sample)], `"data_offsets"`)
+	if len(text) > sample {
+		n = int(float64(n) * 1.05 * float64(len(text)) / sample)
+	}
+	return min(n, len(text)/leastEntry)
+}
+
 // scanHeader reads a header, or fails: then parseHeader says why, or reads it.
 func scanHeader(text string) (tensors []tensor, metadata map[string]string, err error) {
 	s := &scanner{text: text}
 	var seen names
-	tensors = make([]tensor, 0, min(strings.Count(text, `"data_offsets"`), len(text)/leastEntry))
+	tensors = make([]tensor, 0, entriesIn(text))
 	s.take('{')
 	for n := 0; s.element('}', n); n++ {
 		key := s.key()

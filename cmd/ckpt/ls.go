@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/names"
+	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
@@ -141,6 +142,7 @@ func isModelFolder(dir string) bool {
 }
 
 func lsTensors(c *cli.Context, arg string) error {
+	garbage.CollectLate()
 	r, prefix, err := openNamed(c, arg)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/control"
@@ -122,7 +123,7 @@ func (s *service) stopNow() {
 
 // run trains.
 func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
-	collectLate()
+	garbage.CollectLate()
 	defer s.notifier.Close()
 	o.Monitor, o.Serve, o.Also = s.monitor, s.serve, s.log.Handler()
 	if s.journal != nil {
