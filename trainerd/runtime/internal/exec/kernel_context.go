@@ -212,6 +212,15 @@ func (c *KernelContext) Axis(i, rank int) (int, error) {
 
 // StringScalar returns an input that must hold one string.
 func (c *KernelContext) StringScalar(i int, what string) (string, error) {
+	if t := c.In(i); len(t.Shape) > 0 {
+		return "", c.Invalid("%s must be a scalar, not %s", what, t.Describe())
+	}
+	return c.OneString(i, what)
+}
+
+// OneString is [KernelContext.StringScalar] for ops that take any tensor of one
+// element.
+func (c *KernelContext) OneString(i int, what string) (string, error) {
 	t := c.In(i)
 	if t.DType != String || len(t.Strings) != 1 {
 		return "", c.Invalid("%s must be one string, not %s", what, t.Describe())

@@ -81,6 +81,22 @@ func (t OpTable) WithHalves(names ...string) OpTable {
 	return all
 }
 
+// WithSteps returns the table with the named ops also for the types of 16 bits, built
+// as [Stepwise] says.
+func (t OpTable) WithSteps(steps map[string]func(Rounding) Kernel) OpTable {
+	all := maps.Clone(t)
+	for name, step := range steps {
+		spec, ok := t[name]
+		if ok {
+			attr := spec.CheckedAttr()
+			spec.Types |= Halves
+			spec.Build = Stepwise(attr, spec.Build, step)
+		}
+		all[name] = spec // without a kernel where there is none: JoinOps says so
+	}
+	return all
+}
+
 // FirstForms returns the ops of a table whose names end in a suffix, such as
 // "V2", under their names without it: those of TensorFlow's first releases, whose
 // handles are references to strings. They do the same.

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -20,6 +21,30 @@ func Widened(attr string, build func(*OpConstruction) (Kernel, error)) func(*OpC
 			return build(b)
 		}
 		return b.buildAs(attr, build, &widening{narrow: dt, wide: Float32, outputs: true})
+	}
+}
+
+// Rounding rounds a float32 to a type of 16 bits.
+type Rounding func(float32) float32
+
+// roundingTo returns the rounding to a type of 16 bits.
+func roundingTo(dt tfpb.DataType) Rounding {
+	if dt == Bfloat16 {
+		return func(v float32) float32 { return math.Float32frombits(uint32(ToBfloat16(v)) << 16) }
+	}
+	return func(v float32) float32 { return FromHalf(ToHalf(v)) }
+}
+
+// Stepwise is [Widened] for an op that TensorFlow composes of several: each of these
+// rounds what it computes to the type of 16 bits, which steps does.
+func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps func(Rounding) Kernel) func(*OpConstruction) (Kernel, error) {
+	return func(b *OpConstruction) (Kernel, error) {
+		dt := b.DType(attr)
+		if !Halves.Has(dt) {
+			return build(b)
+		}
+		k := steps(roundingTo(dt))
+		return b.buildAs(attr, WithoutAttrs(k), &widening{narrow: dt, wide: Float32, outputs: true})
 	}
 }
 

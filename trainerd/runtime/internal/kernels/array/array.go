@@ -260,6 +260,9 @@ func unravelIndex(c *exec.KernelContext) error {
 		return c.Invalid("%s cannot be indices into a tensor of shape %s", x.Describe(), exec.ShapeString(dims))
 	}
 	count := x.NumElements()
+	if count == 0 {
+		return c.Invalid("there are no indices in %s", x.Describe())
+	}
 	d := c.Out(0, x.DType, append([]int{len(dims)}, x.Shape...)...)
 	index := make([]int64, len(dims))
 	for i := range count {

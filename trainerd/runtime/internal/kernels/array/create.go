@@ -81,17 +81,19 @@ func buildRange(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByType(b.DType("Tidx"), rangeFloat[float32], rangeFloat[float64], rangeInt[int32], rangeInt[int64])
 }
 
-func scalars(c *exec.KernelContext) error {
+// scalars insists on inputs of at most maxRank dimensions that have one element: of 1
+// where vectors are taken too, as the first graphs have them.
+func scalars(c *exec.KernelContext, maxRank int) error {
 	for i := range c.NumInputs() {
-		if len(c.In(i).Shape) != 0 {
-			return c.Invalid("input %d must be a scalar, not %s", i, c.In(i).Describe())
+		if x := c.In(i); len(x.Shape) > maxRank || x.NumElements() != 1 {
+			return c.Invalid("input %d must be a scalar, not %s", i, x.Describe())
 		}
 	}
 	return nil
 }
 
 func rangeInt[T int32 | int64](c *exec.KernelContext) error {
-	if err := scalars(c); err != nil {
+	if err := scalars(c, 1); err != nil {
 		return err
 	}
 	start, limit, delta := exec.Elems[T](c.In(0))[0], exec.Elems[T](c.In(1))[0], exec.Elems[T](c.In(2))[0]
@@ -124,7 +126,7 @@ func count[T exec.Number](c *exec.KernelContext, d []T, start, delta T) error {
 }
 
 func rangeFloat[T exec.Float](c *exec.KernelContext) error {
-	if err := scalars(c); err != nil {
+	if err := scalars(c, 1); err != nil {
 		return err
 	}
 	start, limit, delta := exec.Elems[T](c.In(0))[0], exec.Elems[T](c.In(1))[0], exec.Elems[T](c.In(2))[0]
@@ -149,7 +151,7 @@ func buildLinSpace(b *exec.OpConstruction) (exec.Kernel, error) {
 }
 
 func linSpace[T exec.Float](c *exec.KernelContext) error {
-	if err := scalars(c); err != nil {
+	if err := scalars(c, 0); err != nil {
 		return err
 	}
 	start, stop := exec.Elems[T](c.In(0))[0], exec.Elems[T](c.In(1))[0]

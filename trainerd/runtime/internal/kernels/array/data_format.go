@@ -45,14 +45,19 @@ func buildFormatMap(b *exec.OpConstruction) (exec.Kernel, error) {
 		x := c.In(0)
 		d := c.OutLike(0, x.DType, x)
 		for i := range x.NumElements() {
-			k := x.IntAt(i)
-			if k < -n || k >= n {
-				return c.Invalid("dimension %d of a format of %d", k, n)
-			}
-			exec.SetInt(d, i, places[(k+n)%n])
+			exec.SetInt(d, i, places[wrapped(x.IntAt(i), n)])
 		}
 		return nil
 	}, nil
+}
+
+// wrapped is the place of dimension k of n. There is one for any number, as in
+// TensorFlow: the last for those less than -n that are no multiple of n.
+func wrapped(k, n int) int {
+	if k = (k + n) % n; k < 0 {
+		return n - 1
+	}
+	return k
 }
 
 // buildFormatPermute builds the op that reorders what belongs to dimensions: a

@@ -77,6 +77,9 @@ func gatherRows(c *exec.KernelContext, x, idx *exec.Tensor, axis, batch int) err
 	if batches == 1 && outer == 1 && gatherElements(d, x, idx, row) {
 		return nil
 	}
+	if row*outer*batches == 0 && n > 0 { // then TensorFlow does not look at the indices
+		return nil
+	}
 	at := 0
 	for b := range batches {
 		for o := range outer {

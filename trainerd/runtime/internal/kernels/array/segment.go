@@ -83,6 +83,9 @@ func unsortedSegment[T exec.Number](s segment) exec.Kernel {
 		for i := range d {
 			d[i] = init
 		}
+		if x.NumElements() == 0 { // then TensorFlow does not look at the segments
+			return nil
+		}
 		for k := range ids.NumElements() {
 			id := ids.IntAt(k)
 			if id >= n {

@@ -26,6 +26,11 @@ type stridedView struct {
 // resolve computes the view of a tensor of the given shape that inputs i, i+1
 // and i+2 (begin, end, strides) describe.
 func (s stridedSpec) resolve(c *exec.KernelContext, v *stridedView, shape []int, i int) error {
+	for k := i; k < i+3; k++ {
+		if len(c.In(k).Shape) != 1 {
+			return c.Invalid("begin, end and strides must be vectors, not %s", c.In(k).Describe())
+		}
+	}
 	begin, end, step := c.IntsOf(0, c.In(i)), c.IntsOf(1, c.In(i+1)), c.IntsOf(2, c.In(i+2))
 	if len(begin) != len(end) || len(begin) != len(step) || len(shape) > exec.MaxRank || len(begin) > 32 {
 		return c.Invalid("begin, end and strides have %d, %d and %d entries for a tensor of shape %s", len(begin), len(end), len(step), exec.ShapeString(shape))

@@ -23,8 +23,6 @@ var uniqueTypes = exec.PlainTypes | exec.Halves | exec.SetOf(exec.String)
 
 func buildUnique(counted bool) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		if counted {
-		}
 		dt, t := b.IndexType("out_idx"), b.DType("T")
 		vector := uniqueOf(t, dt, counted)
 		if b.NumInputs() == 1 {
@@ -70,10 +68,21 @@ func uniqueOf(t, dt tfpb.DataType, counted bool) exec.Kernel {
 	case exec.Indices.Has(t):
 		return unique(dt, counted, func(t *exec.Tensor, i int) int { return t.IntAt(i) }).vector
 	case exec.Halves.Has(t):
-		widen := exec.Widener(t)
-		return unique(dt, counted, func(t *exec.Tensor, i int) float64 { return float64(widen(exec.Elems[uint16](t)[i])) }).vector
+		return unique(dt, counted, halfKey(exec.Widener(t))).vector
 	}
 	return unique(dt, counted, func(t *exec.Tensor, i int) float64 { return elem.RealAt(t, i) }).vector
+}
+
+// halfKey tells -0 from 0, as TensorFlow's hash of these types does. No NaN is equal to
+// another.
+func halfKey(widen func(uint16) float32) func(t *exec.Tensor, i int) float64 {
+	return func(t *exec.Tensor, i int) float64 {
+		bits := exec.Elems[uint16](t)[i]
+		if v := widen(bits); v != v {
+			return math.NaN()
+		}
+		return float64(bits)
+	}
 }
 
 // uniqueBy keeps the first of elements with equal keys and says for each which

@@ -75,16 +75,15 @@ func buildMatrixFunction(f func(*cmat.Matrix) (*cmat.Matrix, error)) func(*exec.
 		}
 		for k := range batch {
 			m := squareAt(x, k)
-			if !m.Finite() {
-				return c.Invalid("matrix %d is not finite", k)
+			r := m
+			if m.Finite() {
+				if r, err = f(m); err != nil {
+					return c.Invalid("matrix %d: %v", k, err)
+				}
 			}
-			r, err := f(m)
-			if err != nil {
-				return c.Invalid("matrix %d: %v", k, err)
-			}
-			if exec.Floats.Has(x.DType) && !realEnough(r) {
+			if !r.Finite() || exec.Floats.Has(x.DType) && !realEnough(r) {
 				for i := range r.Data {
-					r.Data[i] = complex(math.NaN(), 0)
+					r.Data[i] = cmplx.NaN()
 				}
 			}
 			for i, v := range r.Data {

@@ -198,9 +198,20 @@ func clip[T exec.Number](c *exec.KernelContext) error {
 	y := exec.Elems[T](c.OutLike(0, x.DType, x))
 	l, h := exec.Elems[T](lo), exec.Elems[T](hi)
 	for i, v := range exec.Elems[T](x) {
-		y[i] = elem.Larger(elem.Smaller(v, h[i%len(h)]), l[i%len(l)])
+		y[i] = clipped(v, l[i%len(l)], h[i%len(h)])
 	}
 	return nil
+}
+
+// clipped keeps NaN, and does not look at a bound that is NaN.
+func clipped[T exec.Number](v, low, high T) T {
+	if high < v {
+		v = high
+	}
+	if v < low {
+		v = low
+	}
+	return v
 }
 
 func cross[T exec.Float](c *exec.KernelContext) error {

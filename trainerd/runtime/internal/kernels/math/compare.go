@@ -2,7 +2,6 @@ package math
 
 import (
 	"bytes"
-	"math"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -156,8 +155,8 @@ func buildNotEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 func buildApproximateEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 	tol := b.Float("tolerance")
 	return exec.ByFloat(b.DType("T"),
-		pairs(func(x, y float32) bool { return math.Abs(float64(x-y)) < tol }),
-		pairs(func(x, y float64) bool { return math.Abs(x-y) < tol }))
+		pairs(func(x, y float32) bool { return elem.Absolute(x-y) <= float32(tol) }),
+		pairs(func(x, y float64) bool { return elem.Absolute(x-y) <= tol }))
 }
 
 // pairs is the kernel of a comparison of two tensors of one shape.

@@ -1,8 +1,10 @@
 package math
 
 import (
+	"math"
 	"math/cmplx"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -36,11 +38,25 @@ func alsoComplex(spec exec.OpSpec, c64, c128 exec.Kernel) exec.OpSpec {
 func addOf[T exec.ComplexNumber](x, y T) T { return x + y }
 func subOf[T exec.ComplexNumber](x, y T) T { return x - y }
 func mulOf[T exec.ComplexNumber](x, y T) T { return x * y }
-func divOf[T exec.ComplexNumber](x, y T) T { return x / y }
+
+// divOf has no infinity for a division by zero, as C++ does not.
+func divOf[T exec.ComplexNumber](x, y T) T {
+	if y == 0 {
+		return T(cmplx.NaN())
+	}
+	return x / y
+}
 func negOf[T exec.ComplexNumber](x T) T    { return -x }
 func squareOf[T exec.ComplexNumber](x T) T { return x * x }
 
-func expOf[T exec.ComplexNumber](x T) T { return T(cmplx.Exp(complex128(x))) }
+// expOf is real for what is real, also where it is infinite.
+func expOf[T exec.ComplexNumber](x T) T {
+	z := complex128(x)
+	if imag(z) == 0 {
+		return T(complex(math.Exp(real(z)), imag(z)))
+	}
+	return T(cmplx.Exp(z))
+}
 
 func divNoNanOf[T exec.ComplexNumber](x, y T) T {
 	if y == 0 {
@@ -58,7 +74,13 @@ func buildComplex(b *exec.OpConstruction) (exec.Kernel, error) {
 // complexPart is an op from complex to real numbers.
 func complexPart(f func(complex128) float64) exec.OpSpec {
 	return exec.OpSpec{Types: exec.ComplexTypes, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		if b.DType("T") == exec.Complex64 {
+		from, to := b.DType("T"), b.DType("Tout")
+		if (from == exec.Complex64) != (to == exec.Float32) {
+			return func(c *exec.KernelContext) error {
+				return c.Invalid("T is %s, Tout %s", dtype.Name(from), dtype.Name(to))
+			}, nil
+		}
+		if from == exec.Complex64 {
 			return elem.Convert(func(z complex64) float32 { return float32(f(complex128(z))) }), nil
 		}
 		return elem.Convert(f), nil

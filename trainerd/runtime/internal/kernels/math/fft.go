@@ -126,7 +126,7 @@ func fourierOp(rank int, inverse bool) exec.OpSpec {
 // fourierLength returns the lengths in input 1.
 func fourierLength(c *exec.KernelContext, rank int) ([]int, error) {
 	n := append([]int{}, c.IntsOf(0, c.In(1))...)
-	if len(n) != rank || len(c.In(0).Shape) < rank {
+	if len(n) != rank || len(c.In(1).Shape) != 1 || len(c.In(0).Shape) < rank {
 		return nil, c.Invalid("%d lengths for a transform of %s in %d dimensions", len(n), c.In(0).Describe(), rank)
 	}
 	for _, v := range n {

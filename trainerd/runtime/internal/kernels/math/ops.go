@@ -9,10 +9,10 @@ import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		bitwiseOps,
-		arithmeticOps.WithHalves("Add", "AddV2", "Sub", "Mul", "Pow", "Maximum", "Minimum", "SquaredDifference", "AddN", "MulNoNan"),
-		unaryOps.WithHalves("Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Sin", "Cos", "Tanh", "Erf", "Erfc", "Sigmoid", "Softplus", "Ceil", "Floor", "Rint",
-			"Softsign", "Elu", "Selu", "Reciprocal", "Inv", "Relu", "Relu6", "Neg", "Abs", "Sign", "Square", "Round", "IsNan", "IsInf", "IsFinite",
-			"ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "InvGrad", "ReciprocalGrad"),
+		arithmeticOps.WithHalves("Add", "AddV2", "Sub", "Mul", "Pow", "Maximum", "Minimum", "AddN", "MulNoNan").WithSteps(arithmeticSteps),
+		unaryOps.WithHalves("Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Sin", "Cos", "Tanh", "Erf", "Erfc", "Ceil", "Floor", "Rint",
+			"Reciprocal", "Inv", "Relu", "Relu6", "Neg", "Abs", "Sign", "Square", "Round", "IsNan", "IsInf", "IsFinite",
+			"ReluGrad", "Relu6Grad").WithSteps(unarySteps),
 		compareOps.WithHalves("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"),
 		divideOps.WithHalves("RealDiv", "Div", "DivNoNan"),
 		reduceOps.WithHalves("Sum", "Mean", "Prod", "Max", "Min", "L2Loss", "ArgMax"),

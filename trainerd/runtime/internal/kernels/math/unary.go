@@ -17,7 +17,7 @@ var unaryOps = exec.OpTable{
 	"Sinh": floatUnary(math.Sinh), "Cosh": floatUnary(math.Cosh), "Tanh": sliceUnary(vec.Tanh[float32], vec.Tanh[float64]),
 	"Asinh": floatUnary(math.Asinh), "Acosh": floatUnary(math.Acosh), "Atanh": floatUnary(math.Atanh),
 	"Erf": sliceUnary(vec.Erf[float32], vec.Erf[float64]), "Erfc": floatUnary(math.Erfc), "Erfinv": floatUnary(math.Erfinv),
-	"Lgamma":  floatUnary(func(x float64) float64 { v, _ := math.Lgamma(x); return v }),
+	"Lgamma":  floatUnary(lgamma),
 	"Sigmoid": sliceUnary(vec.Sigmoid[float32], vec.Sigmoid[float64]), "Softplus": wideUnary(softpluses, softplus),
 	"Ceil": floatUnary(math.Ceil), "Floor": sliceUnary(vec.Floor[float32], vec.Floor[float64]), "Rint": floatUnary(math.RoundToEven),
 
@@ -33,7 +33,7 @@ var unaryOps = exec.OpTable{
 	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(absolute[float32], absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
 	"Sign":       {Types: exec.Numbers, Build: buildUnary(elem.Sign[float32], elem.Sign[float64], elem.Sign[int32], elem.Sign[int64])},
 	"Square":     alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(vec.Square[float32], vec.Square[float64], square[int32], square[int64])}, elem.Unary(squareOf[complex64]), elem.Unary(squareOf[complex128])),
-	"Round":      {Types: exec.Numbers, Build: buildUnary(round[float32], round[float64], same[int32], same[int64])},
+	"Round":      {Types: exec.Numbers, Build: buildUnary(round[float32], round[float64], none[int32], none[int64])},
 	"Invert":     {Types: exec.Indices, Build: buildUnary(nil, nil, invert[int32], invert[int64])},
 
 	"IsNan":    floatTest(math.IsNaN),
@@ -144,9 +144,21 @@ func softplus(x float64) float64 {
 func softsign[T exec.Float](x T) T { return x / (1 + elem.Absolute(x)) }
 func neg[T exec.Number](x T) T     { return -x }
 func square[T exec.Number](x T) T  { return x * x }
-func same[T any](x T) T            { return x }
 func invert[T exec.Integer](x T) T { return ^x }
 func round[T exec.Float](x T) T    { return T(math.RoundToEven(float64(x))) }
+
+// none is what TensorFlow's kernel makes of an integer that is to be rounded. Its
+// Python functions never ask for that.
+func none[T exec.Integer](T) T { return 0 }
+
+// lgamma grows to both sides.
+func lgamma(x float64) float64 {
+	if math.IsInf(x, -1) {
+		return -x
+	}
+	v, _ := math.Lgamma(x)
+	return v
+}
 
 func reciprocal[T exec.Float](d, x []T) { vec.ScalarDiv(d, x, 1) }
 
@@ -271,28 +283,33 @@ func softsignGrad[T exec.Float](g, x T) T {
 	return g / (d * d)
 }
 
+// The gradients of roots and inverses are 0 where the gradient that they get is, also
+// where y is infinite or NaN.
+
 func rsqrtGrad[T exec.Float](d, y, g []T) {
 	y, g = y[:len(d)], g[:len(d)]
 	for i := range d {
-		d[i] = -0.5 * g[i] * y[i] * y[i] * y[i]
+		d[i] = zeroOr(g[i], -0.5*(g[i]*y[i])*(y[i]*y[i]))
 	}
 }
 
 func reciprocalGrad[T exec.Float](d, y, g []T) {
 	y, g = y[:len(d)], g[:len(d)]
 	for i := range d {
-		d[i] = -g[i] * y[i] * y[i]
+		d[i] = zeroOr(g[i], -g[i]*(y[i]*y[i]))
 	}
 }
 
-// sqrtGrad is 0 for a gradient of 0, at 0 too.
 func sqrtGrad[T exec.Float](d, y, g []T) {
 	y, g = y[:len(d)], g[:len(d)]
 	for i := range d {
-		v := g[i] * 0.5 / y[i]
-		if g[i] == 0 {
-			v = 0
-		}
-		d[i] = v
+		d[i] = zeroOr(g[i], g[i]*0.5/y[i])
 	}
+}
+
+func zeroOr[T exec.Float](g, v T) T {
+	if g == 0 {
+		return 0
+	}
+	return v
 }

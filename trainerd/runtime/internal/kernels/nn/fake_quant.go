@@ -134,16 +134,12 @@ func quantizers(c *exec.KernelContext, i int, x *exec.Tensor, l levels, perChann
 		}
 		n = x.Shape[len(x.Shape)-1]
 	}
-	if low.NumElements() != n || high.NumElements() != n {
+	if low.NumElements() != n || high.NumElements() != n || perChannel && (len(low.Shape) != 1 || len(high.Shape) != 1) {
 		return nil, c.Invalid("%d bounds are wanted, not %s and %s", n, low.Describe(), high.Describe())
 	}
 	all := make([]quantizer, n)
 	for i := range all {
-		a, b := exec.Elems[float32](low)[i], exec.Elems[float32](high)[i]
-		if a > b {
-			return nil, c.Invalid("the bound %v is above %v", a, b)
-		}
-		all[i] = l.between(a, b)
+		all[i] = l.between(exec.Elems[float32](low)[i], exec.Elems[float32](high)[i])
 	}
 	return all, nil
 }

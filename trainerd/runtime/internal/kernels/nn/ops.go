@@ -9,7 +9,7 @@ func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		inTopKOps,
 		biasOps.WithHalves("BiasAdd", "BiasAddV1", "BiasAddGrad"),
-		softmaxOps.WithHalves("Softmax", "LogSoftmax", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
+		softmaxOps.WithSteps(softmaxSteps),
 		normalizationOps.WithHalves("FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
 		convOps.WithHalves("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
 		poolOps,

@@ -141,6 +141,11 @@ func segmentGradRows[T exec.Float](weight func(n int) float64) exec.Kernel {
 		if len(g.Shape) == 0 || len(ids.Shape) != 1 || !exec.SameShape(idx.Shape, ids.Shape) {
 			return c.Invalid("indices %s and segments %s do not fit %s", idx.Describe(), ids.Describe(), g.Describe())
 		}
+		if n == 0 { // then TensorFlow does not look at the rows
+			c.Out(0, g.DType, append(append(c.ScratchInts(0, 0), 0), g.Shape[1:]...)...)
+			c.Out(1, idx.DType, 0)
+			return nil
+		}
 		counts := elem.Zeros(c, 1, g.Shape[0])
 		for k := range ids.Shape[0] {
 			id, i := ids.IntAt(k), idx.IntAt(k)

@@ -173,17 +173,19 @@ func fillEmptyRowsGrad[T exec.Float](c *exec.KernelContext) error {
 	back, grad := c.In(0), c.In(1)
 	d, def := exec.Elems[T](c.OutLike(0, grad.DType, back)), exec.Elems[T](c.Out(1, grad.DType))
 	gs := exec.Elems[T](grad)
-	var sum T
-	for _, g := range gs {
-		sum += g
-	}
+	given := exec.Scratch[bool](c, exec.ScratchA, len(gs))
+	clear(given)
 	for i, at := range exec.Elems[int64](back) {
 		if at < 0 || at >= int64(len(gs)) {
 			return c.Invalid("entry %d is %d, outside [0, %d)", i, at, len(gs))
 		}
-		d[i] = gs[at]
-		sum -= gs[at]
+		d[i], given[at] = gs[at], true
 	}
-	def[0] = sum
+	def[0] = 0
+	for i, g := range gs {
+		if !given[i] {
+			def[0] += g
+		}
+	}
 	return nil
 }

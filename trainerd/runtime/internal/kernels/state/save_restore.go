@@ -18,7 +18,7 @@ var saveRestoreOps = exec.OpTable{
 // checkpointArgs returns the prefix, and checks that there is a name and a
 // slice for each tensor.
 func checkpointArgs(c *exec.KernelContext, tensors int) (string, error) {
-	prefix, err := c.StringScalar(0, "the prefix")
+	prefix, err := c.OneString(0, "the prefix")
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +115,7 @@ func restoreOne(r tensorReader, name, spec string) (*ckptfmt.Tensor, error) {
 func buildMergeV2(b *exec.OpConstruction) (exec.Kernel, error) {
 	o := &ckptfmt.MergeOptions{AllowMissing: b.Bool("allow_missing_files"), DeleteOldDirs: b.Bool("delete_old_dirs")}
 	return func(c *exec.KernelContext) error {
-		dst, err := c.StringScalar(1, "the destination")
+		dst, err := c.OneString(1, "the destination")
 		if err != nil {
 			return err
 		}

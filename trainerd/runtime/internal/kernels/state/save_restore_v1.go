@@ -27,7 +27,7 @@ func saveSlicesV1(c *exec.KernelContext) error {
 // saveFile writes the inputs from first on to a file. spec says which slice of
 // what each is.
 func saveFile(c *exec.KernelContext, first int, spec func(i int) string) error {
-	name, err := c.StringScalar(0, "the file name")
+	name, err := c.OneString(0, "the file name")
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,17 @@ func saveFile(c *exec.KernelContext, first int, spec func(i int) string) error {
 func buildRestoreV1(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt := b.DType("dt")
 	return func(c *exec.KernelContext) error {
-		pattern, err := c.StringScalar(0, "the file pattern")
+		pattern, err := c.OneString(0, "the file pattern")
 		if err != nil {
 			return err
 		}
-		name, err := c.StringScalar(1, "the tensor's name")
+		name, err := c.OneString(1, "the tensor's name")
 		if err != nil {
 			return err
 		}
 		spec := ""
 		if c.NumInputs() > 2 {
-			if spec, err = c.StringScalar(2, "the slice"); err != nil {
+			if spec, err = c.OneString(2, "the slice"); err != nil {
 				return err
 			}
 		}

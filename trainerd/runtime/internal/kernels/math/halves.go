@@ -1,0 +1,113 @@
+package math
+
+import (
+	"math"
+
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
+)
+
+// round16 rounds to a type of 16 bits.
+type round16 = exec.Rounding
+
+// The ops on elements that TensorFlow composes of several, on types of 16 bits. The
+// formulas are those of its functors; the order of their steps shows in the results.
+var unarySteps = map[string]func(round16) exec.Kernel{
+	"Sigmoid": eachStep(func(x float32, r round16) float32 {
+		e := exp16(x, r)
+		if math.IsInf(float64(e), 1) {
+			return 1
+		}
+		return r(e / r(1+e))
+	}),
+	"Softplus": softplusSteps,
+	"Softsign": eachStep(func(x float32, r round16) float32 { return r(x / r(1+elem.Absolute(x))) }),
+	"Elu": eachStep(func(x float32, r round16) float32 {
+		if x < 0 {
+			return r(exp16(x, r) - 1)
+		}
+		return x
+	}),
+	"Selu": eachStep(func(x float32, r round16) float32 {
+		if x < 0 {
+			return r(r(seluAlpha) * r(exp16(x, r)-1))
+		}
+		return r(r(seluScale) * x)
+	}),
+
+	"EluGrad": pairSteps(func(g, y float32, r round16) float32 {
+		if y < 0 {
+			return r(r(y+1) * g)
+		}
+		return g
+	}),
+	"SeluGrad": pairSteps(func(g, y float32, r round16) float32 {
+		if y < 0 {
+			return r(g * r(y+r(seluAlpha)))
+		}
+		return r(g * r(seluScale))
+	}),
+	"SoftplusGrad": pairSteps(func(g, x float32, r round16) float32 { return r(g / r(exp16(-x, r)+1)) }),
+	"SoftsignGrad": pairSteps(func(g, x float32, r round16) float32 {
+		d := r(1 + elem.Absolute(x))
+		return r(g / r(d*d))
+	}),
+	"SigmoidGrad":    pairSteps(func(y, g float32, r round16) float32 { return r(g * r(y*r(1-y))) }),
+	"TanhGrad":       pairSteps(func(y, g float32, r round16) float32 { return r(g * r(1-r(y*y))) }),
+	"SqrtGrad":       gradientSteps(func(y, g float32, r round16) float32 { return r(g * r(0.5/y)) }),
+	"RsqrtGrad":      gradientSteps(func(y, g float32, r round16) float32 { return r(r(-0.5*r(g*y)) * r(y*y)) }),
+	"InvGrad":        gradientSteps(func(y, g float32, r round16) float32 { return r(-g * r(y*y)) }),
+	"ReciprocalGrad": gradientSteps(func(y, g float32, r round16) float32 { return r(-g * r(y*y)) }),
+}
+
+var arithmeticSteps = map[string]func(round16) exec.Kernel{
+	"SquaredDifference": func(r round16) exec.Kernel {
+		return elem.Combine(elem.LoopsOf(func(x, y float32) float32 {
+			d := r(x - y)
+			return r(d * d)
+		}))
+	},
+}
+
+func exp16(x float32, r round16) float32 { return r(float32(math.Exp(float64(x)))) }
+
+// softplusSteps is linear, or the exponential, where the logarithm would lose all
+// bits of the type: beyond 2 + log(epsilon). TensorFlow's epsilon of half is 2^-13.
+func softplusSteps(r round16) exec.Kernel {
+	limit := float32(2.84375)
+	if isHalf := r(1+1./1024) > 1; isHalf {
+		limit = 7.0078125
+	}
+	return elem.Unary(func(x float32) float32 {
+		switch e := exp16(x, r); {
+		case x > limit:
+			return x
+		case x < -limit:
+			return e
+		default:
+			return r(float32(math.Log1p(float64(e))))
+		}
+	})
+}
+
+func eachStep(f func(x float32, r round16) float32) func(round16) exec.Kernel {
+	return func(r round16) exec.Kernel {
+		return elem.Unary(func(x float32) float32 { return f(x, r) })
+	}
+}
+
+func pairSteps(f func(x, y float32, r round16) float32) func(round16) exec.Kernel {
+	return func(r round16) exec.Kernel {
+		return pairwise(func(x, y float32) float32 { return f(x, y, r) })
+	}
+}
+
+// gradientSteps is pairSteps for what is 0 where the gradient is, whatever y is.
+func gradientSteps(f func(y, g float32, r round16) float32) func(round16) exec.Kernel {
+	return pairSteps(func(y, g float32, r round16) float32 {
+		if g == 0 {
+			return 0
+		}
+		return f(y, g, r)
+	})
+}
