@@ -26,6 +26,9 @@ type column struct {
 	tail   cell // the last one
 	parts  []part
 
+	sized     int   // points that hold their size
+	sizeTotal int64 // of them
+
 	maxStep int64   // 0 without points
 	maxWall float64 // of the points that have a time
 }
@@ -100,8 +103,8 @@ func (c *column) add(p *cell) {
 		binary.LittleEndian.PutUint32(data[n:], p.number)
 		n += 4
 	}
-	if p.form == formSimple {
-		c.tail.step, c.tail.wall = p.step, p.wall
+	if p.form == formSimple { // the place stays that of the last point that has one
+		c.tail.form, c.tail.step, c.tail.wall, c.tail.number = p.form, p.step, p.wall, p.number
 	} else {
 		n = putVarint(data, n, uint64(p.file))
 		n = putVarint(data, n, zigzag(p.offset-c.tail.offset))
@@ -112,8 +115,12 @@ func (c *column) add(p *cell) {
 	b.data = b.data[:n] // of itself: no new pointer for the garbage collector
 }
 
-// measure takes note of the extremes of the last point.
+// measure takes note of the extremes and the size of the last point.
 func (c *column) measure(p *cell) {
+	if p.form != formSimple {
+		c.sized++
+		c.sizeTotal += int64(p.size)
+	}
 	wall := p.wallTime()
 	if c.n == 1 {
 		c.maxStep, c.maxWall = p.step, wall
@@ -178,6 +185,13 @@ func uvarint(data *[]byte) int {
 	return int(u)
 }
 
+// first returns the first point of a column that has one.
+func (c *column) first() cell {
+	p := c.blocks[0].before
+	p.next(c.blocks[0].data)
+	return p
+}
+
 // each calls f with the points in their order until it returns false.
 func (c *column) each(f func(p *cell) bool) {
 	for _, b := range c.blocks {
@@ -231,7 +245,7 @@ func (c *column) shorten(n int) {
 		}
 	}
 	all := c.n
-	c.n = 0
+	c.n, c.sized, c.sizeTotal = 0, 0, 0
 	c.each(func(p *cell) bool {
 		c.n++
 		c.measure(p)

@@ -95,17 +95,8 @@ func (s *Series) Max() (step int64, wallTime float64) {
 }
 
 // Bytes returns how many bytes the values of the points take, encoded.
-func (s *Series) Bytes() (n int64) {
-	simple := simpleValueSize(s.Tag)
-	s.points.each(func(p *cell) bool {
-		if p.form == formSimple {
-			n += simple
-		} else {
-			n += int64(p.size)
-		}
-		return true
-	})
-	return n
+func (s *Series) Bytes() int64 {
+	return int64(s.points.n-s.points.sized)*simpleValueSize(s.Tag) + s.points.sizeTotal
 }
 
 // simpleValueSize returns the encoded size of a simple_value with a tag.
@@ -126,9 +117,28 @@ type Point struct {
 // Points returns the points in their order.
 func (s *Series) Points() iter.Seq[Point] {
 	return func(yield func(Point) bool) {
-		s.points.each(func(c *cell) bool {
-			return yield(Point{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c})
-		})
+		s.points.each(func(c *cell) bool { return yield(s.point(c)) })
+	}
+}
+
+func (s *Series) point(c *cell) Point {
+	return Point{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c}
+}
+
+// Ends returns the first point and the last one of a series that has any.
+func (s *Series) Ends() (first, last Point, ok bool) {
+	if s.points.n == 0 {
+		return Point{}, Point{}, false
+	}
+	begin := s.points.first()
+	return s.point(&begin), s.point(&s.points.tail), true
+}
+
+// Times returns the steps and the times of the points in their order, without what
+// their values need.
+func (s *Series) Times() iter.Seq2[int64, float64] {
+	return func(yield func(step int64, wallTime float64) bool) {
+		s.points.each(func(c *cell) bool { return yield(c.step, c.wallTime()) })
 	}
 }
 
@@ -355,6 +365,11 @@ func (x *RunData) value(open *valueFile, p Point) (*tfpb.Summary_Value, error) {
 // Scalars walks those points of a series that are scalars. Values of other types than
 // float32 are read from the files; those that cannot be read are left out.
 func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
+	if s.Plain() {
+		return func(yield func(Point, float64) bool) {
+			s.points.each(func(c *cell) bool { return yield(s.point(c), float64(c.float())) })
+		}
+	}
 	return func(yield func(Point, float64) bool) {
 		next, stop := iter.Pull2(x.Values(s.unheld()))
 		defer stop()
@@ -375,9 +390,6 @@ func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
 
 // unheld returns the points whose values are not in memory.
 func (s *Series) unheld() (points []Point) {
-	if s.Plain() {
-		return nil
-	}
 	for p := range s.Points() {
 		if _, ok := p.Scalar(); !ok {
 			points = append(points, p)

@@ -77,10 +77,9 @@ class Server:
         peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
         return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK"), peak / 1024
 
-    def first_scalars(self):
-        """Asks until there are scalars, and returns when that was."""
-        request = pb.ListScalarsRequest(plugin_filter=pb.PluginFilter(plugin_name="scalars"))
-        while not self.stub.ListScalars(request).runs:
+    def first_values(self):
+        """Asks until there is a plugin with values, and returns when that was."""
+        while not self.stub.ListPlugins(pb.ListPluginsRequest()).plugins:
             time.sleep(0.005)
         return time.perf_counter()
 
@@ -124,7 +123,7 @@ def main():
         work = server.contents()
         metrics = {"max_rss_mib": peak, "read_seconds": time.perf_counter() - asked, "served_rss_mib": server.cost()[1]}
     with Server(binary(args.server), args.logdir) as server:
-        metrics["first_seconds"] = server.first_scalars() - server.began
+        metrics["first_seconds"] = server.first_values() - server.began
     print(json.dumps({"work": work, "seconds": seconds, "cpu_seconds": cpu, "metrics": metrics}))
 
 

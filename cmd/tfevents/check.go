@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
@@ -52,6 +53,7 @@ func (f finding) where() string {
 }
 
 func check(c *cli.Context) error {
+	garbage.CollectSeldom()
 	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err
@@ -189,8 +191,15 @@ func damageProblem(err error) string {
 	return where + "damaged data: the Python loader sees nothing of this file from here on, the data server shows what it makes of it; repair the file"
 }
 
-// stepProblem says what is odd about the steps of a series.
+// stepProblem says what is odd about the steps of a series. It looks at them once.
 func stepProblem(s *checkedSeries) string {
+	if !s.stepped {
+		s.stepped, s.steps = true, oddSteps(s)
+	}
+	return s.steps
+}
+
+func oddSteps(s *checkedSeries) string {
 	back, negative, same := 0, 0, 0
 	begun := false
 	var first, before int64
@@ -252,7 +261,7 @@ func purgeProblem(meant, python, server *checkedSeries) string {
 
 // difference compares the points of a series with those that a loader keeps.
 func difference(meant, shown *checkedSeries) string {
-	if shown != nil && sameStamps(meant, shown) {
+	if shown == meant || shown != nil && sameStamps(meant, shown) {
 		return ""
 	}
 	want := make(map[stamp]int)

@@ -24,6 +24,8 @@ type checkedSeries struct {
 	points   int
 	plain    bool // of scalars, as [tfevents.Series.Plain] says
 	stamps   iter.Seq[stamp]
+	stepped  bool   // whether steps is known
+	steps    string // what is odd about the steps
 	values   iter.Seq2[*tfpb.Summary_Value, error]
 }
 
@@ -46,8 +48,8 @@ func checkedOf(d *tfevents.RunData, series *tfevents.Series) *checkedSeries {
 	return &checkedSeries{
 		tag: series.Tag, metadata: series.Metadata, points: series.Len(), plain: series.Plain(),
 		stamps: func(yield func(stamp) bool) {
-			for p := range series.Points() {
-				if !yield(stamp{p.Step, p.WallTime}) {
+			for step, wall := range series.Times() {
+				if !yield(stamp{step, wall}) {
 					return
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
@@ -120,6 +121,7 @@ func exportFormat(c *cli.Context) (string, error) {
 }
 
 func export(c *cli.Context) error {
+	garbage.CollectLate()
 	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err

@@ -35,21 +35,23 @@ func (n number) MarshalJSON() ([]byte, error) {
 }
 
 // formatNumber writes what is not a number as TensorBoard does.
-func formatNumber(x float64) string {
+func formatNumber(x float64) string { return string(appendNumber(nil, x)) }
+
+func appendNumber(b []byte, x float64) []byte {
 	switch {
 	case math.IsNaN(x):
-		return "NaN"
+		return append(b, "NaN"...)
 	case math.IsInf(x, 1):
-		return "Infinity"
+		return append(b, "Infinity"...)
 	case math.IsInf(x, -1):
-		return "-Infinity"
+		return append(b, "-Infinity"...)
 	}
 	// As JSON has it: times in plain digits, however long.
 	format := byte('f')
 	if abs := math.Abs(x); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		format = 'e'
 	}
-	return strconv.FormatFloat(x, format, -1, 64)
+	return strconv.AppendFloat(b, x, format, -1, 64)
 }
 
 // printRows prints rows of one type, whose fields have the tags of [pointRow]: as

@@ -83,7 +83,7 @@ type exporter struct {
 }
 
 var exporters = map[string]exporter{
-	summary.PluginScalars:    exporterOf((*selection).scalars),
+	summary.PluginScalars:    {print: printScalars, widen: exporterOf((*selection).scalars).widen},
 	summary.PluginHistograms: exporterOf(rowsOf(bucketsOf)),
 	summary.PluginText:       exporterOf(rowsOf(textsOf)),
 	summary.PluginPRCurves:   exporterOf(rowsOf(curveOf)),

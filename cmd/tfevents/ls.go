@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
@@ -80,6 +81,7 @@ type tagInfo struct {
 }
 
 func ls(c *cli.Context) error {
+	garbage.CollectLate()
 	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
@@ -92,6 +93,7 @@ type values struct {
 }
 
 func stat(c *cli.Context) error {
+	garbage.CollectSeldom()
 	args, err := someArgs(c, "PATH")
 	if err != nil {
 		return err
@@ -210,16 +212,16 @@ func (r *runStat) add(e tfevents.EventHead) {
 
 func statSeries(d *tfevents.RunData, series *tfevents.Series) *tagStat {
 	t := &tagStat{Tag: series.Tag, Plugin: series.Plugin(), Bytes: series.Bytes()}
-	for p := range series.Points() {
+	for step := range series.Times() {
 		if t.Points == 0 {
-			t.FirstStep, t.LastStep, t.MinStep, t.MaxStep = p.Step, p.Step, p.Step, p.Step
+			t.FirstStep, t.LastStep, t.MinStep, t.MaxStep = step, step, step, step
 		}
-		if p.Step < t.LastStep {
+		if step < t.LastStep {
 			t.Back++
 		}
 		t.Points++
-		t.LastStep = p.Step
-		t.MinStep, t.MaxStep = min(t.MinStep, p.Step), max(t.MaxStep, p.Step)
+		t.LastStep = step
+		t.MinStep, t.MaxStep = min(t.MinStep, step), max(t.MaxStep, step)
 	}
 	if t.Plugin != summary.PluginScalars {
 		return t

@@ -54,16 +54,10 @@ func viewOf(run tfevents.Run, d *tfevents.RunData) *view {
 	v := &view{run: run, data: d, events: d.Events, purged: d.Purged}
 	for _, series := range d.Series {
 		one := seriesView{source: series, tag: series.Tag, plugin: series.Plugin(), points: series.Len(), bytes: series.Bytes()}
-		var last tfevents.Point
-		begun := false
-		for last = range series.Points() {
-			if !begun {
-				one.first, begun = stamp{last.Step, last.WallTime}, true
-			}
-		}
-		one.last = stamp{last.Step, last.WallTime}
+		first, last, ok := series.Ends()
+		one.first, one.last = stamp{first.Step, first.WallTime}, stamp{last.Step, last.WallTime}
 		one.scalars = scalarsOf(d, series)
-		if one.plugin == summary.PluginScalars { // others need not be read, and may be large
+		if ok && one.plugin == summary.PluginScalars { // others need not be read, and may be large
 			one.lastValue = scalarAt(d, last)
 		}
 		v.series = append(v.series, one)

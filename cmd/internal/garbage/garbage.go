@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
 // firstCollection is the heap, in MiB, at which garbage is collected for the first
@@ -13,13 +14,40 @@ import (
 // collecting that again and again would take a third of a command's time.
 const firstCollection = 64
 
+// usualFirst is the heap, in MiB, at which the runtime collects first: at 100 percent,
+// and in proportion at others.
+const usualFirst = 4
+
 // CollectLate puts off the first collection; from then on the heap grows as usual, or
 // as GOGC says. A command that sets its own percentage leaves it out.
 func CollectLate() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	const usualFirst = 4 // MiB, at 100 percent
 	usual := debug.SetGCPercent(firstCollection / usualFirst * 100)
-	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+	afterCollection(func() { debug.SetGCPercent(usual) })
+}
+
+// CollectSeldom puts off every collection until the heap has that size, for commands
+// that hold little and pass by much.
+func CollectSeldom() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	const usual = 100
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	var adapt func()
+	adapt = func() {
+		metrics.Read(live)
+		held := max(live[0].Value.Uint64()>>20, usualFirst)
+		debug.SetGCPercent(max(usual, firstCollection*100/int(held)))
+		afterCollection(adapt)
+	}
+	adapt()
+}
+
+// afterCollection has f called, by the goroutine that the runtime has for that, after
+// the next collection.
+func afterCollection(f func()) {
+	runtime.AddCleanup(new([64]byte), func(f func()) { f() }, f)
 }

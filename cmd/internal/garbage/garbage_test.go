@@ -1,0 +1,48 @@
+package garbage
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// percent is the present percentage.
+func percent() int {
+	p := debug.SetGCPercent(100)
+	debug.SetGCPercent(p)
+	return p
+}
+
+// waitFor collects until the percentage is as wanted.
+func waitFor(t *testing.T, what string, wanted func(percent int) bool) {
+	t.Helper()
+	for range 1000 {
+		if wanted(percent()) {
+			return
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond) // until the cleanup has run
+	}
+	t.Fatalf("%s: %d percent", what, percent())
+}
+
+func TestCollectLate(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	CollectLate()
+	if p := percent(); p != 1600 {
+		t.Errorf("%d percent before the first collection", p)
+	}
+	waitFor(t, "after it", func(p int) bool { return p == 100 })
+}
+
+func TestCollectSeldom(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	CollectSeldom()
+	waitFor(t, "with little in use", func(p int) bool { return p > 400 })
+	held := make([]byte, 200<<20)
+	waitFor(t, "with 200 MiB in use", func(p int) bool { return p == 100 })
+	runtime.KeepAlive(held)
+}
