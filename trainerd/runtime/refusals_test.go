@@ -19,7 +19,6 @@ func TestShapesThatTensorFlowRefuses(t *testing.T) {
 	square := kerneltest.Tensor[int32](b, []int64{1, 1}, 0)
 	empty := kerneltest.Tensor[float32](b, []int64{0, 1})
 	text, words := kerneltest.Scalar(b, "a b"), kerneltest.Vector(b, "a b")
-	complexNumber := kerneltest.Scalar(b, complex64(1))
 	tests := map[string]string{
 		"RegexFullMatch": b.Node("RegexFullMatch", []string{words, words}),
 		"RegexReplace":   b.Node("RegexReplace", []string{words, text, words}),
@@ -29,7 +28,6 @@ func TestShapesThatTensorFlowRefuses(t *testing.T) {
 		"StridedSlice":   b.Node("StridedSlice", []string{vector, zero, zero, zero}, "new_axis_mask", 1),
 		"UnravelIndex":   b.Node("UnravelIndex", []string{kerneltest.Vector[int32](b), axes}),
 		"LinSpace":       b.Node("LinSpace", []string{number, number, kerneltest.Vector[int32](b, 3)}),
-		"ComplexAbs":     b.Node("ComplexAbs", []string{complexNumber}, "Tout", tfpb.DataType_DT_DOUBLE),
 		"FakeQuantPerChannel": b.Node("FakeQuantWithMinMaxVarsPerChannel", []string{
 			kerneltest.Vector[float32](b, 1), number, number}),
 		"ArgMax":             b.Node("ArgMax", []string{two, axes}),

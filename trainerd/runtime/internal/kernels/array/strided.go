@@ -23,25 +23,26 @@ type stridedView struct {
 	shape  []int // of the result, with new and without shrunk axes
 }
 
-// vectors insists on inputs of one dimension.
-func vectors(c *exec.KernelContext, from, to int) error {
-	for k := from; k < to; k++ {
+// stridedEntries returns what three inputs, from i on, say of the dimensions of a shape.
+func stridedEntries(c *exec.KernelContext, shape []int, i int) (begin, end, step []int, err error) {
+	for k := i; k < i+3; k++ {
 		if len(c.In(k).Shape) != 1 {
-			return c.Invalid("input %d must be a vector, not %s", k, c.In(k).Describe())
+			return nil, nil, nil, c.Invalid("begin, end and strides must be vectors, not %s", c.In(k).Describe())
 		}
 	}
-	return nil
+	begin, end, step = c.IntsOf(0, c.In(i)), c.IntsOf(1, c.In(i+1)), c.IntsOf(2, c.In(i+2))
+	if len(begin) != len(end) || len(begin) != len(step) || len(shape) > exec.MaxRank || len(begin) > 32 {
+		err = c.Invalid("begin, end and strides have %d, %d and %d entries for a tensor of shape %s", len(begin), len(end), len(step), exec.ShapeString(shape))
+	}
+	return begin, end, step, err
 }
 
 // resolve computes the view of a tensor of the given shape that inputs i, i+1
 // and i+2 (begin, end, strides) describe.
 func (s stridedSpec) resolve(c *exec.KernelContext, v *stridedView, shape []int, i int) error {
-	if err := vectors(c, i, i+3); err != nil {
+	begin, end, step, err := stridedEntries(c, shape, i)
+	if err != nil {
 		return err
-	}
-	begin, end, step := c.IntsOf(0, c.In(i)), c.IntsOf(1, c.In(i+1)), c.IntsOf(2, c.In(i+2))
-	if len(begin) != len(end) || len(begin) != len(step) || len(shape) > exec.MaxRank || len(begin) > 32 {
-		return c.Invalid("begin, end and strides have %d, %d and %d entries for a tensor of shape %s", len(begin), len(end), len(step), exec.ShapeString(shape))
 	}
 	stride := elem.RowMajor(c, 3, shape)
 	out := c.ScratchInts(4, 0)

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/cmplx"
 
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -71,17 +70,17 @@ func buildComplex(b *exec.OpConstruction) (exec.Kernel, error) {
 		elem.Combine(elem.LoopsOf(func(x, y float64) complex128 { return complex(x, y) })))
 }
 
-// complexPart is an op from complex to real numbers.
+// complexPart is an op from complex to real numbers, also of another size.
 func complexPart(f func(complex128) float64) exec.OpSpec {
+	narrow := func(z complex128) float32 { return float32(f(z)) }
 	return exec.OpSpec{Types: exec.ComplexTypes, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		from, to := b.DType("T"), b.DType("Tout")
-		if (from == exec.Complex64) != (to == exec.Float32) {
-			return func(c *exec.KernelContext) error {
-				return c.Invalid("T is %s, Tout %s", dtype.Name(from), dtype.Name(to))
-			}, nil
-		}
-		if from == exec.Complex64 {
-			return elem.Convert(func(z complex64) float32 { return float32(f(complex128(z))) }), nil
+		switch to := b.DType("Tout"); {
+		case b.DType("T") == exec.Complex64 && to == exec.Float32:
+			return elem.Convert(func(z complex64) float32 { return narrow(complex128(z)) }), nil
+		case b.DType("T") == exec.Complex64:
+			return elem.Convert(func(z complex64) float64 { return f(complex128(z)) }), nil
+		case to == exec.Float32:
+			return elem.Convert(narrow), nil
 		}
 		return elem.Convert(f), nil
 	}}
