@@ -28,7 +28,7 @@ type Entry struct {
 	Key, Value []byte
 }
 
-// Reader reads a table. Beside the index it keeps a few blocks, never the
+// Reader reads a table. Besides the index it keeps a few blocks, never the
 // whole table. It is safe for concurrent use if its io.ReaderAt is.
 type Reader struct {
 	r     io.ReaderAt

@@ -16,7 +16,7 @@ import (
 )
 
 // carSchema is that of a file with the columns name, weight, origin, kind (the
-// label) and built, of which name is not used.
+// label) and built; name is not used.
 func carSchema() *Schema {
 	return &Schema{
 		Format: FormatCSV, Columns: 5, Classes: 2,
