@@ -8,11 +8,11 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// FS is what writing a checkpoint needs of a file system: nil means the
-// operating system's.
+// FS is the file system to write a checkpoint to: nil means the operating
+// system's.
 type FS = atomicfile.FS
 
-// File is a file that the Create method of an [FS] makes.
+// File is a file made by the Create method of an [FS].
 type File = atomicfile.File
 
 // Wire format of a bundle.

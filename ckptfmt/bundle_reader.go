@@ -24,9 +24,9 @@ import (
 // everything and maps nothing.
 type ReaderOptions struct {
 	// SkipChecksums leaves the checksums of tensors unverified, so that a slice
-	// is read without the rest of its tensor. Those of the index, and of the
-	// lengths of strings, are verified anyway, and so is everything by
-	// Verify.
+	// can be read without the rest of its tensor. Those of the index, and of
+	// the lengths of strings, are always verified, and Verify checks
+	// everything.
 	SkipChecksums bool
 	// Mmap lets [BundleReader.View] map data files into memory.
 	Mmap bool
@@ -35,8 +35,8 @@ type ReaderOptions struct {
 }
 
 // BundleReader reads a V2 checkpoint. Opening it reads only the header; names
-// and bytes are read when they are asked for, and every checksum is verified
-// on the way. It is safe for concurrent use.
+// and bytes are read on demand, and every checksum is verified on the way. It
+// is safe for concurrent use.
 type BundleReader struct {
 	prefix string
 	opts   ReaderOptions
@@ -51,8 +51,8 @@ type BundleReader struct {
 	closed bool
 }
 
-// OpenBundle opens the checkpoint under prefix. A missing one matches
-// [fs.ErrNotExist]. o may be nil.
+// OpenBundle opens the checkpoint under prefix. If it is missing, the error
+// matches [fs.ErrNotExist]. o may be nil.
 func OpenBundle(prefix string, o *ReaderOptions) (*BundleReader, error) {
 	if o == nil {
 		o = &ReaderOptions{}
@@ -107,11 +107,10 @@ func (r *BundleReader) badHeader(err error) error {
 // NumShards returns the number of data files.
 func (r *BundleReader) NumShards() int { return int(r.header.NumShards) }
 
-// Tensors returns what the checkpoint holds, ordered by name. A partitioned
-// tensor comes once, as the whole that its slices make up. An error with a
-// name concerns that tensor alone, or that slice; what is known of its type and
-// shape comes with it. Tensors with slices but no entry of their own come last. An error
-// without a name ends the iteration.
+// Tensors returns the checkpoint's tensors, ordered by name. A partitioned tensor
+// appears once, as a whole. An error with a name concerns only that tensor or slice, and
+// comes with its type and shape as far as they are known. Tensors with slices but no
+// entry of their own come last. An error without a name ends the iteration.
 func (r *BundleReader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
 		parts := newStoredIndex(r) // slices come before their tensors
@@ -195,7 +194,7 @@ func corruptEntry(t *sstable.Reader, file string, key []byte, part string, err e
 	return &CorruptError{Name: file, Offset: place.Offset, Part: part, Err: err}
 }
 
-// Info returns what the checkpoint holds under a name, or an error matching
+// Info describes the tensor of that name, or returns an error matching
 // [ErrNotFound]. The Bytes of a partitioned tensor are not added up.
 func (r *BundleReader) Info(name string) (TensorInfo, error) {
 	e, err := r.lookup(name, []byte(name))
@@ -223,8 +222,8 @@ func (r *BundleReader) lookup(name string, key []byte) (bundleEntry, error) {
 	return e, nil
 }
 
-// Lookup returns a tensor, whole. The caller owns it. Damage is a
-// [*CorruptError] and concerns that tensor alone.
+// Lookup returns a whole tensor. The caller owns it. Damage is a
+// [*CorruptError] and concerns only that tensor.
 func (r *BundleReader) Lookup(name string) (*Tensor, error) {
 	e, err := r.lookup(name, []byte(name))
 	if err != nil {

@@ -125,8 +125,8 @@ func (s *shard) view() ([]byte, error) {
 	return s.mapped, s.mapErr
 }
 
-// Close closes the checkpoint's files. What [BundleReader.View] gave must not
-// be touched any more.
+// Close closes the checkpoint's files. Tensors returned by [BundleReader.View]
+// must not be used after that.
 func (r *BundleReader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,13 +14,11 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// Verify reads everything and yields the name of each tensor, or slice, with
-// what is wrong with it, nil when it is intact. Tensors that share bytes are
-// damage too. Damage to the table of the index, or the end of ctx, ends the
-// iteration with the name "".
+// Verify reads everything and yields the name of each tensor or slice with its
+// error, nil if it is intact. Tensors that share bytes are damage too. Damage
+// to the index table, or the end of ctx, ends the iteration with the name "".
 //
-// The files are read by several goroutines, which have ended when the
-// iteration has.
+// Several goroutines read the files; they have ended when the iteration ends.
 func (r *BundleReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var wg sync.WaitGroup

@@ -22,8 +22,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// BundleWriterOptions are the choices of a [BundleWriter]. The zero value is
-// TensorFlow's.
+// BundleWriterOptions are the choices of a [BundleWriter]. The zero value
+// writes what TensorFlow writes.
 type BundleWriterOptions struct {
 	FS FS // nil means the operating system's
 	// Alignment pads each tensor's bytes with zeros to a multiple of it. 0 and
@@ -32,20 +32,21 @@ type BundleWriterOptions struct {
 	// Snappy compresses the blocks of the index that shrink by it. TensorFlow
 	// reads them, but writes none.
 	Snappy bool
-	// NoSync leaves it to the system when the files reach the disk, as
+	// NoSync lets the system decide when the files reach the disk, as
 	// TensorFlow does: a crash of the process loses nothing, a power cut may
-	// leave a checkpoint that is damaged.
+	// leave a damaged checkpoint.
 	NoSync bool
-	// Sequential uses one processor only, and takes turns for it with whatever
-	// else needs it, for a save during a training that needs all of them.
+	// Sequential uses only one processor and yields it regularly, for a save
+	// during a training that needs all processors.
 	Sequential bool
 }
 
 // BundleWriter writes a V2 checkpoint of one shard. Tensors go to the data
-// file as they are added and are not held. Nothing is to be seen under the
+// file as they are added and are not kept in memory. Nothing appears under the
 // prefix until [BundleWriter.Finish].
 //
-// A BundleWriter is not safe for concurrent use. Its first error is its last.
+// A BundleWriter is not safe for concurrent use. After an error, every call
+// returns that error.
 type BundleWriter struct {
 	prefix    string
 	fsys      FS
@@ -64,9 +65,8 @@ type BundleWriter struct {
 // into it, go past it.
 const dataBuffer = quietPiece / 2
 
-// CreateBundle begins a checkpoint under prefix, and makes the prefix's
-// directory if only that is missing. Close must be called in the end. o may be
-// nil.
+// CreateBundle starts a checkpoint under prefix, and makes the prefix's
+// directory if only that is missing. The caller must call Close. o may be nil.
 func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) {
 	if o == nil {
 		o = &BundleWriterOptions{}
@@ -99,9 +99,9 @@ func (w *BundleWriter) Add(name string, t *Tensor) error {
 	return w.AddSlice(name, t.Shape, FullSlice(len(t.Shape)), t)
 }
 
-// AddSlice writes a part of a tensor of the given full shape. All parts of a
-// tensor have its type; a reader needs them to cover it without overlap. A
-// part that is the whole is written as [BundleWriter.Add] writes it.
+// AddSlice writes a slice of a tensor with the given full shape. All slices of
+// a tensor have its type; a reader needs them to cover it without overlap. A
+// slice that is the whole tensor is written as by [BundleWriter.Add].
 func (w *BundleWriter) AddSlice(name string, fullShape []int64, s TensorSlice, t *Tensor) error {
 	if w.err != nil {
 		return w.err
@@ -245,8 +245,8 @@ func (w *BundleWriter) pad() {
 
 // Finish publishes the checkpoint: data and index are made durable under
 // temporary names, then the data file gets its name, then the index. A
-// checkpoint with its index is whole; without, it is none. When Finish returns
-// nil a power cut cannot take the checkpoint away.
+// checkpoint is complete if it has its index, and is not a checkpoint without
+// it. Once Finish has returned nil, the checkpoint survives a power cut.
 //
 // An older checkpoint under the same prefix is lost as soon as publishing
 // begins: its index is removed first, so that it is never read with the new
@@ -308,8 +308,8 @@ func (w *BundleWriter) fail(err error) error {
 	return w.err
 }
 
-// Close removes the temporary file of a checkpoint that was not finished. It
-// does nothing after Finish.
+// Close removes the temporary file of an unfinished checkpoint. It does
+// nothing after Finish.
 func (w *BundleWriter) Close() error {
 	if w.err == nil && !w.finished {
 		w.err = os.ErrClosed

@@ -12,7 +12,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// TensorInfo says what a checkpoint holds under a name.
+// TensorInfo describes a tensor in a checkpoint.
 type TensorInfo struct {
 	Name  string
 	DType tfpb.DataType
@@ -20,8 +20,8 @@ type TensorInfo struct {
 	// Bytes is the size in the data files. A partitioned tensor has the sum of
 	// its slices.
 	Bytes int64
-	// Shard, Offset and CRC (masked, as stored) say where the bytes are and
-	// what their checksum is. They mean nothing when Slices is not empty.
+	// Shard, Offset and CRC (masked, as stored) are the position of the bytes
+	// and their checksum. They are meaningless if Slices is not empty.
 	Shard  int
 	Offset int64
 	CRC    uint32

@@ -1,7 +1,7 @@
 package ckptfmt
 
-// FileOptions are the choices of the functions that write or remove files and
-// have no other choices.
+// FileOptions are the options of functions that write or remove files and have
+// no others.
 type FileOptions struct {
 	FS FS // nil means the operating system's
 }

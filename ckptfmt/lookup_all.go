@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// LookupAll returns tensors in the order of names, or all in the order of their
-// names if that is nil. They are verified as by [BundleReader.Lookup], and the
-// caller owns them. Several goroutines read, which have ended when it returns.
+// LookupAll returns tensors in the order of names, or all of them ordered by
+// name if names is nil. They are verified as by [BundleReader.Lookup], and the
+// caller owns them. Several goroutines read; they have ended when it returns.
 // The first error ends it.
 func (r *BundleReader) LookupAll(ctx context.Context, names []string) ([]NamedTensor, error) {
 	return r.all(ctx, names, r.Lookup)

@@ -26,18 +26,18 @@ type MergeOptions struct {
 	DeleteOldDirs bool
 	// AllowMissing skips prefixes under which there is no bundle.
 	AllowMissing bool
-	// RequireWhole refuses to merge when slices of a partitioned tensor are
-	// missing from the whole, which TensorFlow's op does not look at.
+	// RequireWhole refuses to merge if slices of a partitioned tensor are
+	// missing, which TensorFlow's op does not check.
 	RequireWhole bool
 }
 
-// MergeBundles makes one bundle under merged out of those under prefixes, as
+// MergeBundles merges the bundles under prefixes into one under merged, as
 // TensorFlow's MergeV2Checkpoints does: the data files are renamed, not
 // copied, and get their shard numbers in the order of the prefixes; a new
-// index is written; the old ones are removed. A tensor may be in several
-// bundles only as slices.
+// index is written; the old ones are removed. Only slices of a tensor may be
+// in several bundles.
 //
-// Nothing is changed before all inputs are found good. If the disk fails, the data
+// Nothing is changed until all inputs have been checked. If the disk fails, the data
 // files get their old names back; a crash in the middle leaves no index under merged.
 func MergeBundles(ctx context.Context, prefixes []string, merged string, o *MergeOptions) error {
 	if o == nil {

@@ -11,31 +11,31 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Part is a tensor, or a slice of one, whose elements are read when they are
-// asked for: what tools work with that rewrite checkpoints larger than the
-// memory. Exactly one of Open and Strings is set.
+// Part is a tensor, or a slice of one, whose elements are read on demand.
+// Tools that rewrite checkpoints larger than memory use it. Exactly one of
+// Open and Strings is set.
 type Part struct {
 	Name  string // of the tensor
 	DType tfpb.DataType
 	Full  []int64     // shape of the whole tensor
 	Slice TensorSlice // what of it this part is; not to be changed
 	Shape []int64     // of the part
-	// Where the bytes are in a bundle, and their masked checksum. They mean
-	// nothing elsewhere.
+	// The position of the bytes in a bundle, and their masked checksum. They
+	// are meaningless for other formats.
 	Shard  int
 	Offset int64
 	CRC    uint32
-	// Open returns the elements as [Tensor.Data] has them, from the first on.
-	// The reader verifies them: damage comes in place of io.EOF, after the last
-	// byte. It belongs to the caller.
+	// Open returns a reader of the elements, in the form of [Tensor.Data]. The
+	// reader verifies them: damage is reported instead of io.EOF, after the
+	// last byte. It belongs to the caller.
 	Open func() (io.ReadCloser, error)
 	// Strings returns the elements of a tensor of strings.
 	Strings func() ([][]byte, error)
-	// Stored is the name that the file has for the tensor, where Name is one for
-	// people; "" where they are the same. Readers find both.
+	// Stored is the tensor's name in the file if Name is one made for people, or
+	// "" if they are the same. Readers find both.
 	Stored string
-	// Err says why the tensor cannot be read, though the file has it. Then there
-	// is neither Open nor Strings.
+	// Err says why a tensor in the file cannot be read. Then neither Open nor
+	// Strings is set.
 	Err error
 }
 
@@ -44,10 +44,10 @@ func WholePart(name string, d tfpb.DataType, shape []int64, open func() (io.Read
 	return Part{Name: name, DType: d, Full: shape, Slice: sharedFullSlice(len(shape)), Shape: shape, Open: open}
 }
 
-// IsWhole reports whether the part is all of its tensor.
+// IsWhole reports whether the part is the whole tensor.
 func (p *Part) IsWhole() bool { return p.Slice.isFull(p.Full) }
 
-// Size returns the bytes that Open gives, or 0 for strings.
+// Size returns the number of bytes that Open's reader gives, or 0 for strings.
 func (p *Part) Size() (int64, error) {
 	if p.Err != nil {
 		return 0, p.Err
@@ -114,10 +114,10 @@ func atEnd(r io.Reader) error {
 	return err
 }
 
-// Parts returns what a checkpoint holds, in the order in which its files hold
-// it, so that writing the parts again in that order gives the same files. They
-// are valid until r is closed. The first tensor that [IntactParts] calls
-// damaged is an error.
+// Parts returns a checkpoint's parts in the order of its files, so that
+// writing them again in that order gives the same files. They are valid until
+// r is closed. It fails at the first tensor that [IntactParts] would report as
+// damaged.
 func Parts(r Reader) ([]Part, error) {
 	parts, damaged, err := IntactParts(r)
 	if err == nil && len(damaged) > 0 {
@@ -129,15 +129,15 @@ func Parts(r Reader) ([]Part, error) {
 	return parts, nil
 }
 
-// DamagedTensor is a tensor that cannot be read as the index has it, and why:
-// its entry is damaged, or the stored slices do not make it up.
+// DamagedTensor is a tensor whose index entries show that it cannot be read,
+// and why: its entry is damaged, or the stored slices do not make it up.
 type DamagedTensor struct {
 	Name string
 	Err  error
 }
 
-// IntactParts is [Parts] without the tensors whose index entries alone show
-// that they cannot be read. Those it returns apart, ordered by name.
+// IntactParts is [Parts] without the tensors whose index entries show that
+// they cannot be read. It returns those separately, ordered by name.
 func IntactParts(r Reader) ([]Part, []DamagedTensor, error) {
 	if p, ok := r.(*PartsReader); ok {
 		return p.Parts(), nil, nil
@@ -202,8 +202,8 @@ func (s *storedPart) setContent(p *Part) {
 	}
 }
 
-// AddPart writes a part of a tensor as it is read, without holding it. When
-// its reader fails the bundle cannot be finished.
+// AddPart writes a part of a tensor while reading it, without keeping it in
+// memory. If its reader fails, the bundle cannot be finished.
 func (w *BundleWriter) AddPart(p Part) error {
 	if p.Err != nil {
 		return p.Err
@@ -229,8 +229,8 @@ func (w *BundleWriter) AddPart(p Part) error {
 	return w.err
 }
 
-// JoinSlices loads the slices of one tensor and makes it of them. It is an
-// error matching [ErrSlices] when they are not all of it.
+// JoinSlices loads the slices of one tensor and joins them. If some are
+// missing, the error matches [ErrSlices].
 func JoinSlices(list []Part) (*Tensor, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: there are none", ErrSlices)

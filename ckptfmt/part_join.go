@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// JoinParts makes one tensor of its slices: by reading one after the other where
-// they are cut along the first dimension, and in memory where not.
+// JoinParts joins the slices of a tensor: if they are cut along the first
+// dimension, by reading one after another, otherwise in memory.
 func JoinParts(list []Part) Part {
 	first := list[0]
 	if len(list) == 1 && first.IsWhole() {

@@ -12,8 +12,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/internal/discard"
 )
 
-// PartsReader is a [Reader] of tensors in another file format: of the parts that
-// the format's package gives. It is safe for concurrent use if they are.
+// PartsReader is a [Reader] of the parts that the package of another file format
+// returns. It is safe for concurrent use if they are.
 type PartsReader struct {
 	parts  []Part // in the order of the file
 	byName []int  // places in parts
@@ -22,8 +22,8 @@ type PartsReader struct {
 }
 
 // NewPartsReader returns a reader of whole tensors. It keeps parts, which must not be
-// changed any more. Two of one name are an error that matches [ErrExists]. close,
-// which may be nil, is called by Close.
+// changed after that. If two have the same name, the error matches [ErrExists]. Close
+// calls close, which may be nil.
 func NewPartsReader(parts []Part, close func() error) (*PartsReader, error) {
 	r := &PartsReader{parts: parts, byName: make([]int, len(parts)), stored: make(map[string]int), close: close}
 	for i := range parts {
@@ -183,8 +183,8 @@ func (c *closedAtEnd) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Verify implements [Reader]. It reads every tensor: how much that finds is for
-// the format to say.
+// Verify implements [Reader]. It reads every tensor; how much damage that finds
+// depends on the format.
 func (r *PartsReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	sorted := make([]Part, len(r.parts))
 	for i, at := range r.byName {
@@ -193,27 +193,26 @@ func (r *PartsReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return VerifyParts(ctx, sorted)
 }
 
-// TensorFile is an open file of another format than TensorFlow's, as its package
-// reads it.
+// TensorFile is an open file in a format other than TensorFlow's, as read by
+// that format's package.
 type TensorFile interface {
 	// Parts returns the tensors in the order of the file. They are valid until the
 	// file is closed.
 	Parts() []Part
 	// Metadata are texts about the tensors. It may be nil.
 	Metadata() map[string]string
-	// Checks says in words what Verify can find in this file: the strongest check
+	// Checks describes what Verify can find in this file: the strongest check
 	// that the format allows.
 	Checks() string
-	// Verify reads everything, and gives the name of each tensor with what is
-	// wrong, nil as a rule. What is wrong with other parts of the file has the name
-	// "".
+	// Verify reads everything, and yields the name of each tensor with its error,
+	// usually nil. Errors in other parts of the file have the name "".
 	Verify(ctx context.Context) iter.Seq2[string, error]
 	// Close closes the file.
 	Close() error
 }
 
-// VerifyFile reads all of a file, and closes it. It returns what that could find,
-// in words, and the first damage.
+// VerifyFile reads all of a file, and closes it. It returns a description of what
+// that could find, and the first damage.
 func VerifyFile(ctx context.Context, f TensorFile) (checks string, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for name, err := range f.Verify(ctx) {
@@ -227,8 +226,8 @@ func VerifyFile(ctx context.Context, f TensorFile) (checks string, err error) {
 	return f.Checks(), nil
 }
 
-// VerifyParts reads tensors one after the other, keeps nothing of them, and gives
-// the name of each with what is wrong, or why its package cannot read it.
+// VerifyParts reads tensors one after another, keeps nothing of them, and yields
+// the name of each with its error, or the reason why its package cannot read it.
 func VerifyParts(ctx context.Context, parts []Part) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for i := range parts {

@@ -13,10 +13,10 @@ import (
 // full is the length of a slice's dimension that is taken whole.
 const full = -1
 
-// TensorSlice is a box cut out of a tensor: for each dimension the first index
-// and the number of indices. A dimension taken whole has start 0 and length
-// -1. Its text form joins "start,length" or "-" of the dimensions by colons:
-// "0,10:-".
+// TensorSlice is a box cut out of a tensor: the first index and the number of
+// indices in each dimension. A dimension taken whole has start 0 and length
+// -1. The text form joins "start,length" or "-" for each dimension with
+// colons: "0,10:-".
 type TensorSlice struct {
 	Start, Length []int64
 }
@@ -38,7 +38,7 @@ func sharedFullSlice(rank int) TensorSlice {
 	return FullSlice(rank)
 }
 
-// FullSlice returns the slice that is a whole tensor of the given rank.
+// FullSlice returns the slice that covers a whole tensor of the given rank.
 func FullSlice(rank int) TensorSlice {
 	both := make([]int64, 2*rank)
 	s := TensorSlice{Start: both[:rank:rank], Length: both[rank:]}
@@ -48,8 +48,8 @@ func FullSlice(rank int) TensorSlice {
 	return s
 }
 
-// ParseTensorSlice reads the text form of a slice. The empty text is the slice
-// of a scalar.
+// ParseTensorSlice parses the text form of a slice. The empty text is the
+// slice of a scalar.
 func ParseTensorSlice(text string) (TensorSlice, error) {
 	var s TensorSlice
 	for part := range strings.SplitSeq(text, ":") {
@@ -90,10 +90,10 @@ func checkExtent(start, length int64) error {
 	return nil
 }
 
-// ParseShapeAndSlice reads what the save and restore ops are given for each
+// ParseShapeAndSlice parses the argument of save and restore ops for each
 // tensor, such as "8 3 0,3:-": the full shape, then the slice of it. It also
-// returns the slice's own shape. The empty text, for a tensor that is taken
-// whole, gives no shape and no slice.
+// returns the slice's own shape. The empty text means a whole tensor, and
+// gives no shape and no slice.
 func ParseShapeAndSlice(text string) (shape []int64, s TensorSlice, sliceShape []int64, err error) {
 	if text == "" {
 		return nil, TensorSlice{}, nil, nil
@@ -132,8 +132,8 @@ func (s TensorSlice) String() string {
 	return b.String()
 }
 
-// Shape returns the shape of what s cuts out of a tensor of shape of. It is an
-// error matching [ErrSlices] when s does not lie within that tensor.
+// Shape returns the shape of the slice s of a tensor with shape of. If s is
+// not within that tensor, the error matches [ErrSlices].
 func (s TensorSlice) Shape(of []int64) ([]int64, error) {
 	if len(s.Start) != len(of) || len(s.Length) != len(of) {
 		return nil, fmt.Errorf("%w: slice %q has rank %d, shape %v has %d", ErrSlices, s, len(s.Length), of, len(of))

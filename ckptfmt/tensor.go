@@ -4,10 +4,11 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Tensor is a value as checkpoints store it and as sessions take and give it.
+// Tensor is a value as checkpoints store it and as sessions accept and return
+// it.
 //
-// Data holds the elements in row-major order, little-endian, one after the
-// other; a complex element is its real part, then its imaginary part. A tensor
+// Data holds the elements in row-major order, little-endian; a complex element
+// is its real part, then its imaginary part. A tensor
 // of DT_STRING holds its elements in Strings and has no Data. A scalar has an
 // empty Shape.
 //

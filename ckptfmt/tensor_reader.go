@@ -12,16 +12,15 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// TensorReader reads the elements of a tensor of numbers from the first to the
-// last: their little-endian bytes in row-major order, as Tensor.Data has them.
-// When the last byte was read, the checksum is verified: damage comes as a
-// [*CorruptError] in place of [io.EOF], so a caller that must not pass on damaged
-// elements waits for that. It holds no file of its own, so it need not be
-// closed, and must not be used after its Reader was. It is not safe for
-// concurrent use.
+// TensorReader reads the elements of a tensor of numbers in order: their
+// little-endian bytes in row-major order, as in Tensor.Data. After the last byte,
+// the checksum is verified: damage is a [*CorruptError] instead of [io.EOF], so a
+// caller that must not pass on damaged elements has to wait for io.EOF. It has no
+// file of its own, so it need not be closed, and must not be used after its
+// Reader is closed. It is not safe for concurrent use.
 type TensorReader struct {
 	Info TensorInfo
-	// Watch, unless it is nil, is called with the number of bytes read each time. Its
+	// Watch, if not nil, is called after each read with the number of bytes. Its
 	// error ends the reading.
 	Watch func(n int) error
 
@@ -47,8 +46,8 @@ func (t *TensorReader) WriteTo(w io.Writer) (n int64, err error) {
 }
 
 // OpenTensor returns a reader of a tensor's elements. It reads a piece at a
-// time, except that a tensor that is partitioned in another dimension than its
-// first is put together in memory. Strings are an error matching [ErrType].
+// time, except that a tensor partitioned in a dimension other than the first
+// is assembled in memory. For strings, the error matches [ErrType].
 func (r *BundleReader) OpenTensor(name string) (*TensorReader, error) {
 	e, err := r.lookup(name, []byte(name))
 	if err != nil {
@@ -181,8 +180,8 @@ func (s *swapReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// OpenTensor returns a reader of a tensor's elements. They are in memory, for
-// V1 checkpoints store messages, not bytes.
+// OpenTensor returns a reader of a tensor's elements. They are in memory,
+// because V1 checkpoints store messages, not bytes.
 func (r *V1Reader) OpenTensor(name string) (*TensorReader, error) {
 	info, err := r.Info(name)
 	if err != nil {
@@ -199,7 +198,7 @@ func (r *V1Reader) OpenTensor(name string) (*TensorReader, error) {
 }
 
 // CheckTensor reads the bytes of one tensor, keeps nothing of them, and returns
-// what is wrong with them.
+// the damage that it finds.
 func (r *BundleReader) CheckTensor(ctx context.Context, name string) error {
 	e, err := r.lookup(name, []byte(name))
 	if err != nil {
@@ -220,14 +219,14 @@ func (r *BundleReader) CheckTensor(ctx context.Context, name string) error {
 	return nil
 }
 
-// AddFrom writes a tensor of fixed-size elements whose bytes it reads, a piece
-// at a time: as many as the shape asks for, little-endian, in row-major order.
-// An error of from, or its early end, ends the checkpoint.
+// AddFrom writes a tensor of fixed-size elements, whose bytes it reads a piece
+// at a time: as many as the shape needs, little-endian, in row-major order. If
+// from fails or ends early, the checkpoint cannot be finished.
 func (w *BundleWriter) AddFrom(name string, d tfpb.DataType, shape []int64, from io.Reader) error {
 	return w.AddSliceFrom(name, shape, FullSlice(len(shape)), d, from)
 }
 
-// AddSliceFrom is [BundleWriter.AddSlice] with elements as in
+// AddSliceFrom is [BundleWriter.AddSlice] with elements read as in
 // [BundleWriter.AddFrom].
 func (w *BundleWriter) AddSliceFrom(name string, fullShape []int64, s TensorSlice, d tfpb.DataType, from io.Reader) error {
 	shape, err := s.Shape(fullShape)

@@ -44,9 +44,9 @@ type v1Slice struct {
 	file *v1File
 }
 
-// OpenV1 opens the V1 checkpoint in the file of that name, or, if there is
-// none, in the files that match it as a pattern. Missing ones match
-// [fs.ErrNotExist].
+// OpenV1 opens the V1 checkpoint in the file of that name or, if there is
+// none, in the files that match it as a pattern. If there are none, the error
+// matches [fs.ErrNotExist].
 func OpenV1(pattern string) (*V1Reader, error) {
 	names, err := v1Files(pattern)
 	if err != nil {
@@ -163,9 +163,9 @@ func (r *V1Reader) Close() error {
 	return err
 }
 
-// Tensors returns what the checkpoint holds, ordered by name, and first of all the
-// name of a file that its pattern counts and that is missing. The bytes of a tensor
-// of strings are known only by reading it.
+// Tensors returns the checkpoint's tensors, ordered by name, preceded by the names
+// of missing files that its pattern counts. The size of a tensor of strings is
+// known only by reading it.
 func (r *V1Reader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
 		if err := r.missingShard(); err != nil && !yield(TensorInfo{Name: filepath.Base(err.Name)}, err) {
@@ -183,8 +183,8 @@ func (r *V1Reader) Tensors() iter.Seq2[TensorInfo, error] {
 	}
 }
 
-// Info returns what the checkpoint holds under a name, or an error matching
-// [ErrNotFound]. With an error of another kind it still has the name.
+// Info describes the tensor of that name, or returns an error matching
+// [ErrNotFound]. With any other error the result still has the name.
 func (r *V1Reader) Info(name string) (TensorInfo, error) {
 	t, err := r.lookup(name)
 	if err != nil {
@@ -312,9 +312,9 @@ func (r *V1Reader) read(name string, t *v1Tensor, s v1Slice) (*Tensor, error) {
 	return v, nil
 }
 
-// Verify reads everything and yields the name of each tensor with what is
-// wrong with it, nil when it is intact. Damage to a file's table comes with the
-// name "" in the end, and so does the end of ctx.
+// Verify reads everything and yields the name of each tensor with its error,
+// nil if it is intact. Damage to a file's table comes last, with the name "",
+// and so does the end of ctx.
 func (r *V1Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := r.missingShard(); err != nil && !yield("", err) {

@@ -30,8 +30,8 @@ import (
 // a slice whose dimensions are all full. The elements are in a TensorProto
 // without type and shape, in the list of the type.
 
-// V1WriterOptions are the choices of a [V1Writer]. The zero value is
-// TensorFlow's.
+// V1WriterOptions are the choices of a [V1Writer]. The zero value writes what
+// TensorFlow writes.
 type V1WriterOptions struct {
 	FS FS // nil means the operating system's
 	// Snappy compresses the blocks that shrink by it.
@@ -40,9 +40,9 @@ type V1WriterOptions struct {
 
 // V1Writer writes a V1 checkpoint, or one shard of it. A table is written in
 // the order of its keys, and begins with the names of all tensors. So tensors
-// go, encoded, to a temporary file as they are added, and from there into the
-// table by [V1Writer.Finish], which holds one at a time. A V1Writer is not safe
-// for concurrent use. Its first error in writing is its last.
+// are encoded into a temporary file as they are added, and [V1Writer.Finish]
+// copies them into the table, one at a time. A V1Writer is not safe for
+// concurrent use. After a write error, every call returns that error.
 type V1Writer struct {
 	name   string
 	fsys   FS
@@ -59,7 +59,7 @@ type V1Writer struct {
 // place is where in the temporary file the value of a key is.
 type place struct{ offset, size int64 }
 
-// CreateV1 begins a V1 checkpoint in the file name, and makes the file's
+// CreateV1 starts a V1 checkpoint in the file name, and makes the file's
 // directory if only that is missing. o may be nil.
 func CreateV1(name string, o *V1WriterOptions) (*V1Writer, error) {
 	if o == nil {
@@ -79,13 +79,13 @@ func CreateV1(name string, o *V1WriterOptions) (*V1Writer, error) {
 	}, nil
 }
 
-// Add takes a whole tensor. The types that V1 lacks (bfloat16, uint32, uint64
-// and those younger) match [ErrType].
+// Add adds a whole tensor. For types that V1 lacks (bfloat16, uint32, uint64
+// and newer ones), the error matches [ErrType].
 func (w *V1Writer) Add(name string, t *Tensor) error {
 	return w.AddSlice(name, t.Shape, FullSlice(len(t.Shape)), t)
 }
 
-// AddSlice takes a part of a tensor of the given full shape.
+// AddSlice adds a slice of a tensor with the given full shape.
 func (w *V1Writer) AddSlice(name string, fullShape []int64, s TensorSlice, t *Tensor) error {
 	if w.err != nil {
 		return w.err
@@ -238,8 +238,8 @@ func (w *V1Writer) writeTable(t *sstable.Writer, from io.ReaderAt) error {
 	return t.Finish()
 }
 
-// Close removes what there is of a checkpoint that was not finished. It does
-// nothing after Finish.
+// Close removes the files of an unfinished checkpoint. It does nothing after
+// Finish.
 func (w *V1Writer) Close() error {
 	w.done = true
 	return w.spill.Close()

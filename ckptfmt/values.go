@@ -52,8 +52,8 @@ func elementTypes[T Element]() []tfpb.DataType {
 	return []tfpb.DataType{tfpb.DataType_DT_STRING}
 }
 
-// Values returns a copy of t's elements. It is an error matching [ErrType]
-// when t's type does not have T's layout.
+// Values returns a copy of t's elements. If t's type does not have T's layout,
+// the error matches [ErrType].
 func Values[T Element](t *Tensor) ([]T, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func Values[T Element](t *Tensor) ([]T, error) {
 	return out, nil
 }
 
-// FromValues makes a tensor of T's natural type out of a copy of v.
+// FromValues makes a tensor of T's natural type from a copy of v.
 func FromValues[T Element](shape []int64, v []T) (*Tensor, error) {
 	n, err := dtype.NumElements(shape)
 	if err != nil {
@@ -107,8 +107,8 @@ func Scalar[T Element](v T) *Tensor {
 	return t
 }
 
-// Validate checks that t has as many elements as its shape says, and its
-// elements where its type keeps them.
+// Validate checks that t has as many elements as its shape says, in the field
+// for its type.
 func (t *Tensor) Validate() error {
 	n, err := dtype.NumElements(t.Shape)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 var errNoMmap = errors.New("this system does not map files")
 
 // View returns a tensor whose elements are the bytes of the data file itself,
-// mapped into memory: nothing is read until it is touched, and only what is
-// changed is copied; the file stays as it is. No checksum is verified;
+// mapped into memory: nothing is read until it is used, and only pages that
+// are changed are copied; the file does not change. No checksum is verified;
 // [BundleReader.CheckTensor] and [BundleReader.ViewAll] do that.
 //
-// The tensor must not be touched after Close. A data file must not be cut short
-// while it is mapped: touching what is gone kills the process. Nothing in this
-// package does that, for files are replaced, not overwritten; but other
-// programs may, so a program that must not die reads with Lookup. For that
-// reason the reader must have been opened with ReaderOptions.Mmap; all other
-// methods read the files without mapping them.
+// The tensor must not be used after Close. A data file must not be truncated
+// while it is mapped: accessing the missing part kills the process. This
+// package never does that, because it replaces files instead of overwriting
+// them; but other programs may, so a program that must not die reads with
+// Lookup. For that reason the reader must have been opened with
+// ReaderOptions.Mmap; all other methods read the files without mapping them.
 //
-// Where bytes cannot be used as they are - strings, partitioned tensors,
-// big-endian files, systems without mmap - View reads and verifies them as
-// [BundleReader.Lookup] does.
+// If the bytes cannot be used as they are (strings, partitioned tensors,
+// big-endian files, systems without mmap), View reads and verifies them like
+// [BundleReader.Lookup].
 func (r *BundleReader) View(name string) (*Tensor, error) {
 	if !r.opts.Mmap {
 		return nil, fmt.Errorf("ckptfmt: viewing tensor %q: the reader of %s was not opened for it; set ReaderOptions.Mmap", name, r.prefix)
@@ -54,8 +54,8 @@ func (r *BundleReader) View(name string) (*Tensor, error) {
 	return &Tensor{DType: e.dtype, Shape: e.shape, Data: data[e.offset:end:end]}, nil
 }
 
-// ViewAll is [BundleReader.LookupAll] with tensors as of [BundleReader.View],
-// whose checksums it has verified.
+// ViewAll is [BundleReader.LookupAll] with tensors like those of
+// [BundleReader.View], but with verified checksums.
 func (r *BundleReader) ViewAll(ctx context.Context, names []string) ([]NamedTensor, error) {
 	return r.all(ctx, names, func(name string) (*Tensor, error) {
 		if err := r.CheckTensor(ctx, name); err != nil {

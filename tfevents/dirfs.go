@@ -6,10 +6,9 @@ import (
 	"path/filepath"
 )
 
-// DirFS returns a log directory as a file system for [FindRuns]. Other than
-// [os.DirFS], it reads files and directories whose names are not UTF-8, as copies of
-// old disks have them. It does not check names: only those that it has given may be
-// used.
+// DirFS returns a log directory as a file system for [FindRuns]. Unlike [os.DirFS],
+// it reads files and directories whose names are not UTF-8, as found on copies of
+// old disks. It does not check names: use only names that it returned.
 func DirFS(dir string) fs.FS { return dirFS(dir) }
 
 type dirFS string

@@ -11,8 +11,8 @@
 //	  12+L     4  masked CRC-32C of the data
 //
 // The data of each record is one Event message. The first one names the
-// version, "brain.Event:2", and the program that wrote it. TensorBoard takes
-// every file whose name contains "tfevents" for an events file, and reads those
+// version, "brain.Event:2", and the program that wrote it. TensorBoard treats
+// every file whose name contains "tfevents" as an events file, and reads those
 // of one directory in the order of their names, as one run; TensorFlow names
 // them
 //
@@ -20,28 +20,27 @@
 //
 // [EventsWriter] writes such a stream to any [io.Writer]; [FileWriter] writes
 // to a directory, in the background, and is meant for a training; [Reader]
-// reads one stream, also one that still grows.
+// reads one stream, even while it grows.
 //
 // # Values
 //
-// A summary holds values with tags. TensorFlow 1 gave each kind of value a field
-// of its own; TensorFlow 2 stores tensors, and names in their metadata the
-// plugin of TensorBoard that shows them. TensorBoard reads both. The functions of
-// package summary make tensors, those of package summaryv1 the older form; package
-// summary/decode reads both. Package
+// A summary holds values with tags. TensorFlow 1 gave each kind of value its own
+// field; TensorFlow 2 stores tensors, whose metadata names the TensorBoard plugin
+// that shows them. TensorBoard reads both. Package summary makes tensors, package
+// summaryv1 the older form; package summary/decode reads both. Package
 // slogevents takes scalars from the records of a program's log.
 //
 // # Directories
 //
-// [FindRuns] finds what TensorBoard finds below a log directory. [ReadRun] and
-// [ReadRuns] read runs as curves, and keep the scalars and the places of
-// everything else, [Follow] continues to read a run, and [MergeRun] makes one stream
-// of it. A training that was killed and resumed from a checkpoint has written some
-// steps twice: [Purge] says which of them count.
+// [FindRuns] finds the same runs as TensorBoard below a log directory. [ReadRun] and
+// [ReadRuns] read runs as curves: they keep the scalars, and the positions of
+// everything else. [Follow] keeps reading a run, and [MergeRun] turns it into one
+// stream. A training that was killed and resumed from a checkpoint has written some
+// steps twice: [Purge] decides which of them count.
 //
 // # Goroutines
 //
 // A FileWriter owns one goroutine, from its first event until Close returns.
 // [ReadRuns] starts some, which end before it returns. Nothing else in this
-// package starts any, and nothing logs or prints.
+// package starts goroutines, and nothing logs or prints.
 package tfevents

@@ -2,7 +2,7 @@ package tfevents
 
 import tfpb "github.com/trainerd/trainerd/proto"
 
-// EventHead is what an event says besides its values.
+// EventHead is an event without its values.
 type EventHead struct {
 	WallTime float64
 	Step     int64
@@ -12,13 +12,12 @@ type EventHead struct {
 	Session  tfpb.SessionLog_SessionStatus
 }
 
-// HeadScanner reads the heads of events without decoding their values, as far as
-// they are of the usual forms. The zero value is ready. It is not safe for
-// concurrent use.
+// HeadScanner reads the heads of events, in the usual forms without decoding
+// their values. The zero value is ready. It is not safe for concurrent use.
 type HeadScanner struct{ scan eventScan }
 
-// Scan returns the head of an encoded event. It fails where decoding the whole
-// event does.
+// Scan returns the head of an encoded event. It fails if decoding the whole
+// event would.
 func (h *HeadScanner) Scan(data []byte) (EventHead, error) {
 	if h.scan.parse(data) {
 		return EventHead{WallTime: h.scan.wallTime, Step: h.scan.step, Kind: "summary"}, nil

@@ -21,7 +21,7 @@ type EventsWriter struct {
 type EventsWriterOptions struct {
 	Form Form             // decides the first event
 	Now  func() time.Time // time of the first event; nil means time.Now
-	// Continue leaves the first event out, for a stream that has one.
+	// Continue omits the first event, for a stream that already has one.
 	Continue bool
 }
 

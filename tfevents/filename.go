@@ -19,7 +19,7 @@ const filePrefix = "events.out.tfevents."
 // maxNameSeconds is the last second whose names sort by time.
 const maxNameSeconds = 9999999999
 
-// IsEventsFile reports whether TensorBoard takes a file of that name for an
+// IsEventsFile reports whether TensorBoard treats a file of that name as an
 // events file.
 func IsEventsFile(name string) bool {
 	return strings.Contains(filepath.Base(name), "tfevents")

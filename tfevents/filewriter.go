@@ -13,8 +13,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// Defaults of [FileWriterOptions]. TensorFlow's FlushEvery is 120 s, which is how
-// old the newest point of a curve may then be, and what a SIGKILL loses.
+// Defaults of [FileWriterOptions]. TensorFlow flushes every 120 s: the newest
+// visible point of a curve may be that old, and a SIGKILL loses that much.
 const (
 	DefaultMaxQueue   = 10
 	DefaultFlushEvery = time.Second
@@ -41,14 +41,14 @@ const (
 	Sample                     // every second waiting summary is dropped
 )
 
-// FS is what writing needs of a file system: nil means the operating system's.
+// FS is the file system to write to: nil means the operating system's.
 type FS = atomicfile.FS
 
-// File is a file that the Create method of an [FS] makes.
+// File is a file made by the Create method of an [FS].
 type File = atomicfile.File
 
-// FileWriterOptions holds the choices of [NewFileWriter]. A zero field means
-// its default, a negative number switches off.
+// FileWriterOptions holds the choices of [NewFileWriter]. Zero means the
+// default, a negative number switches the feature off.
 type FileWriterOptions struct {
 	Form   Form
 	Suffix string // ends the file name; "" means ".v2" for TF2 and none otherwise
@@ -56,8 +56,8 @@ type FileWriterOptions struct {
 	PID    int    // for the file name in forms that have it; 0 means os.Getpid
 
 	// BufferSize is how many bytes are collected before the file is written
-	// (default 256 KiB). MaxQueue is how many further events may be added while
-	// a write is still going on (default 10); then Overflow decides.
+	// (default 256 KiB). MaxQueue is how many more events may be added during a
+	// write (default 10); then Overflow decides.
 	BufferSize int
 	MaxQueue   int
 	Overflow   Overflow
@@ -75,15 +75,15 @@ type FileWriterOptions struct {
 	MaxFileAge  time.Duration
 
 	// PurgeStep, if not nil, makes a SessionLog START at that step the first
-	// event: TensorBoard's Python loader then drops what earlier files of the
-	// directory hold at that step and later.
+	// event: TensorBoard's Python loader then drops the events of earlier
+	// files in the directory from that step on.
 	PurgeStep *int64
 
 	// FS is where the file is written; nil means the operating system's.
 	FS FS
 
 	// Now gives the time of events and of the file name. Nil means the system's
-	// clock; events that come faster than a million a second may share a time,
+	// clock; at more than a million events per second, events may share a time,
 	// for a millisecond at most.
 	Now func() time.Time
 }
@@ -120,11 +120,11 @@ func defaultInt(n, byDefault int) int {
 	return max(n, 0)
 }
 
-// FileWriter writes events to a file of its own in a log directory, from a
-// goroutine in the background. It is safe for concurrent use.
+// FileWriter writes events to its own file in a log directory, from a
+// background goroutine. It is safe for concurrent use.
 //
 // An event is encoded before the call that adds it returns, so the caller may
-// change what it passed. Calls wait only while the queue is full, and then no
+// reuse its arguments. Calls wait only while the queue is full, and then no
 // longer than their context allows. If the file cannot be written, every later
 // call returns the error; nothing is written after a record that may be
 // incomplete. Close and Reopen continue with a new file.
@@ -228,27 +228,27 @@ func (w *FileWriter) Dropped() int64 {
 	return w.dropped
 }
 
-// Queued returns how many bytes wait to be handed to the operating system,
-// without those that are being written at the moment.
+// Queued returns how many bytes wait to be handed to the operating system, not
+// counting those being written at the moment.
 func (w *FileWriter) Queued() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return int64(len(w.active.buf))
 }
 
-// Flush returns when the file holds all events that were added before.
+// Flush returns when all events added so far are in the file.
 func (w *FileWriter) Flush(ctx context.Context) error {
 	return w.flush(ctx, w.o.Sync == SyncAlways)
 }
 
-// Sync is Flush and, unless the options say SyncNever, returns when what the file
-// holds is durable: before something is, from which a run would continue after
-// these events.
+// Sync is Flush and, unless the options say SyncNever, returns when the events in
+// the file are durable. Call it before making durable any state from which a run
+// would continue after these events.
 func (w *FileWriter) Sync(ctx context.Context) error {
 	return w.flush(ctx, w.o.Sync != SyncNever)
 }
 
-// Close writes what was added, syncs and closes the file, and ends the
+// Close writes all added events, syncs and closes the file, and ends the
 // goroutine. Closing again returns the same result.
 func (w *FileWriter) Close() error {
 	w.mu.Lock()

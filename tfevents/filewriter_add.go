@@ -7,8 +7,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// AddScalar adds the value of one scalar, as tf.compat.v1.summary.scalar gives
-// it. Values are stored as float32. It allocates nothing.
+// AddScalar adds one scalar, in the form of tf.compat.v1.summary.scalar.
+// Values are stored as float32. It allocates nothing.
 func (w *FileWriter) AddScalar(ctx context.Context, tag string, value float64, step int64) error {
 	return w.AddScalarAt(ctx, time.Time{}, tag, value, step)
 }
@@ -52,9 +52,9 @@ func (w *FileWriter) wallTime(t time.Time) float64 {
 	return w.lastWall
 }
 
-// AddSummary adds an event with the current time. In the form TF1, metadata of
-// a tag is written with the first value of that tag in each file only: readers
-// use no other.
+// AddSummary adds an event with the current time. In the form TF1, a tag's
+// metadata is written only with its first value in each file: readers ignore
+// any later metadata.
 func (w *FileWriter) AddSummary(ctx context.Context, s *tfpb.Summary, globalStep int64) error {
 	return w.AddSummaryAt(ctx, time.Time{}, s, globalStep)
 }
@@ -75,8 +75,8 @@ func (w *FileWriter) AddSummaryAt(ctx context.Context, t time.Time, s *tfpb.Summ
 	return nil
 }
 
-// AddEvent adds e as it is, its time included. One with a SessionLog is written
-// to the file before AddEvent returns.
+// AddEvent adds e unchanged, including its time. An event with a SessionLog is
+// written to the file before AddEvent returns.
 func (w *FileWriter) AddEvent(ctx context.Context, e *tfpb.Event) error {
 	if err := checkEvent(e); err != nil {
 		return err
@@ -91,9 +91,9 @@ func (w *FileWriter) AddEvent(ctx context.Context, e *tfpb.Event) error {
 	return w.flushLifecycle(ctx, e.GetSessionLog())
 }
 
-// AddSessionLog adds a change of the run's state (START, STOP or CHECKPOINT) and returns when the file holds
-// it. Those with which progress has been saved, CHECKPOINT and STOP, are also
-// synced, unless the options say otherwise.
+// AddSessionLog adds a change of the run's state (START, STOP or CHECKPOINT) and returns when it is in the
+// file. CHECKPOINT and STOP, which mean that progress was saved, are also synced, unless the options say
+// otherwise.
 func (w *FileWriter) AddSessionLog(ctx context.Context, l *tfpb.SessionLog, globalStep int64) error {
 	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: &tfpb.Event_SessionLog{SessionLog: l}})
 }
@@ -108,8 +108,8 @@ func (w *FileWriter) AddMetaGraph(ctx context.Context, metaGraphDef []byte, glob
 	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: &tfpb.Event_MetaGraphDef{MetaGraphDef: metaGraphDef}})
 }
 
-// AddRunMetadata adds an encoded RunMetadata, which TensorBoard offers under
-// the tag to colour the graph by time and memory. A tag names one step only.
+// AddRunMetadata adds an encoded RunMetadata, which TensorBoard lists under
+// the tag, to colour the graph by time and memory. A tag is for one step only.
 func (w *FileWriter) AddRunMetadata(ctx context.Context, tag string, runMetadata []byte, globalStep int64) error {
 	return w.addNow(ctx, &tfpb.Event{Step: globalStep, What: &tfpb.Event_TaggedRunMetadata{
 		TaggedRunMetadata: &tfpb.TaggedRunMetadata{Tag: tag, RunMetadata: runMetadata},
@@ -198,8 +198,8 @@ func (w *FileWriter) fileIsFull(now time.Time) bool {
 		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge)
 }
 
-// AddLogMessage adds a message. Old programs did, and old readers print it;
-// TensorBoard shows none, and takes a [summary.Text] instead.
+// AddLogMessage adds a log message, which only old programs write and old
+// readers print. TensorBoard does not show it; use [summary.Text] instead.
 func (w *FileWriter) AddLogMessage(ctx context.Context, level tfpb.LogMessage_Level, message string, globalStep int64) error {
 	//lint:ignore SA1019 it is for those who still read them
 	what := &tfpb.Event_LogMessage{LogMessage: &tfpb.LogMessage{Level: level, Message: message}}

@@ -21,16 +21,16 @@ const DefaultPoll = time.Second
 // FollowOptions holds the choices of [Follow].
 type FollowOptions struct {
 	Poll    time.Duration // 0 means DefaultPoll
-	Backlog int           // how many of the events that are there already: 0 means all, negative none
+	Backlog int           // how many of the existing events: 0 means all, negative none
 	MaxSize int64         // largest record accepted; 0 means DefaultMaxSize
 }
 
 // Follow returns the events of the files in dir, in the order of the files'
 // names, and then those that are added, also in files that appear later, until
 // ctx ends. It polls, and reads each file through one open handle, so it works
-// on network file systems, which do not tell of changes. A record that is not
-// complete yet is waited for; damage is yielded as an error, and the events
-// after it follow. dir may not exist yet.
+// on network file systems, which do not report changes. It waits for the rest
+// of an incomplete record; damage is yielded as an error, and the events after
+// it follow. dir need not exist yet.
 func Follow(ctx context.Context, fsys fs.FS, dir string, o *FollowOptions) iter.Seq2[*tfpb.Event, error] {
 	if o == nil {
 		o = new(FollowOptions)

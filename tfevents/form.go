@@ -11,16 +11,16 @@ import (
 // fileVersion is what every current writer puts into the first event.
 const fileVersion = "brain.Event:2"
 
-// Form names the program whose file names and first event are used. They are
-// all the same to TensorBoard.
+// Form names the program whose file names and first event are used.
+// TensorBoard treats them all alike.
 type Form int
 
 const (
 	// TF1 is tf.compat.v1.summary.FileWriter, and TensorFlow's EventsWriter in
 	// C++. The file is created with the first event.
 	TF1 Form = iota
-	// TF2 is tf.summary.create_file_writer. As with the following ones, the
-	// file is created together with the writer.
+	// TF2 is tf.summary.create_file_writer. In this form and the following
+	// ones, the file is created together with the writer.
 	TF2
 	// TensorBoard is the EventFileWriter of the tensorboard package, which
 	// torch.utils.tensorboard uses too.

@@ -16,10 +16,10 @@ import (
 // that its values are the first of the run, and no loader follows it.
 const hparamsFileName = filePrefix + "0000000000.hparams"
 
-// WriteHParams makes values the hyperparameters of the run in logdir, also
-// after others were written: they are in a file of their own, which is replaced
-// whole. A TensorBoard that is running shows new values when it is started
-// again. See [summary.HParams] for the arguments; start is when the run began, and
+// WriteHParams makes values the hyperparameters of the run in logdir, replacing
+// earlier ones: they are in their own file, which is replaced whole. A running
+// TensorBoard shows new values only after a restart. See [summary.HParams] for the
+// arguments; start is when the run began, and
 // should stay the same. Do not write HParams into the run's other files too.
 func WriteHParams(logdir string, values map[string]any, trialID string, start time.Time) error {
 	v, err := summary.HParams(values, trialID, start)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Run is a directory that holds events files: one curve of each tag.
+// Run is a directory that holds events files: one curve for each tag.
 type Run struct {
 	Name  string   // the directory below the log directory, "." for itself; see [RunName]
 	Files []string // in the order in which they are read, that of their names
@@ -97,6 +97,5 @@ func (w *walker) runName(dir string) string {
 }
 
 // RunName returns the name of the run in a directory: its path below the log
-// directory, in which U+FFFD takes the place of what is not UTF-8, as messages and
-// pages must have it.
+// directory, with U+FFFD in place of invalid UTF-8, as messages and pages require.
 func RunName(dir string) string { return strings.ToValidUTF8(dir, string(utf8.RuneError)) }

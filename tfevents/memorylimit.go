@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// MemoryLimit bounds the memory that the points of several runs take together:
-// those that are read with it in their [RunOptions]. While there is room, every
-// point is kept. Then the longest series are thinned out first, again and again by
-// half, each to no fewer than some 1,000 points: its first point and its last one,
-// and in between the lowest and the highest of each group of neighbours.
+// MemoryLimit bounds the memory for the points of all runs that are read with it
+// in their [RunOptions]. While there is room, every point is kept. Then the
+// longest series are repeatedly thinned out by half, each to no fewer than about
+// 1,000 points: its first and last point, and in between the lowest and the
+// highest of each group of neighbours.
 //
 // It is safe for concurrent use.
 type MemoryLimit struct {
@@ -37,10 +37,10 @@ const (
 	seriesMemory = int(unsafe.Sizeof(Series{})) + 250
 )
 
-// NewMemoryLimit returns a limit of so many bytes. If thinning is needed, others
-// is called by the goroutine that reads: it should call [RunData.Thin] of the other
-// runs, those that nobody uses in that moment. It must not wait for a run that
-// is being read, and may be nil.
+// NewMemoryLimit returns a limit of that many bytes. If thinning is needed, the
+// reading goroutine calls others, which should call [RunData.Thin] on the other
+// runs, those not in use at that moment. It must not wait for a run that is being
+// read, and may be nil.
 func NewMemoryLimit(bytes int64, others func()) *MemoryLimit {
 	m := &MemoryLimit{limit: bytes, others: others}
 	m.most.Store(math.MaxInt64)
@@ -51,8 +51,8 @@ func NewMemoryLimit(bytes int64, others func()) *MemoryLimit {
 // Used returns how many bytes the runs take.
 func (m *MemoryLimit) Used() int64 { return m.used.Load() }
 
-// MaxPoints returns how many points a series may have, [math.MaxInt64] as long as
-// nothing has been thinned out.
+// MaxPoints returns how many points a series may have: [math.MaxInt64] until
+// something has been thinned out.
 func (m *MemoryLimit) MaxPoints() int64 { return m.most.Load() }
 
 // isFull reports whether something must go.
@@ -100,9 +100,8 @@ func (x *RunData) grown(bytes int) {
 	}
 }
 
-// Thin thins the series out that have more points than the run's [MemoryLimit]
-// allows by now. It may not be called at the same time as any other method of the
-// run.
+// Thin thins out series that have more points than the run's [MemoryLimit] now
+// allows. It must not run concurrently with any other method of the run.
 func (x *RunData) Thin() {
 	m := x.o.Limit
 	if m == nil {
@@ -136,7 +135,7 @@ func (x *RunData) recount() {
 	}
 }
 
-// Release takes the run out of its [MemoryLimit]. The run must not be updated
+// Release removes the run from its [MemoryLimit]. The run must not be updated
 // after that.
 func (x *RunData) Release() {
 	if m := x.o.Limit; m != nil {

@@ -20,12 +20,12 @@ type MergeReport struct {
 	Damage []error // skipped in the files read
 }
 
-// MergeRun writes the events of a run's files, which resumed trainings left, to
-// w as one stream without the points that a resumed training has overtaken. Of
-// the SessionLog START events only the first is kept: a later one would
-// make TensorBoard drop points that belong there. It reads the files twice and
-// keeps no values in memory; they must not grow meanwhile. Only PurgeExact and
-// KeepAll can be merged by: the others leave damaged files half read.
+// MergeRun writes the events of a run's files to w as one stream, without the
+// points that a resumed training has overtaken. It keeps only the first
+// SessionLog START: a later one would make TensorBoard drop valid points. It
+// reads the files twice and keeps no values in memory; they must not grow
+// meanwhile. Only PurgeExact and KeepAll are allowed: the others stop in the
+// middle of damaged files.
 func MergeRun(w io.Writer, fsys fs.FS, run Run, o *RunOptions) (*MergeReport, error) {
 	opt := RunOptions{}
 	if o != nil {

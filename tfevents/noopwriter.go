@@ -6,8 +6,8 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// NewNoopWriter returns a FileWriter that takes events as any other does and
-// writes them nowhere, for processes of a training that do not report.
+// NewNoopWriter returns a FileWriter that accepts events and discards them,
+// for processes of a training that do not report.
 func NewNoopWriter() *FileWriter {
 	o, _ := FileWriterOptions{Host: "none", Sync: SyncNever}.withDefaults()
 	w := &FileWriter{o: o}

@@ -12,7 +12,8 @@ import (
 
 // Reader reads events from one stream. It is not safe for concurrent use.
 type Reader struct {
-	// Records is the layer below, whose fields may be set before the first read.
+	// Records is the underlying reader; its fields may be set before the first
+	// read.
 	Records *tfrecord.Reader
 }
 
@@ -40,11 +41,10 @@ func decodeEvent(name string, at int64, data []byte) (*tfpb.Event, error) {
 	return e, nil
 }
 
-// Events returns the events up to the end of what there is. An error ends
-// them, except one that [tfrecord.CorruptError.Skippable] allows to be skipped: a loop
-// that continues after it gets the events after the damage. A clean end gives no
-// error. Ranging again continues where the last loop stopped, also when the
-// stream has grown.
+// Events returns the events up to the current end of the stream. An error ends them,
+// unless [tfrecord.CorruptError.Skippable] says that it can be skipped: a loop that
+// continues after it gets the events after the damage. A clean end gives no error.
+// Ranging again continues where the last loop stopped, also if the stream has grown.
 func (r *Reader) Events() iter.Seq2[*tfpb.Event, error] {
 	return func(yield func(*tfpb.Event, error) bool) {
 		for {

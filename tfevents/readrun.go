@@ -13,25 +13,26 @@ import (
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// Purge says what becomes of points that a run wrote before it was killed and
-// that the resumed run, which went back to a checkpoint, writes again.
+// Purge says what happens to points that a run wrote before it was killed and
+// that the run resumed from a checkpoint writes again.
 type Purge int
 
 const (
 	// PurgeExact drops what the resumed run has overtaken. A SessionLog START
-	// at step S drops every tag's points after S, and those at S as soon as
-	// the new session writes S itself: writers put the restored step there, or
-	// the one after it. Points of a file that was written to both before and
-	// after that START stay: its writer was alive, so it is not what was
+	// at step S drops every tag's points after S, and those at S as soon as the
+	// new session itself writes S: writers put the restored step there, or the
+	// one after it. Points of a file that was written to both before and after
+	// that START stay: its writer was alive, so it was not the one that was
 	// resumed. Without START, a point of a later file drops those of its own
-	// tag in earlier files that are not before it. Graphs and other values that
+	// tag in earlier files at its step or later. Graphs and other values that
 	// belong to the run as a whole stay.
 	PurgeExact Purge = iota
-	// PurgePython does what TensorBoard's Python loader does: each START but
-	// the first drops everything at its step or after it, graphs included.
+	// PurgePython does what TensorBoard's Python loader does: each START
+	// except the first drops everything at its step or later, including
+	// graphs.
 	PurgePython
 	// PurgeDataServer does what TensorBoard's data server does, the default on
-	// most machines: each point drops those of its tag that are not before it.
+	// most machines: each point drops those of its tag at its step or later.
 	PurgeDataServer
 	// KeepAll drops nothing.
 	KeepAll

@@ -15,9 +15,10 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
-// RunData is what the events files of a run hold: some ten bytes of each scalar and,
-// of all else, where in the files it is. [RunData.Value] reads that when it is wanted.
-// It is not safe for concurrent use with [RunData.Update]; everything else only reads.
+// RunData is an index of a run's events files: about ten bytes for each scalar and,
+// for everything else, its position in the files, from which [RunData.Value] reads it.
+// It is not safe for concurrent use with [RunData.Update]; all other methods only
+// read.
 type RunData struct {
 	Name   string
 	Series []*Series // in the order in which their tags were first seen
@@ -26,8 +27,8 @@ type RunData struct {
 	// Thinned counts the points that a [MemoryLimit] left no room for.
 	Thinned int
 	Began   float64 // the earliest time of an event, +Inf without events
-	// Stopped says that a SessionLog STOP is the last that was written: the training has
-	// ended. Few programs write one.
+	// Stopped says that the last event is a SessionLog STOP: the training has ended. Few
+	// programs write one.
 	Stopped bool
 	Damage  []error // *[tfrecord.CorruptError], and errors of files that cannot be read
 
@@ -142,8 +143,8 @@ func (s *Series) Times() iter.Seq2[int64, float64] {
 	}
 }
 
-// Scalar returns the value of a scalar that the index holds: one of 32 bits, in
-// either style, as all writers make them. [decode.Scalar] knows the others.
+// Scalar returns the value of a scalar that the index holds: a 32-bit one, in
+// either style, as all writers make them. [decode.Scalar] reads the others.
 func (p Point) Scalar() (float64, bool) {
 	return float64(math.Float32frombits(p.cell.number)), p.cell.form != formOther
 }
@@ -162,10 +163,10 @@ func (s *Series) drop(step int64, before int, others spared) int {
 }
 
 // ReadRun reads all files of a run once, from their beginnings to their ends; o may
-// be nil. Damage does not end it: it is recorded, and reading continues as the purge
-// mode's model does - after the damage with PurgeExact and KeepAll, with the next file
-// otherwise. The files are read again where a value is asked for. [RunData.Update]
-// adds what has been appended since.
+// be nil. Damage is recorded, and reading continues as in the program that the purge
+// mode imitates: after the damage with PurgeExact and KeepAll, with the next file
+// otherwise. The files are read again when a value is requested. [RunData.Update] adds
+// what has been appended since.
 func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
 	x := &RunData{Name: run.Name, fsys: fsys, Began: math.Inf(1)}
 	if o != nil {
@@ -186,8 +187,8 @@ func (x *RunData) pack() {
 	x.finish()
 }
 
-// ReadRuns reads runs side by side, as many as there are processors. The
-// goroutines that do it have ended when it returns.
+// ReadRuns reads several runs at a time, one per processor. Its goroutines
+// have ended when it returns.
 func ReadRuns(fsys fs.FS, runs []Run, o *RunOptions) []*RunData {
 	all := make([]*RunData, len(runs))
 	parallel.Each(context.Background(), len(runs), func(i int) { all[i] = ReadRun(fsys, runs[i], o) })
@@ -337,8 +338,8 @@ func (x *RunData) describe(tag string, v *valueScan) (m *tfpb.SummaryMetadata, u
 	return metadataOf(x.rule.mode, first), first.GetMetadata().GetDisplayName() == ""
 }
 
-// Value returns the value of a point of one of the series as it was written.
-// It reads the file, except for a scalar in the style of TensorFlow 1.
+// Value returns the value of a point as it was written. It reads the file,
+// except for a scalar in the style of TensorFlow 1.
 func (x *RunData) Value(p Point) (*tfpb.Summary_Value, error) {
 	var open valueFile
 	defer open.close()
@@ -362,7 +363,7 @@ func (x *RunData) value(open *valueFile, p Point) (*tfpb.Summary_Value, error) {
 	return values[p.cell.index], nil
 }
 
-// Scalars walks those points of a series that are scalars. Values of other types than
+// Scalars walks the points of a series that are scalars. Values of types other than
 // float32 are read from the files; those that cannot be read are left out.
 func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
 	if s.Plain() {

@@ -23,13 +23,12 @@ type indexedFile struct {
 	failed bool        // the system could not read all of it, which it may later
 }
 
-// Update adds what the files of the run hold by now: files that are new, and
-// what was appended to the last one. It reads nothing twice but for a record
-// that was not complete. It reports whether it found anything, and whether the
-// index is still right: it is not if a file is gone, was replaced or
-// overwritten, or if one but the last has changed, as where several writers share a folder.
-// Then nothing was read, and the run must be indexed again. Update may not be
-// called at the same time as any other method of the index or of its series.
+// Update adds new files of the run, and what was appended to the last one. It reads nothing
+// twice except an incomplete record. It reports whether it found anything, and whether the
+// index is still valid: it is not if a file is gone, was replaced or overwritten, or if any
+// file but the last has changed, as when several writers share a folder. Then nothing was
+// read, and the run must be indexed again. Update must not run concurrently with any other
+// method of the index or of its series.
 func (x *RunData) Update(files []string) (changed, ok bool) {
 	files = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return !x.o.reads(name) })
 	grown, ok := x.compare(files)

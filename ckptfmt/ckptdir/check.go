@@ -13,37 +13,38 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
-// A ProblemKind says what sort of thing is wrong in a directory.
+// A ProblemKind is a kind of problem in a directory.
 type ProblemKind string
 
 // The kinds of problems that [Check] finds.
 const (
-	// ProblemTemp is a file, or a directory of shards, that a crash left, or
-	// that a writer is at work on. [SweepTemps] removes it.
+	// ProblemTemp is a file, or a directory of shards, left by a crash or
+	// still being written. [SweepTemps] removes it.
 	ProblemTemp ProblemKind = "temporary"
 	// ProblemOrphan is a file that belongs to no checkpoint: one without its
-	// index, or a data file of another number of shards than the index says.
+	// index, or a data file whose number of shards differs from the index.
 	ProblemOrphan ProblemKind = "orphan"
 	// ProblemMissing is a data file that a checkpoint lacks.
 	ProblemMissing ProblemKind = "missing"
-	// ProblemStale is an entry of the state file that leads nowhere.
+	// ProblemStale is an entry of the state file for a checkpoint that does
+	// not exist.
 	ProblemStale ProblemKind = "stale"
 	// ProblemState is a state file that TensorFlow ignores or rejects.
 	ProblemState ProblemKind = "state"
 )
 
-// Problem is something wrong in a directory of checkpoints, though not within
-// one of their tensors.
+// Problem is something wrong in a directory of checkpoints, but not within
+// their tensors.
 type Problem struct {
 	Kind ProblemKind
 	Path string // the file, or the prefix that the state file names
 	Err  error
 }
 
-// Check looks for what is wrong in a directory other than the bytes of
-// checkpoints, which [ckptfmt.Reader].Verify and [manifest.Verify] read: leftovers,
-// orphans, missing data files, and entries of the state file that lead
-// nowhere. It changes nothing.
+// Check looks for problems in a directory: leftovers, orphans, missing data files,
+// and entries of the state file for checkpoints that do not exist. It does not read
+// the bytes of checkpoints, as [ckptfmt.Reader].Verify and [manifest.Verify] do. It
+// changes nothing.
 func Check(dir string) ([]Problem, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package ckptdir manages directories of checkpoints: the `checkpoint` file that
-// says which of them is current, what is there, what is left over or missing,
-// and the removal, the move and the selection of a checkpoint.
+// Package ckptdir manages directories of checkpoints: it reads and writes the
+// `checkpoint` file, which names the current one, lists checkpoints, finds
+// leftover and missing files, and removes, moves and selects checkpoints.
 //
 // # The state file
 //
@@ -22,10 +22,10 @@
 //
 // The files of a checkpoint are published in the order data, index, MetaGraph,
 // manifest, state file, each durably before the next, and removed in the reverse
-// order: a checkpoint that the state file names is there, and whole. What a
-// crash leaves over, [Check] finds and [SweepTemps] removes.
+// order: a checkpoint that the state file names exists and is complete.
+// [Check] finds what a crash leaves behind, and [SweepTemps] removes it.
 //
 // The functions have no state. Different directories may be changed at the same
-// time, one directory by one caller at a time; reading never disturbs anything.
-// No goroutine outlives a call.
+// time, but each by only one caller at a time; reading never interferes. No
+// goroutine outlives a call.
 package ckptdir

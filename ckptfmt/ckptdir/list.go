@@ -19,16 +19,17 @@ import (
 
 // Checkpoint is a checkpoint found in a directory.
 type Checkpoint struct {
-	// Prefix is the directory joined with the checkpoint's name: what [ckptfmt.Open]
-	// takes. That of a sharded V1 checkpoint is a pattern.
+	// Prefix is the directory joined with the checkpoint's name, as [ckptfmt.Open]
+	// takes it. For a sharded V1 checkpoint it is a pattern.
 	Prefix string
 	// Step is the number after the last dash of the name, or -1.
 	Step int64
-	// Time is when it was saved: as the state file says, else its manifest, else
-	// when the index, or a V1 checkpoint's file, was last written.
+	// Time is when it was saved: according to the state file, or else its
+	// manifest, or else when the index, or a V1 checkpoint's file, was last
+	// written.
 	Time time.Time
-	// Files are the names of all files that belong to the checkpoint, that
-	// without which it is none first. Bytes is their size.
+	// Files are the names of all files that belong to the checkpoint; the
+	// first is the one that makes it a checkpoint. Bytes is their total size.
 	Files []string
 	Bytes int64
 	// Latest says that the directory's state file names this checkpoint.
@@ -226,8 +227,9 @@ func timeOf(stamp float64) (time.Time, bool) {
 // stepPattern matches the step in a checkpoint's name.
 var stepPattern = regexp.MustCompile(`-([0-9]+)$`)
 
-// StepOf returns the number after the last dash of a checkpoint's name, or
-// -1 if there is none. One that is being overwritten has the step of its name.
+// StepOf returns the number after the last dash of a checkpoint's name, or -1
+// if there is none. A checkpoint that is being overwritten has the step of its
+// name.
 func StepOf(prefix string) int64 {
 	name, _, _ := strings.Cut(filepath.Base(prefix), layout.ShardMark)
 	m := stepPattern.FindStringSubmatch(strings.TrimSuffix(name, layout.PreviousSuffix))

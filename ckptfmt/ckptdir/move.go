@@ -12,11 +12,11 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Move gives all files of a checkpoint another prefix, in the same
-// directory or another of the same file system. Within a directory the state
-// file follows. At every moment the checkpoint is whole under the name that
-// the state file has for it: first the files get their new names next to the
-// old ones, as hard links, and the old names go last.
+// Move gives all files of a checkpoint another prefix, in the same directory
+// or another one on the same file system. Within a directory the state file is
+// updated. At every moment the checkpoint is complete under its name in the
+// state file: first the files get their new names in addition to the old ones,
+// as hard links, and the old names are removed last.
 func Move(from, to string) error { return move(from, to, atomicfile.OrOS(nil)) }
 
 func move(from, to string, fsys ckptfmt.FS) error {

@@ -13,10 +13,10 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Remove removes all files of a checkpoint. First its name is taken
-// out of its directory's state file, so that this never names what is gone: a
-// current checkpoint is followed by the newest of the others that the file
-// keeps, and the file goes with the last. o may be nil.
+// Remove removes all files of a checkpoint. First its name is removed from its
+// directory's state file, which never names a missing checkpoint: if it was
+// current, the newest of the others in the file becomes current, and the file
+// is removed with its last checkpoint. o may be nil.
 func Remove(prefix string, o *ckptfmt.FileOptions) error {
 	c, err := Find(prefix)
 	if err != nil {
@@ -41,7 +41,7 @@ func Remove(prefix string, o *ckptfmt.FileOptions) error {
 	return fsys.SyncDir(dir)
 }
 
-// Find returns the checkpoint of that prefix, which [ckptfmt.Open] takes too. If there is none, the error
+// Find returns the checkpoint with that prefix, as [ckptfmt.Open] takes it. If there is none, the error
 // matches [fs.ErrNotExist].
 func Find(prefix string) (Checkpoint, error) {
 	list, err := List(filepath.Dir(prefix))
@@ -58,8 +58,8 @@ func Find(prefix string) (Checkpoint, error) {
 	return list[i], nil
 }
 
-// Forget takes a checkpoint that was moved or deleted out of the state file of its
-// directory, as [Remove] does it. o may be nil.
+// Forget removes a checkpoint that was moved or deleted from its directory's state
+// file, as [Remove] does. o may be nil.
 func Forget(prefix string, o *ckptfmt.FileOptions) error {
 	return forget(filepath.Dir(prefix), prefix, atomicfile.OrOS(o.FileSystem()))
 }
@@ -130,9 +130,9 @@ func dropPaths(s *tfpb.CheckpointState, gone func(string) bool) {
 	}
 }
 
-// RemoveFiles deletes the files that [layout.Files] names: regular files of the
-// prefix's directory, and nothing that a link there leads to. The state file
-// is left alone; [Remove] keeps that true. o may be nil.
+// RemoveFiles deletes the files that [layout.Files] names: regular files in the
+// prefix's directory, and never the target of a link. It does not change the
+// state file, as [Remove] does. o may be nil.
 func RemoveFiles(prefix string, o *ckptfmt.FileOptions) error {
 	names, err := layout.Files(prefix)
 	if err != nil || len(names) == 0 {

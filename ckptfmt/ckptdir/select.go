@@ -13,10 +13,9 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Select makes a checkpoint the current one: the state file of its
-// directory names it from now on, and lists it as the last. The other paths
-// there stay as they are written. A state file that TensorFlow could not read
-// is replaced. o may be nil.
+// Select makes a checkpoint the current one: the state file of its directory
+// then names it, and lists it last. The other paths in it do not change. A
+// state file that TensorFlow could not read is replaced. o may be nil.
 func Select(prefix string, o *ckptfmt.FileOptions) error {
 	found, err := Find(prefix)
 	if err != nil {
@@ -78,9 +77,10 @@ type Damaged struct {
 }
 
 // NewestIntact reads the checkpoints of a directory, from the newest to the
-// oldest, until one is intact in every byte. It returns that one, and those
-// that were not. If none is intact, the error matches [fs.ErrNotExist]. One that
-// cannot be read may be intact: its error, see [IsUnreadable], ends the search.
+// oldest, until one is intact. It returns that one, and the damaged ones that it
+// skipped. If none is intact, the error matches [fs.ErrNotExist]. A checkpoint
+// that cannot be read may be intact, so its error ends the search; see
+// [IsUnreadable].
 func NewestIntact(ctx context.Context, dir string) (Checkpoint, []Damaged, error) {
 	list, err := List(dir)
 	if err != nil {

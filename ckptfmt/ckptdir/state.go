@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// StateName is the usual name of the file that says which checkpoint of a
-// directory is the current one.
+// StateName is the usual name of the file that names the current checkpoint of
+// a directory.
 const StateName = "checkpoint"
 
 // StateOptions are the choices of [UpdateState] and [ReadState].
@@ -30,11 +30,12 @@ type StateOptions struct {
 
 // UpdateState writes the checkpoint state file of a directory, durably, with
 // TensorFlow's bytes. The paths in s are relative to the working directory or
-// absolute. The newest path is appended to all paths if it is not their last.
+// absolute. The newest path is appended to the list of all paths if it is not
+// the last one there.
 //
 // As in TensorFlow, relative paths are stored relative to the directory if the
-// directory itself is given as a relative path, and as they are if not. A
-// state that was read with [ReadState] can be written again by either rule.
+// directory itself is given as a relative path, and unchanged otherwise. A
+// state read with [ReadState] can be written back either way.
 func UpdateState(dir string, s *tfpb.CheckpointState, o *StateOptions) error {
 	if o == nil {
 		o = &StateOptions{}
@@ -116,9 +117,9 @@ func storedPath(dir, p string, relative bool) (string, error) {
 }
 
 // ReadState reads the state file of a directory. Its relative paths are joined
-// with the directory. A missing file matches [fs.ErrNotExist], one that
-// TensorFlow would ignore [ErrState], one that names no checkpoint
-// [ErrEmptyState]. o may be nil.
+// with the directory. The error matches [fs.ErrNotExist] if the file is
+// missing, [ErrState] if TensorFlow would ignore it, [ErrEmptyState] if it
+// names no checkpoint. o may be nil.
 func ReadState(dir string, o *StateOptions) (*tfpb.CheckpointState, error) {
 	if o == nil {
 		o = &StateOptions{}
@@ -167,9 +168,9 @@ func readLimited(fsys ckptfmt.FS, name string) ([]byte, error) {
 	})
 }
 
-// LatestCheckpoint returns the prefix that the state file of a directory
-// names, if its files are there. Errors are those of [ReadState]; missing files
-// match [fs.ErrNotExist]. o may be nil.
+// LatestCheckpoint returns the prefix that the state file of a directory names,
+// if its files exist. Errors are those of [ReadState], or match
+// [fs.ErrNotExist] if files are missing. o may be nil.
 func LatestCheckpoint(dir string, o *StateOptions) (string, error) {
 	s, err := ReadState(dir, o)
 	if err != nil {
@@ -181,8 +182,8 @@ func LatestCheckpoint(dir string, o *StateOptions) (string, error) {
 	return s.ModelCheckpointPath, nil
 }
 
-// IsNoState reports whether an error of [ReadState] or [LatestCheckpoint]
-// means what TensorFlow takes for "no checkpoint".
+// IsNoState reports whether an error of [ReadState] or [LatestCheckpoint] is a
+// case that TensorFlow treats as "no checkpoint".
 func IsNoState(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrState)
 }

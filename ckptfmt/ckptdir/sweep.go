@@ -18,11 +18,11 @@ import (
 // are written before they are merged; TensorFlow's Saver adds 32 digits.
 var tempDirPattern = regexp.MustCompile(`._temp(?:_[0-9a-f]{32})?$`)
 
-// SweepTemps removes from a directory what crashes have left of unfinished
-// checkpoints: files that [layout.IsTemp] recognises, and the directories of shards
-// that were never merged, with the parts in them. What was changed since age
-// ago stays, for a writer may be at work on it; a caller who knows that there
-// is none gives 0. It returns the names of what it removed. o may be nil.
+// SweepTemps removes what crashes have left of unfinished checkpoints in a
+// directory: files that [layout.IsTemp] recognises, and directories of shards that
+// were never merged, with their parts. Anything changed within the last age is
+// kept, since a writer may still be using it; pass 0 if there is no writer. It
+// returns the names of what it removed. o may be nil.
 func SweepTemps(dir string, age time.Duration, o *ckptfmt.FileOptions) (removed []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -40,9 +40,8 @@ func SweepTemps(dir string, age time.Duration, o *ckptfmt.FileOptions) (removed 
 	return removed, errors.Join(failed...)
 }
 
-// RemoveParts removes a directory of shards that were not merged, unless it has
-// something else in it. The caller knows that no writer is at work there. o may be
-// nil.
+// RemoveParts removes a directory of shards that were not merged, unless it
+// contains anything else. No writer may be using it. o may be nil.
 func RemoveParts(dir string, o *ckptfmt.FileOptions) error {
 	s := sweep{fsys: atomicfile.OrOS(o.FileSystem()), all: true}
 	if _, err := s.parts(dir); !errors.Is(err, fs.ErrNotExist) {

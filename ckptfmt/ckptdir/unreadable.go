@@ -9,10 +9,10 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// IsUnreadable reports whether err says that the operating system did not let a
-// file be read: for lack of rights or of file handles, because of the device or
-// the network. The file may be intact, and the cause can be fixed. Damage,
-// and that there is no such file, are not of this kind.
+// IsUnreadable reports whether err says that the operating system could not
+// read a file: for lack of permission or file handles, or because of the device
+// or the network. The file may be intact, and the cause can be fixed. It is
+// false for damage and for missing files.
 func IsUnreadable(err error) bool {
 	var corrupt *ckptfmt.CorruptError
 	if errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// Verify reads all of the checkpoint of that prefix, of either version, and
+// Verify reads all of the checkpoint with that prefix, of either version, and
 // returns the first damage.
 func Verify(ctx context.Context, prefix string) error {
 	r, err := ckptfmt.Open(prefix, nil)

@@ -1,5 +1,5 @@
-// Package dcp reads the folders of torch.distributed.checkpoint, in which each rank
-// has written its pieces of the tensors. It never executes anything of a file.
+// Package dcp reads folders of torch.distributed.checkpoint, in which each rank has
+// written its pieces of the tensors. It never executes anything in a file.
 //
 // # Format
 //
@@ -16,16 +16,16 @@
 //	                              offset, length)
 //
 // A piece is a whole zip archive as torch.save writes it (see package torch), of
-// one tensor or one object, length bytes from offset of its file on. Chunks make up
-// the tensor: where they are cut along the first dimension, they are read one after
-// the other, else the tensor is put together in memory.
+// one tensor or one object: length bytes at offset in its file. Chunks make up the
+// tensor: if they are cut along the first dimension, they are read one after
+// another, otherwise the tensor is assembled in memory.
 //
 // # What is understood
 //
 // The classes above are data to this package; any other name in the pickle is a
-// [*torch.RefusedError], apart from those that say nothing of tensors, such as
-// paths. Pieces that went through a transform (compression) are refused when they
-// are read. Numbers and texts among the tensors are in [Reader.Metadata].
+// [*torch.RefusedError], except those unrelated to tensors, such as paths. Pieces
+// that went through a transform (compression) are refused when they are read.
+// Numbers and texts among the tensors are in [Reader.Metadata].
 //
 // A member's CRC-32 is verified when its tensor is read.
 package dcp
@@ -45,7 +45,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
-// MetadataName is the name of the file that says what a folder holds.
+// MetadataName is the name of the file that describes the contents of a folder.
 const MetadataName = ".metadata"
 
 const (
@@ -76,7 +76,7 @@ type piece struct {
 	transformed  bool
 }
 
-// Open reads what a folder holds.
+// Open reads the metadata of a folder.
 func Open(dir string) (*Reader, error) {
 	name := filepath.Join(dir, MetadataName)
 	b, err := readLimited(name)
@@ -115,13 +115,13 @@ func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
 // Metadata returns the numbers and texts that were saved with the tensors.
 func (r *Reader) Metadata() map[string]string { return r.metadata }
 
-// Checks says in words what [Reader.Verify] can find.
+// Checks describes what [Reader.Verify] can find.
 func (r *Reader) Checks() string {
 	return "CRC-32 of every piece, and that the pieces make up the tensors"
 }
 
-// Verify reads everything, and gives the name of each tensor, or of what else was
-// saved, with what is wrong.
+// Verify reads everything, and yields the name of each tensor, or other saved
+// object, with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for name, err := range ckptfmt.VerifyParts(ctx, r.parts) {
@@ -145,8 +145,8 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Verify reads all of the folder of that name, and returns what that could find, in
-// words, and the first damage.
+// Verify reads all of the folder of that name, and returns a description of what
+// that could find, and the first damage.
 func Verify(ctx context.Context, dir string) (checks string, err error) {
 	r, err := Open(dir)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package digest computes hashes of tensors that depend on nothing but names,
-// types, shapes and elements: not on the file format, the number of files, the
-// order in them or their compression. So a checkpoint and what was converted
-// from it have the same hash, and two files with the same hash hold the same
-// tensors.
+// Package digest computes hashes of tensors that depend only on names, types,
+// shapes and elements, not on the file format, the number of files, the order
+// in them or their compression. So a checkpoint and its conversions have the
+// same hash, and two files with the same hash hold the same tensors.
 //
 // The hash of a tensor is the SHA-256 of a line of text and its elements:
 //
@@ -18,8 +17,8 @@
 //
 //	length of the name: uint64 LE | name | hash of the tensor: 32 bytes
 //
-// The graph of objects that tf.train.Checkpoint stores is about keys and is none
-// of them.
+// The object graph that tf.train.Checkpoint stores is about keys and is not
+// included.
 package digest
 
 import (
@@ -49,11 +48,11 @@ type Tensor struct {
 	Hash [Size]byte
 }
 
-// Tensors yields the tensors that take, which may be nil, accepts, and their hashes,
-// ordered by name. An error with a name concerns that tensor alone; one without ends
-// the iteration. Several tensors are hashed at a time, by goroutines that have
-// ended when the iteration has; each holds a piece of one. r must be safe for
-// concurrent use.
+// Tensors yields the tensors that take accepts, all if take is nil, and their
+// hashes, ordered by name. An error with a name concerns only that tensor; one
+// without ends the iteration. Several tensors are hashed at a time, by goroutines
+// that have ended when the iteration ends; each holds a piece of one tensor. r must
+// be safe for concurrent use.
 func Tensors(ctx context.Context, r ckptfmt.Reader, take func(name string) bool) iter.Seq2[Tensor, error] {
 	return func(yield func(Tensor, error) bool) {
 		var list []result
@@ -174,7 +173,8 @@ func sumElements(ctx context.Context, r ckptfmt.Reader, name string, h hash.Hash
 	}
 }
 
-// Whole adds up the hashes of tensors, which come in the order of their names.
+// Whole combines the hashes of tensors, which must be added in the order of
+// their names.
 type Whole struct{ h hash.Hash }
 
 // NewWhole returns the hash of no tensors.

@@ -45,8 +45,8 @@ func IsFloat(t tfpb.DataType) bool {
 	return false
 }
 
-// Name returns the name that TensorFlow prints for a type, such as
-// "float32". A reference type has "_ref" after it.
+// Name returns the name that TensorFlow prints for a type, such as "float32".
+// For a reference type it ends in "_ref".
 func Name(t tfpb.DataType) string {
 	if all := allNames(); t >= 0 && int(t) < len(all) && all[t] != "" {
 		return all[t]

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// NumElements returns the product of a shape's dimensions. It is an error when
-// a dimension is negative or the product overflows.
+// NumElements returns the product of a shape's dimensions. It fails if a
+// dimension is negative or the product overflows.
 func NumElements(shape []int64) (int64, error) {
 	n := int64(1)
 	empty := false

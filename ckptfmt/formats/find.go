@@ -25,9 +25,9 @@ const (
 
 var fileOfBundle = regexp.MustCompile(`\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})$`)
 
-// Find returns what a name means: a prefix, a file, or else a folder. An error is a
-// [*KindError] where there is something else, and matches [fs.ErrNotExist] where
-// there is nothing.
+// Find returns what a name refers to: a prefix, a file, or a folder. The error is a
+// [*KindError] if it is something else, and matches [fs.ErrNotExist] if there is
+// nothing.
 func Find(name string) (File, error) {
 	if layout.Exists(name) {
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
@@ -73,9 +73,9 @@ func findFile(name string) (File, error) {
 	return sniffFile(name)
 }
 
-// FindIn returns what a folder holds: the checkpoint that its checkpoint file
-// names, else a SavedModel, else what torch.distributed.checkpoint saved, else
-// safetensors, else the index of files of torch or Keras.
+// FindIn returns what a folder holds, in this order: the checkpoint that its
+// checkpoint file names, a SavedModel, a save of torch.distributed.checkpoint,
+// safetensors, the index of several PyTorch or Keras files.
 func FindIn(dir string) (File, error) {
 	prefix, stateErr := ckptdir.LatestCheckpoint(dir, nil)
 	if stateErr == nil {

@@ -1,5 +1,5 @@
-// Package formats recognizes by their bytes the files that hold tensors, and opens them: TensorFlow
-// checkpoints, SavedModels, and the files of Keras, NumPy, safetensors and torch.
+// Package formats recognizes files that hold tensors by their bytes, and opens them: TensorFlow
+// checkpoints, SavedModels, and the files of Keras, NumPy, safetensors and PyTorch.
 //
 //	f, err := formats.Find("exported/1") // a SavedModel, a prefix, a file, a folder
 //	if err != nil { ... }
@@ -7,7 +7,7 @@
 //	if err != nil { ... }
 //	defer r.Close()
 //
-// A file is recognised by how it begins, whatever its name:
+// A file is recognised by its first bytes, whatever its name:
 //
 //	89 'H' 'D' 'F' 0d 0a 1a 0a               HDF5: Keras' .h5 and .weights.h5
 //	'P' 'K' 03 04                            zip: .npz, .keras, torch, by its members
@@ -17,8 +17,8 @@
 //	... 57 fb 80 8b 24 75 47 db (the end)    table: V1 checkpoint, index of a bundle
 //	80 02..05                                Python pickle
 //
-// A bundle is found by its prefix or by any of its files; a folder by the
-// checkpoint file in it, else as a SavedModel, else by the safetensors in it.
+// A bundle is found by its prefix or by any of its files; see FindIn for
+// folders.
 package formats
 
 import (
@@ -39,16 +39,15 @@ import (
 )
 
 // ObjectGraph is the name of the string tensor in which tf.train.Checkpoint
-// keeps the graph of the objects that it saved. In a safetensors file, which
-// has no strings, its base64 is in the metadata under this name; here it is a
-// tensor again.
+// stores its object graph. In a safetensors file, which has no strings, it is
+// in the metadata under this name, in base64; here it is a tensor again.
 const ObjectGraph = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 // Kind is a format.
 type Kind int
 
-// The kinds that can be opened. [Unknown] is what cannot; a [*KindError] says
-// what it is.
+// The kinds that can be opened, and [Unknown] for the rest; a [*KindError]
+// says what that is.
 const (
 	Unknown      Kind = iota
 	Checkpoint        // a bundle or a V1 checkpoint
@@ -90,8 +89,8 @@ type File struct {
 	Path string // the prefix of a checkpoint, else the file
 }
 
-// KindError says that a file holds no tensors that this package can read, or
-// something else altogether.
+// KindError says that a file is of a kind that this package cannot read
+// tensors from.
 type KindError struct {
 	Path string
 	Is   string // "HDF5 of Keras (.h5)"
@@ -111,8 +110,8 @@ func (e *KindError) Error() string {
 type Reader struct {
 	ckptfmt.Reader
 	File
-	// Metadata are the texts that a safetensors file has about its tensors, or
-	// the numbers and texts among the tensors of torch.
+	// Metadata returns the metadata of a safetensors file, or the numbers and
+	// texts among the tensors of a PyTorch file.
 	Metadata map[string]string
 
 	tensors ckptfmt.TensorFile // nil for checkpoints
@@ -179,8 +178,8 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 	return &Reader{Reader: r, File: f, Metadata: metadata, tensors: from}, nil
 }
 
-// Files returns the names of the files that hold the tensors; none of a checkpoint,
-// whose files its prefix names.
+// Files returns the names of the files that hold the tensors, or none for a
+// checkpoint, whose files follow from its prefix.
 func (r *Reader) Files() []string {
 	switch of := r.tensors.(type) {
 	case nil:
@@ -191,8 +190,8 @@ func (r *Reader) Files() []string {
 	return []string{r.Path}
 }
 
-// OptimizerNames returns further names of the variables of an optimizer, by key;
-// see [keras.Reader.OptimizerNames].
+// OptimizerNames returns other names of an optimizer's variables, by key; see
+// [keras.Reader.OptimizerNames].
 func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 	if of, ok := r.tensors.(*keras.Reader); ok {
 		return of.OptimizerNames()
@@ -200,8 +199,8 @@ func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 	return nil, nil
 }
 
-// Checks says in words what [Reader.Verify] can find: the strongest check that
-// the format allows.
+// Checks describes what [Reader.Verify] can find: the strongest check that the
+// format allows.
 func (r *Reader) Checks() string {
 	if r.tensors == nil {
 		if _, isV1 := r.Reader.(*ckptfmt.V1Reader); isV1 {
@@ -212,8 +211,8 @@ func (r *Reader) Checks() string {
 	return r.tensors.Checks()
 }
 
-// Verify reads everything, and gives the name of each tensor with what is wrong,
-// nil as a rule. What is wrong with other parts of the file has the name "".
+// Verify reads everything, and yields the name of each tensor with its error,
+// usually nil. Errors in other parts of the file have the name "".
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	if r.tensors == nil {
 		return r.Reader.Verify(ctx)

@@ -77,9 +77,9 @@ func kindByName(name string) Kind {
 	return Checkpoint
 }
 
-// Sniff identifies a file of that size by its bytes. What cannot be opened is a
-// [*KindError] without a path. A file that nothing identifies is treated as a
-// checkpoint, so that opening it says what is wrong with it.
+// Sniff identifies a file of that size by its bytes. If it cannot be opened,
+// the error is a [*KindError] without a path. A file that nothing identifies is
+// treated as a checkpoint, so that opening it says what is wrong with it.
 func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	head := make([]byte, min(size, headSize))
 	if _, err := from.ReadAt(head, 0); err != nil && err != io.EOF {

@@ -137,10 +137,10 @@ func (s *store) denseAttributes(m *message, add func(at int64, body []byte) erro
 	})
 }
 
-// Attr returns the strings of an attribute of a group or a dataset, by its path
-// without a slash before it: "" is the root. It is an error matching
-// [ckptfmt.ErrNotFound] where there is none, and one matching [ckptfmt.ErrType]
-// where it is a number.
+// Attr returns the strings of an attribute of the group or dataset with that
+// path, which has no leading slash: "" is the root. The error matches
+// [ckptfmt.ErrNotFound] if there is no such attribute, and [ckptfmt.ErrType] if
+// it is a number.
 func (r *Reader) Attr(path, name string) ([]string, error) {
 	for _, a := range r.attrs[path] {
 		if a.name != name {

@@ -1,11 +1,11 @@
-// Package hdf5 reads the part of HDF5 in which Keras and h5py keep tensors, and
+// Package hdf5 reads the part of HDF5 that Keras and h5py use for tensors, and
 // writes files that both read.
 //
 // # Format
 //
 // A file is a tree of objects that refer to each other by addresses. All numbers
-// are little-endian; addresses and lengths have the widths that the superblock
-// gives (8 bytes as a rule), and an address of all ones means "nowhere".
+// are little-endian; addresses and lengths have the widths given in the
+// superblock (usually 8 bytes), and an address of all ones means "none".
 //
 //	superblock    89 'H' 'D' 'F' 0d 0a 1a 0a | version 0..3 | widths | root group
 //	              at offset 0, 512, 1024, ...; what is before it is the user's
@@ -23,22 +23,23 @@
 //
 // Superblocks of version 2 and 3, headers of version 2 and the blocks of new
 // groups have checksums (Jenkins' lookup3), which are verified when they are read.
-// Elements have one only where the filter Fletcher-32 is set.
+// Elements have one only if the Fletcher-32 filter is set.
 //
 // # What is understood
 //
 // Whole numbers, floats of IEEE, bfloat16 and float8, bools (an enumeration of two
 // values, as h5py writes them; others are whole numbers), complex numbers (a compound of r and i), strings
 // of fixed and of variable length. Filters: deflate, shuffle, Fletcher-32, LZF. A
-// dataset of another type, or with another filter, is listed with the reason for
-// which it cannot be read; it does not hinder the others. Soft links are skipped:
-// what they name is in the file, and so are huge attributes. Messages that are
-// shared in a heap, virtual datasets and other files are errors.
+// dataset of another type, or with another filter, is listed with the reason why
+// it cannot be read, and does not affect the others. Soft links are skipped,
+// since their targets are in the file anyway, and so are huge attributes.
+// Messages shared in a heap, virtual datasets and references to other files are
+// errors.
 //
-// Nothing in a file is believed before it is checked: objects that refer to each
-// other in a circle, addresses outside the file, trees deeper than any that HDF5
-// makes, and sizes that no file of that length can hold are a
-// [*ckptfmt.CorruptError] with its offset. The memory taken to open a file is bounded by its own size.
+// Nothing in a file is trusted before it is checked: objects that refer to each other in a circle,
+// addresses outside the file, trees deeper than any that HDF5 makes, and sizes that no file of that
+// length can hold are a [*ckptfmt.CorruptError] with an offset. The memory used to open a file is
+// bounded by its size.
 //
 // The layout is that of the HDF5 File Format Specification, version 3.0, of The
 // HDF Group.

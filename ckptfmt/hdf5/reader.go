@@ -142,7 +142,8 @@ func (r *Reader) Parts() []ckptfmt.Part {
 	return parts
 }
 
-// Paths calls yield for each object that has attributes, in no order.
+// Paths calls yield for each object that has attributes, in no particular
+// order.
 func (r *Reader) Paths() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for path := range r.attrs {
@@ -153,7 +154,7 @@ func (r *Reader) Paths() iter.Seq[string] {
 	}
 }
 
-// Checks says in words what [Reader.Verify] can find in this file.
+// Checks describes what [Reader.Verify] can find in this file.
 func (r *Reader) Checks() string {
 	var with, all int
 	for _, d := range r.datasets {
@@ -174,17 +175,16 @@ func (r *Reader) Checks() string {
 	return "structure, and Fletcher-32 of every chunk"
 }
 
-// Verify reads every dataset, and gives the name of each with what is wrong.
+// Verify reads every dataset, and yields the name of each with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return ckptfmt.VerifyParts(ctx, r.Parts())
 }
 
-// Metadata is empty: what HDF5 has are attributes, for which there is
-// [Reader.Attr].
+// Metadata is empty: HDF5 has attributes instead; see [Reader.Attr].
 func (r *Reader) Metadata() map[string]string { return nil }
 
-// Verify reads all of the file of that name, and returns what that could find, in
-// words, and the first damage.
+// Verify reads all of the file of that name, and returns a description of what
+// that could find, and the first damage.
 func Verify(ctx context.Context, name string) (checks string, err error) {
 	r, err := Open(name)
 	if err != nil {

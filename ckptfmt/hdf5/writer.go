@@ -15,7 +15,8 @@ import (
 // name.
 type Attrs map[string]map[string]string
 
-// Check reports why a file cannot hold a tensor; nil when it can.
+// Check returns an error that says why a file cannot hold a tensor, or nil if
+// it can.
 func Check(p ckptfmt.Part) error {
 	switch {
 	case p.Err != nil:
@@ -37,9 +38,9 @@ func Check(p ckptfmt.Part) error {
 }
 
 // Write writes tensors to w, each as a dataset whose path is its name, in the oldest
-// form of the format, which all programs read. It reads one tensor after the other
-// and holds none; what it holds of each are some hundred bytes. A bfloat16 tensor
-// gets the attribute by which Keras knows it.
+// form of the format, which all programs read. It reads one tensor after another
+// and keeps only about a hundred bytes of each. A bfloat16 tensor gets the
+// attribute by which Keras recognises it.
 func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part, attrs Attrs) error {
 	f := &writer{root: newGroup(), attrs: make(Attrs)}
 	for path, list := range attrs {

@@ -17,23 +17,24 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Difference is what differs in a tensor between two checkpoints.
+// Difference describes how a tensor differs between two checkpoints.
 type Difference struct {
 	Name string
-	// A and B describe the tensor in each; nil where it is missing.
+	// A and B describe the tensor in each checkpoint; nil if it is missing.
 	A, B *ckptfmt.TensorInfo
-	// Elements is how many elements differ, where type and shape are the same;
-	// of numbers also by how much at most, absolutely and relatively to the
-	// larger of the two. NaN next to NaN does not differ.
+	// Elements is how many elements differ, if type and shape are the same;
+	// for numbers, also the largest difference, absolute and relative to the
+	// larger of the two. NaN equals NaN.
 	Elements       int64
 	MaxAbs, MaxRel float64
-	// MeanAbs is the mean distance over all elements, and MaxAt the place, in
-	// row-major order, of the largest one, where the numbers are MaxA and MaxB.
+	// MeanAbs is the mean distance over all elements, and MaxAt the index, in
+	// row-major order, of the largest distance, where the numbers are MaxA and
+	// MaxB.
 	MeanAbs    float64
 	MaxAt      int64
 	MaxA, MaxB float64
-	// Cosine is that of the angle between the two tensors as vectors, if
-	// DiffOptions.Cosine is set; NaN where either is zero or not finite.
+	// Cosine is the cosine of the angle between the two tensors as vectors, if
+	// DiffOptions.Cosine is set; NaN if either is zero or not finite.
 	Cosine     float64
 	NotNumbers bool // the elements have no distance
 
@@ -42,19 +43,18 @@ type Difference struct {
 	dot, aa, bb float64 // products of the vectors
 }
 
-// DiffOptions say which numbers count as equal, as numpy.isclose does:
-// those at most Abs + Rel·|b| apart. They are not counted in a [Difference],
-// nor are their distances. The zero value takes none but equal ones.
+// DiffOptions say which numbers count as equal, as in numpy.isclose: those at
+// most Abs + Rel·|b| apart. Neither they nor their distances are counted in a
+// [Difference]. With the zero value, only equal numbers count as equal.
 type DiffOptions struct {
 	Abs, Rel float64
 	// Cosine computes Difference.Cosine, for which equal elements count as well.
 	Cosine bool
 }
 
-// Diff yields the tensors that differ between two checkpoints, ordered by
-// name. An error with a name concerns that tensor alone; one without ends the
-// iteration. Of a tensor of numbers no more than a piece is in memory. o may be
-// nil.
+// Diff yields the tensors that differ between two checkpoints, ordered by name.
+// An error with a name concerns only that tensor; one without ends the
+// iteration. Tensors of numbers are compared a piece at a time. o may be nil.
 func Diff(ctx context.Context, a, b ckptfmt.Reader, o *DiffOptions) iter.Seq2[Difference, error] {
 	if o == nil {
 		o = &DiffOptions{}

@@ -10,8 +10,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// HistogramFrom counts the finite numbers that r gives in n parts of the range
-// from low to high, both included. What is outside is counted nowhere.
+// HistogramFrom counts the finite numbers read from r in n bins from low to
+// high, both included. Numbers outside are not counted.
 func HistogramFrom(r io.Reader, d tfpb.DataType, low, high float64, n int) ([]int64, error) {
 	get, size := decoder(d)
 	if get == nil {

@@ -10,9 +10,9 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Numbers gives the elements of a tensor of numbers as float64, whatever their
-// type, without copying them. The parts of a complex element are two numbers;
-// a bool is 0 or 1.
+// Numbers presents the elements of a numeric tensor as float64, whatever their
+// type, without copying them. A complex element is two numbers; a bool is 0 or
+// 1.
 type Numbers struct {
 	data []byte
 	size int
@@ -20,7 +20,7 @@ type Numbers struct {
 }
 
 // NumbersOf returns the numbers of t, which must not change while they are in
-// use. It is an error matching [ckptfmt.ErrType] when t holds none.
+// use. If t is not numeric, the error matches [ckptfmt.ErrType].
 func NumbersOf(t *ckptfmt.Tensor) (*Numbers, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err

@@ -19,15 +19,15 @@ const maxPathBytes = 256 << 20
 
 // Object is an object that tf.train.Checkpoint saved.
 type Object struct {
-	// Path joins the names of the children on the shortest way from the root
-	// by slashes; that of the root is "". The names are as keys have them:
+	// Path is the shortest path from the root, as names of children joined
+	// with slashes; the root's is "". The names are as keys have them:
 	// "." is "..", "/" is ".S".
 	Path   string
 	Name   string // last element of Path
 	Values []ObjectValue
 	Slots  []ObjectSlot // of an optimizer
-	// Children are the objects whose shortest path leads over this one, Links
-	// the names of others that it also refers to, with their paths.
+	// Children are the objects whose shortest path goes through this one,
+	// Links the names and paths of other objects that it refers to.
 	Children []*Object
 	Links    []ObjectLink
 }
@@ -61,7 +61,7 @@ func Objects(r ckptfmt.Reader) (*Object, error) {
 	return tree, nil
 }
 
-// ObjectGraph returns the message that [Objects] makes a tree of. Its nodes
+// ObjectGraph returns the message from which [Objects] makes a tree. Its nodes
 // may refer to nodes that do not exist.
 func ObjectGraph(r ckptfmt.Reader) (*tfpb.TrackableObjectGraph, error) {
 	t, err := r.Lookup(objectGraphKey)

@@ -24,9 +24,9 @@ var kerasSuffixes = []string{
 // slotMark is in the name of every slot in an object-based checkpoint.
 const slotMark = "/.OPTIMIZER_SLOT/"
 
-// SlotsAmong returns a function that reports which of a checkpoint's tensors are optimizer
-// slots by their names: a variable's name with a slot's suffix is one where
-// the variable itself is in the checkpoint.
+// SlotsAmong returns a function that reports whether a tensor of a checkpoint is an
+// optimizer slot, by its name: a variable's name with a slot's suffix, if the variable
+// itself is in the checkpoint.
 func SlotsAmong(names []string) (isSlot func(name string) bool) {
 	known := make(map[string]bool, len(names))
 	for _, name := range names {

@@ -10,16 +10,16 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Stats describes the numbers of a tensor. Min, Max and Mean are those of the
-// finite numbers, NaN when there are none; Norm is the root of the sum of
-// their squares.
+// Stats describes the numbers of a tensor. Min, Max and Mean are over the
+// finite numbers, NaN if there are none; Norm is the root of the sum of their
+// squares.
 type Stats struct {
 	Count, Zeros, NaN, Inf int
 	Min, Max, Mean, Norm   float64
 }
 
-// StatsOf computes the statistics of a tensor of numbers. It is an error
-// matching [ckptfmt.ErrType] when t holds none.
+// StatsOf computes the statistics of a numeric tensor. For any other, the
+// error matches [ckptfmt.ErrType].
 func StatsOf(t *ckptfmt.Tensor) (Stats, error) {
 	n, err := NumbersOf(t)
 	if err != nil {
@@ -30,8 +30,8 @@ func StatsOf(t *ckptfmt.Tensor) (Stats, error) {
 	return s.stats(), nil
 }
 
-// StatsFrom computes the statistics of the elements of a type that r gives,
-// such as a [ckptfmt.TensorReader], and holds no more than a piece of them.
+// StatsFrom computes the statistics of elements of a type read from r, such as
+// a [ckptfmt.TensorReader], a piece at a time.
 func StatsFrom(r io.Reader, d tfpb.DataType) (Stats, error) {
 	size := dtype.Size(d)
 	if get, _ := decoder(d); get == nil {

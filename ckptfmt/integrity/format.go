@@ -32,8 +32,8 @@ func hasExt(all ...string) func(base string) bool {
 	return func(base string) bool { return slices.Contains(all, strings.ToLower(path.Ext(base))) }
 }
 
-// Format returns the name of the format of a checkpoint with these files, by their
-// names, or "other".
+// Format returns the format of a checkpoint, judging by the names of its files, or
+// "other".
 func Format(files []string) string {
 	for _, m := range marks {
 		if slices.ContainsFunc(files, func(name string) bool { return m.is(path.Base(name)) }) {

@@ -4,14 +4,14 @@
 //
 //	err := integrity.Check(ctx, root, []string{"checkpoint-500"}, nil)
 //
-// What has checksums is read and held against them: bundles of TensorFlow and zip
-// archives (.pt, .npz, .keras), and the pieces that the .metadata of
-// torch.distributed.checkpoint names. Of other files that say how long they are, their
-// length is: .safetensors by its header, .h5 by its superblock, .npy by its shape,
-// pickles by their last byte, JSON by its brackets. In folders all must be there
-// that an index of transformers, the .metadata of torch.distributed.checkpoint,
-// the marks of orbax or the file "latest" of DeepSpeed say. Only a program that
-// loads a checkpoint can tell whether the numbers in it are right.
+// Files with checksums are read and verified: TensorFlow's bundles and zip archives
+// (.pt, .npz, .keras), and the pieces named in the .metadata of
+// torch.distributed.checkpoint. For other files that declare their length, the length
+// is checked: .safetensors by its header, .h5 by its superblock, .npy by its shape,
+// pickles by their last byte, JSON by its brackets. Folders must have everything that
+// a transformers index, the .metadata of torch.distributed.checkpoint, orbax's marks
+// or DeepSpeed's file "latest" list. Only a program that loads a checkpoint can tell
+// whether the numbers in it are right.
 //
 // The forms are those of the formats' public descriptions: APPNOTE.TXT of zip, the
 // safetensors README, the HDF5 file format specification, numpy.lib.format, and
@@ -36,7 +36,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 )
 
-// ErrUnmarked says that a folder has not got the file that the program writes last.
+// ErrUnmarked says that a folder lacks the file that the program writes last.
 var ErrUnmarked = errors.New("unlike the previous checkpoint: the program has not finished writing it")
 
 var (
@@ -52,10 +52,10 @@ type checker struct {
 	root *os.Root
 }
 
-// Check returns what shows that a checkpoint is damaged or not complete. names are
-// its files and folders; those in folders belong to it, too. It must have all
-// that an intact one of the same program has, by its [Markers]. An error of the
-// system, see [ckptdir.IsUnreadable], is no damage.
+// Check returns an error if a checkpoint is damaged or incomplete. names are its
+// files and folders, which include everything inside them. It must have everything
+// that an intact one of the same program has, by its [Markers]. A system error,
+// see [ckptdir.IsUnreadable], is not damage.
 func Check(ctx context.Context, root *os.Root, names, markers []string) error {
 	files, err := Files(root, names)
 	if err != nil {
@@ -87,9 +87,9 @@ func Check(ctx context.Context, root *os.Root, names, markers []string) error {
 	return lacksMarker(names, files, markers)
 }
 
-// Files returns all files of a checkpoint, those in folders too, by name. One with
-// a temporary name is an error. Links are among them, but no pipes, sockets and
-// devices, which would be waited for.
+// Files returns all files of a checkpoint by name, including those in folders. A
+// temporary name is an error. Links are included, but not pipes, sockets and
+// devices, since reading them could block.
 func Files(root *os.Root, names []string) (files []string, err error) {
 	for _, name := range names {
 		err := fs.WalkDir(root.FS(), name, func(name string, d fs.DirEntry, err error) error {
@@ -193,8 +193,8 @@ func mayBeEmpty(name string) bool {
 // tensorflowTemp matches what TensorFlow writes to before it renames or merges it.
 var tensorflowTemp = regexp.MustCompile(`(?:\.tempstate\d+|\.data-\d{5}-of-\d{5}_temp|_temp(?:_[0-9a-f]{32})?)$`)
 
-// IsUnfinished reports whether a file or folder has a name of the kind that
-// programs write to before they rename it.
+// IsUnfinished reports whether a file or folder has a temporary name, as
+// programs use before a rename.
 func IsUnfinished(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		for _, end := range []string{".tmp", ".part", ".partial", ".incomplete", "~"} {

@@ -22,8 +22,8 @@ var passing = []string{".log", ".out", ".err", ".lock", ".pid"}
 // file of its own, and a checkpoint has those of all.
 var rankHead = regexp.MustCompile(`(?i)(?:rank|worker|shard|proc(?:ess)?|gpu|device|node)[-_=.]?$`)
 
-// General makes the names of files of different steps equal: it has "#" for numbers other
-// than those of processes.
+// General makes file names of different steps equal: it replaces numbers, except process
+// numbers, by "#".
 func General(name string) string {
 	var b strings.Builder
 	at := 0
@@ -39,9 +39,9 @@ func General(name string) string {
 	return b.String() + name[at:]
 }
 
-// Markers returns what the checkpoints of a program have, by an intact one: the
-// names of its parts and of the files in its folders, with "#" for numbers other than
-// the ranks of its parts. In folders, names with numbers are left out.
+// Markers returns what every checkpoint of a program must have, judging by an intact
+// one: the names of its parts and of the files in its folders, with "#" for numbers
+// other than the ranks of its parts. In folders, names with numbers are left out.
 func Markers(root *os.Root, names []string) (markers []string) {
 	files, err := Files(root, names)
 	if err != nil {
@@ -65,8 +65,9 @@ func namesOf(names, files []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// IsOfKind reports whether the parts of a checkpoint have the names of those that
-// markers were made of: [Check] shows then whether it has all that they have.
+// IsOfKind reports whether the parts of a checkpoint are named like those that
+// markers were made from, so that [Check] can tell whether it has everything that
+// they have.
 func IsOfKind(names, markers []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(markers, General(name)) })
 }

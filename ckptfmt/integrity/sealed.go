@@ -13,9 +13,9 @@ import (
 // before they rename it: transformers and orbax.
 var lastFiles = []string{"trainer_state.json", "_CHECKPOINT_METADATA"}
 
-// IsSealed reports whether the form of a checkpoint that [Check] finds intact shows by
-// itself that its program has finished writing it: it consists of files, or its
-// folders have a mark, or what their framework writes last.
+// IsSealed reports whether a checkpoint that [Check] finds intact is evidently
+// finished: it consists of files, or its folders have a mark, or the file that their
+// framework writes last.
 func IsSealed(root *os.Root, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		info, err := root.Lstat(name)
@@ -49,16 +49,16 @@ func isMark(name string) bool {
 	return slices.Contains(emptyMarkers, name) && !strings.HasPrefix(name, ".git")
 }
 
-// IsWhole reports whether a checkpoint that [Check] finds intact is so to its last
-// byte: it is sealed, see [IsSealed], and each of its files has checksums, or a form
-// that a program cannot have half written without a trace.
+// IsWhole reports whether a checkpoint that [Check] finds intact is evidently
+// complete to the last byte: it is sealed, see [IsSealed], and each of its files has
+// checksums, or a format in which a half-written file is noticed.
 func IsWhole(root *os.Root, names []string) bool {
 	files, err := Files(root, names)
 	return err == nil && IsSealed(root, names) && !slices.ContainsFunc(files, func(name string) bool { return !IsWholeFile(root, name) })
 }
 
-// IsWholeFile reports whether the form of a file that [Check] finds intact shows that
-// nothing is missing at its end.
+// IsWholeFile reports whether the format of a file that [Check] finds intact shows
+// that its end is not missing.
 func IsWholeFile(root *os.Root, name string) bool {
 	base := path.Base(name)
 	switch ext := strings.ToLower(path.Ext(name)); {

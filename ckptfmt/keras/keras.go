@@ -1,4 +1,4 @@
-// Package keras reads what Keras saves: .keras, .weights.h5, and the .h5 files of
+// Package keras reads Keras' files: .keras, .weights.h5, and the .h5 files of
 // Keras 2; it writes the first two, and weights in several files.
 //
 // # Formats
@@ -25,7 +25,7 @@
 // Variables are numbered: first those that can be trained, then the others. A
 // bfloat16 variable is two opaque bytes, and has the attribute dtype = "bfloat16".
 //
-// A .h5 file of Keras 2, which Keras 3 writes still, has names:
+// A .h5 file of Keras 2, which Keras 3 still writes, has names:
 //
 //	/                          attributes keras_version, backend, model_config
 //	model_weights              attribute layer_names = [b"dense", ...]
@@ -33,22 +33,23 @@
 //	    dense/kernel:0         a dataset
 //	optimizer_weights          attribute weight_names
 //
-// Where only weights were saved, what is in model_weights is in the root.
+// If only weights were saved, the contents of model_weights are in the root.
 //
 // # Names
 //
 // A tensor has the name that people use, "head/kernel", and keeps its path in the
 // file, "layers/dense/vars/0", as [ckptfmt.Part.Stored]; readers find both. The
-// layer's name is that in the attribute, or in config.json where older versions
-// of Keras 3 have no attribute, or that of the group. The variable's name follows
-// from the class of the layer and its number; where that is not certain, because
-// the class is not one of Keras or some of its variables are switched off, it
-// stays a number: "my_layer/0". A name that two tensors would have stays a path.
+// layer's name is the one in the attribute, or in config.json if there is no
+// attribute, as in older versions of Keras 3, or that of the group. The
+// variable's name follows from the class of the layer and its number; if that is
+// uncertain, because the class is not one of Keras' or some of its variables are
+// switched off, it stays a number: "my_layer/0". If two tensors would have the
+// same name, they keep their paths.
 //
 // # Checks
 //
 // The zip format has a CRC-32 of each member, which is verified before the first
-// tensor is read. HDF5 alone has as a rule no checksums of its elements.
+// tensor is read. HDF5 by itself usually has no checksums of its elements.
 package keras
 
 import (
@@ -276,13 +277,14 @@ func (r *Reader) Close() error {
 // until the reader is closed.
 func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
 
-// Metadata returns the version of Keras, and what else it notes about a file.
+// Metadata returns the version of Keras, and anything else it notes about a
+// file.
 func (r *Reader) Metadata() map[string]string { return r.metadata }
 
 // Layout returns how the variables are arranged.
 func (r *Reader) Layout() Layout { return r.layout }
 
-// Checks says in words what [Reader.Verify] can find in this file.
+// Checks describes what [Reader.Verify] can find in this file.
 func (r *Reader) Checks() string {
 	if r.archive != nil {
 		return "CRC-32 of every member of the archive, and the structure of its HDF5"
@@ -290,8 +292,8 @@ func (r *Reader) Checks() string {
 	return r.weights.Checks()
 }
 
-// Verify reads all of a file, and gives the name of each tensor or member with
-// what is wrong.
+// Verify reads all of a file, and yields the name of each tensor or member
+// with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, f := range r.members() {
@@ -338,8 +340,8 @@ func (r *Reader) verifyMember(ctx context.Context, f *zip.File) error {
 	return err
 }
 
-// Verify reads all of the file of that name, and returns what that could find, in
-// words, and the first damage.
+// Verify reads all of the file of that name, and returns a description of what
+// that could find, and the first damage.
 func Verify(ctx context.Context, name string) (checks string, err error) {
 	r, err := Open(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Names in files of Keras.
+// Names in Keras' files.
 const (
 	vars         = "vars"
 	layers       = "layers"
@@ -262,7 +262,7 @@ func (r *Reader) isLegacy() bool {
 	return false
 }
 
-// IsOptimizer reports whether a tensor of a file of Keras is a variable of the
+// IsOptimizer reports whether a tensor of a Keras file is a variable of the
 // optimizer.
 func IsOptimizer(p *ckptfmt.Part) bool {
 	path := pathOf(p)

@@ -9,14 +9,14 @@ import (
 // as many parts as bytes.
 const longestName = 1 << 10
 
-// OptimizerNames returns further names of the variables of the optimizer in a file that
-// Keras 3 has written in the layout of Keras 2, by their names in [Reader.Parts]:
+// OptimizerNames returns other names of the optimizer's variables in a file that Keras
+// 3 has written in the layout of Keras 2, by their names in [Reader.Parts]:
 //
 //	adam/d1_kernel_momentum    optimizer/d1/kernel/momentum    optimizer/2
 //
-// The first is made of the variable of the model that it belongs to; the number is
-// that of files in the layout of Keras 3, which have no other name. Keras 2 itself has
-// another order: what it wrote has no such names.
+// The first is made from the model variable that it belongs to; the number is the one
+// in files with the layout of Keras 3, which have no other name. Keras 2 itself uses
+// another order, so its files have no such names.
 func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 	if r.layout != Legacy {
 		return nil, nil

@@ -56,7 +56,7 @@ func groupOf(path string) string {
 	return "/" + group
 }
 
-// Shards are the variables of a model, split into files as save_weights does with
+// Shards are the variables of a model, split into files as by save_weights with
 // max_shard_size.
 type Shards struct {
 	list  [][]ckptfmt.Part
@@ -65,8 +65,8 @@ type Shards struct {
 }
 
 // Split gives each variable its place in a model, as [WriteWeights] does, and each
-// file at most size bytes of elements, or all of them if size is 0. A variable that is
-// larger has a file of its own.
+// file at most size bytes of elements, or all of them if size is 0. A larger variable
+// gets its own file.
 func Split(parts []ckptfmt.Part, like *Reader, partial bool, size int64) (*Shards, error) {
 	placed, attrs, err := place(parts, like, partial)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 )
 
-// ErrModel says that tensors are not the variables of a model of Keras.
+// ErrModel says that tensors are not the variables of a Keras model.
 var ErrModel = errors.New("keras: the tensors do not make up the model")
 
 // namesShown is how many names an error has of a list.
 const namesShown = 5
 
-// WriteWeights writes tensors to w as a .weights.h5 file, which load_weights takes.
-// Where each goes says like, a file of the same model: by the name or by the path
-// of a variable. All of its variables must be there unless partial is set, and no
-// others, but those of the optimizer may be missing together; else the error matches
-// [ErrModel]. If like is nil each tensor goes where it comes from, or to the path
-// that its name is.
+// WriteWeights writes tensors to w as a .weights.h5 file, which load_weights reads.
+// like, a file of the same model, says where each goes, by the name or the path of a
+// variable. The tensors must be exactly its variables; some may be missing only if
+// partial is set, but those of the optimizer may be missing as a whole. Otherwise
+// the error matches [ErrModel]. If like is nil, each tensor goes where it comes
+// from, or to the path that is its name.
 func WriteWeights(ctx context.Context, w io.Writer, parts []ckptfmt.Part, like *Reader, partial bool) error {
 	placed, attrs, err := place(parts, like, partial)
 	if err != nil {
@@ -34,7 +34,7 @@ func WriteWeights(ctx context.Context, w io.Writer, parts []ckptfmt.Part, like *
 }
 
 // WriteModel writes a .keras file: like, which must be one, with other values of its
-// variables. Its configuration and assets stay as they are.
+// variables. Its configuration and assets do not change.
 func WriteModel(ctx context.Context, w io.Writer, parts []ckptfmt.Part, like *Reader) error {
 	if like == nil || like.archive == nil || like.layout != Weights {
 		return fmt.Errorf("%w: a .keras file has a configuration of its layers, which is taken from a .keras file", ErrModel)
