@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Files returns the names, within their directory, of the files that a V2
-// checkpoint consists of, in the order in which they are removed: manifest,
-// meta, index, data. In the reverse order they are published. There may be
-// none, or no index among them; only regular files count.
+// Files returns the names, within their directory, of a V2 checkpoint's files,
+// in the order in which they are removed: manifest, meta, index, data. They
+// are published in the reverse order. There may be none, or no index among
+// them; only regular files count.
 func Files(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Dir(prefix))
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 var dataSuffix = regexp.MustCompile(`^\.data-[0-9]{5,}-of-[0-9]{5,}$`)
 
 // PreviousSuffix ends the prefix under which trainerd keeps a checkpoint while
-// another one is published under its own.
+// another one is published under its name.
 const PreviousSuffix = ".previous"
 
 // ShardMark is in the name of a sharded V1 checkpoint.
@@ -38,7 +38,7 @@ const ShardMark = "-?????-of-"
 var V1Shard = regexp.MustCompile(`^(.+-)[0-9]{5}(-of-[0-9]{5})$`)
 
 // PublishRank orders a checkpoint's files by when they are published: data,
-// index, meta, manifest. It is negative for what is not one of them.
+// index, meta, manifest. It is negative for any other file.
 func PublishRank(suffix string) int {
 	switch suffix {
 	case IndexSuffix:

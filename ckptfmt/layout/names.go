@@ -28,8 +28,8 @@ func V1ShardName(prefix string, shard, numShards int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d", prefix, shard, numShards)
 }
 
-// CutShards splits the pattern of a V1 checkpoint in several files into what their
-// names begin with and how many there are. For any other prefix ok is false.
+// CutShards splits the pattern of a sharded V1 checkpoint into the prefix of the
+// file names and the number of files. For any other prefix ok is false.
 func CutShards(pattern string) (prefix string, numShards int, ok bool) {
 	dir, base := filepath.Split(pattern)
 	base, count, found := strings.Cut(base, ShardMark)
@@ -38,7 +38,7 @@ func CutShards(pattern string) (prefix string, numShards int, ok bool) {
 }
 
 // MetaName returns the name of the MetaGraphDef that a Saver writes next to a
-// checkpoint. That of a sharded V1 checkpoint has no shard in its name.
+// checkpoint. For a sharded V1 checkpoint, it has no shard number.
 func MetaName(prefix string) string {
 	dir, base := filepath.Split(prefix)
 	base, _, _ = strings.Cut(base, ShardMark)
@@ -49,16 +49,16 @@ func MetaName(prefix string) string {
 // written, as TensorFlow has it.
 const tempMark = ".tempstate"
 
-// TempName returns a new name for a file while it is written.
+// TempName returns a new name for a file that is being written.
 func TempName(name string) string {
 	return name + tempMark + strconv.FormatUint(rand.Uint64(), 10)
 }
 
 var tempPattern = regexp.MustCompile(`\.tempstate[0-9]+$`)
 
-// IsTemp reports whether the last element of a path is a name that this
-// package, or TensorFlow, gives to a checkpoint's file while it is written.
-// Such a file, found when no writer is at work, was left by a crash.
+// IsTemp reports whether the last element of a path is a temporary name that
+// this package, or TensorFlow, gives to a checkpoint's file during a save. If
+// no writer is running, such a file was left by a crash.
 func IsTemp(base string) bool {
 	return atomicfile.IsTemp(base) || tempPattern.MatchString(base)
 }
@@ -76,9 +76,9 @@ func Exists(prefix string) bool {
 	})
 }
 
-// MatchShards returns the files that the pattern of a V1 checkpoint matches. Where
-// its folder exists, that is taken as it is written, and so is what is before the
-// numbers of the shards: a folder may be called "lr=[0.1]".
+// MatchShards returns the files that the pattern of a V1 checkpoint matches. If
+// its folder exists, the folder and the part of the name before the shard numbers
+// are taken literally: a folder may be called "lr=[0.1]".
 func MatchShards(pattern string) ([]string, error) {
 	dir, base := filepath.Split(pattern)
 	if _, err := os.Stat(filepath.Clean(dir)); err != nil {
@@ -90,8 +90,8 @@ func MatchShards(pattern string) ([]string, error) {
 	return filepath.Glob(glob.Escape(dir) + base)
 }
 
-// FindV1 returns the pattern of the shards under a prefix. It is an error
-// when there are two sets of them.
+// FindV1 returns the pattern of the shards under a prefix. It fails if there
+// are two sets of them.
 func FindV1(prefix string) (string, error) {
 	dir, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(filepath.Clean(dir))

@@ -1,12 +1,12 @@
 // Package manifest reads and writes the manifest of a checkpoint: a side file
 // with its step, the metrics of the model, and the SHA-256 of each file. A
-// [Record] is that of a checkpoint which another program has written.
+// [Record] is the manifest of a checkpoint written by another program.
 //
 //	err := manifest.Write(ctx, prefix, &manifest.Manifest{Step: 900}, nil)
 //	for file, err := range manifest.Verify(ctx, prefix) { ... }
 //
-// The package has no state. Files are hashed by several goroutines, as many as
-// there are processors, which end before the call returns.
+// The package has no state. Files are hashed by several goroutines, one per
+// processor, which end before the call returns.
 package manifest
 
 import (
@@ -34,9 +34,9 @@ import (
 	"github.com/trainerd/trainerd/internal/parallel"
 )
 
-// Manifest is what is known about a checkpoint other than its tensors. It is in
-// the file PREFIX.manifest.json, which TensorFlow does not look at: a field of
-// our own in the state file would make TensorFlow ignore that one.
+// Manifest holds facts about a checkpoint other than its tensors. It is in the
+// file PREFIX.manifest.json, which TensorFlow ignores; a field of our own in
+// the state file would make TensorFlow ignore that file.
 //
 //	{
 //	  "version": 1,
@@ -52,38 +52,37 @@ import (
 //	  ]
 //	}
 //
-// Files are named by what follows the prefix, so a checkpoint may be moved.
-// The manifest is published after them and goes before them: as long as it is
-// there, it is true.
+// Files are named by the part after the prefix, so a checkpoint can be moved.
+// The manifest is published after them and removed before them: as long as it
+// exists, it is correct.
 type Manifest struct {
-	// Step is the global step, or -1 where there is none.
+	// Step is the global step, or -1 if there is none.
 	Step int64 `json:"step"`
-	// WallTime is when the state that was saved was reached.
+	// WallTime is when the saved state was reached.
 	WallTime time.Time `json:"wall_time"`
 	// Metrics are values such as a loss; see Value.
 	Metrics map[string]Metric `json:"metrics,omitempty"`
-	// Measured says where each of Metrics comes from. Manifests of older versions
-	// do not.
+	// Measured gives the source of each of Metrics. Manifests of older versions
+	// lack it.
 	Measured map[string]Measurement `json:"measured,omitempty"`
 	// ConfigHash distinguishes runs of different configurations.
 	ConfigHash string `json:"config_hash,omitempty"`
-	// Parent is the name, within the directory, of the checkpoint that the
-	// run had started from or had saved before.
+	// Parent is the name, within the directory, of the checkpoint that the run
+	// started from or saved before this one.
 	Parent string `json:"parent,omitempty"`
 	// Files are the checkpoint's files in the order in which they were
 	// published. [Write] fills it in.
 	Files []File `json:"files"`
 }
 
-// File is a file of a checkpoint as its manifest has it.
+// File is a file of a checkpoint as listed in its manifest.
 type File struct {
 	Suffix string `json:"suffix"` // of the name, after the prefix
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"` // hexadecimal
 }
 
-// Metric is a number that in JSON may also be "NaN", "Infinity" or
-// "-Infinity".
+// Metric is a number; in JSON it may also be "NaN", "Infinity" or "-Infinity".
 type Metric float64
 
 // MarshalJSON implements [json.Marshaler].
@@ -128,9 +127,9 @@ type stored struct {
 // Name returns the name of a checkpoint's manifest.
 func Name(prefix string) string { return prefix + layout.ManifestSuffix }
 
-// Write publishes m as the manifest of a checkpoint that is there
-// already, with its MetaGraph if it has one. It reads the files again for their
-// checksums and sets m.Files. Code that writes a checkpoint does this before
+// Write publishes m as the manifest of an existing checkpoint, whose MetaGraph,
+// if any, is also already written. It reads the files again for their checksums
+// and sets m.Files. Code that writes a checkpoint calls it before
 // [ckptdir.UpdateState]. o may be nil.
 func Write(ctx context.Context, prefix string, m *Manifest, o *ckptfmt.FileOptions) error {
 	files, err := describeFiles(ctx, prefix, o.FileSystem())
@@ -223,9 +222,8 @@ func hash(ctx context.Context, f io.Reader) (size int64, sum string, err error) 
 	}
 }
 
-// Read reads the manifest of a checkpoint. A missing one matches
-// [fs.ErrNotExist], damage is a [*ckptfmt.CorruptError]. Fields that are not known are
-// skipped.
+// Read reads the manifest of a checkpoint. If it is missing, the error matches
+// [fs.ErrNotExist]; damage is a [*ckptfmt.CorruptError]. Unknown fields are skipped.
 func Read(prefix string) (*Manifest, error) {
 	name := Name(prefix)
 	info, err := os.Stat(name)
@@ -282,9 +280,9 @@ func (f *File) check() error {
 	return nil
 }
 
-// Verify reads the files that a checkpoint's manifest names, and
-// yields each one's name with what is wrong with it, nil when it is as the
-// manifest says. If the manifest itself cannot be read, it yields that alone.
+// Verify reads the files that a checkpoint's manifest names, and yields the
+// name of each with its error, nil if it matches the manifest. If the manifest
+// itself cannot be read, it yields only that.
 func Verify(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		m, err := Read(prefix)

@@ -3,20 +3,20 @@ package manifest
 // Sources of the values of metrics in a [Manifest].
 const (
 	SourceEval    = "eval"    // an evaluation on data that the model was not trained on
-	SourceTrain   = "train"   // a summary that the training wrote, of one batch as a rule
-	SourceProgram = "program" // what the program that trains has reported
+	SourceTrain   = "train"   // a summary that the training wrote, usually of one batch
+	SourceProgram = "program" // a report of the training program
 )
 
-// Measurement says which step a value in a [Manifest] belongs to, and who measured
-// it.
+// Measurement says which step a value in a [Manifest] belongs to, and what
+// measured it.
 type Measurement struct {
 	Step   int64  `json:"step"`
 	Source string `json:"source"`
 }
 
-// Value returns a metric of the model that the checkpoint has, with its source.
-// A value that was measured at another step is none. In a manifest of an older
-// version, which does not say where its values come from, the source is "".
+// Value returns a metric of the model in the checkpoint, with its source. A
+// value measured at another step does not count. In a manifest of an older
+// version, which does not name sources, the source is "".
 func (m *Manifest) Value(name string) (v Metric, source string, ok bool) {
 	v, ok = m.Metrics[name]
 	from, known := m.Measured[name]
@@ -26,7 +26,7 @@ func (m *Manifest) Value(name string) (v Metric, source string, ok bool) {
 	return v, from.Source, ok
 }
 
-// Values returns all metrics of the model that the checkpoint has; see Value.
+// Values returns all metrics of the model in the checkpoint; see Value.
 func (m *Manifest) Values() map[string]Metric {
 	values := make(map[string]Metric)
 	for name := range m.Metrics {

@@ -21,17 +21,17 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// RecordsDir is the folder of a logdir with the records of the checkpoints that
-// another program has written there. They are not next to the checkpoints: a
-// program may take any file there for one of its own.
+// RecordsDir is the folder of a logdir with the records of checkpoints written
+// by another program. They are not next to the checkpoints, because a program
+// may take any file there for its own.
 const RecordsDir = "trainerd.manifests"
 
 // recordSuffix ends the names of records in RecordsDir.
 const recordSuffix = ".json"
 
-// Record is the manifest of a checkpoint that another program has written: one
+// Record is the manifest of a checkpoint that another program has written, and
 // that was found complete, intact and durable. It is in the file STEP.json of
-// [RecordsDir]; that of one without a step has its name in place of the step.
+// [RecordsDir], or NAME.json if the checkpoint has no step.
 //
 //	{
 //	  "version": 1,
@@ -48,16 +48,16 @@ const recordSuffix = ".json"
 //	  ]
 //	}
 //
-// Names are below the logdir, with slashes, so the logdir may be moved. A record is
-// about files with those times: a file that is younger was written again, and the
+// Names are below the logdir, with slashes, so the logdir can be moved. A record is
+// about files with those times: if a file is newer, it was rewritten, and the
 // record is out of date.
 type Record struct {
-	// Name is a file, a folder, or what the names of several files begin with.
+	// Name is a file, a folder, or the common prefix of several files.
 	Name   string `json:"name"`
 	Format string `json:"format"`
-	Step   int64  `json:"step"` // -1 where there is none
-	// Reported is the step that the program had reported when it was written, where
-	// the number in the name counts epochs; 0 where that is not known.
+	Step   int64  `json:"step"` // -1 if there is none
+	// Reported is the step that the program had reported when it wrote the
+	// checkpoint, if the number in the name counts epochs; 0 if unknown.
 	Reported int64 `json:"reported,omitempty"`
 	// WallTime is when it was last written, Verified when it was found intact.
 	WallTime time.Time `json:"wall_time"`
@@ -96,7 +96,7 @@ func (r *Record) Bytes() (n int64) {
 	return n
 }
 
-// Manifest returns what the record says of the model; it names no files.
+// Manifest returns the record's facts about the model, without files.
 func (r *Record) Manifest() *Manifest {
 	return &Manifest{Step: r.Step, WallTime: r.WallTime, Metrics: r.Metrics, Measured: r.Measured}
 }
@@ -110,8 +110,8 @@ func RecordName(name string, step int64) string {
 	return filepath.Join(RecordsDir, key+recordSuffix)
 }
 
-// Describe reads files below a root, and returns what a record says of them.
-// Links and what is no regular file are left out.
+// Describe reads files below a root, and returns their entries for a record.
+// Links and anything that is not a regular file are left out.
 func Describe(ctx context.Context, root *os.Root, names []string) (files []RecordFile, err error) {
 	for _, name := range names {
 		info, err := root.Lstat(filepath.FromSlash(name))
@@ -151,8 +151,8 @@ func (r *Record) Write(fsys ckptfmt.FS, logdir string) error {
 	return atomicfile.WriteFile(fsys, filepath.Join(logdir, RecordName(r.Name, r.Step)), append(b, '\n'))
 }
 
-// Records reads all records of a logdir, by step, then by name. Those that cannot
-// be read are left out; bad has why.
+// Records reads all records of a logdir, ordered by step, then by name. Those
+// that cannot be read are left out; bad says why.
 func Records(logdir string) (all []*Record, bad []error) {
 	entries, err := os.ReadDir(filepath.Join(logdir, RecordsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -203,13 +203,13 @@ func readRecord(name string) (*Record, error) {
 	return &r.Record, nil
 }
 
-// ErrOutdated says that the files of a checkpoint were written again since its
-// record.
+// ErrOutdated says that the files of a checkpoint have been rewritten since
+// its record.
 var ErrOutdated = errors.New("its files were written again")
 
-// Compare holds the files of a checkpoint, by name, against its record, by size
-// and time. The error matches [ErrOutdated] where the record says nothing of them;
-// any other is damage: a file is gone, and the others are as they were.
+// Compare compares the files of a checkpoint with its record, by name, size and
+// time. The error matches [ErrOutdated] if the record does not describe them; any
+// other error is damage: a file is gone, and the others are unchanged.
 func (r *Record) Compare(root *os.Root, files []string) error {
 	var missing []string
 	same, known := 0, make(map[string]bool, len(r.Files))
@@ -241,18 +241,18 @@ func (r *Record) Compare(root *os.Root, files []string) error {
 	return nil
 }
 
-// SameContent reports whether files have the names and the content that the record
-// says, whatever their times.
+// SameContent reports whether files have the names and the content in the record,
+// whatever their times.
 func (r *Record) SameContent(files []RecordFile) bool {
 	return slices.EqualFunc(r.Files, files, func(a, b RecordFile) bool {
 		return a.Name == b.Name && a.Bytes == b.Bytes && a.SHA256 == b.SHA256
 	})
 }
 
-// Verify reads the files of a checkpoint and holds them against its record.
+// Verify reads the files of a checkpoint and compares them with its record.
 func (r *Record) Verify(ctx context.Context, root *os.Root) error { return r.verifyIn(ctx, root, ".") }
 
-// VerifyCopy does so for the copy.
+// VerifyCopy does the same for the copy.
 func (r *Record) VerifyCopy(ctx context.Context, root *os.Root) error {
 	return r.verifyIn(ctx, root, r.Copy)
 }

@@ -17,30 +17,30 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// Sum is the SHA-256 that a file should have, as something next to it says.
+// Sum is the SHA-256 that a file should have, according to another file near
+// it.
 type Sum struct {
 	File   string
 	SHA256 string // in hexadecimal
-	Source string // the file that says so, for words
+	Source string // the file that says so, for messages
 
-	// Bytes is its size, -1 where that is not said. Modified is the file's time when
-	// the sum was taken, zero where that is not said: a file of another time may have
-	// been written again.
+	// Bytes is its size, -1 if unknown. Modified is the file's time when the sum was
+	// taken, zero if unknown: a file with another time may have been rewritten.
 	Bytes    int64
 	Modified time.Time
 }
 
-// SumFiles are the names of lists of sums as sha256sum prints them. Next to a file
-// there may also be one that has its name and ends in ".sha256".
+// SumFiles are the names of lists of sums as sha256sum prints them. A file may
+// also have its own, with ".sha256" added to its name.
 var SumFiles = []string{"SHA256SUMS", "SHA256SUMS.txt", "sha256sums.txt", "sha256sum.txt", "checksums.txt"}
 
 // maxAbove bounds how many folders above a file may hold its record.
 const maxAbove = 8
 
-// FindSums returns what is said of files: by the records of trainerd in a folder
-// above them, by a list of sums next to them, by what the Hugging Face hub notes of
-// its downloads. There is at most one of each file, in that order. What cannot be
-// read is in bad.
+// FindSums returns the sums recorded for files: in trainerd's records in a folder
+// above them, in a list of sums next to them, or in the Hugging Face hub's notes on
+// its downloads. It returns at most one for each file, in that order of preference.
+// bad has what cannot be read.
 func FindSums(files []string) (sums []Sum, bad []error) {
 	x := &sumFinder{records: make(map[string][]*Record), lists: make(map[string]map[string]Sum)}
 	for _, file := range files {
@@ -190,9 +190,9 @@ func ofHub(full string) (Sum, bool) {
 	return Sum{SHA256: strings.TrimSpace(lines[1]), Bytes: -1, Source: note}, true
 }
 
-// Verify reads a file and holds it against its sum. The error matches
-// [ErrOutdated] where the file was written again since the sum was taken; any other
-// is damage, or that it cannot be read.
+// Verify reads a file and compares it with its sum. The error matches [ErrOutdated]
+// if the file was rewritten since the sum was taken; any other means damage, or
+// that it cannot be read.
 func (s *Sum) Verify(ctx context.Context) error {
 	f, err := os.Open(s.File)
 	if err != nil {

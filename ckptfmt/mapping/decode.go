@@ -19,18 +19,18 @@ import (
 	"github.com/trainerd/trainerd/internal/tomlguard"
 )
 
-// Rest says what becomes of tensors that no rule matches.
+// Rest says what happens to tensors that no rule matches.
 type Rest string
 
-// What becomes of them. That they are left over is an error unless they are to be
-// kept under their names, or dropped.
+// The choices: leftover tensors are an error, or are kept under their names, or
+// dropped.
 const (
 	RestError Rest = "error"
 	RestKeep  Rest = "keep"
 	RestDrop  Rest = "drop"
 )
 
-// Map is a list of rules. It is safe for concurrent use, but for [Map.Rest].
+// Map is a list of rules. It is safe for concurrent use, except for [Map.Rest].
 type Map struct {
 	// Names is the kind of names that the rules are about.
 	Names names.Kind
@@ -60,7 +60,7 @@ func Ready(name string) ([]byte, bool) {
 	return b, err == nil
 }
 
-// ReadyNames returns the names of the ready maps, and what each is for.
+// ReadyNames returns the names of the ready maps, and the purpose of each.
 func ReadyNames() (list [][2]string, err error) {
 	entries, err := fs.ReadDir(ready, "maps")
 	if err != nil {
@@ -103,8 +103,8 @@ func Open(name string) (*Map, error) {
 	return Parse(name, b)
 }
 
-// Parse reads a document: JSON if it begins with a brace, else TOML. name is that
-// of its file.
+// Parse parses a document: JSON if it begins with a brace, else TOML. name is its
+// file name.
 func Parse(name string, text []byte) (*Map, error) {
 	var d document
 	var err error
@@ -182,8 +182,8 @@ func newMap(name string, d *document) (*Map, error) {
 	return m, nil
 }
 
-// SetHeads sets what "heads" in shapes means; 0 is that it is not known. It is to be
-// called before the map is used.
+// SetHeads sets the value of "heads" in shapes; 0 means unknown. Call it before
+// using the map.
 func (m *Map) SetHeads(n int64) {
 	for _, c := range m.rules {
 		for _, s := range c.steps {
@@ -249,12 +249,12 @@ func (j *Join) UnmarshalTOML(v any) error {
 // UnmarshalJSON implements [json.Unmarshaler].
 func (j *Join) UnmarshalJSON(b []byte) error { return unmarshalJSON(b, j.UnmarshalTOML) }
 
-// Dims are dimensions of a shape: each a product of numbers and of dimensions of
-// another shape.
+// Dims are the dimensions of a shape: each is a product of numbers and
+// dimensions of another shape.
 type Dims [][]Factor
 
 // Factor is a number, the dimension Dim of another shape, or the number of heads of
-// an attention layer, which no shape has.
+// an attention layer, which is in no shape.
 type Factor struct {
 	Number int64
 	Dim    int // -1: it is the number

@@ -1,5 +1,5 @@
-// Package mapping says by rules what tensors are called in another program, and
-// how their elements are laid out there.
+// Package mapping applies rules for the names and layouts of tensors in another
+// program.
 //
 // A [Map] is a TOML or JSON document:
 //
@@ -12,13 +12,13 @@
 //	to   = '$1/weight'
 //	perm = [1, 0]            # the dimensions in their new order
 //
-// A rule takes one tensor, or joins several: the first of a list in from is an
-// expression, the others are names in which $1 is what that matched. It changes
+// A rule takes one tensor, or joins several: the first item of a list in from is an
+// expression, the others are names in which $1 is what it matched. It changes
 // elements by reorder, perm and shape, in this order, or by steps, each a table
 // with one of them, in the order given; then it may split the result. The fields of
 // a rule are those of [Rule].
 //
 // [Map.Plan] applies the rules to the types and shapes of tensors and finds all
-// that is wrong without reading any; [Output.Make] makes one result of the
-// elements. Ready maps are in the folder maps; [Ready] returns one.
+// errors without reading any; [Output.Make] computes one result from the
+// elements. [Ready] maps are in the folder maps; Ready returns one.
 package mapping

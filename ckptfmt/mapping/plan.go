@@ -11,10 +11,10 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Tensor is what a map is applied to.
+// Tensor is a tensor that a map is applied to.
 type Tensor struct {
 	Name  string
-	Path  string // that the file has for it; "" where that is the name
+	Path  string // its name in the file; "" if that is Name
 	DType tfpb.DataType
 	Shape []int64
 }
@@ -24,23 +24,24 @@ func (t *Tensor) path() string { return cmp.Or(t.Path, t.Name) }
 // Output is a tensor that a map makes.
 type Output struct {
 	Tensor
-	Inputs []string // the names of what it is made of
-	// Plain says that the elements are those of the only input, in the type DType.
+	Inputs []string // the names of its inputs
+	// Plain says that the elements are those of the only input, converted to
+	// DType.
 	Plain bool
 
 	rule  *compiled
 	piece int // of a split; -1: zeros
 }
 
-// Result is what a map makes of a list of tensors.
+// Result is the result of applying a map to a list of tensors.
 type Result struct {
 	Outputs []Output
 	Dropped []string // by a rule, or by Rest
-	Left    []string // no rule matches them, and they must not be left over
+	Left    []string // not matched by any rule, which is an error
 	Unused  []string // rules that match nothing
 }
 
-// A RuleError says that a rule cannot be applied to what it matches.
+// A RuleError says that a rule cannot be applied to a tensor that it matches.
 type RuleError struct {
 	Map    string
 	Rule   int // from 1
@@ -73,7 +74,7 @@ func (e *LeftError) Error() string {
 	return fmt.Sprintf("map %s: no rule matches %s", e.Map, text)
 }
 
-// Err returns a [*LeftError] if anything is left over.
+// Err returns a [*LeftError] if any tensor is left over.
 func (r *Result) Err(m *Map) error {
 	if len(r.Left) == 0 {
 		return nil
@@ -81,8 +82,8 @@ func (r *Result) Err(m *Map) error {
 	return &LeftError{m.name, r.Left}
 }
 
-// Plan applies the rules. It is a [*RuleError] where one cannot be applied; two
-// results of one name are an error too.
+// Plan applies the rules. The error is a [*RuleError] if one cannot be applied;
+// two results with the same name are an error too.
 func (m *Map) Plan(tensors []Tensor) (*Result, error) {
 	all := make(map[string]*Tensor, len(tensors))
 	for i := range tensors {
@@ -251,11 +252,11 @@ func (c *compiled) splitShapes(shape []int64) ([][]int64, error) {
 	return out, nil
 }
 
-// Adds reports whether the inputs are to be added, and Make takes their sum.
+// Adds reports whether the inputs are to be added; Make then takes their sum.
 func (o *Output) Adds() bool { return o.rule != nil && o.rule.Join != nil && o.rule.Join.Add }
 
-// Make makes the elements of an output that is not plain, in the type of its
-// inputs. These have the types and shapes of the plan.
+// Make computes the elements of an output that is not plain, in the type of
+// its inputs, which must have the types and shapes of the plan.
 func (o *Output) Make(inputs []*ckptfmt.Tensor) *ckptfmt.Tensor {
 	size := dtype.Size(inputs[0].DType)
 	if o.piece < 0 {

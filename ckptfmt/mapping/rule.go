@@ -18,8 +18,8 @@ type Rule struct {
 	To   Names `toml:"to" json:"to"`
 	// Drop leaves out what From matches.
 	Drop bool `toml:"drop" json:"drop"`
-	// Rank is the number of dimensions that a tensor must have. Where it is not
-	// given, and Perm is the first change, it is the length of that.
+	// Rank is the number of dimensions that a tensor must have. By default, if
+	// Perm is the first change, it is the length of Perm.
 	Rank *int `toml:"rank" json:"rank"`
 	// If is about another tensor, or the shape of this one.
 	If *Condition `toml:"if" json:"if"`
@@ -28,15 +28,14 @@ type Rule struct {
 	Join *Join `toml:"join" json:"join"`
 	Step
 	Steps []Step `toml:"steps" json:"steps"`
-	// Split cuts along an axis, into parts of one size or of Sizes; one
-	// may be -1. Squeeze leaves out that axis, which is 1 then.
+	// Split cuts along an axis, into parts of equal size or of Sizes, one of
+	// which may be -1. Squeeze removes that axis, which must then be 1.
 	Split   *int    `toml:"split" json:"split"`
 	Sizes   []int64 `toml:"sizes" json:"sizes"`
 	Squeeze bool    `toml:"squeeze" json:"squeeze"`
 	// Zeros names further results: zeros, in the type and shape of the first.
 	Zeros Names `toml:"zeros" json:"zeros"`
-	// DType is the type of the results where elements are floating-point numbers;
-	// others keep theirs.
+	// DType is the type of floating-point results; other types do not change.
 	DType string `toml:"dtype" json:"dtype"`
 }
 
@@ -46,8 +45,8 @@ type Step struct {
 	Reorder *Reorder `toml:"reorder" json:"reorder"`
 	// Perm has the old dimensions in their new order, as in numpy.transpose.
 	Perm []int `toml:"perm" json:"perm"`
-	// Shape is the new one: numbers, dimensions of the present one as "d0", products
-	// of these as "d0*d1", and once -1 for what is left.
+	// Shape is the new shape: numbers, dimensions of the present one as "d0",
+	// products of these as "d0*d1", and at most one -1 for the rest.
 	Shape Dims `toml:"shape" json:"shape"`
 }
 
@@ -57,10 +56,10 @@ type Reorder struct {
 	Order []int `toml:"order" json:"order"`
 }
 
-// Condition is about a tensor: Name, in which $1 is what From matched, or else
-// the matched tensor itself. It must exist, have that rank, and have Ratio times
-// as many rows as columns. Path is an expression for a part of the path that the file
-// has for it, which in files of Keras 3 tells the class of a layer.
+// Condition is about a tensor: Name, in which $1 is what From matched, or otherwise
+// the matched tensor itself. It must exist, have that rank, and have Ratio times as
+// many rows as columns. Path is an expression for a part of its path in the file,
+// which shows the class of a layer in files of Keras 3.
 type Condition struct {
 	Name  string `toml:"name" json:"name"`
 	Path  string `toml:"path" json:"path"`

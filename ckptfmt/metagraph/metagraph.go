@@ -30,8 +30,8 @@ func WriteText(name string, m proto.Message, o *ckptfmt.FileOptions) error {
 // maxMessage is the largest message that protobuf has.
 const maxMessage = 1 << 31
 
-// Read reads a MetaGraphDef in binary or, as TensorFlow does when it
-// is not that, in text form.
+// Read reads a MetaGraphDef in binary form or, if that fails, in text form, as
+// TensorFlow does.
 func Read(name string) (*tfpb.MetaGraphDef, error) {
 	b, err := ReadMessage(name)
 	if err != nil {
@@ -51,8 +51,8 @@ func Read(name string) (*tfpb.MetaGraphDef, error) {
 	return nil, &ckptfmt.CorruptError{Name: name, Part: "MetaGraphDef", Err: err}
 }
 
-// ReadMessage reads the file of a message of TensorFlow, unless it is larger than
-// one can be.
+// ReadMessage reads the file of a TensorFlow message, unless it is larger than a
+// message can be.
 func ReadMessage(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -1,22 +1,22 @@
-// Package names gives the tensors of a checkpoint names that people know.
+// Package names gives the tensors of a checkpoint names that people recognise.
 //
-// tf.train.Checkpoint stores values under the paths of objects, which depend on
-// the program that saved them; its graph of objects says what the program called
-// the variables. For one tensor there are three kinds of names:
+// tf.train.Checkpoint stores values under object paths, which depend on the
+// program that saved them; its object graph has the program's names of the
+// variables. A tensor has three kinds of names:
 //
 //	Object    optimizer/_trainable_variables/0/.ATTRIBUTES/VARIABLE_VALUE
 //	Variable  net/d1/kernel
 //	Keras     d1/kernel
 //
-// Object names are the stored keys, and all that other checkpoints have.
-// Variable names are the full names in the graph of objects, where they tell one
-// variable from all others. Keras names are made for reading, one for each
-// tensor: the variable's name without the scope of a model that has all
-// variables, or the path of the object where several share a name; what an
-// optimizer keeps for a variable is below the optimizer and has the variable's
-// name in it, as in optimizer/d1/kernel/momentum.
+// Object names are the stored keys, and the only names in other checkpoints.
+// Variable names are the full names in the object graph, if they are unique.
+// Keras names are meant for people, one for each tensor: the variable's name
+// without the scope of a model that has all variables, or the object path if
+// several share a name; a value that an optimizer keeps for a variable is below
+// the optimizer and includes the variable's name, as in
+// optimizer/d1/kernel/momentum.
 //
-// The graph of objects and its fields are described in TensorFlow's
+// The object graph and its fields are described in TensorFlow's
 // core/protobuf/trackable_object_graph.proto. A [Table] is safe for concurrent
 // use.
 package names
@@ -33,14 +33,14 @@ import (
 // Kind is a kind of names.
 type Kind string
 
-// The kinds. Auto is Keras for checkpoints of Keras models, else Object.
+// The kinds. Auto is Keras for checkpoints of Keras models, otherwise Object.
 const (
 	Auto     Kind = "auto"
 	Object   Kind = "object"
 	Variable Kind = "variable"
 	Keras    Kind = "keras"
-	// KerasFile is Keras, but what an optimizer keeps is called by its number, as
-	// in optimizer/7: files of Keras 3 know no other name.
+	// KerasFile is Keras, but the optimizer's values are numbered, as in
+	// optimizer/7: files of Keras 3 have no other names for them.
 	KerasFile Kind = "keras file"
 )
 
@@ -48,8 +48,8 @@ const (
 // value is.
 const attributes = "/.ATTRIBUTES/"
 
-// Table has the names of all tensors of a checkpoint. That of a checkpoint
-// without a graph of objects is empty: each name is its key.
+// Table has the names of all tensors of a checkpoint. Without an object graph
+// it is empty: each name is its key.
 type Table struct {
 	variable, keras map[string]string // by key
 	numbered        map[string]string // by key: names of kind KerasFile that are not those of Keras
@@ -58,8 +58,8 @@ type Table struct {
 	isKeras         bool
 }
 
-// Of reads the graph of objects of a checkpoint, or takes the names that a file of
-// another format has for what an optimizer keeps.
+// Of reads the object graph of a checkpoint or, in another format, the file's
+// names for an optimizer's values.
 func Of(r ckptfmt.Reader) (*Table, error) {
 	g, err := inspect.ObjectGraph(r)
 	if errors.Is(err, ckptfmt.ErrNotFound) {
@@ -150,8 +150,8 @@ func unique(values []value, stored map[string]bool, name func(value) string) map
 	return named
 }
 
-// Resolve returns the kind that Auto is for this checkpoint, and any other kind
-// as it is.
+// Resolve returns the kind that Auto means for this checkpoint, and any other
+// kind unchanged.
 func (t *Table) Resolve(k Kind) Kind {
 	switch {
 	case k != Auto:
@@ -162,7 +162,7 @@ func (t *Table) Resolve(k Kind) Kind {
 	return Object
 }
 
-// Name returns the name of a kind that a key has; the key where it has none.
+// Name returns a key's name of a kind, or the key if it has none.
 func (t *Table) Name(k Kind, key string) string {
 	name := ""
 	switch t.Resolve(k) {
@@ -179,7 +179,7 @@ func (t *Table) Name(k Kind, key string) string {
 	return name
 }
 
-// Key returns the key that a name of any kind means, or name itself.
+// Key returns the key for a name of any kind, or name itself.
 func (t *Table) Key(name string) string {
 	if key, ok := t.keys[name]; ok {
 		return key
@@ -187,7 +187,7 @@ func (t *Table) Key(name string) string {
 	return name
 }
 
-// All returns a key and all other names that it has.
+// All returns a key and all its other names.
 func (t *Table) All(key string) []string {
 	list := []string{key}
 	for _, name := range []string{t.variable[key], t.keras[key], t.numbered[key]} {
@@ -198,8 +198,8 @@ func (t *Table) All(key string) []string {
 	return list
 }
 
-// Place returns where a key is in the order of the layers, and whether the
-// graph of objects has it.
+// Place returns the position of a key in the order of the layers, and whether
+// the object graph has it.
 func (t *Table) Place(key string) (int, bool) {
 	at, ok := t.order[key]
 	return at, ok

@@ -17,8 +17,8 @@ type Reader struct {
 	key  func(name string) string
 }
 
-// NewReader returns a reader of r, which t must be of, under the names of a kind.
-// It takes the names of every kind, and is r itself where no name differs.
+// NewReader returns a reader that shows r, whose table is t, under the names of a
+// kind. It accepts names of every kind, and is r itself if no name differs.
 func NewReader(r ckptfmt.Reader, t *Table, k Kind) ckptfmt.Reader {
 	if t.Resolve(k) == Object {
 		return r
@@ -26,10 +26,10 @@ func NewReader(r ckptfmt.Reader, t *Table, k Kind) ckptfmt.Reader {
 	return &Reader{r, func(key string) string { return t.Name(k, key) }, t.Key}
 }
 
-// Align returns readers of two checkpoints in which tensors that are the same
-// variable have the same name: one of a kind in a, or in b where only that has
-// it. Tensors with one key are the same, of the others those with one name: the
-// keys of an object depend on the program that saved it.
+// Align returns readers of two checkpoints in which tensors of the same
+// variable have the same name: its name of some kind in a, or in b if only that
+// has it. Tensors with the same key are the same, and among the rest those with
+// the same name, since keys depend on the program that saved them.
 func Align(a, b ckptfmt.Reader, k Kind) (alignedA, alignedB ckptfmt.Reader, err error) {
 	keysA, err := keysOf(a)
 	if err != nil {

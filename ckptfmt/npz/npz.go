@@ -1,5 +1,5 @@
-// Package npz reads and writes NumPy's files of many arrays, as numpy.savez
-// and numpy.savez_compressed make them and numpy.load opens them.
+// Package npz reads and writes NumPy's files of several arrays, as numpy.savez
+// and numpy.savez_compressed write and numpy.load reads.
 //
 // # Format
 //
@@ -12,26 +12,26 @@
 //	| directory: a record for each member | end of directory |
 //
 // The numbers of the zip format are little-endian. A member's CRC-32 is
-// verified when its last byte was read.
+// verified after its last byte.
 //
 // # Types
 //
 // NumPy has no name for some of TensorFlow's types. bfloat16 is written as
-// NumPy writes the one of package ml_dtypes (raw elements of two bytes, V2),
-// the 8-bit floats as raw bytes (V1), int4, uint4 and the quantised types as
-// the integers of their size. The comment of the member in the archive's
-// directory, which NumPy does not look at, then says the type ("dtype=int4"),
-// so that reading the file gives it again. Variants are refused.
+// NumPy writes that of package ml_dtypes (raw elements of two bytes, V2), the
+// 8-bit floats as raw bytes (V1), int4, uint4 and the quantised types as
+// integers of their size. The member's comment in the archive's directory,
+// which NumPy ignores, then has the type ("dtype=int4"), so that reading the
+// file restores it. Variants are refused.
 //
 // Arrays of other types, such as records, dates, long doubles and pickled objects, and
-// members that are no arrays are listed, and are errors where they are read.
+// members that are not arrays are listed, but cannot be read.
 //
 // Strings are written as bytes of one width (S), unless one of them ends in a
-// zero byte, which would not come back: graphs of objects often do. Such a
-// tensor is written as raw bytes (V) with the comment "dtype=string" where all
-// strings are of one length. Where they are not, the comment is
-// "dtype=string,length" and each element is the string, zeros, and in the last 8
-// bytes the string's length, little-endian:
+// zero byte, which would be lost: object graphs often do. Such a tensor is
+// written as raw bytes (V) with the comment "dtype=string" if all strings have
+// the same length. Otherwise the comment is "dtype=string,length" and each
+// element is the string, zeros, and in the last 8 bytes the string's length,
+// little-endian:
 //
 //	a = numpy.load("x.npz")["name"]
 //	s = [e[: int.from_bytes(e[-8:], "little")] for e in (x.tobytes() for x in a.flat)]
@@ -76,7 +76,8 @@ func typeComment(d tfpb.DataType) string {
 	return typeMark + dtype.Name(d)
 }
 
-// Check reports why an .npz file cannot hold a tensor; nil when it can.
+// Check returns an error that says why an .npz file cannot hold a tensor, or
+// nil if it can.
 func Check(p ckptfmt.Part) error {
 	switch {
 	case p.Err != nil:

@@ -91,10 +91,10 @@ func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
 // Metadata is empty: the format has none.
 func (r *Reader) Metadata() map[string]string { return nil }
 
-// Checks says in words what [Reader.Verify] can find.
+// Checks describes what [Reader.Verify] can find.
 func (r *Reader) Checks() string { return "CRC-32 of every array" }
 
-// Verify reads every array, and gives the name of each with what is wrong.
+// Verify reads every array, and yields the name of each with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return ckptfmt.VerifyParts(ctx, r.parts)
 }

@@ -19,8 +19,8 @@ import (
 // written is the time that NumPy gives to all members.
 var written = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Write writes tensors to w, one after the other, without holding them. The
-// elements are not compressed.
+// Write writes tensors to w, one after another, without keeping them in
+// memory. The elements are not compressed.
 func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part) error {
 	archive := zip.NewWriter(w)
 	seen := make(map[string]bool, len(parts))

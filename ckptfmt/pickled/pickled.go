@@ -1,7 +1,7 @@
-// Package pickled reads what a Python pickle holds, for those who compare two of
-// them: checkpoints of JAX, NumPy and scikit-learn are pickles as often as not. Equal
-// objects may have different bytes, for a pickle has an object once that is used
-// twice. Nothing of a pickle is called. The package has no state.
+// Package pickled reads the contents of Python pickles, so that two can be compared:
+// checkpoints of JAX, NumPy and scikit-learn are often pickles. Equal objects may
+// have different bytes, because a pickle stores an object that is used twice only
+// once. Nothing in a pickle is called. The package has no state.
 package pickled
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 )
 
-// The bounds of what is read of a pickle: how deep it is, and how many leaves it has.
+// The limits on a pickle's depth and number of leaves.
 const (
 	maxDepth  = 100
 	maxLeaves = 1 << 20
@@ -27,10 +27,10 @@ var errTooMuch = errors.New("it is too deep or too large, or refers to itself")
 
 const inFortransOrder = " in Fortran's order"
 
-// Array is an array, or a number, of NumPy.
+// Array is a NumPy array or number.
 type Array struct {
 	Type, Shape string // as in "<f4" and "[2 3]"
-	Data        string // its elements as the pickle has them
+	Data        string // its elements as in the pickle
 }
 
 // Is reports whether a file that begins with b may be a pickle.
@@ -38,9 +38,9 @@ func Is(b []byte) bool {
 	return len(b) > 2 && b[0] == 0x80 && b[1] <= 5 && bytes.HasSuffix(b, []byte("."))
 }
 
-// Leaves returns the texts, numbers and arrays in a pickle by their path in it, as
-// "params/dense/kernel". Values can be compared by ==. Whole numbers that a float64
-// has are one.
+// Leaves returns the texts, numbers and arrays in a pickle by their path in it,
+// such as "params/dense/kernel". Values can be compared with ==. Whole numbers that
+// fit a float64 exactly are float64.
 func Leaves(b []byte) (map[string]any, error) {
 	v, end, err := pickle.Load(string(b), pickle.Rules{
 		Allowed: func(string) bool { return true },

@@ -13,8 +13,8 @@ import (
 const refTypes = 100 // what a reference type adds to the type
 
 // FromMeta returns the variables that a MetaGraph would restore: those that
-// the ops of its Saver name; without a Saver all of its global variables, and
-// without that collection every op that holds a variable.
+// its Saver's ops name; without a Saver, all of its global variables; without
+// that collection, every op that holds a variable.
 func FromMeta(m *tfpb.MetaGraphDef) ([]Variable, error) {
 	graph := newGraph(m)
 	variables, err := graph.collected(m.GetCollectionDef()["variables"])

@@ -13,17 +13,17 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Variable is what is to be restored.
+// Variable is a variable to be restored.
 type Variable struct {
 	Name  string // in the checkpoint
 	DType tfpb.DataType
-	// Shape is that of the whole variable; it means nothing when AnyShape is
+	// Shape is that of the whole variable; it is meaningless if AnyShape is
 	// set.
 	Shape    []int64
 	AnyShape bool
 }
 
-// Kind is what becomes of a variable, or of a tensor.
+// Kind is what happens to a variable or tensor.
 type Kind string
 
 // The kinds of an [Item].
@@ -34,7 +34,7 @@ const (
 	Unused   Kind = "unused"   // only the checkpoint has it: restoring skips it
 )
 
-// Item is what becomes of one name.
+// Item is what happens to one name.
 type Item struct {
 	Kind   Kind
 	Name   string
@@ -43,7 +43,7 @@ type Item struct {
 	Reason string              // "type", "shape" or "damaged" of a mismatch
 }
 
-// Of returns the variables that a checkpoint would fill: its tensors.
+// Of returns the tensors of a checkpoint as variables.
 func Of(r ckptfmt.Reader) ([]Variable, error) {
 	var list []Variable
 	for t, err := range r.Tensors() {
@@ -58,8 +58,8 @@ func Of(r ckptfmt.Reader) ([]Variable, error) {
 	return list, nil
 }
 
-// Make compares variables with what a checkpoint has; the result is ordered by
-// name. A tensor that cannot be read as the index has it is a mismatch.
+// Make compares variables with a checkpoint's tensors; the result is ordered
+// by name. A tensor whose index entries are damaged is a mismatch.
 func Make(want []Variable, r ckptfmt.Reader) ([]Item, error) {
 	_, list, err := ckptfmt.IntactParts(r)
 	if err != nil {

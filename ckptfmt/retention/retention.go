@@ -1,14 +1,14 @@
-// Package retention describes which checkpoints stay: the policies of a Saver
-// and of the command ckpt gc.
+// Package retention decides which checkpoints are kept: the policies of a
+// Saver and of the command ckpt gc.
 //
 //	policies := []retention.Policy{retention.Last(5), retention.Every(time.Hour), retention.Best{Metric: "loss"}}
 //	for i, why := range retention.Reasons(policies, all) {
 //		if len(why) == 0 { ... } // nothing keeps all[i]
 //	}
 //
-// A policy looks at nothing but what it is given, so it decides the same after
-// a restart. The package has no state, starts no goroutines and touches no
-// file.
+// A policy depends only on its arguments, so it decides the same after a
+// restart. The package has no state, starts no goroutines and touches no
+// files.
 package retention
 
 import (
@@ -21,32 +21,32 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// NoStep is the step of a checkpoint whose name has none.
+// NoStep is the step of a checkpoint whose name has no step.
 const NoStep = -1
 
 // Checkpoint is a checkpoint as a [Policy] sees it.
 type Checkpoint struct {
 	Prefix string
-	Step   int64 // NoStep when its name has none
+	Step   int64 // NoStep if its name has none
 	Saved  time.Time
-	// Metrics are those of the model in the checkpoint: what was measured at
-	// another step is left out.
+	// Metrics are those of the model in the checkpoint, without values
+	// measured at another step.
 	Metrics map[string]float64
-	// Sources say who measured a metric, as in [manifest.Measurement]; "" where a
-	// manifest of an older version does not say.
+	// Sources say what measured a metric, as in [manifest.Measurement]; "" for a
+	// manifest of an older version.
 	Sources map[string]string
 }
 
-// Policy keeps certain checkpoints. A checkpoint is removed only when none of
-// several policies keeps it.
+// Policy keeps certain checkpoints. A checkpoint is removed only if no policy
+// keeps it.
 type Policy interface {
-	// Keep returns for each checkpoint, oldest first, why it stays, in few
-	// words, and "" where the policy does not keep it.
+	// Keep returns for each checkpoint, oldest first, a short reason why it is
+	// kept, or "" if the policy does not keep it.
 	Keep(all []Checkpoint) []string
 }
 
-// Reasons returns for each checkpoint why it stays, in the order of the
-// policies; none where nothing keeps it.
+// Reasons returns for each checkpoint why it is kept, in the order of the
+// policies; none if no policy keeps it.
 func Reasons(policies []Policy, all []Checkpoint) [][]string {
 	why := make([][]string, len(all))
 	for _, p := range policies {
@@ -59,7 +59,7 @@ func Reasons(policies []Policy, all []Checkpoint) [][]string {
 	return why
 }
 
-// Last is a [Policy] that keeps the newest checkpoints, that many.
+// Last is a [Policy] that keeps that many of the newest checkpoints.
 type Last int
 
 // Keep implements [Policy].
@@ -71,9 +71,10 @@ func (n Last) Keep(all []Checkpoint) []string {
 	return why
 }
 
-// Every is a [Policy] that keeps checkpoints that far apart in time: the
-// oldest, then each that is at least so much younger than the one kept before
-// it, or so much older, because the clock was set back in between. 0 keeps none.
+// Every is a [Policy] that keeps checkpoints at least that far apart in time:
+// the oldest, then each that is at least that much newer than the previously
+// kept one, or that much older, because the clock was set back in between. 0
+// keeps none.
 type Every time.Duration
 
 // Keep implements [Policy].
@@ -108,12 +109,12 @@ func (steps Steps) Keep(all []Checkpoint) []string {
 
 // Best is a [Policy] that keeps the checkpoints with the best values of a
 // metric. A checkpoint without the metric, or whose value is NaN, is never
-// among the best. Where some have a value of an evaluation, only those count.
-// Of equal ones the older is better.
+// among the best. If some have a value from an evaluation, only those count.
+// Of equal values the older checkpoint is better.
 type Best struct {
 	Metric string
-	// Highest says that more is better, as for an accuracy; otherwise less is,
-	// as for a loss.
+	// Highest says that more is better, as for an accuracy; otherwise less is
+	// better, as for a loss.
 	Highest bool
 	N       int // how many; 0 means one
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // Average returns the mean of several sources, which must hold the same
-// tensors in the same types and shapes. Real and complex floating-point
+// tensors with the same types and shapes. Real and complex floating-point
 // numbers are averaged in float64 and rounded to their type; all other tensors
-// (integers such as the step, bools, strings, the graph of objects) are those
-// of the last source, whose layout the result has. Equal numbers have exactly
-// themselves as mean. The sources must stay open.
+// (integers such as the step, bools, strings, the object graph) are those of
+// the last source, which also determines the layout. The mean of equal numbers
+// is exactly that number. The sources must stay open.
 //
 // With weights, one for each source, it is the weighted mean. Their sum must not
 // be 0.

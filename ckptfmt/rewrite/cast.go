@@ -16,9 +16,9 @@ import (
 // pieceElements is how many elements are worked on at once.
 const pieceElements = 16 << 10
 
-// Cast converts all tensors of floating-point numbers, but not complex ones,
-// to float32, float16 or bfloat16, rounding as tf.cast does: to the nearest,
-// of two equally near to the even one; what is too large becomes infinite.
+// Cast converts all real floating-point tensors to float32, float16 or
+// bfloat16, rounding as tf.cast does: to the nearest, ties to even; numbers
+// that are too large become infinite.
 func (s *Source) Cast(to tfpb.DataType) error {
 	encode, ok := encoders[to]
 	if !ok || to == tfpb.DataType_DT_DOUBLE {
@@ -74,7 +74,7 @@ func cast(in []byte, from tfpb.DataType, encode func([]byte, float64) []byte, to
 	return out, nil
 }
 
-// CastTensor returns a tensor of floating-point numbers in another such type.
+// CastTensor converts a floating-point tensor to another such type.
 func CastTensor(t *ckptfmt.Tensor, to tfpb.DataType) (*ckptfmt.Tensor, error) {
 	encode, err := encoder(to)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 // CopyFilesOptions are the choices of [CopyFiles].
 type CopyFilesOptions struct {
 	FS ckptfmt.FS // nil means the operating system's
-	// Progress, unless it is nil, is called with the number of bytes of tensors
-	// that were verified each time.
+	// Progress, if not nil, is called with the number of tensor bytes verified
+	// since the last call.
 	Progress func(n int)
 }
 
-// CopyFiles copies the data files and the index of a V2 checkpoint, so that the
-// copy has the same bytes: shards, byte order, alignment and the compression of
-// the index among them. Everything is verified first, as by
-// [ckptfmt.BundleReader.Verify], and the first damage is returned. The copy is published
-// when all of it is durable, its index last. o may be nil.
+// CopyFiles copies the data files and the index of a V2 checkpoint byte for byte,
+// including shards, byte order, alignment and the compression of the index. Everything
+// is verified first, as by [ckptfmt.BundleReader.Verify], and the first damage is
+// returned. The copy is published when all of it is durable, its index last. o may be
+// nil.
 func CopyFiles(ctx context.Context, from, to string, o *CopyFilesOptions) error {
 	if o == nil {
 		o = &CopyFilesOptions{}

@@ -10,18 +10,18 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// AverageName is what tf.train.ExponentialMovingAverage puts after the name
-// of a variable for its average, unless it was given another name.
+// AverageName is the suffix that tf.train.ExponentialMovingAverage adds to a
+// variable's name for its average, unless it was given another name.
 const AverageName = "ExponentialMovingAverage"
 
 // debiased are the variables that an average without bias has next to it.
 var debiased = []string{"biased", "local_step"}
 
-// UseAverages puts the moving averages into the place of their variables, and
-// leaves them out where they were unless keep is set. It returns how many
-// there are; none is an error that matches [ckptfmt.ErrNotFound]. Averages are
-// found by their names (variable/name) and, of Keras' optimizers with use_ema,
-// by the graph of objects.
+// UseAverages replaces variables by their moving averages, and drops the
+// averages themselves unless keep is set. It returns how many there are; if
+// there are none, the error matches [ckptfmt.ErrNotFound]. Averages are found
+// by their names (variable/name) and, for Keras' optimizers with use_ema,
+// through the object graph.
 func (s *Source) UseAverages(name string, keep bool) (int, error) {
 	averages, err := s.averages(name)
 	if err != nil {

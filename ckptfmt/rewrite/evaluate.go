@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 )
 
-// MissingPolicy says what becomes of a tensor that not all checkpoints of an expression
+// MissingPolicy says what happens to a tensor that not all checkpoints of an expression
 // have.
 type MissingPolicy string
 
@@ -18,7 +18,7 @@ type MissingPolicy string
 const (
 	FailMissing MissingPolicy = "error"
 	SkipMissing MissingPolicy = "skip" // the result does not have it
-	ZeroMissing MissingPolicy = "zero" // where it is missing, it is zeros
+	ZeroMissing MissingPolicy = "zero" // it counts as zeros where it is missing
 )
 
 // A DifferError names the tensors that not all checkpoints have.
@@ -35,11 +35,11 @@ func (e *DifferError) Error() string {
 	return text
 }
 
-// Evaluate returns what an expression makes of sources, one for each of its
-// names. Elements of floating-point types are computed in float64 and rounded to
-// the type in the first source that has the tensor; all other tensors are those of
-// that source, as is the layout. Tensors of one name must have one shape. The
-// sources must stay open.
+// Evaluate evaluates an expression over sources, one for each of its names.
+// Elements of floating-point types are computed in float64 and rounded to the type
+// in the first source that has the tensor; all other tensors are those of that
+// source, and so is the layout. Tensors with the same name must have the same
+// shape. The sources must stay open.
 func Evaluate(e *Expression, sources []*Source, missing MissingPolicy) (*Source, error) {
 	for _, s := range sources {
 		if err := s.firstDamage(); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Expression is arithmetic over checkpoints, such as "base + 0.5*(a - b)": names,
 // numbers, + - * / and parentheses, with the usual precedence. Each element of the
-// result is made of the elements of the same place, in float64.
+// result is computed from the elements at the same position, in float64.
 type Expression struct {
 	// Names are those of the checkpoints, in the order in which they first occur.
 	Names []string

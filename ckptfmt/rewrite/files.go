@@ -36,8 +36,7 @@ const (
 	KerasSharded // .weights.json
 )
 
-// FormatOf returns the format in which a file of that name is written, by its
-// extension.
+// FormatOf returns the format in which a file is written, given its extension.
 func FormatOf(name string) Format {
 	name = strings.ToLower(name)
 	switch {

@@ -13,11 +13,11 @@ import (
 )
 
 // ObjectGraph is the name of the string tensor in which tf.train.Checkpoint
-// keeps the graph of the objects that it saved. In a safetensors file, which
-// has no strings, its base64 is in the metadata under this name.
+// stores its object graph. In a safetensors file, which has no strings, it is
+// in the metadata under this name, in base64.
 const ObjectGraph = formats.ObjectGraph
 
-// DropGraph leaves the graph of objects out.
+// DropGraph leaves out the object graph.
 func (s *Source) DropGraph() {
 	var kept []ckptfmt.Part
 	for _, p := range s.parts {

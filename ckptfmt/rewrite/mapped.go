@@ -13,11 +13,11 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/names"
 )
 
-// Map applies a map: its results take the place of the tensors. They have no
-// graph of objects; [Source.Like] and [Source.AddObjects] give them one. Where
-// something is left over the error is a [*mapping.LeftError], and the source is not
-// to be written. A tensor that is not only renamed is in memory, with those that
-// it is joined with, while it is written.
+// Map applies a map: its results replace the tensors. They have no object graph;
+// [Source.Like] and [Source.AddObjects] give them one. If tensors are left over,
+// the error is a [*mapping.LeftError], and the source must not be written. A tensor
+// that is not merely renamed is in memory, with those that it is joined with, while
+// it is written.
 func (s *Source) Map(m *mapping.Map) (*mapping.Result, error) {
 	if err := s.firstDamage(); err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func addTensors(list []*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
 	return out, nil
 }
 
-// Reader returns a reader of what would be written, without the graph of objects
-// and with whole tensors. It is valid until the source is closed or changed.
+// Reader returns a reader of the tensors that would be written, whole and
+// without the object graph. It is valid until the source is closed or changed.
 func (s *Source) Reader() (*ckptfmt.PartsReader, error) {
 	if err := s.firstDamage(); err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (s *Source) Reader() (*ckptfmt.PartsReader, error) {
 
 // LikeOptions are the choices of [Source.Like].
 type LikeOptions struct {
-	// KeepMissing takes over the template's own values of tensors that the source
-	// does not have. Else they are an error.
+	// KeepMissing uses the template's own values for tensors that the source does
+	// not have. Otherwise they are an error.
 	KeepMissing bool
 }
 
@@ -162,9 +162,9 @@ type LikeResult struct {
 }
 
 // Like gives a source the form of another checkpoint, the template: its keys,
-// types and its graph of objects, so that the program that saved the template
-// restores the values. A tensor is found under the template's key, or any other
-// name that the template has for it. Numbers are converted where both types are
+// types and object graph, so that the program that saved the template can
+// restore the values. A tensor is found under the template's key, or any other
+// name that the template has for it. Numbers are converted if both types are
 // floating-point. The template must stay open.
 func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if err := errors.Join(s.firstDamage(), template.firstDamage()); err != nil {

@@ -10,10 +10,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// AddObjects makes objects of names, as tf.train.Checkpoint saves them: a tensor
+// AddObjects makes objects from names, as tf.train.Checkpoint saves them: a tensor
 // "net/layer/kernel" becomes the variable kernel of an object layer of an object
-// net, which a program with attributes of these names restores. A graph of objects
-// that there is is replaced. Slices are put together.
+// net, which a program with attributes of these names restores. An existing object
+// graph is replaced. Slices are joined.
 func (s *Source) AddObjects() error {
 	if err := s.firstDamage(); err != nil {
 		return err

@@ -10,8 +10,9 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// DropOptimizer leaves out all that belongs to optimizers: the slots that
-// [Source.DropSlots] leaves out, and what [Source.OptimizerNames] finds.
+// DropOptimizer leaves out everything that belongs to optimizers: the slots
+// that [Source.DropSlots] leaves out, and the tensors that
+// [Source.OptimizerNames] finds.
 func (s *Source) DropOptimizer() error {
 	if err := s.DropSlots(); err != nil {
 		return err
@@ -23,11 +24,11 @@ func (s *Source) DropOptimizer() error {
 	return s.Keep(func(name string) bool { return !slices.Contains(names, name) })
 }
 
-// OptimizerNames returns the names, among those of the tensors that are to be
-// written, of what optimizers keep for themselves: steps, learning rates,
-// powers of beta. They are known by what TensorFlow's optimizers and those of
-// Keras call them, and by the graph of objects. Slots, which are kept for
-// variables, are among them where only that graph shows whose they are.
+// OptimizerNames returns the names of those tensors to be written that
+// optimizers keep for themselves: steps, learning rates, powers of beta. They
+// are recognised by the names that TensorFlow's and Keras' optimizers use, and
+// by the object graph. Slots, which are kept for variables, are included if
+// only that graph shows whose they are.
 func (s *Source) OptimizerNames() ([]string, error) {
 	g, err := s.objectGraph()
 	if err != nil {
@@ -65,9 +66,9 @@ var hyper = map[string]bool{
 	"learning_rate_power": true, "weight_decay": true, "beta1_power": true, "beta2_power": true,
 }
 
-// OwnNames returns a function that reports by names alone which tensors an optimizer keeps
-// for itself: powers of beta, and in a scope that has both a step and a learning
-// rate all that Keras has a name for. Slots are not among them; see
+// OwnNames returns a function that reports, judging only by names, which tensors an
+// optimizer keeps for itself: powers of beta and, in a scope with both a step and a
+// learning rate, every name that Keras uses. Slots are not included; see
 // [inspect.SlotsAmong].
 func OwnNames(names []string) func(name string) bool {
 	leaves := make(map[string]map[string]bool) // by scope

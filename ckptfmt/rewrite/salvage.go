@@ -26,10 +26,10 @@ func (s *Source) firstDamage() error {
 }
 
 // Salvage leaves out the tensors that cannot be read, and returns them, ordered
-// by name. To find them it reads everything that is to be written. The graph of
-// objects follows, unless it is among them itself. An error is one of the
-// machine, such as a refused permission, or the damage, and then matches
-// [ckptfmt.ErrNotFound] too, when nothing is left.
+// by name. To find them it reads everything that is to be written. The object
+// graph is adapted, unless it is damaged itself. The error is a system error,
+// such as a refused permission, or the damage if nothing is left, and then
+// matches [ckptfmt.ErrNotFound] too.
 func (s *Source) Salvage(ctx context.Context) ([]ckptfmt.DamagedTensor, error) {
 	lost := make(map[string]error)
 	for _, d := range s.damaged {

@@ -5,10 +5,10 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// DropSlots leaves out what optimizers keep for each variable, such as
-// momentums: the slots of TensorFlow's optimizers, recognized by their names, and of
-// Keras' optimizers also what the graph of objects says. The step and the
-// learning rate of an optimizer stay.
+// DropSlots leaves out the values that optimizers keep for each variable, such as
+// momentums: the slots of TensorFlow's optimizers, recognized by their names, and
+// for Keras' optimizers also by the object graph. The step and the learning rate of
+// an optimizer are kept.
 func (s *Source) DropSlots() error {
 	isSlot := inspect.SlotsAmong(s.names)
 	g, err := s.objectGraph()
@@ -24,7 +24,7 @@ func (s *Source) DropSlots() error {
 	return s.Keep(func(name string) bool { return !isSlot(name) && !keras[name] })
 }
 
-// Names of an optimizer's children that Keras gives.
+// Keras' names for an optimizer's children.
 const (
 	kerasVariables = "_variables"
 	kerasTrainable = "_trainable_variables"

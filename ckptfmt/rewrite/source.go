@@ -1,17 +1,17 @@
-// Package rewrite makes checkpoints of checkpoints, and of the files of NumPy
-// and safetensors: copies in part, under other names, in other types, averages
-// of several, moving averages in the place of the variables.
+// Package rewrite makes new checkpoints from checkpoints and from NumPy and
+// safetensors files: partial copies, other names or types, averages of
+// several, moving averages in place of the variables.
 //
-// A [Source] is a list of parts that are read when they are written, a piece
-// at a time. What is done to it changes the list; [Write] runs
-// it. So memory does not grow with the tensors, except with strings, with
-// partitioned tensors that are written whole and are cut along another than
-// the first dimension, with arrays in Fortran order, and with V1 checkpoints,
-// whose elements are within messages.
+// A [Source] is a list of parts that are read while they are written, a piece
+// at a time. Its methods change the list; [Write] runs it. So memory does not
+// grow with the tensors, except for strings, for partitioned tensors that are
+// written whole and are cut along a dimension other than the first, for arrays
+// in Fortran order, and for V1 checkpoints, whose elements are within
+// messages.
 //
-// Checkpoints of tf.train.Checkpoint hold a graph of objects that says under
-// which key each value is. It follows: what is renamed is found under its new
-// name, what is left out is no longer asked for.
+// Checkpoints of tf.train.Checkpoint hold an object graph that has the key of
+// each value. It is adapted: renamed values are found under their new names,
+// and those that were left out are no longer expected.
 //
 //	s, err := rewrite.Open("logdir/model.ckpt-900")
 //	if err != nil { ... }
@@ -34,7 +34,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/names"
 )
 
-// Source is what is to be written. It is not safe for concurrent use.
+// Source is a list of tensors to be written. It is not safe for concurrent use.
 type Source struct {
 	name     string
 	kind     formats.Kind
@@ -57,10 +57,10 @@ type Source struct {
 }
 
 // Open opens what [formats.Find] finds under a name: a checkpoint of either
-// version by its prefix, a folder, or a file of one of the other formats. A
-// checkpoint in whose index single tensors are damaged opens; [Write] refuses
-// to leave them out silently, and so each has to be left out by [Source.Keep]
-// or [Source.Salvage].
+// version by its prefix, a folder, or a file of one of the other formats. It
+// also opens a checkpoint with single damaged tensors in its index; [Write]
+// refuses to leave them out silently, so each has to be left out by
+// [Source.Keep] or [Source.Salvage].
 func Open(name string) (*Source, error) {
 	f, err := formats.Find(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +69,7 @@ func Open(name string) (*Source, error) {
 	return OpenFile(f)
 }
 
-// OpenFile is [Open] for what was found already.
+// OpenFile is [Open] for a file that was already found.
 func OpenFile(f formats.File) (*Source, error) {
 	r, err := f.Open()
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Source) Close() error {
 	return err
 }
 
-// Names returns the names that the graph of objects gave to the tensors when the
+// Names returns the names that the object graph gave to the tensors when the
 // source was opened. A damaged graph gives none.
 func (s *Source) Names() *names.Table {
 	if s.table == nil && s.opened != nil {
@@ -124,8 +124,8 @@ func (s *Source) Names() *names.Table {
 	return s.table
 }
 
-// UseNames gives the tensors the names of a kind that [Source.Names] has, where
-// they were not renamed, and leaves out the graph of objects if any changes:
+// UseNames gives the tensors that were not renamed their names of a kind in
+// [Source.Names], and leaves out the object graph if any name changes:
 // tf.train.Checkpoint finds values only under their keys.
 func (s *Source) UseNames(kind names.Kind) error {
 	table := s.Names()
@@ -146,11 +146,11 @@ func (s *Source) Metadata() map[string]string {
 // SetMetadata replaces those texts.
 func (s *Source) SetMetadata(metadata map[string]string) { s.metadata = maps.Clone(metadata) }
 
-// Parts returns what would be written.
+// Parts returns the parts that would be written.
 func (s *Source) Parts() []ckptfmt.Part { return s.parts }
 
-// Keep leaves out the tensors whose names do not satisfy keep. The graph of
-// objects stays as long as any value that it has does.
+// Keep leaves out the tensors whose names do not satisfy keep. The object
+// graph is kept as long as any of its values is.
 func (s *Source) Keep(keep func(name string) bool) error {
 	var kept []ckptfmt.Part
 	graph := -1
@@ -197,7 +197,7 @@ func (s *Source) checkKey(old, key string) error {
 		old, key, attributes+rest, object, ObjectGraph)
 }
 
-// Rename gives the tensors other names. The graph of objects keeps its own.
+// Rename gives the tensors other names. The object graph keeps its own.
 func (s *Source) Rename(rename func(name string) string) error {
 	old := make(map[string]string, len(s.parts)) // new name to old
 	hasGraph := slices.ContainsFunc(s.parts, func(p ckptfmt.Part) bool { return p.Name == ObjectGraph })

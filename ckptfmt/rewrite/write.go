@@ -17,24 +17,25 @@ import (
 // Options are the choices of [Write]. The zero value writes one shard.
 type Options struct {
 	FS ckptfmt.FS // nil means the operating system's
-	// Shards spreads the tensors of a checkpoint over that many data files; 0
-	// means 1.
+	// Shards distributes the tensors of a checkpoint over that many data
+	// files; 0 means 1.
 	Shards int
 	// V1 writes a V1 checkpoint, in one file.
 	V1 bool
-	// MaxShardSize, unless it is 0, is how many bytes of elements a safetensors file, or
-	// one of Keras next to a .weights.json, has at most: where all tensors have more,
-	// there are several files and an index.
+	// MaxShardSize, unless it is 0, is the largest number of element bytes in a
+	// safetensors file, or in a Keras file next to a .weights.json: if all tensors
+	// together have more, there are several files and an index.
 	MaxShardSize int64
-	// Like names a file of Keras that says where in a file of Keras each
-	// tensor goes; "" is the source itself, where that is one.
+	// Like names a Keras file that says where in the new Keras file each
+	// tensor goes; "" means the source itself, if that is a Keras file.
 	Like string
-	// Progress, unless it is nil, is called with the number of bytes read each time.
+	// Progress, if not nil, is called with the number of bytes read since the last
+	// call.
 	Progress func(n int)
 }
 
-// Write writes what a source holds, to a checkpoint or to a file of another
-// format, by the name's extension. It is published when it is whole and
+// Write writes a source to a checkpoint or to a file of another format,
+// according to the name's extension. It is published when it is complete and
 // durable.
 func Write(ctx context.Context, s *Source, to string, o *Options) error {
 	if o == nil {

@@ -111,10 +111,10 @@ func (r *Reader) Parts() []ckptfmt.Part {
 	return parts
 }
 
-// Checks says in words what [Reader.Verify] can find.
+// Checks describes what [Reader.Verify] can find.
 func (r *Reader) Checks() string { return checks }
 
-// Verify reads every tensor, and gives the name of each with what is wrong.
+// Verify reads every tensor, and yields the name of each with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return ckptfmt.VerifyParts(ctx, r.Parts())
 }

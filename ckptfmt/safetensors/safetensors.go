@@ -4,7 +4,7 @@
 //
 //	offset  bytes  what
 //	0       8      N, length of the header, little-endian
-//	8       N      header: a JSON object in UTF-8, filled up with blanks
+//	8       N      header: a JSON object in UTF-8, padded with blanks
 //	                 {"__metadata__":{"format":"pt"},
 //	                  "w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
 //	8+N     …      the elements, row-major and little-endian
@@ -12,12 +12,12 @@
 // Offsets count from the end of the header. The tensors follow each other
 // without holes or overlap and fill the file. There are no checksums.
 //
-// The writer gives the bytes that the library gives: tensors ordered by the
-// size of their elements, the largest first, so that each is aligned, within
-// one type by name; a header filled up to a multiple of 8 bytes.
+// The writer produces the same bytes as the library: tensors ordered by the
+// size of their elements, largest first, so that each is aligned, and within
+// one type by name; a header padded to a multiple of 8 bytes.
 //
-// A model in several files has an index, a JSON file next to them, by which package
-// formats opens it:
+// A model in several files has an index, a JSON file next to them, through which
+// package formats opens it:
 //
 //	{"metadata": {...}, "weight_map": {"name of a tensor": "file", ...}}
 //
@@ -26,11 +26,11 @@
 //	BOOL  I8 I16 I32 I64  U8 U16 U32 U64  F16 BF16 F32 F64  C64
 //	F8_E5M2 F8_E4M3 F8_E5M2FNUZ F8_E4M3FNUZ
 //
-// F4, F6_E2M3, F6_E3M2 and F8_E8M0 are listed, and are errors where they are read.
-// Strings, complex128, 4-bit and quantised integers have no form there; they are
+// F4, F6_E2M3, F6_E3M2 and F8_E8M0 are listed, but cannot be read. Strings,
+// complex128, 4-bit and quantised integers do not exist in this format; they are
 // refused.
 //
-// Nothing in a file is believed before it is checked. Damage is a
+// Nothing in a file is trusted before it is checked. Damage is a
 // [*ckptfmt.CorruptError].
 //
 //	r, err := safetensors.Open("model.safetensors")
@@ -107,7 +107,8 @@ func byName(name string) (tfpb.DataType, bool) {
 	return dtypes[i].t, true
 }
 
-// Check reports why a file cannot hold a tensor; nil when it can.
+// Check returns an error that says why a file cannot hold a tensor, or nil if
+// it can.
 func Check(p ckptfmt.Part) error {
 	switch {
 	case p.Err != nil:

@@ -7,8 +7,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// SplitShards cuts a list of tensors into files of at most size bytes of elements, in
-// their order. A tensor that is larger has a file of its own.
+// SplitShards splits a list of tensors into files of at most size bytes of elements,
+// in their order. A larger tensor gets its own file.
 func SplitShards(parts []ckptfmt.Part, size int64) ([][]ckptfmt.Part, error) {
 	var shards [][]ckptfmt.Part
 	left := int64(0)

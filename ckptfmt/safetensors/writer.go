@@ -14,8 +14,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// Write writes tensors, and texts about them, to w. It reads one tensor after
-// the other and holds none.
+// Write writes tensors and metadata to w. It reads one tensor after another
+// and keeps none in memory.
 func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part, metadata map[string]string) error {
 	parts = slices.Clone(parts)
 	for _, p := range parts {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// Check reads the whole table and returns the first damage that [Reader.Get]
-// and TensorFlow meet though going through the entries in order does not: a
-// restart that does not lead to a whole key, or a key of the index that does
-// not separate two blocks.
+// Check reads the whole table and returns the first damage that affects
+// [Reader.Get] and TensorFlow but is not noticed when walking the entries in
+// order: a restart that does not point to a whole key, or a key of the index
+// that does not separate two blocks.
 func (t *Reader) Check() error {
 	if _, err := t.index.check(nil); err != nil {
 		return err
@@ -80,14 +80,14 @@ func (b *block) check(before []byte) (last []byte, err error) {
 	return it.key, nil
 }
 
-// Place is where an entry is in a table's file.
+// Place is the position of an entry in a table's file.
 type Place struct {
 	Block  int64 // offset of its block
 	Entry  int   // offset in the content of the block
-	Offset int64 // in the file: of the entry, or of its block where that is compressed
+	Offset int64 // in the file: of the entry, or of its block if that is compressed
 }
 
-// Place returns where the entry of a key is, and false when it is not found.
+// Place returns the position of a key's entry, and false if it is not found.
 func (t *Reader) Place(key []byte) (Place, bool) {
 	index := t.index.iter()
 	if ok, err := index.seek(key); !ok || err != nil {

@@ -11,12 +11,13 @@
 //	index block          for each data block: a key >= its last key, its handle
 //	footer               48 bytes
 //
-// A block is followed by a trailer of 5 bytes, which its handle does not count:
+// A block is followed by a trailer of 5 bytes, which is not counted in its
+// handle:
 //
 //	block    | entries | restart offsets: uint32 each | number of restarts: uint32 |
 //	trailer  | compression: byte, 0 none, 1 snappy | masked CRC-32C of block and that byte: uint32 |
 //
-// An entry leaves out what its key has in common with the previous one. At a
+// An entry omits the part that its key shares with the previous one. At a
 // restart, every 16th entry (every one in the index block), the key is whole,
 // so that a search can begin there:
 //

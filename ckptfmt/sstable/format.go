@@ -33,7 +33,7 @@ const (
 var (
 	// ErrNotFound says that a table has no such key.
 	ErrNotFound = errors.New("sstable: key not found")
-	// ErrChecksum says that bytes do not have the checksum stored for them.
+	// ErrChecksum says that bytes do not match their stored checksum.
 	ErrChecksum = errors.New("checksum mismatch")
 	// ErrTooShort says that a file is smaller than a footer.
 	ErrTooShort = errors.New("file is too short to be an sstable")
@@ -43,12 +43,12 @@ var (
 	ErrOrder = errors.New("keys out of order")
 )
 
-// CorruptError is damage found in a file, and where. It is final: reading
-// again gives the same.
+// CorruptError is damage found in a file, and its position. It is permanent:
+// reading again gives the same error.
 type CorruptError struct {
-	Name   string // file, "" when the reader does not know it
+	Name   string // file, "" if unknown
 	Offset int64  // first byte of the damaged part
-	Part   string // what is damaged, such as "footer" or "data block"
+	Part   string // the damaged part, such as "footer" or "data block"
 	Err    error  // cause
 }
 

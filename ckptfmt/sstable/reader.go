@@ -28,8 +28,8 @@ type Entry struct {
 	Key, Value []byte
 }
 
-// Reader reads a table. Besides the index it keeps a few blocks, never the
-// whole table. It is safe for concurrent use if its io.ReaderAt is.
+// Reader reads a table. It keeps the index and a few blocks in memory, never
+// the whole table. It is safe for concurrent use if its io.ReaderAt is.
 type Reader struct {
 	r     io.ReaderAt
 	size  int64
@@ -112,8 +112,8 @@ func (t *Reader) Get(key []byte) ([]byte, error) {
 // iterator may be used many times.
 func (t *Reader) All() iter.Seq2[Entry, error] { return t.From(nil) }
 
-// From returns the entries from the first whose key is not before key. An
-// error ends them. The iterator may be used many times.
+// From returns the entries starting with the first whose key is not less than
+// key. An error ends them. The iterator may be used many times.
 func (t *Reader) From(key []byte) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		c := cursor{t: t}

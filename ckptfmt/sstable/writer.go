@@ -11,7 +11,8 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// WriterOptions are the choices of a [Writer]. The zero value is TensorFlow's.
+// WriterOptions are the choices of a [Writer]. The zero value writes what
+// TensorFlow writes.
 type WriterOptions struct {
 	BlockSize       int  // a block this large is closed; 0 means 262144
 	RestartInterval int  // entries from one whole key to the next; 0 means 16
@@ -19,7 +20,7 @@ type WriterOptions struct {
 }
 
 // Writer writes a table. It holds one block at a time and is not safe for
-// concurrent use. Its first error is its last: all later calls return it.
+// concurrent use. After an error, all later calls return it.
 type Writer struct {
 	w         io.Writer
 	blockSize int
@@ -85,7 +86,7 @@ func (t *Writer) Add(key, value []byte) error {
 	return nil
 }
 
-// Finish writes what is held back, the index and the footer. It does not close
+// Finish writes the last block, the index and the footer. It does not close
 // the underlying writer.
 func (t *Writer) Finish() error {
 	if err := t.flush(); err != nil {

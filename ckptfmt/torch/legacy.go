@@ -32,7 +32,7 @@ func isLegacy(from io.ReaderAt) bool {
 	return IsLegacy(head[:n])
 }
 
-// IsLegacy reports whether a file begins as those of torch did before version 1.6.
+// IsLegacy reports whether a file begins like those of PyTorch before version 1.6.
 func IsLegacy(head []byte) bool {
 	head = head[:min(len(head), legacyHead)]
 	return len(head) > 2 && head[0] == 0x80 && bytes.Contains(head, []byte(legacyMagic))

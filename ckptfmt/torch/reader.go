@@ -231,7 +231,7 @@ func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
 // Metadata returns the numbers and texts that were saved with the tensors.
 func (r *Reader) Metadata() map[string]string { return r.metadata }
 
-// Checks says in words what [Reader.Verify] can find.
+// Checks describes what [Reader.Verify] can find.
 func (r *Reader) Checks() string {
 	if r.unsummed {
 		return "structure and sizes only: the file has no checksums"
@@ -239,7 +239,7 @@ func (r *Reader) Checks() string {
 	return "CRC-32 of every storage"
 }
 
-// Verify reads every tensor, and gives the name of each with what is wrong.
+// Verify reads every tensor, and yields the name of each with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	return ckptfmt.VerifyParts(ctx, r.parts)
 }

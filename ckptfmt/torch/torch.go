@@ -1,5 +1,5 @@
-// Package torch reads the tensors of what torch.save writes: state dicts in .pt,
-// .pth and .bin files, and writes such files. It never executes anything of a file.
+// Package torch reads and writes the state dicts of torch.save, in .pt, .pth and
+// .bin files. It never executes anything in a file.
 //
 // # Format
 //
@@ -19,7 +19,7 @@
 //	  0, (3, 4), (4, 1), False, OrderedDict() ) REDUCE
 //
 // Before version 1.6, and with _use_new_zipfile_serialization=False, a file is five
-// pickles, one after the other, and the storages:
+// pickles in a row, and the storages:
 //
 //	magic number | 1001 | about the machine | what was saved | [ keys of storages ]
 //	for each key: number of elements: int64 LE | elements
@@ -34,16 +34,16 @@
 // The opcodes and the globals that state dicts need: dicts, OrderedDict, lists,
 // sets, tuples, numbers, texts, storages, tensors and parameters, arrays of NumPy,
 // and some classes of the standard library that programs save with them, such as
-// argparse.Namespace. Anything else - any other global above all - is a
-// [*RefusedError] with its offset. Nothing of the pickle is ever called: the names
-// that are allowed are words to this package.
+// argparse.Namespace. Anything else, above all any other global, is a
+// [*RefusedError] with its offset. Nothing in the pickle is ever called: to this
+// package, the allowed names are only words.
 //
-// Dicts in dicts become names with dots: {"model": {"w": t}} has "model.w";
-// elements of lists have their number. A tensor alone is named "tensor". Numbers
-// and texts that were saved with the tensors are in [Reader.Metadata].
+// Nested dicts become names with dots: {"model": {"w": t}} has "model.w";
+// elements of lists have their index. A tensor saved alone is named "tensor".
+// Numbers and texts that were saved with the tensors are in [Reader.Metadata].
 //
-// A tensor that is no array, such as a sparse or a quantised one, is listed with the
-// reason for which it cannot be read. Big-endian files and compressed members are
+// A tensor that is not a plain array, such as a sparse or a quantised one, is listed
+// with the reason why it cannot be read. Big-endian files and compressed members are
 // refused.
 package torch
 
@@ -68,7 +68,7 @@ const (
 )
 
 // RefusedError is something in a pickle that state dicts do not need. It may be
-// harmless, or an attack: the file was not read any further.
+// harmless, or an attack: the rest of the file was not read.
 type RefusedError struct {
 	Name   string // of the file
 	Offset int64  // in it
@@ -125,7 +125,7 @@ var dtypes = map[string]tfpb.DataType{
 	"torch.float8_e4m3fnuz": tfpb.DataType_DT_FLOAT8_E4M3FNUZ, "torch.float8_e5m2fnuz": tfpb.DataType_DT_FLOAT8_E5M2FNUZ,
 }
 
-// DType returns the type that a pickle names so, such as "torch.float32".
+// DType returns the type with that name in a pickle, such as "torch.float32".
 func DType(name string) (tfpb.DataType, bool) {
 	d, ok := dtypes[name]
 	return d, ok

@@ -44,7 +44,8 @@ func dtypeName(d tfpb.DataType) string {
 	return ""
 }
 
-// Check reports why a state dict cannot hold a tensor; nil when it can.
+// Check returns an error that says why a state dict cannot hold a tensor, or
+// nil if it can.
 func Check(p ckptfmt.Part) error {
 	switch {
 	case p.Err != nil:
@@ -60,8 +61,8 @@ func Check(p ckptfmt.Part) error {
 }
 
 // Write writes tensors to w as a state dict, an OrderedDict of their names, which
-// torch.load takes with weights_only=True. It reads one tensor after the other and
-// holds none.
+// torch.load reads with weights_only=True. It reads one tensor after another and
+// keeps none in memory.
 func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part) error {
 	pickle, err := stateDict(parts)
 	if err != nil {

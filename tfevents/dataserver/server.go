@@ -18,7 +18,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// DefaultReload is TensorBoard's time between two looks through a directory.
+// DefaultReload is TensorBoard's time between two scans of a directory.
 const DefaultReload = 5 * time.Second
 
 // DefaultMaxMemory is room for some 60 million scalars.
@@ -33,25 +33,25 @@ type Options struct {
 	// Logdir is the directory whose runs are served. It may appear later.
 	Logdir string
 
-	// Reload is the time between two looks through the directory (default 5 s).
-	// A negative one reads it once.
+	// Reload is the time between two scans of the directory (default 5 s). If
+	// negative, it is read once.
 	Reload time.Duration
 
-	// Samples bounds by plugin how many points of a series are served, whatever
-	// a request wants; a negative number is no bound.
+	// Samples limits, for each plugin, how many points of a series are served,
+	// whatever a request wants; negative means no limit.
 	Samples map[string]int
 
-	// MaxMemory bounds the memory of the process, in bytes, as far as points go
-	// (default [DefaultMaxMemory], negative is no bound). Beyond it the longest
-	// series are thinned out, as [tfevents.MemoryLimit] says.
+	// MaxMemory limits the memory of the process used for points, in bytes
+	// (default [DefaultMaxMemory], negative means no limit). Beyond it the
+	// longest series are thinned out, as described at [tfevents.MemoryLimit].
 	MaxMemory int64
 
-	// Readers is how many runs are read at the same time (default: as many as there
-	// are processors). With one processor more for Go (GOMAXPROCS) than readers, requests
-	// are answered at once during the first load, too.
+	// Readers is how many runs are read at the same time (default: one per processor). If
+	// GOMAXPROCS is larger than that, requests are answered at once even during the first
+	// load.
 	Readers int
 
-	// Logger gets what is worth knowing; nil discards it.
+	// Logger gets notable events; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -73,7 +73,7 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string { return fmt.Sprintf("logdir %s: %s", e.Logdir, e.Reason) }
 
 // New returns a Server that has not read anything yet. The error is an
-// *[UnsupportedError] if the log directory is not one of this machine.
+// *UnsupportedError if the log directory is not on this machine.
 func New(o *Options) (*Server, error) {
 	s := &Server{o: *o}
 	if err := checkLogdir(s.o.Logdir); err != nil {
@@ -132,9 +132,9 @@ func checkLogdir(dir string) error {
 	return nil
 }
 
-// Load brings the index up to date and returns when that is done, or when ctx ends.
-// Serve does so by itself; Load is for a caller who knows that files have changed, or has set
-// a negative Options.Reload. It may be called at any time.
+// Load updates the index and returns when that is done, or when ctx ends. Serve does this
+// itself; Load is for a caller who knows that files have changed, or who has set a negative
+// Options.Reload. It may be called at any time.
 func (s *Server) Load(ctx context.Context) {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -156,7 +156,7 @@ func (s *Server) late() map[string]struct{} {
 }
 
 // Serve answers requests on ln, which it closes, while it reads the log
-// directory. It returns nil when ctx has ended and all goroutines with it.
+// directory. It returns nil after ctx and all goroutines have ended.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	loaded := make(chan struct{})

@@ -1,8 +1,8 @@
-// Package projector writes what TensorBoard's projector shows: vectors with labels,
-// as TSV files, and projector_config.pbtxt, which names them. It is the one plugin
-// whose data is not in events files.
+// Package projector writes the files of TensorBoard's projector: vectors with
+// labels, as TSV files, and projector_config.pbtxt, which names them. It is the
+// only plugin whose data is not in events files.
 //
-// The functions have no state; files appear whole or not at all.
+// The functions have no state; files are written atomically.
 package projector
 
 import (

@@ -17,8 +17,8 @@ const DefaultStepKey = "step"
 
 // Handler is a [slog.Handler] that turns the numbers in log records into
 // scalars: each attribute with an integer, a float or a duration (in seconds)
-// becomes a scalar whose tag is the attribute's key after the names of its
-// groups, joined with slashes. The step comes from the attribute StepKey; a
+// becomes a scalar whose tag is the names of the attribute's groups and its
+// key, joined with slashes. The step comes from the attribute StepKey; a
 // record without it gives no scalars.
 //
 //	log := slog.New(&slogevents.Handler{Writer: w, Next: slog.Default().Handler()})
@@ -26,7 +26,7 @@ const DefaultStepKey = "step"
 type Handler struct {
 	Writer  *tfevents.FileWriter
 	StepKey string       // "" means DefaultStepKey; it is never in a group
-	Next    slog.Handler // gets every record too; nil means nothing else does
+	Next    slog.Handler // also gets every record; may be nil
 
 	prefix string       // names of the open groups, each with a slash
 	known  []taggedAttr // added by WithAttrs
@@ -41,8 +41,8 @@ type taggedAttr struct {
 // Enabled reports true: numbers are reported whatever the level of their record.
 func (h *Handler) Enabled(context.Context, slog.Level) bool { return true }
 
-// Handle adds the record's numbers, and gives the record to Next if that takes
-// its level. The error is that of the one or the other.
+// Handle adds the record's numbers, and passes the record to Next if that is
+// enabled for its level. The error is from either of the two.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	c := scalarCollector{stepKey: h.StepKey}
 	if c.stepKey == "" {
@@ -79,7 +79,7 @@ func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &with
 }
 
-// WithGroup returns a handler that puts what follows into a group.
+// WithGroup returns a handler that puts later attributes into a group.
 func (h *Handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h

@@ -16,7 +16,7 @@ type AudioClip struct {
 	SampleRate int       // per second
 	Channels   int       // 0 means 1
 	Samples    []float32 // from -1 to 1, frame by frame, the channels of a frame together
-	Label      string    // Markdown shown with the clip, in the style of TensorFlow 2 only
+	Label      string    // Markdown shown with the clip, only in the style of TensorFlow 2
 }
 
 const (
@@ -40,8 +40,8 @@ func (a *AudioClip) channels() (int, error) {
 	return c, nil
 }
 
-// EncodeWAV encodes the clip as TensorFlow does, with 16 bits a sample. Values
-// beyond -1 and 1 are clipped; NaN is silence.
+// EncodeWAV encodes the clip as TensorFlow does, with 16 bits per sample.
+// Values beyond -1 and 1 are clipped; NaN becomes silence.
 func (a *AudioClip) EncodeWAV() ([]byte, error) {
 	channels, err := a.channels()
 	if err != nil {

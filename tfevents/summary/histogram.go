@@ -17,8 +17,8 @@ type Bucket struct {
 }
 
 // Histogram returns the histogram of values in the style of TensorFlow 2: a
-// number of buckets (0 means 30) of equal width from the least to
-// the largest value. NaN and infinities are refused with ErrNotFinite.
+// number of buckets (0 means 30) of equal width from the smallest to the
+// largest value. NaN and infinities are refused with ErrNotFinite.
 func Histogram[T Number](tag string, values []T, buckets int) (*tfpb.Summary_Value, error) {
 	if buckets <= 0 {
 		buckets = defaultBuckets
@@ -82,7 +82,7 @@ func Buckets(tag string, buckets []Bucket) *tfpb.Summary_Value {
 }
 
 // ErrNotFinite says that a histogram was given NaN or an infinity, which
-// belongs into none of its buckets.
+// belongs in none of its buckets.
 var ErrNotFinite = errors.New("tfevents: value is not finite")
 
 // Number is any type that histograms count.

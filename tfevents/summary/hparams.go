@@ -28,16 +28,16 @@ const (
 )
 
 // HParamsConfig returns the description of an experiment: its hyperparameters
-// and metrics. It belongs into the log directory above those of the runs.
+// and metrics. Write it to the log directory above those of the runs.
 func HParamsConfig(e *tbpb.Experiment) *tfpb.Summary_Value {
 	return hparamsValue(hparamsExperimentTag, &tbpb.HParamsPluginData{
 		Data: &tbpb.HParamsPluginData_Experiment{Experiment: e},
 	})
 }
 
-// HParams returns the hyperparameters of a run, in whose own events file it
-// belongs: the run's scalars are its metrics. TensorBoard keeps the first that it
-// finds in a run, so write it when all values are known.
+// HParams returns the hyperparameters of a run, to be written to the run's own
+// events file: the run's scalars are its metrics. TensorBoard keeps the first one
+// that it finds in a run, so write it when all values are known.
 //
 // Values are bool, string, or any integer or float. Trials with the same id
 // are shown as one group; with "" the id is made from the values as TensorFlow
@@ -72,7 +72,8 @@ func HParams(values map[string]any, trialID string, start time.Time) (*tfpb.Summ
 	}), nil
 }
 
-// HParamsEnd returns the note that a run with hyperparameters has ended.
+// HParamsEnd returns the value that marks the end of a run with
+// hyperparameters.
 func HParamsEnd(status tbpb.Status, end time.Time) *tfpb.Summary_Value {
 	return hparamsValue(hparamsEndTag, &tbpb.HParamsPluginData{
 		Data: &tbpb.HParamsPluginData_SessionEndInfo{

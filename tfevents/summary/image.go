@@ -21,8 +21,8 @@ type EncodedImage struct {
 	Data          []byte
 }
 
-// EncodePNG encodes m. Grey images are stored with one channel, those without
-// transparent pixels with three.
+// EncodePNG encodes m. Grey images are stored with one channel, other images
+// without transparent pixels with three.
 func EncodePNG(m image.Image) (EncodedImage, error) {
 	var b bytes.Buffer
 	if err := png.Encode(&b, m); err != nil {
@@ -59,7 +59,7 @@ func EncodeGIF(g *gif.GIF) (EncodedImage, error) {
 	return EncodedImage{Width: size.X, Height: size.Y, Colorspace: 3, Data: b.Bytes()}, nil
 }
 
-// EncodedImageOf describes data that is a PNG, GIF or JPEG image already.
+// EncodedImageOf describes data that is already a PNG, GIF or JPEG image.
 func EncodedImageOf(data []byte) (EncodedImage, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -76,7 +76,7 @@ func EncodedImageOf(data []byte) (EncodedImage, error) {
 }
 
 // Images returns a batch of images in the style of TensorFlow 2: one value
-// that holds them all. They must be of one size.
+// that holds them all. They must have the same size.
 func Images(tag string, batch ...EncodedImage) (*tfpb.Summary_Value, error) {
 	if len(batch) == 0 {
 		return nil, fmt.Errorf("tfevents: images %q: none given", tag)

@@ -22,7 +22,7 @@ func MultilineChart(title string, tags ...string) *tbpb.Chart {
 }
 
 // MarginChart returns a chart of values with a margin; each series names the
-// tags of the value and of the margin's lower and upper end.
+// tags of the value and of the margin's lower and upper bounds.
 func MarginChart(title string, series ...*tbpb.MarginChartContent_Series) *tbpb.Chart {
 	return &tbpb.Chart{Title: title, Content: &tbpb.Chart_Margin{Margin: &tbpb.MarginChartContent{Series: series}}}
 }

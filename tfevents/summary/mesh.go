@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/proto/tbpb"
 )
 
-// Mesh is a body in space, or a cloud of points if it has no faces.
+// Mesh is a 3D mesh, or a point cloud if it has no faces.
 type Mesh struct {
 	Vertices [][3]float32
 	Faces    [][3]int32 // indices of vertices

@@ -24,7 +24,7 @@ type PRCurve struct {
 const leastCount = 1e-7
 
 // PRCurveOf computes the curve of predictions, each from 0 to 1. Weights may be
-// nil. Thresholds is their number; 0 means 201.
+// nil. Thresholds is the number of thresholds; 0 means 201.
 func PRCurveOf(labels []bool, predictions, weights []float32, thresholds int) (*PRCurve, error) {
 	if thresholds == 0 {
 		thresholds = defaultThresholds
@@ -75,7 +75,7 @@ func (c *PRCurve) complete() {
 const tagEnd = "/pr_curves"
 
 // Value returns the curve for TensorBoard's PR curve plugin. TensorFlow's own
-// tags end in /pr_curves; TensorBoard shows what comes before that as the name of
+// tags end in /pr_curves; TensorBoard shows the part before that as the name of
 // the curve, as with TensorFlow's helper. [Describe] sets another name.
 func (c *PRCurve) Value(tag string) (*tfpb.Summary_Value, error) {
 	n := len(c.TruePositives)

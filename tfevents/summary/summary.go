@@ -1,13 +1,13 @@
 // Package summary makes the values of summaries that TensorBoard shows: scalars,
 // histograms, images, audio, texts, tables, PR curves, meshes, hyperparameters,
-// graphs, and the layout of the custom scalars page. They are tensors with the
-// plugin that shows them in their metadata, as tf.summary of TensorFlow 2 writes
-// them; package summaryv1 has the form of TensorFlow 1.
+// graphs, and the layout of the custom scalars page. They are tensors whose
+// metadata names the plugin that shows them, as tf.summary of TensorFlow 2
+// writes them; package summaryv1 has the form of TensorFlow 1.
 //
 //	v := summary.Scalar("loss", 0.25)
 //	err := w.AddSummary(ctx, summary.New(v), step)
 //
-// Package decode takes such values apart, in either form.
+// Package decode reads such values, in either form.
 //
 // The names of plugins, tags and messages are those of the plugins' own sources in
 // the repository tensorflow/tensorboard. The functions have no state.
@@ -36,9 +36,10 @@ const (
 	PluginHParams       = "hparams"
 	PluginCustomScalars = "custom_scalars"
 	PluginGraphs        = "graphs"
-	// PluginRunMetadataGraph holds RunMetadata with the graphs of functions,
-	// PluginRunMetadata such with costs, PluginKerasModel a model's JSON, and
-	// PluginTaggedRunMetadata what tagged_run_metadata events become.
+	// PluginRunMetadataGraph is for RunMetadata with the graphs of functions,
+	// PluginRunMetadata for RunMetadata with costs, PluginKerasModel for a
+	// model's JSON, and PluginTaggedRunMetadata for the contents of
+	// tagged_run_metadata events.
 	PluginRunMetadataGraph  = "graph_run_metadata_graph"
 	PluginRunMetadata       = "graph_run_metadata"
 	PluginKerasModel        = "graph_keras_model"
@@ -49,7 +50,7 @@ const (
 func New(v ...*tfpb.Summary_Value) *tfpb.Summary { return &tfpb.Summary{Value: v} }
 
 // Scalar returns a scalar in the style of TensorFlow 2, a float32 tensor of
-// rank 0: the only tensor that TensorBoard's data server takes for a scalar.
+// rank 0: the only kind that TensorBoard's data server accepts as a scalar.
 func Scalar(tag string, v float64) *tfpb.Summary_Value {
 	return PluginTensor(tag, PluginScalars, nil, &tfpb.TensorProto{
 		Dtype:         tfpb.DataType_DT_FLOAT,
@@ -84,7 +85,7 @@ func Texts(tag string, shape []int64, texts ...string) (*tfpb.Summary_Value, err
 }
 
 // Table returns a text with a Markdown table. Bars and line breaks in cells are
-// escaped; short rows are filled up.
+// escaped; short rows are padded.
 func Table(tag string, header []string, rows ...[]string) *tfpb.Summary_Value {
 	columns := len(header)
 	for _, r := range rows {
@@ -117,8 +118,8 @@ func Tensor(tag string, t *tfpb.TensorProto) *tfpb.Summary_Value {
 	return &tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_Tensor{Tensor: t}}
 }
 
-// PluginTensor returns a value in the style of TensorFlow 2: a tensor, and the
-// plugin that knows what to do with it, with content of the plugin's own.
+// PluginTensor returns a value in the style of TensorFlow 2: a tensor, the
+// plugin that shows it, and the plugin's own content.
 func PluginTensor(tag, plugin string, content []byte, t *tfpb.TensorProto) *tfpb.Summary_Value {
 	v := Tensor(tag, t)
 	v.Metadata = &tfpb.SummaryMetadata{
@@ -128,7 +129,7 @@ func PluginTensor(tag, plugin string, content []byte, t *tfpb.TensorProto) *tfpb
 }
 
 // Describe gives v the name and the Markdown description that TensorBoard
-// shows, and returns it. An empty string leaves the one or the other as it is.
+// shows, and returns v. An empty string leaves either unchanged.
 func Describe(v *tfpb.Summary_Value, displayName, description string) *tfpb.Summary_Value {
 	if v.Metadata == nil {
 		v.Metadata = new(tfpb.SummaryMetadata)

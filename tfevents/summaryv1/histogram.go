@@ -11,7 +11,7 @@ import (
 )
 
 // Histogram counts values in TensorFlow's buckets: 1551 of them, each a tenth
-// wider than its neighbour on the side of zero. The zero Histogram is empty.
+// wider than its neighbour towards zero. The zero Histogram is empty.
 type Histogram struct {
 	min, max, num   float64
 	sum, sumSquares float64
@@ -94,7 +94,8 @@ func HistogramOf[T summary.Number](tag string, values []T) (*tfpb.Summary_Value,
 }
 
 // Buckets returns a histogram of values that were counted elsewhere, in the
-// style of TensorFlow 1. Limits are the upper ends of the buckets, ascending.
+// style of TensorFlow 1. Limits are the upper bounds of the buckets,
+// ascending.
 func Buckets(tag string, h *tfpb.HistogramProto) (*tfpb.Summary_Value, error) {
 	limits, counts := h.GetBucketLimit(), h.GetBucket()
 	if len(limits) != len(counts) || len(limits) == 0 {

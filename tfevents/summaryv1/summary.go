@@ -1,5 +1,5 @@
 // Package summaryv1 makes summary values in the style of TensorFlow 1, in which
-// each kind of value has a field of its own: what tf.compat.v1.summary writes.
+// each kind of value has its own field, as tf.compat.v1.summary writes them.
 // TensorBoard shows them, and package summary/decode turns them into tensors. Package
 // summary makes the values that tf.summary of TensorFlow 2 writes.
 //
@@ -29,8 +29,8 @@ func Image(tag string, e summary.EncodedImage) *tfpb.Summary_Value {
 	}}}
 }
 
-// Images returns a batch of images, each with a
-// tag of its own: name/image/0, name/image/1 and so on.
+// Images returns a batch of images, each with its own tag: name/image/0,
+// name/image/1 and so on.
 func Images(name string, batch ...summary.EncodedImage) []*tfpb.Summary_Value {
 	values := make([]*tfpb.Summary_Value, len(batch))
 	for i, e := range batch {

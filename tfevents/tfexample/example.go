@@ -45,8 +45,8 @@ func Int64s(v ...int64) *tfpb.Feature {
 	return &tfpb.Feature{Kind: &tfpb.Feature_Int64List{Int64List: &tfpb.Int64List{Value: v}}}
 }
 
-// Marshal encodes e with its features sorted by name: what TensorFlow
-// calls the deterministic encoding.
+// Marshal encodes e with its features sorted by name, TensorFlow's
+// deterministic encoding.
 func Marshal(e *tfpb.Example) []byte { return tfproto.Marshal(e) }
 
 // Unmarshal decodes the data of a record.

@@ -11,20 +11,21 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Compression names how a whole TFRecord stream is compressed. Nothing in a
-// file says so: the reader must know. TensorBoard reads no compressed files.
+// Compression says how a whole TFRecord stream is compressed. Nothing in a
+// file says so: the reader must know. TensorBoard does not read compressed
+// files.
 type Compression string
 
-// The kinds that TensorFlow's TFRecordOptions knows, by its names.
+// The kinds in TensorFlow's TFRecordOptions, by their names there.
 const (
 	Uncompressed Compression = ""
 	ZLIB         Compression = "ZLIB"
 	GZIP         Compression = "GZIP"
 )
 
-// ErrTrailingData says that something follows a ZLIB stream. TensorFlow's
-// reader silently stops before it; a GZIP stream may be followed by
-// another one, and both are read.
+// ErrTrailingData says that data follows a ZLIB stream. TensorFlow's reader
+// silently stops before it; a GZIP stream may be followed by another one, and
+// both are read.
 var ErrTrailingData = errors.New("tfrecord: data after the end of the ZLIB stream")
 
 // CompressionOptions holds the choices of [NewCompressedWriter].
@@ -33,8 +34,8 @@ type CompressionOptions struct {
 	Level       int // 1 to 9; 0 means the default, 6; negative means stored only
 }
 
-// CompressedWriter writes a TFRecord stream that as a whole is
-// compressed, or not, as its options say. It is not safe for concurrent use.
+// CompressedWriter writes a TFRecord stream, compressed as a whole if its
+// options say so. It is not safe for concurrent use.
 type CompressedWriter struct {
 	Writer
 	z compressor // nil when uncompressed
@@ -88,7 +89,8 @@ func unknownCompression(c Compression) error {
 	return fmt.Errorf("unknown compression %q, want %q, %q or none", c, ZLIB, GZIP)
 }
 
-// Flush makes all records written so far readable. It costs compression.
+// Flush makes all records written so far readable, at the expense of
+// compression.
 func (w *CompressedWriter) Flush() error {
 	if w.z != nil && w.err == nil {
 		w.err = w.z.Flush()
@@ -97,7 +99,7 @@ func (w *CompressedWriter) Flush() error {
 }
 
 // Close ends the stream. Closing again returns the same result; writing after
-// it gives ErrClosed.
+// Close returns ErrClosed.
 func (w *CompressedWriter) Close() error {
 	if w.err == ErrClosed {
 		return nil
@@ -117,7 +119,7 @@ func (w *CompressedWriter) Close() error {
 
 // NewCompressedReader returns a Reader of the stream compressed in
 // r. Offsets are those of the uncompressed stream. Records before damage are
-// delivered, also when the damage is in the compressed stream; at its end, the
+// returned, even if the damage is in the compressed stream; at its end, the
 // stream's own checksum is verified.
 func NewCompressedReader(r io.Reader, c Compression) (*Reader, error) {
 	switch c {

@@ -1,5 +1,5 @@
 // Package tfrecord reads and writes TFRecord files, plain and compressed: records of
-// bytes, whatever they hold. Events files are made of them.
+// arbitrary bytes. Events files consist of them.
 //
 // # Format
 //
@@ -14,16 +14,17 @@
 //
 // A checksum c is masked as (c>>15 | c<<17) + 0xa282ead8. The layout is that of
 // tensorflow/core/lib/io/record_writer.h. A whole file may be compressed with zlib or
-// gzip, as TFRecordOptions of TensorFlow says; nothing in it says so.
+// gzip, see TensorFlow's TFRecordOptions; nothing in the file says so.
 //
 // # Use
 //
-// A [Writer] makes each record one write; a [Reader] tests both checksums, says of
-// each damage where it is and what can follow it, and continues in a file that grows.
-// [Append] makes a record in memory. Who encodes data in place calls [Begin], appends
-// the data, and calls [End]; [Sum] then completes all records at once.
+// A [Writer] writes each record with one call; a [Reader] verifies both checksums,
+// says for each damage where it is and whether reading can continue, and continues in
+// a file that grows. [Append] makes a record in memory. To encode data in place, call
+// [Begin], append the data, and call [End]; [Sum] then completes all records at once.
 //
 // # Concurrency
 //
-// Readers and writers are used by one goroutine at a time. The package starts none.
+// Readers and writers must be used by one goroutine at a time. The package starts
+// no goroutines.
 package tfrecord

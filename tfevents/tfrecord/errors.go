@@ -12,7 +12,7 @@ var (
 	ErrChecksum = errors.New("tfrecord: checksum mismatch")
 	// ErrTooLarge says that a record declares more bytes than the reader's limit.
 	ErrTooLarge = errors.New("tfrecord: record larger than the limit")
-	// ErrClosed says that a writer of records or of events was used after Close, or a
+	// ErrClosed says that a writer of records or events was used after Close, or a
 	// [Reader] after Release.
 	ErrClosed = errors.New("tfrecord: already closed")
 )
@@ -21,19 +21,19 @@ var (
 const (
 	PartLength = "length" // the length, or its checksum
 	PartData   = "data"   // the data, or its checksum
-	PartEvent  = "event"  // an intact record whose data is no Event message
+	PartEvent  = "event"  // an intact record whose data is not an Event message
 )
 
 // CorruptError describes a record that cannot be used.
 //
-// What can follow depends on it. With Err io.ErrUnexpectedEOF the file ends
-// within the record: the same call succeeds once the rest has been written.
-// With Lost above zero the next call continues after the lost bytes: the end of a
-// record with PartData or PartEvent is known, and with PartLength the reader has
-// searched for the next record if resync is on. Otherwise nothing can
-// follow.
+// Whether reading can continue depends on the error. If Err is
+// io.ErrUnexpectedEOF, the file ends within the record: the same call succeeds
+// once the rest has been written. If Lost is above zero, the next call continues
+// after the lost bytes: with PartData or PartEvent the end of the record is
+// known, and with PartLength the reader has searched for the next record, if
+// resync is on. Otherwise reading cannot continue.
 type CorruptError struct {
-	Name   string // file, "" when the reader was given none
+	Name   string // file, "" if the reader was given none
 	Offset int64  // of the record's first byte
 	Part   string // PartLength, PartData or PartEvent
 	Lost   int64  // bytes from Offset on that the reader skips; 0 when it cannot continue
@@ -59,7 +59,7 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // Torn reports whether the data ends within the record, as it does while the
-// file is still being written and after a crash of its writer.
+// file is still being written, or after a crash of its writer.
 func (e *CorruptError) Torn() bool { return e.Err == io.ErrUnexpectedEOF }
 
 // Skippable reports whether the reader continues after the damage.

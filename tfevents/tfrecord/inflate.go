@@ -10,9 +10,9 @@ import (
 )
 
 // Inflate returns the plain stream of a TFRecord file, and how it was
-// compressed, for programs that are given files of either kind. A stream that
-// begins with a record is plain; otherwise it is what it looks like. Reading it
-// gives the errors of the compressed stream.
+// compressed, for programs that accept files of either kind. A stream that
+// begins with a record is plain; otherwise its first bytes decide. Reading it
+// returns the errors of the compressed stream.
 func Inflate(r io.Reader) (io.Reader, Compression) {
 	src := bufio.NewReader(r)
 	head, _ := src.Peek(HeaderSize) // an error comes again when it is read

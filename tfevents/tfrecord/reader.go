@@ -47,9 +47,9 @@ var buffers = sync.Pool{New: func() any { return new([readBufferSize]byte) }}
 // NewReader returns a Reader that reads from r. It reads ahead.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
-// StartAt sets, on a reader that has read nothing yet, the offset in a file of its
-// stream begins, and how long the file is, 0 if that is unknown: it then takes no
-// more memory than that needs.
+// StartAt tells a reader that has read nothing yet at which offset of a file its
+// stream begins, and how long the file is, 0 if unknown, so that it allocates no
+// more memory than needed.
 func (r *Reader) StartAt(offset, size int64) {
 	r.offset, r.size = offset, size
 	switch {
@@ -62,8 +62,8 @@ func (r *Reader) StartAt(offset, size int64) {
 	}
 }
 
-// Release gives back the memory of a reader that is not needed any more. What Next has
-// returned is no longer valid, and Next fails with [ErrClosed].
+// Release frees the memory of a reader that is no longer needed. Data returned by Next
+// is no longer valid, and Next fails with [ErrClosed].
 func (r *Reader) Release() {
 	if r.shared != nil {
 		buffers.Put(r.shared)
@@ -84,9 +84,9 @@ func (r *Reader) buffer() int {
 // At the end of the stream it returns io.EOF if the last record was complete.
 // If the stream ends within a record it returns a *[CorruptError] with Err
 // io.ErrUnexpectedEOF. After either, Next may be called again when the stream
-// has grown: it continues where it stopped. Damage gives a *CorruptError too;
-// see there for what can follow. Errors of the underlying reader are returned
-// as they are, and Next may be called again after them as well.
+// has grown: it continues where it stopped. Damage is a *CorruptError too; see
+// there for whether reading can continue. Errors of the underlying reader are
+// returned unchanged, and Next may be called again after them too.
 func (r *Reader) Next() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err

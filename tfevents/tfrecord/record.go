@@ -7,7 +7,7 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// Wire format: the sizes of the parts of a record besides its data.
+// Wire format: the sizes of the parts of a record other than its data.
 const (
 	lengthSize = 8
 	FooterSize = 4                       // the checksum of the data
@@ -23,7 +23,7 @@ func Append(b, data []byte) []byte {
 	return b
 }
 
-// Begin appends room for a header to b, after which the data is appended.
+// Begin appends space for a header to b; the caller then appends the data.
 func Begin(b []byte) []byte {
 	var header [HeaderSize]byte
 	return append(b, header[:]...)
@@ -36,8 +36,7 @@ func End(b []byte, start int) []byte {
 	return append(b, 0, 0, 0, 0)
 }
 
-// Sum fills in the checksums of the records that b consists of, which [End] has
-// completed.
+// Sum fills in the checksums of the records in b, which [End] has completed.
 func Sum(b []byte) {
 	for len(b) > 0 {
 		n := binary.LittleEndian.Uint64(b)
@@ -118,5 +117,5 @@ func (w *Writer) writeLarge(data []byte) error {
 	return nil
 }
 
-// Size returns how many bytes a record of n bytes of data takes.
+// Size returns the size of a record with n bytes of data.
 func Size(n int) int { return FrameSize + n }

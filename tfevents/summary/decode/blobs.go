@@ -6,8 +6,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Blobs returns what a value of a series of blob sequences holds, as
-// TensorBoard's pages ask for it: the width, the height and the encoded images
+// Blobs returns the contents of a value of a series of blob sequences, as
+// TensorBoard's pages need them: the width, the height and the encoded images
 // of an image, the clips of audio without their labels, a graph. It returns nil
 // for any other value.
 func Blobs(v *tfpb.Summary_Value) [][]byte {

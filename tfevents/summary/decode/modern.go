@@ -1,7 +1,7 @@
-// Package decode takes the values of summaries apart: [Scalar], [Blobs] and [Numbers]
-// return what a value holds, and [Modern] turns what an event
-// holds, in the style of TensorFlow 1 or 2, into tensors as package summary makes
-// them, as TensorBoard does when it reads.
+// Package decode reads the values of summaries: [Scalar], [Blobs] and [Numbers]
+// return the contents of a value, and [Modern] converts the values of an event, in
+// the style of TensorFlow 1 or 2, into tensors as package summary makes them, as
+// TensorBoard does when it reads.
 //
 //	for _, v := range decode.Modern(event) {
 //		if x, ok := decode.Scalar(v); ok {
@@ -26,8 +26,8 @@ import (
 // RunGraphTag is the tag under which TensorBoard keeps the graph of a run.
 const RunGraphTag = "__run_graph__"
 
-// DescribesRun reports whether the values of a plugin describe the run instead
-// of a step of it.
+// DescribesRun reports whether the values of a plugin describe the whole run
+// instead of one step.
 func DescribesRun(plugin string) bool {
 	switch plugin {
 	case summary.PluginGraphs, summary.PluginRunMetadata, summary.PluginRunMetadataGraph, summary.PluginKerasModel, summary.PluginTaggedRunMetadata,
@@ -56,11 +56,11 @@ var dataClasses = map[string]tfpb.DataClass{
 	summary.PluginTaggedRunMetadata: tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE,
 }
 
-// Modern returns what e holds as values in the style of TensorFlow 2, in the
-// way TensorBoard converts older ones when it reads them: a tensor, and
-// metadata that names the plugin. Graphs and run metadata become values too.
-// Values without a tensor or without a plugin are returned as they are. Neither
-// e nor its parts are changed, but the result may share them.
+// Modern returns the values of e in the style of TensorFlow 2, converting older
+// ones as TensorBoard does: a tensor, and metadata that names the plugin.
+// Graphs and run metadata become values too. Values without a tensor or without
+// a plugin are returned unchanged. Neither e nor its parts are changed, but the
+// result may share them.
 func Modern(e *tfpb.Event) []*tfpb.Summary_Value {
 	switch what := e.GetWhat().(type) {
 	case *tfpb.Event_Summary:
@@ -104,8 +104,8 @@ func ModernValue(v *tfpb.Summary_Value) *tfpb.Summary_Value {
 	return withClass(v)
 }
 
-// ScalarMetadata returns the metadata that [ModernValue] gives a value that is nothing but
-// a tag and a simple_value: the commonest by far, which need not be converted for that.
+// ScalarMetadata returns the metadata that [ModernValue] gives a value with only a tag and
+// a simple_value, by far the most common kind, without converting it.
 func ScalarMetadata(tag string) *tfpb.SummaryMetadata {
 	return &tfpb.SummaryMetadata{
 		DisplayName: tag,

@@ -7,8 +7,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Scalar returns the value of a scalar in either style. It accepts what the
-// Python loader of TensorBoard does: any tensor of one number.
+// Scalar returns the value of a scalar in either style. Like TensorBoard's
+// Python loader, it accepts any tensor of one number.
 func Scalar(v *tfpb.Summary_Value) (float64, bool) {
 	if x, ok := v.GetValue().(*tfpb.Summary_Value_SimpleValue); ok {
 		return float64(x.SimpleValue), true
@@ -27,8 +27,8 @@ func Scalar(v *tfpb.Summary_Value) (float64, bool) {
 }
 
 // Numbers returns the elements of a tensor of numbers or bools, row by row. It reports
-// whether the tensor is one, and complete. As everywhere in TensorFlow, the last of too
-// few listed values is repeated.
+// whether the tensor is such a tensor, and complete. As everywhere in TensorFlow, if
+// there are too few values, the last one is repeated.
 func Numbers(t *tfpb.TensorProto) ([]float64, bool) {
 	n := elements(t.GetTensorShape())
 	size := sizes[t.GetDtype()]
