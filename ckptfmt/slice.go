@@ -3,6 +3,7 @@ package ckptfmt
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -163,6 +164,11 @@ func (s TensorSlice) isFull(shape []int64) bool {
 		}
 	}
 	return true
+}
+
+// isWhole reports whether s is all of a tensor, whatever its shape.
+func (s TensorSlice) isWhole() bool {
+	return !slices.ContainsFunc(s.Length, func(n int64) bool { return n != full })
 }
 
 func (s TensorSlice) proto() *tfpb.TensorSliceProto {
