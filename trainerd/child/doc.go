@@ -125,8 +125,9 @@
 // counted. The codes 64, 65, 78, 126 and 127, and 2 before the first report of
 // all, say that another start would fail as well. Everything else is a failure, and so is a program that reports
 // no step for [Supervisor.HangAfter]: it is started again, at once when it
-// got further than all starts before, and else after a pause that doubles until one
-// does, as often as [Supervisor.Restarts] allows.
+// got further than all starts before, and else some time after its last start, which
+// doubles until one does (a SIGKILL from elsewhere doubles nothing), as often as
+// [Supervisor.Restarts] allows.
 //
 // When the context of [Supervisor.Run] ends, a program that saves on a signal gets
 // [Supervisor.SaveSignal], if it has done steps since its last checkpoint, and up

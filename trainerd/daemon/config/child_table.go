@@ -65,10 +65,10 @@ type Child struct {
 	MaxRestarts int `toml:"max_restarts"`
 	// RestartWindowSecs is the time after which a failure is forgotten.
 	RestartWindowSecs Seconds `toml:"restart_window_secs"`
-	// BackoffSecs is the pause before it is started again if it got no further than
-	// before. It doubles until it does.
+	// BackoffSecs is the time from one start to the next if it got no further than
+	// before. It doubles until it does, but not when SIGKILL has ended it.
 	BackoffSecs Seconds `toml:"backoff_secs"`
-	// MaxBackoffSecs is the longest pause.
+	// MaxBackoffSecs is the longest such time.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`
 	// HangSecs without a new step are a hang: it is ended and started again. 0 for
 	// never.
