@@ -21,6 +21,11 @@ type ExamplesOptions struct {
 	NeedLabel bool
 	// NoMissing makes a number that is missing an error.
 	NoMissing bool
+	// Coerce takes a field of a table that is not the number or the date which the
+	// column has for missing, unless NoMissing is set; without it such a field is an
+	// error, which names CoerceOption if that is not "".
+	Coerce       bool
+	CoerceOption string
 	// In is read instead of the file, if not nil: a table.
 	In io.Reader
 }
@@ -39,6 +44,10 @@ type Example struct {
 type Examples struct {
 	// HasLabels says that the rows may have labels.
 	HasLabels bool
+	// Coerced counts the fields that were taken for missing, and FirstCoerced says
+	// what was wrong with the first.
+	Coerced      int
+	FirstCoerced *Error
 
 	schema *Schema
 	opts   ExamplesOptions

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/tfevents/tfexample"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
 // carSchema is that of a file with the columns name, weight, origin, kind (the
@@ -68,6 +69,47 @@ func TestExamplesOfTables(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// TestExamplesHeaders reads tables with the header of their training file: it means
+// the same then, as do the numbers below it.
+func TestExamplesHeaders(t *testing.T) {
+	for _, text := range []string{
+		"age,age,,age\n1,2,3,4\n5,6,7,8\n9,8,5,6\n",          // a repeated and an empty name
+		"#age,size\n1,2\n3,4\n5,6\n",                         // a mark
+		"(1),$2,50%,a\n1,2,3,4\n5,6,7,8\n",                   // names like numbers
+		"age,size\nr1,1,2\nr2,3,4\nr3,5,6\n",                 // no name for those of the rows
+		"in,in,out\na,b,a\n1,2,3\n4,5,6\n7,8,9\n",            // two rows
+		"age;size\n1,5;2.000,5\n1.200,25;3,5\n2,5;1\n",       // decimal commas
+		"\ufeff\"age\",\"size\"\n\"1\",\"2\"\n\"3\",\"4\"\n", // a byte order mark
+	} {
+		trained, err := table.New(strings.NewReader(text), table.Options{Sniff: true})
+		if err != nil || !trained.Options.Header {
+			t.Errorf("%q: header %v, %v", text, trained != nil && trained.Options.Header, err)
+			continue
+		}
+		s := &Schema{Columns: len(trained.Columns)}
+		for i, name := range trained.Columns {
+			s.Features = append(s.Features, Feature{Name: name, Kind: KindCategory, Column: i})
+		}
+		var want []string
+		for {
+			row, err := trained.Next()
+			if err != nil {
+				break
+			}
+			x := make([]int, len(row.Fields))
+			for i, field := range row.Fields {
+				f := &s.Features[i]
+				x[i], f.Vocabulary = len(f.Vocabulary), append(f.Vocabulary, field)
+			}
+			want = append(want, fmt.Sprint(x, " NaN"))
+		}
+		got, err := readExamples(t, text, s, ExamplesOptions{})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", text, err, diff)
 		}
 	}
 }
