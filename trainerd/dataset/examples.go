@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 )
 
 // ExamplesOptions says how to read rows for a model that is trained.
@@ -80,9 +81,28 @@ func OpenExamples(ctx context.Context, name string, s *Schema, o ExamplesOptions
 	}
 	if err != nil {
 		e.Close()
-		return nil, err
+		return nil, withoutSettings(err)
 	}
 	return e, nil
+}
+
+// withoutSettings replaces hints that name settings of the training's data: those of
+// a model that is trained are as they are.
+func withoutSettings(err error) error {
+	replace := func(e *Error) {
+		if strings.Contains(e.Hint, "data.") && !strings.Contains(e.Hint, "in a config") {
+			e.Hint = "give data of the kind that the model was trained with"
+		}
+	}
+	switch err := err.(type) {
+	case *Error:
+		replace(err)
+	case *Errors:
+		for _, one := range err.Problems {
+			replace(one)
+		}
+	}
+	return err
 }
 
 // openPipe makes what cannot be read twice, such as a named pipe or the shell's
@@ -139,12 +159,12 @@ func (e *Examples) Each(f func(*Example) error) error {
 			continue
 		}
 		if err != io.EOF {
-			return err
+			return withoutSettings(err)
 		}
 		if rows == 0 {
 			e.errs.add(&Error{Reason: "holds no rows"})
 		}
-		return e.errs.err()
+		return withoutSettings(e.errs.err())
 	}
 }
 

@@ -214,7 +214,7 @@ func (t *tableExamples) value(row *table.Row, i, c int) (float32, *Error) {
 	v, reason, hint := t.schema.Parse(t.words, i, row.Fields[c])
 	switch {
 	case reason == "" && t.opts.NoMissing && v != v:
-		return 0, t.fault(row, c, "the field is empty", "fill it in: the model was trained without missing numbers, and without data.normalize, which would fill in the mean")
+		return 0, t.fault(row, c, "the field is empty", "fill it in: the model was trained without missing numbers, and without normalize, which would fill in the mean")
 	case reason == "":
 		return v, nil
 	case t.opts.NoMissing || t.schema.Features[i].Kind == KindID:

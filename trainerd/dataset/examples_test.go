@@ -132,11 +132,13 @@ func TestExamplesErrors(t *testing.T) {
 		{"other columns without a header", "1,us\n2,eu\n", ExamplesOptions{}, []string{
 			`in.csv:1: has rows of 2 columns, but the model takes 3 features; give a header with the columns' names`}},
 		{"missing numbers", "weight,origin,built\n,us,1970-01-03\n1,,1970-01-03\n", ExamplesOptions{NoMissing: true}, []string{
-			`in.csv:2: column 1 ("weight"): the field is empty; fill it in: the model was trained without missing numbers, and without data.normalize, which would fill in the mean`}},
+			`in.csv:2: column 1 ("weight"): the field is empty; fill it in: the model was trained without missing numbers, and without normalize, which would fill in the mean`}},
 		{"no label", "weight,origin,built\n1,us,\n", ExamplesOptions{NeedLabel: true}, []string{
 			`in.csv: has no labels; add the column "kind", with which the predictions are compared`}},
 		{"an unknown label", "weight,origin,built,kind\n1,us,,bus\n", ExamplesOptions{NeedLabel: true}, []string{
 			`in.csv:2: column 4 ("kind"): the label "bus" is not a class of the model; correct the label, or remove the row`}},
+		{"rows of all lengths", "weight,origin,built,kind,name\n1,us,1970-01-03,car\n1,us,1970-01-03,car,a,b\n", ExamplesOptions{}, []string{
+			`in.csv:3: the row has 6 columns, but the first row has 5; make all rows equally long`}},
 		{"nothing", "", ExamplesOptions{}, []string{`in.csv: holds no rows`}},
 	} {
 		_, err := readExamples(t, tt.text, carSchema(), tt.opts)

@@ -90,7 +90,7 @@ func (s *scanner) next() error {
 		}
 		s.first = s.lines
 		if !utf8.Valid(s.line) {
-			return &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `if it is Latin-1 or Windows-1252, set data.encoding = "latin1"`}
+			return &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `save it as UTF-8; in a config, data.encoding = "latin1" reads Latin-1 and Windows-1252`}
 		}
 		return s.cut()
 	}
@@ -193,7 +193,7 @@ func (s *scanner) continued(opened int) error {
 		return unclosed
 	}
 	if err == nil && !utf8.Valid(s.line) {
-		err = &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `if it is Latin-1 or Windows-1252, set data.encoding = "latin1"`}
+		err = &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `save it as UTF-8; in a config, data.encoding = "latin1" reads Latin-1 and Windows-1252`}
 	}
 	return err
 }

@@ -357,3 +357,14 @@ func FuzzSniff(f *testing.F) {
 		}
 	})
 }
+
+// TestSniffTies has as many rows of one length as of another: the first gives the
+// width, and no row is taken for a title and left out.
+func TestSniffTies(t *testing.T) {
+	for _, text := range []string{"a,b,c,d,e\n1,2,3,4\n1,2,3,4,5,6\n", "a,b,c\n1,2,3,4\n"} {
+		tab, err := New(strings.NewReader(text), Options{Sniff: true, Narrow: true})
+		if err != nil || tab.Options.Skip > 0 || tab.Columns == nil {
+			t.Errorf("%q: skips %d, %v", text, tab.Options.Skip, err)
+		}
+	}
+}
