@@ -24,7 +24,8 @@ type TensorSlice struct {
 
 // fullSlices has the full slice of each usual rank, shared by the parts of files: there
 // may be a hundred thousand of them.
-var fullSlices = sync.OnceValue(func() (list [9]TensorSlice) {
+var fullSlices = sync.OnceValue(func() []TensorSlice {
+	list := make([]TensorSlice, 9)
 	for rank := range list {
 		list[rank] = FullSlice(rank)
 	}
