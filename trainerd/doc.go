@@ -22,32 +22,28 @@
 // # Life of a run
 //
 //  1. The logdir is made and locked. Its lock file names the process that
-//     holds it; a second chief gets a [*logdir.LockedError]. Temporary files of a run
-//     that was killed are removed.
-//
-// 2. The newest intact checkpoint is restored. Damaged or missing ones are
-// skipped with a line in the log, and damaged ones are moved into the
-// directory "damaged". If there are checkpoints but none is intact, or they
-// are of another model, the run ends with an error: it never starts from
-// scratch over them. Without any checkpoint the init op runs.
+//     holds it; a second chief gets a [*logdir.LockedError]. Temporary files
+//     of a run that was killed are removed.
+//  2. The newest intact checkpoint is restored. Damaged or missing ones are
+//     skipped with a line in the log, and damaged ones are moved into the
+//     directory "damaged". If there are checkpoints but none is intact, or
+//     they are of another model, the run ends with an error: it never starts
+//     from scratch over them. Without any checkpoint the init op runs.
 //  3. The local init op runs, and the ready op must find the model ready.
 //  4. A new events file begins with SessionLog START, at the step after the
 //     restored one, or at the current step after an initialisation. The graph
-//
-// follows. Both of TensorBoard's loaders then show one curve over all runs and
-// lose no points. graph.pbtxt is written.
+//     follows. Both of TensorBoard's loaders then show one curve over all runs
+//     and lose no points. graph.pbtxt is written.
 //  5. The services start: checkpoints, summaries, the step counter, the queue
-//
-// runners, and those that the program adds. An initialised model is saved
-// before the first step.
+//     runners, and those that the program adds. An initialised model is saved
+//     before the first step.
 //  6. The training runs until it returns, or until a stop is requested.
-//
-// 7. The services end; those that do not end within the grace period are
-// named, with the place where they hang.
-// 8. A last checkpoint is written, unless the training failed, the step
-// already has one, or the disk takes longer than Supervisor.SaveGrace.
-//  9. SessionLog STOP is written, the events file closed, the report of the run
-//     written, the logdir unlocked, the session closed.
+//  7. The services end; those that do not end within the grace period are
+//     named, with the place where they hang.
+//  8. A last checkpoint is written, unless the training failed, the step
+//     already has one, or the disk takes longer than Supervisor.SaveGrace.
+//  9. SessionLog STOP is written, the events file closed, the report of the
+//     run written, the logdir unlocked, the session closed.
 //
 // A worker (Supervisor.NonChief) skips 1 to 4 and waits until the chief has
 // made the model ready, and writes nothing.
