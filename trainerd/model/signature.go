@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
-// What TensorFlow calls the signature of a model that answers requests.
+// TensorFlow's names for the signature of a model that serves requests.
 const (
 	// ServingKey names it.
 	ServingKey = "serving_default"
@@ -84,8 +84,8 @@ func (m *maker) column(key string, f dataset.Feature, i int) graph.Output {
 	return b.Cast(name+"_index", b.Find(name+"_lookup", table, in), tfpb.DataType_DT_FLOAT)
 }
 
-// InputNames returns what the signature of a model with words calls each
-// feature: the columns' names, or their numbers unless each has a name of its own.
+// InputNames returns the name of each feature in the signature of a model with
+// words: the columns' names, or their numbers if the names are not all different.
 func InputNames(s *dataset.Schema) []string {
 	names, own := make([]string, len(s.Features)), s.HasNames()
 	for i, f := range s.Features {

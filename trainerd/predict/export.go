@@ -9,8 +9,8 @@ import (
 )
 
 // Export writes the model of a logdir as a SavedModel into a new folder. It
-// returns the prefix of the checkpoint that it has taken. The model is loaded
-// first, so that what is written can be used.
+// returns the prefix of the checkpoint that it used. The model is loaded
+// first, so the result is known to be usable.
 func Export(ctx context.Context, logdir, dir string, o Options) (from string, err error) {
 	if savedmodel.Is(logdir) {
 		return "", &Error{Source: logdir, Reason: "is a SavedModel already; copy the folder"}
