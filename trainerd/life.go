@@ -62,8 +62,8 @@ type run struct {
 // initialises the model, a worker waits for the chief. It starts the services
 // and returns the session for the training.
 //
-// Run does this, and Stop in the end. A program that calls it by itself calls
-// Stop, and closes the session.
+// Run calls it, and Stop at the end. A program that calls it directly must
+// call Stop, and close the session.
 func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context) (session.Session, error) {
 	if !sv.busy.CompareAndSwap(false, true) {
 		return nil, errBusy
@@ -341,12 +341,13 @@ func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	return false, err
 }
 
-// Stop ends the run: it asks for the stop, waits for the services up to the
+// Stop ends the run: it requests the stop, waits for the services up to the
 // grace period, saves a final checkpoint unless the training has failed, writes
-// SessionLog STOP and closes the events file. It returns what Run returns. It
-// does not close the session.
+// SessionLog STOP and closes the events file. It returns the error that Run
+// returns. It does not close the session.
 //
-// Stop must not be called by a service. Calling it again returns the same.
+// Stop must not be called by a service. Calling it again returns the same
+// error.
 func (sv *Supervisor) Stop() error {
 	sv.coord.RequestStop(nil)
 	r := sv.current()

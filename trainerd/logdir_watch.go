@@ -89,9 +89,9 @@ func (h *logdirWatch) watch(ctx context.Context) error {
 	return nil
 }
 
-// LogdirHeld returns a *[logdir.LostError] once the logdir of the current run was
-// moved or deleted, or is another run's. What writes to the logdir by itself
-// asks before it does.
+// LogdirHeld returns a *logdir.LostError once the logdir of the current run was
+// moved or deleted, or belongs to another run. Code that writes to the logdir
+// directly must call it first.
 func (sv *Supervisor) LogdirHeld() error {
 	r := sv.current()
 	if r == nil || r.lock == nil {

@@ -24,13 +24,13 @@ type Coordinator = coord.Coordinator
 // Service is something that runs during the training.
 type Service = coord.Service
 
-// ServiceFunc lets a function be a [Service].
+// ServiceFunc is a function used as a [Service].
 type ServiceFunc = coord.ServiceFunc
 
 // Loop is a Service that calls a function on a timer.
 type Loop = coord.Loop
 
-// Hook is called in the course of a run; package hook has the ready ones.
+// Hook is called during a run; package hook has ready-made ones.
 type Hook = hook.Hook
 
 // LogEvery, NaNGuard and StopAtStep are the hooks of most programs.
@@ -40,10 +40,10 @@ type (
 	StopAtStep = hook.StopAtStep
 )
 
-// NaNError says that a loss is not a number, or infinite.
+// NaNError says that a loss is NaN or infinite.
 type NaNError = hook.NaNError
 
-// Trigger decides when something that is done every so often is due.
+// Trigger decides when a periodic action is due.
 type Trigger = hook.Trigger
 
 // Saver writes checkpoints and restores them, and deletes old ones.
@@ -53,21 +53,23 @@ type Saver = checkpoint.Saver
 // own name as key.
 func VariableList(names ...string) map[string]string { return checkpoint.VariableList(names...) }
 
-// WarmStart says how a new model begins with values of another one's checkpoint.
+// WarmStart says how a new model starts from the values in another one's
+// checkpoint.
 type WarmStart = checkpoint.WarmStart
 
-// KeepLast keeps the newest checkpoints, that many; for Saver.Retention.
+// KeepLast keeps that many of the newest checkpoints; for Saver.Retention.
 type KeepLast = retention.Last
 
-// KeepEvery keeps checkpoints that far apart in time; for Saver.Retention.
+// KeepEvery keeps checkpoints at least that far apart in time; for
+// Saver.Retention.
 type KeepEvery = retention.Every
 
 // KeepBest keeps the checkpoints with the best values of a metric; for
 // Saver.Retention.
 type KeepBest = retention.Best
 
-// NoStep is in place of a step number where there is none: such a checkpoint has no
-// number in its name, such a summary no step.
+// NoStep stands for a missing step number: such a checkpoint has no number in its
+// name, such a summary no step.
 const NoStep = session.NoStep
 
 // Errors of a session that a training branches on or returns.
@@ -79,6 +81,6 @@ var (
 	ErrFailedPrecondition = session.ErrFailedPrecondition
 )
 
-// Variables is the session of a program that keeps its parameters itself, in
+// Variables is the session of a program that keeps its own parameters, in
 // slices of numbers.
 type Variables = variables.Variables

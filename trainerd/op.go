@@ -23,8 +23,7 @@ type Op struct {
 	none  bool
 }
 
-// None returns the Op that does nothing, where the zero Op would mean a
-// default.
+// None returns the Op that does nothing; the zero Op would mean a default.
 func None() Op { return Op{none: true} }
 
 // Nodes returns the Op that runs the named nodes of the session's graph. A
@@ -108,8 +107,8 @@ func RunOps(ctx context.Context, s session.Session, ops ...string) error {
 	return err
 }
 
-// Fetch runs the named ops, if any, and returns the elements of a tensor of the
-// same step, row by row.
+// Fetch runs the named ops, if any, and returns the elements of a tensor from
+// the same step, row by row.
 func Fetch[T ckptfmt.Element](ctx context.Context, s session.Session, tensor string, ops ...string) ([]T, error) {
 	out, err := s.Run(ctx, nil, []string{tensor}, ops)
 	if err != nil {

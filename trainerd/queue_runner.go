@@ -15,25 +15,25 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// QueueRunner keeps a queue filled: it runs ops that put something in, each in
-// a goroutine of its own, until the input ends or the training stops. The ops
-// may be nodes of a graph, or Go functions that feed anything else.
+// QueueRunner keeps a queue filled: it runs ops that add elements, each in its
+// own goroutine, until the input ends or the training stops. The ops may be
+// nodes of a graph, or Go functions that feed anything else.
 //
-// A QueueRunner may serve several sessions, and may be started again when it
+// A QueueRunner may serve several sessions, and may be started again after it
 // has ended.
 type QueueRunner struct {
-	// Name is the queue's.
+	// Name is the name of the queue.
 	Name string
-	// Enqueue are the ops that fill the queue. Each is run again and again.
+	// Enqueue are the ops that fill the queue. Each is run repeatedly.
 	Enqueue []Op
-	// Close runs when the input of the last op has ended: what is in the queue
-	// is still handed out.
+	// Close runs when the input of the last op has ended: the elements in the
+	// queue are still handed out.
 	Close Op
 	// Cancel runs when the training stops. It also ends calls that wait for
 	// room in the queue.
 	Cancel Op
-	// ClosedErrors are the errors by which an op says that its input has ended,
-	// matched by errors.Is. Nil means ErrOutOfRange.
+	// ClosedErrors are the errors with which an op says that its input has
+	// ended, matched by errors.Is. Nil means ErrOutOfRange.
 	ClosedErrors []error
 
 	mu   sync.Mutex
@@ -73,7 +73,7 @@ func (q *QueueRunner) name() string {
 }
 
 // Start starts the goroutines of a queue under a coordinator. It does nothing
-// while those of an earlier Start for the same session are running.
+// while those of an earlier Start for the same session are still running.
 func (q *QueueRunner) Start(c *coord.Coordinator, s session.Session) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -115,7 +115,7 @@ func (q *QueueRunner) fill(ctx context.Context, s session.Session, op Op) error 
 
 type queueRunnerKey struct{}
 
-// IsQueueRunner reports whether a session is asked to run the op of a
+// IsQueueRunner reports whether a call of a session runs the op of a
 // [QueueRunner].
 func IsQueueRunner(ctx context.Context) bool { return ctx.Value(queueRunnerKey{}) != nil }
 
@@ -168,8 +168,8 @@ func queueRunners(g graph.Collections) ([]*QueueRunner, error) {
 	return runners, nil
 }
 
-// StartQueueRunners starts the given queue runners, or without any those of the
-// graph. PrepareOrWaitForSession starts those of the graph unless
+// StartQueueRunners starts the given queue runners, or those of the graph if
+// none are given. PrepareOrWaitForSession starts those of the graph unless
 // NoStandardServices is set.
 func (sv *Supervisor) StartQueueRunners(runners ...*QueueRunner) error {
 	r := sv.current()

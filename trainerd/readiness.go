@@ -169,7 +169,7 @@ func (r *readiness) tryReading(ctx context.Context, s session.Session) error {
 // NotReadyError says that a model is not ready for use, and why.
 type NotReadyError struct {
 	Missing []string // names of variables without a value, if known
-	Err     error    // the session's own error, if that said so
+	Err     error    // the session's own error, if it reported one
 }
 
 func (e *NotReadyError) Error() string {

@@ -11,8 +11,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Report returns the report of the current run, or of the last one, up to this
-// moment.
+// Report returns the report of the current run up to now, or of the last run.
 func (sv *Supervisor) Report() *report.Run {
 	return sv.report(sv.current())
 }
@@ -68,7 +67,7 @@ func baseNames(paths []string) []string {
 	return names
 }
 
-// Stats are counts of the present call of Run, over all its sessions.
+// Stats are counts of the current call of Run, over all its sessions.
 type Stats struct {
 	// Stalled is how long the training has waited for saves, LongestStall the
 	// longest single wait.
@@ -78,9 +77,9 @@ type Stats struct {
 	Restarts              int // of sessions that were lost
 	Rewinds               int
 	// EventsDropped counts the events that could not be written, or that the
-	// writer's Overflow policy has dropped, in the present session.
+	// writer's Overflow policy has dropped, in the current session.
 	EventsDropped int64
-	// EventsQueued is the number of bytes of events that wait to be written.
+	// EventsQueued is the number of bytes of events waiting to be written.
 	EventsQueued int64
 }
 

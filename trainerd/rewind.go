@@ -15,8 +15,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Rewind says that a training whose loss was NaN continues from an
-// earlier checkpoint.
+// Rewind describes how a training whose loss was NaN continues from an earlier
+// checkpoint.
 type Rewind struct {
 	Cause      *hook.NaNError
 	Checkpoint string // its prefix

@@ -13,17 +13,16 @@ import (
 // Run prepares a session, runs train with it, and stops everything in order,
 // saving a final checkpoint.
 //
-// The context that train gets is done once a stop is asked for: by ctx, by a
-// service that failed, or by RequestStop. train should return between two steps
-// then. What train passes to its session as context does not interrupt a step
-// that has begun, until the grace period has ended; see [StepContext].
+// The context passed to train is done once a stop is requested: by ctx, by a
+// failed service, or by RequestStop. train should then return between two
+// steps. The context that train passes to its session does not interrupt a step
+// that has begun until the grace period has ended; see [StepContext].
 //
-// Run returns nil when train returned nil, [session.ErrOutOfRange] or [session.ErrCompleted], and
-// when ctx asked for the stop: train may also return why ctx is done, be it
-// cancelled or past its deadline. Otherwise it returns the first error of train or
-// a service, with later ones after it. If train failed or anything panicked, no final
-// checkpoint is written: the previous one stays current. See MaxRestarts for
-// sessions that are lost.
+// Run returns nil if train returned nil, [session.ErrOutOfRange] or [session.ErrCompleted], and
+// if ctx requested the stop: train may also return the error of ctx, whether it was cancelled or
+// past its deadline. Otherwise it returns the first error of train or a service, with later ones
+// after it. If train failed or anything panicked, no final checkpoint is written: the previous
+// one stays current. See MaxRestarts for lost sessions.
 func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
 	if train == nil {
 		return errors.New("Supervisor.Run needs a function that trains")

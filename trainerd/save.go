@@ -20,15 +20,15 @@ func (sv *Supervisor) LastSave() (saved SavedCheckpoint, ok bool) {
 	return r.checkpoints.lastSaved()
 }
 
-// Save writes a checkpoint now and returns when it is durable. Where the session
-// knows that no variable has changed since the current checkpoint it writes
-// none, and returns that one; see [session.ChangeTracker] and [Supervisor.ForceSave].
+// Save writes a checkpoint now and returns when it is durable. If the session knows
+// that no variable has changed since the current checkpoint, it writes none, and
+// returns that one; see [session.ChangeTracker] and [Supervisor.ForceSave].
 func (sv *Supervisor) Save(ctx context.Context) (SavedCheckpoint, error) {
 	return sv.saveNow(ctx, false)
 }
 
-// ForceSave is like Save, but writes a checkpoint in any case. One of the same
-// step is replaced.
+// ForceSave is like Save, but always writes a checkpoint. One of the same step
+// is replaced.
 func (sv *Supervisor) ForceSave(ctx context.Context) (SavedCheckpoint, error) {
 	return sv.saveNow(ctx, true)
 }
@@ -48,9 +48,9 @@ func (sv *Supervisor) saveNow(ctx context.Context, force bool) (SavedCheckpoint,
 	return r.checkpoints.saveWithin(ctx, context.WithoutCancel(ctx), force)
 }
 
-// SetSaveModelEvery changes SaveModelEvery during a run; zero or less
-// switches it off. The next checkpoint comes after that time. It needs a run that
-// began with SaveModelEvery on.
+// SetSaveModelEvery changes SaveModelEvery during a run; zero or less switches it
+// off. The next checkpoint is written after that time. The run must have begun
+// with SaveModelEvery on.
 func (sv *Supervisor) SetSaveModelEvery(d time.Duration) error {
 	r := sv.current()
 	if r == nil {
@@ -89,9 +89,9 @@ func (sv *Supervisor) SavePath() string {
 	return filepath.Join(sv.Logdir, base)
 }
 
-// SavedCheckpoint is a checkpoint that is durable.
+// SavedCheckpoint is a durable checkpoint.
 type SavedCheckpoint struct {
-	Step   int64 // NoStep when the model does not count steps
+	Step   int64 // NoStep if the model does not count steps
 	Prefix string
 	Time   time.Time     // when it became durable
 	Took   time.Duration // from the copy of the variables to the last sync
@@ -101,21 +101,21 @@ type SavedCheckpoint struct {
 // another's by now.
 var errRunEnded = errors.New("the run has ended; nothing is saved any more")
 
-// SaveBudget bounds the time that saving takes and the time that a crash may
-// cost. Where both cannot be had, the second counts: a save is made.
+// SaveBudget limits the time spent saving and the time that a crash may cost.
+// If it cannot meet both limits, the second wins: a save is made.
 type SaveBudget struct {
-	// MaxShare is the largest part of the time in which a checkpoint may be
-	// being written, as 0.05 for a twentieth. Zero means no bound.
+	// MaxShare is the largest share of the time that may be spent writing
+	// checkpoints, such as 0.05 for a twentieth. Zero means no limit.
 	MaxShare float64
-	// MaxRisk is the longest time whose work a crash may take away: from the
-	// state that the current checkpoint has until the next one is the current one.
-	// Zero means no bound. It holds also where SaveModelEvery is off.
+	// MaxRisk is the most working time that a crash may lose: from the state in
+	// the current checkpoint until the next one becomes current. Zero means no
+	// limit. It applies even if SaveModelEvery is off.
 	MaxRisk time.Duration
 }
 
-// Pause returns the time between the beginnings of two saves: at least every,
-// if that is positive, and longer or shorter as the bounds ask. Took is what a
-// save takes. Zero means that nothing asks for a save.
+// Pause returns the time between the starts of two saves: every, if that is
+// positive, made longer or shorter by the limits. took is the duration of a
+// save. Zero means that no save is required.
 func (b SaveBudget) Pause(every, took time.Duration) time.Duration {
 	pause := max(every, 0)
 	if b.MaxShare > 0 && pause > 0 {
@@ -138,18 +138,17 @@ func (b SaveBudget) spacing(took time.Duration) time.Duration {
 	return time.Duration(min(float64(took)/b.MaxShare, 1<<62))
 }
 
-// Allows reports whether a save may begin now, when the previous one began so
-// long ago.
+// Allows reports whether a save may begin now, given how long ago the previous
+// one began.
 func (b SaveBudget) Allows(since, took time.Duration) bool {
 	return since >= b.spacing(took) || b.MaxRisk > 0 && since >= b.MaxRisk-took
 }
 
-// WithoutSaves calls f while no snapshot of the run is taken: a save that is due
-// during it, or asked for from elsewhere, waits until f returns, and one that is
-// being written continues. So what f measures of the model is known when a
-// checkpoint of its step is made. A call within f with the context that f gets
-// is part of it. f must not save by the Supervisor itself, which would wait for
-// f to end.
+// WithoutSaves calls f while no snapshot of the run is taken: a save that
+// becomes due, or is requested, meanwhile waits until f returns, and one that is
+// being written continues. So f's measurements of the model are known when a
+// checkpoint of its step is made. A nested call with f's context is part of it.
+// f must not save with the Supervisor, which would wait for f to end.
 func (sv *Supervisor) WithoutSaves(ctx context.Context, f func(ctx context.Context) error) error {
 	r := sv.current()
 	if r == nil || r.checkpoints == nil {
@@ -192,18 +191,18 @@ func (t turn) acquire(ctx context.Context) error {
 func (t turn) release() { <-t }
 
 // CheckpointListener is notified of the saves of a run, from the goroutine that
-// saves: that of the training, of the checkpoint service or of the stop. It
-// cannot save by itself: Supervisor.Save with the context that it got is an error.
+// saves: that of the training, of the checkpoint service or of the stop. It cannot
+// save itself: calling Supervisor.Save with its context is an error.
 type CheckpointListener interface {
-	// BeforeSave is called before the variables are copied. Its error makes
-	// the save fail.
+	// BeforeSave is called before the variables are copied. If it fails, the
+	// save fails.
 	BeforeSave(ctx context.Context, s session.Session) error
 	// AfterSave is called when the checkpoint is durable. ErrOutOfRange ends
-	// the run cleanly; another error ends it as one that failed.
+	// the run cleanly; any other error fails it.
 	AfterSave(ctx context.Context, saved SavedCheckpoint) error
 }
 
-// ListenerFuncs is a CheckpointListener of functions. Those that are nil do
+// ListenerFuncs is a CheckpointListener made of functions. Nil functions do
 // nothing.
 type ListenerFuncs struct {
 	BeforeSaveFunc func(ctx context.Context, s session.Session) error
@@ -226,8 +225,8 @@ func (l ListenerFuncs) AfterSave(ctx context.Context, saved SavedCheckpoint) err
 	return l.AfterSaveFunc(ctx, saved)
 }
 
-// SaveFailedError says that so many saves failed in a row that the run was
-// ended. The last checkpoint that was written stays the current one.
+// SaveFailedError says that the run was ended because too many saves failed in
+// a row. The last written checkpoint stays current.
 type SaveFailedError struct {
 	Failures int
 	Err      error // of the last attempt

@@ -17,8 +17,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// StartStandardServices starts the summary service, the step counter and the
-// checkpoint service, as far as they are switched on, and the queue runners.
+// StartStandardServices starts those of the summary service, the step counter
+// and the checkpoint service that are switched on, and the queue runners.
 // PrepareOrWaitForSession does so unless NoStandardServices is set.
 func (sv *Supervisor) StartStandardServices(ctx context.Context) error {
 	r := sv.current()
@@ -206,7 +206,7 @@ func (s *staleStep) warn(log *slog.Logger, step int64) {
 	})
 }
 
-// Loop calls f on a timer until the run ends, in a goroutine of its own; see
+// Loop calls f on a timer until the run ends, in its own goroutine; see
 // [coord.Loop]. An error of f ends the run.
 func (sv *Supervisor) Loop(name string, interval time.Duration, f func(ctx context.Context) error) {
 	sv.coord.Go(name, (&coord.Loop{Interval: interval, Func: f}).Serve)

@@ -28,13 +28,12 @@ const firstPoll = time.Second
 // SessionManager makes sessions whose model is ready for use: restored from a
 // checkpoint, initialised, or made ready by another process.
 //
-// An Op that is the zero value does nothing here; the [Supervisor] puts its
-// defaults in.
+// The zero Op does nothing here; the [Supervisor] fills in its defaults.
 //
 // A SessionManager is used by one goroutine at a time.
 type SessionManager struct {
-	// NewSession makes a session with nothing in it. Required. A session that
-	// cannot be used in the end is closed again.
+	// NewSession makes an empty session. Required. A session that turns out to
+	// be unusable is closed again.
 	NewSession func(ctx context.Context) (session.Session, error)
 
 	// InitOp initialises a model that was not restored, fed with InitFeeds;
@@ -43,43 +42,43 @@ type SessionManager struct {
 	InitFeeds map[string]*ckptfmt.Tensor
 	InitFunc  func(ctx context.Context, s session.Session) error
 
-	// ReadyForLocalInitOp says whether LocalInitOp may run. It gives the names
-	// of what is not ready, as ReadyOp does. Setting it without LocalInitOp is
-	// an error.
+	// ReadyForLocalInitOp says whether LocalInitOp may run. Like ReadyOp, it
+	// returns the names of variables that are not ready. Setting it without
+	// LocalInitOp is an error.
 	ReadyForLocalInitOp Op
-	// LocalInitOp initialises what every process has for itself. It runs after
-	// a restore too.
+	// LocalInitOp initialises each process's own state. It also runs after a
+	// restore.
 	LocalInitOp Op
 	// LocalInitTimeout bounds one run of LocalInitOp, unless it is zero.
 	LocalInitTimeout time.Duration
-	// ReadyOp says whether the model may be used: it gives a vector with the
-	// names of variables that have no value. None means: always.
+	// ReadyOp says whether the model may be used: it returns a vector with the
+	// names of variables that have no value. None means always.
 	ReadyOp Op
 
 	// Saver restores checkpoints. Without it there is no recovery.
 	Saver *checkpoint.Saver
-	// CheckpointDir is where the newest intact checkpoint is looked for. The
-	// order is that of [checkpoint.Find].
+	// CheckpointDir is searched for the newest intact checkpoint, in the order
+	// of [checkpoint.Find].
 	CheckpointDir string
-	// CheckpointBasename begins the names of checkpoints in CheckpointDir where
-	// the `checkpoint` file does not tell. "" means "model.ckpt".
+	// CheckpointBasename begins the names of checkpoints in CheckpointDir that
+	// the `checkpoint` file does not list. "" means "model.ckpt".
 	CheckpointBasename string
 	// CheckpointPath is the prefix of the one checkpoint to restore. Only one
 	// of CheckpointDir and CheckpointPath may be set.
 	CheckpointPath string
-	// InitBeforeRestore runs the init op also when a checkpoint is restored
-	// afterwards: for a Saver that covers only some of the variables.
+	// InitBeforeRestore runs the init op even if a checkpoint is then
+	// restored: for a Saver that covers only some of the variables.
 	InitBeforeRestore bool
 
-	// Adopt, if not nil, is asked before anything is restored or initialised:
-	// whether the model that is alive in the session is this run's and continues
-	// as it is. LocalInitOp then makes what this process has for itself; a model
-	// that ReadyOp still finds incomplete is restored after all. It is for
-	// runtimes that outlive the process.
+	// Adopt, if not nil, is called before anything is restored or initialised.
+	// It reports whether the model that is alive in the session belongs to this
+	// run and continues as it is. LocalInitOp then initialises this process's
+	// own state; if ReadyOp still finds the model incomplete, it is restored
+	// after all. It is for runtimes that outlive the process.
 	Adopt func(ctx context.Context, s session.Session) (bool, error)
 	// BeforeRestore, if not nil, is called before a model is restored or
-	// initialised, but not before one that was adopted. It can warn others who
-	// use the model that is about to be replaced.
+	// initialised, but not before it is adopted. It can warn other users of
+	// the model that is about to be replaced.
 	BeforeRestore func(ctx context.Context, s session.Session) error
 
 	// WaitForCheckpoint lets PrepareSession wait up to MaxWait for a checkpoint
@@ -95,7 +94,7 @@ type SessionManager struct {
 	// not ready, with the reason.
 	OnWait func(reason error)
 
-	// Logger says what is restored and what is waited for. Nil discards.
+	// Logger receives messages about restoring and waiting. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -113,8 +112,8 @@ type Prepared struct {
 }
 
 // PrepareSession makes a session and restores the newest intact checkpoint into
-// it, or else initialises it; then it runs the local init op and checks that
-// the model is ready. This is what the chief does.
+// it, or otherwise initialises it; then it runs the local init op and checks
+// that the model is ready. This is what the chief does.
 func (m *SessionManager) PrepareSession(ctx context.Context) (session.Session, *Prepared, error) {
 	sess, err := m.newSession(ctx)
 	if err != nil {
@@ -143,10 +142,10 @@ func (m *SessionManager) PrepareSession(ctx context.Context) (session.Session, *
 }
 
 // WaitForSession makes sessions until one finds the model ready: initialised
-// or restored by the chief. That the runtime cannot be reached yet, or that one
-// attempt took too long, is a reason to wait, too. It gives up with
-// ErrDeadlineExceeded when the next attempt would come after MaxWait; a
-// NewSession that still runs then has its context cancelled.
+// or restored by the chief. It also waits if the runtime cannot be reached yet,
+// or if an attempt took too long. It gives up with ErrDeadlineExceeded if the
+// next attempt would be later than MaxWait; the context of a NewSession that is
+// still running is then cancelled.
 func (m *SessionManager) WaitForSession(ctx context.Context) (session.Session, error) {
 	deadline := time.Now().Add(m.maxWait())
 	wait := min(firstPoll, m.recoveryWait())
@@ -182,9 +181,9 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (session.Session, e
 	}
 }
 
-// RecoverSession makes a session and restores the model if there is something
-// to restore from. It reports whether the model is restored and ready; if not,
-// the session is good for initialising it.
+// RecoverSession makes a session and restores the model if there is a
+// checkpoint. It reports whether the model is restored and ready; if not, the
+// session can be used to initialise it.
 func (m *SessionManager) RecoverSession(ctx context.Context) (_ session.Session, ready bool, err error) {
 	sess, err := m.newSession(ctx)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 // StepDone records the end of a step, with the number of steps done so far. The
 // training calls it between two steps, from the goroutine that runs them. It
 // takes the checkpoints of SaveModelSteps, exactly at their steps: the variables
-// are copied before it returns, and written in the background. Where one call
-// counts several steps, a multiple of SaveModelSteps among them is saved at that
-// call.
+// are copied before it returns, and written in the background. If one call
+// counts several steps, including a multiple of SaveModelSteps, the checkpoint
+// is taken at that call.
 //
-// A training whose session counts its steps need not call it: where there are
+// A training whose session counts its steps need not call it: if there are
 // hooks, or SaveModelSteps is set, a call of the session that has changed the
-// step does so, the first one at the next call. For that the step is read after
-// each call, until the training calls StepDone for the first time.
+// step does so; the first one is counted at the next call. For that the step is
+// read after each call, until the training first calls StepDone itself.
 //
-// While the checkpoint before is still being written, StepDone waits for it.
+// If the previous checkpoint is still being written, StepDone waits for it.
 //
-// An error, which may be a hook's, is for the training to return. A step at
+// The training should return its error, which may come from a hook. A step at
 // which a hook fails is not saved.
 func (sv *Supervisor) StepDone(ctx context.Context, step int64) error {
 	r := sv.current()
@@ -85,13 +85,13 @@ func trainContext(ctx context.Context, c *coord.Coordinator, grace time.Duration
 }
 
 // StepContext returns the context for one step of a training, made from the
-// context that the training got, or from one derived from it. A stop that is
-// asked for during the step does not interrupt it: half a step would leave the
-// model in a state that no undisturbed run ever has. It ends with the grace
+// context that the training got, or from one derived from it. A stop requested
+// during the step does not interrupt it: half a step would leave the model in
+// a state that no undisturbed run ever has. It ends with the grace
 // period, or when ctx ends for another reason.
 //
-// The session that a training gets applies StepContext by itself. cancel must
-// be called when the step has ended.
+// The session passed to a training already applies StepContext. cancel must be
+// called when the step has ended.
 func StepContext(ctx context.Context) (step context.Context, cancel context.CancelFunc) {
 	scope, ok := ctx.Value(stepScopeKey{}).(*stepScope)
 	switch {

@@ -16,7 +16,7 @@ func (sv *Supervisor) Coordinator() *coord.Coordinator { return &sv.coord }
 // ShouldStop reports whether the training should end.
 func (sv *Supervisor) ShouldStop() bool { return sv.coord.ShouldStop() }
 
-// RequestStop asks for the end of the run. An error that is not a clean end
+// RequestStop requests the end of the run. An error that is not a clean end
 // means that the training has failed: there will be no final checkpoint.
 func (sv *Supervisor) RequestStop(cause error) {
 	if cause == nil {
@@ -33,8 +33,8 @@ func (sv *Supervisor) endFor(cause error) {
 	sv.coord.RequestStop(cause)
 }
 
-// UntilStop calls step again and again until a stop is asked for or step fails,
-// and returns step's error.
+// UntilStop calls step repeatedly until a stop is requested or step fails, and
+// returns step's error.
 func (sv *Supervisor) UntilStop(step func() error) error {
 	for !sv.ShouldStop() {
 		if err := step(); err != nil {
@@ -44,11 +44,11 @@ func (sv *Supervisor) UntilStop(step func() error) error {
 	return nil
 }
 
-// WaitForStop waits until a stop is asked for, or until ctx is done. It reports
+// WaitForStop waits until a stop is requested, or until ctx is done. It reports
 // whether a stop was requested.
 func (sv *Supervisor) WaitForStop(ctx context.Context) bool { return sv.coord.WaitForStop(ctx) }
 
-// StopOnError runs f in the calling goroutine; its error asks for a stop and is
+// StopOnError runs f in the calling goroutine; its error requests a stop and is
 // returned by Stop and Run.
 func (sv *Supervisor) StopOnError(name string, f func(ctx context.Context) error) {
 	sv.coord.StopOnError(name, f)
@@ -61,9 +61,9 @@ func (sv *Supervisor) stopGrace() time.Duration {
 	return max(sv.StopGrace, 0)
 }
 
-// StopRequest is a cause, for [context.CancelCauseFunc], of the context of a
-// run: who or what asks for its stop, as "SIGTERM". It counts as
-// [context.Canceled].
+// StopRequest is the cause for cancelling a run's context, for
+// [context.CancelCauseFunc]: who or what requests the stop, such as "SIGTERM".
+// It counts as [context.Canceled].
 type StopRequest string
 
 func (s StopRequest) Error() string { return "stop requested by " + string(s) }
@@ -71,7 +71,7 @@ func (s StopRequest) Error() string { return "stop requested by " + string(s) }
 // Is reports whether target is [context.Canceled].
 func (StopRequest) Is(target error) bool { return target == context.Canceled }
 
-// StopperOf returns who has cancelled a context, "" where it does not say.
+// StopperOf returns who has cancelled a context, "" if unknown.
 func StopperOf(ctx context.Context) string {
 	cause := context.Cause(ctx)
 	var request StopRequest

@@ -17,13 +17,13 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// SummaryComputed writes a summary that the training made itself, at any step: a
-// *tfpb.Summary, or what fetching a summary op gives, which is an encoded one as
-// a *ckptfmt.Tensor, string or []byte; several tensors are one summary.
-// [session.NoStep] means the current global step, or 0 where there is none.
+// SummaryComputed writes a summary made by the training, at any step: a
+// *tfpb.Summary, or the result of fetching a summary op, which is an encoded one
+// as a *ckptfmt.Tensor, string or []byte; several tensors are one summary.
+// [session.NoStep] means the current global step, or 0 if there is none.
 //
-// A disk that is full is not an error here: it must not end the training. The
-// summary is dropped then, and the log says so.
+// A full disk is not an error here, because it must not end the training. The
+// summary is dropped, and the log says so.
 func (sv *Supervisor) SummaryComputed(ctx context.Context, summary any, step int64) error {
 	r := sv.current()
 	if r == nil {
@@ -175,23 +175,22 @@ func (m *metrics) enter(cut *checkpoint.Snapshot) {
 	}
 }
 
-// ReportMetric tells the supervisor the value of a metric in the step that is
-// under way, such as a loss: in the one that the next StepDone ends, or in that
-// of the next checkpoint if this comes first. The values go into the manifests
-// of checkpoints with their step, and [retention.Best] and reports use those of a
-// checkpoint's own step. Scalars that SummaryComputed or the summary service
-// write are reported by themselves, under their tags; see also
-// [Supervisor.ReportEvaluation].
+// ReportMetric reports the value of a metric, such as a loss, in the current
+// step: the one that the next StepDone ends, or that of the next checkpoint if it
+// comes first. The values go into the manifests of checkpoints with their step,
+// and [retention.Best] and reports use those of a checkpoint's own step. Scalars
+// written by SummaryComputed or the summary service are reported automatically,
+// under their tags; see also [Supervisor.ReportEvaluation].
 func (sv *Supervisor) ReportMetric(name string, value float64) {
 	if r := sv.current(); r != nil {
 		r.metrics.report(name, value)
 	}
 }
 
-// ReportEvaluation tells the supervisor how the model of a step does on data
-// that it was not trained on. A checkpoint of that step has the values in its
-// manifest, in place of those of a training batch; see [Supervisor.WithoutSaves]
-// for how it gets them in time.
+// ReportEvaluation reports how the model of a step performs on data that it was
+// not trained on. A checkpoint of that step has the values in its manifest,
+// instead of those of a training batch; see [Supervisor.WithoutSaves] for how to
+// report them in time.
 func (sv *Supervisor) ReportEvaluation(step int64, values map[string]float64) {
 	r := sv.current()
 	if r == nil {

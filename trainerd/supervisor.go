@@ -32,41 +32,41 @@ const (
 )
 
 // Supervisor keeps a training alive: it restores the newest intact checkpoint or
-// initialises the model, runs the services during the training, stops all of it
+// initialises the model, runs the services during the training, stops everything
 // in order, and saves a last time.
 //
 // Options are named as the arguments of tf.train.Supervisor. A zero field means
-// its default; a negative duration switches a service off. An [Op] says
-// default, none and given apart. The options must not change during a run, nor be
-// read where another goroutine may call SetSaveModelEvery; see Settings.
+// its default; a negative duration switches a service off. An [Op] distinguishes
+// default, none and given. The options must not change during a run, nor be read
+// while another goroutine may call SetSaveModelEvery; see Settings.
 //
 // The methods are safe for concurrent use. A Supervisor may be used for several
-// runs, one after the other.
+// runs, one after another.
 type Supervisor struct {
 	// MetaGraph is the graph to train, with the collections that defaults are
 	// taken from. Nil for a program without a graph.
 	MetaGraph *tfpb.MetaGraphDef
-	// Open makes the session that runs MetaGraph at Master: target.Open, as a
-	// rule. What the graph lacks of a saver, init op, local init op, ready op and
-	// summary op is added to a copy first, as [graph.Complete] does.
+	// Open makes the session that runs MetaGraph at Master, usually target.Open.
+	// If the graph lacks a saver, init op, local init op, ready op or summary op,
+	// it is first added to a copy, as [graph.Complete] does.
 	Open func(ctx context.Context, master string, meta *tfpb.MetaGraphDef) (session.Session, error)
 	// Master names where Open makes the session: "" for this process,
 	// "grpc://host:port" for a TensorFlow server.
 	Master string
-	// NewSession makes the session in which the model lives, in place of Open.
-	// MetaGraph, if the session runs one, is then taken as it is. One of Open,
+	// NewSession makes the session in which the model lives, instead of Open.
+	// MetaGraph, if the session runs one, is then used unchanged. One of Open,
 	// NewSession and SessionManager is required.
 	NewSession func(ctx context.Context) (session.Session, error)
 
-	// Logdir is where checkpoints and events go. Without it there are neither.
+	// Logdir is where checkpoints and events go. Without it, none are written.
 	Logdir string
 	// NonChief makes this process a worker: it waits until the chief has made
 	// the model ready, and writes nothing.
 	NonChief bool
 
 	// InitOp initialises a model for which there is no checkpoint, fed with
-	// InitFeeds; then InitFunc is called. Default: collection init_op, else the
-	// initialisers of all global variables.
+	// InitFeeds; then InitFunc is called. Default: collection init_op, or else
+	// the initialisers of all global variables.
 	InitOp    Op
 	InitFeeds map[string]*ckptfmt.Tensor
 	InitFunc  func(ctx context.Context, s session.Session) error
@@ -74,19 +74,19 @@ type Supervisor struct {
 	// collection local_init_op, else the initialisers of local variables and
 	// tables.
 	LocalInitOp Op
-	// LocalInitTimeout bounds one run of LocalInitOp, unless it is zero: the
-	// one of TensorFlow's local_init_run_options that says anything here.
+	// LocalInitTimeout limits one run of LocalInitOp, unless it is zero: the
+	// only one of TensorFlow's local_init_run_options that applies here.
 	LocalInitTimeout time.Duration
 	// ReadyForLocalInitOp must find the model ready before LocalInitOp runs.
-	// Default: collection ready_for_local_init_op, else none. It is an error where
-	// LocalInitOp is None.
+	// Default: collection ready_for_local_init_op, else none. Setting it is an
+	// error if LocalInitOp is None.
 	ReadyForLocalInitOp Op
-	// ReadyOp says whether the model is ready. Default: collection ready_op, else
-	// that the global and local variables of MetaGraph have values, in any kind
-	// of session. Where there is no graph that lists variables, all those of a
+	// ReadyOp says whether the model is ready. Default: collection ready_op, or
+	// else whether the global and local variables of MetaGraph have values, in
+	// any kind of session. Without a graph that lists variables, all those of a
 	// [session.VariableStore] must have values.
 	ReadyOp Op
-	// SummaryOp gives the summaries for the summary service: Nodes, or a
+	// SummaryOp returns the summaries for the summary service: Nodes, or a
 	// SummaryFunc. Default: collection summary_op, else all of collection
 	// summaries.
 	SummaryOp Op
@@ -95,7 +95,7 @@ type Supervisor struct {
 	GlobalStep Op
 
 	// Saver writes and restores checkpoints. Nil means one for all global
-	// variables; with NoSaver there is neither saving nor recovery.
+	// variables; NoSaver means neither saving nor recovery.
 	Saver   *checkpoint.Saver
 	NoSaver bool
 	// CheckpointBasename begins the names of checkpoints. "" means
@@ -107,12 +107,12 @@ type Supervisor struct {
 	// both are off, no checkpoint is written at the end either.
 	SaveModelEvery time.Duration
 	SaveModelSteps int64
-	// MaxSaveFailures is how many saves may fail in a row, with pauses that
-	// grow, before the run ends (default 20; negative: without limit). The
-	// checkpoint before them stays the current one.
+	// MaxSaveFailures is how many saves may fail in a row, with growing
+	// pauses, before the run ends (default 20; negative: no limit). The
+	// checkpoint before them stays current.
 	MaxSaveFailures int
-	// SaveBudget bounds what saving may cost, and what a crash may. The zero
-	// SaveBudget sets no bounds.
+	// SaveBudget limits the cost of saving, and of a crash. The zero
+	// SaveBudget sets no limits.
 	SaveBudget SaveBudget
 	// OnSave, if not nil, is called after each checkpoint is durable, within the
 	// save: it must not call Save.
@@ -148,37 +148,36 @@ type Supervisor struct {
 	// Services run during the training, in every process.
 	Services []coord.Service
 	// Hooks are called at the beginning, after each step, and at the end; see
-	// [hook.RunHook] for those that take part in the session's calls, and StepDone.
+	// StepDone, and [hook.RunHook] for those that take part in the session's calls.
 	Hooks []hook.Hook
 	// NoStandardServices leaves out the checkpoint, summary and step-counter
 	// services, the queue runners and SessionLog START. They can be started
 	// with StartStandardServices.
 	NoStandardServices bool
-	// StopGrace is how long everything may take to end after a stop was asked
-	// for (default 120 s; negative: not at all).
+	// StopGrace is how long everything may take to end after a stop was
+	// requested (default 120 s; negative: no time).
 	StopGrace time.Duration
-	// SaveGrace is how long the save that is under way at the stop may take,
-	// and again the final one. Zero means StopGrace, or ten times as long as
-	// the slowest save of the run, if that is more; negative is without limit.
+	// SaveGrace is how long a save that is in progress at the stop may take,
+	// and then the final one. Zero means StopGrace, or ten times as long as
+	// the slowest save of the run, if that is more; negative means no limit.
 	SaveGrace time.Duration
 
 	// MaxRestarts is how often in a row Run may begin again with a new session,
 	// from the last checkpoint, when the training failed with ErrAborted or
 	// ErrUnavailable: its session was lost, as when a server restarts. A session
-	// that saved a checkpoint starts the count again; so does one of a worker, or
-	// one that adopted its model, that came to a higher step than all before. The
-	// default is not at all, as in TensorFlow; negative is without limit.
+	// that saved a checkpoint resets the count; so does a worker's session, or
+	// one that adopted its model, if it reached a higher step than all before.
+	// The default is never, as in TensorFlow; negative means no limit.
 	MaxRestarts int
-	// MaxRewinds is how often in a row Run may go back to a checkpoint when the
-	// training failed with a [*hook.NaNError], as that of a [hook.NaNGuard]. When it fails
-	// again no later than before, it goes back one checkpoint further. The
-	// default is not at all.
+	// MaxRewinds is how often in a row Run may go back to a checkpoint when the training
+	// failed with a [*hook.NaNError], such as that of a [hook.NaNGuard]. If it fails again
+	// no later than before, it goes back one checkpoint further. The default is never.
 	MaxRewinds int
 	// OnRewind, if not nil, is called after the model went back, before the
-	// training continues: to lower the learning rate, or to skip the batch
-	// that was to blame. Without a change a training without randomness fails
-	// in the same way again. If the session is lost before a later checkpoint was
-	// saved, it is called in the next one, too, with the same Rewind.
+	// training continues: to lower the learning rate, or to skip the bad batch.
+	// Without such a change a deterministic training fails in the same way again.
+	// If the session is lost before a later checkpoint was saved, it is called
+	// again in the next session, with the same Rewind.
 	OnRewind func(ctx context.Context, s session.Session, r Rewind) error
 
 	// NoReport leaves out the report of the run, run-report.json and
@@ -207,8 +206,8 @@ type Supervisor struct {
 // IsChief reports whether this process initialises, saves and writes events.
 func (sv *Supervisor) IsChief() bool { return !sv.NonChief }
 
-// Prepared says how the model of the current run came to be. It is nil before
-// the session is prepared, and for a worker.
+// Prepared says how the model of the current run was prepared. It is nil
+// before the session is prepared, and for a worker.
 func (sv *Supervisor) Prepared() *Prepared {
 	if r := sv.current(); r != nil {
 		return r.prepared
@@ -259,15 +258,15 @@ func (sv *Supervisor) check() error {
 // errNoRun is what methods return that need a session, before one is prepared.
 var errNoRun = errors.New("the supervisor has no session; call Run or PrepareOrWaitForSession first")
 
-// Settings are the options of a [Supervisor] with the defaults put in: what the
-// properties of tf.train.Supervisor give.
+// Settings are the options of a [Supervisor] with the defaults filled in, like
+// the properties of tf.train.Supervisor.
 type Settings struct {
 	IsChief bool
 
 	InitOp, LocalInitOp, ReadyOp, ReadyForLocalInitOp, SummaryOp Op
 
 	// GlobalStep is the name of the variable that counts the steps, "" for none.
-	// Whether the session has it shows when that is prepared.
+	// Whether the session has it is known only when it is prepared.
 	GlobalStep string
 
 	Saver          *checkpoint.Saver // nil for none
@@ -278,8 +277,8 @@ type Settings struct {
 	RecoveryWait, StopGrace            time.Duration
 }
 
-// Settings returns what the options come to. A worker has no path to save to
-// and no intervals.
+// Settings returns the effective options. A worker has no path to save to and
+// no intervals.
 func (sv *Supervisor) Settings() (*Settings, error) {
 	p, err := sv.plan()
 	if err != nil {

@@ -23,8 +23,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // UnreadableError says that the checkpoint to restore cannot be read, for a
-// reason that is not damage: lack of rights, of file handles, an error of the
-// disk or the network. It may be intact, so no older one is used in its place.
+// reason other than damage: lack of permission or file handles, an error of
+// the disk or the network. It may be intact, so no older one is used instead.
 type UnreadableError struct {
 	Checkpoint *Error
 	State      string // the `checkpoint` file
@@ -37,14 +37,14 @@ func (e *UnreadableError) Error() string {
 
 func (e *UnreadableError) Unwrap() error { return e.Checkpoint }
 
-// NoIntactError says that a directory has checkpoints but none that
-// can be used. The model is not initialised then: training from the beginning
-// would end by deleting what might still be rescued.
+// NoIntactError says that a directory has checkpoints but none that can be
+// used. The model is not initialised then: training from scratch would end up
+// deleting what might still be rescued.
 type NoIntactError struct {
 	Dir   string
 	State string // the `checkpoint` file
 	Tried []*Error
-	Newer []string // in the directory, but newer than what `checkpoint` names
+	Newer []string // in the directory, but newer than the one that `checkpoint` names
 }
 
 func (e *NoIntactError) Error() string {
@@ -65,7 +65,7 @@ func (e *NoIntactError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what is wrong with each checkpoint that was tried.
+// Unwrap returns the error of each checkpoint that was tried.
 func (e *NoIntactError) Unwrap() []error {
 	var errs []error
 	for _, t := range e.Tried {
@@ -74,7 +74,7 @@ func (e *NoIntactError) Unwrap() []error {
 	return errs
 }
 
-// Difference is one variable that a checkpoint cannot fill. Where the
+// Difference is one variable that a checkpoint cannot restore. If the
 // checkpoint has nothing under the key, its type and shape are zero.
 type Difference struct {
 	Key      string // in the checkpoint
@@ -100,15 +100,15 @@ func (d Difference) String() string {
 }
 
 // MismatchError says that a checkpoint is of another model: it lists every
-// variable that it cannot fill. Nothing was restored.
+// variable that it cannot restore. Nothing was restored.
 type MismatchError struct {
 	Prefix      string
 	Differences []Difference // ordered by variable
-	// Extra lists keys of the checkpoint that the model has no use for. By
+	// Extra lists keys of the checkpoint that the model does not use. By
 	// themselves they are no reason to refuse it.
 	Extra []string
-	// Named says that the checkpoint was asked for by its name, and not found
-	// in the logdir of a run.
+	// Named says that the checkpoint was requested by name, not found in the
+	// logdir of a run.
 	Named bool
 }
 

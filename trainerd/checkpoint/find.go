@@ -27,7 +27,7 @@ type Found struct {
 	Prefixes []string
 	// Newer are checkpoints in the directory that are newer than the one that
 	// `checkpoint` names. They are not tried: somebody may have edited
-	// `checkpoint` in order to go back.
+	// `checkpoint` to go back.
 	Newer []string
 
 	state   *tfpb.CheckpointState // nil without a readable `checkpoint` file
@@ -38,13 +38,13 @@ func (c *Found) IsEmpty() bool { return len(c.Prefixes) == 0 }
 
 // Find looks for checkpoints in a directory, named basename-STEP.
 //
-// The first to try is the one that the `checkpoint` file names, so editing that
-// file by hand chooses another one. After it come the older ones that the file
-// lists, newest first, and between them, by their steps, those in the directory
-// that it does not list and whose step is smaller than the first one's. Without a readable `checkpoint` file, all those in the directory are
-// tried from the highest step downwards.
+// The first to try is the one that the `checkpoint` file names, so editing that file by hand chooses another
+// one. Then come the older ones that the file lists, newest first, interleaved by step with unlisted ones in
+// the directory whose step is smaller than the first one's. Without a readable `checkpoint` file, all those
+// in the directory are tried from the highest step downwards.
 //
-// Whether a checkpoint is there and intact shows when it is restored.
+// Whether a checkpoint exists and is intact is checked only when it is
+// restored.
 func Find(dir, latestFilename, basename string) (*Found, error) {
 	return FindIn(nil, dir, latestFilename, basename)
 }

@@ -14,7 +14,7 @@ const (
 	// FormatV2 is what TensorFlow has written since version 1.0: an index and
 	// data files.
 	FormatV2 Format = iota
-	// FormatV1 is the older one, of a single file, or of one for each shard.
+	// FormatV1 is the older one: a single file, or one for each shard.
 	FormatV1
 )
 
@@ -31,7 +31,7 @@ func fitsV1(t tfpb.DataType) bool {
 	return false
 }
 
-// OwnFormat reports whether a checkpoint has the format in which the Saver writes.
+// OwnFormat reports whether a checkpoint has the format that the Saver writes.
 func (s *Saver) OwnFormat(prefix string) bool { return v2(prefix) == (s.format() == FormatV2) }
 
 // shards returns in how many files a cut is written: never more than it has

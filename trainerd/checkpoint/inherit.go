@@ -18,8 +18,9 @@ type inherited struct {
 	logger *slog.Logger
 }
 
-// Inherit sets what the program has not set to what the graph's default Saver
-// has. A Saver that another Supervisor has used before inherits again.
+// Inherit fills in options that the program has not set from the graph's
+// default Saver. A Saver that was used by another Supervisor before inherits
+// again.
 func (s *Saver) Inherit(from *Saver) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
-// Pinned is a policy that keeps the checkpoints that are pinned; see
-// [Saver.Pin]. Other, if not nil, gives further names of a checkpoint, any of
-// which may have the pin.
+// Pinned is a policy that keeps pinned checkpoints; see [Saver.Pin]. Other, if
+// not nil, returns other names of a checkpoint, any of which may have the pin.
 type Pinned struct{ Other func(prefix string) []string }
 
 // Keep implements [retention.Policy].
@@ -26,9 +25,9 @@ func (p Pinned) Keep(all []retention.Checkpoint) []string {
 	return why
 }
 
-// Reasons returns for each checkpoint, oldest first, why it stays; none for one
-// that is to go. The newest stays in any case, so that there is always one. Every
-// source of checkpoints decides by it.
+// Reasons returns for each checkpoint, oldest first, why it is kept, and nothing
+// for one to be deleted. The newest is always kept, so that there is always one.
+// It is used for every source of checkpoints.
 func Reasons(policies []retention.Policy, all []retention.Checkpoint) [][]string {
 	why := retention.Reasons(policies, all)
 	if last := len(why) - 1; last >= 0 && len(why[last]) == 0 {

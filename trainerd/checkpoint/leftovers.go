@@ -17,10 +17,10 @@ var (
 	v1ShardPattern  = regexp.MustCompile(`^(.+)-[0-9]{5}-of-([0-9]{5})$`)
 )
 
-// RemoveLeftovers removes from a directory what nothing would ever use or remove
-// again after a run was killed in the middle of a save: data files that got no
-// index, and checkpoints kept for the time of an overwriting that ended. What
-// the Saver looks after stays. The caller knows that no writer is at work.
+// RemoveLeftovers removes files from a directory that nothing would ever use or
+// remove after a run was killed during a save: data files without an index, and
+// checkpoints kept only while they were being overwritten. Checkpoints that the
+// Saver manages are kept. No writer may be running.
 func (s *Saver) RemoveLeftovers(dir, basename string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -5,16 +5,16 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Measurement is a value of a metric, with the step of the model that it is
-// about and who measured it.
+// Measurement is a value of a metric, with the step of the measured model and
+// the source.
 type Measurement struct {
 	Value  float64
 	Step   int64
 	Source string
 }
 
-// Measurements are values by the names of metrics. They are not changed once
-// others have them.
+// Measurements maps names of metrics to values. It is not changed once it is
+// shared.
 type Measurements map[string]Measurement
 
 func (m Measurements) With(name string, v Measurement) Measurements {
@@ -25,7 +25,7 @@ func (m Measurements) With(name string, v Measurement) Measurements {
 	return m
 }
 
-// Of returns the values that are about the model of a step.
+// Of returns the values for the model of a step.
 func (m Measurements) Of(step int64) (values map[string]float64, sources map[string]string) {
 	for name, v := range m {
 		if v.Step != step {
@@ -42,7 +42,7 @@ func (m Measurements) Of(step int64) (values map[string]float64, sources map[str
 	return values, sources
 }
 
-// InManifest returns the values as a manifest has them.
+// InManifest returns the values in the form of a manifest.
 func (m Measurements) InManifest() (values map[string]manifest.Metric, from map[string]manifest.Measurement) {
 	for name, v := range m {
 		if values == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MoveTo changes the folder of the checkpoints that the Saver looks after. Those
-// that are not there are forgotten; all, where it is "".
+// MoveTo changes the folder of the checkpoints that the Saver manages. Those
+// that are not there are forgotten; all of them if it is "".
 func (s *Saver) MoveTo(from, to string) {
 	s.mu.Lock()
 	prefixes := make([]string, 0, len(s.kept))

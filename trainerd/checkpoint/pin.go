@@ -17,9 +17,9 @@ import (
 const pinSuffix = ".pin"
 
 // Pin protects a checkpoint: no Saver deletes it, in this run or a later one,
-// until [Saver.Unpin]. It makes the file PREFIX.pin, which may as well be made
-// and removed by hand. The pattern of a V1 checkpoint of several files is no part
-// of that name.
+// until [Saver.Unpin]. It makes the file PREFIX.pin, which may also be made and
+// removed by hand. The pattern of a sharded V1 checkpoint is not part of that
+// name.
 func (s *Saver) Pin(prefix string) error {
 	if _, err := checkpointTime(prefix); err != nil {
 		return err
@@ -28,11 +28,10 @@ func (s *Saver) Pin(prefix string) error {
 }
 
 // Pin protects a checkpoint of any source, named by its prefix, file or folder,
-// as [Saver.Pin] does.
+// like [Saver.Pin].
 func Pin(fsys ckptfmt.FS, name string) error { return atomicfile.WriteFile(fsys, name+pinSuffix, nil) }
 
-// Unpin takes the protection of [Saver.Pin] away. That there is none is no
-// error.
+// Unpin removes the protection of [Saver.Pin], if there is any.
 func (s *Saver) Unpin(prefix string) error {
 	fsys := atomicfile.OrOS(s.FS)
 	removed := false
@@ -57,7 +56,7 @@ func pinNames(prefix string) []string {
 	return []string{prefix + pinSuffix}
 }
 
-// IsPin reports whether a file is one that pins a checkpoint, by its name.
+// IsPin reports whether a file pins a checkpoint, judging by its name.
 func IsPin(name string) bool { return strings.HasSuffix(name, pinSuffix) }
 
 // isPinned errs on the side of keeping: only a file that is not there for

@@ -14,7 +14,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// DamagedDir is where checkpoints go that cannot be used, within the logdir.
+// DamagedDir is the folder in the logdir for checkpoints that cannot be used.
 const DamagedDir = "damaged"
 
 // Quarantine moves the files of a checkpoint into a new directory next to it.
@@ -49,7 +49,8 @@ func filesOf(prefix string) ([]string, error) {
 
 // MoveAside moves the files and folders of a damaged checkpoint of any source into
 // a new directory in the folder [DamagedDir] of a logdir. They are never deleted:
-// somebody may want to rescue what is in them. The files go in the order given.
+// somebody may want to rescue their contents. The files are moved in the given
+// order.
 func MoveAside(fsys ckptfmt.FS, logdir, name string, files []string, now time.Time) (dir string, err error) {
 	parent := filepath.Join(logdir, DamagedDir)
 	if err := atomicfile.MkdirSync(fsys, parent); err != nil {

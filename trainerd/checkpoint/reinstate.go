@@ -12,12 +12,12 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// Reinstate gives a checkpoint that a crash has left under its second name only
-// its own name again, and returns its prefix from then on. What there is of the
-// checkpoint that should have replaced it goes. Any other prefix is returned as
-// it is. The caller knows that no writer is at work.
+// Reinstate renames a checkpoint that a crash has left only under its second
+// name back to its own, and returns its new prefix. Any part of the checkpoint
+// that should have replaced it is removed. Any other prefix is returned
+// unchanged. No writer may be running.
 //
-// Where that fails the checkpoint keeps its second name until the next save: it
+// If that fails, the checkpoint keeps its second name until the next save: it
 // is intact there.
 func (s *Saver) Reinstate(prefix string) string {
 	original, previous := cutPrevious(prefix)

@@ -22,12 +22,12 @@ import (
 )
 
 // Restore restores the variables of a session from a checkpoint: all of them or
-// none. Every checksum of what is restored is verified before anything is
+// none. All checksums of the restored tensors are verified before anything is
 // assigned.
 //
-// A checkpoint that is damaged or not there is a [*Error]; one of a
-// different model is a [*MismatchError]. Tensors in the checkpoint that the
-// Saver does not know are ignored.
+// The error is an [*Error] if the checkpoint is damaged or missing, and a
+// [*MismatchError] if it is of a different model. Tensors in the checkpoint
+// that the Saver does not know are ignored.
 func (s *Saver) Restore(ctx context.Context, sess session.Session, prefix string) error {
 	if prefix == "" {
 		if s.AllowEmpty {
@@ -71,8 +71,8 @@ func (s *Saver) Restore(ctx context.Context, sess session.Session, prefix string
 	return nil
 }
 
-// RestoredValues returns the values that the last call of Restore has assigned,
-// nil if it left that to the session.
+// RestoredValues returns the values that the last call of Restore assigned, nil
+// if it left that to the session.
 func (s *Saver) RestoredValues() *Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,9 +258,9 @@ func damaged(prefix string, err error) error {
 	return e
 }
 
-// Recover takes over the checkpoints of the run before, after the one named by
-// found was restored. Damaged ones are no longer looked after: they leave the
-// state file with the next save.
+// Recover takes over the checkpoints of the previous run, after the one named
+// by found was restored. Damaged ones are no longer managed: the next save
+// drops them from the state file.
 func (s *Saver) Recover(found *Found, damaged []*Error, restored string) {
 	if found.state == nil {
 		s.RecoverLastCheckpoints([]string{restored})

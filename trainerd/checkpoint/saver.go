@@ -5,15 +5,15 @@
 // while the training continues: data, index, MetaGraph, manifest and the
 // `checkpoint` file, each durable before the next, deletions last. Once
 // [Saver.Write] has returned, the checkpoint survives a crash at any later
-// moment; after an error the one before it is still current. [Find] gives the
+// moment; after an error the previous one is still current. [Find] returns the
 // checkpoints of a directory in the order in which a restart tries them,
 // [Quarantine] moves a damaged one away, and a [WarmStart] gives a new model the
-// values of another one's. Which ones stay is for the policies of package
-// retention.
+// values in another one's checkpoint. The policies of package retention decide
+// which ones are kept.
 //
-// A Saver has the list of the checkpoints that it looks after, the rotation. It
-// is safe for concurrent use; saves happen one after the other. Nothing here
-// starts goroutines that outlive a call.
+// A Saver has a list of the checkpoints that it manages, the rotation. It is
+// safe for concurrent use; saves happen one after another. Nothing here starts
+// goroutines that outlive a call.
 package checkpoint
 
 import (
@@ -45,38 +45,36 @@ const (
 //
 // The zero Saver saves all variables of a session, keeps five checkpoints, and
 // names them in the file `checkpoint`, relative to its directory. A [trainerd.Supervisor]
-// sets MetaGraph, Def and Logger of the Saver that it is given to its own, where
-// they are nil.
+// sets MetaGraph, Def and Logger of its Saver to its own, if they are nil.
 //
 // The fields must not change after first use. A Saver is safe for concurrent
-// use; saves happen one after the other.
+// use; saves happen one after another.
 type Saver struct {
 	// Variables maps keys in the checkpoint to names of variables; see
-	// [VariableList] for keys that are the names. Nil means what the saver of
-	// MetaGraph saves, or else the graph's global variables, or without a graph
-	// all variables of the session.
+	// [VariableList] for keys that are the names. Nil means the variables that
+	// the saver of MetaGraph saves, or else the graph's global variables, or
+	// without a graph all variables of the session.
 	Variables map[string]string
-	// AllowEmpty makes it no error to have nothing to save.
+	// AllowEmpty allows a Saver with nothing to save.
 	AllowEmpty bool
 	// Reshape accepts on restore a tensor of another shape with the same
 	// number of elements.
 	Reshape bool
 
-	// MaxToKeep is how many checkpoints stay. Zero means DefaultMaxToKeep,
-	// negative means all. Those too many are deleted after the new checkpoint
-	// is durable, and never outside its directory.
+	// MaxToKeep is how many checkpoints are kept. Zero means DefaultMaxToKeep,
+	// negative means all. The surplus is deleted after the new checkpoint is
+	// durable, and never outside its directory.
 	MaxToKeep int
 	// KeepEvery preserves permanently one checkpoint for each such period. The
 	// periods continue across restarts. Zero or less preserves none.
 	KeepEvery time.Duration
-	// Retention, if not empty, says which checkpoints stay in place of
-	// MaxToKeep and KeepEvery: those that any of the policies keeps. See also
-	// Pin.
+	// Retention, if not empty, replaces MaxToKeep and KeepEvery: a checkpoint
+	// is kept if any of the policies keeps it. See also Pin.
 	Retention []retention.Policy
 
-	// Format is how checkpoints are written. The zero Format is V2.
+	// Format is the format of new checkpoints. The zero Format is V2.
 	Format Format
-	// Shards spreads the tensors over that many data files. Zero means one.
+	// Shards distributes the tensors over that many data files. Zero means one.
 	Shards int
 
 	// LatestFilename is the name of the state file. "" means "checkpoint".
@@ -88,24 +86,23 @@ type Saver struct {
 	PadStep bool
 
 	// NoManifest leaves out the side file with the checkpoint's step, time,
-	// metrics and checksums. Without it KeepBest knows no metrics after a
-	// restart.
+	// metrics and checksums. KeepBest then knows no metrics after a restart.
 	NoManifest bool
-	// ConfigHash is entered in the manifest, to tell apart runs of different
+	// ConfigHash is recorded in the manifest, to distinguish runs of different
 	// configurations.
 	ConfigHash string
 
 	// MetaGraph is written next to each checkpoint, unless nil. It is encoded once, so
 	// it must not change after that.
 	MetaGraph *tfpb.MetaGraphDef
-	// Def names the nodes that save and restore. They run in a session that is
-	// not a [session.VariableStore], and where the graph saves more than variables. Nil
-	// means the first one in MetaGraph.
+	// Def names the nodes that save and restore. They are used if the session is not a
+	// [session.VariableStore], or if the graph saves more than variables. Nil means the
+	// first one in MetaGraph.
 	Def *tfpb.SaverDef
 
 	// FS is where checkpoints are written; nil means the operating system.
 	FS ckptfmt.FS
-	// Logger says what is deleted or cannot be. Nil discards.
+	// Logger reports what is deleted or cannot be. Nil discards.
 	Logger *slog.Logger
 
 	writing sync.Mutex // held during a write
@@ -135,9 +132,9 @@ func VariableList(names ...string) map[string]string {
 
 // Save writes a checkpoint and returns its prefix: path, with the step number
 // appended unless step is negative. It returns when the checkpoint is durable:
-// after a crash at any later time it is there, and named in the state file.
+// after a crash at any later time it exists, and the state file names it.
 //
-// The prefix is "" when there was nothing to save and AllowEmpty is set.
+// The prefix is "" if there was nothing to save and AllowEmpty is set.
 func (s *Saver) Save(ctx context.Context, sess session.Session, path string, step int64) (string, error) {
 	cut, err := s.Snapshot(ctx, sess, "")
 	if err != nil {
@@ -146,8 +143,8 @@ func (s *Saver) Save(ctx context.Context, sess session.Session, path string, ste
 	return s.Write(ctx, cut, path, step)
 }
 
-// Check returns what would make every save of a session fail, nil if nothing
-// is known that would.
+// Check returns an error that would make every save of a session fail, or nil
+// if none is known.
 func (s *Saver) Check(sess session.Session) error {
 	if err := option.NoneIsNil("Saver.Retention", s.Retention); err != nil {
 		return err
@@ -184,8 +181,8 @@ func (s *Saver) variablesOf(sess session.Session) (session.VariableStore, []boun
 	return store, vars, err
 }
 
-// LastCheckpoints returns the prefixes of the checkpoints that the Saver looks
-// after, oldest first.
+// LastCheckpoints returns the prefixes of the checkpoints that the Saver
+// manages, oldest first.
 func (s *Saver) LastCheckpoints() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +193,8 @@ func (s *Saver) LastCheckpoints() []string {
 	return prefixes
 }
 
-// RecoverLastCheckpoints makes the Saver look after checkpoints of an earlier
-// run, oldest first. Those that do not exist are left out.
+// RecoverLastCheckpoints makes the Saver manage checkpoints of an earlier run,
+// oldest first. Those that do not exist are left out.
 func (s *Saver) RecoverLastCheckpoints(prefixes []string) {
 	var kept []stored
 	for _, prefix := range prefixes {
@@ -228,14 +225,14 @@ func (s *Saver) start() {
 	}
 }
 
-// Kept is a checkpoint that stays, and why.
+// Kept is a checkpoint that is kept, and why.
 type Kept struct {
 	retention.Checkpoint
 	Why []string
 }
 
-// Kept returns the checkpoints that the Saver looks after, and those that it
-// has written and let go permanently, oldest first, with the reasons why they stay.
+// Kept returns the checkpoints that the Saver manages, and those that it has
+// preserved permanently, oldest first, with the reasons why they are kept.
 func (s *Saver) Kept() []Kept {
 	s.mu.Lock()
 	stored, kept := storedOf(s.kept), slices.Clone(s.outside)

@@ -15,13 +15,14 @@ import (
 // Snapshot is the state of a session between two steps, taken by [Saver.Snapshot] to be
 // written by [Saver.Write].
 type Snapshot struct {
-	// Step is the value of the global step in the cut, or NoStep.
+	// Step is the value of the global step in the snapshot, or NoStep.
 	Step int64
-	// Metrics are entered in the checkpoint's manifest, for [retention.Best] and for
-	// readers. The caller may set them.
+	// Metrics are recorded in the checkpoint's manifest, for [retention.Best] and
+	// for readers. The caller may set them.
 	Metrics map[string]float64
-	// Measured is the step that the Metrics belong to, and who measured them. One
-	// that is not there is of the checkpoint's step, and reported by the program.
+	// Measured has the step that each of Metrics belongs to, and its source. A
+	// metric without an entry is of the checkpoint's step, and reported by the
+	// program.
 	Measured map[string]manifest.Measurement
 
 	sess    session.Session
@@ -30,8 +31,8 @@ type Snapshot struct {
 	lazy    session.LazySnapshot
 }
 
-// BySession reports whether the session saves itself, as it is when the cut is
-// written.
+// BySession reports whether the session saves itself, in its state when the
+// snapshot is written.
 func (c *Snapshot) BySession() bool { return c.tensors == nil }
 
 // snapshotTensor is a tensor of a cut, in memory or still with the session.
@@ -42,8 +43,8 @@ type snapshotTensor struct {
 	size   int64           // about what it takes in a checkpoint
 }
 
-// Close lets go of what the session keeps for the cut. Write does so itself; a
-// cut that is not written is closed by the one that took it.
+// Close releases what the session keeps for the snapshot. Write does so
+// itself; a snapshot that is not written must be closed by the caller.
 func (c *Snapshot) Close() {
 	if c.lazy != nil {
 		c.lazy.Close()
@@ -52,12 +53,12 @@ func (c *Snapshot) Close() {
 }
 
 // Snapshot takes the session's variables as they are between two steps: a
-// [session.LazyStore] holds on to them, of another [session.VariableStore] they are copied.
-// Training may continue while [Saver.Write] writes them. stepName names the variable that
-// counts the steps; "" means that there is none.
+// [session.LazyStore] freezes them, any other [session.VariableStore] copies them. Training
+// may continue while [Saver.Write] writes them. stepName names the variable that counts the
+// steps; "" means that there is none.
 //
 // The variables of a session that is not a [session.VariableStore] are not copied:
-// Write lets the session save them, as they are by then.
+// Write lets the session save them, in their state at that time.
 func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName string) (*Snapshot, error) {
 	cut := &Snapshot{Step: session.NoStep, sess: sess}
 	store, vars, err := s.variablesOf(sess)
@@ -141,8 +142,8 @@ func snapshotTensors(vars []boundVariable, snapshot *session.Snapshot) []snapsho
 	return tensors
 }
 
-// Values returns the values of the cut, to compare those with that the variables
-// have later.
+// Values returns the values of the snapshot, to be compared with later values of
+// the variables.
 func (c *Snapshot) Values() *Values {
 	if c.values == nil || c.values.tracked || c.lazy != nil {
 		return c.values

@@ -13,8 +13,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// NoSpaceError says that a checkpoint was not begun because it would not fit
-// on the disk. It is no damage: the save after it may succeed.
+// NoSpaceError says that a checkpoint was not started because it would not fit
+// on the disk. Nothing is damaged: the next save may succeed.
 type NoSpaceError struct {
 	Dir        string
 	Need, Free int64 // bytes
@@ -30,8 +30,8 @@ type spaceFS interface {
 	FreeSpace(dir string) (int64, error)
 }
 
-// What a checkpoint takes besides its elements: in the index for each tensor,
-// and in all for the rest.
+// The space that a checkpoint takes in addition to its elements: in the index
+// for each tensor, and in total for the rest.
 const (
 	spacePerTensor = 128
 	spaceBeside    = 64 << 10

@@ -9,13 +9,12 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Values remembers which values of a session's variables a checkpoint
-// holds, to find out later whether the variables still have them. A nil
-// Values is that of a session that gives out no variables: they count as
-// changed.
+// Values remembers the values of a session's variables in a checkpoint, to
+// find out later whether the variables have changed. A nil Values is for a
+// session that does not expose its variables: they count as changed.
 //
-// A [session.ChangeTracker] is asked for its count of changes. Of another
-// [session.VariableStore] the values themselves are compared, by a hash.
+// For a [session.ChangeTracker] the counts of changes are compared, for any
+// other [session.VariableStore] a hash of the values.
 type Values struct {
 	store   session.VariableStore
 	names   []string
@@ -42,8 +41,8 @@ func valuesOf(store session.VariableStore, names []string) *Values {
 // than a comparison of values.
 func (v *Values) Tracks() bool { return v.tracked }
 
-// PresentValues begins to remember the values of the variables that the Saver
-// saves, nil where the session saves itself.
+// PresentValues remembers the current values of the variables that the Saver
+// saves; it returns nil if the session saves itself.
 func (s *Saver) PresentValues(sess session.Session) *Values {
 	store, vars, err := s.variablesOf(sess)
 	if err != nil || store == nil {
@@ -72,7 +71,7 @@ const (
 	Changed
 )
 
-// Compare compares the values with those that the variables have now.
+// Compare compares the values with the current ones of the variables.
 func (v *Values) Compare(ctx context.Context) Comparison {
 	if v == nil || !v.tracked && !v.hashed {
 		return Unknown

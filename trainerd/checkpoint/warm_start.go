@@ -19,44 +19,45 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// WarmStart says how a new model begins with values of another one's
-// checkpoint. It is for an init function: once the new model has a checkpoint
-// of its own, it continues from that.
+// WarmStart says how a new model starts from the values in another one's
+// checkpoint. Use it in an init function: once the new model has its own
+// checkpoint, it continues from that.
 type WarmStart struct {
 	// Checkpoint is the prefix of the checkpoint, a folder that has one, or a file
 	// of another format, such as safetensors.
 	Checkpoint string
-	// Names maps keys in the checkpoint to variables of the model. Variables
-	// that are not in it are looked for under their own name, unless Only is
-	// set. In a checkpoint of tf.train.Checkpoint any of a tensor's names will do.
+	// Names maps keys in the checkpoint to variables of the model. Variables that
+	// are not in it are looked up by their own name, unless Only is set. In a
+	// checkpoint of tf.train.Checkpoint, any of a tensor's names may be used.
 	Names map[string]string
-	// Only leaves out every variable that Names does not name.
+	// Only leaves out every variable that is not in Names.
 	Only bool
 
-	// Map changes the tensors of the checkpoint, before all else but Averages.
+	// Map changes the tensors of the checkpoint, before everything else except
+	// Averages.
 	Map *mapping.Map
-	// Averages takes the moving averages of variables that have them, by the names
-	// of tf.train.ExponentialMovingAverage and by the graph of objects.
+	// Averages takes the moving averages of variables that have them, found by the
+	// names of tf.train.ExponentialMovingAverage and through the object graph.
 	Averages bool
-	// Saver, unless it is nil, has the variables and their keys. Else all of a
-	// session are meant, by their names.
+	// Saver, if not nil, has the variables and their keys. Otherwise all
+	// variables of the session are used, by their names.
 	Saver *Saver
-	// Take, unless it is nil, says which variables are to have a value, by their
-	// keys. Those that Names has are.
+	// Take, if not nil, says which variables are to get a value, by their keys.
+	// Those in Names always are.
 	Take func(key string) bool
 	// Reshape accepts a tensor of another shape with the same number of elements.
 	Reshape bool
-	// Strict makes it a [*WarmStartError] that a variable gets no value.
+	// Strict returns a [*WarmStartError] if a variable gets no value.
 	Strict bool
 }
 
-// WarmStartReport says what became of each variable.
+// WarmStartReport says what happened to each variable.
 type WarmStartReport struct {
 	Restored  []string     // variables that got a value from the checkpoint
-	Reshaped  []string     // those of them whose shape was another
-	Different []Difference // not in the checkpoint, or of another type or shape
-	Left      []string     // variables that were not to have a value
-	Unused    []string     // keys of the checkpoint that no variable took
+	Reshaped  []string     // those of them whose shape differed
+	Different []Difference // not in the checkpoint, or with another type or shape
+	Left      []string     // variables that were not to get a value
+	Unused    []string     // keys of the checkpoint that no variable used
 }
 
 func (r *WarmStartReport) String() string {
@@ -91,10 +92,10 @@ func (e *WarmStartError) Error() string {
 	return b.String()
 }
 
-// Apply gives values to those variables of a session that the checkpoint fits,
-// and leaves the others as they are. Floating-point numbers are converted to the
-// variable's type. It is an error when it fits none. The global step is not
-// taken over unless Names says so, or Take.
+// Apply sets those variables of a session that have matching values in the
+// checkpoint, and leaves the others unchanged. Floating-point numbers are
+// converted to the variable's type. It fails if none matches. The global step is
+// taken over only if Names or Take says so.
 func (w *WarmStart) Apply(ctx context.Context, s session.Session) (*WarmStartReport, error) {
 	report, err := w.run(ctx, s, func(store session.VariableStore, values []ckptfmt.NamedTensor) error {
 		return store.Restore(ctx, values)
@@ -102,7 +103,7 @@ func (w *WarmStart) Apply(ctx context.Context, s session.Session) (*WarmStartRep
 	return report, err
 }
 
-// Plan says what [WarmStart.Apply] would do. It reads no values.
+// Plan returns what [WarmStart.Apply] would do. It reads no values.
 func (w *WarmStart) Plan(ctx context.Context, s session.Session) (*WarmStartReport, error) {
 	return w.run(ctx, s, nil)
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Write writes a cut as a checkpoint and returns its prefix. When it returns
-// without an error the checkpoint is durable and current. After an error the
-// one before it still is.
+// Write writes a snapshot as a checkpoint and returns its prefix. When it
+// returns without an error, the checkpoint is durable and current. After an
+// error the previous one still is.
 //
 // The order is: data, index, meta graph, manifest, state file, each synced and
 // renamed into place before the next; deletions come last.
 //
-// A save that would not fit on the disk is not begun: first old checkpoints go
-// that would go after it, and if there is too little room still, the error is a
-// [*NoSpaceError].
+// A save that would not fit on the disk is not started: first, old checkpoints
+// that would be deleted after it are deleted, and if there is still too little
+// room, the error is a [*NoSpaceError].
 func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	defer cut.Close()
 	s.writing.Lock()
@@ -81,8 +81,8 @@ type encodedMeta struct {
 	bytes []byte
 }
 
-// EncodedMetaGraph returns MetaGraph as it is written next to each checkpoint. All
-// saves write the same bytes, which must not be changed. It may be called at any time.
+// EncodedMetaGraph returns MetaGraph as written next to each checkpoint. All saves
+// write the same bytes, which must not be changed. It may be called at any time.
 func (s *Saver) EncodedMetaGraph() []byte {
 	s.encoded.mu.Lock()
 	defer s.encoded.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *Saver) makeDir(dir string) error {
 	return nil
 }
 
-// CheckPath refuses names under which the state file and a checkpoint would
-// be the same file.
+// CheckPath refuses a name that would make the state file and a checkpoint the
+// same file.
 func (s *Saver) CheckPath(path string, step int64) error {
 	latest := s.latestFilename()
 	if filepath.Base(latest) != latest || latest == "." || latest == ".." {
@@ -190,9 +190,9 @@ func (s *Saver) insert(newest stored) (doomed []stored, state *tfpb.CheckpointSt
 	return s.pendingDelete, s.stateFor(newest)
 }
 
-// MakeCurrent lets the state file of a directory name a checkpoint that is there
-// already, unless it does. The names of that one are made durable before: a
-// process that was killed may have had no time for it.
+// MakeCurrent makes the state file of a directory name an existing checkpoint,
+// unless it already does. The checkpoint's file names are made durable first: a
+// killed process may not have got that far.
 func (s *Saver) MakeCurrent(dir, prefix string) error {
 	if state, err := ckptdir.ReadState(dir, &ckptdir.StateOptions{Name: s.latestFilename()}); err == nil && state.GetModelCheckpointPath() == prefix {
 		return nil

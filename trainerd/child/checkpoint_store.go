@@ -29,7 +29,7 @@ const NoStep = session.NoStep
 
 // Checkpoint is what the program has written at one step.
 type Checkpoint struct {
-	Path  string // what names it: a file or folder, or what its files begin with; absolute
+	Path  string // its name: a file or folder, or the common prefix of its files; absolute
 	Step  int64  // NoStep for none
 	Saved time.Time
 	Size  int64
@@ -111,8 +111,7 @@ type checkpointStore struct {
 	unrecorded []error
 }
 
-// CheckPattern returns what is wrong with a pattern of checkpoints, "" for
-// nothing.
+// CheckPattern returns what is wrong with a pattern of checkpoints, or "".
 func CheckPattern(pattern string) string {
 	all := braces.Expand(filepath.ToSlash(pattern), maxParts+1)
 	if len(all) > maxParts {
@@ -380,7 +379,7 @@ func metricsOf(r *manifest.Record) checkpoint.Measurements {
 	return all
 }
 
-// Look returns the verified checkpoints in a logdir that a pattern means, oldest
+// Look returns the verified checkpoints in a logdir that match a pattern, oldest
 // first. It changes nothing there.
 func Look(logdir, pattern string) ([]Checkpoint, error) {
 	if pattern == "" {

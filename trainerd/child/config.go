@@ -6,8 +6,8 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// ConfigName is the file in a logdir with [Supervisor.Config]. The program may have a
-// config.toml of its own there.
+// ConfigName is the file in a logdir with [Supervisor.Config]. The program may have
+// its own config.toml there.
 const ConfigName = "trainerd.config.toml"
 
 // keepConfig writes the config into the logdir, for those who look at the run later.

@@ -10,9 +10,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
-// The stages of an end that is asked for. A launcher that gets SIGTERM together
-// with its workers kills them by a limit of its own, so the program comes first:
-// what it has started hears of the end from the program, or once that has gone.
+// The stages of a requested end. A launcher that gets SIGTERM together with its
+// workers kills them after its own time limit, so the program comes first: the
+// processes that it has started get the signal from the program, or after it has
+// ended.
 const (
 	asksToSave  = iota // the program got SaveSignal
 	toldProgram        // the program got SIGTERM
@@ -96,8 +97,8 @@ func (r *run) savedAtTheEnd(c Checkpoint) {
 	}
 }
 
-// SaveLostError says that a stopped program has not saved what it had done: it
-// was asked to end, and no verified checkpoint came.
+// SaveLostError says that a stopped program has not saved its work: it was
+// asked to end, and wrote no checkpoint that could be verified.
 type SaveLostError struct {
 	Step   int64  // of the last report
 	Newest string // the newest verified checkpoint, "" for none

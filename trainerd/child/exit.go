@@ -25,14 +25,14 @@ const exitUsage = 2
 // shellSignal plus a signal is the exit code of a shell whose command that has ended.
 const shellSignal = 128
 
-// Cause says why a start of the program came to its end.
+// Cause says why a start of the program ended.
 type Cause int
 
 const (
 	Completed Cause = iota // exit code 0
 	Failed                 // it may work the next time
 	Preempted              // SIGTERM from elsewhere, or exit code 75
-	Hung                   // it has reported no step for too long, and was killed
+	Hung                   // it reported no step for too long, and was killed
 	Final                  // another start would fail as well
 	Stopped                // because Run was asked to stop
 	Diverged               // its loss was NaN or infinite, and it was killed
@@ -50,7 +50,7 @@ func (c Cause) String() string {
 type Exit struct {
 	Attempt int
 	Cause   Cause
-	Code    int            // -1 when a signal has ended it
+	Code    int            // -1 if a signal ended it
 	Signal  syscall.Signal // 0 for none
 	Took    time.Duration
 	// Step is that of the last report, -1 for none.
@@ -92,8 +92,8 @@ func causeOf(e *Exit, stopped, hung bool) Cause {
 type ExitError struct {
 	Command []string
 	Exit    Exit
-	// Failures is how often it has failed within Window, and 0 when it would
-	// fail again.
+	// Failures is how often it failed within Window, or 0 if another start
+	// would fail too.
 	Failures int
 	Window   time.Duration
 }

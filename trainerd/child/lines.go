@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// LineReader understands the lines of one start of a program that are no reports.
-// Several goroutines use it.
+// LineReader understands the lines of one start of a program that are not
+// reports. It is used by several goroutines.
 type LineReader interface {
-	// Read returns what is known by a line, nil for nothing. That may be what a
-	// line before it has said.
+	// Read returns the report that a line completes, nil for none. It may come
+	// from an earlier line.
 	Read(line string) *Report
-	// Flush returns what is left over when the program has ended, one after another,
-	// nil for nothing.
+	// Flush returns the reports left when the program has ended, one per call, then
+	// nil.
 	Flush() *Report
 }
 

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a report. What goes beyond them is not a report.
+// Limits of a report. A line beyond them is not a report.
 const (
 	MaxLine   = 64 << 10 // bytes of a line
 	maxValues = 1024     // numbers of a report
@@ -17,10 +17,10 @@ const (
 	maxDepth  = 16       // objects within objects
 )
 
-// Report is what a line of a program says.
+// Report is the contents of a line of a program.
 type Report struct {
 	Step   int64
-	Time   time.Time // zero for the time at which it came
+	Time   time.Time // zero for the time of its arrival
 	Values []Value
 }
 
@@ -40,8 +40,8 @@ func (r *Report) Value(tag string) (v float64, ok bool) {
 	return 0, false
 }
 
-// Loss returns the number that is the loss, by its name: "loss", "train/loss",
-// "train_loss" or "total_loss", the first of them that there is.
+// Loss returns the loss: the first number named "loss", "train/loss",
+// "train_loss" or "total_loss", in this order.
 func (r *Report) Loss() (v float64, ok bool) {
 	for _, tag := range []string{"loss", "train/loss", "train_loss", "total_loss"} {
 		if v, ok = r.Value(tag); ok {
@@ -51,9 +51,9 @@ func (r *Report) Loss() (v float64, ok bool) {
 	return 0, false
 }
 
-// ParseReport reads a line. pure says that the line is a report and nothing
-// else, so that nobody needs to see it. The report is nil for a line that is
-// none.
+// ParseReport parses a line. pure says that the line is a report and nothing
+// else, so that nobody needs to see it. The report is nil if the line is not
+// one.
 func ParseReport(line string) (r *Report, pure bool) {
 	line = strings.TrimSpace(line)
 	switch {

@@ -14,8 +14,7 @@ import (
 // noCeiling is above all steps.
 const noCeiling = math.MaxInt64
 
-// ErrNotRunning says that there is no program at the moment that could do what
-// is asked of it.
+// ErrNotRunning says that no program is running that could fulfil the request.
 var ErrNotRunning = errors.New("the program is not running at the moment")
 
 // request is something that the goroutine of Run is asked to do.
@@ -56,7 +55,7 @@ func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
 	}
 }
 
-// Save has the program write a checkpoint, by SaveSignal, and waits for it.
+// Save makes the program write a checkpoint, with SaveSignal, and waits for it.
 func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
 		return Checkpoint{}, errCannotSave
@@ -83,7 +82,7 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	}
 }
 
-// Pause stops the program and its group where they are, until Resume.
+// Pause suspends the program and its group until Resume.
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		if r.attempt.process == nil {

@@ -10,11 +10,11 @@ const (
 	DefaultMaxBackoff    = 5 * time.Minute
 )
 
-// Restarts says how often the program is started again. A zero field means its
+// Restarts says how often the program is restarted. A zero field means its
 // default.
 type Restarts struct {
 	// Max is the number of failures within Window after which the program is
-	// started again; below zero it never is.
+	// still restarted; negative means never.
 	Max    int
 	Window time.Duration
 	// Backoff is the time from one start to the next, unless the last one got further

@@ -14,7 +14,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// Kept is a checkpoint that stays, and why.
+// Kept is a checkpoint that is kept, and why.
 type Kept = checkpoint.Kept
 
 // kept returns the checkpoints that count, oldest first, and why each stays; no

@@ -29,43 +29,42 @@ const DefaultGrace = 2 * time.Minute
 type Supervisor struct {
 	// Command is the program and its arguments.
 	Command []string
-	// Dir is the working directory of the program, and where the name of a
-	// program with a slash starts. Default: that of this process.
+	// Dir is the working directory of the program, to which the name of a
+	// program with a slash is relative. Default: that of this process.
 	Dir string
 	// Env is added to the environment, as "KEY=VALUE".
 	Env []string
 
-	// Logdir is made when it is missing.
+	// Logdir is created if it is missing.
 	Logdir string
 	// Checkpoints is a pattern of names below the logdir, with slashes, as in
-	// "ckpt-*.pt". Without one no checkpoints are looked after. It may have
+	// "ckpt-*.pt". Without one, no checkpoints are managed. It may have
 	// alternatives, as in "{weights,optim}_*.npz": a checkpoint has files of each.
 	Checkpoints string
-	// Retention says which checkpoints stay; without any, all do.
+	// Retention says which checkpoints are kept; without any, all are.
 	Retention []retention.Policy
-	// Nodes is on how many nodes the program runs, each of which has a Supervisor
-	// with the same Logdir, and Node the number of this one, from 0. The one that has the
+	// Nodes is the number of nodes on which the program runs, each with a Supervisor with
+	// the same Logdir, and Node the number of this one, from 0. The one that has the
 	// lock on the logdir is the chief, the others are workers. Default: one node.
 	Nodes, Node int
 	// Steps is how far to train, for the program to know; 0 for no such number.
 	Steps int64
-	// Patterns read lines in a form of the program's own, on both its outputs.
-	// They have groups with names: "step", and those of the curves, with "__" for
-	// "/".
+	// Patterns read lines in the program's own format, on both its outputs. They
+	// have named groups: "step", and the names of curves, with "__" for "/".
 	Patterns []*regexp.Regexp
-	// Lines, if not nil, returns what understands lines that are no reports, for a
-	// start from a checkpoint of that step, 0 for none. It is not asked where there
-	// are Patterns, nor once the program has made a report.
+	// Lines, if not nil, returns a reader of lines that are not reports, for a
+	// start from a checkpoint of that step, 0 for none. It is not used if there are
+	// Patterns, nor once the program has made a report.
 	Lines func(step int64) LineReader
-	// ResumeArgs are added to Command when there is a checkpoint to continue from,
-	// with {checkpoint} and {step} in them replaced by its path and its step.
+	// ResumeArgs are added to Command if there is a checkpoint to continue from,
+	// with {checkpoint} and {step} replaced by its path and step.
 	ResumeArgs []string
 
 	Restarts Restarts
 	// Grace is the time from SIGTERM to SIGKILL. Negative: SIGKILL at once.
 	Grace time.Duration
-	// HangAfter is the time without a new step after which the program is ended
-	// and started again; 0 for never.
+	// HangAfter is the time without a new step after which the program is
+	// stopped and restarted; 0 for never.
 	HangAfter time.Duration
 	// MaxRewinds is how often in a row a program whose loss is NaN or infinite is
 	// killed and started again from an earlier checkpoint; the later ones go to
@@ -73,13 +72,14 @@ type Supervisor struct {
 	MaxRewinds int
 	// Loss is the name of the curve. Default: that of [Report.Loss].
 	Loss string
-	// SaveSignal makes the program write a checkpoint; 0 for none does. Save sends
-	// it at any time, so does SaveEvery from the first report of a start on.
+	// SaveSignal makes the program write a checkpoint; 0 for none. Save sends it
+	// at any time, SaveEvery from the first report of a start on.
 	SaveSignal syscall.Signal
-	// SaveEvery is the time after which the program is asked to save, and
-	// SaveSteps has it asked at each multiple of so many steps; 0 for never. What
-	// it saves by itself counts, too. SaveBudget bounds both; its MaxRisk holds
-	// without them. All of it needs SaveSignal and Checkpoints.
+	// SaveEvery is the time after which the program is asked to save, and with
+	// SaveSteps it is asked at each multiple of that many steps; 0 for never.
+	// Saves that it makes on its own count, too. SaveBudget limits both; its
+	// MaxRisk applies even without them. All of it needs SaveSignal and
+	// Checkpoints.
 	SaveEvery  time.Duration
 	SaveSteps  int64
 	SaveBudget trainerd.SaveBudget
@@ -87,22 +87,22 @@ type Supervisor struct {
 	// SummariesEvery is the time between two points of global_step/sec. Default:
 	// trainerd.DefaultSaveSummariesEvery; negative for none.
 	SummariesEvery time.Duration
-	// LookEvery is the time between two looks for checkpoints. Default: 1 s.
+	// LookEvery is the time between two scans for checkpoints. Default: 1 s.
 	LookEvery time.Duration
 
-	// Config is the text of [ConfigName] in the logdir: the config of the run, for those
-	// who look at it later. nil for no such file.
+	// Config is the text of [ConfigName] in the logdir: the config of the run, for later
+	// readers. nil for no such file.
 	Config []byte
 
-	// HParams are the hyperparameters by which TensorBoard's HPARAMS tab compares the
-	// run with others; nil for none.
+	// HParams are the hyperparameters of the run for TensorBoard's HPARAMS tab; nil
+	// for none.
 	HParams map[string]any
 
-	Stdout, Stderr io.Writer    // what the program says; nil for nowhere
+	Stdout, Stderr io.Writer    // for the program's output; nil discards it
 	Log            *slog.Logger // nil for none
 	// Observer, if not nil, is called with its progress.
 	Observer Observer
-	// FS is what Run writes checkpoints' records and events through; nil for the
+	// FS is where Run writes checkpoints' records and events; nil for the
 	// operating system's.
 	FS atomicfile.FS
 	// System is what the program runs on; nil for the operating system.
@@ -115,21 +115,22 @@ type Supervisor struct {
 
 // Observer follows a run. It is called in the goroutine of Run, which waits for it.
 type Observer interface {
-	// Started comes before a start; c is nil without a checkpoint.
+	// Started is called before a start; c is nil without a checkpoint.
 	Started(attempt int, c *Checkpoint)
 	Reported(r *Report)
 	Saved(c Checkpoint)
-	// Ended comes after a start. When another follows, it does so after pause.
+	// Ended is called after a start. If another one follows, it does so after
+	// pause.
 	Ended(e Exit, again bool, pause time.Duration)
 }
 
-// Run starts the program, again and again if it must, until it has completed
-// its job, has failed permanently, or ctx is done. It returns how the last start
-// ended; the error is an [*ExitError] or [*StartError] when the program is to
-// blame, a [*trainerd.NaNError] when its loss is NaN and MaxRewinds do not help, a
-// [*SaveLostError] when it was stopped and has not saved,
-// a [*logdir.LockedError] when logdir is locked by another process, and a
-// [*logdir.LostError] when the logdir was moved or deleted meanwhile.
+// Run starts the program, repeatedly if necessary, until it has completed its job,
+// has failed permanently, or ctx is done. It returns how the last start ended; the
+// error is an [*ExitError] or [*StartError] if the program is to blame, a
+// [*trainerd.NaNError] if its loss is NaN and MaxRewinds did not help, a
+// [*SaveLostError] if it was stopped and has not saved, a [*logdir.LockedError] if
+// another process holds the logdir, and a [*logdir.LostError] if the logdir was
+// moved or deleted meanwhile.
 func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
 	for {
 		exit, err := sv.lead(ctx)

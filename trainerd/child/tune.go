@@ -21,7 +21,7 @@ type Tuning struct {
 var errCannotSave = errors.New("there is no way to have this program save: set save_signal and checkpoints")
 
 // Tune changes settings until the run ends. change is called in the goroutine of
-// Run; nothing changes when it returns an error.
+// Run; if it returns an error, nothing changes.
 func (sv *Supervisor) Tune(ctx context.Context, change func(*Tuning) error) error {
 	return sv.ask(ctx, func(r *run) error {
 		before := Tuning{r.prompter.every, r.prompter.steps, r.prompter.budget, r.hangAfter}

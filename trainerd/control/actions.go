@@ -15,7 +15,7 @@ type action func(ctx context.Context, job Job, r *http.Request) (any, error)
 // badRequest is a request that makes no sense.
 type badRequest struct{ error }
 
-// Result is what an action says to people.
+// Result is an action's result, for people.
 type Result struct {
 	Text string `json:"result"`
 }

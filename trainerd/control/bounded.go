@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Limits of a listener. A training needs descriptors for its checkpoints, so peers
-// must not be able to use them up.
+// Limits of a listener. A training needs file descriptors for its checkpoints, so
+// peers must not be able to use them up.
 const (
 	maxConns     = 64 // at a time; others wait until one of them ends
 	writeTimeout = 30 * time.Second

@@ -18,7 +18,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// Client speaks to the daemon that trains in a logdir.
+// Client talks to the daemon that trains in a logdir.
 type Client struct {
 	logdir string
 	http   *http.Client
@@ -48,7 +48,7 @@ func newClient(dir, name string) *Client {
 // Close ends the client's connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// NotRunningError says that nobody listens at a logdir's socket.
+// NotRunningError says that nothing listens at a logdir's socket.
 type NotRunningError struct {
 	Logdir string
 	Err    error
@@ -58,15 +58,15 @@ func (e *NotRunningError) Error() string {
 	return fmt.Sprintf("no training is running in %s; start it with `trainerd run`", e.Logdir)
 }
 
-// Unwrap returns what the socket said.
+// Unwrap returns the error of the socket.
 func (e *NotRunningError) Unwrap() error { return e.Err }
 
-// SilentError says that the daemon of a logdir does not answer, as one that was
-// stopped by SIGSTOP, or that waits for a disk.
+// SilentError says that the daemon of a logdir does not answer, for example
+// because it was stopped by SIGSTOP or waits for a disk.
 type SilentError struct {
 	Logdir string
 	Waited time.Duration
-	Holder logdir.Holder // the process, as far as it is known
+	Holder logdir.Holder // the process, as far as known
 }
 
 func (e *SilentError) Error() string {
@@ -74,8 +74,8 @@ func (e *SilentError) Error() string {
 		e.Logdir, e.Waited, e.Holder)
 }
 
-// Status returns the state of the training. The error is a [*NotRunningError] or
-// a [*SilentError] when there is none, or when it does not answer.
+// Status returns the state of the training. The error is a [*NotRunningError] if
+// there is none, and a [*SilentError] if it does not answer.
 func (c *Client) Status(ctx context.Context) (*Status, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
@@ -107,9 +107,9 @@ func (c *Client) Save(ctx context.Context) (*Saved, error) {
 	return s, nil
 }
 
-// Logs calls each with the newest lines of the run's log, which are JSON as of
-// [slog.JSONHandler], at most so many; and with follow with those that come,
-// until the run or ctx ends.
+// Logs calls each with the newest lines of the run's log, at most that many,
+// in the JSON of [slog.JSONHandler], and with follow with new ones, until the
+// run or ctx ends.
 func (c *Client) Logs(ctx context.Context, lines int, follow bool, each func(line []byte) error) error {
 	if _, err := c.Status(ctx); err != nil {
 		return err
@@ -135,8 +135,8 @@ func (c *Client) Logs(ctx context.Context, lines int, follow bool, each func(lin
 	return scanner.Err()
 }
 
-// Do asks for the action with this name, with what its JSON has, and returns
-// what the daemon says.
+// Do performs the action with this name and JSON arguments, and returns the
+// daemon's answer.
 func (c *Client) Do(ctx context.Context, action string, args map[string]any) (string, error) {
 	var r Result
 	err := c.ask(ctx, http.MethodPost, action, args, &r)

@@ -9,7 +9,7 @@ import (
 // curvePoints is how many points a Curve keeps at most.
 const curvePoints = 64
 
-// Curve is a series of numbers of any length, kept as a few means over equal
+// Curve is a series of numbers of any length, stored as a few means over equal
 // stretches of it. The zero Curve is empty.
 type Curve struct {
 	points []float64
@@ -18,7 +18,7 @@ type Curve struct {
 	n      int     // numbers in it
 }
 
-// Add appends a number. What is not finite is left out.
+// Add appends a number. Numbers that are not finite are left out.
 func (c *Curve) Add(v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return
@@ -43,8 +43,8 @@ func (c *Curve) Add(v float64) {
 // Points returns a copy of the points, in order.
 func (c *Curve) Points() []float64 { return slices.Clone(c.points) }
 
-// Sparkline draws points as a row of blocks, width of them at most: the lowest
-// of the points is the lowest block. Fewer than two points are no curve.
+// Sparkline draws points as a row of at most width blocks: the lowest point is
+// the lowest block. Fewer than two points give "".
 func Sparkline(points []float64, width int) string {
 	if width = min(width, len(points)); width < 2 {
 		return ""

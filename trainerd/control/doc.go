@@ -1,8 +1,8 @@
-// Package control lets people and programs watch a running training, and
-// steer it.
+// Package control lets people and programs monitor and control a running
+// training.
 //
-// A [Monitor] receives the progress of the training. A [Server] answers for it
-// over HTTP, on a unix socket or, if asked to, on TCP:
+// A [Monitor] receives the progress of the training. A [Server] serves it over
+// HTTP, on a unix socket and optionally on TCP:
 //
 //	GET  /v1/status                  a [Status]
 //	POST /v1/save                    writes a checkpoint now; a [Saved]
@@ -18,20 +18,20 @@
 //	GET  /metrics                    for Prometheus
 //	GET  /debug/pprof/               if switched on
 //
-// Answers are JSON but for /metrics and profiles; what fails is
-// {"error": "..."}: 400 for what makes no sense, 409 for what cannot be done
-// now. [Client] speaks all this.
+// Answers are JSON except for /metrics and profiles; errors are {"error":
+// "..."}: 400 for an invalid request, 409 for one that is not possible now.
+// [Client] implements all of it.
 //
-// # Who may
+// # Access
 //
 // The unix socket has mode 0600: it is for the user of the daemon and for root.
-// On TCP anyone who reaches the port may do anything, so there the address is
-// of the loopback, and names of it alone are accepted in requests, or every
-// request needs a token, as in "Authorization: Bearer TOKEN". Requests from
-// pages of browsers are refused.
+// On TCP anyone who reaches the port may do anything, so either the address
+// must be a loopback one, and only its names are accepted as the host of
+// requests, or every request needs a token, as in "Authorization: Bearer
+// TOKEN". Requests from web pages are refused.
 //
 // # Goroutines
 //
-// The package starts none but those that net/http has for requests.
-// [Server.Serve] returns after [Server.Shutdown], when all of them have ended.
+// The only ones are those of net/http for requests. [Server.Serve] returns
+// after [Server.Shutdown], when all of them have ended.
 package control

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// What a Log keeps at most.
+// Limits of a Log.
 const (
 	maxLogLines = 1000
 	maxLogBytes = 1 << 20
 )
 
-// Log keeps the newest entries of a log for those who ask for them: lines of
-// JSON, as [slog.JSONHandler] writes them. It is safe for concurrent use.
+// Log keeps the newest entries of a log for clients: lines of JSON, as
+// [slog.JSONHandler] writes them. It is safe for concurrent use.
 type Log struct {
 	mu    sync.Mutex
 	lines [][]byte // the newest is the last
@@ -29,7 +29,7 @@ type Log struct {
 // NewLog returns an empty Log.
 func NewLog() *Log { return &Log{more: make(chan struct{})} }
 
-// Handler returns a handler for what is to be kept. Durations become text, as in
+// Handler returns the handler that adds entries. Durations become text, as in
 // "1m30s".
 func (l *Log) Handler() slog.Handler {
 	return slog.NewJSONHandler((*logWriter)(l), &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

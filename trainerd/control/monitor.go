@@ -15,7 +15,7 @@ import (
 // Phase is what a training is doing.
 type Phase string
 
-// The phases of a training. All but Training may take their time.
+// The phases of a training. All except Training may take any time.
 const (
 	Preparing   Phase = "preparing"   // reads data, restores or initialises the model, waits for the chief
 	Starting    Phase = "starting"    // makes the first step, which also compiles the graph
@@ -23,7 +23,7 @@ const (
 	Waiting     Phase = "waiting"     // makes a step together with other workers
 	Saving      Phase = "saving"      // waits for a checkpoint
 	Evaluating  Phase = "evaluating"  // evaluates on the test part
-	Supervising Phase = "supervising" // supervises a program that trains, and detects itself when that hangs
+	Supervising Phase = "supervising" // supervises a program that trains, and itself detects when that hangs
 	Paused      Phase = "paused"      // was asked to wait
 	Stopping    Phase = "stopping"    // ends its services and writes the last checkpoint
 	Ended       Phase = "ended"
@@ -32,7 +32,7 @@ const (
 // phases are all of them, in the order in which a training comes to them.
 var phases = []Phase{Preparing, Starting, Training, Waiting, Saving, Evaluating, Supervising, Paused, Stopping, Ended}
 
-// Busy reports whether no step is to be expected, so that their absence is no
+// Busy reports whether no steps are expected, so that their absence is not a
 // hang.
 func (p Phase) Busy() bool { return p != Training }
 
@@ -40,22 +40,23 @@ func (p Phase) Busy() bool { return p != Training }
 // microseconds.
 func (p Phase) passing() bool { return p == Saving || p == Waiting }
 
-// Job is a training that can be steered. Its methods are called by several
+// Job is a training that can be controlled. Its methods are called by several
 // goroutines.
 type Job interface {
 	Save(ctx context.Context) (trainerd.SavedCheckpoint, error)
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	// Stop asks for the end after the current step, with a last checkpoint.
+	// Stop requests the end after the current step, with a last checkpoint.
 	Stop()
-	// Set changes a setting of the run, and says what holds now.
+	// Set changes a setting of the run, and returns a description of the new
+	// state.
 	Set(ctx context.Context, key, value string) (string, error)
 	// Keep protects the checkpoint of a step, and returns its prefix.
 	Keep(step int64) (string, error)
 	Note(ctx context.Context, text string) error
 }
 
-// RefusedError says that something cannot be done, now or with this job.
+// RefusedError says that a request is not possible, now or with this job.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -78,8 +79,8 @@ type Status struct {
 	Loss     *float64 `json:"loss,omitempty"`
 	Rate     float64  `json:"steps_per_second"`
 	ETA      float64  `json:"eta_seconds,omitempty"`
-	Waiting  string   `json:"waiting,omitempty"`  // for whom or what, when others are waited for
-	Restored string   `json:"restored,omitempty"` // the checkpoint that it began with
+	Waiting  string   `json:"waiting,omitempty"`  // for whom or what the training waits
+	Restored string   `json:"restored,omitempty"` // the checkpoint from which it started
 	Saved    *Saved   `json:"saved,omitempty"`    // the newest checkpoint of this run
 	Restarts int64    `json:"restarts"`           // of the session in this process
 	// Idle is the time since the newest step.
@@ -132,8 +133,8 @@ func (s *Status) Text() string {
 
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-// Monitor keeps what is known of a training. All methods are safe for
-// concurrent use, and do nothing on a nil Monitor.
+// Monitor holds the state of a training. All methods are safe for concurrent
+// use, and do nothing on a nil Monitor.
 type Monitor struct {
 	wake    chan struct{}
 	metrics *metrics
@@ -163,7 +164,7 @@ func NewMonitor(job, logdir string, pid int) *Monitor {
 	return m
 }
 
-// Enter begins a phase, and returns the one before.
+// Enter begins a phase, and returns the previous one.
 func (m *Monitor) Enter(p Phase) (before Phase) {
 	if m == nil {
 		return ""
@@ -185,8 +186,8 @@ func (m *Monitor) Enter(p Phase) (before Phase) {
 	return before
 }
 
-// Wait reports for whom or what others the training waits, "" for nobody any more.
-// Begin and Step tell that too.
+// Wait reports for whom or what else the training waits, "" for nobody any more.
+// Begin and Step also end the wait.
 func (m *Monitor) Wait(reason string) {
 	if m == nil {
 		return
@@ -199,8 +200,8 @@ func (m *Monitor) Wait(reason string) {
 	}
 }
 
-// Begin reports that the model is ready at a step, and who is to be asked for
-// what. steps is 0 for a training that ends with its input.
+// Begin reports that the model is ready at a step, and sets the job that
+// handles requests. steps is 0 for a training that ends with its input.
 func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
 	if m == nil {
 		return
@@ -219,8 +220,8 @@ func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
 	m.wakeUp()
 }
 
-// Step reports a step that has ended, and how long it took. The loss is NaN when
-// there is none.
+// Step reports a completed step, and how long it took. The loss is NaN if there
+// is none.
 func (m *Monitor) Step(step int64, loss float64, took time.Duration) {
 	if m == nil {
 		return
@@ -273,11 +274,11 @@ func (m *Monitor) wakeUp() {
 	}
 }
 
-// Wake gives a value when the phase has changed. It is for one receiver.
+// Wake delivers a value when the phase has changed. It is for one receiver.
 func (m *Monitor) Wake() <-chan struct{} { return m.wake }
 
-// Count has the counts of a run taken from stats, which must be safe to call
-// from any goroutine, also when the run has ended.
+// Count takes the counts of a run from stats, which must be safe to call from
+// any goroutine, even after the run has ended.
 func (m *Monitor) Count(stats func() trainerd.Stats) {
 	if m == nil {
 		return
@@ -313,7 +314,8 @@ func (m *Monitor) Status() Status {
 	return s
 }
 
-// Progress returns a number that changes whenever the training has moved.
+// Progress returns a number that changes whenever the training has made
+// progress.
 func (m *Monitor) Progress() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -328,7 +330,7 @@ func (m *Monitor) Ready() bool {
 	return m.ready || m.status.Phase == Ended
 }
 
-// Job returns the job, or why there is none to steer.
+// Job returns the job, or an error that says why there is none to control.
 func (m *Monitor) Job() (Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

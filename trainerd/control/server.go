@@ -18,10 +18,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// DefaultHangAfter is the time without a step after which a training hangs.
+// DefaultHangAfter is the time without a step after which a training counts as
+// hung.
 const DefaultHangAfter = time.Minute
 
-// Options says what a Server answers, and to whom.
+// Options are the options of a Server.
 type Options struct {
 	Monitor *Monitor
 	// StopNow ends the process at once. Nil refuses.
@@ -29,23 +30,23 @@ type Options struct {
 	// HangAfter is the time without a step after which /healthz reports a hang;
 	// zero means DefaultHangAfter.
 	HangAfter time.Duration
-	// Pprof switches the profiles on.
+	// Pprof enables the profiles.
 	Pprof bool
-	// Log is what /v1/logs shows. Nil refuses.
+	// Log is the log that /v1/logs shows. Nil refuses.
 	Log *Log
-	// Token is asked of each request on TCP. Without one, requests there must
-	// name the loopback as their host.
+	// Token is required of each request on TCP. Without one, requests there
+	// must name the loopback as their host.
 	Token string
 }
 
-// Server answers for a training.
+// Server serves the status and control of a training.
 type Server struct {
 	o       Options
 	http    *http.Server
 	closing chan struct{} // closed by Shutdown, for those who follow the log
 }
 
-// Limits of a request, so that nobody holds the daemon up.
+// Limits of a request, so that nobody can block the daemon.
 const (
 	maxBody     = 64 << 10
 	maxHeader   = 16 << 10
@@ -67,8 +68,8 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Serve answers at ln until Shutdown, and closes it. A listener of TCP should be
-// one of [ListenTCP]. Serve may be called for several listeners.
+// Serve serves requests on ln until Shutdown, and closes it. A TCP listener
+// should come from [ListenTCP]. Serve may be called for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
 	if err := s.http.Serve(bounded(ln)); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -76,7 +77,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown ends Serve once the present requests are answered, or ctx is done.
+// Shutdown ends Serve once the current requests are answered, or ctx is done.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.http.Close())

@@ -21,8 +21,8 @@ func WorkerSocketName(task int) string { return fmt.Sprintf("trainerd-worker%d.s
 const maxPath = 100
 
 // ListenUnix makes the socket name in the folder runtimeDir, with a symbolic
-// link to it in logdir, where clients look; or, when runtimeDir is "", in logdir
-// itself. The socket of a process that was killed is replaced. Closing the
+// link to it in logdir, where clients look; or, if runtimeDir is "", in logdir
+// itself. The socket of a killed process is replaced. Closing the
 // listener removes socket and link.
 func ListenUnix(logdir, runtimeDir, name string) (net.Listener, error) {
 	path := filepath.Join(logdir, name)
@@ -71,10 +71,10 @@ func listen(path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// ListenPrivate makes a socket that only this user can reach, from the first
-// moment on: it is bound in a folder of this user's and put in its place when it
-// has its mode. A socket that had the name is replaced. Closing the listener
-// removes the socket, unless another has its name by then.
+// ListenPrivate makes a socket that only this user can ever reach: it is bound
+// in a private folder and moved to its place once it has its mode. An existing
+// socket of that name is replaced. Closing the listener removes the socket,
+// unless another has its name by then.
 func ListenPrivate(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket == 0 {
 		return nil, &fs.PathError{Op: "listen", Path: path, Err: fs.ErrExist}
@@ -163,7 +163,7 @@ func dial(path string) (net.Conn, error) {
 	return net.Dial("unix", shorten(dir, path))
 }
 
-// ListenTCP listens at an address of the loopback, or with a token at any.
+// ListenTCP listens at a loopback address, or with a token at any address.
 func ListenTCP(addr, token string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package coord starts goroutines that belong together, stops them together and
 // waits for them: TensorFlow's Coordinator and LooperThread. A [Coordinator]
-// owns what [Coordinator.Go] starts: its context is the one signal to stop, Join
-// the one that waits, and names what does not end.
+// owns the goroutines that [Coordinator.Go] starts: its context is the only
+// signal to stop, and Join waits for them and names those that do not end.
 package coord
 
 import (
@@ -18,18 +18,18 @@ import (
 // Coordinator starts goroutines, tells them all to stop, and waits for them.
 // The zero Coordinator is ready to use.
 //
-// Any of them may ask for the stop. The first to ask decides how the run ended:
-// cleanly, or with its error. Errors that come later are kept after the first
-// one, so none is lost.
+// Any of them may request the stop. The first request decides how the run
+// ended: cleanly, or with an error. Later errors are kept after the first one,
+// so none is lost.
 //
 // A Coordinator is safe for concurrent use. It must not be copied after first
 // use.
 type Coordinator struct {
-	// CleanStop lists errors that end a run without having failed it, matched
-	// by errors.Is. Nil means ErrOutOfRange alone; an empty slice means none.
+	// CleanStop lists errors that end a run without failing it, matched by
+	// errors.Is. Nil means only ErrOutOfRange; an empty slice means none.
 	CleanStop []error
 	// Logger receives errors that arrive when nobody waits for them any more.
-	// Nil discards.
+	// Nil discards them.
 	Logger *slog.Logger
 
 	mu      sync.Mutex
@@ -56,8 +56,8 @@ func (c *Coordinator) SetLogger(l *slog.Logger) {
 	c.Logger = l
 }
 
-// AskedBy says by which context the caller of a run may ask for its stop. The
-// function returned ends that.
+// AskedBy sets the context through which the caller of a run may request its
+// stop. The returned function undoes that.
 func (c *Coordinator) AskedBy(caller context.Context) (end func()) {
 	set := func(asker func() error) {
 		c.mu.Lock()
@@ -75,9 +75,9 @@ func (c *Coordinator) contextLocked() context.Context {
 	return c.ctx
 }
 
-// Go runs f in a goroutine of its own. A non-nil error, or a panic, which
-// becomes a [*PanicError], asks everything else to stop. Returning nil does
-// not. Join waits for f.
+// Go runs f in its own goroutine. A non-nil error, or a panic, which becomes a
+// [*PanicError], asks everything else to stop. Returning nil does not. Join
+// waits for f.
 func (c *Coordinator) Go(name string, f func(ctx context.Context) error) {
 	r := newRoutine(name)
 	c.mu.Lock()
@@ -111,9 +111,9 @@ func (c *Coordinator) finish(r *routine) {
 
 // RequestStop asks everything to stop. A nil cause, or one of CleanStop, is a
 // clean end. The first call decides whether the run failed; a later error is
-// kept after it. That a goroutine reports its cancellation after a stop, or the
-// end of the context by which the stop was requested, is what it was asked to
-// do, and counts as clean.
+// kept after it. A goroutine that reports its cancellation after a stop, or the
+// end of the context that requested the stop, did what it was asked to do, and
+// counts as clean.
 func (c *Coordinator) RequestStop(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,15 +158,15 @@ func (c *Coordinator) isClean(err error, stopped bool) bool {
 }
 
 // ShouldStop reports whether a stop was requested, by RequestStop or by the end of
-// the context that AskedBy names. The latter it knows at once, where Context ends a
-// moment later.
+// the context that AskedBy names. It notices the latter at once, while Context ends
+// a moment later.
 func (c *Coordinator) ShouldStop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.contextLocked().Err() != nil || c.asker != nil && c.asker() != nil
 }
 
-// WaitForStop waits until a stop is asked for, or until ctx is done. It
+// WaitForStop waits until a stop is requested, or until ctx is done. It
 // reports whether a stop was requested.
 func (c *Coordinator) WaitForStop(ctx context.Context) bool {
 	stop := c.Context()
@@ -186,8 +186,8 @@ func (c *Coordinator) StopOnError(name string, f func(ctx context.Context) error
 	}
 }
 
-// Err returns what made the run fail so far, without waiting: the first cause,
-// with later errors after it, or nil.
+// Err returns the run's errors so far, without waiting: the first cause, with
+// later errors after it, or nil.
 func (c *Coordinator) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *Coordinator) Err() error {
 }
 
 // Join waits until every goroutine has returned, or a stop was requested; in
-// the latter case it gives them the grace period to end. It never asks for the
+// the latter case it gives them the grace period to end. It never requests the
 // stop itself.
 //
 // It returns the first cause of the stop with the later errors after it, and

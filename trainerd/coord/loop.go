@@ -11,15 +11,15 @@ type Service interface {
 	Serve(ctx context.Context) error
 }
 
-// ServiceFunc lets a function be a [Service].
+// ServiceFunc is a function used as a [Service].
 type ServiceFunc func(ctx context.Context) error
 
 // Serve calls f.
 func (f ServiceFunc) Serve(ctx context.Context) error { return f(ctx) }
 
 // Loop is a Service that calls Func on a timer: at once, and then at fixed
-// distances from the first call, so that it does not drift. It uses the
-// monotonic clock; a change of the system's time neither hurries nor stalls it.
+// intervals from the first call, so that it does not drift. It uses the
+// monotonic clock, so a change of the system's time does not affect it.
 //
 // When a call takes longer than Interval, the calls missed meanwhile become one
 // that follows at once; then the loop is back on its grid. TensorFlow's
@@ -27,7 +27,7 @@ func (f ServiceFunc) Serve(ctx context.Context) error { return f(ctx) }
 // checkpoint or a summary would write the same thing several times.
 type Loop struct {
 	// Interval between the starts of two calls. Zero or less means one call
-	// right after the other.
+	// right after another.
 	Interval time.Duration
 	// Start, if not nil, is called once before the first call of Func.
 	Start func(ctx context.Context) error

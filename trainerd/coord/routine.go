@@ -26,14 +26,14 @@ func newRoutine(name string) *routine {
 	return &routine{name: name, started: time.Now(), done: make(chan struct{})}
 }
 
-// Detached is a goroutine whose owner waits for it only so long, such as a save
-// to a disk that may hang. [Detach] starts it.
+// Detached is a goroutine whose owner waits for it only for a limited time,
+// such as a save to a disk that may hang. [Detach] starts it.
 type Detached struct {
 	routine *routine
 	err     error // once the routine is done
 }
 
-// Detach calls f in a goroutine of its own. A panic of f becomes a *PanicError.
+// Detach calls f in its own goroutine. A panic of f becomes a *PanicError.
 func Detach(name string, f func() error) *Detached {
 	d := &Detached{routine: newRoutine(name)}
 	go func() {
@@ -74,8 +74,8 @@ type Straggler struct {
 	Stack string        // where it was when the grace period ended
 }
 
-// StopError says which goroutines were still running when the grace period of
-// a stop was over. They still are: the process that started them holds what they use.
+// StopError says which goroutines were still running when the grace period of a stop
+// was over. They may still be running and using their resources.
 type StopError struct {
 	Grace      time.Duration
 	Stragglers []Straggler // ordered by name
@@ -125,8 +125,8 @@ func stuckIn(stack string) string {
 }
 
 // PanicError is a panic of a service or of the training function. A run that
-// ends with one writes no final checkpoint: what panicked may have left values
-// half changed.
+// ends with one writes no final checkpoint: the panicking code may have left
+// values half changed.
 type PanicError struct {
 	Name  string // of the goroutine
 	Value any

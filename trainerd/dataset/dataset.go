@@ -23,8 +23,8 @@ const (
 	// FormatTFRecord is one or more TFRecord files of tf.Example messages, plain
 	// or compressed with gzip. The name may be a pattern, as in "train-*".
 	FormatTFRecord Format = "tfrecord"
-	// FormatIDX is a file of arrays and one of labels, as those of MNIST, plain
-	// or compressed with gzip.
+	// FormatIDX is a file of arrays and one of labels, as for MNIST, plain or
+	// compressed with gzip.
 	FormatIDX Format = "idx"
 	// FormatImages is a folder with a folder of images for each class.
 	// The classes are numbered in the order of their names.
@@ -35,27 +35,27 @@ const (
 type Normalize string
 
 const (
-	// NormalizeNone leaves the features as they are.
+	// NormalizeNone leaves the features unchanged.
 	NormalizeNone Normalize = ""
 	// NormalizeStandard subtracts each column's mean and divides by its
 	// standard deviation. A constant column becomes 0.
 	NormalizeStandard Normalize = "standard"
 	// NormalizeMinMax maps each column's smallest value to 0 and its greatest
-	// to 1. A constant column becomes 0; a test row may lie outside.
+	// to 1. A constant column becomes 0; a test row may be outside that range.
 	NormalizeMinMax Normalize = "minmax"
 )
 
-// Column names one column: by Name when that is set (the file must then have a
-// header), else by Index, where 0 is the first and -1 the last.
+// Column names one column: by Name if that is set (the file must then have a
+// header), otherwise by Index, where 0 is the first and -1 the last.
 type Column struct {
 	Name  string
 	Index int
 }
 
-// Options says how to read and divide the data. The zero value reads CSV
-// without a header, takes the first column as label, keeps the features as
-// they are and the rows in the file's order, and trains on all of them, one by
-// one.
+// Options says how to read and split the data. The zero value reads CSV
+// without a header, takes the first column as label, keeps the features
+// unchanged and the rows in the file's order, and trains on all of them, one
+// by one.
 type Options struct {
 	// Format of the data; "" means FormatCSV.
 	Format Format
@@ -64,20 +64,21 @@ type Options struct {
 	// Header says that the first row of CSV holds column names. Without it their
 	// names are their numbers, from 0.
 	Header bool
-	// Dialect says how else CSV is written. Its Separator and Header have no
-	// effect.
+	// Dialect has the other properties of CSV. Its Separator and Header have
+	// no effect.
 	Dialect table.Dialect
-	// Label is the column of a table with the label; of tf.Example messages the
-	// feature of that name, "label" unless it is given.
+	// Label is the column of a table with the label; for tf.Example messages
+	// the feature of that name, by default "label".
 	Label Column
 	// Features names the columns of a table that make up an example, in this
-	// order; none means all but the label and those of Drop. Of tf.Example
-	// messages it names the features; none means all but the label, by name.
+	// order; none means all except the label and those in Drop. For tf.Example
+	// messages it names the features; none means all except the label, ordered
+	// by name.
 	Features []string
 	// Drop names the columns of a table that are not used.
 	Drop []string
-	// Categories names the columns of a table that hold words, with
-	// few. The label is one if the classes have names.
+	// Categories names the columns of a table that hold words from a small
+	// set. The label is one if the classes have names.
 	Categories []string
 	// Dates has the layouts, as in package time, of the columns of a table that
 	// hold dates; "" is RFC 3339, or its date alone.
@@ -88,37 +89,38 @@ type Options struct {
 	NAValues map[string][]string
 	// Weight names the column of a table, or the feature of tf.Example messages,
 	// with the weight of each example: a number that is not negative. It is then
-	// no feature, unless Features has it. "" gives all the same weight.
+	// not used as a feature, unless Features has it. "" gives all the same
+	// weight.
 	Weight string
 	// Group names the column of a table that says which rows belong together, as
-	// those of one patient: all of them come into the training or into the test
-	// part. It is then no feature, unless Features has it. "" splits row by row.
+	// those of one patient: all of them go into the training part or into the
+	// test part. It is then not used as a feature, unless Features has it. ""
+	// splits row by row.
 	Group string
 	// ClassWeights multiplies the weights of the training examples by a number for
-	// each class, by its name, 1 for those that it lacks; nil for none.
+	// each class, by its name, or by 1 for missing classes; nil for none.
 	ClassWeights map[string]float64
-	// Balance gives the examples of each class as much weight together in the
-	// training as those of any other.
+	// Balance gives each class the same total weight in the training.
 	Balance bool
-	// Missing says that fields of a table may be missing: a number and a date is
+	// Missing says that fields of a table may be missing: a number or date is
 	// then NaN, a word -1, and a row without a label is left out. Without it a
 	// missing field is an error.
 	Missing bool
 	// LabelFile holds the labels of IDX data. "" means the name of the data with
 	// "labels-idx1" for "images-idx3".
 	LabelFile string
-	// Image is the height, width and channels (1: grey, 3: colours) that images
-	// are brought to. IDX data have a size of their own.
+	// Image is the height, width and channels (1: grey, 3: colours) to which
+	// images are resized. IDX data have their own size.
 	Image []int
 	// Numbers says that labels are numbers to predict, not classes.
 	Numbers bool
-	// IDs says that features are ids, integers below 2^24. Below 0 is none: so is
-	// an empty field of CSV, and what lists of tf.Example messages lack.
+	// IDs says that features are ids, integers below 2^24. Negative means no id;
+	// so does an empty field of CSV, and padding of lists in tf.Example messages.
 	IDs bool
-	// Width is the number of ids of an example, to which lists are filled up; 0
-	// means that of the longest list. Other features have one number of them all.
+	// Width is the number of ids of an example, to which lists are padded; 0
+	// means that of the longest list. Other features all have the same number.
 	Width int
-	// Classes is the number of classes; 0 means one more than the greatest label.
+	// Classes is the number of classes; 0 means one more than the largest label.
 	Classes int
 	// Scale divides every feature; 0 means 1. With Normalize it has no effect.
 	Scale float64
@@ -128,36 +130,37 @@ type Options struct {
 	// Without it the last rows of the file are the test part.
 	Shuffle bool
 	Seed    uint64
-	// ShuffleBuffer, if not 0, reads TFRecord files as a stream, so many of whose
-	// examples are in memory at a time; Shuffle then mixes them among
-	// themselves. See the package's documentation.
+	// ShuffleBuffer, if not 0, reads TFRecord files as a stream, with that many
+	// examples in memory at a time; Shuffle then mixes only those. See the
+	// package documentation.
 	ShuffleBuffer int
-	// MemoryLimit bounds the bytes of examples that are held in memory; 0 means
+	// MemoryLimit limits the bytes of examples held in memory; 0 means
 	// DefaultMemoryLimit. Image files beyond it are read again for each batch;
-	// for other data it is an error.
+	// for other data, exceeding it is an error.
 	MemoryLimit int64
 	// TestFile holds the test part, in the same format. "" means that a part of
 	// the rows is kept for testing.
 	TestFile string
 	// TestLabelFile is the LabelFile of TestFile.
 	TestLabelFile string
-	// TestRows is how many rows to keep for testing. When it is 0, TestFraction
+	// TestRows is how many rows to keep for testing. If it is 0, TestFraction
 	// (at least 0, less than 1) of the rows, rounded to the nearest, are kept.
 	TestRows     int
 	TestFraction float64
 	// BatchSize is the number of rows of a batch; 0 means 1.
 	BatchSize int
 
-	// Fit is the Schema of other examples, whose words a table is read by; nil
-	// for those of the table itself.
+	// Fit is the Schema of other examples, whose words are used to read a
+	// table; nil for those of the table itself.
 	Fit *Schema
 }
 
 // DefaultMemoryLimit is 2 GiB.
 const DefaultMemoryLimit = 2 << 30
 
-// Dataset is training data: examples of float32 features, or int64 ids, with a
-// label each, int64 classes or float32 numbers; in a training and a test part.
+// Dataset is training data, in a training and a test part: examples of float32
+// features, or int64 ids, each with a label, an int64 class or a float32
+// number.
 //
 // Batch and Test use buffers of the Dataset, so a Dataset is for one goroutine
 // at a time.
@@ -177,7 +180,8 @@ type Dataset struct {
 	Classes int
 	// TrainRows and TestRows are the sizes of the two parts.
 	TrainRows, TestRows int
-	// Unlabelled is the number of rows of a table that were left out.
+	// Unlabelled is the number of rows of a table that were left out for lack
+	// of a label.
 	Unlabelled int
 
 	opts  Options
@@ -194,8 +198,8 @@ type Dataset struct {
 	close        []func() error
 }
 
-// Load reads the data called name, until ctx is done. What is wrong with the contents
-// is an [*Errors]. The Dataset is to be closed.
+// Load reads the data called name, until ctx is done. If the contents are invalid,
+// the error is an [*Errors]. The caller must close the Dataset.
 func Load(ctx context.Context, name string, o Options) (*Dataset, error) {
 	o = o.withDefaults()
 	train, err := open(ctx, name, o.LabelFile, o)
@@ -222,7 +226,7 @@ func Load(ctx context.Context, name string, o Options) (*Dataset, error) {
 	return newDataset(train, test, o)
 }
 
-// Read is [Load] of CSV or JSON from r; name is what errors call it.
+// Read is [Load] of CSV or JSON from r; name is used in errors.
 func Read(ctx context.Context, r io.Reader, name string, o Options) (*Dataset, error) {
 	o = o.withDefaults()
 	s, err := readCSV(ctx, r, name, o)
@@ -321,10 +325,10 @@ func (d *Dataset) StepsPerEpoch() int64 {
 }
 
 // Batch returns the training batch of a step, counted from 0: features
-// [BatchSize, Features] and labels [BatchSize]. It depends on nothing but the
-// data, the options and the step; the package's documentation says how. The
-// tensors are overwritten by the next call. An error is that of a file which
-// has changed, or was not held in memory and is damaged.
+// [BatchSize, Features] and labels [BatchSize]. It depends only on the data,
+// the options and the step, as described in the package documentation. The
+// tensors are overwritten by the next call. It fails if a file has changed, or
+// was not held in memory and is damaged.
 func (d *Dataset) Batch(step int64) (x, y *ckptfmt.Tensor, err error) {
 	t := &d.batch
 	t.begin(d.opts.BatchSize)
@@ -339,7 +343,7 @@ func (d *Dataset) Batch(step int64) (x, y *ckptfmt.Tensor, err error) {
 	return d.give(t)
 }
 
-// Test returns up to limit test rows from row start on, as Batch returns
+// Test returns up to limit test rows starting with row start, as Batch returns
 // training rows; the first dimension is the number of rows. The tensors are
 // overwritten by the next call.
 func (d *Dataset) Test(start, limit int) (x, y *ckptfmt.Tensor, err error) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ISODate is the name of the layout of dates as ISO 8601 and RFC 3339 have it:
-// 2026-01-31, or 2026-01-31T12:00:00Z.
+// ISODate is the name of the date layout of ISO 8601 and RFC 3339: 2026-01-31,
+// or 2026-01-31T12:00:00Z.
 const ISODate = "iso"
 
 // dateWords are the directives of strftime and what package time has for them.
@@ -20,9 +20,8 @@ var dateWords = map[string]string{
 	"%F": "2006-1-2", "%T": "15:4:5", "%D": "1/2/06", "%-m": "1", "%-d": "2", "%-H": "15", "%-M": "4", "%-S": "5",
 }
 
-// Duration is the name of the layout of lengths of time as hours, minutes and, if
-// there are any, seconds: 01:30, or 125:02:03.5. They are given in days, as dates
-// are.
+// Duration is the name of the layout of durations as hours, minutes and optional
+// seconds: 01:30, or 125:02:03.5. Their values are in days, like those of dates.
 const Duration = "duration"
 
 // durationLayout means [Duration]; no layout of package time is like it.
@@ -44,7 +43,7 @@ func parseDuration(field string) (time.Time, error) {
 	return time.Unix(0, 0).Add(d), err
 }
 
-// DateLayout returns the layout, as in package time, for one of strftime for
+// DateLayout returns the layout, as in package time, for one of strftime, for
 // [ISODate] or for [Duration].
 func DateLayout(format string) (layout string, err error) {
 	if format == ISODate {

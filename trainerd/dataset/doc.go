@@ -1,17 +1,17 @@
-// Package dataset reads training data and hands them out in batches.
+// Package dataset reads training data and returns them in batches.
 //
 // [Load] reads tables (CSV, JSON, Parquet: see package table), TFRecord files of tf.Example messages, IDX files such as
 // MNIST's, and folders of images; [Options] says which. An example is a row of
 // features, finite numbers or ids, and a label: a class from 0 up, or a number
-// to predict. Reading is strict: what is not as it should be is an [Error] with
-// the file, the line or record, the column or feature, and what to do; never a
-// guess. All of it is read, and so checked, before the first batch.
+// to predict. Reading is strict: anything invalid is an [Error] with the file,
+// the line or record, the column or feature, and what to do; never a guess.
+// Everything is read, and so checked, before the first batch.
 //
 // The examples are split into a training and a test part, and [Dataset.Batch]
-// gives the training examples in batches of one size. Rows are raw: [Schema]
-// says what each number of them is, and [Dataset.Statistics] describes the
+// returns the training examples in batches of one size. Rows are raw: [Schema]
+// describes each of their numbers, and [Dataset.Statistics] describes the
 // training part, so that a model can scale them itself and be used with raw
-// rows later. For a graph that cannot, [Options] asks to have them scaled.
+// rows later. For a graph that cannot, [Options] can scale them.
 //
 // # Memory
 //
@@ -23,7 +23,7 @@
 //	             Options.ShuffleBuffer that of so many examples, and a bit for
 //	             each of the others; 4 bytes for each with weights
 //
-// What would need more than Options.MemoryLimit is an error that says so.
+// Data that would need more than Options.MemoryLimit are an error.
 //
 // # Which examples a batch holds
 //
@@ -32,10 +32,10 @@
 // the interruption; no position needs to be saved.
 //
 // Epoch e is a permutation of the n training examples. The training reads the
-// epochs one after the other, without a seam: the batch of step s holds the
-// positions s*B to s*B+B-1 of that endless row of rows, B being the batch size.
-// All batches are therefore full, each example is used equally often, and a
-// batch may hold the end of one epoch and the beginning of the next.
+// epochs one after another, without a gap: the batch of step s holds the
+// positions s*B to s*B+B-1 of that endless sequence of rows, B being the batch
+// size. All batches are therefore full, each example is used equally often, and
+// a batch may hold the end of one epoch and the beginning of the next.
 //
 // The permutation of an epoch is a Fisher-Yates shuffle, from the last place to
 // the first, of 0..n-1. The place to swap with comes from ChaCha8 (math/rand/v2)
@@ -43,9 +43,9 @@
 // places left. Its 32-byte key is the seed, then the number of the epoch, both
 // as 64-bit little-endian integers, then the 16 bytes "trainerd/dataset". The
 // split uses the same shuffle over all examples, keyed with the epoch number
-// 2^64-1: those that come first train, the others test. With Options.Group the
-// groups test whose rows come last in that order, as long as each brings the test
-// part nearer to its size.
+// 2^64-1: the first ones train, the others test. With Options.Group, the groups
+// whose rows come last in that order test, as long as each brings the test part
+// nearer to its size.
 //
 // # Streams
 //
@@ -54,8 +54,8 @@
 // of W; one is in memory at a time and is mixed as above; the key ends
 // in "windows", a zero, and the window's number instead. The first window of an
 // epoch is shorter by a number that ChaCha8 draws, keyed with the epoch and
-// "trainerd/shift" and two zeros, so that examples which are in different windows
-// now are together another time. To resume, the files are read again up to the
-// window of the step. The test examples of a stream are drawn one by one, each
-// as likely as any other.
+// "trainerd/shift" and two zeros, so that examples in different windows of one
+// epoch may share a window in another. To resume, the files are read again up to
+// the window of the step. The test examples of a stream are drawn one by one,
+// all equally likely.
 package dataset

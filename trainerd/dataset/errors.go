@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong with the data. It names the place, the
-// cause, and what to do about it.
+// Error is one fault of the data. It has the position, the cause, and what to
+// do about it.
 type Error struct {
 	File   string
-	Line   int    // 1 is the first; 0 when the whole file is meant
-	Column int    // 1 is the first; 0 when no single column is meant
-	Record int    // of a TFRecord file, an IDX file or such, 1 is the first; 0 when no single record is meant
-	Name   string // the column's name, when the file has a header; the feature's of a tf.Example
+	Line   int    // 1 is the first; 0 for the whole file
+	Column int    // 1 is the first; 0 if no single column is concerned
+	Record int    // of a TFRecord file, an IDX file or such, 1 is the first; 0 if no single record is concerned
+	Name   string // the column's name, if the file has a header; the feature's in a tf.Example
 	Reason string // what is wrong
 	Hint   string // what to do, may be empty
 	Err    error  // cause, may be nil
@@ -51,8 +51,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxProblems is how many faults of a file are described one by one.
 const maxProblems = 10
 
-// Errors holds everything that [Load] found wrong with one file: the first
-// faults in full and the number of those that followed.
+// Errors holds all faults that [Load] found in one file: the first ones in
+// full, and the number of the rest.
 type Errors struct {
 	File     string
 	Problems []*Error

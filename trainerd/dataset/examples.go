@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// ExamplesOptions says how to read rows for a model that is trained.
+// ExamplesOptions says how to read rows for a trained model.
 type ExamplesOptions struct {
-	// Format of the file; "" means what it looks like, or that of the training
-	// file where that says nothing.
+	// Format of the file; "" means to detect it, or to use that of the
+	// training file if detection fails.
 	Format Format
-	// Labels is the file with the labels of IDX data; "" means the one whose name
-	// belongs to it, if there is one.
+	// Labels is the file with the labels of IDX data; "" means the one with the
+	// matching name, if any.
 	Labels string
-	// NeedLabel makes data without labels an error, and a label that the model does
-	// not know. In a table a label may be missing: it is then NaN.
+	// NeedLabel makes data without labels, or a label that the model does not know,
+	// an error. In a table a label may be missing: it is then NaN.
 	NeedLabel bool
-	// NoMissing makes a number that is missing an error.
+	// NoMissing makes a missing number an error.
 	NoMissing bool
 	// Coerce takes a field of a table that is not the number or the date which the
 	// column has for missing, unless NoMissing is set; without it such a field is an
@@ -41,7 +41,7 @@ type Example struct {
 	File string
 }
 
-// Examples reads rows for a model that is trained, one after the other.
+// Examples reads rows for a trained model, one after another.
 type Examples struct {
 	// HasLabels says that the rows may have labels.
 	HasLabels bool
@@ -59,7 +59,8 @@ type Examples struct {
 }
 
 // OpenExamples opens the data called name, unless ctx is done before all files are
-// found. What is wrong is an [*Error] or [*Errors]. The Examples are to be closed.
+// found. Faults of the data are an [*Error] or [*Errors]. The caller must close
+// the Examples.
 func OpenExamples(ctx context.Context, name string, s *Schema, o ExamplesOptions) (*Examples, error) {
 	e := &Examples{schema: s, opts: o, name: name, errs: &Errors{File: name}}
 	if err := e.openPipe(); err != nil {
@@ -134,8 +135,8 @@ func (e *Examples) format() (Format, error) {
 }
 
 // Each calls f with every row, in order. After the first faulty row the others
-// are only checked, so that one call shows more than one fault; the error is an
-// [*Errors]. An error of f ends it.
+// are only checked, so that one call reports more than one fault; the error is
+// an [*Errors]. An error of f ends it.
 func (e *Examples) Each(f func(*Example) error) error {
 	one := &Example{X: make([]float32, 0, len(e.schema.Features))}
 	rows := 0

@@ -60,8 +60,8 @@ func (g *grouping) of(rows []uint32) []uint32 {
 	return groups
 }
 
-// FirstGroups numbers the groups of up to n training rows, those that
-// [Dataset.Batch] gives first; nil without a column of groups.
+// FirstGroups numbers the groups of up to n training rows, the first ones that
+// [Dataset.Batch] returns; nil without a column of groups.
 func (d *Dataset) FirstGroups(n int) []uint32 {
 	if d.trainGroups == nil {
 		return nil
@@ -150,7 +150,7 @@ func (s *Survey) findGroup(p *Plan) int {
 	return -1
 }
 
-// GroupBy makes a column the one by which the rows are split, and returns its name.
+// GroupBy splits the rows by a column, and returns its name.
 func (p *Plan) GroupBy(column int) string {
 	p.Ungroup()
 	u := &p.Uses[column]
@@ -158,7 +158,7 @@ func (p *Plan) GroupBy(column int) string {
 	return u.Name
 }
 
-// Ungroup makes the column by which the rows were to be split one that is left out.
+// Ungroup no longer splits the rows by a column, which is then left out.
 func (p *Plan) Ungroup() {
 	for i := range p.Uses {
 		if u := &p.Uses[i]; u.Group {

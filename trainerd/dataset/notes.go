@@ -12,8 +12,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
-// Notes says what a person should know of a table before a model is trained on it:
-// what is no fault, but often means something else than it seems to.
+// Notes returns what a person should know about a table before training on it:
+// things that are not faults, but often misleading.
 func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
 	var notes []string
 	for i, u := range p.Uses {

@@ -12,10 +12,10 @@ import (
 // maxDistinct is how many different values of a column are counted.
 const maxDistinct = 10000
 
-// Profile is what was seen of a column of a table.
+// Profile describes the values of a column of a table.
 type Profile struct {
 	Name string
-	// Rows and Missing count the fields, and those that stand for no value.
+	// Rows and Missing count the fields, and those that mean a missing value.
 	Rows, Missing int
 	// Distinct counts the different values; Many says that there are more.
 	Distinct int

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Sample is what data turned out to be that are no table, for anyone who writes a
-// job for them: IDX files, TFRecord files or folders of images.
+// Sample describes data that are not a table, for code that writes a job for
+// them: IDX files, TFRecord files or folders of images.
 type Sample struct {
 	Format Format
-	// File is the data to train with: of a folder that has parts, one of them.
+	// File is the data to train with: for a folder with parts, one of them.
 	File string
 	// Rows counts the examples.
 	Rows int
-	// Features are those of tf.Example messages; one of other data.
+	// Features are those of tf.Example messages; other data have one.
 	Features []SampleFeature
 	// Label is the feature of tf.Example messages to predict.
 	Label string
@@ -31,15 +31,16 @@ type Sample struct {
 	Classes int
 	// ClassNames are those of folders.
 	ClassNames []string
-	// Image is the size that images have, or are best brought to; nil for others.
+	// Image is the size of the images, or the best size to resize them to; nil
+	// for other data.
 	Image []int
 	// Bytes says that the features are bytes, from 0 to 255.
 	Bytes bool
-	// Note says what of the data is left out; "" for nothing.
+	// Note says which part of the data is left out; "" for none.
 	Note string
 }
 
-// SampleFeature is what was seen of a feature.
+// SampleFeature describes a feature.
 type SampleFeature struct {
 	Name string
 	// Kind is "floats", "integers", "bytes", "image" or "images".
@@ -48,7 +49,7 @@ type SampleFeature struct {
 	Shape string
 	// Example is the first, shortened.
 	Example string
-	// Drop says that it is not used, Rule what is done with it, and why.
+	// Drop says that it is not used; Rule says what is done with it, and why.
 	Drop bool
 	Rule string
 }
@@ -63,9 +64,8 @@ func (s *Sample) Used() (names []string) {
 	return names
 }
 
-// NewSample finds out what data are, until ctx is done; it returns nil for a table. label is the
-// feature of tf.Example messages to predict, or the file with the labels of IDX
-// data; "" to choose.
+// NewSample examines data, until ctx is done; it returns nil for a table. label is the feature
+// of tf.Example messages to predict, or the file with the labels of IDX data; "" to choose one.
 func NewSample(ctx context.Context, name, label string, task Task) (*Sample, error) {
 	format, err := DetectFormat(name)
 	if err != nil {
@@ -82,8 +82,8 @@ func NewSample(ctx context.Context, name, label string, task Task) (*Sample, err
 	return nil, nil
 }
 
-// DetectFormat returns the format of data that are no table, by their contents;
-// "" for a file that may be a table.
+// DetectFormat returns the format of data that are not a table, by their
+// contents; "" for a file that may be a table.
 func DetectFormat(name string) (Format, error) {
 	if _, err := os.Stat(name); err != nil && strings.ContainsAny(name, "*?[") {
 		files, err := matching(name)

@@ -37,8 +37,9 @@ func scaling(d *Dataset, s *source) ([]affine, error) {
 	return columns, nil
 }
 
-// Scaling returns what a normalisation subtracts from the values of a column
-// and divides them by. A constant column is divided by 1, and so becomes 0.
+// Scaling returns the numbers that a normalisation subtracts from the values
+// of a column and divides them by. A constant column is divided by 1, and so
+// becomes 0.
 func (m *Moments) Scaling(n Normalize) (subtract, divide float64) {
 	switch n {
 	case NormalizeStandard:

@@ -12,11 +12,11 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
-// Kind is what a column holds.
+// Kind is the kind of values in a column.
 type Kind string
 
 const (
-	// KindNumber is a number as it is; NaN is a missing one.
+	// KindNumber is a plain number; NaN is a missing one.
 	KindNumber Kind = "number"
 	// KindCategory is one of a list of words, given as its index in the
 	// vocabulary; -1 is a missing word, or one that is not in the vocabulary.
@@ -24,11 +24,11 @@ const (
 	// KindDate is a date, given as days since 1970-01-01 in UTC with the time of
 	// day as a fraction; NaN is a missing one.
 	KindDate Kind = "date"
-	// KindID is an id of a bag, below 0 for none.
+	// KindID is an id in a bag, negative for none.
 	KindID Kind = "id"
 )
 
-// Feature is what is known of one column of the examples, or of the label.
+// Feature describes one column of the examples, or the label.
 type Feature struct {
 	// Name is the column's name; "" in a file without a header.
 	Name string `json:"name,omitempty"`
@@ -39,35 +39,35 @@ type Feature struct {
 	// Layout is how dates are written, as in package time. "" means RFC 3339, or
 	// its date alone.
 	Layout string `json:"layout,omitempty"`
-	// Unit comes after the numbers of the column, as in 12 kg, or, the code of a
-	// currency, before them; numbers without it are taken as well.
+	// Unit follows the numbers of the column, as in 12 kg, or precedes them if
+	// it is a currency code; numbers without it are accepted too.
 	Unit string `json:"unit,omitempty"`
-	// NA has the words of the column that stand for a missing value, besides those
-	// of [IsMissing].
+	// NA has the words of the column that mean a missing value, in addition to
+	// those of [IsMissing].
 	NA []string `json:"na,omitempty"`
-	// Column is the place in a row of the training file, from 0.
+	// Column is the index in a row of the training file, from 0.
 	Column int `json:"column"`
 }
 
-// Schema says what an example is made of. A raw row has one float32 for each
-// feature, as its Kind describes; nothing is scaled, and nothing filled in.
+// Schema describes the examples. A raw row has one float32 for each feature,
+// as described at its Kind; nothing is scaled or filled in.
 type Schema struct {
 	// Format is that of the training file.
 	Format Format `json:"format,omitempty"`
-	// Columns is the number of columns of a row of the training file, those that
-	// are not used included; 0 for data without columns.
+	// Columns is the number of columns in a row of the training file, including
+	// unused ones; 0 for data without columns.
 	Columns int `json:"columns,omitempty"`
 	// Image is the height, width and channels of images, nil for other data.
 	Image []int `json:"image,omitempty"`
 
 	// Records names the features of tf.Example messages that make up an example;
-	// nil means all but the label, by name.
+	// nil means all except the label, ordered by name.
 	Records []string `json:"records,omitempty"`
 
 	Features []Feature `json:"features,omitempty"`
 	// Label is what is predicted: a class if its Kind is KindCategory (the
-	// vocabulary then holds the names of the classes, nil when they are the
-	// numbers themselves), else a number.
+	// vocabulary then holds the names of the classes, nil if they are the
+	// numbers themselves), otherwise a number.
 	Label Feature `json:"label"`
 	// Classes is the number of classes, 0 for a label that is a number.
 	Classes int `json:"classes,omitempty"`
@@ -78,7 +78,7 @@ func (s *Schema) HasWords() bool {
 	return slices.ContainsFunc(s.Features, func(f Feature) bool { return f.Kind == KindCategory })
 }
 
-// MayMiss reports whether the format has a way to leave a number out.
+// MayMiss reports whether the format can omit a number.
 func (s *Schema) MayMiss() bool {
 	switch s.Format {
 	case FormatTFRecord, FormatIDX, FormatImages:
@@ -87,7 +87,7 @@ func (s *Schema) MayMiss() bool {
 	return true
 }
 
-// HasNames reports whether all features have names, each another one.
+// HasNames reports whether all features have different names.
 func (s *Schema) HasNames() bool {
 	seen := make(map[string]bool)
 	for _, f := range s.Features {
@@ -99,7 +99,7 @@ func (s *Schema) HasNames() bool {
 	return len(s.Features) > 0
 }
 
-// ClassName returns the name of a class: its number if it has no other.
+// ClassName returns the name of a class, or its number if it has none.
 func (s *Schema) ClassName(class int) string {
 	if class >= 0 && class < len(s.Label.Vocabulary) {
 		return s.Label.Vocabulary[class]
@@ -107,11 +107,11 @@ func (s *Schema) ClassName(class int) string {
 	return strconv.Itoa(class)
 }
 
-// IsMissing reports whether a field, without blanks around it, means a
+// IsMissing reports whether a field, without surrounding blanks, means a
 // missing value.
 func IsMissing(field string) bool { return table.IsMissing(field) }
 
-// Vocabularies finds the indices of words. It is made by [Schema.Vocabularies].
+// Vocabularies finds the indices of words; see [Schema.Vocabularies].
 type Vocabularies []map[string]int
 
 // Vocabularies returns the words of each feature.
@@ -135,7 +135,7 @@ func (f *Feature) index() map[string]int {
 }
 
 // Parse returns the raw value of a field of feature i, or what is wrong with it
-// and what to do. Blanks around the field do not count.
+// and what to do. Blanks around the field are ignored.
 func (s *Schema) Parse(v Vocabularies, i int, field string) (raw float32, reason, hint string) {
 	field = strings.TrimSpace(field)
 	switch f := &s.Features[i]; f.Kind {
@@ -222,8 +222,8 @@ func (s *Schema) lacksLabel(field string) bool {
 	return s.Label.isMissing(field) && !slices.Contains(s.Label.Vocabulary, field)
 }
 
-// ParseLabel returns a label as a Dataset has it, a class or a number, or what is
-// wrong with it. A missing one, or a class that the model does not know, is an
+// ParseLabel returns a label as in a Dataset, a class or a number, or what is
+// wrong with it. A missing label, or a class that the model does not know, is an
 // error: nothing can be compared with it.
 func (s *Schema) ParseLabel(field string) (label float64, reason string) {
 	field = strings.TrimSpace(field)

@@ -2,14 +2,13 @@ package dataset
 
 import "math"
 
-// Moments are the statistics of one column over the training rows. Missing
-// values do not count.
+// Moments are the statistics of one column over the training rows, without
+// missing values.
 type Moments struct {
 	Rows, Missing int64
-	// Mean and Variance are those of the values, of which there are Rows less
-	// Missing; 0 for none.
+	// Mean and Variance are over the Rows minus Missing values; 0 for none.
 	Mean, Variance float64
-	// Min and Max are the smallest and the greatest value; 0 for none.
+	// Min and Max are the smallest and the largest value; 0 for none.
 	Min, Max float64
 }
 

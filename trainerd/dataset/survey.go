@@ -13,13 +13,13 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
-// Survey is what a table turned out to be, for anyone who writes a job for it.
+// Survey describes a table, for code that writes a job for it.
 type Survey struct {
-	// Options is how the table is read.
+	// Options says how the table is read.
 	Options table.Options
 	// Columns are in the order of the table.
 	Columns []*Profile
-	// Rows is their number, and Short that of the last one that lacks fields at its
+	// Rows is the number of rows, and Short the last row that lacks fields at its
 	// end, which are then missing; 0 for none.
 	Rows, Short int
 
@@ -87,8 +87,8 @@ func (s *Survey) each(ctx context.Context, t *table.Table, f func(*table.Row)) e
 	}
 }
 
-// Column returns the column with a name, or with a number from 0, below 0 from
-// the end; false if there is none.
+// Column returns the column with a name or a number, from 0, or from the end
+// if negative; false if there is none.
 func (s *Survey) Column(text string) (int, bool) {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		if i := slices.IndexFunc(s.Columns, func(p *Profile) bool { return same(p.Name, text) }); i >= 0 {
@@ -136,7 +136,7 @@ func (p *Profile) tooManyWords() bool {
 	return p.Many || p.Distinct > maxWords || p.Distinct > few && 2*p.Distinct > p.present()
 }
 
-// Use says what a job does with a column.
+// Use says how a job uses a column.
 type Use struct {
 	Name     string
 	Kind     Kind
@@ -146,7 +146,7 @@ type Use struct {
 	// one.
 	Unit string
 	NA   []string
-	// Form is how the dates are written, for [DateLayout].
+	// Form is the format of the dates, for [DateLayout].
 	Form string
 	// Drop says that the column is left out.
 	Drop bool
@@ -156,11 +156,11 @@ type Use struct {
 	Group bool
 	// Words says that the classes of the label have names.
 	Words bool
-	// Rule says for people what is done, and why.
+	// Rule says, for people, what is done, and why.
 	Rule string
 }
 
-// Plan says what a job does with the columns of a table.
+// Plan says how a job uses the columns of a table.
 type Plan struct {
 	Label int
 	// Numbers says that the label is a number, not a class.
@@ -180,7 +180,7 @@ const (
 	Regression Task = "regression"
 )
 
-// Plan returns what to do with the columns to predict one of them.
+// Plan returns how to use the columns to predict one of them.
 func (s *Survey) Plan(ctx context.Context, label int, task Task) (*Plan, error) {
 	l := s.Columns[label]
 	if l.Distinct < 2 {
@@ -254,7 +254,7 @@ func (p *Plan) whyLeftOut() (text string) {
 	return text
 }
 
-// Weigh makes a column that of the weights of the rows, and returns its name.
+// Weigh makes a column the weights of the rows, and returns its name.
 func (p *Plan) Weigh(column int) string {
 	u := &p.Uses[column]
 	u.Kind, u.Drop, u.Rule, u.Weight = KindNumber, false, "weight of the row", true

@@ -38,10 +38,10 @@ func (d *Dataset) give(t *tensors) (x, y *ckptfmt.Tensor, err error) {
 	return &t.x, &t.y, nil
 }
 
-// Weights returns the weights of the examples that [Dataset.Batch] or
-// [Dataset.Test] has given last, float32 [rows]; nil unless the data have
-// weights. Their mean over the training part is 1, and so is that over the test
-// part. Weights of classes have no effect on the test part.
+// Weights returns the weights of the examples last returned by [Dataset.Batch]
+// or [Dataset.Test], float32 [rows]; nil unless the data have weights. Their
+// mean is 1 over the training part, and also over the test part. Weights of
+// classes have no effect on the test part.
 func (d *Dataset) Weights() *ckptfmt.Tensor {
 	if !d.HasWeights() {
 		return nil

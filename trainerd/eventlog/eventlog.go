@@ -1,8 +1,8 @@
 // Package eventlog writes the events of a run whose disk may fail.
 //
-// A disk that is full must not end a training. What a [Log] cannot write it
-// drops, with one line in the program's log for each failure, and after a pause
-// it begins a new file. The pause doubles with each failure up to a limit.
+// A full disk must not end a training. A [Log] drops events that it cannot
+// write, with one line in the program's log for each failure, and begins a new
+// file after a pause. The pause doubles with each failure up to a limit.
 //
 // A Log may be used by several goroutines.
 package eventlog
@@ -25,9 +25,8 @@ const (
 	maxRetry   = 5 * time.Minute
 )
 
-// Log writes events through a FileWriter. Its Add methods fail when ctx ends,
-// when the event cannot be written at all, and after Close; not because of the
-// disk.
+// Log writes events through a FileWriter. Its Add methods fail if ctx ends, if
+// the event is invalid, and after Close, but not because of the disk.
 type Log struct {
 	writer *tfevents.FileWriter
 	log    *slog.Logger
@@ -72,7 +71,7 @@ func (l *Log) AddScalar(ctx context.Context, tag string, value float64, step int
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddScalar(ctx, tag, value, step) })
 }
 
-// AddScalarAt writes a point of a curve that has a time of its own.
+// AddScalarAt writes a point of a curve with the given time.
 func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value float64, step int64) error {
 	if err := l.overtakeScalar(ctx, tag, step, scalarMetadata); err != nil {
 		return err
@@ -80,8 +79,8 @@ func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value f
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddScalarAt(ctx, at, tag, value, step) })
 }
 
-// AddSession writes a change of the session, with the checkpoint that it is
-// about, if any.
+// AddSession writes a change of the session's state, with its checkpoint, if
+// any.
 func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStatus, checkpoint string, step int64) error {
 	event := &tfpb.SessionLog{Status: status, CheckpointPath: checkpoint}
 	if status == tfpb.SessionLog_START {
@@ -105,17 +104,17 @@ func (l *Log) takeStart() *start {
 	return s
 }
 
-// Flush returns when the file holds all events that were added before.
+// Flush returns when all events added so far are in the file.
 func (l *Log) Flush(ctx context.Context) error {
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.Flush(ctx) })
 }
 
-// Sync is Flush, and makes what the file holds durable.
+// Sync is Flush, and makes the file durable.
 func (l *Log) Sync(ctx context.Context) error {
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
 }
 
-// Close ends the file. A failure that was reported already is not returned
+// Close closes the file. A failure that was already reported is not returned
 // again.
 func (l *Log) Close() error {
 	err := l.writer.Close()
@@ -127,7 +126,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Add writes what has no method of its own. It counts as one event.
+// Add writes events that have no method of their own. It counts as one event.
 func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error) error {
 	if !l.usable() {
 		return nil
@@ -189,7 +188,8 @@ func (l *Log) failed(err error) {
 	l.log.Error("events file cannot be written; events are dropped until it can", "err", err, "retry_in", l.pause)
 }
 
-// Renew has a new file begun with the next event: the current one was deleted.
+// Renew begins a new file with the next event, because the current one was
+// deleted.
 func (l *Log) Renew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,8 +26,8 @@ type overtaking struct {
 	old  map[string]int64 // of each tag that was not written since, its first old point from there on
 }
 
-// Overtake says that the training was resumed, and which step is the first that it
-// makes again. It reads the run so far: a tenth of a second for a million points.
+// Overtake records that the training was resumed, and the first step that it
+// repeats. It reads the run so far: a tenth of a second for a million points.
 func (l *Log) Overtake(from int64) {
 	old := pointsFrom(l.Dir(), from)
 	l.mu.Lock()

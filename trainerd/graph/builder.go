@@ -26,7 +26,7 @@ const attrShapes = "_output_shapes"
 // attrColocation is the attribute that lists the nodes to be placed with.
 const attrColocation = "_class"
 
-// Builder makes a graph. It keeps the first error and [Builder.MetaGraph]
+// Builder builds a graph. It keeps the first error, and [Builder.MetaGraph]
 // returns it. A Builder is for one goroutine.
 type Builder struct {
 	nodes       []*Node
@@ -84,7 +84,7 @@ type Output struct {
 	Index int
 }
 
-// Valid reports whether o is an output at all.
+// Valid reports whether o is not the zero Output.
 func (o Output) Valid() bool { return o.Node != nil }
 
 // Name returns the tensor's name, "node:0", or "" for no output.
@@ -95,7 +95,7 @@ func (o Output) Name() string {
 	return TensorName{Node: o.Node.Name(), Index: o.Index}.Tensor()
 }
 
-// DType returns the tensor's type, DT_INVALID when it is not known.
+// DType returns the tensor's type, DT_INVALID if unknown.
 func (o Output) DType() tfpb.DataType { return o.typ().DType }
 
 // Shape returns what is known of the tensor's shape.
@@ -121,8 +121,8 @@ type NodeSpec struct {
 	Outputs []OutputType
 }
 
-// Add adds a node and returns it, also after a mistake, so that calls can be
-// strung together.
+// Add adds a node and returns it, even after a mistake, so that calls can be
+// nested.
 func (b *Builder) Add(s NodeSpec) *Node {
 	name := b.nodeName(s)
 	n := &Node{
@@ -206,7 +206,7 @@ func (b *Builder) Scope(name string, body func()) {
 }
 
 // UniqueName returns the full name that a node of this name gets in the current
-// scope, and takes it.
+// scope, and reserves it.
 func (b *Builder) UniqueName(name string) string { return b.names.unique(b.scope + name) }
 
 // Colocate runs body with every new node placed with n.
@@ -240,7 +240,7 @@ func (b *Builder) Fail(format string, args ...any) {
 	}
 }
 
-// MetaGraph returns what was built. The Builder must not be used afterwards.
+// MetaGraph returns the graph. The Builder must not be used afterwards.
 func (b *Builder) MetaGraph() (*tfpb.MetaGraphDef, error) {
 	if b.err != nil {
 		return nil, b.err

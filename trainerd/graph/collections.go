@@ -78,8 +78,8 @@ func (g *Graph) Collections() []string {
 	return slices.Sorted(maps.Keys(g.Meta.GetCollectionDef()))
 }
 
-// Names returns the node and tensor names in a collection; none when there is
-// no such collection or it holds something else.
+// Names returns the node and tensor names in a collection; none if there is no
+// such collection or it holds something else.
 func (g *Graph) Names(collection string) []string {
 	return Collections{g.Meta}.Names(collection)
 }
@@ -101,11 +101,11 @@ func (g *Graph) first(collection string) string {
 func (g *Graph) TrainOp() string { return g.first(TrainOpKey) }
 
 // InitOp returns the name of the op that sets all global variables, or "";
-// then [Graph.Initializers] does.
+// then use [Graph.Initializers].
 func (g *Graph) InitOp() string { return g.first(InitOpKey) }
 
 // LocalInitOp returns the name of the op that sets the local variables and
-// tables, or ""; then [Graph.LocalInitializers] does.
+// tables, or ""; then use [Graph.LocalInitializers].
 func (g *Graph) LocalInitOp() string { return g.first(LocalInitOpKey) }
 
 // ReadyOp returns the tensor that lists the variables without a value, or "".
@@ -116,7 +116,7 @@ func (g *Graph) ReadyOp() string { return g.first(ReadyOpKey) }
 func (g *Graph) ReadyForLocalInitOp() string { return g.first(ReadyForLocalInitOp) }
 
 // SummaryOp returns the tensor that holds all summaries, or ""; then
-// [Graph.Summaries] are its parts: encoded summaries, to be strung together.
+// [Graph.Summaries] are its parts: encoded summaries, to be concatenated.
 func (g *Graph) SummaryOp() string { return g.first(SummaryOpKey) }
 
 // Summaries returns the tensors of the single summaries.
@@ -138,10 +138,10 @@ func initializerNames(vars []VariableRef) []string {
 	return names
 }
 
-// GlobalStep returns the tensor to fetch for the number of steps made, and the
-// variable's name; false when the graph counts no steps. It is the first entry
-// of its collection, else the variable named global_step, in either case of
-// type int32 or int64.
+// GlobalStep returns the tensor to fetch for the number of steps, and the
+// variable's name, or false if the graph counts no steps. It is the first
+// entry of its collection, or else the variable named global_step, in either
+// case of type int32 or int64.
 func (g *Graph) GlobalStep() (tensor, variable string, ok bool) {
 	for _, wire := range g.messages(GlobalStepKey) {
 		def := &tfpb.VariableDef{}
@@ -177,8 +177,8 @@ func (v VariableRef) valueTensor() string {
 	return v.Def.GetVariableName()
 }
 
-// Savers returns the graph's savers: the MetaGraphDef's own, else those of the
-// collection.
+// Savers returns the graph's savers: the MetaGraphDef's own, or else those of
+// the collection.
 func (g *Graph) Savers() ([]*tfpb.SaverDef, error) {
 	if s := g.Meta.GetSaverDef(); s != nil {
 		return []*tfpb.SaverDef{s}, g.checkSaver(s)

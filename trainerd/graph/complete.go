@@ -7,11 +7,10 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Complete returns a copy of meta to which it adds what a Supervisor needs and
-// the program that exported it did not make, and names it in its collection:
-// init op, local init op, ready op, a summary op if there are summaries, and a
-// saver if there are variables. What is there already is left alone; the copy
-// shares its nodes with meta.
+// Complete returns a copy of meta with the missing parts that a Supervisor
+// needs, each named in its collection: init op, local init op, ready op, a
+// summary op if there are summaries, and a saver if there are variables.
+// Existing ones are left alone; the copy shares its nodes with meta.
 func Complete(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
 	g, err := Parse(meta)
 	if err != nil {

@@ -6,8 +6,8 @@
 // scopes, collections and variables, and with the sub-graphs that a training
 // needs: gradients ([Builder.Gradients]), initialisation and readiness
 // ([Builder.AddInit], [Builder.AddReady]), summaries and a saver
-// ([Builder.AddSaver]). What it makes is laid out as a TensorFlow 1 program's
-// export is, so that TensorFlow imports, trains, saves and restores it:
+// ([Builder.AddSaver]). The result is laid out like the export of a TensorFlow
+// 1 program, so that TensorFlow imports, trains, saves and restores it:
 //
 //	b := graph.NewBuilder()
 //	x := b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1, 4))
@@ -16,16 +16,17 @@
 //	...
 //	meta, err := b.MetaGraph()
 //
-// A Builder remembers the first mistake and continues; MetaGraph returns it. So
+// A Builder remembers the first mistake and continues; MetaGraph returns it, so
 // the calls in between need no checks.
 //
-// Package optimizer adds the training by a loss, package attr makes attributes for
-// nodes that a Builder has no method for, and package literal the values of
+// Package optimizer adds the training of a loss, package attr makes attributes for
+// nodes that a Builder has no method for, and package literal makes the values of
 // constants.
 //
 // # Reading
 //
-// [Parse] indexes and checks a MetaGraphDef and gives a [Graph]: placeholders,
-// variables, the ops that collections name. [Complete] adds what a Supervisor
-// needs and the file lacks: a saver, ready, init and summary ops.
+// [Parse] indexes and checks a MetaGraphDef and returns a [Graph]:
+// placeholders, variables, the ops that collections name. [Complete] adds what
+// a Supervisor needs if the file lacks it: a saver, ready, init and summary
+// ops.
 package graph

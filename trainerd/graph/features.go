@@ -19,8 +19,8 @@ func (b *Builder) IsNan(name string, x Output) Output {
 	return b.elementwiseTo("IsNan", name, tfpb.DataType_DT_BOOL, x)
 }
 
-// Where adds the elements of x where the condition is true, else those of y,
-// with broadcasting of y. The condition has the shape of x.
+// Where adds the elements of x where the condition is true, and those of y
+// elsewhere, with broadcasting of y. The condition has the shape of x.
 func (b *Builder) Where(name string, condition, x, y Output) Output {
 	shape, err := x.Shape().broadcast(y.Shape())
 	if err != nil {
@@ -53,8 +53,8 @@ func (b *Builder) Columns(name string, x Output, columns ...int32) Output {
 // Elements adds the elements of the vector x at the given indices.
 func (b *Builder) Elements(name string, x, indices Output) Output { return b.gather(name, x, indices) }
 
-// OneHot adds a row of zeros and a one for each of a vector of indices, of
-// zeros alone for an index outside [0, depth).
+// OneHot adds a row of zeros and a one for each of a vector of indices, only
+// zeros for an index outside [0, depth).
 func (b *Builder) OneHot(name string, indices Output, depth int32) Output {
 	d := b.Const(name+"/depth", literal.Int32(depth))
 	on, off := b.Const(name+"/on_value", literal.Float(1)), b.Const(name+"/off_value", literal.Float(0))
@@ -65,8 +65,8 @@ func (b *Builder) OneHot(name string, indices Output, depth int32) Output {
 	}).Output(0)
 }
 
-// ConcatColumns joins matrices of as many rows each side by side. A single one
-// is passed on.
+// ConcatColumns joins matrices with the same number of rows side by side. A
+// single one is passed on.
 func (b *Builder) ConcatColumns(name string, xs ...Output) Output {
 	if len(xs) == 1 {
 		return xs[0]
@@ -109,7 +109,7 @@ func gradConcat(b *backward) []Output {
 	return grads
 }
 
-// StackColumns makes a matrix of vectors: each becomes a column.
+// StackColumns makes a matrix from vectors: each becomes a column.
 func (b *Builder) StackColumns(name string, xs ...Output) Output {
 	if len(xs) == 0 {
 		b.Fail("node %s%s (Pack): no inputs", b.scope, name)
@@ -122,7 +122,7 @@ func (b *Builder) StackColumns(name string, xs ...Output) Output {
 	}).Output(0)
 }
 
-// Vocabulary adds a lookup table that maps words to their places in the list,
+// Vocabulary adds a lookup table that maps words to their indices in the list,
 // and the op that fills it, which it names in the collection of such ops.
 func (b *Builder) Vocabulary(name string, words []string) (table Output, init *Node) {
 	places := make([]int64, len(words))
@@ -150,7 +150,7 @@ func (b *Builder) Vocabulary(name string, words []string) (table Output, init *N
 	return table, init
 }
 
-// Find adds the places of words in a vocabulary, -1 for those that it lacks.
+// Find adds the indices of words in a vocabulary, -1 for unknown words.
 func (b *Builder) Find(name string, table, words Output) Output {
 	return b.Add(NodeSpec{
 		Op: "LookupTableFindV2", Name: name, Inputs: []Output{table, words, b.Const(name+"/none", literal.Int64(-1))},

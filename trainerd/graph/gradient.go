@@ -24,7 +24,7 @@ type gradientFunc func(b *backward) []Output
 func differentiableOps() []string { return slices.Sorted(maps.Keys(gradients)) }
 
 // Gradients adds the derivative of y, a scalar, with respect to each of xs:
-// outputs of nodes, or variables' handles. Where y does not depend on an x the
+// outputs of nodes, or variables' handles. If y does not depend on an x, its
 // result is the zero Output.
 func (b *Builder) Gradients(y Output, xs []Output) []Output {
 	if !y.Shape().isScalar() {
@@ -165,9 +165,9 @@ func (b *Builder) tuple(grads []Output) []Output {
 	return out
 }
 
-// Indices returns the indices of the rows that a gradient consists of. It is not
-// valid for a gradient of all elements.
+// Indices returns the indices of the rows of a gradient. It is invalid for a
+// gradient of all elements.
 func (b *Builder) Indices(gradient Output) Output { return b.indices[gradient] }
 
-// SetIndices says that a tensor of rows is a gradient of the rows at these indices.
+// SetIndices marks a tensor of rows as a gradient of the rows at these indices.
 func (b *Builder) SetIndices(rows, indices Output) { b.indices[rows] = indices }

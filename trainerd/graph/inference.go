@@ -12,17 +12,17 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
-// InitOpSignature is the key of the signature by which a SavedModel names the op
-// that is run after its variables are restored, and the key of its only output.
+// InitOpSignature is the key of the signature with which a SavedModel names the
+// op to run after its variables are restored, and the key of its only output.
 const InitOpSignature = "__saved_model_init_op"
 
 // inferenceKept are the collections, besides those of variables and tables, that
 // describe a model and not its training.
 var inferenceKept = []string{"trainerd_schema"}
 
-// Inference returns what of a graph its signatures need: their nodes, the variables
-// that these read, the tables, a saver for them, and the op that fills the
-// tables, which gets a signature of its own.
+// Inference returns the part of a graph that its signatures need: their nodes, the
+// variables that these read, the tables, a saver for them, and the op that fills
+// the tables, which gets its own signature.
 func (g *Graph) Inference() (*tfpb.MetaGraphDef, error) {
 	roots, err := g.signatureTensors()
 	if err != nil {
@@ -160,8 +160,8 @@ func keptColocation(attrs map[string]*tfpb.AttrValue, kept map[string]bool) map[
 	return attrs
 }
 
-// Needs reports whether computing tensors takes a node, other than by those that
-// are fed.
+// Needs reports whether computing tensors requires a node, given those that are
+// fed.
 func (g *Graph) Needs(tensors []string, node string, fed []string) bool {
 	stops := make(map[string]bool)
 	for _, name := range fed {

@@ -11,7 +11,7 @@ import (
 // collections and callers write it: "node", "node:1", "^node".
 type TensorName struct {
 	Node    string
-	Index   int  // output; 0 when the text names none
+	Index   int  // output; 0 if the text names none
 	Control bool // "^node": the node must run first, no value is passed
 	HasPort bool // the text had ":n"
 }

@@ -34,12 +34,12 @@ func (b *Builder) GreaterEqual(name string, x, y Output) Output {
 	return b.elementwiseTo("GreaterEqual", name, tfpb.DataType_DT_BOOL, x, y)
 }
 
-// StopGradient passes x on and lets no gradient back.
+// StopGradient passes x on and blocks its gradient.
 func (b *Builder) StopGradient(name string, x Output) Output {
 	return b.elementwise("StopGradient", name, x)
 }
 
-// SelectV2 adds x where the condition, a scalar, is true, else y.
+// SelectV2 adds x if the condition, a scalar, is true, else y.
 func (b *Builder) SelectV2(name string, condition, x, y Output) Output {
 	if !condition.Shape().isScalar() || !x.Shape().Equal(y.Shape()) {
 		b.Fail("node %s%s (SelectV2): want a scalar condition and two values of one shape, got %v, %v and %v",
@@ -52,14 +52,14 @@ func (b *Builder) SelectV2(name string, condition, x, y Output) Output {
 	}).Output(0)
 }
 
-// MeanOver adds the mean of x along the given axes, which stay as dimensions
-// of size one.
+// MeanOver adds the mean of x along the given axes, which are kept with size
+// one.
 func (b *Builder) MeanOver(name string, x Output, axes ...int32) Output {
 	return b.reduceKept("Mean", name, x, axes)
 }
 
-// SumOver adds the sum of x along the given axes, which stay as dimensions of
-// size one.
+// SumOver adds the sum of x along the given axes, which are kept with size
+// one.
 func (b *Builder) SumOver(name string, x Output, axes ...int32) Output {
 	return b.reduceKept("Sum", name, x, axes)
 }
@@ -127,7 +127,7 @@ func convAttrs(t tfpb.DataType) Attrs {
 }
 
 // MaxPool adds the maximum of each square of size by size elements of a batch
-// of images. A square at the border may be cut.
+// of images. A square at the border may be smaller.
 func (b *Builder) MaxPool(name string, x Output, size int64) Output {
 	s := x.Shape()
 	if s.Rank() != 4 || size < 1 {
@@ -181,9 +181,9 @@ func (b *Builder) gather(name string, x, indices Output) Output {
 }
 
 // Dropout sets elements of x to zero, each with the probability rate, and
-// scales the others up so that the sum stays about the same. What is dropped
-// is a function of the seed and the step alone, so a training that is resumed
-// drops what it would have dropped.
+// scales the others up so that the sum stays about the same. The dropped
+// elements are a function of the seed and the step, so a resumed training
+// drops the same ones.
 func (b *Builder) Dropout(name string, x, rate, step Output, seed int64) (out Output) {
 	b.Scope(name, func() {
 		seeds := b.Pack("seed", b.Const("key", literal.Int64(seed)), step)

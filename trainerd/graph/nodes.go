@@ -39,7 +39,7 @@ func (n Nodes) Type(variable string) (tfpb.DataType, bool) {
 	return node.GetAttr()["dtype"].GetType(), ok
 }
 
-// StoreName returns what a session calls the variable of a node: its shared
+// StoreName returns a session's name for the variable of a node: its shared
 // name, if it has one.
 func (n Nodes) StoreName(variable string) string {
 	if shared := n.byName[variable].GetAttr()["shared_name"].GetS(); len(shared) > 0 {
@@ -48,8 +48,8 @@ func (n Nodes) StoreName(variable string) string {
 	return variable
 }
 
-// Reads finds, by the name of a variable, a node that reads the variable and
-// nothing else: it can be run at any time.
+// Reads finds, for the name of a variable, a node that only reads the
+// variable, so it can be run at any time.
 func (n Nodes) Reads() map[string]string {
 	reads := make(map[string]string)
 	for _, node := range n.list {
@@ -89,7 +89,7 @@ func (n Nodes) Placeholder(names []string) (placeholder string, needed bool) {
 	return "", false
 }
 
-// ValueTensor returns the tensor that has the value of a variable. The name of a
+// ValueTensor returns the tensor with the value of a variable. The name of a
 // resource variable is that of its handle.
 func (g Collections) ValueTensor(variable string) string {
 	for _, key := range []string{GlobalStepKey, GlobalVariables} {
@@ -103,7 +103,7 @@ func (g Collections) ValueTensor(variable string) string {
 	return variable + ":0"
 }
 
-// ReadableTensor returns the tensor that has the value of a variable, "" if the graph
+// ReadableTensor returns the tensor with the value of a variable, "" if the graph
 // does not say.
 func (g Collections) ReadableTensor(variable string) string {
 	if value := g.ValueTensor(variable); value != variable+":0" {

@@ -27,7 +27,7 @@ func (b *Builder) Placeholder(name string, t tfpb.DataType, s Shape) Output {
 	}).Output(0)
 }
 
-// PlaceholderWithDefault adds a tensor that may be fed and is in otherwise.
+// PlaceholderWithDefault adds a tensor that may be fed, and is in otherwise.
 func (b *Builder) PlaceholderWithDefault(name string, in Output, s Shape) Output {
 	return b.Add(NodeSpec{
 		Op: "PlaceholderWithDefault", Name: name, Inputs: []Output{in},
@@ -36,7 +36,7 @@ func (b *Builder) PlaceholderWithDefault(name string, in Output, s Shape) Output
 	}).Output(0)
 }
 
-// MatMul adds the product of two matrices, each transposed first if so asked.
+// MatMul adds the product of two matrices, each transposed first if requested.
 func (b *Builder) MatMul(name string, x, y Output, transposeX, transposeY bool) Output {
 	rows, inner := matrixDims(x.Shape(), transposeX)
 	inner2, cols := matrixDims(y.Shape(), transposeY)
@@ -263,8 +263,8 @@ func (b *Builder) ShapeOf(name string, x Output) Output {
 	}).Output(0)
 }
 
-// Reshape gives x the given shape, of which one dimension may be -1: whatever
-// the number of elements makes of it.
+// Reshape gives x the given shape, in which one dimension may be -1: it
+// follows from the number of elements.
 func (b *Builder) Reshape(name string, x Output, shape Shape) Output {
 	if name == "" {
 		name = "Reshape"

@@ -9,11 +9,11 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// SavedVariable says under which key a checkpoint has a variable.
+// SavedVariable gives the key of a variable in a checkpoint.
 type SavedVariable struct {
 	Key  string
 	Name string
-	Part *variablePart // nil when the variable is the whole tensor
+	Part *variablePart // nil if the variable is the whole tensor
 }
 
 // variablePart says which part of a partitioned tensor a variable is.
@@ -22,12 +22,12 @@ type variablePart struct {
 	Slice ckptfmt.TensorSlice
 }
 
-// ErrSavedByOps says that what a graph's saver saves is not variables alone, so
-// the graph's own ops have to do it.
+// ErrSavedByOps says that a graph's saver does not save only variables, so the
+// graph's own ops have to do it.
 var ErrSavedByOps = errors.New("saved by the graph's ops")
 
-// SavedVariables returns what a saver saves, the first one of the graph for a nil
-// def; without one the global variables; nil when the graph says nothing.
+// SavedVariables returns the variables that a saver saves, by default the graph's
+// first one; without a saver the global variables; nil if the graph does not say.
 func (g Collections) SavedVariables(def *tfpb.SaverDef) ([]SavedVariable, error) {
 	if def == nil {
 		var err error

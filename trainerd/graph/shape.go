@@ -10,10 +10,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
-// Shape is what is known of a tensor's shape before the graph runs. The zero
-// Shape is a scalar's.
+// Shape is what is known about a tensor's shape before the graph runs. The
+// zero Shape is a scalar's.
 type Shape struct {
-	Dims        []int64 // -1 where the size is not known
+	Dims        []int64 // -1 if the size is unknown
 	UnknownRank bool    // nothing is known; Dims is empty
 }
 
@@ -44,7 +44,7 @@ func (s Shape) Proto() *tfpb.TensorShapeProto {
 	return p
 }
 
-// Rank returns the number of dimensions, or -1 when it is not known.
+// Rank returns the number of dimensions, or -1 if unknown.
 func (s Shape) Rank() int {
 	if s.UnknownRank {
 		return -1
@@ -52,8 +52,8 @@ func (s Shape) Rank() int {
 	return len(s.Dims)
 }
 
-// NumElements returns the number of elements, or false when it is not known
-// or does not fit an int64.
+// NumElements returns the number of elements, or false if it is unknown or
+// does not fit an int64.
 func (s Shape) NumElements() (int64, bool) {
 	if s.UnknownRank {
 		return 0, false
@@ -71,7 +71,7 @@ func (s Shape) NumElements() (int64, bool) {
 	return n, true
 }
 
-// Equal reports whether both shapes say the same.
+// Equal reports whether both shapes are equal, unknown sizes included.
 func (s Shape) Equal(t Shape) bool {
 	return s.UnknownRank == t.UnknownRank && slices.Equal(s.Dims, t.Dims)
 }

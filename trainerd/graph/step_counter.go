@@ -6,10 +6,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
-// WithStepCounter returns a copy of the graph of a program that does not count its
-// steps, with a variable "global_step", an op that sets it to zero and one that raises
-// it by one. The graph's saver, which does not know it, is left out; [Complete] adds
-// another. The copy shares its nodes with the graph.
+// WithStepCounter returns a copy of a graph that does not count its steps, with a
+// variable "global_step", an op that sets it to zero and one that increments it. The
+// graph's saver, which does not know it, is left out; [Complete] adds another. The
+// copy shares its nodes with the graph.
 func (g *Graph) WithStepCounter() (counted *tfpb.MetaGraphDef, init, count string, err error) {
 	b := extend(g.Meta)
 	b.saver, b.meta.SaverDef = nil, nil

@@ -17,8 +17,8 @@ func (b *Builder) AddInit() (init, local *Node) {
 }
 
 // AddReady adds two ops that list the variables without a value: the ready op,
-// for all variables, and the one that is asked before the local init op runs,
-// for the global ones. An empty list means ready.
+// for all variables, and the one that is run before the local init op, for the
+// global ones. An empty list means ready.
 func (b *Builder) AddReady() (ready, readyForLocalInit Output) {
 	global := b.Variables(false)
 	ready = b.ReportUninitialized(append(global, b.Variables(true)...))
@@ -28,8 +28,8 @@ func (b *Builder) AddReady() (ready, readyForLocalInit Output) {
 	return ready, readyForLocalInit
 }
 
-// ReportUninitialized adds what gives the names of the variables that have no value
-// yet.
+// ReportUninitialized adds a tensor with the names of the variables that have no
+// value yet.
 func (b *Builder) ReportUninitialized(vars []*Variable) (missing Output) {
 	b.Scope("report_uninitialized_variables", func() {
 		if len(vars) == 0 {

@@ -24,7 +24,7 @@ type Placeholder struct {
 	Shape Shape
 }
 
-// VariableRef is a variable of a graph that was read.
+// VariableRef is a variable of a parsed graph.
 type VariableRef struct {
 	Def   *tfpb.VariableDef
 	DType tfpb.DataType
@@ -42,9 +42,9 @@ func (v VariableRef) Name() string {
 
 // Error is a fault in a MetaGraphDef.
 type Error struct {
-	Node       string // the node at fault, "" when it is not a node
+	Node       string // the node at fault, "" if it is not a node
 	Op         string
-	Collection string // the collection at fault, "" when it is not a collection
+	Collection string // the collection at fault, "" if it is not a collection
 	Message    string
 }
 

@@ -1,11 +1,11 @@
-// Package hook has what takes part in a training: the interface of hooks, and
-// the ready ones of TensorFlow's basic_session_run_hooks.
+// Package hook has the interface of hooks, which take part in a training, and
+// the ready-made ones of TensorFlow's basic_session_run_hooks.
 //
 // A [Hook] is called at the beginning of a run, after each step and at the end.
 // A [RunHook] is also called around each call of the training's session, and adds
-// feeds, fetches, targets and options to it. An [Attacher] is told which [Run] it
-// is part of, and with that it reads the global step, writes events that
-// survive a full disk, and asks for the end of the training.
+// feeds, fetches, targets and options to it. An [Attacher] gets its [Run], with
+// which it reads the global step, writes events that survive a full disk, and
+// requests the end of the training.
 //
 //	sv.Hooks = []hook.Hook{
 //		&hook.StopAtStep{LastStep: 10000},
@@ -13,6 +13,6 @@
 //		&hook.NaNGuard{Loss: func() float64 { return loss }},
 //	}
 //
-// Hooks are called from the goroutine of the training alone, so they need no locks;
+// Hooks are called only from the goroutine of the training, so they need no locks;
 // a hook may be part of one run at a time.
 package hook

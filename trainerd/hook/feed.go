@@ -11,8 +11,8 @@ import (
 // FeedFn is a Hook that feeds each call of the training.
 type FeedFn struct {
 	Funcs
-	// Feed returns what to feed the next call. Its error, ErrOutOfRange at the
-	// end of the input among them, is the call's.
+	// Feed returns the feeds of the next call. The call fails with its error,
+	// such as ErrOutOfRange at the end of the input.
 	Feed func(ctx context.Context) (map[string]*ckptfmt.Tensor, error)
 }
 

@@ -15,14 +15,15 @@ type FinalOps struct {
 	Funcs
 	Fetches []string
 	Feeds   map[string]*ckptfmt.Tensor
-	// Values are what was fetched, in the order of Fetches; nil before the end.
+	// Values are the fetched values, in the order of Fetches; nil before the
+	// end.
 	Values []*ckptfmt.Tensor
 
 	attachment
 }
 
-// End fetches. An input that has come to its end leaves Values nil, and the log
-// says so: the run as such is good.
+// End fetches. If the input is exhausted, Values stays nil, and the log says
+// so: the run itself has succeeded.
 func (h *FinalOps) End(ctx context.Context, s session.Session) (err error) {
 	h.Values, err = s.Run(ctx, h.Feeds, h.Fetches, nil)
 	switch {

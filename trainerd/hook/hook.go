@@ -10,8 +10,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Hook is called in the course of a run, always from the goroutine of the
-// training. An error of Begin or AfterStep ends the training, as if it had
+// Hook is called during a run, always from the goroutine of the training. An
+// error of Begin or AfterStep ends the training, as if it had
 // failed with that error; ErrOutOfRange ends it cleanly.
 type Hook interface {
 	// Begin is called when the session is ready, before the first step.
@@ -23,7 +23,7 @@ type Hook interface {
 	End(ctx context.Context, s session.Session) error
 }
 
-// Funcs is a Hook of functions. Those that are nil do nothing.
+// Funcs is a Hook made of functions. Nil functions do nothing.
 type Funcs struct {
 	BeginFunc     func(ctx context.Context, s session.Session) error
 	AfterStepFunc func(ctx context.Context, s session.Session, step int64) error
@@ -54,27 +54,28 @@ func (h Funcs) End(ctx context.Context, s session.Session) error {
 	return h.EndFunc(ctx, s)
 }
 
-// Run is what a hook sees of the run that it is part of; see [Attacher].
+// Run is a hook's view of its run; see [Attacher].
 type Run interface {
 	// Session is the session without hooks.
 	Session() session.Session
-	// Context is done once a stop is asked for.
+	// Context is done once a stop is requested.
 	Context() context.Context
 	// RequestStop asks for the end of the training, cleanly.
 	RequestStop()
 
-	// StepsDone is how many steps are done, as far as the run has been told: at
-	// Begin, the step that it begins from.
+	// StepsDone is how many steps are done, as far as the run knows: at Begin,
+	// the step from which it begins.
 	StepsDone() int64
 	// GlobalStep reads the step from the session; it is an [ErrNoStep] if there is none.
 	GlobalStep(ctx context.Context) (int64, error)
-	// StepName is the name of the global step, the tag of its rate but for "/sec".
+	// StepName is the name of the global step, which with "/sec" is the tag of its
+	// rate.
 	StepName() string
 
 	// SummaryOps are the summary ops that the graph names.
 	SummaryOps() []string
-	// SummaryComputed writes a summary as Supervisor.SummaryComputed does, but
-	// nothing in a run without events.
+	// SummaryComputed writes a summary as Supervisor.SummaryComputed does, or
+	// does nothing in a run without events.
 	SummaryComputed(ctx context.Context, summary any, step int64) error
 	// Events is where the run's events go, nil for a run without.
 	Events() *eventlog.Log
@@ -85,7 +86,7 @@ type Run interface {
 	Logger() *slog.Logger
 }
 
-// Attacher is a [Hook] that is told, before each Begin, which run it is part of.
+// Attacher is a [Hook] that gets its run before each Begin.
 type Attacher interface {
 	Hook
 	Attach(r Run)

@@ -8,14 +8,14 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// LogEvery is a Hook that logs how the training goes: at its first step, and
-// then as its trigger says.
+// LogEvery is a Hook that logs the progress of the training: at its first
+// step, and then according to its trigger.
 type LogEvery struct {
 	Funcs
 	Trigger
 	Logger *slog.Logger
-	// Attrs, if not nil, returns what to log besides step and rate, such as the
-	// loss that the training has stored.
+	// Attrs, if not nil, returns what to log in addition to step and rate, such
+	// as the loss that the training has stored.
 	Attrs func() []slog.Attr
 	// AtEnd logs once more when the training has ended without a failure.
 	AtEnd bool

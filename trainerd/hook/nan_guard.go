@@ -9,8 +9,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// NaNError says that a loss is not a number, or infinite. The run ends without
-// a final checkpoint, so the last one from before is the current one.
+// NaNError says that a loss is NaN or infinite. The run ends without a final
+// checkpoint, so the previous one stays current.
 type NaNError struct {
 	Step int64
 	Loss float64
@@ -28,7 +28,7 @@ type NaNGuard struct {
 	Loss func() float64
 }
 
-// Begin refuses a guard that has nothing to look at.
+// Begin refuses a guard without Loss.
 func (h *NaNGuard) Begin(ctx context.Context, s session.Session) error {
 	if h.Loss == nil {
 		return errors.New("NaNGuard: Loss is not set")

@@ -10,12 +10,12 @@ import (
 )
 
 // RunHook is a [Hook] that takes part in each call of the training's session:
-// it adds to what the call runs, and sees what that gave. Calls with another
-// context than the training's, as those of a service, are not the training's.
+// it adds to the call's arguments, and sees their results. Calls with a
+// context other than the training's, such as a service's, do not count.
 type RunHook interface {
 	Hook
-	// BeforeRun is called before each call. What it returns is added to the
-	// call; nil is nothing.
+	// BeforeRun is called before each call. Its result is added to the call;
+	// nil adds nothing.
 	BeforeRun(ctx context.Context, c *RunContext) (*RunArgs, error)
 	// AfterRun is called after each call that succeeded.
 	AfterRun(ctx context.Context, c *RunContext, v *RunValues) error
@@ -27,7 +27,7 @@ type RunArgs struct {
 	Fetches []string
 	Targets []string
 	// Options are merged: the highest trace level, the longest timeout, and
-	// whatever one of them asks for.
+	// anything else that any of them requests.
 	Options *tfpb.RunOptions
 }
 
@@ -35,8 +35,8 @@ type RunArgs struct {
 type RunContext struct {
 	// Session is the session without hooks.
 	Session session.Session
-	// Args is what the training asked for, without what hooks add. It must not
-	// be changed.
+	// Args are the training's own arguments, without what hooks add. They must
+	// not be changed.
 	Args RunArgs
 
 	run   Run
@@ -57,10 +57,10 @@ func (c *RunContext) StepAfter(ctx context.Context) (int64, error) {
 	return step, err
 }
 
-// RunValues is what a call gave a hook.
+// RunValues are the results of a call for a hook.
 type RunValues struct {
 	Results  []*ckptfmt.Tensor // of the hook's fetches, in their order
-	Options  *tfpb.RunOptions  // as merged; nil when nobody gave any
+	Options  *tfpb.RunOptions  // as merged; nil if there were none
 	Metadata *tfpb.RunMetadata // what the session recorded, nil for nothing
 }
 
@@ -69,7 +69,7 @@ func NewRunContext(r Run, s session.Session, args RunArgs) *RunContext {
 	return &RunContext{Session: s, Args: args, run: r}
 }
 
-// Call runs the call with its hooks, and returns what the training asked for.
+// Call runs the call with its hooks, and returns the training's own fetches.
 func (c *RunContext) Call(ctx context.Context, hooks []RunHook) ([]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	if len(hooks) == 0 {
 		return c.Args.run(ctx, c.Session)

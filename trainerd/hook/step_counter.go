@@ -8,11 +8,12 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// StepCounter is a Hook that writes how many steps the training makes a second,
-// as the step counter of the standard services does by time alone. Set
-// Supervisor.SaveSummariesEvery to a negative value to have but one of them.
+// StepCounter is a Hook that writes how many steps the training makes per
+// second, as the step counter of the standard services does, but that one only
+// by time. Set Supervisor.SaveSummariesEvery to a negative value to have only
+// one of them.
 //
-// It warns once of a training that runs ops and never raises its step.
+// It warns once if the training runs ops but never raises its step.
 type StepCounter struct {
 	Funcs
 	Trigger // by default each 100 steps
@@ -29,7 +30,7 @@ type StepCounter struct {
 // stays.
 const staleCalls = 30
 
-// Begin has the hook count from here.
+// Begin makes the hook count from here.
 func (h *StepCounter) Begin(ctx context.Context, s session.Session) error {
 	if h.Steps <= 0 && h.Every <= 0 {
 		h.Steps = 100

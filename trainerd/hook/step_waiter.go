@@ -9,20 +9,20 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// GlobalStepWaiter is a Hook that has the training wait, before its first call,
-// until the global step has come to a value: replicas that begin one after the
-// other.
+// GlobalStepWaiter is a Hook that makes the training wait, before its first
+// call, until the global step has reached a value, so that replicas begin one
+// after another.
 type GlobalStepWaiter struct {
 	Funcs
 	WaitUntilStep int64 // zero or less: it does not wait
-	// Poll is how long to wait between two looks. Zero means half a second.
+	// Poll is the interval between two checks. Zero means half a second.
 	Poll time.Duration
 
 	attachment
 	started bool
 }
 
-// Begin refuses to wait for what does not come.
+// Begin refuses to wait for a step that is never reached.
 func (h *GlobalStepWaiter) Begin(ctx context.Context, s session.Session) error {
 	h.started = h.WaitUntilStep <= 0
 	if err := h.check("GlobalStepWaiter", nil); err != nil {

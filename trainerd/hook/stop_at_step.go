@@ -13,7 +13,7 @@ type StopAtStep struct {
 	// LastStep is the step to end at. A run that begins there ends after its
 	// first step.
 	LastStep int64
-	// NumSteps is, in place of LastStep, how many steps to make from the one at
+	// NumSteps is, instead of LastStep, how many steps to make from the one at
 	// which the run begins. A hook that does not know where a run begins counts
 	// from its first step.
 	NumSteps int64
@@ -23,7 +23,7 @@ type StopAtStep struct {
 	last  int64 // as NumSteps has it, zero before the first step
 }
 
-// Attach has the hook count from where the run begins.
+// Attach makes the hook count from where the run begins.
 func (h *StopAtStep) Attach(r Run) { h.first, h.told = r.StepsDone(), true }
 
 // Begin refuses a hook that does not say when to end, or says it twice.
@@ -48,8 +48,8 @@ func (h *StopAtStep) AfterStep(_ context.Context, _ session.Session, step int64)
 	return nil
 }
 
-// End has the hook count again in the next run. After a session that was lost it
-// continues to count.
+// End makes the hook start counting again in the next run. After a lost session
+// it continues to count.
 func (h *StopAtStep) End(ctx context.Context, s session.Session) error {
 	h.last, h.told = 0, false
 	return h.Funcs.End(ctx, s)

@@ -10,7 +10,8 @@ import (
 
 // SummarySaver is a Hook that computes summaries in the same step as the
 // training, every so many steps or seconds, and writes them. Set
-// Supervisor.SummaryOp to None, so that the summary service does not do so too.
+// Supervisor.SummaryOp to None, so that the summary service does not write them
+// too.
 type SummarySaver struct {
 	Funcs
 	Trigger

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Trigger decides when something that is done every so many steps, or every so
-// often, is due. The first step is always due, and no step twice.
+// Trigger decides when an action is due that is repeated after a number of
+// steps or a time. The first step is always due, and no step is due twice.
 type Trigger struct {
 	Steps int64         // zero or less: not by steps
 	Every time.Duration // zero or less: not by time
@@ -15,8 +15,8 @@ type Trigger struct {
 	at    time.Time
 }
 
-// Due reports whether it is time at a step, and if so begins to wait again.
-// Elapsed is the time since it was due before, zero the first time.
+// Due reports whether the action is due at a step, and if so starts waiting
+// again. elapsed is the time since it was last due, zero the first time.
 func (t *Trigger) Due(step int64) (elapsed time.Duration, due bool) {
 	if !t.isDue(step) {
 		return 0, false

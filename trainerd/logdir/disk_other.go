@@ -4,5 +4,5 @@ package logdir
 
 import "errors"
 
-// FreeSpace does not know on these systems.
+// FreeSpace is unknown on these systems.
 func FreeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }

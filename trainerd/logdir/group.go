@@ -7,13 +7,14 @@ import (
 )
 
 // GroupFile is the file in a logdir that is locked as long as any process of a
-// program that another one looks after is alive, whatever has become of that one.
+// supervised program is alive, even if its supervisor is not.
 const GroupFile = "trainerd.group.lock"
 
-// GroupError says that processes of an earlier start of a program are alive.
+// GroupError says that processes of an earlier start of a program are still
+// alive.
 type GroupError struct {
 	Logdir string
-	PIDs   []int // those that are known, of this machine
+	PIDs   []int // the known ones, on this machine
 }
 
 func (e *GroupError) Error() string {
@@ -24,11 +25,11 @@ func (e *GroupError) Error() string {
 		"in another container, or on another machine; end them there (they have %s open)", e.Logdir, GroupFile)
 }
 
-// HoldGroup locks a logdir for the processes that will inherit the file: the lock is
-// theirs, and ends with the last of them that has the file open. The caller closes
-// its own once the first has begun. The error is a [*GroupError] when others have
-// it; the file is nil where the file system has no such locks. On NFS a lock is not
-// inherited, and keeps nobody out.
+// HoldGroup locks a logdir for the processes that will inherit the file: they hold
+// the lock until the last of them closes the file or ends. The caller closes its own
+// file once the first process has started. The error is a [*GroupError] if others
+// hold the lock; the file is nil if the file system has no such locks. On NFS a lock
+// is not inherited, and keeps nobody out.
 func HoldGroup(dir string) (*os.File, error) {
 	f, locked, err := lockInherited(filepath.Join(dir, GroupFile))
 	switch {

@@ -1,11 +1,12 @@
-// Package logdir keeps a logdir to one writer and tries whether its file system
-// can be trusted.
+// Package logdir ensures that a logdir has one writer, and tests whether its
+// file system can be trusted.
 //
-// [Acquire] locks a folder by the file trainerd.lock in it, with flock where the
-// file system has that and otherwise by the file's existence. The file names its
-// holder; a lock whose holder has died is taken over. [Lock.Held] looks again
-// before each save, so a run whose logdir was moved, deleted or taken learns it
-// before it does harm. A [SelfTest] tries what a logdir needs of a file system.
+// [Acquire] locks a folder through the file trainerd.lock in it, with flock if
+// the file system supports it and otherwise by the file's existence. The file
+// names its holder; a lock whose holder has died is taken over. [Lock.Held]
+// checks again before each save, so a run whose logdir was moved, deleted or
+// taken notices before it does harm. A [SelfTest] tests what a logdir requires
+// of a file system.
 //
 // Locks are safe for concurrent use. Nothing here starts goroutines.
 package logdir
@@ -25,8 +26,8 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// LockFile is the file in a logdir that says which chief writes there. It must
-// not contain "tfevents", or TensorBoard would read it.
+// LockFile is the file in a logdir that says which chief writes there. Its
+// name must not contain "tfevents", or TensorBoard would read it.
 const LockFile = "trainerd.lock"
 
 // maxLockSize bounds what is read of a lock file.
@@ -57,8 +58,7 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("logdir %s is in use by %v; stop it first, or use another logdir", e.Logdir, e.Holder)
 }
 
-// Lock keeps other processes that write to a logdir out of it. A nil
-// Lock is none.
+// Lock keeps other writers out of a logdir. A nil Lock is no lock.
 type Lock struct {
 	log    *slog.Logger
 	dir    string      // absolute
@@ -78,9 +78,9 @@ func thisProcess() (Holder, error) {
 	return Holder{Host: host, PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Millisecond)}, err
 }
 
-// Acquire locks a folder for this process. A Supervisor does so by itself.
-// The error is a [*LockedError] when another process has the folder. A lock whose
-// holder has died is taken over, with a line in log; nil is no log.
+// Acquire locks a folder for this process. A Supervisor does so automatically.
+// The error is a [*LockedError] if another process holds the folder. A lock whose
+// holder has died is taken over, with a line in log, which may be nil.
 func Acquire(dir string, log *slog.Logger) (*Lock, error) {
 	log = logging.OrDiscard(log)
 	me, err := thisProcess()
@@ -120,9 +120,8 @@ func (l *Lock) write(h Holder) error {
 	return err
 }
 
-// Release unlocks the logdir. It must be called once. Where the lock is on an open file, the file
-// stays, empty: removing it would let two processes lock two files of the same
-// name.
+// Release unlocks the logdir. It must be called once. If the lock is on an open file, the file
+// stays, empty: removing it would let two processes lock two files of the same name.
 func (l *Lock) Release() error {
 	if l == nil {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Check returns a [*LockedError] when another process writes to a logdir,
-// and nil when a run could begin there. It changes nothing that a run could
-// see, so the answer may be out of date as soon as it is given.
+// Check returns a [*LockedError] if another process writes to a logdir, and
+// nil if a run could begin there. It takes no lock, so the answer may be out
+// of date as soon as it is returned.
 func Check(dir string) error {
 	name := filepath.Join(dir, LockFile)
 	holder, err := holderOf(name)
@@ -34,8 +34,9 @@ func Check(dir string) error {
 	return unlockClose(lock.file) // the name of the dead holder stays, for the run that takes over
 }
 
-// Named returns the process that a logdir's lock file names, the zero Holder for
-// none. Unless [Check] says that it holds the logdir, it has died without an end.
+// Named returns the process that a logdir's lock file names, or the zero Holder
+// for none. Unless [Check] says that it holds the logdir, it has died without
+// unlocking it.
 func Named(dir string) Holder {
 	holder, err := holderOf(filepath.Join(dir, LockFile))
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// LostError says that a run's logdir is not its own any more: it was moved,
-// or replaced, or another run has it because the lock file was removed. The run
-// ends, for what it would write by the logdir's name could harm others.
+// LostError says that a run has lost its logdir: it was moved, or replaced, or
+// another run has it because the lock file was removed. The run ends, because
+// writing under the logdir's name could harm others.
 type LostError struct {
 	Logdir string
 	// Place is where the logdir was moved to, for a last checkpoint. It is ""
-	// where no place is safe.
+	// if no place is safe.
 	Place string
-	Err   error // a *LockedError when another run has the logdir
+	Err   error // a *LockedError if another run has the logdir
 }
 
 func (e *LostError) Error() string {
@@ -58,11 +58,11 @@ func (l *Lock) hold(dir string) error {
 	return nil
 }
 
-// Held looks again whether the lock still keeps others out of the logdir. A lock
-// file or a logdir that was deleted, and that nobody else has taken, is made
-// again, with a line in the log; [Lock.Remade] counts those logdirs. The
-// error is a [*LostError], the same one from then on; what cannot be looked at
-// counts as unchanged.
+// Held checks whether the lock still keeps others out of the logdir. A deleted
+// lock file or logdir that nobody else has taken is created again, with a line
+// in the log; [Lock.Remade] counts those logdirs. The error is a [*LostError],
+// the same one from then on; anything that cannot be checked counts as
+// unchanged.
 func (l *Lock) Held() error {
 	if l == nil || l.handle == nil {
 		return nil
@@ -78,7 +78,7 @@ func (l *Lock) Held() error {
 	return nil
 }
 
-// Remade returns how often the logdir was made again, because it was deleted.
+// Remade returns how often the logdir was created again after it was deleted.
 func (l *Lock) Remade() int {
 	if l == nil {
 		return 0

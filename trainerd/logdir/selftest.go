@@ -16,26 +16,27 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// SelfTest tries whether a file system keeps what a logdir needs: that a rename
-// replaces a file in one step, that what is synced is there, that a lock locks
-// others out. It is for file systems that may not, such as NFS and FUSE, before
-// a training is trusted to them.
+// SelfTest tests whether a file system meets the requirements of a logdir: that
+// a rename replaces a file atomically, that synced data is there, that a lock
+// keeps others out. Use it for file systems such as NFS and FUSE before
+// trusting a training to them.
 type SelfTest struct {
-	// Dir is a directory of the file system. What is made in it is removed.
+	// Dir is a directory on the file system. Everything created in it is
+	// removed.
 	Dir string
-	// TryLock has another process try to lock a directory, and returns what
-	// [Check] says there. Nil tries in this process, which some file
-	// systems do not lock out of its own locks.
+	// TryLock makes another process try to lock a directory, and returns the
+	// result of [Check] there. If nil, this process tries, which on some file
+	// systems its own locks do not keep out.
 	TryLock func(ctx context.Context, dir string) error
 
 	fs atomicfile.FS // nil for the operating system's
 }
 
-// SelfTestResult is what one part of a [SelfTest] has found.
+// SelfTestResult is the result of one part of a [SelfTest].
 type SelfTestResult struct {
 	Name   string
 	Detail string // of what works
-	// Err says what is not. With Warning it can be lived with.
+	// Err says what does not work. With Warning it is tolerable.
 	Err     error
 	Warning bool
 }
@@ -50,7 +51,7 @@ const (
 	maxClockDistance = 2 * time.Second
 )
 
-// Run returns a result for each part, in order. It fails when there is no
+// Run returns a result for each part, in order. It fails if there is no
 // directory to begin with.
 func (s *SelfTest) Run(ctx context.Context) ([]SelfTestResult, error) {
 	info, err := os.Stat(s.Dir)
@@ -254,8 +255,8 @@ func (s *SelfTest) trySpace(_ context.Context, dir string) (string, error) {
 	return text, nil
 }
 
-// Report writes a line for each result, and returns an error that names what is
-// not as it should be.
+// Report writes a line for each result, and returns an error that names the
+// failed parts.
 func (s *SelfTest) Report(w io.Writer, results []SelfTestResult) error {
 	var failed error
 	for _, r := range results {
@@ -274,7 +275,7 @@ func (s *SelfTest) Report(w io.Writer, results []SelfTestResult) error {
 	return failed
 }
 
-// SelfTestError says that a file system is not fit for a logdir.
+// SelfTestError says that a file system is not suitable for a logdir.
 type SelfTestError struct {
 	Dir, Part string
 	Err       error

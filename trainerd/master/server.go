@@ -19,24 +19,24 @@ import (
 // ServiceName is the name under which TensorFlow's servers register.
 const ServiceName = "tensorflow.MasterService"
 
-// Options changes how a Server works. The zero value, and nil, are good.
+// Options changes how a Server works. The zero value and nil are valid.
 type Options struct {
 	// Runtime is for the sessions that clients create. Its Resources are the
-	// server's variables; nil gives the server some of its own.
+	// server's variables; nil gives the server its own.
 	Runtime runtime.Options
-	// MaxSessions bounds the sessions that are open at once. 0 means 1000.
+	// MaxSessions limits the number of open sessions. 0 means 1000.
 	MaxSessions int
-	// SessionGrace is how long a session stays when every connection that it was
-	// used over has ended. A client that does not answer has none after some 90
-	// seconds. 0 means one minute.
+	// SessionGrace is how long a session is kept after all connections that used
+	// it have ended. The connection of an unresponsive client ends after about
+	// 90 seconds. 0 means one minute.
 	SessionGrace time.Duration
-	// MaxRequestBytes bounds a request: a graph, or the tensors that a step is
-	// fed. 0 means 256 MiB.
+	// MaxRequestBytes limits a request: a graph, or the feeds of a step. 0
+	// means 256 MiB.
 	MaxRequestBytes int
-	// MaxStepTime bounds a step, compiling it included. 0 means one hour.
+	// MaxStepTime limits a step, including compiling it. 0 means one hour.
 	MaxStepTime time.Duration
-	// MaxSessionMemory bounds the memory of each session's steps, as
-	// Runtime.MaxMemory does, which it replaces. 0 means 4 GiB, a negative
+	// MaxSessionMemory limits the memory of each session's steps; it replaces
+	// Runtime.MaxMemory. 0 means 4 GiB, a negative
 	// number no limit.
 	MaxSessionMemory int64
 	// AllowReset lets a client end every session and drop the variables.
@@ -88,8 +88,8 @@ func (o *Options) setDefaults() {
 	o.Runtime.MaxMemory, o.Runtime.MemoryOption = o.MaxSessionMemory, "Options.MaxSessionMemory"
 }
 
-// Serve answers clients that ln accepts, until Close. It closes ln. The error
-// is nil after Close.
+// Serve serves clients that connect to ln, until Close. It closes ln. The
+// error is nil after Close.
 func (s *Server) Serve(ln net.Listener) error {
 	err := s.grpc.Serve(ln)
 	if errors.Is(err, grpc.ErrServerStopped) {
@@ -99,7 +99,7 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Close ends every session and its steps, breaks the connections, and waits
-// for what runs.
+// for everything that still runs.
 func (s *Server) Close() error {
 	s.endSessions()
 	s.grpc.Stop()

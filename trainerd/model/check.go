@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Check returns an error that joins a *[ConfigError] for each field that is
-// wrong, nil when all are right.
+// Check returns an error that joins a *ConfigError for each invalid field, or
+// nil if all are valid.
 func (c Config) Check() error {
 	v := &checker{}
 	v.oneOf("family", c.Family, Families)

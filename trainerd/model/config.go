@@ -3,8 +3,8 @@ package model
 import "fmt"
 
 // Config says which model to build and how it learns. The zero value of a
-// field means its default; the names in the tags are those of the fields in a
-// job's configuration and in errors.
+// field means its default; the tags are the names of the fields in a job's
+// configuration and in errors.
 type Config struct {
 	// Family is linear (one number from a weighted sum, squared error),
 	// mlp_regressor (one number after hidden layers, squared error), logistic (two
@@ -30,38 +30,41 @@ type Config struct {
 	// Initializer of the kernels: glorot_uniform (default), glorot_normal,
 	// truncated_normal (standard deviation 0.1) or zeros. Biases begin at zero.
 	Initializer string `toml:"initializer"`
-	// Dropout is the part of each hidden layer's outputs that a training step
-	// leaves out; 0: none.
+	// Dropout is the fraction of each hidden layer's outputs that a training
+	// step drops; 0: none.
 	Dropout float64 `toml:"dropout"`
 	// BatchNorm normalises each hidden layer of an mlp or mlp_regressor, and each
-	// convolution of a convnet, by the mean and variance of the batch; for predictions by
-	// moving averages of them. Such a layer has beta and gamma instead of a bias.
+	// convolution of a convnet, by the mean and variance of the batch, and in predictions
+	// by moving averages of them. Such a layer has beta and gamma instead of a bias.
 	BatchNorm bool `toml:"batch_norm"`
 	// BatchNormMomentum is the decay of these moving averages; default 0.99.
 	BatchNormMomentum float64 `toml:"batch_norm_momentum"`
-	// L2 is the weight in the loss of half the kernels' squares; 0: none.
+	// L2 is the weight of half the sum of the kernels' squares in the loss; 0:
+	// none.
 	L2 float64 `toml:"l2"`
 	// Seed of the initial values and of dropout. Equal seeds give equal models.
 	Seed int64 `toml:"seed"`
 
 	// Image is the size of a convnet's images: height, width and channels, as in
-	// [28, 28, 1]. Their product is the number of inputs. Data of images know it.
+	// [28, 28, 1]. Their product is the number of inputs. By default it is that
+	// of the data, if they are images.
 	Image []int `toml:"image"`
 	// Filters lists the numbers of filters of a convnet's convolutions, as in
 	// [32, 64]. A max pooling follows each.
 	Filters []int `toml:"filters"`
 	// KernelSize is the height and width of a convnet's kernels; default 3.
 	KernelSize int `toml:"kernel_size"`
-	// Pool is the height and width of what a max pooling makes one; default 2,
+	// Pool is the height and width of the windows of max pooling; default 2,
 	// and 1 for no pooling.
 	Pool int `toml:"pool"`
 
-	// Vocabulary is the number of ids of embedding_bag: they lie in 0 to
-	// vocabulary-1. A negative id is no id, and fills up a bag.
+	// Vocabulary is the number of ids of embedding_bag, which are 0 to
+	// vocabulary-1. Negative ids are padding.
 	Vocabulary int `toml:"vocabulary"`
 	// Embedding is the length of embedding_bag's vectors; default 16.
 	Embedding int `toml:"embedding"`
-	// Combiner makes one vector of a bag's: mean (default) or sum.
+	// Combiner says how the vectors of a bag are combined: mean (default) or
+	// sum.
 	Combiner string `toml:"combiner"`
 
 	// Optimizer is sgd (default), momentum, nesterov (momentum that looks
@@ -78,15 +81,15 @@ type Config struct {
 	// cosine: from r to end_learning_rate in decay_steps along half a wave,
 	// inverse_time: r / (1 + decay_rate*n/decay_steps).
 	Schedule string `toml:"schedule"`
-	// DecaySteps is the schedule's length or period in steps. Set without a
-	// schedule it means the exponential one. Default of polynomial and cosine:
-	// all steps of the job.
+	// DecaySteps is the schedule's length or period in steps. If set without a
+	// schedule, the schedule is exponential. Default for polynomial and
+	// cosine: all steps of the job.
 	DecaySteps int64 `toml:"decay_steps"`
 	// DecayRate is the factor of exponential (default 0.96) and inverse_time
 	// (default 0.5).
 	DecayRate float64 `toml:"decay_rate"`
-	// Staircase lets exponential and inverse_time fall at multiples of
-	// DecaySteps only.
+	// Staircase makes exponential and inverse_time fall only at multiples of
+	// DecaySteps.
 	Staircase bool `toml:"staircase"`
 	// EndLearningRate is where polynomial (default 0.0001) and cosine (default
 	// 0) end.
@@ -97,8 +100,8 @@ type Config struct {
 	Boundaries []int64 `toml:"boundaries"`
 	// Rates are the learning rates of piecewise, one more than boundaries.
 	Rates []float64 `toml:"rates"`
-	// WarmupSteps is the number of first steps in which the rate rises evenly
-	// to what the schedule says; 0: none.
+	// WarmupSteps is the number of steps at the start in which the rate rises
+	// evenly to the scheduled one; 0: none.
 	WarmupSteps int64 `toml:"warmup_steps"`
 
 	// Momentum of momentum and nesterov (default 0.9) and rmsprop (default 0).
@@ -115,8 +118,8 @@ type Config struct {
 	// Epsilon keeps divisors from zero; default 1e-8 for adam and adadelta,
 	// 1e-10 for rmsprop.
 	Epsilon float64 `toml:"epsilon"`
-	// InitialAccumulator is where the sums of adagrad and ftrl begin; default
-	// 0.1.
+	// InitialAccumulator is the initial value of the sums of adagrad and ftrl;
+	// default 0.1.
 	InitialAccumulator float64 `toml:"initial_accumulator"`
 	// LearningRatePower is the exponent of ftrl's sums in its rate; default
 	// -0.5.
@@ -128,7 +131,7 @@ type Config struct {
 	FtrlL2 float64 `toml:"ftrl_l2"`
 }
 
-// The values that the named fields take.
+// The values of the named fields.
 var (
 	Families     = []string{"linear", "mlp_regressor", "logistic", "softmax", "mlp", "convnet", "embedding_bag"}
 	Activations  = []string{"relu", "tanh", "sigmoid"}
@@ -142,11 +145,11 @@ var (
 // taken for a model of a trillion weights.
 const maxSize = 1 << 24
 
-// ConfigError is a field of a [Config] with a value that makes no sense.
+// ConfigError is a field of a [Config] with an invalid value.
 type ConfigError struct {
 	Key   string // as in the configuration: "hidden"
 	Value any
-	Want  string // what would do
+	Want  string // what would be valid
 }
 
 func (e *ConfigError) Error() string {
@@ -162,7 +165,7 @@ func (c Config) IsRegression() bool { return c.Family == "linear" || c.Family ==
 // isPerceptron reports whether the model has hidden layers and nothing before them.
 func (c Config) isPerceptron() bool { return c.Family == "mlp" || c.Family == "mlp_regressor" }
 
-// Resolved returns c with the fields that were left out filled in.
+// Resolved returns c with the defaults filled in.
 func (c Config) Resolved() Config { return c.withDefaults() }
 
 // withDefaults returns c with the fields that were left out filled in.
@@ -180,7 +183,7 @@ func (c Config) withDefaults() Config {
 	return c.optimizerDefaults().scheduleDefaults()
 }
 
-// WithSteps returns c with the schedules that need a length, and have none, ending
+// WithSteps returns c with a schedule that needs a length, but has none, ending
 // with the training.
 func (c Config) WithSteps(steps int64) Config {
 	if c.DecaySteps == 0 && (c.Schedule == "polynomial" || c.Schedule == "cosine") {

@@ -9,10 +9,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph"
 )
 
-// Data says what the examples of a model are. The model then takes raw rows: it
-// scales them, fills in what is missing and looks up words itself, by the
-// statistics of the training rows, which are variables that are not trained, or
-// constants:
+// Data describes the examples of a model. The model then takes raw rows: it
+// scales them, fills in missing values and looks up words itself, using the
+// statistics of the training rows, which are untrained variables, or constants:
 //
 //	normalization/mean, normalization/variance   [inputs], for "standard"; a
 //	                    missing number counts as the mean
@@ -32,7 +31,7 @@ type Data struct {
 	// Weighted says that each example has a weight.
 	Weighted bool
 	// Constant puts the statistics into the graph as constants, and does not
-	// scale the label: for checkpoints that have no such variables.
+	// scale the label: for checkpoints without such variables.
 	Constant bool
 }
 

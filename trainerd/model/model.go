@@ -2,7 +2,7 @@
 // as MetaGraphDefs that TensorFlow imports and that any session runs: forward
 // pass, gradients, optimizer, initialisation, summaries and saver.
 //
-// The variables bear the names that TensorFlow's users expect: hidden/kernel
+// The variables have the names that TensorFlow users expect: hidden/kernel
 // and hidden/bias (hidden_1, hidden_2, ... when there are several layers),
 // logits/kernel and logits/bias, conv_1/kernel, embedding/table, global_step, and
 // each optimizer's slots, such as logits/kernel/Adam. Kernels are drawn by seeded ops, so that all runtimes
@@ -18,8 +18,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
-// Model is a model ready to train, with the names of what can be fed, fetched
-// and run. Names of tensors end in ":0"; those of ops do not.
+// Model is a model ready to train, with the names of the tensors and ops that
+// can be fed, fetched and run. Names of tensors end in ":0"; those of ops do
+// not.
 type Model struct {
 	Meta *tfpb.MetaGraphDef
 
@@ -30,16 +31,17 @@ type Model struct {
 	// the values, float32 [batch].
 	Y graph.Placeholder
 	// Weight takes the weights of the examples, float32 [batch], by which their
-	// losses are multiplied: the tensor's name, or "" for a model without.
+	// losses are multiplied: the tensor's name, or "" for a model without
+	// weights.
 	Weight string
-	// Training is a bool that is true in a training step and false, which it is
-	// unless it is fed, otherwise: the tensor's name, or "" for a model that
-	// does the same in both.
+	// Training is a bool to be fed as true in a training step; it is false by
+	// default: the tensor's name, or "" for a model that does the same in both
+	// cases.
 	Training string
 
 	Loss        string // mean loss of the batch, weights and the L2 term included; of linear in the label's units
 	MSE         string // mean squared error of the batch, without both; only for linear
-	Accuracy    string // part of the batch predicted rightly, without weights; "" for linear
+	Accuracy    string // fraction of the batch predicted correctly, without weights; "" for linear
 	Predictions string // predicted classes, int64 [batch]; for linear the values
 	Logits      string // what the classes are predicted from; "" for linear
 
@@ -53,15 +55,14 @@ type Model struct {
 	Sync *Sync // nil for a replica that does not wait for others
 }
 
-// Build makes the model that cfg describes, for features that are learnt from as
-// they are.
+// Build makes the model that cfg describes, for features that are used
+// unchanged.
 func Build(cfg Config) (*Model, error) { return Spec{Config: cfg}.Build() }
 
-// Spec is a model with what it is for.
+// Spec is a model together with its data and replicas.
 type Spec struct {
 	Config
-	// Data says what the examples are; nil for features that are learnt from as
-	// they are.
+	// Data describes the examples; nil for features that are used unchanged.
 	Data *Data
 	// Sync makes the model one of several replicas that wait for each other in
 	// every step; nil for one that does not.

@@ -9,7 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
-// What TensorFlow calls the signature of a model that answers requests.
+// TensorFlow's names for the signature of a model that serves requests.
 const (
 	// ServingKey names it.
 	ServingKey = "serving_default"

@@ -8,15 +8,15 @@ import (
 type SyncReplicas struct {
 	// Total is the number of replicas.
 	Total int
-	// Aggregate is the number of gradients that make an update; 0 means Total.
-	// Fewer than Total leave the slowest behind, more let each replica give
+	// Aggregate is the number of gradients in an update; 0 means Total. Fewer
+	// than Total leave out the slowest, more let each replica contribute
 	// several.
 	Aggregate int
 }
 
-// Sync has the names of what replicas that wait for each other run, in the
-// terms of TensorFlow's SyncReplicasOptimizer. Model.TrainOp gives the gradients
-// of a batch, waits for a token, and notes the step that it names.
+// Sync has the names of the nodes for replicas that wait for each other, in the
+// terms of TensorFlow's SyncReplicasOptimizer. Model.TrainOp contributes the
+// gradients of a batch, waits for a token, and notes the step in it.
 type Sync struct {
 	Aggregate, Total int
 

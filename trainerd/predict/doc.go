@@ -1,7 +1,7 @@
 // Package predict loads trained models and runs their signatures.
 //
-// [Open] takes a logdir and uses its best checkpoint by evaluation if
-// there is one and else the newest intact one, or a SavedModel. A [Model] runs in
+// [Open] takes a logdir, and uses its best checkpoint by evaluation or else the
+// newest intact one, or it takes a SavedModel. A [Model] runs in
 // this process; its methods are safe for concurrent use, and Close ends it.
 //
 // A model family takes raw rows, as [dataset.Schema] describes them: see

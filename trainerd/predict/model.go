@@ -28,21 +28,22 @@ import (
 
 // Options says how [Open] chooses.
 type Options struct {
-	// Checkpoint names the one to use of a logdir: its prefix, its name in the
-	// logdir or among the best, or its step. "" means the best, else the newest.
+	// Checkpoint names the checkpoint of a logdir to use: its prefix, its name
+	// in the logdir or among the best, or its step. "" means the best, or else
+	// the newest.
 	Checkpoint string
 	// Signature is the key of the signature to run; "" means serving_default.
 	Signature string
-	// MaxMemory bounds the memory that the model holds in all, as the option of the
-	// same name of package runtime does, and MemoryOption names it in errors.
+	// MaxMemory limits the memory of the model, like the option of the same name in
+	// package runtime, and MemoryOption is its name in errors.
 	MaxMemory    int64
 	MemoryOption string
-	// Logger is told of damaged checkpoints that an older one is used for; nil
+	// Logger reports damaged checkpoints for which an older one is used; nil
 	// discards.
 	Logger *slog.Logger
 }
 
-// Model is a trained model that answers. Its methods are safe for concurrent use.
+// Model is a loaded model. Its methods are safe for concurrent use.
 type Model struct {
 	// Meta has the nodes that the signatures need.
 	Meta *tfpb.MetaGraphDef
@@ -76,7 +77,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Open loads the model of a logdir or of a SavedModel. It is to be closed.
+// Open loads the model of a logdir or of a SavedModel. The caller must close
+// it.
 func Open(ctx context.Context, path string, o Options) (*Model, error) {
 	if savedmodel.Is(path) {
 		if o.Checkpoint != "" {
@@ -292,8 +294,8 @@ func nodeOf(name string) string { return graph.NodeName(name) }
 // Close ends the model.
 func (m *Model) Close() error { return m.sess.Close() }
 
-// Run runs the signature: inputs and outputs by its keys. All inputs must be
-// there.
+// Run runs the signature: inputs and outputs are named by its keys. All inputs
+// are required.
 func (m *Model) Run(ctx context.Context, inputs map[string]*ckptfmt.Tensor) (map[string]*ckptfmt.Tensor, error) {
 	feeds := make(map[string]*ckptfmt.Tensor, len(inputs))
 	for key, info := range m.Signature.GetInputs() {
@@ -314,7 +316,7 @@ func (m *Model) Run(ctx context.Context, inputs map[string]*ckptfmt.Tensor) (map
 	return m.fetch(ctx, feeds)
 }
 
-// Fetch runs the graph by the names of tensors, whatever the signature says.
+// Fetch runs the graph by names of tensors, ignoring the signature.
 func (m *Model) Fetch(ctx context.Context, feeds map[string]*ckptfmt.Tensor, tensors []string) ([]*ckptfmt.Tensor, error) {
 	return m.sess.Run(ctx, feeds, tensors, nil)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/model"
 )
 
-// Predictions are the answers for some rows.
+// Predictions are the predictions for some rows.
 type Predictions struct {
 	// Values are the predicted numbers, nil for classes.
 	Values []float32
@@ -22,8 +22,8 @@ type Predictions struct {
 	Width         int
 }
 
-// Predict answers raw rows, one after the other in x, as the Schema describes
-// them. Only a model with a Schema has this method.
+// Predict predicts raw rows, concatenated in x, as the Schema describes them.
+// The model must have a Schema.
 func (m *Model) Predict(ctx context.Context, x []float32) (*Predictions, error) {
 	width := len(m.Schema.Features)
 	if width == 0 || len(x)%width != 0 {

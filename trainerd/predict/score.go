@@ -12,8 +12,8 @@ type Score struct {
 	// Unlabelled is how many more rows have no label.
 	Unlabelled int `json:"unlabelled,omitempty"`
 
-	// Of classes. Baseline is the accuracy of always answering the class that is
-	// most frequent in these rows. AUC is the area under the ROC curve: of two
+	// For classes. Baseline is the accuracy of always predicting the most
+	// frequent class in these rows. AUC is the area under the ROC curve: of two
 	// classes, or the mean over each class against the others.
 	Accuracy  *float64  `json:"accuracy,omitempty"`
 	Loss      *float64  `json:"loss,omitempty"` // the mean cross entropy
@@ -21,7 +21,7 @@ type Score struct {
 	Classes   []string  `json:"classes,omitempty"`
 	Confusion [][]int64 `json:"confusion,omitempty"` // [label][prediction]
 
-	// Of numbers. Baseline is the RMSE of always answering the mean of these
+	// For numbers. Baseline is the RMSE of always predicting the mean of these
 	// labels.
 	MSE  *float64 `json:"mse,omitempty"`
 	RMSE *float64 `json:"rmse,omitempty"`
@@ -31,8 +31,8 @@ type Score struct {
 	Baseline *float64 `json:"baseline,omitempty"`
 }
 
-// Scorer collects what a Score is made of. The memory that it takes is a float32
-// and a class for each row and class, for AUC.
+// Scorer collects the data for a Score. It needs a float32 and a class for each
+// row and class, for AUC.
 type Scorer struct {
 	classes []string
 	rows    int

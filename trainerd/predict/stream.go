@@ -6,24 +6,24 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
-// Row is an answered row. It is overwritten by the next one.
+// Row is a predicted row. It is overwritten by the next one.
 type Row struct {
 	*dataset.Example
 	// Value is the predicted number.
 	Value float32
-	// Class is the most probable class, and Probabilities has those of all; of a
-	// model that predicts numbers there are none.
+	// Class is the most probable class, and Probabilities has those of all
+	// classes; none for a model that predicts numbers.
 	Class         int64
 	Probabilities []float32
 }
 
-// batchBytes bounds the rows that are answered at a time.
+// batchBytes limits the rows that are predicted at a time.
 const (
 	batchRows  = 1024
 	batchBytes = 8 << 20
 )
 
-// FillsMissing reports whether the model takes NaN for a number that is missing.
+// FillsMissing reports whether the model accepts NaN for a missing number.
 func (m *Model) FillsMissing() bool {
 	for _, n := range m.Meta.GetGraphDef().GetNode() {
 		if n.GetOp() == "IsNan" {
@@ -33,7 +33,7 @@ func (m *Model) FillsMissing() bool {
 	return false
 }
 
-// Stream answers the rows of examples one after the other, many at a time.
+// Stream predicts the rows of examples in order, many at a time.
 func (m *Model) Stream(ctx context.Context, in *dataset.Examples, f func(*Row) error) error {
 	b := &batch{model: m, limit: max(1, min(batchRows, batchBytes/4/max(1, len(m.Schema.Features)))), f: f}
 	err := in.Each(func(e *dataset.Example) error {

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Cause is why a training does not resume exactly, most likely.
+// Cause is the most likely reason why a training does not resume exactly.
 type Cause struct {
 	Name string `json:"name"`
-	Why  string `json:"why"` // what speaks for it
+	Why  string `json:"why"` // the evidence for it
 }
 
 // evidence is what one disturbed run shows.

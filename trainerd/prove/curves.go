@@ -16,13 +16,14 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// Curve is one that differs between two runs.
+// Curve is a curve that differs between two runs.
 type Curve struct {
 	Tag string `json:"tag"` // after the name of its run, if there are several
-	// First is the first step with another value, -1 where all values are the same.
+	// First is the first step with a different value, -1 if all values are the
+	// same.
 	First  int64   `json:"first"`
 	MaxAbs float64 `json:"max_abs,omitempty"`
-	Differ int     `json:"differ,omitempty"` // how many steps have another value
+	Differ int     `json:"differ,omitempty"` // how many steps have a different value
 	// Missing and Extra are steps that one run does not have.
 	Missing []int64 `json:"missing,omitempty"`
 	Extra   []int64 `json:"extra,omitempty"`

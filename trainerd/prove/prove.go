@@ -1,15 +1,15 @@
 // Package prove tests whether a training resumes exactly: it runs it undisturbed,
 // then with kills, stops and a damaged newest checkpoint at moments that a seed
-// chooses, each in a logdir of its own, and compares what the runs leave: the
-// tensors of their checkpoints, and their curves.
+// chooses, each in its own logdir, and compares the results: the tensors of
+// their checkpoints, and their curves.
 //
-// A training that does not even repeat itself undisturbed has numbers that differ
-// for other reasons. Where the runs differ, it is therefore run undisturbed a
-// second time, and what differs between those two is not held against it.
+// If a training is not deterministic even undisturbed, its numbers differ for
+// other reasons. So if the runs differ, it is run undisturbed a second time, and
+// differences between those two are ignored.
 //
 // The runs are processes of the command trainerd, as a user starts them, so that
-// all that happens at a restart happens here. The moments are steps, which the
-// control socket of a run says, or times where a program reports no steps.
+// everything that happens at a restart happens here. The moments are steps, read
+// from the control socket of a run, or times if a program reports no steps.
 //
 // # Goroutines
 //
@@ -24,23 +24,23 @@ import (
 	"time"
 )
 
-// Options say what to prove.
+// Options describe the training and the proof.
 type Options struct {
 	// Command returns the command line of trainerd that trains in a logdir, and
 	// resumes there; dir is the working directory of the program, "" for that of the
 	// job.
 	Command func(dir, logdir string) []string
-	// Workdir, if not nil, has each run work in a folder of its own.
+	// Workdir, if not nil, makes each run work in its own folder.
 	Workdir *Workdir
 	Env     []string // in addition to that of this process
-	// Program says that the command keeps a program alive: a kill is the
-	// program's. Otherwise it is that of trainerd.
+	// Program says that the command keeps a program alive: then the program is
+	// killed, otherwise trainerd.
 	Program bool
-	// Pattern means the checkpoints below the logdir; "" for those whose format is
-	// known.
+	// Pattern matches the checkpoints below the logdir; "" means those of a known
+	// format.
 	Pattern string
-	// Source is the command line of a program and the text of its scripts, where
-	// the likely cause of a difference is looked for.
+	// Source is the command line of a program and the text of its scripts, which
+	// are searched for the likely cause of a difference.
 	Source string
 	// Scratch is a folder for the logdirs.
 	Scratch string
@@ -48,7 +48,7 @@ type Options struct {
 	Runs int
 	// Seed chooses the moments.
 	Seed uint64
-	// Progress is called with a line for each thing that is done. May be nil.
+	// Progress is called with a line for each action. It may be nil.
 	Progress func(line string)
 }
 
@@ -58,19 +58,19 @@ type Kind string
 // The kinds of disturbances.
 const (
 	Kill   Kind = "kill"   // SIGKILL
-	Stop   Kind = "stop"   // SIGTERM, and started again
+	Stop   Kind = "stop"   // SIGTERM, then a restart
 	Damage Kind = "damage" // SIGKILL, and the newest checkpoint is cut short
 )
 
-// Disturbance is what was done to a run.
+// Disturbance describes what was done to a run.
 type Disturbance struct {
 	Kind Kind `json:"kind"`
-	// Step is where the training was, -1 where that is not known.
+	// Step is the step that the training had reached, -1 if unknown.
 	Step int64 `json:"step"`
 	// Resumed is the step of the checkpoint that the next start was given, 0 for
 	// none.
 	Resumed int64 `json:"resumed"`
-	// Lost is how many steps were done again.
+	// Lost is how many steps were repeated.
 	Lost int64 `json:"lost"`
 	// given says that the next start was given a checkpoint.
 	given bool
@@ -78,7 +78,7 @@ type Disturbance struct {
 	Damaged string `json:"damaged,omitempty"`
 }
 
-// FailedError says that a run did not come to its end.
+// FailedError says that a run did not complete.
 type FailedError struct {
 	Run    string // which one
 	Code   int    // its exit code
@@ -90,8 +90,8 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("%s ended with exit code %d:\n%s", e.Run, e.Code, e.Output)
 }
 
-// Run proves a training. An error is one of the proof; what is found is in the
-// report. An undisturbed run that fails is a [*FailedError].
+// Run proves a training. The report has the result; an error means that the
+// proof itself failed. If an undisturbed run fails, it is a [*FailedError].
 func Run(ctx context.Context, o Options) (*Report, error) {
 	p := &proof{Options: o, report: &Report{Seed: o.Seed}}
 	first, err := p.undisturbed(ctx, "undisturbed")

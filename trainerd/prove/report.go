@@ -10,41 +10,41 @@ import (
 	"strings"
 )
 
-// Verdict is what a proof has found.
+// Verdict is the result of a proof.
 type Verdict string
 
 // The verdicts.
 const (
-	Same             Verdict = "same"             // every run left the same
-	Differs          Verdict = "differs"          // a disturbed run left something else
-	Fails            Verdict = "fails"            // a disturbed run did not come to its end
+	Same             Verdict = "same"             // every run gave the same result
+	Differs          Verdict = "differs"          // a disturbed run gave a different result
+	Fails            Verdict = "fails"            // a disturbed run did not complete
 	NoResume         Verdict = "no resume"        // the training began from scratch, though there was a checkpoint
 	Nondeterministic Verdict = "nondeterministic" // undisturbed runs differ as much
 	Unproven         Verdict = "unproven"         // there was nothing to compare, or no run was disturbed
 )
 
-// Report is what a proof has found. Its JSON is part of the interface of the
+// Report is the report of a proof. Its JSON is part of the interface of the
 // command.
 type Report struct {
 	Verdict     Verdict   `json:"verdict"`
 	Seed        uint64    `json:"seed"`
-	Steps       int64     `json:"steps"`       // the last one, -1 where none is known
+	Steps       int64     `json:"steps"`       // the last one, -1 if unknown
 	Secs        float64   `json:"secs"`        // of the undisturbed run
 	Undisturbed int       `json:"undisturbed"` // how many undisturbed runs there were
 	Runs        []*Result `json:"runs"`
 	// Excused are curves and tensors that differ between undisturbed runs, too.
 	Excused []string `json:"excused,omitempty"`
-	// Sampled are curves whose points are at other steps in each undisturbed run, too:
-	// progress bars are drawn by time.
+	// Sampled are curves whose points are at different steps in each undisturbed run
+	// too, because progress bars are drawn by time.
 	Sampled []string `json:"sampled,omitempty"`
-	// Reports are curves whose reports begin again at a restart, while the checkpoints
+	// Reports are curves whose reports start over at a restart, while the checkpoints
 	// do not differ.
 	Reports []string `json:"reports,omitempty"`
-	// FirstStep is the first step that differs, -1 where that is not known.
+	// FirstStep is the first step that differs, -1 if unknown.
 	FirstStep   int64   `json:"first_step"`
 	FirstTensor *Tensor `json:"first_tensor,omitempty"`
 	Causes      []Cause `json:"causes,omitempty"`
-	// LostSteps is the mean for each disturbance.
+	// LostSteps is the mean per disturbance.
 	LostSteps float64 `json:"lost_steps"`
 	// Advancing is the share of the disturbed runs' time that advanced the model.
 	Advancing float64  `json:"advancing"`
@@ -55,7 +55,7 @@ type Report struct {
 type Result struct {
 	Name        string       `json:"name"`
 	Disturbance *Disturbance `json:"disturbance,omitempty"`
-	Missed      bool         `json:"missed,omitempty"` // it ended before the disturbance came
+	Missed      bool         `json:"missed,omitempty"` // it ended before the disturbance
 	Secs        float64      `json:"secs"`
 	Failure     string       `json:"failure,omitempty"`
 	Difference  Difference   `json:"difference"`

@@ -24,15 +24,15 @@ import (
 	"github.com/trainerd/trainerd/internal/braces"
 )
 
-// Tensor is one that differs between two runs.
+// Tensor is a tensor that differs between two runs.
 type Tensor struct {
 	File string `json:"file"` // below the logdir
-	Name string `json:"name"` // "" for a file of a format that is not known
+	Name string `json:"name"` // "" for a file of an unknown format
 	// Step is that of the file's name, -1 for none.
 	Step int64 `json:"step"`
-	// MaxAbs is the largest distance of two elements, 0 where there is none.
+	// MaxAbs is the largest distance of two elements, 0 if there is none.
 	MaxAbs float64 `json:"max_abs,omitempty"`
-	// Reason says in words what differs.
+	// Reason describes what differs.
 	Reason string `json:"reason"`
 }
 

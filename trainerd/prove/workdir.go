@@ -12,14 +12,14 @@ import (
 	"github.com/trainerd/trainerd/internal/braces"
 )
 
-// Workdir is the working directory of a program that writes into a folder below
-// it by a name of its own. Each run gets a copy, so that no run finds what another
-// has left: links to all that is there, but for that folder, which is empty.
+// Workdir is the working directory of a program that writes into a fixed folder
+// below it. Each run gets a copy, so that no run finds the files of another: links
+// to everything in it except that folder, which is empty.
 type Workdir struct {
 	Dir    string // absolute
 	Output string // the logdir, below Dir
-	// Pattern is that of the checkpoints below the logdir. Where the logdir is Dir
-	// itself, the copy has no links to them, nor to what trainerd has there.
+	// Pattern is that of the checkpoints below the logdir. If the logdir is Dir
+	// itself, the copy has no links to them, nor to trainerd's files there.
 	Pattern string
 }
 

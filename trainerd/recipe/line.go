@@ -12,30 +12,31 @@ type Line struct {
 	// Form is a regular expression with groups; see the package.
 	Form string `toml:"form"`
 	// Pairs are regular expressions with two groups, a name and a number, which
-	// are looked for in the group values. Default: name=number and name: number.
+	// are matched within the group values. Default: name=number and name:
+	// number.
 	Pairs []string `toml:"pairs"`
 	// Step says where the step comes from: "" from the line; "next" or "last" from
-	// the next or last line that says where the training is, "count" from
-	// counting lines, "epoch" from the line with the epoch before, once for each.
+	// the next or last line that gives the position of the training, "count" from
+	// counting lines, "epoch" from the preceding line with the epoch, once for
+	// each.
 	Step string `toml:"step"`
 	// Needs is a regular expression that values must contain.
 	Needs string `toml:"needs"`
 	// FirstEpoch is the number of the first epoch. Default: 1 with a group epochs,
 	// else 0.
 	FirstEpoch int64 `toml:"first_epoch"`
-	// Complete says that the line counts only when step is total.
+	// Complete says that the line counts only if step equals total.
 	Complete bool `toml:"complete"`
-	// Bar says that the line is drawn again and again: the last one of each step
-	// counts.
+	// Bar says that the line is redrawn: the last one of each step counts.
 	Bar bool `toml:"bar"`
-	// Object says that values is an object of JSON or a dict of Python, whose keys
-	// name the numbers, the step and the epoch.
+	// Object says that values is a JSON object or a Python dict, whose keys name
+	// the numbers, the step and the epoch.
 	Object bool `toml:"object"`
 	// Lower makes the names lower case.
 	Lower bool `toml:"lower"`
 	// Prefix comes before the names, as in "eval/".
 	Prefix string `toml:"prefix"`
-	// Drop are names that are no curves.
+	// Drop are names that are not curves.
 	Drop []string `toml:"drop"`
 
 	recipe string

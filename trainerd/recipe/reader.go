@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Point is what a line says: numbers at a step.
+// Point is the contents of a line: numbers at a step.
 type Point struct {
 	Step   int64
 	Values []Value
@@ -32,9 +32,10 @@ const (
 	noStep = -1
 )
 
-// Reader understands the lines of one start of a program, by a recipe. What a
-// line says may depend on those before it: progress bars begin again with each
-// epoch, and some programs print numbers in one line and the step in another.
+// Reader understands the lines of one start of a program, using a recipe. The
+// meaning of a line may depend on earlier ones: progress bars start over with
+// each epoch, and some programs print numbers in one line and the step in
+// another.
 type Reader struct {
 	mu    sync.Mutex
 	lines []Line
@@ -85,8 +86,8 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07\x1b]*(?:
 // origin is what loguru says of the place in the source that has written a line.
 var origin = regexp.MustCompile(`(?:^|[\s|])[\w.]+:[\w<>.]+:\d+ - `)
 
-// Read reads a line. It returns what is known by it, nil for nothing: that may be
-// what a line before it has said.
+// Read reads a line. It returns the point that the line completes, nil for none;
+// its numbers may come from an earlier line.
 func (r *Reader) Read(text string) *Point {
 	if len(text) > maxLine || !utf8.ValidString(text) {
 		return nil
@@ -113,8 +114,8 @@ func (r *Reader) Read(text string) *Point {
 	return nil
 }
 
-// Flush returns what still waits for its step when the program has ended, one after
-// another, nil for nothing.
+// Flush returns the points that still wait for their step when the program has
+// ended, one per call, then nil.
 func (r *Reader) Flush() *Point {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,8 +134,8 @@ func (r *Reader) Counted() bool {
 	return r.counted > 0
 }
 
-// Absolute reports whether the lines have said where the training is by
-// themselves, so that the first one of a start says whether it has resumed.
+// Absolute reports whether the lines themselves give the position of the
+// training, so that the first one of a start shows whether it has resumed.
 func (r *Reader) Absolute() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package recipe knows how the frameworks of the field train: what their lines of
-// progress look like, what their checkpoints are called, how a program is made to
-// resume, and which signal makes it save.
+// Package recipe knows how the common frameworks train: what their progress lines
+// look like, how their checkpoints are named, how a program is made to resume,
+// and which signal makes it save.
 //
 // A recipe is a TOML file. Those of this package are embedded, and complete: a
-// copy that a user has changed works in the same way.
+// user's changed copy works in the same way.
 //
 //	include = ["plain"]            # recipes whose lines are understood, too
 //	checkpoints = ["ckpt-*.pt"]    # patterns below the logdir, the usual one first
@@ -22,11 +22,12 @@
 //	form = '^iter (?P<step>{int}): (?P<values>.*loss.*)'
 //	pairs = ['([a-z]+) {number}']  # a name and a number, within values
 //
-// A form is a regular expression of Go with groups: step and epoch say where the
-// training is, total how many steps an epoch has, epochs how many epochs there
-// are; values has the names and numbers. Any other group is a number with that
-// name, "__" standing for "/". {int} and {number} are short for whole numbers and
-// for numbers. A form without values says where the training is, and no more.
+// A form is a Go regular expression with groups: step and epoch give the
+// position of the training, total how many steps an epoch has, epochs how many
+// epochs there are; values has the names and numbers. Any other group is a
+// number with that name, "__" standing for "/". {int} and {number} are short for
+// whole numbers and for numbers. A form without values only gives the position
+// of the training.
 //
 // A [Reader] reads the lines of one start of a program. It may be used by several
 // goroutines.
@@ -52,9 +53,9 @@ var embedded embed.FS
 // Auto is the recipe of an unknown program: it has the lines of all others.
 const Auto = "auto"
 
-// Recipe is what is known of a kind of program.
+// Recipe is what is known about a kind of program.
 type Recipe struct {
-	// Description says in a line what programs it is for.
+	// Description says in one line which programs it is for.
 	Description string `toml:"description"`
 	// Include are recipes whose lines and ways to resume are tried after its own.
 	Include []string `toml:"include"`
@@ -64,11 +65,11 @@ type Recipe struct {
 	SaveSignal string `toml:"save_signal"`
 	// Resume are ways to tell a program to resume.
 	Resume []Resume `toml:"resume"`
-	// Env are variables that make a program print what can be read.
+	// Env are variables that make a program print readable lines.
 	Env []Env `toml:"env"`
 	// Tables says that it prints tables: a heading with names, then rows of numbers.
 	Tables bool `toml:"tables"`
-	// Lines are the forms of what it prints.
+	// Lines are the forms of the lines that it prints.
 	Lines []Line `toml:"line"`
 
 	name string
@@ -78,9 +79,9 @@ type Recipe struct {
 type Resume struct {
 	// When is a regular expression that the source of the program contains.
 	When string `toml:"when"`
-	// Args are added to the program's, with {checkpoint} and {step} in them
-	// replaced by those of the checkpoint to resume from, and {flag} by what the
-	// group flag of When has found.
+	// Args are added to the program's, with {checkpoint} and {step} replaced by
+	// those of the checkpoint to resume from, and {flag} by what the group flag
+	// of When has matched.
 	Args []string `toml:"args"`
 	// Note says how it resumes, for a person.
 	Note string `toml:"note"`
@@ -92,7 +93,8 @@ type Resume struct {
 type Env struct {
 	// When is a regular expression that the source of the program contains.
 	When string `toml:"when"`
-	// Set are the variables, as "KEY=VALUE". One that is set already stays.
+	// Set are the variables, as "KEY=VALUE". Variables that are already set
+	// are not changed.
 	Set []string `toml:"set"`
 
 	when *regexp.Regexp
@@ -139,11 +141,11 @@ func unknown(name string) error {
 	return &Error{Recipe: name, Reason: "is not known", Hint: "want one of " + strings.Join(Names(), ", ") + ", or the path of a .toml file"}
 }
 
-// IsFile reports whether a name means a file, and not an embedded recipe.
+// IsFile reports whether a name is that of a file, not of an embedded recipe.
 func IsFile(name string) bool { return strings.HasSuffix(name, ".toml") }
 
-// Load returns the embedded recipe of a name, or that in a file whose name ends
-// in .toml. An error is an [*Error].
+// Load returns the embedded recipe with that name, or the one in a file whose
+// name ends in .toml. The error is an [*Error].
 func Load(name string) (*Recipe, error) {
 	r, err := loadOne(name)
 	if err != nil {
@@ -225,7 +227,8 @@ func (r *Recipe) compile() error {
 // Name returns the name of the recipe, or that of its file.
 func (r *Recipe) Name() string { return r.name }
 
-// ResumeOf returns how a program resumes, by its command line and source.
+// ResumeOf returns how a program resumes, judging by its command line and
+// source.
 func (r *Recipe) ResumeOf(source string) (Resume, bool) {
 	for _, way := range r.Resume {
 		found := way.when.FindStringSubmatch(source)
@@ -243,7 +246,8 @@ func (r *Recipe) ResumeOf(source string) (Resume, bool) {
 	return Resume{}, false
 }
 
-// EnvOf returns the variables that a program needs besides those that it has.
+// EnvOf returns the variables that a program needs in addition to those that
+// it has.
 func (r *Recipe) EnvOf(source string, has func(key string) bool) (set []string) {
 	for _, e := range r.Env {
 		if !e.when.MatchString(source) {

@@ -23,8 +23,8 @@ type Callable struct {
 	closeErr  error
 }
 
-// MakeCallable compiles a step. At least one tensor that is not fed has to be
-// fetched, or one target run. Later extensions of the graph do not change it.
+// MakeCallable compiles a step. It must fetch at least one tensor that is not
+// fed, or run one target. Later extensions of the graph do not change it.
 func (s *Session) MakeCallable(ctx context.Context, feeds, fetches, targets []string) (*Callable, error) {
 	graph := s.index()
 	st, err := newStep(graph, feeds, fetches, targets)
@@ -40,8 +40,8 @@ func (s *Session) MakeCallable(ctx context.Context, feeds, fetches, targets []st
 	return &Callable{sess: s, step: st, handle: resp.GetHandle()}, nil
 }
 
-// Run runs the callable, as Session.Run does a step; feeds are in the order
-// that was given to MakeCallable.
+// Run runs the callable, as Session.Run runs a step; feeds are in the order
+// given to MakeCallable.
 func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
 	if c.released.Load() {
 		return nil, errReleased
@@ -72,9 +72,9 @@ func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt
 	})
 }
 
-// Close lets the server forget the callable. Closing the session does so too.
-// It is bounded as Session.Close is, and a session that is gone or closed is
-// no error.
+// Close makes the server forget the callable. Closing the session does so too.
+// It takes no longer than Session.Close, and a session that is gone or closed
+// is not an error.
 func (c *Callable) Close() error {
 	c.closeOnce.Do(func() {
 		c.released.Store(true)

@@ -32,10 +32,10 @@ const (
 	DefaultMaxReconnectDelay = 5 * time.Second
 )
 
-// What keeps a connection in good health. TensorFlow's server hangs up on a
-// client that pings more often than every five minutes while nothing else is
-// sent, as during a long step; so the pings of HTTP/2 are rarer than that, and
-// those of TCP notice earlier that a peer is dead.
+// Keep-alive settings. TensorFlow's server disconnects a client that pings
+// more often than every five minutes while nothing else is sent, as during a
+// long step; so HTTP/2 pings are rarer than that, and TCP keep-alive notices a
+// dead peer earlier.
 const (
 	pingEvery      = 330 * time.Second
 	pingTimeout    = 20 * time.Second
@@ -46,31 +46,31 @@ const (
 	waitPause      = 100 * time.Millisecond
 )
 
-// Options changes how a Client works. The zero value, and nil, are good.
+// Options changes how a Client works. The zero value and nil are valid.
 type Options struct {
 	// ConnectTimeout is how long Dial waits for a server that does not answer
 	// yet. Zero means DefaultConnectTimeout; negative: Dial does not ask the
 	// server, the first call does.
 	ConnectTimeout time.Duration
 	// CloseTimeout bounds Session.Close and Callable.Close. They need all of it
-	// when a server of the cluster is gone. Zero means DefaultCloseTimeout.
+	// if a server of the cluster is gone. Zero means DefaultCloseTimeout.
 	CloseTimeout time.Duration
 	// MaxReconnectDelay is the longest pause between two attempts to connect.
 	// Zero means DefaultMaxReconnectDelay.
 	MaxReconnectDelay time.Duration
-	// NoReconnectJitter makes these pauses the same each time, for tests that are
-	// to be repeated. Otherwise they vary by a fifth, so that the clients of a
-	// server do not all come back at once.
+	// NoReconnectJitter makes these pauses the same each time, for reproducible
+	// tests. Otherwise they vary by a fifth, so that the clients of a server do
+	// not all reconnect at once.
 	NoReconnectJitter bool
 	// MaxMessageBytes bounds a message in either direction. Zero means 2 GiB
-	// less one byte, which is also the most that TensorFlow takes.
+	// less one byte, which is also TensorFlow's limit.
 	MaxMessageBytes int
 
 	// TLS encrypts the connection, for a proxy in front of the server that
 	// expects it. TensorFlow's server does not: nil is plain text.
 	TLS *tls.Config
-	// DialContext opens connections to host:port or unix:PATH, as through a
-	// tunnel. Nil means directly.
+	// DialContext opens connections to host:port or unix:PATH, for example
+	// through a tunnel. Nil means directly.
 	DialContext func(ctx context.Context, addr string) (net.Conn, error)
 }
 
@@ -82,12 +82,12 @@ type Client struct {
 }
 
 // Dial connects to the TensorFlow server that target names, grpc://host:port or
-// unix:PATH, and checks that it answers. The caller closes the Client.
+// unix:PATH, and checks that it answers. The caller must close the Client.
 //
-// A server that cannot be reached is [session.ErrUnavailable], or by ctx's
-// end [session.ErrCancelled] or [session.ErrDeadlineExceeded]; something
-// else at that address is [session.ErrUnimplemented]; a target of the wrong
-// form is a [*TargetError].
+// The error is [session.ErrUnavailable] if the server cannot be reached,
+// [session.ErrCancelled] or [session.ErrDeadlineExceeded] if ctx ends,
+// [session.ErrUnimplemented] if something else is at that address, and a
+// [*TargetError] if target is malformed.
 func Dial(ctx context.Context, target string, o *Options) (*Client, error) {
 	if o == nil {
 		o = &Options{}
@@ -168,14 +168,14 @@ func orDefault(d, def time.Duration) time.Duration {
 // Target returns the server's address as grpc://host:port or unix:PATH.
 func (c *Client) Target() string { return c.target }
 
-// Close ends the connection, and with it all calls in flight. Sessions that
-// are still open stay open on the server, for nobody; close them before.
+// Close ends the connection, and with it all calls in flight. Open sessions
+// stay open on the server, unused, so close them first.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Wait returns when the server answers, be it the old one or one that was
-// started in its place. It tries until ctx ends; the error then says what is
-// in the way. It fails at once when something other than a TensorFlow server
-// answers, and when one side does not take the other's certificate.
+// Wait returns when the server answers, whether it is the old one or one
+// started in its place. It tries until ctx ends; the error then says what
+// prevents it. It fails at once if something other than a TensorFlow server
+// answers, or if either side rejects the other's certificate.
 func (c *Client) Wait(ctx context.Context) error {
 	c.conn.ResetConnectBackoff()
 	reason := ""
@@ -244,8 +244,8 @@ func (c *Client) invoke(ctx context.Context, method string, req, resp proto.Mess
 // ListDevices returns the devices of the server first, then those of the other
 // servers of its cluster. It waits until all of them answer.
 //
-// A device's incarnation is drawn again whenever its server starts: another one
-// under the same name says that its variables are gone.
+// A device's incarnation is a new random number whenever its server starts: if
+// it changes, the device's variables are gone.
 func (c *Client) ListDevices(ctx context.Context) (local, others []*tfpb.DeviceAttributes, err error) {
 	resp := &tfpb.ListDevicesResponse{}
 	if err := c.invoke(ctx, "ListDevices", &tfpb.ListDevicesRequest{}, resp, nil); err != nil {
@@ -257,13 +257,13 @@ func (c *Client) ListDevices(ctx context.Context) (local, others []*tfpb.DeviceA
 // Reset destroys what all clients of the server have there: it drops the
 // variables, queues and other resources in the named containers on all servers
 // of the cluster that match deviceFilters (without containers: those in the
-// default container, where everything is that was not put elsewhere), and it
-// ends every session of the server, whatever containers it used. Trainings of
-// others on the server lose their state since their last checkpoint.
+// default container, which has everything that was not put elsewhere), and it
+// ends every session of the server, whatever containers it used. Other
+// trainings on the server lose their state since their last checkpoint.
 //
 // Nothing in this module calls it. A training that starts from scratch needs its init
-// op, not this. It is for a server that belongs to the caller alone and holds
-// what nobody uses any more.
+// op, not this. It is for a server that belongs only to the caller and holds
+// leftovers that nobody uses any more.
 func Reset(ctx context.Context, c *Client, containers, deviceFilters []string) error {
 	req := &tfpb.ResetRequest{Container: containers, DeviceFilters: deviceFilters}
 	return c.invoke(ctx, "Reset", req, &tfpb.ResetResponse{}, nil)

@@ -1,7 +1,7 @@
 // Package remote runs a graph on TensorFlow's own distributed runtime: it is a
 // client of the MasterService that every tf.distribute.Server answers. A
 // [Session] is a [session.Session], so whatever trains on the embedded runtime
-// trains on parameter servers, workers and GPUs by another master string:
+// can train on parameter servers, workers and GPUs with another master string:
 //
 //	client, err := remote.Dial(ctx, "grpc://10.0.0.7:2222", nil)
 //	if err != nil {
@@ -39,24 +39,24 @@
 //	                 (unless ConfigProto.isolate_session_state), and they outlive each session
 //	files            that a graph's ops read and write are on the server's disk
 //
-// This client never sends Reset by itself; see [Reset].
+// This client never sends [Reset] on its own; see Reset.
 //
 // # Connection
 //
-// One [Client] is one connection to one server. When it breaks it is made
-// again in the background, at once and then with growing pauses
+// One [Client] is one connection to one server. If it breaks, it is
+// reestablished in the background, at once and then with growing pauses
 // ([Options.MaxReconnectDelay]); until then calls fail at once with
-// UNAVAILABLE. [Client.Wait] waits for the server. A call is never repeated by
-// itself once the server may have seen it, since a step that is repeated may
-// train twice. A dead peer is noticed by TCP keep-alive within a minute or so,
-// also in the middle of a step without an end.
+// UNAVAILABLE. [Client.Wait] waits for the server. A call is never repeated
+// automatically once the server may have seen it, since a repeated step may
+// train twice. TCP keep-alive notices a dead peer within a minute or so, even
+// in the middle of an endless step.
 //
 // # Errors
 //
-// Every error of a call is a [*session.OpError]: with the node and op of
-// TensorFlow's message where it names one, with the server's address where it
-// does not. A failure on another server of the cluster says on which:
-// "From /job:ps/replica:0/task:0: ...". The end of a ctx is, by errors.Is, also
+// Every error of a call is a [*session.OpError]: with the node and op if
+// TensorFlow's message names them, otherwise with the server's address. A
+// failure on another server of the cluster names it:
+// "From /job:ps/replica:0/task:0: ...". If ctx ended, the error also matches
 // context.Canceled or context.DeadlineExceeded, and its cause.
 //
 //	code                  when                                            what to do
@@ -79,21 +79,21 @@
 //
 // # Concurrency
 //
-// Client, Session and Callable are safe for concurrent use: steps of one
-// session run side by side, as on the server. The calls of one [PartialRun]
-// run one after the other. A ctx bounds its call alone; when it ends, the
-// server is notified and gives the step up. Close of a Session ends its calls in
+// Client, Session and Callable are safe for concurrent use: steps of one session
+// run concurrently, as on the server. The calls of one [PartialRun] run one
+// after another. A ctx bounds only its call; when it ends, the server is
+// notified and abandons the step. Close of a Session ends its calls in
 // flight and takes no longer than [Options.CloseTimeout].
 //
-// The package starts no goroutines of its own; those of the gRPC connection
-// end with [Client.Close].
+// The package itself starts no goroutines; those of the gRPC connection end
+// with [Client.Close].
 //
 // # Security
 //
-// A MasterService gives its machine away: anyone who reaches the port can run ops
-// that read and write files, and TensorFlow asks for no password and encrypts
-// nothing. Servers belong on loopback or on a network of their own, or behind a
-// unix socket, unix:PATH. For a tunnel there are [Options.TLS], with client
-// certificates if it asks for them, and [Options.DialContext]. HTTP proxies of the
-// environment are not used.
+// A MasterService gives access to its machine: anyone who reaches the port can run
+// ops that read and write files, and TensorFlow has no password and no encryption.
+// Servers belong on loopback or on a private network, or behind a unix socket,
+// unix:PATH. For a tunnel there are [Options.TLS], with client certificates if
+// required, and [Options.DialContext]. HTTP proxies from the environment are not
+// used.
 package remote

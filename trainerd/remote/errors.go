@@ -133,8 +133,8 @@ func causeOfCancel(message string) tfpb.Code {
 	return tfpb.Code_CANCELLED
 }
 
-// transferNode is the name that TensorFlow gives to a node by which it moves a
-// fed or fetched tensor: the name of the tensor's node, and numbers.
+// transferNode is TensorFlow's name for a node that moves a fed or fetched
+// tensor: the name of the tensor's node, and numbers.
 // partitionNode is the name of a copy of a node made when the graph was divided
 // among devices.
 var (

@@ -8,12 +8,12 @@ import (
 )
 
 // PartialRun is one step that is run in parts: later parts may be fed with
-// what was computed from the tensors of earlier ones. It is safe for concurrent
-// use; its parts run one after the other.
+// values computed from the tensors of earlier ones. It is safe for concurrent
+// use; its parts run one after another.
 //
-// It ends when everything that was announced has been fed and fetched, or with
-// the first part that fails. One that is not brought to its end is kept on the
-// server until the session is closed.
+// It ends when everything announced has been fed and fetched, or with the
+// first part that fails. An unfinished one is kept on the server until the
+// session is closed.
 type PartialRun struct {
 	sess    *Session
 	handle  string
@@ -21,7 +21,7 @@ type PartialRun struct {
 }
 
 // PartialRunSetup begins a step in parts. It announces every tensor that any
-// part will feed or fetch; targets run as soon as what they need is there.
+// part will feed or fetch; targets run as soon as their inputs are there.
 func (s *Session) PartialRunSetup(ctx context.Context, feeds, fetches, targets []string) (*PartialRun, error) {
 	graph := s.index()
 	st, err := newStep(graph, feeds, fetches, targets)
@@ -37,7 +37,7 @@ func (s *Session) PartialRunSetup(ctx context.Context, feeds, fetches, targets [
 }
 
 // Run runs the next part: it feeds and fetches tensors that were announced and
-// that no part before has fed or fetched.
+// not yet fed or fetched by an earlier part.
 func (p *PartialRun) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches []string) ([]*ckptfmt.Tensor, error) {
 	select {
 	case p.running <- struct{}{}:

@@ -17,9 +17,9 @@ import (
 // Session is a session on a server. Its variables are the server's: they are
 // shared with its other sessions and stay when it is closed.
 //
-// It is no [session.VariableStore]: checkpoints go through the save and
+// It is not a [session.VariableStore]: checkpoints go through the save and
 // restore ops of its graph, on the disk of the servers, see [trainerd.Saver].
-// [NewStore] makes one of it.
+// [NewStore] turns it into one.
 type Session struct {
 	client  *Client
 	handle  string
@@ -42,10 +42,10 @@ var _ session.Session = (*Session)(nil)
 // NewSession creates a session with a graph, which may be empty or nil, and
 // configures it; a nil config is TensorFlow's default. Neither is kept.
 //
-// The server first waits until every server of its cluster answers, without
-// end; let ctx bound it, and config.DeviceFilters leave out servers that are
-// not needed. When ctx ends meanwhile, the server may still make the session
-// and keep it until it is restarted.
+// The server first waits, without limit, until every server of its cluster
+// answers; use ctx to limit that, and config.DeviceFilters to leave out
+// servers that are not needed. If ctx ends meanwhile, the server may still
+// make the session and keep it until it is restarted.
 func (c *Client) NewSession(ctx context.Context, graph *tfpb.GraphDef, config *tfpb.ConfigProto) (*Session, error) {
 	index, timeout := newGraphIndex(graph), milliseconds(config.GetOperationTimeoutInMs())
 	ctx, cancel := withTimeout(ctx, timeout)
@@ -93,9 +93,10 @@ func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fet
 	return out, err
 }
 
-// RunWithOptions is Run with options, such as a trace level, and gives what
-// the server recorded of the step. A nil o is the default. The client keeps
-// o.TimeoutInMs, as TensorFlow's does: the server alone would not.
+// RunWithOptions is Run with options, such as a trace level, and returns the
+// metadata that the server recorded about the step. A nil o is the default.
+// The client enforces o.TimeoutInMs, as TensorFlow's does, because the server
+// does not.
 func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	return s.runStep(ctx, &tfpb.RunStepRequest{Options: o}, feeds, fetches, targets)
@@ -162,12 +163,12 @@ func (s *Session) callRunStep(ctx context.Context, req *tfpb.RunStepRequest, res
 	return nil
 }
 
-// Extend adds nodes to the graph. It is nobody's error but the caller's when
-// one of them is there already: INVALID_ARGUMENT.
+// Extend adds nodes to the graph. If one of them already exists, the error is
+// INVALID_ARGUMENT.
 //
-// When ctx ends or the connection breaks during the call, it is not known
-// whether the nodes were added. If they were, every later Extend fails with
-// FAILED_PRECONDITION, and the graph is better put into a new session.
+// If ctx ends or the connection breaks during the call, it is unknown whether
+// the nodes were added. If they were, every later Extend fails with
+// FAILED_PRECONDITION, and the graph should be put into a new session.
 func (s *Session) Extend(ctx context.Context, nodes *tfpb.GraphDef) error {
 	select {
 	case s.extending <- struct{}{}:
@@ -189,8 +190,8 @@ func (s *Session) Extend(ctx context.Context, nodes *tfpb.GraphDef) error {
 	return nil
 }
 
-// ListDevices returns the devices that the session may use, those of all
-// servers among them.
+// ListDevices returns the devices that the session may use, including those of
+// all servers.
 func (s *Session) ListDevices(ctx context.Context) ([]*tfpb.DeviceAttributes, error) {
 	resp := &tfpb.ListDevicesResponse{}
 	if err := s.call(ctx, "ListDevices", &tfpb.ListDevicesRequest{SessionHandle: s.handle}, resp, nil); err != nil {
@@ -200,10 +201,10 @@ func (s *Session) ListDevices(ctx context.Context) ([]*tfpb.DeviceAttributes, er
 }
 
 // Close ends the session. Calls in flight return with CANCELLED, and so do
-// later ones. It returns within Options.CloseTimeout, also when the server
-// does not answer; that is an error, for the session may then be left there.
-// A session that the server has lost is closed without error. Closing again
-// gives the same result.
+// later ones. It returns within Options.CloseTimeout, even if the server does
+// not answer; that is an error, because the session may be left there. A
+// session that the server has lost is closed without error. Closing again
+// returns the same result.
 func (s *Session) Close() error {
 	s.closeOnce.Do(func() {
 		s.cancel(errSessionClosed)

@@ -33,8 +33,8 @@ type Store struct {
 
 var _ session.VariableStore = (*Store)(nil)
 
-// NewStore makes a Store of a session whose graph is given. It adds nodes of
-// its own to the graph of the session.
+// NewStore makes a Store from a session and its graph. It adds its own nodes
+// to the session's graph.
 func NewStore(ctx context.Context, s *Session, graph *tfpb.GraphDef) (*Store, error) {
 	vars, added := storeGraph(graph)
 	if err := s.Extend(ctx, added); err != nil {
@@ -61,7 +61,7 @@ func (st *Store) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetc
 	return st.Session.Run(ctx, feeds, fetches, targets)
 }
 
-// RunWithOptions is as Session.RunWithOptions, and waits as Run does.
+// RunWithOptions is like Session.RunWithOptions, and waits like Run.
 func (st *Store) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	if !st.changes(feeds, fetches, targets) {
@@ -87,8 +87,8 @@ func (st *Store) changes(feeds map[string]*ckptfmt.Tensor, fetches, targets []st
 	return changes
 }
 
-// Variables implements [session.VariableStore]. When the server cannot be
-// asked, none is initialized.
+// Variables implements [session.VariableStore]. If the server cannot be
+// reached, none counts as initialized.
 func (st *Store) Variables() []session.VariableInfo {
 	list := make([]session.VariableInfo, len(st.vars))
 	var fetches []string
@@ -170,7 +170,7 @@ func (st *Store) chunk(names []string) int {
 }
 
 // Restore implements [session.VariableStore]. Values whose names begin with
-// [session.StatePrefix] are the embedded runtime's, and left out.
+// [session.StatePrefix] belong to the embedded runtime, and are left out.
 func (st *Store) Restore(ctx context.Context, values []ckptfmt.NamedTensor) error {
 	var own []ckptfmt.NamedTensor
 	for _, nv := range values {

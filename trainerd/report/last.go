@@ -14,22 +14,23 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// Outcomes that no report has, for its run could not write one.
+// Outcomes without a report, because the run could not write one.
 const (
-	Killed = "killed" // the process has gone without an end
+	Killed = "killed" // the process died without ending the run
 	Empty  = "empty"  // no run has written there
 )
 
-// Last is what a logdir records of its newest run, for when that cannot be asked.
+// Last is what a logdir records about its newest run, for when the run itself
+// cannot be queried.
 type Last struct {
 	Logdir string `json:"logdir"`
-	// Outcome is that of the report, or Killed, or Running for a logdir that is
-	// locked, or Empty.
+	// Outcome is that of the report, or Killed, or Running for a locked logdir,
+	// or Empty.
 	Outcome string `json:"outcome"`
 	// Why says by whom a run was stopped, what failed, or which process was killed.
 	Why string `json:"why,omitempty"`
-	// Step is that of the newest checkpoint, or the last of the report; -1 for
-	// none.
+	// Step is that of the newest checkpoint, or the last one in the report; -1
+	// for none.
 	Step int64 `json:"step"`
 	// Checkpoint is the newest one's name.
 	Checkpoint string `json:"checkpoint,omitempty"`
@@ -39,7 +40,7 @@ type Last struct {
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// ReadLast reads what a logdir records. It changes nothing.
+// ReadLast reads the records of a logdir. It changes nothing.
 func ReadLast(dir string) (*Last, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err

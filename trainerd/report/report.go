@@ -1,6 +1,6 @@
-// Package report is what came of a run: the types of its run-report.json, and
-// their text for people, run-report.md. A Supervisor writes both into the logdir
-// when a run ends. The package has no state.
+// Package report describes the outcome of a run: the types of its
+// run-report.json, and their text for people, run-report.md. A Supervisor writes
+// both into the logdir when a run ends. The package has no state.
 package report
 
 import (
@@ -23,7 +23,7 @@ const (
 // Outcomes of a run in its report.
 const (
 	Running   = "running"   // it has not ended yet
-	Completed = "completed" // the training came to its end
+	Completed = "completed" // the training completed
 	Stopped   = "stopped"   // it was asked to stop; StoppedBy says by whom
 	Failed    = "failed"    // Error says why
 )
@@ -46,7 +46,7 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 
 func (s Seconds) String() string { return time.Duration(s).Round(time.Millisecond).String() }
 
-// Run is what came of a run. The chief writes it into the logdir when the
+// Run is the outcome of a run. The chief writes it into the logdir when the
 // run ends, as JSON and as Markdown.
 type Run struct {
 	Host    string    `json:"host"`
@@ -55,28 +55,28 @@ type Run struct {
 	Begun   time.Time `json:"begun"`
 	Ended   time.Time `json:"ended"`
 	Outcome string    `json:"outcome"`
-	// StoppedBy says who or what asked for the stop, where that is known; see
+	// StoppedBy says who or what requested the stop, if known; see
 	// [trainerd.StopRequest].
 	StoppedBy string `json:"stopped_by,omitempty"`
 	Error     string `json:"error,omitempty"`
 
-	// Restored is the checkpoint that the run began with, "" for none, and
-	// PassedOver those that were damaged.
+	// Restored is the checkpoint from which the run started, "" for none, and
+	// PassedOver the damaged ones that it skipped.
 	Restored   string   `json:"restored,omitempty"`
 	PassedOver []string `json:"passed_over,omitempty"`
 
 	// FirstStep and LastStep are the global step at the beginning and at the
-	// end, -1 where the model does not count steps.
+	// end, -1 if the model does not count steps.
 	FirstStep      int64   `json:"first_step"`
 	LastStep       int64   `json:"last_step"`
-	Steps          int64   `json:"steps"` // made, those made again included
+	Steps          int64   `json:"steps"` // made, including repeated ones
 	StepsPerSecond float64 `json:"steps_per_second"`
 
 	Time     Times    `json:"time"`
 	Saves    Saves    `json:"saves"`
 	Restarts Restarts `json:"restarts"`
 
-	// Checkpoints are those that stay, oldest first, and why.
+	// Checkpoints are those that are kept, oldest first, and why.
 	Checkpoints []Checkpoint `json:"checkpoints"`
 }
 
@@ -94,15 +94,15 @@ func (r *Run) Write(fsys atomicfile.FS, dir string) error {
 	return nil
 }
 
-// Times says where the time of a run went.
+// Times says how the time of a run was spent.
 type Times struct {
 	Total     Seconds `json:"total"`
 	Preparing Seconds `json:"preparing"` // restoring or initialising
-	Training  Seconds `json:"training"`  // the time that the training stalled included
-	Stopping  Seconds `json:"stopping"`  // the final checkpoint included
+	Training  Seconds `json:"training"`  // including the time that the training stalled
+	Stopping  Seconds `json:"stopping"`  // including the final checkpoint
 }
 
-// Saves says what saving cost.
+// Saves is the cost of saving.
 type Saves struct {
 	Count   int     `json:"count"`
 	Failed  int     `json:"failed"`
@@ -114,7 +114,7 @@ type Saves struct {
 	LongestStall Seconds `json:"longest_stall"`
 }
 
-// Restarts says what lost sessions cost.
+// Restarts is the cost of lost sessions.
 type Restarts struct {
 	Count      int     `json:"count"`
 	Rewinds    int     `json:"rewinds"`
@@ -122,17 +122,17 @@ type Restarts struct {
 	StepsAgain int64   `json:"steps_again"`
 }
 
-// Checkpoint is a checkpoint that stays.
+// Checkpoint is a checkpoint that is kept.
 type Checkpoint struct {
 	Name    string                     `json:"name"`
 	Step    int64                      `json:"step"`
 	Saved   time.Time                  `json:"saved"`
 	Metrics map[string]manifest.Metric `json:"metrics,omitempty"` // of the model in it
-	Sources map[string]string          `json:"sources,omitempty"` // who measured them; see manifest.Measurement
+	Sources map[string]string          `json:"sources,omitempty"` // what measured them; see manifest.Measurement
 	Why     []string                   `json:"why"`
 }
 
-// Checkpoints lists checkpoints that stay.
+// Checkpoints lists checkpoints that are kept.
 func Checkpoints(kept []checkpoint.Kept) []Checkpoint {
 	all := make([]Checkpoint, len(kept))
 	for i, k := range kept {

@@ -26,11 +26,10 @@
 //	lay out   every value gets a buffer, which the next value takes over when
 //	          the last step that needs it is done
 //
-// A plan is a list of steps, run one after the other. What changes during a
-// run is in a frame: the tensors, their buffers and the kernels' working
-// memory. Frames are kept, and buffers only grow, so a warm step of a small
-// model allocates nothing. Runs of one plan at the same time have a frame
-// each.
+// A plan is a list of steps, run one after another. The state of a run is in a
+// frame: the tensors, their buffers and the kernels' working memory. Frames
+// are reused, and buffers only grow, so a warm step of a small model allocates
+// nothing. Concurrent runs of one plan have a frame each.
 //
 // The order of steps is fixed and kernels do not race, so equal inputs give
 // equal bits, on every run. Control flow is part of this: the outputs of a
@@ -39,47 +38,47 @@
 //
 // # Variables, and the state lock
 //
-// Variables and the positions of random streams are the session's state. A
-// run takes the state lock before its first access and holds it to its end:
-// shared if its plan only reads, else alone. A step of a training is thereby
-// atomic: [Session.Snapshot] and other runs see what is before it or after
+// Variables and the positions of random streams are the session's state. A run
+// takes the state lock before its first access and holds it to its end: shared
+// if its plan only reads, otherwise exclusively. So a step of a training is
+// atomic: [Session.Snapshot] and other runs see the state before it or after
 // it. An op that waits - for a queue, or for another run's turn at a reader -
 // releases the lock while it does.
 //
 // A save copies nothing between two steps: [Session.Freeze] hands out the
-// variables' memory, and while a save still needs that, a step that is about to
-// change the variable moves it to other memory. The executor does so: a step
-// with the flag WritesState is taken to change all variables among its inputs.
+// variables' memory, and while a save still needs it, a step that is about to
+// change the variable moves it to other memory. The executor does this: a step
+// with the flag WritesState is assumed to change all variables among its
+// inputs.
 //
 // Reading a variable copies nothing unless the value is needed after a step
 // that may change the variable; the compiler knows which.
 //
-// A value handed to Run is used in place while the run lasts. What Run
-// returns is a copy.
+// A value passed to Run is used in place during the run. Run returns copies.
 //
 // # Random numbers
 //
 // Random ops draw from TensorFlow's Philox streams: a graph with seeds gives
 // TensorFlow's numbers, the same in every run of the program. The position of
 // each stream is part of [Session.Snapshot], so that a resumed training draws
-// what it would have drawn. Ops that have only drawn the initial values of
-// variables are left out: nothing draws from them again.
+// the same numbers as without the interruption. Ops that have only drawn the
+// initial values of variables are left out: nothing draws from them again.
 //
 // # Goroutines
 //
 // Long kernels share their work with the helpers of package parallel, for the
-// length of one call; how many there are does not change a bit of the results.
+// length of one call; their number does not change a single bit of the results.
 // A call that waits returns when its context is done or the session is closed.
 //
 // # Adding an op
 //
 // Inputs, outputs and attributes of all ops, with types and defaults, are in
 // package opdef. The kernels are in internal/kernels, a package for each family
-// of ops: its function Ops lists the tables that kernels.go joins. An entry gives
-// the dtypes that there are kernels for, and a function that reads the attributes
-// of a node and returns its kernel; package internal/exec says what the two may
-// do. Whatever that function cannot build it must refuse, for the check builds
-// every node and a run refuses nothing more for its attributes or types. An op
+// of ops: its function Ops lists the tables that kernels.go joins. An entry lists
+// the dtypes that have kernels, and a function that reads the attributes of a
+// node and returns its kernel; package internal/exec says what the two may do.
+// That function must refuse whatever it cannot build, because the check builds
+// every node and a run does not check attributes or types again. An op
 // with state or effects says so in its flags, or it may be folded. Then record
 // what TensorFlow computes, with fixtures/graphs/kernels/recorded.py.
 package runtime

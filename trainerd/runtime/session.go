@@ -20,8 +20,8 @@ var (
 	_ session.OptionsRunner = (*Session)(nil)
 )
 
-// New returns a session for a graph. Ops that the runtime lacks are no error
-// here, only where a run needs them; see [Session.Unsupported].
+// New returns a session for a graph. Ops that the runtime lacks are an error
+// only if a run needs them; see [Session.Unsupported].
 func New(def *tfpb.GraphDef, o *Options) (*Session, error) {
 	ops, err := kernels()
 	if err != nil {
@@ -34,9 +34,9 @@ func New(def *tfpb.GraphDef, o *Options) (*Session, error) {
 	return &Session{s}, nil
 }
 
-// Extend adds nodes and functions to the graph. The nodes may have those that
-// are there already as inputs. All are added or, after an error, none. What
-// was compiled stays valid, for a graph only grows.
+// Extend adds nodes and functions to the graph. The nodes may have existing
+// ones as inputs. All are added or, after an error, none. Compiled plans stay
+// valid, because a graph only grows.
 func (s *Session) Extend(def *tfpb.GraphDef) error { return s.exec.Extend(def) }
 
 // Close ends the session. Runs that wait for a queue return with CANCELLED;
@@ -75,30 +75,30 @@ func (s *Session) Compile(ctx context.Context, feeds []string, fetches, targets 
 // concurrent use.
 type Callable struct{ exec *exec.Callable }
 
-// Run runs the callable; feeds are in the order given to MakeCallable. Apart
-// from that it is as Session.Run.
+// Run runs the callable; feeds are in the order given to MakeCallable.
+// Otherwise it is like Session.Run.
 func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
 	return c.exec.Run(ctx, feeds)
 }
 
-// Check reports what Run with these names would fail with before it runs
-// anything: names that the graph does not have, and all nodes that they need
-// and the runtime cannot build, in one error.
+// Check returns the error with which Run would refuse these names before
+// running anything: names that the graph does not have, and all required nodes
+// that the runtime cannot build, in one error.
 func (s *Session) Check(feeds, fetches, targets []string) error {
 	return s.exec.Check(feeds, fetches, targets)
 }
 
 // Unsupported lists the nodes of the session's graph that the runtime cannot
-// build, those in the functions that it calls included, in the graph's order:
-// with the code UNIMPLEMENTED those that it has no kernel for, with
-// INVALID_ARGUMENT those that TensorFlow does not take either. Message is ""
-// when the op is not known, else it names the attribute and the value, or the
-// input. A run that needs none of them works all the same; see [Session.Check].
+// build, including those in functions that it calls, in the graph's order: with
+// the code UNIMPLEMENTED those without a kernel, with INVALID_ARGUMENT those
+// that TensorFlow does not accept either. Message is "" if the op is unknown,
+// otherwise it names the attribute and the value, or the input. A run that
+// needs none of them works; see [Session.Check].
 func (s *Session) Unsupported() []*session.OpError { return s.exec.Unsupported() }
 
-// NotResumable says what of the graph's input a training that is killed and
-// resumed does not continue exactly: a line for each such node, with the reason.
-// runners are the queue runners that will fill the queues.
+// NotResumable returns a line for each node of the graph's input that does not
+// continue exactly after a kill and a resume, with the reason. runners are the
+// queue runners that will fill the queues.
 func (s *Session) NotResumable(runners []*tfpb.QueueRunnerDef) []string {
 	return s.exec.NotResumable(runners)
 }

@@ -16,16 +16,16 @@ func (s *Session) Snapshot(ctx context.Context, names []string) (*session.Snapsh
 	return s.exec.Snapshot(ctx, names)
 }
 
-// Freeze implements [session.LazyStore]. It copies the positions of random
-// streams and nothing else: the snapshot takes the variables' memory, and a
-// step that is about to change a variable moves it to other memory first. A
-// variable is released when the snapshot is asked for the next tensor, or is
-// closed, and is changed in place from then on.
+// Freeze implements [session.LazyStore]. It copies only the positions of
+// random streams: the snapshot takes the variables' memory, and a step that is
+// about to change a variable moves it to other memory first. A variable is
+// released when the next tensor of the snapshot is requested, or the snapshot
+// is closed, and is changed in place from then on.
 //
-// The memory that a variable has left is where it moves to during the next
-// snapshot. So a variable that steps change during snapshots takes twice its
-// size, any other one its size. There may be several snapshots at a time; what
-// changes between them is kept once for each.
+// During the next snapshot a variable moves to the memory that it has left. So
+// a variable that changes during snapshots takes twice its size, any other
+// only its size. There may be several snapshots at a time; values that change
+// between them are kept once for each.
 func (s *Session) Freeze(ctx context.Context, names []string) (session.LazySnapshot, error) {
 	return s.exec.Freeze(ctx, names)
 }
@@ -39,27 +39,27 @@ func (s *Session) Restore(ctx context.Context, values []ckptfmt.NamedTensor) err
 	return s.exec.Restore(ctx, values)
 }
 
-// InputRestored reports whether the last Restore put back the state of the
-// graph's input. If not, or if the graph has none, the input begins at its
-// start.
+// InputRestored reports whether the last Restore restored the state of the
+// graph's input. If not, or if the graph has none, the input starts from its
+// beginning.
 func (s *Session) InputRestored() bool { return s.exec.InputRestored() }
 
-// Observer returns a session of the same graph that looks at the model and
-// leaves no trace: what evaluates a model in the middle of its training must
-// not change what the training comes to.
+// Observer returns a session of the same graph that reads the model without
+// side effects: an evaluation in the middle of a training must not change its
+// result.
 //
 // An observer reads the variables of s, and sees the queues and tables of s.
-// Its random ops draw from streams of their own, see [Session.SeedObserver]. A
-// variable that a run of it assigns has its old value again when the run ends.
-// It does not hold back ops that take from a queue, a reader or an iterator:
-// an evaluation has to leave them out.
+// Its random ops draw from their own streams, see [Session.SeedObserver]. A
+// variable that one of its runs assigns gets its old value back when the run
+// ends. It does not prevent ops from taking elements of a queue, a reader or
+// an iterator: an evaluation has to leave them out.
 //
-// The observer has the graph as it is now. It is to be closed; s is not closed
-// with it.
+// The observer has the graph as it is now. The caller must close it; that does
+// not close s.
 func (s *Session) Observer() *Session { return &Session{s.exec.Observer()} }
 
-// SeedObserver puts all random streams of an observer at the beginning of those
-// for a step: what it draws from then on is a function of the graph's seeds and
-// the step alone. Ops without a seed draw the same for the same step too. It
-// must not be called during a run of the observer.
+// SeedObserver sets all random streams of an observer to the beginning of those
+// for a step: the numbers that it then draws depend only on the graph's seeds
+// and the step. Ops without a seed also draw the same numbers for the same
+// step. It must not be called during a run of the observer.
 func (s *Session) SeedObserver(step int64) { s.exec.SeedObserver(step) }

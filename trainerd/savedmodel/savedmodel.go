@@ -8,7 +8,7 @@
 //	DIR/assets/                                   files that the graph reads
 //
 // The names and keys are those of tensorflow/python/saved_model/constants.py.
-// The functions of this package keep nothing and may be called concurrently.
+// The functions of this package have no state and may be called concurrently.
 package savedmodel
 
 import (
@@ -44,7 +44,7 @@ const schemaVersion = 1
 // TagServe is the tag of a MetaGraph for inference.
 const TagServe = "serve"
 
-// Error says what is wrong with a folder as a SavedModel.
+// Error says why a folder is not a valid SavedModel.
 type Error struct {
 	Dir    string
 	Reason string
@@ -80,8 +80,8 @@ func HasVariables(dir string) bool {
 	return err == nil
 }
 
-// Read returns the MetaGraph of a SavedModel that has all the given tags; none
-// given means "serve", or the only one that there is.
+// Read returns the MetaGraph of a SavedModel that has all the given tags; no
+// tags mean "serve", or the only MetaGraph.
 func Read(dir string, tags ...string) (*tfpb.MetaGraphDef, error) {
 	model, err := decode(dir)
 	if err != nil {
@@ -126,8 +126,8 @@ func decode(dir string) (*tfpb.SavedModel, error) {
 }
 
 // Write writes a SavedModel with one MetaGraph, whose variables are named keys
-// of a checkpoint. It appears whole or not at all; the folder must not exist, or
-// be empty. What a killed process has left of another is removed.
+// of a checkpoint. It is written atomically; the folder must not exist, or be
+// empty. Leftovers of a killed process are removed.
 func Write(ctx context.Context, dir string, meta *tfpb.MetaGraphDef, values ckptfmt.Reader, keys []string) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return &Error{Dir: dir, Reason: "is not empty; give a new folder, or remove this one"}

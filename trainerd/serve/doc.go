@@ -10,17 +10,17 @@
 //	GET  /healthz                               is the process alive
 //	GET  /readyz                                is a model loaded
 //
-// The version of a model is the step of its checkpoint, or the number that the
-// folder of a SavedModel has as its name.
+// The version of a model is the step of its checkpoint, or the numeric name of
+// a SavedModel's folder.
 //
-// Beyond TensorFlow Serving, an instance for a model family that takes its rows
-// as the tensor x may be an object with the columns' names, null is a
+// In addition to TensorFlow Serving, an instance for a model family that takes
+// its rows as the tensor x may be an object with the columns' names, null is a
 // missing number or word, and a date may be text.
 //
 // # Concurrency
 //
 // A [Source] has one goroutine, which looks for a newer model while [Source.Watch]
-// runs and ends with its context. A model that was replaced is closed after the
-// last request that uses it. The goroutines of requests belong to the
+// runs and ends with its context. A replaced model is closed after the last
+// request that uses it. The goroutines of requests belong to the
 // http.Server, which [Server.Serve] runs and [Server.Shutdown] ends.
 package serve

@@ -20,9 +20,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Limits of requests, so that nobody holds the server up.
+// Limits on requests, so that nobody can block the server.
 const (
-	// DefaultMaxBody bounds the body of a request.
+	// DefaultMaxBody limits the body of a request.
 	DefaultMaxBody = 64 << 20
 	maxHeader      = 16 << 10
 	headerTimeout  = 10 * time.Second
@@ -34,11 +34,11 @@ const (
 	maxLarge       = 8       // larger ones that are in memory at a time
 )
 
-// Options says what a Server answers.
+// Options are the options of a Server.
 type Options struct {
 	Source *Source
 	Name   string // of the model
-	// MaxBody bounds the bytes of a request; 0 means DefaultMaxBody.
+	// MaxBody limits the size of a request, in bytes; 0 means DefaultMaxBody.
 	MaxBody int64
 	Log     *slog.Logger // nil discards
 }
@@ -68,7 +68,7 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Serve answers at ln until Shutdown, and closes it.
+// Serve answers requests on ln until Shutdown, and closes it.
 func (s *Server) Serve(ln net.Listener) error {
 	if err := s.http.Serve(netutil.LimitListener(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -76,8 +76,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown ends Serve once the present requests are answered, or ctx is done;
-// then the connections are cut.
+// Shutdown ends Serve once the current requests are answered; if ctx is done
+// before that, the connections are cut.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {

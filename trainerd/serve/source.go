@@ -35,7 +35,7 @@ type held struct {
 	users   int
 }
 
-// NewSource loads the model. The Source is to be closed.
+// NewSource loads the model. The caller must close the Source.
 func NewSource(ctx context.Context, path string, o predict.Options, log *slog.Logger) (*Source, error) {
 	o.Logger = log
 	s := &Source{path: path, options: o, log: log}

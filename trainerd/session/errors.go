@@ -32,17 +32,17 @@ var (
 )
 
 // ErrCompleted is for a training, or a hook, to return at the end of its last
-// step. It ends a run as [ErrOutOfRange] does, which it matches; and where a
-// stop was requested during that step, the run has completed all the same, and
-// was not stopped.
+// step. It ends a run as [ErrOutOfRange] does, which it matches; even if a
+// stop was requested during that step, the run counts as completed, not as
+// stopped.
 var ErrCompleted = fmt.Errorf("the training is complete: %w", ErrOutOfRange)
 
 // OpError is a failure inside a session, with TensorFlow's error code and the
 // node that failed.
 type OpError struct {
 	Code    tfpb.Code
-	Node    string // name of the node, "" when the failure is not one node's
-	Op      string // the node's op type, "" when it is not known
+	Node    string // name of the node, "" if the failure is not due to one node
+	Op      string // the node's op type, "" if unknown
 	Message string
 	Err     error // cause, may be nil
 }

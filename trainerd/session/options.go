@@ -12,15 +12,15 @@ import (
 // OptionsRunner is a [Session] whose steps take options.
 type OptionsRunner interface {
 	Session
-	// RunWithOptions is Run with options, and returns what the session recorded
-	// of the step.
+	// RunWithOptions is Run with options, and returns the metadata that the
+	// session recorded about the step.
 	RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 		[]*ckptfmt.Tensor, *tfpb.RunMetadata, error)
 }
 
 // RunWithOptions is Session.Run with options, such as a trace level, and
-// returns what the session recorded of the step. A session that is no
-// [OptionsRunner] takes a timeout, and no trace.
+// returns the metadata that the session recorded about the step. A session
+// that is not an [OptionsRunner] supports only a timeout, not a trace.
 func RunWithOptions(ctx context.Context, s Session, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	if r, ok := s.(OptionsRunner); ok {

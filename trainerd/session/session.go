@@ -1,7 +1,7 @@
-// Package session is the contract between a training and what runs it: what a
-// session of any kind must do, what it may do beyond that so that saves are
-// cheaper, and the errors that both sides branch on. It has no state and starts
-// nothing. Each interface says what may be called concurrently.
+// Package session is the contract between a training and its runtime: what
+// every session must do, what it may also do to make saves cheaper, and the
+// errors that both sides branch on. It has no state and starts nothing. Each
+// interface says what may be called concurrently.
 package session
 
 import (
@@ -13,13 +13,13 @@ import (
 
 // Session runs parts of a model. The embedded runtime and the client of
 // TensorFlow's distributed runtime implement it; so may a Go program that
-// keeps its parameters itself.
+// keeps its own parameters.
 //
 // Run feeds the tensors named in feeds, computes the tensors named in fetches
 // (returned in that order) and runs the nodes named in targets. Tensors are
-// named as in TensorFlow, "node:output", where ":0" may be left out. A Session
-// is safe for concurrent use. The caller owns what Run returns; Run does not
-// keep or change what is fed.
+// named as in TensorFlow, "node:output", where ":0" may be omitted. A Session
+// is safe for concurrent use. The caller owns the result of Run; Run does not
+// keep or change the feeds.
 type Session interface {
 	Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error)
 	Close() error
@@ -27,31 +27,30 @@ type Session interface {
 
 // VariableInfo describes one variable of a [VariableStore].
 type VariableInfo struct {
-	Name        string // as a checkpoint names it: the variable's name, without ":0"
+	Name        string // as in a checkpoint: the variable's name, without ":0"
 	DType       tfpb.DataType
-	Shape       []int64 // nil with Initialized false when it is not known yet
+	Shape       []int64 // nil, with Initialized false, if not known yet
 	Initialized bool
 }
 
 // Snapshot is a consistent copy of variables: all as they were between the
 // same two steps.
 type Snapshot struct {
-	// Tensors holds the values asked for, in the order of the names.
+	// Tensors holds the requested values, in the order of the names.
 	Tensors []*ckptfmt.Tensor
-	// State is what the session needs besides the variables to continue exactly
-	// where it was, such as positions in random-number streams. Its names
-	// begin with StatePrefix, so TensorFlow, which ignores names that a graph
-	// does not know, still restores such a checkpoint.
+	// State is what the session needs in addition to the variables to continue
+	// exactly where it was, such as positions in random-number streams. Its
+	// names begin with StatePrefix, so TensorFlow, which ignores names that are
+	// not in the graph, can still restore such a checkpoint.
 	State []ckptfmt.NamedTensor
 }
 
-// StatePrefix begins the names under which a checkpoint carries a session's
-// own state.
+// StatePrefix begins the names of a session's own state in a checkpoint.
 const StatePrefix = "_trainerd/"
 
 // VariableStore is a Session whose variables a [trainerd.Saver] copies in and out
-// itself. A Session that is not one (a remote server, which has its own disk)
-// is saved through the save and restore ops of its graph.
+// itself. Any other Session (a remote server, which has its own disk) is saved
+// through the save and restore ops of its graph.
 type VariableStore interface {
 	Session
 	// Variables lists all variables, ordered by name.
@@ -61,49 +60,48 @@ type VariableStore interface {
 	Snapshot(ctx context.Context, names []string) (*Snapshot, error)
 	// Restore assigns all values or none: names, types and shapes are checked
 	// first. Values whose names begin with StatePrefix restore the session's
-	// own state; those that the session does not know are ignored.
+	// own state; unknown ones are ignored.
 	Restore(ctx context.Context, values []ckptfmt.NamedTensor) error
 }
 
 // ChangeTracker is a VariableStore that knows when its variables change. So a
-// [trainerd.Supervisor] finds out at no cost that a save would write again what the
-// current checkpoint holds. Of another VariableStore it compares the values; the
+// [trainerd.Supervisor] finds out at no cost that a save would only repeat the
+// current checkpoint. For any other VariableStore it compares the values; the
 // variables of a Session that is neither count as changed.
 type ChangeTracker interface {
 	VariableStore
-	// Changes returns a number that grows with every change of one of the
-	// variables named, at the latest before another call can see the new value.
-	// So equal numbers mean equal values; the reverse need not hold.
+	// Changes returns a number that grows with every change of one of the named
+	// variables, before any other call can see the new value. So equal numbers
+	// mean equal values; the reverse need not hold.
 	Changes(names []string) (uint64, error)
 }
 
-// LazyStore is a VariableStore that can hold on to the values of a moment
-// without copying all of them in that moment: what the training is about to
-// change is copied before it does, the rest when it is written or not at all. A
-// [trainerd.Saver] then stalls the training for the copy of what the next steps change,
-// not of the whole model.
+// LazyStore is a VariableStore that can freeze the current values without copying all
+// of them at once: a variable that the training is about to change is copied first, the
+// rest when written or not at all. A [trainerd.Saver] then stalls the training only to
+// copy what the next steps change, not the whole model.
 type LazyStore interface {
 	VariableStore
 	// Freeze is like Snapshot, but leaves copying for later.
 	Freeze(ctx context.Context, names []string) (LazySnapshot, error)
 }
 
-// LazySnapshot holds values as they stood between two steps. It is used by one
+// LazySnapshot holds values as they were between two steps. It is used by one
 // goroutine, during the training.
 type LazySnapshot interface {
-	// Tensor returns the value of a name by its place in the list that Freeze
-	// was given. It stays valid until the next call, and must not be changed.
-	// Each is asked for once.
+	// Tensor returns a value by the index of its name in the list passed to
+	// Freeze. It is valid until the next call, and must not be changed. Each
+	// may be requested once.
 	Tensor(i int) (*ckptfmt.Tensor, error)
-	// State is what Snapshot.State is.
+	// State is like Snapshot.State.
 	State() []ckptfmt.NamedTensor
-	// Close lets go of what was not asked for.
+	// Close releases the values that were not requested.
 	Close()
 }
 
-// Wrapper is a VariableStore around another one, which may be able to do more
-// than the wrapper shows. A Saver takes and restores the variables of the store
-// inside.
+// Wrapper is a VariableStore around another one, which may have more methods
+// than the wrapper. A Saver saves and restores the variables of the inner
+// store.
 type Wrapper interface {
 	VariableStore
 	Saved() VariableStore

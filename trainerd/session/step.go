@@ -10,15 +10,14 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// NoStep is in place of a step number where there is none: such a checkpoint has
-// no number in its name, such a summary no step.
+// NoStep stands for a missing step number: such a checkpoint has no number in
+// its name, such a summary no step.
 const NoStep int64 = -1
 
-// DefaultGlobalStep is the name of the variable that counts the steps, unless the
-// program says another.
+// DefaultGlobalStep is the default name of the variable that counts the steps.
 const DefaultGlobalStep = "global_step"
 
-// ReadStep reads the global step; NoStep when there is none.
+// ReadStep reads the global step, or returns NoStep if there is none.
 func ReadStep(ctx context.Context, s Session, name string) (int64, error) {
 	if name == "" {
 		return NoStep, nil

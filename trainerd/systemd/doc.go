@@ -1,10 +1,10 @@
-// Package systemd makes a daemon a good service of systemd: it notifies the
-// manager how it goes ([Notifier], [Service]) and writes to the journal with
-// fields ([JournalHandler]). Without systemd all of it does nothing.
+// Package systemd integrates a daemon with systemd: it notifies the manager of
+// its state ([Notifier], [Service]) and writes to the journal with fields
+// ([JournalHandler]). Without systemd all of it does nothing.
 //
 // # Notifications
 //
-// The manager listens at the datagram socket that $NOTIFY_SOCKET names; a name
+// The manager listens at the datagram socket named by $NOTIFY_SOCKET; a name
 // that begins with @ is in the abstract namespace. Each datagram has lines
 //
 //	READY=1                     start-up is over
@@ -17,7 +17,7 @@
 // # Journal
 //
 // An entry is a datagram to /run/systemd/journal/socket. A field is either a
-// line NAME=value, or, when the value has a line feed,
+// line NAME=value or, if the value has a line feed,
 //
 //	NAME \n | length, 64 bits little-endian | value | \n
 //

@@ -12,25 +12,25 @@ import (
 	"sync"
 )
 
-// JournalSocket is where journald takes entries.
+// JournalSocket is where journald accepts entries.
 const JournalSocket = "/run/systemd/journal/socket"
 
 // JournalOptions says how entries are written. The zero value is useful.
 type JournalOptions struct {
-	// Level is the least that is written. Nil means slog.LevelInfo.
+	// Level is the lowest level that is written. Nil means slog.LevelInfo.
 	Level slog.Leveler
 	// Socket is used instead of JournalSocket.
 	Socket string
-	// Prefix is put before the names of fields that attributes become, as in
-	// TRAINERD_. It must not begin with an underscore: those are journald's own.
+	// Prefix is prepended to the field names of attributes, as in TRAINERD_. It
+	// must not begin with an underscore: those are journald's own.
 	Prefix string
 	// Identifier is SYSLOG_IDENTIFIER; "" leaves journald's own guess.
 	Identifier string
 }
 
 // JournalHandler is a [slog.Handler] that writes journal entries. MESSAGE has
-// the message with the attributes after it, for people; each attribute is a
-// field of its own besides, for programs: step=7 becomes PREFIX_STEP=7.
+// the message with the attributes after it, for people; each attribute is also
+// a field, for programs: step=7 becomes PREFIX_STEP=7.
 type JournalHandler struct {
 	o     JournalOptions
 	conn  *net.UnixConn
@@ -52,7 +52,7 @@ func NewJournalHandler(o JournalOptions) (*JournalHandler, error) {
 	return &JournalHandler{o: o, conn: conn, mu: new(sync.Mutex)}, nil
 }
 
-// Close ends the connection, for all handlers that come from this one.
+// Close ends the connection, for all handlers derived from this one.
 func (h *JournalHandler) Close() error { return h.conn.Close() }
 
 // Enabled reports whether entries of a level are written.
@@ -98,7 +98,7 @@ func (h *JournalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &c
 }
 
-// WithGroup returns a handler that puts a name before those of attributes.
+// WithGroup returns a handler that prepends a name to those of attributes.
 func (h *JournalHandler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h

@@ -10,7 +10,7 @@ import (
 )
 
 // IsJournal reports whether f is the stream to the journal that $JOURNAL_STREAM
-// names, by getenv: what is written there may as well go to the journal itself.
+// names, read with getenv: then log entries can go to the journal directly.
 func IsJournal(f *os.File, getenv func(string) string) bool {
 	var dev, ino uint64
 	if n, err := fmt.Sscanf(getenv("JOURNAL_STREAM"), "%d:%d", &dev, &ino); n != 2 || err != nil {

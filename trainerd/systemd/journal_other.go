@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// IsJournal reports whether f is a stream to the journal. There is none here.
+// IsJournal reports whether f is a stream to the journal. This system has none.
 func IsJournal(*os.File, func(string) string) bool { return false }
 
 func send(conn *net.UnixConn, entry []byte) error {

@@ -12,8 +12,9 @@ import (
 // nothing. It is safe for concurrent use.
 type Notifier struct{ conn *net.UnixConn }
 
-// NewNotifier connects to the socket that $NOTIFY_SOCKET names, by getenv. It
-// returns nil when there is none: the process was not started as a service.
+// NewNotifier connects to the socket that $NOTIFY_SOCKET names, read with
+// getenv. It returns nil if there is none: the process was not started as a
+// service.
 func NewNotifier(getenv func(string) string) (*Notifier, error) {
 	name := getenv("NOTIFY_SOCKET")
 	if name == "" {
@@ -54,11 +55,10 @@ const (
 	Alive    = "WATCHDOG=1"
 )
 
-// Status is the assignment of a text for `systemctl status`, brought onto one
-// line.
+// Status is the assignment of a text for `systemctl status`, as one line.
 func Status(text string) string { return "STATUS=" + strings.Join(strings.Fields(text), " ") }
 
-// ExtendTimeout is the assignment that asks for more time to start or stop,
+// ExtendTimeout is the assignment that requests more time to start or stop,
 // from now.
 func ExtendTimeout(d time.Duration) string {
 	return "EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10)

@@ -9,8 +9,8 @@ import (
 type State struct {
 	Ready    bool
 	Stopping bool
-	// Busy says that no progress is to be expected now: the daemon waits,
-	// restores, compiles or saves, which is no hang.
+	// Busy says that no progress is expected now: the daemon waits, restores,
+	// compiles or saves, which is not a hang.
 	Busy bool
 	// Progress changes whenever the daemon has made progress.
 	Progress int64
@@ -19,17 +19,17 @@ type State struct {
 
 // Service reports the state of a daemon to the manager: READY once, STATUS when the
 // text changes, STOPPING once, more time while it starts or stops, and WATCHDOG
-// only for progress, so that a daemon whose loop hangs is killed although its
-// other goroutines live.
+// only for progress, so that a daemon whose loop hangs is killed even if its
+// other goroutines are alive.
 type Service struct {
-	// State is asked in the goroutine of Serve.
+	// State is called in the goroutine of Serve.
 	State func() State
-	// Notify sends, as [Notifier.Notify]. What it returns is not looked at: a
-	// manager that is gone is not a reason to end.
+	// Notify sends, like [Notifier.Notify]. Its error is ignored: a missing
+	// manager is not a reason to end.
 	Notify func(assignments ...string) error
 	// Watchdog is the interval of [WatchdogInterval].
 	Watchdog time.Duration
-	// Wake, if not nil, has the state read immediately.
+	// Wake, if not nil, makes Serve read the state immediately.
 	Wake <-chan struct{}
 
 	sent     State
@@ -37,7 +37,7 @@ type Service struct {
 	statusAt time.Time
 }
 
-// Distances between two looks at the state, and between two texts, at least.
+// Minimum time between two reads of the state, and between two texts.
 const (
 	look        = time.Second
 	statusEvery = time.Second
@@ -45,7 +45,7 @@ const (
 	extension = 15 * time.Second
 )
 
-// Serve reports until ctx is done, and then a last time.
+// Serve reports until ctx is done, and then one last time.
 func (s *Service) Serve(ctx context.Context) {
 	every := look
 	if s.Watchdog > 0 {

@@ -1,4 +1,4 @@
-// Package target makes sessions from master strings, the targets of
+// Package target opens sessions for master strings, the targets of
 // TensorFlow's tf.Session:
 //
 //	""                  a session of this process
@@ -7,7 +7,7 @@
 //	"grpc://host:port"  a session on a TensorFlow server
 //	"unix:PATH"         a session on a server at a socket of this machine
 //
-// A Supervisor calls [Open] by itself:
+// A Supervisor calls [Open]:
 //
 //	sv := &trainerd.Supervisor{MetaGraph: meta, Open: target.Open, Master: master, Logdir: logdir}
 package target

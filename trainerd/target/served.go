@@ -10,8 +10,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime"
 )
 
-// Served is a session of this process whose variables other processes can reach
-// as long as it is open.
+// Served is a session of this process whose variables other processes can
+// access while it is open.
 type Served struct {
 	*runtime.Session
 	master string
@@ -49,10 +49,12 @@ func (o *Options) listen() (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// Master returns the master string by which other processes reach the session.
+// Master returns the master string with which other processes reach the
+// session.
 func (s *Served) Master() string { return s.master }
 
-// Close ends the serving, then the session. Closing again gives the same result.
+// Close stops serving, then closes the session. Closing again returns the same
+// result.
 func (s *Served) Close() error { return s.close() }
 
 // MasterOf returns the master string of a server that listens at an address.

@@ -9,7 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Session is a session on a server, with a connection of its own.
+// Session is a session on a server, with its own connection.
 type Session struct {
 	*remote.Session
 	Client *remote.Client
@@ -26,8 +26,8 @@ var (
 	_ session.VariableStore = (*Store)(nil)
 )
 
-// Dial makes a session on the server that master names, with checkpoints by the
-// ops of the graph.
+// Dial makes a session on the server that master names, with checkpoints
+// written by the ops of the graph.
 func (o *Options) Dial(ctx context.Context, master string, def *tfpb.GraphDef) (*Session, error) {
 	o = o.orZero()
 	client, err := remote.Dial(ctx, master, o.Remote)
@@ -46,7 +46,7 @@ func (o *Options) Dial(ctx context.Context, master string, def *tfpb.GraphDef) (
 func (s *Session) Close() error { return errors.Join(s.Session.Close(), s.Client.Close()) }
 
 // Store returns the session as one whose variables this process copies. It
-// takes s over: after an error s is closed.
+// takes over s: after an error s is closed.
 func (s *Session) Store(ctx context.Context, def *tfpb.GraphDef) (*Store, error) {
 	store, err := remote.NewStore(ctx, s.Session, def)
 	if err != nil {

@@ -16,22 +16,23 @@ import (
 // other processes.
 const Local = "local"
 
-// Options changes how sessions are made. The zero value, and nil, are good.
+// Options changes how sessions are made. The zero value and nil are valid.
 type Options struct {
-	// Dir is the directory that relative file names in the graph start from, in
-	// a session of this process. "" means the working directory.
+	// Dir is the directory to which file names in the graph are relative, in a
+	// session of this process. "" means the working directory.
 	Dir string
 	// Logger is for a session of this process; nil discards.
 	Logger *slog.Logger
-	// MaxMemory bounds the memory of a session of this process, as the option of
-	// the same name of package runtime does, and MemoryOption names it in errors.
+	// MaxMemory limits the memory of a session of this process, like the option
+	// of the same name in package runtime, and MemoryOption is its name in
+	// errors.
 	MaxMemory    int64
 	MemoryOption string
 	// Listener is where the master "local" is served; the session closes it. Nil
 	// means any free port of the loopback interface. See [Served.Master].
 	Listener net.Listener
-	// FilesWithin are the directories that clients of the master "local" may use
-	// files in; nil means any. It does not bound the session itself.
+	// FilesWithin are the directories in which clients of the master "local" may
+	// use files; nil means any. It does not restrict the session itself.
 	FilesWithin []string
 	// Server is for serving the master "local"; its Runtime is not used.
 	Server master.Options
@@ -40,21 +41,21 @@ type Options struct {
 	Remote *remote.Options
 	// Config configures a session on a server; nil is TensorFlow's default.
 	Config *tfpb.ConfigProto
-	// ServerDisk has the servers write and read the checkpoints, by the save and
-	// restore ops of the graph, on a disk that they share with this process.
+	// ServerDisk makes the servers write and read the checkpoints, with the save
+	// and restore ops of the graph, on a disk that they share with this process.
 	// Otherwise the variables are copied over the connection, and the servers
 	// need no disk.
 	ServerDisk bool
 }
 
-// Open makes a session with a graph at a master. It is for Supervisor.Open.
+// Open makes a session for a graph at a master. Use it as Supervisor.Open.
 func Open(ctx context.Context, master string, meta *tfpb.MetaGraphDef) (session.Session, error) {
 	return (*Options)(nil).Open(ctx, master, meta)
 }
 
-// Open is as the function Open, with options. A session on a server takes ctx
-// only for making it. Closing the session also closes its connection, or ends
-// its being served.
+// Open is like the function Open, with options. For a session on a server, ctx
+// only bounds making it. Closing the session also closes its connection, or
+// stops serving it.
 func (o *Options) Open(ctx context.Context, master string, meta *tfpb.MetaGraphDef) (session.Session, error) {
 	def := meta.GetGraphDef()
 	switch {

@@ -18,9 +18,9 @@ import (
 const copyPiece = 512 << 10
 
 // StepOn is like [Variables.Step] for a step that changes only the named
-// variables. While a checkpoint is being written such a step waits for the
-// copy of these alone, where Step has all of them copied first. A name that is
-// not registered means none.
+// variables. While a checkpoint is being written, such a step waits only until
+// these are copied; Step waits for all of them. Unregistered names are
+// ignored.
 func (v *Variables) StepOn(names []string, f func() error) (int64, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -32,8 +32,8 @@ func (v *Variables) StepOn(names []string, f func() error) (int64, error) {
 	return v.step1(f)
 }
 
-// Freeze holds the values of this moment. They are copied later: by the steps
-// that change them, or when they are asked for.
+// Freeze holds the current values. They are copied later: by the steps that
+// change them, or when they are requested.
 func (v *Variables) Freeze(ctx context.Context, names []string) (session.LazySnapshot, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package variables is the session of a Go program that keeps its parameters
-// itself: [Variables], which a program calls trainerd.Variables.
+// Package variables has [Variables], the session of a Go program that keeps
+// its own parameters. Programs use its alias trainerd.Variables.
 package variables
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Variables is the session of a Go program that keeps its parameters itself:
-// slices of numbers, registered by name. It is a [session.VariableStore], so Saver and
+// Variables is the session of a Go program that keeps its own parameters: slices of
+// numbers, registered by name. It is a [session.VariableStore], so Saver and
 // Supervisor save and restore them like those of a graph. It counts the steps
 // in the variable "global_step".
 //
-// The program changes its slices within [Variables.Step] only; then a
-// checkpoint always holds them as they are between two steps; for a large model
-// see also [Variables.StepOn]. The zero Variables is ready for use. Registering comes before the first step.
+// The program must change its slices only within [Variables.Step]; then a checkpoint always holds them as
+// they are between two steps; for a large model see also [Variables.StepOn]. The zero Variables is ready for
+// use. Register everything before the first step.
 type Variables struct {
 	mu     sync.Mutex
 	vars   map[string]goVariable
@@ -60,7 +60,7 @@ func (g *goVariable) get() *ckptfmt.Tensor {
 	return t
 }
 
-// BinaryState is something that can be saved and restored whole, such as a
+// BinaryState is a value that can be saved and restored as a whole, such as a
 // random source of math/rand/v2.
 type BinaryState interface {
 	encoding.BinaryMarshaler
@@ -114,7 +114,7 @@ func register[T float32 | float64 | int64](v *Variables, name string, values []T
 	return nil
 }
 
-// State registers something other than variables that a resumed run needs to
+// State registers a state other than variables that a resumed run needs to
 // continue exactly, such as a random source.
 func (v *Variables) State(name string, s BinaryState) error {
 	v.mu.Lock()
@@ -129,8 +129,8 @@ func (v *Variables) State(name string, s BinaryState) error {
 	return nil
 }
 
-// Step runs one step of the training and returns how many there have been. No
-// checkpoint is taken while f runs. When f fails the step does not count.
+// Step runs one step of the training and returns the number of steps so far.
+// No checkpoint is taken while f runs. If f fails, the step does not count.
 func (v *Variables) Step(f func() error) (int64, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -150,15 +150,15 @@ func (v *Variables) step1(f func() error) (int64, error) {
 	return v.step, nil
 }
 
-// GlobalStep returns how many steps there have been, restored ones included.
+// GlobalStep returns the number of steps so far, including restored ones.
 func (v *Variables) GlobalStep() int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.step
 }
 
-// Run gives the values of the variables named in fetches. There is no graph, so
-// it takes neither feeds nor targets.
+// Run returns the values of the variables named in fetches. There is no graph,
+// so it accepts neither feeds nor targets.
 func (v *Variables) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
 	if len(feeds) > 0 || len(targets) > 0 {
 		return nil, &session.OpError{Code: tfpb.Code_UNIMPLEMENTED, Message: "a session of Go variables has no graph to run"}
@@ -174,7 +174,7 @@ func (v *Variables) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, f
 	return snapshot.Tensors, nil
 }
 
-// Session returns v: it is what a Supervisor's NewSession asks for.
+// Session returns v; use it as a Supervisor's NewSession.
 func (v *Variables) Session(context.Context) (session.Session, error) { return v, nil }
 
 // Close does nothing: the variables stay as they are.

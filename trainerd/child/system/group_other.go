@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Signals that the program gets. This system has the last one alone.
+// Signals that the program gets. This system has only the last one.
 const (
 	SigStop = syscall.Signal(0)
 	SigCont = syscall.Signal(0)

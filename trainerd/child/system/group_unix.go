@@ -49,5 +49,5 @@ func signalOf(s *os.ProcessState) (syscall.Signal, bool) {
 	return w.Signal(), true
 }
 
-// GroupPoll is the time between two looks at a group whose leader has ended.
+// GroupPoll is the time between two checks of a group whose leader has ended.
 const GroupPoll = 20 * time.Millisecond

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// ReapOrphans waits for all children of this process that have ended, but for the
-// program, which its own goroutine waits for. In a process that has no children
-// but the program and orphans, that harms nobody.
+// ReapOrphans waits for all ended children of this process except the program,
+// which has its own goroutine. It is safe only if the process has no other
+// children than the program and orphans.
 func ReapOrphans(program int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

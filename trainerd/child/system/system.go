@@ -1,6 +1,6 @@
 // Package system runs the programs of package child: the processes and their groups,
-// the pipes and the socket by which they report, and what they leave. [OS] is the
-// operating system; a test may have another [System].
+// the pipes and the socket for their reports, and leftover processes. [OS] is the
+// operating system; a test may use another [System].
 package system
 
 import (
@@ -12,28 +12,29 @@ import (
 	"time"
 )
 
-// GroupVariable is the variable by which the processes of a program are known, with
-// the logdir as its value: those that began a session of their own, as the
-// workers of torchrun do, and those that outlived a killed trainerd. It is not
+// GroupVariable is the environment variable that identifies the processes of a
+// program, with the logdir as its value: those that began their own session, like
+// torchrun's workers, and those that outlived a killed trainerd. It is not
 // TRAINERD_LOGDIR, which people set in their shells.
 const GroupVariable = "TRAINERD_GROUP"
 
-// System is what runs programs: the operating system, or a simulation of one.
+// System runs programs: it is the operating system, or a simulation of one.
 type System interface {
-	// Listen makes the socket for the reports of a start. Its address is the name
-	// that the program finds in its environment; Close removes it.
+	// Listen makes the socket for the reports of a start. Its address is the one
+	// in the program's environment; Close removes it.
 	Listen() (Listener, error)
-	// Start starts a program in a process group of its own, which is killed with
-	// the calling thread. It inherits the file lock, unless that is nil.
+	// Start starts a program in its own process group, which is killed with the
+	// calling thread. It inherits the file lock, unless that is nil.
 	Start(cmd *exec.Cmd, lock *os.File) (Program, error)
-	// Leftovers returns the processes that were started for a logdir, or by those,
-	// and are alive.
+	// Leftovers returns the live processes that were started for a logdir, and
+	// their descendants.
 	Leftovers(logdir string) []int
-	// SignalAll sends a signal to those of the processes that still are of a logdir.
+	// SignalAll sends a signal to those of the processes that still belong to a
+	// logdir.
 	SignalAll(logdir string, pids []int, sig syscall.Signal)
 }
 
-// Program is a program that was started. Its methods are safe for concurrent use.
+// Program is a started program. Its methods are safe for concurrent use.
 type Program interface {
 	// PID returns its process ID.
 	PID() int
@@ -41,7 +42,7 @@ type Program interface {
 	Outputs() (stdout, stderr Output)
 	// Wait waits for its end, and returns its exit code or the signal that ended it.
 	Wait() (code int, sig syscall.Signal)
-	// Signal sends a signal to it alone, SignalGroup to its group too: as long as
+	// Signal sends a signal only to it, SignalGroup to its group: as long as
 	// there is one, also after Wait.
 	Signal(sig syscall.Signal) error
 	SignalGroup(sig syscall.Signal) error
@@ -61,7 +62,7 @@ type Listener interface {
 	SetDeadline(time.Time) error
 }
 
-// OS is the [System] that programs really run on.
+// OS is the [System] of the real operating system.
 type OS struct{}
 
 // Listen implements [System].

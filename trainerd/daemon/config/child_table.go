@@ -4,31 +4,32 @@ package config
 // alive; package child has the protocol between the two. Of [supervisor] it uses
 // stop_grace_secs, the time from SIGTERM to SIGKILL, save_summaries_secs, for
 // global_step/sec, and, with checkpoints, max_to_keep, keep_steps and
-// keep_checkpoint_every_n_hours. With save_signal it is asked to save as
-// save_model_secs, save_model_steps, max_save_share and max_risk_secs say, if
-// they are set; they have no defaults here. The other tables are for other jobs,
-// but for train.steps: how far it is to train, if that is known.
+// keep_checkpoint_every_n_hours. With save_signal, save_model_secs,
+// save_model_steps, max_save_share and max_risk_secs decide when it is asked to
+// save, if they are set; they have no defaults here. The other tables are for
+// other jobs, except train.steps: how far it is to train, if that is known.
 type Child struct {
 	// Command is the program and its arguments, as a list, or a line for /bin/sh.
-	// The words after -- of trainerd run win over it.
+	// The words after -- on the command line of trainerd run override it.
 	Command Command `toml:"command"`
 	// Dir is its working directory. A relative path starts at the config's
 	// folder. Default: that folder, or for words after -- the current directory.
 	Dir string `toml:"dir"`
 	// Env is added to its environment, as in env = { OMP_NUM_THREADS = "4" }.
 	Env Variables `toml:"env"`
-	// Checkpoints is a pattern below the logdir of the files or folders that it
+	// Checkpoints is a pattern, relative to the logdir, of the files or folders that it
 	// saves, as in "ckpt-*.pt". The step is taken from the names. Files of one step are one
 	// checkpoint; {weights,optim}_*.npz means both files of each step.
 	Checkpoints string `toml:"checkpoints"`
 	// Metric is the name of a curve that it reports, such as "val/loss", by which
-	// keep_best chooses checkpoints: those of a step for which it has reported it.
+	// keep_best chooses among the checkpoints of steps for which it was reported.
 	Metric string `toml:"metric"`
 	// Mode is "max" if more of the metric is better, "min" if less is. Default:
 	// "min" for names that end in loss or error, else "max".
 	Mode string `toml:"mode"`
-	// KeepBest is the number of checkpoints with the best values of metric that
-	// stay, besides those that supervisor.max_to_keep and the like keep; 0 for none.
+	// KeepBest is the number of checkpoints with the best values of metric that are
+	// kept, in addition to those that supervisor.max_to_keep and the like keep; 0
+	// for none.
 	KeepBest int `toml:"keep_best"`
 	// MaxRewinds is how often in a row it may be killed and started again from an
 	// earlier checkpoint because its loss was NaN or infinite; the later checkpoints
@@ -40,19 +41,20 @@ type Child struct {
 	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
 	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a
 	// .toml file that was begun by trainerd init --recipe NAME. It knows the lines
-	// that such programs print, the names of their checkpoints, the argument by
-	// which they resume if the script takes one, and the signal that makes them
-	// save; checkpoints, resume_args and save_signal win over it. Default: "auto",
-	// which knows the lines of all, and nothing else.
+	// that such programs print, the names of their checkpoints, the argument that
+	// makes them resume if the script takes one, and the signal that makes them
+	// save; checkpoints, resume_args and save_signal override it. Default: "auto",
+	// which knows the lines of all kinds, and nothing else.
 	Recipe string `toml:"recipe"`
-	// ResumeArgs are added to its arguments when there is a checkpoint to resume
-	// from, with {checkpoint} and {step} in them replaced, as in
-	// ["--resume", "{checkpoint}"].
+	// ResumeArgs are added to its arguments if there is a checkpoint to resume
+	// from, with {checkpoint} and {step} replaced, as in ["--resume",
+	// "{checkpoint}"].
 	ResumeArgs []string `toml:"resume_args"`
-	// Nodes is on how many machines it runs at the same time, each with a trainerd
-	// and all with the same logdir: the one that has the logdir's lock is the chief.
+	// Nodes is the number of machines on which it runs at the same time, each with a
+	// trainerd and all with the same logdir: the one that has the logdir's lock is
+	// the chief.
 	Nodes int `toml:"nodes"`
-	// Node is the number of this machine among nodes, from 0. -1: that in
+	// Node is the number of this machine, from 0 to nodes-1. -1: the one in
 	// SLURM_NODEID, JOB_COMPLETION_INDEX, OMPI_COMM_WORLD_RANK or NODE_RANK.
 	Node int `toml:"node"`
 	// Patterns are regular expressions that read reports from its output, with a
@@ -60,7 +62,7 @@ type Child struct {
 	// 'step (?P<step>\d+) loss (?P<loss>\S+)'. "__" in a name means "/".
 	Patterns []string `toml:"patterns"`
 	// MaxRestarts is how often it may fail within restart_window_secs and still
-	// be started again; 0 for never. Preemptions, by SIGTERM or exit code 75, do
+	// be restarted; 0 for never. Preemptions, by SIGTERM or exit code 75, do
 	// not count.
 	MaxRestarts int `toml:"max_restarts"`
 	// RestartWindowSecs is the time after which a failure is forgotten.
@@ -70,11 +72,11 @@ type Child struct {
 	BackoffSecs Seconds `toml:"backoff_secs"`
 	// MaxBackoffSecs is the longest such time.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`
-	// HangSecs without a new step are a hang: it is ended and started again. 0 for
-	// never.
+	// HangSecs without a new step count as a hang: it is stopped and restarted. 0
+	// for never.
 	HangSecs Seconds `toml:"hang_secs"`
 	// SaveSignal makes it write a checkpoint, for trainerd save and for
 	// supervisor.save_model_secs and the like: "SIGUSR1", "SIGUSR2" or "SIGHUP".
-	// It has to know the signal from its first report on. Default: it knows none.
+	// The program must handle the signal from its first report on. Default: none.
 	SaveSignal string `toml:"save_signal"`
 }

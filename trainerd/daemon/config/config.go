@@ -19,8 +19,8 @@ type Config struct {
 	// starts at the working directory.
 	Logdir string `toml:"logdir"`
 	// Master is where the model runs: "" is this process; "local" is this
-	// process too, and lets other clients of TensorFlow's MasterService look at
-	// it; "grpc://host:port" is a TensorFlow server; "unix:PATH" is one at a
+	// process too, and lets other clients of TensorFlow's MasterService use the
+	// model; "grpc://host:port" is a TensorFlow server; "unix:PATH" is one at a
 	// socket, such as another job's "local".
 	Master string `toml:"master"`
 
@@ -40,71 +40,72 @@ type Config struct {
 }
 
 // Graph says which exported graph to train, instead of a model family.
-// Tensors may be named without ":0". What is left out is found in the graph's
-// collections, as TensorFlow's Supervisor finds it.
+// Tensors may be named without ":0". Keys that are left out are taken from the
+// graph's collections, as by TensorFlow's Supervisor.
 type Graph struct {
 	// Meta is the file with the MetaGraphDef, binary or text, as
 	// tf.compat.v1.train.export_meta_graph and Savers write it. A relative path
 	// starts at the config's folder; one given with --set starts at the working
 	// directory.
 	Meta string `toml:"meta"`
-	// Dir is the folder at which names of files in the graph start. Default: the
-	// working directory, as in TensorFlow. It is itself a path like meta.
+	// Dir is the folder to which file names in the graph are relative. Default:
+	// the working directory, as in TensorFlow. It is itself a path like meta.
 	Dir string `toml:"dir"`
-	// TrainOp makes one step. Default: the first of the collection train_op.
+	// TrainOp makes one step. Default: the first op in the collection train_op.
 	TrainOp string `toml:"train_op"`
 	// Loss is a scalar to show and to watch: a job whose loss is not finite is
 	// stopped. Default: the only one in the collection losses, or else the tensor
-	// named loss or shown by the summary of that name; else none.
+	// named loss or shown by the summary of that name, or else none.
 	Loss string `toml:"loss"`
-	// SummaryOp gives encoded summaries. Default: the first of the collection
-	// summary_op, else all of the collection summaries; "none" for none.
+	// SummaryOp returns encoded summaries. Default: the first of the
+	// collection summary_op, or else all of the collection summaries; "none"
+	// for none.
 	SummaryOp string `toml:"summary_op"`
-	// Fetches are tensors to print, or to log, with the progress.
+	// Fetches are tensors to print or log with the progress.
 	Fetches []string `toml:"fetches"`
 	// Feeds says what placeholders are fed, as in
 	// feeds = { x = "features", y = "label", keep_prob = 0.5 }:
-	// "features" and "label" are those of the data, "weight" is that of each
-	// example (see data.weight), "one_hot" the label as a row
-	// of zeros and a one, "column:NAME" one column of CSV, "npy:FILE" an array
-	// that is the same for each step; a number, truth value or list of them is
-	// fed as it is.
+	// "features" and "label" are those of the data, "weight" is the weight of
+	// each example (see data.weight), "one_hot" the label as a row of zeros
+	// and a one, "column:NAME" one column of CSV, "npy:FILE" an array that is
+	// the same for each step; a number, boolean or list of them is fed
+	// unchanged.
 	Feeds Feeds `toml:"feeds"`
 	// EvalFeeds are fed instead in evaluations, as in { keep_prob = 1 }.
 	EvalFeeds Feeds `toml:"eval_feeds"`
-	// Bundle is the prefix of a checkpoint whose key step_NNN/PLACEHOLDER has what
-	// a step is fed, counted from 000. The job ends with its last step.
+	// Bundle is the prefix of a checkpoint with the feeds of each step under the
+	// keys step_NNN/PLACEHOLDER, from 000. The job ends with its last step.
 	Bundle string `toml:"bundle"`
 }
 
 // Train says how long to train.
 type Train struct {
-	// Steps to train; the job is complete at this global step. A graph that reads
-	// its own input may leave it out, to train until the input ends.
+	// Steps to train; the job is complete at this global step. For a graph that
+	// reads its own input it may be left out, to train until the input ends.
 	Steps int64 `toml:"steps"`
-	// Epochs to train, instead of steps: how often each row is used.
+	// Epochs to train, instead of steps: how many times each row is used.
 	Epochs float64 `toml:"epochs"`
-	// EarlyStopping ends the training after so many evaluations in a row that are
-	// not better than the best, by eval.metric; 0: never. It needs eval.steps.
+	// EarlyStopping ends the training after that many evaluations in a row
+	// without a better eval.metric; 0: never. It needs eval.steps.
 	EarlyStopping int `toml:"early_stopping"`
 	// EvalSteps is an older name of eval.steps.
 	EvalSteps int64 `toml:"eval_steps"`
-	// MemoryMB bounds the memory, in MiB, that a model in this process holds in
-	// all: values of its steps, variables, elements of queues, lists and input
-	// pipelines. A step that needs more ends the job. 0: three quarters of what the
-	// machine, or the control group, has.
+	// MemoryMB limits the total memory, in MiB, of a model in this process: values
+	// of its steps, variables, elements of queues, lists and input pipelines. A
+	// step that needs more ends the job. 0: three quarters of the memory of the
+	// machine, or of the control group.
 	MemoryMB int `toml:"memory_mb"`
 }
 
 // Eval says when the model is evaluated on the test part, and which
-// checkpoints are kept for it. The results go to an events file of their own,
-// in the folder eval of the logdir. An evaluation changes nothing in the
-// training: its random ops draw numbers of their own, by their seed and the step.
+// checkpoints are kept for it. The results go to their own events file, in the
+// folder eval of the logdir. An evaluation does not affect the training: its
+// random ops draw their own numbers, by their seed and the step.
 type Eval struct {
 	// Steps between two evaluations. There is always one at the end.
 	Steps int64 `toml:"steps"`
-	// Secs is the time between two evaluations, besides or instead of steps; 0
-	// switches it off. Which steps it comes to differs from run to run.
+	// Secs is the time between two evaluations, in addition to steps or
+	// instead; 0 switches it off. It evaluates at different steps in each run.
 	Secs Seconds `toml:"secs"`
 	// BatchSize is the number of rows that are evaluated at a time.
 	BatchSize int `toml:"batch_size"`
@@ -129,37 +130,38 @@ type Eval struct {
 type Supervisor struct {
 	// SaveModelSecs is the time between two checkpoints.
 	SaveModelSecs Seconds `toml:"save_model_secs"`
-	// SaveModelSteps saves a checkpoint at each multiple of so many steps, too.
+	// SaveModelSteps also saves a checkpoint at each multiple of that many
+	// steps.
 	SaveModelSteps int64 `toml:"save_model_steps"`
 	// SaveSummariesSecs is the time between two points of global_step/sec, and
 	// of the summaries unless save_summaries_steps is set.
 	SaveSummariesSecs Seconds `toml:"save_summaries_secs"`
-	// SaveSummariesSteps writes summaries at step 1, at each multiple of so many
-	// steps and at the last step, instead of by the clock.
+	// SaveSummariesSteps writes summaries at step 1, at each multiple of that
+	// many steps and at the last step, instead of by time.
 	SaveSummariesSteps int64 `toml:"save_summaries_steps"`
-	// RecoveryWaitSecs is the pause between two attempts of a worker to find the
-	// model ready; for a model on servers.
+	// RecoveryWaitSecs is the pause between two checks of a worker whether the
+	// model is ready; for a model on servers.
 	RecoveryWaitSecs Seconds `toml:"recovery_wait_secs"`
 	// StopGraceSecs is how long everything may take to end after a stop.
 	StopGraceSecs Seconds `toml:"stop_grace_secs"`
 	// CheckpointBasename begins the names of checkpoints.
 	CheckpointBasename string `toml:"checkpoint_basename"`
-	// MaxToKeep is the number of newest checkpoints that stay; 0 keeps all.
+	// MaxToKeep is the number of newest checkpoints that are kept; 0 keeps all.
 	MaxToKeep int `toml:"max_to_keep"`
-	// KeepCheckpointEveryNHours keeps one checkpoint of each such period for
-	// good; 0 keeps none.
+	// KeepCheckpointEveryNHours keeps one checkpoint of each such period
+	// permanently; 0 keeps none.
 	KeepCheckpointEveryNHours float64 `toml:"keep_checkpoint_every_n_hours"`
-	// KeepSteps are the steps whose checkpoints stay as well, if there are any.
+	// KeepSteps are the steps whose checkpoints, if any, are also kept.
 	KeepSteps []int64 `toml:"keep_steps"`
-	// MaxSaveShare is the largest part of the time in which a checkpoint may be
-	// being written, as 0.05 for a twentieth; 0 sets no bound. Saves that are due
-	// sooner wait, but for max_risk_secs.
+	// MaxSaveShare is the largest share of the time that may be spent writing
+	// checkpoints, such as 0.05 for a twentieth; 0 sets no limit. Saves that are
+	// due sooner wait, unless max_risk_secs requires them.
 	MaxSaveShare float64 `toml:"max_save_share"`
-	// MaxRiskSecs is the longest time whose work a crash may take away; where
-	// saves take long they begin sooner than save_model_secs for it. 0 sets no
-	// bound.
+	// MaxRiskSecs is the most work, in seconds, that a crash may lose; if
+	// saves take long, they begin earlier than save_model_secs to keep to it.
+	// 0 sets no limit.
 	MaxRiskSecs Seconds `toml:"max_risk_secs"`
-	// WriteVersion of checkpoints: "V2", or "V1" for programs of long ago.
+	// WriteVersion of checkpoints: "V2", or "V1" for very old programs.
 	WriteVersion string `toml:"write_version"`
 	// Shards is the number of data files of a checkpoint.
 	Shards int `toml:"shards"`
@@ -176,49 +178,49 @@ const (
 // WritesV1 reports whether checkpoints have TensorFlow's first format.
 func (s *Supervisor) WritesV1() bool { return s.WriteVersion == writeV1 }
 
-// Cluster says how the model is spread over TensorFlow's servers, and
-// which part this process has. All processes of a job share one logdir; one of
+// Cluster says how the model is distributed over TensorFlow's servers, and
+// what part this process has. All processes of a job share one logdir; one of
 // them is the chief, see supervisor.is_chief.
 type Cluster struct {
 	// PSTasks is the number of parameter servers, /job:ps, on which the
 	// variables of a model family are placed in turn. An exported graph keeps the
-	// places that its program gave it. 0: everything is on the master.
+	// devices that its program assigned. 0: everything is on the master.
 	PSTasks int `toml:"ps_tasks"`
 	// Workers is the number of processes that train together.
 	Workers int `toml:"workers"`
-	// Task is the number of this one, from 0: /job:worker/task:N.
+	// Task is the number of this process, from 0: /job:worker/task:N.
 	Task int `toml:"task"`
 	// Sync makes the workers of a model family wait for each other: each update
-	// is made of the mean of their gradients, as SyncReplicasOptimizer does it.
-	// Without it each changes the model by itself.
+	// applies the mean of their gradients, as SyncReplicasOptimizer does.
+	// Without it each worker changes the model on its own.
 	Sync bool `toml:"sync"`
-	// ReplicasToAggregate is the number of gradients that make an update. Fewer
-	// than workers leave the slowest out, more let each worker give several.
+	// ReplicasToAggregate is the number of gradients in an update. Fewer than
+	// workers leave out the slowest, more let each worker contribute several.
 	// Default: workers.
 	ReplicasToAggregate int `toml:"replicas_to_aggregate"`
 	// CheckpointVia says who writes checkpoints: "server", by the save ops of
 	// the graph, on the disk of the servers; "client", this process, which
 	// copies the variables over the connection.
 	CheckpointVia string `toml:"checkpoint_via"`
-	// PatienceSecs is how long to wait for servers that are out of reach, and as
-	// a worker for the chief, before giving up. 0 is forever.
+	// PatienceSecs is how long to wait for unreachable servers, and as a worker
+	// for the chief, before giving up. 0 is forever.
 	PatienceSecs Seconds `toml:"patience_secs"`
 	// Listen is the loopback address, or the unix:PATH, at which the master
-	// "local" is served. Port 0 is any free one.
+	// "local" is served. Port 0 means any free port.
 	Listen string `toml:"listen"`
 	// ListenPublic lets listen be an address that other machines can reach.
 	// Anyone who reaches it can change the model; see listen_files.
 	ListenPublic bool `toml:"listen_public"`
 	// ListenFiles says which files the ops of clients of the master "local" may
-	// read and write: "logdir", those in the logdir wherever links lead, or
-	// "all" that this process may. Default: "logdir" with listen_public, else
-	// "all".
+	// read and write: "logdir", those in the logdir after links are resolved,
+	// or "all" that this process can. Default: "logdir" with listen_public,
+	// else "all".
 	ListenFiles string `toml:"listen_files"`
 	// TLS encrypts the connection to a proxy or tunnel in front of the server;
 	// TensorFlow's own servers do not encrypt. So does any of the following:
 	// TLSCA, a PEM file with the authorities that may sign the server's
-	// certificate, by default those of the system; TLSServerName, the name that
-	// it has, by default the host of master; TLSCert and TLSKey, PEM files with a
+	// certificate, by default those of the system; TLSServerName, the name in it,
+	// by default the host of master; TLSCert and TLSKey, PEM files with a
 	// certificate of this client and its key.
 	TLS           bool   `toml:"tls"`
 	TLSServerName string `toml:"tls_server_name"`
@@ -291,8 +293,8 @@ func (c *Config) ResolvePath(key, path string) string {
 	return filepath.Join(filepath.Dir(c.file), path)
 }
 
-// Steps returns the global step at which the job is complete, 0 for that at
-// which the input ends.
+// Steps returns the global step at which the job is complete, or 0 if that is
+// when the input ends.
 func (c *Config) Steps(d *dataset.Dataset) int64 {
 	if c.Train.Steps > 0 || d == nil {
 		return c.Train.Steps

@@ -15,8 +15,8 @@ import (
 // Data says what to train on. A relative path starts at the config's
 // folder; one given with --set starts at the working directory.
 type Data struct {
-	// File with the examples; of images the folder that has a folder of PNG,
-	// JPEG, GIF and BMP files for each class; of tfrecord a file, or a pattern such as
+	// File with the examples; for images the folder that has a folder of PNG, JPEG,
+	// GIF and BMP files for each class; for tfrecord a file, or a pattern such as
 	// "train-*". A graph that reads its own input has none.
 	File string `toml:"file"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
@@ -29,17 +29,17 @@ type Data struct {
 	// Header says that the first row of CSV holds the names of the columns.
 	// Without it their names are their numbers, from 0.
 	Header bool `toml:"header"`
-	// HeaderRows is the number of rows of that header. A column's name is then made of
-	// the words above each other, as in "sensor.t".
+	// HeaderRows is the number of rows of that header. A column's name then joins the
+	// words above each other, as in "sensor.t".
 	HeaderRows int `toml:"header_rows"`
 	// Quote encloses fields of CSV that have separators in them: "\"" or "'".
 	Quote string `toml:"quote"`
-	// Comment begins lines of CSV that are left out, as "#" may. Default: none do.
+	// Comment begins lines of CSV that are skipped, such as "#". Default: none.
 	Comment string `toml:"comment"`
 	// SkipLines is the number of lines before the table in CSV.
 	SkipLines int `toml:"skip_lines"`
 	// Encoding of CSV and json: "" is UTF-8, or UTF-16 if the file begins like
-	// that; "latin1" is Latin-1 as Windows-1252 has it.
+	// that; "latin1" is Windows-1252.
 	Encoding string `toml:"encoding"`
 	// Decimal is the decimal mark of the numbers in CSV: "." or ",".
 	Decimal string `toml:"decimal"`
@@ -49,71 +49,72 @@ type Data struct {
 	// Label is the column of csv, json or parquet with the class, or for
 	// linear and mlp_regressor the number to predict: a name, or an index from 0; negative
 	// ones count from the end. Classes are numbers from 0 up, or words: then the
-	// column is one of categories. Of tfrecord it is the name of a feature,
+	// column is one of categories. For tfrecord it is the name of a feature,
 	// "label" by default.
 	Label Column `toml:"label"`
 	// Labels is the file with the labels of IDX data. Default: the file's name
 	// with "labels-idx1" for "images-idx3".
 	Labels string `toml:"labels"`
-	// Features are the columns that an example is made of, in this order. Default:
-	// all but the label and those of drop. Of tfrecord they are the features of
-	// the messages; default: all but the label, ordered by name.
+	// Features are the columns that make up an example, in this order. Default:
+	// all except the label and those in drop. For tfrecord they are the features
+	// of the messages; default: all except the label, ordered by name.
 	Features Columns `toml:"features"`
 	// Drop lists the columns that are left out.
 	Drop Columns `toml:"drop"`
-	// Categories lists the columns that have words, each of which becomes an input
-	// of the model: 1 where it is the column's, else 0. The words are those of the
-	// file; a word that it lacks, as in a test file, is none of them.
+	// Categories lists the columns of words; each word becomes an input of the
+	// model: 1 if the field has it, otherwise 0. The words are those of the file;
+	// any other word, as in a test file, counts as none of them.
 	Categories Columns `toml:"categories"`
-	// Dates are the columns that have dates, and how these are written: "iso", or
-	// in the form of strftime, as in { born = "%d.%m.%Y" }. A date becomes the
+	// Dates are the columns with dates, and their format: "iso", or that of
+	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the
 	// days since 1970-01-01.
 	Dates Dates `toml:"dates"`
-	// Units are those of columns of numbers, as in { weight = "kg" } for 12 kg; each
-	// number has this unit, or none. Signs of currencies and % need no mention.
+	// Units are the units of columns of numbers, as in { weight = "kg" } for 12 kg;
+	// each number has this unit, or none. Currency signs and % need not be listed.
 	Units Units `toml:"units"`
-	// NAValues are words of a column that stand for a missing value, besides those
-	// that always do (see missing), as in { age = ["unknown", "-"] }.
+	// NAValues are the words of a column that mean a missing value, in addition to
+	// those that always do (see missing), as in { age = ["unknown", "-"] }.
 	NAValues NAValues `toml:"na_values"`
-	// Weight is the column, or of tfrecord the feature, with the weight of each
+	// Weight is the column, or for tfrecord the feature, with the weight of each
 	// example: a number from 0 up, by which its loss is multiplied, in training and
 	// evaluation. Only their ratios matter: they are divided by their mean. The
-	// column is then no feature. Accuracy, R2 and RMSE do not know weights.
+	// column is then not used as a feature. Accuracy, R2 and RMSE ignore weights.
 	Weight ColumnName `toml:"weight"`
 	// Group is the column of a table that says which rows belong together, as those
-	// of one patient do: the split puts all of them into the training or all into
-	// the test part, which then shows how the model does on others. The column is
-	// then no feature.
+	// of one patient do: the split puts all of them into the training part or all
+	// into the test part, which then shows how the model performs on other
+	// groups. The column is then not used as a feature.
 	Group ColumnName `toml:"group"`
 	// ClassWeights multiply the loss of training examples by a number for each
-	// class, as in { yes = 5, no = 1 }, 1 for a class that is not there;
-	// "balanced" gives all classes the same weight in all, however rare they are.
+	// class, as in { yes = 5, no = 1 }, 1 for a class that is not listed;
+	// "balanced" gives all classes the same total weight, however rare they are.
 	ClassWeights ClassWeights `toml:"class_weights"`
-	// Missing says what happens where an example lacks a value: the field is empty
-	// or is NA, NaN, null, None, N/A or "?". "error" refuses it. "fill" takes the
-	// mean of the training rows for a number or date, and none of the words for a
+	// Missing says what happens if an example lacks a value: the field is empty or
+	// is NA, NaN, null, None, N/A or "?". "error" refuses it. "fill" uses the mean
+	// of the training rows for a number or date, and none of the words for a
 	// category; a row without a label is left out.
 	Missing string `toml:"missing"`
 	// Image is the height, width and channels (1: grey, 3: colours) to which
-	// images are brought, as in [32, 32, 3].
+	// images are resized, as in [32, 32, 3].
 	Image []int `toml:"image"`
 	// Scale divides all features that are numbers, unless normalize is set.
 	Scale float64 `toml:"scale"`
-	// Normalize each number by the training part: "standard" for mean 0 and
-	// deviation 1, "minmax" for 0 to 1, "" for neither. A model family does that
-	// in its graph, so that the trained model takes raw rows.
+	// Normalize each number by the statistics of the training part: "standard"
+	// for mean 0 and deviation 1, "minmax" for 0 to 1, "" for neither. A model
+	// family does that in its graph, so that the trained model takes raw rows.
 	Normalize dataset.Normalize `toml:"normalize"`
-	// KeepStatistics lets a job resume with data that have other statistics (means,
-	// deviations): it continues with its checkpoint's. Without it that is an error.
+	// KeepStatistics lets a job resume with data whose statistics (means,
+	// deviations) differ: it continues with those in its checkpoint. Without it
+	// that is an error.
 	KeepStatistics bool `toml:"keep_statistics"`
 	// Shuffle the rows before the split and in each epoch. Without it the last
 	// rows are the test part.
 	Shuffle bool `toml:"shuffle"`
-	// ShuffleBuffer is the number of examples of tfrecord that are in memory at a
-	// time, to be mixed among themselves; 0 holds all.
+	// ShuffleBuffer is the number of tfrecord examples that are in memory, and
+	// mixed, at a time; 0 holds all.
 	ShuffleBuffer int `toml:"shuffle_buffer"`
-	// MemoryMB bounds the examples that are held in memory, in MiB. Images beyond
-	// it are read again when they are used; for other data it is an error.
+	// MemoryMB limits the examples held in memory, in MiB. Images beyond it are
+	// read again when they are used; for other data, exceeding it is an error.
 	MemoryMB int64 `toml:"memory_mb"`
 	// Seed of the shuffle. The same seed gives the same split and batches.
 	Seed uint64 `toml:"seed"`
@@ -179,7 +180,7 @@ func (d *Data) dialect() table.Dialect {
 }
 
 // Columns are columns of the data in the config: names, or indices from 0, which
-// are the names in a file without a header.
+// serve as names in a file without a header.
 type Columns []string
 
 func (c *Columns) decodeValue(v any) (want string) {
@@ -206,8 +207,7 @@ func (c *Columns) decodeValue(v any) (want string) {
 	return ""
 }
 
-// Dates are columns that have dates, and how these are written, for
-// [dataset.DateLayout].
+// Dates are columns with dates, and their formats, for [dataset.DateLayout].
 type Dates map[string]string
 
 func (d *Dates) decodeValue(v any) (want string) {

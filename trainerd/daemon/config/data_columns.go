@@ -21,7 +21,7 @@ func (u *Units) decodeValue(v any) (want string) {
 	return ""
 }
 
-// NAValues are columns with the words that stand for a missing value there.
+// NAValues are columns with their words for a missing value.
 type NAValues map[string][]string
 
 func (n *NAValues) decodeValue(v any) (want string) {

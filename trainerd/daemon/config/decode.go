@@ -264,7 +264,7 @@ func NumberOf(value any) (float64, bool) {
 	return 0, false
 }
 
-// DescribeValue names a value in a message.
+// DescribeValue describes a value for a message.
 func DescribeValue(value any) string {
 	switch v := value.(type) {
 	case string:

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hparamTables are the tables whose keys say how well a model is trained, and
-// notHParams those of their keys that say where something is.
+// hparamTables are the tables whose keys affect how well a model is trained,
+// and notHParams their keys that only say where something is.
 var (
 	hparamTables = []string{"data", "model", "train"}
 	notHParams   = []string{"data.file", "data.labels", "data.test_file", "data.test_labels", "data.memory_mb", "data.keep_statistics"}
@@ -18,9 +18,9 @@ var (
 // or not, so that runs can be compared by them.
 var alwaysHParams = []string{"data.batch_size", "model.family", "model.optimizer", "model.learning_rate", "model.l2"}
 
-// HParams returns the hyperparameters of the job, by key: what the config and its
-// flags set in [data], [model] and [train], as it was resolved, what other flags set
-// with --set, and the arguments of a program, by their names.
+// HParams returns the hyperparameters of the job, by key: the resolved values that
+// the config and its flags set in [data], [model] and [train], other values set with
+// --set, and the named arguments of a program.
 func (c *Config) HParams() map[string]any {
 	resolved := *c
 	if !c.IsGraph() && !c.IsChild() {

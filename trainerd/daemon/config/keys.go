@@ -9,7 +9,7 @@ import (
 type Key struct {
 	Name string // full, as in train.steps
 	Form string // of its value, with the default if there is one
-	// Values are those that it may have, if they are few.
+	// Values are the values that it may have, if they are few.
 	Values []string
 }
 

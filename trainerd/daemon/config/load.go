@@ -13,8 +13,8 @@ type Override struct {
 }
 
 // Load reads the file name, or none if that is "", applies the overrides in order, and checks
-// the values. All that is wrong is reported at once, as a [*Error]; the
-// config then comes with what could be read, or is nil when that is nothing.
+// the values. All problems are reported at once, as a [*Error]; the config
+// then has what could be read, or is nil if nothing could.
 func Load(name string, overrides []Override) (*Config, error) {
 	text, err := []byte(nil), error(nil)
 	if name != "" {

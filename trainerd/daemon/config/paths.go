@@ -2,7 +2,7 @@ package config
 
 import "path/filepath"
 
-// Absolute returns path from the root, or as it is when there is no working
+// Absolute returns path from the root, or unchanged if there is no working
 // directory.
 func Absolute(path string) string {
 	abs, err := filepath.Abs(path)

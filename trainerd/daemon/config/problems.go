@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a config, with its place: a
-// line of the file or a flag.
+// Problem is one fault of a config, with its position: a line of the file or a
+// flag.
 type Problem struct {
 	File   string
-	Line   int    // 0 when no line is to blame
+	Line   int    // 0 if no line is to blame
 	Flag   string // the flag that set the value, instead of the file
 	Key    string // full, as in "train.steps"
 	Reason string
@@ -41,7 +41,7 @@ func (p *Problem) Error() string {
 	return b.String()
 }
 
-// Error holds everything that is wrong with a config.
+// Error holds all problems of a config.
 type Error struct {
 	Problems []*Problem // ordered by place
 

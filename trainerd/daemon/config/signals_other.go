@@ -4,7 +4,7 @@ package config
 
 import "syscall"
 
-// This system does not have them.
+// This system does not have these signals.
 const (
 	userSignal1 = syscall.Signal(0)
 	userSignal2 = syscall.Signal(0)

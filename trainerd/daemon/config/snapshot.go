@@ -11,9 +11,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Snapshot returns the config as it was resolved, as TOML: the values of flags
-// included, paths resolved, and without what is as by default. A job that is
-// started with it trains the same.
+// Snapshot returns the resolved config as TOML, with the values of flags and
+// without defaults. A job started with it trains in the same way.
 func (c *Config) Snapshot() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# The config of the newest run in this folder, as it was resolved")

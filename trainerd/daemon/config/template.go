@@ -15,16 +15,16 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
-// Template is what is known of a job that has no config yet: of a table, or of
-// data of another format.
+// Template is what is known about a job that has no config yet: for a table,
+// or for data of another format.
 type Template struct {
 	Name   string // of the job, and of its logdir
-	File   string // with the data, as the config is to have it
+	File   string // with the data, as written in the config
 	Survey *dataset.Survey
 	Plan   *dataset.Plan
-	// Sample is what data are that are no table; nil for a table.
+	// Sample describes data that are not a table; nil for a table.
 	Sample *dataset.Sample
-	// PathOf returns the path of another file as the config is to have it.
+	// PathOf returns the path of another file as written in the config.
 	PathOf func(string) string
 	// Weight is the column with the weights of the examples; "" for none.
 	Weight string

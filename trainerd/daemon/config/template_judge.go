@@ -32,9 +32,9 @@ const (
 	leastGain = 0.02
 )
 
-// Load reads the data of the config, whose name is given, if [Template.Judge] needs
-// them; nil if it does not, or if they cannot be read: the check of the config, which
-// comes next, says why.
+// Load reads the data of the config with that name, if [Template.Judge] needs them.
+// It returns nil if it does not, or if they cannot be read: the check of the config,
+// which follows, says why.
 func (p *Template) Load(ctx context.Context, name string) (*dataset.Dataset, error) {
 	if p.Sample != nil || p.trainRows() > mostRows || !p.isNumber() && p.isSmall(fewestClassified) {
 		return nil, nil
@@ -54,9 +54,9 @@ func (p *Template) Load(ctx context.Context, name string) (*dataset.Dataset, err
 	return d, nil
 }
 
-// Judge finds out, for a table, whether more than a weighted sum of the features
-// predicts rows that it has not seen, and returns what it found in a line; "" for
-// nothing. d is what [Template.Load] has returned.
+// Judge finds out, for a table, whether unseen rows are predicted better by more
+// than a weighted sum of the features, and returns the result as a line; "" for
+// none. d is the result of [Template.Load].
 func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
 	if d == nil || d.Classes > mostClasses {
 		return "", nil

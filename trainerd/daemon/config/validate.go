@@ -18,19 +18,19 @@ const maxShards = 99999
 // maxBatch bounds the rows of a step.
 const maxBatch = 1 << 24
 
-// Validator collects values that make no sense, with their places.
+// Validator collects invalid values, with their positions.
 type Validator struct {
 	config   *Config
 	problems *Error
 }
 
-// NewValidator returns one that has found nothing yet.
+// NewValidator returns a Validator without problems.
 func NewValidator(c *Config) *Validator { return &Validator{c, &Error{}} }
 
-// Add reports a problem as it is.
+// Add adds a problem unchanged.
 func (v *Validator) Add(p *Problem) { v.problems.add(p) }
 
-// Err returns all that was reported, nil for nothing.
+// Err returns all reported problems, or nil if there are none.
 func (v *Validator) Err() error { return v.problems.err() }
 
 // check adds to problems what is wrong with the values of c, as far as it shows
@@ -58,7 +58,7 @@ func (c *Config) check(problems *Error) {
 	v.model()
 }
 
-// Require reports the value of key unless ok. A key that has a problem already
+// Require reports the value of key unless ok. A key that already has a problem
 // gets no second one: its value is not the one in the file.
 func (v *Validator) Require(ok bool, key, reason, hint string) {
 	if ok || slices.ContainsFunc(v.problems.Problems, func(p *Problem) bool { return p.Key == key || p.meant == key }) {
@@ -97,7 +97,7 @@ func (v *Validator) data() {
 	v.Require(d.BatchSize >= 1 && d.BatchSize <= maxBatch, "data.batch_size", fmt.Sprintf("want 1 to %d, got %d", maxBatch, d.BatchSize), "")
 }
 
-// ValidData reports whether nothing is wrong with the settings of the data.
+// ValidData reports whether the settings of the data are valid.
 func (c *Config) ValidData() bool {
 	v := NewValidator(c)
 	v.data()
@@ -280,7 +280,7 @@ func (v *Validator) image(m *model.Config) {
 	}
 }
 
-// AddModelErrors adds what the model's own check found.
+// AddModelErrors adds the errors of the model's own check.
 func (v *Validator) AddModelErrors(err error) {
 	if err == nil {
 		return

@@ -70,8 +70,8 @@ func (c *Config) asksToEvaluate(key string) bool {
 	return true
 }
 
-// Of [supervisor], what a job with a program uses: by itself, for the
-// checkpoints of the program, and to have the program save.
+// The keys of [supervisor] that a job with a program uses: itself, for the
+// checkpoints of the program, and to make the program save.
 var (
 	childServices    = []string{"save_summaries_secs", "stop_grace_secs"}
 	childCheckpoints = []string{"max_to_keep", "keep_checkpoint_every_n_hours", "keep_steps"}
@@ -112,9 +112,9 @@ func (c *Config) uselessSupervisorForChild(name string) (why, hint string) {
 	return "", ""
 }
 
-// LogIdleKeys says which keys have no effect because of another one. That is no
-// error: they come from files and from flags, and anyone who trains without a test part
-// for once need not take the evaluations out of the file.
+// LogIdleKeys says which keys have no effect because of another one. That is not an
+// error: keys come from files and from flags, and to train once without a test part one
+// need not take the evaluations out of the file.
 func (c *Config) LogIdleKeys(log *slog.Logger) {
 	for _, key := range slices.Sorted(maps.Keys(c.origins)) {
 		if why := c.idleKey(key); why != "" {

@@ -39,7 +39,7 @@ type Seconds float64
 // maxSeconds bounds times in the config: a hundred years.
 const maxSeconds = 100 * 365 * 24 * 3600
 
-// CheckLimit returns an error if s is more than a config may say.
+// CheckLimit returns an error if s is larger than a config allows.
 func (s Seconds) CheckLimit() error {
 	if s > maxSeconds {
 		return fmt.Errorf("want up to %.0f seconds, got %v", float64(maxSeconds), float64(s))
@@ -89,7 +89,7 @@ func (c *Command) decodeValue(v any) (want string) {
 	return ""
 }
 
-// Variables are those of an environment.
+// Variables are environment variables.
 type Variables map[string]string
 
 func (e *Variables) decodeValue(v any) (want string) {
@@ -110,7 +110,7 @@ func (e *Variables) decodeValue(v any) (want string) {
 	return ""
 }
 
-// Environ returns the variables as the system takes them.
+// Environ returns the variables in the form that the system expects.
 func (e Variables) Environ() []string {
 	all := make([]string, 0, len(e))
 	for _, key := range slices.Sorted(maps.Keys(e)) {

@@ -12,7 +12,7 @@ import (
 
 // WarmStart says where a new training takes values of its variables from. It
 // has no effect once the logdir has a checkpoint: the job continues from that.
-// trainerd check shows what becomes of each variable.
+// trainerd check shows what happens to each variable.
 type WarmStart struct {
 	// From is a checkpoint's prefix, a folder that has one, a SavedModel, or a file
 	// of another format that ckpt reads, such as safetensors. A relative path starts
@@ -22,16 +22,17 @@ type WarmStart struct {
 	// path like from, or the name of a ready map; see ckpt maps. Without it the names
 	// are those of the variables.
 	Map string `toml:"map"`
-	// Include has regular expressions for the variables that are to have a value,
-	// which match any part of a name. Default: all but the global step and what
-	// optimizers keep.
+	// Include has regular expressions for the variables that are to get a value,
+	// which match any part of a name. Default: all except the global step and
+	// optimizer state.
 	Include []string `toml:"include"`
-	// Exclude has regular expressions for variables that are not.
+	// Exclude has regular expressions for variables that are not to get one.
 	Exclude []string `toml:"exclude"`
-	// Missing says what becomes of a variable for which from has no value of its
-	// type and shape: "error", or "init" to leave it as it is initialised.
+	// Missing says what happens to a variable for which from has no value of its
+	// type and shape: "error", or "init" to keep its initial value.
 	Missing string `toml:"missing"`
-	// Reshape takes a value of another shape with the same number of elements.
+	// Reshape accepts a value of another shape with the same number of
+	// elements.
 	Reshape bool `toml:"reshape"`
 	// Averages takes the moving average of each variable that has one, by the names
 	// of tf.train.ExponentialMovingAverage.
@@ -47,7 +48,7 @@ const (
 // IsStrict reports whether it is an error if a variable gets no value.
 func (w *WarmStart) IsStrict() bool { return w.Missing == unmatchedError }
 
-// IsWarm reports whether a new training begins with values of a checkpoint.
+// IsWarm reports whether a new training starts from the values of a checkpoint.
 func (c *Config) IsWarm() bool { return c.WarmStart.From != "" }
 
 func isReadyMap(name string) bool {

@@ -3,7 +3,7 @@ package config
 import "strconv"
 
 // ColumnName is a column of the data in the config: its name, or its index from 0,
-// which is the name in a file without a header; "" for none.
+// which serves as the name in a file without a header; "" for none.
 type ColumnName string
 
 func (c *ColumnName) decodeValue(v any) (want string) {

@@ -1,11 +1,11 @@
-// Package crossval judges, before anything is trained, which kind of model the rows
-// of a small table bear: each row is predicted from all others. A class is a number for
+// Package crossval estimates, before anything is trained, which kind of model suits the
+// rows of a small table: each row is predicted from all others. A class is a number for
 // each class, 1 for that of the row and 0 for the others.
 //
 // With a kernel K of n rows, centred, a ridge regression of strength s predicts
-// H y with H = K (K + s)^-1, and the error that it makes on a row which it has not
-// seen is (y_i - (H y)_i) / (1 - H_ii), without fitting it n times. One
-// decomposition of K serves all strengths.
+// H y with H = K (K + s)^-1, and its error on a row that it has not seen is (y_i -
+// (H y)_i) / (1 - H_ii), without fitting it n times. One decomposition of K serves
+// all strengths.
 package crossval
 
 import (
@@ -17,29 +17,30 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Judgement says how well rows are predicted that were left out: R2, at most 1, and
-// 0 for what the mean of the others predicts.
+// Judgement says how well left-out rows are predicted: R2, at most 1, and 0 for
+// predicting the mean of the others.
 type Judgement struct {
-	// Linear is for the best weighted sum of the features, Smooth for one with a
-	// smooth function of them added.
+	// Linear is for the best weighted sum of the features, Smooth for such a sum
+	// plus a smooth function of them.
 	Linear, Smooth float64
 	// Uncertainty is the standard error of the difference of both.
 	Uncertainty float64
-	// Ridge is the strength of that weighted sum: what the squares of its weights
-	// are multiplied with in the sum of squared errors, features and labels having
-	// deviation 1.
+	// Ridge is the strength of that weighted sum: the factor of its squared
+	// weights in the sum of squared errors, for features and labels with deviation
+	// 1.
 	Ridge float64
 	// Damping is the strength of the smooth function, for a kernel that is about 2 for a
-	// row and itself. It is the larger the more noise the labels have.
+	// row and itself. The noisier the labels, the larger it is.
 	Damping float64
 }
 
-// Rows are what is judged: features that have deviation 1, or are 0 and 1, and the
-// number or class to predict.
+// Rows are the rows to judge: features that have deviation 1, or are 0 and 1, and
+// the number or class to predict.
 type Rows struct {
 	Features *mat.Dense
 	Labels   []float64
-	// Classes is how many there are, the labels being from 0 up; 0 for numbers.
+	// Classes is the number of classes, which are labels from 0 up; 0 for
+	// numbers.
 	Classes int
 	// Weights says how much each row counts; nil for all the same.
 	Weights []float64
@@ -48,12 +49,12 @@ type Rows struct {
 	Groups []uint32
 }
 
-// ErrTooFew says that there is nothing to judge: fewer than three rows that count,
-// a single group, no feature, or labels that are all the same.
+// ErrTooFew says that there is too little to judge: fewer than three rows that
+// count, a single group, no feature, or labels that are all the same.
 var ErrTooFew = errors.New("crossval: too few different rows")
 
-// Judge judges rows. The time is that of the cube of the rows, the memory that
-// of some squares.
+// Judge judges rows. The time grows with the cube of the number of rows, the
+// memory with its square.
 func Judge(r Rows) (Judgement, error) {
 	_, width := r.Features.Dims()
 	s, ok := newSample(r)

@@ -194,6 +194,6 @@ var missing = map[string]bool{
 	"n/a": true, "nan": true, "null": true, "?": true,
 }
 
-// IsMissing reports whether a field, without blanks around it, means a
+// IsMissing reports whether a field, without surrounding blanks, means a
 // missing value.
 func IsMissing(field string) bool { return missing[field] }

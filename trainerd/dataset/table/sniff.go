@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is looked at to find out a dialect.
+// Limits on the input that is examined to detect a dialect.
 const (
 	sniffRows  = 1000
 	sniffTitle = 10  // lines before the table at most

@@ -21,10 +21,10 @@ const (
 	Parquet Format = "parquet"
 )
 
-// Options says how to read a table. Sniff finds out what is left open; without
+// Options says how to read a table. Sniff detects what is left open; without
 // it the zero value is comma-separated UTF-8 without a header.
 type Options struct {
-	// Sniff says that what the other fields leave at zero is to be found out.
+	// Sniff detects the values of the other fields that are zero.
 	Sniff bool
 	// Format of the file; "" means CSV.
 	Format Format
@@ -83,7 +83,7 @@ func (r *Row) Line(field int) int {
 }
 
 // FillUp adds empty fields to a row that is shorter than the table is wide, and
-// reports whether it was.
+// reports whether it did.
 func (r *Row) FillUp(width int) bool {
 	n := len(r.Fields)
 	for len(r.Fields) < width {
@@ -99,15 +99,15 @@ type Table struct {
 	// Line is that of the header, or else of the first row; 0 for a format without
 	// lines.
 	Line int
-	// Options is how the table is read, with what was found out.
+	// Options says how the table is read, including what was detected.
 	Options Options
 
 	next  func() (*Row, error)
 	close []func() error
 }
 
-// Next returns the next row, and [io.EOF] after the last. What is wrong with the
-// file is an [*Error]. After one that is not [Error.Row] there is no next row.
+// Next returns the next row, and [io.EOF] after the last. A fault of the file is
+// an [*Error]. Unless [Error.Row] is set, there is no next row after it.
 func (t *Table) Next() (*Row, error) { return t.next() }
 
 // Close closes the file.
@@ -122,8 +122,8 @@ func (t *Table) Close() error {
 
 // Error is a fault of a file.
 type Error struct {
-	Line   int    // 0 when no single line is meant
-	Record int    // of a format without lines, from 1; 0 when no single record is meant
+	Line   int    // 0 if no single line is concerned
+	Record int    // of a format without lines, from 1; 0 if no single record is concerned
 	Row    bool   // only the row is faulty; reading may continue with the next
 	Reason string // what is wrong
 	Hint   string // what to do
@@ -146,7 +146,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Open opens the table in a file. The error of a file that cannot be opened is
+// Open opens the table in a file. If the file cannot be opened, the error is
 // that of package os.
 func Open(name string, o Options) (*Table, error) {
 	f, err := os.Open(name)
@@ -177,7 +177,7 @@ func openFile(f *os.File, o Options) (*Table, error) {
 	return New(f, o)
 }
 
-// FormatOf returns the format of a file by what it begins with, and goes back
+// FormatOf detects the format of a file from its first bytes, and seeks back
 // to the beginning.
 func FormatOf(f io.ReadSeeker) (Format, error) {
 	var magic [4]byte

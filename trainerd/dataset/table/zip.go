@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// A zip archive with a single file is read from its beginning to its end, so that
-// it may come from a pipe. APPNOTE.TXT of PKWARE has the layout: a local header, the
+// A zip archive with a single file is read from beginning to end, so that it may
+// come from a pipe. APPNOTE.TXT of PKWARE has the layout: a local header, the
 // name, extra fields, the compressed file, then, if flag 8 says so, its checksum and
 // sizes; the next signature is that of another file or of the directory.
 //

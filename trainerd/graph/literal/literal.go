@@ -17,8 +17,8 @@ func vector(n int) *tfpb.TensorShapeProto {
 // Float is a scalar of DT_FLOAT.
 func Float(v float32) *tfpb.TensorProto { return Filled(v, scalar()) }
 
-// Filled is a tensor of DT_FLOAT whose elements are all v. It takes the
-// same room whatever its shape.
+// Filled is a tensor of DT_FLOAT whose elements are all v. Its size does not
+// depend on its shape.
 func Filled(v float32, s *tfpb.TensorShapeProto) *tfpb.TensorProto {
 	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: s, FloatVal: []float32{v}}
 }

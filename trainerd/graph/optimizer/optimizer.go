@@ -1,9 +1,9 @@
 // Package optimizer adds training to a graph: [Minimize] adds an optimizer's slots,
 // its updates by the gradients of a loss, and a learning rate that may change with
 // the step; [MinimizeSync] does so for replicas that wait for each other. Slots,
-// scopes and ops have TensorFlow's names, so that its checkpoints fit.
+// scopes and ops have TensorFlow's names, so that its checkpoints match.
 //
-// The package has no state; what it adds to belongs to the caller.
+// The package has no state; the graph belongs to the caller.
 package optimizer
 
 import (
@@ -68,7 +68,7 @@ func (Adam) scopeName() string     { return "Adam" }
 func (RMSProp) scopeName() string  { return "RMSProp" }
 
 // Minimize adds the gradients of loss, the optimizer's slots and updates, and
-// the train op, which runs all updates and then raises step by one. The train
+// the train op, which runs all updates and then increments step. The train
 // op is named in its collection. rate is the learning rate's tensor. The train
 // op also runs the given nodes, such as updates of moving averages.
 func Minimize(b *graph.Builder, loss graph.Output, o Optimizer, lr LearningRate, step *graph.Variable, vars []*graph.Variable, with ...*graph.Node) (train *graph.Node, rate graph.Output) {

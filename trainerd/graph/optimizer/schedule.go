@@ -19,7 +19,7 @@ const (
 	// ScheduleExponential is Initial * DecayRate^(step/DecaySteps).
 	ScheduleExponential
 	// SchedulePolynomial falls from Initial to End in DecaySteps, along the
-	// Power of the steps left, and stays there.
+	// Power of the remaining steps, and stays there.
 	SchedulePolynomial
 	// SchedulePiecewise is Values[i] up to step Boundaries[i], and the last of
 	// the Values after the last boundary.
@@ -44,7 +44,7 @@ type LearningRate struct {
 	Boundaries []int64
 	Values     []float32 // one more than Boundaries
 	// WarmupSteps raises the rate evenly during the first steps: step n, counted
-	// from 0, has (n+1)/WarmupSteps of what the schedule says.
+	// from 0, has (n+1)/WarmupSteps of the scheduled rate.
 	WarmupSteps int64
 }
 

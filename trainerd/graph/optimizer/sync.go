@@ -9,18 +9,18 @@ import (
 
 // SyncReplicas says how replicas train together, as the arguments of
 // tf.compat.v1.train.SyncReplicasOptimizer do: an update is made of the mean of
-// the gradients of Aggregate replicas out of Total. Gradients that come after
-// the update of their step are dropped.
+// the gradients of Aggregate replicas out of Total. Gradients that arrive
+// after the update of their step are dropped.
 type SyncReplicas struct {
 	Aggregate, Total int
 	// InitTokens is the number of tokens in the queue at the start. 0 means as
-	// few as the first step needs: every token more lets a replica begin its
-	// next step before the update.
+	// few as the first step needs: each additional token lets a replica begin
+	// its next step before the update.
 	InitTokens int
 }
 
-// Synced has the nodes by which replicas train together. The names of what
-// SyncReplicasOptimizer makes are its own.
+// Synced has the nodes with which replicas train together. They have the same
+// names as those of SyncReplicasOptimizer.
 type Synced struct {
 	Train *graph.Node  // gives gradients, waits for a token, and notes its step
 	Token graph.Output // the step that Train notes
@@ -36,10 +36,10 @@ type Synced struct {
 	LocalInit  *graph.Node
 	Ready      graph.Output // global variables without a value: neither may run yet
 
-	// What a training that is over may have left on a server: the number of
+	// What a finished training may have left on a server: the number of
 	// gradients in each accumulator, the ops that take them out, and the number
-	// of tokens. Drain takes as many tokens out as TokenCount is fed, PutTokens
-	// puts as many of the present step in.
+	// of tokens. Drain takes out as many tokens as TokenCount is fed, PutTokens
+	// puts in as many of the current step.
 	Left       graph.Output
 	Discard    []*graph.Node
 	Tokens     graph.Output
