@@ -54,7 +54,9 @@ type Saver struct {
 	// Variables maps keys in the checkpoint to names of variables; see
 	// [VariableList] for keys that are the names. Nil means what the saver of
 	// MetaGraph saves, or else the graph's global variables, or without a graph
-	// all variables of the session.
+	// all variables of the session. A session that is not a
+	// [session.VariableStore] saves what Def says, so it needs that of a saver of
+	// these variables.
 	Variables map[string]string
 	// AllowEmpty makes it no error to have nothing to save.
 	AllowEmpty bool
@@ -172,7 +174,7 @@ func (s *Saver) Check(sess session.Session) error {
 func (s *Saver) variablesOf(sess session.Session) (session.VariableStore, []boundVariable, error) {
 	store, ok := sess.(session.VariableStore)
 	if !ok {
-		return nil, nil, nil
+		return nil, nil, s.checkByOps()
 	}
 	if w, ok := store.(session.Wrapper); ok {
 		store = w.Saved() // which may be a LazyStore
