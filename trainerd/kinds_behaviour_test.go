@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd"
@@ -365,5 +367,34 @@ func TestKindsNegativeStep(t *testing.T) {
 			awaitPoint(t, sv, "w", func(step int64, w float32) bool { return step == -5 && w == 0.5 })
 			return nil
 		}))
+	})
+}
+
+// A save that comes while steps are made is of one moment: each variable has the
+// value of the step that the checkpoint names.
+func TestKindsSaveIsOfOneStep(t *testing.T) {
+	forEachKind(t, func(t *testing.T, k *kind) {
+		if k.blind {
+			t.Skip("nothing is known of the session but that it runs")
+		}
+		p, dir := k.process(t), t.TempDir()
+		sv := p.supervisor(dir)
+		sv.SaveModelEvery, sv.Saver = time.Millisecond, &trainerd.Saver{MaxToKeep: -1}
+		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			for range 40 {
+				p.train(ctx, s, 10)
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}))
+		saved, err := filepath.Glob(filepath.Join(dir, "model.ckpt-*.index"))
+		noErr(t, err)
+		if len(saved) < 3 {
+			t.Fatalf("%d checkpoints; want some while steps are made", len(saved))
+		}
+		for _, index := range saved {
+			prefix := strings.TrimSuffix(index, ".index")
+			wantSaved(t, prefix, float32(ckptdir.StepOf(prefix))/2)
+		}
 	})
 }

@@ -29,6 +29,8 @@ type kind struct {
 	knows bool
 	// takes says that the session takes values for its variables.
 	takes bool
+	// blind says that the session shows nothing but its steps.
+	blind bool
 	// shared says that sessions of one process have the same variables.
 	shared bool
 }
@@ -42,7 +44,7 @@ var kinds = []*kind{
 	{name: "Go variables", knows: true, takes: true},
 	{name: "over the wire, reference variables", start: overTheWire, shared: true},
 	{name: "over the wire, resource variables", resource: true, start: overTheWire, shared: true},
-	{name: "hidden, reference variables", start: hidden},
+	{name: "hidden, reference variables", start: hidden, blind: true},
 	{name: "copied over the wire, reference variables", start: copiedOverTheWire, knows: true, takes: true, shared: true},
 	{name: "copied over the wire, resource variables", resource: true, start: copiedOverTheWire, knows: true, takes: true, shared: true},
 }
