@@ -21,6 +21,7 @@ type plan struct {
 	globalStep string            // name of the variable, "" for none
 	stepTensor string            // gives its value in a run, "" where that has to be read by itself
 	saver      *checkpoint.Saver // nil for none
+	inherit    *checkpoint.Saver // has what saver, if it is the program's own, takes from the graph
 }
 
 func (sv *Supervisor) plan() (*plan, error) {
@@ -46,25 +47,27 @@ func (sv *Supervisor) plan() (*plan, error) {
 	if !step.IsNone() {
 		p.globalStep = graph.NodeName(step.nodes[0])
 	}
-	p.saver, err = sv.planSaver(g)
-	return p, err
+	return p, sv.planSaver(p, g)
 }
 
-// planSaver returns the Saver of the program, or else the graph's.
-func (sv *Supervisor) planSaver(g graph.Collections) (*checkpoint.Saver, error) {
+// planSaver chooses the Saver of the program, or else the graph's. The former
+// inherits when a run begins: another run may be using it now.
+func (sv *Supervisor) planSaver(p *plan, g graph.Collections) (err error) {
 	if sv.NoSaver {
-		return nil, nil
+		return nil
 	}
-	saver, err := sv.defaultSaver(g)
-	own := sv.Saver
-	if own == nil && sv.SessionManager != nil {
-		own = sv.SessionManager.Saver
+	if p.inherit, err = sv.defaultSaver(g); err != nil {
+		return err
 	}
-	if own == nil || err != nil {
-		return saver, err
+	switch {
+	case sv.Saver != nil:
+		p.saver = sv.Saver
+	case sv.SessionManager != nil && sv.SessionManager.Saver != nil:
+		p.saver = sv.SessionManager.Saver
+	default:
+		p.saver = p.inherit
 	}
-	own.Inherit(saver)
-	return own, nil
+	return nil
 }
 
 // completeGraph returns the graph with what it lacks for a run. Only Open makes

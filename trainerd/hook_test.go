@@ -147,3 +147,22 @@ func TestTrigger(t *testing.T) {
 		})
 	}
 }
+
+// Where the step is set back, what counts steps is due at once, and counts from
+// there; what goes by time waits.
+func TestTriggerOfStepSetBack(t *testing.T) {
+	for want, trigger := range map[string]*Trigger{
+		"[0 3 6 9 2 5]": {Steps: 3},
+		"[0]":           {Every: time.Hour},
+	} {
+		var got []int64
+		for _, step := range []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 2, 3, 4, 5, 6} {
+			if _, due := trigger.Due(step); due {
+				got = append(got, step)
+			}
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("due at %v; want %s", got, want)
+		}
+	}
+}

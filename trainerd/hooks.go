@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -203,8 +202,7 @@ func (h hookRun) SummaryComputed(ctx context.Context, summary any, step int64) e
 	if err != nil || h.r.events == nil || len(s.GetValue()) == 0 {
 		return err
 	}
-	h.r.metrics.take(s, step, manifest.SourceTrain)
-	return h.r.events.AddSummary(ctx, s, max(step, 0))
+	return h.r.addSummary(ctx, s, step)
 }
 
 // managedSession is the session as the training sees it: a stop does not

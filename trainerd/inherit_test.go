@@ -77,15 +77,13 @@ func TestOwnSaverInherits(t *testing.T) {
 			sv = newSupervisor(m, dir, 1)
 			sv.MetaGraph, sv.Logger = next, log
 			give(sv, saver)
-			settings, err := sv.Settings()
-			sessiontest.MustNoErr(t, err)
-			if settings.Saver.MetaGraph != next || settings.Saver.Def != nil {
+			sessiontest.MustNoErr(t, sv.Run(t.Context(), stepsTo(m, sv, 4)))
+			if saver.MetaGraph != next || saver.Def != nil {
 				t.Error("the Saver keeps the graph of another Supervisor")
 			}
 			given := &checkpoint.Saver{MetaGraph: graph, Logger: own}
 			give(sv, given)
-			_, err = sv.Settings()
-			sessiontest.MustNoErr(t, err)
+			sessiontest.MustNoErr(t, sv.Run(t.Context(), stepsTo(m, sv, 5)))
 			if given.MetaGraph != graph || given.Logger != own {
 				t.Error("what the program has set is replaced")
 			}

@@ -8,13 +8,17 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -298,5 +302,99 @@ func TestKindsWarmStart(t *testing.T) {
 		}
 		noErr(t, err)
 		wantSaved(t, filepath.Join(dir, "model.ckpt-1"), 2)
+	})
+}
+
+// A worker that begins late, where the model of others has come to, counts its steps
+// from there.
+func TestKindsWorkerNumSteps(t *testing.T) {
+	forEachKind(t, func(t *testing.T, k *kind) {
+		if !k.shared {
+			t.Skip("its variables are its own")
+		}
+		chief := k.process(t)
+		noErr(t, chief.supervisor(t.TempDir()).Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			chief.train(ctx, s, 5)
+			worker := chief.supervisor("")
+			worker.NonChief, worker.Hooks = true, []trainerd.Hook{&trainerd.StopAtStep{NumSteps: 3}}
+			noErr(t, worker.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+				return worker.UntilStop(func() error { return trainerd.RunOps(ctx, s, "train") })
+			}))
+			if w := chief.value(ctx, s, "w"); w != 4 {
+				t.Errorf("w = %v after the worker's steps; want 4: 3 after the chief's 5", w)
+			}
+			return nil
+		}))
+	})
+}
+
+// Summaries by steps, too, continue at once after the step was set back.
+func TestKindsSummarySaverSetBack(t *testing.T) {
+	forEachKind(t, func(t *testing.T, k *kind) {
+		p, dir := k.process(t), t.TempDir()
+		if p.vars != nil {
+			t.Skip("it makes no calls of the session")
+		}
+		sv := p.supervisor(dir)
+		sv.Hooks = []trainerd.Hook{&hook.SummarySaver{Trigger: trainerd.Trigger{Steps: 5}}}
+		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			p.train(ctx, s, 12)
+			p.setStep(ctx, s, 0)
+			p.train(ctx, s, 7)
+			return nil
+		}))
+		var steps []int64
+		for e := range eventsOf(t, dir) {
+			if len(e.GetSummary().GetValue()) > 0 {
+				steps = append(steps, e.GetStep())
+			}
+		}
+		if want := []int64{1, 6, 11, 1, 6}; !slices.Equal(steps, want) {
+			t.Errorf("summaries of the steps %v; want %v", steps, want)
+		}
+	})
+}
+
+// A global step may be negative, as in TensorFlow; its summaries are of that step.
+func TestKindsNegativeStep(t *testing.T) {
+	forEachKind(t, func(t *testing.T, k *kind) {
+		p, dir := k.process(t), t.TempDir()
+		sv := p.supervisor(dir)
+		sv.SaveSummariesEvery = 5 * time.Millisecond
+		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			p.trainStale(ctx, s, 1)
+			p.setStep(ctx, s, -5)
+			awaitPoint(t, sv, "w", func(step int64, w float32) bool { return step == -5 && w == 0.5 })
+			return nil
+		}))
+	})
+}
+
+// A save that comes while steps are made is of one moment: each variable has the
+// value of the step that the checkpoint names.
+func TestKindsSaveIsOfOneStep(t *testing.T) {
+	forEachKind(t, func(t *testing.T, k *kind) {
+		if k.blind {
+			t.Skip("nothing is known of the session but that it runs")
+		}
+		p, dir := k.process(t), t.TempDir()
+		sv := p.supervisor(dir)
+		sv.SaveModelEvery, sv.Saver = time.Millisecond, &trainerd.Saver{MaxToKeep: -1}
+		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			for range 40 {
+				p.train(ctx, s, 10)
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}))
+		saved, err := filepath.Glob(filepath.Join(dir, "model.ckpt-*.index"))
+		noErr(t, err)
+		if len(saved) < 3 {
+			t.Fatalf("%d checkpoints; want some while steps are made", len(saved))
+		}
+		for _, index := range saved {
+			prefix := strings.TrimSuffix(index, ".index")
+			wantSaved(t, prefix, float32(ckptdir.StepOf(prefix))/2)
+		}
 	})
 }

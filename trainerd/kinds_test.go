@@ -29,6 +29,10 @@ type kind struct {
 	knows bool
 	// takes says that the session takes values for its variables.
 	takes bool
+	// blind says that the session shows nothing but its steps.
+	blind bool
+	// shared says that sessions of one process have the same variables.
+	shared bool
 }
 
 // kinds is the table of all kinds of sessions. Behaviour that must not depend on
@@ -38,11 +42,11 @@ var kinds = []*kind{
 	{name: "embedded, resource variables", resource: true, start: embedded, knows: true, takes: true},
 	{name: "embedded, copied", resource: true, start: embeddedCopied, knows: true, takes: true},
 	{name: "Go variables", knows: true, takes: true},
-	{name: "over the wire, reference variables", start: overTheWire},
-	{name: "over the wire, resource variables", resource: true, start: overTheWire},
-	{name: "hidden, reference variables", start: hidden},
-	{name: "copied over the wire, reference variables", start: copiedOverTheWire, knows: true, takes: true},
-	{name: "copied over the wire, resource variables", resource: true, start: copiedOverTheWire, knows: true, takes: true},
+	{name: "over the wire, reference variables", start: overTheWire, shared: true},
+	{name: "over the wire, resource variables", resource: true, start: overTheWire, shared: true},
+	{name: "hidden, reference variables", start: hidden, blind: true},
+	{name: "copied over the wire, reference variables", start: copiedOverTheWire, knows: true, takes: true, shared: true},
+	{name: "copied over the wire, resource variables", resource: true, start: copiedOverTheWire, knows: true, takes: true, shared: true},
 }
 
 // forEachKind runs a test on every kind of session.

@@ -91,6 +91,9 @@ func (sv *Supervisor) beginRun(ctx context.Context, alone bool) (session.Session
 	if err != nil {
 		return nil, err
 	}
+	if p.saver != p.inherit {
+		p.saver.Inherit(p.inherit)
+	}
 	r := &run{plan: p, stats: &sv.stats, alone: alone}
 	sv.stats.preparing()
 	if err := coord.Guard("preparation", func() error { return sv.begin(ctx, r) }); err != nil {
@@ -118,8 +121,12 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 	if err := sv.prepareUnlessStopped(ctx, r); err != nil {
 		return err
 	}
+	step, err := sv.firstStep(ctx, r)
+	if err != nil {
+		return err
+	}
 	if !sv.NonChief {
-		if err := sv.announce(ctx, r); err != nil {
+		if err := sv.announce(ctx, r, step); err != nil {
 			return err
 		}
 	}
@@ -278,21 +285,30 @@ func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
 	return m
 }
 
-// announce opens the events file and writes what begins a session: SessionLog
-// START, then the graph. What stood before START would be dropped by
-// TensorBoard when the run is resumed.
-func (sv *Supervisor) announce(ctx context.Context, r *run) error {
+// firstStep returns the step at which the session begins, session.NoStep where
+// nothing counts steps. A worker may begin late.
+func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 	r.plan.globalStep = sv.existingStep(r.sess, r.plan)
+	if r.plan.globalStep == "" {
+		return session.NoStep, nil
+	}
 	r.plan.stepTensor = stepTensor(r.sess, r.plan)
 	step, err := session.ReadStep(ctx, r.sess, r.plan.globalStep)
 	if err != nil {
-		return fmt.Errorf("reading the global step: %w", err)
+		return session.NoStep, fmt.Errorf("reading the global step: %w", err)
 	}
+	r.stepsDone.Store(step)
+	return step, nil
+}
+
+// announce opens the events file and writes what begins a session: SessionLog
+// START, then the graph. What stood before START would be dropped by
+// TensorBoard when the run is resumed.
+func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 	r.startStep = max(step, 0)
 	if (r.prepared.Restored != "" || r.prepared.Adopted) && step >= 0 && !sv.StartAtRestoredStep {
 		r.startStep++
 	}
-	r.stepsDone.Store(max(step, 0))
 	if err := sv.checkSaver(r, step); err != nil {
 		return err
 	}

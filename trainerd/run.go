@@ -18,11 +18,12 @@ import (
 // steps. The context that train passes to its session does not interrupt a step
 // that has begun until the grace period has ended; see [StepContext].
 //
-// Run returns nil if train returned nil, [session.ErrOutOfRange] or [session.ErrCompleted], and
-// if ctx requested the stop: train may also return the error of ctx, whether it was cancelled or
-// past its deadline. Otherwise it returns the first error of train or a service, with later ones
-// after it. If train failed or anything panicked, no final checkpoint is written: the previous
-// one stays current. See MaxRestarts for lost sessions.
+// Run returns nil when train returned nil, [session.ErrOutOfRange] or [session.ErrCompleted], and
+// when ctx asked for the stop: train may also return why ctx is done, be it
+// cancelled or past its deadline, or the cause that was given for that. Otherwise it returns the first error of train or
+// a service, with later ones after it. If train failed or anything panicked, no final
+// checkpoint is written: the previous one stays current. See MaxRestarts for
+// sessions that are lost.
 func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
 	if train == nil {
 		return errors.New("Supervisor.Run needs a function that trains")
@@ -74,7 +75,7 @@ func (sv *Supervisor) progressed(furthest *int64) bool {
 		return false
 	}
 	step := r.stepsDone.Load()
-	if step <= *furthest {
+	if r.stepsMade.Load() == 0 || step <= *furthest {
 		return false
 	}
 	*furthest = step
@@ -112,7 +113,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	switch {
 	case errors.Is(err, errStopped):
 		return sv.coord.Err()
-	case err != nil && ctx.Err() != nil && isCancellation(err):
+	case err != nil && ctx.Err() != nil && (isCancellation(err) || errors.Is(err, context.Cause(ctx))):
 		return nil // stopped before there was anything to save
 	case err != nil:
 		return err

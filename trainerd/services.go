@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -101,7 +100,7 @@ func (s *summaryService) tick(ctx context.Context) error {
 	// Where nothing has happened, a second point at the step says nothing. After
 	// a restart the restored step has its point from the run before. A step that
 	// was set back is another one.
-	if step >= 0 && step == s.last && s.values.Compare(ctx) != checkpoint.Changed {
+	if s.run.plan.globalStep != "" && step == s.last && s.values.Compare(ctx) != checkpoint.Changed {
 		return nil
 	}
 	s.last, s.values = step, values
@@ -109,8 +108,7 @@ func (s *summaryService) tick(ctx context.Context) error {
 	if err != nil || len(summary.GetValue()) == 0 {
 		return err
 	}
-	s.run.metrics.take(summary, step, manifest.SourceTrain)
-	return s.run.events.AddSummary(ctx, summary, max(step, 0))
+	return s.run.addSummary(ctx, summary, step)
 }
 
 // compute runs the summary op. With nodes it also reads the step in the same

@@ -49,7 +49,7 @@ func (m *SessionManager) takeOver() error {
 	if m.Saver == nil || m.CheckpointDir == "" {
 		return nil
 	}
-	found, err := m.Saver.Find(m.CheckpointDir, m.checkpointBasename())
+	found, err := m.find()
 	if err != nil || found.IsEmpty() {
 		return err
 	}
@@ -111,11 +111,21 @@ func (m *SessionManager) restore(ctx context.Context, sess session.Session) (*Pr
 	return m.restoreFound(ctx, sess, found)
 }
 
+// find looks for checkpoints. Where the file that names the current one cannot be
+// read, none is taken for it.
+func (m *SessionManager) find() (*checkpoint.Found, error) {
+	found, err := m.Saver.Find(m.CheckpointDir, m.checkpointBasename())
+	if err != nil && ckptdir.IsUnreadable(err) {
+		err = fmt.Errorf("%w\nit says which checkpoint is the current one: make it readable, and start again", err)
+	}
+	return found, err
+}
+
 // awaitCheckpoint looks for checkpoints, and if asked to, waits for one.
 func (m *SessionManager) awaitCheckpoint(ctx context.Context) (*checkpoint.Found, error) {
 	deadline := time.Now().Add(m.maxWait())
 	for {
-		found, err := m.Saver.Find(m.CheckpointDir, m.checkpointBasename())
+		found, err := m.find()
 		if err != nil || !found.IsEmpty() || !m.WaitForCheckpoint {
 			return found, err
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
+var errQueue = errors.New("the time in the queue is over")
+
 // A stop that the caller's context asks for is clean, whatever the training or a
 // service says of it; the end of another context is a failure.
 func TestEndOfTheCallersContext(t *testing.T) {
@@ -23,6 +25,9 @@ func TestEndOfTheCallersContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(ctx)
 		time.AfterFunc(time.Second, cancel)
 		return ctx, cancel
+	}
+	withCause := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeoutCause(ctx, time.Second, errQueue)
 	}
 	never := func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
 	for _, tt := range []struct {
@@ -42,6 +47,12 @@ func TestEndOfTheCallersContext(t *testing.T) {
 		}, true},
 		{"the training's own context", deadline, func(_, ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, true},
 		{"cancelled", cancelled, func(caller, _ context.Context) error { <-caller.Done(); return caller.Err() }, true},
+		{"the cause of its deadline", withCause, func(caller, _ context.Context) error {
+			<-caller.Done()
+			return fmt.Errorf("reading a batch: %w", context.Cause(caller))
+		}, true},
+		{"its deadline, which has a cause", withCause, func(caller, _ context.Context) error { <-caller.Done(); return caller.Err() }, true},
+		{"what is the cause of nothing", never, func(context.Context, context.Context) error { return errQueue }, false},
 		{"another deadline", never, func(_, ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
@@ -84,5 +95,18 @@ func TestServiceReportsTheDeadline(t *testing.T) {
 		sv := newSupervisor(sessiontest.Counter(), "", 0)
 		sv.Services = []coord.Service{coord.ServiceFunc(func(context.Context) error { <-ctx.Done(); return ctx.Err() })}
 		sessiontest.MustNoErr(t, sv.Run(ctx, func(ctx context.Context, _ session.Session) error { <-ctx.Done(); return nil }))
+	})
+}
+
+// A worker that waits for the chief ends well, too, when its caller gives it a cause to
+// stop.
+func TestCauseEndsTheWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errQueue)
+		defer cancel()
+		sv := newSupervisor(sessiontest.Counter(), "", 0)
+		sv.NonChief = true
+		sv.ReadyOp = Func(func(context.Context, session.Session) error { return &NotReadyError{Missing: []string{"w"}} })
+		sessiontest.MustNoErr(t, sv.Run(ctx, func(context.Context, session.Session) error { return nil }))
 	})
 }

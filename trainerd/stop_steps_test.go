@@ -20,12 +20,17 @@ func TestStopAfterNumStepsWithMultipleSteps(t *testing.T) {
 		{5, 4, 10, 17}, // the first call that comes to step 15
 		{0, 1, 3, 3},
 		{7, 1, 3, 10},
+		{-10, 1, 4, -6}, // TensorFlow takes any int64
+		{-10, 1, 10, 0},
 	} {
 		dir := t.TempDir()
 		if tt.begin > 0 {
 			saveStep(t, dir, tt.begin)
 		}
 		m := sessiontest.Counter()
+		if tt.begin < 0 {
+			m.Set("global_step", ckptfmt.Scalar(tt.begin))
+		}
 		sv := newSupervisor(m, dir, 1000)
 		sv.Hooks = []Hook{&StopAtStep{NumSteps: tt.numSteps}}
 		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {

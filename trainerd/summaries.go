@@ -36,6 +36,11 @@ func (sv *Supervisor) SummaryComputed(ctx context.Context, summary any, step int
 	if err != nil {
 		return err
 	}
+	return r.addSummary(ctx, s, step)
+}
+
+// addSummary writes a summary of a step, or with NoStep, of the current one.
+func (r *run) addSummary(ctx context.Context, s *tfpb.Summary, step int64) (err error) {
 	if step == session.NoStep && r.plan.globalStep == "" {
 		step = 0
 	} else if step == session.NoStep {

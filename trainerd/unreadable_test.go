@@ -71,7 +71,7 @@ func TestUnreadableCheckpointEndsTheStart(t *testing.T) {
 				t.Errorf("Run = %v; want %v", err, tt.err)
 			}
 			var unreadable *checkpoint.UnreadableError
-			if tt.file != "checkpoint" && (!errors.As(err, &unreadable) || !strings.Contains(err.Error(), "readable, and start again")) {
+			if tt.file != "checkpoint" && !errors.As(err, &unreadable) || !strings.Contains(err.Error(), "readable, and start again") {
 				t.Errorf("Run = %v; want what to mend", err)
 			}
 			if after := sessiontest.Files(t, dir, "*ckpt*"); strings.Join(after, " ") != strings.Join(before, " ") {

@@ -20,7 +20,9 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // Check finds what would make every save fail, before the first step.
@@ -67,6 +69,27 @@ func TestSavedByOps(t *testing.T) {
 	if err := (&Saver{MetaGraph: g}).Check(sess); err == nil {
 		t.Error("a graph whose saver makes no sense")
 	}
+}
+
+// Which variables are saved is for the ops of the graph where these save: a Saver
+// that names others is refused, unless it names their ops, too.
+func TestVariablesOfASessionThatSavesItself(t *testing.T) {
+	g := savingGraph()
+	def, err := graph.Collections{Meta: g}.SaverDef()
+	sessiontest.MustNoErr(t, err)
+	sess := struct{ session.Session }{sessiontest.SessionOf(nil)}
+	s := &Saver{Variables: VariableList("b")}
+	s.Inherit(&Saver{MetaGraph: g, Def: def})
+	_, snapshotErr := s.Snapshot(t.Context(), sess, "")
+	for what, err := range map[string]error{
+		"Check": s.Check(sess), "Snapshot": snapshotErr, "Restore": s.Restore(t.Context(), sess, "model.ckpt-1"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "set Saver.Def") {
+			t.Errorf("%s = %v; want what to set", what, err)
+		}
+	}
+	s = &Saver{Variables: VariableList("b"), Def: def, MetaGraph: g}
+	sessiontest.MustNoErr(t, s.Check(sess))
 }
 
 // What the program has set stays; the rest is that of the Supervisor that uses the

@@ -33,6 +33,16 @@ func (s *Saver) saverDef() (*tfpb.SaverDef, error) {
 	return def, nil
 }
 
+// checkByOps refuses Variables where the ops of the graph decide what is saved:
+// they would save and restore others.
+func (s *Saver) checkByOps() error {
+	if s.Variables == nil || s.Def != nil && s.Def != s.inherited.def {
+		return nil
+	}
+	return errors.New("Saver.Variables is set, but the session saves by the ops of the graph, which choose the variables; " +
+		"set Saver.Def to a saver of these variables, or use a session that gives out its variables, as target.Open does")
+}
+
 func filenameFeed(def *tfpb.SaverDef, prefix string) map[string]*ckptfmt.Tensor {
 	return map[string]*ckptfmt.Tensor{def.GetFilenameTensorName(): ckptfmt.Scalar(prefix)}
 }

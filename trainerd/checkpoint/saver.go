@@ -51,9 +51,11 @@ const (
 // use; saves happen one after another.
 type Saver struct {
 	// Variables maps keys in the checkpoint to names of variables; see
-	// [VariableList] for keys that are the names. Nil means the variables that
-	// the saver of MetaGraph saves, or else the graph's global variables, or
-	// without a graph all variables of the session.
+	// [VariableList] for keys that are the names. Nil means what the saver of
+	// MetaGraph saves, or else the graph's global variables, or without a graph
+	// all variables of the session. A session that is not a
+	// [session.VariableStore] saves what Def says, so it needs that of a saver of
+	// these variables.
 	Variables map[string]string
 	// AllowEmpty allows a Saver with nothing to save.
 	AllowEmpty bool
@@ -169,7 +171,7 @@ func (s *Saver) Check(sess session.Session) error {
 func (s *Saver) variablesOf(sess session.Session) (session.VariableStore, []boundVariable, error) {
 	store, ok := sess.(session.VariableStore)
 	if !ok {
-		return nil, nil, nil
+		return nil, nil, s.checkByOps()
 	}
 	if w, ok := store.(session.Wrapper); ok {
 		store = w.Saved() // which may be a LazyStore

@@ -29,6 +29,7 @@ type Snapshot struct {
 	values  *Values          // nil when the session saves itself
 	tensors []snapshotTensor // by key; nil when the session saves itself
 	lazy    session.LazySnapshot
+	release func() // ends the holding of steps; nil for none
 }
 
 // BySession reports whether the session saves itself, in its state when the
@@ -50,6 +51,9 @@ func (c *Snapshot) Close() {
 		c.lazy.Close()
 		c.lazy = nil
 	}
+	if c.release != nil {
+		c.release()
+	}
 }
 
 // Snapshot takes the session's variables as they are between two steps: a
@@ -58,7 +62,8 @@ func (c *Snapshot) Close() {
 // steps; "" means that there is none.
 //
 // The variables of a session that is not a [session.VariableStore] are not copied:
-// Write lets the session save them, in their state at that time.
+// Write lets the session save them, as they are by then. Steps of a
+// [session.StepHolder] wait until then.
 func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName string) (*Snapshot, error) {
 	cut := &Snapshot{Step: session.NoStep, sess: sess}
 	store, vars, err := s.variablesOf(sess)
@@ -66,8 +71,7 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 		return nil, err
 	}
 	if store == nil {
-		cut.Step, err = session.ReadStep(ctx, sess, stepName)
-		return cut, err
+		return cut, cut.hold(ctx, stepName)
 	}
 	names := make([]string, len(vars), len(vars)+1)
 	for i, v := range vars {
@@ -88,6 +92,19 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 	}
 	taken = true
 	return cut, nil
+}
+
+// hold keeps the session as it is, as far as it can, until it has saved itself.
+func (c *Snapshot) hold(ctx context.Context, stepName string) (err error) {
+	if holder, ok := c.sess.(session.StepHolder); ok {
+		if c.release, err = holder.HoldSteps(ctx); err != nil {
+			return err
+		}
+	}
+	if c.Step, err = session.ReadStep(ctx, c.sess, stepName); err != nil {
+		c.Close()
+	}
+	return err
 }
 
 // take copies the variables, or lets the session hold them.

@@ -33,8 +33,8 @@ type Coordinator struct {
 	Logger *slog.Logger
 
 	mu      sync.Mutex
-	asker   func() error    // why the caller's context is done, nil while it is not; may be nil
-	ctx     context.Context // done once a stop was requested; nil before first use
+	asker   func() (err, cause error) // of the caller's context; may be nil
+	ctx     context.Context           // done once a stop was requested; nil before first use
 	cancel  context.CancelFunc
 	errs    []error // the first cause, then the later ones
 	joined  bool
@@ -59,13 +59,22 @@ func (c *Coordinator) SetLogger(l *slog.Logger) {
 // AskedBy sets the context through which the caller of a run may request its
 // stop. The returned function undoes that.
 func (c *Coordinator) AskedBy(caller context.Context) (end func()) {
-	set := func(asker func() error) {
+	set := func(asker func() (err, cause error)) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.asker = asker
 	}
-	set(caller.Err)
+	set(func() (err, cause error) { return caller.Err(), context.Cause(caller) })
 	return func() { set(nil) }
+}
+
+// asked returns why the caller's context is done, and the cause that the caller
+// gave; nil while it is not. The caller holds c.mu.
+func (c *Coordinator) asked() (err, cause error) {
+	if c.asker == nil {
+		return nil, nil
+	}
+	return c.asker()
 }
 
 func (c *Coordinator) contextLocked() context.Context {
@@ -135,9 +144,9 @@ func (c *Coordinator) EndsCleanly(err error) bool {
 }
 
 func (c *Coordinator) isClean(err error, stopped bool) bool {
-	var asked error
-	if c.asker != nil {
-		asked = c.asker()
+	asked, cause := c.asked()
+	if cause != nil && errors.Is(err, cause) {
+		return true
 	}
 	if (stopped || asked != nil) && (errors.Is(err, context.Canceled) || errors.Is(err, session.ErrCancelled)) {
 		return true
@@ -163,7 +172,8 @@ func (c *Coordinator) isClean(err error, stopped bool) bool {
 func (c *Coordinator) ShouldStop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.contextLocked().Err() != nil || c.asker != nil && c.asker() != nil
+	asked, _ := c.asked()
+	return c.contextLocked().Err() != nil || asked != nil
 }
 
 // WaitForStop waits until a stop is requested, or until ctx is done. It

@@ -20,7 +20,8 @@ type StopAtStep struct {
 
 	first int64 // the step at which the run begins, if known
 	told  bool
-	last  int64 // as NumSteps has it, zero before the first step
+	last  int64 // as NumSteps has it, if known
+	known bool  // last is
 }
 
 // Attach makes the hook count from where the run begins.
@@ -36,21 +37,32 @@ func (h *StopAtStep) Begin(ctx context.Context, s session.Session) error {
 
 // AfterStep ends the training at the last step.
 func (h *StopAtStep) AfterStep(_ context.Context, _ session.Session, step int64) error {
-	if h.NumSteps > 0 && h.last == 0 {
-		if !h.told {
-			h.first = step - 1
-		}
-		h.last = h.first + h.NumSteps
+	last := h.LastStep
+	if h.NumSteps > 0 {
+		last = h.lastOf(step)
 	}
-	if step >= max(h.LastStep, h.last) {
+	if step >= last {
 		return session.ErrCompleted
 	}
 	return nil
 }
 
-// End makes the hook start counting again in the next run. After a lost session
-// it continues to count.
+// lastOf returns the last step as NumSteps has it. The first step that ends is
+// step.
+func (h *StopAtStep) lastOf(step int64) int64 {
+	if h.known {
+		return h.last
+	}
+	if !h.told {
+		h.first = step - 1
+	}
+	h.last, h.known = h.first+h.NumSteps, true
+	return h.last
+}
+
+// End has the hook count again in the next run. After a session that was lost it
+// continues to count.
 func (h *StopAtStep) End(ctx context.Context, s session.Session) error {
-	h.last, h.told = 0, false
+	h.known, h.told = false, false
 	return h.Funcs.End(ctx, s)
 }

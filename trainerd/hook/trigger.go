@@ -4,8 +4,10 @@ import (
 	"time"
 )
 
-// Trigger decides when an action is due that is repeated after a number of
-// steps or a time. The first step is always due, and no step is due twice.
+// Trigger decides when something that is done every so many steps, or every so
+// often, is due. The first step is always due, and no step twice. Where it counts
+// steps, one before the last that was due is due, too: the step was set back, or
+// the training continues from an earlier checkpoint.
 type Trigger struct {
 	Steps int64         // zero or less: not by steps
 	Every time.Duration // zero or less: not by time
@@ -31,7 +33,7 @@ func (t *Trigger) Due(step int64) (elapsed time.Duration, due bool) {
 
 // isDue reports whether it is time at a step.
 func (t *Trigger) isDue(step int64) bool {
-	bySteps := t.Steps > 0 && step >= t.step+t.Steps
+	bySteps := t.Steps > 0 && (step >= t.step+t.Steps || step < t.step)
 	byTime := t.Every > 0 && step != t.step && time.Since(t.at) >= t.Every
 	return !t.fired || bySteps || byTime
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,12 +33,16 @@ type Session struct {
 
 	extending chan struct{} // holds a token during ExtendSession
 
+	gate *gate // of steps that change variables
+
 	mu      sync.Mutex // guards what follows
 	version int64      // of the graph
 	graph   *graphIndex
+	writers *writers
+	gated   map[string]bool // by names of a step: whether it changes variables
 }
 
-var _ session.Session = (*Session)(nil)
+var _ session.StepHolder = (*Session)(nil)
 
 // NewSession creates a session with a graph, which may be empty or nil, and
 // configures it; a nil config is TensorFlow's default. Neither is kept.
@@ -56,7 +61,8 @@ func (c *Client) NewSession(ctx context.Context, graph *tfpb.GraphDef, config *t
 		return nil, waitingForCluster(err)
 	}
 	s := &Session{client: c, handle: resp.GetSessionHandle(), timeout: timeout,
-		extending: make(chan struct{}, 1), version: resp.GetGraphVersion(), graph: index}
+		extending: make(chan struct{}, 1), version: resp.GetGraphVersion(), graph: index,
+		gate: newGate(), writers: newWriters(graph), gated: make(map[string]bool)}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil
 }
@@ -87,7 +93,8 @@ func (s *Session) GraphVersion() int64 {
 
 // Run implements [session.Session]: it is one step. The name of a resource
 // variable means its value, as in TensorFlow's Python, if the graph has an
-// op that reads it.
+// op that reads it. A step that changes variables waits while they are saved;
+// see HoldSteps.
 func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
 	out, _, err := s.RunWithOptions(ctx, nil, feeds, fetches, targets)
 	return out, err
@@ -99,7 +106,41 @@ func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fet
 // does not.
 func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
+	if s.changes(feeds, fetches, targets) {
+		if err := s.gate.enter(ctx); err != nil {
+			return nil, nil, s.client.contextError(ctx, "waiting for a copy of the variables")
+		}
+		defer s.gate.leave()
+	}
 	return s.runStep(ctx, &tfpb.RunStepRequest{Options: o}, feeds, fetches, targets)
+}
+
+// runWhileHeld is Run for the calls of one who holds the steps.
+func (s *Session) runWhileHeld(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	out, _, err := s.runStep(ctx, &tfpb.RunStepRequest{}, feeds, fetches, targets)
+	return out, err
+}
+
+// changes is writers.step, remembered.
+func (s *Session) changes(feeds map[string]*ckptfmt.Tensor, fetches, targets []string) bool {
+	key := strings.Join(feedNames(feeds), "\x00") + "\x01" + strings.Join(fetches, "\x00") + "\x01" + strings.Join(targets, "\x00")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changes, ok := s.gated[key]
+	if !ok {
+		changes = s.writers.step(feeds, fetches, targets)
+		s.gated[key] = changes
+	}
+	return changes
+}
+
+// HoldSteps implements [session.StepHolder]. Steps of other clients, and those of
+// a [Callable] or a [PartialRun], are not held.
+func (s *Session) HoldSteps(ctx context.Context) (release func(), err error) {
+	if err := s.gate.exclude(ctx); err != nil {
+		return nil, s.client.contextError(ctx, "waiting for steps to end before variables are copied")
+	}
+	return sync.OnceFunc(s.gate.open), nil
 }
 
 // runStep completes req and runs it.
@@ -187,6 +228,7 @@ func (s *Session) Extend(ctx context.Context, nodes *tfpb.GraphDef) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version, s.graph = resp.GetNewGraphVersion(), index
+	s.writers.add(nodes)
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -22,13 +21,8 @@ import (
 // taken, as they may while TensorFlow's own saver runs.
 type Store struct {
 	*Session
-	vars    []*storeVariable // by name
-	byName  map[string]*storeVariable
-	writers *writers
-	gate    *gate
-
-	mu    sync.Mutex
-	gated map[string]bool // by names of a step: whether it changes variables
+	vars   []*storeVariable // by name
+	byName map[string]*storeVariable
 }
 
 var _ session.VariableStore = (*Store)(nil)
@@ -41,54 +35,15 @@ func NewStore(ctx context.Context, s *Session, graph *tfpb.GraphDef) (*Store, er
 		return nil, fmt.Errorf("adding the ops by which variables are copied: %w", err)
 	}
 	sort.Slice(vars, func(i, j int) bool { return vars[i].name < vars[j].name })
-	st := &Store{Session: s, vars: vars, byName: map[string]*storeVariable{}, writers: newWriters(graph), gate: newGate(), gated: map[string]bool{}}
+	st := &Store{Session: s, vars: vars, byName: map[string]*storeVariable{}}
 	for _, v := range vars {
 		st.byName[v.name] = v
 	}
 	return st, nil
 }
 
-// Run implements [session.Session]. A step that changes variables waits while
-// a snapshot is taken.
-func (st *Store) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
-	if !st.changes(feeds, fetches, targets) {
-		return st.Session.Run(ctx, feeds, fetches, targets)
-	}
-	if err := st.gate.enter(ctx); err != nil {
-		return nil, st.client.contextError(ctx, "waiting for a snapshot of the variables")
-	}
-	defer st.gate.leave()
-	return st.Session.Run(ctx, feeds, fetches, targets)
-}
-
-// RunWithOptions is like Session.RunWithOptions, and waits like Run.
-func (st *Store) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
-	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
-	if !st.changes(feeds, fetches, targets) {
-		return st.Session.RunWithOptions(ctx, o, feeds, fetches, targets)
-	}
-	if err := st.gate.enter(ctx); err != nil {
-		return nil, nil, st.client.contextError(ctx, "waiting for a snapshot of the variables")
-	}
-	defer st.gate.leave()
-	return st.Session.RunWithOptions(ctx, o, feeds, fetches, targets)
-}
-
-// changes is writers.step, remembered.
-func (st *Store) changes(feeds map[string]*ckptfmt.Tensor, fetches, targets []string) bool {
-	key := strings.Join(feedNames(feeds), "\x00") + "\x01" + strings.Join(fetches, "\x00") + "\x01" + strings.Join(targets, "\x00")
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	changes, ok := st.gated[key]
-	if !ok {
-		changes = st.writers.step(feeds, fetches, targets)
-		st.gated[key] = changes
-	}
-	return changes
-}
-
-// Variables implements [session.VariableStore]. If the server cannot be
-// reached, none counts as initialized.
+// Variables implements [session.VariableStore]. When the server cannot be
+// asked, none is initialized.
 func (st *Store) Variables() []session.VariableInfo {
 	list := make([]session.VariableInfo, len(st.vars))
 	var fetches []string
@@ -136,14 +91,15 @@ func (st *Store) Snapshot(ctx context.Context, names []string) (*session.Snapsho
 		}
 		fetches[i] = v.read
 	}
-	if err := st.gate.exclude(ctx); err != nil {
-		return nil, st.client.contextError(ctx, "waiting for steps to end before a snapshot")
+	release, err := st.HoldSteps(ctx)
+	if err != nil {
+		return nil, err
 	}
-	defer st.gate.open()
+	defer release()
 	snap := &session.Snapshot{}
 	for len(fetches) > 0 {
 		n := st.chunk(names[len(snap.Tensors):])
-		tensors, err := st.Session.Run(ctx, nil, fetches[:n], nil)
+		tensors, err := st.runWhileHeld(ctx, nil, fetches[:n], nil)
 		if err != nil {
 			return nil, err
 		}
@@ -182,10 +138,11 @@ func (st *Store) Restore(ctx context.Context, values []ckptfmt.NamedTensor) erro
 		}
 		own = append(own, nv)
 	}
-	if err := st.gate.exclude(ctx); err != nil {
-		return st.client.contextError(ctx, "waiting for steps to end before variables are restored")
+	release, err := st.HoldSteps(ctx)
+	if err != nil {
+		return err
 	}
-	defer st.gate.open()
+	defer release()
 	for len(own) > 0 {
 		n := restoreChunk(own)
 		feeds, targets := map[string]*ckptfmt.Tensor{}, []string{}
@@ -194,7 +151,7 @@ func (st *Store) Restore(ctx context.Context, values []ckptfmt.NamedTensor) erro
 			feeds[v.feed] = nv.Tensor
 			targets = append(targets, v.assign)
 		}
-		if _, err := st.Session.Run(ctx, feeds, nil, targets); err != nil {
+		if _, err := st.runWhileHeld(ctx, feeds, nil, targets); err != nil {
 			return err
 		}
 		own = own[n:]

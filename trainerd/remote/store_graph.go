@@ -134,6 +134,12 @@ type writers struct {
 
 func newWriters(graph *tfpb.GraphDef) *writers {
 	w := &writers{inputs: map[string][]string{}, changes: map[string]bool{}, feeds: map[string]bool{}}
+	w.add(graph)
+	return w
+}
+
+// add adds the nodes of an extended graph.
+func (w *writers) add(graph *tfpb.GraphDef) {
 	for _, n := range graph.GetNode() {
 		for _, in := range n.GetInput() {
 			w.inputs[n.GetName()] = append(w.inputs[n.GetName()], nodeName(in))
@@ -141,7 +147,6 @@ func newWriters(graph *tfpb.GraphDef) *writers {
 		w.changes[n.GetName()] = changesVariables(n.GetOp())
 		w.feeds[n.GetName()] = strings.HasPrefix(n.GetOp(), "QueueEnqueue")
 	}
-	return w
 }
 
 // changesVariables goes by TensorFlow's names. Ops that call functions may.

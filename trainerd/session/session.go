@@ -99,9 +99,19 @@ type LazySnapshot interface {
 	Close()
 }
 
-// Wrapper is a VariableStore around another one, which may have more methods
-// than the wrapper. A Saver saves and restores the variables of the inner
-// store.
+// StepHolder is a Session that can hold back the steps by which its user changes
+// variables. A [trainerd.Saver] holds them while such a session saves itself: the
+// checkpoint then is of one moment, that of its step.
+type StepHolder interface {
+	Session
+	// HoldSteps returns when no step that changes variables is under way, and keeps
+	// new ones waiting until release is called, which may be called again.
+	HoldSteps(ctx context.Context) (release func(), err error)
+}
+
+// Wrapper is a VariableStore around another one, which may be able to do more
+// than the wrapper shows. A Saver takes and restores the variables of the store
+// inside.
 type Wrapper interface {
 	VariableStore
 	Saved() VariableStore
