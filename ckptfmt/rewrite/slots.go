@@ -6,8 +6,9 @@ import (
 )
 
 // DropSlots leaves out what optimizers keep for each variable, such as
-// momentums: the slots of TensorFlow's optimizers, recognized by their names, and of
-// Keras' optimizers also what the graph of objects says. The step and the
+// momentums: the slots of TensorFlow's optimizers, recognized by their names and
+// by the MetaGraph next to the checkpoint, and of Keras' optimizers also what the graph
+// of objects says. The step and the
 // learning rate of an optimizer stay.
 func (s *Source) DropSlots() error {
 	isSlot := inspect.SlotsAmong(s.names)
@@ -21,7 +22,8 @@ func (s *Source) DropSlots() error {
 			keras[s.key(key)] = true
 		}
 	}
-	return s.Keep(func(name string) bool { return !isSlot(name) && !keras[name] })
+	named := s.graphSlots()
+	return s.Keep(func(name string) bool { return !isSlot(name) && !keras[name] && !named[name] })
 }
 
 // Names of an optimizer's children that Keras gives.
