@@ -235,12 +235,16 @@ func (e *evaluator) newest() *evaluation {
 	return e.result
 }
 
-// close ends the events file.
+// close ends the events file. One that was deleted with its folder has nothing to
+// lose any more.
 func (e *evaluator) close() error {
 	if e == nil || e.events == nil {
 		return nil
 	}
-	events := e.events
+	err := e.events.Close()
 	e.events = nil
-	return events.Close()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
