@@ -66,9 +66,12 @@ var hyper = map[string]bool{
 	"learning_rate_power": true, "weight_decay": true, "beta1_power": true, "beta2_power": true,
 }
 
-// OwnNames returns a function that reports, judging only by names, which tensors an
-// optimizer keeps for itself: powers of beta and, in a scope with both a step and a
-// learning rate, every name that Keras uses. Slots are not included; see
+// lossScale are what TensorFlow's optimizers with a dynamic loss scale keep.
+var lossScale = map[string]bool{"current_loss_scale": true, "good_steps": true}
+
+// OwnNames returns a function that reports by names alone which tensors an optimizer keeps
+// for itself: powers of beta, and in a scope that has both a step and a learning
+// rate all that Keras has a name for. Slots are not among them; see
 // [inspect.SlotsAmong].
 func OwnNames(names []string) func(name string) bool {
 	leaves := make(map[string]map[string]bool) // by scope
@@ -87,6 +90,9 @@ func OwnNames(names []string) func(name string) bool {
 	return func(name string) bool {
 		scope, leaf := splitName(name)
 		if betaPower.MatchString(scope+"/"+leaf) || hyper[leaf] && isOptimizer(scope) {
+			return true
+		}
+		if lossScale[leaf] && leaves[scope]["current_loss_scale"] && leaves[scope]["good_steps"] {
 			return true
 		}
 		// The list of all variables of a Keras optimizer.

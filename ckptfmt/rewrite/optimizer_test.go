@@ -65,6 +65,11 @@ func TestDropOptimizerByNames(t *testing.T) {
 			drop: []string{"w/Adam", "w/Adam_1", "w/Adam_2", "w/Adam_3", "beta1_power", "beta2_power", "beta1_power_1", "train/beta2_power_1"},
 		},
 		{
+			name: "a dynamic loss scale",
+			keep: []string{"w", "global_step", "net/good_steps"},
+			drop: []string{"current_loss_scale", "good_steps", "w/Adam"},
+		},
+		{
 			name: "BERT",
 			keep: []string{"bert/w", "global_step"},
 			drop: []string{"bert/w/adam_m", "bert/w/adam_v"},

@@ -5,10 +5,11 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// DropSlots leaves out the values that optimizers keep for each variable, such as
-// momentums: the slots of TensorFlow's optimizers, recognized by their names, and
-// for Keras' optimizers also by the object graph. The step and the learning rate of
-// an optimizer are kept.
+// DropSlots leaves out what optimizers keep for each variable, such as
+// momentums: the slots of TensorFlow's optimizers, recognized by their names and
+// by the MetaGraph next to the checkpoint, and of Keras' optimizers also what the graph
+// of objects says. The step and the
+// learning rate of an optimizer stay.
 func (s *Source) DropSlots() error {
 	isSlot := inspect.SlotsAmong(s.names)
 	g, err := s.objectGraph()
@@ -21,7 +22,8 @@ func (s *Source) DropSlots() error {
 			keras[s.key(key)] = true
 		}
 	}
-	return s.Keep(func(name string) bool { return !isSlot(name) && !keras[name] })
+	named := s.graphSlots()
+	return s.Keep(func(name string) bool { return !isSlot(name) && !keras[name] && !named[name] })
 }
 
 // Keras' names for an optimizer's children.

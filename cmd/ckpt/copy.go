@@ -45,7 +45,9 @@ const rewriteHelp = `
 Takes little memory, however large the tensors are, except with --v1. The
 patterns of --only, --exclude and --rename are regular expressions that may
 match any part of a name. In s/PATTERN/TEXT/ any character may stand for the
-slash, and after a backslash the slash is one of the pattern or the text. In a
+slash, and after a backslash the slash is one of the pattern or the text. Optimizers
+are known by the names that TensorFlow gives to what they keep, and where a program
+chose others by the .meta file next to the checkpoint. In a
 checkpoint of tf.train.Checkpoint the graph of objects follows the names; an
 --exclude that matches its name leaves it out. The patterns of --only and
 --exclude match the keys there, and the names that --names variable and keras

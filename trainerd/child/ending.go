@@ -69,7 +69,9 @@ func (r *run) enter(stage int) {
 		share = 1
 		r.checkSignal(r.attempt.process.send(system.SigTerm))
 	case killed:
-		r.log.Warn("the program has not ended in time; killing it", "grace", r.grace())
+		if r.lost == nil { // else it is given no time, which the loss explains
+			r.log.Warn("the program has not ended in time; killing it", "grace", r.grace())
+		}
 		r.checkSignal(r.attempt.process.kill())
 		e.next = nil
 		return

@@ -28,7 +28,7 @@ func (e *LostError) Error() string {
 	case e.Place == "":
 		return fmt.Sprintf("logdir %s is lost: %v; this run ends, and has no place to save", e.Logdir, e.Err)
 	}
-	return fmt.Sprintf("logdir %s was moved to %s; this run saves a last checkpoint there, and ends", e.Logdir, e.Place)
+	return fmt.Sprintf("logdir %s was moved to %s; this run ends, and what it has saved is there", e.Logdir, e.Place)
 }
 
 func (e *LostError) Unwrap() error { return e.Err }
