@@ -333,9 +333,7 @@ func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 }
 
 func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
-	if r.prepared.Restored != "" || r.prepared.Adopted {
-		r.events.Overtake(r.stepsDone.Load() + 1)
-	}
+	r.events.Overtake(r.stepsDone.Load() + 1) // a run from the beginning may have had one before it
 	return r.events.AddSession(ctx, tfpb.SessionLog_START, "", r.startStep)
 }
 

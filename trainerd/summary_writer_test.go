@@ -2,6 +2,9 @@ package trainerd
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,5 +105,31 @@ func TestSP5NoStandardServices(t *testing.T) {
 	}
 	if len(sessiontest.Files(t, dir, "graph.pbtxt")) != 1 {
 		t.Error("no graph.pbtxt")
+	}
+}
+
+// TestBeginsAgainInALogdir trains from the beginning in a logdir with events of a run
+// whose checkpoints are gone: the data server shows no old point of a curve that begins later.
+func TestBeginsAgainInALogdir(t *testing.T) {
+	dir := t.TempDir()
+	for _, step := range []int64{5, 9} {
+		sv := newSupervisor(sessiontest.Counter(), dir, 0)
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {
+			return sv.SummaryComputed(ctx, summary.New(summary.Scalar("late", 1)), step)
+		}))
+		for _, name := range append(sessiontest.Files(t, dir, "*ckpt*"), sessiontest.Files(t, dir, "checkpoint")...) {
+			sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, name)))
+		}
+	}
+	fsys := os.DirFS(dir)
+	runs, err := tfevents.FindRuns(fsys, ".")
+	sessiontest.MustNoErr(t, err)
+	d := tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: tfevents.PurgeDataServer})
+	var got []int64
+	for p := range d.Scalars(d.Lookup("late")) {
+		got = append(got, p.Step)
+	}
+	if !slices.Equal(got, []int64{9}) {
+		t.Errorf("the curve has steps %v, want 9", got)
 	}
 }

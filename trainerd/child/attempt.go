@@ -15,6 +15,7 @@ type attempt struct {
 	given        *Checkpoint // what the program should continue from, nil for none
 	step         int64       // of its last report, -1 for none
 	lastProgress time.Time   // when the step last grew
+	beforeLast   time.Time   // when it grew the time before
 	progressed   bool        // it got further than all before
 	paused       bool
 	hung         bool
@@ -102,6 +103,9 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 func (r *run) begin(ctx context.Context) {
 	r.awaitNodes(ctx)
 	r.attempts++
+	if r.attempts > 1 {
+		r.bringBackGone(ctx)
+	}
 	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
 	r.choose(ctx)

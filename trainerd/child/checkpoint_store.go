@@ -51,6 +51,15 @@ type key struct {
 	name string // of one without a step
 }
 
+// attrs returns what the log says of a checkpoint.
+func (c *Checkpoint) attrs() []any {
+	attrs := []any{"checkpoint", c.Path, "bytes", c.Size}
+	if c.Step == NoStep {
+		return attrs
+	}
+	return append([]any{"step", c.Step}, attrs...)
+}
+
 // at returns the step of the program's reports at which it was written, NoStep
 // where that is not known: a name may count epochs.
 func (c *Checkpoint) at() int64 {
@@ -244,10 +253,13 @@ func (s *checkpointStore) isRefused(c Checkpoint) bool {
 // the next look, and what has been said of one is not said again.
 func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []rejected) {
 	for _, v := range verdicts {
+		k := v.key()
 		if size, saved, err := s.measureAll(v.files); err != nil || size != v.Size || !saved.Equal(v.Saved) {
+			if v.err == nil && v.record != nil {
+				s.records[k] = v.record // it names the copy that is there now
+			}
 			continue
 		}
-		k := v.key()
 		s.drop(v.Checkpoint) // it may have been on trial
 		if v.err == nil && v.onTrial {
 			s.known = append(s.known, v.Checkpoint)

@@ -5,9 +5,11 @@ package child
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // TestCopyOfOverwritten has programs that save to one name again and again, and are
@@ -67,5 +69,66 @@ func TestNoCopyWithSteps(t *testing.T) {
 	}
 	if records, _ := manifest.Records(dir); len(records) != 2 || records[0].Copy != "" || records[1].Copy != "" {
 		t.Errorf("records %+v", records)
+	}
+}
+
+// TestCopyOfOneThatIsGone has a program that removes its only checkpoint before it
+// renames the next, and is killed in between. One that has ended well may have done
+// without it.
+func TestCopyOfOneThatIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  string
+		dies bool // this process, too
+		want bool
+	}{
+		"killed":             {"kill 9", false, true},
+		"ended, begun again": {"exit 0", false, false},
+		"all were killed":    {"exit 0", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sv, out := supervise(t, "")
+			sv.Checkpoints = "last*"
+			script := "write last;steps 1 3;await " + manifest.RecordName("last", NoStep) + ";remove last;" + tc.end
+			sv.Env = []string{"CHILD_SCRIPT=" + script + "|list last*"}
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if tc.dies {
+				writeFile(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"a","pid":1}`)
+			}
+			if !tc.want || tc.dies {
+				sv.Env = []string{"CHILD_SCRIPT=list last*"}
+				if _, err := sv.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Contains(out.String(), "found last"); got != tc.want {
+				t.Errorf("the next start has it: %v, want %v\n%s", got, tc.want, out)
+			}
+		})
+	}
+}
+
+// TestCopyOfOneThatChanges has a program that overwrites its checkpoint while that is
+// being verified: what is known of it names the copy that there is.
+func TestCopyOfOneThatChanges(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "last.safetensors")
+	s := openShelf(t, dir, "last*")
+	for save := range 3 {
+		writeFile(t, name, tensorsOf(10+save))
+		verdicts := s.verify(t.Context(), s.candidates(true))
+		if save == 1 {
+			writeFile(t, name, tensorsOf(99)[:100+save])
+		}
+		s.accept(verdicts)
+		for _, err := range s.unrecorded {
+			t.Errorf("save %d: %v", save, err)
+		}
+	}
+	for k, r := range s.records {
+		if _, err := os.Stat(filepath.Join(dir, r.Copy)); err != nil {
+			t.Errorf("the record of %v names a copy that is not there: %v", k, err)
+		}
 	}
 }

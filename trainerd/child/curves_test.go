@@ -4,12 +4,14 @@ package child
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 // TestProgramsOwnEvents has a program with events files of its own, in the logdir
@@ -72,5 +74,30 @@ func TestMarkOfALateRestart(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(sv.Logdir, "tb", "*tfevents*"))
 	if err != nil || len(names) != 3 || !strings.HasSuffix(names[2], next) || !strings.Contains(names[1], old+purgeInfix) {
 		t.Errorf("files %v, %v", names, err)
+	}
+}
+
+// TestBeginsAgainFromTheBeginning has a program without checkpoints whose second start
+// reports a curve later than the first did: TensorBoard's data server shows no old point.
+func TestBeginsAgainFromTheBeginning(t *testing.T) {
+	sv, _ := supervise(t, `steps 1 3;say {"step": 2, "late": 1};exit 1|steps 1 4;say {"step": 4, "late": 2}`)
+	sv.Checkpoints = ""
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fsys := os.DirFS(sv.Logdir)
+	runs, err := tfevents.FindRuns(fsys, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
+		d := tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode})
+		var got []int64
+		for p := range d.Scalars(d.Lookup("late")) {
+			got = append(got, p.Step)
+		}
+		if !slices.Equal(got, []int64{4}) {
+			t.Errorf("purge %v: the curve has steps %v, want 4", mode, got)
+		}
 	}
 }

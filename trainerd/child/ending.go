@@ -90,7 +90,7 @@ func (r *run) ends() <-chan time.Time {
 // savedAtTheEnd takes note of a checkpoint that was written during an end. A
 // program may count a step that it has reported as the next one.
 func (r *run) savedAtTheEnd(c Checkpoint) {
-	if r.attempt.ending == nil || c.at() != NoStep && c.at() < r.attempt.step-1 && !c.Saved.After(r.attempt.ending.begun) {
+	if r.attempt.ending == nil || r.isBehind(c, r.attempt.step-1) && !c.Saved.After(r.attempt.ending.begun) {
 		return
 	}
 	r.attempt.ending.saved = true
@@ -99,12 +99,25 @@ func (r *run) savedAtTheEnd(c Checkpoint) {
 	}
 }
 
-// SaveLostError says that a stopped program has not saved its work: it was
-// asked to end, and wrote no checkpoint that could be verified.
+// inFlight is for how long a report may be under way, or the clock of a disk late.
+const inFlight = 100 * time.Millisecond
+
+// isBehind reports whether a checkpoint lacks steps up to the one given, that of a late
+// report. Where its name has no step, two later reports show that: the first may be
+// that of the step that was saved.
+func (r *run) isBehind(c Checkpoint, step int64) bool {
+	if c.Step == NoStep || c.countsEpochs() {
+		return c.Saved.Add(inFlight).Before(r.attempt.beforeLast)
+	}
+	return c.Step < step
+}
+
+// SaveLostError says that a stopped program has not saved what it had done: it
+// was asked to end, and no verified checkpoint came.
 type SaveLostError struct {
 	Step   int64  // of the last report
 	Newest string // the newest verified checkpoint, "" for none
-	Saved  int64  // its step
+	Saved  int64  // its step, NoStep where its name has none
 }
 
 func (e *SaveLostError) Error() string {
@@ -112,8 +125,12 @@ func (e *SaveLostError) Error() string {
 		return fmt.Sprintf("the program was stopped at step %d and has saved nothing; "+
 			"have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs", e.Step)
 	}
-	return fmt.Sprintf("the program was stopped at step %d without saving; it continues from step %d (%s); "+
-		"have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs", e.Step, e.Saved, e.Newest)
+	from := fmt.Sprintf("step %d (%s)", e.Saved, e.Newest)
+	if e.Saved == NoStep {
+		from = e.Newest
+	}
+	return fmt.Sprintf("the program was stopped at step %d without saving; it continues from %s; "+
+		"have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs", e.Step, from)
 }
 
 // saveLost returns a [*SaveLostError] when a stop has lost steps.
@@ -125,7 +142,7 @@ func (r *run) saveLost(exit Exit) error {
 	if ok && c.onTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
-	if ok && (c.at() == NoStep || c.at() >= r.attempt.step) {
+	if ok && !r.isBehind(c, r.attempt.step) {
 		return nil
 	}
 	e := &SaveLostError{Step: r.attempt.step}

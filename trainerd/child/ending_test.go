@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,6 +52,29 @@ func TestStopLosesSave(t *testing.T) {
 				t.Errorf("Run = %+v, %v", exit, err)
 			}
 		})
+	}
+}
+
+// TestStopLosesSaveInPlace has programs that save to one name: its time says which steps
+// it has.
+func TestStopLosesSaveInPlace(t *testing.T) {
+	for script, want := range map[string]bool{
+		"write last;steps 1 1;pause;steps 2 3;say ready;sleep":         true,
+		"steps 1 3;pause;write last;say ready;sleep":                   false,
+		"steps 1 2;pause;write last;steps 3 3;say ready;sleep":         false, // it says what it has saved
+		"write last;steps 1 1;pause;steps 2 3;polite last":             false,
+		"steps 1 3;pause;write ckpt-epoch_1;say ready;sleep":           false,
+		"steps 1 3;write ckpt-epoch_1;pause;steps 4 6;say ready;sleep": true,
+	} {
+		sv, out := supervise(t, script)
+		sv.Checkpoints = "ckpt-epoch_*"
+		if strings.Contains(script, "last") {
+			sv.Checkpoints = "last"
+		}
+		exit, err := stopAt(t, sv, out)
+		if _, lost := errors.AsType[*SaveLostError](err); exit.Cause != Stopped || lost != want || err != nil && !lost || strings.Contains(fmt.Sprint(err), "-1") {
+			t.Errorf("%s: Run = %+v, %v; want that steps are lost: %v", script, exit, err, want)
+		}
 	}
 }
 

@@ -65,6 +65,8 @@ func act(words []string) {
 			}
 			os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), name), []byte("weights"), 0o666)
 		}
+	case "remove":
+		os.Remove(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]))
 	case "tear": // a file that is cut short
 		os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), []byte("\xff"), 0o666)
 	case "list": // what a pattern finds
@@ -116,6 +118,8 @@ func act(words []string) {
 			}
 			time.Sleep(time.Millisecond)
 		}
+	case "pause": // longer than a report is under way
+		time.Sleep(2 * inFlight)
 	case "sleep":
 		time.Sleep(time.Minute)
 	}

@@ -16,12 +16,10 @@ func (r *run) onReport(report *Report) {
 		// What an earlier start has written from here on is done once more.
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", report.Step)
 		r.beginHParams(report.Step)
-		if report.Step > 1 {
-			r.events.Overtake(report.Step)
-		}
+		r.events.Overtake(report.Step)
 	}
 	if report.Step > r.attempt.step {
-		r.attempt.lastProgress = now
+		r.attempt.beforeLast, r.attempt.lastProgress = r.attempt.lastProgress, now
 		r.counts.trained(r.attempt.step, report.Step, r.maxStep, r.attempt.given)
 	}
 	r.attempt.step = max(r.attempt.step, report.Step)
@@ -116,7 +114,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		}
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
-		r.log.Info("saved", "step", c.Step, "checkpoint", c.Path, "bytes", c.Size)
+		r.log.Info("saved", c.attrs()...)
 		r.prompter.saved(c, time.Now())
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)

@@ -3,7 +3,10 @@ package child
 import (
 	"context"
 	"errors"
+	"maps"
+	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -37,6 +40,32 @@ func (r *run) bringBack(ctx context.Context, c Checkpoint) {
 	r.log.Warn("brought back the last verified copy of the checkpoint", "checkpoint", c.Path)
 	_, bad := r.store.refresh(true)
 	r.skip(bad)
+}
+
+// bringBackGone gives a program its only checkpoint back, which is not there: it was
+// killed after it had removed that, and before the next was complete.
+func (r *run) bringBackGone(ctx context.Context) {
+	if len(r.store.seen) > 0 {
+		return
+	}
+	for _, record := range maps.Clone(r.store.records) {
+		if record == nil || record.Copy == "" || !r.store.means(record.Parts) {
+			continue
+		}
+		c := Checkpoint{Path: r.store.abs(record.Name), Step: record.Step, files: record.Parts}
+		r.log.Warn("the checkpoint is gone; the program was killed before it had written the next", "checkpoint", c.Path)
+		r.bringBack(ctx, c)
+	}
+}
+
+// means reports whether the pattern means all of some names.
+func (s *checkpointStore) means(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(s.parts, func(pattern string) bool {
+			ok, _ := path.Match(pattern, name)
+			return ok
+		})
+	})
 }
 
 // newestDamaged returns the damaged checkpoints that are newer than all verified

@@ -243,7 +243,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	r.keepConfig()
-	r.scan()
+	r.scan(ctx)
 	sv.setInbox(&r.inbox)
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
@@ -291,12 +291,15 @@ func (r *run) joinNodes() (err error) {
 }
 
 // scan looks at what an earlier run has left.
-func (r *run) scan() {
+func (r *run) scan(ctx context.Context) {
 	for _, err := range r.store.readRecords() {
 		r.log.Warn("skipping manifest", "err", err)
 	}
 	known, bad := r.store.refresh(true)
 	r.skip(bad)
+	if r.lock.TakenOver() { // or the user has removed it, to begin from the beginning
+		r.bringBackGone(ctx)
+	}
 	if err := r.store.sweep(); err != nil {
 		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}

@@ -113,8 +113,8 @@ func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error 
 	}
 	if restored {
 		step++ // the first that comes
-		e.events.Overtake(step)
 	}
+	e.events.Overtake(step)
 	if err := e.events.AddSession(ctx, tfpb.SessionLog_START, "", step); err != nil {
 		return err
 	}

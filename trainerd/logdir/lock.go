@@ -64,6 +64,7 @@ type Lock struct {
 	dir    string      // absolute
 	handle *os.File    // of the folder, wherever it is by now; nil for a lock that is not looked at again
 	info   fs.FileInfo // of the folder
+	taken  bool        // from a process that has died
 
 	mu     sync.Mutex // guards what follows
 	file   *os.File
@@ -99,12 +100,16 @@ func Acquire(dir string, log *slog.Logger) (*Lock, error) {
 		log.Warn("taking over the logdir from a process that has ended without closing it", "logdir", dir,
 			"host", holder.Host, "pid", holder.PID, "since", holder.Start)
 	}
-	lock.log = log
+	lock.log, lock.taken = log, holder.PID != 0
 	if err := errors.Join(lock.write(me), lock.hold(dir)); err != nil {
 		return nil, fmt.Errorf("locking logdir: %w", errors.Join(err, lock.Release()))
 	}
 	return lock, nil
 }
+
+// TakenOver reports whether the process that had the lock before has died without
+// releasing it.
+func (l *Lock) TakenOver() bool { return l.taken }
 
 // write names the holder in the lock file.
 func (l *Lock) write(h Holder) error {

@@ -18,6 +18,7 @@ type evidence struct {
 	*Result
 	reference *outcome
 	saved     []int64 // steps of the reference's checkpoints
+	saveFirst bool    // a checkpoint has the steps before its number, without that
 	source    string
 	exact     int // other runs that resumed from a checkpoint and are the same
 
@@ -166,6 +167,9 @@ func (e *evidence) offByOne() []Cause {
 	if !known || !reported || e.begin < 0 || e.begin == first {
 		return nil
 	}
+	if e.begin < want && (len(e.training) == 0 || e.training[0].from() > e.begin) {
+		return nil // with an update more it would have another loss
+	}
 	if e.begin < want {
 		return one("after the checkpoint of step %d it did step %d, which that has already", e.Disturbance.Resumed, e.begin)
 	}
@@ -183,8 +187,11 @@ func (e *evidence) firstAfterResume() (step int64, known bool) {
 		return 0, false
 	}
 	counted := e.saved[len(e.saved)-1] - e.reference.last
-	if counted != 0 && counted != 1 {
+	switch {
+	case counted != 0 && counted != 1:
 		return 0, false
+	case e.saveFirst:
+		return e.Disturbance.Resumed, true
 	}
 	return e.Disturbance.Resumed + 1 - counted, true
 }

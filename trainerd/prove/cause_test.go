@@ -71,20 +71,25 @@ func TestOffByOne(t *testing.T) {
 		resumed, begin     int64
 		every              int64 // steps between two reports; 0 for 1
 		want               bool
+		but                string
 	}{
-		{"from 1", 1, 100, 100, 20, 21, 0, false},
-		{"from 1, a step twice", 1, 100, 100, 20, 20, 0, true},
-		{"from 1, a step left out", 1, 100, 100, 20, 22, 0, true},
-		{"from 0, names count", 0, 99, 100, 20, 20, 0, false},
-		{"from 0, names count, a step twice", 0, 99, 100, 20, 19, 0, true},
-		{"from 0, names are the last step", 0, 99, 99, 19, 20, 0, false},
-		{"from 0, names are the last step, a step twice", 0, 99, 99, 19, 19, 0, true},
-		{"names of another kind", 1, 100, 10, 5, 7, 0, false},
-		{"every tenth", 10, 100, 100, 15, 20, 10, false},
-		{"every tenth, saved with a report", 10, 100, 100, 20, 30, 10, false},
-		{"every tenth, a step twice", 10, 100, 100, 20, 20, 10, true},
-		{"every tenth since the start", 10, 100, 100, 15, 25, 10, false},
-		{"every tenth, the last is saved", 10, 100, 100, 100, 101, 10, false},
+		{"from 1", 1, 100, 100, 20, 21, 0, false, ""},
+		{"from 1, a step twice", 1, 100, 100, 20, 20, 0, true, ""},
+		{"from 1, a step left out", 1, 100, 100, 20, 22, 0, true, ""},
+		{"from 0, names count", 0, 99, 100, 20, 20, 0, false, ""},
+		{"from 0, names count, a step twice", 0, 99, 100, 20, 19, 0, true, ""},
+		{"from 0, names are the last step", 0, 99, 99, 19, 20, 0, false, ""},
+		{"from 0, names are the last step, a step twice", 0, 99, 99, 19, 19, 0, true, ""},
+		{"names of another kind", 1, 100, 10, 5, 7, 0, false, ""},
+		{"every tenth", 10, 100, 100, 15, 20, 10, false, ""},
+		{"every tenth, saved with a report", 10, 100, 100, 20, 30, 10, false, ""},
+		{"every tenth, a step twice", 10, 100, 100, 20, 20, 10, true, ""},
+		{"every tenth since the start", 10, 100, 100, 15, 25, 10, false, ""},
+		{"every tenth, the last is saved", 10, 100, 100, 100, 101, 10, false, ""},
+		{"from 1, the loss does not differ", 1, 100, 100, 20, 20, 0, false, "same loss"},
+		{"from 0 to the last inclusive, saves first", 0, 100, 100, 20, 20, 0, false, "saves first"},
+		{"from 0 to the last inclusive, saves first, a step twice", 0, 100, 100, 20, 19, 0, true, "saves first"},
+		{"every tenth, saves first", 0, 100, 100, 20, 20, 10, false, "saves first"},
 	} {
 		points := map[int64]float64{}
 		for step := tc.first; step <= tc.last; step += max(tc.every, 1) {
@@ -93,6 +98,10 @@ func TestOffByOne(t *testing.T) {
 		e := &evidence{
 			Result:    &Result{Disturbance: &Disturbance{Resumed: tc.resumed}},
 			reference: &outcome{first: tc.first, last: tc.last, curves: curves{"loss": points}}, saved: []int64{1, tc.saved}, begin: tc.begin, seen: map[*part]string{},
+			training: []Curve{{Tag: "loss", First: tc.begin}}, saveFirst: tc.but == "saves first",
+		}
+		if tc.but == "same loss" {
+			e.training[0].First++
 		}
 		if got := e.offByOne(); (got != nil) != tc.want {
 			t.Errorf("%s: %+v", tc.name, got)

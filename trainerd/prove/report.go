@@ -171,7 +171,7 @@ func (r *Report) explain(p *proof, x *Result) {
 	if len(x.Difference.Curves) > 0 {
 		r.FirstStep = x.Difference.Curves[0].from()
 	}
-	e := &evidence{Result: x, reference: p.reference, saved: stepsOfStates(p.reference.logdir, p.Pattern), source: p.Source}
+	e := &evidence{Result: x, reference: p.reference, saved: stepsOfStates(p.reference.logdir, p.Pattern), saveFirst: p.reference.savesFirst(p.Pattern), source: p.Source}
 	for _, other := range r.Runs {
 		if d := other.Disturbance; other.Difference.empty() && other.Failure == "" && d != nil && d.Resumed > 0 {
 			e.exact++
