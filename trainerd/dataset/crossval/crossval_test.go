@@ -191,3 +191,31 @@ func TestTooFew(t *testing.T) {
 		t.Errorf("features that are all the same: %+v, %v", j, err)
 	}
 }
+
+// TestRidge takes the usual strength unless rows show that another is better.
+func TestRidge(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		rows, width       int
+		noise, from, upTo float64
+	}{
+		{"a sum with noise", 30, 3, 1, usualRidge, usualRidge},
+		{"a sum without noise", 40, 3, 0, 0, 0.01},
+		{"more features than rows bear", 90, 80, 4, 5, math.Inf(1)},
+	} {
+		for seed := range uint64(5) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			x, y := mat.NewDense(c.rows, c.width, nil), make([]float64, c.rows)
+			for i := range y {
+				for k := range c.width {
+					x.Set(i, k, r.NormFloat64())
+				}
+				y[i] = x.At(i, 0) + x.At(i, 1) + c.noise*r.NormFloat64()
+			}
+			j, err := Judge(Rows{Features: x, Labels: y})
+			if err != nil || j.Ridge < c.from*0.999 || j.Ridge > c.upTo*1.001 {
+				t.Errorf("%s, seed %d: %v, %v; want %v to %v", c.name, seed, j.Ridge, err, c.from, c.upTo)
+			}
+		}
+	}
+}

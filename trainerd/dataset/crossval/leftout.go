@@ -11,14 +11,16 @@ import (
 // fit is the best strength of a kernel.
 type fit struct {
 	r2, strength float64
+	steady       float64   // the usual strength, or this one if that is worse by more than chance
 	lost         []float64 // by each row: what 1 lacks to R2 is their sum
 }
 
 // strengths are powers of ten.
 const weakest, strongest, nextPower = -5.0, 2.0, 0.5
 
-// leaveOut returns the strength with the smallest errors on groups left out.
-func (s *sample) leaveOut(kernel *mat.SymDense) (fit, error) {
+// leaveOut returns the strength with the smallest errors on groups left out. The
+// usual one is compared with it; 0 for none.
+func (s *sample) leaveOut(kernel *mat.SymDense, usual float64) (fit, error) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(s.centred(kernel), true) {
 		return fit{}, errors.New("crossval: the kernel has no decomposition")
@@ -32,6 +34,13 @@ func (s *sample) leaveOut(kernel *mat.SymDense) (fit, error) {
 		if f := s.fitLeftOut(d, strength); f.r2 > best.r2 {
 			best = f
 		}
+	}
+	best.steady = best.strength
+	if usual == 0 {
+		return best, nil
+	}
+	if f := s.fitLeftOut(d, usual); best.r2-f.r2 <= s.uncertainty(f, best) {
+		best.steady = usual
 	}
 	return best, nil
 }
@@ -90,7 +99,7 @@ func (s *sample) fitLeftOut(d *decomposition, strength float64) fit {
 		})
 	}
 	floats.Scale(1/s.spread, lost)
-	return fit{1 - floats.Sum(lost), strength, lost}
+	return fit{r2: 1 - floats.Sum(lost), strength: strength, lost: lost}
 }
 
 // byMean returns the sum of what the mean of the other groups misses each by.
