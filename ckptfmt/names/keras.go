@@ -233,13 +233,14 @@ func (g *graph) slotName(at, of int, list string) string {
 	return strings.TrimPrefix(list, "_")
 }
 
-// modelScope returns the scope, with its slash, that the variables of all layers
+// modelScope returns the scope, with its slash, that the variables of the layers
 // of a model have in common: the name of the model itself, which Keras 3 gives to
-// those of a Sequential. A model of one layer cannot show that it is none of
-// the layer's.
+// those of a Sequential. It is before the name of a layer that has variables of its
+// own. Where all variables belong to layers in layers, two of them must have it: one
+// cannot show that it is not the layer's. A layer that was built before the model, as
+// Normalization is when it adapts to data, has none.
 func (g *graph) modelScope(values []value) string {
 	full := make(map[int]string, len(values))
-	scope := ""
 	for _, v := range values {
 		full[v.node] = v.full
 	}
@@ -247,22 +248,48 @@ func (g *graph) modelScope(values []value) string {
 	if len(layers) == 0 {
 		return commonScope(values)
 	}
+	scope, sure := "", false
 	filled := 0 // layers
 	for _, layer := range layers {
-		found := g.scopeBelow(layer, full)
+		found, own := g.scopeOf(layer, full)
 		if found == "" {
 			continue
 		}
 		if scope != "" && found != scope || found == "/" {
 			return ""
 		}
-		scope = found
+		scope, sure = found, sure || own
 		filled++
 	}
-	if filled < 2 {
+	if filled < 2 && !sure {
 		return ""
 	}
 	return scope
+}
+
+// scopeOf returns the scope before the name of a layer, by the variables that it has
+// itself; where it has none, or they disagree, the first scope of those below it.
+func (g *graph) scopeOf(layer int, full map[int]string) (scope string, own bool) {
+	for _, c := range g.children(layer) {
+		name, ok := full[c.node]
+		if !ok || g.optimizers[c.node] {
+			continue
+		}
+		words := strings.Split(name, "/")
+		const scoped = 3 // words: scope, layer, variable
+		found := ""
+		if len(words) == scoped {
+			found = words[0] + "/"
+		}
+		if own && found != scope || len(words) > scoped {
+			return g.scopeBelow(layer, full), false
+		}
+		scope, own = found, true
+	}
+	if !own {
+		scope = g.scopeBelow(layer, full)
+	}
+	return scope, own
 }
 
 // commonScope is modelScope for an export of a Keras model, which has a list of

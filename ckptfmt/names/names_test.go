@@ -97,6 +97,34 @@ func TestSharedNames(t *testing.T) {
 	}
 }
 
+// The scope of a model is left out where only one layer shows it, and a layer that was
+// built before the model has none. A variable of a layer within a layer shows nothing.
+func TestScopeOfAModelOfOneLayer(t *testing.T) {
+	model := func(layers ...*object) []*object {
+		list := []*object{{Children: refs("model", 1)}, {Children: refs("_operations", 2)}, {Children: refs("0", 3, "1", 4)}}
+		return append(list, layers...)
+	}
+	dense, adapted := &object{Children: refs("_kernel", 5)}, &object{Children: refs("mean", 6)}
+	for _, c := range []struct {
+		name  string
+		nodes []*object
+		want  string // the name of the variable k
+	}{
+		{"one layer", model(dense, &object{}, variable("m/dense/kernel", "k")), "dense/kernel"},
+		{"adapted", model(dense, adapted, variable("m/dense/kernel", "k"), variable("normalization/mean", "n")), "dense/kernel"},
+		{"functional", model(dense, &object{}, variable("dense/kernel", "k")), "dense/kernel"},
+		{"two models", model(dense, adapted, variable("m/dense/kernel", "k"), variable("o/normalization/mean", "n")), "m/dense/kernel"},
+		{"cell", []*object{
+			{Children: refs("_operations", 1)}, {Children: refs("0", 2)}, {Children: refs("cell", 3)},
+			{Children: refs("_kernel", 4)}, variable("lstm/cell/kernel", "k"),
+		}, "lstm/cell/kernel"},
+	} {
+		if got := tableOf(c.nodes...).Name(Keras, "k/.ATTRIBUTES/VARIABLE_VALUE"); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // Two keys never have one name, and a name leads back to its key, whatever the
 // graph of objects says.
 func TestHostileGraphs(t *testing.T) {
