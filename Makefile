@@ -21,7 +21,7 @@ FOR     ?= 1h
 export INTEROP RETRY
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak world prove mutants cover trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak world planted prove mutants cover trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -117,9 +117,10 @@ soak: ## ten thousand power cuts and restarts, and two hundred kills, of a train
 	go test ./trainerd -run TestSoak -soak -timeout 60m
 
 world: ## run trainings in a simulated world of random faults for FOR (1h): days pass in milliseconds
-	go test -c -o $(BIN)/world.test ./trainerd/world
-	cd trainerd/world && { ../../$(BIN)/world.test -test.run '^Test(Child)?World$$' -for $(FOR) -test.v & \
-	  ../../$(BIN)/world.test -test.run '^Test(Daemon|Cluster)World$$' -for $(FOR) -test.v; daemon=$$?; wait $$! && exit $$daemon; }
+	@.ci/world $(FOR)
+
+planted: ## plant defects in the code, and see that the simulated worlds find each (two minutes)
+	go test ./trainerd/world -run TestCodeDefectsAreFound -code -count=1 -v
 
 systemd: ## boot a systemd in namespaces and run the service in it: kills, hangs, reboots (needs root)
 	go test ./packaging/systemd -systemd -v -count=1

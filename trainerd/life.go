@@ -333,7 +333,12 @@ func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 }
 
 func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
-	r.events.Overtake(r.stepsDone.Load() + 1) // a run from the beginning may have had one before it
+	switch {
+	case r.prepared.Restored != "" || r.prepared.Adopted:
+		r.events.Overtake(r.stepsDone.Load() + 1)
+	case r.startStep == 0: // else a model of the program's own, which continues
+		r.events.Overtake(0)
+	}
 	return r.events.AddSession(ctx, tfpb.SessionLog_START, "", r.startStep)
 }
 
@@ -432,12 +437,15 @@ func (sv *Supervisor) closeWriter(r *run) error {
 	if r.writer == nil {
 		return nil
 	}
+	err := r.events.FinishOvertaking(context.Background())
 	if sv.KeepSummaryWriter {
 		sv.kept = r.writer
-		return r.events.Flush(context.Background())
+		return errors.Join(err, r.events.Flush(context.Background()))
 	}
 	sv.kept = nil
-	err := r.writer.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 0)
+	if stopErr := r.writer.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 0); err == nil {
+		err = stopErr
+	}
 	if closeErr := r.writer.Close(); err == nil {
 		err = closeErr
 	}

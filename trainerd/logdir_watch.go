@@ -62,7 +62,7 @@ func (h *logdirWatch) renew() {
 		r.checkpoints.moveTo("", "")
 	}
 	if r.events != nil {
-		r.events.Renew()
+		r.events.Restart(r.stepsDone.Load() + 2) // the points of the step that is being made may be there
 	}
 }
 

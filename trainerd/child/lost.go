@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // isLost reports whether the logdir has just been lost. That is so once.
@@ -37,7 +39,9 @@ func (r *run) follow() {
 	r.events.Close() // what it had is gone
 	if r.events, err = r.openEvents(); err != nil {
 		r.lost = err
+		return
 	}
+	r.events.session(r.ectx, tfpb.SessionLog_START, "", max(r.attempt.step, 0)+1)
 }
 
 // leave ends the program, which writes by the logdir's name: at once where that

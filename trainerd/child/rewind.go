@@ -56,7 +56,7 @@ func (sv *Supervisor) lossOf(report *Report) (v float64, ok bool) {
 }
 
 // rewind moves the checkpoints aside that may have been saved after the fault, so
-// that the next start continues from an earlier one. The error is the
+// that the next start, also of a later run, continues from an earlier one. The error is the
 // [*trainerd.NaNError] when there is none, or the limit is reached.
 func (r *run) rewind() error {
 	b, nan := &r.rewinds, r.attempt.nan
@@ -66,10 +66,14 @@ func (r *run) rewind() error {
 		}
 		return c.at() > b.good
 	})
-	if b.count >= r.MaxRewinds || len(intact) == 0 {
-		return nan
+	if len(intact) == 0 {
+		return nan // what there is may be good, and nothing else is there
 	}
-	to := b.choose(intact, r.attempt.given)
+	again := b.count < r.MaxRewinds
+	to := intact[len(intact)-1]
+	if again {
+		to = b.choose(intact, r.attempt.given)
+	}
 	for _, c := range slices.Clone(r.store.known) {
 		if c.key() == to.key() || !isNewer(c, to) {
 			continue
@@ -78,6 +82,9 @@ func (r *run) rewind() error {
 			r.log.Error("cannot rewind to an earlier checkpoint", "checkpoint", to.Path, "err", err)
 			return nan
 		}
+	}
+	if !again {
+		return nan // and a later start has no checkpoint from after the fault
 	}
 	b.count++
 	b.further++

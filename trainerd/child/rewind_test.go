@@ -31,6 +31,7 @@ func TestRewind(t *testing.T) {
 		{"again, further back", fault + "|env STEP;say step=21 loss=nan;sleep|env STEP;resume 30", 3, "", []string{"20", "10"}, "ckpt-20 ckpt-21", false},
 		{"past the place, then again", fault + "|env STEP;say step=21 loss=1;steps 22 40;write ckpt-40;say step=41 loss=nan;sleep|env STEP;resume 50", 1, "", []string{"20", "40"}, "ckpt-21", false},
 		{"too often", fault + "|env STEP;say step=21 loss=nan;sleep", 1, "", []string{"20"}, "ckpt-21", true},
+		{"too often, and then saved", fault + "|env STEP;write ckpt-21;say step=21 loss=nan;sleep", 1, "", []string{"20"}, "ckpt-21 ckpt-21", true},
 		{"no checkpoint before it", "steps 1 3;write ckpt-5;say step=5 loss=nan;sleep", 3, "", nil, "", true},
 		{"another curve", "say step=1 loss=nan;steps 2 5", 3, "val/loss", nil, "", false},
 		{"not watched", "say step=1 loss=nan;steps 2 5", 0, "", nil, "", false},

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // earlyStopFile is the file of the logdir with the evaluations that early
@@ -25,7 +28,8 @@ type earlyStop struct {
 	fsys     ckptfmt.FS
 	patience int // evaluations without a better one after which it ends
 	record   earlyStopRecord
-	less     bool // less of the metric is better
+	text     []byte // what the file is to have; nil when it has it
+	less     bool   // less of the metric is better
 }
 
 // earlyStopRecord is what earlyStopFile has.
@@ -56,6 +60,7 @@ func (e *earlyStop) begin(step int64) error {
 	if e == nil {
 		return nil
 	}
+	e.text = nil
 	text, err := os.ReadFile(e.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		e.record.Evaluations = nil
@@ -75,8 +80,8 @@ func (e *earlyStop) begin(step int64) error {
 	return nil
 }
 
-// add counts an evaluation.
-func (e *earlyStop) add(step int64, result *evaluation) error {
+// add counts an evaluation, for write.
+func (e *earlyStop) add(step int64, result *evaluation) (err error) {
 	if e == nil {
 		return nil
 	}
@@ -85,11 +90,28 @@ func (e *earlyStop) add(step int64, result *evaluation) error {
 		return nil
 	}
 	e.record.Evaluations = append(e.record.Evaluations, measuredValue{step, value})
-	text, err := json.Marshal(e.record)
-	if err != nil {
+	if e.text, err = json.Marshal(e.record); err != nil {
 		return fmt.Errorf("%s: %w", e.name, err) // NaN: the training has gone wrong
 	}
-	return atomicfile.WriteFile(e.fsys, e.name, append(text, '\n'))
+	return nil
+}
+
+// write has the disk keep what add has counted since the last time.
+func (e *earlyStop) write() error {
+	if e == nil || e.text == nil {
+		return nil
+	}
+	err := atomicfile.WriteFile(e.fsys, e.name, append(e.text, '\n'))
+	if err == nil {
+		e.text = nil
+	}
+	return err
+}
+
+// listener has no checkpoint become current of which the evaluations before are not
+// kept: a run that resumes from it would count them too few.
+func (e *earlyStop) listener() trainerd.CheckpointListener {
+	return trainerd.ListenerFuncs{BeforeSaveFunc: func(context.Context, session.Session) error { return e.write() }}
 }
 
 // best returns the best evaluation, the earliest of equals, and how many came

@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -71,6 +75,14 @@ func newEvaluator(j *job) *evaluator {
 	return &evaluator{job: j, best: newBestCheckpoints(j), early: newEarlyStop(j)}
 }
 
+// listeners are those of the saves.
+func (e *evaluator) listeners() []trainerd.CheckpointListener {
+	if e == nil || e.early == nil {
+		return nil
+	}
+	return []trainerd.CheckpointListener{e.early.listener()}
+}
+
 // open begins an events file. Its folder is one of the logdir: a link in its
 // place would have a run write elsewhere.
 func (e *evaluator) open() error {
@@ -94,7 +106,14 @@ func notALink(dir string) error {
 		return nil // what else is wrong will show
 	}
 	target, _ := os.Readlink(dir)
-	return &fs.PathError{Op: "write", Path: dir, Err: fmt.Errorf("is a link to %s, and a run writes to its own logdir only; remove the link", target)}
+	return &fs.PathError{Op: "write", Path: dir, Err: &linkError{target}}
+}
+
+// linkError says that a folder of the logdir is a link.
+type linkError struct{ target string }
+
+func (e *linkError) Error() string {
+	return fmt.Sprintf("is a link to %s, and a run writes to its own logdir only; remove the link", e.target)
 }
 
 // begin opens the events file. It lets TensorBoard drop the points of steps
@@ -188,13 +207,42 @@ func (e *evaluator) measure(ctx context.Context, t *training, sess session.Sessi
 	if t.sv.LogdirHeld() != nil {
 		return nil // the run ends, and what follows goes by the logdir's name
 	}
-	if err := e.write(writing, t.step); err != nil {
-		return fmt.Errorf("writing the evaluation: %w", err)
+	return errors.Join(
+		e.record(ctx, "its points", func() error { return e.write(writing, t.step) }),
+		e.early.add(t.step, &result),
+		e.record(ctx, "early stopping", e.early.write),
+		e.record(ctx, "the best checkpoint", func() error { return e.best.offer(writing, sess, t.step, &result) }),
+	)
+}
+
+// How often the disk is asked to keep what an evaluation has found, and the first pause.
+const (
+	recordAttempts   = 3
+	firstRecordRetry = time.Second
+)
+
+// record has the disk keep what an evaluation has found. A disk that does not costs
+// that, not the training.
+func (e *evaluator) record(ctx context.Context, what string, write func() error) error {
+	pause := firstRecordRetry
+	for attempt := 1; ; attempt++ {
+		err := write()
+		if !isDiskFailure(err) {
+			return err
+		}
+		e.job.log.Error("an evaluation could not be recorded", "step", e.at, "what", what, "attempt", attempt, "err", err)
+		if attempt == recordAttempts {
+			return nil
+		}
+		coord.Sleep(ctx, pause)
+		pause *= 2
 	}
-	if err := e.early.add(t.step, &result); err != nil {
-		return err
-	}
-	return e.best.offer(writing, sess, t.step, &result)
+}
+
+// isDiskFailure reports whether an error is of a file that cannot be written at the
+// moment.
+func isDiskFailure(err error) bool {
+	return !is[*linkError](err) && (is[*fs.PathError](err) || is[syscall.Errno](err) || errors.Is(err, io.ErrShortWrite))
 }
 
 // write enters the result of a step in the events file. One that was deleted
@@ -203,6 +251,9 @@ func (e *evaluator) write(ctx context.Context, step int64) error {
 	if _, err := os.Stat(filepath.Join(e.job.config.Logdir, evalDir)); errors.Is(err, fs.ErrNotExist) {
 		e.close() // what it had is gone
 		if err := e.open(); err != nil {
+			return err
+		}
+		if err := e.events.AddSession(ctx, tfpb.SessionLog_START, "", step); err != nil {
 			return err
 		}
 	}

@@ -94,6 +94,7 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 		show.saved(s.Step)
 		o.Monitor.Saved(s)
 	}
+	t.sv.Listeners = t.eval.listeners()
 	o.Monitor.Count(t.stats)
 	err = t.sv.Run(ctx, t.run)
 	if closeErr := t.eval.close(); err == nil {

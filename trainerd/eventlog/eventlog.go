@@ -117,7 +117,10 @@ func (l *Log) Sync(ctx context.Context) error {
 // Close closes the file. A failure that was already reported is not returned
 // again.
 func (l *Log) Close() error {
-	err := l.writer.Close()
+	err := l.FinishOvertaking(context.Background())
+	if closeErr := l.writer.Close(); err == nil {
+		err = closeErr
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken {
@@ -194,6 +197,14 @@ func (l *Log) Renew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.broken, l.retryAt = true, time.Time{}
+}
+
+// Restart is Renew for a folder that was deleted and made again. The new file begins
+// with START, at a step that has no points yet: TensorBoard's Python loader ignores the
+// first of a run, which must not be that of a later resume.
+func (l *Log) Restart(step int64) {
+	l.Renew()
+	l.putStart(&start{&tfpb.SessionLog{Status: tfpb.SessionLog_START}, step})
 }
 
 // reopen begins a new file when it is time to try again. The caller holds l.mu.

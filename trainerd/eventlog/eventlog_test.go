@@ -135,11 +135,18 @@ func TestOvertake(t *testing.T) {
 	ctx := t.Context()
 	session(0, func(l *Log) {
 		for step := int64(1); step < 20; step++ {
+			mustNoErr(t, l.AddScalar(ctx, "gone", 1, step))
+			mustNoErr(t, l.AddScalar(ctx, "other", 1, step))
 			mustNoErr(t, l.AddScalar(ctx, "rate", 1, step))
 			mustNoErr(t, l.AddSummary(ctx, summary.New(summary.Scalar("loss", 1), summary.Text("text", "1")), step))
 		}
 	})
 	session(11, func(l *Log) {
+		others, err := tfevents.NewFileWriter(dir, nil) // another program writes into the run
+		mustNoErr(t, err)
+		mustNoErr(t, others.AddScalar(ctx, "other", 2, 11))
+		mustNoErr(t, others.AddScalar(ctx, "other", 2, 12))
+		mustNoErr(t, others.Close())
 		for step := int64(11); step < 30; step++ {
 			if step >= 18 {
 				mustNoErr(t, l.AddScalar(ctx, "rate", 2, step))
@@ -154,7 +161,7 @@ func TestOvertake(t *testing.T) {
 	mustNoErr(t, err)
 	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
 		d := tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode})
-		for tag, want := range map[string]struct{ old, begin, n int64 }{"rate": {10, 18, 22}, "loss": {10, 22, 29}, "late": {0, 18, 12}} {
+		for tag, want := range map[string]struct{ old, begin, n int64 }{"rate": {10, 18, 22}, "loss": {10, 22, 29}, "late": {0, 18, 12}, "gone": {10, 11, 10}, "other": {10, 11, 12}} {
 			i := int64(0)
 			for p, v := range d.Scalars(d.Lookup(tag)) {
 				i++
@@ -165,6 +172,49 @@ func TestOvertake(t *testing.T) {
 			if n := int64(d.Lookup(tag).Len()); i != want.n || n != want.n {
 				t.Errorf("mode %d: %s has %d points, %d scalars; want %d", mode, tag, n, i, want.n)
 			}
+		}
+	}
+}
+
+// A folder that was deleted and made again, and then a resume: the loader that ignores
+// the first START of a run still drops what was overtaken.
+func TestRestartInFreshFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	begin := func(start int64) *Log {
+		w, err := tfevents.NewFileWriter(dir, nil)
+		mustNoErr(t, err)
+		log, _ := newLog()
+		l := New(w, log)
+		l.Overtake(start)
+		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
+		return l
+	}
+	add := func(l *Log, from, to int64) {
+		for step := from; step <= to; step++ {
+			mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+		}
+	}
+	l := begin(0)
+	add(l, 1, 5)
+	mustNoErr(t, l.Flush(t.Context()))
+	mustNoErr(t, os.RemoveAll(dir))
+	mustNoErr(t, os.Mkdir(dir, 0o777))
+	l.Restart(7)
+	add(l, 6, 9)
+	mustNoErr(t, l.Close())
+	l = begin(8)
+	add(l, 8, 8)
+	mustNoErr(t, l.Close())
+	fsys := os.DirFS(dir)
+	runs, err := tfevents.FindRuns(fsys, ".")
+	mustNoErr(t, err)
+	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
+		var steps []int64
+		for p := range tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode}).Lookup("loss").Points() {
+			steps = append(steps, p.Step)
+		}
+		if !slices.Equal(steps, []int64{6, 7, 8}) {
+			t.Errorf("mode %d: steps %v, want 6 to 8", mode, steps)
 		}
 	}
 }

@@ -2,7 +2,9 @@ package eventlog
 
 import (
 	"context"
+	"maps"
 	"os"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,28 +19,56 @@ import (
 // most users have, ignores it: there each point drops those of its own tag that are not
 // before it, so that curves whose first new point comes late, as global_step/sec does,
 // would keep what lies between. Where something does, a value of the tag that holds
-// nothing, at the first of these steps, drops it too, and no loader shows it.
+// nothing, at the first of these steps, drops it too, and no loader shows it. The same
+// is due at the end for a tag that had no new point at all.
 
 // overtaking is the state of a Log after a resume. The zero value is that of a training
-// from the beginning.
+// in a fresh folder.
 type overtaking struct {
 	from int64            // the first step that is made again
-	old  map[string]int64 // of each tag that was not written since, its first old point from there on
+	old  map[string]int64 // of each scalar that was not written since, its first old point from there on
 }
 
-// Overtake records that the training was resumed, and the first step that it
-// repeats. It reads the run so far: a tenth of a second for a million points.
+// Overtake says that the training was resumed, or has begun again, and which step is the
+// first that it makes again. It reads the run so far: a tenth of a second for a million points.
 func (l *Log) Overtake(from int64) {
-	old := pointsFrom(l.Dir(), from)
+	old := pointsFrom(l.Dir(), from, tfevents.PurgeDataServer)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.overtaking = overtaking{from, old}
 }
 
-// pointsFrom returns the first step from which the data server shows a point of each
-// tag, not before that given. Tags without one are left out, and so is what cannot be
-// read: no loader shows that either.
-func pointsFrom(dir string, from int64) map[string]int64 {
+// FinishOvertaking drops the overtaken points of what was not written since the resume,
+// by this Log or another. It is for the end of a session: such a tag may never be
+// written again. Close does it too.
+func (l *Log) FinishOvertaking(ctx context.Context) error {
+	l.mu.Lock()
+	from, tags := l.overtaking.from, slices.Sorted(maps.Keys(l.overtaking.old))
+	l.overtaking.old = nil
+	l.mu.Unlock()
+	if len(tags) == 0 {
+		return nil
+	}
+	if err := l.Flush(ctx); err != nil { // START says which points count
+		return err
+	}
+	counted := pointsFrom(l.Dir(), from, tfevents.PurgeExact)
+	for _, tag := range tags {
+		if _, written := counted[tag]; written {
+			continue
+		}
+		if err := l.dropFrom(ctx, tag, from, scalarMetadata); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pointsFrom returns the first step at which a loader shows a point of each scalar, not
+// before that given. Those without one are left out, and so is what cannot
+// be read: no loader shows that either. Other kinds of values have no form that no
+// loader shows.
+func pointsFrom(dir string, from int64, loader tfevents.Purge) map[string]int64 {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -50,9 +80,9 @@ func pointsFrom(dir string, from int64) map[string]int64 {
 		}
 	}
 	first := map[string]int64{}
-	for _, s := range tfevents.ReadRun(os.DirFS(dir), run, &tfevents.RunOptions{Purge: tfevents.PurgeDataServer}).Series {
+	for _, s := range tfevents.ReadRun(os.DirFS(dir), run, &tfevents.RunOptions{Purge: loader}).Series {
 		for p := range s.Points() {
-			if p.Step >= from {
+			if s.Plugin() == summary.PluginScalars && p.Step >= from {
 				first[s.Tag] = p.Step
 				break
 			}
@@ -86,12 +116,16 @@ func (l *Log) overtakeScalar(ctx context.Context, tag string, step int64, m *tfp
 	if !yes {
 		return nil
 	}
+	return l.dropFrom(ctx, tag, from, m)
+}
+
+// dropFrom writes a value that holds nothing.
+func (l *Log) dropFrom(ctx context.Context, tag string, from int64, m *tfpb.SummaryMetadata) error {
 	nothing := &tfpb.Summary_Value{Tag: tag, Metadata: proto.CloneOf(m)}
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSummary(ctx, summary.New(nothing), from) })
 }
 
-// overtakeSummary drops what the scalars of a summary overtake. Other kinds of values
-// have no form that no loader shows.
+// overtakeSummary drops what the scalars of a summary overtake.
 func (l *Log) overtakeSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
 	if !l.isOvertaking() {
 		return nil

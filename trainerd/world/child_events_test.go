@@ -46,6 +46,18 @@ var childEvents = []*event{
 	{name: "damaged-newest", killAt: func(rnd *rand.Rand) int64 { return 30 + rnd.Int64N(200) }, afterChild: (*childHistory).damageNewest},
 }
 
+// laterChildEvents came after childEvents. What a seed meant before stays known: see
+// firstChildPlan.
+var laterChildEvents = []*event{{name: "NaN, reported late", program: (*program).divergeUnseen}}
+
+// divergeUnseen is diverge with a save before the report of the loss, as that of a
+// program whose lines wait in a buffer.
+func (p *program) divergeUnseen() error {
+	// Else it would be killed as one that hangs, or there is nothing to go back to.
+	p.late = p.keys["child.hang_secs"] == "" && p.floor() > 0
+	return p.diverge()
+}
+
 // hang makes no steps any more, until somebody kills it.
 func (p *program) hang() error {
 	if p.keys["child.hang_secs"] == "" {

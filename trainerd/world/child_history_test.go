@@ -30,8 +30,7 @@ type childHistory struct {
 	plan    *childPlan
 	defect  *childDefect // planted; nil for none
 	keys    map[string]string
-	config  string // file of the job
-	lived   time.Duration
+	config  string       // file of the job
 	story   slog.Handler // may be nil
 
 	gaps  []gap          // points that a death of trainerd may have cost
@@ -43,9 +42,8 @@ type childHistory struct {
 // A gap is the steps after one and up to another.
 type gap struct{ from, to int64 }
 
-// run carries out a plan in a fresh folder, and returns the first rule that was
-// broken, and for how long the training lived.
-func (p *childPlan) run(t *testing.T, planted *childDefect, story *slog.Logger) (lived time.Duration, err error) {
+// run carries out a plan in a fresh folder, and returns the first rule that was broken.
+func (p *childPlan) run(t *testing.T, planted *childDefect, story *slog.Logger) (o outcome, err error) {
 	h := &childHistory{place: newPlace(t), machine: new(machine), plan: p, defect: planted, keys: p.keys(), kept: map[int64]bool{}}
 	h.place.judge = h.judgeLogdir
 	defer h.leave()
@@ -54,7 +52,7 @@ func (p *childPlan) run(t *testing.T, planted *childDefect, story *slog.Logger) 
 	}
 	h.others, h.config = 1, filepath.Join(h.root, "job.toml")
 	if err := os.WriteFile(h.config, []byte(p.toml(h.dir)), 0o666); err != nil {
-		return 0, err
+		return o, err
 	}
 	synctest.Test(t, func(t *testing.T) {
 		err = h.live(t.Context())
@@ -65,19 +63,15 @@ func (p *childPlan) run(t *testing.T, planted *childDefect, story *slog.Logger) 
 	if err == nil {
 		err = h.judgeEnd()
 	}
-	return h.lived, err
+	return h.outcome(), err
 }
 
 // live goes through all lives.
 func (h *childHistory) live(ctx context.Context) (err error) {
-	began := time.Now()
 	if err := h.viewData(ctx, h.plan.source("data server")); err != nil {
 		return err
 	}
-	defer func() {
-		h.lived = time.Since(began)
-		err = errors.Join(err, h.view.close())
-	}()
+	defer func() { err = errors.Join(err, h.view.close()) }()
 	lives := append(slices.Clone(h.plan.lives), life{number: -1, event: &event{name: "undisturbed"}})
 	l := h.newLife(lives[0])
 	for i, of := range lives {
@@ -85,6 +79,7 @@ func (h *childHistory) live(ctx context.Context) (err error) {
 			return fmt.Errorf("life %d (%s): %w", of.number, of.event.name, err)
 		}
 		synctest.Wait() // for what is alive still
+		h.suffered(l.fs.Failed() != "" || l.happened || l.isDead())
 		if err := l.settle(ctx, l.fs, of.event.power, l.rnd); err != nil {
 			return fmt.Errorf("life %d (%s): %w", of.number, of.event.name, err)
 		}

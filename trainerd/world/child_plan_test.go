@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -30,6 +31,13 @@ const (
 )
 
 func newChildPlan(seed uint64) *childPlan {
+	return drawChildPlan(seed, slices.Concat(childEvents, laterChildEvents))
+}
+
+// firstChildPlan is newChildPlan as it was when the first defects were found.
+func firstChildPlan(seed uint64) *childPlan { return drawChildPlan(seed, childEvents) }
+
+func drawChildPlan(seed uint64, events []*event) *childPlan {
 	p := &childPlan{choices: choose(seed, childOptions)}
 	rnd := p.source("plan")
 	if n := rnd.IntN(len(savings) + 1); n < len(savings) {
@@ -49,7 +57,7 @@ func newChildPlan(seed uint64) *childPlan {
 		p.every = 0
 	}
 	p.plain = rnd.IntN(4) == 0
-	p.disturb(rnd, childEvents)
+	p.disturb(rnd, events)
 	return p
 }
 

@@ -24,6 +24,7 @@ type program struct {
 	step     int64
 	diverges int64 // the step whose loss will be NaN, 0 for none
 	poisoned bool  // the loss is NaN
+	late     bool  // it is reported after a save
 	term     bool  // it got SIGTERM
 	asked    bool  // it got the signal that makes it save
 	stopped  bool  // it got SIGSTOP
@@ -140,8 +141,14 @@ func (p *program) trainStep() error {
 	if err := p.sleep(p.plan.stepTime); err != nil {
 		return err
 	}
+	p.trained.Add(int64(p.plan.stepTime))
 	p.step++
 	p.poisoned = p.poisoned || p.step == p.diverges
+	if p.poisoned && p.late {
+		if err := errors.Join(p.save(), p.sleep(10*time.Second)); err != nil { // it is found meanwhile
+			return err
+		}
+	}
 	if err := p.report(); err != nil {
 		return err
 	}

@@ -25,7 +25,6 @@ type clusterHistory struct {
 	cluster *simCluster
 	tasks   []*trainer
 	story   slog.Handler // may be nil
-	lived   time.Duration
 
 	mu       sync.Mutex
 	broken   error           // the first rule
@@ -39,16 +38,15 @@ type clusterHistory struct {
 	lostPast bool            // a parameter server was lost after that
 }
 
-// run carries out a plan in a fresh folder, and returns the first rule that was
-// broken, and for how long the training lived.
-func (p *clusterPlan) run(t *testing.T, planted *clusterDefect, story *slog.Logger) (lived time.Duration, err error) {
+// run carries out a plan in a fresh folder, and returns the first rule that was broken.
+func (p *clusterPlan) run(t *testing.T, planted *clusterDefect, story *slog.Logger) (o outcome, err error) {
 	h := &clusterHistory{place: newPlace(t), plan: p, defect: planted, keys: p.clusterKeys(0), saved: -1, highest: -1, made: map[int]int64{}, tagged: map[string]bool{}}
 	defer h.leave()
 	if story != nil {
 		h.story = story.Handler()
 	}
 	if err := h.lay(); err != nil {
-		return 0, err
+		return o, err
 	}
 	files := openFiles()
 	synctest.Test(t, func(t *testing.T) { err = h.live(t.Context()) })
@@ -60,7 +58,7 @@ func (p *clusterPlan) run(t *testing.T, planted *clusterDefect, story *slog.Logg
 	if err == nil {
 		err = h.judgeEnd(t.Context())
 	}
-	return h.lived, err
+	return h.outcome(), err
 }
 
 // lay writes what the job reads, and a config for each task.
@@ -85,7 +83,6 @@ func (h *clusterHistory) configOf(task int) string {
 
 // live starts servers and tasks, lets happen what is to, and waits for the end.
 func (h *clusterHistory) live(ctx context.Context) (err error) {
-	began := time.Now()
 	network := newSimNetwork(h.plan.source("network"), h.plan.latency)
 	h.cluster = newSimCluster(network, h.plan.source("servers"), h.plan.ps, h.plan.workers, h.plan.stepTime)
 	h.cluster.observe = h.observe
@@ -98,7 +95,6 @@ func (h *clusterHistory) live(ctx context.Context) (err error) {
 		h.tasks[task].start(ctx)
 	}
 	defer func() {
-		h.lived = time.Since(began)
 		err = errors.Join(err, h.end())
 		if h.broken != nil {
 			err = h.broken
@@ -122,6 +118,7 @@ func (h *clusterHistory) suffer(ctx context.Context, l life, rnd *rand.Rand) err
 	time.Sleep(time.Duration(rnd.Int64N(int64(5 * time.Second))))
 	h.say("it begins", "what", l.event.name)
 	undo, err := l.event.deed(h, ctx, rnd)
+	h.suffered(true)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,9 @@ func (h *clusterHistory) judgeModel(task int, req *tfpb.RunStepRequest, step int
 		h.ready = false
 	case trains(req):
 		h.made[task]++
+		if task == 0 {
+			h.trained.Add(int64(h.plan.stepTime / 2)) // on average
+		}
 		if task != 0 && !h.ready {
 			h.noteLocked(broke("worker %d trains a model that the chief has not made ready", task))
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,30 +32,29 @@ type daemonHistory struct {
 	defect *daemonDefect // planted; nil for none
 	trace  *trace
 	keys   map[string]string
-	config string // file of the job
-	lived  time.Duration
+	config string       // file of the job
 	story  slog.Handler // may be nil
 
-	changedEval, changedSummaries bool // by a request: when they come is not known any more
-	trained                       bool // in the newest life; else the job was found complete
+	changedEval, changedSummaries bool  // by a request: when they come is not known any more
+	stepped                       bool  // in the newest life; else the job was found complete
+	from                          int64 // the points after it are there: the logdir was removed; 0 for all
 }
 
-// run carries out a plan in a fresh folder, and returns the first rule that was
-// broken, and for how long the training lived.
-func (p *daemonPlan) run(t *testing.T, planted *daemonDefect, story *slog.Logger) (lived time.Duration, err error) {
+// run carries out a plan in a fresh folder, and returns the first rule that was broken.
+func (p *daemonPlan) run(t *testing.T, planted *daemonDefect, story *slog.Logger) (o outcome, err error) {
 	h := &daemonHistory{place: newPlace(t), plan: p, defect: planted, keys: p.keys(true)}
 	defer h.leave()
 	if story != nil {
 		h.story = story.Handler()
 	}
 	if err := h.prepare(t.Context()); err != nil {
-		return 0, err
+		return o, err
 	}
 	synctest.Test(t, func(t *testing.T) { err = h.live(t.Context()) })
 	if err == nil {
 		err = h.judgeEnd(t.Context())
 	}
-	return h.lived, err
+	return h.outcome(), err
 }
 
 // prepare lays out what the job reads, and trains it without a disturbance.
@@ -74,15 +74,11 @@ func (h *daemonHistory) prepare(ctx context.Context) error {
 
 // live goes through all lives.
 func (h *daemonHistory) live(ctx context.Context) (err error) {
-	began := time.Now()
 	if err := h.viewData(ctx, h.plan.source("data server")); err != nil {
 		return err
 	}
 	h.defect.overView(h.view)
-	defer func() {
-		h.lived = time.Since(began)
-		err = errors.Join(err, h.view.close())
-	}()
+	defer func() { err = errors.Join(err, h.view.close()) }()
 	for _, l := range append(slices.Clone(h.plan.lives), life{number: -1, event: &event{name: "undisturbed"}}) {
 		if err := h.liveOnce(ctx, l); err != nil {
 			return fmt.Errorf("life %d (%s): %w", l.number, l.event.name, err)
@@ -114,6 +110,8 @@ type daemonLife struct {
 	step    int64 // the newest
 	stopped bool  // somebody asked for it
 	frozen  bool  // no step is to come: it is paused
+
+	homeless bool // the logdir was removed, and the run has not seen that yet
 }
 
 func (h *daemonHistory) liveOnce(ctx context.Context, of life) error {
@@ -127,7 +125,8 @@ func (h *daemonHistory) liveOnce(ctx context.Context, of life) error {
 	l.disk = h.defect.overDisk(slowDisk{l.fs, h.plan.source("slow disk").IntN(3)})
 	files := openFiles()
 	err := l.supervise(ctx)
-	h.trained = l.step > 0
+	h.stepped = l.step > 0
+	h.suffered(l.fs.Failed() != "" || of.event.ask != nil && l.step >= l.when)
 	if err := errors.Join(l.broken, l.judgeExit(err)); err != nil {
 		return err
 	}
@@ -207,8 +206,8 @@ func (l *daemonLife) wrap(s session.Session) session.Session {
 	first := true
 	w := &watched{Session: s.(*runtime.Session), loose: l.plan.kind.ownInput}
 	w.before = func(step int64) error {
-		if first && step < l.announced {
-			return broke("a session begins at step %d; %d was announced as saved", step, l.announced)
+		if announced := l.promise(); first && step < announced {
+			return broke("a session begins at step %d; %d was announced as saved", step, announced)
 		}
 		first = false
 		time.Sleep(l.plan.stepTime)
@@ -246,6 +245,7 @@ func (l *daemonLife) stepDone(step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.step = step
+	l.trained.Add(int64(l.plan.stepTime))
 	if l.frozen && l.broken == nil {
 		l.broken = broke("step %d was made in a pause", step)
 	}
@@ -258,6 +258,18 @@ func (l *daemonLife) stepDone(step int64) {
 	}
 }
 
+func (l *daemonLife) promise() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.announced
+}
+
+func (l *daemonLife) isHomeless() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.homeless
+}
+
 // announcements reads the log of a run for the saves that it announces.
 type announcements struct{ *daemonLife }
 
@@ -266,7 +278,10 @@ func (a announcements) WithAttrs([]slog.Attr) slog.Handler       { return a }
 func (a announcements) WithGroup(string) slog.Handler            { return a }
 
 func (a announcements) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == "saved" {
+	switch {
+	case strings.HasPrefix(r.Message, "logdir was deleted"):
+		a.settleDown()
+	case r.Message == "saved" && !a.isHomeless():
 		r.Attrs(func(attr slog.Attr) bool {
 			if attr.Key == "step" {
 				a.fs.Mark(attr.Value.Int64() + 1) // 0 is for none

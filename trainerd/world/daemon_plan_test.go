@@ -15,6 +15,9 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/tfexample"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
+	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/model"
 )
 
@@ -54,14 +57,28 @@ var daemonKinds = []*daemonKind{
 	{name: "graph that reads", ownInput: true, keys: map[string]string{"graph.meta": `"graph.meta"`, "graph.dir": `"."`}},
 }
 
+// rateKind is a graph whose learning rate is in a variable, which people may set.
+var rateKind = &daemonKind{name: "graph with a rate", keys: map[string]string{"graph.meta": `"graph.meta"`, "graph.loss": `"loss"`}}
+
+const firstRate = 0.5 // of rateKind
+
 func newDaemonPlan(seed uint64) *daemonPlan {
+	return drawDaemonPlan(seed, append(slices.Clone(daemonKinds), rateKind), slices.Concat(daemonEvents, laterDaemonEvents))
+}
+
+// firstDaemonPlan is newDaemonPlan as it was when the first defects were found.
+func firstDaemonPlan(seed uint64) *daemonPlan {
+	return drawDaemonPlan(seed, daemonKinds, daemonEvents)
+}
+
+func drawDaemonPlan(seed uint64, kinds []*daemonKind, events []*event) *daemonPlan {
 	all := maps.Clone(daemonOptions)
 	maps.Copy(all, daemonShapes)
 	p := &daemonPlan{choices: choose(seed, all)}
 	rnd := p.source("plan")
-	p.kind = daemonKinds[rnd.IntN(len(daemonKinds))]
+	p.kind = kinds[rnd.IntN(len(kinds))]
 	p.stepTime = between(rnd, 100*time.Millisecond, 10*time.Minute)
-	p.disturb(rnd, daemonEvents)
+	p.disturb(rnd, events)
 	return p
 }
 
@@ -86,7 +103,7 @@ func (p *daemonPlan) keys(all bool) map[string]string {
 	if keys["graph.meta"] != "" && p.kind.data != nil {
 		maps.Copy(keys, graphFeeds)
 	}
-	if p.kind.ownInput {
+	if p.kind.data == nil {
 		keys["train.steps"] = fmt.Sprint(5 + p.source("steps").IntN(15))
 	}
 	set := func(key, format string, args ...any) { keys[key] = fmt.Sprintf(format, args...) }
@@ -146,6 +163,8 @@ func (k *daemonKind) lay(dir string) error {
 		return nil
 	case k.ownInput:
 		return layPipeline(dir)
+	case k == rateKind:
+		return layRate(dir)
 	}
 	m, err := model.Build(model.Config{Family: "mlp", Inputs: 4, Classes: 3, Hidden: []int{5}, Dropout: 0.3, Seed: 7, Optimizer: "adam"})
 	if err != nil {
@@ -158,6 +177,32 @@ func (k *daemonKind) lay(dir string) error {
 	}
 	return os.WriteFile(filepath.Join(dir, "graph.meta"), tfproto.Marshal(m.Meta), 0o666)
 }
+
+// layRate writes a graph that adds its learning rate to a variable in each step.
+func layRate(dir string) error {
+	b := graph.NewBuilder()
+	step := b.GlobalStep()
+	rate := b.Variable(graph.VariableSpec{Name: rateVariable, DType: tfpb.DataType_DT_FLOAT, Initial: graph.Constant(firstRate)})
+	w := b.Variable(graph.VariableSpec{Name: "w", DType: tfpb.DataType_DT_FLOAT, Initial: graph.Zeros(), Trainable: true})
+	loss := b.Identity("loss", b.Read("", w))
+	add := func(name string, to *graph.Variable, value graph.Output) *graph.Node {
+		return b.Add(graph.NodeSpec{Op: "AssignAddVariableOp", Name: name, Inputs: []graph.Output{to.Handle(), value}, Attrs: graph.Attrs{"dtype": attr.Type(to.DType)}})
+	}
+	b.After([]*graph.Node{loss.Node}, func() {
+		learn := add("learn", w, b.Read("", rate))
+		b.After([]*graph.Node{learn}, func() { b.AddNodes(graph.TrainOpKey, add("count", step, b.Const("one", literal.Int64(1))).Name()) })
+	})
+	b.AddInit()
+	b.AddReady()
+	b.AddSaver()
+	meta, err := b.MetaGraph()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "graph.meta"), tfproto.Marshal(meta), 0o666)
+}
+
+const rateVariable = "learning_rate"
 
 // layPipeline copies a program of TensorFlow with queues of its own.
 func layPipeline(dir string) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/daemon"
@@ -103,6 +104,25 @@ func (p *daemonPlan) trace(ctx context.Context, dir, logdir string, keys map[str
 	}
 	t.curves, err = curvesOf(logdir, tfevents.PurgeExact)
 	return t, err
+}
+
+// judgeLoaders wants both loaders of TensorBoard to show the curves of a logdir.
+func judgeLoaders(logdir string, want map[string]map[int64]float64) error {
+	for name, purge := range map[string]tfevents.Purge{"TensorBoard's loader": tfevents.PurgePython, "TensorBoard's data server": tfevents.PurgeDataServer} {
+		got, err := curvesOf(logdir, purge)
+		if err != nil {
+			return fmt.Errorf("the curves as %s has them: %w", name, err)
+		}
+		for _, curve := range slices.Sorted(maps.Keys(want)) {
+			if !maps.Equal(got[curve], want[curve]) {
+				return broke("%s has other points of %s than those of the events files that count: %v; want %v", name, curve, got[curve], want[curve])
+			}
+		}
+		if len(got) > len(want) {
+			return broke("%s has %d curves, of which %d count", name, len(got), len(want))
+		}
+	}
+	return nil
 }
 
 // curvesOf reads the curves of a logdir, which must rise.

@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/daemon"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // judgeExit judges the exit code and the last words of a run by doc/exit-codes.md.
@@ -26,8 +27,12 @@ func (l *daemonLife) judgeExit(err error) error {
 		return err
 	case l.fault.Kill && l.fs.Failed() != "":
 		return nil // there is nobody whose code it would be
+	case l.homeless && is[*logdir.LostError](err):
+		return nil // a save that was under way made the folder, before the run saw that it was gone
 	case err != nil && l.fs.Failed() == "":
 		return broke("the run ends with exit code %d without a reason: %w", code, err)
+	case err != nil && l.event.name == "disk-error-at-stop" && l.stopped:
+		return broke("one operation of the disk failed at a stop, and the run ends with exit code %d: %w", code, err)
 	case err != nil && code != daemon.ExitIO:
 		return broke("a disk that fails ends the run with exit code %d, want %d: %w", code, daemon.ExitIO, err)
 	case err != nil:
@@ -38,6 +43,12 @@ func (l *daemonLife) judgeExit(err error) error {
 		return broke("the run ends with exit code 0 without being complete or stopped; it says %q and %q", &l.out, &l.err)
 	}
 	return l.judgeStop()
+}
+
+// is reports whether an error of type E is in err's tree.
+func is[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
 }
 
 // judgeComplete wants the step of the undisturbed training.
@@ -61,8 +72,8 @@ func (l *daemonLife) judgeStop() error {
 	if !strings.Contains(text, at) && (saved || !strings.Contains(text, before)) && l.step > 0 {
 		return broke("a run that was stopped at step %d says %q", l.step, text)
 	}
-	if l.fs.Failed() == "" && l.step > 0 && !saved {
-		return broke("a stopped run on a good disk has not saved: %q", text)
+	if (l.fs.Failed() == "" || l.event.name == "disk-error-at-stop") && l.step > 0 && !saved {
+		return broke("a stopped run on a disk that works has not saved: %q", text)
 	}
 	return nil
 }
@@ -119,7 +130,7 @@ func stepOfSaved(c ckptdir.Checkpoint) int64 {
 
 // judgeEnd judges the logdir of a job that is complete.
 func (h *daemonHistory) judgeEnd(ctx context.Context) error {
-	if err := noTemps(h.dir); err != nil && h.trained { // the logdir of a complete job is left as it is
+	if err := noTemps(h.dir); err != nil && h.stepped { // the logdir of a complete job is left as it is
 		return err
 	}
 	newest, _, err := ckptdir.NewestIntact(ctx, h.dir)
@@ -129,14 +140,15 @@ func (h *daemonHistory) judgeEnd(ctx context.Context) error {
 	if step := stepOfSaved(newest); step != h.trace.last {
 		return broke("the job is complete at step %d; its newest intact checkpoint is of step %d", h.trace.last, step)
 	}
-	for name, purge := range map[string]tfevents.Purge{"exact": tfevents.PurgeExact, "TensorBoard's loader": tfevents.PurgePython} {
-		curves, err := curvesOf(h.dir, purge)
-		if err == nil {
-			err = h.judgeCurves(curves)
-		}
-		if err != nil {
-			return fmt.Errorf("the curves as %s has them: %w", name, err)
-		}
+	exact, err := curvesOf(h.dir, tfevents.PurgeExact)
+	if err == nil {
+		err = h.judgeCurves(exact)
+	}
+	if err != nil {
+		return err
+	}
+	if err := judgeLoaders(h.dir, exact); err != nil {
+		return err
 	}
 	return h.judgeBest()
 }
@@ -151,7 +163,7 @@ func (h *daemonHistory) judgeCurves(curves map[string]map[int64]float64) error {
 		}
 		steps := maps.Clone(curves[name])
 		for _, step := range h.dueSteps(strings.HasPrefix(name, "eval/")) {
-			if _, ok := steps[step]; !ok && !h.lossy {
+			if _, ok := steps[step]; !ok && !h.lossy && step > h.from {
 				return broke("%s has no point of step %d", name, step)
 			}
 			delete(steps, step)
@@ -200,10 +212,10 @@ func (h *daemonHistory) dueSteps(eval bool) (steps []int64) {
 	for step := every; every > 0 && step < last; step += every {
 		steps = append(steps, step)
 	}
-	if !eval && h.keys["train.early_stopping"] != "" {
-		return slices.Compact(steps) // that the step is the last is not known before it is made
+	if eval || h.keys["train.early_stopping"] == "" { // else that the step is the last is not known before it is made
+		steps = append(steps, last)
 	}
-	return slices.Compact(append(steps, last))
+	return slices.Compact(steps)
 }
 
 // evalSteps returns eval.steps, 0 for none.
@@ -234,7 +246,7 @@ func (h *daemonHistory) judgeBest() error {
 		got = append(got, c.Step)
 	}
 	slices.Sort(got)
-	if want := h.bestSteps(keep); h.exact(true) && !h.lossy && !slices.Equal(got, want) {
+	if want := h.bestSteps(keep); h.exact(true) && !h.lossy && h.from == 0 && !slices.Equal(got, want) {
 		return broke("the best checkpoints are those of the steps %v, want %v", got, want)
 	}
 	return nil

@@ -2,7 +2,9 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -148,6 +150,9 @@ func (v *dataView) judgeFiles(writes bool) error {
 func scalarsOf(dir string) (map[string]curve, error) {
 	fsys := os.DirFS(dir)
 	runs, err := tfevents.FindRuns(fsys, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it was removed
+	}
 	if err != nil {
 		return nil, err
 	}

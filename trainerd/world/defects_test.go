@@ -256,7 +256,7 @@ func (j meddling) look(ctx context.Context, s session.Session) error {
 // shortPlan is a plan without the pauses of a day, in which a run looks at its lock ten
 // thousand times.
 func shortPlan(seed uint64) *plan {
-	p := newPlan(seed)
+	p := firstPlan(seed)
 	p.lives = slices.DeleteFunc(p.lives, func(l life) bool { return l.event.name == "long-pause" })
 	return p
 }

@@ -37,7 +37,7 @@
 //   - the last life ends with the bits of the undisturbed training, whatever the
 //     options are and whatever else reads the files
 //   - the curve has each point of the undisturbed training, once, in rising order,
-//     with TensorFlow's rule of restarts and with TensorBoard's
+//     with TensorFlow's rule of restarts and with those of both loaders of TensorBoard
 //   - no temporary file and no goroutine is left, and nothing outside the logdir
 //     was touched
 //
@@ -81,8 +81,8 @@
 //	go test ./trainerd/world -run TestWorld -seed 4711 -v  one, with its story
 //
 // What the rules are worth is tested too: defects_test.go, daemon_defects_test.go,
-// child_defects_test.go and cluster_defects_test.go plant defects, and each must be
-// found.
+// child_defects_test.go and cluster_defects_test.go plant defects, code_defects_test.go
+// some in the code itself, and each must be found.
 //
 // A seed decides what happens, but not how goroutines take turns, nor what the
 // config's own random names draw: a rare finding may need several runs.

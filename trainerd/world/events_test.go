@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/hook"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // An event is what ends or disturbs a life.
@@ -20,6 +24,8 @@ type event struct {
 	heal time.Duration
 	// power loses what was not synced, when the life ends.
 	power bool
+	// rewinds is the MaxRewinds of the life.
+	rewinds int
 	// during happens at a step of the life; nil at none.
 	during func(l *living) error
 	// ask is what people want of a job at a step of the life; nil for nothing.
@@ -62,6 +68,9 @@ var events = []*event{
 	{name: "damaged-newest", disk: kill, after: (*place).damageNewest},
 }
 
+// laterEvents came after events. What a seed meant before stays known: see firstPlan.
+var laterEvents = []*event{{name: "NaN", during: (*living).diverge, rewinds: 3}}
+
 func kill(rnd *rand.Rand) faultfs.Fault { return faultfs.Fault{At: 1 + rnd.IntN(300), Kill: true} }
 
 func failure(err error, lasting bool) func(*rand.Rand) faultfs.Fault {
@@ -77,6 +86,26 @@ func (l *living) saveError(err error) error {
 		return nil
 	}
 	return err
+}
+
+// diverge says that the loss of the step is NaN, just after a save of it. The run goes
+// back to a checkpoint before it.
+func (l *living) diverge() error {
+	l.nan = l.step
+	if _, err := l.sv.Save(l.ctx); err != nil {
+		return err
+	}
+	return &hook.NaNError{Step: l.step, Loss: math.NaN()}
+}
+
+// rewound wants that, and lowers the promise.
+func (l *living) rewound(_ context.Context, _ session.Session, to trainerd.Rewind) error {
+	if to.Step >= l.nan {
+		return broke("the loss was NaN at step %d, and the training goes back to the checkpoint of step %d", l.nan, to.Step)
+	}
+	l.announced = min(l.announced, to.Step)
+	l.fs.Mark(to.Step + 1)
+	return nil
 }
 
 // loseSession makes all calls of the current session fail, as those to a server

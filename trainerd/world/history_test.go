@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -26,26 +27,22 @@ type history struct {
 	*place
 	plan   *plan
 	defect *defect // planted; nil for none
-	lived  time.Duration
 	story  *slog.Logger
 }
 
-// run carries out a plan in a fresh folder, and returns the first rule that was
-// broken, and for how long the training lived.
-func (p *plan) run(t *testing.T, planted *defect, story *slog.Logger) (lived time.Duration, err error) {
+// run carries out a plan in a fresh folder, and returns the first rule that was broken.
+func (p *plan) run(t *testing.T, planted *defect, story *slog.Logger) (o outcome, err error) {
 	h := &history{place: newPlace(t), plan: p, defect: planted, story: story}
 	defer h.leave()
 	synctest.Test(t, func(t *testing.T) { err = h.live(t.Context()) })
 	if err == nil {
 		err = h.judgeEnd(t.Context())
 	}
-	return h.lived, err
+	return h.outcome(), err
 }
 
 // live goes through all lives.
 func (h *history) live(ctx context.Context) error {
-	began := time.Now()
-	defer func() { h.lived = time.Since(began) }()
 	for _, l := range h.plan.lives {
 		if err := h.liveOnce(ctx, l); err != nil {
 			return fmt.Errorf("life %d (%s): %w", l.number, l.event.name, err)
@@ -69,6 +66,8 @@ type living struct {
 	sv    *trainerd.Supervisor
 	job   job
 	when  int64 // the step at which the event happens
+	step  int64 // the newest
+	nan   int64 // the step whose loss was NaN; 0 for none
 	lost  bool  // the session is
 	done  bool  // the last step was made
 
@@ -91,6 +90,7 @@ func (h *history) liveOnce(ctx context.Context, of life) error {
 	if err := l.supervise(ctx); err != nil {
 		return err
 	}
+	h.suffered(l.fs.Failed() != "" || l.when < 0)
 	if err := h.settle(ctx, l.fs, l.event.power, l.rnd); err != nil {
 		return err
 	}
@@ -114,6 +114,7 @@ func (l *living) supervise(ctx context.Context) error {
 	l.sv = sv
 	sv.Logdir, sv.SummaryWriter, sv.Saver.FS, sv.Logger = l.dir, events, fsys, l.story
 	sv.MetaGraph, sv.MaxRestarts = l.job.meta(), 3
+	sv.MaxRewinds, sv.OnRewind = l.event.rewinds, l.rewound
 	sv.NewSession = func(ctx context.Context) (session.Session, error) {
 		s, err := l.job.open(ctx)
 		if store, ok := s.(session.VariableStore); ok && l.plan.job.wrap != nil {
@@ -153,6 +154,9 @@ func (l *living) expected(err error) error {
 	case err == nil && l.event.during != nil:
 		return nil
 	}
+	if _, is := errors.AsType[*hook.NaNError](err); is && l.nan > 0 {
+		return nil // there is no checkpoint before it
+	}
 	return broke("a life ends without a reason: %w", err)
 }
 
@@ -172,6 +176,7 @@ func (l *living) train(ctx context.Context, s session.Session) error {
 			return nil
 		}
 		time.Sleep(l.plan.stepTime)
+		l.trained.Add(int64(l.plan.stepTime))
 		if l.fs.Failed() != "" && l.event.heal > 0 && l.when > 0 {
 			time.AfterFunc(l.event.heal, l.fs.Heal)
 			l.when = -1
@@ -185,7 +190,7 @@ func (l *living) train(ctx context.Context, s session.Session) error {
 			err = l.sv.StepDone(ctx, step)
 		}
 		if err == nil && step == l.when && l.event.during != nil {
-			l.when = -1
+			l.when, l.step = -1, step
 			err = l.event.during(l)
 		}
 		if errors.Is(err, errStop) {

@@ -72,8 +72,8 @@ var fixed = map[string]string{
 	"KeepSummaryWriter": "of programs with a writer of their own", "StartAtRestoredStep": "drops a point by design, as TensorFlow does",
 	"SessionManager": "made from the options", "RecoveryWait": "of workers", "MaxWait": "of workers", "WaitForCheckpoint": "of evaluators",
 	"Adopt": "of servers", "BeforeRestore": "of servers", "OnWait": "of workers", "Services": "of the history: those who look on", "Hooks": "of programs",
-	"NoStandardServices": "there would be no saves by time", "MaxRestarts": "of the history: lost sessions", "MaxRewinds": "needs a model with NaNs",
-	"OnRewind": "needs a model with NaNs", "Logger": "of the history",
+	"NoStandardServices": "there would be no saves by time", "MaxRestarts": "of the history: lost sessions", "MaxRewinds": "of the event NaN",
+	"OnRewind": "of the history: what a rewind takes back", "Logger": "of the history",
 	"Variables": "of the job", "AllowEmpty": "of programs without variables", "Reshape": "of warm starts", "Def": "of the job", "FS": "of the history",
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,24 @@ type place struct {
 
 	judge func(ctx context.Context) error // what a life has left
 	view  *dataView                       // who looks at it; nil for nobody
+
+	trained atomic.Int64 // the time that steps took
+	faults  atomic.Int64
+}
+
+// An outcome is what a history had.
+type outcome struct {
+	trained time.Duration // in steps; pauses, and waiting for disks and restarts, do not count
+	faults  int64         // and requests, that came to pass
+}
+
+func (p *place) outcome() outcome { return outcome{time.Duration(p.trained.Load()), p.faults.Load()} }
+
+// suffered counts what has happened in a life.
+func (p *place) suffered(happened bool) {
+	if happened {
+		p.faults.Add(1)
+	}
 }
 
 // newPlace makes a fresh folder.

@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,7 +16,12 @@ type plan struct {
 	stepTime time.Duration
 }
 
-func newPlan(seed uint64) *plan {
+func newPlan(seed uint64) *plan { return drawPlan(seed, slices.Concat(events, laterEvents)) }
+
+// firstPlan is newPlan as it was when the first defects were found.
+func firstPlan(seed uint64) *plan { return drawPlan(seed, events) }
+
+func drawPlan(seed uint64, events []*event) *plan {
 	p := &plan{choices: choose(seed, options)}
 	rnd := p.source("plan")
 	p.job = jobKinds[rnd.IntN(len(jobKinds))]

@@ -129,10 +129,14 @@ func (f *FS) Heal() {
 
 // Kill has every operation from now on fail, as those of a process that was
 // killed.
-func (f *FS) Kill() {
+func (f *FS) Kill() { f.Break(1, Fault{Kill: true}) }
+
+// Break has the operation that comes so many from now fail, 1 for the next one.
+func (f *FS) Break(in int, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fault = Fault{At: len(f.log) + 1, Kill: true}
+	fault.At = len(f.log) + in
+	f.fault = fault
 }
 
 // Mark notes a number at this place among the operations: what was promised
