@@ -2,6 +2,7 @@ package ckptfmt
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -36,7 +37,11 @@ func (r *BundleReader) shard(i int) (*shard, error) {
 		return s, nil
 	}
 	s := &shard{r: r, name: layout.DataName(r.prefix, i, r.NumShards())}
-	if err := s.open(); err != nil {
+	err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, lostShard(s.name, r.NumShards())
+	}
+	if err != nil {
 		return nil, err
 	}
 	info, err := s.file.Stat()

@@ -31,15 +31,20 @@ func (r *BundleReader) noSlice(name string, s TensorSlice) error {
 
 // checkSlice checks that the entry se of a slice fits the tensor of entry e.
 func (r *BundleReader) checkSlice(name string, e *bundleEntry, s TensorSlice, se *bundleEntry) error {
+	if err := e.holds(s, se); err != nil {
+		return r.corruptEntry(sliceKey(name, s), err)
+	}
+	return nil
+}
+
+// holds checks that se is an entry for the slice s of a tensor of entry e.
+func (e *bundleEntry) holds(s TensorSlice, se *bundleEntry) error {
 	shape, err := s.Shape(e.shape)
 	if err == nil && (se.dtype != e.dtype || !slices.Equal(se.shape, shape) || len(se.slices) > 0) {
 		err = fmt.Errorf("slice %q is %s of shape %v in a tensor of %s of shape %v",
 			s, dtype.Name(se.dtype), se.shape, dtype.Name(e.dtype), e.shape)
 	}
-	if err != nil {
-		return r.corruptEntry(sliceKey(name, s), err)
-	}
-	return nil
+	return err
 }
 
 // part is a stored slice that has something of what is asked for.

@@ -182,6 +182,9 @@ func (e *bundleEntry) check() error {
 		if _, err := s.Shape(e.shape); err != nil {
 			return err
 		}
+		if s.isWhole() { // TensorFlow would look for its bytes under the tensor's own name
+			return fmt.Errorf("%w: the list of slices has all of the tensor, %q", ErrSlices, s)
+		}
 	}
 	if len(e.slices) > 0 {
 		return nil

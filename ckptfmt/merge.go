@@ -147,8 +147,12 @@ func (m *merge) checkWhole() error {
 		}
 		boxes := make([]box, len(e.slices))
 		for i, s := range e.slices {
-			if m.entries[string(sliceKey(name, s))] == nil {
+			se := m.entries[string(sliceKey(name, s))]
+			if se == nil {
 				return fmt.Errorf("%w: tensor %q lacks its slice %q", ErrSlices, name, s)
+			}
+			if err := e.holds(s, se); err != nil {
+				return fmt.Errorf("%w: tensor %q: %w", ErrSlices, name, err)
 			}
 			boxes[i] = boxOf(s, e.shape)
 		}

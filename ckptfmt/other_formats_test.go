@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -211,6 +212,31 @@ func TestPartsReader(t *testing.T) {
 	}
 	if err := r.Close(); !closed || err != damage {
 		t.Errorf("closed %v, %v", closed, err)
+	}
+}
+
+// TestPartsReaderInOrder reads a file whose tensors are ordered by name, as its reader
+// is to give them.
+func TestPartsReaderInOrder(t *testing.T) {
+	parts, _, _ := odd()
+	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Name, b.Name) })
+	r, err := NewPartsReader(parts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for info, err := range r.Tensors() {
+		want, wantErr := parts[i].info()
+		if !reflect.DeepEqual(info, want) || (err == nil) != (wantErr == nil) {
+			t.Errorf("tensor %d is %+v, %v; want %+v, %v", i, info, err, want, wantErr)
+		}
+		if got, err := r.Info(info.Name); got.Name != info.Name || (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %+v, %v", info.Name, got, err)
+		}
+		i++
+	}
+	if got, err := r.Info("stored whole"); i != len(parts) || err != nil || got.Name != "whole" {
+		t.Errorf("%d tensors, then %+v, %v", i, got, err)
 	}
 }
 

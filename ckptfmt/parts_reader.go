@@ -6,17 +6,37 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/discard"
 )
 
-// PartsReader is a [Reader] of the parts that the package of another file format
-// returns. It is safe for concurrent use if they are.
+// PartList is the tensors of a file, in its order: whole ones, of different names. Of
+// the hundred thousand that a file may have, few are needed at once, so each is made
+// when it is asked for.
+type PartList interface {
+	Len() int
+	// Info describes Part(i), or says why that cannot be read. Its shape must not be
+	// changed.
+	Info(i int) (TensorInfo, error)
+	Part(i int) Part
+}
+
+// partSlice is a PartList of parts that are there already.
+type partSlice []Part
+
+func (s partSlice) Len() int                       { return len(s) }
+func (s partSlice) Info(i int) (TensorInfo, error) { return s[i].infoWith(s[i].Shape) }
+func (s partSlice) Part(i int) Part                { return s[i] }
+
+// PartsReader is a [Reader] of tensors in another file format: of the parts that
+// the format's package gives. It is safe for concurrent use if they are.
 type PartsReader struct {
-	parts  []Part // in the order of the file
-	byName []int  // places in parts
+	parts  PartList
+	byName []int32 // places in parts; nil if those are in that order
 	stored map[string]int
 	close  func() error
 }
@@ -25,9 +45,12 @@ type PartsReader struct {
 // changed after that. If two have the same name, the error matches [ErrExists]. Close
 // calls close, which may be nil.
 func NewPartsReader(parts []Part, close func() error) (*PartsReader, error) {
-	r := &PartsReader{parts: parts, byName: make([]int, len(parts)), stored: make(map[string]int), close: close}
+	r, err := NewPartListReader(partSlice(parts), close)
+	if err != nil {
+		return nil, err
+	}
+	r.stored = make(map[string]int)
 	for i := range parts {
-		r.byName[i] = i
 		if name := parts[i].Stored; name != "" {
 			r.stored[name] = i
 		}
@@ -35,17 +58,72 @@ func NewPartsReader(parts []Part, close func() error) (*PartsReader, error) {
 			return nil, fmt.Errorf("%w: %q is a slice", ErrSlices, parts[i].Name)
 		}
 	}
-	slices.SortFunc(r.byName, func(a, b int) int { return strings.Compare(parts[a].Name, parts[b].Name) })
-	for i := 1; i < len(r.byName); i++ {
-		if name := parts[r.byName[i]].Name; name == parts[r.byName[i-1]].Name {
+	return r, nil
+}
+
+// NewPartListReader is [NewPartsReader] of tensors whose parts are made later. Their
+// file has no other names for them.
+func NewPartListReader(parts PartList, close func() error) (*PartsReader, error) {
+	r := &PartsReader{parts: parts, close: close}
+	if n := parts.Len(); n > math.MaxInt32 {
+		return nil, fmt.Errorf("there are %d tensors, at most %d are read", n, math.MaxInt32)
+	}
+	if r.ascending() {
+		return r, nil
+	}
+	names := make([]string, parts.Len())
+	r.byName = make([]int32, len(names))
+	for i := range names {
+		names[i], r.byName[i] = r.name(i), int32(i)
+	}
+	slices.SortFunc(r.byName, func(a, b int32) int { return strings.Compare(names[a], names[b]) })
+	for i, at := range r.byName[min(1, len(names)):] {
+		if name := names[at]; name == names[r.byName[i]] {
 			return nil, fmt.Errorf("%w: there are two tensors %q", ErrExists, name)
 		}
 	}
 	return r, nil
 }
 
+// ascending reports whether each name is greater than the one before, as it is in the
+// files of most programs.
+func (r *PartsReader) ascending() bool {
+	last := ""
+	for i := range r.parts.Len() {
+		name := r.name(i)
+		if i > 0 && name <= last {
+			return false
+		}
+		last = name
+	}
+	return true
+}
+
+// name returns the name of a part, also of one that cannot be read.
+func (r *PartsReader) name(i int) string {
+	info, _ := r.parts.Info(i)
+	return info.Name
+}
+
+// place returns where the tensor is that is number i by name.
+func (r *PartsReader) place(i int) int {
+	if r.byName == nil {
+		return i
+	}
+	return int(r.byName[i])
+}
+
 // Parts returns the tensors in the order of the file.
-func (r *PartsReader) Parts() []Part { return slices.Clone(r.parts) }
+func (r *PartsReader) Parts() []Part { return AllParts(r.parts) }
+
+// AllParts returns the parts of a list.
+func AllParts(list PartList) []Part {
+	parts := make([]Part, list.Len())
+	for i := range parts {
+		parts[i] = list.Part(i)
+	}
+	return parts
+}
 
 // Close implements [Reader].
 func (r *PartsReader) Close() error {
@@ -57,7 +135,7 @@ func (r *PartsReader) Close() error {
 
 func (p *Part) info() (TensorInfo, error) { return p.infoWith(slices.Clone(p.Shape)) }
 
-// infoWith is info with a copy of the shape.
+// infoWith is info with the shape itself, or a copy of it.
 func (p *Part) infoWith(shape []int64) (TensorInfo, error) {
 	size, err := p.Size()
 	info := TensorInfo{Name: p.Name, DType: p.DType, Shape: shape, Bytes: size, Shard: p.Shard, Offset: p.Offset, CRC: p.CRC}
@@ -87,9 +165,10 @@ func (d *dimensions) copy(shape []int64) []int64 {
 func (r *PartsReader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
 		var shapes dimensions
-		for _, i := range r.byName {
-			p := &r.parts[i]
-			if !yield(p.infoWith(shapes.copy(p.Shape))) {
+		for i := range r.parts.Len() {
+			info, err := r.parts.Info(r.place(i))
+			info.Shape = shapes.copy(info.Shape)
+			if !yield(info, err) {
 				return
 			}
 		}
@@ -97,15 +176,15 @@ func (r *PartsReader) Tensors() iter.Seq2[TensorInfo, error] {
 }
 
 // find takes the name of a tensor, or that under which the file stores it.
-func (r *PartsReader) find(name string) (*Part, error) {
-	i, ok := slices.BinarySearchFunc(r.byName, name, func(i int, name string) int { return strings.Compare(r.parts[i].Name, name) })
+func (r *PartsReader) find(name string) (Part, error) {
+	i, ok := sort.Find(r.parts.Len(), func(i int) int { return strings.Compare(name, r.name(r.place(i))) })
 	if ok {
-		return &r.parts[r.byName[i]], nil
+		return r.parts.Part(r.place(i)), nil
 	}
 	if i, ok = r.stored[name]; ok {
-		return &r.parts[i], nil
+		return r.parts.Part(i), nil
 	}
-	return nil, fmt.Errorf("%w: %q", ErrNotFound, name)
+	return Part{}, fmt.Errorf("%w: %q", ErrNotFound, name)
 }
 
 // Info implements [Reader].
@@ -186,11 +265,7 @@ func (c *closedAtEnd) Read(b []byte) (int, error) {
 // Verify implements [Reader]. It reads every tensor; how much damage that finds
 // depends on the format.
 func (r *PartsReader) Verify(ctx context.Context) iter.Seq2[string, error] {
-	sorted := make([]Part, len(r.parts))
-	for i, at := range r.byName {
-		sorted[i] = r.parts[at]
-	}
-	return VerifyParts(ctx, sorted)
+	return verifyEach(ctx, r.parts, r.place)
 }
 
 // TensorFile is an open file in a format other than TensorFlow's, as read by
@@ -229,13 +304,23 @@ func VerifyFile(ctx context.Context, f TensorFile) (checks string, err error) {
 // VerifyParts reads tensors one after another, keeps nothing of them, and yields
 // the name of each with its error, or the reason why its package cannot read it.
 func VerifyParts(ctx context.Context, parts []Part) iter.Seq2[string, error] {
+	return VerifyPartList(ctx, partSlice(parts))
+}
+
+// VerifyPartList is [VerifyParts] of a list.
+func VerifyPartList(ctx context.Context, parts PartList) iter.Seq2[string, error] {
+	return verifyEach(ctx, parts, func(i int) int { return i })
+}
+
+// verifyEach verifies the parts at place(0), place(1) and so on.
+func verifyEach(ctx context.Context, parts PartList, place func(i int) int) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for i := range parts {
+		for i := range parts.Len() {
 			if err := ctx.Err(); err != nil {
 				yield("", err)
 				return
 			}
-			if !yield(parts[i].Name, parts[i].verify(ctx)) {
+			if p := parts.Part(place(i)); !yield(p.Name, p.verify(ctx)) {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package ckptfmt
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +24,8 @@ type TensorSlice struct {
 
 // fullSlices has the full slice of each usual rank, shared by the parts of files: there
 // may be a hundred thousand of them.
-var fullSlices = sync.OnceValue(func() (list [9]TensorSlice) {
+var fullSlices = sync.OnceValue(func() []TensorSlice {
+	list := make([]TensorSlice, 9)
 	for rank := range list {
 		list[rank] = FullSlice(rank)
 	}
@@ -163,6 +165,11 @@ func (s TensorSlice) isFull(shape []int64) bool {
 		}
 	}
 	return true
+}
+
+// isWhole reports whether s is all of a tensor, whatever its shape.
+func (s TensorSlice) isWhole() bool {
+	return !slices.ContainsFunc(s.Length, func(n int64) bool { return n != full })
 }
 
 func (s TensorSlice) proto() *tfpb.TensorSliceProto {

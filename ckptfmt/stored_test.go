@@ -2,6 +2,7 @@ package ckptfmt
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,6 +103,9 @@ func TestSlicesMustCoverTheirTensor(t *testing.T) {
 		{name: "a slice listed twice", change: func(m map[string][]byte) {
 			changeEntry(t, m, "w", func(e *bundleEntry) { e.slices = append(e.slices, e.slices[0]) })
 		}, want: "overlapping slices"},
+		{name: "a slice that is the tensor", change: func(m map[string][]byte) {
+			changeEntry(t, m, "w", func(e *bundleEntry) { e.slices = []TensorSlice{FullSlice(2)} })
+		}, want: `the list of slices has all of the tensor, "-:-"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			prefix := partitioned(t)
@@ -216,6 +220,64 @@ func TestBadEntryIsLocated(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"other", "w"}) {
 		t.Errorf("names %q", names)
+	}
+}
+
+// Parts that are not of one tensor are not merged, although they cover it.
+func TestMergeOfOtherSlices(t *testing.T) {
+	for name, change := range map[string]func(*bundleEntry){
+		"type":  func(e *bundleEntry) { e.dtype = 3 },
+		"shape": func(e *bundleEntry) { e.shape = []int64{2, 1} },
+	} {
+		prefix := partitioned(t)
+		entries := indexEntries(t, prefix)
+		changeEntry(t, entries, string(sliceKey("w", rowSlice(3, 1))), change)
+		writeIndexFile(t, prefix, entries)
+		merged := filepath.Join(t.TempDir(), "merged")
+		err := MergeBundles(t.Context(), []string{prefix}, merged, &MergeOptions{RequireWhole: true})
+		if !errors.Is(err, ErrSlices) || !strings.Contains(err.Error(), `tensor "w": slice "3,1:-" is `) || layout.Exists(merged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !layout.Exists(prefix) {
+			t.Errorf("%s: the input is gone", name)
+		}
+	}
+}
+
+// A data file that is not there is damage of the tensors in it, and of no others.
+func TestMissingDataFile(t *testing.T) {
+	dir := t.TempDir()
+	var parts []string
+	for _, name := range []string{"here", "lost"} {
+		parts = append(parts, filepath.Join(dir, name))
+		w, err := CreateBundle(parts[len(parts)-1], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Add(name, Scalar(int64(1))), w.Finish()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prefix := filepath.Join(dir, "model.ckpt")
+	if err := MergeBundles(t.Context(), parts, prefix, nil); err != nil {
+		t.Fatal(err)
+	}
+	missing := layout.DataName(prefix, 1, 2)
+	if err := os.Remove(missing); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Lookup("here"); err != nil {
+		t.Error(err)
+	}
+	_, err = r.Lookup("lost")
+	corrupt, ok := errors.AsType[*CorruptError](err)
+	if !ok || corrupt.Name != missing || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Lookup: %v", err)
 	}
 }
 

@@ -45,8 +45,18 @@ func (r *V1Reader) missingShard() *CorruptError {
 	for i := range shards {
 		name := layout.V1ShardName(prefix, i, shards)
 		if !slices.ContainsFunc(r.files, func(f *v1File) bool { return f.file.Name() == name }) {
-			return &CorruptError{Name: name, Part: "shard", Err: fmt.Errorf("one of %d files is missing: %w", shards, fs.ErrNotExist)}
+			return lostShard(name, shards)
 		}
 	}
 	return nil
+}
+
+// lostShard is the error for a file of a checkpoint that is not there, although the
+// others say that the checkpoint has it.
+func lostShard(name string, shards int) *CorruptError {
+	err := fs.ErrNotExist
+	if shards > 1 {
+		err = fmt.Errorf("one of %d files is missing: %w", shards, err)
+	}
+	return &CorruptError{Name: name, Part: "shard", Err: err}
 }

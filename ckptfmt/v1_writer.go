@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -115,6 +116,8 @@ func (w *V1Writer) add(name string, fullShape []int64, s TensorSlice, t *Tensor)
 	switch {
 	case name == "":
 		return errors.New("not a name that a checkpoint can hold")
+	case !utf8.ValidString(name):
+		return errors.New("V1 checkpoints do not hold names that are not UTF-8; rename it, or save it as V2")
 	case w.has(key):
 		return ErrExists
 	case meta == nil:

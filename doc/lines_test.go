@@ -27,6 +27,9 @@ func TestLines(t *testing.T) {
 		for _, n := range longLines(string(text)) {
 			t.Errorf("%s:%d: the line is longer than %d columns", page, n, maxColumns)
 		}
+		for _, n := range wrappedRows(string(text)) {
+			t.Errorf("%s:%d: the row of a table is wrapped, and ends there; put it on one line", page, n)
+		}
 	}
 }
 
@@ -43,6 +46,27 @@ func longLines(text string) (numbers []int) {
 		}
 	}
 	return numbers
+}
+
+// wrappedRows returns the numbers of the lines of tables that do not end as a row.
+func wrappedRows(text string) (numbers []int) {
+	inCode := false
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			inCode = !inCode
+		case !inCode && strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|"):
+			numbers = append(numbers, i+1)
+		}
+	}
+	return numbers
+}
+
+func TestWrappedRows(t *testing.T) {
+	text := strings.Join([]string{"| a | b |", "| a |", "| a", "b |", "```", "| a", "```"}, "\n")
+	if got := wrappedRows(text); len(got) != 1 || got[0] != 3 {
+		t.Errorf("wrapped rows %v, want [3]", got)
+	}
 }
 
 func TestLongLines(t *testing.T) {

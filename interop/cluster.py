@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-# Imports TensorFlow, which takes the time, and serves as it is told to until whoever started it is gone.
+# Imports TensorFlow, which takes the time, and serves as it is told to until the process that started it is gone.
 SERVER = """
 import json, os, sys, threading
 import tensorflow as tf
@@ -194,7 +194,7 @@ def train(cluster, args):
 The chief writes {args.logdir}. To look at it, type in another terminal:
   tensorboard --logdir {args.logdir}
   {pathlib.Path(args.trainerd).parent}/tfevents plot {args.logdir} --tag loss
-To see what happens, kill any of the processes above with kill -9. Ctrl-C stops all; started again, the job goes on.
+To see what happens, kill any of the processes above with kill -9. Ctrl-C stops all; started again, the job continues.
 """)
         return replicas.wait()
     except KeyboardInterrupt:

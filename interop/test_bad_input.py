@@ -53,7 +53,7 @@ def copy(trained, logdir):
 
 @pytest.fixture
 def job_file(tmp_path):
-    """Makes a copy of the example's config with one text replaced, beside the example's data."""
+    """Makes a copy of the example's config with one text replaced, next to the example's data."""
 
     def make(old, new):
         text = DIGITS_CONFIG.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A program in another language is kept alive: killed in the middle, it goes on, and TensorBoard shows one curve."""
+"""A program in another language is kept alive: killed in the middle, it continues, and TensorBoard shows one curve."""
 
 import os
 import re

@@ -44,7 +44,7 @@ def test_a_worker_that_is_killed_comes_back(replica):
     began = time.monotonic()
     again = replica(1)
     wait_for_step(again, max(steps_shown(chief.text)) + 1)
-    print(f"a killed worker: training goes on after {time.monotonic() - began:.1f} s")
+    print(f"a killed worker: training continues after {time.monotonic() - began:.1f} s")
     assert chief.running
 
 
@@ -57,7 +57,7 @@ def test_a_chief_that_is_killed_finds_the_model_alive(replica):
     began = time.monotonic()
     again = replica(0, supervisor__save_model_steps=100)
     wait_for_step(again, reached + 1)
-    print(f"a killed chief: training goes on after {time.monotonic() - began:.1f} s")
+    print(f"a killed chief: training continues after {time.monotonic() - began:.1f} s")
     assert "the model is alive, and continues as it is" in again.text
     resumed = int(re.search(r"restored; training continues.*?\bstep=(\d+)", again.text)[1])
     assert resumed >= reached, "steps were lost though the servers had them"
@@ -96,7 +96,7 @@ def test_a_parameter_server_that_is_lost(replica, cluster):
 
 
 def test_a_workers_server_that_is_lost(replica, cluster):
-    """The model is on the parameter server: a new session finds it alive. The other worker goes on meanwhile."""
+    """The model is on the parameter server: a new session finds it alive. The other worker continues meanwhile."""
     chief, worker = replica(0), replica(1)
     wait_for_save(chief, replica.logdir, 50)
     wait_for_step(worker, 1)
@@ -107,7 +107,7 @@ def test_a_workers_server_that_is_lost(replica, cluster):
     cluster.start("worker", 0)
     began = time.monotonic()
     wait_for_step(chief, max(steps_shown(worker.text)) + 1)
-    print(f"a killed worker's server: training goes on {time.monotonic() - began:.1f} s after it is back")
+    print(f"a killed worker's server: training continues {time.monotonic() - began:.1f} s after it is back")
     assert "the model is alive, and continues as it is" in chief.text
     resumed = [int(step) for step in re.findall(r"restored; training continues.*?\bstep=(\d+)", chief.text)]
     assert resumed[-1] >= reached, "steps were lost though the parameter server had them"

@@ -1,4 +1,4 @@
-"""A training on TensorFlow's servers continues by itself, whoever is killed or frozen.
+"""A training on TensorFlow's servers continues by itself, no matter which process is killed or frozen.
 
 INTEROP_NEMESIS=long tries every combination and random sequences; INTEROP_SEED plays one of them again.
 """

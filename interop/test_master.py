@@ -1,5 +1,5 @@
 """The embedded runtime served as MasterService, with TensorFlow's own Python client: one graph, one set of variables,
-whoever looks at them; also those of a training that goes on."""
+no matter who looks at them; also those of a training that continues."""
 
 import pathlib
 import re

@@ -227,7 +227,7 @@ def recorded_batch(config):
 def test_recorded_losses_are_tensorflows(emit):
     """The losses to which the embedded runtime is held, from the seed's initial values on.
 
-    UPDATE_GOLDEN=1 writes them anew."""
+    UPDATE_GOLDEN=1 writes them again."""
     record = json.loads(RECORD.read_text())
     for case in record:
         ours = emit(case["config"])

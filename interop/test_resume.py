@@ -1,4 +1,4 @@
-"""A run that is killed and started again goes on where it was, and leaves no trace of it in the result.
+"""A run that is killed and started again continues where it was, and leaves no trace of it in the result.
 
 One training runs to its end undisturbed, a second is killed once, a third twenty times at random moments. All three
 must end with the same bits, and both loaders of TensorBoard must show the same curves for them.
@@ -114,7 +114,7 @@ def test_every_moment_was_a_kill(often):
 
 
 def test_no_announced_step_is_lost(often):
-    """Whatever was announced as saved before a kill is what the next start goes on from, or older than that."""
+    """Whatever was announced as saved before a kill is what the next start resumes from, or older than that."""
     for number, start in enumerate(often.starts):
         announced = max(announced_steps(start.result), default=-1)
         assert start.step >= announced, f"INTEROP_SEED={often.seed}, kill {number}:\n{start.result}"
@@ -188,7 +188,7 @@ def test_board_shows_the_graph_of_every_run(board):
 
 
 def restored_step(result):
-    """The step that a start says it goes on from; None when it was killed before it could say so."""
+    """The step that a start says it resumes from; None when it was killed before it could say so."""
     found = re.search(r"\brestored\b.*\bstep=(\d+)", result.text)
     return int(found[1]) if found else None
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT end a run well: a final checkpoint, exit code 0, and the next start goes on from there."""
+"""SIGTERM and SIGINT end a run well: a final checkpoint, exit code 0, and the next start resumes from there."""
 
 import re
 import signal

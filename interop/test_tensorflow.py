@@ -147,7 +147,7 @@ def _batch(rows, step):
 
 
 def _own(values):
-    """Names, types and shapes of the model's variables, without the state that trainerd keeps beside them."""
+    """Names, types and shapes of the model's variables, without the state that trainerd keeps with them."""
     return {(n, v.dtype, v.shape) for n, v in values.items() if not n.startswith("_trainerd/")}
 
 

@@ -1,7 +1,7 @@
 // Package tfpb holds Go types for TensorFlow's protocol messages: what events
 // files, checkpoints, graphs and TensorFlow's gRPC services are made of.
 //
-// The .proto files beside this one are the project's own edition. Names, numbers
+// The .proto files next to this one are the project's own edition. Names, numbers
 // and types of fields are TensorFlow's, for they are the file formats; a test
 // compares them with what TensorFlow 2.21 declares. The comments are ours.
 //
@@ -10,7 +10,7 @@
 // The messages are registered as trainerd.tf.Event and so on, from files named
 // trainerd/proto/event.proto, not as tensorflow.Event. Go's protobuf ends a
 // program at its start when two packages register one name, and there are many
-// Go editions of TensorFlow's messages; a program may link any of them beside
+// Go editions of TensorFlow's messages; a program may link any of them next to
 // this one. The name of a message is not part of its binary or text form, so
 // files do not show the difference. It shows in one place only, the type URL of
 // a google.protobuf.Any, and package internal/tfproto translates that.

@@ -160,7 +160,8 @@ func (e *unknownError) Error() string {
 func (e *unknownError) Unwrap() error { return e.err }
 
 func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
-	parts, metadata := from.Parts(), from.Metadata()
+	metadata := from.Metadata()
+	var more []ckptfmt.Part
 	if text, ok := metadata[ObjectGraph]; ok {
 		graph, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
@@ -169,17 +170,25 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 		delete(metadata, ObjectGraph)
 		p := ckptfmt.WholePart(ObjectGraph, tfpb.DataType_DT_STRING, nil, nil)
 		p.Strings = func() ([][]byte, error) { return [][]byte{graph}, nil }
-		parts = append(slices.Clone(parts), p)
+		more = append(more, p)
 	}
-	r, err := ckptfmt.NewPartsReader(parts, from.Close)
+	r, err := newPartsReader(from, more)
 	if err != nil {
 		return nil, &ckptfmt.CorruptError{Name: f.Path, Part: "names", Err: err}
 	}
 	return &Reader{Reader: r, File: f, Metadata: metadata, tensors: from}, nil
 }
 
-// Files returns the names of the files that hold the tensors, or none for a
-// checkpoint, whose files follow from its prefix.
+// newPartsReader returns a reader of the tensors of a file, and of more.
+func newPartsReader(from ckptfmt.TensorFile, more []ckptfmt.Part) (*ckptfmt.PartsReader, error) {
+	if list, ok := from.(ckptfmt.PartList); ok && len(more) == 0 {
+		return ckptfmt.NewPartListReader(list, from.Close)
+	}
+	return ckptfmt.NewPartsReader(append(slices.Clone(from.Parts()), more...), from.Close)
+}
+
+// Files returns the names of the files that hold the tensors; none of a checkpoint,
+// whose files its prefix names.
 func (r *Reader) Files() []string {
 	switch of := r.tensors.(type) {
 	case nil:

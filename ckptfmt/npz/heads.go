@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
 	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
 	"github.com/trainerd/trainerd/internal/npy"
@@ -14,7 +15,17 @@ import (
 type head struct {
 	dtype tfpb.DataType
 	shape []int64
+	bytes int64 // of the elements; 0 for strings
 	size  int64 // of an array with that header, and the header
+	err   error // why the array is no tensor
+}
+
+func newHead(e *npy.Elements, size int64) *head {
+	h := &head{dtype: e.DType, shape: e.Shape, size: size}
+	if n, err := dtype.NumElements(e.Shape); err == nil { // npy has found as much in the file
+		h.bytes = n * dtype.Size(e.DType)
+	}
+	return h
 }
 
 // heads reads the headers of stored arrays. Most of an archive's arrays have a header
@@ -22,8 +33,7 @@ type head struct {
 type heads struct {
 	archive *zipdir.Archive
 	ahead   *readahead.Reader
-	known   map[string]head // by their bytes
-	buf     [windowSize]byte
+	known   map[string]*head // by their bytes
 }
 
 // windowSize is how much is read of an array: NumPy's header of one of a few
@@ -34,41 +44,41 @@ const (
 )
 
 func newHeads(archive *zipdir.Archive, ahead *readahead.Reader) *heads {
-	return &heads{archive: archive, ahead: ahead, known: make(map[string]head)}
+	return &heads{archive: archive, ahead: ahead, known: make(map[string]*head)}
 }
 
-// of returns the header of an array, or false where reading the array as any other
+// of returns the header of an array, or nil where reading the array as any other
 // says what it is, or what is wrong.
-func (h *heads) of(m *zipdir.Member) (head, bool) {
+func (h *heads) of(m *zipdir.Member) *head {
 	if m.Method != zipdir.Stored || m.Packed != m.Size || m.Comment != "" {
-		return head{}, false
+		return nil
 	}
-	start, err := h.archive.DataOffsetBy(h.ahead, m)
+	start, err := h.archive.DataOffsetBy(h.ahead.Peek, m)
 	if err != nil {
-		return head{}, false
-	}
-	b := h.buf[:min(m.Size, windowSize)]
-	if _, err := h.ahead.ReadAt(b, start); err != nil {
-		return head{}, false
+		return nil
 	}
 	const prefix = 10
-	if len(b) < prefix || b[6] != 1 {
-		return head{}, false
+	b, err := h.ahead.Peek(start, int(min(m.Size, windowSize)))
+	if err != nil || len(b) < prefix || b[6] != 1 {
+		return nil
 	}
 	end := prefix + int(binary.LittleEndian.Uint16(b[8:]))
 	if end > len(b) {
-		return head{}, false
+		return nil
 	}
-	if known, ok := h.known[string(b[:end])]; ok {
-		return known, known.size == m.Size
+	if known := h.known[string(b[:end])]; known != nil {
+		if known.size != m.Size {
+			return nil
+		}
+		return known
 	}
 	e, err := npy.Open(bytes.NewReader(b), m.Size, tfpb.DataType_DT_INVALID)
 	if err != nil {
-		return head{}, false
+		return nil
 	}
-	got := head{dtype: e.DType, shape: e.Shape, size: m.Size}
+	got := newHead(e, m.Size)
 	if len(h.known) < maxKnown {
 		h.known[string(b[:end])] = got
 	}
-	return got, true
+	return got
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
 	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
@@ -24,7 +25,7 @@ type Reader struct {
 	name    string
 	file    io.Closer
 	archive *zipdir.Archive
-	parts   []ckptfmt.Part
+	arrays  []*head // of the members; several may have one
 }
 
 // Open opens the file of that name and reads the headers of its arrays.
@@ -44,36 +45,46 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	if err != nil {
 		return nil, &ckptfmt.CorruptError{Name: name, Part: "zip archive", Err: err}
 	}
-	r := &Reader{name: name, archive: archive, parts: make([]ckptfmt.Part, 0, len(archive.Members))}
+	r := &Reader{name: name, archive: archive, arrays: make([]*head, len(archive.Members))}
 	heads := newHeads(archive, readahead.New(from, size))
-	seen := make(map[string]bool, len(archive.Members))
+	names := distinct.New(r.arrayName)
 	for i := range archive.Members {
-		m := &archive.Members[i]
-		array, ok := strings.CutSuffix(m.Name, suffix)
-		if seen[array] = true; len(seen) == i {
-			return nil, r.corrupt(m, 0, errors.New("there are two of that name"))
+		if !names.Add(r.arrayName(i)) {
+			return nil, r.corrupt(&archive.Members[i], 0, errors.New("there are two of that name"))
 		}
-		if !ok {
-			r.parts = append(r.parts, r.unsupported(m.Name, fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix)))
-			continue
-		}
-		p, err := r.part(array, m, heads)
-		if errors.Is(err, ckptfmt.ErrType) {
-			p = r.unsupported(array, err)
-		} else if err != nil {
+		if r.arrays[i], err = r.head(&archive.Members[i], heads); err != nil {
 			return nil, err
 		}
-		r.parts = append(r.parts, p)
 	}
 	return r, nil
 }
 
-// unsupported is a member that numpy.load gives, and that is no tensor: it hinders no
-// other.
-func (r *Reader) unsupported(name string, why error) ckptfmt.Part {
-	p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
-	p.Err = fmt.Errorf("%s: tensor %q: %w", r.name, name, why)
-	return p
+// arrayName returns the name of an array.
+func (r *Reader) arrayName(i int) string {
+	name, _ := strings.CutSuffix(r.archive.Members[i].Name, suffix)
+	return name
+}
+
+// head reads the header of one array. What numpy.load gives, and is no tensor, hinders
+// no other.
+func (r *Reader) head(m *zipdir.Member, heads *heads) (*head, error) {
+	if !strings.HasSuffix(m.Name, suffix) {
+		return &head{err: fmt.Errorf("%w: it is not an array: its name does not end in %s", ckptfmt.ErrType, suffix)}, nil
+	}
+	if h := heads.of(m); h != nil {
+		return h, nil
+	}
+	h, err := r.headAlone(m)
+	if errors.Is(err, ckptfmt.ErrType) {
+		return &head{err: err}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if h.dtype, err = elementType(h.dtype, m.Comment); err != nil {
+		return nil, r.corrupt(m, 0, err)
+	}
+	return h, nil
 }
 
 // Close closes the file.
@@ -86,7 +97,35 @@ func (r *Reader) Close() error {
 
 // Parts returns the arrays in the order of the archive's directory. They are
 // valid until the reader is closed.
-func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
+func (r *Reader) Parts() []ckptfmt.Part { return ckptfmt.AllParts(r) }
+
+// Len implements [ckptfmt.PartList].
+func (r *Reader) Len() int { return len(r.arrays) }
+
+// Info implements [ckptfmt.PartList].
+func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
+	h, name := r.arrays[i], r.arrayName(i)
+	info := ckptfmt.TensorInfo{Name: name, DType: h.dtype, Shape: h.shape, Bytes: h.bytes}
+	if h.err != nil {
+		return info, fmt.Errorf("%s: tensor %q: %w", r.name, name, h.err)
+	}
+	return info, nil
+}
+
+// Part implements [ckptfmt.PartList].
+func (r *Reader) Part(i int) ckptfmt.Part {
+	h, m := r.arrays[i], &r.archive.Members[i]
+	p := ckptfmt.WholePart(r.arrayName(i), h.dtype, h.shape, nil)
+	switch {
+	case h.err != nil:
+		_, p.Err = r.Info(i)
+	case h.dtype == tfpb.DataType_DT_STRING:
+		p.Strings = func() ([][]byte, error) { return r.strings(m) }
+	default:
+		p.Open = func() (io.ReadCloser, error) { return r.open(m) }
+	}
+	return p
+}
 
 // Metadata is empty: the format has none.
 func (r *Reader) Metadata() map[string]string { return nil }
@@ -96,7 +135,7 @@ func (r *Reader) Checks() string { return "CRC-32 of every array" }
 
 // Verify reads every array, and yields the name of each with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
-	return ckptfmt.VerifyParts(ctx, r.parts)
+	return ckptfmt.VerifyPartList(ctx, r)
 }
 
 // corrupt locates damage at an offset within a member.
@@ -107,35 +146,13 @@ func (r *Reader) corrupt(m *zipdir.Member, offset int64, err error) error {
 	return &ckptfmt.CorruptError{Name: r.name, Offset: offset, Part: fmt.Sprintf("member %q", m.Name), Err: err}
 }
 
-// part reads the header of one array.
-func (r *Reader) part(name string, m *zipdir.Member, heads *heads) (ckptfmt.Part, error) {
-	h, ok := heads.of(m)
-	if !ok {
-		var err error
-		if h, err = r.head(m); err != nil {
-			return ckptfmt.Part{}, err
-		}
-	}
-	d, err := elementType(h.dtype, m.Comment)
-	if err != nil {
-		return ckptfmt.Part{}, r.corrupt(m, 0, err)
-	}
-	p := ckptfmt.WholePart(name, d, h.shape, nil)
-	if d == tfpb.DataType_DT_STRING {
-		p.Strings = func() ([][]byte, error) { return r.strings(m) }
-		return p, nil
-	}
-	p.Open = func() (io.ReadCloser, error) { return r.open(m) }
-	return p, nil
-}
-
-// head reads the header of an array at leisure.
-func (r *Reader) head(m *zipdir.Member) (head, error) {
+// headAlone reads the header of an array without any other.
+func (r *Reader) headAlone(m *zipdir.Member) (*head, error) {
 	e, err := r.open(m)
 	if err != nil {
-		return head{}, err
+		return nil, err
 	}
-	return head{dtype: e.DType, shape: e.Shape, size: m.Size}, e.Close()
+	return newHead(e.Elements, m.Size), e.Close()
 }
 
 func (r *Reader) strings(m *zipdir.Member) ([][]byte, error) {

@@ -91,24 +91,39 @@ func (r *Reader) Metadata() map[string]string { return r.metadata }
 
 // Parts returns the tensors in the order of their bytes. They are valid until
 // the reader is closed.
-func (r *Reader) Parts() []ckptfmt.Part {
-	parts := make([]ckptfmt.Part, len(r.tensors))
-	for i := range r.tensors {
-		t := &r.tensors[i]
-		if t.other != "" {
-			parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, nil)
-			parts[i].Err = fmt.Errorf("%s: tensor %q: %w: its elements are of %s, which TensorFlow does not have", r.name, t.name, ckptfmt.ErrType, t.other)
-			continue
-		}
-		parts[i] = ckptfmt.WholePart(t.name, t.dtype, t.shape, func() (io.ReadCloser, error) {
-			section := io.NewSectionReader(r.from, r.start+t.begin, t.end-t.begin)
-			if t.dtype == tfpb.DataType_DT_BOOL {
-				return io.NopCloser(&bools{section, r, t}), nil
-			}
-			return io.NopCloser(section), nil
-		})
+func (r *Reader) Parts() []ckptfmt.Part { return ckptfmt.AllParts(r) }
+
+// Len implements [ckptfmt.PartList].
+func (r *Reader) Len() int { return len(r.tensors) }
+
+// Info implements [ckptfmt.PartList].
+func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
+	t := &r.tensors[i]
+	info := ckptfmt.TensorInfo{Name: t.name, DType: t.dtype, Shape: t.shape}
+	if t.other != "" {
+		return info, fmt.Errorf("%s: tensor %q: %w: its elements are of %s, which TensorFlow does not have", r.name, t.name, ckptfmt.ErrType, t.other)
 	}
-	return parts
+	info.Bytes = t.end - t.begin
+	return info, nil
+}
+
+// Part implements [ckptfmt.PartList].
+func (r *Reader) Part(i int) ckptfmt.Part {
+	t := &r.tensors[i]
+	p := ckptfmt.WholePart(t.name, t.dtype, t.shape, func() (io.ReadCloser, error) { return r.open(t), nil })
+	if _, p.Err = r.Info(i); p.Err != nil {
+		p.Open = nil
+	}
+	return p
+}
+
+// open returns the elements of a tensor.
+func (r *Reader) open(t *tensor) io.ReadCloser {
+	section := io.NewSectionReader(r.from, r.start+t.begin, t.end-t.begin)
+	if t.dtype == tfpb.DataType_DT_BOOL {
+		return io.NopCloser(&bools{section, r, t})
+	}
+	return io.NopCloser(section)
 }
 
 // Checks describes what [Reader.Verify] can find.
@@ -116,7 +131,7 @@ func (r *Reader) Checks() string { return checks }
 
 // Verify reads every tensor, and yields the name of each with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
-	return ckptfmt.VerifyParts(ctx, r.Parts())
+	return ckptfmt.VerifyPartList(ctx, r)
 }
 
 // checks is what reading all of a file can find.
@@ -264,11 +279,13 @@ func (t *tensor) check() error {
 
 // checkExtents insists that the tensors fill the file without hole or overlap.
 func (r *Reader) checkExtents() error {
-	slices.SortStableFunc(r.tensors, func(a, b tensor) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
-	})
+	byPlace := func(a, b tensor) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) }
+	if !slices.IsSortedFunc(r.tensors, byPlace) {
+		slices.SortStableFunc(r.tensors, byPlace)
+	}
 	at := int64(0)
-	for _, t := range r.tensors {
+	for i := range r.tensors {
+		t := &r.tensors[i]
 		if t.begin != at {
 			return r.corrupt(r.start+at, fmt.Sprintf("tensor %q", t.name), fmt.Errorf("it begins at %d, the tensor before it ends at %d", t.begin, at))
 		}

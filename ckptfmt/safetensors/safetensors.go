@@ -91,6 +91,9 @@ var dtypes = []elementType{
 	{"U64", tfpb.DataType_DT_UINT64},
 }
 
+// longestType is the length of the longest name of a type.
+const longestType = len("F8_E4M3FNUZ")
+
 // otherBits are the types that only torch has, with the bits of an element.
 var otherBits = map[string]int64{"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8}
 

@@ -3,8 +3,10 @@ package safetensors
 import (
 	"encoding/json"
 	"errors"
-	"strconv"
+	"math"
 	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 )
 
 // scanner reads the JSON of a header in one pass: models have up to a hundred
@@ -108,18 +110,26 @@ func (s *scanner) escaped(begin int) string {
 
 // number reads a number from 0 to 2^63-1.
 func (s *scanner) number() int64 {
+	const most = math.MaxInt64
 	s.next()
-	begin := s.at
-	for s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9' {
-		s.at++
+	n, begin := int64(0), s.at
+	for ; s.at < len(s.text); s.at++ {
+		digit := int64(s.text[s.at]) - '0'
+		if digit < 0 || digit > 9 {
+			break
+		}
+		if n > (most-digit)/10 {
+			s.bad = true
+			return 0
+		}
+		n = 10*n + digit
 	}
-	digits := s.text[begin:s.at]
+	digits := s.at - begin
 	end := byte(0)
 	if s.at < len(s.text) {
 		end = s.text[s.at]
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || len(digits) > 1 && digits[0] == '0' || end == '.' || end == 'e' || end == 'E' {
+	if digits == 0 || digits > 1 && s.text[begin] == '0' || end == '.' || end == 'e' || end == 'E' {
 		s.bad = true
 		return 0
 	}
@@ -175,8 +185,8 @@ func entriesIn(text string) int {
 // scanHeader reads a header, or fails: then parseHeader says why, or reads it.
 func scanHeader(text string) (tensors []tensor, metadata map[string]string, err error) {
 	s := &scanner{text: text}
-	var seen names
 	tensors = make([]tensor, 0, entriesIn(text))
+	names := distinct.New(func(i int) string { return tensors[i].name })
 	s.take('{')
 	for n := 0; s.element('}', n); n++ {
 		key := s.key()
@@ -184,7 +194,7 @@ func scanHeader(text string) (tensors []tensor, metadata map[string]string, err 
 			metadata = s.metadata()
 			continue
 		}
-		if s.bad || key == metadataKey || !seen.add(key, tensors) {
+		if s.bad || key == metadataKey || !names.Add(key) {
 			return nil, nil, errScan
 		}
 		t, err := s.tensor(key)
@@ -202,30 +212,6 @@ func scanHeader(text string) (tensors []tensor, metadata map[string]string, err 
 	return tensors, metadata, nil
 }
 
-// names finds a name that occurs twice. As long as each is greater than the one
-// before, which they are in the files of most programs, none does.
-type names struct {
-	set map[string]bool // from the first on that is not greater
-}
-
-// add reports whether no tensor so far has that name.
-func (n *names) add(name string, tensors []tensor) bool {
-	if n.set == nil && (len(tensors) == 0 || name > tensors[len(tensors)-1].name) {
-		return true
-	}
-	if n.set == nil {
-		n.set = make(map[string]bool, cap(tensors))
-		for i := range tensors {
-			n.set[tensors[i].name] = true
-		}
-	}
-	if n.set[name] {
-		return false
-	}
-	n.set[name] = true
-	return true
-}
-
 // metadata reads texts about the tensors.
 func (s *scanner) metadata() map[string]string {
 	to := make(map[string]string)
@@ -237,9 +223,51 @@ func (s *scanner) metadata() map[string]string {
 	return to
 }
 
+// skip reports whether a text comes next, and takes it.
+func (s *scanner) skip(text string) bool {
+	if !strings.HasPrefix(s.text[s.at:], text) {
+		return false
+	}
+	s.at += len(text)
+	return true
+}
+
+// usual reads an entry in the form that the library writes. What has another form it
+// leaves to be read member by member.
+func (s *scanner) usual(t *tensor) bool {
+	begin := s.at
+	ok := s.skip(`{"dtype":"`) && s.typeName(t) && s.skip(`","shape":`)
+	if ok {
+		t.shape = s.shape()
+		ok = s.skip(`,"data_offsets":`)
+	}
+	if ok {
+		t.begin, t.end = s.offsets()
+		ok = s.skip("}") && !s.bad
+	}
+	if !ok {
+		*t, s.at, s.bad = tensor{name: t.name}, begin, false
+	}
+	return ok
+}
+
+// typeName reads the name of a type, up to the quote after it.
+func (s *scanner) typeName(t *tensor) bool {
+	rest := s.text[s.at:]
+	n := strings.IndexByte(rest[:min(len(rest), longestType+1)], '"')
+	if n < 0 || !t.setType(rest[:n]) {
+		return false
+	}
+	s.at += n
+	return true
+}
+
 // tensor reads an entry of the header.
 func (s *scanner) tensor(name string) (tensor, error) {
 	t := tensor{name: name}
+	if s.usual(&t) {
+		return t, t.check()
+	}
 	var dtype string
 	hasOffsets := false
 	s.take('{')

@@ -3,7 +3,6 @@ package torch
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
 	"strings"
@@ -37,10 +36,7 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 	case *tensor:
 		return r.addTensor(r.unique(name), v)
 	case *refused:
-		name = r.unique(name)
-		p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
-		p.Err = fmt.Errorf("%s: tensor %q: %w: %s", r.name, name, ckptfmt.ErrType, v.why)
-		r.parts = append(r.parts, p)
+		r.addUnreadable(r.unique(name), fmt.Errorf("%w: %s", ckptfmt.ErrType, v.why))
 	case string, int64, float64, bool, *big.Int:
 		r.metadata[name] = fmt.Sprint(v)
 	}
@@ -62,13 +58,10 @@ func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
 	t, isArray, err := array(o)
 	switch {
 	case err != nil:
-		name = r.unique(name)
-		p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
-		p.Err = fmt.Errorf("%s: tensor %q: %w", r.name, name, err)
-		r.parts = append(r.parts, p)
+		r.addUnreadable(r.unique(name), err)
 		return nil
 	case isArray:
-		r.parts = append(r.parts, arrayPart(r.unique(name), t))
+		r.addOther(arrayPart(r.unique(name), t))
 		return nil
 	}
 	if attributes, ok := o.State.(*pickle.Dict); ok {
@@ -112,11 +105,22 @@ func (r *Reader) unique(name string) string {
 		name = onlyTensor
 	}
 	free := name
-	for i := 2; r.named[free]; i++ {
+	for i := 2; !r.names.Add(free); i++ {
 		free = name + "#" + strconv.Itoa(i)
 	}
-	r.named[free] = true
 	return free
+}
+
+// addUnreadable lists what cannot be read, which hinders no other.
+func (r *Reader) addUnreadable(name string, why error) {
+	p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
+	p.Err = fmt.Errorf("%s: tensor %q: %w", r.name, name, why)
+	r.addOther(p)
+}
+
+func (r *Reader) addOther(p ckptfmt.Part) {
+	r.others[len(r.entries)] = p
+	r.entries = append(r.entries, entry{name: p.Name})
 }
 
 func (r *Reader) addTensor(name string, t *tensor) error {
@@ -127,13 +131,7 @@ func (r *Reader) addTensor(name string, t *tensor) error {
 	if want := t.storage.numel * dtype.Size(t.storage.dtype); want != s.bytes {
 		return r.corrupt(storageFolder+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
 	}
-	r.parts = append(r.parts, ckptfmt.WholePart(name, t.dtype, t.shape, func() (io.ReadCloser, error) {
-		from, err := r.elements(s, t)
-		if err == nil && t.dtype == tfpb.DataType_DT_BOOL {
-			from = &bools{from, name, r}
-		}
-		return io.NopCloser(from), err
-	}))
+	r.entries = append(r.entries, entry{name, t, s})
 	return nil
 }
 

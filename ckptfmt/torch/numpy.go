@@ -25,7 +25,7 @@ func isNumPy(name string) bool {
 	}
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, "_core."), "core.")
 	switch rest {
-	case "ndarray", "dtype", "multiarray._reconstruct", "multiarray.scalar":
+	case "ndarray", "dtype", "multiarray._reconstruct", "multiarray.scalar", "numeric._frombuffer":
 		return true
 	}
 	return strings.HasPrefix(rest, "dtypes.") && strings.HasSuffix(rest, "DType")
@@ -46,36 +46,55 @@ var otherNumPyTypes = map[string]tfpb.DataType{
 	"ml_dtypes.float8_e5m2fnuz": tfpb.DataType_DT_FLOAT8_E5M2FNUZ, "ml_dtypes.float8_e4m3b11fnuz": tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ,
 }
 
-// array returns an array of NumPy, or a number of it, as a tensor; ok is false for
-// anything else. An error says why there is none.
+// storedArray is an array of NumPy, or a number of it, as a pickle has it:
 //
 //	_reconstruct(ndarray, (0,), b"b"), state (1, shape, dtype, fortran, elements)
 //	scalar(dtype, elements)
-func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
+//	_frombuffer(elements, dtype, shape, "C", order of the axes), of protocol 5
+type storedArray struct {
+	typ, elements any
+	shape         any // nil for a number
+	order         any // of the elements: false or "C" for the last index fastest, true or "F" for the first
+}
+
+func storedIn(o *pickle.Object) (a storedArray, ok bool) {
 	state, _ := o.State.(pickle.Tuple)
-	var typ, elements any
-	var shape []int64
-	fortran := false
+	class, args := string(o.Class), o.Args
 	switch {
-	case strings.HasSuffix(string(o.Class), "multiarray.scalar") && len(o.Args) == 2:
-		typ, elements = o.Args[0], o.Args[1]
-	case strings.HasSuffix(string(o.Class), "multiarray._reconstruct") && len(state) == 5:
-		if shape, ok = new(maker).dims(state[1]); !ok {
-			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
-		}
-		typ, elements = state[2], state[4]
-		fortran = state[3] != any(false) && len(shape) > 1
-	default:
+	case strings.HasSuffix(class, "multiarray.scalar") && len(args) == 2:
+		return storedArray{typ: args[0], elements: args[1], order: false}, true
+	case strings.HasSuffix(class, "multiarray._reconstruct") && len(state) == 5:
+		return storedArray{typ: state[2], elements: state[4], shape: state[1], order: state[3]}, true
+	case strings.HasSuffix(class, "numeric._frombuffer") && len(args) >= 4:
+		return storedArray{typ: args[1], elements: args[0], shape: args[2], order: args[3]}, true
+	}
+	return a, false
+}
+
+// array returns an array of NumPy, or a number of it, as a tensor; ok is false for
+// anything else. An error says why there is none.
+func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
+	a, ok := storedIn(o)
+	if !ok {
 		return nil, false, nil
 	}
-	d, bigEndian := numpyType(typ)
-	b, isBytes := elements.(pickle.Bytes)
+	var shape []int64
+	if a.shape != nil {
+		if shape, ok = new(maker).dims(a.shape); !ok {
+			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
+		}
+	}
+	fortran := a.order == any(true) || a.order == any("F")
+	d, bigEndian := numpyType(a.typ)
+	b, isBytes := a.elements.(pickle.Bytes)
 	n, err := dtype.NumElements(shape)
 	switch {
 	case err != nil:
 		return nil, true, err
 	case d == tfpb.DataType_DT_INVALID || !isBytes:
 		return nil, true, fmt.Errorf("%w: an array of NumPy of another type than numbers", ckptfmt.ErrType)
+	case !fortran && a.order != any(false) && a.order != any("C"):
+		return nil, true, fmt.Errorf("%w: an array of NumPy whose axes are in another order; numpy.ascontiguousarray makes one that can be read", ckptfmt.ErrType)
 	case n != int64(len(b))/dtype.Size(d) || int64(len(b))%dtype.Size(d) != 0:
 		return nil, true, fmt.Errorf("%w: an array of NumPy of shape %v has %d bytes", ckptfmt.ErrType, shape, len(b))
 	}
@@ -83,7 +102,7 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	if bigEndian {
 		turnBytes(data, d)
 	}
-	if fortran {
+	if fortran && len(shape) > 1 {
 		data, err = rowMajor(data, d, shape)
 	}
 	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: data}, true, err

@@ -3,8 +3,10 @@ package torch_test
 import (
 	"archive/zip"
 	"encoding/hex"
+	"errors"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 )
 
@@ -16,6 +18,14 @@ func numpyArray(shape, typ, order, fortran, elements string) string {
 		"c_codecs\nencode\nq\x05X\x01\x00\x00\x00bq\x06X\x06\x00\x00\x00latin1q\x07\x86q\x08Rq\x09\x87q\x0aRq\x0b(K\x01" + shape +
 		"q\x0ccnumpy\ndtype\nq\x0d" + typ + "q\x0e\x89\x88\x87q\x0fRq\x10(K\x03X\x01\x00\x00\x00" + order +
 		"q\x11NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x12b" + fortran + "h\x05" + latin1 + "q\x13h\x07\x86q\x14Rq\x15tq\x16bs."
+}
+
+// bufferArray is what pickle.dumps({"w": array}, protocol=5) writes of six int8 that have
+// their memory in one piece; order is the order of the axes, and what follows it.
+func bufferArray(order string) string {
+	return "\x80\x05\x95\x88\x00\x00\x00\x00\x00\x00\x00}\x94\x8c\x01w\x94\x8c\x13numpy._core.numeric\x94\x8c\x0b_frombuffer\x94\x93\x94(" +
+		"\x96\x06\x00\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x94\x8c\x05numpy\x94\x8c\x05dtype\x94\x93\x94\x8c\x02i1\x94\x89\x88\x87\x94R\x94" +
+		"(K\x03\x8c\x01|\x94NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00t\x94bK\x03K\x02\x86\x94\x8c\x01" + order + "t\x94R\x94s."
 }
 
 // utf8Of is how Python writes bytes as a text in Latin-1.
@@ -37,6 +47,9 @@ func TestArraysOfNumPyInAnyOrder(t *testing.T) {
 			"both", numpyArray("K\x02K\x02\x86", "X\x02\x00\x00\x00i2", big, columns, "\x00\x01\x00\x02\x00\x03\x00\x04"),
 			"int16 [2,2]", "0100030002000400",
 		},
+		{"protocol 5", bufferArray("C\x94N"), "int8 [3,2]", "010203040506"},
+		{"protocol 5 of NumPy 1", bufferArray("C\x94"), "int8 [3,2]", "010203040506"},
+		{"protocol 5, Fortran", bufferArray("F\x94"), "int8 [3,2]", "010402050306"},
 		{"ml_dtypes", numpyArray("K\x02\x85", "cml_dtypes\nbfloat16\n", little, rows, "\x80\x3f\x00\x40"), "bfloat16 [2]", "803f0040"},
 	} {
 		r, err := open(archive(t, zip.Store, test.pickle))
@@ -56,6 +69,17 @@ func TestArraysOfNumPyInAnyOrder(t *testing.T) {
 		if text := dtype.Text(got.DType, got.Shape); text != test.want || hex.EncodeToString(got.Data) != test.elements {
 			t.Errorf("%s: %s %x, want %s %s", test.name, text, got.Data, test.want, test.elements)
 		}
+	}
+}
+
+// An array whose axes are in an order of their own is listed, and hinders no other.
+func TestArraysOfNumPyWithOtherAxes(t *testing.T) {
+	r, err := open(archive(t, zip.Store, bufferArray("K\x94K\x01K\x00\x86\x94")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts := r.Parts(); len(parts) != 1 || !errors.Is(parts[0].Err, ckptfmt.ErrType) {
+		t.Errorf("got %+v", parts)
 	}
 }
 

@@ -57,6 +57,9 @@ type maker struct {
 	storages []storageRef
 	dicts    []pickle.Dict
 	numbers  []int64
+
+	kind      pickle.Global // of the last storage, which as a rule the next one has too
+	kindDType tfpb.DataType
 }
 
 const madeAtOnce = 256
@@ -98,30 +101,28 @@ func (m *maker) storageOf(id any) (any, error) {
 	kind, isGlobal := t[1].(pickle.Global)
 	key, isText := t[2].(string)
 	numel, isNumber := t[4].(int64)
-	dtype, isStorage := storageType(string(kind))
-	if !isGlobal || !isText || !isNumber || !isStorage || numel < 0 || numel > 1<<50 {
+	if isGlobal && kind != m.kind {
+		m.kind = ""
+		if m.kindDType, isGlobal = storageType(string(kind)); isGlobal {
+			m.kind = kind
+		}
+	}
+	if !isGlobal || !isText || !isNumber || numel < 0 || numel > 1<<50 {
 		return nil, fmt.Errorf("a storage has no type, key or size")
 	}
 	s := next(&m.storages)
-	*s = storageRef{key, dtype, numel}
+	*s = storageRef{key, m.kindDType, numel}
 	return s, nil
 }
 
 // call returns what calling an allowed global would make. Only what is here is
 // ever made.
 func (m *maker) call(name string, args pickle.Tuple) (any, error) {
-	if why, ok := refusedTensors[name]; ok {
-		return &refused{why}, nil
-	}
-	switch {
+	switch { // what a pickle has most of comes first
 	case name == orderedDict && len(args) == 0:
 		return next(&m.dicts), nil
 	case name == orderedDict:
 		return orderedDictOf(args)
-	case isInert(name):
-		return inert(name, args)
-	case isNumPy(name):
-		return &pickle.Object{Class: pickle.Global(name), Args: args}, nil
 	case name == torchSize && len(args) == 1:
 		if l, ok := args[0].(*pickle.List); ok {
 			return pickle.Tuple(l.Items), nil
@@ -155,6 +156,13 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		if isGlobal && isTuple && f != rebuildFromType {
 			return m.call(string(f), inner)
 		}
+	case isInert(name):
+		return inert(name, args)
+	case isNumPy(name):
+		return &pickle.Object{Class: pickle.Global(name), Args: args}, nil
+	}
+	if why, ok := refusedTensors[name]; ok {
+		return &refused{why}, nil
 	}
 	return nil, fmt.Errorf("%s is called with %d arguments of other kinds than a state dict has", name, len(args))
 }

@@ -11,10 +11,13 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	"github.com/trainerd/trainerd/ckptfmt/internal/readtext"
 	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Reader reads the tensors of a file. It is safe for concurrent use.
@@ -28,13 +31,21 @@ type Reader struct {
 	storages map[string]*storage // by their keys
 	numbered []*storage          // by their keys, where those are numbers
 	slab     []storage           // memory for the next ones
-	parts    []ckptfmt.Part
+	entries  []entry
+	others   map[int]ckptfmt.Part // the entries that are no tensors of torch
 	metadata map[string]string
 
 	unsummed bool // nothing has a checksum
 
 	visited, nameBytes int             // by flatten
-	named              map[string]bool // the names so far
+	names              *distinct.Names // of the entries
+}
+
+// entry is a tensor under its name.
+type entry struct {
+	name    string
+	tensor  *tensor // nil for what is in others
+	storage *storage
 }
 
 // storage is where elements are.
@@ -60,8 +71,9 @@ func Open(name string) (*Reader, error) {
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	r := &Reader{
 		name: name, from: from, size: size, storages: make(map[string]*storage),
-		metadata: make(map[string]string), named: make(map[string]bool),
+		metadata: make(map[string]string), others: make(map[int]ckptfmt.Part),
 	}
+	r.names = distinct.New(func(i int) string { return r.entries[i].name })
 	if isLegacy(from) {
 		return r, r.loadLegacy()
 	}
@@ -122,7 +134,7 @@ func (r *Reader) load() error {
 	if err != nil {
 		return err
 	}
-	r.parts, r.named = make([]ckptfmt.Part, 0, storages), make(map[string]bool, storages)
+	r.entries = make([]entry, 0, storages)
 	limited := rules()
 	limited.MaxValues = maxValues + moreValues*storages
 	value, offset, err := pickle.Load(text, limited)
@@ -226,7 +238,42 @@ func (r *Reader) Close() error {
 
 // Parts returns the tensors in the order in which they were saved. They are
 // valid until the reader is closed.
-func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
+func (r *Reader) Parts() []ckptfmt.Part { return ckptfmt.AllParts(r) }
+
+// Len implements [ckptfmt.PartList].
+func (r *Reader) Len() int { return len(r.entries) }
+
+// Info implements [ckptfmt.PartList].
+func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
+	e := &r.entries[i]
+	if e.tensor == nil {
+		p := r.others[i]
+		size, err := p.Size()
+		return ckptfmt.TensorInfo{Name: p.Name, DType: p.DType, Shape: p.Shape, Bytes: size}, err
+	}
+	n, err := dtype.NumElements(e.tensor.shape)
+	return ckptfmt.TensorInfo{Name: e.name, DType: e.tensor.dtype, Shape: e.tensor.shape, Bytes: n * dtype.Size(e.tensor.dtype)}, err
+}
+
+// Part implements [ckptfmt.PartList].
+func (r *Reader) Part(i int) ckptfmt.Part {
+	e := &r.entries[i]
+	if e.tensor == nil {
+		return r.others[i]
+	}
+	return ckptfmt.WholePart(e.name, e.tensor.dtype, e.tensor.shape, func() (io.ReadCloser, error) { return r.openEntry(e) })
+}
+
+func (r *Reader) openEntry(e *entry) (io.ReadCloser, error) {
+	from, err := r.elements(e.storage, e.tensor)
+	if err != nil {
+		return nil, err
+	}
+	if e.tensor.dtype == tfpb.DataType_DT_BOOL {
+		from = &bools{from, e.name, r}
+	}
+	return io.NopCloser(from), nil
+}
 
 // Metadata returns the numbers and texts that were saved with the tensors.
 func (r *Reader) Metadata() map[string]string { return r.metadata }
@@ -241,7 +288,7 @@ func (r *Reader) Checks() string {
 
 // Verify reads every tensor, and yields the name of each with its error.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
-	return ckptfmt.VerifyParts(ctx, r.parts)
+	return ckptfmt.VerifyPartList(ctx, r)
 }
 
 // check verifies the CRC-32 of a storage once.

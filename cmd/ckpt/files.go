@@ -17,8 +17,8 @@ func mergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "make one checkpoint of several that hold different tensors",
 		ArgsUsage: "PREFIX ... NEWPREFIX",
-		Description: `The data files are renamed, not copied: the merged checkpoints are gone
-afterwards. Slices of one tensor in several checkpoints come together; together
+		Description: `The data files are renamed, not read and copied: the merged checkpoints are gone
+afterwards, and ` + "`ckpt verify`" + ` is what checks the numbers. Slices of one tensor in several checkpoints come together; together
 they must be all of it.`,
 		Action: func(c *cli.Context) error {
 			names, err := manyArgs(c, 2, "PREFIX ... NEWPREFIX")

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"tfevents": main})
 }
 
-// TestScripts runs the stories in testdata. Beside the usual commands they have
+// TestScripts runs the stories in testdata. Besides the usual commands they have
 //
 //	exits N COMMAND                 run a command that must end with the exit code N
 //	session FILE START FIRST LAST V add to a file the events of a training: START

@@ -43,11 +43,11 @@ func controlCommands() []*cli.Command {
 		logsCommand(),
 		{
 			Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
-			Description: `Changes model.learning_rate (learning_rate for short), or one of the intervals eval.steps, eval.secs,
-supervisor.save_model_secs, supervisor.save_model_steps,
-supervisor.save_summaries_secs and supervisor.save_summaries_steps. The change lasts until the process ends; then the
-config applies again. Only a learning rate that the model has in a variable of
-that name stays, for it is saved with the others.`,
+			Description: `Changes model.learning_rate (learning_rate for short), or one of the intervals
+eval.steps, eval.secs, supervisor.save_model_secs, supervisor.save_model_steps,
+supervisor.save_summaries_secs and supervisor.save_summaries_steps. The change
+lasts until the process ends; then the config applies again. Only a learning rate
+that the model has in a variable of that name stays, as it is saved with the others.`,
 			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
 				key, value, ok := strings.Cut(args[0], "=")
 				if !ok || key == "" {

@@ -19,7 +19,7 @@ as trainerd predict reads it. Of classes it reports the accuracy next to that of
 always answering the most frequent class, the cross entropy, the area under the
 ROC curve (of more than two classes the mean over each against the others) and
 the confusion matrix; of numbers R2, and RMSE and MAE next to the RMSE of always
-answering the mean. Rows without a label are an error.
+answering the mean. Rows of a table without a label are left out and counted.
 
 EXAMPLES:
    trainerd eval logs/iris test.csv
@@ -52,6 +52,7 @@ func evalCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			sayCoerced(c, in)
 			score, err := s.Score()
 			if errors.Is(err, predict.ErrNoRows) {
 				return &dataset.Error{File: c.Args().Get(1), Reason: err.Error()}

@@ -17,7 +17,9 @@ with a number for each version below the model's, such as models/iris/1.
 
 The inputs are x, float32 [rows, features], or if some column has words one
 input for each column, by its name: strings [rows] for words, else float32
-[rows]; a date is the number of days since 1970-01-01. The outputs are
+[rows]; a date is the number of days since 1970-01-01. A name that Python does
+not allow for an argument, or that differs from another in signs alone, has
+underscores after it: class is class_, which is then printed. The outputs are
 prediction, or probabilities, classes and, if the classes have names,
 class_names.
 
@@ -48,11 +50,14 @@ func exportCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			from, err := predict.Export(c.Context, dir, c.Args().Get(1), modelOptions(c))
+			written, err := predict.Export(c.Context, dir, c.Args().Get(1), modelOptions(c))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.App.Writer, "exported %s to %s\n", from, c.Args().Get(1))
+			fmt.Fprintf(c.App.Writer, "exported %s to %s\n", written.Source, c.Args().Get(1))
+			for _, r := range written.Renamed {
+				fmt.Fprintf(c.App.Writer, "the input of the column %s is called %s\n", r.Column, r.Input)
+			}
 			return nil
 		},
 	}

@@ -10,7 +10,8 @@ import (
 
 const graphHelp = `Shows the placeholders that must be fed, the variables, the nodes whose ops the
 embedded runtime lacks, and what the collections offer; of a SavedModel also its
-signatures, with their inputs and outputs. A file is binary or text. An unknown dimension is ?, in JSON -1; of an unknown shape JSON has null.
+signatures, with their inputs and outputs. A file is binary or text. An unknown
+dimension is ?, in JSON -1; of an unknown shape JSON has null.
 
 EXAMPLES:
    trainerd graph model.ckpt-100.meta
@@ -26,8 +27,8 @@ before anything runs.
 
 A bundle for --feeds has what step 0 feeds to the placeholder x under the key
 step_000/x, and so on. A .npy file holds one array of numbers, bools or strings (S
-as bytes, U as UTF-8), fed at every step. Types and shapes must be the placeholders'; int64 is cast to int32
-if all values fit.
+as bytes, U as UTF-8), fed at every step. Types and shapes must be those of the
+placeholders; int64 is cast to int32 if all values fit.
 
 A SavedModel is run for inference: its variables are restored, --signature names
 the signature, and --feed and --fetch the inputs and outputs by their keys

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
 
@@ -17,6 +19,25 @@ func TestHelp(t *testing.T) {
 		if code := run(t.Context(), strings.Fields(line), nil, &out, &errs); code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "USAGE:") {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", line, code, out.String(), errs.String())
 		}
+	}
+}
+
+// TestHelpLines holds descriptions to lines that a narrow terminal shows whole.
+func TestHelpLines(t *testing.T) {
+	const widest = 86
+	var check func(*cli.Command)
+	check = func(c *cli.Command) {
+		for line := range strings.Lines(c.Description) {
+			if n := len(strings.TrimSpace(line)); n > widest && line[0] != ' ' { // examples and tables are as long as they are
+				t.Errorf("%s: a line of %d characters: %s", c.FullName(), n, line)
+			}
+		}
+		for _, sub := range c.Subcommands {
+			check(sub)
+		}
+	}
+	for _, c := range newApp(nil, nil, nil).Commands {
+		check(c)
 	}
 }
 

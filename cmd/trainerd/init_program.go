@@ -26,8 +26,8 @@ const initProgramHelp = `
 
 With words after -- the job is that program: it is run in the current directory for
 up to --limit seconds from its first report, for which it has three times as long,
-and what it prints and saves meanwhile is written into the config: its curves, the names of its checkpoints, how it resumes. The files that it
-makes stay.
+and what it prints and saves meanwhile is written into the config: its curves, the
+names of its checkpoints, how it resumes. The files that it makes stay.
 
 --recipe NAME prints what is known of a kind of program, to be changed and named in
 child.recipe. --python prints a module of Python by which a program can report

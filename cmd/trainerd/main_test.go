@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"trainerd": main, "stubborn": stubborn})
 }
 
-// TestScripts runs the stories in testdata. Beside the usual commands they have
+// TestScripts runs the stories in testdata. Besides the usual commands they have
 //
 //	exits N COMMAND   run a command that must end with the exit code N
 //	awaitstep DIR N   wait until the newest checkpoint is of step N or later

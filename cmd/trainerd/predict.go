@@ -33,9 +33,11 @@ probability of each class, probability_NAME. Of images, file comes first. With
 
 A word that the training has not seen counts as none. A missing number counts as
 the mean of the training, if the model was trained with data.normalize or with
-missing numbers; else it is an error. Errors name line and column; the first
-ten are shown, and nothing is written for rows after the first. With --out the
-file appears whole or not at all. Memory does not grow with the number of rows.
+missing numbers; else it is an error. So is a field that is not what its column
+had in training, such as a word among numbers, unless --coerce takes it for
+missing, and says how often. Errors name line and column; the first ten are
+shown, and nothing is written for rows after the first. With --out the file
+appears whole or not at all. Memory does not grow with the number of rows.
 
 EXAMPLES:
    trainerd predict logs/iris new.csv
@@ -47,6 +49,7 @@ func dataFlags() []cli.Flag {
 	return []cli.Flag{
 		checkpointFlag(),
 		&cli.StringFlag{Name: "format", Usage: "read DATA as `F`: csv, json, parquet, tfrecord, idx or images (default: what it looks like)"},
+		&cli.BoolFlag{Name: "coerce", Usage: "take a field that is not the number or date of its column for missing"},
 		&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		maxMemoryFlag(),
 	}
@@ -123,7 +126,8 @@ func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples
 		m.Close()
 		return nil, nil, &predict.Error{Source: m.Source, Reason: "does not say what its rows are: it was not trained as a model family; run it with trainerd graph run, or trainerd serve"}
 	}
-	o := dataset.ExamplesOptions{Format: format, NeedLabel: needLabel, NoMissing: !m.FillsMissing(), Labels: c.String("labels")}
+	o := dataset.ExamplesOptions{Format: format, NeedLabel: needLabel, NoMissing: !m.FillsMissing(), Labels: c.String("labels"),
+		Coerce: c.Bool("coerce"), CoerceOption: "--coerce"}
 	name := c.Args().Get(1)
 	if name == "-" {
 		o.In, name = c.App.Reader, "stdin"
@@ -147,7 +151,15 @@ func writePredictions(c *cli.Context, m *predict.Model, in *dataset.Examples, ou
 		buffered.Flush() // the rows before
 		return err
 	}
+	sayCoerced(c, in)
 	return buffered.Flush()
+}
+
+// sayCoerced says on stderr what --coerce has taken for missing.
+func sayCoerced(c *cli.Context, in *dataset.Examples) {
+	if in.Coerced > 0 {
+		fmt.Fprintf(c.App.ErrWriter, "%s: fields taken for missing (--coerce): %d, the first: %v\n", c.Command.Name, in.Coerced, in.FirstCoerced)
+	}
 }
 
 // predictionWriter writes answers.

@@ -52,7 +52,7 @@ func main() {
 		}
 		settings := &optimize.Settings{Recorder: hook(step), GradientThreshold: 1e-6, Converger: optimize.NeverTerminate{}}
 		_, err := optimize.Minimize(optimize.Problem{Func: f.Func, Grad: f.Grad}, x, settings,
-			&optimize.GradientDescent{StepSizer: optimize.ConstantStepSize{Size: 0.002}}) // has no memory to save beside x
+			&optimize.GradientDescent{StepSizer: optimize.ConstantStepSize{Size: 0.002}}) // has no memory to save besides x
 		return err
 	}); err != nil {
 		log.Fatal(err)

@@ -70,7 +70,7 @@ func TestTempName(t *testing.T) {
 		temp := atomicfile.TempName(name)
 		switch {
 		case filepath.Dir(temp) != filepath.Dir(name):
-			t.Errorf("%s is not beside %s", temp, name)
+			t.Errorf("%s is not next to %s", temp, name)
 		case strings.Contains(temp, "tfevents"):
 			t.Errorf("%s would be taken for an events file", temp)
 		case !atomicfile.IsTemp(filepath.Base(temp)):

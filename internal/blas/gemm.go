@@ -168,6 +168,13 @@ func (w *workspace[T]) block(p *product[T]) {
 	}
 	kc := even(p.k, e.kc, 4)
 	mc, nc := even(p.m, e.mc, e.rows), even(p.n, e.nc, e.cols)
+	// Panels of b that are copied for few rows are used while the second cache has
+	// them; those of a, all in one block, stay.
+	once := p.m <= mc && p.k <= kc
+	if once {
+		nc = even(p.n, max(e.cols, e.kc*e.mc*3/2/kc), e.cols)
+	}
+	var a panels[T]
 	for j := 0; j < p.n; j += nc {
 		n := min(nc, p.n-j)
 		for l := 0; l < p.k; l += kc {
@@ -175,7 +182,9 @@ func (w *workspace[T]) block(p *product[T]) {
 			b := w.panelsB(p, l, k, j, n)
 			for i := 0; i < p.m; i += mc {
 				m := min(mc, p.m-i)
-				a := w.panelsA(p, i, m, l, k, n)
+				if j == 0 || !once {
+					a = w.panelsA(p, i, m, l, k, n)
+				}
 				w.tiles(p, a, b, i, m, j, n, k, l > 0 || p.beta != 0)
 			}
 		}
@@ -207,14 +216,34 @@ func (w *workspace[T]) panelsA(p *product[T], i, m, l, k, n int) panels[T] {
 	}
 	count := (m + e.rows - 1) / e.rows
 	out := panels[T]{data: sized(&w.a, count*e.rows*k), panel: e.rows * k, rs: 1, cs: e.rows}
-	for q := range count {
-		r := i + q*e.rows
-		w.pack(out.data[q*out.panel:][:out.panel], p.a, p.lda, r, min(e.rows, i+m-r), l, k, !p.ta, e.rows)
+	if p.ta {
+		w.packColumns(out, p, i, m, l, k)
+	} else {
+		for q := range count {
+			r := i + q*e.rows
+			w.pack(out.data[q*out.panel:][:out.panel], p.a, p.lda, r, min(e.rows, i+m-r), l, k, true, e.rows)
+		}
 	}
 	if p.alpha != 1 {
 		vec.MulScalar(out.data, out.data, p.alpha)
 	}
 	return out
+}
+
+// packColumns copies the panels of a that is stored transposed, a few of its rows at a
+// time if they do not all fit the first cache: panels share cache lines.
+func (w *workspace[T]) packColumns(out panels[T], p *product[T], i, m, l, k int) {
+	rows := 8
+	if k*p.lda <= 1<<13 {
+		rows = k
+	}
+	e := w.e
+	for y := 0; y < k; y += rows {
+		n := min(rows, k-y)
+		for q, r := 0, i; r < i+m; q, r = q+1, r+e.rows {
+			w.pack(out.data[q*out.panel+y*e.rows:][:n*e.rows], p.a, p.lda, r, min(e.rows, i+m-r), l+y, n, false, e.rows)
+		}
+	}
 }
 
 // panelsB returns rows l to l+k, columns j to j+n of op(b). The last panel is

@@ -104,7 +104,7 @@ func testShapes[T float32 | float64](t *testing.T, f gemmFunc[T]) {
 	r := rand.New(rand.NewPCG(1, 2))
 	// Around the sizes of tiles and blocks, and one by one.
 	shapes := [][3]int{{1, 1, 1}, {1, 16, 5}, {6, 16, 4}, {7, 17, 3}, {5, 15, 9}, {12, 32, 8}, {13, 33, 7}, {1, 40, 30}, {40, 1, 30}, {3, 3, 700},
-		{100, 7, 2}, {2, 100, 1}, {146, 20, 323}, {25, 65, 321}, {110, 110, 110}}
+		{100, 7, 2}, {2, 100, 1}, {146, 20, 323}, {25, 65, 321}, {110, 110, 110}, {26, 401, 319}}
 	for _, s := range shapes {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			for _, tA := range transposes {

@@ -38,7 +38,7 @@ func (e *TextError) Unwrap() error { return e.Err }
 var errNotUTF8 = errors.New("invalid UTF-8")
 
 // UnmarshalText replaces m with the message that text, in protocol text form,
-// stands for: what [MarshalText] wrote, or what a person wrote in that form,
+// represents: what [MarshalText] wrote, or what a person wrote in that form,
 // with # comments, single quotes, lists in brackets, or all on one line.
 //
 // An unknown field is an error, and so is a singular field given twice. Every

@@ -30,7 +30,7 @@ def on_disk(logdir):
 
 
 def graph_def(prefix):
-    """The graph that was saved beside a checkpoint."""
+    """The graph that was saved with a checkpoint."""
     meta = tf1.MetaGraphDef()
     with open(f"{prefix}.meta", "rb") as file:
         meta.ParseFromString(file.read())

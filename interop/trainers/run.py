@@ -37,6 +37,8 @@ TRAINERS = [
     ("TF 1 Supervisor", "tf1_supervisor.py", ["tensorflow"], "own", "tf1", "model.ckpt-*", "loss", 150),
 ]
 
+STEPS_PER_KILL = 6  # at least, so that the training does not end before its kills are done
+
 # Prints the versions of packages, by the name of any of their distributions.
 VERSIONS = """
 import importlib.metadata as metadata, sys
@@ -151,7 +153,9 @@ def curve_rises(logdir, tag):
 
 def prove(options, trainer, scratch):
     """Runs one trainer, and returns a row of the table."""
-    name, script, modules, where, _, _, tag, steps = trainer
+    steps = max(trainer[-1], STEPS_PER_KILL * options.kills)  # every other kill waits for the next save
+    trainer = (*trainer[:-1], steps)
+    name, script, modules, where, _, _, tag, _ = trainer
     python = sys.executable if where == "own" else options.python
     found = subprocess.run([python, "-c", VERSIONS, *modules], capture_output=True, text=True)
     if found.returncode:

@@ -195,7 +195,7 @@ func TestReaderPart(t *testing.T) {
 	}
 }
 
-// growing is a stream of which more and more can be read.
+// growing is a stream that grows while it is read.
 type growing struct {
 	data []byte
 	pos  int

@@ -246,7 +246,7 @@ func TestRestoreFails(t *testing.T) {
 	}
 }
 
-// What the checkpoint has beside the model is said, in order, and only then.
+// What the checkpoint has besides the model is logged, in order, and nothing else.
 func TestExtraTensorsAreSaid(t *testing.T) {
 	prefix := save(t, new(Saver), sessiontest.SessionOf(map[string]*ckptfmt.Tensor{
 		"v": sessiontest.Vector[float32](1), "w": sessiontest.Vector[float32](1, 1), "z": ckptfmt.Scalar(int32(1)), "a": ckptfmt.Scalar(int32(1)), "k": ckptfmt.Scalar(int32(1)),

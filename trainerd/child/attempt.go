@@ -3,7 +3,6 @@ package child
 import (
 	"cmp"
 	"context"
-	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
@@ -238,7 +237,7 @@ func (r *run) hangs() bool {
 // onExit counts starts that failed without having done anything. The checkpoint
 // that they began with may be why, but not of a SIGKILL: that came from elsewhere.
 func (r *run) onExit(e Exit) {
-	if e.Step < 0 && e.Cause == Failed && (e.Signal == syscall.SIGKILL || e.Code == shellSignal+int(syscall.SIGKILL)) {
+	if e.Step < 0 && e.wasKilled() {
 		return
 	}
 	if r.aside != nil && e.Step < 0 && e.Cause != Completed {

@@ -64,6 +64,12 @@ func (e *Exit) String() string {
 	return fmt.Sprintf("ended with exit code %d", e.Code)
 }
 
+// wasKilled reports whether a SIGKILL from elsewhere has ended the program, or the
+// command of a shell.
+func (e *Exit) wasKilled() bool {
+	return e.Cause == Failed && (e.Signal == syscall.SIGKILL || e.Code == shellSignal+int(syscall.SIGKILL))
+}
+
 // causeOf determines the cause by how a program ended, and what this process did to
 // it.
 func causeOf(e *Exit, stopped, hung bool) Cause {

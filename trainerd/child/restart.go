@@ -17,9 +17,9 @@ type Restarts struct {
 	// still restarted; negative means never.
 	Max    int
 	Window time.Duration
-	// Backoff is the pause before another start, unless the last one got further
-	// than all before: then there is none. It doubles, up to MaxBackoff, until one
-	// does.
+	// Backoff is the time from one start to the next, unless the last one got further
+	// than all before: then the next comes at once. It doubles, up to MaxBackoff, until
+	// one does; not where SIGKILL has ended the program, which comes from elsewhere.
 	Backoff, MaxBackoff time.Duration
 }
 
@@ -41,30 +41,23 @@ func (r Restarts) withDefaults() Restarts {
 
 // budget decides whether and when the program is started again.
 type budget struct {
-	Restarts              // with defaults
-	failures  []time.Time // within the window
-	pause     time.Duration
+	Restarts                // with defaults
+	failures  []time.Time   // within the window
+	backoff   time.Duration // of the last start that got no further
 	preempted int
 }
 
 // next takes the end of a start that was no success, and returns how long to
 // wait before another, or false when there shall be none. progressed says that
 // it got further than all before.
-func (b *budget) next(now time.Time, cause Cause, progressed bool) (pause time.Duration, again bool) {
-	switch {
-	case progressed:
-		b.pause = 0 // Max bounds a program that fails after each step
-	case b.pause == 0:
-		b.pause = b.Backoff
-	default:
-		b.pause = min(2*b.pause, b.MaxBackoff)
-	}
-	switch cause {
+func (b *budget) next(now time.Time, e *Exit, progressed bool) (pause time.Duration, again bool) {
+	pause = max(b.interval(e, progressed)-e.Took, 0)
+	switch e.Cause {
 	case Preempted:
 		b.preempted++
-		return b.pause, true
+		return pause, true
 	case Diverged: // MaxRewinds bounds them
-		return b.Backoff, true
+		return pause, true
 	}
 	kept := b.failures[:0]
 	for _, t := range b.failures {
@@ -73,5 +66,20 @@ func (b *budget) next(now time.Time, cause Cause, progressed bool) (pause time.D
 		}
 	}
 	b.failures = append(kept, now)
-	return b.pause, cause != Final && len(b.failures) <= b.Max
+	return pause, e.Cause != Final && len(b.failures) <= b.Max
+}
+
+// interval returns the time from one start to the next.
+func (b *budget) interval(e *Exit, progressed bool) time.Duration {
+	switch {
+	case progressed:
+		b.backoff = 0 // Max bounds a program that fails after each step
+	case e.wasKilled(), e.Cause == Diverged:
+		return b.Backoff // a longer one would not help
+	case b.backoff == 0:
+		b.backoff = b.Backoff
+	default:
+		b.backoff = min(2*b.backoff, b.MaxBackoff)
+	}
+	return b.backoff
 }

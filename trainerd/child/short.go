@@ -2,24 +2,34 @@ package child
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// sameSizes is how many checkpoints in a row must have files of one size before a
-// shorter one shows that it was cut.
-const sameSizes = 3
+// knownSizes is how many checkpoints in a row must have a file before a shorter one
+// shows that it was cut.
+const knownSizes = 3
 
 // sizes are those of the files of checkpoints, in the order in which these came, by
 // the files' general names.
 type sizes map[string]sizeOf
 
-// sizeOf is the size of the files of one name.
+// sizeOf are the sizes of the files of one name.
 type sizeOf struct {
-	bytes int64
-	count int   // of checkpoints in a row that have it
-	short int64 // of one since that did not count because it was shorter, 0 for none
+	last  []int64 // of the last knownSizes checkpoints, if there are so many
+	short int64   // of one since that did not count because it was shorter, 0 for none
+}
+
+// least returns the size below which a file was cut: one that is shorter than those
+// before it by more than twice what these differ by. 0 where these are too few.
+func (of sizeOf) least() int64 {
+	if len(of.last) < knownSizes {
+		return 0
+	}
+	low, high := slices.Min(of.last), slices.Max(of.last)
+	return low - 2*(high-low)
 }
 
 // add notes the sizes of an intact checkpoint.
@@ -29,11 +39,8 @@ func (all sizes) add(r *manifest.Record) {
 	}
 	for _, f := range r.Files {
 		name := integrity.General(f.Name)
-		if of := all[name]; of.bytes == f.Bytes {
-			all[name] = sizeOf{bytes: f.Bytes, count: of.count + 1}
-		} else {
-			all[name] = sizeOf{bytes: f.Bytes, count: 1}
-		}
+		last := append(slices.Clone(all[name].last), f.Bytes)
+		all[name] = sizeOf{last: last[max(len(last)-knownSizes, 0):]}
 	}
 }
 
@@ -47,9 +54,9 @@ func sizesOf(known []Checkpoint) sizes {
 }
 
 // eachShort calls f for the files of a checkpoint that are shorter than those of their
-// name before, which all had one size. One that has the size of the last such file is
-// not: once may be a cut, twice in a row is how the program writes. Forms that show whether
-// anything is missing at their end may be shorter, pickles too by their last byte.
+// name before. One that has the size of the last such file is not: once may be a cut,
+// twice in a row is how the program writes. Forms that show whether anything is missing
+// at their end may be shorter, pickles too by their last byte.
 func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int64, of sizeOf)) {
 	if len(s.sizes) == 0 {
 		return
@@ -60,11 +67,8 @@ func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int6
 	}
 	for _, name := range files {
 		of := s.sizes[integrity.General(name)]
-		if of.count < sameSizes {
-			continue
-		}
 		info, err := s.root.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || info.Size() >= of.bytes || info.Size() == of.short {
+		if err != nil || !info.Mode().IsRegular() || info.Size() >= of.least() || info.Size() == of.short {
 			continue
 		}
 		if isPickle := integrity.Format([]string{name}) == "pickle"; !isPickle && !integrity.IsWholeFile(s.root, name) {
@@ -77,7 +81,7 @@ func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int6
 // shows that.
 func (s *checkpointStore) isShort(c Checkpoint) (err error) {
 	s.eachShort(c, func(name string, bytes int64, of sizeOf) {
-		err = fmt.Errorf("%s has %d bytes instead of %d, %w", name, bytes, of.bytes, integrity.ErrUnmarked)
+		err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, slices.Min(of.last), integrity.ErrUnmarked)
 	})
 	return err
 }

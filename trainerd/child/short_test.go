@@ -13,7 +13,7 @@ import (
 )
 
 // TestShortFiles has checkpoints of a form that does not say how long it is: a file that
-// is shorter than those before it was cut, if those were all of one size.
+// is shorter than those before it was cut, unless their sizes differ by as much.
 func TestShortFiles(t *testing.T) {
 	whole := func(int) string { return "weights of a fixed size" }
 	for name, tc := range map[string]struct {
@@ -26,14 +26,16 @@ func TestShortFiles(t *testing.T) {
 		"in a folder":        {"w-%d/model.bin", whole, "weights", true},
 		"of a process":       {"w-%d-rank0.bin", whole, "weights", true},
 		"a longer one":       {"w-%d.bin", whole, "weights of a fixed size, and more", false},
-		"sizes that vary":    {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights", false},
+		"sizes that vary":    {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights", true},
+		"as they vary":       {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights of a fixed siz", false},
+		"sizes that grow":    {"w-%d.bin", func(step int) string { return strings.Repeat("weights", step) }, "weights", false},
 		"a form with length": {"w-%d.safetensors", func(int) string { return tensorsFile() }, "\x02\x00\x00\x00\x00\x00\x00\x00{}", false},
 		"a pickle":           {"w-%d.pkl", func(int) string { return "\x80\x04of a fixed size." }, "\x80\x04.", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := openShelf(t, dir, "w-*", retention.Last(1))
-			for step := 1; step <= sameSizes; step++ {
+			for step := 1; step <= knownSizes; step++ {
 				writeFile(t, filepath.Join(dir, fmt.Sprintf(tc.name, step)), tc.before(step))
 				if added, bad := s.refresh(true); len(added) != 1 || bad != nil {
 					t.Fatalf("added %v, bad %v", added, bad)
@@ -68,7 +70,7 @@ func TestShorterFromNowOn(t *testing.T) {
 			t.Helper()
 			writeFile(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
 		}
-		for step := 1; step <= sameSizes; step++ {
+		for step := 1; step <= knownSizes; step++ {
 			write(step, "weights")
 		}
 		s.refresh(true)

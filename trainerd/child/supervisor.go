@@ -165,14 +165,14 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 		if err != nil || exit.Cause == Completed || exit.Cause == Stopped {
 			return exit, err
 		}
-		pause, again := r.budget.next(time.Now(), exit.Cause, r.attempt.progressed)
+		pause, again := r.budget.next(time.Now(), &exit, r.attempt.progressed)
 		r.observer.Ended(exit, again, pause)
 		if !again {
 			e := &ExitError{Command: sv.Command, Exit: exit, Failures: len(r.budget.failures), Window: r.budget.Window}
 			return exit, e
 		}
 		r.log.Warn("the program "+exit.String()+"; it will be started again", "cause", exit.Cause, "attempt", exit.Attempt,
-			"after", exit.Took.Round(time.Millisecond), "pause", pause, "failures", len(r.budget.failures), "preemptions", r.budget.preempted)
+			"after", exit.Took.Round(time.Millisecond), "pause", pause.Round(time.Millisecond), "failures", len(r.budget.failures), "preemptions", r.budget.preempted)
 		r.hintCheckpoints()
 		r.counts.update(func(c *counts) { c.pauses += pause })
 		r.wait(ctx, pause)

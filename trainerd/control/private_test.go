@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The name of a socket never stands for one that others can connect to, and
+// The name of a socket never refers to one that others can connect to, and
 // nothing is left of how it came to be.
 func TestListenPrivate(t *testing.T) {
 	dir := t.TempDir()

@@ -52,7 +52,11 @@ func (j *job) reportResult(e *evaluation, o RunOptions) {
 		}
 		j.reportMajority(e, o)
 	}
-	o.suggestNext(j.config, true)
+	saves := j.config.Supervisor.SaveModelSecs > 0 || j.config.Supervisor.SaveModelSteps > 0
+	o.suggestNext(j.config, saves)
+	if saves && !j.config.IsGraph() {
+		fmt.Fprintf(o.Stdout, "  %s predict %s %s\n", o.command("trainerd"), shell.Quote(config.Absolute(j.config.Logdir)), shell.Quote(config.Absolute(j.config.Data.File)))
+	}
 }
 
 // suggestNext prints what to type after a job.

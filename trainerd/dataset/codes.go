@@ -68,7 +68,7 @@ func (p *Profile) isFarOff(field string) bool {
 // it knows that all that are no numbers are.
 func (p *Profile) missingBy(words []string) (n int) {
 	if p.values == nil {
-		return p.words - p.units
+		return p.words - p.units - p.bounds
 	}
 	for _, w := range words {
 		n += p.values[w]

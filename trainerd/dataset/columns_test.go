@@ -108,7 +108,7 @@ func TestColumnErrors(t *testing.T) {
 		{"no label at all", "a,y\n1,\n2,NA\n", header(Options{Missing: true}), `data.csv: column 2 ("y"): no row has a label`},
 		{"more classes than the model has", "a,y\n1,u\n2,v\n3,w\n", header(Options{Categories: []string{"y"}, Classes: 2}), `data.csv: column 2 ("y"): there are 3 classes, more than model.classes = 2`},
 		{"too many words", many, header(Options{Categories: []string{"a"}}), `data.csv:1002: column 1 ("a"): is the word number 1001 of a category; leave the column out: add it to data.drop`},
-		{"binary", "a\x00\x01" + strings.Repeat("\x02", 1<<16), Options{}, "data.csv: is a binary file, not a table of text; check data.file and data.format"},
+		{"binary", "a\x00\x01" + strings.Repeat("\x02", 1<<16), Options{}, "data.csv: is a binary file, not a table of text; give a table of text, or Parquet, TFRecord, IDX or images"},
 		{"JSON", `{"a":1,"y":0}` + "\n" + `{"a":"b","y":1}`, Options{Format: FormatJSON, Label: Column{Name: "y"}}, `data.csv: record 2: column 1 ("a"): "b" is not a number`},
 	} {
 		_, err := Read(t.Context(), strings.NewReader(c.text), "data.csv", c.opts)

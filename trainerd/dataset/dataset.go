@@ -269,7 +269,7 @@ func open(ctx context.Context, name, labels string, o Options) (*source, error) 
 }
 
 func openError(name string, err error) *Error {
-	return &Error{File: name, Reason: "cannot be opened", Err: unwrapPath(err), Hint: "check data.file; a relative path starts at the config's folder"}
+	return &Error{File: name, Reason: "cannot be opened", Err: unwrapPath(err), Hint: "check the name; in a config a relative path starts at its folder"}
 }
 
 // newDataset splits and scales the examples of train, unless test has the test

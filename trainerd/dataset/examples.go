@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 )
 
 // ExamplesOptions says how to read rows for a trained model.
@@ -21,6 +22,11 @@ type ExamplesOptions struct {
 	NeedLabel bool
 	// NoMissing makes a missing number an error.
 	NoMissing bool
+	// Coerce treats a field of a table that is not the number or date that its
+	// column requires as missing, unless NoMissing is set; without it such a field
+	// is an error, which names CoerceOption if that is not "".
+	Coerce       bool
+	CoerceOption string
 	// In, if not nil, is a table to read instead of the file.
 	In io.Reader
 }
@@ -39,6 +45,10 @@ type Example struct {
 type Examples struct {
 	// HasLabels says that the rows may have labels.
 	HasLabels bool
+	// Coerced counts the fields that were taken for missing, and FirstCoerced says
+	// what was wrong with the first.
+	Coerced      int
+	FirstCoerced *Error
 
 	schema *Schema
 	opts   ExamplesOptions
@@ -72,9 +82,28 @@ func OpenExamples(ctx context.Context, name string, s *Schema, o ExamplesOptions
 	}
 	if err != nil {
 		e.Close()
-		return nil, err
+		return nil, withoutSettings(err)
 	}
 	return e, nil
+}
+
+// withoutSettings replaces hints that name settings of the training's data: those of
+// a model that is trained are as they are.
+func withoutSettings(err error) error {
+	replace := func(e *Error) {
+		if strings.Contains(e.Hint, "data.") && !strings.Contains(e.Hint, "in a config") {
+			e.Hint = "give data of the kind that the model was trained with"
+		}
+	}
+	switch err := err.(type) {
+	case *Error:
+		replace(err)
+	case *Errors:
+		for _, one := range err.Problems {
+			replace(one)
+		}
+	}
+	return err
 }
 
 // openPipe makes what cannot be read twice, such as a named pipe or the shell's
@@ -131,12 +160,12 @@ func (e *Examples) Each(f func(*Example) error) error {
 			continue
 		}
 		if err != io.EOF {
-			return err
+			return withoutSettings(err)
 		}
 		if rows == 0 {
 			e.errs.add(&Error{Reason: "holds no rows"})
 		}
-		return e.errs.err()
+		return withoutSettings(e.errs.err())
 	}
 }
 

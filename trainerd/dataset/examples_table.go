@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,20 +19,18 @@ type tableExamples struct {
 	columns []int // of the table, for each feature
 	label   int   // column, -1 for none
 	names   []string
-	width   int
-	first   *table.Row // read to find out whether it is the header, nil if it was
 }
 
 // openTable opens CSV, JSON or Parquet. The dialect is found out; whether there
 // is a header is decided by the names that the model knows.
 func (e *Examples) openTable(format Format) error {
-	t := &tableExamples{Examples: e, words: e.schema.Vocabularies()}
-	o := table.Options{Sniff: true, Format: tableFormats[format]}
+	t := &tableExamples{Examples: e, words: e.schema.Vocabularies(), label: -1}
+	o := table.Options{Sniff: true, Format: tableFormats[format], Narrow: true, FindHeader: t.headerRows}
 	var err error
 	if e.opts.In != nil {
-		t.table, err = openStream(e.opts.In, o)
+		t.table, err = table.New(e.opts.In, o)
 	} else {
-		t.table, err = openTwice(e.name, o)
+		t.table, err = table.Open(e.name, o)
 	}
 	if err != nil {
 		return tableError(e.name, err)
@@ -54,95 +50,36 @@ func (e *Examples) openTable(format Format) error {
 // tableFormats has the formats that are tables; others mean that it is found out.
 var tableFormats = map[Format]table.Format{FormatCSV: table.CSV, FormatJSON: table.JSON, FormatParquet: table.Parquet}
 
-// literal is a dialect that was found out, with the header as a row of its own.
-func literal(o table.Options) table.Options {
-	if o.Format == table.CSV {
-		o.Header = false
-	}
-	o.Sniff = false
-	return o
-}
-
-// openTwice opens a file, once to find out its dialect. One that is too small to
-// tell has commas.
-func openTwice(name string, o table.Options) (*table.Table, error) {
-	t, err := table.Open(name, o)
-	var unclear *table.Error
+// headerRows returns how many rows of CSV have the names of the columns, of the
+// names in the first row and whether it looks like a header.
+func (t *tableExamples) headerRows(names []string, looks bool) int {
 	switch {
-	case errors.As(err, &unclear):
-		return table.Open(name, table.Options{Format: o.Format})
-	case err != nil:
-		return nil, err
+	case t.isFirstHeader(names):
+		return 2
+	case t.isHeader(names, looks):
+		return 1
 	}
-	t.Close()
-	sniffed := t.Options
-	if t, err = table.Open(name, literal(sniffed)); err == nil {
-		t.Options.Header = sniffed.Header
-	}
-	return t, err
-}
-
-// streamHead is how much of a stream is looked at to find out its dialect.
-const streamHead = 1 << 20
-
-func openStream(in io.Reader, o table.Options) (*table.Table, error) {
-	r := bufio.NewReaderSize(in, streamHead)
-	head, err := r.Peek(streamHead)
-	if err != nil && err != io.EOF {
-		return nil, &table.Error{Reason: "cannot be read", Err: err}
-	}
-	if len(head) == streamHead { // the last row may be cut
-		head = head[:max(1, bytes.LastIndexByte(head, '\n')+1)]
-	}
-	t, err := table.New(bytes.NewReader(head), o)
-	if err != nil {
-		return table.New(r, table.Options{Format: o.Format})
-	}
-	sniffed := t.Options
-	t.Close()
-	if t, err = table.New(r, literal(sniffed)); err == nil {
-		t.Options.Header = sniffed.Header
-	}
-	return t, err
+	return 0
 }
 
 // begin finds the columns: by name, or by their places in the training file.
 func (t *tableExamples) begin() error {
 	names := t.table.Columns
-	named := t.table.Options.Format != table.CSV
-	if !named {
-		row, err := t.table.Next()
-		if err == io.EOF {
-			t.first, t.label = nil, -1
-			return nil // Each says that there are no rows
-		}
-		if err != nil {
-			return tableError(t.name, err)
-		}
-		first := &table.Row{Fields: slices.Clone(row.Fields), Number: row.Number}
-		names = trimmed(first.Fields)
-		if t.isFirstHeader(names) {
-			if row, err = t.table.Next(); err == nil {
-				names = table.JoinHeader(names, row.Fields)
-			}
-			t.names, t.width = names, len(names)
-			return t.byName(names)
-		}
-		if named = t.isHeader(names); !named {
-			t.first, t.width = row, len(first.Fields)
-			return t.byPlace(len(first.Fields), first)
-		}
-		if !t.schema.HasNames() {
-			t.width = len(names)
-			return t.byPlace(len(names), nil)
-		}
+	if len(names) == 0 {
+		return nil // Each says that there are no rows
 	}
-	t.names, t.width = names, len(names)
-	return t.byName(names)
+	if t.table.Options.Format == table.CSV && !t.table.Options.Header {
+		return t.byPlace(len(names))
+	}
+	if t.schema.HasNames() {
+		t.names = names
+		return t.byName(names)
+	}
+	return t.byPlace(len(names))
 }
 
 // isFirstHeader reports whether a row is the first of two with the names of the
-// columns, as table.JoinHeader makes them.
+// columns, as package table makes them.
 func (t *tableExamples) isFirstHeader(fields []string) bool {
 	if !t.schema.HasNames() {
 		return false
@@ -158,18 +95,10 @@ func (t *tableExamples) isFirstHeader(fields []string) bool {
 	return joined
 }
 
-func trimmed(fields []string) []string {
-	all := make([]string, len(fields))
-	for i, f := range fields {
-		all[i] = strings.TrimSpace(f)
-	}
-	return all
-}
-
 // isHeader reports whether a row has the names of the columns.
-func (t *tableExamples) isHeader(fields []string) bool {
+func (t *tableExamples) isHeader(fields []string, looks bool) bool {
 	if !t.schema.HasNames() { // numbers are values then, whatever else they could be
-		return t.table.Options.Header && !slices.ContainsFunc(fields, table.IsNumber)
+		return looks && !slices.ContainsFunc(fields, table.IsNumber)
 	}
 	known := 0
 	for _, f := range t.schema.Features {
@@ -177,14 +106,11 @@ func (t *tableExamples) isHeader(fields []string) bool {
 			known++
 		}
 	}
-	return known > 0 && 2*known >= len(t.schema.Features) || t.table.Options.Header
+	return known > 0 && 2*known >= len(t.schema.Features) || looks
 }
 
 // byName finds the columns by their names. Others are left out.
 func (t *tableExamples) byName(names []string) error {
-	if !t.schema.HasNames() {
-		return t.byPlace(len(names), nil)
-	}
 	var missing []string
 	for _, f := range t.schema.Features {
 		at := slices.Index(names, f.Name)
@@ -212,9 +138,8 @@ func (t *tableExamples) needLabel() error {
 
 // byPlace finds the columns by their places: those of the training file, with or
 // without its label, or the features alone.
-func (t *tableExamples) byPlace(n int, first *table.Row) error {
+func (t *tableExamples) byPlace(n int) error {
 	s := t.schema
-	t.label = -1
 	switch {
 	case s.Columns > 0 && n == s.Columns:
 		t.label = s.Label.Column
@@ -234,11 +159,7 @@ func (t *tableExamples) byPlace(n int, first *table.Row) error {
 			t.columns = append(t.columns, i)
 		}
 	default:
-		e := &Error{Reason: fmt.Sprintf("has rows of %d columns, but the model takes %d features", n, len(s.Features)), Hint: t.placeHint()}
-		if first != nil {
-			e.Line = t.table.Line
-		}
-		return e
+		return &Error{Line: t.table.Line, Reason: fmt.Sprintf("has rows of %d columns, but the model takes %d features", n, len(s.Features)), Hint: t.placeHint()}
 	}
 	return t.needLabel()
 }
@@ -255,29 +176,24 @@ func (t *tableExamples) placeHint() string {
 
 // read reads one row.
 func (t *tableExamples) read(one *Example) error {
-	row := t.first
-	t.first = nil
-	if row == nil {
-		var err error
-		if row, err = t.table.Next(); err == io.EOF {
-			return io.EOF
-		} else if err != nil {
-			return t.rowError(err)
-		}
+	row, err := t.table.Next()
+	if err == io.EOF {
+		return io.EOF
 	}
+	if err != nil {
+		return t.rowError(err)
+	}
+	width := len(t.table.Columns)
 	if !t.opts.NoMissing {
-		row.FillUp(t.width)
+		row.FillUp(width)
 	}
-	if len(row.Fields) != t.width {
-		return &Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", len(row.Fields), t.width), Hint: "make all rows equally long"}
+	if len(row.Fields) != width {
+		return &Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", len(row.Fields), width), Hint: "make all rows equally long"}
 	}
 	for i, c := range t.columns {
-		v, reason, hint := t.schema.Parse(t.words, i, row.Fields[c])
-		if reason == "" && t.opts.NoMissing && math.IsNaN(float64(v)) {
-			reason, hint = "the field is empty", "fill it in: the model was trained without missing numbers, and without data.normalize, which would fill in the mean"
-		}
-		if reason != "" {
-			return t.fault(row, c, reason, hint)
+		v, fault := t.value(row, i, c)
+		if fault != nil {
+			return fault
 		}
 		one.X = append(one.X, v)
 	}
@@ -291,6 +207,28 @@ func (t *tableExamples) read(one *Example) error {
 		return t.fault(row, t.label, reason, "correct the label, or remove the row")
 	}
 	return nil
+}
+
+// value returns the raw value of feature i, which is in column c.
+func (t *tableExamples) value(row *table.Row, i, c int) (float32, *Error) {
+	v, reason, hint := t.schema.Parse(t.words, i, row.Fields[c])
+	switch {
+	case reason == "" && t.opts.NoMissing && v != v:
+		return 0, t.fault(row, c, "the field is empty", "fill it in: the model was trained without missing numbers, and without normalize, which would fill in the mean")
+	case reason == "":
+		return v, nil
+	case t.opts.NoMissing || t.schema.Features[i].Kind == KindID:
+		return 0, t.fault(row, c, reason, hint)
+	case t.opts.Coerce:
+		if t.Coerced++; t.FirstCoerced == nil {
+			t.FirstCoerced = t.fault(row, c, reason, "")
+			t.FirstCoerced.File = t.name
+		}
+		return float32(math.NaN()), nil
+	case t.opts.CoerceOption != "":
+		hint += "; " + t.opts.CoerceOption + " takes it for missing"
+	}
+	return 0, t.fault(row, c, reason, hint)
 }
 
 // rowError returns the fault of a row, or what ends the reading.

@@ -13,10 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/tfevents/tfexample"
+	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
 // carSchema is that of a file with the columns name, weight, origin, kind (the
-// label) and built, of which name is not used.
+// label) and built; name is not used.
 func carSchema() *Schema {
 	return &Schema{
 		Format: FormatCSV, Columns: 5, Classes: 2,
@@ -72,6 +73,47 @@ func TestExamplesOfTables(t *testing.T) {
 	}
 }
 
+// TestExamplesHeaders reads tables with the header of their training file: it means
+// the same then, as do the numbers below it.
+func TestExamplesHeaders(t *testing.T) {
+	for _, text := range []string{
+		"age,age,,age\n1,2,3,4\n5,6,7,8\n9,8,5,6\n",          // a repeated and an empty name
+		"#age,size\n1,2\n3,4\n5,6\n",                         // a mark
+		"(1),$2,50%,a\n1,2,3,4\n5,6,7,8\n",                   // names like numbers
+		"age,size\nr1,1,2\nr2,3,4\nr3,5,6\n",                 // no name for those of the rows
+		"in,in,out\na,b,a\n1,2,3\n4,5,6\n7,8,9\n",            // two rows
+		"age;size\n1,5;2.000,5\n1.200,25;3,5\n2,5;1\n",       // decimal commas
+		"\ufeff\"age\",\"size\"\n\"1\",\"2\"\n\"3\",\"4\"\n", // a byte order mark
+	} {
+		trained, err := table.New(strings.NewReader(text), table.Options{Sniff: true})
+		if err != nil || !trained.Options.Header {
+			t.Errorf("%q: header %v, %v", text, trained != nil && trained.Options.Header, err)
+			continue
+		}
+		s := &Schema{Columns: len(trained.Columns)}
+		for i, name := range trained.Columns {
+			s.Features = append(s.Features, Feature{Name: name, Kind: KindCategory, Column: i})
+		}
+		var want []string
+		for {
+			row, err := trained.Next()
+			if err != nil {
+				break
+			}
+			x := make([]int, len(row.Fields))
+			for i, field := range row.Fields {
+				f := &s.Features[i]
+				x[i], f.Vocabulary = len(f.Vocabulary), append(f.Vocabulary, field)
+			}
+			want = append(want, fmt.Sprint(x, " NaN"))
+		}
+		got, err := readExamples(t, text, s, ExamplesOptions{})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", text, err, diff)
+		}
+	}
+}
+
 func TestExamplesErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
@@ -90,11 +132,13 @@ func TestExamplesErrors(t *testing.T) {
 		{"other columns without a header", "1,us\n2,eu\n", ExamplesOptions{}, []string{
 			`in.csv:1: has rows of 2 columns, but the model takes 3 features; give a header with the columns' names`}},
 		{"missing numbers", "weight,origin,built\n,us,1970-01-03\n1,,1970-01-03\n", ExamplesOptions{NoMissing: true}, []string{
-			`in.csv:2: column 1 ("weight"): the field is empty; fill it in: the model was trained without missing numbers, and without data.normalize, which would fill in the mean`}},
+			`in.csv:2: column 1 ("weight"): the field is empty; fill it in: the model was trained without missing numbers, and without normalize, which would fill in the mean`}},
 		{"no label", "weight,origin,built\n1,us,\n", ExamplesOptions{NeedLabel: true}, []string{
 			`in.csv: has no labels; add the column "kind", with which the predictions are compared`}},
 		{"an unknown label", "weight,origin,built,kind\n1,us,,bus\n", ExamplesOptions{NeedLabel: true}, []string{
 			`in.csv:2: column 4 ("kind"): the label "bus" is not a class of the model; correct the label, or remove the row`}},
+		{"rows of all lengths", "weight,origin,built,kind,name\n1,us,1970-01-03,car\n1,us,1970-01-03,car,a,b\n", ExamplesOptions{}, []string{
+			`in.csv:3: the row has 6 columns, but the first row has 5; make all rows equally long`}},
 		{"nothing", "", ExamplesOptions{}, []string{`in.csv: holds no rows`}},
 	} {
 		_, err := readExamples(t, tt.text, carSchema(), tt.opts)

@@ -52,8 +52,12 @@ func (f *Feature) isMissing(field string) bool {
 	return table.IsMissing(field) || slices.Contains(f.NA, field)
 }
 
-// plain returns a number without the unit of the column.
+// plain returns a number without the unit of the column, and without the sign of a
+// bound.
 func (f *Feature) plain(field string) string {
+	if number, ok := bound(field); ok {
+		return number
+	}
 	if f.Unit == "" {
 		return field
 	}
@@ -61,6 +65,24 @@ func (f *Feature) plain(field string) string {
 		return number
 	}
 	return field
+}
+
+// bound returns the number of one that is known from one side alone, as in >=90,
+// 90+ and <0.5; false for any other field.
+func bound(field string) (number string, ok bool) {
+	const longest = 32
+	if len(field) < 2 || len(field) > longest {
+		return "", false
+	}
+	number = strings.TrimSuffix(field, "+")
+	if len(number) == len(field) {
+		_, first := utf8.DecodeRuneInString(field)
+		if !strings.ContainsAny(field[:first], "<>≤≥") {
+			return "", false
+		}
+		number = strings.TrimLeft(strings.TrimPrefix(field[first:], "="), " ")
+	}
+	return number, table.IsNumber(number) && !strings.HasPrefix(number, "+")
 }
 
 // number reads a number of the column, with its unit or without.

@@ -30,6 +30,7 @@ type Profile struct {
 	codes    int // numbers that begin with a needless zero, such as 007
 	unit     string
 	units    int             // fields that are a number with the unit
+	bounds   int             // fields that are a number known from one side, such as >=90
 	odd      map[string]bool // fields that are neither, as long as they are few
 	texts    bool            // some are too long for words
 	counts   bool            // the rows, from 0 or 1
@@ -119,11 +120,16 @@ func (p *Profile) distinct(field string) {
 // values.
 const fewOdd = 10
 
-// unitOf counts a field that is a number with a unit, or notes it as an odd one.
+// unitOf counts a field that is a number with a unit or a bound, or notes it as an odd
+// one.
 func (p *Profile) unitOf(field string) {
 	if _, unit, ok := splitUnit(field); ok && (p.unit == "" || unit == p.unit) {
 		p.unit = strings.Clone(unit)
 		p.units++
+		return
+	}
+	if _, ok := bound(field); ok {
+		p.bounds++
 		return
 	}
 	if len(field) > longestUnit+64 {
@@ -140,8 +146,8 @@ func (p *Profile) naValues() []string {
 	if code := p.sentinel(); code != "" {
 		return []string{code}
 	}
-	n := p.numbers + p.units
-	if len(p.odd) == 0 || len(p.odd) > fewOdd || p.texts || float64(n) < fewest*float64(p.present()) || p.Distinct-len(p.odd) <= few && !p.Many {
+	n := p.numbers + p.units + p.bounds
+	if len(p.odd) == 0 || !p.isBounded() || len(p.odd) > fewOdd || p.texts || float64(n) < fewest*float64(p.present()) || p.Distinct-len(p.odd) <= few && !p.Many {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(p.odd))
@@ -213,7 +219,7 @@ func (p *Profile) kind() Kind {
 		return KindDate
 	case p.numbers == n:
 		return KindNumber
-	case p.numbers+p.units == n && p.isMeasured(), p.naValues() != nil:
+	case p.numbers+p.units+p.bounds == n && (p.units == 0 || p.isMeasured()) && p.isBounded(), p.naValues() != nil:
 		return KindNumber
 	}
 	return KindCategory
@@ -225,6 +231,10 @@ func (p *Profile) isMeasured() bool {
 	const few = 20
 	return p.units > 0 && (p.Distinct > few || p.Many || slices.Contains(knownUnits, p.unit))
 }
+
+// isBounded reports whether the bounds, if there are any, are among numbers; those
+// that are not are names of ranges.
+func (p *Profile) isBounded() bool { return p.bounds == 0 || 2*(p.numbers+p.units) >= p.present() }
 
 // isClasses reports whether the values are classes: words, or whole numbers of
 // which there are few and each several times; named says that the column is

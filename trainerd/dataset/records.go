@@ -66,7 +66,7 @@ func matching(name string) ([]string, error) {
 	}
 	files, err := filepath.Glob(patternIn(name))
 	if err != nil || len(files) == 0 {
-		return nil, &Error{File: name, Reason: "no file matches the pattern", Err: err, Hint: "check data.file; a relative path starts at the config's folder"}
+		return nil, &Error{File: name, Reason: "no file matches the pattern", Err: err, Hint: "check the name; in a config a relative path starts at its folder"}
 	}
 	return files, nil
 }

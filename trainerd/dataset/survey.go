@@ -332,6 +332,9 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 	if u.Unit != "" {
 		rules = append(rules, "in "+u.Unit)
 	}
+	if u.Kind == KindNumber && p.bounds > 0 {
+		rules = append(rules, "a bound is its number")
+	}
 	if len(u.NA) > 0 {
 		rules = append(rules, quoteNames(u.NA)+" missing")
 	}
@@ -364,7 +367,7 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 	case kind == KindCategory && p.Distinct == 1 && p.Missing == 0:
 		return "constant", true
 	case kind == KindCategory && 2*p.numbers > p.present() && len(p.odd) > 0 && (p.unique() || p.tooManyWords()):
-		return fmt.Sprintf("numbers, but also %d words such as %s", p.words-p.units, quoteNames(slices.Sorted(maps.Keys(p.odd))[:1])), true
+		return fmt.Sprintf("numbers, but also %d words such as %s", p.words-p.units-p.bounds, quoteNames(slices.Sorted(maps.Keys(p.odd))[:1])), true
 	case kind == KindCategory && p.unique():
 		return "different in every row", true
 	case kind == KindCategory && p.tooManyWords():

@@ -111,3 +111,40 @@ func TestUnitsAndNAValues(t *testing.T) {
 		t.Errorf("unit of no column: %v", err)
 	}
 }
+
+func TestBounds(t *testing.T) {
+	for field, want := range map[string]string{
+		">=90": "90", "> 90": "90", "<0.5": "0.5", "≤-3": "-3", "≥1e3": "1e3", "90+": "90", "<=7": "7",
+		"90": "", "+90": "", "++": "", "<": "", "<>90": "", "<a": "", "5-10": "", ">+5": "", "90++": "", "=90": "", "": "",
+	} {
+		if got, ok := bound(field); ok != (want != "") || ok && got != want {
+			t.Errorf("%q is %q, %v; want %q", field, got, ok, want)
+		}
+	}
+}
+
+// TestBoundsAmongNumbers surveys columns: bounds among numbers are numbers, whatever
+// else is missing; those that are not are the names of ranges.
+func TestBoundsAmongNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		values string
+		want   Kind
+	}{
+		"numbers":      {"1 2 3 4 5 6 7 8 <1 >8", KindNumber},
+		"many bounds":  {"1 2 3 4 5 6 7 8 9 10 11 12 13 14 <1 <2 <3 <4 <5 <6 <7 <8 <9 <10 <11 <12", KindNumber},
+		"with missing": {"1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 <1 none", KindNumber},
+		"ranges":       {"<18 18-30 30-60 >60", KindCategory},
+		"few numbers":  {"1 2 <18 >60 >70 >80", KindCategory},
+	} {
+		p := newProfile(name, allDateForms())
+		for field := range strings.FieldsSeq(c.values) {
+			p.add(field)
+		}
+		if p.kind() != c.want {
+			t.Errorf("%s is a %s, want a %s", name, p.kind(), c.want)
+		}
+		if u := p.use(); name == "with missing" && (!slices.Equal(u.NA, []string{"none"}) || u.Missing != 1) {
+			t.Errorf("%s: missing %q, %d", name, u.NA, u.Missing)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"fmt"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
@@ -82,19 +81,6 @@ func (m *maker) column(key string, f dataset.Feature, i int) graph.Output {
 	}
 	table, _ := b.Vocabulary(name+"_vocabulary", f.Vocabulary)
 	return b.Cast(name+"_index", b.Find(name+"_lookup", table, in), tfpb.DataType_DT_FLOAT)
-}
-
-// InputNames returns the name of each feature in the signature of a model with
-// words: the columns' names, or their numbers if the names are not all different.
-func InputNames(s *dataset.Schema) []string {
-	names, own := make([]string, len(s.Features)), s.HasNames()
-	for i, f := range s.Features {
-		names[i] = f.Name
-		if !own {
-			names[i] = fmt.Sprintf("column_%d", i)
-		}
-	}
-	return names
 }
 
 // answerClasses adds what the signature answers about classes.

@@ -57,7 +57,8 @@ type Model struct {
 	// Step is the number of the checkpoint, -1 if it has none.
 	Step int64
 
-	sess *runtime.Session
+	sess    *runtime.Session
+	columns map[string]column // by both of their names
 }
 
 // Error says why a model cannot be used.
@@ -238,6 +239,7 @@ func (m *Model) start(o Options) (err error) {
 	if m.Schema, err = model.SchemaOf(m.Meta); err != nil {
 		return &Error{Source: m.Source, Reason: "its schema is damaged", Err: err}
 	}
+	m.columns = columnsOf(m.Schema, m.Signature)
 	if m.sess, err = runtime.New(m.Meta.GetGraphDef(), &runtime.Options{MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption}); err != nil {
 		return &Error{Source: m.Source, Reason: "its graph cannot be run", Err: err}
 	}

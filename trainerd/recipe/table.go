@@ -48,7 +48,7 @@ var (
 	hasNumber = regexp.MustCompile(`[ :=][-+]?\d`)
 	// measured are words of headings for what a training is judged by.
 	measured = regexp.MustCompile(`(?i)loss|acc|reward|return|error|cost|perplexity|ppl|mse|mae|auc|f1|bleu|psnr|iou|elbo|nll|score|bpc|fid|wer|fitness|deviance`)
-	// cell is a number, or what stands for one that is not there, or a time.
+	// cell is a number, a mark for a missing one, or a time.
 	cell = regexp.MustCompile(`^(?:[-+]?(?:\d[\d.,:]*|\.\d+)(?:[eE][-+]?\d+)?(?:[%a-zA-Z/]{0,4})|[-+]?(?i:nan|inf)|-+|(?i:n/?a|none))$`)
 	// ofAll is a count with the number of all.
 	ofAll = regexp.MustCompile(`^(\d+)/\d+$`)

@@ -19,7 +19,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// script is the calls of one session as TensorFlow ran them; script.py beside
+// script is the calls of one session as TensorFlow ran them; script.py next to
 // the recordings says what is in them.
 type script struct {
 	dir    string

@@ -319,7 +319,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestRestoreAllOrNothing restores values of which one does not fit.
+// TestRestoreAllOrNothing restores values, one of them of the wrong shape.
 func TestRestoreAllOrNothing(t *testing.T) {
 	s := newSession(t, counters()...)
 	run(t, s, nil, "init")

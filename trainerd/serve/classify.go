@@ -79,7 +79,8 @@ func single(m *predict.Model, name string, v any) any {
 	if !ok || len(list) != 1 {
 		return v
 	}
-	info := m.Signature.GetInputs()[name]
+	key, _ := m.Input(name)
+	info := m.Signature.GetInputs()[key]
 	if shape := graph.ShapeFromProto(info.GetTensorShape()); info != nil && (shape.UnknownRank || len(shape.Dims) != 1) {
 		return v
 	}

@@ -129,13 +129,8 @@ func parseInstances(raw json.RawMessage, m *predict.Model) (*request, error) {
 			}
 			columns["x"] = append(columns["x"], row)
 		case ok:
-			for name, v := range object {
-				columns[name] = append(columns[name], v)
-			}
-			for _, name := range names {
-				if _, ok := object[name]; !ok {
-					return nil, fmt.Errorf("instance %d: the input %q is missing; the inputs are %q", i, name, names)
-				}
+			if err := addObject(columns, object, names, m); err != nil {
+				return nil, fmt.Errorf("instance %d: %w", i, err)
 			}
 		case len(names) != 1:
 			return nil, fmt.Errorf("instance %d is not an object; the inputs are %q", i, names)
@@ -150,6 +145,25 @@ func parseInstances(raw json.RawMessage, m *predict.Model) (*request, error) {
 		}
 	}
 	return q, nil
+}
+
+// addObject adds an instance that has a value for each input.
+func addObject(columns map[string][]any, object map[string]any, names []string, m *predict.Model) error {
+	given := make(map[string]bool, len(object))
+	for name, v := range object {
+		key, _ := m.Input(name)
+		if given[key] {
+			return fmt.Errorf("the input %q is given twice", key)
+		}
+		given[key] = true
+		columns[key] = append(columns[key], v)
+	}
+	for _, name := range names {
+		if !given[name] {
+			return fmt.Errorf("the input %q is missing; the inputs are %q", name, names)
+		}
+	}
+	return nil
 }
 
 // parseInputs reads the column format: a tensor, or an object of tensors.
@@ -175,17 +189,21 @@ func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
 	return q, nil
 }
 
-// add makes the tensor of an input.
+// add makes the tensor of the input that a name means.
 func (q *request) add(name string, v any, m *predict.Model) error {
-	info := m.Signature.GetInputs()[name]
+	key, column := m.Input(name)
+	info := m.Signature.GetInputs()[key]
 	if info == nil {
 		return &predict.InputError{Key: name, Reason: fmt.Sprintf("is not an input; the inputs are %q", slices.Sorted(maps.Keys(m.Signature.GetInputs())))}
 	}
-	t, err := tensorOf(v, info.GetDtype(), dateOf(m, name))
+	if q.inputs[key] != nil {
+		return &predict.InputError{Key: key, Reason: "is given twice"}
+	}
+	t, err := tensorOf(v, info.GetDtype(), textOf(column))
 	if err != nil {
 		return &predict.InputError{Key: name, Reason: err.Error()}
 	}
-	q.inputs[name] = t
+	q.inputs[key] = t
 	return nil
 }
 
@@ -231,7 +249,9 @@ func fill[T ckptfmt.Element](shape []int64, leaves []any, of func(any) (T, error
 	values := make([]T, len(leaves))
 	for i, v := range leaves {
 		var err error
-		if values[i], err = of(v); err != nil {
+		if values[i], err = of(v); err != nil && len(shape) > 0 {
+			return nil, fmt.Errorf("row %d: %w", int64(i)*shape[0]/int64(len(leaves)), err)
+		} else if err != nil {
 			return nil, err
 		}
 	}

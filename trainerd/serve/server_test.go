@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,12 +95,12 @@ func TestFormats(t *testing.T) {
 		forms := []string{
 			`{"instances": [[3, 12], [null, 10]]}`,
 			`{"instances": [{"x": [3, 12]}, {"x": [NaN, 10]}], "signature_name": "serving_default"}`,
-			`{"instances": [{"length": 3, "day": "1970-01-13", "other": 1}, {"length": null, "day": 10}]}`,
+			`{"instances": [{"length": ">3", "day": "1970-01-13", "other": 1}, {"length": "NA", "day": 10}]}`,
 		}
 		columns := []string{`{"inputs": [[3, 12], [NaN, 10]]}`, `{"inputs": {"x": [[3, 12], [NaN, 10]]}}`}
 		if words {
 			forms = []string{
-				`{"instances": [{"length": 3, "day": "1970-01-13", "colour": "red"}, {"length": null, "day": 10, "colour": "blue"}]}`,
+				`{"instances": [{"length": "3", "day": "1970-01-13", "colour": "red"}, {"length": "", "day": 10, "colour": "blue"}]}`,
 				`{"instances": [{"length": 3, "day": 12, "colour": {"b64": "cmVk"}}, {"length": NaN, "day": 10, "colour": null}]}`,
 			}
 			columns = []string{`{"inputs": {"length": [3, null], "day": [12, 10], "colour": ["red", ""]}}`}
@@ -141,6 +142,54 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestColumnNames asks by the columns' own names where the inputs have others, and
+// by those.
+func TestColumnNames(t *testing.T) {
+	for _, words := range []bool{false, true} {
+		d, dir := flowers(words), t.TempDir()
+		d.Schema.Features[0].Name, d.Schema.Features[1].Name = "class", "a.b"
+		own, keys := []string{"class", "a.b"}, []string{"class", "a.b"}
+		if words {
+			d.Schema.Features[2].Name = "a_b"
+			own, keys = append(own, "a_b"), []string{"class_", "a.b_", "a_b"}
+		}
+		save(t, dir, logistic(1), d, 7)
+		s, _ := newServer(t, dir)
+		var first string
+		for _, names := range [][]string{own, keys} {
+			values := []string{"3", `"1970-01-13"`, `"red"`}
+			object, columns := make([]string, len(names)), make([]string, len(names))
+			for i, name := range names {
+				object[i], columns[i] = fmt.Sprintf("%q: %s", name, values[i]), fmt.Sprintf("%q: [%s]", name, values[i])
+			}
+			code, body := ask(s, "POST", predictPath, `{"instances": [{`+strings.Join(object, ", ")+`}]}`)
+			if first = cmp.Or(first, body); code != 200 || body != first {
+				t.Errorf("instances of %q: %d %s; want %s", names, code, body, first)
+			}
+			if !words {
+				continue
+			}
+			if code, body = ask(s, "POST", predictPath, `{"inputs": {`+strings.Join(columns, ", ")+`}}`); code != 200 {
+				t.Errorf("inputs %q: %d %s", names, code, body)
+			}
+			if code, body = ask(s, "POST", "/v1/models/flowers:classify", `{"examples": [{`+strings.Join(columns, ", ")+`}]}`); code != 200 {
+				t.Errorf("examples of %q: %d %s", names, code, body)
+			}
+		}
+		if !words {
+			continue
+		}
+		for _, form := range []string{
+			`{"instances": [{"class": 3, "class_": 4, "a.b": 5, "a_b": "red"}]}`,
+			`{"inputs": {"class": [3], "class_": [4], "a.b": [5], "a_b": ["red"]}}`,
+		} {
+			if code, body := ask(s, "POST", predictPath, form); code != 400 || !strings.Contains(body, `input \"class_\"`) || !strings.Contains(body, "is given twice") {
+				t.Errorf("%s: %d %s", form, code, body)
+			}
+		}
+	}
+}
+
 // TestErrors asks for what cannot be answered.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
@@ -157,7 +206,7 @@ func TestErrors(t *testing.T) {
 		{"POST", predictPath, `{"instances": [1], "inputs": 1}`, 400, "only one of them"},
 		{"POST", predictPath, `{"instances": [[1, 2]]}`, 400, "instance 0 is not an object"},
 		{"POST", predictPath, `{"instances": [{"length": 1, "day": 2}]}`, 400, "instance 0: the input \\\"colour\\\" is missing"},
-		{"POST", predictPath, `{"instances": [{"length": "long", "day": 2, "colour": "red"}]}`, 400, "\\\"length\\\": \\\"long\\\" is not a number"},
+		{"POST", predictPath, `{"instances": [{"length": "1", "day": 2, "colour": "red"}, {"length": "long", "day": 2, "colour": "red"}]}`, 400, "\\\"length\\\": row 1: \\\"long\\\" is not a number"},
 		{"POST", predictPath, `{"instances": [{"length": 1, "day": "soon", "colour": "red"}]}`, 400, "is not a date"},
 		{"POST", predictPath, `{"instances": [{"length": [1, 2], "day": 1, "colour": "red"}]}`, 400, "has the shape [1 2]"},
 		{"POST", predictPath, `{"inputs": {"length": [1], "day": [2], "colour": ["red"], "size": [1]}}`, 400, "\\\"size\\\": is not an input"},

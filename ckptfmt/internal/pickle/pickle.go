@@ -36,8 +36,9 @@ type unpickler struct {
 	b     string // which the strings that it makes are parts of
 	at    int
 	stack []any
-	memo  [][]any        // under the numbers from 0 on, which is what all writers use
-	put   int            // values in memo
+	memo  [][]any        // under the numbers from 0 on, which is what all writers use; only what is fetched
+	keep  fetched        // what of that is
+	put   int            // values that were put into memo
 	rest  map[uint32]any // under others
 	made  int
 	room  []any // for the next tuples
@@ -55,7 +56,7 @@ func Load(b string, rules Rules) (value any, end int, err error) {
 	if rules.MaxValues == 0 {
 		rules.MaxValues = maxValues
 	}
-	u := &unpickler{rules: rules, b: b, rest: make(map[uint32]any), globals: make(map[string]any)}
+	u := &unpickler{rules: rules, b: b, keep: fetchedIn(b), rest: make(map[uint32]any), globals: make(map[string]any)}
 	for {
 		at := u.at
 		op, err := u.next(1)
@@ -231,7 +232,7 @@ func (u *unpickler) remember(op byte) error {
 		return err
 	}
 	if op == 'h' || op == 'j' {
-		if key < uint64(u.put) {
+		if key < uint64(u.put) && u.keep.has(key) {
 			return u.push(u.memo[key/memoPiece][key%memoPiece])
 		}
 		v, ok := u.rest[uint32(key)]
@@ -244,12 +245,12 @@ func (u *unpickler) remember(op byte) error {
 	switch n := uint64(u.put); {
 	case err != nil:
 	case key < n:
-		u.memo[key/memoPiece][key%memoPiece] = v
+		u.note(key, v)
 	case key == n:
 		if n%memoPiece == 0 {
-			u.memo = append(u.memo, make([]any, memoPiece))
+			u.memo = append(u.memo, nil)
 		}
-		u.memo[key/memoPiece][key%memoPiece] = v
+		u.note(key, v)
 		u.put++
 		if len(u.rest) > 0 {
 			delete(u.rest, uint32(key))
@@ -258,6 +259,18 @@ func (u *unpickler) remember(op byte) error {
 		u.rest[uint32(key)] = v
 	}
 	return err
+}
+
+// note puts a value into the memo if it will be fetched.
+func (u *unpickler) note(key uint64, v any) {
+	if !u.keep.has(key) {
+		return
+	}
+	piece := &u.memo[key/memoPiece]
+	if *piece == nil {
+		*piece = make([]any, memoPiece)
+	}
+	(*piece)[key%memoPiece] = v
 }
 
 func (u *unpickler) numeral(op byte) error {

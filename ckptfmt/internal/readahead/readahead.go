@@ -38,12 +38,24 @@ func (r *Reader) ReadAt(b []byte, at int64) (int, error) {
 	if r.stopped || len(b) >= most || at < 0 || at > r.size-int64(len(b)) {
 		return r.from.ReadAt(b, at)
 	}
-	if !r.has(at, len(b)) {
-		if err := r.fill(at, len(b)); err != nil {
-			return 0, err
+	got, err := r.Peek(at, len(b))
+	return copy(b, got), err
+}
+
+// Peek returns n bytes, or those before the error, without a copy: they are valid until
+// the next call.
+func (r *Reader) Peek(at int64, n int) ([]byte, error) {
+	if r.stopped || n >= most || at < 0 || at > r.size-int64(n) {
+		b := make([]byte, n)
+		got, err := r.from.ReadAt(b, at)
+		return b[:got], err
+	}
+	if !r.has(at, n) {
+		if err := r.fill(at, n); err != nil {
+			return nil, err
 		}
 	}
-	return copy(b, r.window[at-r.at:]), nil
+	return r.window[at-r.at:][:n], nil
 }
 
 func (r *Reader) has(at int64, n int) bool {

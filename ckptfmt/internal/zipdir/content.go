@@ -13,19 +13,25 @@ import (
 
 // DataOffset returns where the bytes of a member begin, which its own header says:
 // that is read each time.
-func (a *Archive) DataOffset(m *Member) (int64, error) { return a.DataOffsetBy(a.from, m) }
+func (a *Archive) DataOffset(m *Member) (int64, error) {
+	return a.DataOffsetBy(func(at int64, n int) ([]byte, error) {
+		b := make([]byte, n)
+		_, err := a.from.ReadAt(b, at)
+		return b, err
+	}, m)
+}
 
-// DataOffsetBy is [Archive.DataOffset] by way of a reader of the same bytes, which may
-// read ahead.
-func (a *Archive) DataOffsetBy(from io.ReaderAt, m *Member) (int64, error) {
-	var b [memberSize]byte
+// DataOffsetBy is [Archive.DataOffset] by way of a function that returns n bytes of the
+// archive, and may read ahead.
+func (a *Archive) DataOffsetBy(read func(at int64, n int) ([]byte, error), m *Member) (int64, error) {
 	if m.header > a.size-memberSize {
 		return 0, fmt.Errorf("%w: the member is at %d, in a file of %d bytes", ErrFormat, m.header, a.size)
 	}
-	if _, err := from.ReadAt(b[:], m.header); err != nil {
+	b, err := read(m.header, memberSize)
+	if err != nil {
 		return 0, noEOF(err)
 	}
-	if binary.LittleEndian.Uint32(b[:]) != sigMember {
+	if binary.LittleEndian.Uint32(b) != sigMember {
 		return 0, fmt.Errorf("%w: there is no member at %d", ErrFormat, m.header)
 	}
 	names := b[nameLengthAt:]

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"bytes"
 	"encoding/binary"
 	"io"
 	"unicode/utf8"
@@ -9,8 +8,8 @@ import (
 
 // Table is text in columns, left-aligned, two blanks apart. The zero value is
 // an empty one without titles. It keeps its rows one after the other, each as
-// the number of its cells and then the length and the text of each: a list of a
-// million rows takes little more memory than its text, and few objects.
+// the number of its cells and then the length, the width and the text of each: a list
+// of a million rows takes little more memory than its text, and few objects.
 type Table struct {
 	// MaxWidth is the width that a longer cell does not give to its column: the
 	// cells after it are then out of line. 0: there is none.
@@ -42,13 +41,24 @@ func AddRow[T string | []byte](t *Table, cells ...T) {
 	}
 	b := binary.AppendUvarint(t.pieces[last], uint64(len(cells)))
 	for i, cell := range cells {
-		b = binary.AppendUvarint(b, uint64(len(cell)))
+		n := runes(cell)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(cell))), uint64(n))
 		b = append(b, cell...)
-		if n := utf8.RuneCount(b[len(b)-len(cell):]); n <= t.MaxWidth || t.MaxWidth == 0 {
+		if n <= t.MaxWidth || t.MaxWidth == 0 {
 			t.widths[i] = max(t.widths[i], n)
 		}
 	}
 	t.pieces[last] = b
+}
+
+// runes counts the runes of a cell. Most cells are short and of ASCII.
+func runes[T string | []byte](cell T) int {
+	for i := range len(cell) {
+		if cell[i] >= utf8.RuneSelf {
+			return utf8.RuneCountInString(string(cell))
+		}
+	}
+	return len(cell)
 }
 
 // tablePiece is how much text is kept or written at once.
@@ -79,18 +89,23 @@ func (t *Table) Print(w io.Writer, s Style) error {
 // appendRow appends a piece's first row to out and returns the rows after it.
 func (t *Table) appendRow(out, piece []byte) (longer, rest []byte) {
 	cells, piece := takeUvarint(piece)
-	begin := len(out)
+	begin, blanks := len(out), 0
 	for i := range cells {
 		n, text := takeUvarint(piece)
-		cell := text[:n]
-		out, piece = append(out, cell...), text[n:]
-		out = appendBlanks(out, max(0, t.widths[i]-utf8.RuneCount(cell))+2)
+		width, text := takeUvarint(text)
+		out = append(appendBlanks(out, blanks), text[:n]...)
+		piece, blanks = text[n:], max(0, t.widths[i]-width)+2
 	}
-	row := bytes.TrimRight(out[begin:], " ")
-	return out[:begin+len(row)], piece
+	for len(out) > begin && out[len(out)-1] == ' ' { // the last cells may be empty
+		out = out[:len(out)-1]
+	}
+	return out, piece
 }
 
 func takeUvarint(b []byte) (v int, rest []byte) {
+	if b[0] < 1<<7 { // as most are
+		return int(b[0]), b[1:]
+	}
 	u, n := binary.Uvarint(b)
 	return int(u), b[n:]
 }

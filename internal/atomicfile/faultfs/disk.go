@@ -333,7 +333,7 @@ func (s State) LayOut(dst string) error { return NewTree(dst).LayOut(s) }
 
 // Crashes lays out, one after the other, the states in which a power cut may
 // leave the disk after the first n operations, under the directory dst, which
-// stands for root: the changes of names, none, all, each alone and each left
+// represents root: the changes of names, none, all, each alone and each left
 // out, with each the synced bytes, all bytes, or zeros. The directory is
 // emptied between states. There are none after an operation that changes
 // nothing.

@@ -135,7 +135,7 @@ func (r *Replicas) Start(ctx context.Context, sess session.Session, step int64, 
 // or taken out is not known, and a replica that waited then may still take a token
 // for a gradient that it gives again: in a model that was adopted there must be
 // tokens for all of those, too. One too many costs a gradient that is dropped, one
-// too few stops the training for good.
+// too few stops the training forever.
 func (r *Replicas) putTokens(ctx context.Context, sess session.Session, adopted bool) error {
 	if !adopted {
 		_, err := sess.Run(ctx, nil, nil, []string{r.InitTokens})

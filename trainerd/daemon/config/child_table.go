@@ -67,10 +67,10 @@ type Child struct {
 	MaxRestarts int `toml:"max_restarts"`
 	// RestartWindowSecs is the time after which a failure is forgotten.
 	RestartWindowSecs Seconds `toml:"restart_window_secs"`
-	// BackoffSecs is the pause before it is restarted if it got no further than
-	// before. It doubles until it does.
+	// BackoffSecs is the time from one start to the next if it got no further than
+	// before. It doubles until it does, but not if SIGKILL ended it.
 	BackoffSecs Seconds `toml:"backoff_secs"`
-	// MaxBackoffSecs is the longest pause.
+	// MaxBackoffSecs is the longest such time.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`
 	// HangSecs without a new step count as a hang: it is stopped and restarted. 0
 	// for never.

@@ -90,7 +90,9 @@ var (
 	numbered = regexp.MustCompile(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
 	// sequel is a name with a number as a program gives it to one file of its state
 	// after another, whatever the form of that is. epoch_1.csv may be what it found out.
-	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent)[-_.=]?\d+(?:\.[a-z0-9]{1,8})?$`)
+	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer)[-_.=]?\d+(?:\.[a-z0-9]{1,8})?$`)
+	// store is a folder for the state of a training: what is numbered there is such.
+	store = regexp.MustCompile(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|snapshots?|weights|saves?|states?|backups?|restarts?)$`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.
 	bundleTail = regexp.MustCompile(`\.(?:index|meta|data-\d+-of-\d+)$`)
 )
@@ -184,11 +186,12 @@ func checkpointOf(name string, dirs ...string) (root, base string) {
 	return filepath.Dir(name), bundleTail.ReplaceAllString(base, "")
 }
 
-// isSequel reports whether a file is one of several of a state, by their names. It is
-// asked where no name says more: one file alone may be anything.
+// isSequel reports whether a file is one of several of a state, by their names or that
+// of their folder. It is asked where no name says more: one file alone may be anything.
 func isSequel(name string, changed []string) bool {
 	base := filepath.Base(name)
-	if !sequel.MatchString(base) || sheet.MatchString(base) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
+	isState := sequel.MatchString(base) || numbers.MatchString(base) && store.MatchString(filepath.Base(filepath.Dir(name)))
+	if !isState || sheet.MatchString(base) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
 		return false
 	}
 	alike := func(other string) bool { return other != name && patternOf(other) == patternOf(name) }

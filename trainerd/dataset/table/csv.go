@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -89,7 +90,7 @@ func (s *scanner) next() error {
 		}
 		s.first = s.lines
 		if !utf8.Valid(s.line) {
-			return &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `if it is Latin-1 or Windows-1252, set data.encoding = "latin1"`}
+			return &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `save it as UTF-8; in a config, data.encoding = "latin1" reads Latin-1 and Windows-1252`}
 		}
 		return s.cut()
 	}
@@ -192,7 +193,7 @@ func (s *scanner) continued(opened int) error {
 		return unclosed
 	}
 	if err == nil && !utf8.Valid(s.line) {
-		err = &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `if it is Latin-1 or Windows-1252, set data.encoding = "latin1"`}
+		err = &Error{Line: s.lines, Reason: "the line is not UTF-8", Hint: `save it as UTF-8; in a config, data.encoding = "latin1" reads Latin-1 and Windows-1252`}
 	}
 	return err
 }
@@ -233,7 +234,7 @@ func newCSV(r io.Reader, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &csvRows{scanner: newScanner(unixLines(plain), o.Dialect), number: numbersOf(o.Dialect)}
+	c := &csvRows{scanner: newScanner(unixLines(plain), o.Dialect), number: asWritten}
 	t := &Table{Options: o, next: c.next}
 	first, err := c.next()
 	if err == io.EOF {
@@ -243,26 +244,38 @@ func newCSV(r io.Reader, o Options) (*Table, error) {
 		return nil, err
 	}
 	t.Line = c.first
-	if !o.Header {
-		c.kept, c.row.Number = true, 1
-		for i := range first.Fields {
-			t.Columns = append(t.Columns, strconv.Itoa(i))
-		}
+	if o.FindHeader != nil {
+		t.Options.HeaderRows = o.FindHeader(names(unmarked(first.Fields)), o.Header)
+		t.Options.Header = t.Options.HeaderRows > 0
+	}
+	if t.Options.Header {
+		t.Columns = c.readHeader(max(1, t.Options.HeaderRows))
 		return t, nil
 	}
-	header := append([]string(nil), first.Fields...)
-	for range o.HeaderRows - 1 {
+	c.number = numbersOf(o.Dialect)
+	for i, f := range first.Fields {
+		first.Fields[i] = c.number(f)
+		t.Columns = append(t.Columns, strconv.Itoa(i))
+	}
+	c.kept = true
+	return t, nil
+}
+
+// readHeader returns the names of the columns: those in the row that was read, or
+// in that and the ones below it.
+func (c *csvRows) readHeader(rows int) []string {
+	header := unmarked(c.row.Fields)
+	for range rows - 1 {
 		more, err := c.next()
 		if err != nil {
-			return t, nil // the header alone, of a file without rows
+			c.kept, c.keptErr = true, err
+			return names(header) // of a file without rows
 		}
-		header = JoinHeader(header, more.Fields)
+		header = joinHeader(header, more.Fields)
 	}
-	if name := strings.TrimLeft(header[0], "# "); name != "" {
-		header[0] = name
-	}
-	c.row.Number = 0
+	c.row.Number, c.number = 0, numbersOf(c.d)
 	second, err := c.next()
+	c.kept, c.keptErr = true, err
 	switch {
 	case err != nil || len(second.Fields) != len(header)+1:
 	case c.endsWithSeparators():
@@ -270,9 +283,16 @@ func newCSV(r io.Reader, o Options) (*Table, error) {
 	default:
 		header = append([]string{""}, header...)
 	}
-	c.kept, c.keptErr = true, err
-	t.Columns = names(header)
-	return t, nil
+	return names(header)
+}
+
+// unmarked returns a copy of a header without the mark of comments before it.
+func unmarked(header []string) []string {
+	header = slices.Clone(header)
+	if name := strings.TrimLeft(header[0], "# "); name != "" {
+		header[0] = name
+	}
+	return header
 }
 
 // endsWithSeparators reports whether the row that was read, and those after it that
@@ -298,7 +318,7 @@ func (c *csvRows) endsWithSeparators() bool {
 type csvRows struct {
 	*scanner
 	row     Row
-	number  func(string) string // nil for numbers as Go writes them
+	number  func(string) string // makes numbers as Go writes them; asWritten for names
 	kept    bool                // the row was read ahead
 	keptErr error
 }
@@ -323,6 +343,8 @@ func (c *csvRows) next() (*Row, error) {
 	}
 	return &c.row, nil
 }
+
+func asWritten(name string) string { return name }
 
 // withoutFormula returns what spreadsheets write as ="001", for a text that looks
 // like a number, without the formula.

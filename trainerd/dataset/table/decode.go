@@ -27,8 +27,8 @@ var notText = []struct{ magic, what, hint string }{
 	{"SQLite format 3", "is a database of SQLite", "export the table as CSV"},
 	{"\x89HDF", "is an HDF5 file", "store the table as CSV or Parquet"},
 	{"\x93NUMPY", "is an array of numpy", "store it as CSV, with numpy.savetxt"},
-	{"\x89PNG", "is an image", `for images set data.format = "images" and data.file to their folder`},
-	{"\xff\xd8\xff", "is an image", `for images set data.format = "images" and data.file to their folder`},
+	{"\x89PNG", "is an image", "give the folder that has a folder of images for each class"},
+	{"\xff\xd8\xff", "is an image", "give the folder that has a folder of images for each class"},
 	{"%PDF", "is a PDF", "export the table as CSV"},
 	{"\xfd7zXZ\x00", "is compressed with xz", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
 	{"]\x00\x00", "is compressed with lzma", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
@@ -101,7 +101,7 @@ func decode(r io.Reader, encoding string) (*bufio.Reader, error) {
 		b.Discard(3) // cannot fail: Peek has buffered these bytes
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, &Error{Reason: "is a binary file, not a table of text", Hint: "check data.file and data.format"}
+		return nil, &Error{Reason: "is a binary file, not a table of text", Hint: "give a table of text, or Parquet, TFRecord, IDX or images"}
 	}
 	return b, nil
 }

@@ -139,9 +139,9 @@ func (t *trial) judge() bool {
 	for _, row := range t.rows {
 		counts[len(row)]++
 	}
-	for width, n := range counts {
-		if m := counts[t.width]; n > m || n == m && width > t.width {
-			t.width = width
+	for _, row := range t.rows { // of equals the first, but for titles
+		if n, m := counts[len(row)], counts[t.width]; n > m || n == m && t.width < 2 {
+			t.width = len(row)
 		}
 	}
 	if t.width < 2 {

@@ -28,6 +28,12 @@ type Options struct {
 	Sniff bool
 	// Format of the file; "" means CSV.
 	Format Format
+	// Narrow says that the table may have a single column. CSV in which Sniff finds
+	// no separators then has one.
+	Narrow bool
+	// FindHeader says, instead of Header, how many rows of CSV hold the names of the
+	// columns: it is given those in the first row, and Header.
+	FindHeader func(names []string, header bool) int
 	Dialect
 }
 
@@ -209,7 +215,7 @@ func New(r io.Reader, o Options) (*Table, error) {
 			o.Format = JSON
 		}
 		if o.Format != JSON {
-			if o.Dialect, err = sniff(head, o.Dialect); err != nil {
+			if o.Dialect, err = sniff(head, o.Dialect); err != nil && !o.Narrow {
 				return nil, err
 			}
 		}
@@ -225,9 +231,9 @@ func New(r io.Reader, o Options) (*Table, error) {
 	return newCSV(r, o)
 }
 
-// JoinHeader returns the column names of a header with several rows, joining the
+// joinHeader returns the column names of a header with several rows, joining the
 // words above each other with dots: sensor above t is sensor.t.
-func JoinHeader(rows ...[]string) []string {
+func joinHeader(rows ...[]string) []string {
 	joined := make([]string, 0, len(rows[0]))
 	for c := range rows[0] {
 		var words []string

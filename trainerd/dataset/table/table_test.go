@@ -57,6 +57,7 @@ func TestSniff(t *testing.T) {
 		{"single quotes in the header alone", "'a' 'b'\n1 2\n3 4\n", "blank quote ' header", "a b", []string{"1", "2"}},
 		{"comments", "# made\n# by hand\na,b\n1,2\n# more\n3,4\n", ", comment # header", "a b", []string{"1", "2"}},
 		{"a header behind a mark", "#a,b\n1,2\n3,4\n", ", header", "a b", []string{"1", "2"}},
+		{"names like numbers", "(1),$2,50%,1.-,y\n(7),$8,9%,2.-,0\n1,2,3,4,1\n", ", header", "(1) $2 50% 1.- y", []string{"-7", "8", "9", "-2.", "0"}},
 		{"titles with separators", "Sales of 2020,,\n,,\nby region,,\nregion,n,y\nN,1,2\nS,3,4\n,,\nTotal,4,6\n", ", skip 3 header", "region n y", []string{"N", "1", "2"}},
 		{"a first row with a value alone", "x,,\ny,1,2\nx,3,4\ny,5,6\n", ",", "0 1 2", []string{"x", "", ""}},
 		{"a title", "Sales of 2020\n\na,b,c\n1,2,3\n4,5,6\n7,8,9\n", ", skip 2 header", "a b c", []string{"1", "2", "3"}},
@@ -355,4 +356,15 @@ func FuzzSniff(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSniffTies has as many rows of one length as of another: the first gives the
+// width, and no row is taken for a title and left out.
+func TestSniffTies(t *testing.T) {
+	for _, text := range []string{"a,b,c,d,e\n1,2,3,4\n1,2,3,4,5,6\n", "a,b,c\n1,2,3,4\n"} {
+		tab, err := New(strings.NewReader(text), Options{Sniff: true, Narrow: true})
+		if err != nil || tab.Options.Skip > 0 || tab.Columns == nil {
+			t.Errorf("%q: skips %d, %v", text, tab.Options.Skip, err)
+		}
+	}
 }

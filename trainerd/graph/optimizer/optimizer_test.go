@@ -107,7 +107,7 @@ func checkUpdates(t *testing.T, g *graph.Graph, train, op, attr string) {
 	}
 }
 
-// TestSparseUpdates trains a table of which rows are read: the update is that
+// TestSparseUpdates trains a table whose rows are gathered: the update is that
 // of rows, after the gradients of equal rows were added up.
 func TestSparseUpdates(t *testing.T) {
 	tests := []struct {

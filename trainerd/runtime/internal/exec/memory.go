@@ -34,8 +34,8 @@ func (m *memory) observe(base *memory) {
 // close gives back what the buffers of a closed session were.
 func (m *memory) close() { m.shrink(m.buffers.Load()) }
 
-// manyBytes is from where on a piece of memory is worth a garbage collection if
-// what can be freed would otherwise be too much beside it.
+// manyBytes is the size from which a piece of memory is worth a garbage collection
+// if it would otherwise exceed the limit together with what can be freed.
 const manyBytes = 64 << 20
 
 func (m *memory) init(o *Options, all *atomic.Int64) {

@@ -22,6 +22,7 @@ type Plan struct {
 	consts  []constSlot
 	bufOf   []int32 // by slot: number of its buffer, -1 when it has none
 	bufs    int
+	last    []int // by slot: the last step that needs its memory
 	feeds   []feed
 	fetches []int32
 
@@ -42,6 +43,7 @@ func (p *Plan) ChangesState() bool { return p.access&WritesState != 0 }
 type step struct {
 	name, op string
 	kernel   Kernel
+	elements *Elements // nil: not to be part of a chain
 	in, out  []int32
 	types    []inputType
 	control  []int32 // slots whose death kills the step
@@ -235,10 +237,10 @@ func (c *compiler) finish() {
 		p.consts = append(p.consts, constSlot{slot, v})
 	}
 	sort.Slice(p.consts, func(i, j int) bool { return p.consts[i].slot < p.consts[j].slot })
-	last := c.lastUses()
-	c.markCopies(last)
-	c.assignBuffers(last)
-	c.markTakes(last)
+	p.last = c.lastUses()
+	c.markCopies(p.last)
+	c.assignBuffers(p.last)
+	c.markTakes(p.last)
 	c.markSums()
 }
 

@@ -27,7 +27,7 @@ func (c *compiler) addNode(n *node, index int) error {
 	if err != nil {
 		return c.buildError(n, err)
 	}
-	st := step{name: c.prefix + n.name, op: n.op, kernel: k, types: types, flags: spec.Flags | b.flags, control: control, mayDie: mayDie,
+	st := step{name: c.prefix + n.name, op: n.op, kernel: k, elements: b.elements, types: types, flags: spec.Flags | b.flags, control: control, mayDie: mayDie,
 		calls: len(functionsOf(n)) > 0}
 	if !mayDie && spec.Flags&PassThrough != 0 && c.passRef(n, index) {
 		return nil
@@ -152,7 +152,7 @@ func (c *compiler) deref(slot int32) int32 {
 		return out
 	}
 	out := c.newSlot()
-	st := step{op: "VariableV2", kernel: ReadVariable, in: []int32{slot}, out: []int32{out},
+	st := step{op: "VariableV2", kernel: ReadVariable, elements: readElements, in: []int32{slot}, out: []int32{out},
 		flags: Stateful | ReadsState, types: []inputType{{dtype: NoType}}}
 	if handle := c.consts[slot]; handle != nil {
 		st.name = handle.Value.(*Variable).Name

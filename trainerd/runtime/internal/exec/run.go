@@ -14,15 +14,17 @@ import (
 // frame is the memory of one run of a plan. Frames are kept by their plan, so
 // the second run finds every buffer in its final size.
 type frame struct {
-	plan    *Plan
-	slots   []Tensor
-	bufs    []buffer
-	swaps   [][2]int32 // buffers that have changed places since the first step
-	scratch [scratchCount]buffer
-	ints    [8][]int
-	inFrame []any     // by InFrame
-	kept    kept      // of the runs that begin with this frame
-	handed  []*Tensor // by HandOut
+	plan     *Plan
+	slots    []Tensor
+	bufs     []buffer
+	swaps    [][2]int32 // buffers that have changed places since the first step
+	scratch  [scratchCount]buffer
+	ints     [8][]int
+	inFrame  []any     // by InFrame
+	chains   []*chain  // by step: the chain that begins with it; nil for none
+	kept     kept      // of the runs that begin with this frame
+	searched bool      // for chains
+	handed   []*Tensor // by HandOut
 
 	call KernelContext
 	run  run
@@ -165,7 +167,7 @@ func (r *run) steps(f *frame) error {
 		return r.tracedSteps(f)
 	}
 	done := r.ctx.Done()
-	for i := range f.plan.steps {
+	for i := 0; i < len(f.plan.steps); {
 		st := &f.plan.steps[i]
 		select {
 		case <-done:
@@ -174,11 +176,26 @@ func (r *run) steps(f *frame) error {
 			}
 		default:
 		}
-		if err := r.step(f, st); err != nil {
+		n, err := r.next(f, i)
+		if err != nil {
 			return err
 		}
+		i = n
+	}
+	if !f.searched {
+		f.findChains()
 	}
 	return nil
+}
+
+// next runs step i, or the chain that begins with it, and returns the step after.
+func (r *run) next(f *frame, i int) (int, error) {
+	if f.chains != nil && f.chains[i] != nil {
+		if done, err := r.runChain(f, f.chains[i]); done || err != nil {
+			return f.chains[i].end, err
+		}
+	}
+	return i + 1, r.step(f, &f.plan.steps[i])
 }
 
 // cancelled returns the error of a run whose context is done.

@@ -71,8 +71,8 @@ func CheckedNumElements(shape []int) (int, bool) {
 	return n, true
 }
 
-// ShapeCompatible reports whether a shape is one of those that a pattern, with -1
-// for unknown dimensions, stands for.
+// ShapeCompatible reports whether a shape matches a pattern, in which -1 is an
+// unknown dimension.
 func ShapeCompatible(pattern, shape []int) bool {
 	if pattern == nil {
 		return true

@@ -25,6 +25,8 @@ type Graph struct {
 	feeds map[string]*ckptfmt.Tensor
 	types map[string]tfpb.DataType // by name of a tensor
 	sess  *runtime.Session
+	// stepwise is the session of Stepwise.
+	stepwise *runtime.Session
 }
 
 // New returns an empty graph.
@@ -129,6 +131,8 @@ func (g *Graph) attr(v any) *tfpb.AttrValue {
 		return &tfpb.AttrValue{Value: &tfpb.AttrValue_F{F: v}}
 	case []int64:
 		return &tfpb.AttrValue{Value: &tfpb.AttrValue_List{List: &tfpb.AttrValue_ListValue{I: v}}}
+	case *tfpb.TensorShapeProto:
+		return &tfpb.AttrValue{Value: &tfpb.AttrValue_Shape{Shape: v}}
 	case [][]int64:
 		list := &tfpb.AttrValue_ListValue{}
 		for _, dims := range v {
@@ -159,14 +163,34 @@ func (g *Graph) Run(fetches []string, targets ...string) []*ckptfmt.Tensor {
 func (g *Graph) Try(fetches []string, targets ...string) ([]*ckptfmt.Tensor, error) {
 	g.t.Helper()
 	if g.sess == nil {
-		s, err := runtime.New(g.def, nil)
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		g.t.Cleanup(func() { s.Close() })
-		g.sess = s
+		g.sess = g.session()
 	}
 	return g.sess.Run(context.Background(), g.feeds, fetches, targets)
+}
+
+// Stepwise is Run in a session of its own that runs each node alone, as a trace needs
+// it.
+func (g *Graph) Stepwise(fetches []string, targets ...string) []*ckptfmt.Tensor {
+	g.t.Helper()
+	if g.stepwise == nil {
+		g.stepwise = g.session()
+	}
+	traced := &tfpb.RunOptions{TraceLevel: tfpb.RunOptions_FULL_TRACE}
+	out, _, err := g.stepwise.RunWithOptions(context.Background(), traced, g.feeds, fetches, targets)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return out
+}
+
+func (g *Graph) session() *runtime.Session {
+	g.t.Helper()
+	s, err := runtime.New(g.def, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // Close ends the session.

@@ -105,6 +105,11 @@ type Loops[T, R any] struct {
 	Sv func(d []R, x T, y []T)
 }
 
+// Elements returns the loops as chains need them.
+func Elements(f *Loops[float32, float32]) *exec.Elements {
+	return &exec.Elements{Vv: f.Vv, Vs: f.Vs, Sv: f.Sv}
+}
+
 // LoopsOf makes the loops of a function of two elements.
 func LoopsOf[T, R any](f func(x, y T) R) *Loops[T, R] {
 	return &Loops[T, R]{

@@ -120,34 +120,34 @@ func buildAdd(b *exec.OpConstruction) (exec.Kernel, error) {
 	if dt == exec.String {
 		return elem.Combine(elem.LoopsOf(func(x, y []byte) []byte { return append(append([]byte{}, x...), y...) })), nil
 	}
-	return byNumber(dt, addFloats[float32](), addFloats[float64](), elem.Combine(addLoops[int32]()), elem.Combine(addLoops[int64]()),
+	return byNumber(dt, chained(b, addFloats[float32]()), elem.SliceCombine(addFloats[float64]()), elem.Combine(addLoops[int32]()), elem.Combine(addLoops[int64]()),
 		elem.Combine(addLoops[int8]()), elem.Combine(addLoops[int16]()), elem.Combine(addLoops[uint8]()), elem.Combine(addLoops[uint16]()), elem.Combine(addLoops[uint32]()), elem.Combine(addLoops[uint64]()))
 }
 
 func buildSub(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), subFloats[float32](), subFloats[float64](), elem.Combine(subLoops[int32]()), elem.Combine(subLoops[int64]()),
+	return byNumber(b.DType("T"), chained(b, subFloats[float32]()), elem.SliceCombine(subFloats[float64]()), elem.Combine(subLoops[int32]()), elem.Combine(subLoops[int64]()),
 		elem.Combine(subLoops[int8]()), elem.Combine(subLoops[int16]()), elem.Combine(subLoops[uint8]()), elem.Combine(subLoops[uint16]()), elem.Combine(subLoops[uint32]()), elem.Combine(subLoops[uint64]()))
 }
 
 func buildMul(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), mulFloats[float32](), mulFloats[float64](), elem.Combine(mulLoops[int32]()), elem.Combine(mulLoops[int64]()),
+	return byNumber(b.DType("T"), chained(b, mulFloats[float32]()), elem.SliceCombine(mulFloats[float64]()), elem.Combine(mulLoops[int32]()), elem.Combine(mulLoops[int64]()),
 		elem.Combine(mulLoops[int8]()), elem.Combine(mulLoops[int16]()), elem.Combine(mulLoops[uint8]()), elem.Combine(mulLoops[uint16]()), elem.Combine(mulLoops[uint32]()), elem.Combine(mulLoops[uint64]()))
 }
 
 func buildMaximum(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.SliceCombine(largerLoops[float32]()), elem.SliceCombine(largerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Larger[int32])), elem.Combine(elem.LoopsOf(elem.Larger[int64])),
+	return byNumber(b.DType("T"), chained(b, largerLoops[float32]()), elem.SliceCombine(largerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Larger[int32])), elem.Combine(elem.LoopsOf(elem.Larger[int64])),
 		elem.Combine(elem.LoopsOf(elem.Larger[int8])), elem.Combine(elem.LoopsOf(elem.Larger[int16])), elem.Combine(elem.LoopsOf(elem.Larger[uint8])), elem.Combine(elem.LoopsOf(elem.Larger[uint16])), elem.Combine(elem.LoopsOf(elem.Larger[uint32])), elem.Combine(elem.LoopsOf(elem.Larger[uint64])))
 }
 
 func buildMinimum(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.SliceCombine(smallerLoops[float32]()), elem.SliceCombine(smallerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Smaller[int32])), elem.Combine(elem.LoopsOf(elem.Smaller[int64])),
+	return byNumber(b.DType("T"), chained(b, smallerLoops[float32]()), elem.SliceCombine(smallerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Smaller[int32])), elem.Combine(elem.LoopsOf(elem.Smaller[int64])),
 		elem.Combine(elem.LoopsOf(elem.Smaller[int8])), elem.Combine(elem.LoopsOf(elem.Smaller[int16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint8])), elem.Combine(elem.LoopsOf(elem.Smaller[uint16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint32])), elem.Combine(elem.LoopsOf(elem.Smaller[uint64])))
 }
 
 func squaredDifference[T exec.Integer](x, y T) T { return (x - y) * (x - y) }
 
 func buildSquaredDifference(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByType(b.DType("T"), squaredDifferences[float32](), squaredDifferences[float64](),
+	return exec.ByType(b.DType("T"), chained(b, squaredDifferences[float32]()), elem.SliceCombine(squaredDifferences[float64]()),
 		elem.Combine(elem.LoopsOf(squaredDifference[int32])), elem.Combine(elem.LoopsOf(squaredDifference[int64])))
 }
 
@@ -155,6 +155,7 @@ func buildAddN(b *exec.OpConstruction) (exec.Kernel, error) {
 	if b.DType("T") == exec.Variant {
 		return variant.AddLists, nil
 	}
+	b.Elementwise(&exec.Elements{Vv: vec.Add[float32], Sums: true})
 	return byNumber(b.DType("T"), addN[float32], addN[float64], addN[int32], addN[int64],
 		addN[int8], addN[int16], addN[uint8], addN[uint16], addN[uint32], addN[uint64])
 }
@@ -228,26 +229,32 @@ func cross[T exec.Float](c *exec.KernelContext) error {
 	return nil
 }
 
-func addFloats[T exec.Float]() exec.Kernel {
-	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.Add[T], Vs: vec.AddScalar[T], Sv: func(d []T, x T, y []T) { vec.AddScalar(d, y, x) }})
+// chained is the kernel of an operation on float32s that may be part of a chain.
+func chained(b *exec.OpConstruction, f *elem.Loops[float32, float32]) exec.Kernel {
+	b.Elementwise(elem.Elements(f))
+	return elem.SliceCombine(f)
 }
 
-func subFloats[T exec.Float]() exec.Kernel {
-	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.Sub[T], Vs: func(d, x []T, y T) { vec.AddScalar(d, x, -y) }, Sv: func(d []T, x T, y []T) { vec.ScalarSub(d, y, x) }})
+func addFloats[T exec.Float]() *elem.Loops[T, T] {
+	return &elem.Loops[T, T]{Vv: vec.Add[T], Vs: vec.AddScalar[T], Sv: func(d []T, x T, y []T) { vec.AddScalar(d, y, x) }}
 }
 
-func mulFloats[T exec.Float]() exec.Kernel {
-	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.Mul[T], Vs: vec.MulScalar[T], Sv: func(d []T, x T, y []T) { vec.MulScalar(d, y, x) }})
+func subFloats[T exec.Float]() *elem.Loops[T, T] {
+	return &elem.Loops[T, T]{Vv: vec.Sub[T], Vs: func(d, x []T, y T) { vec.AddScalar(d, x, -y) }, Sv: func(d []T, x T, y []T) { vec.ScalarSub(d, y, x) }}
 }
 
-func divFloats[T exec.Float]() exec.Kernel {
-	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.Div[T], Vs: vec.DivScalar[T], Sv: func(d []T, x T, y []T) { vec.ScalarDiv(d, y, x) }})
+func mulFloats[T exec.Float]() *elem.Loops[T, T] {
+	return &elem.Loops[T, T]{Vv: vec.Mul[T], Vs: vec.MulScalar[T], Sv: func(d []T, x T, y []T) { vec.MulScalar(d, y, x) }}
 }
 
-func squaredDifferences[T exec.Float]() exec.Kernel {
+func divFloats[T exec.Float]() *elem.Loops[T, T] {
+	return &elem.Loops[T, T]{Vv: vec.Div[T], Vs: vec.DivScalar[T], Sv: func(d []T, x T, y []T) { vec.ScalarDiv(d, y, x) }}
+}
+
+func squaredDifferences[T exec.Float]() *elem.Loops[T, T] {
 	away := func(d, x []T, y T) {
 		vec.AddScalar(d, x, -y)
 		vec.Square(d, d)
 	}
-	return elem.SliceCombine(&elem.Loops[T, T]{Vv: vec.SquaredDifference[T], Vs: away, Sv: func(d []T, x T, y []T) { away(d, y, x) }})
+	return &elem.Loops[T, T]{Vv: vec.SquaredDifference[T], Vs: away, Sv: func(d []T, x T, y []T) { away(d, y, x) }}
 }

@@ -21,7 +21,7 @@ var divideOps = exec.OpTable{
 }
 
 func buildFloatDiv(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByFloat(b.DType("T"), divFloats[float32](), divFloats[float64]())
+	return exec.ByFloat(b.DType("T"), chained(b, divFloats[float32]()), elem.SliceCombine(divFloats[float64]()))
 }
 
 func truncDiv[T exec.Integer](x, y T) T { return x / y }
@@ -68,7 +68,7 @@ func nonZero[T exec.Integer](k exec.Kernel) exec.Kernel {
 // floats.
 func buildDiv(i32 func(x, y int32) int32, i64 func(x, y int64) int64, round func(float64) float64) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		f32, f64 := divFloats[float32](), divFloats[float64]()
+		f32, f64 := chained(b, divFloats[float32]()), elem.SliceCombine(divFloats[float64]())
 		if round != nil {
 			f32 = elem.Combine(elem.LoopsOf(func(x, y float32) float32 { return float32(round(float64(x / y))) }))
 			f64 = elem.Combine(elem.LoopsOf(func(x, y float64) float64 { return round(x / y) }))

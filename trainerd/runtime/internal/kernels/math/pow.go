@@ -9,14 +9,14 @@ import (
 )
 
 func buildPow(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByType(b.DType("T"), powers[float32](), powers[float64](), intPow[int32](), intPow[int64]())
+	return exec.ByType(b.DType("T"), chained(b, powers[float32]()), elem.SliceCombine(powers[float64]()), intPow[int32](), intPow[int64]())
 }
 
 func pow[T exec.Float](x, y T) T { return T(math.Pow(float64(x), float64(y))) }
 
-func powers[T exec.Float]() exec.Kernel {
+func powers[T exec.Float]() *elem.Loops[T, T] {
 	general := elem.LoopsOf(pow[T])
-	return elem.SliceCombine(&elem.Loops[T, T]{Vv: general.Vv, Sv: general.Sv, Vs: scalarPower[T]})
+	return &elem.Loops[T, T]{Vv: general.Vv, Sv: general.Sv, Vs: scalarPower[T]}
 }
 
 // scalarPower raises to one power. Those that programs use are products and

@@ -65,26 +65,38 @@ func floatUnary(f func(float64) float64) exec.OpSpec {
 // sliceUnary is an op on floats that fills whole slices.
 func sliceUnary(f32 func(d, x []float32), f64 func(d, x []float64)) exec.OpSpec {
 	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), elem.SliceUnary(f32), elem.SliceUnary(f64))
+		return exec.ByFloat(b.DType("T"), chainedUnary(b, f32), elem.SliceUnary(f64))
 	}}
+}
+
+// chainedUnary is the kernel of a function of float32s that may be part of a chain.
+func chainedUnary(b *exec.OpConstruction, f func(d, x []float32)) exec.Kernel {
+	b.Elementwise(&exec.Elements{V: f})
+	return elem.SliceUnary(f)
+}
+
+// chainedPairwise is chainedUnary for two tensors of one shape.
+func chainedPairwise(b *exec.OpConstruction, f func(d, x, y []float32)) exec.Kernel {
+	b.Elementwise(&exec.Elements{Vv: f})
+	return elem.SlicePairwise(f)
 }
 
 // sliceGradient is sliceUnary for two tensors of one shape.
 func sliceGradient(f32 func(d, x, y []float32), f64 func(d, x, y []float64)) exec.OpSpec {
 	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), elem.SlicePairwise(f32), elem.SlicePairwise(f64))
+		return exec.ByFloat(b.DType("T"), chainedPairwise(b, f32), elem.SlicePairwise(f64))
 	}}
 }
 
 // slicesOrEach fills whole slices of floats, and computes integers one by one.
 func slicesOrEach(f32 func(d, x []float32), f64 func(d, x []float64), i32 func(int32) int32, i64 func(int64) int64) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByType(b.DType("T"), elem.SliceUnary(f32), elem.SliceUnary(f64), elem.Unary(i32), elem.Unary(i64))
+		return exec.ByType(b.DType("T"), chainedUnary(b, f32), elem.SliceUnary(f64), elem.Unary(i32), elem.Unary(i64))
 	}
 }
 
 func buildExp(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByFloat(b.DType("T"), elem.SliceUnary(vec.Exp[float32]), elem.SliceUnary(vec.Exp[float64]))
+	return exec.ByFloat(b.DType("T"), chainedUnary(b, vec.Exp[float32]), elem.SliceUnary(vec.Exp[float64]))
 }
 
 func floatTest(f func(float64) bool) exec.OpSpec {
@@ -123,14 +135,14 @@ func pairwise[T exec.Element](f func(x, y T) T) exec.Kernel {
 // wideUnary is an op with a function over slices of float32.
 func wideUnary(f32 func(d, x []float32), f64 func(float64) float64) exec.OpSpec {
 	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), elem.SliceUnary(f32), elem.Unary(f64))
+		return exec.ByFloat(b.DType("T"), chainedUnary(b, f32), elem.Unary(f64))
 	}}
 }
 
 // wideGradient is wideUnary for two tensors of one shape.
 func wideGradient(f32 elem.Slicewise[float32], f64 func(x, y float64) float64) exec.OpSpec {
 	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), elem.SlicePairwise(f32), pairwise(f64))
+		return exec.ByFloat(b.DType("T"), chainedPairwise(b, f32), pairwise(f64))
 	}}
 }
 
@@ -201,11 +213,11 @@ func relu[T exec.Number](x T) T {
 }
 
 func buildRelu(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByType(b.DType("T"), elem.SliceUnary(vec.Relu[float32]), elem.SliceUnary(vec.Relu[float64]), elem.Unary(relu[int32]), elem.Unary(relu[int64]))
+	return exec.ByType(b.DType("T"), chainedUnary(b, vec.Relu[float32]), elem.SliceUnary(vec.Relu[float64]), elem.Unary(relu[int32]), elem.Unary(relu[int64]))
 }
 
 func buildReluGrad(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByType(b.DType("T"), elem.SlicePairwise(vec.ReluGrad[float32]), elem.SlicePairwise(vec.ReluGrad[float64]), pairwise(reluGrad[int32]), pairwise(reluGrad[int64]))
+	return exec.ByType(b.DType("T"), chainedPairwise(b, vec.ReluGrad[float32]), elem.SlicePairwise(vec.ReluGrad[float64]), pairwise(reluGrad[int32]), pairwise(reluGrad[int64]))
 }
 
 func relu6[T exec.Float](d, x []T) { vec.ClippedRelu(d, x, 6) }
@@ -213,7 +225,7 @@ func relu6[T exec.Float](d, x []T) { vec.ClippedRelu(d, x, 6) }
 func relu6Of[T exec.Integer](x T) T { return min(relu(x), 6) }
 
 func buildRelu6Grad(b *exec.OpConstruction) (exec.Kernel, error) {
-	return exec.ByType(b.DType("T"), elem.SlicePairwise(relu6Grad[float32]), elem.SlicePairwise(relu6Grad[float64]), pairwise(relu6GradOf[int32]), pairwise(relu6GradOf[int64]))
+	return exec.ByType(b.DType("T"), chainedPairwise(b, relu6Grad[float32]), elem.SlicePairwise(relu6Grad[float64]), pairwise(relu6GradOf[int32]), pairwise(relu6GradOf[int64]))
 }
 
 // buildLeaky builds an op whose slope has the type of its inputs.
@@ -231,7 +243,7 @@ func buildLeaky(build func(b *exec.OpConstruction, alpha float64) (exec.Kernel, 
 }
 
 func buildLeakyRelu(b *exec.OpConstruction, alpha float64) (exec.Kernel, error) {
-	return exec.ByFloat(b.DType("T"), elem.SliceUnary(leaky[float32](alpha)), elem.SliceUnary(leaky[float64](alpha)))
+	return exec.ByFloat(b.DType("T"), chainedUnary(b, leaky[float32](alpha)), elem.SliceUnary(leaky[float64](alpha)))
 }
 
 func leaky[T exec.Float](alpha float64) func(d, x []T) {
@@ -239,7 +251,7 @@ func leaky[T exec.Float](alpha float64) func(d, x []T) {
 }
 
 func buildLeakyReluGrad(b *exec.OpConstruction, alpha float64) (exec.Kernel, error) {
-	return exec.ByFloat(b.DType("T"), elem.SlicePairwise(leakyGrad[float32](alpha)), elem.SlicePairwise(leakyGrad[float64](alpha)))
+	return exec.ByFloat(b.DType("T"), chainedPairwise(b, leakyGrad[float32](alpha)), elem.SlicePairwise(leakyGrad[float64](alpha)))
 }
 
 func leakyGrad[T exec.Float](alpha float64) elem.Slicewise[T] {

@@ -28,6 +28,9 @@ func biasLayout(c *exec.KernelContext, x *exec.Tensor, channelsFirst bool) (oute
 
 func buildBiasAdd(b *exec.OpConstruction) (exec.Kernel, error) {
 	first := b.StringOr("data_format", "NHWC") == "NCHW"
+	if !first {
+		b.Elementwise(&exec.Elements{Vv: vec.Add[float32]})
+	}
 	return exec.ByType(b.DType("T"), biasAdd(first, elem.Slicewise[float32](vec.Add[float32]).ApplyRows), biasAdd(first, elem.Slicewise[float64](vec.Add[float64]).ApplyRows),
 		biasAdd(first, addRow[int32]), biasAdd(first, addRow[int64]))
 }

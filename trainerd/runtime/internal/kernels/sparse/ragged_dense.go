@@ -83,7 +83,7 @@ func partitionEnds(c *exec.KernelContext, i int, kind raggedPartition, rows int)
 	return ends, err
 }
 
-// rowidEnds returns the ends of rows of which partition i has the number for
+// rowidEnds returns the ends of the rows, where partition i has the row number of
 // each value.
 func rowidEnds(c *exec.KernelContext, i, rows int) ([]int, error) {
 	if rows < 0 {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -46,6 +47,7 @@ func buildVariable(b *exec.OpConstruction) (exec.Kernel, error) {
 
 func buildReadVariable(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt := b.DType("dtype")
+	b.Reads()
 	return func(c *exec.KernelContext) error {
 		if _, err := c.TypedVariable(0, dt); err != nil {
 			return err
@@ -97,17 +99,20 @@ func assignInput(c *exec.KernelContext, validate bool) error {
 
 func buildAssign(b *exec.OpConstruction) (exec.Kernel, error) {
 	validate := b.Bool("validate_shape")
+	b.Elementwise(&exec.Elements{Stores: true})
 	return func(c *exec.KernelContext) error { return assignInput(c, validate) }, nil
 }
 
 func buildAssignVariable(b *exec.OpConstruction) (exec.Kernel, error) {
 	// The shape of the handle holds whatever validate_shape says, because
 	// later users of the variable were built for it.
+	b.Elementwise(&exec.Elements{Stores: true})
 	return func(c *exec.KernelContext) error { return assignInput(c, true) }, nil
 }
 
 func buildAssignAdd(attr string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
+		b.Elementwise(&exec.Elements{Vv: vec.Add[float32], Stores: true})
 		return exec.ByType(b.DType(attr), update(elem.AddTo[float32]), update(elem.AddTo[float64]), update(elem.AddTo[int32]), update(elem.AddTo[int64]))
 	}
 }
@@ -121,6 +126,7 @@ func subtractFrom[T exec.Number](acc, x []T) {
 
 func buildAssignSub(attr string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
+		b.Elementwise(&exec.Elements{Vv: vec.Sub[float32], Stores: true})
 		return exec.ByType(b.DType(attr), update(subtractFrom[float32]), update(subtractFrom[float64]), update(subtractFrom[int32]), update(subtractFrom[int64]))
 	}
 }
