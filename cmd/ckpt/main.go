@@ -1,5 +1,5 @@
-// Command ckpt looks into TensorFlow checkpoints of both versions, checks them,
-// and makes others of them.
+// Command ckpt shows TensorFlow checkpoints of both versions, checks them, and
+// makes new ones from them.
 //
 //	ls DIR|PREFIX          checkpoints of a directory, tensors of a checkpoint
 //	browse PREFIX          the same in a terminal, with histograms
@@ -22,9 +22,8 @@
 //	edit FILE              the metadata of safetensors
 //	mv, rm, gc             all files of a checkpoint together
 //
-// `ckpt help COMMAND` shows the options, which may come before and after the
-// arguments. Data goes to the standard output, all other text to the standard
-// error.
+// `ckpt help COMMAND` shows the options, which may come before or after the
+// arguments. Data goes to standard output, all other text to standard error.
 //
 // Exit codes:
 //

@@ -21,9 +21,9 @@
 //	man                      the manual page
 //
 // PATH is an events file or a log directory; a directory means all runs
-// below it. Files may be compressed with gzip or zlib, though TensorBoard does
-// not read them then. Data goes to the standard output, all other words to the
-// standard error. Flags may come before and after arguments.
+// below it. Files may be compressed with gzip or zlib, but TensorBoard does
+// not read compressed files. Data goes to standard output, all other text to
+// standard error. Flags may come before or after arguments.
 //
 // Exit codes:
 //

@@ -1,7 +1,7 @@
 // Command trainerd keeps trainings alive: it trains the model that a TOML file
 // describes, saves checkpoints that TensorFlow loads and events files that
-// TensorBoard shows, and continues where it was when it is started again. It also
-// shows and runs MetaGraphs that TensorFlow has exported.
+// TensorBoard shows, and resumes where it stopped when it is started again. It
+// also shows and runs MetaGraphs exported by TensorFlow.
 //
 // See `trainerd help` for the commands, and package daemon for the config and
 // the exit codes.

@@ -12,9 +12,9 @@
 //	if _, err := p.Write(text); err != nil { ... }
 //	err = p.Commit()
 //
-// After a sync that failed the kernel may have dropped the data and a second
-// sync may report success all the same. A Pending therefore fails
-// permanently with its first error; the caller writes the file again.
+// After a failed sync the kernel may have dropped the data, and a second sync
+// may still report success. So a Pending fails permanently with its first
+// error; the caller writes the file again.
 package atomicfile
 
 import (

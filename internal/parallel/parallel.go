@@ -1,17 +1,17 @@
-// Package parallel splits work of one caller over the processors that Go may
-// use, and lets work in the background take turns with it ([Turns]).
+// Package parallel splits the work of one caller over the processors that Go
+// may use, and lets background work take turns with it ([Turns]).
 //
-// All calls of [Run] together have no more helper goroutines at work than there
-// are processors besides the first, so that programs that run many steps at
-// once do not pay for more.
+// All calls of [Run] together have at most one helper goroutine for each
+// processor except the first, so that programs that run many steps at once do
+// not pay for more.
 //
 // A helper is started by the call that needs it, which also waits for its part,
 // or does it itself if the helper has not got a processor by then. The helper
-// then looks out for the next call for some 50 microseconds, because waking a
-// processor takes longer than many parts, and ends. It looks with the processor's
-// instruction for that, and only now and then asks the scheduler whether another
-// goroutine is ready to run: each such question takes a lock that all share. A
-// hand-off to a helper that looks out takes less than a microsecond.
+// then spins for about 50 microseconds, waiting for the next call, because waking
+// a processor takes longer than many parts, and ends. It spins with the
+// processor's pause instruction, and only now and then asks the scheduler whether
+// another goroutine is ready to run, because that takes a lock that all share. A
+// hand-off to a spinning helper takes less than a microsecond.
 //
 // A panic in a part is one of the caller, after all other parts are done.
 package parallel

@@ -118,12 +118,13 @@
 // # How it ends
 //
 // Exit code 0 is the end of the job. SIGTERM from elsewhere, and exit code 75
-// (EX_TEMPFAIL), are preemptions: the program is started again and nothing is
-// counted. The codes 64, 65, 78, 126 and 127, and 2 before the first report of
-// all, say that another start would fail as well. Everything else is a failure, and so is a program that reports
-// no step for [Supervisor.HangAfter]: it is started again, at once when it
-// got further than all starts before, and else some time after its last start, which
-// doubles until one does (a SIGKILL from elsewhere doubles nothing), as often as
+// (EX_TEMPFAIL), are preemptions: the program is restarted and nothing is
+// counted. The codes 64, 65, 78, 126 and 127, and 2 before the very first
+// report, mean that another start would fail too. Everything else is a failure,
+// and so is a program that reports no step for [Supervisor.HangAfter]: it is
+// restarted, at once if it got further than all earlier starts, otherwise some
+// time after its last start, which doubles until one does (a SIGKILL from
+// elsewhere does not double it), as often as
 // [Supervisor.Restarts] allows.
 //
 // When the context of [Supervisor.Run] ends, a program that saves on a signal gets

@@ -22,12 +22,12 @@ type ExamplesOptions struct {
 	NeedLabel bool
 	// NoMissing makes a missing number an error.
 	NoMissing bool
-	// Coerce takes a field of a table that is not the number or the date which the
-	// column has for missing, unless NoMissing is set; without it such a field is an
-	// error, which names CoerceOption if that is not "".
+	// Coerce treats a field of a table that is not the number or date that its
+	// column requires as missing, unless NoMissing is set; without it such a field
+	// is an error, which names CoerceOption if that is not "".
 	Coerce       bool
 	CoerceOption string
-	// In is read instead of the file, if not nil: a table.
+	// In, if not nil, is a table to read instead of the file.
 	In io.Reader
 }
 

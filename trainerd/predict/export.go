@@ -10,18 +10,18 @@ import (
 
 // Exported says what [Export] has written.
 type Exported struct {
-	// Source is the prefix of the checkpoint that was taken.
+	// Source is the prefix of the checkpoint that was used.
 	Source string
-	// Renamed has the columns whose inputs are not called what they are, in their
-	// order: see [model.InputNames].
+	// Renamed has the columns whose inputs have another name, in their order: see
+	// [model.InputNames].
 	Renamed []Renamed
 }
 
 // Renamed is a column and the key of its input.
 type Renamed struct{ Column, Input string }
 
-// Export writes the model of a logdir as a SavedModel into a new folder. The model
-// is loaded first, so that what is written can be used.
+// Export writes the model of a logdir as a SavedModel into a new folder. The
+// model is loaded first, so the result is known to be usable.
 func Export(ctx context.Context, logdir, dir string, o Options) (*Exported, error) {
 	if savedmodel.Is(logdir) {
 		return nil, &Error{Source: logdir, Reason: "is a SavedModel already; copy the folder"}

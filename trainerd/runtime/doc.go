@@ -33,8 +33,8 @@
 //
 // The order of steps is fixed and kernels do not race, so equal inputs give
 // equal bits, on every run. Control flow is part of this: the outputs of a
-// Switch that are not taken are dead, and so is what depends on them; If, Case,
-// While and the calls of functions run plans of their own.
+// Switch that are not taken are dead, and so is everything that depends on
+// them; If, Case, While and the calls of functions run plans of their own.
 //
 // # Variables, and the state lock
 //

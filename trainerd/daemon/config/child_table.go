@@ -68,7 +68,7 @@ type Child struct {
 	// RestartWindowSecs is the time after which a failure is forgotten.
 	RestartWindowSecs Seconds `toml:"restart_window_secs"`
 	// BackoffSecs is the time from one start to the next if it got no further than
-	// before. It doubles until it does, but not when SIGKILL has ended it.
+	// before. It doubles until it does, but not if SIGKILL ended it.
 	BackoffSecs Seconds `toml:"backoff_secs"`
 	// MaxBackoffSecs is the longest such time.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`

@@ -231,9 +231,8 @@ func New(r io.Reader, o Options) (*Table, error) {
 	return newCSV(r, o)
 }
 
-// joinHeader returns the names of columns of a header with several rows, the words
-// above each other joined by points: those of one name, as in sensor and t, are
-// sensor.t.
+// joinHeader returns the column names of a header with several rows, joining the
+// words above each other with dots: sensor above t is sensor.t.
 func joinHeader(rows ...[]string) []string {
 	joined := make([]string, 0, len(rows[0]))
 	for c := range rows[0] {
