@@ -276,9 +276,10 @@ def test_an_exported_graph_whose_workers_wait_for_each_other(replica, together_b
 
 def test_a_stop_ends_a_step_that_waits_for_others(replica, together_by_tensorflow):
     """No process waits for gradients that nobody gives any more, whatever its grace: not the worker, not the chief, which
-    saves, and not one that begins again on the same servers."""
+    saves, and not one that begins again on the same servers. Evaluations between the steps change nothing of that, and what
+    they gave is kept."""
     def start(task):
-        return replica(task, config=together_by_tensorflow[task], train__eval_steps=None, train__steps=1_000_000,
+        return replica(task, config=together_by_tensorflow[task], train__eval_steps=20, train__steps=1_000_000,
                        supervisor__stop_grace_secs=100_000)
 
     for alone in (1, 0):
@@ -291,3 +292,5 @@ def test_a_stop_ends_a_step_that_waits_for_others(replica, together_by_tensorflo
         blocked.signal(signal.SIGTERM)
         assert_success(blocked.wait())
     assert current_step(replica.logdir) >= wanted and "and saved" in blocked.text
+    evaluated = sorted(evaluations(replica.logdir)["accuracy"])
+    assert 0 <= current_step(replica.logdir) - evaluated[-1] <= 20 and len(evaluated) >= wanted // 20, evaluated

@@ -398,3 +398,17 @@ func TestKindsSaveIsOfOneStep(t *testing.T) {
 		}
 	})
 }
+
+// Without a ready op a worker does not wait, not even for a value of the step.
+func TestKindsWorkerWithoutReadyOp(t *testing.T) {
+	forEachKind(t, func(t *testing.T, k *kind) {
+		p := k.process(t)
+		worker := p.supervisor("")
+		worker.NonChief, worker.ReadyOp, worker.LocalInitOp = true, trainerd.None(), trainerd.None()
+		began := false
+		noErr(t, worker.Run(t.Context(), func(context.Context, session.Session) error { began = true; return nil }))
+		if !began {
+			t.Error("the training did not begin")
+		}
+	})
+}

@@ -294,7 +294,10 @@ func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 	}
 	r.plan.stepTensor = stepTensor(r.sess, r.plan)
 	step, err := session.ReadStep(ctx, r.sess, r.plan.globalStep)
-	if err != nil {
+	switch {
+	case sv.NonChief && errors.Is(err, session.ErrFailedPrecondition):
+		return session.NoStep, nil // without a ready op a worker does not wait for a value
+	case err != nil:
 		return session.NoStep, fmt.Errorf("reading the global step: %w", err)
 	}
 	r.stepsDone.Store(step)
