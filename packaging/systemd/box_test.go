@@ -66,6 +66,8 @@ func TestMain(m *testing.M) {
 		err = boot()
 	case "probe":
 		err = probe()
+	case "servers":
+		err = serveModel()
 	case "get":
 		err = get(os.Args[1])
 	default:
@@ -212,6 +214,7 @@ func (b *box) try(args ...string) (string, error) {
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "TERM=dumb",
 		"SYSTEMD_UNIT_PATH=" + unitPath, "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0", roleVar + "=get"}
+	cmd.WaitDelay = time.Second // what nsenter has started outlives it
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)

@@ -85,6 +85,13 @@ type entry struct {
 	Key        string `json:"TRAINERD_KEY"`
 	Transport  string `json:"_TRANSPORT"`
 	PID        string `json:"_PID"`
+	Time       string `json:"__REALTIME_TIMESTAMP"`
+}
+
+// time is when the journal got the entry, in microseconds.
+func (e *entry) time() int64 {
+	n, _ := strconv.ParseInt(e.Time, 10, 64) // 0 for none
+	return n
 }
 
 func (e *entry) step() int64 {
@@ -198,6 +205,7 @@ func TestService(t *testing.T) {
 		{"shared logdir", testSharedLogdir},
 		{"ends", testEnds},
 		{"child", testChild},
+		{"cluster", testCluster},
 		{"crash loop", testCrashLoop},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
