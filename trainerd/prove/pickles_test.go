@@ -27,3 +27,16 @@ func TestPickles(t *testing.T) {
 		t.Errorf("another step: %+v", differ)
 	}
 }
+
+// TestNumbersInArchives compares archives of PyTorch (2.15: a model, Adam, StepLR, numbers
+// and the name of the file) whose tensors are the same.
+func TestNumbersInArchives(t *testing.T) {
+	const dir = "testdata/torch/"
+	if differ := diffFiles(dir+"scalars-a.pt", dir+"scalars-same.pt"); differ != nil {
+		t.Errorf("equal ones differ: %+v", differ)
+	}
+	differ := diffFiles(dir+"scalars-a.pt", dir+"scalars-best.pt")
+	if len(differ) != 1 || differ[0].Name != "best/loss" || differ[0].MaxAbs != 0.25 || differ[0].part() != partBest {
+		t.Errorf("another best loss: %+v", differ)
+	}
+}

@@ -162,7 +162,7 @@ func diffFiles(a, b string) []Tensor {
 		}
 		return []Tensor{{Reason: "its bytes differ"}}
 	}
-	return differ
+	return append(differ, diffNumbers(x, y)...)
 }
 
 // diffTensors compares files of a format that is known.
