@@ -230,6 +230,8 @@ func diffPickles(a, b []byte) ([]Tensor, error) {
 
 // diffLeaves compares values by their names.
 func diffLeaves(x, y map[string]any) (differ []Tensor) {
+	joinWholes(x)
+	joinWholes(y)
 	names := slices.Sorted(maps.Keys(x))
 	for name := range y {
 		if _, ok := x[name]; !ok {
