@@ -118,6 +118,7 @@ func parseArgs(root string, args []string, log io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(log)
+	flags.Usage = func() { printUsage(root, flags) }
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each contestant runs")
 	flags.StringVar(&o.python, "python", "python3", "interpreter that has the peers installed")
 	flags.StringVar(&o.torch, "torch", "", "interpreter that has PyTorch and h5py, unless that is -python")
@@ -136,17 +137,39 @@ func parseArgs(root string, args []string, log io.Writer) (options, error) {
 	if len(o.areas) > 0 {
 		return o, nil
 	}
-	files, err := filepath.Glob(filepath.Join(root, "*", configName))
-	if err != nil {
-		return o, err
-	}
-	if len(files) == 0 {
+	o.areas = areasBelow(root)
+	if len(o.areas) == 0 {
 		return o, fmt.Errorf("no area below %s: run it in the project's main folder", root)
 	}
-	for _, f := range files {
-		o.areas = append(o.areas, filepath.Base(filepath.Dir(f)))
-	}
 	return o, nil
+}
+
+// areasBelow returns the names of the areas.
+func areasBelow(root string) (areas []string) {
+	files, _ := filepath.Glob(filepath.Join(root, "*", configName)) // the pattern is a valid one
+	for _, f := range files {
+		areas = append(areas, filepath.Base(filepath.Dir(f)))
+	}
+	return areas
+}
+
+// printUsage prints the flags, and the races of each area.
+func printUsage(root string, flags *flag.FlagSet) {
+	out := flags.Output()
+	fmt.Fprint(out, "usage: go run ./bench [flags] [AREA...]\n\nOn an otherwise idle machine; without an area, all of them run.\n\n")
+	flags.PrintDefaults()
+	fmt.Fprintln(out, "\nraces:")
+	for _, area := range areasBelow(root) {
+		races, err := readConfig(filepath.Join(root, area, configName), "")
+		if err != nil {
+			fmt.Fprintf(out, "  %s: %v\n", area, err)
+			continue
+		}
+		fmt.Fprintf(out, "  %s\n", area)
+		for _, r := range races {
+			fmt.Fprintf(out, "    %-24s %s\n", r.Name, r.About)
+		}
+	}
 }
 
 // runArea runs the races of one area and reports whether there were any.

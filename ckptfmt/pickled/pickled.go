@@ -25,6 +25,9 @@ var errMore = errors.New("there is something after the pickle")
 
 var errTooMuch = errors.New("it is too deep or too large, or refers to itself")
 
+// storage is what PyTorch keeps elsewhere, and tensors is what makes tensors of that.
+const storage, tensors = "torch.storage", "torch._"
+
 const inFortransOrder = " in Fortran's order"
 
 // Array is a NumPy array or number.
@@ -38,9 +41,9 @@ func Is(b []byte) bool {
 	return len(b) > 2 && b[0] == 0x80 && b[1] <= 5 && bytes.HasSuffix(b, []byte("."))
 }
 
-// Leaves returns the texts, numbers and arrays in a pickle by their path in it,
-// such as "params/dense/kernel". Values can be compared with ==. Whole numbers that
-// fit a float64 exactly are float64.
+// Leaves returns the texts, numbers and arrays in a pickle by their path in it, as
+// "params/dense/kernel". Values can be compared by ==. Whole numbers that a float64
+// has are one. PyTorch's tensors, whose elements are not in the pickle, are left out.
 func Leaves(b []byte) (map[string]any, error) {
 	v, end, err := pickle.Load(string(b), pickle.Rules{
 		Allowed: func(string) bool { return true },
@@ -48,6 +51,7 @@ func Leaves(b []byte) (map[string]any, error) {
 		New: func(class string, args pickle.Tuple) (any, error) {
 			return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
 		},
+		Persistent: func(any) (any, error) { return &pickle.Object{Class: storage}, nil },
 	})
 	if err == nil && end != len(b) {
 		err = errMore
@@ -131,6 +135,9 @@ func (w *walk) visitObject(name string, o *pickle.Object, depth int) error {
 		return nil
 	}
 	class := string(o.Class)
+	if class == storage || strings.HasPrefix(class, tensors) {
+		return nil
+	}
 	name = joined(name, class[strings.LastIndexByte(class, '.')+1:])
 	if err := w.visitAll(name, o.Args, depth); err != nil || o.State == nil {
 		return err

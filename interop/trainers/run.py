@@ -118,7 +118,7 @@ def kill_at_random(run, options, steps, chance):
         if not run.alive():
             break
         if i % 2:
-            before, limit = changes(run.logdir), time.time() + 20
+            before, limit = changes(run.logdir), time.time() + 120
             while run.alive() and time.time() < limit and changes(run.logdir) <= before:
                 time.sleep(0.0005)
             within += 1

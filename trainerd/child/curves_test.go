@@ -101,3 +101,18 @@ func TestBeginsAgainFromTheBeginning(t *testing.T) {
 		}
 	}
 }
+
+// TestSaidTwice has a program whose closing line repeats a value of its last step, as
+// that of transformers does: a curve has one point there, also after a restart.
+func TestSaidTwice(t *testing.T) {
+	sv, _ := supervise(t, `steps 1 3;say {"step": 3, "epoch": 1.5, "loss": 0.5};say {"step": 3, "epoch": 1.5};exit 1|steps 1 3;say {"step": 3, "epoch": 1.5};say {"step": 3, "epoch": 1.5, "loss": 0.25}`)
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := curve(t, sv.Logdir, "epoch"); !slices.Equal(got, []int64{3}) {
+		t.Errorf("epoch has steps %v, want 3", got)
+	}
+	if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, []int64{1, 2, 3, 3}) {
+		t.Errorf("loss has steps %v: another value of a step is another point", got)
+	}
+}

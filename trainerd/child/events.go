@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -16,6 +17,13 @@ import (
 type events struct {
 	*eventlog.Log
 	logger *slog.Logger
+	last   map[string]lastPoint // by tag, of this start of the program
+}
+
+// lastPoint is the newest point of a curve.
+type lastPoint struct {
+	step int64
+	bits uint64
 }
 
 // flushEvery is how long a point may wait in the memory of this process. When that
@@ -28,14 +36,21 @@ func newEvents(logdir string, log *slog.Logger, disk atomicfile.FS) (*events, er
 	if err != nil {
 		return nil, err
 	}
-	return &events{eventlog.New(w, log), log}, nil
+	return &events{eventlog.New(w, log), log, map[string]lastPoint{}}, nil
 }
 
+// report writes the points of a report. What has been said of a step already, as by
+// transformers in its closing line, is no second point there.
 func (e *events) report(ctx context.Context, r *Report, at time.Time) {
 	if !r.Time.IsZero() {
 		at = r.Time
 	}
 	for _, v := range r.Values {
+		point := lastPoint{r.Step, math.Float64bits(v.Value)}
+		if before, ok := e.last[v.Tag]; ok && before == point {
+			continue
+		}
+		e.last[v.Tag] = point
 		e.check(e.AddScalarAt(ctx, at, v.Tag, v.Value, r.Step))
 	}
 }
@@ -45,6 +60,9 @@ func (e *events) scalar(ctx context.Context, tag string, v float64, step int64) 
 }
 
 func (e *events) session(ctx context.Context, status tfpb.SessionLog_SessionStatus, path string, step int64) {
+	if status == tfpb.SessionLog_START { // which drops what was written before
+		clear(e.last)
+	}
 	e.check(e.AddSession(ctx, status, path, step))
 }
 

@@ -112,6 +112,9 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		if c.Step >= r.ceiling {
 			r.ceiling = noCeiling
 		}
+		if r.attempt.step < 0 && c.Step > r.maxStep { // without reports, this alone says how far it came
+			r.maxStep, r.attempt.progressed = c.Step, true
+		}
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
 		r.log.Info("saved", c.attrs()...)

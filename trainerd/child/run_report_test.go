@@ -51,3 +51,17 @@ func TestRunReport(t *testing.T) {
 		t.Errorf("report of a failure %+v", r)
 	}
 }
+
+// TestRunReportOfASilentProgram has a program that reports nothing: what it has saved
+// says how far it came.
+func TestRunReportOfASilentProgram(t *testing.T) {
+	sv, _ := supervise(t, "write ckpt-10;exit 1|write ckpt-140")
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var r runreport.Run
+	b, err := os.ReadFile(filepath.Join(sv.Logdir, runreport.JSONName))
+	if err := errors.Join(err, json.Unmarshal(b, &r)); err != nil || r.LastStep != 140 {
+		t.Errorf("it came to step %d, want 140; %v", r.LastStep, err)
+	}
+}

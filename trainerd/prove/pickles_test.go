@@ -2,6 +2,7 @@ package prove
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,5 +26,37 @@ func TestPickles(t *testing.T) {
 	}
 	if differ := diffFiles(dir+"shared-4.pkl", other); len(differ) != 1 || differ[0].Name != "step" || differ[0].MaxAbs != 1 {
 		t.Errorf("another step: %+v", differ)
+	}
+}
+
+// TestNumbersInArchives compares archives of PyTorch (2.15: a model, Adam, StepLR, numbers
+// and the name of the file) whose tensors are the same.
+func TestNumbersInArchives(t *testing.T) {
+	const dir = "testdata/torch/"
+	if differ := diffFiles(dir+"scalars-a.pt", dir+"scalars-same.pt"); differ != nil {
+		t.Errorf("equal ones differ: %+v", differ)
+	}
+	differ := diffFiles(dir+"scalars-a.pt", dir+"scalars-best.pt")
+	if len(differ) != 1 || differ[0].Name != "best/loss" || differ[0].MaxAbs != 0.25 || differ[0].part() != partBest {
+		t.Errorf("another best loss: %+v", differ)
+	}
+}
+
+// TestStatesOfGenerators compares lists of many whole numbers: each is one value, so that
+// what differs without a restart too is not held against it number by number.
+func TestStatesOfGenerators(t *testing.T) {
+	state := func(add float64) map[string]any {
+		leaves := map[string]any{"w/0": 0.5 + add, "rng/0": 3.0}
+		for i := range 624 {
+			leaves[fmt.Sprintf("rng/1/%d", i)] = float64(i) + add*float64(i%7)
+		}
+		return leaves
+	}
+	differ := diffLeaves(state(0), state(1))
+	if len(differ) != 2 || differ[0].Name != "rng/1" && differ[1].Name != "rng/1" {
+		t.Errorf("differ %+v, want rng/1 and w/0", differ)
+	}
+	if differ := diffLeaves(state(1), state(1)); differ != nil {
+		t.Errorf("equal ones differ: %+v", differ)
 	}
 }

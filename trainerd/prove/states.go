@@ -162,7 +162,7 @@ func diffFiles(a, b string) []Tensor {
 		}
 		return []Tensor{{Reason: "its bytes differ"}}
 	}
-	return differ
+	return append(differ, diffNumbers(x, y)...)
 }
 
 // diffTensors compares files of a format that is known.
@@ -230,6 +230,8 @@ func diffPickles(a, b []byte) ([]Tensor, error) {
 
 // diffLeaves compares values by their names.
 func diffLeaves(x, y map[string]any) (differ []Tensor) {
+	joinWholes(x)
+	joinWholes(y)
 	names := slices.Sorted(maps.Keys(x))
 	for name := range y {
 		if _, ok := x[name]; !ok {
