@@ -209,7 +209,7 @@ func (p *columnPlan) names() []string {
 
 // schema returns what the columns hold.
 func (p *columnPlan) schema(o Options, classes int, classNames []string) *Schema {
-	s := &Schema{Format: o.Format, Columns: len(p.columns), Classes: classes, Features: p.features}
+	s := &Schema{Format: o.Format, Columns: len(p.columns), Decimal: o.Dialect.Decimal, Thousands: o.Dialect.Thousands, Classes: classes, Features: p.features}
 	s.Label = Feature{Kind: KindNumber, Column: p.label, Vocabulary: classNames, Unit: p.labels.Unit, NA: p.labels.NA}
 	if p.named {
 		s.Label.Name = p.columns[p.label]

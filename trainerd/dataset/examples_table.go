@@ -25,7 +25,8 @@ type tableExamples struct {
 // is a header is decided by the names that the model knows.
 func (e *Examples) openTable(format Format) error {
 	t := &tableExamples{Examples: e, words: e.schema.Vocabularies(), label: -1}
-	o := table.Options{Sniff: true, Format: tableFormats[format], Narrow: true, FindHeader: t.headerRows}
+	o := table.Options{Sniff: true, Format: tableFormats[format], Narrow: true, FindHeader: t.headerRows,
+		Likely: table.Notation{Decimal: e.schema.Decimal, Thousands: e.schema.Thousands}}
 	var err error
 	if e.opts.In != nil {
 		t.table, err = table.New(e.opts.In, o)

@@ -114,6 +114,32 @@ func TestExamplesHeaders(t *testing.T) {
 	}
 }
 
+// TestExamplesNotation reads numbers that may be two, as 1.234, as the training file
+// wrote them, and others as they show it.
+func TestExamplesNotation(t *testing.T) {
+	german, english := Schema{Decimal: ',', Thousands: '.'}, Schema{Thousands: ','}
+	for _, c := range []struct {
+		schema     Schema
+		text, want string
+	}{
+		{german, "w;v\n1.234;5\n", "[1234 5]"},
+		{german, "w;v\n1,234;5\n", "[1.234 5]"},
+		{german, "w\n1.234\n", "[1234]"},
+		{german, "w;v\n1.5;2.25\n", "[1.5 2.25]"},
+		{english, "w;v\n1,234;5\n", "[1234 5]"},
+		{english, "w,v\n1.234,5\n", "[1.234 5]"},
+		{Schema{}, "w;v\n1.234;5\n", "[1.234 5]"},
+	} {
+		for i, name := range strings.FieldsFunc(c.text[:strings.Index(c.text, "\n")], func(r rune) bool { return r == ';' || r == ',' }) {
+			c.schema.Features = append(c.schema.Features, Feature{Name: name, Kind: KindNumber, Column: i})
+		}
+		got, err := readExamples(t, c.text, &c.schema, ExamplesOptions{})
+		if want := []string{c.want + " NaN"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v %q: %q, %v; want %q", c.schema, c.text, got, err, want)
+		}
+	}
+}
+
 func TestExamplesErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string

@@ -50,6 +50,53 @@ func (m *Moments) Scaling(n Normalize) (subtract, divide float64) {
 	return 0, 1
 }
 
+// CheckScale returns an error for a column, of the file called name, whose numbers a
+// model cannot scale: their variance, or for [NormalizeMinMax] their range, is too
+// large or too small for a float32.
+func (d *Dataset) CheckScale(name string, n Normalize) error {
+	s, err := d.Statistics()
+	if err != nil {
+		return err
+	}
+	for i := range s.Features {
+		if n == NormalizeNone || d.Schema.Features[i].Kind == KindCategory {
+			continue
+		}
+		if e := s.Features[i].checkScale(n); e != nil {
+			e.Hint += ", or leave it out (data.drop)"
+			return d.Schema.Features[i].locate(name, e)
+		}
+	}
+	if !d.opts.Numbers {
+		return nil
+	}
+	if e := s.Label.checkScale(NormalizeStandard); e != nil {
+		return d.Schema.Label.locate(name, e)
+	}
+	return nil
+}
+
+// checkScale says what is wrong with a column as a normalisation needs it.
+func (m *Moments) checkScale(n Normalize) *Error {
+	const least, most = 0x1p-126, math.MaxFloat32 // with all digits
+	_, by := m.Scaling(n)
+	held := by
+	if n == NormalizeStandard {
+		held = by * by
+	}
+	if held >= least && held <= most {
+		return nil
+	}
+	return &Error{Reason: fmt.Sprintf("the numbers spread by %.2g, which is out of the range that a float32 can scale, 1e-19 to 1e+19", by),
+		Hint: fmt.Sprintf("multiply the column by 1e%+d", -int(math.Round(math.Log10(by))))}
+}
+
+// locate places what is wrong with a column.
+func (f *Feature) locate(file string, e *Error) *Error {
+	e.File, e.Column, e.Name = file, f.Column+1, f.Name
+	return e
+}
+
 // orOne keeps a constant column from being divided by 0.
 func orOne(v float64) float64 {
 	if v == 0 {

@@ -57,6 +57,10 @@ type Schema struct {
 	// Columns is the number of columns in a row of the training file, including
 	// unused ones; 0 for data without columns.
 	Columns int `json:"columns,omitempty"`
+	// Decimal and Thousands are the marks in the numbers of the training file, 0 for
+	// those of Go.
+	Decimal   rune `json:"decimal,omitempty"`
+	Thousands rune `json:"thousands,omitempty"`
 	// Image is the height, width and channels of images, nil for other data.
 	Image []int `json:"image,omitempty"`
 

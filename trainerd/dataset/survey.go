@@ -56,7 +56,7 @@ func NewSurvey(ctx context.Context, name string) (*Survey, error) {
 	case s.Rows == 0:
 		return nil, &Error{File: name, Reason: "holds no rows", Hint: "training needs at least two"}
 	case s.Rows < 2:
-		return nil, &Error{File: name, Reason: fmt.Sprintf("holds %d rows", s.Rows), Hint: "training needs at least two"}
+		return nil, &Error{File: name, Reason: "holds a single row", Hint: "training needs at least two"}
 	}
 	return s, nil
 }

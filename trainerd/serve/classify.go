@@ -42,7 +42,7 @@ func parseExamples(verb string, body []byte, m *predict.Model) (*request, error)
 		Examples  []map[string]any `json:"examples"`
 	}
 	if err := decode(quoteNonFinite(body), &q); err != nil {
-		return nil, fmt.Errorf("JSON Parse error: %w", err)
+		return nil, parseError(err)
 	}
 	if len(q.Examples) == 0 {
 		return nil, errors.New(`"examples" must be a list of one example or more`)

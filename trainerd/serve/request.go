@@ -35,7 +35,7 @@ func parseRequest(body []byte, m *predict.Model) (*request, error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(quoteNonFinite(body)))
 	if err := d.Decode(&q); err != nil {
-		return nil, fmt.Errorf("JSON Parse error: %w", err)
+		return nil, parseError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("JSON Parse error: something follows the object")
@@ -52,6 +52,18 @@ func parseRequest(body []byte, m *predict.Model) (*request, error) {
 		return parseInputs(q.Inputs, m)
 	}
 	return nil, errors.New(`JSON Value: missing "instances" (row format) or "inputs" (column format)`)
+}
+
+// parseError says what is wrong with the JSON of a request.
+func parseError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Errorf("JSON Value: %q cannot be a JSON %s", wrong.Field, wrong.Value)
+	}
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("JSON Value: the request is a JSON %s; want an object", wrong.Value)
+	}
+	return fmt.Errorf("JSON Parse error: %w", err)
 }
 
 // quoteNonFinite puts quotes around NaN, Infinity and -Infinity, which are no
@@ -133,7 +145,7 @@ func parseInstances(raw json.RawMessage, m *predict.Model) (*request, error) {
 				return nil, fmt.Errorf("instance %d: %w", i, err)
 			}
 		case len(names) != 1:
-			return nil, fmt.Errorf("instance %d is not an object; the inputs are %q", i, names)
+			return nil, fmt.Errorf("instance %d is not an object; the inputs are %q", i, columnsOf(m, names))
 		default:
 			columns[names[0]] = append(columns[names[0]], one)
 		}
@@ -152,18 +164,37 @@ func addObject(columns map[string][]any, object map[string]any, names []string, 
 	given := make(map[string]bool, len(object))
 	for name, v := range object {
 		key, _ := m.Input(name)
+		if m.Schema != nil && m.Signature.GetInputs()[key] == nil {
+			continue // columns that the model does not know, as in a file with more
+		}
 		if given[key] {
-			return fmt.Errorf("the input %q is given twice", key)
+			return fmt.Errorf("the input %q is given twice", columnOf(m, key))
 		}
 		given[key] = true
 		columns[key] = append(columns[key], v)
 	}
 	for _, name := range names {
 		if !given[name] {
-			return fmt.Errorf("the input %q is missing; the inputs are %q", name, names)
+			return fmt.Errorf("the input %q is missing; the inputs are %q", columnOf(m, name), columnsOf(m, names))
 		}
 	}
 	return nil
+}
+
+// columnOf returns the name of the column that an input takes, or the input's.
+func columnOf(m *predict.Model, key string) string {
+	if _, f := m.Input(key); f != nil && f.Name != "" {
+		return f.Name
+	}
+	return key
+}
+
+func columnsOf(m *predict.Model, keys []string) []string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = columnOf(m, key)
+	}
+	return names
 }
 
 // parseInputs reads the column format: a tensor, or an object of tensors.
@@ -186,7 +217,25 @@ func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
 			return nil, err
 		}
 	}
-	return q, nil
+	return q, q.checkRows(m)
+}
+
+// checkRows makes sure that all columns of a table have as many rows.
+func (q *request) checkRows(m *predict.Model) error {
+	first := ""
+	for _, key := range slices.Sorted(maps.Keys(q.inputs)) {
+		t := q.inputs[key]
+		if _, column := m.Input(key); column == nil || len(t.Shape) != 1 {
+			continue // the signature says what it takes
+		}
+		if first == "" {
+			first = key
+		}
+		if want := q.inputs[first].Shape[0]; t.Shape[0] != want {
+			return &predict.InputError{Key: columnOf(m, key), Reason: fmt.Sprintf("has %d rows, but %q has %d", t.Shape[0], columnOf(m, first), want)}
+		}
+	}
+	return nil
 }
 
 // add makes the tensor of the input that a name means.
@@ -194,14 +243,14 @@ func (q *request) add(name string, v any, m *predict.Model) error {
 	key, column := m.Input(name)
 	info := m.Signature.GetInputs()[key]
 	if info == nil {
-		return &predict.InputError{Key: name, Reason: fmt.Sprintf("is not an input; the inputs are %q", slices.Sorted(maps.Keys(m.Signature.GetInputs())))}
+		return &predict.InputError{Key: name, Reason: fmt.Sprintf("is not an input; the inputs are %q", columnsOf(m, slices.Sorted(maps.Keys(m.Signature.GetInputs()))))}
 	}
 	if q.inputs[key] != nil {
-		return &predict.InputError{Key: key, Reason: "is given twice"}
+		return &predict.InputError{Key: columnOf(m, key), Reason: "is given twice"}
 	}
 	t, err := tensorOf(v, info.GetDtype(), textOf(column))
 	if err != nil {
-		return &predict.InputError{Key: name, Reason: err.Error()}
+		return &predict.InputError{Key: columnOf(m, key), Reason: err.Error()}
 	}
 	q.inputs[key] = t
 	return nil

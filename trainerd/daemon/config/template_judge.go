@@ -30,6 +30,9 @@ const (
 	// leastGain in R2 is what hidden layers have to promise, and more than chance
 	// gives.
 	leastGain = 0.02
+	// leastErrors is how many standard errors that must be: with one, some tables of
+	// 30 to 60 rows got hidden layers by chance, and predicted new rows worse.
+	leastErrors = 1.5
 )
 
 // Load reads the data of the config with that name, if [Template.Judge] needs them.
@@ -87,7 +90,7 @@ func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
 
 // isWeightedSum reports whether hidden layers promise no gain.
 func (p *Template) isWeightedSum() bool {
-	return p.judged != nil && p.judged.Smooth < p.judged.Linear+max(leastGain, p.judged.Uncertainty)
+	return p.judged != nil && p.judged.Smooth < p.judged.Linear+max(leastGain, leastErrors*p.judged.Uncertainty)
 }
 
 // weightedNumber returns the lines of a linear regression. Its l2 is the one with

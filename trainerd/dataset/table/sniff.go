@@ -29,10 +29,12 @@ type trial struct {
 	width int   // fields of most rows
 	first int   // the row with which the table begins
 	score float64
+
+	likely Notation
 }
 
 // sniff finds out what d leaves open.
-func sniff(h *head, d Dialect) (Dialect, error) {
+func sniff(h *head, d Dialect, likely Notation) (Dialect, error) {
 	if len(bytes.TrimSpace(h.text)) == 0 {
 		return d, &Error{Reason: "is empty", Hint: "a table has rows of two columns or more"}
 	}
@@ -50,9 +52,11 @@ func sniff(h *head, d Dialect) (Dialect, error) {
 		}
 	}
 	if best == nil {
+		d.Decimal, d.Thousands = likely.Decimal, likely.Thousands // of a single column
 		return d, &Error{Reason: "is not CSV of two columns or more, with rows of equal length",
 			Hint: "separate the columns by commas, semicolons or tabs, and remove what is not part of the table"}
 	}
+	best.likely = likely
 	return best.dialect(), nil
 }
 
@@ -237,7 +241,7 @@ func (t *trial) dialect() Dialect {
 		d.Skip = t.lines[first] - 1
 	}
 	if d.Decimal == 0 && d.Thousands == 0 {
-		d.Decimal, d.Thousands = notation(rows, d.Separator)
+		d.Decimal, d.Thousands = notation(rows, d.Separator, t.likely)
 		if d.Thousands == 0 {
 			d.Thousands = groupMark(rows, d)
 		}
@@ -254,8 +258,8 @@ func (t *trial) dialect() Dialect {
 func isCount(field string, n int) bool { return field == strconv.Itoa(n) }
 
 // notation returns the decimal mark and that between thousands, 0 for those of
-// Go.
-func notation(rows [][]string, separator rune) (decimal, thousands rune) {
+// Go. Rows that do not show it have the likely one.
+func notation(rows [][]string, separator rune, likely Notation) (decimal, thousands rune) {
 	var commas, points, groups, clearGroups, pointGroups int
 	for _, row := range rows[min(1, len(rows)-1):] {
 		for _, field := range row {
@@ -271,6 +275,8 @@ func notation(rows [][]string, separator rune) (decimal, thousands rune) {
 			switch {
 			case !comma && asGroups && !asDecimal:
 				points++ // 1.5
+			case !comma && asGroups:
+				pointGroups++ // 1.234
 			case comma && asGroups && !asDecimal:
 				clearGroups++ // 1,234.5 or 1,234,567
 			case comma && asDecimal && !asGroups:
@@ -284,6 +290,8 @@ func notation(rows [][]string, separator rune) (decimal, thousands rune) {
 		}
 	}
 	switch {
+	case commas+points+clearGroups == 0 && likely != Notation{}:
+		return likely.Decimal, likely.Thousands
 	case commas > 0 && points == 0 && clearGroups == 0:
 		if pointGroups > 0 {
 			thousands = '.'

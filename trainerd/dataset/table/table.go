@@ -34,6 +34,9 @@ type Options struct {
 	// FindHeader says, instead of Header, how many rows of CSV hold the names of the
 	// columns: it is given those in the first row, and Header.
 	FindHeader func(names []string, header bool) int
+	// Likely is how numbers are written where Sniff finds nothing that shows it, as in
+	// 1.234, which may be two numbers.
+	Likely Notation
 	Dialect
 }
 
@@ -61,6 +64,9 @@ type Dialect struct {
 	// Thousands is the mark between groups of three digits, 0 for none.
 	Thousands rune
 }
+
+// Notation says how numbers are written, as in [Dialect].
+type Notation struct{ Decimal, Thousands rune }
 
 // Latin1 is the encoding Windows-1252, which has Latin-1 in it.
 const Latin1 = "latin1"
@@ -215,7 +221,7 @@ func New(r io.Reader, o Options) (*Table, error) {
 			o.Format = JSON
 		}
 		if o.Format != JSON {
-			if o.Dialect, err = sniff(head, o.Dialect); err != nil && !o.Narrow {
+			if o.Dialect, err = sniff(head, o.Dialect, o.Likely); err != nil && !o.Narrow {
 				return nil, err
 			}
 		}

@@ -48,6 +48,7 @@ func TestSniff(t *testing.T) {
 		{"semicolons, decimal commas", people, "; header decimal ,", "name size born", []string{"Müller; Jan", "1.75", "2001-02-03"}},
 		{"decimal commas alone", "1,5;2,5;0\n2,5;3,5;1\n", "; decimal ,", "0 1 2", []string{"1.5", "2.5", "0"}},
 		{"thousands and decimal commas", "p;y\n1.234,5;0\n12,25;1\n", "; header decimal , thousands .", "p y", []string{"1234.5", "0"}},
+		{"thousands without decimals next to decimal commas", "a;b;y\n1,5;999;0\n2,5;1.001;1\n3,5;12.500;1\n", "; header decimal , thousands .", "a b y", []string{"1.5", "999", "0"}},
 		{"thousands", "p,y\n\"1,234\",0\n\"22,000\",1\n900,0\n", ", header thousands ,", "p y", []string{"1234", "0"}},
 		{"a date is no number", "d;y\n01,02,2020;1\n02,03,2021;0\n", "; header", "d y", []string{"01,02,2020", "1"}},
 		{"tabs with empty fields", "a\tb\tc\n1\t\t3\n\t2\t3\n", "tab header", "a b c", []string{"1", "", "3"}},
