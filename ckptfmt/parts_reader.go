@@ -19,6 +19,8 @@ import (
 // when it is asked for.
 type PartList interface {
 	Len() int
+	// Name returns the name of Part(i).
+	Name(i int) string
 	// Info describes Part(i), or says why that cannot be read. Its shape must not be
 	// changed.
 	Info(i int) (TensorInfo, error)
@@ -29,6 +31,7 @@ type PartList interface {
 type partSlice []Part
 
 func (s partSlice) Len() int                       { return len(s) }
+func (s partSlice) Name(i int) string              { return s[i].Name }
 func (s partSlice) Info(i int) (TensorInfo, error) { return s[i].infoWith(s[i].Shape) }
 func (s partSlice) Part(i int) Part                { return s[i] }
 
@@ -74,7 +77,7 @@ func NewPartListReader(parts PartList, close func() error) (*PartsReader, error)
 	names := make([]string, parts.Len())
 	r.byName = make([]int32, len(names))
 	for i := range names {
-		names[i], r.byName[i] = r.name(i), int32(i)
+		names[i], r.byName[i] = parts.Name(i), int32(i)
 	}
 	slices.SortFunc(r.byName, func(a, b int32) int { return strings.Compare(names[a], names[b]) })
 	for i, at := range r.byName[min(1, len(names)):] {
@@ -90,19 +93,13 @@ func NewPartListReader(parts PartList, close func() error) (*PartsReader, error)
 func (r *PartsReader) ascending() bool {
 	last := ""
 	for i := range r.parts.Len() {
-		name := r.name(i)
+		name := r.parts.Name(i)
 		if i > 0 && name <= last {
 			return false
 		}
 		last = name
 	}
 	return true
-}
-
-// name returns the name of a part, also of one that cannot be read.
-func (r *PartsReader) name(i int) string {
-	info, _ := r.parts.Info(i)
-	return info.Name
 }
 
 // place returns where the tensor is that is number i by name.
@@ -177,7 +174,7 @@ func (r *PartsReader) Tensors() iter.Seq2[TensorInfo, error] {
 
 // find takes the name of a tensor, or that under which the file stores it.
 func (r *PartsReader) find(name string) (Part, error) {
-	i, ok := sort.Find(r.parts.Len(), func(i int) int { return strings.Compare(name, r.name(r.place(i))) })
+	i, ok := sort.Find(r.parts.Len(), func(i int) int { return strings.Compare(name, r.parts.Name(r.place(i))) })
 	if ok {
 		return r.parts.Part(r.place(i)), nil
 	}

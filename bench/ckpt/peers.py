@@ -5,6 +5,7 @@ the memory that it took besides the tensors.
 """
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -159,14 +160,86 @@ def open_lazily(args):
         report(work({key: s[:] for key, s in slices.items()}), seconds)
 
 
+def read_safetensors(name):
+    from safetensors.numpy import load_file
+
+    return load_file(name)
+
+
+def read_pt(name):
+    import torch
+
+    return {key: t.numpy() for key, t in torch.load(name, mmap=True, weights_only=True).items()}
+
+
+def read_h5(name):
+    import h5py
+
+    found = {}
+    with h5py.File(name) as f:
+        f.visititems(lambda key, value: found.update({key: value[()]}) if isinstance(value, h5py.Dataset) else None)
+    return found
+
+
+def write_safetensors(tensors, name):
+    from safetensors.numpy import save_file
+
+    save_file(tensors, name)
+
+
+def write_pt(tensors, name):
+    import torch
+
+    torch.save({key: torch.from_numpy(t) for key, t in tensors.items()}, name)
+
+
+def write_h5(tensors, name):
+    import h5py
+
+    with h5py.File(name, "w") as f:
+        for key, t in tensors.items():
+            f[key] = t
+
+
+def function(verb, ext):
+    """What reads or writes files of that extension; its library is loaded, which is not part of any race."""
+    importlib.import_module({".safetensors": "safetensors.numpy", ".pt": "torch", ".h5": "h5py"}[ext])
+    return globals()[verb + ext.replace(".", "_")]
+
+
+def read_file(args):
+    """What is mapped is read once, as a program that uses it would."""
+    read = function("read", args.ext)
+    begin = time.perf_counter()
+    got = {key: np.array(t) if args.ext == ".pt" else t for key, t in read(os.path.join(args.dir, "model" + args.ext)).items()}
+    seconds = time.perf_counter() - begin
+    report(work(got), seconds)
+
+
+def convert_file(args):
+    name = os.path.join(args.to, "copy" + args.as_)
+    read, write = function("read", args.ext), function("write", args.as_)
+    begin = time.perf_counter()
+    got = read(os.path.join(args.dir, "model" + args.ext))
+    write(got, name)
+    with open(name, "rb+") as f:
+        os.fsync(f.fileno())
+    seconds = time.perf_counter() - begin
+    report(f"{len(got)} tensors, {sum(t.nbytes for t in got.values())} bytes", seconds)
+
+
 def main():
     commands = {
+        "read-file": read_file, "convert-file": convert_file,
         "savev2": savev2, "saver": saver, "checkpoint": checkpoint, "safetensors": safetensors,
         "restorev2": restorev2, "load": load, "open": open_lazily, "torch-save": torch_save, "torch-open": torch_open,
     }  # fmt: skip
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=commands)
     parser.add_argument("-dir", required=True)
+    parser.add_argument("-to")
+    parser.add_argument("-from", dest="ext")
+    parser.add_argument("-as", dest="as_")
     parser.add_argument("-large", type=int, default=40)
     args = parser.parse_args()
     try:

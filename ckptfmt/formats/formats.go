@@ -181,10 +181,14 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 
 // newPartsReader returns a reader of the tensors of a file, and of more.
 func newPartsReader(from ckptfmt.TensorFile, more []ckptfmt.Part) (*ckptfmt.PartsReader, error) {
-	if list, ok := from.(ckptfmt.PartList); ok && len(more) == 0 {
+	list, isList := from.(ckptfmt.PartList)
+	switch {
+	case len(more) > 0:
+		return ckptfmt.NewPartsReader(append(slices.Clone(from.Parts()), more...), from.Close)
+	case isList:
 		return ckptfmt.NewPartListReader(list, from.Close)
 	}
-	return ckptfmt.NewPartsReader(append(slices.Clone(from.Parts()), more...), from.Close)
+	return ckptfmt.NewPartsReader(from.Parts(), from.Close)
 }
 
 // Files returns the names of the files that hold the tensors; none of a checkpoint,

@@ -47,9 +47,9 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	}
 	r := &Reader{name: name, archive: archive, arrays: make([]*head, len(archive.Members))}
 	heads := newHeads(archive, readahead.New(from, size))
-	names := distinct.New(r.arrayName)
+	names := distinct.New(r.Name)
 	for i := range archive.Members {
-		if !names.Add(r.arrayName(i)) {
+		if !names.Add(r.Name(i)) {
 			return nil, r.corrupt(&archive.Members[i], 0, errors.New("there are two of that name"))
 		}
 		if r.arrays[i], err = r.head(&archive.Members[i], heads); err != nil {
@@ -57,12 +57,6 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		}
 	}
 	return r, nil
-}
-
-// arrayName returns the name of an array.
-func (r *Reader) arrayName(i int) string {
-	name, _ := strings.CutSuffix(r.archive.Members[i].Name, suffix)
-	return name
 }
 
 // head reads the header of one array. What numpy.load gives, and is no tensor, hinders
@@ -102,9 +96,15 @@ func (r *Reader) Parts() []ckptfmt.Part { return ckptfmt.AllParts(r) }
 // Len implements [ckptfmt.PartList].
 func (r *Reader) Len() int { return len(r.arrays) }
 
+// Name implements [ckptfmt.PartList].
+func (r *Reader) Name(i int) string {
+	name, _ := strings.CutSuffix(r.archive.Members[i].Name, suffix)
+	return name
+}
+
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
-	h, name := r.arrays[i], r.arrayName(i)
+	h, name := r.arrays[i], r.Name(i)
 	info := ckptfmt.TensorInfo{Name: name, DType: h.dtype, Shape: h.shape, Bytes: h.bytes}
 	if h.err != nil {
 		return info, fmt.Errorf("%s: tensor %q: %w", r.name, name, h.err)
@@ -115,7 +115,7 @@ func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 // Part implements [ckptfmt.PartList].
 func (r *Reader) Part(i int) ckptfmt.Part {
 	h, m := r.arrays[i], &r.archive.Members[i]
-	p := ckptfmt.WholePart(r.arrayName(i), h.dtype, h.shape, nil)
+	p := ckptfmt.WholePart(r.Name(i), h.dtype, h.shape, nil)
 	switch {
 	case h.err != nil:
 		_, p.Err = r.Info(i)

@@ -96,6 +96,9 @@ func (r *Reader) Parts() []ckptfmt.Part { return ckptfmt.AllParts(r) }
 // Len implements [ckptfmt.PartList].
 func (r *Reader) Len() int { return len(r.tensors) }
 
+// Name implements [ckptfmt.PartList].
+func (r *Reader) Name(i int) string { return r.tensors[i].name }
+
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	t := &r.tensors[i]

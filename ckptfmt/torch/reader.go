@@ -73,7 +73,7 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		name: name, from: from, size: size, storages: make(map[string]*storage),
 		metadata: make(map[string]string), others: make(map[int]ckptfmt.Part),
 	}
-	r.names = distinct.New(func(i int) string { return r.entries[i].name })
+	r.names = distinct.New(r.Name)
 	if isLegacy(from) {
 		return r, r.loadLegacy()
 	}
@@ -242,6 +242,9 @@ func (r *Reader) Parts() []ckptfmt.Part { return ckptfmt.AllParts(r) }
 
 // Len implements [ckptfmt.PartList].
 func (r *Reader) Len() int { return len(r.entries) }
+
+// Name implements [ckptfmt.PartList].
+func (r *Reader) Name(i int) string { return r.entries[i].name }
 
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {

@@ -9,6 +9,8 @@
 //	generate-names, run     a checkpoint of many names, in each format; a command that lists it
 //	generate-safetensors    the tensors in four files, with their SHA-256
 //	convert                 the checkpoint to safetensors, or with -back from that
+//	generate-files          the tensors in one file of each format
+//	read-file, convert-file that file (-from EXT) in memory, or as one of another format (-as EXT)
 //	verify-sums, sha        the SHA-256 of the four files, or that of as much memory
 //
 // Each prints one JSON object: what was done and how long it took.
@@ -47,6 +49,7 @@ type args struct {
 	large, names int
 	sync, mmap   bool
 	back         bool
+	from, as     string
 	command      []string
 }
 
@@ -54,7 +57,8 @@ var commands = map[string]func(*args) (*measure.Result, error){
 	"save": save, "write": write, "generate": generate, "restore": restore, "open": open,
 	"verify": verify, "crc": crc, "copy": copyCheckpoint, "copy-bytes": copyBytes,
 	"generate-names": generateNames, "run": run,
-	"generate-safetensors": generateSafetensors, "convert": convert, "verify-sums": verifySums, "sha": sha,
+	"generate-safetensors": generateSafetensors, "convert": convert,
+	"generate-files": generateFiles, "read-file": readFile, "convert-file": convertFile, "verify-sums": verifySums, "sha": sha,
 }
 
 func main() {
@@ -80,6 +84,8 @@ func start(line []string) error {
 	flags.BoolVar(&a.sync, "sync", false, "wait for the disk")
 	flags.BoolVar(&a.mmap, "mmap", false, "map the data file, do not copy it")
 	flags.BoolVar(&a.back, "back", false, "convert safetensors to a checkpoint")
+	flags.StringVar(&a.from, "from", "", "extension of the file to read")
+	flags.StringVar(&a.as, "as", "", "extension of the file to write")
 	if err := flags.Parse(line[1:]); err != nil {
 		return err
 	}
