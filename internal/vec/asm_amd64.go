@@ -114,6 +114,16 @@ func sClippedReluGrad(d *float32, grad *float32, x *float32, top float32, one fl
 //go:noescape
 func dClippedReluGrad(d *float64, grad *float64, x *float64, top float64, one float64, n int)
 
+// sLarger sets best to x, and place to at, where x is above best.
+//
+//go:noescape
+func sLarger(best *float32, place *float32, x *float32, at float32, n int)
+
+// dLarger sets best to x, and place to at, where x is above best.
+//
+//go:noescape
+func dLarger(best *float64, place *float64, x *float64, at float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape

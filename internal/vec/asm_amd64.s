@@ -558,6 +558,66 @@ done:
 	VZEROUPPER
 	RET
 
+// func sLarger(best *float32, place *float32, x *float32, at float32, n int)
+// Requires: AVX
+TEXT ·sLarger(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         best+0(FP), CX
+	MOVQ         place+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSS at+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (BX)(AX*1), Y1
+	VMOVUPS   (CX)(AX*1), Y2
+	VCMPPS    $0x1e, Y2, Y1, Y3
+	VMOVUPS   (DX)(AX*1), Y4
+	VBLENDVPS Y3, Y0, Y4, Y3
+	VMOVUPS   Y3, (DX)(AX*1)
+	VCMPPS    $0x1e, Y2, Y1, Y3
+	VBLENDVPS Y3, Y1, Y2, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dLarger(best *float64, place *float64, x *float64, at float64, n int)
+// Requires: AVX
+TEXT ·dLarger(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         best+0(FP), CX
+	MOVQ         place+8(FP), DX
+	MOVQ         x+16(FP), BX
+	VBROADCASTSD at+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (BX)(AX*1), Y1
+	VMOVUPS   (CX)(AX*1), Y2
+	VCMPPD    $0x1e, Y2, Y1, Y3
+	VMOVUPS   (DX)(AX*1), Y4
+	VBLENDVPD Y3, Y0, Y4, Y3
+	VMOVUPS   Y3, (DX)(AX*1)
+	VCMPPD    $0x1e, Y2, Y1, Y3
+	VBLENDVPD Y3, Y1, Y2, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSquare(SB), NOSPLIT, $0-24

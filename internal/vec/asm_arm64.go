@@ -114,6 +114,16 @@ func sClippedReluGrad(d, grad, x *float32, top, one float32, n int)
 //go:noescape
 func dClippedReluGrad(d, grad, x *float64, top, one float64, n int)
 
+// sLarger sets best to x, and place to at, where x is above best.
+//
+//go:noescape
+func sLarger(best, place, x *float32, at float32, n int)
+
+// dLarger sets best to x, and place to at, where x is above best.
+//
+//go:noescape
+func dLarger(best, place, x *float64, at float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape

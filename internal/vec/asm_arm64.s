@@ -1166,6 +1166,154 @@ single:
 done:
 	RET
 
+// func sLarger(best, place, x *float32, at float32, n int)
+TEXT ·sLarger(SB), NOSPLIT, $0-40
+	MOVD best+0(FP), R0
+	MOVD place+8(FP), R1
+	MOVD x+16(FP), R2
+	FMOVS at+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	MOVD n+32(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R2), F1
+	FMOVQ (R0), F2
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	FMOVQ (R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R1)
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R2), F1
+	FMOVQ 16(R0), F2
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	FMOVQ 16(R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 16(R1)
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R2), F1
+	FMOVQ 32(R0), F2
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	FMOVQ 32(R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 32(R1)
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R2), F1
+	FMOVQ 48(R0), F2
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	FMOVQ 48(R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 48(R1)
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R2), F1
+	FMOVQ (R0), F2
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	FMOVQ (R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R1)
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dLarger(best, place, x *float64, at float64, n int)
+TEXT ·dLarger(SB), NOSPLIT, $0-40
+	MOVD best+0(FP), R0
+	MOVD place+8(FP), R1
+	MOVD x+16(FP), R2
+	FMOVD at+24(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	MOVD n+32(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R2), F1
+	FMOVQ (R0), F2
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	FMOVQ (R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R1)
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R2), F1
+	FMOVQ 16(R0), F2
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	FMOVQ 16(R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 16(R1)
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R2), F1
+	FMOVQ 32(R0), F2
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	FMOVQ 32(R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 32(R1)
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R2), F1
+	FMOVQ 48(R0), F2
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	FMOVQ 48(R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 48(R1)
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R2), F1
+	FMOVQ (R0), F2
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	FMOVQ (R1), F4
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R1)
+	WORD $0x6ee2e423 // fcmgt v3.2d, v1.2d, v2.2d
+	WORD $0x6e621c23 // bsl v3.16b, v1.16b, v2.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
 // func sSquare(d, x *float32, n int)
 TEXT ·sSquare(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0

@@ -108,6 +108,16 @@ func ReluGrad[T Float](d, g, x []T) {
 	}
 }
 
+// Larger sets best to x, and place to at, where x is above best.
+func Larger[T Float](best, place, x []T, at T) {
+	place, x = place[:len(best)], x[:len(best)]
+	for i := largerWide(best, place, x, at); i < len(best); i++ {
+		if x[i] > best[i] {
+			best[i], place[i] = x[i], at
+		}
+	}
+}
+
 // Descend subtracts lr*g from w.
 func Descend[T Float](w, g []T, lr T) {
 	g = g[:len(w)]

@@ -46,6 +46,7 @@ func operations[T Float]() []operation[T] {
 		{"DivScalar", 2, 1, func(v [][]T, s []T) { DivScalar(v[0], v[1], s[0]) }},
 		{"Relu", 2, 0, func(v [][]T, s []T) { Relu(v[0], v[1]) }},
 		{"ReluGrad", 3, 0, func(v [][]T, s []T) { ReluGrad(v[0], v[1], v[2]) }},
+		{"Larger", 3, 1, func(v [][]T, s []T) { Larger(v[0], v[1], v[2], s[0]) }},
 		{"Exp", 2, 0, func(v [][]T, s []T) { Exp(v[0], v[1]) }},
 		{"Log", 2, 0, func(v [][]T, s []T) { Log(v[0], v[1]) }},
 		{"Tanh", 2, 0, func(v [][]T, s []T) { Tanh(v[0], v[1]) }},
@@ -80,7 +81,7 @@ func operations[T Float]() []operation[T] {
 }
 
 // severalOutputs are the functions whose slices must not be the same.
-var severalOutputs = map[string]bool{"Moments": true, "GradMoments": true, "Momentum": true, "Nesterov": true, "Adagrad": true, "Adam": true, "RMSProp": true}
+var severalOutputs = map[string]bool{"Larger": true, "Moments": true, "GradMoments": true, "Momentum": true, "Nesterov": true, "Adagrad": true, "Adam": true, "RMSProp": true}
 
 // guard is the elements on both sides of an operand that must not change.
 const guard = 5

@@ -103,6 +103,16 @@ func reluWide[T Float](d, x []T) int {
 	return n
 }
 
+func largerWide[T Float](best, place, x []T, at T) int {
+	n := wide[T](len(best))
+	if single[T]() {
+		sLarger(f32(best), f32(place), f32(x), float32(at), n)
+	} else {
+		dLarger(f64(best), f64(place), f64(x), float64(at), n)
+	}
+	return n
+}
+
 func reluGradWide[T Float](d, g, x []T, one T) int {
 	n := wide[T](len(d))
 	if single[T]() {

@@ -12,6 +12,7 @@ func addScalarWide[T Float](d, x []T, s T) int                    { return 0 }
 func mulScalarWide[T Float](d, x []T, s T) int                    { return 0 }
 func divScalarWide[T Float](d, x []T, s T) int                    { return 0 }
 func reluWide[T Float](d, x []T) int                              { return 0 }
+func largerWide[T Float](best, place, x []T, at T) int            { return 0 }
 func reluGradWide[T Float](d, g, x []T, one T) int                { return 0 }
 func descendWide[T Float](w, g []T, lr T) int                     { return 0 }
 func momentumWide[T Float](w, acc, g []T, lr, m T) int            { return 0 }

@@ -29,6 +29,7 @@ type arithmetic interface {
 
 	rectified(x value) value      // zero where x is less
 	positive(x value) value       // a mask of where x is above zero
+	above(x, y value) value       // a mask of where x is above y
 	and(x, mask value) value      // zero where the mask is not set
 	where(mask, x, y value) value // x where the mask is set, else y; the mask may be lost
 }
@@ -55,6 +56,11 @@ var loops = []loop{
 		x := v.load("x")
 		inside := v.and(v.scalar("one"), v.positive(x))
 		v.store("d", v.mul(v.load("grad"), v.and(inside, v.positive(v.sub(v.scalar("top"), x)))))
+	}},
+	{"larger", "sets best to x, and place to at, where x is above best", "best place x", "at", func(v arithmetic) {
+		x, best := v.load("x"), v.load("best")
+		v.store("place", v.where(v.above(x, best), v.scalar("at"), v.load("place")))
+		v.store("best", v.where(v.above(x, best), x, best))
 	}},
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},

@@ -174,6 +174,7 @@ func (a avx) sqrt(x value) value          { return a.v.sqrt(ymm(x)) }
 func (a avx) floor(x value) value         { return a.v.floor(ymm(x)) }
 func (a avx) rectified(x value) value     { return a.v.max(a.v.zero(), ymm(x)) }
 func (a avx) positive(x value) value      { return a.v.above(ymm(x), a.v.zero()) }
+func (a avx) above(x, y value) value      { return a.v.above(ymm(x), ymm(y)) }
 func (a avx) and(x, mask value) value     { return a.v.and(ymm(x), ymm(mask)) }
 
 func (a avx) where(mask, x, y value) value { return a.v.where(ymm(mask), ymm(x), ymm(y)) }

@@ -24,6 +24,7 @@ func TestPools(t *testing.T) {
 		{4, 28, 28, 40, 2, 2, 2, 2}, // shared by processors
 		{2, 7, 9, 300, 3, 3, 1, 1},  // more channels than are compared at once
 		{1, 5, 5, 3, 5, 5, 5, 5},
+		{2, 10, 10, 11, 9, 9, 4, 4}, // more pixels than vectors number
 		{3, 6, 5, 0, 2, 2, 1, 1},
 	}
 	for range 20 {

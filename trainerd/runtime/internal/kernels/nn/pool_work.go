@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -107,9 +108,19 @@ func (w *poolWork[T]) toLargest(out int, v poolView) {
 	if v.empty() {
 		return
 	}
+	n := w.g.cin
+	if n >= wideChannels && v.rows*v.cols <= poolPlaces {
+		switch w := any(w).(type) {
+		case *poolWork[float32]:
+			toLargestFloat(w, out, v)
+			return
+		case *poolWork[float64]:
+			toLargestFloat(w, out, v)
+			return
+		}
+	}
 	var best [poolChannels]T
 	var place [poolChannels]int
-	n := w.g.cin
 	for c := 0; c < n; c += poolChannels {
 		m := min(poolChannels, n-c)
 		best, place := best[:m], place[:m]
@@ -127,6 +138,41 @@ func (w *poolWork[T]) toLargest(out int, v poolView) {
 		}
 		for i, g := range w.pooled[out+c : out+c+m] {
 			w.grads[place[i]] += g
+		}
+	}
+}
+
+// poolPlaces is the most pixels of a window, and wideChannels the fewest channels, that
+// are compared by vectors.
+const (
+	poolPlaces   = 64
+	wideChannels = 8
+)
+
+// toLargestFloat is toLargest by vectors, which number the pixels of the window in
+// elements of their own type.
+func toLargestFloat[T exec.Float](w *poolWork[T], out int, v poolView) {
+	var best, place [poolChannels]T
+	var starts [poolPlaces]int
+	n := w.g.cin
+	for c := 0; c < n; c += poolChannels {
+		m := min(poolChannels, n-c)
+		best, place := best[:m], place[:m]
+		copy(best, w.images[v.at+c:])
+		clear(place)
+		pixel := 0
+		for r := range v.rows {
+			for k := range v.cols {
+				at := v.at + r*v.line + k*n + c
+				starts[pixel] = at
+				if pixel > 0 {
+					vec.Larger(best, place, w.images[at:at+m], T(pixel))
+				}
+				pixel++
+			}
+		}
+		for i, g := range w.pooled[out+c : out+c+m] {
+			w.grads[starts[int(place[i])]+i] += g
 		}
 	}
 }
