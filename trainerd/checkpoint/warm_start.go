@@ -212,11 +212,8 @@ func (w *WarmStart) open() (*warmSource, error) {
 // What is not there at all may have been meant as any format, so the error names no
 // file that one of them has.
 func (w *WarmStart) missing(err error) error {
-	if _, damage := openCheckpoint(nil, w.Checkpoint); damage != nil {
-		err = damage // it names the file
-	}
 	if _, found := formats.Find(w.Checkpoint); !errors.Is(found, fs.ErrNotExist) {
-		return err
+		return err // it names the file
 	}
 	if info, statErr := os.Stat(w.Checkpoint); statErr == nil && info.IsDir() {
 		return &Error{Prefix: w.Checkpoint, File: w.Checkpoint, Err: fmt.Errorf("the folder has none: %w", fs.ErrNotExist)}

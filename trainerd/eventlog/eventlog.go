@@ -31,6 +31,8 @@ type Log struct {
 	writer *tfevents.FileWriter
 	log    *slog.Logger
 
+	reopening chan struct{} // has room for the one that begins a new file, for which others wait
+
 	mu           sync.Mutex
 	broken       bool
 	dropped      int   // since the file broke
@@ -50,7 +52,9 @@ type start struct {
 }
 
 // New returns a Log that writes through w and reports failures to log.
-func New(w *tfevents.FileWriter, log *slog.Logger) *Log { return &Log{writer: w, log: log} }
+func New(w *tfevents.FileWriter, log *slog.Logger) *Log {
+	return &Log{writer: w, log: log, reopening: make(chan struct{}, 1)}
+}
 
 // Dir returns the folder of the events.
 func (l *Log) Dir() string { return l.writer.Dir() }
@@ -156,13 +160,24 @@ func (l *Log) tolerate(ctx context.Context, err error) error {
 // usable reports whether events can be written, and counts one as dropped if
 // not.
 func (l *Log) usable() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.broken || l.reopen() {
+	if !l.isBroken() {
 		return true
 	}
+	l.reopening <- struct{}{}
+	defer func() { <-l.reopening }()
+	if !l.isBroken() || l.reopen() {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.drop()
 	return false
+}
+
+func (l *Log) isBroken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken
 }
 
 // drop counts an event that is not written. The caller holds l.mu.
@@ -191,8 +206,13 @@ func (l *Log) failed(err error) {
 	l.log.Error("events file cannot be written; events are dropped until it can", "err", err, "retry_in", l.pause)
 }
 
-// Renew begins a new file with the next event, because the current one was
-// deleted.
+func (l *Log) isTime() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !time.Now().Before(l.retryAt)
+}
+
+// Renew has a new file begun with the next event: the current one was deleted.
 func (l *Log) Renew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,13 +227,17 @@ func (l *Log) Restart(step int64) {
 	l.putStart(&start{&tfpb.SessionLog{Status: tfpb.SessionLog_START}, step})
 }
 
-// reopen begins a new file when it is time to try again. The caller holds l.mu.
+// reopen begins a new file when it is time to try again. The caller has the room in
+// l.reopening, and not l.mu: the disk may take long.
 func (l *Log) reopen() bool {
-	if time.Now().Before(l.retryAt) {
+	if !l.isTime() {
 		return false
 	}
 	l.writer.Close() // fails with what was logged already
-	if err := l.writer.Reopen(); err != nil {
+	err := l.writer.Reopen()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
 		l.retryAt = time.Now().Add(l.pause)
 		return false
 	}

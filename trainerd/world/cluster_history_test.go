@@ -204,6 +204,7 @@ func (h *clusterHistory) awaitComplete() error {
 		}
 	}
 	h.mu.Lock()
+	h.lostPast = h.lostPast || h.cluster.parameterServers() != h.servers // a worker that waits may have asked none of them
 	lost := h.lostPast
 	h.mu.Unlock()
 	for _, task := range h.tasks {

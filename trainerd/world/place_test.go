@@ -85,9 +85,11 @@ func (p *place) settle(ctx context.Context, fsys *faultfs.FS, power bool, rnd *r
 	if power {
 		states := slices.Collect(p.disk.States(rnd, 4))
 		state := states[rnd.IntN(len(states))]
+		times := p.times()
 		if err := state.LayOut(p.dir); err != nil {
 			return err
 		}
+		p.restoreTimes(times)
 		p.disk = faultfs.NewDisk(p.dir, state)
 	}
 	p.announced = max(p.announced, p.disk.Marked()-1)
@@ -105,6 +107,39 @@ func (p *place) settle(ctx context.Context, fsys *faultfs.FS, power bool, rnd *r
 		return err
 	}
 	return p.view.judge(ctx, false)
+}
+
+// A timed is what a file has, and since when.
+type timed struct {
+	text string
+	at   time.Time
+}
+
+// times returns those of all files.
+func (p *place) times() map[string]timed {
+	files := map[string]timed{}
+	_ = filepath.WalkDir(p.dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			text, _ := os.ReadFile(name)
+			files[name] = timed{string(text), info.ModTime()}
+		}
+		return nil
+	})
+	return files
+}
+
+// restoreTimes gives files that were laid out with what they had the times that they
+// had: a power cut does not change them, and a program's file with another time is taken
+// for one that the program has written again.
+func (p *place) restoreTimes(before map[string]timed) {
+	for name, was := range before {
+		if text, err := os.ReadFile(name); err == nil && string(text) == was.text {
+			os.Chtimes(name, was.at, was.at)
+		}
+	}
 }
 
 // setTimes gives the files the time of the history's clock, where the system gave

@@ -32,6 +32,7 @@ type worldPlan[P, D any] interface {
 type world[P worldPlan[P, D], D any] struct {
 	make  func(seed uint64) P
 	found []uint64            // seeds that broke a rule once
+	later []uint64            // and those that make had made
 	was   func(seed uint64) P // what made them; nil for make
 	n     uint64              // seeds that are tried each time
 	share int                 // of the time for new ones, in percent; two worlds have a process
@@ -63,7 +64,16 @@ func TestDaemonWorld(t *testing.T) {
 	//	                      errors that nobody knows
 	//	5224379915299657710   one of the two files of a V1 checkpoint was verified as a whole
 	w := world[*daemonPlan, *daemonDefect]{make: newDaemonPlan, was: firstDaemonPlan, n: 6, share: 50}
+	//
+	// and with later events:
+	//
+	//	4547132903489279305   an overtaken point of a tag that was not written again stayed in
+	//	                      the data server
+	//	16716485725861338687  one error of the disk at the best checkpoint ended the training
+	//	16319857531643532039  a remade logdir had no START, so that of the next resume was ignored
+	//	17304490905938049240  a START in a remade logdir dropped a point that came before it
 	w.found = []uint64{11495629950936648693, 16861446189175316451, 5224379915299657710, 1951387300354397661}
+	w.later = []uint64{4547132903489279305, 16716485725861338687, 16319857531643532039, 17304490905938049240}
 	w.test(t)
 }
 
@@ -80,8 +90,10 @@ func TestClusterWorld(t *testing.T) {
 	//	125  a worker that started when its chief was about to end had exit code 75
 	//	13060240631737458783  the connection broke while the chief put in the first tokens,
 	//	                      and its next session waited without end for a gradient
+	//	1911104763476638095   a server was lost after the end of the job, and the world had
+	//	                      a worker wait for it
 	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
-	w.found = []uint64{1, 111, 125, 328, 557, 13060240631737458783}
+	w.found = []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095}
 	w.test(t)
 }
 
@@ -98,7 +110,13 @@ func TestChildWorld(t *testing.T) {
 	//	8596851949820640637   a later start of the program ended well, and its first folder,
 	//	                      which an earlier one had left in part, was announced
 	w := world[*childPlan, *childDefect]{make: newChildPlan, was: firstChildPlan, n: 6, share: 50}
+	//
+	// and with later events:
+	//
+	//	6738766847186297841   a power cut gave a damaged file another time, so that it was taken
+	//	                      for one that the program had written again
 	w.found = []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}
+	w.later = []uint64{6738766847186297841}
 	w.test(t)
 }
 
@@ -108,7 +126,7 @@ func (w *world[P, D]) test(t *testing.T) {
 		return
 	}
 	var all outcome
-	for _, seed := range w.found {
+	for _, seed := range slices.Concat(w.found, w.later) {
 		all.add(w.try(t, seed))
 	}
 	n := w.n // the same each time: what is new is looked for with -for
@@ -128,7 +146,7 @@ func (w *world[P, D]) test(t *testing.T) {
 		failures = 1
 	}
 	t.Logf("%.1f days of training in %v, %d configurations, %d faults and requests, %d failures; %d seeds from %d",
-		all.trained.Hours()/24, time.Since(began).Round(time.Second), count+uint64(len(w.found)), all.faults, failures, count, first)
+		all.trained.Hours()/24, time.Since(began).Round(time.Second), count+uint64(len(w.found)+len(w.later)), all.faults, failures, count, first)
 }
 
 func (o *outcome) add(p outcome) {

@@ -31,6 +31,7 @@ func beginsJSON(h *head) bool {
 // jsonRows are the objects of a file.
 type jsonRows struct {
 	d       *json.Decoder
+	source  *bounded // of d; nil for an object within an object
 	row     Row
 	array   bool
 	columns map[string]int
@@ -38,6 +39,22 @@ type jsonRows struct {
 	sampled [][]string // rows that were read to know the columns, from the first
 	ended   error      // what ended the sample
 	known   bool       // the columns; others are not used
+}
+
+// bounded reads a record of limited length: json.Decoder holds a value as a whole,
+// however long.
+type bounded struct {
+	r    io.Reader
+	read int // since the record began
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.read > maxRecord {
+		return 0, &Error{Reason: "the object is longer than 16 MiB", Hint: "write an object for each row"}
+	}
+	n, err := b.r.Read(p[:min(len(p), 1<<20)])
+	b.read += n
+	return n, err
 }
 
 // newJSON begins to read JSON.
@@ -68,7 +85,8 @@ func firstByte(r *bufio.Reader) (byte, error) {
 
 // newJSONRows reads objects in lines or in an array.
 func newJSONRows(plain *bufio.Reader, o Options) (*Table, error) {
-	j := &jsonRows{d: json.NewDecoder(plain), columns: make(map[string]int)}
+	source := &bounded{r: plain}
+	j := &jsonRows{d: json.NewDecoder(source), source: source, columns: make(map[string]int)}
 	j.d.UseNumber()
 	for {
 		c, err := plain.Peek(1)
@@ -79,7 +97,7 @@ func newJSONRows(plain *bufio.Reader, o Options) (*Table, error) {
 		plain.Discard(1)
 		if c[0] == '[' {
 			// The decoder is to see a list of values, and not wait for its end.
-			j.d = json.NewDecoder(io.MultiReader(bytes.NewReader([]byte{'['}), plain))
+			j.d = json.NewDecoder(io.MultiReader(bytes.NewReader([]byte{'['}), source))
 			j.d.UseNumber()
 			j.d.Token()
 			break
@@ -125,6 +143,7 @@ func (j *jsonRows) read() error {
 		return io.EOF
 	}
 	j.row.Number++
+	j.source.read = 0
 	begin, err := j.d.Token()
 	if err == io.EOF && !j.array {
 		return io.EOF
@@ -206,6 +225,7 @@ func (j *jsonRows) fault(err error) *Error {
 	}
 	var e *Error
 	if errors.As(err, &e) {
+		e.Record = j.row.Number
 		return e
 	}
 	return &Error{Record: j.row.Number, Reason: "is not JSON lines or an array of objects", Err: err, Hint: "write an object with the same keys for each row"}
