@@ -44,8 +44,9 @@ const (
 // Saver writes checkpoints and restores them, and deletes old ones.
 //
 // The zero Saver saves all variables of a session, keeps five checkpoints, and
-// names them in the file `checkpoint`, relative to its directory. A [trainerd.Supervisor]
-// sets MetaGraph, Def and Logger of its Saver to its own, if they are nil.
+// names them in the file `checkpoint`, relative to its directory. When its run
+// begins, a [trainerd.Supervisor] sets MetaGraph, Def and Logger of the Saver that
+// it is given to its own, where they are nil.
 //
 // The fields must not change after first use. A Saver is safe for concurrent
 // use; saves happen one after another.
