@@ -31,7 +31,7 @@ func (a childLog) Handle(ctx context.Context, r slog.Record) error {
 	if !a.isDead() {
 		switch {
 		case r.Message == "saved":
-			a.promise(a.stepOfSaved(attrs["step"].Int64()))
+			a.promise(a.stepOfSaved(attrs["step"]))
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
 			a.takeBack(filepath.Join(a.dir, filepath.Dir(a.plan.way.pattern), attrs["to"].String())) // "to" is the base name
 		case strings.Contains(r.Message, "rewinding to the previous one"):
@@ -48,9 +48,9 @@ func (a childLog) Handle(ctx context.Context, r slog.Record) error {
 
 // stepOfSaved returns the step of a checkpoint that was announced. Of one without a
 // step in its name there is a copy.
-func (l *childLife) stepOfSaved(step int64) int64 {
-	if step != child.NoStep {
-		return step
+func (l *childLife) stepOfSaved(logged slog.Value) int64 {
+	if logged.Kind() == slog.KindInt64 {
+		return logged.Int64()
 	}
 	newest := l.promised
 	copies, _ := filepath.Glob(filepath.Join(l.dir, "trainerd.copies", "*", l.plan.way.pattern))
