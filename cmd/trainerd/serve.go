@@ -34,10 +34,11 @@ SavedModels. When a better checkpoint or a higher number appears it is loaded;
 requests go to the current one until then. The version is the step, or the
 number.
 
-An instance is a row: a list of numbers, or an object with the columns' names.
-null is a missing value, a word that the training has not seen counts
-as none. It listens on this machine only, unless --listen says otherwise; there
-is no authentication. Ctrl-C or SIGTERM ends it after the current requests.
+An instance is a row: a list of numbers, or an object with the columns' names;
+other columns are left out. null is a missing value, a word that the training has
+not seen counts as none, and one among numbers is an error. It listens on this
+machine only, unless --listen says otherwise; there is no authentication. Ctrl-C
+or SIGTERM ends it after the current requests.
 
 EXAMPLES:
    trainerd serve logs/iris

@@ -13,9 +13,12 @@
 // The version of a model is the step of its checkpoint, or the numeric name of
 // a SavedModel's folder.
 //
-// In addition to TensorFlow Serving, an instance for a model family that takes
-// its rows as the tensor x may be an object with the columns' names, null is a
-// missing number or word, and a date may be text.
+// Beyond TensorFlow Serving, a model family that takes its rows as the tensor x may
+// be asked by the columns' names, as one with an input for each column is; those are
+// called by the columns' names too, where the signature has others (see
+// [github.com/trainerd/trainerd/trainerd/model.InputNames]). null is a missing number
+// or word, a number or date may be text, and columns of an instance that the model
+// does not know are left out.
 //
 // # Concurrency
 //

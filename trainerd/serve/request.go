@@ -212,6 +212,13 @@ func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
 		}
 		return q, q.add(names[0], v, m)
 	}
+	if rows := newRowObjects(m); rows != nil && object["x"] == nil {
+		all, err := rows.ofColumns(object)
+		if err != nil {
+			return nil, err
+		}
+		return q, q.add("x", all, m)
+	}
 	for name, value := range object {
 		if err := q.add(name, value, m); err != nil {
 			return nil, err

@@ -41,6 +41,33 @@ func (r *rowObjects) row(object map[string]any) ([]any, error) {
 	return values, nil
 }
 
+// ofColumns returns the rows of an object with a list for each column.
+func (r *rowObjects) ofColumns(object map[string]any) (rows []any, err error) {
+	n := 0
+	for i, f := range r.schema.Features {
+		list, ok := object[f.Name].([]any)
+		if !ok {
+			return nil, fmt.Errorf("the column %q is missing, or is no list of its values", f.Name)
+		}
+		if i > 0 && len(list) != n {
+			return nil, fmt.Errorf("the column %q has %d rows, but %q has %d", f.Name, len(list), r.schema.Features[0].Name, n)
+		}
+		n = len(list)
+	}
+	for i := range n {
+		one := make(map[string]any, len(r.schema.Features))
+		for _, f := range r.schema.Features {
+			one[f.Name] = object[f.Name].([]any)[i]
+		}
+		row, err := r.row(one)
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
 // number is a value of a row as tensorOf takes it.
 func number(f float64) any {
 	switch {

@@ -97,7 +97,8 @@ func TestFormats(t *testing.T) {
 			`{"instances": [{"x": [3, 12]}, {"x": [NaN, 10]}], "signature_name": "serving_default"}`,
 			`{"instances": [{"length": ">3", "day": "1970-01-13", "other": 1}, {"length": "NA", "day": 10}]}`,
 		}
-		columns := []string{`{"inputs": [[3, 12], [NaN, 10]]}`, `{"inputs": {"x": [[3, 12], [NaN, 10]]}}`}
+		columns := []string{`{"inputs": [[3, 12], [NaN, 10]]}`, `{"inputs": {"x": [[3, 12], [NaN, 10]]}}`,
+			`{"inputs": {"length": [3, null], "day": ["1970-01-13", 10], "other": [1, 2]}}`}
 		if words {
 			forms = []string{
 				`{"instances": [{"length": "3", "day": "1970-01-13", "colour": "red"}, {"length": "", "day": 10, "colour": "blue"}]}`,
@@ -224,6 +225,25 @@ func TestErrors(t *testing.T) {
 		code, body := ask(s, tt.method, tt.path, tt.body)
 		if code != tt.code || !strings.Contains(body, tt.want) {
 			t.Errorf("%s %s %.60s: got %d %s; want %d with %s", tt.method, tt.path, tt.body, code, body, tt.code, tt.want)
+		}
+	}
+}
+
+// TestColumnErrors asks a model of numbers alone by columns.
+func TestColumnErrors(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, logistic(1), flowers(false), 7)
+	s, _ := newServer(t, dir)
+	for form, want := range map[string]string{
+		`{"length": [1]}`:                        `the column \"day\" is missing`,
+		`{"length": [1], "day": 2}`:              `the column \"day\" is missing, or is no list`,
+		`{"length": [1], "day": [2, 3]}`:         `the column \"day\" has 2 rows, but \"length\" has 1`,
+		`{"length": [1, 2], "day": [2, "soon"]}`: `row 1: the column \"day\": \"soon\" is not a date`,
+		`{"length": [], "day": []}`:              ``,
+	} {
+		code, body := ask(s, "POST", predictPath, `{"inputs": `+form+`}`)
+		if code != 400 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s; want 400 with %s", form, code, body, want)
 		}
 	}
 }
