@@ -106,6 +106,11 @@ func (r *run) runChain(f *frame, ch *chain) (done bool, err error) {
 		}
 	}()
 	r.pass.wrote = r.pass.wrote || ch.access&WritesState != 0
+	// What may fail for want of memory comes before what changes variables.
+	for i := range ch.links {
+		c.step = ch.links[i].step
+		ch.links[i].makeRoom(c)
+	}
 	for i := range ch.links {
 		c.step = ch.links[i].step
 		if err := ch.links[i].bind(c); err != nil {
@@ -147,7 +152,21 @@ func (l *link) fitsVariable(f *frame) bool {
 	return ok && v.Initialized && v.DType == Float32 && SameShape(v.Value.Shape, l.shape) && !(l.elements.Stores && v.kept)
 }
 
-// bind finds the memory of a link's inputs and makes that of its result.
+// makeRoom makes the memory of a link's result, if it has any of its own.
+func (l *link) makeRoom(c *KernelContext) {
+	if l.reg >= 0 || l.elements.reads || l.elements.Stores {
+		return
+	}
+	for k := range l.in {
+		if o := &l.in[k]; o.form == whole && o.reg < 0 && c.mayTake(o.index) {
+			c.f.swap(c.f.plan.bufOf[l.step.in[o.index]], c.f.plan.bufOf[l.step.out[0]])
+			break
+		}
+	}
+	l.data = Elems[float32](c.Out(0, Float32, l.shape...))
+}
+
+// bind finds the memory of a link's inputs, and that of a variable.
 func (l *link) bind(c *KernelContext) error {
 	for k := range l.in {
 		o := &l.in[k]
@@ -166,14 +185,6 @@ func (l *link) bind(c *KernelContext) error {
 		return l.step.kernel(c)
 	case l.elements.Stores:
 		l.data = c.changed(l.elements.Vv == nil)
-	case l.reg < 0:
-		for k := range l.in {
-			if o := &l.in[k]; o.form == whole && o.reg < 0 && c.mayTake(o.index) {
-				c.f.swap(c.f.plan.bufOf[l.step.in[o.index]], c.f.plan.bufOf[l.step.out[0]])
-				break
-			}
-		}
-		l.data = Elems[float32](c.Out(0, Float32, l.shape...))
 	}
 	return nil
 }
@@ -184,7 +195,6 @@ func (c *KernelContext) changed(whole bool) []float32 {
 	c.f.willChange(c.step, c.run.frozen)
 	v := c.In(0).Value.(*Variable)
 	if whole {
-		c.account(len(v.Value.Data) - v.own.size())
 		v.leave()
 		v.resize(v.Value.Shape, false)
 	}
