@@ -187,4 +187,5 @@ func TestClockIsSet(t *testing.T) {
 	if len(wantPoints) < clockSteps/100 || !slices.Equal(points, wantPoints) {
 		t.Errorf("points at the steps %v, want %v", points, wantPoints)
 	}
+	t.Run("program", func(t *testing.T) { clockOfProgram(t, command) })
 }

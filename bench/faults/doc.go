@@ -7,7 +7,8 @@
 // With an interpreter that has TensorFlow, its own Saver goes through the same
 // power cuts.
 //
-// Another one sets the clock of a training forth and back by a day all the time. It
+// Another one sets the clock of a training, and of a trainerd that keeps a program, forth
+// and back by a day all the time. It
 // needs no root, but builds trainerd with a package time of its own, which takes
 // minutes:
 //

@@ -1,0 +1,88 @@
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// clockProgram makes 300 steps, saves after each tenth, and continues from its newest
+// checkpoint.
+const clockProgram = `step=${TRAINERD_STEP:-0}
+save() { echo "$step" >"$TRAINERD_LOGDIR/tmp" && mv "$TRAINERD_LOGDIR/tmp" "$TRAINERD_LOGDIR/ckpt-$step"; }
+trap 'save; exit 0' TERM
+while [ "$step" -lt 300 ]; do
+  step=$((step + 1))
+  echo "step=$step loss=$step"
+  if [ $((step % 10)) = 0 ]; then save; fi
+  sleep 0.02
+done
+`
+
+// clockKept is the time of which one checkpoint stays for good.
+const clockKept = time.Second
+
+// superviseProgram keeps the program alive until it is complete, or until trainerd is
+// killed, which is after so many saves. It returns the log.
+func superviseProgram(t *testing.T, command, logdir string, killAfter int) string {
+	t.Helper()
+	cmd := exec.Command(command, "run", "--logdir", logdir, "--set", "child.checkpoints=ckpt-*", "--set", "supervisor.max_to_keep=2",
+		"--set", fmt.Sprintf("supervisor.keep_checkpoint_every_n_hours=%v", clockKept.Hours()), "--set", "child.hang_secs=60", "--", "/bin/sh", "-c", clockProgram)
+	cmd.Env = append(os.Environ(), clockEnv+"="+strconv.FormatInt(clockPeriod.Milliseconds(), 10))
+	log, err := cmd.StderrPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	var all bytes.Buffer
+	saves := 0
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		fmt.Fprintln(&all, lines.Text())
+		if strings.Contains(lines.Text(), "msg=saved ") {
+			if saves++; saves == killAfter {
+				must(t, cmd.Process.Signal(syscall.SIGKILL))
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil && killAfter == 0 {
+		t.Fatalf("%v: %s", err, &all)
+	}
+	return all.String()
+}
+
+// clockOfProgram sets the clock of a trainerd that keeps a program, and is killed twice.
+// The program is not taken for one that hangs, its curve has each step once, and no more
+// checkpoints stay than the time explains.
+func clockOfProgram(t *testing.T, command string) {
+	logdir, began, lives := filepath.Join(t.TempDir(), "program"), time.Now(), 0
+	for _, killAfter := range []int{8, 8, 0} {
+		log := superviseProgram(t, command, logdir, killAfter)
+		if lives++; strings.Contains(log, "has reported no step for too long") || strings.Contains(log, "level=ERROR") {
+			t.Errorf("life %d: %s", lives, log)
+		}
+	}
+	var points []int64
+	files, _ := filepath.Glob(filepath.Join(logdir, "events.out.tfevents.*"))
+	for _, name := range slices.Sorted(slices.Values(files)) {
+		points = append(points, lossesOf(t, name, &points)...)
+	}
+	for i, step := range points {
+		if step != int64(i)+1 {
+			t.Fatalf("points at the steps %v", points)
+		}
+	}
+	kept, _ := filepath.Glob(filepath.Join(logdir, "ckpt-*"))
+	if most := 2 + int(time.Since(began)/clockKept) + lives; len(points) != 300 || len(kept) < 2 || len(kept) > most {
+		t.Errorf("%d points; %d checkpoints stay, at most %d should: %q", len(points), len(kept), most, kept)
+	}
+	if _, err := os.Stat(filepath.Join(logdir, "ckpt-300")); err != nil {
+		t.Error(err)
+	}
+}
