@@ -30,7 +30,7 @@ func buildAudioSummary(b *exec.OpConstruction) (exec.Kernel, error) {
 			rate = c.In(2).FloatAt(0)
 		}
 		x := c.In(1)
-		if len(x.Shape) < 2 || len(x.Shape) > 3 || rate <= 0 || rate > math.MaxUint32 {
+		if len(x.Shape) < 2 || len(x.Shape) > 3 || !(rate > 0) || rate > math.MaxUint32 {
 			return c.Invalid("sounds must have the shape [n,frames] or [n,frames,channels], and a rate, not %s at %v", x.Describe(), rate)
 		}
 		frames, channels := x.Shape[1], 1
@@ -46,9 +46,12 @@ func buildAudioSummary(b *exec.OpConstruction) (exec.Kernel, error) {
 			n := frames * channels
 			values = append(values, &tfpb.Summary_Value{Tag: name, Value: &tfpb.Summary_Value_Audio{Audio: &tfpb.Summary_Audio{
 				SampleRate: float32(rate), NumChannels: int64(channels), LengthFrames: int64(frames), ContentType: "audio/wav",
-				EncodedAudioString: wav.Encode(exec.Elems[float32](x)[i*n:(i+1)*n], channels, uint32(rate)),
+				EncodedAudioString: wav.Encode(exec.Elems[float32](x)[i*n:(i+1)*n], channels, headerRate(rate)),
 			}}})
 		}
 		return emit(c, values...)
 	}, nil
 }
+
+// headerRate is the sample rate in the sound's own header, which is a whole number.
+func headerRate(rate float64) uint32 { return uint32(max(math.RoundToEven(rate), 1)) }
