@@ -68,7 +68,7 @@ type KeepEvery = retention.Every
 // Saver.Retention.
 type KeepBest = retention.Best
 
-// NoStep stands for a missing step number: such a checkpoint has no number in its
+// NoStep marks a missing step number: such a checkpoint has no number in its
 // name, such a summary no step.
 const NoStep = session.NoStep
 

@@ -28,7 +28,7 @@ while [ "$step" -lt 300 ]; do
 done
 `
 
-// clockKept is the time of which one checkpoint stays for good.
+// clockKept is how far apart the checkpoints are that stay forever.
 const clockKept = time.Second
 
 // superviseProgram keeps the program alive until it is complete, or until trainerd is

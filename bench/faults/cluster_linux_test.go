@@ -55,7 +55,7 @@ func TestChief(t *testing.T) {
 
 var savedLine = regexp.MustCompile(`msg=saved step=([1-9][0-9]*) `)
 
-// savesOf is a log of which it prints the saves.
+// savesOf is a log that prints the saves alone.
 type savesOf struct{ log io.Writer }
 
 func (s savesOf) Write(b []byte) (int, error) {
@@ -69,7 +69,7 @@ func (s savesOf) Write(b []byte) (int, error) {
 }
 
 // No checkpoint of a job on servers that was announced is lost when a real file system
-// loses its power, whoever has written it.
+// loses its power, no matter which process has written it.
 func TestPowerCutsOfServers(t *testing.T) {
 	for _, kind := range []string{"ext4", "xfs"} {
 		for _, via := range []string{"server", "client"} {

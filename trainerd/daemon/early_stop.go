@@ -108,8 +108,8 @@ func (e *earlyStop) write() error {
 	return err
 }
 
-// listener has no checkpoint become current of which the evaluations before are not
-// kept: a run that resumes from it would count them too few.
+// listener writes the count before a checkpoint becomes current: a run that resumes
+// from it would otherwise miss evaluations.
 func (e *earlyStop) listener() trainerd.CheckpointListener {
 	return trainerd.ListenerFuncs{BeforeSaveFunc: func(context.Context, session.Session) error { return e.write() }}
 }

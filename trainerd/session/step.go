@@ -10,7 +10,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// NoStep stands for a missing step number: such a checkpoint has no number in
+// NoStep marks a missing step number: such a checkpoint has no number in
 // its name, such a summary no step.
 const NoStep int64 = -1
 

@@ -119,7 +119,7 @@ func judgeLoaders(logdir string, want map[string]map[int64]float64) error {
 			}
 		}
 		if len(got) > len(want) {
-			return broke("%s has %d curves, of which %d count", name, len(got), len(want))
+			return broke("%s has %d curves; want %d", name, len(got), len(want))
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/bench/measure"
-	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 )
 
@@ -38,16 +37,9 @@ func readFile(a *args) (*measure.Result, error) {
 		return nil, err
 	}
 	defer r.Close()
-	var tensors []ckptfmt.NamedTensor
-	for info, err := range r.Tensors() {
-		if err != nil {
-			return nil, err
-		}
-		t, err := r.Lookup(info.Name)
-		if err != nil {
-			return nil, err
-		}
-		tensors = append(tensors, ckptfmt.NamedTensor{Name: info.Name, Tensor: t})
+	tensors, err := all(r, r.Lookup)
+	if err != nil {
+		return nil, err
 	}
 	took := time.Since(begin)
 	return &measure.Result{Work: work(tensors), Seconds: seconds(took)}, nil

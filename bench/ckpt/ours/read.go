@@ -49,19 +49,28 @@ func open(a *args) (*measure.Result, error) {
 		return nil, err
 	}
 	defer r.Close()
+	tensors, err := all(r, r.View)
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(begin)
+	return &measure.Result{Work: work(tensors), Seconds: seconds(took)}, nil
+}
+
+// all reads the tensors of a checkpoint one by one.
+func all(r ckptfmt.Reader, get func(name string) (*ckptfmt.Tensor, error)) ([]ckptfmt.NamedTensor, error) {
 	var tensors []ckptfmt.NamedTensor
 	for info, err := range r.Tensors() {
 		if err != nil {
 			return nil, err
 		}
-		t, err := r.View(info.Name)
+		t, err := get(info.Name)
 		if err != nil {
 			return nil, err
 		}
 		tensors = append(tensors, ckptfmt.NamedTensor{Name: info.Name, Tensor: t})
 	}
-	took := time.Since(begin)
-	return &measure.Result{Work: work(tensors), Seconds: seconds(took)}, nil
+	return tensors, nil
 }
 
 func checked(a *args) string {
