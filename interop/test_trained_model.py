@@ -2,6 +2,8 @@
 Keras, the MetaGraph of the checkpoint in TensorFlow 1's API, and the formulas in numpy give the same predictions."""
 
 import csv
+import importlib
+import importlib.util
 import json
 import pathlib
 import signal
@@ -12,6 +14,7 @@ import urllib.request
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.keras import models as tensorflow_keras
 
 tf1 = tf.compat.v1
 
@@ -134,10 +137,26 @@ def inputs_of(trained):
             for n in trained["features"]}
 
 
-def test_saved_model(trained):
-    loaded = tf.saved_model.load(str(trained["folder"] / "saved/1"))
+# What loads a SavedModel as an object with signatures. The package tf_keras, Keras 2, cannot be installed next to
+# tensorflow-cpu without a second TensorFlow, so the suite does without; TensorFlow has a copy of its loader.
+LOADERS = {"TensorFlow": tf.saved_model.load, "Keras 2 in TensorFlow": tensorflow_keras.load_model}
+if importlib.util.find_spec("tf_keras"):
+    LOADERS["tf_keras"] = importlib.import_module("tf_keras").models.load_model
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_saved_model(trained, loader):
+    loaded = LOADERS[loader](str(trained["folder"] / "saved/1"))
     out = loaded.signatures["serving_default"](**{k: tf.constant(v) for k, v in inputs_of(trained).items()})
     compare(trained, {k: v.numpy() for k, v in out.items()})
+
+
+def test_saved_model_in_session(trained):
+    """TensorFlow 1's loader, which is also how TensorFlow Serving loads: the tag, the signature and the init op."""
+    with tf.Graph().as_default(), tf1.Session() as sess:
+        signature = tf1.saved_model.load(sess, ["serve"], str(trained["folder"] / "saved/1")).signature_def["serving_default"]
+        feeds = {signature.inputs[k].name: v for k, v in inputs_of(trained).items()}
+        compare(trained, sess.run({k: t.name for k, t in signature.outputs.items()}, feeds))
 
 
 def test_keras_layer(trained):

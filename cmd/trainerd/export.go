@@ -11,9 +11,10 @@ import (
 const exportHelp = `Writes the trained model of a logdir as a SavedModel: saved_model.pb and
 variables/, with the signature serving_default. It takes raw rows: scaling,
 words, missing values and class names are in the graph. TensorFlow
-(tf.saved_model.load), Keras (TFSMLayer) and TensorFlow Serving load it;
-so do trainerd serve and trainerd predict. TensorFlow Serving takes a folder
-with a number for each version below the model's, such as models/iris/1.
+(tf.saved_model.load), Keras 3 (TFSMLayer), tf_keras (load_model) and
+TensorFlow Serving load it; so do trainerd serve and trainerd predict.
+TensorFlow Serving takes a folder with a number for each version below the
+model's, such as models/iris/1.
 
 The inputs are x, float32 [rows, features], or if some column has words one
 input for each column, by its name: strings [rows] for words, else float32

@@ -6,9 +6,12 @@
 //	DIR/variables/variables.index                 the values of the variables, a
 //	DIR/variables/variables.data-00000-of-00001   checkpoint of the format V2
 //	DIR/assets/                                   files that the graph reads
+//	DIR/keras_metadata.pb                         the Keras objects in it, by which
+//	                                              load_model of Keras 2 makes a model
 //
-// The names and keys are those of tensorflow/python/saved_model/constants.py.
-// The functions of this package have no state and may be called concurrently.
+// The names and keys are those of tensorflow/python/saved_model/constants.py; the
+// last file is one of Keras. The functions of this package have no state and may be
+// called concurrently.
 package savedmodel
 
 import (
@@ -33,9 +36,10 @@ import (
 
 // The files of a SavedModel, relative to its folder.
 const (
-	fileName     = "saved_model.pb"
-	textFileName = "saved_model.pbtxt"
-	variables    = "variables/variables"
+	fileName      = "saved_model.pb"
+	textFileName  = "saved_model.pbtxt"
+	kerasFileName = "keras_metadata.pb"
+	variables     = "variables/variables"
 )
 
 // schemaVersion is that of the message SavedModel.
@@ -165,6 +169,12 @@ func writeInto(ctx context.Context, dir string, meta *tfpb.MetaGraphDef, values 
 		if err := copyVariables(ctx, VariablesPrefix(dir), values, keys); err != nil {
 			return err
 		}
+	}
+	// An empty message says that nothing here is a Keras object, so that load_model of
+	// Keras 2 leaves the loading to TensorFlow. Without the file it looks for such objects
+	// in the object graph, which a graph of TensorFlow 1 does not have, and fails.
+	if err := atomicfile.WriteFile(nil, filepath.Join(dir, kerasFileName), nil); err != nil {
+		return err
 	}
 	model := &tfpb.SavedModel{SavedModelSchemaVersion: schemaVersion, MetaGraphs: []*tfpb.MetaGraphDef{meta}}
 	return atomicfile.WriteFile(nil, filepath.Join(dir, fileName), tfproto.Marshal(model))

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
@@ -67,8 +68,9 @@ func isStaging(dir string) bool {
 	if err != nil {
 		return false
 	}
+	written := []string{fileName, kerasFileName, filepath.Dir(variables)}
 	for _, e := range entries {
-		if name := e.Name(); name != fileName && name != filepath.Dir(variables) && !atomicfile.IsTemp(name) {
+		if name := e.Name(); !slices.Contains(written, name) && !atomicfile.IsTemp(name) {
 			return false
 		}
 	}

@@ -23,7 +23,7 @@ func TestWriteSweeps(t *testing.T) {
 		return dir
 	}
 	left := []string{make(".saved.tmp-17", "variables/variables.index"), make(".another.tmp-3", fileName),
-		make(".saved.tmp-4", ".trainerd-0123456789abcdef.tmp")}
+		make(".saved.tmp-6", kerasFileName), make(".saved.tmp-4", ".trainerd-0123456789abcdef.tmp")}
 	kept := []string{make(".saved.tmp-18", "notes.txt"), make("saved.tmp-1", fileName), make(".saved.tmp-x", fileName)}
 	working := make(".saved.tmp-5", fileName)
 	lock, state := lockFolder(working)
@@ -44,7 +44,7 @@ func TestWriteSweeps(t *testing.T) {
 			t.Errorf("%s has been removed", filepath.Base(dir))
 		}
 	}
-	if entries, err := os.ReadDir(filepath.Join(parent, "saved")); err != nil || len(entries) != 2 {
+	if entries, err := os.ReadDir(filepath.Join(parent, "saved")); err != nil || len(entries) != 3 {
 		t.Errorf("the SavedModel has %v, %v", entries, err)
 	}
 }
