@@ -178,7 +178,10 @@ func (p *program) report() error {
 	if p.plan.plain {
 		line = fmt.Sprintf("at step %d the loss is %s\n", p.step, loss)
 	}
-	_, err := p.process.out.Write([]byte(strings.Repeat(line, p.defect.linesOf(p.step))))
+	if p.defect.losesLine(p.step) {
+		line = ""
+	}
+	_, err := p.process.out.Write([]byte(line))
 	p.reported.Store(p.step)
 	return err
 }
