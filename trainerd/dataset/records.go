@@ -52,7 +52,7 @@ func openRecords(ctx context.Context, name string, o Options) (*source, error) {
 	if o.IDs {
 		r.width = o.Width
 	}
-	l := &recordLoad{reader: r, errs: &Errors{File: name}, widest: r.width}
+	l := &recordLoad{reader: r, errs: &Errors{File: name}, widest: r.width, memory: o.memoryLimit()}
 	defer r.close()
 	if err := l.readAll(ctx); err != nil {
 		return nil, err
