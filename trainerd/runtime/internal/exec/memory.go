@@ -143,6 +143,21 @@ func (c *KernelContext) account(grown int) {
 	}
 }
 
+// maxRead returns how many bytes may be read into memory as one value, before it is
+// known how many there are: the value is then copied, so half of what the session may hold.
+func (m *memory) maxRead() int64 {
+	if m.max < 0 {
+		return math.MaxInt64 / 2
+	}
+	return m.max / 2
+}
+
+// MaxRead returns how many bytes of a file may be read as one value.
+func (b *OpConstruction) MaxRead() int64 { return b.sess.memory.maxRead() }
+
+// MaxRead returns how many bytes of a file may be read as one value.
+func (c *KernelContext) MaxRead() int64 { return c.run.sess.memory.maxRead() }
+
 // Hold is called before a kernel makes a value of n bytes that outlives it outside
 // the outputs, or that an output refers to, such as strings. It bails when the
 // session would hold too much.
