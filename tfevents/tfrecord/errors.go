@@ -37,7 +37,7 @@ type CorruptError struct {
 	Offset int64  // of the record's first byte
 	Part   string // PartLength, PartData or PartEvent
 	Lost   int64  // bytes from Offset on that the reader skips; 0 when it cannot continue
-	Err    error  // ErrChecksum, ErrTooLarge, io.ErrUnexpectedEOF, or why the event cannot be decoded
+	Err    error  // ErrChecksum, ErrTooLarge and the limit, io.ErrUnexpectedEOF, or why the event cannot be decoded
 }
 
 func (e *CorruptError) Error() string {

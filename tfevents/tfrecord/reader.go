@@ -3,6 +3,7 @@ package tfrecord
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"sync"
@@ -13,12 +14,7 @@ import (
 // DefaultMaxSize is the largest record that readers accept by default.
 const DefaultMaxSize = 1 << 30
 
-const (
-	readBufferSize = 128 << 10
-	// A record larger than the buffer is read in steps, so that a length
-	// without data after it costs no more than twice the data there is.
-	maxGrowth = 64 << 20
-)
+const readBufferSize = 128 << 10
 
 // Reader reads a TFRecord stream. It is not safe for concurrent use.
 // The exported fields may be set before the first Next.
@@ -125,7 +121,7 @@ func (r *Reader) length() (int, error) {
 		return 0, ErrChecksum
 	}
 	if n > uint64(r.limit()) {
-		return 0, ErrTooLarge
+		return 0, fmt.Errorf("%w of %d bytes", ErrTooLarge, r.limit())
 	}
 	return int(n), nil
 }
@@ -272,7 +268,9 @@ func (r *Reader) makeRoom(n int) {
 	if r.end < len(r.buf) {
 		return
 	}
-	size := max(r.buffer(), min(n, have+max(have, readBufferSize), have+maxGrowth))
+	// A length without data after it costs no more than twice the data there is.
+	// Smaller steps would save little: all buffers together would be larger.
+	size := max(r.buffer(), min(n, have+max(have, readBufferSize)))
 	if r.offset+int64(n) <= r.size {
 		size = max(r.buffer(), n) // which is really there
 	}

@@ -175,7 +175,7 @@ func TestReaderPart(t *testing.T) {
 			if !errors.As(err, &c) {
 				t.Fatalf("error %v is no CorruptError", err)
 			}
-			if want := (CorruptError{tc.file, tc.offset, tc.part, c.Lost, tc.err}); *c != want {
+			if want := (CorruptError{tc.file, tc.offset, tc.part, c.Lost, c.Err}); *c != want {
 				t.Errorf("error %+v, want %+v", *c, want)
 			}
 			if c.Skippable() != (tc.part == PartData && !c.Torn()) {
@@ -315,9 +315,35 @@ func TestReaderLimit(t *testing.T) {
 	}{{100, io.EOF}, {99, ErrTooLarge}} {
 		r := NewReader(bytes.NewReader(file))
 		r.MaxSize = tc.limit
-		if _, err := readAll(r); !errors.Is(err, tc.want) {
+		_, err := readAll(r)
+		if !errors.Is(err, tc.want) {
 			t.Errorf("limit %d: %v, want %v", tc.limit, err, tc.want)
 		}
+		if err != io.EOF && !strings.Contains(err.Error(), "larger than the limit of 99 bytes") {
+			t.Errorf("error %v does not name the limit", err)
+		}
+	}
+}
+
+// zeroReader gives zeros without end.
+type zeroReader struct{}
+
+func (zeroReader) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// TestReaderGrowth reads a large record from a stream of unknown size: all buffers
+// together take no more than twice its size.
+func TestReaderGrowth(t *testing.T) {
+	const size = 255 << 20
+	var header [HeaderSize]byte
+	putHeader(header[:], size)
+	r := NewReader(io.MultiReader(bytes.NewReader(header[:]), zeroReader{}))
+	r.SkipDataCRC = true
+	defer membound.Check(t, size, 2)()
+	if data, err := r.Next(); len(data) != size || err != nil {
+		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
 

@@ -87,10 +87,10 @@ func (r *run) ends() <-chan time.Time {
 	return r.attempt.ending.next
 }
 
-// savedAtTheEnd takes note of a checkpoint that was written during an end. A
+// savedAtTheEnd notes that a checkpoint was written during an end. A
 // program may count a step that it has reported as the next one.
 func (r *run) savedAtTheEnd(c Checkpoint) {
-	if r.attempt.ending == nil || r.isBehind(c, r.attempt.step-1) && !c.Saved.After(r.attempt.ending.begun) {
+	if r.attempt.ending == nil || r.lacksSteps(c, r.attempt.step-1) && !c.Saved.After(r.attempt.ending.begun) {
 		return
 	}
 	r.attempt.ending.saved = true
@@ -99,13 +99,13 @@ func (r *run) savedAtTheEnd(c Checkpoint) {
 	}
 }
 
-// inFlight is for how long a report may be under way, or the clock of a disk late.
+// inFlight is how long a report may take to arrive, or how late the clock of a disk may be.
 const inFlight = 100 * time.Millisecond
 
-// isBehind reports whether a checkpoint lacks steps up to the one given, that of a late
-// report. Where its name has no step, two later reports show that: the first may be
-// that of the step that was saved.
-func (r *run) isBehind(c Checkpoint, step int64) bool {
+// lacksSteps reports whether a checkpoint lacks steps up to the one given. If its name
+// has no step, it does if two reports have come since it was saved: the first of them
+// may be that of the step that was saved.
+func (r *run) lacksSteps(c Checkpoint, step int64) bool {
 	if c.Step == NoStep || c.countsEpochs() {
 		return c.Saved.Add(inFlight).Before(r.attempt.beforeLast)
 	}
@@ -142,7 +142,7 @@ func (r *run) saveLost(exit Exit) error {
 	if ok && c.onTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
-	if ok && !r.isBehind(c, r.attempt.step) {
+	if ok && !r.lacksSteps(c, r.attempt.step) {
 		return nil
 	}
 	e := &SaveLostError{Step: r.attempt.step}
@@ -158,7 +158,7 @@ func (r *run) savedOnTerm(c Checkpoint, exit Exit) bool {
 	return exit.Signal == syscall.SIGTERM && r.SaveSignal == 0 && c.Saved.After(r.attempt.ending.begun)
 }
 
-// isGone reports whether a signal did not arrive because there is nobody.
+// isGone reports whether a signal did not arrive because the process has ended.
 func isGone(err error) bool {
 	return errors.Is(err, ErrNotRunning) || errors.Is(err, os.ErrProcessDone)
 }

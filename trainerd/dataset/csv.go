@@ -25,6 +25,7 @@ type rowsReader struct {
 	table   *table.Table
 	columns *columnPlan
 	errs    *Errors
+	memory  memoryLimit
 
 	records int // rows seen, intact or not
 	skipped int // rows without a label
@@ -82,7 +83,7 @@ func readCSV(ctx context.Context, r io.Reader, name string, o Options) (*source,
 // readTable reads all rows. It continues after a faulty row, so that one run
 // shows more than one fault, and stops where the rest makes no sense.
 func readTable(ctx context.Context, t *table.Table, name string, o Options) (*source, error) {
-	r := &rowsReader{opts: o, name: name, table: t, errs: &Errors{File: name}}
+	r := &rowsReader{opts: o, name: name, table: t, errs: &Errors{File: name}, memory: o.memoryLimit()}
 	if err := r.readAll(ctx); err != nil {
 		return nil, err
 	}
@@ -129,11 +130,20 @@ func (r *rowsReader) readAll(ctx context.Context) error {
 		}
 		r.records++
 		r.row(row)
-		if size := 4*int64(len(r.values)) + 8*int64(len(r.labels)); size > r.opts.MemoryLimit {
-			return r.stop(&Error{Line: row.Line(0), Reason: fmt.Sprintf("the rows take more than data.memory_mb = %d", r.opts.MemoryLimit>>20),
-				Hint: "raise it, or store the data as TFRecord and set data.shuffle_buffer"})
+		if reason, remedy := r.memory.exceeded(r.size()); reason != "" {
+			return r.stop(&Error{Line: row.Line(0), Reason: "the rows " + reason,
+				Hint: remedy + ", or store the data as TFRecord and set data.shuffle_buffer"})
 		}
 	}
+}
+
+// size returns how many bytes the rows take so far.
+func (r *rowsReader) size() int64 {
+	size := 4*int64(len(r.values)) + 8*int64(len(r.labels)) + 4*int64(len(r.weights))
+	if r.groups != nil {
+		size += r.groups.bytes()
+	}
+	return size
 }
 
 // stop adds a fault after which reading makes no sense.

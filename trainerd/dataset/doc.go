@@ -23,7 +23,9 @@
 //	             Options.ShuffleBuffer that of so many examples, and a bit for
 //	             each of the others; 4 bytes for each with weights
 //
-// Data that would need more than Options.MemoryLimit are an error.
+// Data that would need more than Options.MemoryLimit are an error. So are tables and
+// tf.Example messages in memory that would need more than a quarter of what the machine
+// or the control group has: buffers that grow take as much again while loading.
 //
 // # Which examples a batch holds
 //

@@ -10,6 +10,7 @@ type grouping struct {
 	index map[string]uint32
 	rows  []uint32 // the group of each row
 	sizes []int
+	names int64 // bytes
 }
 
 func newGrouping() *grouping { return &grouping{index: make(map[string]uint32)} }
@@ -21,9 +22,16 @@ func (g *grouping) add(name string) {
 		id = uint32(len(g.sizes))
 		g.sizes = append(g.sizes, 0)
 		g.index[strings.Clone(name)] = id
+		g.names += int64(len(name))
 	}
 	g.sizes[id]++
 	g.rows = append(g.rows, id)
+}
+
+// bytes returns about how much memory the groups take.
+func (g *grouping) bytes() int64 {
+	const group = 64 // its size, number, and place in the index
+	return 4*int64(len(g.rows)) + group*int64(len(g.sizes)) + g.names
 }
 
 // split divides an order of all rows so that each group is in one part. Groups are

@@ -21,8 +21,9 @@ import (
 // defaultLabel is the feature of tf.Example messages with the label.
 const defaultLabel = "label"
 
-// maxRecord bounds the size of a record.
-const maxRecord = 1 << 30
+// maxRecord bounds the size of a record, which is held in memory as a whole, then
+// again as a message and as an example.
+const maxRecord = 64 << 20
 
 // recordReader reads the examples of TFRecord files, one after the other.
 type recordReader struct {
@@ -51,7 +52,7 @@ func openRecords(ctx context.Context, name string, o Options) (*source, error) {
 	if o.IDs {
 		r.width = o.Width
 	}
-	l := &recordLoad{reader: r, errs: &Errors{File: name}, widest: r.width}
+	l := &recordLoad{reader: r, errs: &Errors{File: name}, widest: r.width, memory: o.memoryLimit()}
 	defer r.close()
 	if err := l.readAll(ctx); err != nil {
 		return nil, err
@@ -128,6 +129,9 @@ func (r *recordReader) readError(err error) *Error {
 	var corrupt *tfrecord.CorruptError
 	if errors.As(err, &corrupt) {
 		e.Err = fmt.Errorf("offset %d: %s: %w", corrupt.Offset, corrupt.Part, corrupt.Err)
+	}
+	if errors.Is(err, tfrecord.ErrTooLarge) {
+		e.Hint = "the file is damaged; if it is not, divide the example into smaller ones"
 	}
 	return e
 }

@@ -12,6 +12,7 @@ import (
 type recordLoad struct {
 	reader  *recordReader
 	errs    *Errors
+	memory  memoryLimit
 	values  []float32 // unless they are streamed
 	ends    []int     // of the examples in values
 	labels  labels    // unless they are streamed
@@ -90,11 +91,16 @@ func (l *recordLoad) keep(x []float32, label int64) *Error {
 	l.values = append(l.values, x...)
 	l.ends = append(l.ends, len(l.values))
 	l.labels = append(l.labels, label)
-	if size := 4*int64(len(l.values)) + 16*int64(len(l.labels)); size > o.MemoryLimit {
-		return &Error{Reason: fmt.Sprintf("the examples take more than data.memory_mb = %d", o.MemoryLimit>>20),
-			Hint: "set data.shuffle_buffer to the number of examples that are held in memory at a time, or raise data.memory_mb"}
+	if reason, remedy := l.memory.exceeded(l.size()); reason != "" {
+		return &Error{Reason: "the examples " + reason,
+			Hint: "set data.shuffle_buffer to the number of examples that are held in memory at a time, or " + remedy}
 	}
 	return nil
+}
+
+// size returns how many bytes the examples take so far.
+func (l *recordLoad) size() int64 {
+	return 4*int64(len(l.values)) + 16*int64(len(l.labels)) + 4*int64(len(l.weights))
 }
 
 // source returns what was read.

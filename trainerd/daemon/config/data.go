@@ -114,7 +114,9 @@ type Data struct {
 	// mixed, at a time; 0 holds all.
 	ShuffleBuffer int `toml:"shuffle_buffer"`
 	// MemoryMB limits the examples held in memory, in MiB. Images beyond it are
-	// read again when they are used; for other data, exceeding it is an error.
+	// read again when they are used; for other data, exceeding it is an error. So is
+	// exceeding a quarter of the memory of the machine, or of the control group,
+	// with a table or tfrecord examples that are all in memory.
 	MemoryMB int64 `toml:"memory_mb"`
 	// Seed of the shuffle. The same seed gives the same split and batches.
 	Seed uint64 `toml:"seed"`

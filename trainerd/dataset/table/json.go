@@ -9,8 +9,12 @@ import (
 	"io"
 )
 
-// jsonSample is how many objects are read to know the columns.
-const jsonSample = 1000
+// jsonSample is how many objects are read to know the columns, and jsonSampleBytes
+// after how many bytes no more are.
+const (
+	jsonSample      = 1000
+	jsonSampleBytes = 64 << 20
+)
 
 // maxNesting bounds the objects within objects.
 const maxNesting = 32
@@ -103,7 +107,7 @@ func newJSONRows(plain *bufio.Reader, o Options) (*Table, error) {
 			break
 		}
 	}
-	for len(j.sampled) < jsonSample && j.ended == nil {
+	for len(j.sampled) < jsonSample && j.d.InputOffset() < jsonSampleBytes && j.ended == nil {
 		if err := j.read(); err != nil {
 			j.ended = err
 			break

@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 )
@@ -18,6 +19,54 @@ import (
 
 // maxSingle bounds such a file; longer ones are read as a single row.
 const maxSingle = 256 << 20
+
+// rowLimit ends the reading of an object that is too long for a row and cannot hold
+// rows: in those that do, nearly all is in arrays and objects, as many short values.
+type rowLimit struct {
+	r      io.Reader
+	depth  int
+	quoted bool
+	escape bool
+	outer  int // bytes that are in no array or object within the object
+	value  int // bytes of the key or value that is being read
+}
+
+func (l *rowLimit) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p[:min(len(p), 1<<20)])
+	for _, c := range p[:n] {
+		l.add(c)
+	}
+	if l.outer > maxRecord || l.value > maxRecord {
+		return n, errLongRow
+	}
+	return n, err
+}
+
+func (l *rowLimit) add(c byte) {
+	l.value++
+	if l.depth < 2 {
+		l.outer++
+	}
+	switch {
+	case l.escape:
+		l.escape = false
+	case l.quoted:
+		l.escape, l.quoted = c == '\\', c != '"'
+	case c == '"':
+		l.quoted = true
+	case c == '{' || c == '[':
+		l.depth++
+		l.value = 0
+	case c == '}' || c == ']':
+		l.depth--
+		l.value = 0
+	case c == ',' || c == ':':
+		l.value = 0
+	}
+}
+
+// errLongRow is not seen by users: the object is then read as a row, which has a limit.
+var errLongRow = errors.New("too long for a row")
 
 // member is a key of an object with its value.
 type member struct {
@@ -50,7 +99,7 @@ func members(raw []byte) (all []member, ok bool) {
 // what was read of it if there are more objects, or if it is a row.
 func unwrapSingle(r io.Reader) io.Reader {
 	var read bytes.Buffer
-	d := json.NewDecoder(io.TeeReader(io.LimitReader(r, maxSingle), &read))
+	d := json.NewDecoder(io.TeeReader(io.LimitReader(&rowLimit{r: r}, maxSingle), &read))
 	var raw json.RawMessage
 	asItWas := func() io.Reader { return io.MultiReader(&read, r) }
 	if d.Decode(&raw) != nil {

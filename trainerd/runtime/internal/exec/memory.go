@@ -3,11 +3,13 @@ package exec
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/metrics"
 	"strconv"
 	"sync/atomic"
 
+	"github.com/trainerd/trainerd/internal/machine"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -37,6 +39,18 @@ func (m *memory) close() { m.shrink(m.buffers.Load()) }
 // manyBytes is the size from which a piece of memory is worth a garbage collection
 // if it would otherwise exceed the limit together with what can be freed.
 const manyBytes = 64 << 20
+
+// unknownMemory is what a session may take where the machine does not say how
+// much it has.
+const unknownMemory = 16 << 30
+
+// defaultMaxMemory is three quarters of the memory that this process may use.
+func defaultMaxMemory() int64 {
+	if n := machine.Memory(); n < math.MaxInt64 {
+		return n / 4 * 3
+	}
+	return unknownMemory
+}
 
 func (m *memory) init(o *Options, all *atomic.Int64) {
 	m.max, m.option, m.all = o.MaxMemory, cmp.Or(o.MemoryOption, "Options.MaxMemory"), all
@@ -128,6 +142,21 @@ func (c *KernelContext) account(grown int) {
 		c.exhausted(grown)
 	}
 }
+
+// maxRead returns how many bytes may be read into memory as one value, before it is
+// known how many there are: the value is then copied, so half of what the session may hold.
+func (m *memory) maxRead() int64 {
+	if m.max < 0 {
+		return math.MaxInt64 / 2
+	}
+	return m.max / 2
+}
+
+// MaxRead returns how many bytes of a file may be read as one value.
+func (b *OpConstruction) MaxRead() int64 { return b.sess.memory.maxRead() }
+
+// MaxRead returns how many bytes of a file may be read as one value.
+func (c *KernelContext) MaxRead() int64 { return c.run.sess.memory.maxRead() }
 
 // Hold is called before a kernel makes a value of n bytes that outlives it outside
 // the outputs, or that an output refers to, such as strings. It bails when the

@@ -169,6 +169,9 @@ func (r *reader) more(c *exec.KernelContext) (key string, value []byte, err erro
 // readError names what went wrong in a file.
 func readError(c *exec.KernelContext, err error) error {
 	var corrupt *tfrecord.CorruptError
+	if errors.Is(err, tfrecord.ErrTooLarge) {
+		return c.Errorf(tfpb.Code_DATA_LOSS, "%v: half of what the session may hold in memory, and at most 1 GiB", err)
+	}
 	if errors.As(err, &corrupt) {
 		return c.Errorf(tfpb.Code_DATA_LOSS, "%v", err)
 	}

@@ -27,10 +27,11 @@ type recordFile struct {
 }
 
 func openRecords(b *exec.OpConstruction) func(path, work string) (recordSource, error) {
-	return recordOpener(b.String("compression_type"))
+	return recordOpener(b.String("compression_type"), b.MaxRead())
 }
 
-func recordOpener(compression string) func(path, work string) (recordSource, error) {
+// recordOpener opens files whose records have at most limit bytes, and 1 GiB.
+func recordOpener(compression string, limit int64) func(path, work string) (recordSource, error) {
 	kind := tfrecord.Compression(compression)
 	return func(path, work string) (recordSource, error) {
 		f, err := os.Open(path)
@@ -44,7 +45,7 @@ func recordOpener(compression string) func(path, work string) (recordSource, err
 				return nil, err
 			}
 		}
-		r.Name = path
+		r.Name, r.MaxSize = path, min(limit, tfrecord.DefaultMaxSize)
 		return &recordFile{File: f, work: work, r: r, plain: kind == ""}, nil
 	}
 }
@@ -71,9 +72,9 @@ func (f *recordFile) moveTo(to filePlace) error {
 	if err := seek(f.File, to.offset); err != nil {
 		return err
 	}
-	name := f.r.Name
+	old := f.r
 	f.r, f.base, f.number = tfrecord.NewReader(f.File), to.offset, to.record
-	f.r.Name = name
+	f.r.Name, f.r.MaxSize = old.Name, old.MaxSize
 	return nil
 }
 
@@ -95,16 +96,17 @@ type lineFile struct {
 	*os.File
 	work   string
 	r      *bufio.Reader
-	plain  bool // not compressed
+	plain  bool  // not compressed
+	limit  int64 // bytes of a line
 	line   int
 	offset int64
 }
 
 func openLines(b *exec.OpConstruction) func(path, work string) (recordSource, error) {
-	return lineOpener("", b.Int("skip_header_lines"))
+	return lineOpener("", b.Int("skip_header_lines"), b.MaxRead())
 }
 
-func lineOpener(compression string, skip int) func(path, work string) (recordSource, error) {
+func lineOpener(compression string, skip int, limit int64) func(path, work string) (recordSource, error) {
 	return func(path, work string) (recordSource, error) {
 		f, err := os.Open(path)
 		if err != nil {
@@ -115,10 +117,15 @@ func lineOpener(compression string, skip int) func(path, work string) (recordSou
 			f.Close()
 			return nil, err
 		}
-		l := &lineFile{File: f, work: work, r: bufio.NewReader(plain), plain: compression == ""}
+		l := &lineFile{File: f, work: work, r: bufio.NewReader(plain), plain: compression == "", limit: limit}
 		for range skip {
-			if _, _, err := l.next(); err != nil {
+			_, _, err := l.next()
+			if err == io.EOF {
 				break // a file shorter than its header has no lines
+			}
+			if err != nil {
+				f.Close()
+				return nil, err
 			}
 		}
 		return l, nil
@@ -139,7 +146,7 @@ func decompressed(r io.Reader, compression string) (io.Reader, error) {
 }
 
 func (l *lineFile) next() (string, []byte, error) {
-	line, err := l.r.ReadBytes('\n')
+	line, err := l.readLine()
 	if err != nil && (err != io.EOF || len(line) == 0) {
 		return "", nil, err
 	}
@@ -147,6 +154,24 @@ func (l *lineFile) next() (string, []byte, error) {
 	l.offset += int64(len(line))
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 	return fmt.Sprintf("%s:%d", l.work, l.line), line, nil
+}
+
+// readLine returns the next line with its end, if it has one.
+func (l *lineFile) readLine() (line []byte, err error) {
+	for {
+		piece, err := l.r.ReadSlice('\n')
+		if int64(len(line)+len(piece)) > l.limit {
+			return nil, tooLong(fmt.Sprintf("line %d of %s", l.line+1, l.work), l.limit)
+		}
+		if line = append(line, piece...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// tooLong says that a value in a file is too large for the session.
+func tooLong(what string, limit int64) error {
+	return &session.OpError{Code: tfpb.Code_RESOURCE_EXHAUSTED, Message: fmt.Sprintf("%s has more than %d bytes, half of what the session may hold in memory", what, limit)}
 }
 
 func (l *lineFile) place() filePlace { return filePlace{l.line, l.offset} }
@@ -225,7 +250,7 @@ func (l *fixedLayout) check() error {
 	return nil
 }
 
-func (l *fixedLayout) opener(compression string) func(path, work string) (recordSource, error) {
+func (l *fixedLayout) opener(compression string, limit int64) func(path, work string) (recordSource, error) {
 	return func(path, work string) (recordSource, error) {
 		f, err := os.Open(path)
 		if err != nil {
@@ -236,9 +261,12 @@ func (l *fixedLayout) opener(compression string) func(path, work string) (record
 		if err != nil {
 			return nil, err
 		}
-		data, err := io.ReadAll(plain)
+		data, err := io.ReadAll(io.LimitReader(plain, limit+1))
 		if err != nil {
 			return nil, err
+		}
+		if int64(len(data)) > limit {
+			return nil, tooLong(work, limit)
 		}
 		if len(data) < l.header || len(data)-l.header < l.footer {
 			data = nil
@@ -264,7 +292,7 @@ func openFixed(b *exec.OpConstruction) func(path, work string) (recordSource, er
 	if err := l.check(); err != nil {
 		b.Fail("%v", err)
 	}
-	return l.opener(compression)
+	return l.opener(compression, b.MaxRead())
 }
 
 func (f *fixedFile) Close() error { return nil }

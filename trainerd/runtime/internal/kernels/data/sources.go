@@ -257,7 +257,7 @@ func recordFiles(c *exec.KernelContext) (func(path, work string) (recordSource, 
 	if err != nil {
 		return nil, err
 	}
-	return recordOpener(kind), nil
+	return recordOpener(kind, c.MaxRead()), nil
 }
 
 // byteOffsets returns where the first record of each file is, for the op that
@@ -280,7 +280,7 @@ func lineFiles(c *exec.KernelContext) (func(path, work string) (recordSource, er
 	if err != nil {
 		return nil, err
 	}
-	return lineOpener(kind, 0), nil
+	return lineOpener(kind, 0, c.MaxRead()), nil
 }
 
 func fixedFiles(c *exec.KernelContext) (func(path, work string) (recordSource, error), error) {
@@ -296,7 +296,7 @@ func fixedFiles(c *exec.KernelContext) (func(path, work string) (recordSource, e
 	if err := l.check(); err != nil {
 		return nil, c.Invalid("%v", err)
 	}
-	return l.opener(kind), nil
+	return l.opener(kind, c.MaxRead()), nil
 }
 
 func buildMatchingDataset(*exec.OpConstruction) func(c *exec.KernelContext) (variant.Dataset, error) {

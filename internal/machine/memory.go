@@ -1,4 +1,5 @@
-package exec
+// Package machine says what the machine has.
+package machine
 
 import (
 	"bufio"
@@ -10,17 +11,10 @@ import (
 	"strings"
 )
 
-// unknownMemory is what a session may take where the machine does not say how
-// much it has.
-const unknownMemory = 16 << 30
-
-// defaultMaxMemory is three quarters of the memory that this process may use.
-func defaultMaxMemory() int64 {
-	least := min(machineMemory("/proc/meminfo"), cgroupMemory("/proc/self/cgroup", "/sys/fs/cgroup"))
-	if least == math.MaxInt64 {
-		return unknownMemory
-	}
-	return least / 4 * 3
+// Memory returns how many bytes of memory this process may use: all of the machine's, or
+// the limit of its control group; math.MaxInt64 if that is unknown.
+func Memory() int64 {
+	return min(machineMemory("/proc/meminfo"), cgroupMemory("/proc/self/cgroup", "/sys/fs/cgroup"))
 }
 
 // machineMemory returns the memory of the machine, or MaxInt64.
