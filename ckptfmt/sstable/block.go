@@ -43,11 +43,13 @@ type blockIter struct {
 	next       int // offset of the next entry
 	key, value []byte
 	inside     bool // key is that of the entry before the next
+	disorder   bool // key is not after the one before
 }
 
-func (b *block) iter() blockIter { return blockIter{b: b} }
+func (b *block) iter() blockIter { return blockIter{b: b, key: []byte{}} }
 
-// step goes to the next entry. It returns false at the end.
+// step goes to the next entry. It returns false at the end. As TensorFlow it
+// takes keys in any order.
 func (it *blockIter) step() (bool, error) {
 	rest := it.b.entries[it.next:]
 	if len(rest) == 0 {
@@ -64,9 +66,7 @@ func (it *blockIter) step() (bool, error) {
 	suffix := rest[:unshared]
 	// Equal beginnings need no comparing, so a check costs no more than the
 	// entry's own bytes.
-	if it.inside && bytes.Compare(suffix, it.key[shared:]) <= 0 {
-		return false, it.corrupt(ErrOrder)
-	}
+	it.disorder = it.inside && bytes.Compare(suffix, it.key[shared:]) <= 0
 	it.inside = true
 	it.at = it.next
 	it.key = append(it.key[:shared], suffix...)
@@ -113,6 +113,10 @@ func (it *blockIter) seek(key []byte) (bool, error) {
 
 // restart goes to the last restart whose key is before key.
 func (it *blockIter) restart(key []byte) error {
+	it.next, it.key, it.inside = 0, it.key[:0], false
+	if len(key) == 0 {
+		return nil
+	}
 	var err error
 	n := len(it.b.restarts) / restartSize
 	// The first restart that is not before key; the previous one is wanted.
@@ -127,7 +131,6 @@ func (it *blockIter) restart(key []byte) error {
 	if err != nil {
 		return it.corrupt(err)
 	}
-	it.next, it.key, it.inside = 0, it.key[:0], false
 	if i > 0 {
 		it.next = it.b.restartOffset(i - 1)
 	}
@@ -159,6 +162,10 @@ func (b *block) restartKey(i int) ([]byte, error) {
 // corrupt locates an error by the block's place in its file and the entry's
 // in the block, which may have been compressed.
 func (it *blockIter) corrupt(err error) error {
-	part := fmt.Sprintf("block entry at %d", it.next)
+	return it.corruptAt(it.next, err)
+}
+
+func (it *blockIter) corruptAt(at int, err error) error {
+	part := fmt.Sprintf("block entry at %d", at)
 	return &CorruptError{Name: it.b.name, Offset: int64(it.b.handle.offset), Part: part, Err: err}
 }
