@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sort"
 )
 
 // block is the checked content of one block.
@@ -111,29 +110,31 @@ func (it *blockIter) seek(key []byte) (bool, error) {
 	}
 }
 
-// restart goes to the last restart whose key is before key.
+// restart goes to the last restart whose key is before key, or the first. It
+// looks at the same ones as TensorFlow, so that both find the same entries where
+// keys are out of order.
 func (it *blockIter) restart(key []byte) error {
 	it.next, it.key, it.inside = 0, it.key[:0], false
-	if len(key) == 0 {
+	if len(key) == 0 || len(it.b.restarts) == 0 {
 		return nil
 	}
-	var err error
-	n := len(it.b.restarts) / restartSize
-	// The first restart that is not before key; the previous one is wanted.
-	i := sort.Search(n, func(i int) bool {
+	left, right := 0, len(it.b.restarts)/restartSize-1
+	for left < right {
+		mid := (left + right + 1) / 2
+		k, err := it.b.restartKey(mid)
 		if err != nil {
-			return true
+			return it.corrupt(err)
 		}
-		var k []byte
-		k, err = it.b.restartKey(i)
-		return err != nil || bytes.Compare(k, key) >= 0
-	})
-	if err != nil {
+		if bytes.Compare(k, key) < 0 {
+			left = mid
+		} else {
+			right = mid - 1
+		}
+	}
+	if _, err := it.b.restartKey(left); err != nil {
 		return it.corrupt(err)
 	}
-	if i > 0 {
-		it.next = it.b.restartOffset(i - 1)
-	}
+	it.next = it.b.restartOffset(left)
 	return nil
 }
 

@@ -90,6 +90,9 @@ func (c *cursor) open() error {
 		c.disorder = err
 	}
 	c.before = append(c.before[:0], c.index.key...)
+	if err != nil {
+		last = c.before // what a search meets in this block is not known
+	}
 	if last != nil {
 		c.last = append(c.last[:0], last...)
 	}

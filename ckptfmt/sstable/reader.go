@@ -87,13 +87,14 @@ func (t *Reader) Get(key []byte) ([]byte, error) {
 func (t *Reader) find(key []byte) (*blockIter, error) {
 	index := t.index.iter()
 	ok, err := index.seek(key)
+	search := func(it *blockIter) (bool, error) { return it.seek(key) }
 	for ; ok && err == nil; ok, err = index.step() {
 		b, err := t.cachedBlock(index.value)
 		if err != nil {
 			return nil, err
 		}
 		it := b.iter()
-		found, err := it.seek(key)
+		found, err := search(&it)
 		if err != nil {
 			return nil, err
 		}
@@ -105,6 +106,7 @@ func (t *Reader) find(key []byte) (*blockIter, error) {
 		}
 		// At the end of its block a key may be the first of the next: the index
 		// may have it for both.
+		search = (*blockIter).step
 	}
 	if err != nil {
 		return nil, err
