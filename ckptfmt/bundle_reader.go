@@ -1,6 +1,7 @@
 package ckptfmt
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -158,8 +159,10 @@ func (r *BundleReader) entries(key []byte) iter.Seq2[keyedEntry, error] {
 				continue
 			}
 			var e bundleEntry
-			if err == nil {
-				e, err = r.parse(raw.Key, raw.Value)
+			if raw.Key != nil {
+				var bad error
+				e, bad = r.parse(raw.Key, raw.Value)
+				err = cmp.Or(err, bad)
 			}
 			if !yield(keyedEntry{raw.Key, e}, err) {
 				return
@@ -189,7 +192,7 @@ func (r *BundleReader) corruptEntry(key []byte, err error) error {
 func corruptEntry(t *sstable.Reader, file string, key []byte, part string, err error) error {
 	place, ok := t.Place(key)
 	if ok {
-		part = fmt.Sprintf("%s at %d of the block at %d", part, place.Entry, place.Block)
+		part = fmt.Sprintf("%s %s", part, place)
 	}
 	return &CorruptError{Name: file, Offset: place.Offset, Part: part, Err: err}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sort"
 )
 
 // block is the checked content of one block.
@@ -43,11 +42,13 @@ type blockIter struct {
 	next       int // offset of the next entry
 	key, value []byte
 	inside     bool // key is that of the entry before the next
+	disorder   bool // key is not after the one before
 }
 
-func (b *block) iter() blockIter { return blockIter{b: b} }
+func (b *block) iter() blockIter { return blockIter{b: b, key: []byte{}} }
 
-// step goes to the next entry. It returns false at the end.
+// step goes to the next entry. It returns false at the end. As TensorFlow it
+// takes keys in any order.
 func (it *blockIter) step() (bool, error) {
 	rest := it.b.entries[it.next:]
 	if len(rest) == 0 {
@@ -64,9 +65,7 @@ func (it *blockIter) step() (bool, error) {
 	suffix := rest[:unshared]
 	// Equal beginnings need no comparing, so a check costs no more than the
 	// entry's own bytes.
-	if it.inside && bytes.Compare(suffix, it.key[shared:]) <= 0 {
-		return false, it.corrupt(ErrOrder)
-	}
+	it.disorder = it.inside && bytes.Compare(suffix, it.key[shared:]) <= 0
 	it.inside = true
 	it.at = it.next
 	it.key = append(it.key[:shared], suffix...)
@@ -111,26 +110,31 @@ func (it *blockIter) seek(key []byte) (bool, error) {
 	}
 }
 
-// restart goes to the last restart whose key is before key.
+// restart goes to the last restart whose key is before key, or the first. It
+// looks at the same ones as TensorFlow, so that both find the same entries where
+// keys are out of order.
 func (it *blockIter) restart(key []byte) error {
-	var err error
-	n := len(it.b.restarts) / restartSize
-	// The first restart that is not before key; the previous one is wanted.
-	i := sort.Search(n, func(i int) bool {
+	it.next, it.key, it.inside = 0, it.key[:0], false
+	if len(key) == 0 || len(it.b.restarts) == 0 {
+		return nil
+	}
+	left, right := 0, len(it.b.restarts)/restartSize-1
+	for left < right {
+		mid := (left + right + 1) / 2
+		k, err := it.b.restartKey(mid)
 		if err != nil {
-			return true
+			return it.corrupt(err)
 		}
-		var k []byte
-		k, err = it.b.restartKey(i)
-		return err != nil || bytes.Compare(k, key) >= 0
-	})
-	if err != nil {
+		if bytes.Compare(k, key) < 0 {
+			left = mid
+		} else {
+			right = mid - 1
+		}
+	}
+	if _, err := it.b.restartKey(left); err != nil {
 		return it.corrupt(err)
 	}
-	it.next, it.key, it.inside = 0, it.key[:0], false
-	if i > 0 {
-		it.next = it.b.restartOffset(i - 1)
-	}
+	it.next = it.b.restartOffset(left)
 	return nil
 }
 
@@ -159,6 +163,10 @@ func (b *block) restartKey(i int) ([]byte, error) {
 // corrupt locates an error by the block's place in its file and the entry's
 // in the block, which may have been compressed.
 func (it *blockIter) corrupt(err error) error {
-	part := fmt.Sprintf("block entry at %d", it.next)
+	return it.corruptAt(it.next, err)
+}
+
+func (it *blockIter) corruptAt(at int, err error) error {
+	part := fmt.Sprintf("block entry at %d", at)
 	return &CorruptError{Name: it.b.name, Offset: int64(it.b.handle.offset), Part: part, Err: err}
 }

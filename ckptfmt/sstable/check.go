@@ -2,53 +2,37 @@ package sstable
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 )
 
-// Check reads the whole table and returns the first damage that affects
-// [Reader.Get] and TensorFlow but is not noticed when walking the entries in
-// order: a restart that does not point to a whole key, or a key of the index
-// that does not separate two blocks.
+// Check reads the whole table and returns the first damage, also what affects
+// only searches, those of [Reader.Get] and TensorFlow: keys out of order, a
+// restart that does not point to a whole key, or a key of the index that does not
+// separate two blocks.
 func (t *Reader) Check() error {
-	if _, err := t.index.check(nil); err != nil {
-		return err
-	}
-	index := t.index.iter()
-	var before []byte // the index's key for the block before
-	end := uint64(0)  // of that block
-	for {
-		ok, err := index.step()
+	c := t.cursor()
+	c.index = t.index.iter()
+	for c.indexDisorder == nil {
+		ok, err := c.index.step()
 		if !ok || err != nil {
 			return err
 		}
-		h, _, err := parseHandle(index.value)
-		if err == nil && h.offset < end {
-			err = errors.New("block overlaps the one before it")
-		}
-		if err != nil {
-			return index.corrupt(err)
-		}
-		b, err := t.readBlock(h, "data block")
-		if err != nil {
+		if err := c.open(); err != nil {
 			return err
 		}
-		last, err := b.check(before)
-		if err != nil {
-			return err
+		if c.disorder != nil {
+			return c.disorder
 		}
-		if bytes.Compare(last, index.key) > 0 {
-			return index.corrupt(fmt.Errorf("the index has the key %q for a block that ends with %q: %w", index.key, last, ErrOrder))
-		}
-		before, end = bytes.Clone(index.key), h.offset+h.size
 	}
+	return c.indexDisorder
 }
 
 // check walks the entries of a block and returns the last key. Each restart must
 // lead to an entry with a whole key, the first one to the first entry. Keys that
 // are not after before, the index's key for the block before, are looked for in
-// that one; from its end a search comes to the first of them alone.
-func (b *block) check(before []byte) (last []byte, err error) {
+// that one; from its end a search comes to the first of them alone, which must be
+// after the last key of that block, end.
+func (b *block) check(before, end []byte) (last []byte, err error) {
 	it := b.iter()
 	restarts := len(b.restarts) / restartSize
 	met := 0
@@ -70,6 +54,9 @@ func (b *block) check(before []byte) (last []byte, err error) {
 		if !ok {
 			break
 		}
+		if it.disorder || atStart && end != nil && bytes.Compare(it.key, end) <= 0 {
+			return nil, it.corruptAt(it.at, ErrOrder)
+		}
 		if !atStart && before != nil && bytes.Compare(it.key, before) <= 0 {
 			return nil, it.corrupt(fmt.Errorf("the index has the key %q for the block before, so that this one is not found: %w", before, ErrOrder))
 		}
@@ -87,23 +74,22 @@ type Place struct {
 	Offset int64 // in the file: of the entry, or of its block if that is compressed
 }
 
+func (p Place) String() string { return fmt.Sprintf("at %d of the block at %d", p.Entry, p.Block) }
+
 // Place returns the position of a key's entry, and false if it is not found.
 func (t *Reader) Place(key []byte) (Place, bool) {
-	index := t.index.iter()
-	if ok, err := index.seek(key); !ok || err != nil {
-		return Place{}, false
-	}
-	b, err := t.cachedBlock(index.value)
+	it, err := t.find(key)
 	if err != nil {
 		return Place{}, false
 	}
-	it := b.iter()
-	if ok, err := it.seek(key); !ok || err != nil || !bytes.Equal(it.key, key) {
-		return Place{}, false
-	}
-	p := Place{Block: int64(b.handle.offset), Entry: it.at, Offset: int64(b.handle.offset)}
-	if !b.compressed {
+	return it.place(), true
+}
+
+// place returns the position of the entry that was stepped to.
+func (it *blockIter) place() Place {
+	p := Place{Block: int64(it.b.handle.offset), Entry: it.at, Offset: int64(it.b.handle.offset)}
+	if !it.b.compressed {
 		p.Offset += int64(it.at)
 	}
-	return p, true
+	return p
 }

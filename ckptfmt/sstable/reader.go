@@ -73,53 +73,63 @@ func NewReader(r io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	return t, nil
 }
 
-// Get returns the value of key, or [ErrNotFound]. The caller owns it.
+// Get returns the value of key, or [ErrNotFound]. The caller owns it. Like
+// TensorFlow it trusts the order of the keys; Check looks at that.
 func (t *Reader) Get(key []byte) ([]byte, error) {
-	index := t.index.iter()
-	ok, err := index.seek(key)
+	it, err := t.find(key)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, ErrNotFound
-	}
-	for ok {
+	return bytes.Clone(it.value), nil
+}
+
+// find searches the entry of key, or returns [ErrNotFound].
+func (t *Reader) find(key []byte) (*blockIter, error) {
+	index := t.index.iter()
+	ok, err := index.seek(key)
+	search := func(it *blockIter) (bool, error) { return it.seek(key) }
+	for ; ok && err == nil; ok, err = index.step() {
 		b, err := t.cachedBlock(index.value)
 		if err != nil {
 			return nil, err
 		}
 		it := b.iter()
-		found, err := it.seek(key)
+		found, err := search(&it)
 		if err != nil {
 			return nil, err
 		}
 		if found && bytes.Equal(it.key, key) {
-			return bytes.Clone(it.value), nil
+			return &it, nil
 		}
 		if found {
 			break
 		}
 		// At the end of its block a key may be the first of the next: the index
 		// may have it for both.
-		if ok, err = index.step(); err != nil {
-			return nil, err
-		}
+		search = (*blockIter).step
+	}
+	if err != nil {
+		return nil, err
 	}
 	return nil, ErrNotFound
 }
 
-// All returns all entries in the order of their keys. An error ends them. The
-// iterator may be used many times.
+// All returns all entries in the order of the file, which is that of their keys.
+// The iterator may be used many times.
+//
+// An error with an entry concerns that entry alone, which no search finds
+// because keys are out of order or a key is there twice. An error without an
+// entry, whose key is nil, ends the iteration.
 func (t *Reader) All() iter.Seq2[Entry, error] { return t.From(nil) }
 
-// From returns the entries starting with the first whose key is not less than
-// key. An error ends them. The iterator may be used many times.
+// From returns the entries that All does, starting with the first whose key is
+// not less than key.
 func (t *Reader) From(key []byte) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		c := cursor{t: t}
+		c := t.cursor()
 		ok, err := c.seek(key)
 		for ; ok && err == nil; ok, err = c.step() {
-			if !yield(Entry{c.data.key, c.data.value}, nil) {
+			if !yield(Entry{c.data.key, c.data.value}, c.hidden()) {
 				return
 			}
 		}
@@ -127,81 +137,6 @@ func (t *Reader) From(key []byte) iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 		}
 	}
-}
-
-// cursor walks the data blocks in order.
-type cursor struct {
-	t     *Reader
-	index blockIter
-	data  blockIter
-	end   uint64 // where the current block ends
-}
-
-func (c *cursor) seek(key []byte) (bool, error) {
-	c.index = c.t.index.iter()
-	ok, err := c.index.seek(key)
-	if !ok || err != nil {
-		return false, err
-	}
-	if err := c.open(); err != nil {
-		return false, err
-	}
-	ok, err = c.data.seek(key)
-	if ok || err != nil {
-		return ok, err
-	}
-	return c.nextBlock()
-}
-
-func (c *cursor) step() (bool, error) {
-	ok, err := c.data.step()
-	if ok || err != nil {
-		return ok, err
-	}
-	return c.nextBlock()
-}
-
-func (c *cursor) nextBlock() (bool, error) {
-	for {
-		ok, err := c.index.step()
-		if !ok || err != nil {
-			return false, err
-		}
-		last, had := c.data.key, c.data.inside
-		if err := c.open(); err != nil {
-			return false, err
-		}
-		ok, err = c.data.step()
-		if err != nil {
-			return false, err
-		}
-		if ok && had && bytes.Compare(c.data.key, last) <= 0 {
-			return false, c.data.corrupt(ErrOrder)
-		}
-		if ok {
-			return true, nil
-		}
-	}
-}
-
-// open reads the block that the index is at.
-func (c *cursor) open() error {
-	h, _, err := parseHandle(c.index.value)
-	if err != nil {
-		return c.index.corrupt(err)
-	}
-	// Blocks lie one after the other. An index that names one block many
-	// times would make a small file cost much time.
-	if h.offset < c.end {
-		return c.index.corrupt(errors.New("block overlaps the one before it"))
-	}
-	b, err := c.t.readBlock(h, "data block")
-	if err != nil {
-		return err
-	}
-	c.end = h.offset + h.size
-	c.data = b.iter()
-	return nil
 }
 
 // cachedBlock returns the block that an index entry names.

@@ -26,6 +26,8 @@ import (
 //	rename  the tensor gets the name N, in quotes
 //	sum     the entry of that name has another checksum
 //	start   the key of a slice of that name has a whole dimension that begins at 60
+//	last    the entry of that name is after all others
+//	twice   after all others is the entry of that name once more
 //	order   the name begins with a byte 0xff, where it is, and the block's checksum is right
 func damage(ts *testscript.TestScript, neg bool, words []string) {
 	if neg || len(words) < 3 {
@@ -37,6 +39,15 @@ func damage(ts *testscript.TestScript, neg bool, words []string) {
 		return
 	}
 	entries := readTable(ts, index)
+	if words[0] == "last" || words[0] == "twice" {
+		at := slices.IndexFunc(entries, func(e sstable.Entry) bool { return string(e.Key) == words[2] })
+		entries = append(entries, entries[at])
+		if words[0] == "last" {
+			entries = slices.Delete(entries, at, at+1)
+		}
+		writeUnordered(ts, index, entries)
+		return
+	}
 	isSlice := func(e sstable.Entry) bool {
 		return len(e.Key) > 0 && e.Key[0] == 0 && bytes.Contains(e.Key, []byte(words[2]))
 	}
@@ -135,4 +146,33 @@ func writeTable(ts *testscript.TestScript, file string, entries []sstable.Entry)
 	}
 	ts.Check(w.Finish())
 	ts.Check(os.WriteFile(file, b.Bytes(), 0o666))
+}
+
+// writeUnordered writes a table of one block that holds the entries as they come.
+func writeUnordered(ts *testscript.TestScript, file string, entries []sstable.Entry) {
+	const restarts = "\x00\x00\x00\x00\x01\x00\x00\x00" // one, at 0
+	var b, block []byte
+	handle := func(b []byte) []byte {
+		return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(len(b)-len(block)-5)), uint64(len(block)))
+	}
+	entry := func(block, key, value []byte) []byte {
+		block = binary.AppendUvarint(append(block, 0), uint64(len(key)))
+		block = binary.AppendUvarint(block, uint64(len(value)))
+		return append(append(block, key...), value...)
+	}
+	seal := func() {
+		block = append(block, restarts...)
+		b = append(append(b, block...), 0) // not compressed
+		b = binary.LittleEndian.AppendUint32(b, crc32c.Masked(b[len(b)-len(block)-1:]))
+	}
+	for _, e := range entries {
+		block = entry(block, e.Key, e.Value)
+	}
+	seal()
+	block = entry(nil, []byte("\xff"), handle(b))
+	seal()
+	footer := append([]byte{0, 0}, handle(b)...) // no metaindex
+	footer = append(footer, make([]byte, 40-len(footer))...)
+	b = binary.LittleEndian.AppendUint64(append(b, footer...), sstable.Magic)
+	ts.Check(os.WriteFile(file, b, 0o666))
 }

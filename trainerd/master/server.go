@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -85,7 +86,7 @@ func (o *Options) setDefaults() {
 	if o.MaxSessionMemory == 0 {
 		o.MaxSessionMemory = 4 << 30
 	}
-	o.Runtime.MaxMemory, o.Runtime.MemoryOption = o.MaxSessionMemory, "Options.MaxSessionMemory"
+	o.Runtime.MaxMemory, o.Runtime.MemoryOption = o.MaxSessionMemory, cmp.Or(o.Runtime.MemoryOption, "Options.MaxSessionMemory")
 }
 
 // Serve serves clients that connect to ln, until Close. It closes ln. The

@@ -54,8 +54,11 @@ func TestFunctionsThatDouble(t *testing.T) {
 		defer s.Close()
 		_, err = s.Run(context.Background(), nil, []string{"call"}, nil)
 		var e *session.OpError
-		if !errors.As(err, &e) || e.Code != tfpb.Code_RESOURCE_EXHAUSTED || !strings.Contains(err.Error(), "function f") || !strings.Contains(err.Error(), "5000 nodes") {
+		if !errors.As(err, &e) || e.Code != tfpb.Code_RESOURCE_EXHAUSTED || !strings.Contains(err.Error(), "function f") || !strings.Contains(err.Error(), "may add 5000") {
 			t.Errorf("%s: got %v", op, err)
+		}
+		if checked := s.Check(nil, []string{"call"}, nil); fmt.Sprint(checked) != fmt.Sprint(err) || strings.Contains(err.Error(), "Options") {
+			t.Errorf("%s: Check says %v, the run %v", op, checked, err)
 		}
 		if len(err.Error()) > 2000 {
 			t.Errorf("the error has %d characters", len(err.Error()))
@@ -71,6 +74,53 @@ func TestFunctionsThatDouble(t *testing.T) {
 	}
 }
 
+// TestCheckOfExpansion lets Check accept what Run does, and refuse what it refuses.
+func TestCheckOfExpansion(t *testing.T) {
+	recursive := laughs("PartitionedCall", 3)
+	recursive.Library.Function[2].NodeDef = append(recursive.Library.Function[2].NodeDef, calling("again", "PartitionedCall", "a", "f0"))
+	recursive.Library.Function[2].Ret["out"] = "again:output:0"
+	unused := laughs("PartitionedCall", 3)
+	unused.Library.Function[2].NodeDef = append(unused.Library.Function[2].NodeDef, calling("again", "PartitionedCall", "a", "f0"))
+	chain := func(deep int) *tfpb.GraphDef {
+		def := laughs("PartitionedCall", deep)
+		for _, f := range def.Library.Function[:deep-1] {
+			f.NodeDef, f.Ret = f.NodeDef[:1], map[string]string{"out": "left:output:0"}
+		}
+		return def
+	}
+	// Each of two steps has room, both together have not.
+	two := laughs("PartitionedCall", 8) // 637 nodes a call
+	two.Node = append(two.Node, calling("other", "PartitionedCall", "x", "f0"))
+	for _, tc := range []struct {
+		name    string
+		def     *tfpb.GraphDef
+		fetches []string
+		want    string
+	}{
+		{"calls itself", recursive, []string{"call"}, "nested deeper than 64"},
+		{"does not need its call of itself", unused, []string{"call"}, ""},
+		{"64 deep", chain(64), []string{"call"}, ""},
+		{"65 deep", chain(65), []string{"call"}, "nested deeper than 64"},
+		{"two steps", two, []string{"call", "other"}, ""},
+	} {
+		s, err := runtime.New(tc.def, &runtime.Options{MaxNodes: 700})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		checks := []error{s.Check(nil, tc.fetches, nil)}
+		for _, name := range tc.fetches {
+			_, err := s.Run(t.Context(), nil, []string{name}, nil)
+			checks = append(checks, err)
+		}
+		for i, err := range checks {
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s, %d: got %v, want %q", tc.name, i, err, tc.want)
+			}
+		}
+	}
+}
+
 // TestCompilingStops ends a run that compiles without end by its context, by
 // the session's end, and by the time that compiling may take.
 func TestCompilingStops(t *testing.T) {
@@ -80,7 +130,7 @@ func TestCompilingStops(t *testing.T) {
 			if how == "time" {
 				o.CompileTimeout = 10 * time.Millisecond
 			}
-			s, err := runtime.New(laughs("StatefulPartitionedCall", 60), o)
+			s, err := runtime.New(laughs("StatefulPartitionedCall", 36), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +166,7 @@ func TestConstantsOfFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Run(context.Background(), nil, []string{"call"}, nil); !errors.Is(err, exhausted) || !strings.Contains(fmt.Sprint(err), "MaxConstantBytes") {
+	if _, err := s.Run(context.Background(), nil, []string{"call"}, nil); !errors.Is(err, exhausted) || !strings.Contains(fmt.Sprint(err), "100000 bytes") {
 		t.Errorf("got %v", err)
 	}
 	s, err = runtime.New(laughs("StatefulPartitionedCall", 3), &runtime.Options{MaxNodes: 20})

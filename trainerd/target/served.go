@@ -35,6 +35,9 @@ func (o *Options) Serve(def *tfpb.GraphDef) (*Served, error) {
 	}
 	serverOptions := o.Server
 	serverOptions.Runtime = runtime.Options{Dir: o.Dir, Resources: options.Resources, FilesWithin: o.FilesWithin}
+	if o.MemoryOption != "" { // no Go program's, so no option of one may be named
+		serverOptions.Runtime.MemoryOption = "the server"
+	}
 	server, ended := master.New(&serverOptions), make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	return &Served{Session: sess, master: MasterOf(ln.Addr()), close: sync.OnceValue(func() error {

@@ -2,11 +2,15 @@ package target_test
 
 import (
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
+	"github.com/trainerd/trainerd/trainerd/master"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -123,6 +127,33 @@ func TestCheck(t *testing.T) {
 	} {
 		if err := target.Check(master); (err == nil) != good {
 			t.Errorf("%q: %v; want an error: %t", master, err, !good)
+		}
+	}
+}
+
+// TestServedMemory bounds what sessions of clients take. The limit is named as a Go
+// program knows it only if one set it.
+func TestServedMemory(t *testing.T) {
+	b := graph.NewBuilder()
+	b.Add(graph.NodeSpec{Op: "Neg", Name: "negated", Inputs: []graph.Output{b.Const("one", literal.Float(1))}, Attrs: graph.Attrs{"T": attr.Type(tfpb.DataType_DT_FLOAT)}})
+	meta, err := b.MetaGraph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for option, want := range map[string]string{"": "Options.MaxSessionMemory sets the limit", "train.memory_mb": "the server sets the limit"} {
+		served, err := (&target.Options{MemoryOption: option, Server: master.Options{MaxSessionMemory: 1000}}).Serve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer served.Close()
+		sess, err := target.Open(t.Context(), served.Master(), meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sess.Close()
+		big := &ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{1000}, Data: make([]byte, 4000)}
+		if _, err := sess.Run(t.Context(), map[string]*ckptfmt.Tensor{"one:0": big}, []string{"negated:0"}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("MemoryOption %q: got %v, want %q", option, err, want)
 		}
 	}
 }

@@ -303,7 +303,7 @@ func (r *run) saver() *checkpoint.Saver {
 // newSession makes the session at the master.
 func (r *run) newSession(ctx context.Context) (session.Session, error) {
 	if r.Master != "" {
-		return (&target.Options{ServerDisk: true}).Open(ctx, r.Master, r.full.Meta)
+		return (&target.Options{ServerDisk: true, MaxMemory: r.MaxMemory, MemoryOption: memoryFlag}).Open(ctx, r.Master, r.full.Meta)
 	}
 	sess, err := runtime.New(r.full.Meta.GetGraphDef(), &runtime.Options{MaxMemory: r.MaxMemory, MemoryOption: memoryFlag})
 	if err != nil {

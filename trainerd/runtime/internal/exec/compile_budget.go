@@ -16,13 +16,11 @@ import (
 // function is compiled once for each call, so a graph of some hundred bytes may
 // stand for any number of nodes.
 const (
-	defaultMaxNodes      = 1 << 18
-	defaultMaxConstants  = 8 << 30
-	defaultCompileTime   = 10 * time.Minute
-	sessionPlans         = 16 // how many steps of the largest size a session may compile
-	nodesBetweenLooks    = 256
-	maxNodesOption       = "Options.MaxNodes"
-	maxConstantBytesName = "Options.MaxConstantBytes"
+	defaultMaxNodes     = 1 << 18
+	defaultMaxConstants = 8 << 30
+	defaultCompileTime  = 10 * time.Minute
+	sessionPlans        = 16 // how many steps of the largest size a session may compile
+	nodesBetweenLooks   = 256
 )
 
 // budget is what is left for compiling one step.
@@ -51,11 +49,8 @@ func (b *budget) charge(function, path string, nodes int) error {
 	}
 	limit := sessionPlans * (int64(b.maxNodes) + int64(b.own))
 	switch {
-	case b.nodes > b.maxNodes:
-		return exhausted(path, "function %s takes what calls of functions add to the step beyond %d nodes; raise %s if the graph is meant to be so large",
-			function, b.maxNodes, maxNodesOption)
 	case b.all.Add(int64(nodes)) > limit:
-		return exhausted(path, "the different steps of this session have more than %d nodes; make fewer, or raise %s", limit, maxNodesOption)
+		return exhausted(path, "the different steps of this session have more than %d nodes; run fewer sets of different names", limit)
 	case b.unlooked < nodesBetweenLooks && function == "":
 		return nil
 	}
@@ -82,7 +77,7 @@ func (b *budget) checkTime(path string) error {
 // chargeBytes takes the memory of a constant from the budget.
 func (b *budget) chargeBytes(path string, n int) error {
 	if b.bytes += int64(n); b.bytes > b.maxBytes {
-		return exhausted(path, "the constants of the step take more than %d bytes, counting those of a function once for each call; raise %s", b.maxBytes, maxConstantBytesName)
+		return exhausted(path, "the constants of the step take more than %d bytes, counting those of a function once for each call; feed large values or keep them in variables", b.maxBytes)
 	}
 	return nil
 }

@@ -130,6 +130,8 @@ func functionsOf(n *node) []string {
 // maxCallDepth bounds the nesting of function calls.
 const maxCallDepth = 64
 
+const tooDeep = "functions are nested deeper than %d: %s"
+
 // FunctionNamed compiles a function that the builder's node calls, and lets the
 // node's step have the access to state that the function needs.
 func (b *OpConstruction) FunctionNamed(name string) *Plan {
@@ -137,7 +139,7 @@ func (b *OpConstruction) FunctionNamed(name string) *Plan {
 		return nil
 	}
 	if b.depth >= maxCallDepth {
-		b.Fail("functions are nested deeper than %d: %s", maxCallDepth, name)
+		b.Fail(tooDeep, maxCallDepth, name)
 		return nil
 	}
 	f, err := b.sess.body(name)

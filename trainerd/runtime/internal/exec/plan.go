@@ -111,6 +111,9 @@ func (s *Session) compileAt(g *graph, prefix string, depth int, b *budget, feeds
 		if err := c.checkOps(needed); err != nil {
 			return nil, err
 		}
+		if err := c.checkSize(&expansion{sess: s, of: map[string]expanded{}}, needed); err != nil {
+			return nil, err
+		}
 	}
 	if c.g, needed, err = cutLoops(g, needed); err != nil {
 		return nil, err

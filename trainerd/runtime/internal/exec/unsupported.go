@@ -22,8 +22,9 @@ func (s *Session) Unsupported() []*session.OpError {
 }
 
 // Check reports what Run with these names would fail with before it runs
-// anything: names that the graph does not have, and all nodes that they need
-// and the runtime cannot build, in one error.
+// anything: names that the graph does not have, all nodes that they need and the
+// runtime cannot build, in one error, and a step that is too large with its calls
+// of functions expanded.
 func (s *Session) Check(feeds, fetches, targets []string) error {
 	c := &compiler{sess: s, g: s.graph(), plan: &Plan{}, fed: map[output]int32{}, slotOf: map[output]int32{}}
 	if err := c.addFeeds(slices.Clone(feeds)); err != nil {
@@ -33,7 +34,10 @@ func (s *Session) Check(feeds, fetches, targets []string) error {
 	if err != nil {
 		return err
 	}
-	return c.checkOps(c.prune(roots))
+	if err := c.checkOps(c.prune(slices.Clone(roots))); err != nil {
+		return err
+	}
+	return c.checkSizes(roots)
 }
 
 // checkOps reports every node of the plan that cannot be built, in one error.
