@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 func gcCommand() *cli.Command {
@@ -81,7 +82,7 @@ func gc(c *cli.Context) error {
 	if c.Bool("dry-run") {
 		verb = "would be freed"
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s %s\n", sizeText(freed), verb)
+	fmt.Fprintf(c.App.ErrWriter, "%s %s\n", terminal.Size(freed), verb)
 	return nil
 }
 
@@ -114,5 +115,5 @@ func (k keptJSON) text() string {
 	if k.Keep {
 		return fmt.Sprintf("keep    %s: %s", printable(filepath.Base(k.Prefix)), k.Why)
 	}
-	return fmt.Sprintf("remove  %s: %s", printable(filepath.Base(k.Prefix)), sizeText(k.Bytes))
+	return fmt.Sprintf("remove  %s: %s", printable(filepath.Base(k.Prefix)), terminal.Size(k.Bytes))
 }

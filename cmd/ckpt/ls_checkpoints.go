@@ -249,7 +249,7 @@ func printCheckpoints(w io.Writer, list []listed) error {
 	}
 	t := terminal.NewTable(append(header, "PREFIX", "WHY")...)
 	for _, l := range list {
-		row := []string{stepText(l.Checkpoint, "-"), l.Time.Format(time.DateTime), sizeText(l.Bytes)}
+		row := []string{stepText(l.Checkpoint, "-"), l.Time.Format(time.DateTime), terminal.Size(l.Bytes)}
 		if foreign {
 			row = append(row, cmp.Or(l.format(), "-"), cmp.Or(l.verifiedText(time.DateTime, time.Local), "-"))
 		}

@@ -81,6 +81,6 @@ func (t *totals) add(info *ckptfmt.TensorInfo) error {
 }
 
 func (t *totals) summarise(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%d tensors, %d elements, %s\n", t.tensors, t.elements, sizeText(t.bytes))
+	_, err := fmt.Fprintf(w, "%d tensors, %d elements, %s\n", t.tensors, t.elements, terminal.Size(t.bytes))
 	return err
 }

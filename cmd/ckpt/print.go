@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"unicode/utf8"
@@ -85,16 +84,4 @@ func appendShape(b []byte, shape []int64) []byte {
 		b = strconv.AppendInt(b, d, 10)
 	}
 	return append(b, ']')
-}
-
-func sizeText(n int64) string {
-	units := []string{"KiB", "MiB", "GiB", "TiB"}
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v := float64(n) / 1024
-	for len(units) > 1 && v >= 1024 {
-		v, units = v/1024, units[1:]
-	}
-	return fmt.Sprintf("%.1f %s", v, units[0])
 }

@@ -94,12 +94,12 @@ func printScopes(w io.Writer, root *scope, depth int, tensors bool) error {
 	t := terminal.NewTable("SCOPE", "TENSORS", "ELEMENTS", "SIZE")
 	t.MaxWidth = nameWidth
 	row := func(s *scope, name string, level int) {
-		t.Add(strings.Repeat("  ", level)+name, strconv.Itoa(s.count), strconv.FormatInt(s.elements, 10), sizeText(s.bytes))
+		t.Add(strings.Repeat("  ", level)+name, strconv.Itoa(s.count), strconv.FormatInt(s.elements, 10), terminal.Size(s.bytes))
 	}
 	tensor := func(s *scope, x ckptfmt.TensorInfo, level int) {
 		elements, _ := dtype.NumElements(x.Shape) // checked when it was read
 		t.Add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), dtype.Name(x.DType)+shapeText(x.Shape),
-			strconv.FormatInt(elements, 10), sizeText(x.Bytes))
+			strconv.FormatInt(elements, 10), terminal.Size(x.Bytes))
 	}
 	var below func(s *scope, level int)
 	below = func(s *scope, level int) {

@@ -159,7 +159,7 @@ func printRuns(c *cli.Context, infos []runInfo) error {
 				last = strconv.FormatFloat(float64(*tag.Last), 'g', 6, 64)
 			}
 			t.Add(shown(info.Run), shown(tag.Tag), orDash(tag.Plugin), strconv.Itoa(tag.Points),
-				fmt.Sprintf("%d..%d", tag.FirstStep, tag.LastStep), formatBytes(tag.Bytes), last)
+				fmt.Sprintf("%d..%d", tag.FirstStep, tag.LastStep), terminal.Size(tag.Bytes), last)
 		}
 		if len(info.Tags) == 0 {
 			t.Add(shown(info.Run), "-", "-", "0")

@@ -259,10 +259,10 @@ func printStats(c *cli.Context, stats []*runStat) error {
 			when = fmt.Sprintf(", %s to %s (%s)", formatTime(r.FirstTime), formatTime(r.LastTime), took)
 		}
 		title := style.Heading("run " + shown(r.Run))
-		fmt.Fprintf(w, "%s: %d events, %s%s\n", title, r.Events, formatBytes(r.Bytes), when)
+		fmt.Fprintf(w, "%s: %d events, %s%s\n", title, r.Events, terminal.Size(r.Bytes), when)
 		fmt.Fprintf(w, "sessions: started %d, stopped %d; checkpoints recorded: %d\n", r.Starts, r.Stops, r.Checkpoints)
 		for _, f := range r.Files {
-			fmt.Fprintf(w, "file %s: %d events, %s%s\n", f.File, f.Events, formatBytes(f.Bytes), f.remarks())
+			fmt.Fprintf(w, "file %s: %d events, %s%s\n", f.File, f.Events, terminal.Size(f.Bytes), f.remarks())
 		}
 		if err := r.table().Print(w, style); err != nil {
 			return err
@@ -297,7 +297,7 @@ func (r *runStat) table() *terminal.Table {
 	for _, tag := range r.Tags {
 		row := []string{
 			shown(tag.Tag), orDash(tag.Plugin), strconv.Itoa(tag.Points),
-			fmt.Sprintf("%d..%d", tag.MinStep, tag.MaxStep), strconv.Itoa(tag.Back), formatBytes(tag.Bytes),
+			fmt.Sprintf("%d..%d", tag.MinStep, tag.MaxStep), strconv.Itoa(tag.Back), terminal.Size(tag.Bytes),
 		}
 		if v := tag.Scalar; v != nil {
 			for _, x := range []number{v.Min, v.Mean, v.Max, v.Last} {

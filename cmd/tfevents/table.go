@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,25 +22,4 @@ func orDash(s string) string {
 		return "-"
 	}
 	return shown(s)
-}
-
-// formatBytes writes a number of bytes with three digits.
-func formatBytes(n int64) string {
-	const units = "KMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	x, unit := float64(n)/1000, 0
-	for x >= 999.5 && unit < len(units)-1 {
-		x /= 1000
-		unit++
-	}
-	precision := 0
-	switch {
-	case x < 9.995:
-		precision = 2
-	case x < 99.95:
-		precision = 1
-	}
-	return fmt.Sprintf("%.*f %cB", precision, x, units[unit])
 }

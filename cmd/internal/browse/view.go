@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 
 // listLines are the lines of the list: a head, the rows, and what the keys do.
 func (m *Model) listLines() []string {
-	lines := []string{fmt.Sprintf("%s  %d tensors, %s", m.title, m.root.tensors, sizeText(m.root.bytes))}
+	lines := []string{fmt.Sprintf("%s  %d tensors, %s", m.title, m.root.tensors, terminal.Size(m.root.bytes))}
 	for i := m.top; i < min(len(m.rows), m.top+m.listHeight()); i++ {
 		line := m.rowText(m.rows[i])
 		if i == m.at {
@@ -52,7 +53,7 @@ func (m *Model) rowText(r row) string {
 		}
 	}
 	left := strings.Repeat("  ", r.depth) + mark + plain(r.name)
-	right := sizeText(r.bytes)
+	right := terminal.Size(r.bytes)
 	if r.info == nil {
 		right = fmt.Sprintf("%d tensors  %10s", r.tensors, right)
 	} else {
@@ -65,7 +66,7 @@ func (m *Model) rowText(r row) string {
 // detailLines are the page of a tensor.
 func (m *Model) detailLines() []string {
 	n := m.detail
-	lines := []string{plain(n.path), fmt.Sprintf("%s, %s", dtype.Text(n.info.DType, n.info.Shape), sizeText(n.bytes)), ""}
+	lines := []string{plain(n.path), fmt.Sprintf("%s, %s", dtype.Text(n.info.DType, n.info.Shape), terminal.Size(n.bytes)), ""}
 	f, known := m.figures[n]
 	switch {
 	case !known:
@@ -124,15 +125,4 @@ func cut(line string, width int) string {
 		return string(runes[:max(0, width)])
 	}
 	return line
-}
-
-func sizeText(n int64) string {
-	v, units := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	for len(units) > 1 && v >= 1024 {
-		v, units = v/1024, units[1:]
-	}
-	if units[0] == "B" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, units[0])
 }
