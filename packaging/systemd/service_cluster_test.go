@@ -62,7 +62,12 @@ save_summaries_steps = 1000
 // announced is not lost.
 func testCluster(t *testing.T, b *box) {
 	const chief, worker = "trainerd@chief", "trainerd@worker"
-	defer func(before string) { b.unit = before }(b.unit)
+	before := b.unit
+	b.run("systemctl", "disable", "--now", before) // the drop-in below would give it this logdir at the next boot
+	defer func() {
+		b.unit = before
+		b.run("systemctl", "enable", before)
+	}()
 	b.unit = chief
 	b.makeUser()
 	b.run("install", "-d", "-o", "trainerd", "-g", "trainerd", "-m", "2750", "/srv/runs")
