@@ -100,6 +100,14 @@ func train(t *testing.T, command, logdir string, period time.Duration, killAfter
 	}
 	cmd := exec.Command(command, args...)
 	cmd.Env = append(os.Environ(), clockEnv+"="+strconv.FormatInt(period.Milliseconds(), 10))
+	saves, _ = untilKilled(t, cmd, killAfter)
+	return saves
+}
+
+// untilKilled runs a command until it ends, or until it is killed, which is after so
+// many saves. It returns how many it announced, and its log.
+func untilKilled(t *testing.T, cmd *exec.Cmd, killAfter int) (saves int, text string) {
+	t.Helper()
 	log, err := cmd.StderrPipe()
 	must(t, err)
 	must(t, cmd.Start())
@@ -115,7 +123,7 @@ func train(t *testing.T, command, logdir string, period time.Duration, killAfter
 	if err := cmd.Wait(); err != nil && killAfter == 0 {
 		t.Fatalf("%v: %s", err, &all)
 	}
-	return saves
+	return saves, all.String()
 }
 
 // trained returns the bits of the newest checkpoint, and the points of the loss.

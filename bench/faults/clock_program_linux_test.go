@@ -1,8 +1,6 @@
 package faults
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -38,23 +35,8 @@ func superviseProgram(t *testing.T, command, logdir string, killAfter int) strin
 	cmd := exec.Command(command, "run", "--logdir", logdir, "--set", "child.checkpoints=ckpt-*", "--set", "supervisor.max_to_keep=2",
 		"--set", fmt.Sprintf("supervisor.keep_checkpoint_every_n_hours=%v", clockKept.Hours()), "--set", "child.hang_secs=60", "--", "/bin/sh", "-c", clockProgram)
 	cmd.Env = append(os.Environ(), clockEnv+"="+strconv.FormatInt(clockPeriod.Milliseconds(), 10))
-	log, err := cmd.StderrPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	var all bytes.Buffer
-	saves := 0
-	for lines := bufio.NewScanner(log); lines.Scan(); {
-		fmt.Fprintln(&all, lines.Text())
-		if strings.Contains(lines.Text(), "msg=saved ") {
-			if saves++; saves == killAfter {
-				must(t, cmd.Process.Signal(syscall.SIGKILL))
-			}
-		}
-	}
-	if err := cmd.Wait(); err != nil && killAfter == 0 {
-		t.Fatalf("%v: %s", err, &all)
-	}
-	return all.String()
+	_, log := untilKilled(t, cmd, killAfter)
+	return log
 }
 
 // clockOfProgram sets the clock of a trainerd that keeps a program, and is killed twice.

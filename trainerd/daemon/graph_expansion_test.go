@@ -31,7 +31,7 @@ func TestCheckOfExpansion(t *testing.T) {
 		"check": Check(t.Context(), name, nil, io.Discard),
 		"run":   Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard}),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "node call") || !strings.Contains(err.Error(), "function f0 stands for 41943037 nodes") || strings.Contains(err.Error(), "Options") {
+		if err == nil || !strings.Contains(err.Error(), "node call") || !strings.Contains(err.Error(), "function f0 expands to 41943037 nodes") || strings.Contains(err.Error(), "Options") {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}

@@ -17,7 +17,7 @@ type expansion struct {
 	of   map[string]expanded // by function
 }
 
-// expanded is what one call of a function stands for.
+// expanded is what one call of a function expands to.
 type expanded struct {
 	nodes int64 // its own, and those of the functions that it calls
 	depth int   // how deep calls are nested, itself included
@@ -33,7 +33,7 @@ func (a expanded) plus(b expanded) expanded {
 	return expanded{a.nodes + b.nodes, max(a.depth, b.depth)}
 }
 
-// function counts what a call stands for. A function that does not exist, or is
+// function counts what a call expands to. A function that does not exist, or is
 // not valid, is nothing: the node that calls it reports that.
 func (x *expansion) function(name string) expanded {
 	if n, ok := x.of[name]; ok {
@@ -90,7 +90,7 @@ func (c *compiler) checkSize(x *expansion, needed []bool) error {
 				return &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Node: c.prefix + n.name, Op: n.op, Message: fmt.Sprintf(tooDeep, maxCallDepth, name)}
 			}
 			if sum = sum.plus(called); sum.nodes > int64(limit) {
-				return exhausted(c.prefix+n.name, "the graph is too large with its function calls expanded: function %s stands for %d nodes here, and all calls of a step may add %d; let functions call each other less often",
+				return exhausted(c.prefix+n.name, "the graph is too large with its function calls expanded: function %s expands to %d nodes here, and all calls of a step may add %d; let functions call each other less often",
 					name, called.nodes, limit)
 			}
 		}
