@@ -88,12 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := terminal.NewOutput(stdout)
 	app := newApp(out, stderr)
 	app.Metadata = map[string]any{progressKey: progress}
-	words, err := cliargs.FlagsFirst(app, args)
-	if err != nil {
-		err = usagef("%w", err)
-	} else {
-		err = app.RunContext(ctx, words)
-	}
+	err := cliargs.Run(ctx, app, args)
 	quiet, said := errors.AsType[exitError](err)
 	if said = said || err == nil; said && out.Err() == nil {
 		return int(quiet)
@@ -128,7 +123,7 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("%s; `ckpt help` lists them", cliargs.NoCommand(c.App.Commands, c.Args().First()))
+				return cliargs.NoCommand(c.App, c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -139,7 +134,7 @@ its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		},
 	}
 	ckptDoc().Install(app)
-	cliargs.AnswerUsageErrors(app, wrongUsage)
+	cliargs.AnswerUsageErrors(app)
 	return app
 }
 
@@ -172,14 +167,6 @@ func ckptDoc() *clidoc.Doc {
 
 var usagef = cliargs.Usagef
 
-func wrongUsage(c *cli.Context, err error, _ bool) error {
-	err = cliargs.NoFlag(c, err)
-	if c.Command.Name == "" || c.Command.Name == "ckpt" {
-		return usagef("%w; `ckpt help` lists the commands", err)
-	}
-	return usagef("%w; `ckpt help %s` shows the options", err, c.Command.Name)
-}
-
 // exitError ends a command that has said all there was to say.
 type exitError int
 
@@ -201,9 +188,8 @@ func isLeft(err error) bool {
 // exitCode returns the documented code for an error.
 func exitCode(ctx context.Context, err error) int {
 	var usage *cliargs.UsageError
-	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	switch {
-	case errors.As(err, &usage), errors.As(err, &topic):
+	case errors.As(err, &usage):
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted

@@ -95,12 +95,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	out, stderr := bufio.NewWriter(view.progress.Before(stdout)), view.progress.Before(stderr)
 	app := newApp(stdin, out, stderr)
 	app.Metadata = map[string]any{screenKey: view}
-	words, err := cliargs.FlagsFirst(app, asDataServer(args))
-	if err != nil {
-		err = usagef("%w", err)
-	} else {
-		err = app.RunContext(ctx, words)
-	}
+	err := cliargs.Run(ctx, app, asDataServer(args))
 	if lost := out.Flush(); lost != nil && (err == nil || isAnswer(err)) {
 		err = lost // nobody can read what was found
 	}
@@ -109,11 +104,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitOK
 	}
 	code := exitCode(ctx, err)
-	switch {
-	case code == exitInterrupted, errors.Is(err, syscall.EPIPE): // nobody is there to read
-	case code == exitUsage:
-		fmt.Fprintf(stderr, "tfevents: %v\ntype `tfevents help` for the commands, `tfevents COMMAND --help` for one of them\n", err)
-	default:
+	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody reads it
 		fmt.Fprintf(stderr, "tfevents: %v\n", err)
 	}
 	return code
@@ -164,7 +155,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and counts
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("%s", cliargs.NoCommand(c.App.Commands, c.Args().First()))
+				return cliargs.NoCommand(c.App, c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -175,7 +166,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		},
 	}
 	doc().Install(app)
-	cliargs.AnswerUsageErrors(app, cliargs.OnUsageError)
+	cliargs.AnswerUsageErrors(app)
 	return app
 }
 
@@ -221,13 +212,12 @@ func isAnswer(err error) bool {
 
 func exitCode(ctx context.Context, err error) int {
 	var usage *cliargs.UsageError
-	var topic cli.ExitCoder // of the cli package: there is no such help topic
 	var damage *tfrecord.CorruptError
 	var unsupported *dataserver.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
 		return exitUnsupported
-	case errors.As(err, &usage), errors.As(err, &topic):
+	case errors.As(err, &usage):
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted

@@ -42,24 +42,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if ok {
 		app.Metadata = map[string]any{programKey: program}
 	}
-	words, err := cliargs.FlagsFirst(app, args)
-	if err != nil {
-		err = usagef("%w", err)
-	} else {
-		err = app.RunContext(ctx, words)
-	}
+	err := cliargs.Run(ctx, app, args)
 	if code, said := saidCode(err); said && out.Err() == nil {
 		return code
 	} else if said {
 		err = out.Err()
 	}
-	var topic cli.ExitCoder // of the cli package: there is no such help topic
-	if errors.As(err, &topic) {
-		err = usagef("%s", cliargs.NoCommand(app.Commands, args[len(args)-1]))
-	}
 	var usage *cliargs.UsageError
 	if errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "trainerd: %v\ntype `trainerd help` for the commands, `trainerd COMMAND --help` for one of them\n", err)
+		fmt.Fprintf(stderr, "trainerd: %v\n", err)
 		return daemon.ExitUsage
 	}
 	fmt.Fprintf(stderr, "%s\n", asError(message(err), stderr))
@@ -123,7 +114,7 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("%s", cliargs.NoCommand(c.App.Commands, c.Args().First()))
+				return cliargs.NoCommand(c.App, c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -134,7 +125,7 @@ logdir are those of TensorFlow; watch with: tensorboard --logdir LOGDIR`,
 		),
 	}
 	trainerdDoc().Install(app)
-	cliargs.AnswerUsageErrors(app, cliargs.OnUsageError)
+	cliargs.AnswerUsageErrors(app)
 	return app
 }
 

@@ -9,18 +9,18 @@ import (
 )
 
 // NoCommand says that there is no command of a name, and which may be meant.
-func NoCommand(commands []*cli.Command, name string) string {
+func NoCommand(app *cli.App, name string) error {
 	text := fmt.Sprintf("there is no command %q", name)
 	var names []string
-	for _, c := range commands {
+	for _, c := range app.Commands {
 		if !c.Hidden {
 			names = append(names, c.Names()...)
 		}
 	}
 	if meant := nearest(name, names); meant != "" {
-		text += fmt.Sprintf("; did you mean %q?", meant)
+		text += fmt.Sprintf(" (did you mean %q?)", meant)
 	}
-	return text
+	return Usagef("%s; `%s help` lists them", text, app.Name)
 }
 
 // noFlag begins the error of package flag for a flag that does not exist.
@@ -41,7 +41,7 @@ func NoFlag(c *cli.Context, err error) error {
 		}
 	}
 	if meant := nearest(name, names); meant != "" {
-		text += fmt.Sprintf("; did you mean --%s?", meant)
+		text += fmt.Sprintf(" (did you mean --%s?)", meant)
 	}
 	return fmt.Errorf("%s", text)
 }

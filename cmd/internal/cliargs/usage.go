@@ -1,6 +1,8 @@
 package cliargs
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -16,19 +18,42 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Usagef returns a [UsageError] with a text as [fmt.Errorf] makes it.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// OnUsageError makes a [UsageError] of what the cli package says of a wrong flag.
-func OnUsageError(c *cli.Context, err error, _ bool) error { return &UsageError{NoFlag(c, err)} }
-
-// AnswerUsageErrors makes the app, its commands and theirs answer wrong command lines by f. They lose the command "help"
-// that the package gives each, since an argument may be of that name.
-func AnswerUsageErrors(app *cli.App, f cli.OnUsageErrorFunc) {
-	app.OnUsageError = f
-	answerUsageErrors(app.Commands, f)
+// Run runs an app; flags may come before and after arguments. Every error of the
+// cli package itself is returned as a [UsageError].
+func Run(ctx context.Context, app *cli.App, args []string) error {
+	words, err := FlagsFirst(app, args)
+	if err != nil {
+		return Usagef("%w", err)
+	}
+	err = app.RunContext(ctx, words)
+	var topic cli.ExitCoder // of the cli package: there is no such help topic
+	if errors.As(err, &topic) {
+		return NoCommand(app, args[len(args)-1])
+	}
+	return err
 }
 
-func answerUsageErrors(commands []*cli.Command, f cli.OnUsageErrorFunc) {
+// OnUsageError makes a [UsageError] of what the cli package says of a wrong flag,
+// and names the help that shows the right ones.
+func OnUsageError(c *cli.Context, err error, _ bool) error {
+	err = NoFlag(c, err)
+	if c.Command.Name == "" || c.Command.Name == c.App.Name {
+		return Usagef("%w; `%s help` lists the commands", err, c.App.Name)
+	}
+	return Usagef("%w; `%s --help` shows the options", err, c.Command.HelpName)
+}
+
+// AnswerUsageErrors makes the app, its commands and theirs answer wrong command
+// lines by [OnUsageError]. They lose the command "help"
+// that the package gives each, since an argument may be of that name.
+func AnswerUsageErrors(app *cli.App) {
+	app.OnUsageError = OnUsageError
+	answerUsageErrors(app.Commands)
+}
+
+func answerUsageErrors(commands []*cli.Command) {
 	for _, c := range commands {
-		c.OnUsageError, c.HideHelpCommand = f, true
-		answerUsageErrors(c.Subcommands, f)
+		c.OnUsageError, c.HideHelpCommand = OnUsageError, true
+		answerUsageErrors(c.Subcommands)
 	}
 }
