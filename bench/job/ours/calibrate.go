@@ -28,9 +28,11 @@ type calibration struct {
 
 const (
 	calibrationFile = "calibration.json"
-	// A save in the background takes longer than it holds up the training, so an
-	// interval by its cost alone might have no end.
-	leastSave = 0.1
+	// A save in the background holds up the training for next to no time, so an
+	// interval by its cost alone would be none at all: it still has a cost of this
+	// many seconds, and is not written for more than this share of the time.
+	leastSave    = 0.02
+	mostOfWrites = 0.5
 	// calibrationSaves are enough for a median.
 	calibrationSaves = 3
 	// Where kills come faster than programs start, none of them ends.
@@ -112,7 +114,7 @@ func (o *options) calibrate(ctx context.Context) (*calibration, error) {
 	c.Start = again[0].begin - seconds(begun)
 	c.Mean = max(o.mean.Seconds(), startsPerKill*c.Start)
 	c.Steps = max(int(max(o.length.Seconds(), killsPerRun*c.Mean)/c.Step), 2*every)
-	interval := math.Sqrt(2 * max(c.Save, leastSave) * c.Mean)
+	interval := max(math.Sqrt(2*max(c.Save, leastSave)*c.Mean), median(j.saves)/mostOfWrites)
 	c.Every = min(max(int(math.Round(interval/c.Step)), 1), c.Steps)
 	return c, nil
 }

@@ -17,10 +17,12 @@ import (
 //
 //	start PID TIME     a process began, before it loads anything
 //	step N BEGIN END   it did a step; times are seconds since 1970
+//	save SECONDS       it wrote a checkpoint next to its steps, in that time
 //	end DIGEST         it is done, with these bits
 type journal struct {
 	starts []start
 	steps  []step
+	saves  []float64
 	digest string
 }
 
@@ -72,6 +74,12 @@ func (j *journal) add(line string) error {
 			return err
 		}
 		j.steps = append(j.steps, s)
+	case "save":
+		var took float64
+		if _, err := fmt.Sscan(rest, &took); err != nil {
+			return err
+		}
+		j.saves = append(j.saves, took)
 	case "end":
 		j.digest = rest
 	default:

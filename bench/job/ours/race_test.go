@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 const killedRun = `start 10 100
 step 1 103 104
 step 2 104.5 105.5
+save 0.5
 start 11 107
 step 2 110 112
 step 3 112.5 113.5
@@ -55,6 +56,9 @@ func TestAccount(t *testing.T) {
 	}
 	if got := j.stepSeconds(); got != 1 {
 		t.Errorf("step takes %g s, want 1", got)
+	}
+	if len(j.saves) != 1 || j.saves[0] != 0.5 {
+		t.Errorf("saves took %g s, want 0.5", j.saves)
 	}
 	r := judge(&calibration{Digest: "abc"}, j, time.Unix(99, 0))
 	for name, want := range map[string]float64{"ettr": 5. / 16, "lost_seconds": 11, "lost_steps": 1, "same_bits": 1, "starts": 2} {

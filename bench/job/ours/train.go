@@ -41,6 +41,7 @@ func train(ctx context.Context, _ *options) (*measure.Result, error) {
 	sv := &trainerd.Supervisor{
 		MetaGraph: meta, Open: target.Open, Logdir: t.logdir, SummaryOp: trainerd.None(),
 		SaveModelEvery: -1, SaveModelSteps: int64(t.every), Saver: &trainerd.Saver{MaxToKeep: 2},
+		OnSave: func(c trainerd.SavedCheckpoint) { fmt.Fprintf(journal, "save %f\n", c.Took.Seconds()) },
 	}
 	return nil, sv.Run(ctx, func(ctx context.Context, sess trainerd.Session) error {
 		for {
