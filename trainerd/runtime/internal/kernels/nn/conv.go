@@ -227,7 +227,7 @@ func convFilterGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCo
 		d := c.Out(0, x.DType, filter...)
 		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
 		g = g.narrowed()
-		if winograd[T](&g, cout) && g.h.stride*g.w.stride*g.cin*cout <= largestSums {
+		if winograd[T](&g, cout) && g.filters()*g.cin*cout <= largestSums {
 			winogradFilterGrad(c, &g, xs, gs, ds, cout)
 			return nil
 		}

@@ -96,6 +96,13 @@ func TestConvolutions(t *testing.T) {
 		{batch: 5, h: 13, w: 11, cin: 12, cout: 12, kh: 6, kw: 5, sh: 2, sw: 2, dilation: 1, top: 2, bottom: 1, left: 2, right: 2},
 		{batch: 5, h: 13, w: 16, cin: 12, cout: 20, kh: 6, kw: 6, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 3, left: 2},
 		{batch: 9, h: 11, w: 9, cin: 13, cout: 14, kh: 4, kw: 6, sh: 2, sw: 2, dilation: 1},
+		// Groups of positions: full and partial tiles, blocks that end within an image and go over several, one dimension alone.
+		{batch: 5, h: 14, w: 14, cin: 16, cout: 33, kh: 5, kw: 5, sh: 1, sw: 1, dilation: 1, top: 2, bottom: 2, left: 2, right: 2},
+		{batch: 2, h: 40, w: 33, cin: 12, cout: 16, kh: 5, kw: 5, sh: 1, sw: 1, dilation: 1},
+		{batch: 9, h: 7, w: 6, cin: 20, cout: 50, kh: 4, kw: 4, sh: 1, sw: 1, dilation: 1, top: 1, bottom: 2, left: 1, right: 2},
+		{batch: 4, h: 11, w: 13, cin: 14, cout: 12, kh: 7, kw: 7, sh: 1, sw: 1, dilation: 1, top: 3, bottom: 3, left: 3, right: 3},
+		{batch: 3, h: 12, w: 15, cin: 13, cout: 17, kh: 6, kw: 3, sh: 1, sw: 1, dilation: 1, top: 6, bottom: 1, left: 4, right: 2},
+		{batch: 3, h: 12, w: 15, cin: 13, cout: 17, kh: 3, kw: 5, sh: 1, sw: 1, dilation: 1, top: 1, left: 2},
 		// Filters as wide as the images, as over embedded words.
 		{batch: 4, h: 17, w: 16, cin: 1, cout: 12, kh: 3, kw: 16, sh: 1, sw: 1, dilation: 1},
 		{batch: 3, h: 20, w: 9, cin: 3, cout: 7, kh: 4, kw: 9, sh: 2, sw: 1, dilation: 1, top: 2, bottom: 1},
@@ -111,6 +118,9 @@ func TestConvolutions(t *testing.T) {
 		}
 		if n%8 == 5 {
 			v.kh, v.kw, v.sh, v.sw, v.dilation, v.cin, v.cout, v.h, v.w = 4+r.IntN(3), 4+r.IntN(3), 2, 2, 1, v.cin+8, v.cout+8, v.h+6, v.w+6
+		}
+		if n%4 == 2 {
+			v.kh, v.kw, v.sh, v.sw, v.dilation, v.cin, v.cout, v.h, v.w = 3+r.IntN(5), 3+r.IntN(5), 1, 1, 1, v.cin+8, v.cout+8, v.h+8, v.w+8
 		}
 		cases = append(cases, v)
 	}

@@ -20,6 +20,11 @@ import (
 // filter of up to 3 by 3, so that the convolution is one with stride 1. Factors
 // that are zero because a filter is smaller are left out: for 5 by 5, a tile
 // takes 49 products of channels instead of 100.
+//
+// With stride 1 and a kernel of up to 7 by 7, the positions are in groups: the
+// first three, and two more each, which are a filter of three whose first
+// position is zero. A group is two pixels, a tile, further than the one before, so
+// the factors of a tile serve all groups: 5 by 5 takes 49 products here, too.
 
 // Sizes of Winograd's convolution.
 const (
@@ -34,16 +39,25 @@ const (
 func winograd[T float32 | float64](g *geometry, cout int) bool {
 	const fewest, tiles, largest = 12, 32, 1 << 18
 	var zero T
-	phases := g.h.stride * g.h.stride
 	return unsafe.Sizeof(zero) == 4 && g.h.tiled() && g.w.tiled() && g.h.stride == g.w.stride && min(g.cin, cout) >= fewest &&
-		phases*g.cin*cout <= largest && g.batch*tilesOf(g.h.out)*tilesOf(g.w.out) >= tiles
+		g.filters()*g.cin*cout <= largest && g.batch*tilesOf(g.h.out)*tilesOf(g.w.out) >= tiles
 }
 
-// tiled reports whether a dimension has stride 1 and a kernel of three, or
-// stride 2 and one of four to six.
+// tiled reports whether a dimension has stride 1 and a kernel of three to seven, or
+// stride 2 and one of four to six. Groups need products of several tiles.
 func (e *extent) tiled() bool {
-	return e.dilation == 1 && e.out > 1 && (e.stride == 1 && e.kernel == 3 || e.stride == 2 && e.kernel >= 4 && e.kernel <= 6)
+	const fewest = 6 // pixels of the output
+	return e.dilation == 1 && e.out > 1 && (e.stride == 1 && (e.kernel == 3 || e.kernel > 3 && e.kernel <= 7 && e.out >= fewest) ||
+		e.stride == 2 && e.kernel >= 4 && e.kernel <= 6)
 }
+
+// groups is how many groups the positions of the kernel are in, in each phase.
+func (e *extent) groups() int { return groupsOf((e.kernel + e.stride - 1) / e.stride) }
+
+// filters is how many filters of 3 by 3 or less the kernel is made of.
+func (g *geometry) filters() int { return g.h.stride * g.w.stride * g.h.groups() * g.w.groups() }
+
+func groupsOf(positions int) int { return max(1, positions/2) }
 
 func tilesOf(pixels int) int { return (pixels + tileSide - 1) / tileSide }
 
@@ -63,10 +77,11 @@ type winogradWork[T float32 | float64] struct {
 	outStride      int
 	cout           int
 	taps           []phaseTaps
-	filter         []T // for each phase 16 matrices, each of panels of columns
+	filter         []T // for each phase and group 16 matrices, each of panels of columns
 	filterPlane    int
 	panel          int
-	lines, block   int // of tiles: in an image, and at once
+	tiles          int // in a line of an image
+	block          int // lines of tiles at once
 	batch, part    int // part: elements of memory for each processor
 	memory         []T
 	multiply       []blas.Direct[T]
@@ -91,7 +106,7 @@ func blockTiles(channels int) int {
 func winogradConv[T float32 | float64](c *exec.KernelContext, g *geometry, xs, fs, d []T, cout int) {
 	w := exec.InFrame[winogradWork[T]](c)
 	*w = winogradWork[T]{multiply: w.multiply, taps: g.forwardTaps(w.taps[:0]), d: d, outH: g.h.out, outW: g.w.out, outStride: 1, cout: cout, batch: g.batch,
-		shot: shot[T]{images: xs, h: g.h.in, w: g.w.in, n: g.cin, top: g.h.before, left: g.w.before, stride: g.h.stride}}
+		shot: shot[T]{images: xs, h: g.h.in, w: g.w.in, n: g.cin, top: g.h.before, left: g.w.before, stride: g.h.stride, down: g.h.groups(), across: g.w.groups()}}
 	w.run(c, fs, false)
 }
 
@@ -99,12 +114,12 @@ func winogradConv[T float32 | float64](c *exec.KernelContext, g *geometry, xs, f
 // each phase, turned by half and transposed.
 func winogradInputGrad[T float32 | float64](c *exec.KernelContext, g *geometry, gs, fs, d []T, cout int) {
 	w := exec.InFrame[winogradWork[T]](c)
-	top, _ := g.h.window()
-	left, _ := g.w.window()
+	top, height := g.h.window()
+	left, width := g.w.window()
 	*w = winogradWork[T]{multiply: w.multiply, taps: w.taps[:0], d: d, outH: g.h.in, outW: g.w.in, outStride: g.h.stride, cout: g.cin, batch: g.batch,
-		shot: shot[T]{images: gs, h: g.h.out, w: g.w.out, n: cout, top: -top, left: -left, stride: 1}}
+		shot: shot[T]{images: gs, h: g.h.out, w: g.w.out, n: cout, top: -top, left: -left, stride: 1, down: groupsOf(height), across: groupsOf(width)}}
 	for p := range g.h.stride * g.h.stride {
-		w.taps = append(w.taps, phaseTaps{g.h.turned(p/g.h.stride, top), g.w.turned(p%g.h.stride, left)})
+		w.taps = appendGroups(w.taps, phaseTaps{g.h.turned(p/g.h.stride, top), g.w.turned(p%g.h.stride, left)}, w.down, w.across)
 	}
 	w.run(c, fs, true)
 }
@@ -112,11 +127,11 @@ func winogradInputGrad[T float32 | float64](c *exec.KernelContext, g *geometry, 
 // run does the work and lets go of the tensors.
 func (w *winogradWork[T]) run(c *exec.KernelContext, filter []T, transpose bool) {
 	phases := w.outStride * w.outStride
-	w.side, w.tilesW, w.transform = patchSide, tilesOf((w.outW+w.outStride-1)/w.outStride), inputTransform[T]
-	w.lines, w.panel = tilesOf((w.outH+w.outStride-1)/w.outStride), blas.PanelColumns[T]()
+	w.tiles, w.lines = tilesOf((w.outW+w.outStride-1)/w.outStride), tilesOf((w.outH+w.outStride-1)/w.outStride)
+	w.side, w.tilesW, w.transform, w.panel = patchSide, w.tiles+w.across-1, inputTransform[T], blas.PanelColumns[T]()
 	w.block = max(1, blockTiles(w.depth()+phases*w.cout)/w.tilesW)
-	w.plane, w.product = apart(w.block*w.tilesW*w.depth()), apart(w.block*w.tilesW*phases*w.cout)
-	w.part = max(w.strip(), tileSide*tileSide*w.tilesW*w.cout) + factors*(w.plane+w.product)
+	w.plane, w.product = apart((w.block+w.down-1)*w.tilesW*w.depth()), apart(w.block*w.tiles*phases*w.cout)
+	w.part = max(w.strip(), tileSide*tileSide*w.tiles*w.cout) + factors*(w.plane+w.product)
 	w.filterPlane = apart(panelElements(w.n, w.cout))
 	parts := min(exec.MaxParts, runtime.GOMAXPROCS(0))
 	memory := exec.Scratch[T](c, exec.ScratchA, parts*w.part+len(w.taps)*factors*w.filterPlane)
@@ -170,45 +185,57 @@ func (w *winogradWork[T]) Part(i, n int) {
 	memory := w.memory[i*w.part : (i+1)*w.part]
 	v, m := memory[:factors*w.plane], memory[factors*w.plane:factors*(w.plane+w.product)]
 	strip := memory[factors*(w.plane+w.product):]
-	for at := from; at < to; at += w.block {
-		lines := min(w.block, to-at)
-		for k := range lines {
-			w.line(v[k*w.tilesW*w.depth():], w.plane, strip, (at+k)/w.lines, (at+k)%w.lines)
-		}
+	for lines := 0; from < to; from += lines {
+		lines = w.together(from, min(w.block, to-from))
+		w.factorsOf(v, w.plane, strip, from, lines)
 		for k := range factors {
-			w.products(&w.multiply[i], m[k*w.product:], v[k*w.plane:], k, lines*w.tilesW)
+			w.products(&w.multiply[i], m[k*w.product:], v[k*w.plane:], k, lines)
 		}
 		for k := range lines {
-			w.output(m[k*w.tilesW*w.outStride*w.outStride*w.cout:], strip, (at+k)/w.lines, (at+k)%w.lines)
+			w.output(m[k*w.tiles*w.outStride*w.outStride*w.cout:], strip, (from+k)/w.lines, (from+k)%w.lines)
 		}
 	}
 }
 
-// products computes the products of factor k, of so many tiles.
-func (w *winogradWork[T]) products(mul *blas.Direct[T], m, v []T, k, tiles int) {
+// products computes the products of factor k, of so many lines of tiles.
+func (w *winogradWork[T]) products(mul *blas.Direct[T], m, v []T, k, lines int) {
 	phases := w.outStride * w.outStride
 	for o := range phases {
 		done := false
-		for p := range w.stride * w.stride {
-			if !w.taps[o+p].has(k) { // one of the two is always zero
+		// A row of groups at a time; one of the two phases is always zero.
+		for q := range w.stride * w.stride * w.down {
+			first := (o*w.down + q) * w.across
+			some := 0
+			for some < w.across && w.taps[first+some].has(k) {
+				some++
+			}
+			if some == 0 {
 				continue
 			}
-			w.multiplyPhase(mul, m[o*w.cout:], v[p*w.n:], w.filter[((o+p)*factors+k)*w.filterPlane:], tiles, done)
+			p, y := q/w.down, q%w.down
+			w.multiplyGroups(mul, m[o*w.cout:], v[y*w.tilesW*w.depth()+p*w.n:], w.filter[(first*factors+k)*w.filterPlane:], lines, some, done)
 			done = true
 		}
-		for t := 0; !done && t < tiles; t++ {
+		for t := 0; !done && t < lines*w.tiles; t++ {
 			at := (t*phases + o) * w.cout
 			clear(m[at : at+w.cout])
 		}
 	}
 }
 
-// multiplyPhase is the product of one factor of one phase.
-func (w *winogradWork[T]) multiplyPhase(mul *blas.Direct[T], m, v, filter []T, tiles int, add bool) {
-	p := blas.Factors[T]{M: tiles, K: w.n, A: v, RowA: w.depth(), ColA: 1, RowC: w.outStride * w.outStride * w.cout, Add: add}
+// multiplyGroups is the product of one factor of some groups of one phase.
+func (w *winogradWork[T]) multiplyGroups(mul *blas.Direct[T], m, v, filter []T, lines, groups int, add bool) {
+	p := blas.Factors[T]{M: w.tiles, K: w.n, RowA: w.depth(), ColA: 1, RowC: w.outStride * w.outStride * w.cout, Add: add,
+		Segments: groups, NextA: w.depth(), NextB: factors * w.filterPlane}
+	if w.tiles == w.tilesW {
+		p.M, lines = lines*w.tiles, 1
+	}
 	for j := 0; j < w.cout; j += w.panel {
-		p.N, p.RowB, p.B, p.C = min(w.panel, w.cout-j), panelWidth(w.panel, j, w.cout), filter[j*w.n:], m[j:]
-		mul.Multiply(p)
+		p.N, p.RowB, p.B = min(w.panel, w.cout-j), panelWidth(w.panel, j, w.cout), filter[j*w.n:]
+		for y := range lines {
+			p.A, p.C = v[y*w.tilesW*p.RowA:], m[y*w.tiles*p.RowC+j:]
+			mul.Multiply(p)
+		}
 	}
 }
 
@@ -220,12 +247,12 @@ func (w *winogradWork[T]) output(m, strip []T, image, line int) {
 	from := planes(w.product, s*s*w.cout)
 	for o := range s * s {
 		y, x := tileSide*s*line+o/s, o%s
-		if y+s < w.outH && s*(tileSide*w.tilesW-1)+x < w.outW {
-			vec.WinogradOutput(d[y*row+x*w.cout:], vec.Matrices{Row: s * row, Col: s * w.cout, Next: tileSide * s * w.cout}, m[o*w.cout:], from, w.cout, w.tilesW)
+		if y+s < w.outH && s*(tileSide*w.tiles-1)+x < w.outW {
+			vec.WinogradOutput(d[y*row+x*w.cout:], vec.Matrices{Row: s * row, Col: s * w.cout, Next: tileSide * s * w.cout}, m[o*w.cout:], from, w.cout, w.tiles)
 			continue
 		}
-		wide := tileSide * w.tilesW * w.cout
-		vec.WinogradOutput(strip, vec.Matrices{Row: wide, Col: w.cout, Next: tileSide * w.cout}, m[o*w.cout:], from, w.cout, w.tilesW)
+		wide := tileSide * w.tiles * w.cout
+		vec.WinogradOutput(strip, vec.Matrices{Row: wide, Col: w.cout, Next: tileSide * w.cout}, m[o*w.cout:], from, w.cout, w.tiles)
 		for k := range tileSide {
 			w.scatter(d, strip[k*wide:], y+k*s, x)
 		}

@@ -12,9 +12,11 @@ type shot[T float32 | float64] struct {
 	h, w, n   int // pixels and channels
 	top, left int // pixels before the first of an image
 	stride    int
-	side      int // pixels of a patch, in each phase
-	tilesW    int // tiles of a line
-	transform func(d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int)
+
+	down, across  int // groups of the kernel's positions
+	side          int // pixels of a patch, in each phase
+	lines, tilesW int // lines of tiles that the output has, and tiles of a line: the groups across need more than the output has
+	transform     func(d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int)
 }
 
 // depth is the number of channels of all phases.
@@ -23,6 +25,28 @@ func (s *shot[T]) depth() int { return s.stride * s.stride * s.n }
 // strip is the memory that a line of tiles needs.
 func (s *shot[T]) strip() int {
 	return s.side * s.stride * s.stride * (tileSide*s.tilesW + s.side - tileSide) * s.n
+}
+
+// together returns how many of so many lines of tiles, from one on, have factors
+// that follow each other: with groups, those of an image, which end with the lines
+// that the last groups need.
+func (s *shot[T]) together(from, lines int) int {
+	if s.down == 1 {
+		return lines
+	}
+	return min(lines, s.lines-from%s.lines)
+}
+
+// factorsOf transforms lines of tiles that follow each other to the planes, with
+// what their groups need.
+func (s *shot[T]) factorsOf(d []T, plane int, strip []T, from, lines int) {
+	for k := range lines + s.down - 1 {
+		image, line := (from+k)/s.lines, (from+k)%s.lines
+		if s.down > 1 {
+			image, line = from/s.lines, from%s.lines+k
+		}
+		s.line(d[k*s.tilesW*s.depth():], plane, strip, image, line)
+	}
 }
 
 // line transforms a line of tiles of an image to the planes. Patches inside the
@@ -73,13 +97,21 @@ func outputGradTransform[T float32 | float64](d []T, to vec.Matrices, x []T, fro
 
 // taps says which positions of a phase's filter are of the kernel, in one
 // dimension: position m is position first+m*step, or first-m*step if it is
-// turned.
-type taps struct{ first, step, kernel int }
+// turned. Of later groups, the first position is that of another group.
+type taps struct {
+	first, step, kernel int
+	later               bool
+}
 
 // at returns the position in the kernel, or false.
 func (t taps) at(m int) (int, bool) {
 	p := t.first + m*t.step
-	return p, p >= 0 && p < t.kernel
+	return p, p >= 0 && p < t.kernel && (m > 0 || !t.later)
+}
+
+// group returns the positions of a group, of a phase whose first group they are.
+func (t taps) group(i int) taps {
+	return taps{t.first + tileSide*i*t.step, t.step, t.kernel, i > 0}
 }
 
 // has reports whether factor i of the filter can be other than zero: the first
@@ -110,7 +142,16 @@ func (p phaseTaps) at(k int) int {
 func (g *geometry) forwardTaps(list []phaseTaps) []phaseTaps {
 	s := g.h.stride
 	for p := range s * s {
-		list = append(list, phaseTaps{taps{p / s, s, g.h.kernel}, taps{p % s, s, g.w.kernel}})
+		y, x := taps{first: p / s, step: s, kernel: g.h.kernel}, taps{first: p % s, step: s, kernel: g.w.kernel}
+		list = appendGroups(list, phaseTaps{y, x}, g.h.groups(), g.w.groups())
+	}
+	return list
+}
+
+// appendGroups appends the groups of a phase.
+func appendGroups(list []phaseTaps, p phaseTaps, down, across int) []phaseTaps {
+	for i := range down * across {
+		list = append(list, phaseTaps{p.y.group(i / across), p.x.group(i % across)})
 	}
 	return list
 }
@@ -119,7 +160,7 @@ func (g *geometry) forwardTaps(list []phaseTaps) []phaseTaps {
 // gradient: its filter begins with gradient u+from for pixel p+u*stride.
 func (e *extent) turned(p, from int) taps {
 	v := e.phase(p)
-	return taps{v.r + e.stride*(v.ahead-from), -e.stride, e.kernel}
+	return taps{first: v.r + e.stride*(v.ahead-from), step: -e.stride, kernel: e.kernel}
 }
 
 // window returns where the gradients that all phases together need begin, and
@@ -137,8 +178,11 @@ func (e *extent) window() (from, n int) {
 }
 
 // gathered reports whether the gradients that a tile of an image needs are a
-// patch, whatever its phase.
+// patch, whatever its phase, or one of each group.
 func (g *geometry) gathered() bool {
+	if g.h.stride == 1 {
+		return true
+	}
 	_, h := g.h.window()
 	_, w := g.w.window()
 	return h <= 3 && w <= 3
