@@ -1,7 +1,6 @@
 package tfproto
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
@@ -24,11 +23,16 @@ func (k entryKey) compare(other entryKey) int {
 	if c := cmp.Compare(other.bits, k.bits); c != 0 {
 		return c
 	}
-	n := min(len(k.text), len(other.text))
-	if c := bytes.Compare(k.text[:n], other.text[:n]); c != 0 {
+	return compareTextKeys(k.text, other.text)
+}
+
+// compareTextKeys is that order for two strings.
+func compareTextKeys[T string | []byte](a, b T) int {
+	n := min(len(a), len(b))
+	if c := cmp.Compare(string(a[:n]), string(b[:n])); c != 0 {
 		return c
 	}
-	return cmp.Compare(len(other.text), len(k.text))
+	return cmp.Compare(len(b), len(a))
 }
 
 // keyOfEntry returns the key of an encoded map entry, which begins with it.

@@ -24,6 +24,8 @@ package tfproto
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Marshal returns the encoding of m with its fields in the order of their
@@ -37,21 +39,17 @@ func Marshal(m proto.Message) []byte { return Append(nil, m) }
 
 // Append appends the encoding of m to b. See [Marshal].
 //
-// The generated encoder does the work; where the type has fields that it puts
-// elsewhere than TensorFlow does, they are moved afterwards. Moving whole
-// fields changes no length, so it is done in place.
+// Graphs are written by functions of their own, see graph.go. For other messages the
+// generated encoder does the work; where the type has fields that it puts elsewhere
+// than TensorFlow does, they are moved afterwards.
 func Append(b []byte, m proto.Message) []byte {
-	start := len(b)
-	opts := proto.MarshalOptions{AllowPartial: true}
-	out, err := opts.MarshalAppend(b, m)
-	if err != nil {
-		// A string that is not UTF-8: TensorFlow's reader is the judge of it.
-		return appendMessage(b[:start], m.ProtoReflect())
+	switch m := m.(type) {
+	case *tfpb.MetaGraphDef:
+		return appendMetaGraph(b, m)
+	case *tfpb.GraphDef:
+		return appendGraph(b, m)
 	}
-	if l := layoutOf(m.ProtoReflect().Descriptor()); l != nil {
-		sortFields(l, out[start:])
-	}
-	return out
+	return appendGenerated(b, m)
 }
 
 // Field returns the encoding of the message in a field of an encoded message,

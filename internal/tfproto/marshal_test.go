@@ -90,6 +90,16 @@ func TestMarshalEveryType(t *testing.T) {
 	forEveryType(t, 20, checkMarshal)
 }
 
+// TestMarshalGraphs does the same with graphs, for which the types are too deep.
+func TestMarshalGraphs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 1000 {
+		n := new(tfpb.NodeDef)
+		fill(rng, n.ProtoReflect(), 6)
+		checkMarshal(t, &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{Node: []*tfpb.NodeDef{n}}})
+	}
+}
+
 // forEveryType calls check with n random messages of every type of TensorFlow's.
 func forEveryType(t *testing.T, n int, check func(*testing.T, proto.Message)) {
 	t.Helper()

@@ -48,7 +48,7 @@ func Text(m proto.Message, encoded []byte) []byte {
 	if encoded == nil {
 		encoded = Marshal(m)
 	}
-	return appendWireText(make([]byte, 0, 3*len(encoded)), t, encoded, 0)
+	return appendWireText(make([]byte, 0, 4*len(encoded)), t, encoded, 0)
 }
 
 // appendText is the plain form of [MarshalText]: it visits every field by
@@ -219,6 +219,14 @@ func appendRepr(b []byte, v float64) []byte {
 func appendQuoted(b, s []byte, keepUTF8 bool) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); {
+		plain := i
+		for i < len(s) && isPlain(s[i]) {
+			i++
+		}
+		b = append(b, s[plain:i]...)
+		if i == len(s) {
+			break
+		}
 		if keepUTF8 && s[i] >= utf8.RuneSelf {
 			if _, n := utf8.DecodeRune(s[i:]); n > 1 {
 				b = append(b, s[i:i+n]...)
@@ -232,6 +240,12 @@ func appendQuoted(b, s []byte, keepUTF8 bool) []byte {
 	return append(b, '"')
 }
 
+// isPlain reports whether a character of a string stands for itself.
+func isPlain(c byte) bool {
+	return c >= ' ' && c < 0x7f && c != '"' && c != '\'' && c != '\\'
+}
+
+// appendEscaped appends a character that is not plain.
 func appendEscaped(b []byte, c byte) []byte {
 	switch c {
 	case '\n':
@@ -242,9 +256,6 @@ func appendEscaped(b []byte, c byte) []byte {
 		return append(b, `\t`...)
 	case '"', '\'', '\\':
 		return append(b, '\\', c)
-	}
-	if c >= ' ' && c < 0x7f {
-		return append(b, c)
 	}
 	return append(b, '\\', '0'+c>>6, '0'+c>>3&7, '0'+c&7)
 }

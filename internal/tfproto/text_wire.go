@@ -125,9 +125,7 @@ func appendWireText(b []byte, t *textType, wire []byte, depth int) []byte {
 		switch {
 		case f == nil:
 		case f.key != nil:
-			var entries []textEntry
-			entries, wire = consumeEntries(number, wire)
-			b = appendWireMap(b, f, entries, depth)
+			b, wire = appendWireMap(b, f, number, wire, depth)
 			continue
 		case f.packed && kind == protowire.BytesType:
 			b = appendPackedText(b, f, value, depth)
@@ -171,9 +169,9 @@ func appendPackedText(b []byte, f *textField, value []byte, depth int) []byte {
 // A textEntry is an entry of a map: key and value, encoded without their tags.
 type textEntry struct{ key, value []byte }
 
-// consumeEntries takes the entries of a map from the beginning of wire.
-func consumeEntries(number protowire.Number, wire []byte) ([]textEntry, []byte) {
-	var entries []textEntry
+// consumeEntries appends the entries of a map at the beginning of wire, and returns
+// what follows them.
+func consumeEntries(entries []textEntry, number protowire.Number, wire []byte) ([]textEntry, []byte) {
 	for len(wire) > 0 {
 		n, kind, tag := protowire.ConsumeTag(wire)
 		if tag < 0 || n != number {
@@ -212,7 +210,10 @@ func splitEntry(entry []byte) (e textEntry) {
 	return e
 }
 
-func appendWireMap(b []byte, f *textField, entries []textEntry, depth int) []byte {
+// appendWireMap appends the map at the beginning of wire, and returns what follows it.
+func appendWireMap(b []byte, f *textField, number protowire.Number, wire []byte, depth int) (text, rest []byte) {
+	var few [16]textEntry // as many as a node has attributes
+	entries, rest := consumeEntries(few[:0], number, wire)
 	slices.SortFunc(entries, func(a, c textEntry) int { return f.key.compare(a.key, c.key) })
 	for _, e := range entries {
 		b = appendIndent(b, depth)
@@ -227,7 +228,7 @@ func appendWireMap(b []byte, f *textField, entries []textEntry, depth int) []byt
 		b = appendIndent(b, depth)
 		b = append(b, "}\n"...)
 	}
-	return b
+	return b, rest
 }
 
 // compare orders the keys of a map upwards.
