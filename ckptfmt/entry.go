@@ -17,6 +17,10 @@ type TensorInfo struct {
 	Name  string
 	DType tfpb.DataType
 	Shape []int64
+	// Foreign names the type of elements if TensorFlow does not have it, such as
+	// "float8_e8m0fnu"; DType is then DT_INVALID. Such elements are bytes: they are
+	// copied, hashed and compared, and no values are made of them.
+	Foreign string
 	// Bytes is the size in the data files. A partitioned tensor has the sum of
 	// its slices.
 	Bytes int64
@@ -27,6 +31,16 @@ type TensorInfo struct {
 	CRC    uint32
 	// Slices lists the parts that a partitioned tensor is stored in.
 	Slices []TensorSlice
+}
+
+// TypeName returns the name of the type of the elements.
+func (t *TensorInfo) TypeName() string { return typeName(t.DType, t.Foreign) }
+
+func typeName(d tfpb.DataType, foreign string) string {
+	if foreign != "" {
+		return foreign
+	}
+	return dtype.Name(d)
 }
 
 // bundleEntry is what an index holds under a key: a BundleEntryProto. It is

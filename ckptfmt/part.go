@@ -34,6 +34,9 @@ type Part struct {
 	// Stored is the tensor's name in the file if Name is one made for people, or
 	// "" if they are the same. Readers find both.
 	Stored string
+	// Foreign is as in [TensorInfo], and Bytes the size of such a part.
+	Foreign string
+	Bytes   int64
 	// Err says why a tensor in the file cannot be read. Then neither Open nor
 	// Strings is set.
 	Err error
@@ -44,13 +47,16 @@ func WholePart(name string, d tfpb.DataType, shape []int64, open func() (io.Read
 	return Part{Name: name, DType: d, Full: shape, Slice: sharedFullSlice(len(shape)), Shape: shape, Open: open}
 }
 
+// TypeName returns the name of the type of the elements.
+func (p *Part) TypeName() string { return typeName(p.DType, p.Foreign) }
+
 // IsWhole reports whether the part is the whole tensor.
 func (p *Part) IsWhole() bool { return p.Slice.isFull(p.Full) }
 
 // Size returns the number of bytes that Open's reader gives, or 0 for strings.
 func (p *Part) Size() (int64, error) {
-	if p.Err != nil {
-		return 0, p.Err
+	if p.Err != nil || p.Foreign != "" {
+		return p.Bytes, p.Err
 	}
 	n, err := dtype.NumElements(p.Shape)
 	if err != nil || p.Strings != nil {
@@ -66,7 +72,7 @@ func (p *Part) Size() (int64, error) {
 	return n * size, nil
 }
 
-// Load reads the part into memory.
+// Load reads the part into memory. Of a foreign type it has the bytes alone.
 func (p *Part) Load() (*Tensor, error) {
 	t := &Tensor{DType: p.DType, Shape: slices.Clone(p.Shape)}
 	if p.Strings != nil {
@@ -207,6 +213,9 @@ func (s *storedPart) setContent(p *Part) {
 func (w *BundleWriter) AddPart(p Part) error {
 	if p.Err != nil {
 		return p.Err
+	}
+	if p.Foreign != "" {
+		return w.refuse(p.Name, fmt.Errorf("%w: TensorFlow does not have %s", ErrType, p.Foreign))
 	}
 	if p.Strings != nil {
 		t, err := p.Load()

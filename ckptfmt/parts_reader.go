@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/discard"
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 )
 
 // PartList is the tensors of a file, in its order: whole ones, of different names. Of
 // the hundred thousand that a file may have, few are needed at once, so each is made
-// when it is asked for.
+// when it is asked for. A list that knows the order of the names has a method ByName,
+// which returns the places of the tensors in it, nil if they are in it.
 type PartList interface {
 	Len() int
 	// Name returns the name of Part(i).
@@ -71,35 +73,15 @@ func NewPartListReader(parts PartList, close func() error) (*PartsReader, error)
 	if n := parts.Len(); n > math.MaxInt32 {
 		return nil, fmt.Errorf("there are %d tensors, at most %d are read", n, math.MaxInt32)
 	}
-	if r.ascending() {
-		return r, nil
+	if sorted, ok := parts.(interface{ ByName() []int32 }); ok {
+		r.byName = sorted.ByName()
+	} else {
+		r.byName = distinct.Order(parts.Len(), parts.Name)
 	}
-	names := make([]string, parts.Len())
-	r.byName = make([]int32, len(names))
-	for i := range names {
-		names[i], r.byName[i] = parts.Name(i), int32(i)
-	}
-	slices.SortFunc(r.byName, func(a, b int32) int { return strings.Compare(names[a], names[b]) })
-	for i, at := range r.byName[min(1, len(names)):] {
-		if name := names[at]; name == names[r.byName[i]] {
-			return nil, fmt.Errorf("%w: there are two tensors %q", ErrExists, name)
-		}
+	if i, ok := distinct.Twice(parts.Len(), parts.Name, r.byName); ok {
+		return nil, fmt.Errorf("%w: there are two tensors %q", ErrExists, parts.Name(i))
 	}
 	return r, nil
-}
-
-// ascending reports whether each name is greater than the one before, as it is in the
-// files of most programs.
-func (r *PartsReader) ascending() bool {
-	last := ""
-	for i := range r.parts.Len() {
-		name := r.parts.Name(i)
-		if i > 0 && name <= last {
-			return false
-		}
-		last = name
-	}
-	return true
 }
 
 // place returns where the tensor is that is number i by name.
@@ -135,7 +117,7 @@ func (p *Part) info() (TensorInfo, error) { return p.infoWith(slices.Clone(p.Sha
 // infoWith is info with the shape itself, or a copy of it.
 func (p *Part) infoWith(shape []int64) (TensorInfo, error) {
 	size, err := p.Size()
-	info := TensorInfo{Name: p.Name, DType: p.DType, Shape: shape, Bytes: size, Shard: p.Shard, Offset: p.Offset, CRC: p.CRC}
+	info := TensorInfo{Name: p.Name, DType: p.DType, Foreign: p.Foreign, Shape: shape, Bytes: size, Shard: p.Shard, Offset: p.Offset, CRC: p.CRC}
 	return info, err
 }
 
@@ -210,6 +192,9 @@ func (r *PartsReader) LookupSlice(name string, s TensorSlice) (*Tensor, error) {
 	}
 	if _, err := s.Shape(p.Full); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", name, err)
+	}
+	if p.Foreign != "" {
+		return nil, fmt.Errorf("%w: tensor %q of %s is read as a whole", ErrType, name, p.Foreign)
 	}
 	t, err := p.Load()
 	if err != nil {

@@ -62,7 +62,7 @@ func (r *BundleReader) OpenTensor(name string) (*TensorReader, error) {
 }
 
 func errNoStream(name string, info TensorInfo) error {
-	return fmt.Errorf("%w: tensor %q of %s has no bytes of fixed-size elements; look it up instead", ErrType, name, dtype.Name(info.DType))
+	return fmt.Errorf("%w: tensor %q of %s has no bytes of fixed-size elements; look it up instead", ErrType, name, info.TypeName())
 }
 
 // stream returns a reader of the bytes of a tensor.

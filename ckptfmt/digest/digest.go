@@ -127,9 +127,8 @@ const pieceBytes = 256 << 10
 
 // sum hashes a tensor.
 func (t *Tensor) sum(ctx context.Context, r ckptfmt.Reader, h hash.Hash, buf []byte) error {
-	header := dtype.Text(t.Info.DType, append([]int64{}, t.Info.Shape...)) + "\n"
-	io.WriteString(h, header)
-	if dtype.Size(t.Info.DType) == 0 {
+	io.WriteString(h, t.Info.TypeName()+" "+dtype.ShapeText(t.Info.Shape)+"\n")
+	if dtype.Size(t.Info.DType) == 0 && t.Info.Foreign == "" {
 		if err := sumStrings(r, t.Info.Name, h); err != nil {
 			return err
 		}

@@ -29,9 +29,10 @@ var allNames = sync.OnceValue(func() []string {
 })
 
 // Text returns a type and shape as text, as in "float32 [64,10]".
-func Text(t tfpb.DataType, shape []int64) string {
-	return Name(t) + " " + strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
-}
+func Text(t tfpb.DataType, shape []int64) string { return Name(t) + " " + ShapeText(shape) }
+
+// ShapeText returns a shape as text, as in "[64,10]".
+func ShapeText(shape []int64) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ",") }
 
 // IsFloat reports whether elements of a type are real floating-point numbers, of
 // 8 bits or more.

@@ -23,6 +23,8 @@ func Check(p ckptfmt.Part) error {
 		return p.Err
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; HDF5 holds whole tensors", ckptfmt.ErrSlices, p.Name)
+	case p.Foreign != "":
+		return fmt.Errorf("%w: %q: HDF5 has no %s that h5py reads", ckptfmt.ErrType, p.Name, p.Foreign)
 	case len(p.Shape) > maxRank:
 		return fmt.Errorf("%q has %d dimensions; HDF5 has at most %d", p.Name, len(p.Shape), maxRank)
 	}

@@ -24,7 +24,7 @@ type Difference struct {
 	A, B *ckptfmt.TensorInfo
 	// Elements is how many elements differ, if type and shape are the same;
 	// for numbers, also the largest difference, absolute and relative to the
-	// larger of the two. NaN equals NaN.
+	// larger of the two. NaN equals NaN. Of a foreign type, it counts bytes.
 	Elements       int64
 	MaxAbs, MaxRel float64
 	// MeanAbs is the mean distance over all elements, and MaxAt the index, in
@@ -138,11 +138,13 @@ func pairs(a, b []ckptfmt.TensorInfo) iter.Seq[Difference] {
 
 // compare completes d, and reports whether there is a difference at all.
 func compare(a, b ckptfmt.Reader, d Difference) (Difference, bool, error) {
-	if d.A == nil || d.B == nil || d.A.DType != d.B.DType || !slices.Equal(d.A.Shape, d.B.Shape) {
+	if d.A == nil || d.B == nil || d.A.TypeName() != d.B.TypeName() || !slices.Equal(d.A.Shape, d.B.Shape) {
 		return d, true, nil
 	}
 	measure := d.measureNumbers
-	if dtype.Size(d.A.DType) == 0 { // strings or variants
+	if d.A.Foreign != "" {
+		measure = d.measureBytes
+	} else if dtype.Size(d.A.DType) == 0 { // strings or variants
 		measure = d.measureStrings
 	}
 	err := measure(a, b)
@@ -167,8 +169,37 @@ func (d *Difference) measureStrings(a, b ckptfmt.Reader) error {
 	return nil
 }
 
-// measureNumbers holds no more than a piece of either tensor.
+// measureBytes counts the bytes that differ.
+func (d *Difference) measureBytes(a, b ckptfmt.Reader) error {
+	d.NotNumbers = true
+	return d.eachPiece(a, b, func(x, y []byte) {
+		for i := range x {
+			if x[i] != y[i] {
+				d.Elements++
+			}
+		}
+	})
+}
+
 func (d *Difference) measureNumbers(a, b ckptfmt.Reader) error {
+	numbers := newNumberDiff(d.A.DType)
+	at := int64(0)
+	err := d.eachPiece(a, b, func(x, y []byte) {
+		if !bytes.Equal(x, y) {
+			numbers.addTo(d, x, y, at)
+		}
+		if d.within.Cosine {
+			numbers.addAngle(d, x, y)
+		}
+		at += int64(len(x) / numbers.whole)
+	})
+	d.finish(at)
+	return err
+}
+
+// eachPiece calls f with each piece of a tensor in both checkpoints. It holds no more
+// than one of either.
+func (d *Difference) eachPiece(a, b ckptfmt.Reader, f func(x, y []byte)) error {
 	ta, err := a.OpenTensor(d.Name)
 	if err != nil {
 		return err
@@ -180,8 +211,6 @@ func (d *Difference) measureNumbers(a, b ckptfmt.Reader) error {
 	x, y := pieces.Get().(*[pieceSize]byte), pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(x)
 	defer pieces.Put(y)
-	numbers := newNumberDiff(d.A.DType)
-	at := int64(0)
 	for {
 		n, err := readPiece(ta, x[:])
 		if err != nil {
@@ -195,16 +224,9 @@ func (d *Difference) measureNumbers(a, b ckptfmt.Reader) error {
 			return fmt.Errorf("ckptfmt: %q has more elements in one checkpoint than in the other", d.Name)
 		}
 		if n == 0 {
-			d.finish(at)
 			return nil
 		}
-		if !bytes.Equal(x[:n], y[:n]) {
-			numbers.addTo(d, x[:n], y[:n], at)
-		}
-		if d.within.Cosine {
-			numbers.addAngle(d, x[:n], y[:n])
-		}
-		at += int64(n / numbers.whole)
+		f(x[:n], y[:n])
 	}
 }
 

@@ -84,8 +84,8 @@ func Check(p ckptfmt.Part) error {
 		return p.Err
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; an .npz file holds whole tensors", ckptfmt.ErrSlices, p.Name)
-	case p.DType == tfpb.DataType_DT_VARIANT:
-		return fmt.Errorf("%w: an .npz file cannot hold %q of %s", ckptfmt.ErrType, p.Name, dtype.Name(p.DType))
+	case p.DType == tfpb.DataType_DT_VARIANT, p.Foreign != "":
+		return fmt.Errorf("%w: an .npz file cannot hold %q of %s", ckptfmt.ErrType, p.Name, p.TypeName())
 	}
 	return nil
 }

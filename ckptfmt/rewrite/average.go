@@ -121,7 +121,7 @@ func encoder(d tfpb.DataType) (func([]byte, float64) []byte, error) {
 
 // sameTensors reports the first tensor that two sources do not share.
 func sameTensors(a, b *Source) error {
-	kind := func(p ckptfmt.Part) string { return dtype.Text(p.DType, p.Full) }
+	kind := func(p ckptfmt.Part) string { return p.TypeName() + " " + dtype.ShapeText(p.Full) }
 	left := make(map[string]string)
 	for _, p := range a.parts {
 		left[p.Name] = kind(p)

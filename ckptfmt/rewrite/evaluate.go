@@ -100,7 +100,7 @@ func lackingNames(sources []*Source) []string {
 func evaluatePart(e *Expression, sources []*Source, p ckptfmt.Part) (ckptfmt.Part, error) {
 	if !dtype.IsFloat(p.DType) {
 		if isAveraged(p.DType) {
-			return p, fmt.Errorf("%w: %q is %s; expressions are about real numbers", ckptfmt.ErrType, p.Name, dtype.Name(p.DType))
+			return p, fmt.Errorf("%w: %q is %s; expressions are about real numbers", ckptfmt.ErrType, p.Name, p.TypeName())
 		}
 		return p, nil
 	}

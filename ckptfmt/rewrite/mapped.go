@@ -235,12 +235,12 @@ func fill(want, have ckptfmt.Part) (ckptfmt.Part, error) {
 	}
 	name := have.Name
 	have.Name = want.Name
-	if have.DType == want.DType {
+	if have.TypeName() == want.TypeName() {
 		return have, nil
 	}
 	if !dtype.IsFloat(have.DType) || !dtype.IsFloat(want.DType) {
 		return have, fmt.Errorf("%w: %q is %s; want %s as %q of the template",
-			ckptfmt.ErrType, name, dtype.Name(have.DType), dtype.Name(want.DType), want.Name)
+			ckptfmt.ErrType, name, have.TypeName(), want.TypeName(), want.Name)
 	}
 	encode, err := encoder(want.DType)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -36,10 +37,9 @@ type Reader struct {
 // tensor is an entry of the header.
 type tensor struct {
 	name       string
-	dtype      tfpb.DataType
+	of         *elementType
 	shape      []int64
 	begin, end int64
-	other      string // type that this package lists and does not read
 }
 
 // Open opens the file of that name and reads its header.
@@ -102,28 +102,21 @@ func (r *Reader) Name(i int) string { return r.tensors[i].name }
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	t := &r.tensors[i]
-	info := ckptfmt.TensorInfo{Name: t.name, DType: t.dtype, Shape: t.shape}
-	if t.other != "" {
-		return info, fmt.Errorf("%s: tensor %q: %w: its elements are of %s, which TensorFlow does not have", r.name, t.name, ckptfmt.ErrType, t.other)
-	}
-	info.Bytes = t.end - t.begin
-	return info, nil
+	return ckptfmt.TensorInfo{Name: t.name, DType: t.of.t, Foreign: t.of.foreign, Shape: t.shape, Bytes: t.end - t.begin}, nil
 }
 
 // Part implements [ckptfmt.PartList].
 func (r *Reader) Part(i int) ckptfmt.Part {
 	t := &r.tensors[i]
-	p := ckptfmt.WholePart(t.name, t.dtype, t.shape, func() (io.ReadCloser, error) { return r.open(t), nil })
-	if _, p.Err = r.Info(i); p.Err != nil {
-		p.Open = nil
-	}
+	p := ckptfmt.WholePart(t.name, t.of.t, t.shape, func() (io.ReadCloser, error) { return r.open(t), nil })
+	p.Foreign, p.Bytes = t.of.foreign, t.end-t.begin
 	return p
 }
 
 // open returns the elements of a tensor.
 func (r *Reader) open(t *tensor) io.ReadCloser {
 	section := io.NewSectionReader(r.from, r.start+t.begin, t.end-t.begin)
-	if t.dtype == tfpb.DataType_DT_BOOL {
+	if t.of.t == tfpb.DataType_DT_BOOL {
 		return io.NopCloser(&bools{section, r, t})
 	}
 	return io.NopCloser(section)
@@ -222,8 +215,8 @@ func parseTensor(name string, value json.RawMessage) (tensor, error) {
 	if e.DType == nil || e.Shape == nil || e.Offsets == nil || len(*e.Offsets) != 2 {
 		return tensor{}, errors.New("dtype, shape or the two data_offsets are missing")
 	}
-	t := tensor{name: name}
-	if !t.setType(*e.DType) {
+	t := tensor{name: name, of: typeOf(*e.DType)}
+	if t.of == nil {
 		return tensor{}, fmt.Errorf("%w: %q", ckptfmt.ErrType, *e.DType)
 	}
 	if t.shape, err = numbers(*e.Shape); err != nil {
@@ -249,36 +242,27 @@ func numbers(list []json.Number) ([]int64, error) {
 	return out, nil
 }
 
-// setType takes the name of a type.
-func (t *tensor) setType(name string) bool {
-	var ok bool
-	if t.dtype, ok = byName(name); !ok && otherBits[name] > 0 {
-		t.other = name
-		return true
-	}
-	return ok
-}
-
 // check insists that the offsets are those of as many elements as the shape has.
 func (t *tensor) check() error {
 	n, err := dtype.NumElements(t.shape)
 	if err != nil {
 		return err
 	}
-	bits := otherBits[t.other]
-	name := t.other
-	if t.other == "" {
-		bits, name = 8*dtype.Size(t.dtype), dtype.Name(t.dtype)
+	bits, stored := t.of.bits, t.end-t.begin
+	if bits == 0 && stored >= 0 {
+		return nil // how long an element is nobody knows
 	}
-	if n > math.MaxInt64/bits {
-		return fmt.Errorf("shape %v of %s is larger than any file", t.shape, name)
+	if n > math.MaxInt64/max(bits, 1) {
+		return fmt.Errorf("shape %v of %s is larger than any file", t.shape, t.of.name)
 	}
-	size := n * bits / 8
-	if t.begin > t.end || t.end-t.begin != size || n*bits%8 != 0 {
-		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets are [%d,%d]", t.shape, name, size, t.begin, t.end)
+	if n*bits != 8*stored || stored < 0 || stored > math.MaxInt64/8 {
+		return fmt.Errorf("shape %v of %s needs %s bytes, data_offsets are [%d,%d]", t.shape, t.of.name, eighths(n*bits), t.begin, t.end)
 	}
 	return nil
 }
+
+// eighths returns a number of bits in bytes.
+func eighths(bits int64) string { return strconv.FormatFloat(float64(bits)/8, 'f', -1, 64) }
 
 // checkExtents insists that the tensors fill the file without hole or overlap.
 func (r *Reader) checkExtents() error {

@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -59,7 +60,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(map[string]string{"format": "tf", "note": "a\"b\n"}, r.Metadata()); d != "" {
+		if d := gocmp.Diff(map[string]string{"format": "tf", "note": "a\"b\n"}, r.Metadata()); d != "" {
 			t.Errorf("metadata: %s", d)
 		}
 		if len(r.Parts()) != len(want) || len(want) == 0 {
@@ -72,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			b, err := p.Load()
-			if err != nil || b.DType != a.DType || len(a.Shape)+len(b.Shape) > 0 && !cmp.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
+			if err != nil || b.DType != a.DType || len(a.Shape)+len(b.Shape) > 0 && !gocmp.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
 				t.Errorf("%s: %q: got %v, %v; want %v", name, p.Name, b, err, a)
 			}
 		}
@@ -156,7 +157,7 @@ func TestDamaged(t *testing.T) {
 		"missing":          {file(`{"a":{"dtype":"U8","shape":[]}}`, ""), "missing"},
 		"three offsets":    {file(`{"a":`+entry("U8", "[2]", "[0,1,2]")+`}`, "ab"), "missing"},
 		"null":             {file(`{"a":`+entry("U8", "null", "[0,1]")+`}`, "a"), "missing"},
-		"type":             {file(`{"a":`+entry("F3", "[2]", "[0,1]")+`}`, "a"), `"F3"`},
+		"type":             {file(`{"a":`+entry("f3", "[2]", "[0,1]")+`}`, "a"), `"f3"`},
 		"negative":         {file(`{"a":`+entry("U8", "[-1]", "[0,1]")+`}`, "a"), `"-1" is not a number`},
 		"fraction":         {file(`{"a":`+entry("U8", "[1.5]", "[0,1]")+`}`, "a"), `"1.5" is not a number`},
 		"overflow":         {file(`{"a":`+entry("U8", "[4294967296,4294967296]", "[0,0]")+`}`, ""), "than an int64 can count"},
@@ -215,25 +216,41 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
-// TestTypesOfTorchAlone are listed, with as many bytes as they have, and hinder no
-// other tensor.
-func TestTypesOfTorchAlone(t *testing.T) {
-	for dtype, size := range map[string]string{"F4": "2", "F6_E2M3": "3", "F6_E3M2": "3", "F8_E8M0": "4"} {
-		b := file(`{"a":`+entry(dtype, "[4]", "[0,"+size+"]")+`,"b":`+entry("U8", "[0]", "["+size+","+size+"]")+`}`, "1234"[:size[0]-'0'])
+// TestForeignTypes are read as bytes, and written again as they were: those that only
+// torch has, and those of later versions of the format, of whatever size.
+func TestForeignTypes(t *testing.T) {
+	for dtype, foreign := range map[string]string{
+		"F4": "float4_e2m1fn", "F6_E2M3": "float6_e2m3fn", "F6_E3M2": "float6_e3m2fn", "F8_E8M0": "float8_e8m0fnu", "I4": "I4", "F8_E3M4": "F8_E3M4",
+	} {
+		size := map[string]string{"F4": "2", "F6_E2M3": "3", "F6_E3M2": "3", "I4": "2"}[dtype]
+		size = cmp.Or(size, "4")
+		const padding = "       "
+		head := `{"b":` + entry("U8", "[1]", "[0,1]") + `,"a":` + entry(dtype, "[4]", "[1,5]") + `}`
+		head = strings.Replace(head, "[1,5]", "[1,"+string('1'+size[0]-'0')+"]", 1)
+		if dtype == "F8_E8M0" { // its place is before that of U8
+			head = `{"a":` + entry(dtype, "[4]", "[0,4]") + `,"b":` + entry("U8", "[1]", "[4,5]") + `}`
+		}
+		b := file(head+padding[:(8-len(head)%8)%8], "12345"[:1+size[0]-'0'])
 		r, err := read(b)
 		if err != nil {
 			t.Errorf("%s: %v", dtype, err)
 			continue
 		}
-		if err := r.Parts()[0].Err; !errors.Is(err, ckptfmt.ErrType) || !strings.Contains(err.Error(), dtype) {
-			t.Errorf("%s: the tensor's error is %v", dtype, err)
+		for _, p := range r.Parts() {
+			x, err := p.Load()
+			if n, _ := p.Size(); err != nil || int(n) != len(x.Data) || p.Name == "a" && (p.TypeName() != foreign || len(x.Data) != int(size[0]-'0')) {
+				t.Errorf("%s: %q of %s is %v, %v", dtype, p.Name, p.TypeName(), x, err)
+			}
 		}
-		if _, err := r.Parts()[1].Load(); err != nil {
-			t.Errorf("%s: the other tensor: %v", dtype, err)
+		var again bytes.Buffer
+		if err := Write(t.Context(), &again, r.Parts(), nil); err != nil || !bytes.Equal(again.Bytes(), b) {
+			t.Errorf("%s: %v, written again it is %q, want %q", dtype, err, again.Bytes(), b)
 		}
 	}
-	if _, err := read(file(`{"a":`+entry("F4", "[3]", "[0,1]")+`}`, "1")); err == nil {
-		t.Error("half a byte is accepted")
+	for _, dtype := range []string{"F4", "float32", "a b", "", "4F", strings.Repeat("F", 33)} {
+		if _, err := read(file(`{"a":`+entry(dtype, "[3]", "[0,1]")+`}`, "1")); err == nil {
+			t.Errorf("three elements of %q in a byte are accepted", dtype)
+		}
 	}
 }
 
@@ -294,7 +311,7 @@ func FuzzScan(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is read, and is not valid: %v", text, err)
 		}
-		if diff := cmp.Diff(want, tensors, cmp.AllowUnexported(tensor{})); diff != "" || !maps.Equal(metadata, wantMetadata) {
+		if diff := gocmp.Diff(want, tensors, gocmp.AllowUnexported(tensor{}, elementType{})); diff != "" || !maps.Equal(metadata, wantMetadata) {
 			t.Errorf("%q: %s", text, diff)
 		}
 	})

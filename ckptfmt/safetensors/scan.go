@@ -18,6 +18,7 @@ type scanner struct {
 	at     int
 	bad    bool
 	shapes []int64 // memory for the next shapes
+	last   *elementType
 }
 
 var errScan = errors.New("it is not a header that is read in one pass")
@@ -251,15 +252,25 @@ func (s *scanner) usual(t *tensor) bool {
 	return ok
 }
 
+// typeOf is the function of that name, which most tensors do not need: they have the
+// type of the one before.
+func (s *scanner) typeOf(name string) *elementType {
+	if s.last == nil || s.last.name != name {
+		s.last = typeOf(name)
+	}
+	return s.last
+}
+
 // typeName reads the name of a type, up to the quote after it.
 func (s *scanner) typeName(t *tensor) bool {
 	rest := s.text[s.at:]
 	n := strings.IndexByte(rest[:min(len(rest), longestType+1)], '"')
-	if n < 0 || !t.setType(rest[:n]) {
+	if n < 0 {
 		return false
 	}
+	t.of = s.typeOf(rest[:n])
 	s.at += n
-	return true
+	return t.of != nil
 }
 
 // tensor reads an entry of the header.
@@ -284,7 +295,10 @@ func (s *scanner) tensor(name string) (tensor, error) {
 			return tensor{}, errScan
 		}
 	}
-	if s.bad || dtype == "" || t.shape == nil || !hasOffsets || !t.setType(dtype) {
+	if s.bad || dtype == "" || t.shape == nil || !hasOffsets {
+		return tensor{}, errScan
+	}
+	if t.of = s.typeOf(dtype); t.of == nil {
 		return tensor{}, errScan
 	}
 	return t, t.check()

@@ -24,7 +24,7 @@ func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part, metadata map[
 		}
 	}
 	slices.SortFunc(parts, func(a, b ckptfmt.Part) int {
-		return cmp.Or(cmp.Compare(rank(b.DType), rank(a.DType)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(rank(&b), rank(&a)), cmp.Compare(a.Name, b.Name))
 	})
 	header, err := header(parts, metadata)
 	if err != nil {
@@ -107,7 +107,7 @@ func header(parts []ckptfmt.Part, metadata map[string]string) ([]byte, error) {
 
 func appendEntry(b []byte, p ckptfmt.Part, start, end int64) []byte {
 	b = appendString(b, p.Name)
-	b = append(b, `:{"dtype":"`+dtypes[rank(p.DType)].name+`","shape":[`...)
+	b = append(b, `:{"dtype":"`+typeName(&p)+`","shape":[`...)
 	for i, d := range p.Shape {
 		if i > 0 {
 			b = append(b, ',')

@@ -8,10 +8,19 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
+
+// nameAll names the tensors in what was saved.
+func (r *Reader) nameAll(saved any) error {
+	if err := r.flatten("", saved, 0); err != nil {
+		return err
+	}
+	r.nameApart()
+	return nil
+}
 
 // flatten names the tensors in a value.
 func (r *Reader) flatten(name string, value any, depth int) error {
@@ -34,9 +43,9 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 	case *pickle.Object:
 		return r.flattenObject(name, v, depth)
 	case *tensor:
-		return r.addTensor(r.unique(name), v)
+		return r.addTensor(nameOf(name), v)
 	case *refused:
-		r.addUnreadable(r.unique(name), fmt.Errorf("%w: %s", ckptfmt.ErrType, v.why))
+		r.addUnreadable(nameOf(name), fmt.Errorf("%w: %s", ckptfmt.ErrType, v.why))
 	case string, int64, float64, bool, *big.Int:
 		r.metadata[name] = fmt.Sprint(v)
 	}
@@ -58,10 +67,10 @@ func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
 	t, isArray, err := array(o)
 	switch {
 	case err != nil:
-		r.addUnreadable(r.unique(name), err)
+		r.addUnreadable(nameOf(name), err)
 		return nil
 	case isArray:
-		r.addOther(arrayPart(r.unique(name), t))
+		r.addOther(arrayPart(nameOf(name), t))
 		return nil
 	}
 	if attributes, ok := o.State.(*pickle.Dict); ok {
@@ -98,17 +107,34 @@ func keyName(key any) string {
 	return fmt.Sprint(key)
 }
 
-// unique returns a name that no tensor has yet: the first one has its own, a second
-// one of it, such as that of {"a": {"b": t}, "a.b": u}, has a number.
-func (r *Reader) unique(name string) string {
+// nameOf is the name of a tensor, also of one that was saved alone.
+func nameOf(name string) string {
 	if name == "" {
-		name = onlyTensor
+		return onlyTensor
 	}
-	free := name
-	for i := 2; !r.names.Add(free); i++ {
-		free = name + "#" + strconv.Itoa(i)
+	return name
+}
+
+// nameApart gives numbers to the second tensor of a name and those after it, such as that
+// of {"a": {"b": t}, "a.b": u}.
+func (r *Reader) nameApart() {
+	r.byName = distinct.Order(r.Len(), r.Name)
+	if _, ok := distinct.Twice(r.Len(), r.Name, r.byName); !ok {
+		return
 	}
-	return free
+	names := distinct.New(r.Name)
+	for i := range r.entries {
+		e := &r.entries[i]
+		name := e.name
+		for n := 2; !names.Add(e.name); n++ {
+			e.name = name + "#" + strconv.Itoa(n)
+		}
+		if p, ok := r.others[i]; ok {
+			p.Name = e.name
+			r.others[i] = p
+		}
+	}
+	r.byName = distinct.Order(r.Len(), r.Name)
 }
 
 // addUnreadable lists what cannot be read, which hinders no other.
@@ -124,43 +150,45 @@ func (r *Reader) addOther(p ckptfmt.Part) {
 }
 
 func (r *Reader) addTensor(name string, t *tensor) error {
-	s, err := r.storage(t.storage.key)
+	have, err := r.storageBytes(t.storage.key)
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
-	if want := t.storage.numel * dtype.Size(t.storage.dtype); want != s.bytes {
-		return r.corrupt(storageFolder+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", s.bytes, name, want))
+	if want := t.storage.bytes(); want != have {
+		return r.corrupt(storageFolder+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", have, name, want))
 	}
-	r.entries = append(r.entries, entry{name, t, s})
+	r.entries = append(r.entries, entry{name, t})
 	return nil
+}
+
+// storageBytes returns the size of a storage.
+func (r *Reader) storageBytes(key string) (int64, error) {
+	if r.archive == nil {
+		s, err := r.storage(key)
+		if err != nil {
+			return 0, err
+		}
+		return s.bytes, nil
+	}
+	f, err := r.stored(r.members.storage(key), storageFolder, key)
+	if err != nil {
+		return 0, err
+	}
+	return f.Packed, nil
 }
 
 // storage finds the elements of a tensor.
 func (r *Reader) storage(key string) (*storage, error) {
-	n := r.members.keyNumber(key)
-	if n < 0 {
-		return r.otherStorage(key)
-	}
-	if r.numbered == nil {
-		r.numbered = make([]*storage, len(r.members.byNumber))
-	}
-	if r.numbered[n] == nil {
-		s, err := r.open(storageFolder + key)
-		if err != nil {
-			return nil, err
-		}
-		r.numbered[n] = s
-	}
-	return r.numbered[n], nil
-}
-
-func (r *Reader) otherStorage(key string) (*storage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if s := r.storages[key]; s != nil {
 		return s, nil
 	}
-	s, err := r.open(storageFolder + key)
-	if err == nil {
-		r.storages[key] = s
+	f, err := r.stored(r.members.storage(key), storageFolder, key)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s := &storage{file: f, bytes: f.Packed}
+	r.storages[key] = s
+	return s, nil
 }

@@ -8,9 +8,7 @@ import (
 	"io"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
-	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // legacyMagic is the magic number of files from before version 1.6, and the end of
@@ -58,7 +56,7 @@ func (r *Reader) loadLegacy() error {
 	if err := r.findStorages(keys.Items, sizes, end); err != nil {
 		return err
 	}
-	return r.flatten("", values[3], 0)
+	return r.nameAll(values[3])
 }
 
 func (r *Reader) legacyError(at int64, err error) error {
@@ -67,7 +65,7 @@ func (r *Reader) legacyError(at int64, err error) error {
 
 // legacyPickles reads the five pickles that a file begins with, and where they end,
 // and returns the types of the storages that they name.
-func (r *Reader) legacyPickles() ([]any, int64, map[string]tfpb.DataType, error) {
+func (r *Reader) legacyPickles() ([]any, int64, map[string]*element, error) {
 	for n := int64(firstRead); ; n *= 4 {
 		n = min(n, r.size, maxPickle)
 		b := make([]byte, n)
@@ -87,17 +85,9 @@ func (r *Reader) legacyPickles() ([]any, int64, map[string]tfpb.DataType, error)
 	}
 }
 
-func fivePickles(b string) (values []any, at int, sizes map[string]tfpb.DataType, err error) {
-	sizes = make(map[string]tfpb.DataType)
-	noting := rules()
-	storageOf := noting.Persistent
-	noting.Persistent = func(id any) (any, error) {
-		v, err := storageOf(id)
-		if s, ok := v.(*storageRef); ok {
-			sizes[s.key] = s.dtype
-		}
-		return v, err
-	}
+func fivePickles(b string) (values []any, at int, sizes map[string]*element, err error) {
+	sizes = make(map[string]*element)
+	noting := (&maker{types: sizes}).rules()
 	for range 5 {
 		v, n, err := pickle.Load(b[at:], noting)
 		at += n
@@ -110,7 +100,7 @@ func fivePickles(b string) (values []any, at int, sizes map[string]tfpb.DataType
 }
 
 // findStorages reads the length before each storage.
-func (r *Reader) findStorages(keys []any, types map[string]tfpb.DataType, at int64) error {
+func (r *Reader) findStorages(keys []any, types map[string]*element, at int64) error {
 	for _, k := range keys {
 		key, ok := k.(string)
 		if !ok || r.storages[key] != nil {
@@ -125,10 +115,11 @@ func (r *Reader) findStorages(keys []any, types map[string]tfpb.DataType, at int
 		}
 		numel := binary.LittleEndian.Uint64(head[:])
 		at += int64(len(head))
-		size := uint64(dtype.Size(types[key]))
-		if size == 0 {
+		of := types[key]
+		if of == nil {
 			return r.legacyError(at, fmt.Errorf("storage %q has no type", key))
 		}
+		size := uint64(of.size)
 		if left := uint64(r.size - at); numel > left/size {
 			return r.legacyError(at, fmt.Errorf("storage %q has %d elements, %d bytes are left: the file was cut off", key, numel, left))
 		}

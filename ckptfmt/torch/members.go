@@ -46,6 +46,14 @@ func (m *members) find(name string) *zipdir.Member {
 	return m.byName[name]
 }
 
+// storage returns the member that is a storage, or nil.
+func (m *members) storage(key string) *zipdir.Member {
+	if n := m.keyNumber(key); n >= 0 {
+		return m.byNumber[n]
+	}
+	return m.byName[storageFolder+key]
+}
+
 // number returns the number of a storage by its name, -1 of what has none.
 func (m *members) number(name string) int {
 	key, ok := strings.CutPrefix(name, storageFolder)

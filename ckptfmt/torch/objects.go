@@ -2,9 +2,9 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
-	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // The globals that mean something when they are called.
@@ -42,13 +42,16 @@ func allowed(name string) bool {
 	_, refused := refusedTensors[name]
 	_, storage := storageType(name)
 	_, dtype := dtypes[name]
-	return refused || storage || dtype || otherTypes[name] || isInert(name) || isNumPy(name)
+	return refused || storage || dtype || isInert(name) || isNumPy(name) || otherType.MatchString(name)
 }
 
 // rules are those of state dicts. What is made has the memory of one maker.
 func rules() pickle.Rules {
-	m := new(maker)
-	return pickle.Rules{Allowed: allowed, Call: m.call, New: newObject, Persistent: m.storageOf}
+	return new(maker).rules()
+}
+
+func (m *maker) rules() pickle.Rules {
+	return pickle.Rules{Allowed: allowed, Call: m.call, New: newObject, Persistent: m.storageOf, Short: m.short}
 }
 
 // maker makes what a pickle has very many of, with the memory of many together.
@@ -57,9 +60,12 @@ type maker struct {
 	storages []storageRef
 	dicts    []pickle.Dict
 	numbers  []int64
+	known    [64][]int64 // shapes and strides that were met lately
 
-	kind      pickle.Global // of the last storage, which as a rule the next one has too
-	kindDType tfpb.DataType
+	kind pickle.Global // of the last storage, which as a rule the next one has too
+	of   *element      // of that
+
+	types map[string]*element // of the storages by their keys, where they are needed
 }
 
 const madeAtOnce = 256
@@ -72,6 +78,25 @@ func next[T any](slab *[]T) *T {
 	v := &(*slab)[0]
 	*slab = (*slab)[1:]
 	return v
+}
+
+// keep returns a list that is equal to a shape or strides, and is not changed: most
+// tensors have those of another one.
+func (m *maker) keep(dims []int64) []int64 {
+	h := uint64(len(dims))
+	for _, d := range dims {
+		h = (h ^ uint64(d)) * 0x9e3779b97f4a7c15
+	}
+	place := &m.known[h>>58]
+	if *place != nil && slices.Equal(*place, dims) {
+		return *place
+	}
+	if len(dims) > len(m.numbers) {
+		m.numbers = make([]int64, max(len(dims), madeAtOnce))
+	}
+	*place = append(m.numbers[:0:len(dims)], dims...)
+	m.numbers = m.numbers[len(dims):]
+	return *place
 }
 
 // newObject makes an object of a class that has no code to be run.
@@ -101,18 +126,69 @@ func (m *maker) storageOf(id any) (any, error) {
 	kind, isGlobal := t[1].(pickle.Global)
 	key, isText := t[2].(string)
 	numel, isNumber := t[4].(int64)
-	if isGlobal && kind != m.kind {
-		m.kind = ""
-		if m.kindDType, isGlobal = storageType(string(kind)); isGlobal {
-			m.kind = kind
-		}
-	}
-	if !isGlobal || !isText || !isNumber || numel < 0 || numel > 1<<50 {
+	if !isGlobal || !isText || !isNumber {
 		return nil, fmt.Errorf("a storage has no type, key or size")
 	}
-	s := next(&m.storages)
-	*s = storageRef{key, m.kindDType, numel}
-	return s, nil
+	s, err := m.storage(kind, key, numel)
+	if err != nil {
+		return nil, err
+	}
+	to := next(&m.storages)
+	*to = s
+	return to, nil
+}
+
+// storage returns a storage of a class.
+func (m *maker) storage(kind pickle.Global, key string, numel int64) (storageRef, error) {
+	if kind != m.kind || m.of == nil {
+		m.kind = kind
+		m.of, _ = storageType(string(kind))
+	}
+	if m.of == nil || numel < 0 || numel > 1<<50 {
+		return storageRef{}, fmt.Errorf("a storage has no type or size")
+	}
+	if m.types != nil {
+		m.types[key] = m.of
+	}
+	return storageRef{key, m.of, numel}, nil
+}
+
+// short reads the arguments of _rebuild_tensor_v2, which nearly all tensors are made by.
+func (m *maker) short(callee pickle.Global, c *pickle.Cursor) any {
+	if callee != rebuildTensorV2 {
+		return nil
+	}
+	c.Op('(')
+	isStorage := c.Text() == "storage"
+	kind, key := c.Global(), c.Text()
+	c.Text() // the device
+	numel := c.Int()
+	c.Op('t')
+	c.Put()
+	c.Op('Q')
+	offset := c.Int()
+	var room [8]int64
+	shape := m.keep(c.Ints(room[:0]))
+	stride := m.keep(c.Ints(room[:0]))
+	c.Bool() // requires_grad
+	isDict := c.Global() == orderedDict
+	c.Op(')')
+	c.Op('R')
+	c.Put()
+	if c.Bad() || !isStorage || !isDict {
+		return nil
+	}
+	s, err := m.storage(kind, key, numel)
+	if err != nil {
+		return nil
+	}
+	t := tensor{s, s.of, offset, shape, stride}
+	if t.check() != nil {
+		return nil
+	}
+	to := next(&m.tensors)
+	*to = t
+	return to
 }
 
 // call returns what calling an allowed global would make. Only what is here is
@@ -132,19 +208,19 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		if len(args) == 7 && !isEmpty(args[6]) {
 			return &refused{conjugated}, nil
 		}
-		return m.tensorOf(args, tfpb.DataType_DT_INVALID)
+		return m.tensorOf(args, nil)
 	case name == rebuildTensorV3 && len(args) >= 7 && len(args) <= 8:
-		dtype, isGlobal := args[6].(pickle.Global)
-		d, ok := dtypes[string(dtype)]
+		name, isGlobal := args[6].(pickle.Global)
+		e, ok := dtypes[string(name)]
 		switch {
-		case !isGlobal || !ok && !otherTypes[string(dtype)]:
+		case !isGlobal || !ok && !otherType.MatchString(string(name)):
 			return nil, fmt.Errorf("a tensor has no type")
 		case !ok:
-			return &refused{fmt.Sprintf("it is of %s, which TensorFlow and this package do not have", dtype)}, nil
+			return &refused{fmt.Sprintf("it is of %s, which TensorFlow and this package do not have", name)}, nil
 		case len(args) == 8 && !isEmpty(args[7]):
 			return &refused{conjugated}, nil
 		}
-		return m.tensorOf(args, d)
+		return m.tensorOf(args, e)
 	case name == rebuildParameter && len(args) == 3, name == rebuildWithState && len(args) == 4:
 		switch t := args[0].(type) {
 		case *tensor, *refused:
@@ -196,8 +272,8 @@ func orderedDictOf(args pickle.Tuple) (any, error) {
 	return d, nil
 }
 
-// tensorOf reads storage, offset, shape and strides.
-func (m *maker) tensorOf(args pickle.Tuple, dtype tfpb.DataType) (*tensor, error) {
+// tensorOf reads storage, offset, shape and strides. A nil type is that of the storage.
+func (m *maker) tensorOf(args pickle.Tuple, of *element) (*tensor, error) {
 	s, isStorage := args[0].(*storageRef)
 	offset, isNumber := args[1].(int64)
 	shape, hasShape := m.dims(args[2])
@@ -205,27 +281,24 @@ func (m *maker) tensorOf(args pickle.Tuple, dtype tfpb.DataType) (*tensor, error
 	if !isStorage || !isNumber || !hasShape || !hasStride {
 		return nil, fmt.Errorf("a tensor has no storage, offset, shape or strides")
 	}
-	if dtype == tfpb.DataType_DT_INVALID {
-		dtype = s.dtype
+	if of == nil {
+		of = s.of
 	}
 	t := next(&m.tensors)
-	*t = tensor{s, dtype, offset, shape, stride}
+	*t = tensor{*s, of, offset, shape, stride}
 	return t, t.check()
 }
 
 // dims reads a tuple of numbers.
 func (m *maker) dims(v any) ([]int64, bool) {
 	t, ok := v.(pickle.Tuple)
-	if len(t) > len(m.numbers) {
-		m.numbers = make([]int64, max(len(t), madeAtOnce))
-	}
-	out := m.numbers[:len(t):len(t)]
-	m.numbers = m.numbers[len(t):]
-	for i, n := range t {
-		var isNumber bool
-		if out[i], isNumber = n.(int64); !isNumber {
+	list := make([]int64, 0, 8)
+	for _, n := range t {
+		d, isNumber := n.(int64)
+		if !isNumber {
 			return nil, false
 		}
+		list = append(list, d)
 	}
-	return out, ok
+	return m.keep(list), ok
 }

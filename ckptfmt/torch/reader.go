@@ -12,7 +12,6 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
-	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	"github.com/trainerd/trainerd/ckptfmt/internal/readtext"
@@ -28,24 +27,23 @@ type Reader struct {
 	file     io.Closer
 	archive  *zipdir.Archive // nil for files of the old kind
 	members  members
-	storages map[string]*storage // by their keys
-	numbered []*storage          // by their keys, where those are numbers
-	slab     []storage           // memory for the next ones
 	entries  []entry
 	others   map[int]ckptfmt.Part // the entries that are no tensors of torch
 	metadata map[string]string
 
+	mu       sync.Mutex
+	storages map[string]*storage // by their keys; those of an archive that were read
+
 	unsummed bool // nothing has a checksum
 
-	visited, nameBytes int             // by flatten
-	names              *distinct.Names // of the entries
+	visited, nameBytes int     // by flatten
+	byName             []int32 // places of the entries in the order of their names; nil where they are in it
 }
 
 // entry is a tensor under its name.
 type entry struct {
-	name    string
-	tensor  *tensor // nil for what is in others
-	storage *storage
+	name   string
+	tensor *tensor // nil for what is in others
 }
 
 // storage is where elements are.
@@ -73,7 +71,6 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		name: name, from: from, size: size, storages: make(map[string]*storage),
 		metadata: make(map[string]string), others: make(map[int]ckptfmt.Part),
 	}
-	r.names = distinct.New(r.Name)
 	if isLegacy(from) {
 		return r, r.loadLegacy()
 	}
@@ -141,28 +138,28 @@ func (r *Reader) load() error {
 	if err != nil {
 		return &RefusedError{r.name, start + int64(offset), "data.pkl: " + err.Error()}
 	}
-	return r.flatten("", value, 0)
+	return r.nameAll(value)
 }
 
 // read returns a whole stored member, and where it begins.
 func (r *Reader) read(member string, limit int64) (string, int64, error) {
-	s, err := r.open(member)
+	f, err := r.stored(r.members.find(member), "", member)
 	if err != nil {
 		return "", 0, err
 	}
-	if s.bytes > limit {
-		return "", 0, r.corrupt(member, fmt.Errorf("it has %d bytes, more than %d", s.bytes, limit))
+	if f.Packed > limit {
+		return "", 0, r.corrupt(member, fmt.Errorf("it has %d bytes, more than %d", f.Packed, limit))
 	}
-	start, err := r.start(s)
+	start, err := r.startOf(f)
 	if err != nil {
 		return "", 0, err
 	}
-	text, err := readtext.String(r.from, start, s.bytes)
+	text, err := readtext.String(r.from, start, f.Packed)
 	if err != nil {
 		return "", 0, r.corrupt(member, err)
 	}
-	if got := sumOf(text); got != s.file.CRC32 && !r.unsummed {
-		return "", 0, r.corrupt(member, sumError(got, s.file.CRC32))
+	if got := sumOf(text); got != f.CRC32 && !r.unsummed {
+		return "", 0, r.corrupt(member, sumError(got, f.CRC32))
 	}
 	return text, start, nil
 }
@@ -178,33 +175,18 @@ func sumOf(text string) uint32 {
 	return sum
 }
 
-// open finds a stored member. Its bytes are bytes of the file, so that none is
-// larger than that.
-func (r *Reader) open(member string) (*storage, error) {
-	f := r.members.find(member)
-	if f == nil {
-		return nil, r.corrupt(member, errors.New("there is none"))
+// stored insists that a member is there and stored. Its bytes are bytes of the file, so
+// that none is larger than that.
+func (r *Reader) stored(f *zipdir.Member, folder, name string) (*zipdir.Member, error) {
+	switch {
+	case f == nil:
+		return nil, r.corrupt(folder+name, errors.New("there is none"))
+	case f.Method != zipdir.Stored || f.Packed != f.Size:
+		return nil, r.corrupt(folder+name, errors.New("it is compressed, which torch never does"))
+	case f.Packed > r.size:
+		return nil, r.corrupt(folder+name, fmt.Errorf("it has %d bytes, the file has %d", f.Packed, r.size))
 	}
-	if f.Method != zipdir.Stored || f.Packed != f.Size {
-		return nil, r.corrupt(member, errors.New("it is compressed, which torch never does"))
-	}
-	s := r.newStorage()
-	s.file, s.bytes = f, f.Packed
-	if s.bytes > r.size {
-		return nil, r.corrupt(member, fmt.Errorf("it has %d bytes, the file has %d", s.bytes, r.size))
-	}
-	return s, nil
-}
-
-// newStorage returns one of many that have their memory together.
-func (r *Reader) newStorage() *storage {
-	const atOnce = 256
-	if len(r.slab) == 0 {
-		r.slab = make([]storage, min(atOnce, len(r.archive.Members)))
-	}
-	s := &r.slab[0]
-	r.slab = r.slab[1:]
-	return s
+	return f, nil
 }
 
 // start returns where a storage begins, which its own header says: there may be a
@@ -213,9 +195,13 @@ func (r *Reader) start(s *storage) (int64, error) {
 	if s.file == nil {
 		return s.at, nil
 	}
-	start, err := r.archive.DataOffset(s.file)
+	return r.startOf(s.file)
+}
+
+func (r *Reader) startOf(f *zipdir.Member) (int64, error) {
+	start, err := r.archive.DataOffset(f)
 	if err != nil {
-		return 0, &ckptfmt.CorruptError{Name: r.name, Offset: max(start, 0), Part: fmt.Sprintf("member %q", s.file.Name), Err: err}
+		return 0, &ckptfmt.CorruptError{Name: r.name, Offset: max(start, 0), Part: fmt.Sprintf("member %q", f.Name), Err: err}
 	}
 	return start, nil
 }
@@ -246,6 +232,10 @@ func (r *Reader) Len() int { return len(r.entries) }
 // Name implements [ckptfmt.PartList].
 func (r *Reader) Name(i int) string { return r.entries[i].name }
 
+// ByName returns the places of the tensors in the order of their names, as
+// [ckptfmt.PartList] describes it.
+func (r *Reader) ByName() []int32 { return r.byName }
+
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	e := &r.entries[i]
@@ -254,8 +244,9 @@ func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 		size, err := p.Size()
 		return ckptfmt.TensorInfo{Name: p.Name, DType: p.DType, Shape: p.Shape, Bytes: size}, err
 	}
-	n, err := dtype.NumElements(e.tensor.shape)
-	return ckptfmt.TensorInfo{Name: e.name, DType: e.tensor.dtype, Shape: e.tensor.shape, Bytes: n * dtype.Size(e.tensor.dtype)}, err
+	t := e.tensor
+	n, err := dtype.NumElements(t.shape)
+	return ckptfmt.TensorInfo{Name: e.name, DType: t.of.dtype, Foreign: t.of.foreign, Shape: t.shape, Bytes: n * t.of.size}, err
 }
 
 // Part implements [ckptfmt.PartList].
@@ -264,15 +255,25 @@ func (r *Reader) Part(i int) ckptfmt.Part {
 	if e.tensor == nil {
 		return r.others[i]
 	}
-	return ckptfmt.WholePart(e.name, e.tensor.dtype, e.tensor.shape, func() (io.ReadCloser, error) { return r.openEntry(e) })
+	t := e.tensor
+	p := ckptfmt.WholePart(e.name, t.of.dtype, t.shape, func() (io.ReadCloser, error) { return r.openEntry(e) })
+	if p.Foreign = t.of.foreign; p.Foreign != "" {
+		n, _ := dtype.NumElements(t.shape) // which was no error when it was checked
+		p.Bytes = n * t.of.size
+	}
+	return p
 }
 
 func (r *Reader) openEntry(e *entry) (io.ReadCloser, error) {
-	from, err := r.elements(e.storage, e.tensor)
+	s, err := r.storage(e.tensor.storage.key)
 	if err != nil {
 		return nil, err
 	}
-	if e.tensor.dtype == tfpb.DataType_DT_BOOL {
+	from, err := r.elements(s, e.tensor)
+	if err != nil {
+		return nil, err
+	}
+	if e.tensor.of.dtype == tfpb.DataType_DT_BOOL {
 		from = &bools{from, e.name, r}
 	}
 	return io.NopCloser(from), nil

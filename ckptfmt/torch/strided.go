@@ -20,7 +20,7 @@ func (r *Reader) elements(s *storage, t *tensor) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := dtype.Size(t.dtype)
+	size := t.of.size
 	n, err := dtype.NumElements(t.shape)
 	if err != nil {
 		return nil, err

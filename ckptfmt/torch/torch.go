@@ -42,13 +42,15 @@
 // elements of lists have their index. A tensor saved alone is named "tensor".
 // Numbers and texts that were saved with the tensors are in [Reader.Metadata].
 //
-// A tensor that is not a plain array, such as a sparse or a quantised one, is listed
+// Elements of types that TensorFlow does not have, such as float8_e8m0fnu, are read as
+// bytes. A tensor that is not a plain array, such as a sparse or a quantised one, is listed
 // with the reason why it cannot be read. Big-endian files and compressed members are
 // refused.
 package torch
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -80,72 +82,93 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s: offset %d: %s; save a state dict with torch.save(model.state_dict(), ...)", e.Name, e.Offset, e.What)
 }
 
-// storageTypes are the globals that stand for typed storages.
-var storageTypes = map[string]tfpb.DataType{
-	"torch.FloatStorage": tfpb.DataType_DT_FLOAT, "torch.DoubleStorage": tfpb.DataType_DT_DOUBLE, "torch.HalfStorage": tfpb.DataType_DT_HALF,
-	"torch.BFloat16Storage": tfpb.DataType_DT_BFLOAT16, "torch.LongStorage": tfpb.DataType_DT_INT64, "torch.IntStorage": tfpb.DataType_DT_INT32,
-	"torch.ShortStorage": tfpb.DataType_DT_INT16, "torch.CharStorage": tfpb.DataType_DT_INT8, "torch.ByteStorage": tfpb.DataType_DT_UINT8,
-	"torch.BoolStorage": tfpb.DataType_DT_BOOL, "torch.ComplexFloatStorage": tfpb.DataType_DT_COMPLEX64,
-	"torch.ComplexDoubleStorage": tfpb.DataType_DT_COMPLEX128,
-	untypedStorage:               tfpb.DataType_DT_UINT8,
+// element is a type of elements.
+type element struct {
+	dtype   tfpb.DataType
+	foreign string // what Part.Foreign is, where TensorFlow does not have the type
+	size    int64
 }
 
-// quantisedStorages are those of tensors that are listed and not read.
-var quantisedStorages = map[string]tfpb.DataType{
-	"torch.QInt8Storage": tfpb.DataType_DT_INT8, "torch.QUInt8Storage": tfpb.DataType_DT_UINT8, "torch.QInt32Storage": tfpb.DataType_DT_INT32,
-	"torch.QUInt4x2Storage": tfpb.DataType_DT_UINT8, "torch.QUInt2x4Storage": tfpb.DataType_DT_UINT8,
+// storageTypes are the globals that stand for typed storages, by the types of these.
+var storageTypes = map[string]string{
+	"torch.FloatStorage": "torch.float32", "torch.DoubleStorage": "torch.float64", "torch.HalfStorage": "torch.float16",
+	"torch.BFloat16Storage": "torch.bfloat16", "torch.LongStorage": "torch.int64", "torch.IntStorage": "torch.int32",
+	"torch.ShortStorage": "torch.int16", "torch.CharStorage": "torch.int8", "torch.ByteStorage": "torch.uint8",
+	"torch.BoolStorage": "torch.bool", "torch.ComplexFloatStorage": "torch.complex64", "torch.ComplexDoubleStorage": "torch.complex128",
+	untypedStorage: "torch.uint8",
+
+	// Of tensors that are listed and not read.
+	"torch.QInt8Storage": "torch.int8", "torch.QUInt8Storage": "torch.uint8", "torch.QInt32Storage": "torch.int32",
+	"torch.QUInt4x2Storage": "torch.uint8", "torch.QUInt2x4Storage": "torch.uint8",
 }
+
+const (
+	untypedStorage = "torch.storage.UntypedStorage"
+	quantised      = "torch.Q" // begins the names of their storages
+)
 
 // storageType returns the type of the elements of a storage by its class.
-func storageType(class string) (tfpb.DataType, bool) {
-	if d, ok := storageTypes[class]; ok {
-		return d, true
-	}
-	d, ok := quantisedStorages[class]
-	return d, ok
+func storageType(class string) (*element, bool) {
+	e, ok := dtypes[storageTypes[class]]
+	return e, ok
 }
-
-// otherTypes are types of torch that no other library has.
-var otherTypes = map[string]bool{
-	"torch.complex32": true, "torch.float8_e8m0fnu": true, "torch.float4_e2m1fn_x2": true, "torch.quint8": true, "torch.qint8": true,
-	"torch.qint32": true, "torch.quint4x2": true, "torch.quint2x4": true, "torch.bits8": true, "torch.bits16": true, "torch.bits1x8": true,
-	"torch.bits2x4": true, "torch.bits4x2": true,
-}
-
-const untypedStorage = "torch.storage.UntypedStorage"
 
 // dtypes are the globals of types, which follow an untyped storage.
-var dtypes = map[string]tfpb.DataType{
-	"torch.float32": tfpb.DataType_DT_FLOAT, "torch.float64": tfpb.DataType_DT_DOUBLE, "torch.float16": tfpb.DataType_DT_HALF,
-	"torch.bfloat16": tfpb.DataType_DT_BFLOAT16, "torch.int64": tfpb.DataType_DT_INT64, "torch.int32": tfpb.DataType_DT_INT32,
-	"torch.int16": tfpb.DataType_DT_INT16, "torch.int8": tfpb.DataType_DT_INT8, "torch.uint8": tfpb.DataType_DT_UINT8,
-	"torch.uint16": tfpb.DataType_DT_UINT16, "torch.uint32": tfpb.DataType_DT_UINT32, "torch.uint64": tfpb.DataType_DT_UINT64,
-	"torch.bool": tfpb.DataType_DT_BOOL, "torch.complex64": tfpb.DataType_DT_COMPLEX64, "torch.complex128": tfpb.DataType_DT_COMPLEX128,
-	"torch.float8_e4m3fn": tfpb.DataType_DT_FLOAT8_E4M3FN, "torch.float8_e5m2": tfpb.DataType_DT_FLOAT8_E5M2,
-	"torch.float8_e4m3fnuz": tfpb.DataType_DT_FLOAT8_E4M3FNUZ, "torch.float8_e5m2fnuz": tfpb.DataType_DT_FLOAT8_E5M2FNUZ,
-}
+var dtypes = func() map[string]*element {
+	all := make(map[string]*element)
+	for name, d := range map[string]tfpb.DataType{
+		"float32": tfpb.DataType_DT_FLOAT, "float64": tfpb.DataType_DT_DOUBLE, "float16": tfpb.DataType_DT_HALF,
+		"bfloat16": tfpb.DataType_DT_BFLOAT16, "int64": tfpb.DataType_DT_INT64, "int32": tfpb.DataType_DT_INT32,
+		"int16": tfpb.DataType_DT_INT16, "int8": tfpb.DataType_DT_INT8, "uint8": tfpb.DataType_DT_UINT8,
+		"uint16": tfpb.DataType_DT_UINT16, "uint32": tfpb.DataType_DT_UINT32, "uint64": tfpb.DataType_DT_UINT64,
+		"bool": tfpb.DataType_DT_BOOL, "complex64": tfpb.DataType_DT_COMPLEX64, "complex128": tfpb.DataType_DT_COMPLEX128,
+		"float8_e4m3fn": tfpb.DataType_DT_FLOAT8_E4M3FN, "float8_e5m2": tfpb.DataType_DT_FLOAT8_E5M2,
+		"float8_e4m3fnuz": tfpb.DataType_DT_FLOAT8_E4M3FNUZ, "float8_e5m2fnuz": tfpb.DataType_DT_FLOAT8_E5M2FNUZ,
+	} {
+		all["torch."+name] = &element{dtype: d, size: dtype.Size(d)}
+	}
+	// Those that TensorFlow does not have, and of their names those that have a size.
+	for name, size := range map[string]int64{
+		"complex32": 4, "float8_e8m0fnu": 1, "float4_e2m1fn_x2": 1, "bits8": 1, "bits16": 2, "bits1x8": 1, "bits2x4": 1, "bits4x2": 1,
+		"int1": 1, "int2": 1, "int3": 1, "int4": 1, "int5": 1, "int6": 1, "int7": 1,
+		"uint1": 1, "uint2": 1, "uint3": 1, "uint4": 1, "uint5": 1, "uint6": 1, "uint7": 1,
+	} {
+		all["torch."+name] = &element{foreign: name, size: size}
+	}
+	return all
+}()
 
-// DType returns the type with that name in a pickle, such as "torch.float32".
+// otherType matches types that this package does not know, such as those of later
+// versions of torch: a tensor of one is listed, and is not read.
+var otherType = regexp.MustCompile(`^torch\.q?(?:u?int|float|bfloat|complex|bits)[0-9][0-9a-z_]*$`)
+
+// DType returns the type with that name in a pickle, such as "torch.float32", if
+// TensorFlow has it.
 func DType(name string) (tfpb.DataType, bool) {
-	d, ok := dtypes[name]
-	return d, ok
+	e := dtypes[name]
+	if e == nil || e.foreign != "" {
+		return tfpb.DataType_DT_INVALID, false
+	}
+	return e.dtype, true
 }
 
 // storageRef is a storage as the pickle names it. For an untyped one numel is
 // the number of bytes.
 type storageRef struct {
 	key   string
-	dtype tfpb.DataType
+	of    *element
 	numel int64
 }
+
+func (s *storageRef) bytes() int64 { return s.numel * s.of.size }
 
 // refused is a tensor that has no array of elements.
 type refused struct{ why string }
 
 // tensor is a tensor as the pickle describes it, all in elements.
 type tensor struct {
-	storage       *storageRef
-	dtype         tfpb.DataType
+	storage       storageRef
+	of            *element
 	offset        int64
 	shape, stride []int64
 }
@@ -187,7 +210,7 @@ func (t *tensor) check() error {
 
 // numel returns the number of the tensor's elements that fit into the storage.
 func (t *tensor) numel() int64 {
-	return t.storage.numel * dtype.Size(t.storage.dtype) / dtype.Size(t.dtype)
+	return t.storage.bytes() / t.of.size
 }
 
 // contiguous reports whether the elements lie in row-major order.

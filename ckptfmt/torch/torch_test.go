@@ -230,3 +230,39 @@ func TestWrittenStateDictHoldsTheSame(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignTypes are read as bytes, and written again; a type that is not known
+// hinders no other tensor.
+func TestForeignTypes(t *testing.T) {
+	call := func(of string) string {
+		return "ctorch._utils\n_rebuild_tensor_v3\n((X\x07\x00\x00\x00storagectorch.storage\nUntypedStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ" +
+			"K\x00K\x02\x85K\x01\x85\x89ccollections\nOrderedDict\n)Rctorch\n" + of + "\ntR"
+	}
+	text := "\x80\x02}(X\x01\x00\x00\x00a" + call("float8_e8m0fnu") + "X\x01\x00\x00\x00b" + call("bits16") + "X\x01\x00\x00\x00c" + call("float6_e9m9") + "u."
+	r, err := open(archive(t, zip.Store, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := r.Parts()
+	if len(parts) != 3 || parts[0].TypeName() != "float8_e8m0fnu" || parts[1].TypeName() != "bits16" || !errors.Is(parts[2].Err, ckptfmt.ErrType) {
+		t.Fatalf("parts are %+v", parts)
+	}
+	var out bytes.Buffer
+	if err := torch.Write(t.Context(), &out, parts[:2]); err != nil {
+		t.Fatal(err)
+	}
+	again, err := open(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"\x00\x00", "\x00\x00\x80\x3f"} {
+		p := again.Parts()[i]
+		got, err := p.Load()
+		if err != nil || string(got.Data) != want || p.TypeName() != parts[i].TypeName() {
+			t.Errorf("%s is %v of %s, %v", p.Name, got, p.TypeName(), err)
+		}
+	}
+	if _, err := open(archive(t, zip.Store, "\x80\x02}(X\x01\x00\x00\x00a"+call("load")+"u.")); err == nil {
+		t.Error("a global that is no type is accepted")
+	}
+}

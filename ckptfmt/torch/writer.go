@@ -13,7 +13,6 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
-	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // The folder of the members, and the multiple at which elements begin, so that
@@ -23,22 +22,22 @@ const (
 	alignment = 64
 )
 
-// storageName is the storage of a type in torch, "" where it has none: then the
-// storage is of bytes, and the type follows.
-func storageName(d tfpb.DataType) string {
-	for name, of := range storageTypes {
-		if of == d && name != untypedStorage {
+// typeName is the name of a type in torch, "" where it has none.
+func typeName(p *ckptfmt.Part) string {
+	for name, of := range dtypes {
+		if of.dtype == p.DType && of.foreign == p.Foreign {
 			return name[len("torch."):]
 		}
 	}
 	return ""
 }
 
-// dtypeName is the name of a type in torch, "" where it has none.
-func dtypeName(d tfpb.DataType) string {
-	for name, of := range dtypes {
-		if of == d {
-			return name[len("torch."):]
+// storageName is the storage of a type in torch, "" where it has none: then the
+// storage is of bytes, and the type follows.
+func storageName(typeName string) string {
+	for storage, of := range storageTypes {
+		if of == "torch."+typeName && storage != untypedStorage && !strings.HasPrefix(storage, quantised) {
+			return storage[len("torch."):]
 		}
 	}
 	return ""
@@ -52,8 +51,8 @@ func Check(p ckptfmt.Part) error {
 		return p.Err
 	case !p.IsWhole():
 		return fmt.Errorf("%w: %q is a slice; a state dict holds whole tensors", ckptfmt.ErrSlices, p.Name)
-	case dtypeName(p.DType) == "":
-		return fmt.Errorf("%w: a state dict cannot hold %q of %s", ckptfmt.ErrType, p.Name, dtype.Name(p.DType))
+	case typeName(&p) == "":
+		return fmt.Errorf("%w: a state dict cannot hold %q of %s", ckptfmt.ErrType, p.Name, p.TypeName())
 	case p.Name == "" || !utf8.ValidString(p.Name):
 		return fmt.Errorf("the name %q cannot be that of a tensor of torch; rename it", p.Name)
 	}
@@ -159,7 +158,9 @@ func (a *archive) addPart(name string, p *ckptfmt.Part) error {
 // stateDict makes the pickle, of protocol 2.
 func stateDict(parts []ckptfmt.Part) ([]byte, error) {
 	seen := make(map[string]bool, len(parts))
-	b := append([]byte{0x80, 2}, "ccollections\nOrderedDict\n)R("...)
+	w := &pickler{b: []byte{0x80, 2}, places: make(map[string]byte)}
+	w.global("collections\nOrderedDict")
+	w.b = append(w.b, ")R("...)
 	for i, p := range parts {
 		if err := Check(p); err != nil {
 			return nil, err
@@ -168,49 +169,80 @@ func stateDict(parts []ckptfmt.Part) ([]byte, error) {
 			return nil, fmt.Errorf("%w: %q", ckptfmt.ErrExists, p.Name)
 		}
 		seen[p.Name] = true
-		b = appendText(b, p.Name)
-		var err error
-		if b, err = appendTensor(b, &p, strconv.Itoa(i)); err != nil {
+		w.text(p.Name)
+		if err := w.tensor(&p, strconv.Itoa(i)); err != nil {
 			return nil, err
 		}
 	}
-	if len(b) > maxPickle+morePickle*len(parts) {
-		return nil, fmt.Errorf("a pickle of %d bytes is larger than this package reads; convert fewer tensors at once", len(b))
+	if len(w.b) > maxPickle+morePickle*len(parts) {
+		return nil, fmt.Errorf("a pickle of %d bytes is larger than this package reads; convert fewer tensors at once", len(w.b))
 	}
-	return append(b, "u."...), nil
+	return append(w.b, "u."...), nil
 }
 
-// appendTensor appends the call that makes a tensor of its storage.
-func appendTensor(b []byte, p *ckptfmt.Part, key string) ([]byte, error) {
+// pickler makes a pickle. The words that all tensors have are in it once, and then in
+// the memo.
+type pickler struct {
+	b      []byte
+	places map[string]byte // in the memo
+}
+
+// once writes an opcode with a word, or fetches what that made.
+func (w *pickler) once(text string) {
+	if at, ok := w.places[text]; ok {
+		w.b = append(w.b, 'h', at)
+		return
+	}
+	at := byte(len(w.places)) // there are a few dozen at most
+	w.places[text] = at
+	w.b = append(append(w.b, text...), 'q', at)
+}
+
+func (w *pickler) global(lines string) { w.once("c" + lines + "\n") }
+
+func (w *pickler) text(s string) { w.b = appendText(w.b, s) }
+
+// tensor writes the call that makes a tensor of its storage.
+func (w *pickler) tensor(p *ckptfmt.Part, key string) error {
 	n, err := dtype.NumElements(p.Shape)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	storage := storageName(p.DType)
-	if storage != "" {
-		b = append(b, "ctorch._utils\n_rebuild_tensor_v2\n(("...)
-		b = append(appendText(b, "storage"), "ctorch\n"+storage+"\n"...)
-	} else {
-		n *= dtype.Size(p.DType)
-		b = append(b, "ctorch._utils\n_rebuild_tensor_v3\n(("...)
-		b = append(appendText(b, "storage"), "ctorch.storage\nUntypedStorage\n"...)
+	of := typeName(p)
+	function, storage := "torch._utils\n_rebuild_tensor_v2", "torch\n"+storageName(of)
+	isTyped := storage != "torch\n"
+	if !isTyped {
+		n *= dtypes["torch."+of].size
+		function, storage = "torch._utils\n_rebuild_tensor_v3", "torch.storage\nUntypedStorage"
 	}
-	b = appendText(appendText(b, key), "cpu")
-	b = append(appendNumber(b, n), "tQ"...)
-	b = appendNumber(b, 0)
-	stride := make([]int64, len(p.Shape))
+	w.global(function)
+	w.b = append(w.b, "(("...)
+	w.once(string(appendText(nil, "storage")))
+	w.global(storage)
+	w.text(key)
+	w.once(string(appendText(nil, "cpu")))
+	w.b = append(appendNumber(w.b, n), "tQ"...)
+	w.b = appendNumber(w.b, 0)
+	w.b = appendTuple(appendTuple(w.b, p.Shape), strides(p.Shape))
+	w.b = append(w.b, 0x89)
+	w.global("collections\nOrderedDict")
+	w.b = append(w.b, ")R"...)
+	if !isTyped {
+		w.global("torch\n" + of)
+	}
+	w.b = append(w.b, "tR"...)
+	return nil
+}
+
+// strides are those of elements in row-major order.
+func strides(shape []int64) []int64 {
+	list := make([]int64, len(shape))
 	next := int64(1)
-	for i := len(p.Shape) - 1; i >= 0; i-- {
-		stride[i] = next
-		next *= max(p.Shape[i], 1)
+	for i := len(shape) - 1; i >= 0; i-- {
+		list[i] = next
+		next *= max(shape[i], 1)
 	}
-	b = appendTuple(appendTuple(b, p.Shape), stride)
-	b = append(b, 0x89)
-	b = append(b, "ccollections\nOrderedDict\n)R"...)
-	if storage == "" {
-		b = append(b, "ctorch\n"+dtypeName(p.DType)+"\n"...)
-	}
-	return append(b, "tR"...), nil
+	return list
 }
 
 func appendTuple(b []byte, list []int64) []byte {

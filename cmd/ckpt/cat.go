@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 func catCommand() *cli.Command {
@@ -64,6 +65,8 @@ func catAction(c *cli.Context) error {
 	}
 	w := &untilDone{c.Context, c.App.Writer}
 	switch {
+	case t.DType == tfpb.DataType_DT_INVALID && !c.Bool("raw"):
+		return fmt.Errorf("%w: the values of %s cannot be shown, TensorFlow does not have their type; --raw prints their bytes", ckptfmt.ErrType, printable(nameOf(a[1])))
 	case c.Bool("raw"):
 		return writeRaw(w, t)
 	case c.Bool("npy"):

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 )
 
@@ -56,6 +55,8 @@ type diffJSON struct {
 	MaxA     *double  `json:"max_a,omitempty"`
 	MaxB     *double  `json:"max_b,omitempty"`
 	Error    string   `json:"error,omitempty"` // why it was not compared
+
+	unit string // of Elements
 }
 
 func diff(c *cli.Context) error {
@@ -207,7 +208,7 @@ func uncompared(d inspect.Difference, err error) diffJSON {
 }
 
 func describe(d inspect.Difference, stats bool) diffJSON {
-	kind := func(t *ckptfmt.TensorInfo) string { return dtype.Name(t.DType) + shapeText(t.Shape) }
+	kind := func(t *ckptfmt.TensorInfo) string { return t.TypeName() + shapeText(t.Shape) }
 	out := diffJSON{Name: jsonName(d.Name), Elements: d.Elements}
 	if d.A != nil {
 		out.A = kind(d.A)
@@ -220,12 +221,15 @@ func describe(d inspect.Difference, stats bool) diffJSON {
 		out.Kind = "only in a"
 	case d.A == nil:
 		out.Kind = "only in b"
-	case d.A.DType != d.B.DType:
+	case d.A.TypeName() != d.B.TypeName():
 		out.Kind = "type"
 	case out.A != out.B:
 		out.Kind = "shape"
 	default:
-		out.Kind = "values"
+		out.Kind, out.unit = "values", "elements"
+		if d.A.Foreign != "" {
+			out.unit = "bytes"
+		}
 		if !d.NotNumbers {
 			maxAbs, maxRel, mean := double(d.MaxAbs), double(d.MaxRel), double(d.MeanAbs)
 			out.MaxAbs, out.MaxRel, out.MeanAbs = &maxAbs, &maxRel, &mean
@@ -253,7 +257,7 @@ func (d diffJSON) text() string {
 	case d.Kind != "values":
 		return fmt.Sprintf("! %s %s -> %s", name, d.A, d.B)
 	case d.MaxAbs == nil:
-		return fmt.Sprintf("~ %s %s: %d elements differ", name, d.A, d.Elements)
+		return fmt.Sprintf("~ %s %s: %d %s differ", name, d.A, d.Elements, d.unit)
 	}
 	text := fmt.Sprintf("~ %s %s: %d elements differ, by at most %.6g (relative %.6g)",
 		name, d.A, d.Elements, float64(*d.MaxAbs), float64(*d.MaxRel))

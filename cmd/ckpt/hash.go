@@ -9,7 +9,6 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/digest"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 )
 
@@ -117,7 +116,7 @@ func hashes(c *cli.Context, r ckptfmt.Reader, take func(string) bool) ([]tensorH
 		if err != nil && (t.Info.Name == "" || !isDamage(err)) {
 			return nil, "", nil, err
 		}
-		entry := tensorHashJSON{Name: jsonName(t.Info.Name), DType: dtype.Name(t.Info.DType), Shape: append([]int64{}, t.Info.Shape...)}
+		entry := tensorHashJSON{Name: jsonName(t.Info.Name), DType: t.Info.TypeName(), Shape: append([]int64{}, t.Info.Shape...)}
 		if err != nil {
 			entry.Error = err.Error()
 			damaged = append(damaged, ckptfmt.DamagedTensor{Name: t.Info.Name, Err: err})

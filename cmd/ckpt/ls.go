@@ -292,7 +292,7 @@ func slicesOf(r *ckptfmt.BundleReader) (map[string][]sliceJSON, []ckptfmt.Damage
 func printTensorsJSON(w io.Writer, x *listing, long bool) error {
 	out := make([]tensorJSON, len(x.tensors))
 	for i, t := range x.tensors {
-		out[i] = tensorJSON{Name: jsonName(t.Name), DType: dtype.Name(t.DType), Shape: append([]int64{}, t.Shape...), Bytes: t.Bytes}
+		out[i] = tensorJSON{Name: jsonName(t.Name), DType: t.TypeName(), Shape: append([]int64{}, t.Shape...), Bytes: t.Bytes}
 		if name := x.names.Name(names.Keras, t.Name); name != t.Name {
 			out[i].Keras = jsonName(name)
 		}
@@ -374,7 +374,7 @@ func printTensorsCSV(w io.Writer, x *listing, long bool) error {
 		rows = append(rows, row)
 	}
 	for _, t := range x.tensors {
-		row := []string{escapeName(t.Name), dtype.Name(t.DType), shapeText(t.Shape), strconv.FormatInt(t.Bytes, 10)}
+		row := []string{escapeName(t.Name), t.TypeName(), shapeText(t.Shape), strconv.FormatInt(t.Bytes, 10)}
 		switch err := x.errors[t.Name]; {
 		case err != nil:
 			add(row, err)

@@ -48,7 +48,7 @@ func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, damaged []ckpt
 		}
 		text = append(text[:0], printable(info.Name)...)
 		name := len(text)
-		text = append(text, dtype.Name(info.DType)...)
+		text = append(text, info.TypeName()...)
 		dtype := len(text)
 		text = appendShape(text, info.Shape)
 		shape := len(text)
@@ -60,10 +60,10 @@ func tensorRows(r ckptfmt.Reader) (t *terminal.Table, sum totals, damaged []ckpt
 
 // tensorRow has the cells of tensorColumns.
 func tensorRow(info *ckptfmt.TensorInfo) []string {
-	if info.DType == tfpb.DataType_DT_INVALID { // of a kind that has no type, shape or bytes of its own
+	if info.DType == tfpb.DataType_DT_INVALID && info.Foreign == "" { // of a kind that has no type, shape or bytes of its own
 		return []string{printable(info.Name), "-", "-", "-"}
 	}
-	return []string{printable(info.Name), dtype.Name(info.DType), shapeText(info.Shape), strconv.FormatInt(info.Bytes, 10)}
+	return []string{printable(info.Name), info.TypeName(), shapeText(info.Shape), strconv.FormatInt(info.Bytes, 10)}
 }
 
 // totals is what tensors hold together.

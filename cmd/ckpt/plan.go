@@ -162,7 +162,7 @@ func describeItem(item plan.Item) planJSON {
 		out.Want = dtype.Name(v.DType) + shape
 	}
 	if t := item.Have; t != nil {
-		out.Have = dtype.Name(t.DType) + shapeText(t.Shape)
+		out.Have = t.TypeName() + shapeText(t.Shape)
 	}
 	return out
 }

@@ -98,7 +98,7 @@ func printScopes(w io.Writer, root *scope, depth int, tensors bool) error {
 	}
 	tensor := func(s *scope, x ckptfmt.TensorInfo, level int) {
 		elements, _ := dtype.NumElements(x.Shape) // checked when it was read
-		t.Add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), dtype.Name(x.DType)+shapeText(x.Shape),
+		t.Add(strings.Repeat("  ", level)+printable(x.Name[len(s.name):]), x.TypeName()+shapeText(x.Shape),
 			strconv.FormatInt(elements, 10), terminal.Size(x.Bytes))
 	}
 	var below func(s *scope, level int)

@@ -116,6 +116,9 @@ func statOf(r ckptfmt.Reader, name string) (statJSON, error) {
 	if err != nil {
 		return statJSON{}, err
 	}
+	if t.Info.Foreign != "" {
+		return statJSON{}, fmt.Errorf("%w: elements of %s are not shown as numbers", ckptfmt.ErrType, t.Info.Foreign)
+	}
 	s, err := inspect.StatsFrom(t, t.Info.DType)
 	return statJSON{
 		Name: jsonName(name), Count: s.Count, Min: double(s.Min), Max: double(s.Max), Mean: double(s.Mean), Norm: double(s.Norm),

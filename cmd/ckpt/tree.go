@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 )
 
@@ -110,7 +109,7 @@ func (p treePrinter) value(v inspect.ObjectValue) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "= " + dtype.Name(info.DType) + shapeText(info.Shape) + name, nil
+	return "= " + info.TypeName() + shapeText(info.Shape) + name, nil
 }
 
 // below prints what an object has, at the given depth. An object that is one
@@ -191,7 +190,7 @@ func objectOf(r ckptfmt.Reader, o *inspect.Object) (*objectJSON, error) {
 		}
 		value := valueJSON{Key: jsonName(v.Key), FullName: jsonName(v.FullName)}
 		if err == nil {
-			value.DType, value.Shape = dtype.Name(info.DType), append([]int64{}, info.Shape...)
+			value.DType, value.Shape = info.TypeName(), append([]int64{}, info.Shape...)
 		}
 		out.Values = append(out.Values, value)
 	}

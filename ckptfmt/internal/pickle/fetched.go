@@ -49,7 +49,10 @@ func fetchedIn(b string) (f fetched) {
 		if op == '.' {
 			return f
 		}
-		n := argument(b, at+1)
+		n := arguments[op]
+		if n < 0 || n >= len(b)-at {
+			n = argument(b, at+1)
+		}
 		if n < 0 {
 			break
 		}

@@ -9,11 +9,30 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"strings"
 )
 
-// maxValues bounds what a pickle makes, unless its rules do.
-const maxValues = 8 << 20
+// Limits of what a pickle makes, of which few bytes can ask for very much: of values,
+// unless its rules have another; of memory for each of its bytes, and what it may have in
+// any case; of values on the stack, also with a part for each so many bytes; of marks on
+// the stack, where Python leaves one for each list, dict or tuple that another is in.
+const (
+	maxValues = 8 << 20
+
+	maxPerByte = 16
+	maxAnyway  = 16 << 20
+
+	maxStack      = 256 << 10
+	bytesPerStack = 8
+	maxMarks      = 10_000
+)
+
+// What values take, about: as an item, as an empty container, as a key and its place.
+const (
+	itemSize = 16
+	dictSize = 80
+	listSize = 24
+	keySize  = 48
+)
 
 // Rules say what a pickle may name, and what that means.
 type Rules struct {
@@ -26,6 +45,9 @@ type Rules struct {
 	New func(class string, args Tuple) (any, error)
 	// Persistent, which may be nil, returns what a persistent identifier means.
 	Persistent func(id any) (any, error)
+	// Short, which may be nil, reads the arguments of a call that pickles have very
+	// many of, and returns what Call would; nil where it does not know the call.
+	Short func(callee Global, c *Cursor) any
 	// MaxValues bounds how many values a pickle makes; 0 means 8 million.
 	MaxValues int
 }
@@ -41,7 +63,11 @@ type unpickler struct {
 	put   int            // values that were put into memo
 	rest  map[uint32]any // under others
 	made  int
+	spent int   // bytes of memory, about
+	marks int   // on the stack
 	room  []any // for the next tuples
+
+	cursor Cursor
 
 	globals map[string]any // those that were named, by module, line feed and name
 	words   [64]any        // short strings that were met lately
@@ -97,90 +123,30 @@ func (u *unpickler) number(n int) (uint64, error) {
 	return v, nil
 }
 
-func (u *unpickler) push(v any) error {
-	if u.made++; u.made > u.rules.MaxValues {
-		return fmt.Errorf("it makes more than %d values", u.rules.MaxValues)
+func (u *unpickler) protocol() error {
+	version, err := u.number(1)
+	if err == nil && (version < 2 || version > 5) {
+		err = fmt.Errorf("pickle protocol %d is not known", version)
 	}
-	u.stack = append(u.stack, v)
-	return nil
-}
-
-func (u *unpickler) pop() (any, error) {
-	if len(u.stack) == 0 || u.stack[len(u.stack)-1] == (mark{}) {
-		return nil, fmt.Errorf("the stack is empty")
-	}
-	v := u.stack[len(u.stack)-1]
-	u.stack = u.stack[:len(u.stack)-1]
-	return v, nil
-}
-
-func (u *unpickler) top() (any, error) {
-	v, err := u.pop()
-	if err == nil {
-		u.stack = append(u.stack, v)
-	}
-	return v, err
-}
-
-// toMark takes what is above the last mark, and the mark.
-func (u *unpickler) toMark() ([]any, error) {
-	above, err := u.aboveMark()
-	if err != nil {
-		return nil, err
-	}
-	items := u.items(len(above))
-	copy(items, above)
-	return items, nil
-}
-
-// aboveMark is toMark whose result is valid until the next value is pushed.
-func (u *unpickler) aboveMark() ([]any, error) {
-	for i := len(u.stack) - 1; i >= 0; i-- {
-		if _, is := u.stack[i].(mark); is {
-			above := u.stack[i+1:]
-			u.stack = u.stack[:i]
-			return above, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no mark on the stack")
-}
-
-// itemsAtOnce is how many items of tuples get their memory together.
-const itemsAtOnce = 256
-
-// items returns memory for n items.
-func (u *unpickler) items(n int) []any {
-	if n > itemsAtOnce/8 {
-		return make([]any, n)
-	}
-	if n > len(u.room) {
-		u.room = make([]any, itemsAtOnce)
-	}
-	items := u.room[:n:n]
-	u.room = u.room[n:]
-	return items
+	return err
 }
 
 // step does one opcode.
 func (u *unpickler) step(op byte) error {
 	switch op {
 	case 0x80: // PROTO
-		version, err := u.number(1)
-		if err == nil && (version < 2 || version > 5) {
-			err = fmt.Errorf("pickle protocol %d is not known", version)
-		}
-		return err
+		return u.protocol()
 	case 0x95: // FRAME
 		_, err := u.next(8)
 		return err
 	case '(':
-		return u.push(mark{})
+		return u.mark()
 	case ')':
-		return u.push(Tuple(nil))
+		return u.push(noItems)
 	case '}':
-		return u.push(NewDict())
+		return u.pushNew(NewDict(), dictSize)
 	case ']', 0x8f: // EMPTY_LIST, EMPTY_SET
-		return u.push(&List{})
+		return u.pushNew(&List{}, listSize)
 	case 'N':
 		return u.push(nil)
 	case 0x88, 0x89:
@@ -206,7 +172,7 @@ func (u *unpickler) step(op byte) error {
 		if err != nil {
 			return err
 		}
-		return u.push(&List{Items: items})
+		return u.pushNew(&List{Items: items}, listSize+itemSize*len(items))
 	case 'c', 0x93:
 		return u.global(op)
 	case 'Q', 'R', 'b', 0x81, 0x92:
@@ -232,14 +198,11 @@ func (u *unpickler) remember(op byte) error {
 		return err
 	}
 	if op == 'h' || op == 'j' {
-		if key < uint64(u.put) && u.keep.has(key) {
-			return u.push(u.memo[key/memoPiece][key%memoPiece])
-		}
-		v, ok := u.rest[uint32(key)]
+		v, ok := u.fetch(key)
 		if !ok {
 			return fmt.Errorf("the memo has nothing at %d", key)
 		}
-		return u.push(v)
+		return u.pushCall(v)
 	}
 	v, err := u.top()
 	switch n := uint64(u.put); {
@@ -247,18 +210,33 @@ func (u *unpickler) remember(op byte) error {
 	case key < n:
 		u.note(key, v)
 	case key == n:
-		if n%memoPiece == 0 {
-			u.memo = append(u.memo, nil)
-		}
+		u.nextPlace()
 		u.note(key, v)
-		u.put++
 		if len(u.rest) > 0 {
 			delete(u.rest, uint32(key))
 		}
 	default:
 		u.rest[uint32(key)] = v
+		err = u.spend(keySize)
 	}
 	return err
+}
+
+// fetch returns what is at a place of the memo.
+func (u *unpickler) fetch(key uint64) (v any, ok bool) {
+	if key < uint64(u.put) && u.keep.has(key) {
+		return u.memo[key/memoPiece][key%memoPiece], true
+	}
+	v, ok = u.rest[uint32(key)]
+	return v, ok
+}
+
+// nextPlace makes room for another value in the memo.
+func (u *unpickler) nextPlace() {
+	if u.put%memoPiece == 0 {
+		u.memo = append(u.memo, nil)
+	}
+	u.put++
 }
 
 // note puts a value into the memo if it will be fetched.
@@ -302,9 +280,12 @@ func (u *unpickler) tuple(op byte) error {
 		if err != nil {
 			return err
 		}
-		return u.push(Tuple(items))
+		return u.pushNew(Tuple(items), listSize+itemSize*len(items))
 	}
 	t := Tuple(u.items(int(op - 0x84)))
+	if err := u.spend(listSize + itemSize*len(t)); err != nil {
+		return err
+	}
 	for i := len(t) - 1; i >= 0; i-- {
 		var err error
 		if t[i], err = u.pop(); err != nil {
@@ -340,143 +321,15 @@ func (u *unpickler) fill(op byte) error {
 	case *List:
 		if op == 'a' || op == 'e' || op == 0x90 {
 			into.Items = append(into.Items, items...)
-			return nil
+			return u.spend(itemSize * len(items))
 		}
 	case *Dict:
 		if (op == 's' || op == 'u') && len(items)%2 == 0 {
+			if err := u.spend(keySize * len(items) / 2); err != nil {
+				return err
+			}
 			return into.setAll(items)
 		}
 	}
 	return fmt.Errorf("items are added to an object that cannot hold them")
-}
-
-// global pushes a name, if it is one that state dicts have.
-func (u *unpickler) global(op byte) error {
-	if op == 'c' {
-		return u.globalInText()
-	}
-	n, err := u.pop()
-	if err != nil {
-		return err
-	}
-	m, err := u.pop()
-	if err != nil {
-		return err
-	}
-	name, isName := n.(string)
-	module, isModule := m.(string)
-	if !isName || !isModule {
-		return fmt.Errorf("the name of a global is not a string")
-	}
-	v, err := u.named(module, name)
-	if err != nil {
-		return err
-	}
-	return u.push(v)
-}
-
-// globalInText pushes the name that two lines of the pickle have.
-func (u *unpickler) globalInText() error {
-	begin, ends := u.at, [2]int{}
-	for i := range ends {
-		text := u.b[u.at:min(len(u.b), u.at+256)]
-		n := strings.IndexByte(text, '\n')
-		if n < 0 && len(text) < 256 {
-			return ErrShort
-		}
-		if n < 0 {
-			return fmt.Errorf("the name of a global does not end")
-		}
-		ends[i] = u.at + n
-		u.at += n + 1
-	}
-	both := u.b[begin:ends[1]]
-	v, ok := u.globals[both]
-	if !ok {
-		var err error
-		if v, err = u.named(u.b[begin:ends[0]], u.b[ends[0]+1:ends[1]]); err != nil {
-			return err
-		}
-		u.globals[both] = v
-	}
-	return u.push(v)
-}
-
-// named returns a global that the rules allow.
-func (u *unpickler) named(module, name string) (any, error) {
-	full := module + "." + name
-	if !u.rules.Allowed(full) {
-		return nil, fmt.Errorf("global %q is not one that a state dict needs; nothing was executed", full)
-	}
-	return Global(full), nil
-}
-
-// object does BINPERSID, REDUCE, NEWOBJ and BUILD.
-func (u *unpickler) object(op byte) error {
-	arg, err := u.pop()
-	if err != nil {
-		return err
-	}
-	if op == 'Q' {
-		if u.rules.Persistent == nil {
-			return fmt.Errorf("there is a persistent identifier")
-		}
-		v, err := u.rules.Persistent(arg)
-		if err != nil {
-			return err
-		}
-		return u.push(v)
-	}
-	if op == 0x92 { // NEWOBJ_EX: with keywords
-		if d, ok := arg.(*Dict); !ok || len(d.Keys) > 0 {
-			return fmt.Errorf("an object is made with keywords")
-		}
-		if arg, err = u.pop(); err != nil {
-			return err
-		}
-	}
-	on, err := u.pop()
-	if err != nil {
-		return err
-	}
-	if op == 'b' {
-		return u.build(on, arg)
-	}
-	name, isGlobal := on.(Global)
-	args, isTuple := arg.(Tuple)
-	if !isGlobal || !isTuple {
-		return fmt.Errorf("the callee is not a global, or its arguments are not a tuple")
-	}
-	v, err := u.make(op, name, args)
-	if err != nil {
-		return err
-	}
-	return u.push(v)
-}
-
-// make returns what a call, or a class, makes.
-func (u *unpickler) make(op byte, name Global, args Tuple) (any, error) {
-	if op == 'R' {
-		return u.rules.Call(string(name), args)
-	}
-	if u.rules.New == nil {
-		return nil, fmt.Errorf("an object of %s is made", name)
-	}
-	return u.rules.New(string(name), args)
-}
-
-// build gives an object its state. That of a dict, such as the attribute _metadata
-// that state dicts have, says nothing of what is in it.
-func (u *unpickler) build(on, state any) error {
-	switch on := on.(type) {
-	case *Dict:
-	case *Object:
-		if on.State != nil {
-			return fmt.Errorf("an object has two states")
-		}
-		on.State = state
-	default:
-		return fmt.Errorf("an object that is not a dict has a state")
-	}
-	return u.push(on)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+	"github.com/trainerd/trainerd/internal/membound"
 )
 
 // none allows nothing.
@@ -69,5 +70,39 @@ func TestCutPickle(t *testing.T) {
 		if _, _, err := pickle.Load(text[:n], none); !errors.Is(err, pickle.ErrShort) {
 			t.Errorf("the first %d bytes: %v", n, err)
 		}
+	}
+}
+
+// TestMemoryIsBounded has pickles of which each byte asks for a value that nothing
+// holds, or that is held.
+func TestMemoryIsBounded(t *testing.T) {
+	const size = 1 << 19
+	for name, text := range map[string]string{
+		"marks": strings.Repeat("(", size),
+		"dicts": strings.Repeat("}", size),
+		"lists": strings.Repeat("]", size),
+		"none":  strings.Repeat("N", size),
+		"held":  strings.Repeat("](]]]]]]]]]]]]]]]e", size/9),
+		"memo":  "N" + strings.Repeat("r\xff\xff\xff\xff", size/5),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer membound.Check(t, len(text), 72)()
+			rules := none
+			rules.MaxValues = 1 << 30
+			_, _, err := pickle.Load("\x80\x02"+text+".", rules)
+			if err == nil && name != "memo" {
+				t.Error("it is read")
+			}
+		})
+	}
+}
+
+// TestListOfNumbers is one that a program saves: no limit is meant for it.
+func TestListOfNumbers(t *testing.T) {
+	const batches = 500
+	text := "\x80\x02]" + strings.Repeat("("+strings.Repeat("K\x01", 1000)+"e", batches) + "."
+	v, _, err := pickle.Load(text, none)
+	if l, ok := v.(*pickle.List); err != nil || !ok || len(l.Items) != 1000*batches {
+		t.Fatal(err)
 	}
 }

@@ -25,12 +25,11 @@ func (u *unpickler) long(op byte) error {
 		return fmt.Errorf("a whole number has %d bytes", n)
 	}
 	if n <= 8 {
-		v, err := u.number(int(n))
+		b, err := u.next(int(n))
 		if err != nil {
 			return err
 		}
-		shift := 64 - 8*n
-		return u.push(int64(v<<shift) >> shift)
+		return u.push(signed(b))
 	}
 	b, err := u.next(int(n))
 	if err != nil {
@@ -121,6 +120,9 @@ func (u *unpickler) shuffle(op byte) error {
 		return u.push(v)
 	}
 	if n := len(u.stack); n > 0 { // also a mark
+		if u.stack[n-1] == (mark{}) {
+			u.marks--
+		}
 		u.stack = u.stack[:n-1]
 		return nil
 	}

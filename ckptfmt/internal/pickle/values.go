@@ -2,6 +2,7 @@ package pickle
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/big"
 	"slices"
 )
@@ -21,8 +22,8 @@ type (
 	Dict struct {
 		Keys   []any
 		Values []any
-		texts  map[string]int // places of keys that are strings
-		others map[any]int    // and of all others
+		index  []uint64 // of keys by their hashes; nil of few keys
+		seed   maphash.Seed
 	}
 	// Object is an object of a class that Rules allow, with what it was made of and
 	// what it was saved with.
@@ -58,70 +59,120 @@ func keyOf(key any) (any, error) {
 	return nil, fmt.Errorf("a dict has a key that no dict can have")
 }
 
-// find returns the place of a key.
-func (d *Dict) find(key any) (place int, ok bool, err error) {
-	if text, isText := key.(string); isText {
-		place, ok = d.texts[text]
-		return place, ok, nil
+// isKey reports whether a key is the one that is found by k.
+func isKey(key, k any) bool {
+	if text, ok := k.(string); ok {
+		have, isText := key.(string)
+		return isText && have == text
 	}
-	k, err := keyOf(key)
-	if err == nil {
-		place, ok = d.others[k]
+	found, err := keyOf(key)
+	return err == nil && found == k
+}
+
+// fewKeys are found without an index.
+const fewKeys = 8
+
+// find returns the place of the key that is found by k, -1 where there is none, and of
+// an index the slot that has it, or would. A slot has 32 bits of the hash, and the place
+// plus 1 below them.
+func (d *Dict) find(k any, hash uint32) (place int, slot *uint64) {
+	if d.index == nil {
+		return slices.IndexFunc(d.Keys, func(key any) bool { return isKey(key, k) }), nil
 	}
-	return place, ok, err
+	last := uint32(len(d.index) - 1)
+	for h := hash; ; h++ {
+		slot = &d.index[h&last]
+		if *slot == 0 {
+			return -1, slot
+		}
+		if place = int(uint32(*slot)) - 1; uint32(*slot>>32) == hash && isKey(d.Keys[place], k) {
+			return place, slot
+		}
+	}
+}
+
+// hash is 0 where there is no index.
+func (d *Dict) hash(k any) uint32 {
+	if d.index == nil {
+		return 0
+	}
+	if text, ok := k.(string); ok {
+		return uint32(maphash.String(d.seed, text))
+	}
+	return uint32(maphash.Comparable(d.seed, k))
 }
 
 // Set has Python's meaning: the last value of a key stays.
 func (d *Dict) Set(key, value any) error {
-	i, ok, err := d.find(key)
-	if err != nil {
-		return err
-	}
-	if ok {
-		d.Values[i] = value
-		return nil
-	}
-	if err := d.place(key); err != nil {
-		return err
-	}
-	d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
-	return nil
-}
-
-// place notes that the next key is key. Most dicts next to tensors are empty, so that
-// the maps are made when they are needed.
-func (d *Dict) place(key any) error {
-	if text, isText := key.(string); isText {
-		if d.texts == nil {
-			d.texts = make(map[string]int)
-		}
-		d.texts[text] = len(d.Keys)
-		return nil
-	}
 	k, err := keyOf(key)
 	if err != nil {
 		return err
 	}
-	if d.others == nil {
-		d.others = make(map[any]int)
+	d.grow(1)
+	hash := d.hash(k)
+	place, slot := d.find(k, hash)
+	if place >= 0 {
+		d.Values[place] = value
+		return nil
 	}
-	d.others[k] = len(d.Keys)
+	d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
+	if slot != nil {
+		*slot = uint64(hash)<<32 | uint64(len(d.Keys))
+	}
 	return nil
+}
+
+// grow makes room for n more keys.
+func (d *Dict) grow(n int) {
+	want := len(d.Keys) + n
+	if want <= fewKeys || 4*want <= 3*len(d.index) {
+		return
+	}
+	size := 2 * fewKeys
+	for 2*want > size {
+		size *= 2
+	}
+	old := d.index
+	d.index = make([]uint64, size)
+	if old == nil {
+		d.seed = maphash.MakeSeed()
+		for i, key := range d.Keys {
+			k, _ := keyOf(key) // which was no error when it was set
+			hash := d.hash(k)
+			*d.free(hash) = uint64(hash)<<32 | uint64(i+1)
+		}
+	}
+	for _, slot := range old {
+		if slot != 0 {
+			*d.free(uint32(slot >> 32)) = slot
+		}
+	}
+}
+
+// free returns a slot for a key that is not in the index.
+func (d *Dict) free(hash uint32) *uint64 {
+	last := uint32(len(d.index) - 1)
+	for h := hash; ; h++ {
+		if slot := &d.index[h&last]; *slot == 0 {
+			return slot
+		}
+	}
 }
 
 // Get returns the value of a key, nil where there is none.
 func (d *Dict) Get(key any) any {
-	i, ok, err := d.find(key)
-	if err != nil || !ok {
+	k, err := keyOf(key)
+	if err != nil {
 		return nil
 	}
-	return d.Values[i]
+	if i, _ := d.find(k, d.hash(k)); i >= 0 {
+		return d.Values[i]
+	}
+	return nil
 }
 
 func (d *Dict) setAll(items []any) error {
-	if d.texts == nil && len(items) > 0 {
-		d.texts = make(map[string]int, len(items)/2)
-	}
+	d.grow(len(items) / 2)
 	d.Keys, d.Values = slices.Grow(d.Keys, len(items)/2), slices.Grow(d.Values, len(items)/2)
 	for i := 0; i < len(items); i += 2 {
 		if err := d.Set(items[i], items[i+1]); err != nil {
