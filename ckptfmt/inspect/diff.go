@@ -29,7 +29,7 @@ type Difference struct {
 	MaxAbs, MaxRel float64
 	// MeanAbs is the mean distance over all elements, and MaxAt the index, in
 	// row-major order, of the largest distance, where the numbers are MaxA and
-	// MaxB.
+	// MaxB; of complex numbers, their real or imaginary parts.
 	MeanAbs    float64
 	MaxAt      int64
 	MaxA, MaxB float64
@@ -52,7 +52,8 @@ type DiffOptions struct {
 	Cosine bool
 }
 
-// Diff yields the tensors that differ between two checkpoints, ordered by name.
+// Diff yields the tensors that differ between two checkpoints, ordered by name. The
+// object graph is compared if both have one: it is about keys, which other formats lack.
 // An error with a name concerns only that tensor; one without ends the
 // iteration. Tensors of numbers are compared a piece at a time. o may be nil.
 func Diff(ctx context.Context, a, b ckptfmt.Reader, o *DiffOptions) iter.Seq2[Difference, error] {
@@ -73,6 +74,9 @@ func Diff(ctx context.Context, a, b ckptfmt.Reader, o *DiffOptions) iter.Seq2[Di
 		for pair := range pairs(infosA, infosB) {
 			if ctx.Err() != nil {
 				break
+			}
+			if pair.Name == objectGraphKey && (pair.A == nil || pair.B == nil) {
+				continue
 			}
 			err := cmp.Or(damagedA[pair.Name], damagedB[pair.Name])
 			pair.within = *o
@@ -265,11 +269,10 @@ func (n *numberDiff) addTo(d *Difference, a, b []byte, first int64) {
 			continue
 		}
 		before := d.MaxAbs
-		if !n.differ(d, x, y) {
-			continue
-		}
-		if d.Elements++; d.Elements == 1 || d.MaxAbs > before {
-			d.MaxAt, d.MaxA, d.MaxB = first+int64(at/n.whole), n.get(x), n.get(y)
+		if part, differs := n.differ(d, x, y); differs {
+			if d.Elements++; d.Elements == 1 || d.MaxAbs > before {
+				d.MaxAt, d.MaxA, d.MaxB = first+int64(at/n.whole), n.get(x[part:]), n.get(y[part:])
+			}
 		}
 	}
 }
@@ -294,15 +297,22 @@ func (d *Difference) finish(n int64) {
 	}
 }
 
-// differ notes how far apart two elements are, and reports whether they are.
-func (n *numberDiff) differ(d *Difference, a, b []byte) (differ bool) {
+// differ notes how far apart two elements are, and reports whether they are; part is
+// where the numbers that are farthest apart begin, of complex ones the second may be.
+func (n *numberDiff) differ(d *Difference, a, b []byte) (part int, differ bool) {
+	most := 0.0
 	for at := 0; at < n.whole; at += n.number {
 		x, y := a[at:at+n.number], b[at:at+n.number]
-		if d.add(n.get(x), n.get(y), n.distance(x, y)) {
-			differ = true
+		abs := n.distance(x, y)
+		if !d.add(n.get(x), n.get(y), abs) {
+			continue
 		}
+		if !differ || abs > most {
+			part, most = at, abs
+		}
+		differ = true
 	}
-	return differ
+	return part, differ
 }
 
 // distance returns how far apart two numbers are.

@@ -90,3 +90,20 @@ func TestDiff(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Complex numbers may differ in one part alone: that is the one which is shown.
+func TestDiffOfComplexNumbers(t *testing.T) {
+	d := Difference{}
+	x, err := ckptfmt.FromValues([]int64{2}, []complex64{1 + 2i, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := ckptfmt.FromValues([]int64{2}, []complex64{1 + 2i, 3.5 + 4i})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newNumberDiff(x.DType).addTo(&d, x.Data, y.Data, 0)
+	if d.Elements != 1 || d.MaxAbs != 4 || d.MaxAt != 1 || d.MaxA != 0 || d.MaxB != 4 {
+		t.Errorf("got %+v", d)
+	}
+}

@@ -206,7 +206,7 @@ func TestReadyMaps(t *testing.T) {
 		"c1/kernel": {3, 5, 6}, "c3/kernel": {2, 3, 2, 5, 6}, "emb/embeddings": {9, 4}, "l/lstm_cell/kernel": {5, 8}, "l/lstm_cell/recurrent_kernel": {2, 8},
 		"g/gru_cell/kernel": {5, 6}, "g/gru_cell/recurrent_kernel": {2, 6}, "g/gru_cell/bias": {2, 6}, "depthwise_1/kernel": {3, 3, 4, 1},
 		"depthwise_2/kernel": {3, 4, 1}, "s1/depthwise_kernel": {3, 4, 1}, "s1/pointwise_kernel": {1, 4, 6}, "s1/bias": {6},
-		"s2/depthwise_kernel": {3, 3, 4, 1}, "s2/pointwise_kernel": {1, 1, 4, 6}, "s2/bias": {6},
+		"s2/depthwise_kernel": {3, 3, 4, 1}, "s2/pointwise_kernel": {1, 1, 4, 6}, "s2/bias": {6}, "p_re_lu_1/alpha": {4}, "rms_norm/scale": {4},
 	}
 	values := make(map[string]*ckptfmt.Tensor)
 	for name, shape := range keras {
@@ -223,19 +223,41 @@ func TestReadyMaps(t *testing.T) {
 	}
 }
 
-// TestDepthwiseByPath has a layer of another name, which the path in a file of Keras tells.
-func TestDepthwiseByPath(t *testing.T) {
+// A depthwise convolution is known by its path in a file of Keras, else by the name of its layer.
+func TestDepthwise(t *testing.T) {
 	m, err := Open("keras-to-torch")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string][]int64{
-		"layers/depthwise_conv2d/vars/0": {8, 1, 3, 5}, "depthwise_conv2d_1/vars/0": {8, 1, 3, 5}, "layers/conv2d/vars/0": {2, 4, 3, 5}, "": {2, 4, 3, 5},
+	depthwise, plain := []int64{8, 1, 3, 5}, []int64{2, 4, 3, 5}
+	for _, c := range []struct {
+		layer, path string
+		want        []int64
+	}{
+		{"a", "layers/depthwise_conv2d/vars/0", depthwise},
+		{"a", "depthwise_conv2d_1/vars/0", depthwise},
+		{"dw", "layers/conv2d/vars/0", plain},
+		{"expanded_conv_depthwise", "", depthwise},
+		{"net/conv_dw_12", "", depthwise},
+		{"block1a_dwconv", "", depthwise},
+		{"a", "", plain},
+		{"adwx", "", plain},
 	} {
-		r, err := m.Plan([]Tensor{{Name: "dw/kernel", Path: path, DType: tfpb.DataType_DT_FLOAT, Shape: []int64{3, 5, 4, 2}}})
-		if err != nil || len(r.Outputs) != 1 || !slices.Equal(r.Outputs[0].Shape, want) {
-			t.Errorf("%q: got %+v, %v, want %v", path, r, err, want)
+		r, err := m.Plan([]Tensor{{Name: c.layer + "/kernel", Path: c.path, DType: tfpb.DataType_DT_FLOAT, Shape: []int64{3, 5, 4, 2}}})
+		if err != nil || len(r.Outputs) != 1 || !slices.Equal(r.Outputs[0].Shape, c.want) {
+			t.Errorf("%s at %q: got %+v, %v, want %v", c.layer, c.path, r, err, c.want)
 		}
+	}
+}
+
+// What TensorFlow 1 keeps for the training is left out, and numbers of PReLU for a channel lose their other axes.
+func TestKerasToTorchLeavesOut(t *testing.T) {
+	got := apply(t, "keras-to-torch", map[string]*ckptfmt.Tensor{
+		"d/bias": counted(4), "act/alpha": counted(1, 1, 4), "global_step": counted(), "beta1_power": counted(), "d/bias/Adam_1": counted(4),
+		"d/bias/ExponentialMovingAverage": counted(4),
+	})
+	if diff := cmp.Diff(map[string][]int64{"d.bias": {4}, "act.weight": {4}}, shapesOf(got)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -140,7 +140,7 @@ func (g *graph) optimizerPath(i int) string {
 
 // withAttribute adds what of an object a value is, unless it is a variable's.
 func (n *namer) withAttribute(v value, name string) string {
-	if name == "" || v.attribute == "VARIABLE_VALUE" || v.attribute == "" {
+	if name == "" || v.attribute == variableValue || v.attribute == "" {
 		return name
 	}
 	return name + "/" + v.attribute

@@ -33,7 +33,8 @@ import (
 // Kind is a kind of names.
 type Kind string
 
-// The kinds. Auto is Keras for checkpoints of Keras models, otherwise Object.
+// The kinds. Auto is Keras for checkpoints of Keras models, Path for others with an
+// object graph, otherwise Object.
 const (
 	Auto     Kind = "auto"
 	Object   Kind = "object"
@@ -42,17 +43,24 @@ const (
 	// KerasFile is Keras, but the optimizer's values are numbered, as in
 	// optimizer/7: files of Keras 3 have no other names for them.
 	KerasFile Kind = "keras file"
+	// Path is Object without what is the same in the keys of all variables:
+	// net/layer/kernel.
+	Path Kind = "path"
 )
 
 // attributes is in a key between the path of an object and what of it the
 // value is.
 const attributes = "/.ATTRIBUTES/"
 
+// variableValue is what the value of a variable is called.
+const variableValue = "VARIABLE_VALUE"
+
 // Table has the names of all tensors of a checkpoint. Without an object graph
 // it is empty: each name is its key.
 type Table struct {
 	variable, keras map[string]string // by key
 	numbered        map[string]string // by key: names of kind KerasFile that are not those of Keras
+	paths           map[string]string // by key
 	keys            map[string]string // by any other name
 	order           map[string]int    // of keys, in layers' order
 	isKeras         bool
@@ -102,6 +110,7 @@ func newTable(g *graph, stored map[string]bool) *Table {
 	t := &Table{
 		variable: unique(values, stored, fullName), keras: g.kerasNames(values, stored),
 		order: make(map[string]int, len(values)), isKeras: g.isKeras(), numbered: g.numberedSlots(stored),
+		paths: unique(values, stored, objectPath),
 	}
 	for i, v := range values {
 		t.order[v.key] = i
@@ -111,6 +120,9 @@ func newTable(g *graph, stored map[string]bool) *Table {
 		if path, _, ok := strings.Cut(v.key, attributes); ok {
 			t.keys[path] = v.key
 		}
+	}
+	for key, name := range t.paths {
+		t.keys[name] = key
 	}
 	for key, name := range t.numbered {
 		t.keys[name] = key
@@ -128,6 +140,15 @@ func newTable(g *graph, stored map[string]bool) *Table {
 }
 
 func fullName(v value) string { return v.full }
+
+// objectPath is the path of a variable's object, and of another value also what it is.
+func objectPath(v value) string {
+	path, attribute, ok := strings.Cut(v.key, attributes)
+	if ok && attribute != variableValue {
+		path += "/" + attribute
+	}
+	return path
+}
 
 // unique returns the names that name gives and that no other tensor has.
 func unique(values []value, stored map[string]bool, name func(value) string) map[string]string {
@@ -158,6 +179,8 @@ func (t *Table) Resolve(k Kind) Kind {
 		return k
 	case t.isKeras:
 		return Keras
+	case len(t.paths) > 0:
+		return Path
 	}
 	return Object
 }
@@ -170,6 +193,8 @@ func (t *Table) Name(k Kind, key string) string {
 		name = t.variable[key]
 	case Keras:
 		name = t.keras[key]
+	case Path:
+		name = t.paths[key]
 	case KerasFile:
 		name = cmp.Or(t.numbered[key], t.keras[key])
 	}
@@ -190,7 +215,7 @@ func (t *Table) Key(name string) string {
 // All returns a key and all its other names.
 func (t *Table) All(key string) []string {
 	list := []string{key}
-	for _, name := range []string{t.variable[key], t.keras[key], t.numbered[key]} {
+	for _, name := range []string{t.variable[key], t.keras[key], t.numbered[key], t.paths[key]} {
 		if name != "" {
 			list = append(list, name)
 		}

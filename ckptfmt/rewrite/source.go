@@ -129,7 +129,8 @@ func (s *Source) Names() *names.Table {
 // tf.train.Checkpoint finds values only under their keys.
 func (s *Source) UseNames(kind names.Kind) error {
 	table := s.Names()
-	if table.Resolve(kind) == names.Object {
+	kind = table.Resolve(kind)
+	if kind == names.Object || kind == names.Path { // Path is for showing: a copy keeps its graph
 		return nil
 	}
 	s.DropGraph()

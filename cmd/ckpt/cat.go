@@ -58,6 +58,9 @@ func catAction(c *cli.Context) error {
 	defer r.Close()
 	t, err := lookupEither(r, nameOf(a[1]), c.String("slice"))
 	if errors.Is(err, ckptfmt.ErrNotFound) {
+		if meant := meantBy(r, nameOf(a[1])); meant != "" {
+			return fmt.Errorf("%w; did you mean %s?", err, printable(meant))
+		}
 		return fmt.Errorf("%w; `ckpt ls %s` lists its tensors", err, prefix)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,7 +24,7 @@ and --rtol allow, and the largest distances, absolute and relative to the larger
 number. --stats adds where the largest is, the mean distance over all elements,
 and the cosine of the angle between the tensors. --sort puts the largest first,
 and of cosines the smallest; what is only in one checkpoint, and other types and
-shapes, come before.
+shapes, come before. The graph of objects is compared if both checkpoints have one.
 
 Exits with 4 if anything differs, and with 3 if a tensor of either cannot be
 read: it is named, and the others are compared. A tensor of a kind that is not
@@ -262,8 +263,18 @@ func (d diffJSON) text() string {
 	text := fmt.Sprintf("~ %s %s: %d elements differ, by at most %.6g (relative %.6g)",
 		name, d.A, d.Elements, float64(*d.MaxAbs), float64(*d.MaxRel))
 	if d.Cosine != nil { // with --stats
-		text += fmt.Sprintf(", at %s from %.6g to %.6g; mean %.6g; cosine %.6g",
-			shapeText(d.MaxAt), float64(*d.MaxA), float64(*d.MaxB), float64(*d.MeanAbs), float64(*d.Cosine))
+		text += fmt.Sprintf(", at %s from %s to %s; mean %.6g; cosine %.6g",
+			shapeText(d.MaxAt), exactly(*d.MaxA), exactly(*d.MaxB), float64(*d.MeanAbs), float64(*d.Cosine))
 	}
 	return text
+}
+
+// exactly is a number in as many digits as tell it from its neighbours: two that
+// differ may be close.
+func exactly(x double) string {
+	bits := 64
+	if float64(float32(x)) == float64(x) {
+		bits = 32
+	}
+	return strconv.FormatFloat(float64(x), 'g', -1, bits)
 }

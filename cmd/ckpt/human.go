@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/names"
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 )
 
 const namesHelp = `
@@ -18,12 +21,13 @@ tensors are shown by the names that the program gave to its variables, as
 keeps its key. With --names keras each has a short name: layer/kernel, and
 optimizer/layer/kernel/momentum for what an optimizer keeps; objects that share
 a name are shown by their paths. So are those of a Keras model without --names,
-except in JSON, in CSV and with --long, where --names object is what is meant
-unless another kind is asked for. As arguments all of these names are taken.`
+and others by the paths of their objects, such as net/layer/kernel, except in JSON,
+in CSV and with --long, where --names object is what is meant unless another kind is
+asked for. As arguments all of these names are taken.`
 
 func namesFlag() cli.Flag {
 	return &cli.StringFlag{
-		Name: "names", Value: string(names.Auto), DefaultText: "keras for Keras models, else object",
+		Name: "names", Value: string(names.Auto), DefaultText: "keras for Keras models, else the paths of objects",
 		Usage: "show tensors by the names of `KIND`: object (their keys), variable or keras",
 	}
 }
@@ -136,4 +140,21 @@ func lookupEither(r ckptfmt.Reader, name, slice string) (*ckptfmt.Tensor, error)
 		return t, err
 	}
 	return lookup(r, key, slice)
+}
+
+// meantBy returns the name that may be meant by one that no tensor has: one that ends
+// in the same way, as the scopes before it depend on the program, or the most similar.
+func meantBy(r ckptfmt.Reader, name string) string {
+	table := tableOfNames(r)
+	var known []string
+	best := ""
+	for info := range r.Tensors() {
+		for _, n := range table.All(info.Name) {
+			known = append(known, n)
+			if len(n) > len(best) && (strings.HasSuffix(name, "/"+n) || strings.HasSuffix(n, "/"+name)) {
+				best = n
+			}
+		}
+	}
+	return cmp.Or(best, cliargs.Nearest(name, known))
 }

@@ -152,11 +152,16 @@ func TestDetail(t *testing.T) {
 
 // The view fits every window, and quits are commands.
 func TestWindow(t *testing.T) {
-	many := map[string]int{}
+	many := map[string]int{"a\nb": 3, "": 2}
 	for i := range 200 {
 		many[fmt.Sprintf("layer%03d", i)] = i%5 + 1
 	}
 	m := browser(t, many)
+	for _, want := range []string{"\n  a?b  ", `  ""  `} {
+		if view := strings.ReplaceAll(m.View(), reverse, ""); !strings.Contains(view, want) {
+			t.Errorf("no %q in\n%s", want, view)
+		}
+	}
 	for _, size := range []tea.WindowSizeMsg{{Width: 20, Height: 5}, {Width: 1, Height: 1}, {Width: 200, Height: 50}, {Width: 40, Height: 10}} {
 		m.Update(size)
 		for _, keys := range []string{"home", "pgdown", "end", "enter", "esc", "up"} {

@@ -52,7 +52,7 @@ func (m *Model) rowText(r row) string {
 			mark = "- "
 		}
 	}
-	left := strings.Repeat("  ", r.depth) + mark + plain(r.name)
+	left := strings.Repeat("  ", r.depth) + mark + nameText(r.name)
 	right := terminal.Size(r.bytes)
 	if r.info == nil {
 		right = fmt.Sprintf("%d tensors  %10s", r.tensors, right)
@@ -66,7 +66,7 @@ func (m *Model) rowText(r row) string {
 // detailLines are the page of a tensor.
 func (m *Model) detailLines() []string {
 	n := m.detail
-	lines := []string{plain(n.path), fmt.Sprintf("%s, %s", dtype.Text(n.info.DType, n.info.Shape), terminal.Size(n.bytes)), ""}
+	lines := []string{nameText(n.path), fmt.Sprintf("%s, %s", dtype.Text(n.info.DType, n.info.Shape), terminal.Size(n.bytes)), ""}
 	f, known := m.figures[n]
 	switch {
 	case !known:
@@ -104,6 +104,14 @@ func (m *Model) histogram(f figures) []string {
 		lines = append(lines, fmt.Sprintf("%12.5g  %s %s", f.stats.Min+float64(i)*step, strings.Repeat("#", bar), count))
 	}
 	return lines
+}
+
+// nameText is a name on one line, which can be seen even if it is empty.
+func nameText(name string) string {
+	if name == "" {
+		return `""`
+	}
+	return strings.ReplaceAll(plain(name), "\n", "?")
 }
 
 // plain replaces what a terminal would obey.

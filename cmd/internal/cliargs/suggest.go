@@ -17,7 +17,7 @@ func NoCommand(app *cli.App, name string) error {
 			names = append(names, c.Names()...)
 		}
 	}
-	if meant := nearest(name, names); meant != "" {
+	if meant := Nearest(name, names); meant != "" {
 		text += fmt.Sprintf(" (did you mean %q?)", meant)
 	}
 	return Usagef("%s; `%s help` lists them", text, app.Name)
@@ -40,14 +40,14 @@ func NoFlag(c *cli.Context, err error) error {
 			names = append(names, f.Names()...)
 		}
 	}
-	if meant := nearest(name, names); meant != "" {
+	if meant := Nearest(name, names); meant != "" {
 		text += fmt.Sprintf(" (did you mean --%s?)", meant)
 	}
 	return fmt.Errorf("%s", text)
 }
 
-// nearest returns the name that is most like another, "" if none is.
-func nearest(name string, names []string) (best string) {
+// Nearest returns the name that is most like another, "" if none is.
+func Nearest(name string, names []string) (best string) {
 	const like = 0.75
 	most := like
 	for _, n := range names {
