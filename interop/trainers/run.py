@@ -70,8 +70,8 @@ class Run:
         command = [options.trainerd, "run", "--logdir", str(logdir)]
         for setting in settings:
             command += ["--set", setting]
-        env = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
-        self.logdir, self.text, self.pid, self.begun = logdir, "", 0, time.time()
+        env = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TMPDIR": options.temporary}
+        self.logdir, self.text, self.pid, self.trains, self.begun = logdir, "", 0, False, time.time()
         self.popen = subprocess.Popen(command + ["--"] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, text=True, errors="replace")
         self.reader = threading.Thread(target=self._read)
         self.reader.start()
@@ -80,7 +80,9 @@ class Run:
         for line in self.popen.stdout:
             self.text += line
             if found := re.search(r"msg=started pid=(\d+)", line):
-                self.pid = int(found.group(1))
+                self.pid, self.trains = int(found.group(1)), False
+            elif "msg=training step=" in line:
+                self.trains = True
 
     def alive(self):
         return self.popen.poll() is None
@@ -97,29 +99,40 @@ class Run:
         return self.popen.returncode
 
 
-def changes(logdir):
-    """What is below a logdir, but for trainerd's own files."""
+def changes(*folders):
+    """What is below folders, but for trainerd's own files."""
     names = set()
-    for folder, _, files in os.walk(logdir):
-        names |= {os.path.join(folder, f) for f in files if "tfevents" not in f and not f.startswith("trainerd.")}
+    for top in folders:
+        for folder, below, files in os.walk(top):
+            below[:] = [name for name in below if not name.startswith("trainerd.")]
+            names |= {os.path.join(folder, f) for f in files if "tfevents" not in f and not f.startswith("trainerd.")}
     return names
 
 
+def wait_for(run, moment):
+    """Waits until the current start trains, at a step or later: a kill of a program that is still importing its packages says little."""
+    while run.alive() and (run.pid == 0 or not run.trains):
+        time.sleep(0.05)
+    while run.alive() and run.trains and run.step() < moment:
+        time.sleep(0.2)
+
+
 def kill_at_random(run, options, steps, chance):
-    """Kills the program so often, at rising steps; every other time as soon as it writes a new file."""
+    """Kills the program so often, at rising steps; every other time as soon as it writes a new file, every tenth time while it starts."""
     done, within = 0, 0
     moments = sorted(chance.randrange(2, steps - 2) for _ in range(options.kills))
     for i, moment in enumerate(moments):
         if time.time() - run.begun > options.limit:
             break
-        pid = run.pid
-        while run.alive() and (run.step() < moment or run.pid == 0):
-            time.sleep(0.2)
+        if i % 10 == 8:
+            time.sleep(chance.random() * 5)
+        else:
+            wait_for(run, moment)
         if not run.alive():
             break
         if i % 2:
-            before, limit = changes(run.logdir), time.time() + 120
-            while run.alive() and time.time() < limit and changes(run.logdir) <= before:
+            before, limit = changes(run.logdir, options.temporary), time.time() + 120
+            while run.alive() and time.time() < limit and changes(run.logdir, options.temporary) <= before:
                 time.sleep(0.0005)
             within += 1
             time.sleep(chance.random() * 0.004)
@@ -199,6 +212,8 @@ def main():
     OPTIONS = options = parser.parse_args()
     scratch = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="trainers-"))
     scratch.mkdir(exist_ok=True)
+    # Lightning's files come from here: from another file system they are copied, not renamed, so that a kill can cut them short.
+    options.temporary = tempfile.mkdtemp(prefix="trainers-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     fine = True
     for trainer in TRAINERS:
         if options.names and trainer[1] not in options.names:
@@ -206,6 +221,7 @@ def main():
         name, versions, text, ok = prove(options, trainer, scratch)
         print(f"| {name} | {versions} | {text} |", flush=True)
         fine = fine and ok
+    shutil.rmtree(options.temporary)
     if not options.keep:
         shutil.rmtree(scratch)
     sys.exit(0 if fine else 1)

@@ -11,29 +11,29 @@ import (
 // with it. Whether it was to blame shows the next start, which does without it.
 type aside struct {
 	Checkpoint
-	dir string // where it is
+	moved
 }
 
 // setAside moves a checkpoint to the damaged ones with which the program fails, and
 // which it may not have finished: the program has done nothing since it was written.
 // All that can be seen of such files may be intact.
 func (r *run) setAside(c Checkpoint) {
-	dir, err := r.store.quarantine(c, time.Now())
+	m, err := r.store.quarantine(c, time.Now())
 	if err != nil {
 		r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		return
 	}
 	r.store.drop(c)
 	r.store.sizes = sizesOf(r.store.known) // without its own
-	r.aside = &aside{c, dir}
+	r.aside = &aside{c, m}
 	next := "the beginning"
 	if older, ok := r.store.newest(noCeiling); ok {
 		next = older.Path
 	}
-	r.log.Warn("the program has failed twice with a checkpoint that it may not have finished; moved it aside", "checkpoint", c.Path, "to", dir, "next", next)
+	r.log.Warn("the program has failed twice with a checkpoint that it may not have finished; moved it aside", "checkpoint", c.Path, "to", m.dir, "next", next)
 	r.counts.update(func(c *counts) { c.stats.Rewinds++ })
-	if err := r.store.repoint(c); err != nil {
-		r.log.Warn("cannot correct the file that names the damaged checkpoint", "checkpoint", c.Path, "err", err)
+	if err := r.store.repoint(c, m.names); err != nil {
+		r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", err)
 	}
 }
 
@@ -51,7 +51,8 @@ func (r *run) putBack() {
 	r.trust()
 }
 
-// putBack moves a checkpoint from the damaged ones to where it was.
+// putBack moves a checkpoint from the damaged ones to where it was, and gives it its
+// second names back.
 func (s *checkpointStore) putBack(a *aside) error {
 	taken := map[string]bool{}
 	for i, name := range a.files {
@@ -68,7 +69,11 @@ func (s *checkpointStore) putBack(a *aside) error {
 			return err
 		}
 	}
-	return errors.Join(s.removeAll(a.dir), s.disk.SyncDir(filepath.Dir(a.dir)))
+	errs := []error{s.removeAll(a.dir), s.disk.SyncDir(filepath.Dir(a.dir))}
+	for _, name := range a.names {
+		errs = append(errs, s.point(name, a.Checkpoint))
+	}
+	return errors.Join(errs...)
 }
 
 // trust notes that the program has done something since its newest checkpoints: it

@@ -17,6 +17,7 @@ type attempt struct {
 	lastProgress time.Time   // when the step last grew
 	beforeLast   time.Time   // when it grew the time before
 	progressed   bool        // it got further than all before
+	saves        bool        // it has written a checkpoint
 	paused       bool
 	hung         bool
 	nan          *trainerd.NaNError // its loss is not finite; nil for no such
@@ -90,13 +91,27 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	}
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
-		r.log.Info("the program "+e.String(), "cause", e.Cause, "step", e.Step)
+		r.log.Info("the program "+e.String(), r.endAttrs(&e)...)
 		r.observer.Ended(e, false, 0)
 	}
 	if e.Cause == Stopped {
 		return e, r.saveLost(e)
 	}
 	return e, nil
+}
+
+// endAttrs are the attributes of the line about the end of a start. Without a report, how
+// far the program has come is known from what it has saved, if it has saved anything.
+func (r *run) endAttrs(e *Exit) []any {
+	attrs := []any{"cause", e.Cause}
+	step := e.Step
+	if step < 0 {
+		step = r.maxStep
+	}
+	if step < 0 {
+		return attrs
+	}
+	return append(attrs, "step", step)
 }
 
 // begin prepares the accounts of a start.

@@ -90,13 +90,23 @@ func (r *run) ends() <-chan time.Time {
 // savedAtTheEnd notes that a checkpoint was written during an end. A
 // program may count a step that it has reported as the next one.
 func (r *run) savedAtTheEnd(c Checkpoint) {
-	if r.attempt.ending == nil || r.lacksSteps(c, r.attempt.step-1) && !c.Saved.After(r.attempt.ending.begun) {
+	e := r.attempt.ending
+	if e == nil || r.lacksAtTheEnd(c) && !c.Saved.After(e.begun) {
 		return
 	}
-	r.attempt.ending.saved = true
-	if r.attempt.ending.stage == asksToSave && r.attempt.process != nil {
+	e.saved = true
+	if e.stage == asksToSave && r.attempt.process != nil {
 		r.enter(toldProgram)
 	}
+}
+
+// lacksAtTheEnd reports whether a checkpoint lacks steps that were made before an end
+// began. A program that reports nothing makes some all the time.
+func (r *run) lacksAtTheEnd(c Checkpoint) bool {
+	if r.attempt.step < 0 {
+		return c.Saved.Add(inFlight).Before(r.attempt.ending.begun)
+	}
+	return r.lacksSteps(c, r.attempt.step-1)
 }
 
 // inFlight is how long a report may take to arrive, or how late the clock of a disk may be.
@@ -112,37 +122,49 @@ func (r *run) lacksSteps(c Checkpoint, step int64) bool {
 	return c.Step < step
 }
 
+// coversAll reports whether a checkpoint has all that the program has done. One that
+// reports nothing has done more than its newest has, unless that is the last.
+func (r *run) coversAll(c Checkpoint) bool {
+	if r.attempt.step < 0 {
+		return r.Steps > 0 && c.Step >= r.Steps
+	}
+	return !r.lacksSteps(c, r.attempt.step)
+}
+
 // SaveLostError says that a stopped program has not saved what it had done: it
 // was asked to end, and no verified checkpoint came.
 type SaveLostError struct {
-	Step   int64  // of the last report
+	Step   int64  // of the last report, -1 for none
 	Newest string // the newest verified checkpoint, "" for none
 	Saved  int64  // its step, NoStep where its name has none
 }
 
 func (e *SaveLostError) Error() string {
-	if e.Newest == "" {
-		return fmt.Sprintf("the program was stopped at step %d and has saved nothing; "+
-			"have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs", e.Step)
+	at := ""
+	if e.Step >= 0 {
+		at = fmt.Sprintf(" at step %d", e.Step)
 	}
-	from := fmt.Sprintf("step %d (%s)", e.Saved, e.Newest)
-	if e.Saved == NoStep {
-		from = e.Newest
+	lost := " and has saved nothing"
+	switch {
+	case e.Newest != "" && e.Saved == NoStep:
+		lost = fmt.Sprintf(" without saving; it continues from %s", e.Newest)
+	case e.Newest != "":
+		lost = fmt.Sprintf(" without saving; it continues from step %d (%s)", e.Saved, e.Newest)
 	}
-	return fmt.Sprintf("the program was stopped at step %d without saving; it continues from %s; "+
-		"have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs", e.Step, from)
+	return "the program was stopped" + at + lost + "; have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs"
 }
 
-// saveLost returns a [*SaveLostError] when a stop has lost steps.
+// saveLost returns a [*SaveLostError] when a stop has lost steps. One that has neither
+// reported nor saved anything since its start may still have been loading, and lost none.
 func (r *run) saveLost(exit Exit) error {
-	if r.Checkpoints == "" || r.attempt.ending == nil || r.attempt.ending.saved || r.attempt.step < 0 || r.lost != nil {
+	if r.Checkpoints == "" || r.attempt.ending == nil || r.attempt.ending.saved || r.attempt.step < 0 && !r.attempt.saves || r.lost != nil {
 		return nil
 	}
 	c, ok := r.store.newest(noCeiling)
 	if ok && c.onTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
-	if ok && !r.lacksSteps(c, r.attempt.step) {
+	if ok && r.coversAll(c) {
 		return nil
 	}
 	e := &SaveLostError{Step: r.attempt.step}

@@ -78,6 +78,24 @@ func TestStopLosesSaveInPlace(t *testing.T) {
 	}
 }
 
+// TestStopOfSilentProgram has programs that report nothing: what they have saved says
+// whether they train.
+func TestStopOfSilentProgram(t *testing.T) {
+	for script, want := range map[string]bool{
+		"write ckpt-1;pause;say ready;sleep":         true,
+		"write ckpt-1;pause;say ready;polite ckpt-2": false,
+		"write ckpt-9;pause;say ready;sleep":         false, // it has done all
+		"say ready;sleep":                            false, // it may still be loading
+	} {
+		sv, out := supervise(t, script)
+		sv.Steps = 9
+		exit, err := stopAt(t, sv, out)
+		if _, lost := errors.AsType[*SaveLostError](err); exit.Cause != Stopped || lost != want || err != nil && !lost || strings.Contains(fmt.Sprint(err), "-1 ") {
+			t.Errorf("%s: Run = %+v, %v; want that steps are lost: %v", script, exit, err, want)
+		}
+	}
+}
+
 // TestStopTellsProgramFirst has a launcher that ends its worker by its own means,
 // and a worker that would die of SIGTERM.
 func TestStopTellsProgramFirst(t *testing.T) {

@@ -108,6 +108,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		c.saves += len(added)
 		c.stats.EventsDropped = r.events.Dropped()
 	})
+	r.attempt.saves = r.attempt.saves || len(added) > 0
 	for _, c := range added {
 		if c.Step >= r.ceiling {
 			r.ceiling = noCeiling

@@ -12,20 +12,26 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
+// moved says what became of a checkpoint that was moved out of the way.
+type moved struct {
+	dir   string  // where it is
+	names []alias // that it had
+}
+
 // quarantine moves a damaged checkpoint out of the way of a program that picks its
 // newest one by itself. It must not be called while the program runs.
-func (s *checkpointStore) quarantine(c Checkpoint, now time.Time) (dir string, err error) {
+func (s *checkpointStore) quarantine(c Checkpoint, now time.Time) (m moved, err error) {
+	m.names = s.aliases(c)
 	files := make([]string, len(c.files))
 	for i, name := range c.files {
 		files[i] = s.abs(name)
 	}
-	dir, err = checkpoint.MoveAside(s.disk, s.root.Name(), filepath.Base(c.Path), files, now)
-	if err != nil {
-		return "", err
+	if m.dir, err = checkpoint.MoveAside(s.disk, s.root.Name(), filepath.Base(c.Path), files, now); err != nil {
+		return moved{}, err
 	}
 	delete(s.refused, c.key())
 	delete(s.seen, c.key())
-	return dir, nil
+	return m, nil
 }
 
 // bringBack gives a program that overwrites its checkpoint the copy of it.
@@ -93,16 +99,16 @@ func isNewer(a, b Checkpoint) bool {
 // quarantineDamaged moves damaged checkpoints aside before a start.
 func (r *run) quarantineDamaged(ctx context.Context) {
 	for _, c := range r.store.newestDamaged() {
-		dir, err := r.store.quarantine(c, time.Now())
+		m, err := r.store.quarantine(c, time.Now())
 		switch {
 		case isGoneFile(err):
 		case err != nil:
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
-			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", dir)
+			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", m.dir)
 			r.bringBack(ctx, c)
-			if err := r.store.repoint(c); err != nil {
-				r.log.Warn("cannot correct the file that names the damaged checkpoint", "checkpoint", c.Path, "err", err)
+			if err := r.store.repoint(c, m.names); err != nil {
+				r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", err)
 			}
 		}
 	}

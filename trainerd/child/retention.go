@@ -37,7 +37,7 @@ func (s *checkpointStore) kept() []Kept {
 		}
 		all = append(all, k)
 	}
-	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}}, s.policy...)
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks())}, s.policy...)
 	for i, why := range checkpoint.Reasons(policies, numbered) {
 		all[at[i]].Why = why
 	}
@@ -52,6 +52,21 @@ func (c *Checkpoint) stored() retention.Checkpoint {
 		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
 	}
 	return x
+}
+
+// linked is a policy that keeps checkpoints which symbolic links are to: without them,
+// the program's `best` would be gone. It has the name of a link for each path.
+type linked map[string]string
+
+// Keep implements [retention.Policy].
+func (l linked) Keep(all []retention.Checkpoint) []string {
+	why := make([]string, len(all))
+	for i, c := range all {
+		if name := l[c.Prefix]; name != "" {
+			why[i] = "the link " + name + " is to it"
+		}
+	}
+	return why
 }
 
 // pinNames returns the names of a checkpoint's files, any of which may be pinned.

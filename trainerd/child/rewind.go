@@ -107,11 +107,11 @@ func (b *rewinds) choose(intact []Checkpoint, given *Checkpoint) Checkpoint {
 
 // moveAside moves an intact checkpoint to where the damaged ones go.
 func (r *run) moveAside(c Checkpoint) error {
-	dir, err := r.store.quarantine(c, time.Now())
+	m, err := r.store.quarantine(c, time.Now())
 	if err != nil {
 		return err
 	}
 	r.store.drop(c)
-	r.log.Info("moved a checkpoint that was saved after the fault aside", "checkpoint", c.Path, "to", dir)
-	return r.store.repoint(c)
+	r.log.Info("moved a checkpoint that was saved after the fault aside", "checkpoint", c.Path, "to", m.dir)
+	return r.store.repoint(c, m.names)
 }

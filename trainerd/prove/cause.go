@@ -32,7 +32,7 @@ type evidence struct {
 func (e *evidence) causes() []Cause {
 	e.collect()
 	for _, find := range []func() []Cause{
-		e.alone, e.fromScratch, e.offByOne, e.byCounters, e.independent, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
+		e.alone, e.fromScratch, e.older, e.offByOne, e.byCounters, e.independent, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
 	} {
 		if found := find(); len(found) > 0 {
 			return found
@@ -121,6 +121,9 @@ func (e *evidence) unused() (found []Cause) {
 		return nil
 	}
 	why := "what the training reports does not differ, and " + what + ": what an evaluation alone uses is not restored"
+	if best := e.seen[partBest]; best != "" {
+		return []Cause{{partBest.name, "what the training reports does not differ, and what it keeps of its best evaluation does: " + best}}
+	}
 	for _, p := range []*part{partNorm, partEMA, partDropout, partRandom} {
 		if line, ok := e.lineWith(p); ok {
 			found = append(found, Cause{p.name, why + "; the script has: " + line})

@@ -55,6 +55,15 @@ func TestCauses(t *testing.T) {
 		"an average that is not saved":          {1, 21, nil, []Curve{{Tag: "eval/loss", First: 30}}, true, "ema = EMA(net)", "EMA of the weights"},
 		"another copy of the weights": {1, 21, []Tensor{{File: "c-30.pt", Name: "slow/weight", Step: 30, MaxAbs: 0.1}},
 			[]Curve{{Tag: "val_loss", First: 30}}, true, "slow = copy.deepcopy(net)", "state of the evaluation"},
+		"the best and what counts since": {1, 21, []Tensor{
+			{File: "c-30/state.pkl", Name: "best_loss", Step: 30, MaxAbs: 0.1}, {File: "c-30/state.pkl", Name: "bad_evals", Step: 30, MaxAbs: 1},
+			{File: "c-30/state.pkl", Name: "since", Step: 30, MaxAbs: 1},
+		}, nil, true, "net = Dropout(0.1)", "stale best"},
+		"a copy of another step": {1, 21, []Tensor{{File: "best/optimizer.bin", Name: "state/0/exp_avg", Step: -1, MaxAbs: 0.1}}, nil, true, adam, "stale best"},
+		"the best instead of the newest": {1, 21, []Tensor{
+			{File: "c-30/state.pkl", Name: "scale", Step: 30, MaxAbs: 4}, {File: "c-30/scheduler.bin", Name: "last_epoch", Step: 30, MaxAbs: 10},
+			{File: "c-30/optimizer.bin", Name: "state/0/step", Step: 30, MaxAbs: 10}, {File: "c-30/model.safetensors", Name: "weight", Step: 30, MaxAbs: 0.1},
+		}, []Curve{{Tag: "loss", First: 21}}, true, adam, "stale best"},
 		"a smoothed curve":        {1, 21, nil, []Curve{{Tag: "avg_loss", First: 21}}, true, adam, "a curve that is not resumed"},
 		"gradients added up":      {1, 21, nil, []Curve{{Tag: "loss", First: 25}}, false, "if step % accum == 0:", "gradients that are added up"},
 		"moments":                 {1, 21, nil, []Curve{{Tag: "loss", First: 22}}, false, adam, "optimizer state (moments)"},

@@ -10,7 +10,7 @@ import (
 
 // counts are names of numbers in checkpoints that each update of the weights raises
 // by one.
-var counts = regexp.MustCompile(`(?i)(?:^|[/_.])(?:step|steps|iteration|iterations|iter|count|t|num_batches_tracked)$`)
+var counts = regexp.MustCompile(`(?i)(?:^|[/_.])(?:step|steps|iteration|iterations|iter|count|t|last_epoch|num_batches_tracked)$`)
 
 // byCounters reads what the counters of a checkpoint say, which need no reports: one
 // that differs by one has seen a step twice, or not at all; the optimizer's, when it
@@ -36,6 +36,32 @@ func (e *evidence) byCounters() []Cause {
 		}
 	}
 	return nil
+}
+
+// older finds a state that is of an earlier step than the checkpoint that the program was
+// given, as of the best one: all that counts in it lags behind by as much.
+func (e *evidence) older() []Cause {
+	if e.Disturbance == nil || len(e.Difference.Tensors) == 0 {
+		return nil
+	}
+	counters, lag, where := 0, 0.0, ""
+	for _, t := range e.Difference.Tensors {
+		if t.Step != e.Difference.Tensors[0].Step {
+			break // the later ones follow
+		}
+		if p := t.part(); !counts.MatchString(t.Name) || p != partOptimizer && p != partSchedule {
+			continue
+		}
+		if counters > 0 && t.MaxAbs != lag {
+			return nil
+		}
+		counters, lag, where = counters+1, t.MaxAbs, fmt.Sprintf("%s of %s: %s", t.Name, t.File, t.Reason)
+	}
+	if counters < 2 || lag <= 1 || int64(lag) >= e.Disturbance.Resumed || e.seen[partWeights] == "" {
+		return nil
+	}
+	return []Cause{{partBest.name, fmt.Sprintf("after the checkpoint of step %d it continues with the state of step %d, as if it had loaded another one, such as the best: %s",
+		e.Disturbance.Resumed, e.Disturbance.Resumed-int64(lag), where)}}
 }
 
 // restoredCounter reports whether the optimizer counts its updates in the checkpoints,

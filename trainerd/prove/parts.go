@@ -19,7 +19,7 @@ type part struct {
 // The parts of a state, by name. A name belongs to the first whose words it has.
 var (
 	partDropout   = &part{"dropout stream", regexp.MustCompile(`(?i)drop_?out`), false}
-	partBest      = &part{"stale best", regexp.MustCompile(`(?i)best|patience|early_stop`), true}
+	partBest      = &part{"stale best", regexp.MustCompile(`(?i)best|patience|early_stop|(?:^|[_/.])(?:num_)?bad(?:_epochs|_evals)?$|no_improve|since_improve`), true}
 	partEMA       = &part{"EMA of the weights", regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ema|swa|polyak|shadow)(?:$|[^a-z])|averaged|moving_avg|(?:model|net|weights?|params?)_?av(?:g|era)|(?:^|[^a-z_])(?:avg|average)_?(?:model|net|weights?|params?)|ExponentialMovingAverage`), true}
 	partScaler    = &part{"loss scaler", regexp.MustCompile(`(?i)scaler|loss_?scale|grad_?scale|growth_tracker|(?:^|[/_.])scale$`), false}
 	partShuffle   = &part{"shuffle seed", regexp.MustCompile(`(?i)shuffl|perm(?:$|utation|[/_.])|sampler`), false}
@@ -47,6 +47,9 @@ var ofOptimizer = regexp.MustCompile(`(?:^|[/_.])state[/_.]\d+[/_.]\w+$`)
 // part returns which part of the state a tensor belongs to: by its name, or by that
 // of its file.
 func (t *Tensor) part() *part {
+	if stepIn(t.File) < 0 && partBest.words.MatchString(t.File) {
+		return partBest // a copy of the state at a step that the program has chosen
+	}
 	base := path.Base(t.File)
 	inFile := partOf(strings.TrimSuffix(base, path.Ext(base)))
 	if p := partOf(t.Name); p == partStep && (inFile == partOptimizer || ofOptimizer.MatchString(t.Name)) {

@@ -153,7 +153,7 @@ func (l *childLife) judgeLost(e *child.SaveLostError) error {
 	if !l.stopped {
 		return broke("nobody has stopped it: %w", e)
 	}
-	if l.plan.way != nil && l.fs.Failed() == "" && l.saved.Load() >= e.Step {
+	if l.plan.way != nil && l.fs.Failed() == "" && e.Step >= 0 && l.saved.Load() >= e.Step {
 		return broke("the program had saved step %d: %w", l.saved.Load(), e)
 	}
 	return nil
