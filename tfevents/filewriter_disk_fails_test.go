@@ -33,7 +33,7 @@ func TestFileWriterDiskFails(t *testing.T) {
 				}
 				break
 			}
-			if fsys.FailedKind() != "mkdir" && len(promised) < 5 {
+			if promised != nil && len(promised) < 5 {
 				t.Errorf("%s (%v): steps %v were promised", fsys.Failed(), err, promised)
 			}
 			if err == nil || !errors.Is(err, faultfs.ErrInjected) && !errors.Is(err, io.ErrShortWrite) {
@@ -45,12 +45,14 @@ func TestFileWriterDiskFails(t *testing.T) {
 }
 
 // writeSteps writes steps 1 to 6, each in a file of its own, and reopens the writer
-// after an error. It returns the steps that were promised, and the first error.
+// after an error. It returns the steps that were promised, nil without a writer, and the
+// first error.
 func writeSteps(ctx context.Context, fsys FS, dir string) (promised []int64, first error) {
 	w, err := NewFileWriter(dir, &FileWriterOptions{FS: fsys, Form: TF2, Host: "h", MaxFileSize: 1, FlushEvery: -1})
 	if err != nil {
 		return nil, err
 	}
+	promised = []int64{}
 	for step := range int64(6) {
 		err := w.AddScalar(ctx, "loss", 1, step+1)
 		if err == nil {
@@ -106,10 +108,20 @@ func checkPromised(t *testing.T, when, dir string, promised []int64) {
 // what could not be made.
 func TestFileWriterCannotBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "log")
-		w, err := NewFileWriter(dir, &FileWriterOptions{FS: faultfs.New(3), Form: TF2, Host: "h"}) // after the directory
-		if w != nil || !errors.Is(err, faultfs.ErrInjected) || !strings.Contains(err.Error(), dir) {
-			t.Errorf("%v, %v", w, err)
+		for n := 1; ; n++ {
+			dir := filepath.Join(t.TempDir(), "log")
+			fsys := faultfs.New(n)
+			w, err := NewFileWriter(dir, &FileWriterOptions{FS: fsys, Form: TF2, Host: "h"})
+			if w != nil || !errors.Is(err, faultfs.ErrInjected) {
+				t.Fatalf("%s: %v, %v", fsys.Failed(), w, err)
+			}
+			if fsys.FailedKind() != "create" {
+				continue
+			}
+			if !strings.Contains(err.Error(), dir) {
+				t.Error(err)
+			}
+			return
 		}
 	})
 }
@@ -251,4 +263,26 @@ func TestWriteHParamsFails(t *testing.T) {
 	if err := WriteHParams(dir, map[string]any{"rate": struct{}{}}, "", start); err == nil || !strings.Contains(err.Error(), "rate") {
 		t.Errorf("a value of no kind: %v", err)
 	}
+}
+
+// The disk fills between two files: what was for the first is not in the second.
+func TestFileWriterFullBeforeNextFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("no space left on device")
+		f := &fakeFile{gate: make(chan struct{})}
+		w := newTestWriter(t, t.TempDir(), &FileWriterOptions{Host: "h", BufferSize: -1, MaxFileSize: 130})
+		files := 0
+		w.create = func(at time.Time) (atomicfile.File, int64, error) { files++; return f, at.Unix(), nil }
+		mustAdd(t, w, 1)
+		f.gate <- struct{}{} // the version
+		synctest.Wait()
+		mustAdd(t, w, 2, 3, 4, 5, 6)
+		f.gate <- struct{}{} // step 1
+		synctest.Wait()
+		f.setError(full)
+		close(f.gate)
+		if err := w.Close(); !errors.Is(err, full) || files != 1 {
+			t.Errorf("%d files, %v", files, err)
+		}
+	})
 }
