@@ -15,7 +15,7 @@ AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
 KILLS   ?= 10
-DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention
+DEPTH   := ./internal/atomicfile ./ckptfmt ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention ./tfevents
 TRAINERS_VENV ?= $(BIN)/trainers-venv
 FOR     ?= 1h
 export INTEROP RETRY

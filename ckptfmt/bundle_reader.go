@@ -218,11 +218,7 @@ func (r *BundleReader) lookup(name string, key []byte) (bundleEntry, error) {
 	if err != nil {
 		return bundleEntry{}, err
 	}
-	e, err := r.parse(key, value)
-	if err != nil {
-		return bundleEntry{}, err
-	}
-	return e, nil
+	return r.parse(key, value)
 }
 
 // Lookup returns a whole tensor. The caller owns it. Damage is a
@@ -256,7 +252,7 @@ func (r *BundleReader) LookupSlice(name string, s TensorSlice) (*Tensor, error) 
 		if err != nil || s.isFull(e.shape) {
 			return t, err
 		}
-		return cutSlice(t, s)
+		return cutSlice(t, s), nil
 	}
 	return r.readSlice(name, &e, s)
 }

@@ -112,12 +112,9 @@ func (s *shard) ReadAt(b []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// view maps the file on first use.
+// view maps the file, which is not empty, on first use.
 func (s *shard) view() ([]byte, error) {
 	s.mapOnce.Do(func() {
-		if s.size == 0 {
-			return // nothing cannot be mapped
-		}
 		s.mapErr = s.use(func(f atomicfile.ReadFile) (err error) {
 			file, ok := f.(*os.File)
 			if !ok {

@@ -50,27 +50,22 @@ func (e *bundleEntry) holds(s TensorSlice, se *bundleEntry) error {
 // part is a stored slice that has something of what is asked for.
 type part struct {
 	entry  bundleEntry
+	file   *shard // that has its bytes
 	name   string
 	stored box // what the slice holds
 	wanted box // what of it is asked for
 }
 
-// assemble reads the part s of a partitioned tensor out of its slices.
+// assemble reads the part s, which lies within it, of a partitioned tensor out of
+// its slices.
 func (r *BundleReader) assemble(name string, e *bundleEntry, s TensorSlice) (*Tensor, error) {
-	shape, err := s.Shape(e.shape)
-	if err != nil {
-		return nil, err
-	}
 	whole := boxOf(s, e.shape)
 	// That the parts are all there is known before memory is taken.
 	parts, err := r.parts(name, e, whole)
 	if err != nil {
 		return nil, err
 	}
-	out, err := newTensor(e.dtype, shape)
-	if err != nil {
-		return nil, err
-	}
+	out := newTensor(e.dtype, whole)
 	for _, p := range parts {
 		t, err := r.read(p.name, &p.entry)
 		if err != nil {
@@ -96,8 +91,8 @@ func (r *BundleReader) parts(name string, e *bundleEntry, whole box) ([]part, er
 		if err != nil {
 			return nil, err
 		}
-		p := part{se, name + " " + s.String(), boxes[i], wanted}
-		if _, err := r.locate(p.name, &p.entry); err != nil {
+		p := part{entry: se, name: name + " " + s.String(), stored: boxes[i], wanted: wanted}
+		if p.file, err = r.locate(p.name, &p.entry); err != nil {
 			return nil, err
 		}
 		parts = append(parts, p)
@@ -113,23 +108,17 @@ func sortParts(parts []part) {
 	slices.SortFunc(parts, func(a, b part) int { return slices.Compare(a.stored.start, b.stored.start) })
 }
 
-// readSlice reads a part of a tensor of numbers that is stored whole. A
-// checksum covers the whole tensor, so all of it is read, a piece at a time;
+// readSlice reads the part s, which lies within it, of a tensor of numbers that is
+// stored whole. A checksum covers the whole tensor, so all of it is read, a piece at a time;
 // unless checksums are skipped, then the part alone.
 func (r *BundleReader) readSlice(name string, e *bundleEntry, s TensorSlice) (*Tensor, error) {
 	file, err := r.locate(name, e)
 	if err != nil {
 		return nil, err
 	}
-	shape, err := s.Shape(e.shape)
-	if err != nil {
-		return nil, err
-	}
-	out, err := newTensor(e.dtype, shape)
-	if err != nil {
-		return nil, err
-	}
-	runs := runsOf(boxOf(s, e.shape), e.shape, dtype.Size(e.dtype))
+	part := boxOf(s, e.shape)
+	out := newTensor(e.dtype, part)
+	runs := runsOf(part, e.shape, dtype.Size(e.dtype))
 	if r.opts.SkipChecksums {
 		err = runs.read(file, e.offset, out.Data)
 	} else {

@@ -138,6 +138,9 @@ func (w *BundleWriter) add(name string, fullShape []int64, s TensorSlice, e *bun
 	if !slices.Equal(shape, e.shape) {
 		return 0, w.refuse(name, fmt.Errorf("%w: slice %q of shape %v has a tensor of shape %v", ErrSlices, s, fullShape, e.shape))
 	}
+	if len(fullShape) > maxRank {
+		return 0, w.refuse(name, fmt.Errorf("shape of rank %d; at most %d can be stored", len(fullShape), maxRank))
+	}
 	key, whole := name, w.entries[name]
 	if !s.isFull(fullShape) {
 		key = string(sliceKey(name, s))
@@ -343,9 +346,7 @@ func prepareIndex(fsys FS, prefix string, h *tfpb.BundleHeaderProto, entries map
 
 func writeIndex(w io.Writer, h *tfpb.BundleHeaderProto, entries map[string]*bundleEntry, o indexOptions) error {
 	t := sstable.NewWriter(w, &sstable.WriterOptions{Snappy: o.snappy})
-	if err := t.Add([]byte(headerKey), tfproto.Marshal(h)); err != nil {
-		return err
-	}
+	_ = t.Add([]byte(headerKey), tfproto.Marshal(h)) // its error is that of all later calls
 	var value []byte
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		value = entries[key].append(value[:0])

@@ -33,3 +33,13 @@ func TestFileSystemOfAProgram(t *testing.T) {
 		t.Errorf("%d files were created, %v", fsys.created, err)
 	}
 }
+
+func TestFileOptions(t *testing.T) {
+	fsys := new(programFS)
+	if got := (&ckptfmt.FileOptions{FS: fsys}).FileSystem(); got != fsys {
+		t.Errorf("the file system is %v", got)
+	}
+	if got := (*ckptfmt.FileOptions)(nil).FileSystem(); got != nil {
+		t.Errorf("without options it is %v, not the operating system's", got)
+	}
+}

@@ -85,7 +85,7 @@ type merge struct {
 // add takes the entries of one bundle. A data file gets its number when the
 // first entry refers to it.
 func (m *merge) add(prefix string) (err error) {
-	r, err := OpenBundle(prefix, nil)
+	r, err := OpenBundle(prefix, &ReaderOptions{FS: m.fsys})
 	if err != nil {
 		return err
 	}

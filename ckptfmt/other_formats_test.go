@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -346,5 +347,101 @@ func TestPartsReaderRefuses(t *testing.T) {
 	slice, _ := slicePart(2, 2, [2]int64{0, 1}, [2]int64{0, 2})
 	if _, err := NewPartsReader([]Part{slice}, nil); !errors.Is(err, ErrSlices) {
 		t.Errorf("a slice: %v", err)
+	}
+}
+
+// A file's Close may fail at the end of its reading, which is then no end; after
+// damage, the damage is what is said.
+func TestPartsReaderCloseFails(t *testing.T) {
+	damage, unclosed := errors.New("damage"), errors.New("not closed")
+	for end, want := range map[error]error{io.EOF: unclosed, damage: damage} {
+		c := &closedAtEnd{from: struct {
+			io.Reader
+			io.Closer
+		}{endsWith{end}, failingCloser{unclosed}}}
+		for range 2 {
+			if n, err := c.Read(make([]byte, 1)); n != 0 || err != want {
+				t.Errorf("after %v: %d, %v; want %v", end, n, err, want)
+			}
+		}
+	}
+}
+
+type failingCloser struct{ error }
+
+func (f failingCloser) Close() error { return f.error }
+
+// manyParts is a list of more tensors than are read; none may be asked for.
+type manyParts struct{ PartList }
+
+func (manyParts) Len() int { return math.MaxInt32 + 1 }
+
+func TestTooManyParts(t *testing.T) {
+	if _, err := NewPartListReader(manyParts{}, nil); err == nil || err.Error() != "there are 2147483648 tensors, at most 2147483647 are read" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Parts of other formats are given as they are, with what is wrong with each.
+func TestIntactPartsOfAnotherFormat(t *testing.T) {
+	parts, _, damage := odd()
+	parts = append(parts, WholePart("unopened", tfpb.DataType_DT_UINT8, []int64{1}, func() (io.ReadCloser, error) { return nil, damage }),
+		WholePart("scalar", tfpb.DataType_DT_UINT8, nil, (&countedFile{data: []byte{7}}).open),
+		WholePart("deep", tfpb.DataType_DT_UINT8, slices.Repeat([]int64{1}, 12), (&countedFile{data: []byte{7}}).open))
+	r, err := NewPartsReader(parts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, damaged, err := IntactParts(r)
+	if err != nil || len(got) != len(parts) || damaged != nil {
+		t.Errorf("%d parts, %v, %v", len(got), damaged, err)
+	}
+	verdicts := map[string]error{}
+	for name, err := range VerifyParts(t.Context(), parts) {
+		verdicts[name] = err
+	}
+	for name, want := range map[string]error{"lost": damage, "damaged": damage, "unopened": damage, "odd": ErrType, "scalar": nil, "deep": nil, "whole": nil} {
+		if err, some := verdicts[name]; !some || !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	if _, err := r.OpenTensor("unopened"); err != damage {
+		t.Errorf("a stream of what cannot be opened: %v", err)
+	}
+	if _, err := r.Info("none"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("of a name that is not there: %v", err)
+	}
+	for info := range r.Tensors() {
+		if info.Name == "scalar" && info.Shape != nil {
+			t.Errorf("the scalar has shape %v", info.Shape)
+		}
+		if info.Name == "short" {
+			break // as a caller may
+		}
+	}
+	if p := got[len(got)-1]; !p.IsWhole() || len(p.Slice.Start) != 12 {
+		t.Errorf("a whole part of rank 12 is %v", p.Slice)
+	}
+	vast := Part{Full: []int64{1 << 40, 1 << 40}, Slice: FullSlice(2)}
+	if got, err := JoinSlices([]Part{vast}); err == nil || !strings.Contains(err.Error(), "more elements than an int64 can count") {
+		t.Errorf("a shape beyond counting: %v, %v", got, err)
+	}
+	wide := WholePart("wide", tfpb.DataType_DT_DOUBLE, []int64{1 << 61}, nil)
+	if size, err := wide.Size(); err == nil || !strings.Contains(err.Error(), "shape [2305843009213693952] of float64 is larger than any file") {
+		t.Errorf("a size beyond counting: %d, %v", size, err)
+	}
+}
+
+// What ends the reading of a file as a whole is said without a tensor.
+func TestVerifyFileEndsWithItsContext(t *testing.T) {
+	parts, _, _ := odd()
+	r, err := NewPartsReader(parts[:2], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if checks, err := VerifyFile(ctx, otherFile{PartsReader: r}); checks != "sizes" || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, %v", checks, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -58,16 +59,25 @@ func (p *Part) Size() (int64, error) {
 	if p.Err != nil || p.Foreign != "" {
 		return p.Bytes, p.Err
 	}
-	n, err := dtype.NumElements(p.Shape)
-	if err != nil || p.Strings != nil {
+	if p.Strings != nil {
+		_, err := dtype.NumElements(p.Shape)
 		return 0, err
 	}
-	size := dtype.Size(p.DType)
-	if size == 0 {
-		return 0, fmt.Errorf("%w: %s has no stored form", ErrType, dtype.Name(p.DType))
+	return numBytes(p.DType, p.Shape)
+}
+
+// numBytes returns the number of bytes of a tensor of fixed-size elements.
+func numBytes(d tfpb.DataType, shape []int64) (int64, error) {
+	n, err := dtype.NumElements(shape)
+	if err != nil {
+		return 0, err
 	}
-	if n > (1<<63-1)/size {
-		return 0, fmt.Errorf("shape %v of %s is larger than any file", p.Shape, dtype.Name(p.DType))
+	size := dtype.Size(d)
+	if size == 0 {
+		return 0, fmt.Errorf("%w: %s has no elements of fixed size", ErrType, dtype.Name(d))
+	}
+	if n > math.MaxInt64/size {
+		return 0, fmt.Errorf("shape %v of %s is larger than any file", shape, dtype.Name(d))
 	}
 	return n * size, nil
 }
@@ -154,28 +164,21 @@ func IntactParts(r Reader) ([]Part, []DamagedTensor, error) {
 	}
 	parts := make([]Part, len(stored))
 	for i := range stored {
-		s := &stored[i]
-		if parts[i], err = s.part(r); err != nil {
-			return nil, nil, fmt.Errorf("tensor %q: %w", s.name, err)
-		}
+		parts[i] = stored[i].part(r)
 	}
 	return parts, damaged, nil
 }
 
-func (s *storedPart) part(r Reader) (Part, error) {
+func (s *storedPart) part(r Reader) Part {
 	slice := s.tensorSlice()
-	shape, err := slice.Shape(s.full)
-	if err != nil {
-		return Part{}, err
-	}
-	p := Part{Name: s.name, Full: s.full, Slice: slice, Shape: shape}
+	p := Part{Name: s.name, Full: s.full, Slice: slice, Shape: boxOf(slice, s.full).length}
 	if s.entry != nil {
 		p.DType, p.Shard, p.Offset, p.CRC = s.entry.dtype, int(s.entry.shard), s.entry.offset, s.entry.crc
 	} else if v1, ok := r.(*V1Reader); ok {
 		p.DType = v1.tensors[s.name].dtype
 	}
 	s.setContent(&p)
-	return p, nil
+	return p
 }
 
 // setContent gives p what reads its elements.
@@ -245,6 +248,9 @@ func JoinSlices(list []Part) (*Tensor, error) {
 		return nil, fmt.Errorf("%w: there are none", ErrSlices)
 	}
 	first := list[0]
+	if _, err := dtype.NumElements(first.Full); err != nil {
+		return nil, err
+	}
 	boxes := make([]box, len(list))
 	for i, p := range list {
 		if p.DType != first.DType || !slices.Equal(p.Full, first.Full) {
@@ -263,10 +269,7 @@ func JoinSlices(list []Part) (*Tensor, error) {
 			return nil, err
 		}
 	}
-	out, err := newTensor(first.DType, slices.Clone(first.Full))
-	if err != nil {
-		return nil, err
-	}
+	out := newTensor(first.DType, whole)
 	for i, t := range loaded {
 		if boxes[i].elements() > 0 {
 			copyBox(out, whole, t, boxes[i], boxes[i])

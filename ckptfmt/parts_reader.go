@@ -200,7 +200,7 @@ func (r *PartsReader) LookupSlice(name string, s TensorSlice) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cutSlice(t, s)
+	return cutSlice(t, s), nil
 }
 
 // OpenTensor implements [Reader].

@@ -89,36 +89,25 @@ func (b box) next(at []int64) bool {
 	return false
 }
 
-// newTensor returns a tensor of zeros.
-func newTensor(d tfpb.DataType, shape []int64) (*Tensor, error) {
-	n, err := dtype.NumElements(shape)
-	if err != nil {
-		return nil, err
-	}
-	t := &Tensor{DType: d, Shape: shape}
-	if hasStrings(d) {
+// newTensor returns a tensor of zeros that holds the box b.
+func newTensor(d tfpb.DataType, b box) *Tensor {
+	t := &Tensor{DType: d, Shape: slices.Clone(b.length)}
+	if n := b.elements(); hasStrings(d) {
 		t.Strings = make([][]byte, n)
-		return t, nil
+	} else {
+		t.Data = make([]byte, n*dtype.Size(d))
 	}
-	t.Data = make([]byte, n*dtype.Size(d))
-	return t, nil
+	return t
 }
 
-// cutSlice copies a slice out of a tensor.
-func cutSlice(t *Tensor, s TensorSlice) (*Tensor, error) {
-	shape, err := s.Shape(t.Shape)
-	if err != nil {
-		return nil, err
-	}
-	out, err := newTensor(t.DType, shape)
-	if err != nil {
-		return nil, err
-	}
+// cutSlice copies a slice, which lies within it, out of a tensor.
+func cutSlice(t *Tensor, s TensorSlice) *Tensor {
 	part := boxOf(s, t.Shape)
+	out := newTensor(t.DType, part)
 	if part.elements() > 0 {
 		copyBox(out, part, t, boxOf(FullSlice(len(t.Shape)), t.Shape), part)
 	}
-	return out, nil
+	return out
 }
 
 // checkCover reports whether boxes lie side by side, without overlap, and

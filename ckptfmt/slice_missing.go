@@ -9,7 +9,8 @@ import (
 // say what is missing of a tensor: it is for a message.
 const maxMissing = 1000
 
-// missingText names the first part of whole that boxes do not hold.
+// missingText names the first part of whole that boxes, which do not overlap and do
+// not hold all of it, lack.
 func missingText(boxes []box, whole box) string {
 	holes := []box{whole}
 	for _, b := range boxes {
@@ -21,9 +22,6 @@ func missingText(boxes []box, whole box) string {
 		if len(boxes) > maxMissing || len(holes) > maxMissing {
 			return ""
 		}
-	}
-	if len(holes) == 0 {
-		return ""
 	}
 	first := slices.MinFunc(holes, func(a, b box) int { return slices.Compare(a.start, b.start) })
 	text := fmt.Sprintf("; missing: %s", TensorSlice{Start: first.start, Length: first.length})

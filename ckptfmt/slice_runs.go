@@ -34,9 +34,6 @@ func runsOf(part box, shape []int64, size int64) runs {
 			r.count *= n
 		}
 	}
-	if r.length == 0 {
-		r.count = 0
-	}
 	return r
 }
 

@@ -32,6 +32,7 @@ func TestParseShapeAndSlice(t *testing.T) {
 		{"8 0,-1", "error", "", ""},
 		{"8 1", "error", "", ""},
 		{"8 a,b", "error", "", ""},
+		{"8 0,b", "error", "", ""},
 		{"x 0,1", "error", "", ""},
 		{"-8 -", "error", "", ""},
 		{"8 9223372036854775807,1", "error", "", ""},
@@ -188,10 +189,7 @@ func saveSlices(t *testing.T, r *rand.Rand, prefix, v1 string, whole *Tensor) {
 	}
 	r.Shuffle(len(cuts), func(i, j int) { cuts[i], cuts[j] = cuts[j], cuts[i] })
 	for _, s := range cuts {
-		part, err := cutSlice(whole, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := cutSlice(whole, s)
 		if err := errors.Join(w.AddSlice("x", whole.Shape, s, part), w1.AddSlice("x", whole.Shape, s, part)); err != nil {
 			t.Fatal(err)
 		}
@@ -220,10 +218,7 @@ func checkSlices(t *testing.T, r *rand.Rand, prefix string, whole *Tensor) {
 				s.Length[i] = 1 + r.Int64N(d-s.Start[i])
 			}
 		}
-		want, err := cutSlice(whole, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := cutSlice(whole, s)
 		got, err := c.LookupSlice("x", s)
 		if err != nil || tensorHash(got) != tensorHash(want) || !slices.Equal(got.Shape, want.Shape) {
 			t.Errorf("slice %q of %v differs, %v", s, whole.Shape, err)
@@ -278,5 +273,29 @@ func TestSlicesThatDoNotFit(t *testing.T) {
 		if bad != (tc.wants != nil) {
 			t.Errorf("%s: Verify says %v", tc.name, bad)
 		}
+	}
+}
+
+// A slice made by hand, not parsed, is checked where it is used.
+func TestSliceThatIsNoRange(t *testing.T) {
+	for _, s := range []TensorSlice{{[]int64{-1}, []int64{2}}, {[]int64{0}, []int64{0}}, {[]int64{1}, []int64{math.MaxInt64}}} {
+		if shape, err := s.Shape([]int64{4}); !errors.Is(err, ErrSlices) || !strings.Contains(err.Error(), "are not a range") {
+			t.Errorf("%v: %v, %v", s, shape, err)
+		}
+	}
+}
+
+// What is missing of a tensor in very many slices is not looked for.
+func TestMissingOfMany(t *testing.T) {
+	boxes := make([]box, maxMissing+1)
+	for i := range boxes {
+		boxes[i] = box{[]int64{int64(2 * i)}, []int64{1}}
+	}
+	whole := box{[]int64{0}, []int64{int64(2 * len(boxes))}}
+	if text := missingText(boxes, whole); text != "" {
+		t.Errorf("of %d: %s", len(boxes), text)
+	}
+	if text := missingText(boxes[:maxMissing-1], whole); text != "; missing: 1,1 and more" {
+		t.Errorf("of %d: %s", maxMissing-1, text)
 	}
 }

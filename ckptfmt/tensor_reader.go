@@ -84,11 +84,7 @@ func (r *BundleReader) stream(name string, e *bundleEntry) (io.Reader, error) {
 	}
 	var readers []io.Reader
 	for _, p := range parts {
-		from, err := r.entryReader(p.name, &p.entry)
-		if err != nil {
-			return nil, err
-		}
-		readers = append(readers, from)
+		readers = append(readers, r.readerIn(p.file, p.name, &p.entry))
 	}
 	return io.MultiReader(readers...), nil
 }
@@ -113,12 +109,17 @@ func (r *BundleReader) entryReader(name string, e *bundleEntry) (io.Reader, erro
 	if err != nil {
 		return nil, err
 	}
+	return r.readerIn(file, name, e), nil
+}
+
+// readerIn returns a reader of the bytes of one entry, which are in file.
+func (r *BundleReader) readerIn(file *shard, name string, e *bundleEntry) io.Reader {
 	entry := *e
 	t := &entryReader{name: name, entry: &entry, file: file, check: !r.opts.SkipChecksums}
 	if r.order == binary.BigEndian {
-		return &swapReader{from: t, dtype: e.dtype}, nil
+		return &swapReader{from: t, dtype: e.dtype}
 	}
-	return t, nil
+	return t
 }
 
 // entryReader reads an entry's bytes and checks them in the end.
@@ -233,17 +234,11 @@ func (w *BundleWriter) AddSliceFrom(name string, fullShape []int64, s TensorSlic
 	if err != nil {
 		return w.refuse(name, err)
 	}
-	n, err := dtype.NumElements(shape)
+	size, err := numBytes(d, shape)
 	if err != nil {
 		return w.refuse(name, err)
 	}
-	e := &bundleEntry{dtype: d, shape: shape, size: n}
-	if size := dtype.Size(d); size > 0 {
-		e.size = n * size
-	}
-	if err := e.check(); err != nil || hasStrings(d) {
-		return w.refuse(name, fmt.Errorf("%w: %s cannot be written from a stream", ErrType, dtype.Name(d)))
-	}
+	e := &bundleEntry{dtype: d, shape: shape, size: size}
 	_, err = w.addStream(name, fullShape, s, e, from)
 	return err
 }

@@ -241,13 +241,9 @@ func appendList(b []byte, d tfpb.DataType, n int, p *tfpb.TensorProto) []byte {
 	return appendInts(b, dtype.Size(d), p.IntVal[:n])
 }
 
-// appendAll appends the little-endian bytes of v, a slice of fixed-size
-// numbers or bools.
-func appendAll(b []byte, v any) []byte {
-	b, err := binary.Append(b, binary.LittleEndian, v)
-	if err != nil {
-		panic("ckptfmt: not a slice of numbers: " + err.Error())
-	}
+// appendAll appends the little-endian bytes of v.
+func appendAll[T bool | int32 | int64 | uint32 | uint64 | float32 | float64](b []byte, v []T) []byte {
+	b, _ = binary.Append(b, binary.LittleEndian, v) // which can be done with each of these types
 	return b
 }
 

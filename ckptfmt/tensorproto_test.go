@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -214,4 +215,49 @@ func FuzzTensorProto(f *testing.F) {
 			t.Fatalf("%v came back as %v, %v", v, again, err)
 		}
 	})
+}
+
+// Variants have messages of their own for elements; what is none is refused by name,
+// or gives a message that no reader takes.
+func TestVariantProto(t *testing.T) {
+	variant := &tfpb.VariantTensorDataProto{TypeName: "list", Metadata: []byte("m")}
+	p := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_VARIANT, TensorShape: shapeProto([]int64{2}), VariantVal: []*tfpb.VariantTensorDataProto{variant}}
+	v, err := TensorFromProto(p)
+	if err != nil || len(v.Strings) != 2 || !bytes.Equal(v.Strings[0], v.Strings[1]) {
+		t.Fatalf("%v, %v; the last value fills the rest", v, err)
+	}
+	back := v.Proto()
+	if len(back.VariantVal) != 2 || !proto.Equal(back.VariantVal[1], variant) {
+		t.Errorf("it came back as %v", back)
+	}
+	v.Strings[1] = []byte{0xff}
+	if again, err := TensorFromProto(v.Proto()); err == nil && bytes.Equal(again.Strings[1], v.Strings[1]) {
+		t.Errorf("what is no variant came back as %v", again)
+	}
+	variant.TypeName = "\xff"
+	if v, err := TensorFromProto(p); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("a type that is no text: %v, %v", v, err)
+	}
+}
+
+func TestBadTensorProtos(t *testing.T) {
+	for name, c := range map[string]struct {
+		p    *tfpb.TensorProto
+		want string
+	}{
+		"unknown rank":            {&tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: &tfpb.TensorShapeProto{UnknownRank: true}}, "shape of unknown rank"},
+		"resource as content":     {&tfpb.TensorProto{Dtype: tfpb.DataType_DT_RESOURCE, TensorContent: []byte("abcd")}, "resource cannot be in tensor_content"},
+		"more strings than bytes": {&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeProto([]int64{9}), TensorContent: []byte("\x01a")}, "2 bytes does not hold 9 strings"},
+		"length without an end":   {&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeProto([]int64{1}), TensorContent: []byte("\x80\x80")}, "2 bytes does not hold 1 strings"},
+		"string past the end":     {&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeProto([]int64{1}), TensorContent: []byte("\x02a")}, "2 bytes does not hold 1 strings"},
+		"more after the last":     {&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeProto([]int64{1}), TensorContent: []byte("\x01ab")}, "3 bytes does not hold 1 strings"},
+	} {
+		if v, err := TensorFromProto(c.p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %q", name, v, err, c.want)
+		}
+	}
+	none := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeProto([]int64{2})}
+	if v, err := TensorFromProto(none); err != nil || len(v.Strings) != 2 || v.Strings[1] == nil {
+		t.Errorf("no strings are empty ones: %v, %v", v, err)
+	}
 }

@@ -240,8 +240,7 @@ func (r *V1Reader) LookupSlice(name string, s TensorSlice) (*Tensor, error) {
 }
 
 func (r *V1Reader) assemble(name string, t *v1Tensor, s TensorSlice) (*Tensor, error) {
-	shape, err := s.Shape(t.shape)
-	if err != nil {
+	if _, err := s.Shape(t.shape); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", name, err)
 	}
 	whole := boxOf(s, t.shape)
@@ -256,6 +255,7 @@ func (r *V1Reader) assemble(name string, t *v1Tensor, s TensorSlice) (*Tensor, e
 	for i, stored := range t.slices {
 		var v *Tensor
 		if _, ok := boxes[i].intersect(whole); ok || whole.elements() == 0 {
+			var err error
 			if v, err = r.read(name, t, stored); err != nil {
 				return nil, err
 			}
@@ -265,10 +265,7 @@ func (r *V1Reader) assemble(name string, t *v1Tensor, s TensorSlice) (*Tensor, e
 		}
 		parts = append(parts, v)
 	}
-	out, err := newTensor(t.dtype, shape)
-	if err != nil {
-		return nil, err
-	}
+	out := newTensor(t.dtype, whole)
 	for i, v := range parts {
 		if wanted, ok := boxes[i].intersect(whole); ok {
 			copyBox(out, whole, v, boxes[i], wanted)
@@ -294,19 +291,12 @@ func (r *V1Reader) read(name string, t *v1Tensor, s v1Slice) (*Tensor, error) {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return nil, corrupt(err)
 	}
-	shape, err := s.Shape(t.shape)
-	if err != nil {
-		return nil, corrupt(err)
-	}
-	n, err := dtype.NumElements(shape)
-	if err != nil {
-		return nil, corrupt(err)
-	}
-	v := &Tensor{DType: t.dtype, Shape: shape}
+	stored := boxOf(s.TensorSlice, t.shape)
+	v := &Tensor{DType: t.dtype, Shape: stored.length}
 	if m.GetData().GetData() == nil {
 		return nil, corrupt(errors.New("no data"))
 	}
-	if err := v.setList(n, m.Data.Data, false); err != nil {
+	if err := v.setList(stored.elements(), m.Data.Data, false); err != nil {
 		return nil, corrupt(err)
 	}
 	return v, nil

@@ -111,6 +111,9 @@ func (w *V1Writer) add(name string, fullShape []int64, s TensorSlice, t *Tensor)
 	if err := t.Validate(); err != nil {
 		return err
 	}
+	if len(fullShape) > maxRank {
+		return fmt.Errorf("shape of rank %d; at most %d can be stored", len(fullShape), maxRank)
+	}
 	key := string(sliceKey(name, s))
 	meta := w.metas[name]
 	switch {
@@ -166,15 +169,12 @@ func checkV1Size(t *Tensor, header int) error {
 	if !ok {
 		return fmt.Errorf("%w: V1 checkpoints do not hold %s; save it as V2", ErrType, dtype.Name(t.DType))
 	}
-	n, err := dtype.NumElements(t.Shape)
-	if err != nil {
-		return err
-	}
+	n, _ := dtype.NumElements(t.Shape) // Validate said yes
 	size := int64(header+room) + each*n
 	for _, s := range t.Strings {
 		size += int64(len(s))
 	}
-	if n > maxMessage || size > maxMessage {
+	if size > maxMessage {
 		return fmt.Errorf("tensor slice is too large to serialize: up to %d bytes; save it as V2 or in smaller slices", size)
 	}
 	return nil
@@ -201,7 +201,7 @@ func (w *V1Writer) Finish() error {
 }
 
 func (w *V1Writer) publish() (err error) {
-	from, err := os.Open(w.spill.Temp())
+	from, err := atomicfile.Open(w.fsys, w.spill.Temp())
 	if err != nil {
 		return err
 	}
@@ -224,9 +224,7 @@ func (w *V1Writer) publish() (err error) {
 func (w *V1Writer) writeTable(t *sstable.Writer, from io.ReaderAt) error {
 	meta := &tfpb.SavedTensorSliceMeta{Versions: &tfpb.VersionDef{Producer: bundleVersion}}
 	meta.Tensor = slices.SortedFunc(maps.Values(w.metas), func(a, b *tfpb.SavedSliceMeta) int { return cmp.Compare(a.Name, b.Name) })
-	if err := t.Add([]byte(headerKey), tfproto.Marshal(&tfpb.SavedTensorSlices{Meta: meta})); err != nil {
-		return err
-	}
+	_ = t.Add([]byte(headerKey), tfproto.Marshal(&tfpb.SavedTensorSlices{Meta: meta})) // its error is that of all later calls
 	var value []byte
 	for _, key := range slices.Sorted(maps.Keys(w.places)) {
 		p := w.places[key]

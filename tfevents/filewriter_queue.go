@@ -201,7 +201,7 @@ func (w *FileWriter) drop() bool {
 	seen, dropped := 0, 0
 	files := old.files
 	for _, r := range old.recs {
-		for len(files) > 0 && files[0].pos == r.start {
+		for len(files) > 0 && files[0].pos == r.start { // none begins without a record
 			files[0].pos, files = len(w.active.buf), files[1:]
 		}
 		if r.droppable {
@@ -214,9 +214,6 @@ func (w *FileWriter) drop() bool {
 		record := old.buf[r.start : r.start+recordLen(old.buf[r.start:])]
 		w.active.recs = append(w.active.recs, queued{start: len(w.active.buf), droppable: r.droppable})
 		w.active.buf = append(w.active.buf, record...)
-	}
-	for i := range files {
-		files[i].pos = len(w.active.buf)
 	}
 	w.dropped += int64(dropped)
 	w.over = max(0, w.over-dropped)

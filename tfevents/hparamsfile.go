@@ -29,9 +29,7 @@ func WriteHParams(logdir string, values map[string]any, trialID string, start ti
 	var file bytes.Buffer
 	w := NewEventsWriter(&file, &EventsWriterOptions{Now: func() time.Time { return start }})
 	e := &tfpb.Event{WallTime: WallTime(start), What: &tfpb.Event_Summary{Summary: summary.New(v)}}
-	if err := w.WriteEvent(e); err != nil {
-		return err
-	}
+	_ = w.WriteEvent(e) // to memory, with texts that an event may hold
 	if err := os.MkdirAll(logdir, 0o777); err != nil {
 		return fmt.Errorf("tfevents: %w", err)
 	}

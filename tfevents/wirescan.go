@@ -301,9 +301,6 @@ func (all shapes) of(d protoreflect.MessageDescriptor) *shape {
 	all[d.FullName()] = s
 	for i := range d.Fields().Len() {
 		f := d.Fields().Get(i)
-		if int(f.Number()) >= len(s.fields) || f.IsMap() {
-			continue // left to the general decoder
-		}
 		s.fields[f.Number()] = all.ofField(f)
 		if f.ContainingOneof() != nil {
 			s.oneof |= 1 << f.Number()
@@ -314,8 +311,6 @@ func (all shapes) of(d protoreflect.MessageDescriptor) *shape {
 
 func (all shapes) ofField(f protoreflect.FieldDescriptor) fieldShape {
 	switch f.Kind() {
-	case protoreflect.GroupKind:
-		return fieldShape{}
 	case protoreflect.MessageKind:
 		return fieldShape{kinds: 1 << protowire.BytesType, message: all.of(f.Message())}
 	case protoreflect.BytesKind, protoreflect.StringKind:
