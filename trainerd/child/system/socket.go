@@ -6,21 +6,60 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	socketDir  = "trainerd-" // and a random number
+	socketName = "reports"
 )
 
 // listen makes the socket for one start, in a folder that nobody else can
 // enter: its path must be shorter than that of many a logdir.
 func listen() (*net.UnixListener, error) {
-	dir, err := os.MkdirTemp("", "trainerd-")
+	removeDeadSockets(os.TempDir())
+	dir, err := os.MkdirTemp("", socketDir)
 	if err != nil {
 		return nil, fmt.Errorf("making the socket for reports: %w", err)
 	}
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "reports"), Net: "unix"})
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
 	if err != nil {
 		os.Remove(dir)
 		return nil, fmt.Errorf("making the socket for reports: %w", err)
 	}
 	return ln, nil
+}
+
+// startTime is how long a process may take from making its socket to listening at it.
+const startTime = time.Minute
+
+// removeDeadSockets removes the sockets that processes which were killed have left in a
+// folder: those at which nobody listens. Others' cannot be entered.
+func removeDeadSockets(temp string) {
+	entries, err := os.ReadDir(temp)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		name := filepath.Join(temp, entry.Name(), socketName)
+		if !strings.HasPrefix(entry.Name(), socketDir) {
+			continue
+		}
+		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > startTime && isDead(name) {
+			os.Remove(name)
+			os.Remove(filepath.Dir(name))
+		}
+	}
+}
+
+func isDead(socket string) bool {
+	conn, err := net.Dial("unix", socket)
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // ownedListener is a socket in a folder of its own.

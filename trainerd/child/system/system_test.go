@@ -3,10 +3,16 @@
 package system
 
 import (
+	"errors"
 	"io"
+	"io/fs"
+	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestGroupOutlivesItsLeader starts a program that ends while what it has started
@@ -30,6 +36,48 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 	}
 	if err := p.SignalGroup(SigKill); err != nil {
 		t.Errorf("SignalGroup: %v", err)
+	}
+}
+
+// TestKilledProcessesSocket: what a killed process left in the folder for temporary
+// files is removed by the next one, but not what is in use, and what may soon be.
+func TestKilledProcessesSocket(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	leave := func(name string, old, killed bool) string {
+		socket := filepath.Join(temp, name, socketName)
+		if err := os.Mkdir(filepath.Dir(socket), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln.SetUnlinkOnClose(false)
+		if t.Cleanup(func() { ln.Close() }); killed {
+			ln.Close()
+		}
+		if old {
+			if err := os.Chtimes(socket, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return socket
+	}
+	dead, used, fresh := leave("trainerd-1", true, true), leave("trainerd-2", true, false), leave("trainerd-3", false, true)
+	other := leave("other", true, true)
+	ln, err := OS{}.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if _, err := os.Lstat(filepath.Dir(dead)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dead, err)
+	}
+	for _, socket := range []string{used, fresh, other} {
+		if _, err := os.Lstat(socket); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
