@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
@@ -38,7 +39,11 @@ type checkpointer struct {
 	// busy has room for one: the one that fills it may save, from the copy of the
 	// variables until they are durable.
 	busy    chan struct{}
-	cutting turn // of the copy alone; see Supervisor.WithoutSaves
+	held    time.Duration // guarded by busy: how long steps had to wait for the save under way
+	cutting turn          // of the copy alone; see Supervisor.WithoutSaves
+
+	// riskTold is set once the log has that MaxRisk cannot be kept.
+	riskTold *atomic.Bool
 
 	// staleStep warns, once, of a global step that the training does not raise.
 	staleStep *staleStep
@@ -52,6 +57,7 @@ type checkpointer struct {
 	values   *checkpoint.Values
 	failures int
 	begun    time.Time          // of the newest save
+	rest     time.Time          // until then the training has its time for steps
 	safe     time.Time          // when the current checkpoint was last found to hold everything
 	every    time.Duration      // of serve
 	timed    bool               // serve runs, or is about to
@@ -96,6 +102,7 @@ func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 		coord:      &sv.coord,
 		begun:      time.Now(),
 		log:        sv.log(),
+		riskTold:   &sv.riskTold,
 		staleStep:  &r.staleStep,
 		busy:       make(chan struct{}, 1),
 		current:    SavedCheckpoint{Step: session.NoStep},
@@ -140,7 +147,14 @@ func (c *checkpointer) acquire(ctx context.Context) error {
 	}
 }
 
-func (c *checkpointer) release() { <-c.busy }
+// release ends a save. The training then gets as much time as the save has taken
+// from it, before the next one by the clock.
+func (c *checkpointer) release() {
+	c.mu.Lock()
+	c.rest, c.held = time.Now().Add(c.held), 0
+	c.mu.Unlock()
+	<-c.busy
+}
 
 type inSaveKey struct{}
 
@@ -199,13 +213,19 @@ func (c *checkpointer) compare(ctx context.Context) checkpoint.Comparison {
 	if current.Prefix == "" || values == nil || !layout.Exists(current.Prefix) {
 		return checkpoint.Unknown
 	}
-	if !values.Tracks() { // spares copying the variables in order to compare them
-		if step, err := session.ReadStep(ctx, c.sess, c.globalStep); err != nil || step != current.Step {
-			return checkpoint.Unknown
-		}
+	if values.Tracks() {
+		return values.Compare(ctx)
 	}
+	// The step spares copying the variables in order to compare them.
+	if step, err := session.ReadStep(ctx, c.sess, c.globalStep); err != nil || step != current.Step {
+		return checkpoint.Unknown
+	}
+	defer c.holdSince(time.Now())
 	return values.Compare(ctx)
 }
+
+// holdSince notes that steps have had to wait for the save under way.
+func (c *checkpointer) holdSince(t time.Time) { c.held += time.Since(t) }
 
 // cut takes the state of the session. The caller holds busy, and says how the
 // variables compare with the current checkpoint.
@@ -226,8 +246,10 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 			return nil, started, fmt.Errorf("listener: %w", err)
 		}
 	}
+	asked := time.Now()
 	cut, err := c.saver.Snapshot(ctx, c.sess, c.globalStep)
 	if err != nil {
+		c.holdSince(asked)
 		return nil, started, err
 	}
 	c.metrics.enter(cut)
@@ -268,7 +290,7 @@ func (c *checkpointer) saveInBackground(ctx context.Context, coord *coord.Coordi
 	if err != nil {
 		return c.tolerate(c.failed(ctx, err))
 	}
-	if cut.BySession() {
+	if cut.BySession() && !cut.HoldsSteps() {
 		// The session saves itself: it has to be at the end of a step.
 		_, err := c.write(context.WithoutCancel(ctx), cut, started)
 		return c.tolerate(err)
@@ -284,7 +306,10 @@ func (c *checkpointer) saveInBackground(ctx context.Context, coord *coord.Coordi
 
 // write makes a cut durable. The caller holds busy.
 func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, started time.Time) (SavedCheckpoint, error) {
-	defer cut.Close()
+	defer func() {
+		cut.Close()
+		c.held += cut.Held()
+	}()
 	c.syncEvents(ctx)
 	values := cut.Values()
 	path, err := c.savePath()
@@ -301,6 +326,7 @@ func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, star
 	c.current, c.values = saved, values
 	c.mu.Unlock()
 	c.stats.saved(saved.Took)
+	c.warnRisk(saved.Took, cut.Held())
 	c.announce(ctx, saved)
 	return saved, nil
 }

@@ -87,7 +87,8 @@
 // with Supervisor's StartAtRestoredStep at the restored step. Nothing is saved
 // if the session knows that no variable has changed since the current
 // checkpoint. A timer that missed several ticks makes up for them in one call
-// instead of a burst. The step counter has no meaningless first point, and no
+// instead of a burst. A save by the clock leaves the training at least as long for
+// its steps as they had to wait for the last save. The step counter has no meaningless first point, and no
 // service writes a second point at the same step while nothing changes.
 // MaxToKeep removes all surplus checkpoints at once. Keep-every periods continue
 // across restarts. Paths in the state file are relative, and nothing outside the

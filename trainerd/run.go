@@ -33,6 +33,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 	}
 	defer sv.busy.Store(false)
 	sv.stopAsked.Store(false)
+	sv.riskTold.Store(false)
 	pause := firstRestart
 	sv.stats.open()
 	defer sv.stats.close()

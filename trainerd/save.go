@@ -102,14 +102,17 @@ type SavedCheckpoint struct {
 var errRunEnded = errors.New("the run has ended; nothing is saved any more")
 
 // SaveBudget limits the time spent saving and the time that a crash may cost.
-// If it cannot meet both limits, the second wins: a save is made.
+// If it cannot meet both limits, the second wins: a save is made. But before a
+// save by the clock the training has had at least as long for its steps as they
+// had to wait for the last save.
 type SaveBudget struct {
 	// MaxShare is the largest share of the time that may be spent writing
 	// checkpoints, such as 0.05 for a twentieth. Zero means no limit.
 	MaxShare float64
 	// MaxRisk is the most working time that a crash may lose: from the state in
 	// the current checkpoint until the next one becomes current. Zero means no
-	// limit. It applies even if SaveModelEvery is off.
+	// limit. It applies even if SaveModelEvery is off. If saves take too long for
+	// it, the log says so once.
 	MaxRisk time.Duration
 }
 
@@ -271,11 +274,32 @@ func (c *checkpointer) tolerate(err error) error {
 	return nil
 }
 
+// LeastRisk returns the smallest MaxRisk that can be kept if a save takes took, and
+// steps have to wait for held of that. It reports whether b's can.
+func (b SaveBudget) LeastRisk(took, held time.Duration) (least time.Duration, kept bool) {
+	least = 2*took - held // from a save to the end of the next, which begins as soon as it may
+	return least, b.MaxRisk <= 0 || b.MaxRisk >= least
+}
+
+// warnRisk reports, once, that a crash may lose more than it should.
+func (c *checkpointer) warnRisk(took, held time.Duration) {
+	least, kept := c.budget.LeastRisk(took, held)
+	if kept || c.riskTold.Swap(true) {
+		return
+	}
+	c.log.Warn("saves take so long that a crash may lose more work than the limit allows; raise the limit, save less, or use a faster disk",
+		"limit", c.budget.MaxRisk, "at_risk", least, "save_took", took)
+}
+
 // tick is the checkpoint service's work: one save, tried again with growing
-// pauses, which are never longer than the interval.
+// pauses, which are never longer than the interval. The training has its time
+// before each.
 func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
 	pause := firstSaveRetry
 	for {
+		if !coord.Sleep(ctx, c.untilRested()) {
+			return nil
+		}
 		_, err := c.save(ctx)
 		if err == nil || ctx.Err() != nil {
 			return nil
@@ -288,6 +312,13 @@ func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
 		}
 		pause = min(2*pause, maxSaveRetry)
 	}
+}
+
+// untilRested returns how long the training still has for itself.
+func (c *checkpointer) untilRested() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Until(c.rest)
 }
 
 // serve is the checkpoint service, which begins again when its interval changes.

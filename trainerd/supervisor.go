@@ -101,7 +101,8 @@ type Supervisor struct {
 	// CheckpointBasename begins the names of checkpoints. "" means
 	// "model.ckpt".
 	CheckpointBasename string
-	// SaveModelEvery is the time between two checkpoints (default 600 s).
+	// SaveModelEvery is the time between two checkpoints (default 600 s). If steps
+	// had to wait for the last one, they get at least as long for themselves.
 	// SaveModelSteps, if positive, also saves whenever the global step reaches
 	// a multiple of it; the training then calls StepDone after each step. If
 	// both are off, no checkpoint is written at the end either.
@@ -195,6 +196,7 @@ type Supervisor struct {
 	// when a session that was lost had stopped the coordinator already. Then
 	// there is to be no other session.
 	stopAsked atomic.Bool
+	riskTold  atomic.Bool          // the log has that SaveBudget.MaxRisk cannot be kept
 	interval  sync.Mutex           // guards SaveModelEvery once a run has begun
 	kept      *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
 

@@ -48,8 +48,8 @@ func filenameFeed(def *tfpb.SaverDef, prefix string) map[string]*ckptfmt.Tensor 
 }
 
 // saveByOps lets the session write the checkpoint, and makes durable what it
-// wrote.
-func (s *Saver) saveByOps(ctx context.Context, sess session.Session, prefix string) error {
+// wrote. Steps may continue in between.
+func (s *Saver) saveByOps(ctx context.Context, cut *Snapshot, prefix string) error {
 	def, err := s.saverDef()
 	if err != nil {
 		return err
@@ -57,9 +57,10 @@ func (s *Saver) saveByOps(ctx context.Context, sess session.Session, prefix stri
 	if err := s.makeWay(prefix); err != nil {
 		return err
 	}
-	if _, err := sess.Run(ctx, filenameFeed(def, prefix), []string{def.GetSaveTensorName()}, nil); err != nil {
+	if _, err := cut.sess.Run(ctx, filenameFeed(def, prefix), []string{def.GetSaveTensorName()}, nil); err != nil {
 		return err
 	}
+	cut.Close()
 	names, err := layout.Files(prefix)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
@@ -29,12 +30,22 @@ type Snapshot struct {
 	values  *Values          // nil when the session saves itself
 	tensors []snapshotTensor // by key; nil when the session saves itself
 	lazy    session.LazySnapshot
-	release func() // ends the holding of steps; nil for none
+	began   time.Time
+	held    time.Duration // for as long it kept steps waiting
+	release func()        // ends the holding of steps; nil for none
 }
 
 // BySession reports whether the session saves itself, in its state when the
 // snapshot is written.
 func (c *Snapshot) BySession() bool { return c.tensors == nil }
+
+// HoldsSteps reports whether the session makes no steps until the snapshot is written;
+// see [session.StepHolder].
+func (c *Snapshot) HoldsSteps() bool { return c.release != nil }
+
+// Held returns how long steps had to wait for the snapshot: while it was taken, or,
+// if it has held them, until it was written.
+func (c *Snapshot) Held() time.Duration { return c.held }
 
 // snapshotTensor is a tensor of a cut, in memory or still with the session.
 type snapshotTensor struct {
@@ -53,6 +64,7 @@ func (c *Snapshot) Close() {
 	}
 	if c.release != nil {
 		c.release()
+		c.held, c.release = time.Since(c.began), nil
 	}
 }
 
@@ -63,9 +75,9 @@ func (c *Snapshot) Close() {
 //
 // The variables of a session that is not a [session.VariableStore] are not copied:
 // Write lets the session save them, as they are by then. Steps of a
-// [session.StepHolder] wait until then.
+// [session.StepHolder] wait until it has.
 func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName string) (*Snapshot, error) {
-	cut := &Snapshot{Step: session.NoStep, sess: sess}
+	cut := &Snapshot{Step: session.NoStep, sess: sess, began: time.Now()}
 	store, vars, err := s.variablesOf(sess)
 	if err != nil {
 		return nil, err
@@ -90,7 +102,7 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 	if err := cut.take(ctx, store, vars, names); err != nil {
 		return nil, err
 	}
-	taken = true
+	taken, cut.held = true, time.Since(cut.began)
 	return cut, nil
 }
 

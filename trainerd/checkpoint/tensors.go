@@ -23,7 +23,7 @@ type tensorWriter interface {
 // writeTensors reports whether there was anything to write.
 func (s *Saver) writeTensors(ctx context.Context, cut *Snapshot, prefix string) (bool, error) {
 	if cut.tensors == nil {
-		return true, s.saveByOps(ctx, cut.sess, prefix)
+		return true, s.saveByOps(ctx, cut, prefix)
 	}
 	if len(cut.tensors) == 0 {
 		return false, nil

@@ -120,6 +120,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		r.events.flush(r.ectx) // the points of the steps that it has
 		r.log.Info("saved", c.attrs()...)
 		r.prompter.saved(c, time.Now())
+		r.warnRisk()
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)
 		for _, s := range r.savers {

@@ -13,7 +13,8 @@ type prompter struct {
 	steps  int64         // 0 for not by steps
 	budget trainerd.SaveBudget
 
-	took    time.Duration // by the newest save that was asked for
+	took    time.Duration // by the newest save that was asked for; the program may make no steps meanwhile
+	risky   bool          // the log has that the limit of the work at risk is not kept
 	since   time.Time     // when the newest checkpoint was begun, or the first step was made
 	covered int64         // the step that it has
 	step    int64         // made, -1 before the first report of a start
@@ -52,19 +53,22 @@ func (p *prompter) saved(c Checkpoint, now time.Time) {
 	p.covered = max(p.covered, step)
 }
 
-// due reports whether the program is to be asked now. One that has not answered
-// is asked again when the next save is due.
+// due reports whether the program is to be asked now. One that has not answered,
+// and has made steps since, is asked again when the next save is due.
 func (p *prompter) due(now time.Time) bool {
-	if p.step < 0 || p.step <= p.covered {
+	switch {
+	case p.step < 0 || p.step <= p.covered:
 		return false // it may not know the signal yet, and die of it; or there is nothing new
+	case !p.asked.IsZero() && p.step == p.askedStep:
+		return false // it may be saving, and would save the step once more
 	}
 	last := p.since
 	if p.asked.After(last) {
 		last = p.asked
 	}
 	since := now.Sub(last)
-	if pause := p.budget.Pause(p.every, p.took); pause > 0 && since >= pause {
-		return true
+	if pause := p.budget.Pause(p.every, p.took); pause > 0 && since >= max(pause, 2*p.took) {
+		return true // and has had as long for steps as for the last save
 	}
 	passed := p.steps > 0 && p.step/p.steps > max(p.covered, p.askedStep, 0)/p.steps
 	return passed && p.budget.Allows(since, p.took)
@@ -72,6 +76,18 @@ func (p *prompter) due(now time.Time) bool {
 
 // ask notes that the program was asked.
 func (p *prompter) ask(now time.Time) { p.asked, p.askedStep = now, p.step }
+
+// warnRisk reports, once, that a crash may lose more than it should.
+func (r *run) warnRisk() {
+	p := &r.prompter
+	least, kept := p.budget.LeastRisk(p.took, p.took)
+	if kept || p.risky {
+		return
+	}
+	p.risky = true
+	r.log.Warn("the program takes so long to save that a crash may lose more work than the limit allows; raise the limit, or have it save less or faster",
+		"limit", p.budget.MaxRisk, "at_risk", least)
+}
 
 // prompt has the program save if that is due.
 func (r *run) prompt() {

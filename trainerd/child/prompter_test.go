@@ -1,6 +1,9 @@
 package child
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +40,10 @@ func TestPrompter(t *testing.T) {
 		{"after a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 5), step(2, 6)}, 15, true},
 		{"a save without a step", prompter{every: 10 * s}, []happens{step(7, 0), saved(NoStep, 5)}, 30, false},
 		{"asked", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 19, false},
-		{"not answered", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 20, true},
+		{"not answered", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), step(2, 15)}, 20, true},
+		{"not answered, and no step since", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 30, false},
+		{"a save longer than the interval", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 27), step(2, 28)}, 43, false},
+		{"and as long for steps", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 27), step(2, 28)}, 44, true},
 		{"from the asking on", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 14), step(2, 15)}, 20, true},
 		{"the disk's clock is a day ahead", prompter{every: 10 * s}, []happens{step(1, 0), stamped(1, 5, 86400), step(2, 6)}, 15, true},
 		{"the disk's clock is a day ahead, asked", prompter{every: 10 * s, budget: trainerd.SaveBudget{MaxShare: .1}},
@@ -61,6 +67,10 @@ func TestPrompter(t *testing.T) {
 			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 26, true}, // 25 s after 1
 		{"risk, not yet", prompter{budget: trainerd.SaveBudget{MaxRisk: 30 * s}},
 			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 25, false},
+		{"risk that cannot be had, too soon", prompter{budget: trainerd.SaveBudget{MaxRisk: 3 * s}},
+			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 10, false}, // 5 s each 10
+		{"risk that cannot be had", prompter{budget: trainerd.SaveBudget{MaxRisk: 3 * s}},
+			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 11, true},
 		{"nothing asks", prompter{}, []happens{step(1, 0), step(1000, 1)}, 1e6, false},
 	}
 	for _, tt := range tests {
@@ -74,5 +84,18 @@ func TestPrompter(t *testing.T) {
 				t.Errorf("due after %v s: %v, want %v", tt.at, got, tt.want)
 			}
 		})
+	}
+}
+
+// A limit of the work at risk that saves are too slow for is reported once.
+func TestRiskNotKept(t *testing.T) {
+	for limit, want := range map[time.Duration]int{0: 0, 3 * time.Second: 1, 5 * time.Second: 0} {
+		log := new(bytes.Buffer)
+		r := &run{log: slog.New(slog.NewTextHandler(log, nil)), prompter: prompter{budget: trainerd.SaveBudget{MaxRisk: limit}, took: 5 * time.Second}}
+		r.warnRisk()
+		r.warnRisk()
+		if n := strings.Count(log.String(), "the program takes so long to save"); n != want {
+			t.Errorf("with a limit of %v: reported %d times, want %d", limit, n, want)
+		}
 	}
 }

@@ -78,8 +78,9 @@ type Supervisor struct {
 	// SaveEvery is the time after which the program is asked to save, and with
 	// SaveSteps it is asked at each multiple of that many steps; 0 for never.
 	// Saves that it makes on its own count, too. SaveBudget limits both; its
-	// MaxRisk applies even without them. All of it needs SaveSignal and
-	// Checkpoints.
+	// MaxRisk applies even without them. By the clock, it is not asked again before
+	// it has had as long for its steps as for the last save, nor while it has made
+	// no step since it was asked. All of it needs SaveSignal and Checkpoints.
 	SaveEvery  time.Duration
 	SaveSteps  int64
 	SaveBudget trainerd.SaveBudget

@@ -14,9 +14,10 @@ import (
 // Callable is a set of feeds, fetches and targets that the server has compiled
 // for repeated use. It is safe for concurrent use.
 type Callable struct {
-	sess   *Session
-	step   *step
-	handle int64
+	sess    *Session
+	step    *step
+	handle  int64
+	changes bool // variables
 
 	released  atomic.Bool
 	closeOnce sync.Once
@@ -37,11 +38,11 @@ func (s *Session) MakeCallable(ctx context.Context, feeds, fetches, targets []st
 	if err := s.call(ctx, "MakeCallable", req, resp, graph.ops); err != nil {
 		return nil, err
 	}
-	return &Callable{sess: s, step: st, handle: resp.GetHandle()}, nil
+	return &Callable{sess: s, step: st, handle: resp.GetHandle(), changes: s.changes(feeds, fetches, targets)}, nil
 }
 
-// Run runs the callable, as Session.Run runs a step; feeds are in the order
-// given to MakeCallable.
+// Run runs the callable, as Session.Run runs a step, and like one waits while the
+// variables that it changes are saved; feeds are in the order given to MakeCallable.
 func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
 	if c.released.Load() {
 		return nil, errReleased
@@ -57,6 +58,11 @@ func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt
 		}
 		req.Feed = append(req.Feed, p)
 	}
+	leave, err := c.sess.enter(ctx, c.changes)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	resp := &tfpb.RunCallableResponse{}
 	if err := c.sess.call(ctx, "RunCallable", req, resp, c.sess.index().ops); err != nil {
 		return nil, err

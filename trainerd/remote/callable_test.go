@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -86,4 +88,56 @@ func TestCallable(t *testing.T) {
 	}
 	_, err = c.Run(t.Context(), []*ckptfmt.Tensor{vector(1), vector(1)})
 	wantError(t, err, session.ErrCancelled, "callable is closed")
+}
+
+// Whatever changes variables waits while they are held, in each form of a step, and
+// what does not passes.
+func TestHeldSteps(t *testing.T) {
+	_, c, _ := open(t)
+	graph := &tfpb.GraphDef{Node: append(slices.Clone(smallGraph.Node), &tfpb.NodeDef{Name: "w", Op: "VarHandleOp"},
+		&tfpb.NodeDef{Name: "train", Op: "AssignAddVariableOp", Input: []string{"w", "x"}})}
+	s, err := c.NewSession(t.Context(), graph, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := map[string]func(ctx context.Context, target []string) error{
+		"step": func(ctx context.Context, target []string) error {
+			_, err := s.Run(ctx, map[string]*ckptfmt.Tensor{"x": vector(1)}, []string{"y"}, target)
+			return err
+		},
+		"callable": func(ctx context.Context, target []string) error {
+			c, err := s.MakeCallable(t.Context(), []string{"x"}, []string{"y"}, target)
+			if err != nil {
+				return err
+			}
+			_, err = c.Run(ctx, []*ckptfmt.Tensor{vector(1)})
+			return err
+		},
+		"partial run": func(ctx context.Context, target []string) error {
+			p, err := s.PartialRunSetup(t.Context(), []string{"x"}, []string{"y"}, target)
+			if err != nil {
+				return err
+			}
+			_, err = p.Run(ctx, map[string]*ckptfmt.Tensor{"x": vector(1)}, []string{"y"})
+			return err
+		},
+	}
+	for name, form := range forms {
+		t.Run(name, func(t *testing.T) {
+			release, err := s.HoldSteps(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := form(t.Context(), nil); err != nil {
+				t.Errorf("without a change: %v", err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			wantError(t, form(ctx, []string{"train"}), session.ErrDeadlineExceeded, "waiting for a copy of the variables")
+			release()
+			if err := form(t.Context(), []string{"train"}); err != nil {
+				t.Errorf("after the release: %v", err)
+			}
+		})
+	}
 }

@@ -11,6 +11,9 @@ import (
 // values computed from the tensors of earlier ones. It is safe for concurrent
 // use; its parts run one after another.
 //
+// A step that changes variables waits before each part while they are saved. What
+// a part has begun may continue after it, and during a save, unless it is fetched.
+//
 // It ends when everything announced has been fed and fetched, or with the
 // first part that fails. An unfinished one is kept on the server until the
 // session is closed.
@@ -18,6 +21,7 @@ type PartialRun struct {
 	sess    *Session
 	handle  string
 	running chan struct{} // holds a token during a part
+	changes bool          // variables
 }
 
 // PartialRunSetup begins a step in parts. It announces every tensor that any
@@ -33,7 +37,8 @@ func (s *Session) PartialRunSetup(ctx context.Context, feeds, fetches, targets [
 	if err := s.call(ctx, "PartialRunSetup", req, resp, graph.ops); err != nil {
 		return nil, err
 	}
-	return &PartialRun{sess: s, handle: resp.GetPartialRunHandle(), running: make(chan struct{}, 1)}, nil
+	changes := s.changes(feeds, fetches, targets)
+	return &PartialRun{sess: s, handle: resp.GetPartialRunHandle(), running: make(chan struct{}, 1), changes: changes}, nil
 }
 
 // Run runs the next part: it feeds and fetches tensors that were announced and
@@ -45,6 +50,11 @@ func (p *PartialRun) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, 
 	case <-ctx.Done():
 		return nil, p.sess.client.contextError(ctx, "")
 	}
+	leave, err := p.sess.enter(ctx, p.changes)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	out, _, err := p.sess.runStep(ctx, &tfpb.RunStepRequest{PartialRunHandle: p.handle}, feeds, fetches, nil)
 	return out, err
 }

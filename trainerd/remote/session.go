@@ -106,12 +106,11 @@ func (s *Session) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fet
 // does not.
 func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
-	if s.changes(feeds, fetches, targets) {
-		if err := s.gate.enter(ctx); err != nil {
-			return nil, nil, s.client.contextError(ctx, "waiting for a copy of the variables")
-		}
-		defer s.gate.leave()
+	leave, err := s.enter(ctx, s.changes(feedNames(feeds), fetches, targets))
+	if err != nil {
+		return nil, nil, err
 	}
+	defer leave()
 	return s.runStep(ctx, &tfpb.RunStepRequest{Options: o}, feeds, fetches, targets)
 }
 
@@ -121,9 +120,21 @@ func (s *Session) runWhileHeld(ctx context.Context, feeds map[string]*ckptfmt.Te
 	return out, err
 }
 
+// enter waits while variables are saved, before a step that changes them. The
+// caller calls leave after the step.
+func (s *Session) enter(ctx context.Context, changes bool) (leave func(), err error) {
+	if !changes {
+		return func() {}, nil
+	}
+	if err := s.gate.enter(ctx); err != nil {
+		return nil, s.client.contextError(ctx, "waiting for a copy of the variables")
+	}
+	return s.gate.leave, nil
+}
+
 // changes is writers.step, remembered.
-func (s *Session) changes(feeds map[string]*ckptfmt.Tensor, fetches, targets []string) bool {
-	key := strings.Join(feedNames(feeds), "\x00") + "\x01" + strings.Join(fetches, "\x00") + "\x01" + strings.Join(targets, "\x00")
+func (s *Session) changes(feeds, fetches, targets []string) bool {
+	key := strings.Join(feeds, "\x00") + "\x01" + strings.Join(fetches, "\x00") + "\x01" + strings.Join(targets, "\x00")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changes, ok := s.gated[key]
@@ -134,8 +145,8 @@ func (s *Session) changes(feeds map[string]*ckptfmt.Tensor, fetches, targets []s
 	return changes
 }
 
-// HoldSteps implements [session.StepHolder]. Steps of other clients, and those of
-// a [Callable] or a [PartialRun], are not held.
+// HoldSteps implements [session.StepHolder]. It holds steps, callables and parts of
+// a [PartialRun], but not the steps of other clients.
 func (s *Session) HoldSteps(ctx context.Context) (release func(), err error) {
 	if err := s.gate.exclude(ctx); err != nil {
 		return nil, s.client.contextError(ctx, "waiting for steps to end before variables are copied")

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -149,10 +148,11 @@ func (w *writers) add(graph *tfpb.GraphDef) {
 	}
 }
 
-// changesVariables goes by TensorFlow's names. Ops that call functions may.
+// changesVariables goes by TensorFlow's names. Ops that call functions may, and those
+// that draw from a generator whose state is a variable.
 func changesVariables(op string) bool {
 	op = strings.TrimPrefix(strings.TrimPrefix(op, "Resource"), "Sparse")
-	for _, prefix := range []string{"Apply", "Assign", "Scatter", "StridedSliceAssign", "StatefulPartitionedCall", "If", "While", "Case", "DestroyResource"} {
+	for _, prefix := range []string{"Apply", "Assign", "Scatter", "StridedSliceAssign", "CountUpTo", "Rng", "Stateful", "If", "While", "For", "Case", "RemoteCall", "DestroyResource"} {
 		if strings.HasPrefix(op, prefix) && op != "ScatterNd" {
 			return true
 		}
@@ -163,9 +163,9 @@ func changesVariables(op string) bool {
 // step reports whether a step with these fetches and targets changes
 // variables. One that fills a queue does not count: it may wait for a step
 // that empties the queue, and what it changes are counters of the input.
-func (w *writers) step(feeds map[string]*ckptfmt.Tensor, names ...[]string) bool {
+func (w *writers) step(feeds []string, names ...[]string) bool {
 	seen := map[string]bool{}
-	for name := range feeds {
+	for _, name := range feeds {
 		seen[nodeName(name)] = true
 	}
 	var stack []string

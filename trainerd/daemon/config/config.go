@@ -128,7 +128,8 @@ type Eval struct {
 // their names and defaults, and a few of our own. Seconds may have a fraction;
 // 0 switches a service off.
 type Supervisor struct {
-	// SaveModelSecs is the time between two checkpoints.
+	// SaveModelSecs is the time between two checkpoints. If steps had to wait for
+	// the last one, they get at least as long for themselves before the next.
 	SaveModelSecs Seconds `toml:"save_model_secs"`
 	// SaveModelSteps also saves a checkpoint at each multiple of that many
 	// steps.
@@ -159,7 +160,8 @@ type Supervisor struct {
 	MaxSaveShare float64 `toml:"max_save_share"`
 	// MaxRiskSecs is the most work, in seconds, that a crash may lose; if
 	// saves take long, they begin earlier than save_model_secs to keep to it.
-	// 0 sets no limit.
+	// 0 sets no limit. If saves take so long that it cannot be kept, the log says
+	// so once.
 	MaxRiskSecs Seconds `toml:"max_risk_secs"`
 	// WriteVersion of checkpoints: "V2", or "V1" for very old programs.
 	WriteVersion string `toml:"write_version"`
