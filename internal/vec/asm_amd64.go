@@ -124,6 +124,26 @@ func sLarger(best *float32, place *float32, x *float32, at float32, n int)
 //go:noescape
 func dLarger(best *float64, place *float64, x *float64, at float64, n int)
 
+// sLargest sets d to x where x is above it or no number.
+//
+//go:noescape
+func sLargest(d *float32, x *float32, n int)
+
+// dLargest sets d to x where x is above it or no number.
+//
+//go:noescape
+func dLargest(d *float64, x *float64, n int)
+
+// sAddEqual adds x to d where place is at.
+//
+//go:noescape
+func sAddEqual(d *float32, x *float32, place *float32, at float32, n int)
+
+// dAddEqual adds x to d where place is at.
+//
+//go:noescape
+func dAddEqual(d *float64, x *float64, place *float64, at float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape
@@ -327,12 +347,12 @@ func dNesterov(w *float64, acc *float64, grad *float64, lr float64, m float64, n
 // sAdagrad is a step of the Adagrad optimizer.
 //
 //go:noescape
-func sAdagrad(w *float32, acc *float32, grad *float32, lr float32, n int)
+func sAdagrad(w *float32, acc *float32, grad *float32, lr float32, eps float32, n int)
 
 // dAdagrad is a step of the Adagrad optimizer.
 //
 //go:noescape
-func dAdagrad(w *float64, acc *float64, grad *float64, lr float64, n int)
+func dAdagrad(w *float64, acc *float64, grad *float64, lr float64, eps float64, n int)
 
 // sAdam is a step of the Adam optimizer; c1 and c2 are one less the decays.
 //
@@ -353,6 +373,36 @@ func sRmsProp(w *float32, ms *float32, mom *float32, grad *float32, lr float32, 
 //
 //go:noescape
 func dRmsProp(w *float64, ms *float64, mom *float64, grad *float64, lr float64, c float64, m float64, eps float64, n int)
+
+// sCenteredRMSProp is a step of the centered RMSProp optimizer; c is one less the decay.
+//
+//go:noescape
+func sCenteredRMSProp(w *float32, mg *float32, ms *float32, mom *float32, grad *float32, lr float32, c float32, m float32, eps float32, n int)
+
+// dCenteredRMSProp is a step of the centered RMSProp optimizer; c is one less the decay.
+//
+//go:noescape
+func dCenteredRMSProp(w *float64, mg *float64, ms *float64, mom *float64, grad *float64, lr float64, c float64, m float64, eps float64, n int)
+
+// sAdadelta is a step of the Adadelta optimizer; c is one less rho.
+//
+//go:noescape
+func sAdadelta(w *float32, acc *float32, update *float32, grad *float32, lr float32, rho float32, c float32, eps float32, n int)
+
+// dAdadelta is a step of the Adadelta optimizer; c is one less rho.
+//
+//go:noescape
+func dAdadelta(w *float64, acc *float64, update *float64, grad *float64, lr float64, rho float64, c float64, eps float64, n int)
+
+// sFtrl is a step of the Ftrl optimizer; minus is -l1, and l2 and shrinkage are doubled.
+//
+//go:noescape
+func sFtrl(w *float32, acc *float32, linear *float32, grad *float32, lr float32, l1 float32, minus float32, l2 float32, shrinkage float32, n int)
+
+// dFtrl is a step of the Ftrl optimizer; minus is -l1, and l2 and shrinkage are doubled.
+//
+//go:noescape
+func dFtrl(w *float64, acc *float64, linear *float64, grad *float64, lr float64, l1 float64, minus float64, l2 float64, shrinkage float64, n int)
 
 // sExp sets d to the exponentials of x.
 //

@@ -618,6 +618,114 @@ done:
 	VZEROUPPER
 	RET
 
+// func sLargest(d *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sLargest(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX)(AX*1), Y0
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPS    $0x00, Y1, Y1, Y2
+	VCMPPS    $0x1e, Y0, Y1, Y3
+	VBLENDVPS Y3, Y1, Y0, Y0
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dLargest(d *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·dLargest(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x04, BX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX)(AX*1), Y0
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPD    $0x00, Y1, Y1, Y2
+	VCMPPD    $0x1e, Y0, Y1, Y3
+	VBLENDVPD Y3, Y1, Y0, Y0
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddEqual(d *float32, x *float32, place *float32, at float32, n int)
+// Requires: AVX
+TEXT ·sAddEqual(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         place+16(FP), BX
+	VBROADCASTSS at+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS (BX)(AX*1), Y3
+	VCMPPS  $0x00, Y0, Y3, Y3
+	VANDPS  Y3, Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dAddEqual(d *float64, x *float64, place *float64, at float64, n int)
+// Requires: AVX
+TEXT ·dAddEqual(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         place+16(FP), BX
+	VBROADCASTSD at+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS (BX)(AX*1), Y3
+	VCMPPD  $0x00, Y0, Y3, Y3
+	VANDPD  Y3, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSquare(SB), NOSPLIT, $0-24
@@ -1698,7 +1806,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sAdagrad(w *float32, acc *float32, grad *float32, lr float32, n int)
+// func sAdagrad(w *float32, acc *float32, grad *float32, lr float32, eps float32, n int)
 // Requires: AVX
 TEXT ·sAdagrad(SB), NOSPLIT, $0-40
 	XORQ         AX, AX
@@ -1706,22 +1814,24 @@ TEXT ·sAdagrad(SB), NOSPLIT, $0-40
 	MOVQ         acc+8(FP), DX
 	MOVQ         grad+16(FP), BX
 	VBROADCASTSS lr+24(FP), Y0
+	VBROADCASTSS eps+28(FP), Y1
 	MOVQ         n+32(FP), SI
 	SUBQ         $0x08, SI
 	JLT          done
 
 loop:
-	VMOVUPS (BX)(AX*1), Y1
-	VMOVUPS (DX)(AX*1), Y2
-	VMULPS  Y1, Y1, Y3
-	VADDPS  Y3, Y2, Y2
-	VMOVUPS Y2, (DX)(AX*1)
-	VMOVUPS (CX)(AX*1), Y3
-	VMULPS  Y0, Y1, Y1
-	VSQRTPS Y2, Y2
-	VDIVPS  Y2, Y1, Y1
-	VSUBPS  Y1, Y3, Y1
-	VMOVUPS Y1, (CX)(AX*1)
+	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (DX)(AX*1), Y3
+	VMULPS  Y2, Y2, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (DX)(AX*1)
+	VMOVUPS (CX)(AX*1), Y4
+	VMULPS  Y0, Y2, Y2
+	VSQRTPS Y3, Y3
+	VADDPS  Y1, Y3, Y3
+	VDIVPS  Y3, Y2, Y2
+	VSUBPS  Y2, Y4, Y2
+	VMOVUPS Y2, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
 	JGE     loop
@@ -1730,30 +1840,32 @@ done:
 	VZEROUPPER
 	RET
 
-// func dAdagrad(w *float64, acc *float64, grad *float64, lr float64, n int)
+// func dAdagrad(w *float64, acc *float64, grad *float64, lr float64, eps float64, n int)
 // Requires: AVX
-TEXT ·dAdagrad(SB), NOSPLIT, $0-40
+TEXT ·dAdagrad(SB), NOSPLIT, $0-48
 	XORQ         AX, AX
 	MOVQ         w+0(FP), CX
 	MOVQ         acc+8(FP), DX
 	MOVQ         grad+16(FP), BX
 	VBROADCASTSD lr+24(FP), Y0
-	MOVQ         n+32(FP), SI
+	VBROADCASTSD eps+32(FP), Y1
+	MOVQ         n+40(FP), SI
 	SUBQ         $0x04, SI
 	JLT          done
 
 loop:
-	VMOVUPS (BX)(AX*1), Y1
-	VMOVUPS (DX)(AX*1), Y2
-	VMULPD  Y1, Y1, Y3
-	VADDPD  Y3, Y2, Y2
-	VMOVUPS Y2, (DX)(AX*1)
-	VMOVUPS (CX)(AX*1), Y3
-	VMULPD  Y0, Y1, Y1
-	VSQRTPD Y2, Y2
-	VDIVPD  Y2, Y1, Y1
-	VSUBPD  Y1, Y3, Y1
-	VMOVUPS Y1, (CX)(AX*1)
+	VMOVUPS (BX)(AX*1), Y2
+	VMOVUPS (DX)(AX*1), Y3
+	VMULPD  Y2, Y2, Y4
+	VADDPD  Y4, Y3, Y3
+	VMOVUPS Y3, (DX)(AX*1)
+	VMOVUPS (CX)(AX*1), Y4
+	VMULPD  Y0, Y2, Y2
+	VSQRTPD Y3, Y3
+	VADDPD  Y1, Y3, Y3
+	VDIVPD  Y3, Y2, Y2
+	VSUBPD  Y2, Y4, Y2
+	VMOVUPS Y2, (CX)(AX*1)
 	ADDQ    $0x20, AX
 	SUBQ    $0x04, SI
 	JGE     loop
@@ -1931,6 +2043,314 @@ loop:
 	ADDQ    $0x20, AX
 	SUBQ    $0x04, DI
 	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sCenteredRMSProp(w *float32, mg *float32, ms *float32, mom *float32, grad *float32, lr float32, c float32, m float32, eps float32, n int)
+// Requires: AVX
+TEXT ·sCenteredRMSProp(SB), NOSPLIT, $0-64
+	XORQ         AX, AX
+	MOVQ         w+0(FP), CX
+	MOVQ         mg+8(FP), DX
+	MOVQ         ms+16(FP), BX
+	MOVQ         mom+24(FP), SI
+	MOVQ         grad+32(FP), DI
+	VBROADCASTSS lr+40(FP), Y0
+	VBROADCASTSS c+44(FP), Y1
+	VBROADCASTSS m+48(FP), Y2
+	VBROADCASTSS eps+52(FP), Y3
+	MOVQ         n+56(FP), R8
+	SUBQ         $0x08, R8
+	JLT          done
+
+loop:
+	VMOVUPS (DI)(AX*1), Y4
+	VMOVUPS (BX)(AX*1), Y5
+	VMOVUPS (DX)(AX*1), Y6
+	VMULPS  Y4, Y4, Y7
+	VSUBPS  Y5, Y7, Y7
+	VMULPS  Y1, Y7, Y7
+	VADDPS  Y7, Y5, Y5
+	VMOVUPS Y5, (BX)(AX*1)
+	VSUBPS  Y6, Y4, Y7
+	VMULPS  Y1, Y7, Y7
+	VADDPS  Y7, Y6, Y6
+	VMOVUPS Y6, (DX)(AX*1)
+	VMULPS  Y6, Y6, Y6
+	VSUBPS  Y6, Y5, Y5
+	VADDPS  Y3, Y5, Y5
+	VSQRTPS Y5, Y5
+	VMOVUPS (SI)(AX*1), Y6
+	VMULPS  Y2, Y6, Y6
+	VMULPS  Y0, Y4, Y4
+	VDIVPS  Y5, Y4, Y4
+	VADDPS  Y4, Y6, Y4
+	VMOVUPS Y4, (SI)(AX*1)
+	VMOVUPS (CX)(AX*1), Y5
+	VSUBPS  Y4, Y5, Y4
+	VMOVUPS Y4, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, R8
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dCenteredRMSProp(w *float64, mg *float64, ms *float64, mom *float64, grad *float64, lr float64, c float64, m float64, eps float64, n int)
+// Requires: AVX
+TEXT ·dCenteredRMSProp(SB), NOSPLIT, $0-80
+	XORQ         AX, AX
+	MOVQ         w+0(FP), CX
+	MOVQ         mg+8(FP), DX
+	MOVQ         ms+16(FP), BX
+	MOVQ         mom+24(FP), SI
+	MOVQ         grad+32(FP), DI
+	VBROADCASTSD lr+40(FP), Y0
+	VBROADCASTSD c+48(FP), Y1
+	VBROADCASTSD m+56(FP), Y2
+	VBROADCASTSD eps+64(FP), Y3
+	MOVQ         n+72(FP), R8
+	SUBQ         $0x04, R8
+	JLT          done
+
+loop:
+	VMOVUPS (DI)(AX*1), Y4
+	VMOVUPS (BX)(AX*1), Y5
+	VMOVUPS (DX)(AX*1), Y6
+	VMULPD  Y4, Y4, Y7
+	VSUBPD  Y5, Y7, Y7
+	VMULPD  Y1, Y7, Y7
+	VADDPD  Y7, Y5, Y5
+	VMOVUPS Y5, (BX)(AX*1)
+	VSUBPD  Y6, Y4, Y7
+	VMULPD  Y1, Y7, Y7
+	VADDPD  Y7, Y6, Y6
+	VMOVUPS Y6, (DX)(AX*1)
+	VMULPD  Y6, Y6, Y6
+	VSUBPD  Y6, Y5, Y5
+	VADDPD  Y3, Y5, Y5
+	VSQRTPD Y5, Y5
+	VMOVUPS (SI)(AX*1), Y6
+	VMULPD  Y2, Y6, Y6
+	VMULPD  Y0, Y4, Y4
+	VDIVPD  Y5, Y4, Y4
+	VADDPD  Y4, Y6, Y4
+	VMOVUPS Y4, (SI)(AX*1)
+	VMOVUPS (CX)(AX*1), Y5
+	VSUBPD  Y4, Y5, Y4
+	VMOVUPS Y4, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, R8
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAdadelta(w *float32, acc *float32, update *float32, grad *float32, lr float32, rho float32, c float32, eps float32, n int)
+// Requires: AVX
+TEXT ·sAdadelta(SB), NOSPLIT, $0-56
+	XORQ         AX, AX
+	MOVQ         w+0(FP), CX
+	MOVQ         acc+8(FP), DX
+	MOVQ         update+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	VBROADCASTSS lr+32(FP), Y0
+	VBROADCASTSS rho+36(FP), Y1
+	VBROADCASTSS c+40(FP), Y2
+	VBROADCASTSS eps+44(FP), Y3
+	MOVQ         n+48(FP), DI
+	SUBQ         $0x08, DI
+	JLT          done
+
+loop:
+	VMOVUPS (SI)(AX*1), Y4
+	VMOVUPS (BX)(AX*1), Y5
+	VMOVUPS (DX)(AX*1), Y6
+	VMULPS  Y1, Y6, Y6
+	VMULPS  Y4, Y4, Y7
+	VMULPS  Y2, Y7, Y7
+	VADDPS  Y7, Y6, Y6
+	VMOVUPS Y6, (DX)(AX*1)
+	VADDPS  Y3, Y5, Y7
+	VSQRTPS Y7, Y7
+	VADDPS  Y3, Y6, Y6
+	VSQRTPS Y6, Y6
+	VDIVPS  Y6, Y7, Y6
+	VMULPS  Y4, Y6, Y4
+	VMOVUPS (CX)(AX*1), Y6
+	VMULPS  Y0, Y4, Y7
+	VSUBPS  Y7, Y6, Y6
+	VMOVUPS Y6, (CX)(AX*1)
+	VMULPS  Y1, Y5, Y5
+	VMULPS  Y4, Y4, Y4
+	VMULPS  Y2, Y4, Y4
+	VADDPS  Y4, Y5, Y4
+	VMOVUPS Y4, (BX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, DI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dAdadelta(w *float64, acc *float64, update *float64, grad *float64, lr float64, rho float64, c float64, eps float64, n int)
+// Requires: AVX
+TEXT ·dAdadelta(SB), NOSPLIT, $0-72
+	XORQ         AX, AX
+	MOVQ         w+0(FP), CX
+	MOVQ         acc+8(FP), DX
+	MOVQ         update+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	VBROADCASTSD lr+32(FP), Y0
+	VBROADCASTSD rho+40(FP), Y1
+	VBROADCASTSD c+48(FP), Y2
+	VBROADCASTSD eps+56(FP), Y3
+	MOVQ         n+64(FP), DI
+	SUBQ         $0x04, DI
+	JLT          done
+
+loop:
+	VMOVUPS (SI)(AX*1), Y4
+	VMOVUPS (BX)(AX*1), Y5
+	VMOVUPS (DX)(AX*1), Y6
+	VMULPD  Y1, Y6, Y6
+	VMULPD  Y4, Y4, Y7
+	VMULPD  Y2, Y7, Y7
+	VADDPD  Y7, Y6, Y6
+	VMOVUPS Y6, (DX)(AX*1)
+	VADDPD  Y3, Y5, Y7
+	VSQRTPD Y7, Y7
+	VADDPD  Y3, Y6, Y6
+	VSQRTPD Y6, Y6
+	VDIVPD  Y6, Y7, Y6
+	VMULPD  Y4, Y6, Y4
+	VMOVUPS (CX)(AX*1), Y6
+	VMULPD  Y0, Y4, Y7
+	VSUBPD  Y7, Y6, Y6
+	VMOVUPS Y6, (CX)(AX*1)
+	VMULPD  Y1, Y5, Y5
+	VMULPD  Y4, Y4, Y4
+	VMULPD  Y2, Y4, Y4
+	VADDPD  Y4, Y5, Y4
+	VMOVUPS Y4, (BX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sFtrl(w *float32, acc *float32, linear *float32, grad *float32, lr float32, l1 float32, minus float32, l2 float32, shrinkage float32, n int)
+// Requires: AVX
+TEXT ·sFtrl(SB), NOSPLIT, $0-64
+	XORQ         AX, AX
+	MOVQ         w+0(FP), CX
+	MOVQ         acc+8(FP), DX
+	MOVQ         linear+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	VBROADCASTSS lr+32(FP), Y0
+	VBROADCASTSS l1+36(FP), Y1
+	VBROADCASTSS minus+40(FP), Y2
+	VBROADCASTSS l2+44(FP), Y3
+	VBROADCASTSS shrinkage+48(FP), Y4
+	MOVQ         n+56(FP), DI
+	SUBQ         $0x08, DI
+	JLT          done
+
+loop:
+	VMOVUPS   (SI)(AX*1), Y5
+	VMOVUPS   (CX)(AX*1), Y6
+	VMOVUPS   (DX)(AX*1), Y7
+	VMULPS    Y5, Y5, Y8
+	VADDPS    Y8, Y7, Y8
+	VMOVUPS   Y8, (DX)(AX*1)
+	VSQRTPS   Y8, Y8
+	VSQRTPS   Y7, Y7
+	VSUBPS    Y7, Y8, Y7
+	VDIVPS    Y0, Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VMOVUPS   (BX)(AX*1), Y9
+	VMULPS    Y6, Y4, Y6
+	VADDPS    Y6, Y5, Y5
+	VSUBPS    Y7, Y5, Y5
+	VADDPS    Y5, Y9, Y5
+	VMOVUPS   Y5, (BX)(AX*1)
+	VCMPPS    $0x1e, Y1, Y5, Y6
+	VSUBPS    Y5, Y1, Y7
+	VSUBPS    Y5, Y2, Y9
+	VBLENDVPS Y6, Y7, Y9, Y6
+	VDIVPS    Y0, Y8, Y7
+	VADDPS    Y3, Y7, Y7
+	VDIVPS    Y7, Y6, Y6
+	VCMPPS    $0x1e, Y1, Y5, Y7
+	VCMPPS    $0x1e, Y5, Y2, Y5
+	VANDPS    Y5, Y6, Y5
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMOVUPS   Y5, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dFtrl(w *float64, acc *float64, linear *float64, grad *float64, lr float64, l1 float64, minus float64, l2 float64, shrinkage float64, n int)
+// Requires: AVX
+TEXT ·dFtrl(SB), NOSPLIT, $0-80
+	XORQ         AX, AX
+	MOVQ         w+0(FP), CX
+	MOVQ         acc+8(FP), DX
+	MOVQ         linear+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	VBROADCASTSD lr+32(FP), Y0
+	VBROADCASTSD l1+40(FP), Y1
+	VBROADCASTSD minus+48(FP), Y2
+	VBROADCASTSD l2+56(FP), Y3
+	VBROADCASTSD shrinkage+64(FP), Y4
+	MOVQ         n+72(FP), DI
+	SUBQ         $0x04, DI
+	JLT          done
+
+loop:
+	VMOVUPS   (SI)(AX*1), Y5
+	VMOVUPS   (CX)(AX*1), Y6
+	VMOVUPS   (DX)(AX*1), Y7
+	VMULPD    Y5, Y5, Y8
+	VADDPD    Y8, Y7, Y8
+	VMOVUPS   Y8, (DX)(AX*1)
+	VSQRTPD   Y8, Y8
+	VSQRTPD   Y7, Y7
+	VSUBPD    Y7, Y8, Y7
+	VDIVPD    Y0, Y7, Y7
+	VMULPD    Y6, Y7, Y7
+	VMOVUPS   (BX)(AX*1), Y9
+	VMULPD    Y6, Y4, Y6
+	VADDPD    Y6, Y5, Y5
+	VSUBPD    Y7, Y5, Y5
+	VADDPD    Y5, Y9, Y5
+	VMOVUPS   Y5, (BX)(AX*1)
+	VCMPPD    $0x1e, Y1, Y5, Y6
+	VSUBPD    Y5, Y1, Y7
+	VSUBPD    Y5, Y2, Y9
+	VBLENDVPD Y6, Y7, Y9, Y6
+	VDIVPD    Y0, Y8, Y7
+	VADDPD    Y3, Y7, Y7
+	VDIVPD    Y7, Y6, Y6
+	VCMPPD    $0x1e, Y1, Y5, Y7
+	VCMPPD    $0x1e, Y5, Y2, Y5
+	VANDPD    Y5, Y6, Y5
+	VBLENDVPD Y7, Y6, Y5, Y5
+	VMOVUPS   Y5, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, DI
+	JGE       loop
 
 done:
 	VZEROUPPER

@@ -124,6 +124,26 @@ func sLarger(best, place, x *float32, at float32, n int)
 //go:noescape
 func dLarger(best, place, x *float64, at float64, n int)
 
+// sLargest sets d to x where x is above it or no number.
+//
+//go:noescape
+func sLargest(d, x *float32, n int)
+
+// dLargest sets d to x where x is above it or no number.
+//
+//go:noescape
+func dLargest(d, x *float64, n int)
+
+// sAddEqual adds x to d where place is at.
+//
+//go:noescape
+func sAddEqual(d, x, place *float32, at float32, n int)
+
+// dAddEqual adds x to d where place is at.
+//
+//go:noescape
+func dAddEqual(d, x, place *float64, at float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape
@@ -327,12 +347,12 @@ func dNesterov(w, acc, grad *float64, lr, m float64, n int)
 // sAdagrad is a step of the Adagrad optimizer.
 //
 //go:noescape
-func sAdagrad(w, acc, grad *float32, lr float32, n int)
+func sAdagrad(w, acc, grad *float32, lr, eps float32, n int)
 
 // dAdagrad is a step of the Adagrad optimizer.
 //
 //go:noescape
-func dAdagrad(w, acc, grad *float64, lr float64, n int)
+func dAdagrad(w, acc, grad *float64, lr, eps float64, n int)
 
 // sAdam is a step of the Adam optimizer; c1 and c2 are one less the decays.
 //
@@ -353,6 +373,36 @@ func sRmsProp(w, ms, mom, grad *float32, lr, c, m, eps float32, n int)
 //
 //go:noescape
 func dRmsProp(w, ms, mom, grad *float64, lr, c, m, eps float64, n int)
+
+// sCenteredRMSProp is a step of the centered RMSProp optimizer; c is one less the decay.
+//
+//go:noescape
+func sCenteredRMSProp(w, mg, ms, mom, grad *float32, lr, c, m, eps float32, n int)
+
+// dCenteredRMSProp is a step of the centered RMSProp optimizer; c is one less the decay.
+//
+//go:noescape
+func dCenteredRMSProp(w, mg, ms, mom, grad *float64, lr, c, m, eps float64, n int)
+
+// sAdadelta is a step of the Adadelta optimizer; c is one less rho.
+//
+//go:noescape
+func sAdadelta(w, acc, update, grad *float32, lr, rho, c, eps float32, n int)
+
+// dAdadelta is a step of the Adadelta optimizer; c is one less rho.
+//
+//go:noescape
+func dAdadelta(w, acc, update, grad *float64, lr, rho, c, eps float64, n int)
+
+// sFtrl is a step of the Ftrl optimizer; minus is -l1, and l2 and shrinkage are doubled.
+//
+//go:noescape
+func sFtrl(w, acc, linear, grad *float32, lr, l1, minus, l2, shrinkage float32, n int)
+
+// dFtrl is a step of the Ftrl optimizer; minus is -l1, and l2 and shrinkage are doubled.
+//
+//go:noescape
+func dFtrl(w, acc, linear, grad *float64, lr, l1, minus, l2, shrinkage float64, n int)
 
 // sExp sets d to the exponentials of x.
 //

@@ -1314,6 +1314,252 @@ single:
 done:
 	RET
 
+// func sLargest(d, x *float32, n int)
+TEXT ·sLargest(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dLargest(d, x *float64, n int)
+TEXT ·dLargest(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x4e61e422 // fcmeq v2.2d, v1.2d, v1.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	WORD $0x4e61e422 // fcmeq v2.2d, v1.2d, v1.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	WORD $0x4e61e422 // fcmeq v2.2d, v1.2d, v1.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	WORD $0x4e61e422 // fcmeq v2.2d, v1.2d, v1.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x4e61e422 // fcmeq v2.2d, v1.2d, v1.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
+// func sAddEqual(d, x, place *float32, at float32, n int)
+TEXT ·sAddEqual(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD place+16(FP), R2
+	FMOVS at+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	MOVD n+32(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R0), F1
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, (R0)
+	FMOVQ 16(R0), F1
+	FMOVQ 16(R1), F2
+	FMOVQ 16(R2), F3
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R0), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 32(R2), F3
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R0), F1
+	FMOVQ 48(R1), F2
+	FMOVQ 48(R2), F3
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R0), F1
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dAddEqual(d, x, place *float64, at float64, n int)
+TEXT ·dAddEqual(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD place+16(FP), R2
+	FMOVD at+24(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	MOVD n+32(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R0), F1
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
+	FMOVQ F1, (R0)
+	FMOVQ 16(R0), F1
+	FMOVQ 16(R1), F2
+	FMOVQ 16(R2), F3
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R0), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 32(R2), F3
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R0), F1
+	FMOVQ 48(R1), F2
+	FMOVQ 48(R2), F3
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
+	FMOVQ F1, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R0), F1
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
+	FMOVQ F1, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
 // func sSquare(d, x *float32, n int)
 TEXT ·sSquare(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0
@@ -3716,61 +3962,67 @@ single:
 done:
 	RET
 
-// func sAdagrad(w, acc, grad *float32, lr float32, n int)
+// func sAdagrad(w, acc, grad *float32, lr, eps float32, n int)
 TEXT ·sAdagrad(SB), NOSPLIT, $0-40
 	MOVD w+0(FP), R0
 	MOVD acc+8(FP), R1
 	MOVD grad+16(FP), R2
 	FMOVS lr+24(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS eps+28(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
 	MOVD n+32(FP), R3
 	SUBS $16, R3, R3
 	BLT rest
 turn:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
-	WORD $0x6e21dc23 // fmul v3.4s, v1.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R1)
-	FMOVQ (R0), F3
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x6ea1f842 // fsqrt v2.4s, v2.4s
-	WORD $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	FMOVQ F1, (R0)
-	FMOVQ 16(R2), F1
-	FMOVQ 16(R1), F2
-	WORD $0x6e21dc23 // fmul v3.4s, v1.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ F2, 16(R1)
-	FMOVQ 16(R0), F3
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x6ea1f842 // fsqrt v2.4s, v2.4s
-	WORD $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	FMOVQ F1, 16(R0)
-	FMOVQ 32(R2), F1
-	FMOVQ 32(R1), F2
-	WORD $0x6e21dc23 // fmul v3.4s, v1.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ F2, 32(R1)
-	FMOVQ 32(R0), F3
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x6ea1f842 // fsqrt v2.4s, v2.4s
-	WORD $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	FMOVQ F1, 32(R0)
-	FMOVQ 48(R2), F1
-	FMOVQ 48(R1), F2
-	WORD $0x6e21dc23 // fmul v3.4s, v1.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ F2, 48(R1)
-	FMOVQ 48(R0), F3
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x6ea1f842 // fsqrt v2.4s, v2.4s
-	WORD $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	FMOVQ F1, 48(R0)
+	FMOVQ (R2), F2
+	FMOVQ (R1), F3
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ F3, (R1)
+	FMOVQ (R0), F4
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
+	WORD $0x4ea2d482 // fsub v2.4s, v4.4s, v2.4s
+	FMOVQ F2, (R0)
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R1), F3
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ F3, 16(R1)
+	FMOVQ 16(R0), F4
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
+	WORD $0x4ea2d482 // fsub v2.4s, v4.4s, v2.4s
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R2), F2
+	FMOVQ 32(R1), F3
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ F3, 32(R1)
+	FMOVQ 32(R0), F4
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
+	WORD $0x4ea2d482 // fsub v2.4s, v4.4s, v2.4s
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R2), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ F3, 48(R1)
+	FMOVQ 48(R0), F4
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
+	WORD $0x4ea2d482 // fsub v2.4s, v4.4s, v2.4s
+	FMOVQ F2, 48(R0)
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	ADD $64, R2, R2
@@ -3781,17 +4033,18 @@ rest:
 	SUBS $4, R3, R3
 	BLT done
 single:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
-	WORD $0x6e21dc23 // fmul v3.4s, v1.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R1)
-	FMOVQ (R0), F3
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x6ea1f842 // fsqrt v2.4s, v2.4s
-	WORD $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	FMOVQ F1, (R0)
+	FMOVQ (R2), F2
+	FMOVQ (R1), F3
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ F3, (R1)
+	FMOVQ (R0), F4
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
+	WORD $0x4ea2d482 // fsub v2.4s, v4.4s, v2.4s
+	FMOVQ F2, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2
@@ -3800,61 +4053,67 @@ single:
 done:
 	RET
 
-// func dAdagrad(w, acc, grad *float64, lr float64, n int)
-TEXT ·dAdagrad(SB), NOSPLIT, $0-40
+// func dAdagrad(w, acc, grad *float64, lr, eps float64, n int)
+TEXT ·dAdagrad(SB), NOSPLIT, $0-48
 	MOVD w+0(FP), R0
 	MOVD acc+8(FP), R1
 	MOVD grad+16(FP), R2
 	FMOVD lr+24(FP), F0
 	WORD $0x4e080400 // dup v0.2d, v0.d[0]
-	MOVD n+32(FP), R3
+	FMOVD eps+32(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	MOVD n+40(FP), R3
 	SUBS $8, R3, R3
 	BLT rest
 turn:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
-	WORD $0x6e61dc23 // fmul v3.2d, v1.2d, v1.2d
-	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	FMOVQ F2, (R1)
-	FMOVQ (R0), F3
-	WORD $0x6e60dc21 // fmul v1.2d, v1.2d, v0.2d
-	WORD $0x6ee1f842 // fsqrt v2.2d, v2.2d
-	WORD $0x6e62fc21 // fdiv v1.2d, v1.2d, v2.2d
-	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
-	FMOVQ F1, (R0)
-	FMOVQ 16(R2), F1
-	FMOVQ 16(R1), F2
-	WORD $0x6e61dc23 // fmul v3.2d, v1.2d, v1.2d
-	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	FMOVQ F2, 16(R1)
-	FMOVQ 16(R0), F3
-	WORD $0x6e60dc21 // fmul v1.2d, v1.2d, v0.2d
-	WORD $0x6ee1f842 // fsqrt v2.2d, v2.2d
-	WORD $0x6e62fc21 // fdiv v1.2d, v1.2d, v2.2d
-	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
-	FMOVQ F1, 16(R0)
-	FMOVQ 32(R2), F1
-	FMOVQ 32(R1), F2
-	WORD $0x6e61dc23 // fmul v3.2d, v1.2d, v1.2d
-	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	FMOVQ F2, 32(R1)
-	FMOVQ 32(R0), F3
-	WORD $0x6e60dc21 // fmul v1.2d, v1.2d, v0.2d
-	WORD $0x6ee1f842 // fsqrt v2.2d, v2.2d
-	WORD $0x6e62fc21 // fdiv v1.2d, v1.2d, v2.2d
-	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
-	FMOVQ F1, 32(R0)
-	FMOVQ 48(R2), F1
-	FMOVQ 48(R1), F2
-	WORD $0x6e61dc23 // fmul v3.2d, v1.2d, v1.2d
-	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	FMOVQ F2, 48(R1)
-	FMOVQ 48(R0), F3
-	WORD $0x6e60dc21 // fmul v1.2d, v1.2d, v0.2d
-	WORD $0x6ee1f842 // fsqrt v2.2d, v2.2d
-	WORD $0x6e62fc21 // fdiv v1.2d, v1.2d, v2.2d
-	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
-	FMOVQ F1, 48(R0)
+	FMOVQ (R2), F2
+	FMOVQ (R1), F3
+	WORD $0x6e62dc44 // fmul v4.2d, v2.2d, v2.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	FMOVQ F3, (R1)
+	FMOVQ (R0), F4
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6ee1f863 // fsqrt v3.2d, v3.2d
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x6e63fc42 // fdiv v2.2d, v2.2d, v3.2d
+	WORD $0x4ee2d482 // fsub v2.2d, v4.2d, v2.2d
+	FMOVQ F2, (R0)
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R1), F3
+	WORD $0x6e62dc44 // fmul v4.2d, v2.2d, v2.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	FMOVQ F3, 16(R1)
+	FMOVQ 16(R0), F4
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6ee1f863 // fsqrt v3.2d, v3.2d
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x6e63fc42 // fdiv v2.2d, v2.2d, v3.2d
+	WORD $0x4ee2d482 // fsub v2.2d, v4.2d, v2.2d
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R2), F2
+	FMOVQ 32(R1), F3
+	WORD $0x6e62dc44 // fmul v4.2d, v2.2d, v2.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	FMOVQ F3, 32(R1)
+	FMOVQ 32(R0), F4
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6ee1f863 // fsqrt v3.2d, v3.2d
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x6e63fc42 // fdiv v2.2d, v2.2d, v3.2d
+	WORD $0x4ee2d482 // fsub v2.2d, v4.2d, v2.2d
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R2), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6e62dc44 // fmul v4.2d, v2.2d, v2.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	FMOVQ F3, 48(R1)
+	FMOVQ 48(R0), F4
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6ee1f863 // fsqrt v3.2d, v3.2d
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x6e63fc42 // fdiv v2.2d, v2.2d, v3.2d
+	WORD $0x4ee2d482 // fsub v2.2d, v4.2d, v2.2d
+	FMOVQ F2, 48(R0)
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	ADD $64, R2, R2
@@ -3865,17 +4124,18 @@ rest:
 	SUBS $2, R3, R3
 	BLT done
 single:
-	FMOVQ (R2), F1
-	FMOVQ (R1), F2
-	WORD $0x6e61dc23 // fmul v3.2d, v1.2d, v1.2d
-	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	FMOVQ F2, (R1)
-	FMOVQ (R0), F3
-	WORD $0x6e60dc21 // fmul v1.2d, v1.2d, v0.2d
-	WORD $0x6ee1f842 // fsqrt v2.2d, v2.2d
-	WORD $0x6e62fc21 // fdiv v1.2d, v1.2d, v2.2d
-	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
-	FMOVQ F1, (R0)
+	FMOVQ (R2), F2
+	FMOVQ (R1), F3
+	WORD $0x6e62dc44 // fmul v4.2d, v2.2d, v2.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	FMOVQ F3, (R1)
+	FMOVQ (R0), F4
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6ee1f863 // fsqrt v3.2d, v3.2d
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x6e63fc42 // fdiv v2.2d, v2.2d, v3.2d
+	WORD $0x4ee2d482 // fsub v2.2d, v4.2d, v2.2d
+	FMOVQ F2, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2
@@ -4397,6 +4657,1014 @@ single:
 	FMOVQ (R0), F5
 	WORD $0x4ee4d4a4 // fsub v4.2d, v5.2d, v4.2d
 	FMOVQ F4, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $2, R4, R4
+	BGE single
+done:
+	RET
+
+// func sCenteredRMSProp(w, mg, ms, mom, grad *float32, lr, c, m, eps float32, n int)
+TEXT ·sCenteredRMSProp(SB), NOSPLIT, $0-64
+	MOVD w+0(FP), R0
+	MOVD mg+8(FP), R1
+	MOVD ms+16(FP), R2
+	MOVD mom+24(FP), R3
+	MOVD grad+32(FP), R4
+	FMOVS lr+40(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS c+44(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS m+48(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	FMOVS eps+52(FP), F3
+	WORD $0x4e040463 // dup v3.4s, v3.s[0]
+	MOVD n+56(FP), R5
+	SUBS $16, R5, R5
+	BLT rest
+turn:
+	FMOVQ (R4), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FMOVQ F5, (R2)
+	WORD $0x4ea6d487 // fsub v7.4s, v4.4s, v6.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, (R1)
+	WORD $0x6e26dcc6 // fmul v6.4s, v6.4s, v6.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8a5 // fsqrt v5.4s, v5.4s
+	FMOVQ (R3), F6
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ F4, (R3)
+	FMOVQ (R0), F5
+	WORD $0x4ea4d4a4 // fsub v4.4s, v5.4s, v4.4s
+	FMOVQ F4, (R0)
+	FMOVQ 16(R4), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 16(R1), F6
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FMOVQ F5, 16(R2)
+	WORD $0x4ea6d487 // fsub v7.4s, v4.4s, v6.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 16(R1)
+	WORD $0x6e26dcc6 // fmul v6.4s, v6.4s, v6.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8a5 // fsqrt v5.4s, v5.4s
+	FMOVQ 16(R3), F6
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ F4, 16(R3)
+	FMOVQ 16(R0), F5
+	WORD $0x4ea4d4a4 // fsub v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 16(R0)
+	FMOVQ 32(R4), F4
+	FMOVQ 32(R2), F5
+	FMOVQ 32(R1), F6
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FMOVQ F5, 32(R2)
+	WORD $0x4ea6d487 // fsub v7.4s, v4.4s, v6.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 32(R1)
+	WORD $0x6e26dcc6 // fmul v6.4s, v6.4s, v6.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8a5 // fsqrt v5.4s, v5.4s
+	FMOVQ 32(R3), F6
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ F4, 32(R3)
+	FMOVQ 32(R0), F5
+	WORD $0x4ea4d4a4 // fsub v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 32(R0)
+	FMOVQ 48(R4), F4
+	FMOVQ 48(R2), F5
+	FMOVQ 48(R1), F6
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FMOVQ F5, 48(R2)
+	WORD $0x4ea6d487 // fsub v7.4s, v4.4s, v6.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 48(R1)
+	WORD $0x6e26dcc6 // fmul v6.4s, v6.4s, v6.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8a5 // fsqrt v5.4s, v5.4s
+	FMOVQ 48(R3), F6
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ F4, 48(R3)
+	FMOVQ 48(R0), F5
+	WORD $0x4ea4d4a4 // fsub v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUBS $16, R5, R5
+	BGE turn
+rest:
+	ADD $16, R5, R5
+	SUBS $4, R5, R5
+	BLT done
+single:
+	FMOVQ (R4), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FMOVQ F5, (R2)
+	WORD $0x4ea6d487 // fsub v7.4s, v4.4s, v6.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, (R1)
+	WORD $0x6e26dcc6 // fmul v6.4s, v6.4s, v6.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8a5 // fsqrt v5.4s, v5.4s
+	FMOVQ (R3), F6
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ F4, (R3)
+	FMOVQ (R0), F5
+	WORD $0x4ea4d4a4 // fsub v4.4s, v5.4s, v4.4s
+	FMOVQ F4, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R5, R5
+	BGE single
+done:
+	RET
+
+// func dCenteredRMSProp(w, mg, ms, mom, grad *float64, lr, c, m, eps float64, n int)
+TEXT ·dCenteredRMSProp(SB), NOSPLIT, $0-80
+	MOVD w+0(FP), R0
+	MOVD mg+8(FP), R1
+	MOVD ms+16(FP), R2
+	MOVD mom+24(FP), R3
+	MOVD grad+32(FP), R4
+	FMOVD lr+40(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD c+48(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD m+56(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	FMOVD eps+64(FP), F3
+	WORD $0x4e080463 // dup v3.2d, v3.d[0]
+	MOVD n+72(FP), R5
+	SUBS $8, R5, R5
+	BLT rest
+turn:
+	FMOVQ (R4), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x4ee5d4e7 // fsub v7.2d, v7.2d, v5.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4a5 // fadd v5.2d, v5.2d, v7.2d
+	FMOVQ F5, (R2)
+	WORD $0x4ee6d487 // fsub v7.2d, v4.2d, v6.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, (R1)
+	WORD $0x6e66dcc6 // fmul v6.2d, v6.2d, v6.2d
+	WORD $0x4ee6d4a5 // fsub v5.2d, v5.2d, v6.2d
+	WORD $0x4e63d4a5 // fadd v5.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8a5 // fsqrt v5.2d, v5.2d
+	FMOVQ (R3), F6
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x6e60dc84 // fmul v4.2d, v4.2d, v0.2d
+	WORD $0x6e65fc84 // fdiv v4.2d, v4.2d, v5.2d
+	WORD $0x4e64d4c4 // fadd v4.2d, v6.2d, v4.2d
+	FMOVQ F4, (R3)
+	FMOVQ (R0), F5
+	WORD $0x4ee4d4a4 // fsub v4.2d, v5.2d, v4.2d
+	FMOVQ F4, (R0)
+	FMOVQ 16(R4), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 16(R1), F6
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x4ee5d4e7 // fsub v7.2d, v7.2d, v5.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4a5 // fadd v5.2d, v5.2d, v7.2d
+	FMOVQ F5, 16(R2)
+	WORD $0x4ee6d487 // fsub v7.2d, v4.2d, v6.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 16(R1)
+	WORD $0x6e66dcc6 // fmul v6.2d, v6.2d, v6.2d
+	WORD $0x4ee6d4a5 // fsub v5.2d, v5.2d, v6.2d
+	WORD $0x4e63d4a5 // fadd v5.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8a5 // fsqrt v5.2d, v5.2d
+	FMOVQ 16(R3), F6
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x6e60dc84 // fmul v4.2d, v4.2d, v0.2d
+	WORD $0x6e65fc84 // fdiv v4.2d, v4.2d, v5.2d
+	WORD $0x4e64d4c4 // fadd v4.2d, v6.2d, v4.2d
+	FMOVQ F4, 16(R3)
+	FMOVQ 16(R0), F5
+	WORD $0x4ee4d4a4 // fsub v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 16(R0)
+	FMOVQ 32(R4), F4
+	FMOVQ 32(R2), F5
+	FMOVQ 32(R1), F6
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x4ee5d4e7 // fsub v7.2d, v7.2d, v5.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4a5 // fadd v5.2d, v5.2d, v7.2d
+	FMOVQ F5, 32(R2)
+	WORD $0x4ee6d487 // fsub v7.2d, v4.2d, v6.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 32(R1)
+	WORD $0x6e66dcc6 // fmul v6.2d, v6.2d, v6.2d
+	WORD $0x4ee6d4a5 // fsub v5.2d, v5.2d, v6.2d
+	WORD $0x4e63d4a5 // fadd v5.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8a5 // fsqrt v5.2d, v5.2d
+	FMOVQ 32(R3), F6
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x6e60dc84 // fmul v4.2d, v4.2d, v0.2d
+	WORD $0x6e65fc84 // fdiv v4.2d, v4.2d, v5.2d
+	WORD $0x4e64d4c4 // fadd v4.2d, v6.2d, v4.2d
+	FMOVQ F4, 32(R3)
+	FMOVQ 32(R0), F5
+	WORD $0x4ee4d4a4 // fsub v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 32(R0)
+	FMOVQ 48(R4), F4
+	FMOVQ 48(R2), F5
+	FMOVQ 48(R1), F6
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x4ee5d4e7 // fsub v7.2d, v7.2d, v5.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4a5 // fadd v5.2d, v5.2d, v7.2d
+	FMOVQ F5, 48(R2)
+	WORD $0x4ee6d487 // fsub v7.2d, v4.2d, v6.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 48(R1)
+	WORD $0x6e66dcc6 // fmul v6.2d, v6.2d, v6.2d
+	WORD $0x4ee6d4a5 // fsub v5.2d, v5.2d, v6.2d
+	WORD $0x4e63d4a5 // fadd v5.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8a5 // fsqrt v5.2d, v5.2d
+	FMOVQ 48(R3), F6
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x6e60dc84 // fmul v4.2d, v4.2d, v0.2d
+	WORD $0x6e65fc84 // fdiv v4.2d, v4.2d, v5.2d
+	WORD $0x4e64d4c4 // fadd v4.2d, v6.2d, v4.2d
+	FMOVQ F4, 48(R3)
+	FMOVQ 48(R0), F5
+	WORD $0x4ee4d4a4 // fsub v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUBS $8, R5, R5
+	BGE turn
+rest:
+	ADD $8, R5, R5
+	SUBS $2, R5, R5
+	BLT done
+single:
+	FMOVQ (R4), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x4ee5d4e7 // fsub v7.2d, v7.2d, v5.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4a5 // fadd v5.2d, v5.2d, v7.2d
+	FMOVQ F5, (R2)
+	WORD $0x4ee6d487 // fsub v7.2d, v4.2d, v6.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, (R1)
+	WORD $0x6e66dcc6 // fmul v6.2d, v6.2d, v6.2d
+	WORD $0x4ee6d4a5 // fsub v5.2d, v5.2d, v6.2d
+	WORD $0x4e63d4a5 // fadd v5.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8a5 // fsqrt v5.2d, v5.2d
+	FMOVQ (R3), F6
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x6e60dc84 // fmul v4.2d, v4.2d, v0.2d
+	WORD $0x6e65fc84 // fdiv v4.2d, v4.2d, v5.2d
+	WORD $0x4e64d4c4 // fadd v4.2d, v6.2d, v4.2d
+	FMOVQ F4, (R3)
+	FMOVQ (R0), F5
+	WORD $0x4ee4d4a4 // fsub v4.2d, v5.2d, v4.2d
+	FMOVQ F4, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $2, R5, R5
+	BGE single
+done:
+	RET
+
+// func sAdadelta(w, acc, update, grad *float32, lr, rho, c, eps float32, n int)
+TEXT ·sAdadelta(SB), NOSPLIT, $0-56
+	MOVD w+0(FP), R0
+	MOVD acc+8(FP), R1
+	MOVD update+16(FP), R2
+	MOVD grad+24(FP), R3
+	FMOVS lr+32(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS rho+36(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS c+40(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	FMOVS eps+44(FP), F3
+	WORD $0x4e040463 // dup v3.4s, v3.s[0]
+	MOVD n+48(FP), R4
+	SUBS $16, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R3), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, (R1)
+	WORD $0x4e23d4a7 // fadd v7.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x6ea1f8c6 // fsqrt v6.4s, v6.4s
+	WORD $0x6e26fce6 // fdiv v6.4s, v7.4s, v6.4s
+	WORD $0x6e24dcc4 // fmul v4.4s, v6.4s, v4.4s
+	FMOVQ (R0), F6
+	WORD $0x6e20dc87 // fmul v7.4s, v4.4s, v0.4s
+	WORD $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	FMOVQ F6, (R0)
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e24dc84 // fmul v4.4s, v4.4s, v4.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ F4, (R2)
+	FMOVQ 16(R3), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 16(R1), F6
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 16(R1)
+	WORD $0x4e23d4a7 // fadd v7.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x6ea1f8c6 // fsqrt v6.4s, v6.4s
+	WORD $0x6e26fce6 // fdiv v6.4s, v7.4s, v6.4s
+	WORD $0x6e24dcc4 // fmul v4.4s, v6.4s, v4.4s
+	FMOVQ 16(R0), F6
+	WORD $0x6e20dc87 // fmul v7.4s, v4.4s, v0.4s
+	WORD $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 16(R0)
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e24dc84 // fmul v4.4s, v4.4s, v4.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 16(R2)
+	FMOVQ 32(R3), F4
+	FMOVQ 32(R2), F5
+	FMOVQ 32(R1), F6
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 32(R1)
+	WORD $0x4e23d4a7 // fadd v7.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x6ea1f8c6 // fsqrt v6.4s, v6.4s
+	WORD $0x6e26fce6 // fdiv v6.4s, v7.4s, v6.4s
+	WORD $0x6e24dcc4 // fmul v4.4s, v6.4s, v4.4s
+	FMOVQ 32(R0), F6
+	WORD $0x6e20dc87 // fmul v7.4s, v4.4s, v0.4s
+	WORD $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 32(R0)
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e24dc84 // fmul v4.4s, v4.4s, v4.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 32(R2)
+	FMOVQ 48(R3), F4
+	FMOVQ 48(R2), F5
+	FMOVQ 48(R1), F6
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 48(R1)
+	WORD $0x4e23d4a7 // fadd v7.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x6ea1f8c6 // fsqrt v6.4s, v6.4s
+	WORD $0x6e26fce6 // fdiv v6.4s, v7.4s, v6.4s
+	WORD $0x6e24dcc4 // fmul v4.4s, v6.4s, v4.4s
+	FMOVQ 48(R0), F6
+	WORD $0x6e20dc87 // fmul v7.4s, v4.4s, v0.4s
+	WORD $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	FMOVQ F6, 48(R0)
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e24dc84 // fmul v4.4s, v4.4s, v4.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 48(R2)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $16, R4, R4
+	BGE turn
+rest:
+	ADD $16, R4, R4
+	SUBS $4, R4, R4
+	BLT done
+single:
+	FMOVQ (R3), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVQ F6, (R1)
+	WORD $0x4e23d4a7 // fadd v7.4s, v5.4s, v3.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x6ea1f8c6 // fsqrt v6.4s, v6.4s
+	WORD $0x6e26fce6 // fdiv v6.4s, v7.4s, v6.4s
+	WORD $0x6e24dcc4 // fmul v4.4s, v6.4s, v4.4s
+	FMOVQ (R0), F6
+	WORD $0x6e20dc87 // fmul v7.4s, v4.4s, v0.4s
+	WORD $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	FMOVQ F6, (R0)
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e24dc84 // fmul v4.4s, v4.4s, v4.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ F4, (R2)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R4, R4
+	BGE single
+done:
+	RET
+
+// func dAdadelta(w, acc, update, grad *float64, lr, rho, c, eps float64, n int)
+TEXT ·dAdadelta(SB), NOSPLIT, $0-72
+	MOVD w+0(FP), R0
+	MOVD acc+8(FP), R1
+	MOVD update+16(FP), R2
+	MOVD grad+24(FP), R3
+	FMOVD lr+32(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD rho+40(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD c+48(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	FMOVD eps+56(FP), F3
+	WORD $0x4e080463 // dup v3.2d, v3.d[0]
+	MOVD n+64(FP), R4
+	SUBS $8, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R3), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x6e62dce7 // fmul v7.2d, v7.2d, v2.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, (R1)
+	WORD $0x4e63d4a7 // fadd v7.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4e63d4c6 // fadd v6.2d, v6.2d, v3.2d
+	WORD $0x6ee1f8c6 // fsqrt v6.2d, v6.2d
+	WORD $0x6e66fce6 // fdiv v6.2d, v7.2d, v6.2d
+	WORD $0x6e64dcc4 // fmul v4.2d, v6.2d, v4.2d
+	FMOVQ (R0), F6
+	WORD $0x6e60dc87 // fmul v7.2d, v4.2d, v0.2d
+	WORD $0x4ee7d4c6 // fsub v6.2d, v6.2d, v7.2d
+	FMOVQ F6, (R0)
+	WORD $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
+	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
+	WORD $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
+	WORD $0x4e64d4a4 // fadd v4.2d, v5.2d, v4.2d
+	FMOVQ F4, (R2)
+	FMOVQ 16(R3), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 16(R1), F6
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x6e62dce7 // fmul v7.2d, v7.2d, v2.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 16(R1)
+	WORD $0x4e63d4a7 // fadd v7.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4e63d4c6 // fadd v6.2d, v6.2d, v3.2d
+	WORD $0x6ee1f8c6 // fsqrt v6.2d, v6.2d
+	WORD $0x6e66fce6 // fdiv v6.2d, v7.2d, v6.2d
+	WORD $0x6e64dcc4 // fmul v4.2d, v6.2d, v4.2d
+	FMOVQ 16(R0), F6
+	WORD $0x6e60dc87 // fmul v7.2d, v4.2d, v0.2d
+	WORD $0x4ee7d4c6 // fsub v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 16(R0)
+	WORD $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
+	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
+	WORD $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
+	WORD $0x4e64d4a4 // fadd v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 16(R2)
+	FMOVQ 32(R3), F4
+	FMOVQ 32(R2), F5
+	FMOVQ 32(R1), F6
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x6e62dce7 // fmul v7.2d, v7.2d, v2.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 32(R1)
+	WORD $0x4e63d4a7 // fadd v7.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4e63d4c6 // fadd v6.2d, v6.2d, v3.2d
+	WORD $0x6ee1f8c6 // fsqrt v6.2d, v6.2d
+	WORD $0x6e66fce6 // fdiv v6.2d, v7.2d, v6.2d
+	WORD $0x6e64dcc4 // fmul v4.2d, v6.2d, v4.2d
+	FMOVQ 32(R0), F6
+	WORD $0x6e60dc87 // fmul v7.2d, v4.2d, v0.2d
+	WORD $0x4ee7d4c6 // fsub v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 32(R0)
+	WORD $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
+	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
+	WORD $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
+	WORD $0x4e64d4a4 // fadd v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 32(R2)
+	FMOVQ 48(R3), F4
+	FMOVQ 48(R2), F5
+	FMOVQ 48(R1), F6
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x6e62dce7 // fmul v7.2d, v7.2d, v2.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 48(R1)
+	WORD $0x4e63d4a7 // fadd v7.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4e63d4c6 // fadd v6.2d, v6.2d, v3.2d
+	WORD $0x6ee1f8c6 // fsqrt v6.2d, v6.2d
+	WORD $0x6e66fce6 // fdiv v6.2d, v7.2d, v6.2d
+	WORD $0x6e64dcc4 // fmul v4.2d, v6.2d, v4.2d
+	FMOVQ 48(R0), F6
+	WORD $0x6e60dc87 // fmul v7.2d, v4.2d, v0.2d
+	WORD $0x4ee7d4c6 // fsub v6.2d, v6.2d, v7.2d
+	FMOVQ F6, 48(R0)
+	WORD $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
+	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
+	WORD $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
+	WORD $0x4e64d4a4 // fadd v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 48(R2)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $8, R4, R4
+	BGE turn
+rest:
+	ADD $8, R4, R4
+	SUBS $2, R4, R4
+	BLT done
+single:
+	FMOVQ (R3), F4
+	FMOVQ (R2), F5
+	FMOVQ (R1), F6
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e64dc87 // fmul v7.2d, v4.2d, v4.2d
+	WORD $0x6e62dce7 // fmul v7.2d, v7.2d, v2.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	FMOVQ F6, (R1)
+	WORD $0x4e63d4a7 // fadd v7.2d, v5.2d, v3.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4e63d4c6 // fadd v6.2d, v6.2d, v3.2d
+	WORD $0x6ee1f8c6 // fsqrt v6.2d, v6.2d
+	WORD $0x6e66fce6 // fdiv v6.2d, v7.2d, v6.2d
+	WORD $0x6e64dcc4 // fmul v4.2d, v6.2d, v4.2d
+	FMOVQ (R0), F6
+	WORD $0x6e60dc87 // fmul v7.2d, v4.2d, v0.2d
+	WORD $0x4ee7d4c6 // fsub v6.2d, v6.2d, v7.2d
+	FMOVQ F6, (R0)
+	WORD $0x6e61dca5 // fmul v5.2d, v5.2d, v1.2d
+	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
+	WORD $0x6e62dc84 // fmul v4.2d, v4.2d, v2.2d
+	WORD $0x4e64d4a4 // fadd v4.2d, v5.2d, v4.2d
+	FMOVQ F4, (R2)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $2, R4, R4
+	BGE single
+done:
+	RET
+
+// func sFtrl(w, acc, linear, grad *float32, lr, l1, minus, l2, shrinkage float32, n int)
+TEXT ·sFtrl(SB), NOSPLIT, $0-64
+	MOVD w+0(FP), R0
+	MOVD acc+8(FP), R1
+	MOVD linear+16(FP), R2
+	MOVD grad+24(FP), R3
+	FMOVS lr+32(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS l1+36(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS minus+40(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	FMOVS l2+44(FP), F3
+	WORD $0x4e040463 // dup v3.4s, v3.s[0]
+	FMOVS shrinkage+48(FP), F4
+	WORD $0x4e040484 // dup v4.4s, v4.s[0]
+	MOVD n+56(FP), R4
+	SUBS $16, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R3), F5
+	FMOVQ (R0), F6
+	FMOVQ (R1), F7
+	WORD $0x6e25dca8 // fmul v8.4s, v5.4s, v5.4s
+	WORD $0x4e28d4e8 // fadd v8.4s, v7.4s, v8.4s
+	FMOVQ F8, (R1)
+	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4ea7d507 // fsub v7.4s, v8.4s, v7.4s
+	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
+	WORD $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
+	FMOVQ (R2), F9
+	WORD $0x6e26dc86 // fmul v6.4s, v4.4s, v6.4s
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ F5, (R2)
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	WORD $0x4ea5d427 // fsub v7.4s, v1.4s, v5.4s
+	WORD $0x4ea5d449 // fsub v9.4s, v2.4s, v5.4s
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e20fd07 // fdiv v7.4s, v8.4s, v0.4s
+	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
+	WORD $0x6ea1e4a7 // fcmgt v7.4s, v5.4s, v1.4s
+	WORD $0x6ea5e445 // fcmgt v5.4s, v2.4s, v5.4s
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, (R0)
+	FMOVQ 16(R3), F5
+	FMOVQ 16(R0), F6
+	FMOVQ 16(R1), F7
+	WORD $0x6e25dca8 // fmul v8.4s, v5.4s, v5.4s
+	WORD $0x4e28d4e8 // fadd v8.4s, v7.4s, v8.4s
+	FMOVQ F8, 16(R1)
+	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4ea7d507 // fsub v7.4s, v8.4s, v7.4s
+	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
+	WORD $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
+	FMOVQ 16(R2), F9
+	WORD $0x6e26dc86 // fmul v6.4s, v4.4s, v6.4s
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ F5, 16(R2)
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	WORD $0x4ea5d427 // fsub v7.4s, v1.4s, v5.4s
+	WORD $0x4ea5d449 // fsub v9.4s, v2.4s, v5.4s
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e20fd07 // fdiv v7.4s, v8.4s, v0.4s
+	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
+	WORD $0x6ea1e4a7 // fcmgt v7.4s, v5.4s, v1.4s
+	WORD $0x6ea5e445 // fcmgt v5.4s, v2.4s, v5.4s
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, 16(R0)
+	FMOVQ 32(R3), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 32(R1), F7
+	WORD $0x6e25dca8 // fmul v8.4s, v5.4s, v5.4s
+	WORD $0x4e28d4e8 // fadd v8.4s, v7.4s, v8.4s
+	FMOVQ F8, 32(R1)
+	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4ea7d507 // fsub v7.4s, v8.4s, v7.4s
+	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
+	WORD $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
+	FMOVQ 32(R2), F9
+	WORD $0x6e26dc86 // fmul v6.4s, v4.4s, v6.4s
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ F5, 32(R2)
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	WORD $0x4ea5d427 // fsub v7.4s, v1.4s, v5.4s
+	WORD $0x4ea5d449 // fsub v9.4s, v2.4s, v5.4s
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e20fd07 // fdiv v7.4s, v8.4s, v0.4s
+	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
+	WORD $0x6ea1e4a7 // fcmgt v7.4s, v5.4s, v1.4s
+	WORD $0x6ea5e445 // fcmgt v5.4s, v2.4s, v5.4s
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, 32(R0)
+	FMOVQ 48(R3), F5
+	FMOVQ 48(R0), F6
+	FMOVQ 48(R1), F7
+	WORD $0x6e25dca8 // fmul v8.4s, v5.4s, v5.4s
+	WORD $0x4e28d4e8 // fadd v8.4s, v7.4s, v8.4s
+	FMOVQ F8, 48(R1)
+	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4ea7d507 // fsub v7.4s, v8.4s, v7.4s
+	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
+	WORD $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
+	FMOVQ 48(R2), F9
+	WORD $0x6e26dc86 // fmul v6.4s, v4.4s, v6.4s
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ F5, 48(R2)
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	WORD $0x4ea5d427 // fsub v7.4s, v1.4s, v5.4s
+	WORD $0x4ea5d449 // fsub v9.4s, v2.4s, v5.4s
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e20fd07 // fdiv v7.4s, v8.4s, v0.4s
+	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
+	WORD $0x6ea1e4a7 // fcmgt v7.4s, v5.4s, v1.4s
+	WORD $0x6ea5e445 // fcmgt v5.4s, v2.4s, v5.4s
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $16, R4, R4
+	BGE turn
+rest:
+	ADD $16, R4, R4
+	SUBS $4, R4, R4
+	BLT done
+single:
+	FMOVQ (R3), F5
+	FMOVQ (R0), F6
+	FMOVQ (R1), F7
+	WORD $0x6e25dca8 // fmul v8.4s, v5.4s, v5.4s
+	WORD $0x4e28d4e8 // fadd v8.4s, v7.4s, v8.4s
+	FMOVQ F8, (R1)
+	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4ea7d507 // fsub v7.4s, v8.4s, v7.4s
+	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
+	WORD $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
+	FMOVQ (R2), F9
+	WORD $0x6e26dc86 // fmul v6.4s, v4.4s, v6.4s
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ F5, (R2)
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	WORD $0x4ea5d427 // fsub v7.4s, v1.4s, v5.4s
+	WORD $0x4ea5d449 // fsub v9.4s, v2.4s, v5.4s
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e20fd07 // fdiv v7.4s, v8.4s, v0.4s
+	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
+	WORD $0x6ea1e4a7 // fcmgt v7.4s, v5.4s, v1.4s
+	WORD $0x6ea5e445 // fcmgt v5.4s, v2.4s, v5.4s
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R4, R4
+	BGE single
+done:
+	RET
+
+// func dFtrl(w, acc, linear, grad *float64, lr, l1, minus, l2, shrinkage float64, n int)
+TEXT ·dFtrl(SB), NOSPLIT, $0-80
+	MOVD w+0(FP), R0
+	MOVD acc+8(FP), R1
+	MOVD linear+16(FP), R2
+	MOVD grad+24(FP), R3
+	FMOVD lr+32(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD l1+40(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD minus+48(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	FMOVD l2+56(FP), F3
+	WORD $0x4e080463 // dup v3.2d, v3.d[0]
+	FMOVD shrinkage+64(FP), F4
+	WORD $0x4e080484 // dup v4.2d, v4.d[0]
+	MOVD n+72(FP), R4
+	SUBS $8, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R3), F5
+	FMOVQ (R0), F6
+	FMOVQ (R1), F7
+	WORD $0x6e65dca8 // fmul v8.2d, v5.2d, v5.2d
+	WORD $0x4e68d4e8 // fadd v8.2d, v7.2d, v8.2d
+	FMOVQ F8, (R1)
+	WORD $0x6ee1f908 // fsqrt v8.2d, v8.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4ee7d507 // fsub v7.2d, v8.2d, v7.2d
+	WORD $0x6e60fce7 // fdiv v7.2d, v7.2d, v0.2d
+	WORD $0x6e66dce7 // fmul v7.2d, v7.2d, v6.2d
+	FMOVQ (R2), F9
+	WORD $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
+	WORD $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
+	WORD $0x4ee7d4a5 // fsub v5.2d, v5.2d, v7.2d
+	WORD $0x4e65d525 // fadd v5.2d, v9.2d, v5.2d
+	FMOVQ F5, (R2)
+	WORD $0x6ee1e4a6 // fcmgt v6.2d, v5.2d, v1.2d
+	WORD $0x4ee5d427 // fsub v7.2d, v1.2d, v5.2d
+	WORD $0x4ee5d449 // fsub v9.2d, v2.2d, v5.2d
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e60fd07 // fdiv v7.2d, v8.2d, v0.2d
+	WORD $0x4e63d4e7 // fadd v7.2d, v7.2d, v3.2d
+	WORD $0x6e67fcc6 // fdiv v6.2d, v6.2d, v7.2d
+	WORD $0x6ee1e4a7 // fcmgt v7.2d, v5.2d, v1.2d
+	WORD $0x6ee5e445 // fcmgt v5.2d, v2.2d, v5.2d
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, (R0)
+	FMOVQ 16(R3), F5
+	FMOVQ 16(R0), F6
+	FMOVQ 16(R1), F7
+	WORD $0x6e65dca8 // fmul v8.2d, v5.2d, v5.2d
+	WORD $0x4e68d4e8 // fadd v8.2d, v7.2d, v8.2d
+	FMOVQ F8, 16(R1)
+	WORD $0x6ee1f908 // fsqrt v8.2d, v8.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4ee7d507 // fsub v7.2d, v8.2d, v7.2d
+	WORD $0x6e60fce7 // fdiv v7.2d, v7.2d, v0.2d
+	WORD $0x6e66dce7 // fmul v7.2d, v7.2d, v6.2d
+	FMOVQ 16(R2), F9
+	WORD $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
+	WORD $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
+	WORD $0x4ee7d4a5 // fsub v5.2d, v5.2d, v7.2d
+	WORD $0x4e65d525 // fadd v5.2d, v9.2d, v5.2d
+	FMOVQ F5, 16(R2)
+	WORD $0x6ee1e4a6 // fcmgt v6.2d, v5.2d, v1.2d
+	WORD $0x4ee5d427 // fsub v7.2d, v1.2d, v5.2d
+	WORD $0x4ee5d449 // fsub v9.2d, v2.2d, v5.2d
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e60fd07 // fdiv v7.2d, v8.2d, v0.2d
+	WORD $0x4e63d4e7 // fadd v7.2d, v7.2d, v3.2d
+	WORD $0x6e67fcc6 // fdiv v6.2d, v6.2d, v7.2d
+	WORD $0x6ee1e4a7 // fcmgt v7.2d, v5.2d, v1.2d
+	WORD $0x6ee5e445 // fcmgt v5.2d, v2.2d, v5.2d
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, 16(R0)
+	FMOVQ 32(R3), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 32(R1), F7
+	WORD $0x6e65dca8 // fmul v8.2d, v5.2d, v5.2d
+	WORD $0x4e68d4e8 // fadd v8.2d, v7.2d, v8.2d
+	FMOVQ F8, 32(R1)
+	WORD $0x6ee1f908 // fsqrt v8.2d, v8.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4ee7d507 // fsub v7.2d, v8.2d, v7.2d
+	WORD $0x6e60fce7 // fdiv v7.2d, v7.2d, v0.2d
+	WORD $0x6e66dce7 // fmul v7.2d, v7.2d, v6.2d
+	FMOVQ 32(R2), F9
+	WORD $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
+	WORD $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
+	WORD $0x4ee7d4a5 // fsub v5.2d, v5.2d, v7.2d
+	WORD $0x4e65d525 // fadd v5.2d, v9.2d, v5.2d
+	FMOVQ F5, 32(R2)
+	WORD $0x6ee1e4a6 // fcmgt v6.2d, v5.2d, v1.2d
+	WORD $0x4ee5d427 // fsub v7.2d, v1.2d, v5.2d
+	WORD $0x4ee5d449 // fsub v9.2d, v2.2d, v5.2d
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e60fd07 // fdiv v7.2d, v8.2d, v0.2d
+	WORD $0x4e63d4e7 // fadd v7.2d, v7.2d, v3.2d
+	WORD $0x6e67fcc6 // fdiv v6.2d, v6.2d, v7.2d
+	WORD $0x6ee1e4a7 // fcmgt v7.2d, v5.2d, v1.2d
+	WORD $0x6ee5e445 // fcmgt v5.2d, v2.2d, v5.2d
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, 32(R0)
+	FMOVQ 48(R3), F5
+	FMOVQ 48(R0), F6
+	FMOVQ 48(R1), F7
+	WORD $0x6e65dca8 // fmul v8.2d, v5.2d, v5.2d
+	WORD $0x4e68d4e8 // fadd v8.2d, v7.2d, v8.2d
+	FMOVQ F8, 48(R1)
+	WORD $0x6ee1f908 // fsqrt v8.2d, v8.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4ee7d507 // fsub v7.2d, v8.2d, v7.2d
+	WORD $0x6e60fce7 // fdiv v7.2d, v7.2d, v0.2d
+	WORD $0x6e66dce7 // fmul v7.2d, v7.2d, v6.2d
+	FMOVQ 48(R2), F9
+	WORD $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
+	WORD $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
+	WORD $0x4ee7d4a5 // fsub v5.2d, v5.2d, v7.2d
+	WORD $0x4e65d525 // fadd v5.2d, v9.2d, v5.2d
+	FMOVQ F5, 48(R2)
+	WORD $0x6ee1e4a6 // fcmgt v6.2d, v5.2d, v1.2d
+	WORD $0x4ee5d427 // fsub v7.2d, v1.2d, v5.2d
+	WORD $0x4ee5d449 // fsub v9.2d, v2.2d, v5.2d
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e60fd07 // fdiv v7.2d, v8.2d, v0.2d
+	WORD $0x4e63d4e7 // fadd v7.2d, v7.2d, v3.2d
+	WORD $0x6e67fcc6 // fdiv v6.2d, v6.2d, v7.2d
+	WORD $0x6ee1e4a7 // fcmgt v7.2d, v5.2d, v1.2d
+	WORD $0x6ee5e445 // fcmgt v5.2d, v2.2d, v5.2d
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $8, R4, R4
+	BGE turn
+rest:
+	ADD $8, R4, R4
+	SUBS $2, R4, R4
+	BLT done
+single:
+	FMOVQ (R3), F5
+	FMOVQ (R0), F6
+	FMOVQ (R1), F7
+	WORD $0x6e65dca8 // fmul v8.2d, v5.2d, v5.2d
+	WORD $0x4e68d4e8 // fadd v8.2d, v7.2d, v8.2d
+	FMOVQ F8, (R1)
+	WORD $0x6ee1f908 // fsqrt v8.2d, v8.2d
+	WORD $0x6ee1f8e7 // fsqrt v7.2d, v7.2d
+	WORD $0x4ee7d507 // fsub v7.2d, v8.2d, v7.2d
+	WORD $0x6e60fce7 // fdiv v7.2d, v7.2d, v0.2d
+	WORD $0x6e66dce7 // fmul v7.2d, v7.2d, v6.2d
+	FMOVQ (R2), F9
+	WORD $0x6e66dc86 // fmul v6.2d, v4.2d, v6.2d
+	WORD $0x4e66d4a5 // fadd v5.2d, v5.2d, v6.2d
+	WORD $0x4ee7d4a5 // fsub v5.2d, v5.2d, v7.2d
+	WORD $0x4e65d525 // fadd v5.2d, v9.2d, v5.2d
+	FMOVQ F5, (R2)
+	WORD $0x6ee1e4a6 // fcmgt v6.2d, v5.2d, v1.2d
+	WORD $0x4ee5d427 // fsub v7.2d, v1.2d, v5.2d
+	WORD $0x4ee5d449 // fsub v9.2d, v2.2d, v5.2d
+	WORD $0x6e691ce6 // bsl v6.16b, v7.16b, v9.16b
+	WORD $0x6e60fd07 // fdiv v7.2d, v8.2d, v0.2d
+	WORD $0x4e63d4e7 // fadd v7.2d, v7.2d, v3.2d
+	WORD $0x6e67fcc6 // fdiv v6.2d, v6.2d, v7.2d
+	WORD $0x6ee1e4a7 // fcmgt v7.2d, v5.2d, v1.2d
+	WORD $0x6ee5e445 // fcmgt v5.2d, v2.2d, v5.2d
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e651cc7 // bsl v7.16b, v6.16b, v5.16b
+	FMOVQ F7, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2

@@ -118,6 +118,28 @@ func Larger[T Float](best, place, x []T, at T) {
 	}
 }
 
+// Largest sets d to x where x is above it or no number.
+func Largest[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := largestWide(d, x); i < len(d); i++ {
+		if x[i] > d[i] || x[i] != x[i] {
+			d[i] = x[i]
+		}
+	}
+}
+
+// AddEqual adds x to d where place is at.
+func AddEqual[T Float](d, x, place []T, at T) {
+	x, place = x[:len(d)], place[:len(d)]
+	for i := addEqualWide(d, x, place, at); i < len(d); i++ {
+		v := T(0)
+		if place[i] == at {
+			v = x[i]
+		}
+		d[i] += v
+	}
+}
+
 // Descend subtracts lr*g from w.
 func Descend[T Float](w, g []T, lr T) {
 	g = g[:len(w)]
@@ -145,11 +167,11 @@ func Nesterov[T Float](w, acc, g []T, lr, m T) {
 }
 
 // Adagrad is a step of the Adagrad optimizer.
-func Adagrad[T Float](w, acc, g []T, lr T) {
+func Adagrad[T Float](w, acc, g []T, lr, eps T) {
 	acc, g = acc[:len(w)], g[:len(w)]
-	for i := adagradWide(w, acc, g, lr); i < len(w); i++ {
+	for i := adagradWide(w, acc, g, lr, eps); i < len(w); i++ {
 		acc[i] += T(g[i] * g[i])
-		w[i] -= T(g[i]*lr) / sqrt(acc[i])
+		w[i] -= T(g[i]*lr) / (sqrt(acc[i]) + eps)
 	}
 }
 
@@ -172,5 +194,46 @@ func RMSProp[T Float](w, ms, mom, g []T, lr, c, m, eps T) {
 		ms[i] += T((T(g[i]*g[i]) - ms[i]) * c)
 		mom[i] = T(mom[i]*m) + T(g[i]*lr)/sqrt(ms[i]+eps)
 		w[i] -= mom[i]
+	}
+}
+
+// CenteredRMSProp is RMSProp with the mean gradient, mg.
+func CenteredRMSProp[T Float](w, mg, ms, mom, g []T, lr, c, m, eps T) {
+	mg, ms, mom, g = mg[:len(w)], ms[:len(w)], mom[:len(w)], g[:len(w)]
+	for i := centeredRMSPropWide(w, mg, ms, mom, g, lr, c, m, eps); i < len(w); i++ {
+		ms[i] += T((T(g[i]*g[i]) - ms[i]) * c)
+		mg[i] += T((g[i] - mg[i]) * c)
+		mom[i] = T(mom[i]*m) + T(g[i]*lr)/sqrt(ms[i]-T(mg[i]*mg[i])+eps)
+		w[i] -= mom[i]
+	}
+}
+
+// Adadelta is a step of the Adadelta optimizer: acc and update are the mean squares
+// of the gradient and of the updates, and c is one less their decay, rho.
+func Adadelta[T Float](w, acc, update, g []T, lr, rho, c, eps T) {
+	acc, update, g = acc[:len(w)], update[:len(w)], g[:len(w)]
+	for i := adadeltaWide(w, acc, update, g, lr, rho, c, eps); i < len(w); i++ {
+		acc[i] = T(acc[i]*rho) + T(T(g[i]*g[i])*c)
+		u := T(sqrt(update[i]+eps) / sqrt(acc[i]+eps) * g[i])
+		w[i] -= T(u * lr)
+		update[i] = T(update[i]*rho) + T(T(u*u)*c)
+	}
+}
+
+// Ftrl is a step of the Ftrl optimizer whose rate falls as the square root of the
+// accumulated squares: l1, l2 and shrinkage are its regularisers.
+func Ftrl[T Float](w, acc, linear, g []T, lr, l1, l2, shrinkage T) {
+	acc, linear, g = acc[:len(w)], linear[:len(w)], g[:len(w)]
+	for i := ftrlWide(w, acc, linear, g, lr, l1, -l1, 2*l2, 2*shrinkage); i < len(w); i++ {
+		next := acc[i] + T(g[i]*g[i])
+		root := sqrt(next)
+		change := T((root - sqrt(acc[i])) / lr * w[i])
+		z := linear[i] + (g[i] + T(2*shrinkage*w[i]) - change)
+		acc[i], linear[i], w[i] = next, z, 0
+		if quadratic := root/lr + 2*l2; z > l1 {
+			w[i] = (l1 - z) / quadratic
+		} else if z < -l1 {
+			w[i] = (-l1 - z) / quadratic
+		}
 	}
 }

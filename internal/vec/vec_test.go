@@ -47,6 +47,8 @@ func operations[T Float]() []operation[T] {
 		{"Relu", 2, 0, func(v [][]T, s []T) { Relu(v[0], v[1]) }},
 		{"ReluGrad", 3, 0, func(v [][]T, s []T) { ReluGrad(v[0], v[1], v[2]) }},
 		{"Larger", 3, 1, func(v [][]T, s []T) { Larger(v[0], v[1], v[2], s[0]) }},
+		{"Largest", 2, 0, func(v [][]T, s []T) { Largest(v[0], v[1]) }},
+		{"AddEqual", 3, 1, func(v [][]T, s []T) { AddEqual(v[0], v[1], v[2], s[0]) }},
 		{"Exp", 2, 0, func(v [][]T, s []T) { Exp(v[0], v[1]) }},
 		{"Log", 2, 0, func(v [][]T, s []T) { Log(v[0], v[1]) }},
 		{"Tanh", 2, 0, func(v [][]T, s []T) { Tanh(v[0], v[1]) }},
@@ -74,14 +76,18 @@ func operations[T Float]() []operation[T] {
 		{"Descend", 2, 1, func(v [][]T, s []T) { Descend(v[0], v[1], s[0]) }},
 		{"Momentum", 3, 2, func(v [][]T, s []T) { Momentum(v[0], v[1], v[2], s[0], s[1]) }},
 		{"Nesterov", 3, 2, func(v [][]T, s []T) { Nesterov(v[0], v[1], v[2], s[0], s[1]) }},
-		{"Adagrad", 3, 1, func(v [][]T, s []T) { Adagrad(v[0], v[1], v[2], s[0]) }},
+		{"Adagrad", 3, 2, func(v [][]T, s []T) { Adagrad(v[0], v[1], v[2], s[0], s[1]) }},
 		{"Adam", 4, 4, func(v [][]T, s []T) { Adam(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
+		{"CenteredRMSProp", 5, 4, func(v [][]T, s []T) { CenteredRMSProp(v[0], v[1], v[2], v[3], v[4], s[0], s[1], s[2], s[3]) }},
+		{"Adadelta", 4, 4, func(v [][]T, s []T) { Adadelta(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
+		{"Ftrl", 4, 4, func(v [][]T, s []T) { Ftrl(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
 		{"RMSProp", 4, 4, func(v [][]T, s []T) { RMSProp(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
 	}
 }
 
 // severalOutputs are the functions whose slices must not be the same.
-var severalOutputs = map[string]bool{"Larger": true, "Moments": true, "GradMoments": true, "Momentum": true, "Nesterov": true, "Adagrad": true, "Adam": true, "RMSProp": true}
+var severalOutputs = map[string]bool{"Larger": true, "Moments": true, "GradMoments": true, "Momentum": true, "Nesterov": true, "Adagrad": true, "Adam": true, "RMSProp": true,
+	"CenteredRMSProp": true, "Adadelta": true, "Ftrl": true}
 
 // guard is the elements on both sides of an operand that must not change.
 const guard = 5

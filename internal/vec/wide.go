@@ -153,12 +153,12 @@ func nesterovWide[T Float](w, acc, g []T, lr, m T) int {
 	return n
 }
 
-func adagradWide[T Float](w, acc, g []T, lr T) int {
+func adagradWide[T Float](w, acc, g []T, lr, eps T) int {
 	n := wide[T](len(w))
 	if single[T]() {
-		sAdagrad(f32(w), f32(acc), f32(g), float32(lr), n)
+		sAdagrad(f32(w), f32(acc), f32(g), float32(lr), float32(eps), n)
 	} else {
-		dAdagrad(f64(w), f64(acc), f64(g), float64(lr), n)
+		dAdagrad(f64(w), f64(acc), f64(g), float64(lr), float64(eps), n)
 	}
 	return n
 }
@@ -179,6 +179,56 @@ func rmsPropWide[T Float](w, ms, mom, g []T, lr, c, m, eps T) int {
 		sRmsProp(f32(w), f32(ms), f32(mom), f32(g), float32(lr), float32(c), float32(m), float32(eps), n)
 	} else {
 		dRmsProp(f64(w), f64(ms), f64(mom), f64(g), float64(lr), float64(c), float64(m), float64(eps), n)
+	}
+	return n
+}
+
+func largestWide[T Float](d, x []T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sLargest(f32(d), f32(x), n)
+	} else {
+		dLargest(f64(d), f64(x), n)
+	}
+	return n
+}
+
+func addEqualWide[T Float](d, x, place []T, at T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sAddEqual(f32(d), f32(x), f32(place), float32(at), n)
+	} else {
+		dAddEqual(f64(d), f64(x), f64(place), float64(at), n)
+	}
+	return n
+}
+
+func centeredRMSPropWide[T Float](w, mg, ms, mom, g []T, lr, c, m, eps T) int {
+	n := wide[T](len(w))
+	if single[T]() {
+		sCenteredRMSProp(f32(w), f32(mg), f32(ms), f32(mom), f32(g), float32(lr), float32(c), float32(m), float32(eps), n)
+	} else {
+		dCenteredRMSProp(f64(w), f64(mg), f64(ms), f64(mom), f64(g), float64(lr), float64(c), float64(m), float64(eps), n)
+	}
+	return n
+}
+
+func adadeltaWide[T Float](w, acc, update, g []T, lr, rho, c, eps T) int {
+	n := wide[T](len(w))
+	if single[T]() {
+		sAdadelta(f32(w), f32(acc), f32(update), f32(g), float32(lr), float32(rho), float32(c), float32(eps), n)
+	} else {
+		dAdadelta(f64(w), f64(acc), f64(update), f64(g), float64(lr), float64(rho), float64(c), float64(eps), n)
+	}
+	return n
+}
+
+func ftrlWide[T Float](w, acc, linear, g []T, lr, l1, minus, l2, shrinkage T) int {
+	n := wide[T](len(w))
+	if single[T]() {
+		sFtrl(f32(w), f32(acc), f32(linear), f32(g), float32(lr), float32(l1), float32(minus), float32(l2), float32(shrinkage), n)
+	} else {
+		dFtrl(f64(w), f64(acc), f64(linear), f64(g), float64(lr), float64(l1), float64(minus), float64(l2), float64(shrinkage), n)
 	}
 	return n
 }

@@ -30,6 +30,7 @@ type arithmetic interface {
 	rectified(x value) value      // zero where x is less
 	positive(x value) value       // a mask of where x is above zero
 	above(x, y value) value       // a mask of where x is above y
+	equal(x, y value) value       // a mask of where they are equal numbers
 	and(x, mask value) value      // zero where the mask is not set
 	where(mask, x, y value) value // x where the mask is set, else y; the mask may be lost
 }
@@ -61,6 +62,13 @@ var loops = []loop{
 		x, best := v.load("x"), v.load("best")
 		v.store("place", v.where(v.above(x, best), v.scalar("at"), v.load("place")))
 		v.store("best", v.where(v.above(x, best), x, best))
+	}},
+	{"largest", "sets d to x where x is above it or no number", "d x", "", func(v arithmetic) {
+		d, x := v.load("d"), v.load("x")
+		v.store("d", v.where(v.equal(x, x), v.where(v.above(x, d), x, d), x))
+	}},
+	{"addEqual", "adds x to d where place is at", "d x place", "at", func(v arithmetic) {
+		v.store("d", v.add(v.load("d"), v.and(v.load("x"), v.equal(v.load("place"), v.scalar("at")))))
 	}},
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},
@@ -121,11 +129,11 @@ var loops = []loop{
 		v.store("acc", acc)
 		v.store("w", v.sub(v.load("w"), v.add(v.mul(g, lr), v.mul(v.mul(acc, m), lr))))
 	}},
-	{"adagrad", "is a step of the Adagrad optimizer", "w acc grad", "lr", func(v arithmetic) {
+	{"adagrad", "is a step of the Adagrad optimizer", "w acc grad", "lr eps", func(v arithmetic) {
 		g := v.load("grad")
 		acc := v.add(v.load("acc"), v.mul(g, g))
 		v.store("acc", acc)
-		v.store("w", v.sub(v.load("w"), v.div(v.mul(g, v.scalar("lr")), v.sqrt(acc))))
+		v.store("w", v.sub(v.load("w"), v.div(v.mul(g, v.scalar("lr")), v.add(v.sqrt(acc), v.scalar("eps")))))
 	}},
 	{"adam", "is a step of the Adam optimizer; c1 and c2 are one less the decays", "w m v grad", "alpha c1 c2 eps", func(v arithmetic) {
 		g := v.load("grad")
@@ -146,5 +154,38 @@ var loops = []loop{
 		mom := v.add(v.mul(v.load("mom"), v.scalar("m")), step)
 		v.store("mom", mom)
 		v.store("w", v.sub(v.load("w"), mom))
+	}},
+	{"centeredRMSProp", "is a step of the centered RMSProp optimizer; c is one less the decay", "w mg ms mom grad", "lr c m eps", func(v arithmetic) {
+		g := v.load("grad")
+		ms, mg := v.load("ms"), v.load("mg")
+		ms = v.add(ms, v.mul(v.sub(v.mul(g, g), ms), v.scalar("c")))
+		v.store("ms", ms)
+		mg = v.add(mg, v.mul(v.sub(g, mg), v.scalar("c")))
+		v.store("mg", mg)
+		root := v.sqrt(v.add(v.sub(ms, v.mul(mg, mg)), v.scalar("eps")))
+		mom := v.add(v.mul(v.load("mom"), v.scalar("m")), v.div(v.mul(g, v.scalar("lr")), root))
+		v.store("mom", mom)
+		v.store("w", v.sub(v.load("w"), mom))
+	}},
+	{"adadelta", "is a step of the Adadelta optimizer; c is one less rho", "w acc update grad", "lr rho c eps", func(v arithmetic) {
+		g, update := v.load("grad"), v.load("update")
+		rho, c, eps := v.scalar("rho"), v.scalar("c"), v.scalar("eps")
+		acc := v.add(v.mul(v.load("acc"), rho), v.mul(v.mul(g, g), c))
+		v.store("acc", acc)
+		u := v.mul(v.div(v.sqrt(v.add(update, eps)), v.sqrt(v.add(acc, eps))), g)
+		v.store("w", v.sub(v.load("w"), v.mul(u, v.scalar("lr"))))
+		v.store("update", v.add(v.mul(update, rho), v.mul(v.mul(u, u), c)))
+	}},
+	{"ftrl", "is a step of the Ftrl optimizer; minus is -l1, and l2 and shrinkage are doubled", "w acc linear grad", "lr l1 minus l2 shrinkage", func(v arithmetic) {
+		g, w, acc := v.load("grad"), v.load("w"), v.load("acc")
+		lr, l1, minus := v.scalar("lr"), v.scalar("l1"), v.scalar("minus")
+		next := v.add(acc, v.mul(g, g))
+		v.store("acc", next)
+		root := v.sqrt(next)
+		change := v.mul(v.div(v.sub(root, v.sqrt(acc)), lr), w)
+		z := v.add(v.load("linear"), v.sub(v.add(g, v.mul(v.scalar("shrinkage"), w)), change))
+		v.store("linear", z)
+		w = v.div(v.where(v.above(z, l1), v.sub(l1, z), v.sub(minus, z)), v.add(v.div(root, lr), v.scalar("l2")))
+		v.store("w", v.where(v.above(z, l1), w, v.and(w, v.above(minus, z))))
 	}},
 }

@@ -128,6 +128,8 @@ func (v *neonVectors) positive(x value) value { return v.op("fcmgt", x, v.n.zero
 
 func (v *neonVectors) above(x, y value) value { return v.op("fcmgt", x, y) }
 
+func (v *neonVectors) equal(x, y value) value { return v.op("fcmeq", x, y) }
+
 func (v *neonVectors) and(x, mask value) value { return v.bitwise("and", x, mask) }
 
 func (v *neonVectors) where(mask, x, y value) value {

@@ -139,12 +139,22 @@ func (v *vectors) zero() reg.VecVirtual {
 
 // above returns a mask of where x > y.
 func (v *vectors) above(x, y reg.VecVirtual) reg.VecVirtual {
-	r := v.c.YMM()
 	const greater = operand.U8(0x1e) // ordered, no signal
+	return v.compare(greater, x, y)
+}
+
+// equal returns a mask of where x == y.
+func (v *vectors) equal(x, y reg.VecVirtual) reg.VecVirtual {
+	const equal = operand.U8(0) // ordered, no signal
+	return v.compare(equal, x, y)
+}
+
+func (v *vectors) compare(kind operand.U8, x, y reg.VecVirtual) reg.VecVirtual {
+	r := v.c.YMM()
 	if v.double {
-		v.c.VCMPPD(greater, y, x, r)
+		v.c.VCMPPD(kind, y, x, r)
 	} else {
-		v.c.VCMPPS(greater, y, x, r)
+		v.c.VCMPPS(kind, y, x, r)
 	}
 	return r
 }
@@ -175,6 +185,7 @@ func (a avx) floor(x value) value         { return a.v.floor(ymm(x)) }
 func (a avx) rectified(x value) value     { return a.v.max(a.v.zero(), ymm(x)) }
 func (a avx) positive(x value) value      { return a.v.above(ymm(x), a.v.zero()) }
 func (a avx) above(x, y value) value      { return a.v.above(ymm(x), ymm(y)) }
+func (a avx) equal(x, y value) value      { return a.v.equal(ymm(x), ymm(y)) }
 func (a avx) and(x, mask value) value     { return a.v.and(ymm(x), ymm(mask)) }
 
 func (a avx) where(mask, x, y value) value { return a.v.where(ymm(mask), ymm(x), ymm(y)) }

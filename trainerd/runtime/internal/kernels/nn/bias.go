@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -79,14 +80,55 @@ func biasAddGrad[T exec.Number](channelsFirst bool) exec.Kernel {
 		gs, d := exec.Elems[T](g), exec.Elems[T](c.Out(0, g.DType, n))
 		clear(d)
 		if inner == 1 {
-			for o := range outer {
-				elem.AddTo(d, gs[o*n:(o+1)*n])
-			}
+			sumRows(c, d, gs)
 			return nil
 		}
 		for i := range outer * n {
 			d[i%n] = elem.Sum(d[i%n], gs[i*inner:(i+1)*inner])
 		}
 		return nil
+	}
+}
+
+// rowsWork adds up rows, many as one so that they are long vectors, in blocks with a
+// sum each, whatever the number of processors.
+type rowsWork[T exec.Number] struct {
+	x, sums             []T
+	wide, total, blocks int // elements of a sum, whole sums that x has, blocks
+}
+
+// sumRows adds all rows of x to d, which is zero.
+func sumRows[T exec.Number](c *exec.KernelContext, d, x []T) {
+	const elements, shared = 512, 8 // of a sum, and blocks of what processors share
+	n := len(d)
+	if n == 0 {
+		return
+	}
+	w := exec.InFrame[rowsWork[T]](c)
+	*w = rowsWork[T]{x: x, wide: n * max(1, min(elements/n, len(x)/n)), blocks: 1}
+	w.total = len(x) / w.wide
+	if len(x) >= elem.ParallelElements {
+		w.blocks = min(shared, w.total)
+	}
+	w.sums = exec.Scratch[T](c, exec.ScratchA, w.blocks*w.wide)
+	clear(w.sums)
+	parallel.Run(min(w.blocks, exec.MaxParts), w)
+	rest := x[w.total*w.wide:]
+	elem.AddTo(w.sums[:len(rest)], rest)
+	for at := 0; at < len(w.sums); at += n {
+		elem.AddTo(d, w.sums[at:at+n])
+	}
+	*w = rowsWork[T]{}
+}
+
+// Part implements [parallel.Job].
+func (w *rowsWork[T]) Part(i, n int) {
+	from, to := parallel.Span(w.blocks, 1, i, n)
+	for b := from; b < to; b++ {
+		first, last := parallel.Span(w.total, 1, b, w.blocks)
+		sum := w.sums[b*w.wide : (b+1)*w.wide]
+		for k := first; k < last; k++ {
+			elem.AddTo(sum, w.x[k*w.wide:])
+		}
 	}
 }

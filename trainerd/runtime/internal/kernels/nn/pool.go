@@ -153,7 +153,7 @@ func maxPool[T exec.Number](c *exec.KernelContext, p *pooling) error {
 		return err
 	}
 	d := c.Out(0, x.DType, g.batch, g.h.out, g.w.out, g.cin)
-	runPool(c, poolWork[T]{g: g, pass: largestUnder, images: exec.Elems[T](x), pooled: exec.Elems[T](d), least: leastOf[T]()})
+	runPool(c, poolWork[T]{g: g, pass: largestUnder, images: exec.Elems[T](x), pooled: exec.Elems[T](d)})
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"runtime"
+
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -8,14 +10,14 @@ import (
 )
 
 // poolWork is a pooling or its gradient, shared between processors by images.
-// Windows are computed a row of channels at a time, without branches that depend
-// on the values.
+// Lines of pixels or rows of channels are computed at a time, without branches that
+// depend on the values.
 type poolWork[T exec.Number] struct {
 	pass           poolPass
 	g              geometry
 	images, pooled []T // inputs or results
 	grads          []T // of the images
-	least          T
+	memory         []T // a line of the images for each processor
 }
 
 // poolPass is what a poolWork computes.
@@ -35,70 +37,120 @@ type poolView struct{ at, rows, cols, line int }
 func runPool[T exec.Number](c *exec.KernelContext, work poolWork[T]) {
 	w := exec.InFrame[poolWork[T]](c)
 	*w = work
+	parts := min(exec.MaxParts, w.g.batch, runtime.GOMAXPROCS(0))
 	if w.g.batch*w.g.rows*w.g.column < elem.ParallelElements {
-		w.Part(0, 1)
-	} else {
-		parallel.Run(min(exec.MaxParts, w.g.batch), w)
+		parts = 1
 	}
+	w.memory = exec.Scratch[T](c, exec.ScratchA, parts*w.g.w.in*w.g.cin)
+	parallel.Run(parts, w)
 	*w = poolWork[T]{}
 }
 
 // Part implements [parallel.Job].
 func (w *poolWork[T]) Part(i, n int) {
 	g := &w.g
+	size := g.w.in * g.cin
 	from, to := parallel.Span(g.batch, 1, i, n)
 	for n := from; n < to; n++ {
 		for oh := range g.h.out {
-			hlo, hhi, hbase := g.h.span(oh)
-			for ow := range g.w.out {
-				wlo, whi, wbase := g.w.span(ow)
-				at := ((n*g.h.in+hbase+hlo)*g.w.in + wbase + wlo) * g.cin
-				w.window(((n*g.h.out+oh)*g.w.out+ow)*g.cin, poolView{at: at, rows: hhi - hlo, cols: whi - wlo, line: g.w.in * g.cin})
+			switch w.pass {
+			case largestUnder, meanUnder:
+				w.line(w.memory[i*size:(i+1)*size], n, oh)
+			case passToLargest, passToAll:
+				w.windows(n, oh)
 			}
 		}
 	}
 }
 
-// window does one window, whose row of channels in the pooled images begins at out.
-func (w *poolWork[T]) window(out int, v poolView) {
-	switch w.pass {
-	case largestUnder:
-		w.largest(out, v)
-	case passToLargest:
-		w.toLargest(out, v)
-	case meanUnder:
-		w.mean(out, v)
-	case passToAll:
-		w.toAll(out, v)
+// line pools a line of windows: first the lines of pixels that they are over, then
+// the pixels of each.
+func (w *poolWork[T]) line(strip []T, n, oh int) {
+	g := &w.g
+	lo, hi, base := g.h.span(oh)
+	for r := lo; r < hi; r++ {
+		line := w.images[(n*g.h.in+base+r)*len(strip):][:len(strip)]
+		if r == lo {
+			copy(strip, line)
+		} else {
+			w.merge(strip, line)
+		}
+	}
+	for ow := range g.w.out {
+		wlo, whi, wbase := g.w.span(ow)
+		to := w.pooled[((n*g.h.out+oh)*g.w.out+ow)*g.cin:][:g.cin]
+		pixels := max(0, hi-lo) * max(0, whi-wlo)
+		if pixels == 0 {
+			w.none(to)
+		}
+		for k := wlo; k < whi && pixels > 0; k++ {
+			from := strip[(wbase+k)*g.cin:][:g.cin]
+			if k == wlo {
+				copy(to, from)
+			} else {
+				w.merge(to, from)
+			}
+		}
+		if w.pass == meanUnder {
+			divideAll(to, to, pixels)
+		}
+	}
+}
+
+// merge adds x to d, or takes what is larger.
+func (w *poolWork[T]) merge(d, x []T) {
+	if w.pass == meanUnder {
+		elem.AddTo(d, x)
+	} else {
+		largestOf(d, x)
+	}
+}
+
+// none is what merging nothing gives.
+func (w *poolWork[T]) none(d []T) {
+	clear(d)
+	if w.pass == largestUnder {
+		least := leastOf[T]()
+		for i := range d {
+			d[i] = least
+		}
+	}
+}
+
+// largestOf sets d to x where that is larger or no number.
+func largestOf[T exec.Number](d, x []T) {
+	switch d := any(d).(type) {
+	case []float32:
+		vec.Largest(d, any(x).([]float32))
+		return
+	case []float64:
+		vec.Largest(d, any(x).([]float64))
+		return
+	}
+	for i, v := range x {
+		d[i] = max(d[i], v)
+	}
+}
+
+// windows gives the gradient of a line of windows to the pixels under them.
+func (w *poolWork[T]) windows(n, oh int) {
+	g := &w.g
+	hlo, hhi, hbase := g.h.span(oh)
+	for ow := range g.w.out {
+		wlo, whi, wbase := g.w.span(ow)
+		at := ((n*g.h.in+hbase+hlo)*g.w.in + wbase + wlo) * g.cin
+		v := poolView{at: at, rows: hhi - hlo, cols: whi - wlo, line: g.w.in * g.cin}
+		out := ((n*g.h.out+oh)*g.w.out + ow) * g.cin
+		if w.pass == passToLargest {
+			w.toLargest(out, v)
+		} else {
+			w.toAll(out, v)
+		}
 	}
 }
 
 // empty reports whether a window is over the padding alone.
 func (v poolView) empty() bool { return v.rows <= 0 || v.cols <= 0 }
-
-func (w *poolWork[T]) largest(out int, v poolView) {
-	n := w.g.cin
-	to := w.pooled[out : out+n]
-	if v.empty() {
-		for i := range to {
-			to[i] = w.least
-		}
-		return
-	}
-	copy(to, w.images[v.at:])
-	for r := range v.rows {
-		for k := range v.cols {
-			if r+k == 0 {
-				continue
-			}
-			at := v.at + r*v.line + k*n
-			from := w.images[at : at+n]
-			for i, x := range from {
-				to[i] = max(to[i], x)
-			}
-		}
-	}
-}
 
 // poolChannels is how many channels of a window are compared at once.
 const poolChannels = 128
@@ -171,8 +223,8 @@ func toLargestFloat[T exec.Float](w *poolWork[T], out int, v poolView) {
 				pixel++
 			}
 		}
-		for i, g := range w.pooled[out+c : out+c+m] {
-			w.grads[starts[int(place[i])]+i] += g
+		for p, at := range starts[:pixel] {
+			vec.AddEqual(w.grads[at:at+m], w.pooled[out+c:], place, T(p))
 		}
 	}
 }
@@ -193,19 +245,6 @@ func largerOf[T exec.Number](best []T, place []int, x []T, at int) {
 	}
 }
 
-func (w *poolWork[T]) mean(out int, v poolView) {
-	n := w.g.cin
-	to := w.pooled[out : out+n]
-	clear(to)
-	for r := range v.rows {
-		for k := range v.cols {
-			at := v.at + r*v.line + k*n
-			elem.AddTo(to, w.images[at:at+n])
-		}
-	}
-	divideAll(to, to, v.rows*v.cols)
-}
-
 // toAll adds a window's gradient to that of its pixels in equal parts.
 func (w *poolWork[T]) toAll(out int, v poolView) {
 	var parts [poolChannels]T
@@ -223,6 +262,14 @@ func (w *poolWork[T]) toAll(out int, v poolView) {
 }
 
 func divideAll[T exec.Number](d, x []T, n int) {
+	switch d := any(d).(type) {
+	case []float32:
+		vec.DivScalar(d, any(x).([]float32), float32(n))
+		return
+	case []float64:
+		vec.DivScalar(d, any(x).([]float64), float64(n))
+		return
+	}
 	for i, v := range x {
 		d[i] = v / T(n)
 	}

@@ -227,7 +227,7 @@ func adagrad[T exec.Float](b *exec.OpConstruction) rule[T] {
 	return func(v [][]T, h, g []T) {
 		w, acc, lr := v[0][:len(g)], v[1][:len(g)], h[0]
 		if update {
-			vec.Adagrad(w, acc, g, lr)
+			vec.Adagrad(w, acc, g, lr, 0)
 			return
 		}
 		for i, d := range g {
@@ -240,10 +240,11 @@ func adagradV2[T exec.Float](b *exec.OpConstruction) rule[T] {
 	update := b.Bool("update_slots")
 	return func(v [][]T, h, g []T) {
 		w, acc, lr, eps := v[0][:len(g)], v[1][:len(g)], h[0], h[1]
+		if update {
+			vec.Adagrad(w, acc, g, lr, eps)
+			return
+		}
 		for i, d := range g {
-			if update {
-				acc[i] += d * d
-			}
 			w[i] -= d * lr / (elem.Sqrt(acc[i]) + eps)
 		}
 	}
@@ -270,13 +271,8 @@ func adagradDA[T exec.Float](*exec.OpConstruction) rule[T] {
 
 func adadelta[T exec.Float](*exec.OpConstruction) rule[T] {
 	return func(v [][]T, h, g []T) {
-		w, acc, accUpdate, lr, rho, eps := v[0][:len(g)], v[1][:len(g)], v[2][:len(g)], h[0], h[1], h[2]
-		for i, d := range g {
-			acc[i] = acc[i]*rho + d*d*(1-rho)
-			u := elem.Sqrt(accUpdate[i]+eps) / elem.Sqrt(acc[i]+eps) * d
-			w[i] -= u * lr
-			accUpdate[i] = accUpdate[i]*rho + u*u*(1-rho)
-		}
+		lr, rho, eps := h[0], h[1], h[2]
+		vec.Adadelta(v[0][:len(g)], v[1], v[2], g, lr, rho, 1-rho, eps)
 	}
 }
 
@@ -334,14 +330,8 @@ func rmsProp[T exec.Float](*exec.OpConstruction) rule[T] {
 
 func centeredRMSProp[T exec.Float](*exec.OpConstruction) rule[T] {
 	return func(s [][]T, h, g []T) {
-		w, mg, ms, mom := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)], s[3][:len(g)]
 		lr, rho, m, eps := h[0], h[1], h[2], h[3]
-		for i, d := range g {
-			ms[i] += (d*d - ms[i]) * (1 - rho)
-			mg[i] += (d - mg[i]) * (1 - rho)
-			mom[i] = mom[i]*m + d*lr/elem.Sqrt(ms[i]-mg[i]*mg[i]+eps)
-			w[i] -= mom[i]
-		}
+		vec.CenteredRMSProp(s[0][:len(g)], s[1], s[2], s[3], g, lr, 1-rho, m, eps)
 	}
 }
 
@@ -359,6 +349,10 @@ func ftrlV2[T exec.Float](b *exec.OpConstruction) rule[T] {
 // the linear term when byLR is set.
 func ftrlStep[T exec.Float](s [][]T, g []T, lr, l1, l2, shrinkage, lrPower T, byLR bool) {
 	w, acc, linear := s[0][:len(g)], s[1][:len(g)], s[2][:len(g)]
+	if lrPower == -.5 && !byLR {
+		vec.Ftrl(w, acc, linear, g, lr, l1, l2, shrinkage)
+		return
+	}
 	for i, d := range g {
 		grad := d + 2*shrinkage*w[i]
 		next := acc[i] + d*d
