@@ -135,7 +135,10 @@ func HasOutput(op, name string) bool {
 const maxTensors = 1 << 16
 
 func tensors(n *tfpb.NodeDef, args []*tfpb.OpDef_ArgDef) ([]Tensor, error) {
-	var list []Tensor
+	if len(args) == 0 {
+		return nil, nil
+	}
+	list := make([]Tensor, 0, len(args))
 	for _, a := range args {
 		if name := a.GetTypeListAttr(); name != "" {
 			for _, t := range Attr(n, name).GetList().GetType() {

@@ -10,7 +10,6 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
-	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/runtime"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
@@ -105,7 +104,7 @@ func (s *sessions) notResumable(sess session.Session) []string {
 
 // lostOnServers says what of a training on servers is not in its checkpoints.
 func (s *sessions) lostOnServers() []string {
-	g, err := graph.Parse(s.program.Meta)
+	g, err := s.program.Graph()
 	if err != nil {
 		return nil // every other use of the graph reports it
 	}

@@ -16,7 +16,12 @@ func Complete(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := extend(meta)
+	return g.Complete()
+}
+
+// Complete is [Complete] for a graph that is parsed.
+func (g *Graph) Complete() (*tfpb.MetaGraphDef, error) {
+	b := extend(g.Meta)
 	b.adopt(g.vars[GlobalVariables], false)
 	b.adopt(g.vars[LocalVariables], true)
 	global, local := b.Variables(false), b.Variables(true)

@@ -33,10 +33,21 @@ func ParseTensorName(s string) (TensorName, error) {
 		}
 		t.Node, t.Index, t.HasPort = name[:i], int(n), true
 	}
-	if t.Node == "" || strings.ContainsAny(t.Node, ":^ \t\n") {
+	if t.Node == "" || !isNodePart(t.Node) {
 		return TensorName{}, fmt.Errorf("tensor name %q: want node, node:output or ^node", s)
 	}
 	return t, nil
+}
+
+// isNodePart reports whether a name has none of the characters that end a name.
+func isNodePart(name string) bool {
+	for i := range len(name) {
+		switch name[i] {
+		case ':', '^', ' ', '\t', '\n':
+			return false
+		}
+	}
+	return true
 }
 
 // Tensor returns the canonical name of the output, "node:0".
@@ -81,10 +92,14 @@ func (n *namer) unique(name string) string {
 // reserve marks the name of a node that exists, and the scopes it lies in.
 func (n *namer) reserve(name string) {
 	key := strings.ToLower(name)
-	for i, c := range key {
-		if c == '/' {
-			n.used[key[:i]] = max(n.used[key[:i]], 1)
+	for {
+		if n.used[key] == 0 {
+			n.used[key] = 1
 		}
+		i := strings.LastIndexByte(key, '/')
+		if i < 0 {
+			return
+		}
+		key = key[:i]
 	}
-	n.used[key] = max(n.used[key], 1)
 }

@@ -173,6 +173,9 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')
 // the named nodes ("^node"), takes when some tensors are fed, in the graph's
 // order.
 func (g *graphFile) needed(fed map[string]bool, names []string) []graph.Placeholder {
+	if !slices.ContainsFunc(g.placeholders, func(p graph.Placeholder) bool { return !fed[p.Name] }) {
+		return nil
+	}
 	reached := map[string]bool{}
 	stack := slices.Clone(names)
 	for len(stack) > 0 {

@@ -154,25 +154,27 @@ func (j *graphJob) findFetches() {
 // steps, init ops, a saver.
 func (j *graphJob) complete() error {
 	fail := func(err error) error { return &program.FileError{File: j.config.Graph.Meta, Err: err} }
-	meta := j.g.Meta // not changed: each addition copies it
+	g := j.g.Graph // not changed: each addition copies it
 	var initStep string
-	if _, _, counted := j.g.GlobalStep(); !counted {
-		var count string
-		var err error
-		if meta, initStep, count, err = j.g.WithStepCounter(); err != nil {
+	if _, _, counted := g.GlobalStep(); !counted {
+		meta, init, count, err := g.WithStepCounter()
+		if err == nil {
+			g, err = graph.Parse(meta)
+		}
+		if err != nil {
 			return fail(err)
 		}
-		j.p.Train, j.p.CountsSteps = append(j.p.Train, count), true
+		initStep, j.p.Train, j.p.CountsSteps = init, append(j.p.Train, count), true
 	}
-	meta, err := graph.Complete(meta)
-	if err != nil {
-		return fail(err)
-	}
-	full, err := graph.Parse(meta)
+	meta, err := g.Complete()
 	if err != nil {
 		return fail(err)
 	}
 	j.p.Meta = meta
+	full, err := j.p.Graph()
+	if err != nil {
+		return fail(err)
+	}
 	j.p.GlobalStep, j.p.StepKey, _ = full.GlobalStep()
 	j.p.Init, j.p.LocalInit = program.NonEmpty(full.InitOp()), program.NonEmpty(full.LocalInitOp())
 	if initStep != "" {

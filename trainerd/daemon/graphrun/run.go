@@ -177,7 +177,7 @@ func (r *run) makeSaveDir() error {
 
 // complete adds what the graph lacks to be run.
 func (r *run) complete() error {
-	meta, err := graph.Complete(r.g.Meta)
+	meta, err := r.g.Complete()
 	if err == nil {
 		r.full, err = graph.Parse(meta)
 	}

@@ -32,7 +32,7 @@ type LearningRate struct {
 
 // LearningRates returns the learning rates of a step, by name.
 func (p *Program) LearningRates() ([]LearningRate, error) {
-	g, err := graph.Parse(p.Meta)
+	g, err := p.Graph()
 	if err != nil {
 		return nil, err
 	}

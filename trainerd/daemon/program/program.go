@@ -2,6 +2,7 @@ package program
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -36,6 +37,21 @@ type Program struct {
 	// TakeInput are the ops by which a step takes its input from queues and
 	// readers of the graph.
 	TakeInput []string
+
+	parsing sync.Mutex
+	parsed  *graph.Graph // of Meta, once it was asked for
+}
+
+// Graph returns Meta, indexed. Meta does not change once it was asked for.
+func (p *Program) Graph() (*graph.Graph, error) {
+	p.parsing.Lock()
+	defer p.parsing.Unlock()
+	if p.parsed != nil {
+		return p.parsed, nil
+	}
+	var err error
+	p.parsed, err = graph.Parse(p.Meta)
+	return p.parsed, err
 }
 
 // MSE is the metric of a model of numbers whose loss has more than the squared
@@ -76,7 +92,7 @@ func (p *Program) Metric(name string) (Metric, bool) {
 
 // variables returns the trainable variables, or all if none is marked.
 func (p *Program) trainable() ([]graph.VariableRef, error) {
-	g, err := graph.Parse(p.Meta)
+	g, err := p.Graph()
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +125,7 @@ type Feed = map[string]*ckptfmt.Tensor
 
 // QueueRunners returns what fills the queues of the graph.
 func (p *Program) QueueRunners() ([]*tfpb.QueueRunnerDef, error) {
-	g, err := graph.Parse(p.Meta)
+	g, err := p.Graph()
 	if err != nil {
 		return nil, err
 	}

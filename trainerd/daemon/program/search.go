@@ -22,22 +22,21 @@ func IsApplyGradient(n *tfpb.NodeDef) bool {
 // Ancestors returns the nodes of a kind among those that running the named ones
 // takes.
 func Ancestors(g *graph.Graph, names []string, kind func(*tfpb.NodeDef) bool) []string {
+	if !slices.ContainsFunc(g.Meta.GetGraphDef().GetNode(), kind) {
+		return nil // as in most graphs; walking takes much longer than looking
+	}
 	var found []string
-	seen := make(map[string]bool)
+	seen := make(map[*tfpb.NodeDef]bool)
 	stack := slices.Clone(names)
 	for len(stack) > 0 {
-		t, err := graph.ParseTensorName(stack[len(stack)-1])
+		n, err := g.Node(stack[len(stack)-1])
 		stack = stack[:len(stack)-1]
-		if err != nil || seen[t.Node] {
+		if err != nil || seen[n] {
 			continue
 		}
-		seen[t.Node] = true
-		n, err := g.Node(t.Node)
-		if err != nil {
-			continue
-		}
+		seen[n] = true
 		if kind(n) {
-			found = append(found, t.Node)
+			found = append(found, n.GetName())
 		}
 		stack = append(stack, n.GetInput()...)
 	}

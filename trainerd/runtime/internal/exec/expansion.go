@@ -63,7 +63,7 @@ func (x *expansion) body(f *body) expanded {
 		if !needed[i] {
 			continue
 		}
-		for _, name := range functionsOf(&f.g.nodes[i]) {
+		for _, name := range f.g.nodes[i].calls {
 			called := x.function(name)
 			if called.depth < math.MaxInt {
 				called.depth++
@@ -84,7 +84,7 @@ func (c *compiler) checkSize(x *expansion, needed []bool) error {
 		if !needed[i] {
 			continue
 		}
-		for _, name := range functionsOf(n) {
+		for _, name := range n.calls {
 			called := x.function(name)
 			if called.depth > maxCallDepth {
 				return &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Node: c.prefix + n.name, Op: n.op, Message: fmt.Sprintf(tooDeep, maxCallDepth, name)}

@@ -114,14 +114,14 @@ func firstOutput(n *tfpb.NodeDef, name string) (int, error) {
 var functionAttrs = []string{"f", "then_branch", "else_branch", "cond", "body", "dataset_factory", "predicate", "key_func", "reduce_func", "window_size_func"}
 
 // functionsOf returns the names of the functions that a node calls.
-func functionsOf(n *node) []string {
+func functionsOf(n *tfpb.NodeDef) []string {
 	var names []string
 	for _, key := range functionAttrs {
-		if v, ok := n.def.GetAttr()[key].GetValue().(*tfpb.AttrValue_Func); ok {
+		if v, ok := n.GetAttr()[key].GetValue().(*tfpb.AttrValue_Func); ok {
 			names = append(names, v.Func.GetName())
 		}
 	}
-	for _, f := range n.def.GetAttr()["branches"].GetList().GetFunc() {
+	for _, f := range n.GetAttr()["branches"].GetList().GetFunc() {
 		names = append(names, f.GetName())
 	}
 	return names

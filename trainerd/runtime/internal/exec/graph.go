@@ -21,7 +21,8 @@ type node struct {
 	def      *tfpb.NodeDef
 	inputs   []output
 	control  []int
-	loop     *loop // that the compiler put this node in the place of
+	calls    []string // the functions that it calls
+	loop     *loop    // that the compiler put this node in the place of
 }
 
 // graph is a GraphDef, checked and indexed. It does not change.
@@ -40,7 +41,7 @@ func newGraph(defs []*tfpb.NodeDef) (*graph, error) {
 			return nil, graphError("nodes %d and %d are both named %q", j, i, d.GetName())
 		}
 		g.byName[d.GetName()] = i
-		g.nodes[i] = node{name: d.GetName(), op: d.GetOp(), def: d}
+		g.nodes[i] = node{name: d.GetName(), op: d.GetOp(), def: d, calls: functionsOf(d)}
 	}
 	for i := range g.nodes {
 		if err := g.link(&g.nodes[i]); err != nil {

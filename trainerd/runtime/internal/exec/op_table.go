@@ -117,7 +117,17 @@ func WithoutAttrs(k Kernel) func(*OpConstruction) (Kernel, error) {
 
 // ByType picks the kernel for a dtype out of those for the four common types.
 func ByType(dt tfpb.DataType, f32, f64, i32, i64 Kernel) (Kernel, error) {
-	k := map[tfpb.DataType]Kernel{Float32: f32, Float64: f64, Int32: i32, Int64: i64}[dt]
+	var k Kernel
+	switch dt {
+	case Float32:
+		k = f32
+	case Float64:
+		k = f64
+	case Int32:
+		k = i32
+	case Int64:
+		k = i64
+	}
 	if k == nil {
 		return nil, noKernel{dt}
 	}

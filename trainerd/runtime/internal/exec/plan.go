@@ -139,6 +139,7 @@ func (c *compiler) addNodes(needed []bool) error {
 	if err != nil {
 		return err
 	}
+	c.plan.steps = slices.Grow(c.plan.steps, len(order))
 	for _, n := range order {
 		if c.depth == 0 { // a function is charged before it is compiled
 			if err := c.budget.charge("", c.prefix, 1); err != nil {

@@ -50,6 +50,6 @@ var decides = map[string]bool{"Switch": true, "RefSwitch": true, "_SwitchN": tru
 // pure reports whether computing a node does nothing but give its value.
 func pure(ops OpTable, n *node) bool {
 	spec, known := ops[n.op]
-	return known && spec.Flags&(Stateful|ReadsState|WritesState|Blocking|ForwardsRef|SeesDead) == 0 && len(functionsOf(n)) == 0 &&
+	return known && spec.Flags&(Stateful|ReadsState|WritesState|Blocking|ForwardsRef|SeesDead) == 0 && len(n.calls) == 0 &&
 		!strings.HasPrefix(n.op, "CheckNumerics") && n.op != "Print" && !strings.HasPrefix(n.op, "Placeholder")
 }

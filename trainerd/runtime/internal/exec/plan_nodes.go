@@ -28,7 +28,7 @@ func (c *compiler) addNode(n *node, index int) error {
 		return c.buildError(n, err)
 	}
 	st := step{name: c.prefix + n.name, op: n.op, kernel: k, elements: b.elements, types: types, flags: spec.Flags | b.flags, control: control, mayDie: mayDie,
-		calls: len(functionsOf(n)) > 0}
+		calls: len(n.calls) > 0}
 	if !mayDie && spec.Flags&PassThrough != 0 && c.passRef(n, index) {
 		return nil
 	}
@@ -80,7 +80,9 @@ func (c *compiler) place(st step, index, outputs int) error {
 		slot := c.newSlot()
 		st.out = append(st.out, slot)
 		c.bind(output{index, i}, slot)
-		c.refs[slot] = st.op == "RefSwitch"
+		if st.op == "RefSwitch" {
+			c.refs[slot] = true
+		}
 	}
 	if st.flags&ForwardsRef != 0 && len(st.in) > 0 {
 		c.bind(output{index, 0}, st.in[0])

@@ -1,9 +1,6 @@
 package exec
 
-import (
-	"container/heap"
-	"strings"
-)
+import "strings"
 
 // prune returns the nodes that the roots need, by index, as a set.
 func (c *compiler) prune(roots []int) []bool {
@@ -69,17 +66,16 @@ func (c *compiler) topological(needed, first []bool, later map[int][]int) (order
 	ready := &nodeHeap{first: first}
 	for i, need := range needed {
 		if need && pending[i] == 0 {
-			ready.list = append(ready.list, i)
+			ready.push(i)
 		}
 	}
-	heap.Init(ready)
 	order = make([]int, 0, total)
-	for ready.Len() > 0 {
-		n := heap.Pop(ready).(int)
+	for len(ready.list) > 0 {
+		n := ready.pop()
 		order = append(order, n)
 		for _, u := range users[n] {
 			if pending[u]--; pending[u] == 0 {
-				heap.Push(ready, u)
+				ready.push(u)
 			}
 		}
 	}
@@ -139,18 +135,42 @@ type nodeHeap struct {
 	first []bool
 }
 
-func (h *nodeHeap) Len() int { return len(h.list) }
-func (h *nodeHeap) Less(i, j int) bool {
-	a, b := h.list[i], h.list[j]
+func (h *nodeHeap) less(a, b int) bool {
 	if h.first != nil && h.first[a] != h.first[b] {
 		return h.first[a]
 	}
 	return a < b
 }
-func (h *nodeHeap) Swap(i, j int) { h.list[i], h.list[j] = h.list[j], h.list[i] }
-func (h *nodeHeap) Push(x any)    { h.list = append(h.list, x.(int)) }
-func (h *nodeHeap) Pop() any {
-	n := h.list[len(h.list)-1]
-	h.list = h.list[:len(h.list)-1]
-	return n
+
+func (h *nodeHeap) push(n int) {
+	h.list = append(h.list, n)
+	i := len(h.list) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !h.less(n, h.list[parent]) {
+			break
+		}
+		h.list[i] = h.list[parent]
+		i = parent
+	}
+	h.list[i] = n
+}
+
+func (h *nodeHeap) pop() int {
+	top, end := h.list[0], len(h.list)-1
+	n := h.list[end]
+	h.list = h.list[:end]
+	for i := 0; end > 0; {
+		child := 2*i + 1
+		if child+1 < end && h.less(h.list[child+1], h.list[child]) {
+			child++
+		}
+		if child >= end || !h.less(h.list[child], n) {
+			h.list[i] = n
+			break
+		}
+		h.list[i] = h.list[child]
+		i = child
+	}
+	return top
 }

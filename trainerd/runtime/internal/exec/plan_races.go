@@ -158,7 +158,7 @@ func (c *compiler) passesVariable(n *node, k int) bool {
 // writes reports whether a node may write the variable that is its input k. What
 // functions and loops do with a handle is not known here.
 func (c *compiler) writes(n *node, k int) bool {
-	if n.loop != nil || len(functionsOf(n)) > 0 {
+	if n.loop != nil || len(n.calls) > 0 {
 		return true
 	}
 	if c.sess.ops[n.op].Flags&WritesState == 0 {

@@ -138,7 +138,7 @@ func (s *Session) notSaved(n *node, seen map[string]bool) string {
 		return "the elements in a barrier are not saved"
 	}
 	makes := makesDatasets(n.op)
-	for _, name := range functionsOf(n) {
+	for _, name := range n.calls {
 		if seen[name] {
 			continue
 		}

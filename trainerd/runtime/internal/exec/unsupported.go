@@ -118,7 +118,7 @@ func (p *nodeChecker) graph(g *graph, needed func(i int) bool, fed map[output]in
 		if _, ok := p.built.Load(n.def); !ok {
 			p.try(g, n, fed, prefix)
 		}
-		for _, name := range functionsOf(n) {
+		for _, name := range n.calls {
 			if p.seen[name] {
 				continue
 			}
