@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dcp"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
+	"github.com/trainerd/trainerd/internal/glob"
 )
 
 // Names in the folder of a SavedModel.
@@ -98,7 +99,13 @@ func FindIn(dir string) (File, error) {
 	if f, ok := indexIn(dir); ok {
 		return f, nil
 	}
-	if isFile(filepath.Join(dir, "_METADATA")) && isFile(filepath.Join(dir, "manifest.ocdbt")) {
+	if f, ok := aloneIn(dir); ok {
+		return f, nil
+	}
+	if isDeepSpeed(dir) {
+		return File{Unknown, dir}, &KindError{Path: dir, Is: "a folder of DeepSpeed, with a piece for each process", Next: "name a file in it, or make one state dict of it by its zero_to_fp32.py"}
+	}
+	if isOrbax(dir) {
 		return File{Unknown, dir}, &KindError{Path: dir, Is: "a folder of Orbax", Next: "restore it with orbax.checkpoint, and save tensors as safetensors"}
 	}
 	return File{Checkpoint, dir}, stateErr
@@ -164,6 +171,35 @@ func indexIn(dir string) (File, bool) {
 		}
 	}
 	return File{}, false
+}
+
+// aloneIn finds the only file of a model that programs on top of torch save without an
+// index, by its usual name.
+func aloneIn(dir string) (File, bool) {
+	for _, name := range []string{"pytorch_model.bin", "diffusion_pytorch_model.bin", "adapter_model.bin"} {
+		if name = filepath.Join(dir, name); isFile(name) {
+			return File{Torch, name}, true
+		}
+	}
+	return File{}, false
+}
+
+// isDeepSpeed reports whether a folder is what DeepSpeed saves of a step, or has such
+// folders and says which is the last.
+func isDeepSpeed(dir string) bool {
+	return anyIn(dir, "*_model_states.pt") || isFile(filepath.Join(dir, "latest")) && anyIn(dir, "*/*_model_states.pt")
+}
+
+// isOrbax reports whether Orbax has saved a folder, or folders of steps in it.
+func isOrbax(dir string) bool {
+	const item, step = "_METADATA", "_CHECKPOINT_METADATA"
+	return isFile(filepath.Join(dir, step)) || anyIn(dir, "*/"+step) || isFile(filepath.Join(dir, item)) && isFile(filepath.Join(dir, "manifest.ocdbt"))
+}
+
+// anyIn reports whether a folder has a file whose path in it matches a pattern.
+func anyIn(dir, pattern string) bool {
+	found, err := filepath.Glob(filepath.Join(glob.Escape(dir), pattern))
+	return err == nil && len(found) > 0
 }
 
 func isFile(name string) bool {

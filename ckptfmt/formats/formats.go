@@ -182,6 +182,10 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 // newPartsReader returns a reader of the tensors of a file, and of more.
 func newPartsReader(from ckptfmt.TensorFile, more []ckptfmt.Part) (*ckptfmt.PartsReader, error) {
 	list, isList := from.(ckptfmt.PartList)
+	if k, ok := from.(*keras.Reader); ok {
+		list = k.List()
+		isList = list != nil
+	}
 	switch {
 	case len(more) > 0:
 		return ckptfmt.NewPartsReader(append(slices.Clone(from.Parts()), more...), from.Close)

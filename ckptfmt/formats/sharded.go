@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // sharded is a model in several files, next to an index.
@@ -46,24 +48,54 @@ func openShards(name string, lists bool, open func(name string) (ckptfmt.TensorF
 	return s, nil
 }
 
-// openFiles opens the files in the order of their names.
+// openFiles opens the files in the order of their names. The tensors of one that is gone
+// say so, and hinder no other; a tensor that the index leaves out is there all the same.
 func (s *sharded) openFiles(index *shardindex.Index, open func(name string) (ckptfmt.TensorFile, error)) error {
 	missing := maps.Clone(index.Files)
+	gone := make(map[string]error)
 	for _, file := range index.All() {
 		r, err := open(index.Path(file))
+		if errors.Is(err, fs.ErrNotExist) {
+			gone[file] = index.Corrupt(err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s names %s: %w", index.Name, file, err)
 		}
 		s.readers, s.files = append(s.readers, r), append(s.files, index.Path(file))
 		maps.Copy(s.metadata, r.Metadata())
 		for _, p := range r.Parts() {
-			if slices.Contains(index.Files[p.Name], file) {
+			if files := index.Files[p.Name]; len(files) == 0 || slices.Contains(files, file) {
 				delete(missing, p.Name)
 				s.parts = append(s.parts, p)
 			}
 		}
 	}
+	if len(s.readers) == 0 {
+		return firstOf(gone)
+	}
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		if err := gone[missing[name][0]]; err != nil {
+			delete(missing, name)
+			s.parts = append(s.parts, unreadable(name, err))
+		}
+	}
 	return index.Missing(missing)
+}
+
+// firstOf returns the error of the first file.
+func firstOf(gone map[string]error) error {
+	for _, file := range slices.Sorted(maps.Keys(gone)) {
+		return gone[file]
+	}
+	return nil
+}
+
+// unreadable is a tensor of a file that is gone.
+func unreadable(name string, err error) ckptfmt.Part {
+	p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
+	p.Err = err
+	return p
 }
 
 // Files returns the names of the index and of the files that it names.

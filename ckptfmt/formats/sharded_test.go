@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -113,6 +115,94 @@ func TestModelOfTorchInSeveralFiles(t *testing.T) {
 		var corrupt *ckptfmt.CorruptError
 		if _, err := openIn(t, write(t, files), formats.TorchSharded); !errors.As(err, &corrupt) {
 			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// TestMissingShardHidesNoOtherTensor has the tensors of a file that is gone as damage,
+// and one that the index does not have.
+func TestMissingShardHidesNoOtherTensor(t *testing.T) {
+	files := map[string]string{
+		"a.bin": stateDict(t, "x", 1), "c.bin": stateDict(t, "other", 3),
+		"pytorch_model.bin.index.json": `{"weight_map":{"x":"a.bin","y":"b.bin","z":"c.bin"}}`,
+	}
+	var corrupt *ckptfmt.CorruptError
+	if _, err := openIn(t, write(t, files), formats.TorchSharded); !errors.As(err, &corrupt) {
+		t.Errorf("a tensor that its file lacks: %v", err)
+	}
+	files["pytorch_model.bin.index.json"] = `{"weight_map":{"x":"a.bin","y":"b.bin","w":"b.bin"},"metadata":{}}`
+	r, err := openIn(t, write(t, files), formats.TorchSharded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]bool)
+	for info, err := range r.Tensors() {
+		got[info.Name] = err == nil
+		if err != nil && (!errors.As(err, &corrupt) || !errors.Is(err, os.ErrNotExist)) {
+			t.Errorf("%s: %v", info.Name, err)
+		}
+	}
+	if want := map[string]bool{"x": true, "y": false, "w": false}; !maps.Equal(got, want) {
+		t.Errorf("tensors are %v, want %v", got, want)
+	}
+	if got, err := r.Lookup("x"); err != nil || !bytes.Equal(got.Data, []byte{1}) {
+		t.Errorf("x is %v, %v", got, err)
+	}
+	delete(files, "a.bin")
+	if _, err := openIn(t, write(t, files), formats.TorchSharded); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file is there: %v", err)
+	}
+}
+
+// TestTensorThatTheIndexLacks is listed with the others of its file.
+func TestTensorThatTheIndexLacks(t *testing.T) {
+	var two bytes.Buffer
+	var parts []ckptfmt.Part
+	for _, name := range []string{"x", "extra"} {
+		parts = append(parts, ckptfmt.WholePart(name, tfpb.DataType_DT_UINT8, []int64{1}, func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader([]byte{7})), nil
+		}))
+	}
+	if err := torch.Write(t.Context(), &two, parts); err != nil {
+		t.Fatal(err)
+	}
+	dir := write(t, map[string]string{"a.bin": two.String(), "pytorch_model.bin.index.json": `{"weight_map":{"x":"a.bin"}}`})
+	r, err := openIn(t, dir, formats.TorchSharded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Lookup("extra"); err != nil || !bytes.Equal(got.Data, []byte{7}) {
+		t.Errorf("extra is %v, %v", got, err)
+	}
+}
+
+// TestFoldersOfOtherPrograms are named, or opened where they hold one file.
+func TestFoldersOfOtherPrograms(t *testing.T) {
+	if r, err := openIn(t, write(t, map[string]string{"pytorch_model.bin": stateDict(t, "x", 1), "config.json": "{}"}), formats.Torch); err != nil {
+		t.Error(err)
+	} else if _, err := r.Lookup("x"); err != nil {
+		t.Error(err)
+	}
+	for want, files := range map[string][]string{
+		"Orbax":     {"_CHECKPOINT_METADATA", "_METADATA", "a/.zarray"},
+		"DeepSpeed": {"mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"},
+	} {
+		parent := filepath.Join(t.TempDir(), "a[b")
+		dir := filepath.Join(parent, "10")
+		for _, name := range files {
+			name = filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte("x"), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(parent, "latest"), []byte("10"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{parent, dir} {
+			var kind *formats.KindError
+			if _, err := formats.FindIn(dir); !errors.As(err, &kind) || !strings.Contains(kind.Is, want) {
+				t.Errorf("%s: %v, want %s", dir, err, want)
+			}
 		}
 	}
 }

@@ -159,15 +159,17 @@ type store struct {
 	room     []byte // nil elsewhere
 	used     int    // of room
 	messages []message
+	types    map[string]*datatype // by their bytes
 }
 
 // roomSize is that of what is read of most objects.
 const roomSize = 64 << 10
 
-// walker returns a store for walking the file.
+// walker returns a store for walking the file, with pages of its own.
 func (s *store) walker() *store {
 	c := s.fresh()
-	c.room = make([]byte, roomSize)
+	c.pager = &pager{from: s.from, size: s.size}
+	c.room, c.types = make([]byte, roomSize), make(map[string]*datatype)
 	return c
 }
 
@@ -187,7 +189,7 @@ func (s *store) take(n int64) []byte {
 // fresh returns a store for another operation.
 func (s *store) fresh() *store {
 	c := *s
-	c.spent, c.room, c.used, c.messages = 0, nil, 0, nil
+	c.spent, c.room, c.used, c.messages, c.types = 0, nil, 0, nil, nil
 	return &c
 }
 

@@ -18,8 +18,8 @@ type dataset struct {
 	path    string
 	at      int64 // of its header
 	shape   []int64
-	most    []int64 // the shape that it may have one day, by which chunks are numbered
-	t       datatype
+	most    []int64   // the shape that it may have one day, by which chunks are numbered
+	t       *datatype // which others may have too
 	l       layout
 	filters []filter
 	fill    []byte
@@ -43,7 +43,7 @@ func (d *dataset) parse(s *store, list []message) error {
 				d.shape, d.most = []int64{0}, []int64{0}
 			}
 		case msgDatatype:
-			d.t = c.datatype(0)
+			d.t = s.datatype(&c)
 		case msgLayout:
 			if d.l = c.layout(); c.err != nil && !errors.Is(c.err, errShort) {
 				unsupported, c.err = fmt.Errorf("%w: %w", ckptfmt.ErrType, c.err), nil
@@ -131,12 +131,7 @@ func (d *dataset) hasSums() bool {
 func (r *Reader) part(d *dataset) ckptfmt.Part {
 	t := r.typeOf(d)
 	p := ckptfmt.WholePart(d.path, t.dtype, d.shape, nil)
-	err := d.err
-	if err == nil && t.dtype == tfpb.DataType_DT_INVALID {
-		err = fmt.Errorf("%w: %s", ckptfmt.ErrType, t.why)
-	}
-	if err != nil {
-		p.Err = fmt.Errorf("%s: dataset %s: %w", r.name, printablePath(d.path), err)
+	if p.Err = r.refusal(d, t); p.Err != nil {
 		return p
 	}
 	if t.dtype == tfpb.DataType_DT_STRING {
@@ -159,12 +154,24 @@ func (r *Reader) part(d *dataset) ckptfmt.Part {
 	return p
 }
 
+// refusal says why a dataset with that type cannot be read, nil if it can.
+func (r *Reader) refusal(d *dataset, t *datatype) error {
+	err := d.err
+	if err == nil && t.dtype == tfpb.DataType_DT_INVALID {
+		err = fmt.Errorf("%w: %s", ckptfmt.ErrType, t.why)
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: dataset %s: %w", r.name, printablePath(d.path), err)
+}
+
 // typeOf returns the type of a dataset's elements.
 func (r *Reader) typeOf(d *dataset) *datatype {
 	if d.t.class != classOpaque {
-		return &d.t
+		return d.t
 	}
-	own := d.t
+	own := *d.t
 	r.opaque(d, &own)
 	return &own
 }
@@ -295,7 +302,7 @@ func (r *Reader) stringsOf(d *dataset) ([][]byte, error) {
 	if len(b) > maxString {
 		return nil, fmt.Errorf("%s: dataset %s: its strings have more than %d bytes", r.name, printablePath(d.path), maxString)
 	}
-	list, err := r.store.fresh().strings(b, &d.t)
+	list, err := r.store.fresh().strings(b, d.t)
 	if err != nil {
 		return nil, r.corrupt(d.at, "dataset "+printablePath(d.path), err)
 	}

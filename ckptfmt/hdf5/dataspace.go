@@ -3,7 +3,6 @@ package hdf5
 import (
 	"bytes"
 	"math"
-	"slices"
 )
 
 // Types of dataspaces.
@@ -34,14 +33,14 @@ func (c *cursor) dataspace() (shape, most []int64, ok bool) {
 	if c.err != nil {
 		return nil, nil, false
 	}
-	shape = make([]int64, rank)
+	both := make([]int64, 2*rank)
+	shape, most = both[:rank:rank], both[rank:]
 	for i := range shape {
 		shape[i] = c.length()
 	}
 	if flags&1 == 0 {
 		return shape, shape, kind != spaceNull
 	}
-	most = slices.Clone(shape)
 	for i := range most {
 		if most[i] = c.most(); c.err == nil && most[i] != unlimited && most[i] < shape[i] {
 			c.fail("a dimension is %d, and at most %d", shape[i], most[i])

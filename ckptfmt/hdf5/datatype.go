@@ -40,6 +40,24 @@ type datatype struct {
 	tag       string        // of opaque bytes
 }
 
+// noType is that of what is not a dataset of this file.
+var noType = new(datatype)
+
+// datatype decodes a type, or returns the one that was decoded of the same bytes.
+func (s *store) datatype(c *cursor) *datatype {
+	if t := s.types[string(c.b)]; t != nil {
+		return t
+	}
+	t := c.datatype(0)
+	if c.err == nil && s.types != nil && len(s.types) < maxTypes {
+		s.types[string(c.b)] = &t
+	}
+	return &t
+}
+
+// maxTypes bounds how many types are kept while a file is walked.
+const maxTypes = 1024
+
 // datatype decodes a type. Types that no tensor has are not an error: what uses them
 // says so.
 func (c *cursor) datatype(depth int) datatype {

@@ -41,6 +41,9 @@
 // length can hold are a [*ckptfmt.CorruptError] with an offset. The memory used to open a file is
 // bounded by its size.
 //
+// NewReader and Open read the objects of a large group by a goroutine for each processor;
+// these have ended when it returns.
+//
 // The layout is that of the HDF5 File Format Specification, version 3.0, of The
 // HDF Group.
 //

@@ -275,7 +275,20 @@ func (r *Reader) Close() error {
 
 // Parts returns the tensors in the order of the file's groups. They are valid
 // until the reader is closed.
-func (r *Reader) Parts() []ckptfmt.Part { return r.parts }
+func (r *Reader) Parts() []ckptfmt.Part {
+	if list := r.List(); list != nil {
+		return ckptfmt.AllParts(list)
+	}
+	return r.parts
+}
+
+// List returns the tensors of a file that Keras has not arranged, and nil of others.
+func (r *Reader) List() ckptfmt.PartList {
+	if r.parts != nil || r.layout != Plain || r.archive != nil || len(r.rest) > 0 {
+		return nil
+	}
+	return r.weights
+}
 
 // Metadata returns the version of Keras, and anything else it notes about a
 // file.
@@ -305,7 +318,7 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 				return
 			}
 		}
-		for name, err := range ckptfmt.VerifyParts(ctx, r.parts) {
+		for name, err := range ckptfmt.VerifyParts(ctx, r.Parts()) {
 			if !yield(name, err) {
 				return
 			}

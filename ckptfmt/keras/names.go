@@ -26,21 +26,19 @@ const (
 
 // nameParts gives the tensors the names that people use. config may be nil.
 func (r *Reader) nameParts(config map[string]any) error {
-	r.parts = r.weights.Parts()
-	for _, h := range r.rest {
-		r.parts = append(r.parts, h.Parts()...)
-	}
-	for i := range r.parts {
-		r.parts[i].Open = r.checkedOpen(r.parts[i].Open)
-	}
 	for _, key := range []string{"keras_version", "backend"} {
 		if list, err := r.weights.Attr("", key); err == nil && len(list) == 1 {
 			r.metadata[key] = list[0]
 		}
 	}
 	var name func(path string) string
+	isLegacy := r.isLegacy()
+	if !isLegacy && r.archive == nil && len(r.rest) == 0 && !r.hasWeights() {
+		return nil // a file of anyone, which may have very many tensors
+	}
+	r.parts = r.allParts()
 	switch {
-	case r.isLegacy():
+	case isLegacy:
 		r.layout = Legacy
 		names, ofOptimizer, err := r.legacyNames()
 		if err != nil {
@@ -57,6 +55,18 @@ func (r *Reader) nameParts(config map[string]any) error {
 	}
 	r.rename(name)
 	return nil
+}
+
+// allParts returns the datasets.
+func (r *Reader) allParts() []ckptfmt.Part {
+	parts := r.weights.Parts()
+	for _, h := range r.rest {
+		parts = append(parts, h.Parts()...)
+	}
+	for i := range parts {
+		parts[i].Open = r.checkedOpen(parts[i].Open)
+	}
+	return parts
 }
 
 // checkedOpen verifies the archive's member before the first tensor is read.
@@ -78,9 +88,11 @@ func (r *Reader) checkedOpen(open func() (io.ReadCloser, error)) func() (io.Read
 }
 
 func (r *Reader) hasWeights() bool {
-	for i := range r.parts {
-		if isWeight(r.parts[i].Name) {
-			return true
+	for _, h := range append([]*hdf5.Reader{r.weights}, r.rest...) {
+		for i := range h.Len() {
+			if isWeight(h.Name(i)) {
+				return true
+			}
 		}
 	}
 	return false

@@ -113,7 +113,7 @@ func hashes(c *cli.Context, r ckptfmt.Reader, take func(string) bool) ([]tensorH
 	var damaged []ckptfmt.DamagedTensor
 	whole := digest.NewWhole()
 	for t, err := range digest.Tensors(c.Context, r, take) {
-		if err != nil && (t.Info.Name == "" || !isDamage(err)) {
+		if err != nil && (t.Info.Name == "" || !isDamage(err) && !isUnsupported(err)) {
 			return nil, "", nil, err
 		}
 		entry := tensorHashJSON{Name: jsonName(t.Info.Name), DType: t.Info.TypeName(), Shape: append([]int64{}, t.Info.Shape...)}

@@ -26,14 +26,14 @@ another format, is shown by the scopes of its names, as by ` + "`ckpt ls --tree`
 			if err != nil {
 				return err
 			}
-			r, _, err := open(a[0])
+			r, prefix, err := open(a[0])
 			if err != nil {
 				return err
 			}
 			defer r.Close()
 			root, err := inspect.Objects(r)
 			if errors.Is(err, ckptfmt.ErrNotFound) {
-				return treeOfNames(c, r)
+				return treeOfNames(c, r, prefix)
 			}
 			if err != nil {
 				return err
@@ -50,17 +50,23 @@ another format, is shown by the scopes of its names, as by ` + "`ckpt ls --tree`
 	}
 }
 
-// treeOfNames prints the tensors of what has no graph of objects.
-func treeOfNames(c *cli.Context, r ckptfmt.Reader) error {
+// treeOfNames prints the tensors of what has no graph of objects, and then names those
+// that cannot be read.
+func treeOfNames(c *cli.Context, r ckptfmt.Reader, prefix string) error {
 	x, err := readListing(c, r)
 	if err != nil {
 		return err
 	}
 	root := scopesOf(x.intact())
 	if c.Bool("json") {
-		return printScopesJSON(c.App.Writer, root, 0)
+		err = printScopesJSON(c.App.Writer, root, 0)
+	} else {
+		err = printScopes(c.App.Writer, root, 0, true)
 	}
-	return printScopes(c.App.Writer, root, 0, true)
+	if err == nil && len(x.damaged) > 0 {
+		err = sayDamaged(c, prefix, x.damaged)
+	}
+	return err
 }
 
 // printTree prints the objects for people.

@@ -1,0 +1,75 @@
+package hdf5
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// largeGroup is a file with a group of many datasets and groups.
+func largeGroup(t *testing.T) []byte {
+	var parts []ckptfmt.Part
+	for i := range 300 {
+		name := fmt.Sprintf("top/w%03d", i)
+		if i%3 == 0 {
+			name += "/inner"
+		}
+		parts = append(parts, ckptfmt.WholePart(name, tfpb.DataType_DT_UINT8, []int64{1}, func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader([]byte{byte(i)})), nil
+		}))
+	}
+	var b bytes.Buffer
+	if err := Write(t.Context(), &b, parts, Attrs{"top": {"a": "b"}, "top/w033": {"c": "d"}}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// walkedBy walks a file by so many goroutines.
+func walkedBy(t *testing.T, b []byte, n int) (*tree, error) {
+	s := &store{pager: &pager{from: bytes.NewReader(b), size: int64(len(b))}, name: "f.h5"}
+	root, err := s.superblock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := newTree(s, n)
+	return found, found.walk("", root, nil)
+}
+
+// TestWalkApart finds what one goroutine finds, in the same order, and the first error.
+func TestWalkApart(t *testing.T) {
+	b := largeGroup(t)
+	want, err := walkedBy(t, b, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{2, 3, 8} {
+		got, err := walkedBy(t, b, n)
+		if err != nil || len(got.datasets) != 300 || len(got.attrs) != len(want.attrs) || got.nameSize != want.nameSize {
+			t.Fatalf("%d goroutines: %v, %d datasets, %d objects with attributes", n, err, len(got.datasets), len(got.attrs))
+		}
+		for i, d := range got.datasets {
+			if w := want.datasets[i]; d.path != w.path || d.at != w.at || d.t.dtype != w.t.dtype {
+				t.Errorf("%d goroutines: dataset %d is %s, want %s", n, i, d.path, w.path)
+			}
+		}
+	}
+	for _, name := range []string{"top/w100", "top/w250"} {
+		for _, d := range want.datasets {
+			if d.path == name {
+				b[d.at] = 0xff
+			}
+		}
+	}
+	_, one := walkedBy(t, b, 1)
+	_, two := walkedBy(t, b, 2)
+	if !errors.As(two, new(*ckptfmt.CorruptError)) || one.Error() != two.Error() || !strings.Contains(two.Error(), "top/w100") {
+		t.Errorf("the errors are %v and %v", one, two)
+	}
+}
