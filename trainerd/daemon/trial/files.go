@@ -80,7 +80,7 @@ var (
 	// checkpointFile are names of files that hold tensors, or a model.
 	checkpointFile = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|zip|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
 	// checkpointFolder are names of folders that are a checkpoint each.
-	checkpointFolder = regexp.MustCompile(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?)\d+$|^\d+$`)
+	checkpointFolder = regexp.MustCompile(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?|(?:.*[^a-z])?(?:it|round|update)[-_=]?)\d+$|^\d+$`)
 	// unfinished are names that a program writes to before it renames the file.
 	unfinished = regexp.MustCompile(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
 	numbers    = regexp.MustCompile(`\d+`)

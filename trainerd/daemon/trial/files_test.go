@@ -27,6 +27,7 @@ func TestSavedIn(t *testing.T) {
 			&Saved{"outputs", "*-*-*/*-*-*/ckpt/step_*.pt", []string{"2026-11-22/10-20-30/ckpt/step_5.pt", "2026-11-22/10-20-30/ckpt/step_10.pt"}, true}},
 		{"a folder of checkpoints", []string{"runs/a/checkpoints/epoch_001/model.pt", "runs/a/checkpoints/epoch_002/model.pt"},
 			&Saved{"runs/a", "checkpoints/epoch_*", []string{"checkpoints/epoch_001", "checkpoints/epoch_002"}, true}},
+		{"a time in each name", []string{"ck/02-24-32-it20/w.npy.json", "ck/02-24-33-it40/w.npy.json"}, &Saved{"ck", "*-*-*-it*", []string{"02-24-32-it20", "02-24-33-it40"}, true}},
 		{"Orbax", []string{"work/checkpoints/25/state/d/x", "work/checkpoints/50/_CHECKPOINT_METADATA"}, &Saved{"work", "checkpoints/*", []string{"checkpoints/25", "checkpoints/50"}, true}},
 		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
 		{"scikit-learn", []string{"models/model.joblib", "models/report.json"}, &Saved{"models", "model.joblib", []string{"model.joblib"}, false}},

@@ -40,6 +40,7 @@ type Findings struct {
 	Took    time.Duration
 	Ended   bool     // it came to its end within the limit
 	Failure error    // why it failed, nil if it did not
+	Left    int      // processes that it has left running
 	Reports int      // lines that were understood
 	Last    int64    // the step of the last of them
 	Tags    []string // the curves, in the order in which they came
@@ -78,7 +79,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	exit, err := sv.Run(limited)
 	stop()
 	looking.Wait()
-	f := &Findings{Options: o, Took: time.Since(begun), Ended: exit.Cause == child.Completed}
+	f := &Findings{Options: o, Took: time.Since(begun), Ended: exit.Cause == child.Completed, Left: len(exit.Left)}
 	var failed *child.ExitError
 	if errors.As(err, &failed) {
 		f.Failure = err
