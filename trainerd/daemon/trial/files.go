@@ -90,7 +90,7 @@ var (
 	numbered = regexp.MustCompile(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
 	// sequel is a name with a number as a program gives it to one file of its state
 	// after another, whatever the form of that is. epoch_1.csv may be what it found out.
-	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer)[-_.=]?\d+(?:\.[a-z0-9]{1,8})?$`)
+	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer)[-_.=]?\d+(?:[-_.T=]\d+)*(?:\.[a-z0-9]{1,8})?$`)
 	// store is a folder for the state of a training: what is numbered there is such.
 	store = regexp.MustCompile(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|snapshots?|weights|saves?|states?|backups?|restarts?)$`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.

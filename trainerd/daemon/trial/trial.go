@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -157,6 +158,32 @@ func (f *Findings) findResume() {
 		return
 	}
 	f.Resume, f.Resumes = r.ResumeOf(recipe.Source(f.Dir, f.Command))
+	if f.resumesByFlag() {
+		f.Resume = recipe.Resume{Note: "its command line has " + f.Resume.Args[0]}
+	}
+}
+
+// newestWord are values of an argument that have a program look for its newest checkpoint.
+var newestWord = regexp.MustCompile(`(?i)^(?:auto(?:matic)?|latest|last|newest|true|yes|1)$`)
+
+// resumesByFlag reports whether the command line has the argument that makes the program
+// resume already, other than with the name of one checkpoint: given twice, it may be an
+// error.
+func (f *Findings) resumesByFlag() bool {
+	if len(f.Resume.Args) == 0 {
+		return false
+	}
+	flag, takesValue := f.Resume.Args[0], len(f.Resume.Args) > 1
+	for i, word := range f.Command {
+		value, joined := strings.CutPrefix(word, flag+"=")
+		switch {
+		case joined && newestWord.MatchString(value), word == flag && !takesValue:
+			return true
+		case word == flag && i+1 < len(f.Command) && newestWord.MatchString(f.Command[i+1]):
+			return true
+		}
+	}
+	return false
 }
 
 // witness notes what a program says. It is an observer of its run, and reads its
