@@ -63,6 +63,8 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
+	} else {
+		a.exit.Left = r.leftRunning(ctx)
 	}
 	r.reapOrphans()
 	r.endRefresh()

@@ -13,7 +13,7 @@ import (
 const exitTempFail = 75
 
 // finalCodes are exit codes of programs that would fail again: an invalid
-// the command line, wrong data, a wrong configuration (sysexits.h), and a shell
+// command line, wrong data, a wrong configuration (sysexits.h), and a shell
 // that cannot run the command or does not find it.
 var finalCodes = []int{64, 65, 78, 126, 127}
 
@@ -55,6 +55,9 @@ type Exit struct {
 	Took    time.Duration
 	// Step is that of the last report, -1 for none.
 	Step int64
+	// Left are processes that the program had started and has left running, though it
+	// has succeeded: it trains in the background, where nobody restarts it.
+	Left []int
 }
 
 func (e *Exit) String() string {

@@ -11,7 +11,8 @@ import (
 )
 
 // leftoverGrace bounds how long processes that were left may take to end after
-// SIGTERM, and how long the system may take to end them after SIGKILL.
+// SIGTERM, or after the program has succeeded, when they may be writing its last
+// checkpoint, and how long the system may take to end them after SIGKILL.
 const leftoverGrace = 10 * time.Second
 
 // endLeftovers ends what an earlier start has left, so that the next one is the
@@ -31,6 +32,16 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
 	return nil
+}
+
+// leftRunning returns the processes that a program which has succeeded has left running.
+func (r *run) leftRunning(ctx context.Context) []int {
+	left := r.awaitEnd(ctx, r.groupDir, r.patienceWithLeftovers())
+	if len(left) > 0 {
+		r.log.Warn("the program has ended, and processes that it has started are still running; nobody restarts these. "+
+			"If they train, have the program stay in the foreground", "pids", left)
+	}
+	return left
 }
 
 // holdGroup locks the logdir for the next start of the program, whose processes

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -38,6 +40,36 @@ func TestLeftoversEndAtTheStart(t *testing.T) {
 	}
 	if isZombie(other.Process.Pid) {
 		t.Error("another's process was ended")
+	}
+}
+
+// TestLeftRunning has a program that trains in the background, and one whose last
+// process ends just after it.
+func TestLeftRunning(t *testing.T) {
+	for script, want := range map[string]int{
+		`setsid sh -c ': >$TRAINERD_LOGDIR/up; exec sleep 300' >/dev/null 2>&1 & while [ ! -e $TRAINERD_LOGDIR/up ]; do sleep 0.01; done; echo step=1`: 1,
+		`setsid sleep 0.1 >/dev/null 2>&1 & echo step=1`: 0,
+	} {
+		sv, out := supervise(t, "")
+		sv.Grace = time.Second / 2
+		sv.Command = []string{"/bin/sh", "-c", script}
+		exit, err := sv.Run(t.Context())
+		for _, pid := range exit.Left {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil || exit.Cause != Completed || len(exit.Left) != want {
+			t.Errorf("%s: Run = %+v, %v; output %q", script, exit, err, out)
+		}
+	}
+}
+
+// TestLastSaveInBackground has a program that ends while a process of its own still writes
+// its last checkpoint.
+func TestLastSaveInBackground(t *testing.T) {
+	sv, out := supervise(t, "")
+	sv.Command = []string{"/bin/sh", "-c", `(sleep 0.2; echo saved >"$TRAINERD_LOGDIR/ckpt-3") >/dev/null 2>&1 & echo step=3`}
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Cause != Completed || !slices.Contains(marks(t, sv.Logdir), "CHECKPOINT@3") {
+		t.Errorf("Run = %+v, %v; marks %v, output %q", exit, err, marks(t, sv.Logdir), out)
 	}
 }
 

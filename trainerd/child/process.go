@@ -91,7 +91,7 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 	a.readers.Go(func() { a.read(stderr, source{out: a.out.stderr}) })
 	a.readers.Go(a.accept)
 	code, sig := program.Wait()
-	a.endGroup()
+	a.endGroup(code == 0)
 	a.drain()
 	a.readers.Wait()
 	if a.lines != nil && !a.speaks.Load() {
@@ -103,25 +103,34 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 }
 
 // endGroup ends what the program has started and left. After a SIGTERM that may still
-// be saving, until kill.
-func (a *process) endGroup() {
-	poll := time.NewTicker(system.GroupPoll)
-	defer poll.Stop()
-	if a.wasTold() {
-		a.send(system.SigTerm) // nobody is left that could refuse
-	}
-	for a.wasTold() && !a.program.GroupEnded() {
-		select {
-		case <-a.killed:
-		case <-poll.C:
-			continue
-		}
-		break
-	}
+// be saving, until kill, and for a while after a success, too.
+func (a *process) endGroup(succeeded bool) {
+	a.awaitGroup(succeeded)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.signal(system.SigKill) // nobody is left that could refuse
 	a.alive = false
+}
+
+// awaitGroup waits for the end of what may still be saving.
+func (a *process) awaitGroup(succeeded bool) {
+	poll := time.NewTicker(system.GroupPoll)
+	defer poll.Stop()
+	over := time.Now().Add(leftoverGrace)
+	for asked := false; !a.program.GroupEnded(); {
+		switch told := a.wasTold(); {
+		case told && !asked:
+			a.send(system.SigTerm) // nobody is left that could refuse
+			asked = true
+		case !told && (!succeeded || time.Now().After(over)):
+			return
+		}
+		select {
+		case <-a.killed:
+			return
+		case <-poll.C:
+		}
+	}
 }
 
 func (a *process) wasTold() bool {

@@ -103,7 +103,7 @@ func (e *evidence) besides(file string) []string {
 		return files
 	}
 	for _, entry := range entries {
-		if name := path.Join(dir, entry.Name()); name != file && holdsState.MatchString(name) && !notState.MatchString(entry.Name()) {
+		if name := path.Join(dir, entry.Name()); name != file && (holdsState.MatchString(name) || pickle.MatchString(name)) && !notState.MatchString(entry.Name()) {
 			files = append(files, name)
 		}
 	}

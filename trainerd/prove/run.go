@@ -62,6 +62,11 @@ func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, err
 		return nil, err
 	}
 	o.took = time.Since(begun)
+	if d := o.done; d != nil {
+		// Of the last start: the first may have failed, with a checkpoint that was being written.
+		d.Resumed, d.given = s.resumed()
+		d.Lost = max(d.Step-d.Resumed, 0)
+	}
 	if code != 0 {
 		o.failure = &FailedError{Run: name, Code: code, Output: s.tail()}
 	}
@@ -109,8 +114,6 @@ func (p *proof) disturb(ctx context.Context, s *session, o *outcome, plan *plan)
 		}
 		s.awaitStart(ctx, 0)
 	}
-	o.done.Resumed, o.done.given = s.resumed()
-	o.done.Lost = max(step-o.done.Resumed, 0)
 	return s, nil
 }
 

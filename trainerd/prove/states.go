@@ -46,6 +46,9 @@ var numbers = regexp.MustCompile(`\d+`)
 // holdsState are names of files that have tensors.
 var holdsState = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index)$`)
 
+// pickle are endings of files that hold tensors if the pattern means them.
+var pickle = regexp.MustCompile(`(?i)\.(?:pkl|pickle)$`)
+
 // notState are names of files that are no state of a training.
 var notState = regexp.MustCompile(`(?i)tfevents|^trainerd\.|^run-report|manifest|\.tmp|\.part$|~$|\.log$|\.data-\d+-of-\d+$|\.meta$|\.pin$|^checkpoint$|\.pbtxt$`)
 

@@ -18,6 +18,9 @@ var stepNames = []string{"global_step", "step", "_step", "num_updates", "num_tim
 // clockNames are keys of numbers that say when or where a line was written.
 var clockNames = map[string]bool{"time": true, "timestamp": true, "_timestamp": true, "ts": true, "wall_time": true, "created": true, "pid": true, "process": true, "thread": true, "rank": true, "lineno": true, "line": true, "levelno": true}
 
+// joined is a name as globalStep and global_step have it in common.
+func joined(name string) string { return strings.NewReplacer("_", "", "-", "").Replace(name) }
+
 // objectReader walks the tokens of an object.
 type objectReader struct {
 	m       *match
@@ -97,7 +100,7 @@ func (r *objectReader) number(key string, v float64, hasPoint bool) {
 	base := strings.ToLower(path.Base(key))
 	isWhole := v == math.Trunc(v) && v >= 0 && v <= maxCount
 	for rank, name := range stepNames {
-		if base == name && isWhole {
+		if isWhole && joined(base) == joined(name) {
 			r.inPlace = true
 			if rank < r.rank {
 				r.rank, r.m.step = rank, int64(v)

@@ -80,7 +80,7 @@ func (a *Again) story(f *Findings) string {
 		return fmt.Sprintf("started again, it began at step %d: it did not resume", a.Step)
 	case a.Step >= 0 && a.Absolute:
 		return fmt.Sprintf("started again, it began at step %d: have it load TRAINERD_CHECKPOINT from its environment, or set resume_args", a.Step)
-	case a.Ended && a.Step < 0 && f.Ended:
+	case a.hadNothingToDo(f):
 		return "started again, it had nothing left to do: it resumes"
 	}
 	return ""
@@ -88,5 +88,11 @@ func (a *Again) story(f *Findings) string {
 
 // resumes reports whether the other start has shown that the program resumes.
 func (a *Again) resumes(f *Findings) bool {
-	return a != nil && a.Failure == nil && (!a.Counted && a.Step > f.First || a.Ended && a.Step < 0 && f.Ended)
+	return a != nil && a.Failure == nil && (!a.Counted && a.Step > f.First || a.hadNothingToDo(f))
+}
+
+// hadNothingToDo reports whether the other start came to its end without a report, as
+// one from the beginning would not.
+func (a *Again) hadNothingToDo(f *Findings) bool {
+	return a.Ended && a.Step < 0 && (f.Ended || f.Reports > 0)
 }

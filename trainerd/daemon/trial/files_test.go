@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // TestSavedIn has files as programs make them.
@@ -27,6 +29,9 @@ func TestSavedIn(t *testing.T) {
 			&Saved{"outputs", "*-*-*/*-*-*/ckpt/step_*.pt", []string{"2026-11-22/10-20-30/ckpt/step_5.pt", "2026-11-22/10-20-30/ckpt/step_10.pt"}, true}},
 		{"a folder of checkpoints", []string{"runs/a/checkpoints/epoch_001/model.pt", "runs/a/checkpoints/epoch_002/model.pt"},
 			&Saved{"runs/a", "checkpoints/epoch_*", []string{"checkpoints/epoch_001", "checkpoints/epoch_002"}, true}},
+		{"a time in each name", []string{"ck/02-24-32-it20/w.npy.json", "ck/02-24-33-it40/w.npy.json"}, &Saved{"ck", "*-*-*-it*", []string{"02-24-32-it20", "02-24-33-it40"}, true}},
+		{"a time in each name of a sequel", []string{"runs/state_20261126_030531_20.txt", "runs/state_20261126_030532_40.txt"},
+			&Saved{"runs", "state_*_*_*.txt", []string{"state_20261126_030531_20.txt", "state_20261126_030532_40.txt"}, true}},
 		{"Orbax", []string{"work/checkpoints/25/state/d/x", "work/checkpoints/50/_CHECKPOINT_METADATA"}, &Saved{"work", "checkpoints/*", []string{"checkpoints/25", "checkpoints/50"}, true}},
 		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
 		{"scikit-learn", []string{"models/model.joblib", "models/report.json"}, &Saved{"models", "model.joblib", []string{"model.joblib"}, false}},
@@ -89,6 +94,26 @@ func TestLists(t *testing.T) {
 	} {
 		if got := lists(source); got != want {
 			t.Errorf("lists(%q) = %v, want %v", source, got, want)
+		}
+	}
+}
+
+// TestResumesByFlag has command lines of programs that take --resume.
+func TestResumesByFlag(t *testing.T) {
+	for _, tc := range []struct {
+		command, args string
+		want          bool
+	}{
+		{"train --resume auto", "--resume {checkpoint}", true},
+		{"train --resume=latest", "--resume {checkpoint}", true},
+		{"train --resume ckpt-5.pt", "--resume {checkpoint}", false}, // the newest is to win
+		{"train --resume", "--resume", true},
+		{"train --resumed auto", "--resume {checkpoint}", false},
+		{"train", "", false},
+	} {
+		f := &Findings{Options: Options{Command: strings.Fields(tc.command)}, Resume: recipe.Resume{Args: strings.Fields(tc.args)}}
+		if got := f.resumesByFlag(); got != tc.want {
+			t.Errorf("%s, with %q: %v", tc.command, tc.args, got)
 		}
 	}
 }

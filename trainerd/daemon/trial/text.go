@@ -86,6 +86,8 @@ func (f *Findings) Story() (lines []string) {
 	switch {
 	case f.Failure != nil:
 		say("it failed: %v", f.Failure)
+	case f.Left > 0:
+		say("it came to its end, and left %d of its processes running, which trainerd cannot look after: have it stay in the foreground", f.Left)
 	case f.Ended:
 		say("it came to its end")
 	case f.Reports == 0 && f.Took >= f.Limit:

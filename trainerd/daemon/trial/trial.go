@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type Findings struct {
 	Took    time.Duration
 	Ended   bool     // it came to its end within the limit
 	Failure error    // why it failed, nil if it did not
+	Left    int      // processes that it has left running
 	Reports int      // lines that were understood
 	Last    int64    // the step of the last of them
 	Tags    []string // the curves, in the order in which they came
@@ -78,7 +80,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	exit, err := sv.Run(limited)
 	stop()
 	looking.Wait()
-	f := &Findings{Options: o, Took: time.Since(begun), Ended: exit.Cause == child.Completed}
+	f := &Findings{Options: o, Took: time.Since(begun), Ended: exit.Cause == child.Completed, Left: len(exit.Left)}
 	var failed *child.ExitError
 	if errors.As(err, &failed) {
 		f.Failure = err
@@ -156,6 +158,32 @@ func (f *Findings) findResume() {
 		return
 	}
 	f.Resume, f.Resumes = r.ResumeOf(recipe.Source(f.Dir, f.Command))
+	if f.resumesByFlag() {
+		f.Resume = recipe.Resume{Note: "its command line has " + f.Resume.Args[0]}
+	}
+}
+
+// newestWord are values of an argument that have a program look for its newest checkpoint.
+var newestWord = regexp.MustCompile(`(?i)^(?:auto(?:matic)?|latest|last|newest|true|yes|1)$`)
+
+// resumesByFlag reports whether the command line has the argument that makes the program
+// resume already, other than with the name of one checkpoint: given twice, it may be an
+// error.
+func (f *Findings) resumesByFlag() bool {
+	if len(f.Resume.Args) == 0 {
+		return false
+	}
+	flag, takesValue := f.Resume.Args[0], len(f.Resume.Args) > 1
+	for i, word := range f.Command {
+		value, joined := strings.CutPrefix(word, flag+"=")
+		switch {
+		case joined && newestWord.MatchString(value), word == flag && !takesValue:
+			return true
+		case word == flag && i+1 < len(f.Command) && newestWord.MatchString(f.Command[i+1]):
+			return true
+		}
+	}
+	return false
 }
 
 // witness notes what a program says. It is an observer of its run, and reads its
