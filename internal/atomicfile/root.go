@@ -71,6 +71,18 @@ func (r rootFS) Rename(oldname, newname string) error {
 	return r.root.Rename(from, to)
 }
 
+func (r rootFS) Link(oldname, newname string) error {
+	from, err := r.below(oldname)
+	if err != nil {
+		return err
+	}
+	to, err := r.below(newname)
+	if err != nil {
+		return err
+	}
+	return r.root.Link(from, to)
+}
+
 func (r rootFS) Remove(name string) error {
 	rel, err := r.below(name)
 	if err != nil {
