@@ -53,6 +53,7 @@ func (c *Snapshot) Close() {
 	}
 	if c.release != nil {
 		c.release()
+		c.release = nil
 	}
 }
 
