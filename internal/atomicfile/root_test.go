@@ -32,6 +32,9 @@ func TestInRoot(t *testing.T) {
 	if err := atomicfile.SyncFile(fsys, name); err != nil {
 		t.Error(err)
 	}
+	if err := atomicfile.Link(fsys, name, name+".2"); err != nil || read(t, name+".2") != newText || fsys.Remove(name+".2") != nil {
+		t.Errorf("a second name: %v", err)
+	}
 	if _, err := fsys.Create(name); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Create over a file = %v, want ErrExist", err)
 	}
@@ -91,6 +94,7 @@ func operations(fsys atomicfile.FS, name, fresh string) map[string]error {
 	_, create := fsys.Create(fresh)
 	return map[string]error{
 		"Create": create, "Mkdir": fsys.Mkdir(fresh), "Remove": fsys.Remove(name), "SyncFile": atomicfile.SyncFile(fsys, name),
+		"Link": fsys.(atomicfile.Linker).Link(name, fresh), "Link to the inside": fsys.(atomicfile.Linker).Link(name, inside), "Link from inside": fsys.(atomicfile.Linker).Link(inside, fresh),
 		"Rename": fsys.Rename(name, fresh), "Rename from inside": fsys.Rename(inside, fresh), "Rename to the inside": fsys.Rename(name, inside),
 	}
 }

@@ -96,23 +96,34 @@ func (s *checkpointStore) mkdirAll(name string) error {
 	return atomicfile.MkdirSync(s.disk, s.abs(name))
 }
 
-// restore gives a checkpoint that was damaged its copy, if there is one.
-func (s *checkpointStore) restore(ctx context.Context, r *manifest.Record) (restored bool, err error) {
+// restore gives a checkpoint that was damaged its copy, if there is one. The copy
+// stays, whole, until its record is forgotten: a crash or a disk that fails in between
+// must not take it apart. needed says that it is not to be forgotten yet.
+func (s *checkpointStore) restore(ctx context.Context, r *manifest.Record) (restored, needed bool, err error) {
 	if r == nil || r.Copy == "" {
-		return false, nil
+		return false, false, nil
 	}
 	if err := r.VerifyCopy(ctx, s.root); err != nil {
-		return false, err
+		return false, !(rejected{err: err}).damaged() && !isGoneFile(err), err
 	}
-	for _, part := range r.Parts {
-		if err := s.disk.Rename(s.abs(path.Join(r.Copy, part)), s.abs(part)); err != nil {
-			return false, err
-		}
-		if err := s.disk.SyncDir(s.abs(path.Dir(part))); err != nil {
-			return false, err
+	for _, file := range r.Files {
+		if err := s.linkFile(path.Join(r.Copy, file.Name), file.Name); err != nil {
+			return false, true, err
 		}
 	}
-	return true, s.removeAll(s.abs(r.Copy))
+	return true, false, nil
+}
+
+// linkFile gives a file a second name, durably. Where the file system has no links, it
+// makes a copy.
+func (s *checkpointStore) linkFile(from, to string) error {
+	if err := s.mkdirAll(path.Dir(to)); err != nil {
+		return err
+	}
+	if l, ok := s.disk.(atomicfile.Linker); ok && l.Link(s.abs(from), s.abs(to)) == nil {
+		return s.disk.SyncDir(s.abs(path.Dir(to)))
+	}
+	return s.copyFile(from, to)
 }
 
 // sweepCopies removes copies that no record names.

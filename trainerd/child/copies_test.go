@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -129,6 +132,62 @@ func TestCopyOfOneThatChanges(t *testing.T) {
 	for k, r := range s.records {
 		if _, err := os.Stat(filepath.Join(dir, r.Copy)); err != nil {
 			t.Errorf("the record of %v names a copy that is not there: %v", k, err)
+		}
+	}
+}
+
+// TestCopySurvivesItsReturn lets each operation fail, or be the last before a kill, of
+// giving a program its checkpoint back: the copy is the only one that is intact, and the
+// next start has it.
+func TestCopySurvivesItsReturn(t *testing.T) {
+	const pattern = "out/last.{json,safetensors}"
+	files := []string{"out/last.json", "out/last.safetensors"}
+	for _, kill := range []bool{false, true} {
+		for n := 1; ; n++ {
+			dir := t.TempDir()
+			r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
+			look := func() {
+				r.store = openShelf(t, dir, pattern)
+				r.store.disk = atomicfile.NoSync(r.store.disk)
+				if bad := r.store.readRecords(); bad != nil {
+					t.Fatal(bad)
+				}
+				r.store.refresh(true)
+			}
+			look()
+			for i, text := range []string{`{"step":1}`, tensorsOf(10)} {
+				writeFile(t, filepath.Join(dir, files[i]), text)
+				if err := os.Chtimes(filepath.Join(dir, files[i]), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if added, bad := r.store.refresh(true); len(added) != 1 || bad != nil {
+				t.Fatalf("added %v, bad %v", added, bad)
+			}
+			writeFile(t, filepath.Join(dir, files[1]), tensorsOf(99)[:100])
+
+			look()
+			fsys := faultfs.NewFault(faultfs.Fault{At: n, Kill: kill})
+			r.store.disk = fsys
+			r.quarantineDamaged(t.Context())
+			failed := fsys.Failed()
+
+			look()
+			r.bringBackGone(t.Context())
+			if err := r.store.sweep(); err != nil {
+				t.Error(err)
+			}
+			r.quarantineDamaged(t.Context())
+			got, err := os.ReadFile(filepath.Join(dir, files[1]))
+			if c, ok := r.store.newest(noCeiling); !ok || len(c.files) != 2 || err != nil || string(got) != tensorsOf(10) {
+				t.Errorf("kill %v, %s: the next start has %v; %d bytes, %v", kill, failed, c, len(got), err)
+			}
+			if failed == "" {
+				if n < 8 {
+					t.Errorf("only %d operations", n)
+				}
+				break
+			}
 		}
 	}
 }

@@ -34,10 +34,14 @@ func (s *checkpointStore) quarantine(c Checkpoint, now time.Time) (m moved, err 
 	return m, nil
 }
 
-// bringBack gives a program that overwrites its checkpoint the copy of it.
+// bringBack gives a program that overwrites its checkpoint the copy of it. A copy that is
+// not damaged and cannot be brought back stays for the next start.
 func (r *run) bringBack(ctx context.Context, c Checkpoint) {
-	restored, err := r.store.restore(ctx, r.store.records[c.key()])
-	if err := errors.Join(err, r.store.forget(c)); err != nil {
+	restored, needed, err := r.store.restore(ctx, r.store.records[c.key()])
+	if !needed {
+		err = errors.Join(err, r.store.forget(c))
+	}
+	if err != nil {
 		r.log.Warn("cannot bring back the copy of the damaged checkpoint", "checkpoint", c.Path, "err", err)
 	}
 	if !restored {
@@ -98,6 +102,7 @@ func isNewer(a, b Checkpoint) bool {
 
 // quarantineDamaged moves damaged checkpoints aside before a start.
 func (r *run) quarantineDamaged(ctx context.Context) {
+	moved := false
 	for _, c := range r.store.newestDamaged() {
 		m, err := r.store.quarantine(c, time.Now())
 		switch {
@@ -106,10 +111,14 @@ func (r *run) quarantineDamaged(ctx context.Context) {
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
 			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", m.dir)
+			moved = true
 			r.bringBack(ctx, c)
 			if err := r.store.repoint(c, m.names); err != nil {
 				r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", err)
 			}
 		}
+	}
+	if moved { // it may have been what a move that failed had left of one of several files
+		r.bringBackGone(ctx)
 	}
 }
