@@ -21,7 +21,7 @@ FOR     ?= 1h
 export INTEROP RETRY
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak world planted prove mutants cover trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak restarts world planted prove mutants cover trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -113,8 +113,13 @@ install: build ## install the commands, man pages and completions under PREFIX (
 	  $(BIN)/$$c completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$c.fish; \
 	done
 
-soak: ## ten thousand power cuts and restarts, and two hundred kills, of a training (half an hour)
-	go test ./trainerd -run TestSoak -soak -timeout 60m
+soak: build ## random jobs as real processes, killed, frozen, stopped, starved; TensorFlow judges (until Ctrl-C, or FOR=1h; SEED=, KIND=)
+	@interop/venv
+	go test -c -o $(BIN)/world.test ./trainerd/world
+	.venv/bin/python interop/soak --bin $(BIN) --keep $(BIN)/soak $(if $(filter-out file,$(origin FOR)),--for $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
+
+restarts: ## ten thousand power cuts and restarts, and two hundred kills, of a library's training (half an hour)
+	go test ./trainerd -run TestRestarts -restarts -timeout 60m
 
 world: ## run trainings in a simulated world of random faults for FOR (1h): days pass in milliseconds
 	@.ci/world $(FOR)

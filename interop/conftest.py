@@ -20,6 +20,7 @@ from cluster import Cluster
 from harness import browser as chromium
 from harness import commands as cmd
 from harness import tensorboard as tb
+from harness.replica import Replica
 
 REQUIRED = os.environ.get("INTEROP") == "required"
 
@@ -116,23 +117,7 @@ def cluster(servers):
 
 @pytest.fixture
 def replica(cluster, commands, tmp_path):
-    """Starts a job's process for a task, of the digits without an end unless told otherwise; task 0 is the chief. All
-    share one logdir, and end with the test. A setting that is None is left out."""
-    logdir = tmp_path / "logdir"
-    started = []
-
-    def start(task=0, config=cmd.DIGITS_CONFIG, **settings):
-        job = {
-            "master": cluster.target(task), "cluster__ps_tasks": 1, "cluster__task": task, "cluster__workers": 2,
-            "supervisor__is_chief": str(task == 0).lower(), "supervisor__save_model_steps": 50,
-            "supervisor__recovery_wait_secs": 1, "train__steps": 1_000_000, "train__eval_steps": 0,
-        } | settings
-        given = {key: value for key, value in job.items() if value is not None}
-        started.append(commands.start_training(logdir, config, **given))
-        return started[-1]
-
-    start.logdir = logdir
+    """Starts the processes of a job on the servers; they end with the test."""
+    start = Replica(cluster, commands, tmp_path / "logdir")
     yield start
-    for process in started:
-        if process.running:
-            process.kill()
+    start.kill()

@@ -12,7 +12,7 @@ import (
 
 var errKilled = errors.New("killed")
 
-// crashDisk is a disk for soaks. Each life of a training has a file system on
+// crashDisk is a disk for many restarts. Each life of a training has a file system on
 // it that dies at some operation; then the disk is in one of the states, chosen
 // at random, in which a power cut may leave it.
 type crashDisk struct {

@@ -1,6 +1,7 @@
 """Checkpoints as real TensorFlow sees them."""
 
 import contextlib
+import re
 
 import tensorflow as tf
 
@@ -21,7 +22,8 @@ def latest(logdir):
 
 
 def step_of(prefix):
-    return int(str(prefix).rsplit("-", 1)[1])
+    """The step in a prefix; TensorFlow names a V1 checkpoint of several files by a pattern, as model.ckpt-5-?????-of-00002."""
+    return int(re.search(r"-(\d+)(-\?{5}-of-\d{5})?$", str(prefix))[1])
 
 
 def on_disk(logdir):

@@ -15,10 +15,7 @@ import time
 from harness.commands import DIGITS_CONFIG, assert_no_crash
 from harness.logdirs import announced_steps
 
-# Who can be hit: TensorFlow's servers, and the processes of trainerd by their task.
-SERVERS = (("ps", 0), ("worker", 0), ("worker", 1))
 CHIEF, WORKER = ("trainerd", 0), ("trainerd", 1)
-VICTIMS = (*SERVERS, CHIEF, WORKER)
 DEEDS = ("kill", "freeze")
 
 MAX_SILENCE = 30  # seconds without a line in a log
@@ -64,25 +61,32 @@ class Blow:
         return f"{self.deed} {', '.join(f'{job} {task}' for job, task in self.victims)} for {self.pause:.1f} s"
 
 
-def choose(seed, blows, longest):
+def choose(seed, blows, longest, victims):
     """The blows that follow from a seed, one victim at a time or two."""
     dice = random.Random(seed)
-    return [Blow(dice.choice(DEEDS), tuple(dice.sample(VICTIMS, dice.choice((1, 1, 2)))), dice.uniform(0.1, longest))
+    return [Blow(dice.choice(DEEDS), tuple(dice.sample(victims, dice.choice((1, 1, 2)))), dice.uniform(0.1, longest))
             for _ in range(blows)]
 
 
 class Nemesis:
-    """A training of two workers, and what is done to it."""
+    """A training on a cluster, and what is done to it."""
 
     def __init__(self, replica, cluster, commands, configs=None, **settings):
-        """configs are the jobs of the chief and of the other worker; the digits for both if there are none."""
+        """configs is the job of all, by default the digits, or a list: exported graphs, one for each worker."""
         self._replica, self._cluster, self._commands = replica, cluster, commands
-        self._configs = configs or [DIGITS_CONFIG, DIGITS_CONFIG]
-        self._exported = configs is not None
+        self._exported = isinstance(configs, list)
+        workers = len(cluster.spec["worker"])
+        self._configs = configs if self._exported else [configs or DIGITS_CONFIG] * workers
         self._settings = {"supervisor__save_model_steps": SAVE_STEPS} | settings
         self.lives, self._now = [], {}
-        for task in (0, 1):
+        for task in range(workers):
             self._start(task)
+
+    @property
+    def victims(self):
+        """Who can be hit: TensorFlow's servers, and the processes of trainerd by their task."""
+        servers = [(job, task) for job, addresses in self._cluster.spec.items() for task in range(len(addresses))]
+        return [*servers, *(("trainerd", task) for task in self._now)]
 
     def _start(self, task):
         began = time.time()
@@ -103,10 +107,10 @@ class Nemesis:
             return -1
 
     def await_progress(self, beyond, timeout=180):
-        """Waits until the chief has saved a later step, and both processes have come to one. Returns how long it took."""
+        """Waits until the chief has saved a later step, and all processes have come to one. Returns how long it took."""
         began = time.monotonic()
-        for task, reached in ((0, self.announced), (0, lambda: self.step(0)), (1, lambda: self.step(1))):
-            self._now[task].process.wait_until(lambda: reached() > beyond, f"step of task {task} after {beyond}", timeout, poll=0.05)
+        for task, reached in ((0, lambda _: self.announced()), *((task, self.step) for task in self._now)):
+            self._now[task].process.wait_until(lambda: reached(task) > beyond, f"step of task {task} after {beyond}", timeout, poll=0.05)
         return time.monotonic() - began
 
     def strike(self, blow):
@@ -118,7 +122,7 @@ class Nemesis:
             for victim in blow.victims:
                 back.callback(self._freeze(*victim) if blow.deed == "freeze" else self._kill(*victim))
             time.sleep(blow.pause)
-        return self.await_progress(max(self.announced(), self.step(0), self.step(1)) + 2 * SAVE_STEPS)
+        return self.await_progress(max(self.announced(), *map(self.step, self._now)) + 2 * SAVE_STEPS)
 
     def _freeze(self, job, task):
         if job != "trainerd":

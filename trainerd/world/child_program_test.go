@@ -3,6 +3,7 @@ package world
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os/exec"
@@ -18,8 +19,9 @@ import (
 type program struct {
 	*childLife
 	*process
-	args []string
-	env  map[string]string
+	args  []string
+	env   map[string]string
+	lines io.Writer // of what it reports; nil for the output of its process
 
 	step     int64
 	diverges int64 // the step whose loss will be NaN, 0 for none
@@ -50,6 +52,9 @@ func valueAt(step int64) (v float64, measured bool) {
 // run is the main function of the program.
 func (p *program) run(at *process) (code int, sig syscall.Signal) {
 	p.process = at
+	if p.lines == nil {
+		p.lines = at.out
+	}
 	err := p.begin()
 	for err == nil && p.step < p.plan.steps {
 		err = p.trainStep()
@@ -181,7 +186,7 @@ func (p *program) report() error {
 	if p.defect.losesLine(p.step) {
 		line = ""
 	}
-	_, err := p.process.out.Write([]byte(line))
+	_, err := p.lines.Write([]byte(line))
 	p.reported.Store(p.step)
 	return err
 }

@@ -45,7 +45,7 @@ func FlipByte(t *testing.T, name string) {
 
 // MemoryDir returns a folder in memory where there is one, for tests of many syncs.
 func MemoryDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "soak")
+	dir, err := os.MkdirTemp("/dev/shm", "restarts")
 	if err != nil {
 		return t.TempDir()
 	}

@@ -24,23 +24,23 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-var soak = flag.Bool("soak", false, "run the soaks in full: 10,000 crashes and 200 kills")
+var longRestarts = flag.Bool("restarts", false, "run the tests of restarts in full: 10,000 crashes and 200 kills")
 
-// soakJob is a training whose every step depends on all before it.
-type soakJob struct {
+// restartJob is a training whose every step depends on all before it.
+type restartJob struct {
 	vars    Variables
 	weights []int64
 	source  *rand.PCG
 }
 
-func newSoakJob(t *testing.T) *soakJob {
-	j := &soakJob{weights: []int64{1, 2, 3}, source: rand.NewPCG(1, 2)}
+func newRestartJob(t *testing.T) *restartJob {
+	j := &restartJob{weights: []int64{1, 2, 3}, source: rand.NewPCG(1, 2)}
 	sessiontest.MustNoErr(t, j.vars.Int64("weights", j.weights))
 	sessiontest.MustNoErr(t, j.vars.State("random", j.source))
 	return j
 }
 
-func (j *soakJob) step() (int64, error) {
+func (j *restartJob) step() (int64, error) {
 	return j.vars.Step(func() error {
 		i := j.source.Uint64() % 3
 		j.weights[i] = 31*j.weights[(i+1)%3] + int64(j.source.Uint64()>>1)
@@ -49,8 +49,8 @@ func (j *soakJob) step() (int64, error) {
 }
 
 // undisturbed returns the job after so many steps without any disturbance.
-func undisturbed(t *testing.T, steps int64) *soakJob {
-	j := newSoakJob(t)
+func undisturbed(t *testing.T, steps int64) *restartJob {
+	j := newRestartJob(t)
 	for range steps {
 		_, err := j.step()
 		sessiontest.MustNoErr(t, err)
@@ -58,7 +58,7 @@ func undisturbed(t *testing.T, steps int64) *soakJob {
 	return j
 }
 
-func (j *soakJob) wantSame(t *testing.T, want *soakJob) {
+func (j *restartJob) wantSame(t *testing.T, want *restartJob) {
 	t.Helper()
 	a, _ := j.source.MarshalBinary()
 	b, _ := want.source.MarshalBinary()
@@ -70,10 +70,10 @@ func (j *soakJob) wantSame(t *testing.T, want *soakJob) {
 // A job whose machine loses power again and again, in the middle of saves, of
 // deletions and of recoveries, never loses a step that was announced as saved,
 // and in the end has the bits of one that was never disturbed.
-func TestSoakPowerCuts(t *testing.T) {
+func TestRestartsAfterPowerCuts(t *testing.T) {
 	t.Parallel()
 	crashes := 300
-	if *soak {
+	if *longRestarts {
 		crashes = 10_000
 	} else if testing.Short() {
 		crashes = 100
@@ -84,7 +84,7 @@ func TestSoakPowerCuts(t *testing.T) {
 	announced := int64(-1)
 	for n := range crashes {
 		disk.liveFor(1 + rnd.IntN(200))
-		life := newSoakJob(t)
+		life := newRestartJob(t)
 		err := life.live(t, dir, disk, &announced, -1)
 		if err == nil || !disk.isDead() {
 			t.Fatalf("life %d: Run = %v; want that it is killed", n, err)
@@ -94,7 +94,7 @@ func TestSoakPowerCuts(t *testing.T) {
 		}
 	}
 	disk.liveFor(0)
-	last := newSoakJob(t)
+	last := newRestartJob(t)
 	sessiontest.MustNoErr(t, last.live(t, dir, disk, &announced, announced+100))
 	last.wantSame(t, undisturbed(t, announced))
 	t.Logf("%d crashes, %d steps", crashes, announced)
@@ -102,7 +102,7 @@ func TestSoakPowerCuts(t *testing.T) {
 
 // live runs the job until its disk dies, or until a step. It checks what it
 // resumes from, and notes what is announced as saved.
-func (j *soakJob) live(t *testing.T, dir string, disk *crashDisk, announced *int64, until int64) error {
+func (j *restartJob) live(t *testing.T, dir string, disk *crashDisk, announced *int64, until int64) error {
 	var saved atomic.Int64
 	saved.Store(*announced)
 	defer func() { *announced = saved.Load() }()
@@ -136,9 +136,9 @@ func (j *soakJob) live(t *testing.T, dir string, disk *crashDisk, announced *int
 // A job that is started again and again in one logdir leaves no more there than
 // the rotation keeps and an events file each time, and takes no more memory,
 // files and goroutines.
-func TestSoakRestarts(t *testing.T) {
+func TestRestartsInOneLogdir(t *testing.T) {
 	restarts := 100
-	if *soak {
+	if *longRestarts {
 		restarts = 10_000
 	} else if testing.Short() {
 		restarts = 30
@@ -146,7 +146,7 @@ func TestSoakRestarts(t *testing.T) {
 	dir := sessiontest.MemoryDir(t)
 	var early usage
 	for n := range restarts {
-		j := newSoakJob(t)
+		j := newRestartJob(t)
 		sv := &Supervisor{Logdir: dir, NewSession: j.vars.Session, SaveModelEvery: -1, SaveModelSteps: 2, Saver: &checkpoint.Saver{MaxToKeep: 2}}
 		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {
 			for range 3 {
@@ -174,7 +174,7 @@ func TestSoakRestarts(t *testing.T) {
 	if len(written) != restarts || len(all)-len(written) != kept {
 		t.Errorf("%d events files after %d restarts, and %d others", len(written), restarts, len(all)-len(written))
 	}
-	j := newSoakJob(t)
+	j := newRestartJob(t)
 	prefix, err := ckptdir.LatestCheckpoint(dir, nil)
 	sessiontest.MustNoErr(t, err)
 	sessiontest.MustNoErr(t, new(checkpoint.Saver).Restore(t.Context(), &j.vars, prefix))
@@ -206,18 +206,18 @@ func usageNow(t *testing.T, dir string) usage {
 	return usage{len(open), runtime.NumGoroutine(), m.HeapAlloc, kept}
 }
 
-const soakEnv = "TRAINERD_SOAK_LOGDIR"
+const killedEnv = "TRAINERD_KILLED_LOGDIR"
 
 // killedSteps is how many steps the job of the kills makes.
 const killedSteps = 400
 
-// TestSoakHelper is the process that TestSoakKills kills.
-func TestSoakHelper(t *testing.T) {
-	dir := os.Getenv(soakEnv)
+// TestRestartsHelper is the process that TestRestartsAfterKills kills.
+func TestRestartsHelper(t *testing.T) {
+	dir := os.Getenv(killedEnv)
 	if dir == "" {
-		t.Skip("is run by TestSoakKills")
+		t.Skip("is run by TestRestartsAfterKills")
 	}
-	j := newSoakJob(t)
+	j := newRestartJob(t)
 	sv := &Supervisor{Logdir: dir, NewSession: j.vars.Session, SaveModelEvery: -1, SaveModelSteps: 7, Saver: &checkpoint.Saver{MaxToKeep: 2}}
 	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {
 		for n := j.vars.GlobalStep(); n < killedSteps && ctx.Err() == nil; {
@@ -237,10 +237,10 @@ func TestSoakHelper(t *testing.T) {
 
 // A process that is killed by SIGKILL again and again ends with the bits of one
 // that never was.
-func TestSoakKills(t *testing.T) {
+func TestRestartsAfterKills(t *testing.T) {
 	t.Parallel()
 	kills := 20
-	if *soak {
+	if *longRestarts {
 		kills = 200
 	} else if testing.Short() {
 		kills = 5
@@ -263,8 +263,8 @@ func runKilled(t *testing.T, dir string, steps int) (ended bool) {
 	t.Helper()
 	exe, err := os.Executable()
 	sessiontest.MustNoErr(t, err)
-	cmd := exec.Command(exe, "-test.run", "^TestSoakHelper$")
-	cmd.Env = append(os.Environ(), soakEnv+"="+dir)
+	cmd := exec.Command(exe, "-test.run", "^TestRestartsHelper$")
+	cmd.Env = append(os.Environ(), killedEnv+"="+dir)
 	log := new(sessiontest.Log)
 	cmd.Stderr = log
 	dots, err := cmd.StdoutPipe()
@@ -290,7 +290,7 @@ func runKilled(t *testing.T, dir string, steps int) (ended bool) {
 
 func checkKilled(t *testing.T, dir string) {
 	t.Helper()
-	j := newSoakJob(t)
+	j := newRestartJob(t)
 	prefix, err := ckptdir.LatestCheckpoint(dir, nil)
 	sessiontest.MustNoErr(t, err)
 	sessiontest.MustNoErr(t, new(checkpoint.Saver).Restore(t.Context(), &j.vars, prefix))
