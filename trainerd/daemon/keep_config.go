@@ -1,7 +1,10 @@
 package daemon
 
 import (
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -23,6 +26,13 @@ func (j *job) keepConfig() {
 	}
 	if err != nil {
 		j.log.Warn("the config could not be kept in the logdir", "err", err)
+	}
+}
+
+// keepConfigAgain is keepConfig for a logdir that was deleted and made again.
+func (j *job) keepConfigAgain() {
+	if _, err := os.Stat(filepath.Join(j.config.Logdir, keptConfig)); errors.Is(err, fs.ErrNotExist) {
+		j.keepConfig()
 	}
 }
 
