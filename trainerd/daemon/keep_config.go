@@ -29,10 +29,14 @@ func (j *job) keepConfig() {
 	}
 }
 
-// keepConfigAgain is keepConfig for a logdir that was deleted and made again.
-func (j *job) keepConfigAgain() {
+// keepAgain writes what a run keeps in its logdir besides checkpoints and events, if
+// that was deleted and made again.
+func (j *job) keepAgain() {
 	if _, err := os.Stat(filepath.Join(j.config.Logdir, keptConfig)); errors.Is(err, fs.ErrNotExist) {
 		j.keepConfig()
+	}
+	if err := j.task.KeepRunID(); err != nil {
+		j.log.Warn("the ID of the run could not be kept in the logdir; other processes of the job will not find its model", "err", err)
 	}
 }
 
