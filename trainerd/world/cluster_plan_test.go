@@ -64,12 +64,16 @@ var notOnServers = map[string]string{
 }
 
 // Most histories have the longest steps: they cost little more than short ones.
-func newClusterPlan(seed uint64) *clusterPlan { return drawClusterPlan(seed, 40*time.Second) }
+func newClusterPlan(seed uint64) *clusterPlan {
+	return drawClusterPlan(seed, 40*time.Second, slices.Concat(clusterEvents, laterClusterEvents))
+}
 
 // firstClusterPlan is newClusterPlan as it was when the first defects were found.
-func firstClusterPlan(seed uint64) *clusterPlan { return drawClusterPlan(seed, 8*time.Second) }
+func firstClusterPlan(seed uint64) *clusterPlan {
+	return drawClusterPlan(seed, 8*time.Second, clusterEvents)
+}
 
-func drawClusterPlan(seed uint64, longest time.Duration) *clusterPlan {
+func drawClusterPlan(seed uint64, longest time.Duration, events []*event) *clusterPlan {
 	all := map[string]bool{}
 	for _, names := range []map[string]setter{daemonOptions, daemonShapes} {
 		for name := range names {
@@ -93,7 +97,7 @@ func drawClusterPlan(seed uint64, longest time.Duration) *clusterPlan {
 	p.stepTime = between(rnd, 20*time.Millisecond, longest)
 	p.ps, p.workers = 1+rnd.IntN(2), 1+rnd.IntN(3)
 	p.latency = []time.Duration{0, time.Millisecond, 300 * time.Millisecond}[rnd.IntN(3)]
-	p.disturb(rnd, clusterEvents)
+	p.disturb(rnd, events)
 	return p
 }
 
