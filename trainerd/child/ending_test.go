@@ -78,6 +78,27 @@ func TestStopLosesSaveInPlace(t *testing.T) {
 	}
 }
 
+// TestStopSavesInPlace has a program that overwrites its only checkpoint, which is seen
+// when more steps are made: it is asked for them at a stop.
+func TestStopSavesInPlace(t *testing.T) {
+	sv, out := supervise(t, "write last;steps 1 1;pause;onsignal last steps 2 3;sleep")
+	sv.SaveSignal, sv.Grace, sv.Checkpoints, sv.LookEvery = syscall.SIGUSR1, patience, "last", 4*inFlight
+	ctx, cancel := context.WithCancel(t.Context())
+	sv.Observer = whenSaved{nobody{}, cancel}
+	exit, err := sv.Run(ctx)
+	if err != nil || exit.Cause != Stopped || !strings.Contains(out.String(), "ready") {
+		t.Errorf("Run = %+v, %v", exit, err)
+	}
+}
+
+// whenSaved calls stop when a checkpoint is there.
+type whenSaved struct {
+	nobody
+	stop func()
+}
+
+func (w whenSaved) Saved(Checkpoint) { w.stop() }
+
 // TestStopTellsProgramFirst has a launcher that ends its worker by its own means,
 // and a worker that would die of SIGTERM.
 func TestStopTellsProgramFirst(t *testing.T) {
