@@ -252,6 +252,7 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 		c.holdSince(asked)
 		return nil, started, err
 	}
+	cut.DirExists = true // or the lock would not be in the logdir that is made
 	c.metrics.enter(cut)
 	if current, _ := c.newest(); cut.Step >= 0 && (cut.Step == current.Step && known == checkpoint.Changed || cut.Step < c.stepsDone()) {
 		c.staleStep.warn(c.log, cut.Step)

@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -159,6 +161,67 @@ func TestLogdirIsLost(t *testing.T) {
 					t.Errorf("the folder has changed (-want +got):\n%s", diff)
 				}
 			})
+		})
+	}
+}
+
+// deletingFS deletes a folder before its nth operation, once it is armed.
+type deletingFS struct {
+	ckptfmt.FS
+	dir   string
+	n     int
+	armed bool
+}
+
+func (d *deletingFS) step() {
+	if !d.armed {
+		return
+	}
+	if d.n--; d.n == 0 {
+		os.RemoveAll(d.dir)
+	}
+}
+
+func (d *deletingFS) Create(name string) (ckptfmt.File, error) { d.step(); return d.FS.Create(name) }
+func (d *deletingFS) Rename(from, to string) error             { d.step(); return d.FS.Rename(from, to) }
+func (d *deletingFS) Remove(name string) error                 { d.step(); return d.FS.Remove(name) }
+func (d *deletingFS) Mkdir(name string) error                  { d.step(); return d.FS.Mkdir(name) }
+func (d *deletingFS) SyncDir(name string) error                { d.step(); return d.FS.SyncDir(name) }
+
+// A logdir that is deleted at any moment of a save is made again by nobody but the
+// lock, so the run continues and ends with its checkpoint.
+func TestLogdirDeletedDuringSave(t *testing.T) {
+	for name, saver := range map[string]checkpoint.Saver{
+		"whole":      {},
+		"sharded":    {Shards: 2},
+		"V1":         {Format: checkpoint.FormatV1},
+		"V1 sharded": {Format: checkpoint.FormatV1, Shards: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				dir := filepath.Join(sessiontest.MemoryDir(t), "logdir")
+				disk := &deletingFS{FS: atomicfile.OrOS(nil), dir: dir, n: n}
+				synctest.Test(t, func(t *testing.T) {
+					m := sessiontest.Counter()
+					sv := newSupervisor(m, dir, 2)
+					sv.Saver = &checkpoint.Saver{FS: disk, Shards: saver.Shards, Format: saver.Format}
+					err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+						disk.armed = true
+						_, _ = sv.Save(ctx) // as it may be: it is the last one that counts
+						disk.armed = false
+						return sv.StepDone(ctx, m.Step())
+					})
+					if err != nil {
+						t.Errorf("deleted before operation %d: %v", n, err)
+					}
+					if _, err := ckptdir.Find(filepath.Join(dir, "model.ckpt-1")); err != nil {
+						t.Errorf("deleted before operation %d: no checkpoint: %v, only %v", n, err, sessiontest.Files(t, dir, "*"))
+					}
+				})
+				if disk.n > 0 || t.Failed() {
+					return
+				}
+			}
 		})
 	}
 }

@@ -122,6 +122,25 @@ func MkdirSync(fsys FS, name string) error {
 	return nil
 }
 
+// WithoutMaking returns a file system that does not make the directory dir, nor those
+// above it.
+func WithoutMaking(fsys FS, dir string) FS { return keeper{OrOS(fsys), dir} }
+
+type keeper struct {
+	FS
+	dir string
+}
+
+func (k keeper) Mkdir(name string) error {
+	if rel, err := filepath.Rel(name, k.dir); err != nil || !filepath.IsLocal(rel) {
+		return k.FS.Mkdir(name)
+	}
+	if _, err := os.Stat(name); err != nil {
+		return err
+	}
+	return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
+}
+
 // MkdirAllSync makes a directory with its parents, and the names of all of them
 // durable up to the root of the file system: also of those that are there
 // already, for the process that made them may have been killed before it could

@@ -25,6 +25,9 @@ type Snapshot struct {
 	// metric without an entry is of the checkpoint's step, and reported by the
 	// program.
 	Measured map[string]manifest.Measurement
+	// DirExists says that the directory of the checkpoint is there: one that is
+	// deleted is not made again. The caller may set it.
+	DirExists bool
 
 	sess    session.Session
 	values  *Values          // nil when the session saves itself

@@ -35,7 +35,7 @@ func (s *Saver) writeTensors(ctx context.Context, cut *Snapshot, prefix string) 
 	case len(parts) > 1:
 		return true, s.writeShards(ctx, cut, prefix, parts)
 	}
-	w, err := ckptfmt.CreateBundle(prefix, s.bundleOptions(cut))
+	w, err := ckptfmt.CreateBundle(prefix, s.bundleOptions(cut, prefix))
 	if err != nil {
 		return false, err
 	}
@@ -46,8 +46,8 @@ func (s *Saver) writeTensors(ctx context.Context, cut *Snapshot, prefix string) 
 }
 
 // bundleOptions leaves all processors but one to a training that continues.
-func (s *Saver) bundleOptions(cut *Snapshot) *ckptfmt.BundleWriterOptions {
-	return &ckptfmt.BundleWriterOptions{FS: s.FS, Sequential: cut.lazy != nil}
+func (s *Saver) bundleOptions(cut *Snapshot, prefix string) *ckptfmt.BundleWriterOptions {
+	return &ckptfmt.BundleWriterOptions{FS: s.fs(cut, prefix), Sequential: cut.lazy != nil}
 }
 
 // writeAll writes tensors and publishes them, with something to do in between.
@@ -109,7 +109,7 @@ func (s *Saver) writeParts(ctx context.Context, cut *Snapshot, prefix, dir strin
 	var prefixes []string
 	for i, part := range parts {
 		name := filepath.Join(dir, fmt.Sprintf("part-%05d-of-%05d", i, len(parts)))
-		w, err := ckptfmt.CreateBundle(name, s.bundleOptions(cut))
+		w, err := ckptfmt.CreateBundle(name, s.bundleOptions(cut, prefix))
 		if err == nil {
 			err = writeAll(ctx, w, cut, part, nil)
 		}
@@ -121,7 +121,7 @@ func (s *Saver) writeParts(ctx context.Context, cut *Snapshot, prefix, dir strin
 	if err := s.keepPrevious(prefix); err != nil {
 		return err
 	}
-	return ckptfmt.MergeBundles(ctx, prefixes, prefix, &ckptfmt.MergeOptions{FS: s.FS, DeleteOldDirs: true})
+	return ckptfmt.MergeBundles(ctx, prefixes, prefix, &ckptfmt.MergeOptions{FS: s.fs(cut, prefix), DeleteOldDirs: true})
 }
 
 func (s *Saver) writeV1(ctx context.Context, cut *Snapshot, prefix string, parts [][]snapshotTensor) error {
@@ -135,7 +135,7 @@ func (s *Saver) writeV1(ctx context.Context, cut *Snapshot, prefix string, parts
 		if len(parts) > 1 {
 			name = layout.V1ShardName(prefix, i, len(parts))
 		}
-		w, err := ckptfmt.CreateV1(name, &ckptfmt.V1WriterOptions{FS: s.FS})
+		w, err := ckptfmt.CreateV1(name, &ckptfmt.V1WriterOptions{FS: s.fs(cut, prefix)})
 		if err == nil {
 			err = writeAll(ctx, w, cut, part, nil)
 		}

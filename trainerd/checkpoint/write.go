@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -42,7 +43,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err != nil {
 		return "", err
 	}
-	if err := s.makeDir(filepath.Dir(abs)); err != nil {
+	if err := s.makeDir(s.fs(cut, abs), filepath.Dir(abs)); err != nil {
 		return "", fmt.Errorf("directory of checkpoint: %w", err)
 	}
 	prefix := s.shardPattern(abs, cut)
@@ -94,15 +95,23 @@ func (s *Saver) EncodedMetaGraph() []byte {
 
 // makeDir makes the directory of a checkpoint, unless it exists. Then a process
 // that was killed may have made it, and not made that durable.
-func (s *Saver) makeDir(dir string) error {
-	if err := atomicfile.MkdirSync(s.FS, dir); err != nil || s.durable == dir {
+func (s *Saver) makeDir(fsys ckptfmt.FS, dir string) error {
+	if err := atomicfile.MkdirSync(fsys, dir); err != nil || s.durable == dir {
 		return err
 	}
-	if err := atomicfile.SyncNames(s.FS, dir); err != nil {
+	if err := atomicfile.SyncNames(fsys, dir); err != nil {
 		return err
 	}
 	s.durable = dir
 	return nil
+}
+
+// fs returns where a checkpoint is written.
+func (s *Saver) fs(cut *Snapshot, prefix string) ckptfmt.FS {
+	if !cut.DirExists {
+		return s.FS
+	}
+	return atomicfile.WithoutMaking(s.FS, filepath.Dir(prefix))
 }
 
 // CheckPath refuses a name that would make the state file and a checkpoint the

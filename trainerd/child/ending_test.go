@@ -3,14 +3,18 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // stopAt runs a program and stops it once it has printed "ready".
@@ -96,6 +100,27 @@ func TestStopOfSilentProgram(t *testing.T) {
 	}
 }
 
+// TestStopSavesInPlace has a program that overwrites its only checkpoint, which is seen
+// when more steps are made: it is asked for them at a stop.
+func TestStopSavesInPlace(t *testing.T) {
+	sv, out := supervise(t, "write last;steps 1 1;pause;onsignal last steps 2 3;sleep")
+	sv.SaveSignal, sv.Grace, sv.Checkpoints, sv.LookEvery = syscall.SIGUSR1, patience, "last", 4*inFlight
+	ctx, cancel := context.WithCancel(t.Context())
+	sv.Observer = whenSaved{nobody{}, cancel}
+	exit, err := sv.Run(ctx)
+	if err != nil || exit.Cause != Stopped || !strings.Contains(out.String(), "ready") {
+		t.Errorf("Run = %+v, %v", exit, err)
+	}
+}
+
+// whenSaved calls stop when a checkpoint is there.
+type whenSaved struct {
+	nobody
+	stop func()
+}
+
+func (w whenSaved) Saved(Checkpoint) { w.stop() }
+
 // TestStopTellsProgramFirst has a launcher that ends its worker by its own means,
 // and a worker that would die of SIGTERM.
 func TestStopTellsProgramFirst(t *testing.T) {
@@ -145,5 +170,55 @@ func TestReapsOrphans(t *testing.T) {
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("process %d is still there, a zombie: %v", pid, isZombie(pid))
+	}
+}
+
+// failingDisk fails whatever is done to it once it is broken.
+type failingDisk struct {
+	atomicfile.FS
+	broken *atomic.Bool
+}
+
+func (d failingDisk) check() error {
+	if d.broken.Load() {
+		return syscall.EIO
+	}
+	return nil
+}
+
+func (d failingDisk) Create(name string) (atomicfile.File, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	return d.FS.Create(name)
+}
+
+func (d failingDisk) Rename(from, to string) error { return cmp.Or(d.check(), d.FS.Rename(from, to)) }
+func (d failingDisk) SyncDir(name string) error    { return cmp.Or(d.check(), d.FS.SyncDir(name)) }
+
+// TestStopOnBadDisk has a program that saves at a stop, while the disk takes nothing from
+// trainerd: the checkpoint is there, so no steps are lost, and the run says so.
+func TestStopOnBadDisk(t *testing.T) {
+	sv, out := supervise(t, "write ckpt-1;onsignal ckpt-3 steps 1 3;sleep")
+	broken := new(atomic.Bool)
+	sv.SaveSignal, sv.Grace, sv.FS = syscall.SIGUSR1, patience, failingDisk{atomicfile.OrOS(nil), broken}
+	sv.Observer = whenSaved{nobody{}, func() { broken.Store(true) }}
+	exit, err := stopAt(t, sv, out)
+	if lost, is := errors.AsType[*SaveLostError](err); is || exit.Cause != Stopped {
+		t.Errorf("Run = %+v, %v (%v)", exit, err, lost)
+	}
+	if got := checkpointsIn(t, sv.Logdir); !slices.Contains(got, "ckpt-3") {
+		t.Errorf("checkpoints %v", got)
+	}
+}
+
+// TestNaNBeforeHang has a program that hangs after its loss was NaN: it goes back, and
+// continues from there.
+func TestNaNBeforeHang(t *testing.T) {
+	sv, out := supervise(t, "steps 1 10;write ckpt-10;await trainerd.manifests;say step=900 loss=nan;sleep|env STEP;steps 11 12")
+	sv.MaxRewinds, sv.HangAfter = 1, time.Minute
+	exit, err := sv.Run(t.Context())
+	if err != nil || exit.Cause != Completed || exit.Attempt != 2 || !strings.Contains(out.String(), `STEP is "10"`) {
+		t.Errorf("Run = %+v, %v; output:\n%s", exit, err, out)
 	}
 }

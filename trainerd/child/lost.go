@@ -36,6 +36,8 @@ func (r *run) follow() {
 	r.endRefresh()
 	r.root.Close()
 	r.root, r.store = root, r.newStore(root)
+	r.prompter.covered = NoStep // the program may be asked for what it had
+	r.keepConfig()
 	r.events.Close() // what it had is gone
 	if r.events, err = r.openEvents(); err != nil {
 		r.lost = err

@@ -3,10 +3,13 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -59,5 +62,40 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A program whose logdir was deleted is asked at a stop for what it had saved, and the
+// config of the run is there again.
+func TestLogdirDeleted(t *testing.T) {
+	sv, out := supervise(t, "onsignal ckpt-2 steps 1 2;onsignal ckpt-2")
+	sv.SaveSignal, sv.Config = syscall.SIGUSR1, []byte("# a config\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := sv.Run(ctx)
+		done <- err
+	}()
+	out.await(t, "ready")
+	if _, err := sv.Save(ctx); err != nil {
+		t.Fatal(err)
+	}
+	out.await(t, "ready")
+	for os.RemoveAll(sv.Logdir) != nil {
+		// The run has written something meanwhile.
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(sv.Logdir, ConfigName)); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"ckpt-2", ConfigName} {
+		if _, err := os.Stat(filepath.Join(sv.Logdir, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -119,7 +119,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
 		r.log.Info("saved", c.attrs()...)
-		r.prompter.saved(c, time.Now())
+		r.prompter.saved(c, r.lacksSteps(c, r.attempt.step), time.Now())
 		r.warnRisk()
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)

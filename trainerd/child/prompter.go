@@ -36,19 +36,23 @@ func (p *prompter) trained(step int64, now time.Time) {
 
 // saved takes a checkpoint that is complete, asked for or not. The time of its
 // files is by the clock of the disk, which may be set or be another host's: from
-// here on only its age counts.
-func (p *prompter) saved(c Checkpoint, now time.Time) {
-	begun := now.Add(-max(now.Sub(c.Saved), 0))
+// here on only its age counts. One of a program with one name for all says nothing
+// of its step: it may be older than the newest steps, and then lacks them.
+func (p *prompter) saved(c Checkpoint, lacks bool, now time.Time) {
+	begun, step := now.Add(-max(now.Sub(c.Saved), 0)), c.at()
+	switch {
+	case step != NoStep:
+	case !lacks:
+		step = p.step
+	case !p.asked.IsZero():
+		step = p.askedStep
+	}
 	if !p.asked.IsZero() {
 		begun, p.took = p.asked, max(begun.Sub(p.asked), 0)
 		p.asked = time.Time{}
 	}
 	if begun.After(p.since) {
 		p.since = begun
-	}
-	step := c.at()
-	if step == NoStep {
-		step = p.step
 	}
 	p.covered = max(p.covered, step)
 }

@@ -18,10 +18,13 @@ func TestPrompter(t *testing.T) {
 	type happens func(p *prompter)
 	step := func(n int64, second float64) happens { return func(p *prompter) { p.trained(n, at(second)) } }
 	saved := func(n int64, second float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}, at(second)) }
+		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}, false, at(second)) }
 	}
 	stamped := func(n int64, second, stamp float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(stamp)}, at(second)) }
+		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(stamp)}, false, at(second)) }
+	}
+	lacking := func(second float64) happens {
+		return func(p *prompter) { p.saved(Checkpoint{Step: NoStep, Saved: at(second)}, true, at(second)) }
 	}
 	asked := func(second float64) happens { return func(p *prompter) { p.ask(at(second)) } }
 	start := func(p *prompter) { p.begin() }
@@ -39,6 +42,9 @@ func TestPrompter(t *testing.T) {
 		{"a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 5), step(2, 6)}, 14, false},
 		{"after a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 5), step(2, 6)}, 15, true},
 		{"a save without a step", prompter{every: 10 * s}, []happens{step(7, 0), saved(NoStep, 5)}, 30, false},
+		{"an old save without a step", prompter{every: 10 * s}, []happens{step(7, 0), step(9, 4), lacking(5)}, 15, true},
+		{"a save without a step, asked for and late", prompter{every: 10 * s}, []happens{step(7, 0), asked(10), step(9, 11), lacking(12)}, 20, true},
+		{"a save without a step, as asked for", prompter{every: 10 * s}, []happens{step(7, 0), asked(10), lacking(12)}, 30, false},
 		{"asked", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 19, false},
 		{"not answered", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), step(2, 15)}, 20, true},
 		{"not answered, and no step since", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 30, false},

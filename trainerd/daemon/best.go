@@ -16,6 +16,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -152,10 +153,11 @@ func (b *bestCheckpoints) offer(ctx context.Context, sess session.Session, step 
 		return nil
 	}
 	c := bestCheckpoint{Step: step, Value: value, Name: fmt.Sprintf("%s-%d", b.base, step)}
+	b.kept = slices.DeleteFunc(b.kept, b.isGone)
 	if len(b.kept) >= b.keep && b.better(c, b.kept[b.keep-1]) > 0 {
 		return nil
 	}
-	if err := errors.Join(notALink(b.dir), atomicfile.MkdirAllSync(b.fsys, b.dir)); err != nil {
+	if err := errors.Join(notALink(b.dir), atomicfile.MkdirSync(b.fsys, b.dir)); err != nil {
 		return err
 	}
 	if err := b.save(ctx, sess, step, e); err != nil {
@@ -164,6 +166,11 @@ func (b *bestCheckpoints) offer(ctx context.Context, sess session.Session, step 
 	b.kept = append(slices.DeleteFunc(b.kept, func(k bestCheckpoint) bool { return k.Step == step }), c)
 	slices.SortFunc(b.kept, b.better)
 	return b.publish()
+}
+
+// isGone reports whether a checkpoint was deleted, perhaps with the logdir.
+func (b *bestCheckpoints) isGone(k bestCheckpoint) bool {
+	return !layout.Exists(filepath.Join(b.dir, k.Name))
 }
 
 // save writes the model with its evaluation in the manifest.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,6 +28,9 @@ func offers(t *testing.T, c *config.Config, first int64, values ...float64) {
 		t.Fatal(err)
 	}
 	defer j.close()
+	if err := os.MkdirAll(c.Logdir, 0o777); err != nil { // as a run does
+		t.Fatal(err)
+	}
 	s, err := j.probe(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -235,5 +239,28 @@ func TestBestSweepsTemps(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(real, temp)); (err == nil) != linked {
 			t.Errorf("through a link: %t; the temporary file is there: %t", linked, err == nil)
 		}
+	}
+}
+
+// TestLogdirRemovedWithBest removes the logdir of a run that keeps its best models: what
+// it then keeps is what there is, and its config is there for those who predict.
+func TestLogdirRemovedWithBest(t *testing.T) {
+	c := clustersConfig(t, "train.steps=40", "eval.steps=5", "eval.keep_best=2", "supervisor.save_model_steps=5")
+	removed := false
+	err := Run(t.Context(), c, RunOptions{Stdout: io.Discard, Again: "again", Stderr: writerFunc(func(line []byte) (int, error) {
+		if bytes.Contains(line, []byte("step=15")) && !removed {
+			removed = true
+			return len(line), os.RemoveAll(c.Logdir)
+		}
+		return len(line), nil
+	})})
+	if err != nil || !removed {
+		t.Fatalf("the logdir was removed: %v, and the run ended with %v", removed, err)
+	}
+	if steps := keptSteps(t, c); len(steps) != 2 || slices.Min(steps) < 15 {
+		t.Errorf("kept %v", steps)
+	}
+	if _, err := os.Stat(filepath.Join(c.Logdir, keptConfig)); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,7 +1,10 @@
 package daemon
 
 import (
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -23,6 +26,17 @@ func (j *job) keepConfig() {
 	}
 	if err != nil {
 		j.log.Warn("the config could not be kept in the logdir", "err", err)
+	}
+}
+
+// keepAgain writes what a run keeps in its logdir besides checkpoints and events, if
+// that was deleted and made again.
+func (j *job) keepAgain() {
+	if _, err := os.Stat(filepath.Join(j.config.Logdir, keptConfig)); errors.Is(err, fs.ErrNotExist) {
+		j.keepConfig()
+	}
+	if err := j.task.KeepRunID(); err != nil {
+		j.log.Warn("the ID of the run could not be kept in the logdir; other processes of the job will not find its model", "err", err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/session"
+
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -33,6 +35,9 @@ var clusterEvents = []*event{
 	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce},
 	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce},
 }
+
+// laterClusterEvents are those that newClusterPlan adds.
+var laterClusterEvents = []*event{{name: "logdir-removed", deed: (*clusterHistory).removeLogdir}}
 
 type undo func() error
 
@@ -130,6 +135,21 @@ func (t *trainer) stopsWithin() time.Duration {
 		return 2*time.Minute + 4*t.plan.stepTime
 	}
 	return 40*time.Second + 4*t.plan.stepTime
+}
+
+// removeLogdir removes the logdir of a chief that saves by itself: a server makes it
+// again without its lock. The job continues as it is.
+func (h *clusterHistory) removeLogdir(context.Context, *rand.Rand) (undo, error) {
+	chief := h.tasks[0]
+	if !chief.runs() || h.keys["cluster.checkpoint_via"] == "" {
+		return nil, nil
+	}
+	h.mu.Lock()
+	h.homeless, h.unsaved, h.saved = true, true, -1
+	h.mu.Unlock()
+	h.announced = session.NoStep
+	chief.fs.Mark(0)
+	return nil, removeDir(chief.fs, h.dir)
 }
 
 // cutOff cuts a host off the network.

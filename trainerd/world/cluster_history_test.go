@@ -35,6 +35,8 @@ type clusterHistory struct {
 	highest  int64           // step of a model that was ready; -1 for none
 	tagged   map[string]bool // tags that models have had
 	complete bool            // the chief's job is
+	homeless bool            // the logdir was removed, and the chief has not made it again
+	unsaved  bool            // nor has it saved since
 	lostPast bool            // a parameter server was lost after that
 }
 

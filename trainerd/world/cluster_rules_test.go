@@ -75,6 +75,9 @@ func (h *clusterHistory) judgeReady(tag string, step int64) {
 	case h.tagged[tag]:
 		h.noteLocked(broke("the model is made ready at step %d without a new generation", step))
 	}
+	if h.unsaved {
+		h.highest = -1 // a chief that starts knows nothing of its model
+	}
 	h.ready, h.tagged[tag] = true, true
 }
 

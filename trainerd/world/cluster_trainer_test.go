@@ -159,6 +159,11 @@ func (l *taskLog) Handle(ctx context.Context, r slog.Record) error {
 		return nil
 	}
 	l.judgeSilence(r.Message)
+	if strings.HasPrefix(r.Message, "logdir was deleted") {
+		l.mu.Lock()
+		l.homeless = false
+		l.mu.Unlock()
+	}
 	if r.Message == "saved" && !l.isKilled() {
 		r.Attrs(func(attr slog.Attr) bool {
 			if attr.Key == "step" {
@@ -183,9 +188,13 @@ func (t *trainer) isKilled() bool {
 
 // announce notes that a step was announced as saved.
 func (t *trainer) announce(step int64) {
-	t.fs.Mark(step + 1) // 0 is for none
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.homeless {
+		return // it is gone
+	}
+	t.fs.Mark(step + 1) // 0 is for none
+	t.unsaved = false
 	if step < t.saved {
 		t.noteLocked(broke("step %d is announced as saved after step %d", step, t.saved))
 	}

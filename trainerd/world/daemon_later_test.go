@@ -88,10 +88,15 @@ func (l *daemonLife) removeLogdir(context.Context) error {
 	l.homeless, l.announced = true, session.NoStep
 	l.mu.Unlock()
 	l.fs.Mark(0)
+	return removeDir(l.fs, l.dir)
+}
+
+// removeDir removes a folder that a run writes to.
+func removeDir(fsys *faultfs.FS, dir string) error {
 	for {
-		err := l.removeBelow(l.dir)
+		err := removeBelow(fsys, dir)
 		if err == nil {
-			err = l.fs.Remove(l.dir)
+			err = fsys.Remove(dir)
 		}
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -104,7 +109,7 @@ func (l *daemonLife) removeLogdir(context.Context) error {
 }
 
 // removeBelow removes what is in a folder.
-func (l *daemonLife) removeBelow(dir string) error {
+func removeBelow(fsys *faultfs.FS, dir string) error {
 	var names []string
 	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
 		if name != dir && err == nil {
@@ -113,7 +118,7 @@ func (l *daemonLife) removeBelow(dir string) error {
 		return nil
 	})
 	for _, name := range slices.Backward(names) {
-		if err := l.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

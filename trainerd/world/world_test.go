@@ -94,8 +94,15 @@ func TestClusterWorld(t *testing.T) {
 	//	                      a worker wait for it
 	//	2748610928925176750   saves by the servers took longer than their interval, and left
 	//	                      the training a step between two of them
-	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
+	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, was: firstClusterPlan, n: 3, share: 50}
 	w.found = []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095, 2748610928925176750}
+	//
+	// and with later events:
+	//
+	//	121  a chief came back to a logdir that was made again without the ID of the run, and
+	//	     put an older checkpoint over the model on the servers
+	//	173  and a worker did not find the model of its run
+	w.later = []uint64{121, 173}
 	w.test(t)
 }
 

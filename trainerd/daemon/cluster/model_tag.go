@@ -120,7 +120,19 @@ func (t *Task) ownTag(ctx context.Context, sess session.Session) (string, error)
 	if len(id) == 0 || !strings.HasPrefix(tag, string(id)) {
 		return "", nil
 	}
+	t.id.Store(string(id))
 	return tag, nil
+}
+
+// KeepRunID writes the ID of the model into a logdir that was deleted and made again:
+// without it no new session of a worker, nor of a chief, would find the model.
+func (t *Task) KeepRunID() error {
+	id, _ := t.id.Load().(string)
+	name := filepath.Join(t.config.Logdir, runIDFile)
+	if _, err := os.Stat(name); id == "" || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return atomicfile.WriteFile(t.FS, name, []byte(id))
 }
 
 // awaitTag returns the tag with which a worker's session begins, or the reason
@@ -186,6 +198,7 @@ func (t *Task) tagModel(ctx context.Context, sess session.Session, adopted bool)
 	if err := setTag(ctx, sess, id+rand.Text()); err != nil {
 		return fmt.Errorf("tagging the model as this run's: %w", err)
 	}
+	t.id.Store(id)
 	return nil
 }
 

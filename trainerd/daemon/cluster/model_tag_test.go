@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -80,5 +82,40 @@ func TestCallOfAnEarlierGeneration(t *testing.T) {
 	restore()
 	if err := <-calls; !errors.Is(err, ErrReplaced) {
 		t.Errorf("got %v; want %v", err, ErrReplaced)
+	}
+}
+
+// TestRunIDKept removes the logdir of a run whose model is on the servers: a new session
+// of the chief adopts it all the same, once the chief has saved.
+func TestRunIDKept(t *testing.T) {
+	t.Parallel()
+	built, err := model.Build(model.Config{Family: "softmax", Inputs: 2, Classes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, p := config.Default(), program.OfFamily(built)
+	c.Master, c.Logdir = serve(t), filepath.Join(t.TempDir(), "logs")
+	connect := func() (*Task, session.Session) {
+		chief := NewTask(c, p, slog.New(slog.DiscardHandler), nil)
+		sess, err := chief.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { sess.Close() })
+		return chief, sess
+	}
+	chief, sess := connect()
+	_, err = sess.Run(t.Context(), nil, nil, p.Init)
+	if err := errors.Join(err, os.Mkdir(c.Logdir, 0o777), chief.Publish(t.Context(), sess, nil, 0, false)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // by the chief that tagged the model, then by one that adopted it
+		if err := errors.Join(os.RemoveAll(c.Logdir), os.Mkdir(c.Logdir, 0o777), chief.KeepRunID()); err != nil {
+			t.Fatal(err)
+		}
+		chief, sess = connect()
+		if adopted, err := chief.Adopt(t.Context(), sess); !adopted || err != nil {
+			t.Fatalf("adopted %v, %v", adopted, err)
+		}
 	}
 }

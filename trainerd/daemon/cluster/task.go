@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"sync/atomic"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -19,6 +20,7 @@ type Task struct {
 	log     *slog.Logger
 	waiting func(reason string) // called with what the job waits for, "" when it no longer does; may be nil
 	marked  []markedOp          // in the graph of the session
+	id      atomic.Value        // the run's ID, a string; none before the model has it
 
 	// FS is what the run's ID is written through; nil for the operating system's.
 	FS ckptfmt.FS
