@@ -1,5 +1,7 @@
 package blas
 
+import "github.com/trainerd/trainerd/internal/vec"
+
 // Direct multiplies factors where they are, without copies, in the calling
 // goroutine: for many small products whose operands are in the cache. Its zero
 // value is ready; each goroutine needs its own.
@@ -91,9 +93,7 @@ func addRow[T float32 | float64](c, row []T, add bool) {
 		copy(c, row)
 		return
 	}
-	for i := range c {
-		c[i] += row[i]
-	}
+	vec.Add(c, c, row)
 }
 
 // engineOf returns the kernels for T, or nil.

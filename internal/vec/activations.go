@@ -179,3 +179,84 @@ func ClippedReluGrad[T Float](d, g, x []T, top T) {
 		d[i] = v
 	}
 }
+
+// Maximum sets d to x where it is above y or no number, else to y.
+func Maximum[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := maximumWide(d, x, y); i < len(d); i++ {
+		v := y[i]
+		if x[i] > v || x[i] != x[i] {
+			v = x[i]
+		}
+		d[i] = v
+	}
+}
+
+// Minimum sets d to x where it is below y or no number, else to y.
+func Minimum[T Float](d, x, y []T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := minimumWide(d, x, y); i < len(d); i++ {
+		v := y[i]
+		if x[i] < v || x[i] != x[i] {
+			v = x[i]
+		}
+		d[i] = v
+	}
+}
+
+// Expm1 sets d to exp(x)-1, given u, exp(x), and l, log(u). Where u is what exp(x) is
+// rounded to, (u-1)/log(u) is nearly (exp(x)-1)/x; far from zero, what is lost does
+// not matter.
+func Expm1[T Float](d, x, u, l []T) {
+	x, u, l = x[:len(d)], u[:len(d)], l[:len(d)]
+	for i := expm1Wide(d, x, u, l, 1, -1); i < len(d); i++ {
+		switch rest := u[i] - 1; {
+		case x[i] < -1 || x[i] > 1:
+			d[i] = rest
+		case u[i] == 1:
+			d[i] = x[i]
+		default:
+			d[i] = rest * T(x[i]/l[i])
+		}
+	}
+}
+
+// Log1p sets d to log(1+x), given u, 1+x, and l, log(u). Where u is what 1+x is
+// rounded to, log(u)/(u-1) is nearly log(1+x)/x.
+func Log1p[T Float](d, x, u, l []T) {
+	x, u, l = x[:len(d)], u[:len(d)], l[:len(d)]
+	for i := log1pWide(d, x, u, l, 1); i < len(d); i++ {
+		switch rest := u[i] - 1; {
+		case u[i] == 1:
+			d[i] = x[i]
+		case rest == x[i]: // nothing is lost; also infinity
+			d[i] = l[i]
+		default:
+			d[i] = l[i] * T(x[i]/rest)
+		}
+	}
+}
+
+// Elu sets d to x*above where it is above zero, else to e*below.
+func Elu[T Float](d, x, e []T, above, below T) {
+	x, e = x[:len(d)], e[:len(d)]
+	for i := eluWide(d, x, e, above, below); i < len(d); i++ {
+		v := below * e[i]
+		if x[i] > 0 {
+			v = above * x[i]
+		}
+		d[i] = v
+	}
+}
+
+// EluGrad sets d to g*(y+below) where y is below zero, else to g*above.
+func EluGrad[T Float](d, g, y []T, above, below T) {
+	g, y = g[:len(d)], y[:len(d)]
+	for i := eluGradWide(d, g, y, above, below, 0); i < len(d); i++ {
+		v := g[i] * above
+		if y[i] < 0 {
+			v = g[i] * T(y[i]+below)
+		}
+		d[i] = v
+	}
+}

@@ -21,3 +21,9 @@ func addScaledWide[T Float](d, x []T, s T) int                               { r
 func addProductWide[T Float](d, x, y []T) int                                { return 0 }
 func clippedReluWide[T Float](d, x []T, top T) int                           { return 0 }
 func clippedReluGradWide[T Float](d, g, x []T, top, one T) int               { return 0 }
+func maximumWide[T Float](d, x, y []T) int                                   { return 0 }
+func minimumWide[T Float](d, x, y []T) int                                   { return 0 }
+func expm1Wide[T Float](d, x, u, l []T, one, minus T) int                    { return 0 }
+func log1pWide[T Float](d, x, u, l []T, one T) int                           { return 0 }
+func eluWide[T Float](d, x, e []T, above, below T) int                       { return 0 }
+func eluGradWide[T Float](d, g, y []T, above, below, none T) int             { return 0 }

@@ -191,3 +191,63 @@ func clippedReluGradWide[T Float](d, g, x []T, top, one T) int {
 	}
 	return n
 }
+
+func maximumWide[T Float](d, x, y []T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sMaximum(f32(d), f32(x), f32(y), n)
+	} else {
+		dMaximum(f64(d), f64(x), f64(y), n)
+	}
+	return n
+}
+
+func minimumWide[T Float](d, x, y []T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sMinimum(f32(d), f32(x), f32(y), n)
+	} else {
+		dMinimum(f64(d), f64(x), f64(y), n)
+	}
+	return n
+}
+
+func expm1Wide[T Float](d, x, u, l []T, one, minus T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sExpm1(f32(d), f32(x), f32(u), f32(l), float32(one), float32(minus), n)
+	} else {
+		dExpm1(f64(d), f64(x), f64(u), f64(l), float64(one), float64(minus), n)
+	}
+	return n
+}
+
+func log1pWide[T Float](d, x, u, l []T, one T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sLog1p(f32(d), f32(x), f32(u), f32(l), float32(one), n)
+	} else {
+		dLog1p(f64(d), f64(x), f64(u), f64(l), float64(one), n)
+	}
+	return n
+}
+
+func eluWide[T Float](d, x, e []T, above, below T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sElu(f32(d), f32(x), f32(e), float32(above), float32(below), n)
+	} else {
+		dElu(f64(d), f64(x), f64(e), float64(above), float64(below), n)
+	}
+	return n
+}
+
+func eluGradWide[T Float](d, g, y []T, above, below, none T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sEluGrad(f32(d), f32(g), f32(y), float32(above), float32(below), float32(none), n)
+	} else {
+		dEluGrad(f64(d), f64(g), f64(y), float64(above), float64(below), float64(none), n)
+	}
+	return n
+}

@@ -144,6 +144,66 @@ func sAddEqual(d *float32, x *float32, place *float32, at float32, n int)
 //go:noescape
 func dAddEqual(d *float64, x *float64, place *float64, at float64, n int)
 
+// sMaximum sets d to x where it is above y or no number, else to y.
+//
+//go:noescape
+func sMaximum(d *float32, x *float32, y *float32, n int)
+
+// dMaximum sets d to x where it is above y or no number, else to y.
+//
+//go:noescape
+func dMaximum(d *float64, x *float64, y *float64, n int)
+
+// sMinimum sets d to x where it is below y or no number, else to y.
+//
+//go:noescape
+func sMinimum(d *float32, x *float32, y *float32, n int)
+
+// dMinimum sets d to x where it is below y or no number, else to y.
+//
+//go:noescape
+func dMinimum(d *float64, x *float64, y *float64, n int)
+
+// sExpm1 sets d to exp(x)-one, given u=exp(x) and l=log(u); minus is -one.
+//
+//go:noescape
+func sExpm1(d *float32, x *float32, u *float32, l *float32, one float32, minus float32, n int)
+
+// dExpm1 sets d to exp(x)-one, given u=exp(x) and l=log(u); minus is -one.
+//
+//go:noescape
+func dExpm1(d *float64, x *float64, u *float64, l *float64, one float64, minus float64, n int)
+
+// sLog1p sets d to log(one+x), given u=one+x and l=log(u).
+//
+//go:noescape
+func sLog1p(d *float32, x *float32, u *float32, l *float32, one float32, n int)
+
+// dLog1p sets d to log(one+x), given u=one+x and l=log(u).
+//
+//go:noescape
+func dLog1p(d *float64, x *float64, u *float64, l *float64, one float64, n int)
+
+// sElu sets d to x*above where it is above zero, else to e*below.
+//
+//go:noescape
+func sElu(d *float32, x *float32, e *float32, above float32, below float32, n int)
+
+// dElu sets d to x*above where it is above zero, else to e*below.
+//
+//go:noescape
+func dElu(d *float64, x *float64, e *float64, above float64, below float64, n int)
+
+// sEluGrad sets d to grad*(y+below) where y is below none, else to grad*above.
+//
+//go:noescape
+func sEluGrad(d *float32, grad *float32, y *float32, above float32, below float32, none float32, n int)
+
+// dEluGrad sets d to grad*(y+below) where y is below none, else to grad*above.
+//
+//go:noescape
+func dEluGrad(d *float64, grad *float64, y *float64, above float64, below float64, none float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape

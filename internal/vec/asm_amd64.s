@@ -726,6 +726,374 @@ done:
 	VZEROUPPER
 	RET
 
+// func sMaximum(d *float32, x *float32, y *float32, n int)
+// Requires: AVX
+TEXT ·sMaximum(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x08, SI
+	JLT  done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y0
+	VMOVUPS   (BX)(AX*1), Y1
+	VCMPPS    $0x00, Y0, Y0, Y2
+	VCMPPS    $0x1e, Y1, Y0, Y3
+	VBLENDVPS Y3, Y0, Y1, Y1
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dMaximum(d *float64, x *float64, y *float64, n int)
+// Requires: AVX
+TEXT ·dMaximum(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x04, SI
+	JLT  done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y0
+	VMOVUPS   (BX)(AX*1), Y1
+	VCMPPD    $0x00, Y0, Y0, Y2
+	VCMPPD    $0x1e, Y1, Y0, Y3
+	VBLENDVPD Y3, Y0, Y1, Y1
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sMinimum(d *float32, x *float32, y *float32, n int)
+// Requires: AVX
+TEXT ·sMinimum(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x08, SI
+	JLT  done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y0
+	VMOVUPS   (BX)(AX*1), Y1
+	VCMPPS    $0x00, Y0, Y0, Y2
+	VCMPPS    $0x1e, Y0, Y1, Y3
+	VBLENDVPS Y3, Y0, Y1, Y1
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dMinimum(d *float64, x *float64, y *float64, n int)
+// Requires: AVX
+TEXT ·dMinimum(SB), NOSPLIT, $0-32
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x04, SI
+	JLT  done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y0
+	VMOVUPS   (BX)(AX*1), Y1
+	VCMPPD    $0x00, Y0, Y0, Y2
+	VCMPPD    $0x1e, Y0, Y1, Y3
+	VBLENDVPD Y3, Y0, Y1, Y1
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sExpm1(d *float32, x *float32, u *float32, l *float32, one float32, minus float32, n int)
+// Requires: AVX
+TEXT ·sExpm1(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         u+16(FP), BX
+	MOVQ         l+24(FP), SI
+	VBROADCASTSS one+32(FP), Y0
+	VBROADCASTSS minus+36(FP), Y1
+	MOVQ         n+40(FP), DI
+	SUBQ         $0x08, DI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y2
+	VMOVUPS   (BX)(AX*1), Y3
+	VSUBPS    Y0, Y3, Y4
+	VCMPPS    $0x00, Y0, Y3, Y3
+	VMOVUPS   (SI)(AX*1), Y5
+	VDIVPS    Y5, Y2, Y5
+	VMULPS    Y5, Y4, Y5
+	VBLENDVPS Y3, Y2, Y5, Y3
+	VCMPPS    $0x1e, Y2, Y1, Y5
+	VCMPPS    $0x1e, Y0, Y2, Y2
+	VBLENDVPS Y2, Y4, Y3, Y2
+	VBLENDVPS Y5, Y4, Y2, Y2
+	VMOVUPS   Y2, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dExpm1(d *float64, x *float64, u *float64, l *float64, one float64, minus float64, n int)
+// Requires: AVX
+TEXT ·dExpm1(SB), NOSPLIT, $0-56
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         u+16(FP), BX
+	MOVQ         l+24(FP), SI
+	VBROADCASTSD one+32(FP), Y0
+	VBROADCASTSD minus+40(FP), Y1
+	MOVQ         n+48(FP), DI
+	SUBQ         $0x04, DI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y2
+	VMOVUPS   (BX)(AX*1), Y3
+	VSUBPD    Y0, Y3, Y4
+	VCMPPD    $0x00, Y0, Y3, Y3
+	VMOVUPS   (SI)(AX*1), Y5
+	VDIVPD    Y5, Y2, Y5
+	VMULPD    Y5, Y4, Y5
+	VBLENDVPD Y3, Y2, Y5, Y3
+	VCMPPD    $0x1e, Y2, Y1, Y5
+	VCMPPD    $0x1e, Y0, Y2, Y2
+	VBLENDVPD Y2, Y4, Y3, Y2
+	VBLENDVPD Y5, Y4, Y2, Y2
+	VMOVUPS   Y2, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, DI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLog1p(d *float32, x *float32, u *float32, l *float32, one float32, n int)
+// Requires: AVX
+TEXT ·sLog1p(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         u+16(FP), BX
+	MOVQ         l+24(FP), SI
+	VBROADCASTSS one+32(FP), Y0
+	MOVQ         n+40(FP), DI
+	SUBQ         $0x08, DI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VMOVUPS   (BX)(AX*1), Y2
+	VMOVUPS   (SI)(AX*1), Y3
+	VSUBPS    Y0, Y2, Y4
+	VCMPPS    $0x00, Y1, Y4, Y5
+	VDIVPS    Y4, Y1, Y4
+	VMULPS    Y4, Y3, Y4
+	VBLENDVPS Y5, Y3, Y4, Y3
+	VCMPPS    $0x00, Y0, Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dLog1p(d *float64, x *float64, u *float64, l *float64, one float64, n int)
+// Requires: AVX
+TEXT ·dLog1p(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         u+16(FP), BX
+	MOVQ         l+24(FP), SI
+	VBROADCASTSD one+32(FP), Y0
+	MOVQ         n+40(FP), DI
+	SUBQ         $0x04, DI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VMOVUPS   (BX)(AX*1), Y2
+	VMOVUPS   (SI)(AX*1), Y3
+	VSUBPD    Y0, Y2, Y4
+	VCMPPD    $0x00, Y1, Y4, Y5
+	VDIVPD    Y4, Y1, Y4
+	VMULPD    Y4, Y3, Y4
+	VBLENDVPD Y5, Y3, Y4, Y3
+	VCMPPD    $0x00, Y0, Y2, Y2
+	VBLENDVPD Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, DI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sElu(d *float32, x *float32, e *float32, above float32, below float32, n int)
+// Requires: AVX
+TEXT ·sElu(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         e+16(FP), BX
+	VBROADCASTSS above+24(FP), Y0
+	VBROADCASTSS below+28(FP), Y1
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x1e, Y3, Y2, Y3
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   (BX)(AX*1), Y4
+	VMULPS    Y4, Y1, Y4
+	VBLENDVPS Y3, Y2, Y4, Y2
+	VMOVUPS   Y2, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dElu(d *float64, x *float64, e *float64, above float64, below float64, n int)
+// Requires: AVX
+TEXT ·dElu(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         e+16(FP), BX
+	VBROADCASTSD above+24(FP), Y0
+	VBROADCASTSD below+32(FP), Y1
+	MOVQ         n+40(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPD    $0x1e, Y3, Y2, Y3
+	VMULPD    Y2, Y0, Y2
+	VMOVUPS   (BX)(AX*1), Y4
+	VMULPD    Y4, Y1, Y4
+	VBLENDVPD Y3, Y2, Y4, Y2
+	VMOVUPS   Y2, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sEluGrad(d *float32, grad *float32, y *float32, above float32, below float32, none float32, n int)
+// Requires: AVX
+TEXT ·sEluGrad(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VBROADCASTSS above+24(FP), Y0
+	VBROADCASTSS below+28(FP), Y1
+	VBROADCASTSS none+32(FP), Y2
+	MOVQ         n+40(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y3
+	VMOVUPS   (BX)(AX*1), Y4
+	VCMPPS    $0x1e, Y4, Y2, Y5
+	VADDPS    Y1, Y4, Y4
+	VMULPS    Y4, Y3, Y4
+	VMULPS    Y0, Y3, Y3
+	VBLENDVPS Y5, Y4, Y3, Y3
+	VMOVUPS   Y3, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dEluGrad(d *float64, grad *float64, y *float64, above float64, below float64, none float64, n int)
+// Requires: AVX
+TEXT ·dEluGrad(SB), NOSPLIT, $0-56
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         grad+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VBROADCASTSD above+24(FP), Y0
+	VBROADCASTSD below+32(FP), Y1
+	VBROADCASTSD none+40(FP), Y2
+	MOVQ         n+48(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y3
+	VMOVUPS   (BX)(AX*1), Y4
+	VCMPPD    $0x1e, Y4, Y2, Y5
+	VADDPD    Y1, Y4, Y4
+	VMULPD    Y4, Y3, Y4
+	VMULPD    Y0, Y3, Y3
+	VBLENDVPD Y5, Y4, Y3, Y3
+	VMOVUPS   Y3, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSquare(SB), NOSPLIT, $0-24

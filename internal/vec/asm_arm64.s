@@ -1560,6 +1560,914 @@ single:
 done:
 	RET
 
+// func sMaximum(d, x, y *float32, n int)
+TEXT ·sMaximum(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea1e403 // fcmgt v3.4s, v0.4s, v1.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea1e403 // fcmgt v3.4s, v0.4s, v1.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea1e403 // fcmgt v3.4s, v0.4s, v1.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea1e403 // fcmgt v3.4s, v0.4s, v1.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea1e403 // fcmgt v3.4s, v0.4s, v1.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dMaximum(d, x, y *float64, n int)
+TEXT ·dMaximum(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee1e403 // fcmgt v3.2d, v0.2d, v1.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee1e403 // fcmgt v3.2d, v0.2d, v1.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee1e403 // fcmgt v3.2d, v0.2d, v1.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee1e403 // fcmgt v3.2d, v0.2d, v1.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee1e403 // fcmgt v3.2d, v0.2d, v1.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
+// func sMinimum(d, x, y *float32, n int)
+TEXT ·sMinimum(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dMinimum(d, x, y *float64, n int)
+TEXT ·dMinimum(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD $0x4e60e402 // fcmeq v2.2d, v0.2d, v0.2d
+	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
+	WORD $0x6e611c03 // bsl v3.16b, v0.16b, v1.16b
+	WORD $0x6e601c62 // bsl v2.16b, v3.16b, v0.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
+// func sExpm1(d, x, u, l *float32, one, minus float32, n int)
+TEXT ·sExpm1(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD u+16(FP), R2
+	MOVD l+24(FP), R3
+	FMOVS one+32(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS minus+36(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	MOVD n+40(FP), R4
+	SUBS $16, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	FMOVQ (R3), F5
+	WORD $0x6e25fc45 // fdiv v5.4s, v2.4s, v5.4s
+	WORD $0x6e25dc85 // fmul v5.4s, v4.4s, v5.4s
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ea2e425 // fcmgt v5.4s, v1.4s, v2.4s
+	WORD $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, (R0)
+	FMOVQ 16(R1), F2
+	FMOVQ 16(R2), F3
+	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R3), F5
+	WORD $0x6e25fc45 // fdiv v5.4s, v2.4s, v5.4s
+	WORD $0x6e25dc85 // fmul v5.4s, v4.4s, v5.4s
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ea2e425 // fcmgt v5.4s, v1.4s, v2.4s
+	WORD $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R1), F2
+	FMOVQ 32(R2), F3
+	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	FMOVQ 32(R3), F5
+	WORD $0x6e25fc45 // fdiv v5.4s, v2.4s, v5.4s
+	WORD $0x6e25dc85 // fmul v5.4s, v4.4s, v5.4s
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ea2e425 // fcmgt v5.4s, v1.4s, v2.4s
+	WORD $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, 32(R0)
+	FMOVQ 48(R1), F2
+	FMOVQ 48(R2), F3
+	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	FMOVQ 48(R3), F5
+	WORD $0x6e25fc45 // fdiv v5.4s, v2.4s, v5.4s
+	WORD $0x6e25dc85 // fmul v5.4s, v4.4s, v5.4s
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ea2e425 // fcmgt v5.4s, v1.4s, v2.4s
+	WORD $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $16, R4, R4
+	BGE turn
+rest:
+	ADD $16, R4, R4
+	SUBS $4, R4, R4
+	BLT done
+single:
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	FMOVQ (R3), F5
+	WORD $0x6e25fc45 // fdiv v5.4s, v2.4s, v5.4s
+	WORD $0x6e25dc85 // fmul v5.4s, v4.4s, v5.4s
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ea2e425 // fcmgt v5.4s, v1.4s, v2.4s
+	WORD $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R4, R4
+	BGE single
+done:
+	RET
+
+// func dExpm1(d, x, u, l *float64, one, minus float64, n int)
+TEXT ·dExpm1(SB), NOSPLIT, $0-56
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD u+16(FP), R2
+	MOVD l+24(FP), R3
+	FMOVD one+32(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD minus+40(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	MOVD n+48(FP), R4
+	SUBS $8, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4ee0d464 // fsub v4.2d, v3.2d, v0.2d
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	FMOVQ (R3), F5
+	WORD $0x6e65fc45 // fdiv v5.2d, v2.2d, v5.2d
+	WORD $0x6e65dc85 // fmul v5.2d, v4.2d, v5.2d
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ee2e425 // fcmgt v5.2d, v1.2d, v2.2d
+	WORD $0x6ee0e442 // fcmgt v2.2d, v2.2d, v0.2d
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, (R0)
+	FMOVQ 16(R1), F2
+	FMOVQ 16(R2), F3
+	WORD $0x4ee0d464 // fsub v4.2d, v3.2d, v0.2d
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	FMOVQ 16(R3), F5
+	WORD $0x6e65fc45 // fdiv v5.2d, v2.2d, v5.2d
+	WORD $0x6e65dc85 // fmul v5.2d, v4.2d, v5.2d
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ee2e425 // fcmgt v5.2d, v1.2d, v2.2d
+	WORD $0x6ee0e442 // fcmgt v2.2d, v2.2d, v0.2d
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R1), F2
+	FMOVQ 32(R2), F3
+	WORD $0x4ee0d464 // fsub v4.2d, v3.2d, v0.2d
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	FMOVQ 32(R3), F5
+	WORD $0x6e65fc45 // fdiv v5.2d, v2.2d, v5.2d
+	WORD $0x6e65dc85 // fmul v5.2d, v4.2d, v5.2d
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ee2e425 // fcmgt v5.2d, v1.2d, v2.2d
+	WORD $0x6ee0e442 // fcmgt v2.2d, v2.2d, v0.2d
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, 32(R0)
+	FMOVQ 48(R1), F2
+	FMOVQ 48(R2), F3
+	WORD $0x4ee0d464 // fsub v4.2d, v3.2d, v0.2d
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	FMOVQ 48(R3), F5
+	WORD $0x6e65fc45 // fdiv v5.2d, v2.2d, v5.2d
+	WORD $0x6e65dc85 // fmul v5.2d, v4.2d, v5.2d
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ee2e425 // fcmgt v5.2d, v1.2d, v2.2d
+	WORD $0x6ee0e442 // fcmgt v2.2d, v2.2d, v0.2d
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $8, R4, R4
+	BGE turn
+rest:
+	ADD $8, R4, R4
+	SUBS $2, R4, R4
+	BLT done
+single:
+	FMOVQ (R1), F2
+	FMOVQ (R2), F3
+	WORD $0x4ee0d464 // fsub v4.2d, v3.2d, v0.2d
+	WORD $0x4e60e463 // fcmeq v3.2d, v3.2d, v0.2d
+	FMOVQ (R3), F5
+	WORD $0x6e65fc45 // fdiv v5.2d, v2.2d, v5.2d
+	WORD $0x6e65dc85 // fmul v5.2d, v4.2d, v5.2d
+	WORD $0x6e651c43 // bsl v3.16b, v2.16b, v5.16b
+	WORD $0x6ee2e425 // fcmgt v5.2d, v1.2d, v2.2d
+	WORD $0x6ee0e442 // fcmgt v2.2d, v2.2d, v0.2d
+	WORD $0x6e631c82 // bsl v2.16b, v4.16b, v3.16b
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	FMOVQ F5, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $2, R4, R4
+	BGE single
+done:
+	RET
+
+// func sLog1p(d, x, u, l *float32, one float32, n int)
+TEXT ·sLog1p(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD u+16(FP), R2
+	MOVD l+24(FP), R3
+	FMOVS one+32(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	MOVD n+40(FP), R4
+	SUBS $16, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	FMOVQ (R3), F3
+	WORD $0x4ea0d444 // fsub v4.4s, v2.4s, v0.4s
+	WORD $0x4e21e485 // fcmeq v5.4s, v4.4s, v1.4s
+	WORD $0x6e24fc24 // fdiv v4.4s, v1.4s, v4.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e20e442 // fcmeq v2.4s, v2.4s, v0.4s
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F3
+	WORD $0x4ea0d444 // fsub v4.4s, v2.4s, v0.4s
+	WORD $0x4e21e485 // fcmeq v5.4s, v4.4s, v1.4s
+	WORD $0x6e24fc24 // fdiv v4.4s, v1.4s, v4.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e20e442 // fcmeq v2.4s, v2.4s, v0.4s
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R2), F2
+	FMOVQ 32(R3), F3
+	WORD $0x4ea0d444 // fsub v4.4s, v2.4s, v0.4s
+	WORD $0x4e21e485 // fcmeq v5.4s, v4.4s, v1.4s
+	WORD $0x6e24fc24 // fdiv v4.4s, v1.4s, v4.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e20e442 // fcmeq v2.4s, v2.4s, v0.4s
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F1
+	FMOVQ 48(R2), F2
+	FMOVQ 48(R3), F3
+	WORD $0x4ea0d444 // fsub v4.4s, v2.4s, v0.4s
+	WORD $0x4e21e485 // fcmeq v5.4s, v4.4s, v1.4s
+	WORD $0x6e24fc24 // fdiv v4.4s, v1.4s, v4.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e20e442 // fcmeq v2.4s, v2.4s, v0.4s
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $16, R4, R4
+	BGE turn
+rest:
+	ADD $16, R4, R4
+	SUBS $4, R4, R4
+	BLT done
+single:
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	FMOVQ (R3), F3
+	WORD $0x4ea0d444 // fsub v4.4s, v2.4s, v0.4s
+	WORD $0x4e21e485 // fcmeq v5.4s, v4.4s, v1.4s
+	WORD $0x6e24fc24 // fdiv v4.4s, v1.4s, v4.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e20e442 // fcmeq v2.4s, v2.4s, v0.4s
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R4, R4
+	BGE single
+done:
+	RET
+
+// func dLog1p(d, x, u, l *float64, one float64, n int)
+TEXT ·dLog1p(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD u+16(FP), R2
+	MOVD l+24(FP), R3
+	FMOVD one+32(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	MOVD n+40(FP), R4
+	SUBS $8, R4, R4
+	BLT rest
+turn:
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	FMOVQ (R3), F3
+	WORD $0x4ee0d444 // fsub v4.2d, v2.2d, v0.2d
+	WORD $0x4e61e485 // fcmeq v5.2d, v4.2d, v1.2d
+	WORD $0x6e64fc24 // fdiv v4.2d, v1.2d, v4.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e60e442 // fcmeq v2.2d, v2.2d, v0.2d
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F3
+	WORD $0x4ee0d444 // fsub v4.2d, v2.2d, v0.2d
+	WORD $0x4e61e485 // fcmeq v5.2d, v4.2d, v1.2d
+	WORD $0x6e64fc24 // fdiv v4.2d, v1.2d, v4.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e60e442 // fcmeq v2.2d, v2.2d, v0.2d
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R2), F2
+	FMOVQ 32(R3), F3
+	WORD $0x4ee0d444 // fsub v4.2d, v2.2d, v0.2d
+	WORD $0x4e61e485 // fcmeq v5.2d, v4.2d, v1.2d
+	WORD $0x6e64fc24 // fdiv v4.2d, v1.2d, v4.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e60e442 // fcmeq v2.2d, v2.2d, v0.2d
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F1
+	FMOVQ 48(R2), F2
+	FMOVQ 48(R3), F3
+	WORD $0x4ee0d444 // fsub v4.2d, v2.2d, v0.2d
+	WORD $0x4e61e485 // fcmeq v5.2d, v4.2d, v1.2d
+	WORD $0x6e64fc24 // fdiv v4.2d, v1.2d, v4.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e60e442 // fcmeq v2.2d, v2.2d, v0.2d
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $8, R4, R4
+	BGE turn
+rest:
+	ADD $8, R4, R4
+	SUBS $2, R4, R4
+	BLT done
+single:
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	FMOVQ (R3), F3
+	WORD $0x4ee0d444 // fsub v4.2d, v2.2d, v0.2d
+	WORD $0x4e61e485 // fcmeq v5.2d, v4.2d, v1.2d
+	WORD $0x6e64fc24 // fdiv v4.2d, v1.2d, v4.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e641c65 // bsl v5.16b, v3.16b, v4.16b
+	WORD $0x4e60e442 // fcmeq v2.2d, v2.2d, v0.2d
+	WORD $0x6e651c22 // bsl v2.16b, v1.16b, v5.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $2, R4, R4
+	BGE single
+done:
+	RET
+
+// func sElu(d, x, e *float32, above, below float32, n int)
+TEXT ·sElu(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD e+16(FP), R2
+	FMOVS above+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS below+28(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	MOVD n+32(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
+	FMOVQ (R2), F4
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
+	FMOVQ 16(R2), F4
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
+	FMOVQ 32(R2), F4
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
+	FMOVQ 48(R2), F4
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea3e443 // fcmgt v3.4s, v2.4s, v3.4s
+	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
+	FMOVQ (R2), F4
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dElu(d, x, e *float64, above, below float64, n int)
+TEXT ·dElu(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD e+16(FP), R2
+	FMOVD above+24(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD below+32(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	MOVD n+40(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x6e62dc02 // fmul v2.2d, v0.2d, v2.2d
+	FMOVQ (R2), F4
+	WORD $0x6e64dc24 // fmul v4.2d, v1.2d, v4.2d
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x6e62dc02 // fmul v2.2d, v0.2d, v2.2d
+	FMOVQ 16(R2), F4
+	WORD $0x6e64dc24 // fmul v4.2d, v1.2d, v4.2d
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x6e62dc02 // fmul v2.2d, v0.2d, v2.2d
+	FMOVQ 32(R2), F4
+	WORD $0x6e64dc24 // fmul v4.2d, v1.2d, v4.2d
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x6e62dc02 // fmul v2.2d, v0.2d, v2.2d
+	FMOVQ 48(R2), F4
+	WORD $0x6e64dc24 // fmul v4.2d, v1.2d, v4.2d
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ee3e443 // fcmgt v3.2d, v2.2d, v3.2d
+	WORD $0x6e62dc02 // fmul v2.2d, v0.2d, v2.2d
+	FMOVQ (R2), F4
+	WORD $0x6e64dc24 // fmul v4.2d, v1.2d, v4.2d
+	WORD $0x6e641c43 // bsl v3.16b, v2.16b, v4.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
+// func sEluGrad(d, grad, y *float32, above, below, none float32, n int)
+TEXT ·sEluGrad(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD grad+8(FP), R1
+	MOVD y+16(FP), R2
+	FMOVS above+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS below+28(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS none+32(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	MOVD n+40(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, (R0)
+	FMOVQ 16(R1), F3
+	FMOVQ 16(R2), F4
+	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R1), F3
+	FMOVQ 32(R2), F4
+	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, 32(R0)
+	FMOVQ 48(R1), F3
+	FMOVQ 48(R2), F4
+	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dc64 // fmul v4.4s, v3.4s, v4.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dEluGrad(d, grad, y *float64, above, below, none float64, n int)
+TEXT ·dEluGrad(SB), NOSPLIT, $0-56
+	MOVD d+0(FP), R0
+	MOVD grad+8(FP), R1
+	MOVD y+16(FP), R2
+	FMOVD above+24(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD below+32(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD none+40(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	MOVD n+48(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	WORD $0x6ee4e445 // fcmgt v5.2d, v2.2d, v4.2d
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, (R0)
+	FMOVQ 16(R1), F3
+	FMOVQ 16(R2), F4
+	WORD $0x6ee4e445 // fcmgt v5.2d, v2.2d, v4.2d
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R1), F3
+	FMOVQ 32(R2), F4
+	WORD $0x6ee4e445 // fcmgt v5.2d, v2.2d, v4.2d
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, 32(R0)
+	FMOVQ 48(R1), F3
+	FMOVQ 48(R2), F4
+	WORD $0x6ee4e445 // fcmgt v5.2d, v2.2d, v4.2d
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	WORD $0x6ee4e445 // fcmgt v5.2d, v2.2d, v4.2d
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	WORD $0x6e64dc64 // fmul v4.2d, v3.2d, v4.2d
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	FMOVQ F5, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
 // func sSquare(d, x *float32, n int)
 TEXT ·sSquare(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0

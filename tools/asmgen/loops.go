@@ -70,6 +70,34 @@ var loops = []loop{
 	{"addEqual", "adds x to d where place is at", "d x place", "at", func(v arithmetic) {
 		v.store("d", v.add(v.load("d"), v.and(v.load("x"), v.equal(v.load("place"), v.scalar("at")))))
 	}},
+	{"maximum", "sets d to x where it is above y or no number, else to y", "d x y", "", func(v arithmetic) {
+		x, y := v.load("x"), v.load("y")
+		v.store("d", v.where(v.equal(x, x), v.where(v.above(x, y), x, y), x))
+	}},
+	{"minimum", "sets d to x where it is below y or no number, else to y", "d x y", "", func(v arithmetic) {
+		x, y := v.load("x"), v.load("y")
+		v.store("d", v.where(v.equal(x, x), v.where(v.above(y, x), x, y), x))
+	}},
+	{"expm1", "sets d to exp(x)-one, given u=exp(x) and l=log(u); minus is -one", "d x u l", "one minus", func(v arithmetic) {
+		x, u, one := v.load("x"), v.load("u"), v.scalar("one")
+		rest := v.sub(u, one)
+		y := v.where(v.equal(u, one), x, v.mul(rest, v.div(x, v.load("l"))))
+		v.store("d", v.where(v.above(v.scalar("minus"), x), rest, v.where(v.above(x, one), rest, y)))
+	}},
+	{"log1p", "sets d to log(one+x), given u=one+x and l=log(u)", "d x u l", "one", func(v arithmetic) {
+		x, u, l, one := v.load("x"), v.load("u"), v.load("l"), v.scalar("one")
+		rest := v.sub(u, one)
+		y := v.where(v.equal(rest, x), l, v.mul(l, v.div(x, rest)))
+		v.store("d", v.where(v.equal(u, one), x, y))
+	}},
+	{"elu", "sets d to x*above where it is above zero, else to e*below", "d x e", "above below", func(v arithmetic) {
+		x := v.load("x")
+		v.store("d", v.where(v.positive(x), v.mul(v.scalar("above"), x), v.mul(v.scalar("below"), v.load("e"))))
+	}},
+	{"eluGrad", "sets d to grad*(y+below) where y is below none, else to grad*above", "d grad y", "above below none", func(v arithmetic) {
+		g, y := v.load("grad"), v.load("y")
+		v.store("d", v.where(v.above(v.scalar("none"), y), v.mul(g, v.add(y, v.scalar("below"))), v.mul(g, v.scalar("above"))))
+	}},
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},
 	{"addScaled", "adds x*s to d", "d x", "s", func(v arithmetic) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.scalar("s")))) }},

@@ -79,11 +79,12 @@ const (
 	absent             // nothing: it was added to another input
 )
 
-// The fewest elements that are worth a chain, those of a block, and those worth
-// a second processor.
+// The fewest elements that are worth a chain, those of a block, those up to which
+// rows are repeated, and those worth a second processor.
 const (
 	chainElements = 2048
 	chainBlock    = 1024
+	rowElements   = 256
 	splitElements = 1 << 16
 )
 
@@ -166,7 +167,8 @@ func (l *link) makeRoom(c *KernelContext) {
 	l.data = Elems[float32](c.Out(0, Float32, l.shape...))
 }
 
-// bind finds the memory of a link's inputs, and that of a variable.
+// bind finds the memory of a link's inputs, and that of a variable. Short rows
+// are repeated.
 func (l *link) bind(c *KernelContext) error {
 	for k := range l.in {
 		o := &l.in[k]
@@ -179,6 +181,9 @@ func (l *link) bind(c *KernelContext) error {
 			continue
 		}
 		o.data = append(o.data[:0], x...)
+		for n := rowElements - len(x); o.form == inRow && n >= len(x); n -= len(x) {
+			o.data = append(o.data, x...)
+		}
 	}
 	switch {
 	case l.elements.reads:
@@ -280,23 +285,35 @@ func (b *chainPart) pair(e *Elements, d []float32, x, y *operand) {
 		e.Vs(d, b.run(x.reg, x.data), y.data[0])
 	case x.form == scalar:
 		e.Sv(d, x.data[0], b.run(y.reg, y.data))
-	default:
+	case x.form == inRow || y.form == inRow:
 		b.rows(e, d, x, y)
+	default:
+		b.columns(e, d, x, y)
 	}
 }
 
-// rows computes row by row: one of x and y is a row or a column.
+// rows computes some rows at a time: those that one of x and y repeats.
 func (b *chainPart) rows(e *Elements, d []float32, x, y *operand) {
+	for at := 0; at < len(d); {
+		if x.form == inRow {
+			n := min(len(x.data), len(d)-at)
+			e.Vv(d[at:at+n], x.data[:n], b.run(y.reg, y.data)[at:at+n])
+			at += n
+		} else {
+			n := min(len(y.data), len(d)-at)
+			e.Vv(d[at:at+n], b.run(x.reg, x.data)[at:at+n], y.data[:n])
+			at += n
+		}
+	}
+}
+
+// columns computes row by row: one of x and y is a column.
+func (b *chainPart) columns(e *Elements, d []float32, x, y *operand) {
 	for at := 0; at < len(d); at += b.row {
 		d, r := d[at:at+b.row], (b.from+at)/b.row
-		switch {
-		case x.form == inRow:
-			e.Vv(d, x.data, b.run(y.reg, y.data)[at:at+b.row])
-		case y.form == inRow:
-			e.Vv(d, b.run(x.reg, x.data)[at:at+b.row], y.data)
-		case x.form == column:
+		if x.form == column {
 			e.Sv(d, x.data[r], b.run(y.reg, y.data)[at:at+b.row])
-		default:
+		} else {
 			e.Vs(d, b.run(x.reg, x.data)[at:at+b.row], y.data[r])
 		}
 	}

@@ -12,40 +12,20 @@ type nearZero struct{ u, v, w [512]float32 }
 // block returns how many of n elements are next.
 func (m *nearZero) block(n int) int { return min(n, len(m.u)) }
 
-// log1p sets d to log(1+x). Where u is what 1+x is rounded to, log(u)/(u-1) is
-// nearly log(1+x)/x.
+// log1p sets d to log(1+x).
 func (m *nearZero) log1p(d, x []float32) {
 	u, l := m.u[:len(x)], m.v[:len(x)]
 	vec.AddScalar(u, x, 1)
 	vec.Log(l, u)
-	for i, x := range x {
-		switch rest := u[i] - 1; rest {
-		case 0:
-			d[i] = x
-		case x:
-			d[i] = l[i] // nothing is lost; also infinity
-		default:
-			d[i] = l[i] * (x / rest)
-		}
-	}
+	vec.Log1p(d, x, u, l)
 }
 
-// expm1 sets d to exp(x)-1. Where u is what exp(x) is rounded to, (u-1)/log(u) is
-// nearly (exp(x)-1)/x.
+// expm1 sets d to exp(x)-1.
 func (m *nearZero) expm1(d, x []float32) {
 	u, l := m.u[:len(x)], m.v[:len(x)]
 	vec.Exp(u, x)
 	vec.Log(l, u)
-	for i, x := range x {
-		switch rest := u[i] - 1; {
-		case rest == 0:
-			d[i] = x
-		case x < -1 || x > 1: // what is lost does not matter; also infinities
-			d[i] = rest
-		default:
-			d[i] = rest * (x / l[i])
-		}
-	}
+	vec.Expm1(d, x, u, l)
 }
 
 func logs1p(d, x []float32) {
@@ -78,13 +58,7 @@ func scaledElus(d, x []float32, above, below float32) {
 		n := m.block(len(x))
 		e := m.w[:n]
 		m.expm1(e, x[:n])
-		for i, x := range x[:n] {
-			if x < 0 {
-				d[i] = below * e[i]
-			} else {
-				d[i] = above * x
-			}
-		}
+		vec.Elu(d[:n], x, e, above, below)
 		d, x = d[n:], x[n:]
 	}
 }
@@ -123,14 +97,6 @@ func softplusGrads(d, g, x []float32) {
 	}
 }
 
-func eluGrads(d, g, y []float32) {
-	for i, y := range y[:len(d)] {
-		d[i] = eluGrad(g[i], y)
-	}
-}
+func eluGrads(d, g, y []float32) { vec.EluGrad(d, g, y, 1, 1) }
 
-func seluGrads(d, g, y []float32) {
-	for i, y := range y[:len(d)] {
-		d[i] = seluGrad(g[i], y)
-	}
-}
+func seluGrads(d, g, y []float32) { vec.EluGrad(d, g, y, seluScale, seluAlpha) }

@@ -37,10 +37,40 @@ type reducer[T exec.Element] struct {
 }
 
 // reduceInto folds x into d.
-func reduceInto[T exec.Element](r *elem.Reduction, d, x []T, f *reducer[T]) {
+func reduceInto[T exec.Element](c *exec.KernelContext, r *elem.Reduction, d, x []T, f *reducer[T]) {
 	for i := range d {
 		d[i] = f.init
 	}
+	if r.Loops == 2 && r.So[0] == 0 && r.So[1] != 0 && len(x) > len(d) {
+		foldRows(c, d, x, f)
+	} else {
+		foldRuns(r, d, x, f)
+	}
+	if f.done != nil {
+		f.done(d, r.Folded)
+	}
+}
+
+// foldRows folds all rows of x into d, many as one so that they are long vectors.
+func foldRows[T exec.Element](c *exec.KernelContext, d, x []T, f *reducer[T]) {
+	const elements = 512
+	n := len(d)
+	acc := exec.Scratch[T](c, exec.ScratchA, n*min(max(1, elements/n), len(x)/n))
+	for i := range acc {
+		acc[i] = f.init
+	}
+	for len(x) > 0 {
+		some := min(len(acc), len(x))
+		f.vec(acc[:some], x[:some])
+		x = x[some:]
+	}
+	for i := 0; i < len(acc); i += n {
+		f.vec(d, acc[i:i+n])
+	}
+}
+
+// foldRuns folds the runs of x, the elements of the innermost dimension.
+func foldRuns[T exec.Element](r *elem.Reduction, d, x []T, f *reducer[T]) {
 	inner := r.Loops - 1
 	n := r.Dim[inner]
 	var at [exec.MaxRank]int
@@ -60,9 +90,6 @@ func reduceInto[T exec.Element](r *elem.Reduction, d, x []T, f *reducer[T]) {
 			at[k] = 0
 		}
 	}
-	if f.done != nil {
-		f.done(d, r.Folded)
-	}
 }
 
 // reduce is the kernel of a reduction.
@@ -74,7 +101,7 @@ func reduce[T exec.Element](keep bool, f *reducer[T]) exec.Kernel {
 			return err
 		}
 		d := c.Out(0, x.DType, r.Out[:r.Rank]...)
-		reduceInto(&r, exec.Elems[T](d), exec.Elems[T](x), f)
+		reduceInto(c, &r, exec.Elems[T](d), exec.Elems[T](x), f)
 		return nil
 	}
 }

@@ -174,12 +174,7 @@ func lgamma(x float64) float64 {
 
 func reciprocal[T exec.Float](d, x []T) { vec.ScalarDiv(d, x, 1) }
 
-func negate[T exec.Float](d, x []T) {
-	x = x[:len(d)]
-	for i := range d {
-		d[i] = -x[i]
-	}
-}
+func negate[T exec.Float](d, x []T) { vec.MulScalar(d, x, -1) }
 
 func absolute[T exec.Float](d, x []T) {
 	x = x[:len(d)]

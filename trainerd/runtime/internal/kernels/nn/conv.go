@@ -75,6 +75,10 @@ func conv[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *
 			winogradConv(c, &g, xs, fs, d, cout)
 			return nil
 		}
+		if g.scattered(g.cin, cout) && g.h.stride*g.w.stride == 1 {
+			scatterConv(c, &g, xs, fs, d, cout)
+			return nil
+		}
 		if g.direct(len(fs)) {
 			directConv(c, &g, xs, fs, d, cout)
 			return nil
@@ -124,7 +128,7 @@ func (w *columnWork[T]) Part(i, n int) {
 	for k := from; k < to; k++ {
 		image, cols := w.images[k*w.g.imageIn:(k+1)*w.g.imageIn], w.cols[k*size:(k+1)*size]
 		if w.back {
-			uncolumns(&w.g, image, cols)
+			uncolumns(&w.g, image, cols, 0, w.g.h.out)
 		} else {
 			columns(&w.g, image, cols)
 		}
@@ -194,6 +198,10 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 		g = g.narrowed()
 		if winograd[T](&g, cout) && g.gathered() {
 			winogradInputGrad(c, &g, gs, fs, ds, cout)
+			return nil
+		}
+		if g.scattered(cout, g.cin) {
+			scatterInputGrad(c, &g, gs, fs, ds, cout)
 			return nil
 		}
 		if g.direct(len(fs)) {

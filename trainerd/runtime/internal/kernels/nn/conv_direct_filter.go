@@ -17,6 +17,9 @@ import (
 // Processors share the images of a small filter, which has a sum for each block
 // of images; they share the units of a large one, whose sums would cost more than
 // painting the images more than once.
+//
+// Where the output has few channels, which would leave most lanes of the vectors
+// empty, the two factors change places, and the sums are transposed in the end.
 type filterWork[T float32 | float64] struct {
 	images, grad, d []T
 	canvas          canvas
@@ -25,6 +28,7 @@ type filterWork[T float32 | float64] struct {
 	n, ldb          int // channels of the output; the same in the memory that products read
 	kh, row, sh, sw int // rows of the kernel, and elements of one
 	panel           int
+	swapped         bool
 	batch, group    int // group: images that are worked on at once
 	blocks          int // of images; 0: the units are shared
 	part            int // elements of memory for each processor
@@ -53,11 +57,15 @@ func directFilterGrad[T float32 | float64](c *exec.KernelContext, g *geometry, x
 	if len(d) <= largeFilter {
 		w.blocks = min(filterBlocks, g.batch)
 		images = (g.batch + w.blocks - 1) / w.blocks
+		w.swapped = 2*cout <= blas.DirectColumns && w.row >= blas.DirectColumns
+	}
+	if w.swapped {
+		w.ldb = cout
 	}
 	size := v.elements(g.cin) + g.rows*w.ldb
 	var zero T
 	w.group = min(images, max(1, groupBytes/int(unsafe.Sizeof(zero))/size))
-	w.part = w.group * size
+	w.part = w.group*size + w.panel // products read a little beyond a row of a canvas
 	parts := min(exec.MaxParts, runtime.GOMAXPROCS(0))
 	w.memory = exec.Scratch[T](c, exec.ScratchA, parts*w.part)
 	w.partial = exec.Scratch[T](c, exec.ScratchB, w.blocks*len(d))
@@ -74,13 +82,16 @@ func (w *filterWork[T]) run() {
 		units = w.kh * w.panels()
 	}
 	parallel.Run(min(units, len(w.memory)/w.part), w)
-	for b := range w.blocks {
-		sum := w.partial[b*len(w.d) : (b+1)*len(w.d)]
-		if b == 0 {
-			copy(w.d, sum)
-		} else {
-			vec.Add(w.d, w.d, sum)
+	for b := 1; b < w.blocks; b++ {
+		vec.Add(w.partial[:len(w.d)], w.partial[:len(w.d)], w.partial[b*len(w.d):(b+1)*len(w.d)])
+	}
+	switch size := w.row * w.n; {
+	case w.swapped:
+		for at := 0; at < len(w.d); at += size {
+			blas.Transpose(w.d[at:at+size], w.n, w.partial[at:], w.n, w.row)
 		}
+	case w.blocks > 0:
+		copy(w.d, w.partial)
 	}
 	*w = filterWork[T]{multiply: w.multiply}
 }
@@ -106,7 +117,8 @@ func (w *filterWork[T]) Part(i, n int) {
 
 // accumulate sets some units of d to their sums over some images.
 func (w *filterWork[T]) accumulate(mul *blas.Direct[T], memory, d []T, images, units [2]int) {
-	canvases, grads := memory[:w.group*w.canvas.elements(w.cin)], memory[w.group*w.canvas.elements(w.cin):]
+	all := w.group * w.canvas.elements(w.cin)
+	canvases, grads := memory[:all+w.panel], memory[all+w.panel:]
 	for at := images[0]; at < images[1]; at += w.group {
 		n := min(w.group, images[1]-at)
 		for k := range n {
@@ -145,8 +157,14 @@ func (w *filterWork[T]) unit(mul *blas.Direct[T], x, g, d []T, u int, add bool) 
 		Add: add, NextA: w.sh * line, NextB: w.outW * w.ldb}
 	// As many lines at once as stay in the first cache.
 	lines := max(1, firstCache/int(unsafe.Sizeof(zero))/(line+p.N*w.outW))
+	if w.swapped {
+		p.M, p.N, p.ColA, p.RowB, p.NextA, p.NextB, p.RowC = p.N, p.M, p.RowB, p.ColA, p.NextB, p.NextA, w.row
+	}
 	for y := 0; y < w.outH; y += lines {
 		p.A, p.B = x[(y*w.sh+kh)*line:], g[y*w.outW*w.ldb+j:]
+		if w.swapped {
+			p.A, p.B = p.B, p.A
+		}
 		p.Segments = min(lines, w.outH-y)
 		mul.Multiply(p)
 		p.Add = true

@@ -154,11 +154,12 @@ func columns[T exec.Float](g *geometry, image, cols []T) {
 	}
 }
 
-// uncolumns adds the rows of a column matrix back to the patches of an image.
-func uncolumns[T exec.Float](g *geometry, image, cols []T) {
+// uncolumns adds the rows of a column matrix back to the patches of an image; the
+// rows are those of some lines of the output.
+func uncolumns[T exec.Float](g *geometry, image, cols []T, from, to int) {
 	at := 0
 	row := g.w.kernel * g.cin
-	for oh := range g.h.out {
+	for oh := from; oh < to; oh++ {
 		hlo, hhi, hbase := g.h.span(oh)
 		for ow := range g.w.out {
 			wlo, whi, wbase := g.w.span(ow)
