@@ -18,8 +18,9 @@ type TensorInfo struct {
 	DType tfpb.DataType
 	Shape []int64
 	// Foreign names the type of elements if TensorFlow does not have it, such as
-	// "float8_e8m0fnu"; DType is then DT_INVALID. Such elements are bytes: they are
-	// copied, hashed and compared, and no values are made of them.
+	// "float8_e8m0fnu", or not in the form of the file, such as the packed "F4"; DType is
+	// then DT_INVALID. Such elements are bytes: they are copied, hashed and compared, and
+	// no values are made of them.
 	Foreign string
 	// Bytes is the size in the data files. A partitioned tensor has the sum of
 	// its slices.

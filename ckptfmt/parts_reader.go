@@ -37,6 +37,9 @@ func (s partSlice) Name(i int) string              { return s[i].Name }
 func (s partSlice) Info(i int) (TensorInfo, error) { return s[i].infoWith(s[i].Shape) }
 func (s partSlice) Part(i int) Part                { return s[i] }
 
+// ListOf returns parts as a list.
+func ListOf(parts []Part) PartList { return partSlice(parts) }
+
 // PartsReader is a [Reader] of tensors in another file format: of the parts that
 // the format's package gives. It is safe for concurrent use if they are.
 type PartsReader struct {

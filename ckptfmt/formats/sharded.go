@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
@@ -21,8 +22,15 @@ import (
 type sharded struct {
 	files    []string // the index first
 	readers  []ckptfmt.TensorFile
-	parts    []ckptfmt.Part
+	tensors  []place
+	byName   []int32 // places of the tensors in the order of their names; nil where they are in it
 	metadata map[string]string
+}
+
+// place is where a tensor is: in a list of a file, or of those of files that are gone.
+type place struct {
+	list ckptfmt.PartList
+	at   int
 }
 
 // openTorchShards opens the index of a model of torch in several files, and these.
@@ -51,7 +59,8 @@ func openShards(name string, lists bool, open func(name string) (ckptfmt.TensorF
 // openFiles opens the files in the order of their names. The tensors of one that is gone
 // say so, and hinder no other; a tensor that the index leaves out is there all the same.
 func (s *sharded) openFiles(index *shardindex.Index, open func(name string) (ckptfmt.TensorFile, error)) error {
-	missing := maps.Clone(index.Files)
+	var found []place
+	var files []string // of each
 	gone := make(map[string]error)
 	for _, file := range index.All() {
 		r, err := open(index.Path(file))
@@ -64,23 +73,92 @@ func (s *sharded) openFiles(index *shardindex.Index, open func(name string) (ckp
 		}
 		s.readers, s.files = append(s.readers, r), append(s.files, index.Path(file))
 		maps.Copy(s.metadata, r.Metadata())
-		for _, p := range r.Parts() {
-			if files := index.Files[p.Name]; len(files) == 0 || slices.Contains(files, file) {
-				delete(missing, p.Name)
-				s.parts = append(s.parts, p)
-			}
+		list := listOf(r)
+		for i := range list.Len() {
+			found, files = append(found, place{list, i}), append(files, file)
 		}
 	}
 	if len(s.readers) == 0 {
 		return firstOf(gone)
 	}
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if err := gone[missing[name][0]]; err != nil {
-			delete(missing, name)
-			s.parts = append(s.parts, unreadable(name, err))
+	return s.choose(index, found, files, gone)
+}
+
+// listOf returns the tensors of a file.
+func listOf(r ckptfmt.TensorFile) ckptfmt.PartList {
+	if list, ok := r.(ckptfmt.PartList); ok {
+		return list
+	}
+	return ckptfmt.ListOf(r.Parts())
+}
+
+// choose takes the tensors that the index has in their files, and those that it does not
+// have. Both are gone through by their names, for which maps of a hundred thousand would
+// take longer than all the rest.
+func (s *sharded) choose(index *shardindex.Index, found []place, files []string, gone map[string]error) error {
+	nameOf := func(i int) string { return found[i].list.Name(found[i].at) }
+	order, theirs := inOrder(len(found), nameOf), inOrder(len(index.Names), func(i int) string { return index.Names[i] })
+	taken, ours := make([]bool, len(found)), order
+	var lost []ckptfmt.Part
+	for _, i := range theirs {
+		name := index.Names[i]
+		for len(ours) > 0 && nameOf(ours[0]) < name {
+			taken[ours[0]], ours = true, ours[1:]
+		}
+		isThere := false
+		for len(ours) > 0 && nameOf(ours[0]) == name {
+			taken[ours[0]] = slices.Contains(index.Files[i], files[ours[0]])
+			isThere, ours = isThere || taken[ours[0]], ours[1:]
+		}
+		switch {
+		case isThere:
+		case len(index.Files[i]) > 0 && gone[index.Files[i][0]] != nil:
+			lost = append(lost, unreadable(name, gone[index.Files[i][0]]))
+		default:
+			return index.Missing(i)
 		}
 	}
-	return index.Missing(missing)
+	for _, i := range ours {
+		taken[i] = true
+	}
+	s.take(found, taken, order)
+	if len(lost) > 0 {
+		list := ckptfmt.ListOf(lost)
+		for i := range lost {
+			s.tensors = append(s.tensors, place{list, i})
+		}
+		s.byName = distinct.Order(s.Len(), s.Name)
+	}
+	return nil
+}
+
+// take keeps some of the tensors that were found, whose order by name is given.
+func (s *sharded) take(found []place, taken []bool, order []int) {
+	at := make([]int32, len(found))
+	for i, p := range found {
+		if taken[i] {
+			at[i] = int32(len(s.tensors))
+			s.tensors = append(s.tensors, p)
+		}
+	}
+	for _, i := range order {
+		if taken[i] {
+			s.byName = append(s.byName, at[i])
+		}
+	}
+}
+
+// inOrder returns the places of n names in the order of these.
+func inOrder(n int, name func(i int) string) []int {
+	places := make([]int, n)
+	order := distinct.Order(n, name)
+	for i := range places {
+		places[i] = i
+		if order != nil {
+			places[i] = int(order[i])
+		}
+	}
+	return places
 }
 
 // firstOf returns the error of the first file.
@@ -102,7 +180,25 @@ func unreadable(name string, err error) ckptfmt.Part {
 func (s *sharded) Files() []string { return s.files }
 
 // Parts implements [ckptfmt.TensorFile].
-func (s *sharded) Parts() []ckptfmt.Part { return s.parts }
+func (s *sharded) Parts() []ckptfmt.Part { return ckptfmt.AllParts(s) }
+
+// Len implements [ckptfmt.PartList].
+func (s *sharded) Len() int { return len(s.tensors) }
+
+// Name implements [ckptfmt.PartList].
+func (s *sharded) Name(i int) string { return s.tensors[i].list.Name(s.tensors[i].at) }
+
+// Info implements [ckptfmt.PartList].
+func (s *sharded) Info(i int) (ckptfmt.TensorInfo, error) {
+	return s.tensors[i].list.Info(s.tensors[i].at)
+}
+
+// Part implements [ckptfmt.PartList].
+func (s *sharded) Part(i int) ckptfmt.Part { return s.tensors[i].list.Part(s.tensors[i].at) }
+
+// ByName returns the places of the tensors in the order of their names, as
+// [ckptfmt.PartList] describes it.
+func (s *sharded) ByName() []int32 { return s.byName }
 
 // Metadata implements [ckptfmt.TensorFile].
 func (s *sharded) Metadata() map[string]string { return s.metadata }
@@ -120,7 +216,7 @@ func (s *sharded) Checks() string {
 
 // Verify implements [ckptfmt.TensorFile].
 func (s *sharded) Verify(ctx context.Context) iter.Seq2[string, error] {
-	return ckptfmt.VerifyParts(ctx, s.parts)
+	return ckptfmt.VerifyPartList(ctx, s)
 }
 
 // Close implements [ckptfmt.TensorFile].

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,12 +35,14 @@ func OpenSharded(name string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	missing := maps.Clone(index.Files)
-	for _, p := range r.parts {
-		delete(missing, groupOf(pathOf(&p)))
+	groups := make(map[string]bool)
+	for i := range r.parts {
+		groups[groupOf(pathOf(&r.parts[i]))] = true
 	}
-	if err := index.Missing(missing); err != nil {
-		return nil, errors.Join(err, r.Close())
+	for i, name := range index.Names {
+		if !groups[name] {
+			return nil, errors.Join(index.Missing(i), r.Close())
+		}
 	}
 	r.files = append([]string{name}, files...)
 	return r, nil

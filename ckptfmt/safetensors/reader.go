@@ -207,7 +207,7 @@ func parseTensor(name string, value json.RawMessage) (tensor, error) {
 		case "data_offsets":
 			return json.Unmarshal(v, &e.Offsets)
 		}
-		return fmt.Errorf("%q is not known", key)
+		return nil // the library ignores others
 	})
 	if err != nil {
 		return tensor{}, err

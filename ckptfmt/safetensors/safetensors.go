@@ -67,15 +67,15 @@ const (
 type elementType struct {
 	name    string
 	t       tfpb.DataType
-	foreign string // what Part.Foreign is, where TensorFlow does not have the type
+	foreign string // what Part.Foreign is, where TensorFlow does not have the type, or not packed into less than bytes
 	bits    int64  // of an element; 0 where the type is not known
 }
 
 var dtypes = []elementType{
 	{"BOOL", tfpb.DataType_DT_BOOL, "", 8},
-	{"F4", 0, "float4_e2m1fn", 4},
-	{"F6_E2M3", 0, "float6_e2m3fn", 6},
-	{"F6_E3M2", 0, "float6_e3m2fn", 6},
+	{"F4", 0, "F4", 4},
+	{"F6_E2M3", 0, "F6_E2M3", 6},
+	{"F6_E3M2", 0, "F6_E3M2", 6},
 	{"U8", tfpb.DataType_DT_UINT8, "", 8},
 	{"I8", tfpb.DataType_DT_INT8, "", 8},
 	{"F8_E5M2", tfpb.DataType_DT_FLOAT8_E5M2, "", 8},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 )
 
@@ -98,4 +99,13 @@ func FuzzShort(f *testing.F) {
 			t.Errorf("%q: got %s, want %s", text, short, long)
 		}
 	})
+}
+
+// TestForeignNames are none of TensorFlow's: a hash has the name.
+func TestForeignNames(t *testing.T) {
+	for name, of := range dtypes {
+		if _, ok := dtype.Parse(of.foreign); ok {
+			t.Errorf("%s is %q", name, of.foreign)
+		}
+	}
 }

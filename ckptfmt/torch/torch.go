@@ -127,11 +127,9 @@ var dtypes = func() map[string]*element {
 	} {
 		all["torch."+name] = &element{dtype: d, size: dtype.Size(d)}
 	}
-	// Those that TensorFlow does not have, and of their names those that have a size.
+	// Those that TensorFlow does not have, and does not call so.
 	for name, size := range map[string]int64{
 		"complex32": 4, "float8_e8m0fnu": 1, "float4_e2m1fn_x2": 1, "bits8": 1, "bits16": 2, "bits1x8": 1, "bits2x4": 1, "bits4x2": 1,
-		"int1": 1, "int2": 1, "int3": 1, "int4": 1, "int5": 1, "int6": 1, "int7": 1,
-		"uint1": 1, "uint2": 1, "uint3": 1, "uint4": 1, "uint5": 1, "uint6": 1, "uint7": 1,
 	} {
 		all["torch."+name] = &element{foreign: name, size: size}
 	}

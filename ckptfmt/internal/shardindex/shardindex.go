@@ -14,13 +14,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
+	"github.com/trainerd/trainerd/ckptfmt/internal/jsonscan"
 )
 
 // maxBytes bounds the size of an index.
@@ -28,8 +30,9 @@ const maxBytes = 100_000_000
 
 // Index has the files of each tensor or group.
 type Index struct {
-	Name  string // of the index
-	Files map[string][]string
+	Name  string     // of the index
+	Names []string   // of tensors or groups, all different
+	Files [][]string // of each
 }
 
 // Read reads an index. Lists of files are an error unless lists is true.
@@ -46,7 +49,10 @@ func Read(name string, lists bool) (*Index, error) {
 	if len(text) > maxBytes {
 		return nil, x.Corrupt(fmt.Errorf("it is larger than %d bytes", maxBytes))
 	}
-	if x.Files, err = parse(text, lists); err != nil {
+	if !x.scan(string(text)) { // encoding/json says better what is wrong, if anything is
+		x.Names, x.Files, err = parse(text, lists)
+	}
+	if err != nil {
 		return nil, x.Corrupt(err)
 	}
 	return x, nil
@@ -55,8 +61,10 @@ func Read(name string, lists bool) (*Index, error) {
 // All returns the names of all files, in their order.
 func (x *Index) All() []string {
 	var all []string
-	for _, list := range x.Files {
-		all = append(all, list...)
+	for i, list := range x.Files {
+		if i == 0 || !slices.Equal(list, x.Files[i-1]) {
+			all = append(all, list...)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -65,12 +73,9 @@ func (x *Index) All() []string {
 // Path returns where a file of the index is.
 func (x *Index) Path(file string) string { return filepath.Join(filepath.Dir(x.Name), file) }
 
-// Missing names what is in no file, nil if there is nothing.
-func (x *Index) Missing(missing map[string][]string) error {
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		return x.Corrupt(fmt.Errorf("%w: tensor %q is not in %s", ckptfmt.ErrNotFound, name, strings.Join(missing[name], ", ")))
-	}
-	return nil
+// Missing says of the tensor or group at a place of Names that it is in no file.
+func (x *Index) Missing(i int) error {
+	return x.Corrupt(fmt.Errorf("%w: tensor %q is not in %s", ckptfmt.ErrNotFound, x.Names[i], strings.Join(x.Files[i], ", ")))
 }
 
 // Corrupt locates an error in the index.
@@ -78,30 +83,97 @@ func (x *Index) Corrupt(err error) error {
 	return &ckptfmt.CorruptError{Name: x.Name, Part: "index", Err: err}
 }
 
-func parse(text []byte, lists bool) (map[string][]string, error) {
-	var files map[string][]string
-	err := EachMember(text, func(key string, value json.RawMessage) error {
-		if key != "weight_map" {
+// scan reads an index in one pass, or fails: then parse says why, or reads it.
+func (x *Index) scan(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	s := &jsonscan.Scanner{Text: text}
+	found := false
+	s.Take('{')
+	for n := 0; s.Element('}', n); n++ {
+		switch key := s.Key(); {
+		case key == weightMap && !found:
+			found = true
+			x.scanFiles(s)
+		case key == "metadata":
+			skipFlat(s)
+		default:
+			s.Bad = true
+		}
+	}
+	if found && s.AtEnd() {
+		return true
+	}
+	x.Names, x.Files = nil, nil
+	return false
+}
+
+// scanFiles reads the files of tensors; those of one have the same list.
+func (x *Index) scanFiles(s *jsonscan.Scanner) {
+	names := distinct.New(func(i int) string { return x.Names[i] })
+	known := make(map[string][]string)
+	s.Take('{')
+	for n := 0; s.Element('}', n); n++ {
+		name, file := s.Key(), s.Quoted()
+		list := known[file]
+		if list == nil {
+			list = []string{file}
+			known[file] = list
+			s.Bad = s.Bad || !isNextTo(file)
+		}
+		if s.Bad || !names.Add(name) {
+			s.Bad = true
+			return
+		}
+		x.Names, x.Files = append(x.Names, name), append(x.Files, list)
+	}
+}
+
+// skipFlat skips an object of whole numbers and texts.
+func skipFlat(s *jsonscan.Scanner) {
+	s.Take('{')
+	for n := 0; s.Element('}', n); n++ {
+		s.Key()
+		if s.Next() == '"' {
+			s.Quoted()
+		} else {
+			s.Number()
+		}
+	}
+}
+
+// weightMap is the member that has the files.
+const weightMap = "weight_map"
+
+func parse(text []byte, lists bool) (names []string, files [][]string, err error) {
+	found := false
+	seen := make(map[string]bool)
+	err = EachMember(text, func(key string, value json.RawMessage) error {
+		if key != weightMap {
 			return nil
 		}
-		if files != nil {
+		if found {
 			return errors.New("weight_map occurs twice")
 		}
-		files = make(map[string][]string)
-		return EachMember(value, func(tensor string, value json.RawMessage) (err error) {
-			if _, twice := files[tensor]; twice {
+		found = true
+		return EachMember(value, func(tensor string, value json.RawMessage) error {
+			if seen[tensor] {
 				return fmt.Errorf("tensor %q occurs twice", tensor)
 			}
-			if files[tensor], err = parseFiles(value, lists); err != nil {
+			seen[tensor] = true
+			list, err := parseFiles(value, lists)
+			if err != nil {
 				return fmt.Errorf("tensor %q: %w", tensor, err)
 			}
+			names, files = append(names, tensor), append(files, list)
 			return nil
 		})
 	})
-	if err == nil && files == nil {
+	if err == nil && !found {
 		err = errors.New("there is no weight_map")
 	}
-	return files, err
+	return names, files, err
 }
 
 // parseFiles reads a name, or a list of names.
@@ -114,11 +186,15 @@ func parseFiles(value json.RawMessage, lists bool) ([]string, error) {
 		}
 	}
 	for _, file := range list {
-		if !filepath.IsLocal(file) || strings.ContainsAny(file, `/\`) || file == "." {
+		if !isNextTo(file) {
 			return nil, fmt.Errorf("%q is not a file next to the index", file)
 		}
 	}
 	return list, nil
+}
+
+func isNextTo(file string) bool {
+	return filepath.IsLocal(file) && !strings.ContainsAny(file, `/\`) && file != "."
 }
 
 // EachMember calls f for the members of a JSON object, where encoding/json
