@@ -24,6 +24,7 @@ package names
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -62,6 +63,7 @@ type Table struct {
 	numbered        map[string]string // by key: names of kind KerasFile that are not those of Keras
 	paths           map[string]string // by key
 	places          map[string]string // by key: my_layer/0
+	trained         map[string]bool   // keys that are paths through an optimizer to the model's own variables
 	keys            map[string]string // by any other name
 	order           map[string]int    // of keys, in layers' order
 	isKeras         bool
@@ -115,8 +117,12 @@ func newTable(g *graph, stored map[string]bool) *Table {
 		paths: unique(values, stored, objectPath),
 	}
 	t.places = g.places(values, t.keras)
+	t.trained = make(map[string]bool)
 	for i, v := range values {
 		t.order[v.key] = i
+		if strings.Contains("/"+v.key, "/_trainable_variables/") {
+			t.trained[v.key] = true
+		}
 	}
 	t.keys = make(map[string]string, 2*len(values))
 	for key, name := range t.places {
@@ -227,6 +233,18 @@ func (t *Table) All(key string) []string {
 		}
 	}
 	return list
+}
+
+// Matched are the names of a key that patterns are matched with: [Table.All] without the
+// key of a model's variable if it is a path through the optimizer, such as
+// optimizer/_trainable_variables/0. A pattern for what begins with "optimizer" is not
+// meant for the model.
+func (t *Table) Matched(key string) []string {
+	list := t.All(key)
+	if !t.trained[key] || t.keras[key] == "" {
+		return list
+	}
+	return slices.DeleteFunc(list, func(name string) bool { return name == key || name == t.paths[key] })
 }
 
 // Aliases are [Table.All] and [Table.InFile].
