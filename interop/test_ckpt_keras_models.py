@@ -116,3 +116,76 @@ def test_optimizer_of_an_old_file_is_dropped(ckpt, tmp_path):
         ckpt("convert", "--force", "--drop-optimizer", tmp_path / source, tmp_path / "bare.safetensors")
         names = [t["name"] for t in json.loads(ckpt("ls", "--json", tmp_path / "bare.safetensors").stdout)]
         assert len(names) == len(saved.weights), (source, names)
+
+
+class Own(layers.Layer):
+    """Variables of one shape, some of them in a list, whose names only this program knows."""
+
+    def build(self, shape):
+        self.w = self.add_weight(shape=(shape[-1], shape[-1]), name="w")
+        self.more = [self.add_weight(shape=(shape[-1],), name=f"e{i}") for i in range(3)]
+
+    def call(self, x):
+        return x @ self.w + self.more[0]
+
+
+class Subclassed(keras.Model):
+    """Layers in a list and a dict, and a variable of its own."""
+
+    def __init__(self):
+        super().__init__(name="sub")
+        self.blocks, self.named = [layers.Dense(4, name=f"blk{i}") for i in range(2)], {"a": layers.Dense(4), "b": Own()}
+        self.head, self.scale = layers.Dense(2), self.add_weight(shape=(1,), name="scale")
+
+    def call(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.named["a"](x) + self.named["b"](x)) * self.scale
+
+
+def subclassed():
+    model = Subclassed()
+    model(np.zeros((1, 4), "f4"))
+    return compiled(model, keras.optimizers.RMSprop(momentum=0.9))
+
+
+def stacked():
+    x = keras.Input((5, 4))
+    y = layers.RNN([layers.LSTMCell(3), layers.GRUCell(4)])(x)
+    return compiled(keras.Model(x, layers.Dense(2)(layers.BatchNormalization(scale=False)(Own()(y)))), keras.optimizers.Adafactor())
+
+
+@pytest.mark.parametrize("build", [subclassed, stacked])
+def test_layers_of_a_program_go_from_checkpoints_to_weights_and_back(ckpt, tmp_path, build):
+    saved = fresh(build)
+    saved.save_weights(tmp_path / "m.weights.h5")
+    tf.train.Checkpoint(model=saved).save(str(tmp_path / "c"))
+    other = fresh(build)
+    other.save_weights(tmp_path / "other.weights.h5")
+    template = tf.train.Checkpoint(model=other).write(str(tmp_path / "other"))
+    ckpt("convert", "--exclude", "save_counter", "--like", tmp_path / "other.weights.h5", tmp_path / "c-1", tmp_path / "new.weights.h5")
+    other.load_weights(tmp_path / "new.weights.h5")
+    assert bits(other, build) == bits(saved, build)
+    ckpt("diff", template, tmp_path / "other.weights.h5")
+    ckpt("convert", "--like", template, tmp_path / "m.weights.h5", tmp_path / "back")
+    loaded = fresh(build)
+    tf.train.Checkpoint(model=loaded).read(str(tmp_path / "back")).assert_consumed()
+    assert bits(loaded, build) == bits(saved, build)
+    listed = ckpt("ls", template).stdout
+    assert "_variables/" not in listed and "ATTRIBUTES" not in listed, listed
+
+
+def scaled():
+    x = keras.Input((4,))
+    return compiled(keras.Model(x, layers.Dense(2)(x)), keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam()))
+
+
+def test_an_optimizer_within_another(ckpt, tmp_path):
+    """Files of Keras have the variables of the inner one twice."""
+    saved, other = fresh(scaled), fresh(scaled)
+    other.save_weights(tmp_path / "other.weights.h5")
+    prefix = tf.train.Checkpoint(model=saved).write(str(tmp_path / "c"))
+    ckpt("convert", "--like", tmp_path / "other.weights.h5", prefix, tmp_path / "new.weights.h5")
+    other.load_weights(tmp_path / "new.weights.h5")
+    assert bits(other, scaled) == bits(saved, scaled)
+    assert "optimizer/adam/dense/kernel/momentum " in ckpt("ls", prefix).stdout

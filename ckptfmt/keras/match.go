@@ -53,9 +53,9 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 		return nil
 	}
 	for _, p := range parts {
-		at := m.byName[p.Stored]
-		if at == nil {
-			at = m.byName[p.Name]
+		at := m.byName[p.Name]
+		if same := m.byName[p.Stored]; at == nil || same != nil && isWeight(p.Stored) { // a path is the surest
+			at = same
 		}
 		if at == nil {
 			rest = append(rest, p)
@@ -67,7 +67,7 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 	for n := mostSegments; n > 1; n-- {
 		finders = append(finders, func(rest []ckptfmt.Part) map[string]*ckptfmt.Part { return m.byTail(rest, n) })
 	}
-	for _, find := range append(finders, m.byClass) {
+	for _, find := range append(finders, m.byWords, m.byClass) {
 		found := find(rest)
 		left := rest
 		rest = nil
@@ -82,7 +82,41 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 	for _, p := range rest {
 		unknown = append(unknown, p.Name)
 	}
-	return placed, unknown, nil
+	return append(placed, m.twins(placed)...), unknown, nil
+}
+
+// twins returns copies for the places in which a LossScaleOptimizer has the variables of
+// the optimizer in it once more: the last in its own list.
+func (m *matcher) twins(placed []ckptfmt.Part) []ckptfmt.Part {
+	own, inner := make(map[int]*ckptfmt.Part), make(map[int]*ckptfmt.Part)
+	for i := range m.like.parts {
+		group, number, _ := cutLast(pathOf(&m.like.parts[i]))
+		n, err := strconv.Atoi(number)
+		switch {
+		case err != nil:
+		case group == optimizer+"/"+vars:
+			own[n] = &m.like.parts[i]
+		case group == optimizer+"/"+innerOptimizer+"/"+vars:
+			inner[n] = &m.like.parts[i]
+		}
+	}
+	given := make(map[string]ckptfmt.Part, len(placed))
+	for _, p := range placed {
+		given[p.Name] = p
+	}
+	var list []ckptfmt.Part
+	for n, at := range inner {
+		twin := own[len(own)-len(inner)+n]
+		if twin == nil || !m.missing[twin.Name] || !slices.Equal(twin.Shape, at.Shape) {
+			continue
+		}
+		if p, ok := given[pathOf(at)]; ok {
+			delete(m.missing, twin.Name)
+			p.Name = pathOf(twin)
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // vacant are the variables that have no tensor yet, in the order of the file.
@@ -142,9 +176,32 @@ func (m *matcher) byTail(rest []ckptfmt.Part, n int) map[string]*ckptfmt.Part {
 			tensors[end] = append(tensors[end], p.Name)
 		}
 	}
+	return onlyPairs(places, tensors)
+}
+
+// byWords matches names that differ in slashes and underscores, or in what is before
+// them: a checkpoint may not tell which layers in a list of layers are in which other.
+func (m *matcher) byWords(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
+	words := func(name string) string { return strings.ReplaceAll(name, "/", "_") }
+	places, tensors := make(map[string][]*ckptfmt.Part), make(map[string][]string)
+	for _, p := range m.vacant() {
+		places[words(p.Name)] = append(places[words(p.Name)], p)
+	}
+	for _, p := range rest {
+		end, ok := words(p.Name), len(p.Name) <= longestName
+		for ok && places[end] == nil {
+			_, end, ok = strings.Cut(end, "_")
+		}
+		tensors[end] = append(tensors[end], p.Name)
+	}
+	return onlyPairs(places, tensors)
+}
+
+// onlyPairs returns the places of tensors where one of each has a key.
+func onlyPairs(places map[string][]*ckptfmt.Part, tensors map[string][]string) map[string]*ckptfmt.Part {
 	found := make(map[string]*ckptfmt.Part)
-	for name, list := range places {
-		if same := tensors[name]; len(list) == 1 && len(same) == 1 {
+	for key, list := range places {
+		if same := tensors[key]; len(list) == 1 && len(same) == 1 {
 			found[same[0]] = list[0]
 		}
 	}

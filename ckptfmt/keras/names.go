@@ -21,6 +21,7 @@ const (
 	modelWeights = "model_weights"
 	optimizer    = "optimizer"
 
+	innerOptimizer  = "inner_optimizer" // of LossScaleOptimizer
 	legacyOptimizer = "optimizer_weights"
 )
 
@@ -48,8 +49,7 @@ func (r *Reader) nameParts(config map[string]any) error {
 		name = func(path string) string { return names[path] }
 	case r.hasWeights():
 		r.layout = Weights
-		n := r.newNames(config)
-		name = n.of
+		name = r.newNames(config).unique()
 	default:
 		return nil
 	}
@@ -126,6 +126,9 @@ type names struct {
 	types map[string][]tfpb.DataType // of variables, by the path of vars
 	root  *layer
 	known map[string]string // names of objects, by path
+	// named is set in files that name every layer: a group without a name is then a
+	// list or a dict, which Keras' own names do not have. lists keeps these.
+	named, lists bool
 }
 
 func (r *Reader) newNames(config map[string]any) *names {
@@ -135,7 +138,25 @@ func (r *Reader) newNames(config map[string]any) *names {
 			n.types[p.Name[:at]] = append(n.types[p.Name[:at]], p.DType)
 		}
 	}
+	n.named = n.given("") != ""
 	return n
+}
+
+// unique returns the names of paths, without lists of layers where that tells one
+// variable from all others.
+func (n *names) unique() func(path string) string {
+	long := *n
+	long.lists, long.known = true, make(map[string]string)
+	count := make(map[string]int, len(n.r.parts))
+	for _, p := range n.r.parts {
+		count[n.of(p.Name)]++
+	}
+	return func(path string) string {
+		if name := n.of(path); count[name] == 1 {
+			return name
+		}
+		return long.of(path)
+	}
 }
 
 // of returns the name of the variable at a path.
@@ -185,6 +206,8 @@ func (n *names) object(path string) string {
 		return n.object(above)
 	} else if l := n.layer(path); l != nil && l.name != "" {
 		name = l.name
+	} else if n.named && !n.lists {
+		return n.object(above)
 	}
 	if before := n.object(above); before != "" {
 		return before + "/" + name
@@ -197,7 +220,7 @@ func isContainer(segment string) bool { return segment == layers || segment == o
 // given is the name in the attribute of a layer's variables.
 func (n *names) given(path string) string {
 	for _, h := range append([]*hdf5.Reader{n.r.weights}, n.r.rest...) {
-		if list, err := h.Attr(path+"/"+vars, "name"); err == nil && len(list) == 1 {
+		if list, err := h.Attr(strings.TrimPrefix(path+"/"+vars, "/"), "name"); err == nil && len(list) == 1 {
 			return list[0]
 		}
 	}
@@ -230,7 +253,7 @@ func (n *names) variable(object string, number int, types []tfpb.DataType) strin
 	if l := n.layer(object); l != nil && object != "" {
 		classes, config = []string{l.class, classes[0]}, l.config
 	}
-	if object == optimizer {
+	if object == optimizer || strings.HasPrefix(object, optimizer+"/") { // or the one in a LossScaleOptimizer
 		return optimizerVariable(number)
 	}
 	for _, class := range classes {

@@ -127,12 +127,30 @@ func decodeJSON(text []byte, d *document) error {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.DisallowUnknownFields()
 	if err := in.Decode(d); err != nil {
-		return err
+		line := 1 + bytes.Count(text[:jsonPlace(text, err)], []byte("\n"))
+		return fmt.Errorf("line %d: %s", line, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if in.More() {
 		return errors.New("there is more after the JSON object")
 	}
 	return nil
+}
+
+// jsonPlace returns where in a text an error of package json is.
+func jsonPlace(text []byte, err error) int {
+	at := len(text)
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	_, field, unknown := strings.Cut(err.Error(), "unknown field ")
+	switch {
+	case errors.As(err, &syntax):
+		at = int(syntax.Offset)
+	case errors.As(err, &wrong):
+		at = int(wrong.Offset)
+	case unknown: // its error has the name alone
+		at = bytes.Index(text, []byte(field))
+	}
+	return max(0, min(at, len(text)))
 }
 
 func decodeTOML(text string, d *document) error {

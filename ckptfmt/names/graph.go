@@ -166,6 +166,9 @@ func (g *graph) path(i int) []string {
 // isKeras reports whether any object is one of Keras.
 func (g *graph) isKeras() bool {
 	for _, i := range g.order {
+		if g.optimizers[i] {
+			return true
+		}
 		for _, c := range g.children(i) {
 			switch c.name {
 			case "_operations", "_layers", "_iterations", "_all_variables", "keras_api", "_kernel", "_self_tracked_trackables":

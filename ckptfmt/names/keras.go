@@ -1,13 +1,14 @@
 package names
 
 import (
+	"slices"
 	"strings"
 )
 
 // kerasNames makes the Keras names of all values that can have one.
-func (g *graph) kerasNames(values []value, stored map[string]bool) map[string]string {
+func (g *graph) kerasNames(values []value, slots map[int]slot, stored map[string]bool) map[string]string {
 	scope := g.modelScope(values)
-	n := &namer{g: g, slots: g.slots(), public: make(map[string]int), names: make(map[int]string)}
+	n := &namer{g: g, slots: slots, public: make(map[string]int), names: make(map[int]string), mangled: make(map[string]string)}
 	trim := func(full string) string {
 		if rest, ok := strings.CutPrefix(full, scope); ok && scope != "" {
 			return rest
@@ -18,8 +19,9 @@ func (g *graph) kerasNames(values []value, stored map[string]bool) map[string]st
 		n.count(v, trim(v.full))
 	}
 	for _, v := range values {
-		if g.owner[v.node] < 0 || n.isTrained(v.node) {
+		if g.owner[v.node] < 0 || n.g.isTrained(v.node) {
 			n.names[v.node] = n.variable(v, trim(v.full))
+			n.addMangled(v.full, n.names[v.node])
 		}
 	}
 	named := unique(values, stored, func(v value) string {
@@ -29,7 +31,11 @@ func (g *graph) kerasNames(values []value, stored map[string]bool) map[string]st
 		return n.withAttribute(v, n.optimizerName(v))
 	})
 	for _, v := range values { // the path stays for those that share a name
-		if path, _, ok := strings.Cut(v.key, attributes); ok && named[v.key] == "" && !stored[path] {
+		path, _, ok := strings.Cut(v.key, attributes)
+		if g.owner[v.node] >= 0 {
+			path = strings.Replace(path, "/_variables/", "/", 1) // files of Keras 3 have its numbers alone
+		}
+		if ok && named[v.key] == "" && !stored[path] {
 			named[v.key] = n.withAttribute(v, path)
 		}
 	}
@@ -57,6 +63,16 @@ type namer struct {
 	public map[string]int // of each variable name, how many objects are on a path of public names
 	all    map[string]int
 	names  map[int]string // of variables, by node
+
+	mangled map[string]string // names of variables by what they are in those of slots
+}
+
+func (n *namer) addMangled(full, name string) {
+	key := mangle(full)
+	if _, twice := n.mangled[key]; twice {
+		name = "" // a_b/c and a/b_c
+	}
+	n.mangled[key] = name
 }
 
 func (n *namer) count(v value, name string) {
@@ -80,9 +96,9 @@ func isPrivate(path []string) bool {
 
 // isTrained reports whether a variable that only an optimizer refers to is one
 // of the model.
-func (n *namer) isTrained(node int) bool {
-	parent := n.g.parents[node]
-	return parent >= 0 && n.g.local[parent] == "_trainable_variables"
+func (g *graph) isTrained(node int) bool {
+	parent := g.parents[node]
+	return parent >= 0 && g.local[parent] == "_trainable_variables"
 }
 
 // variable returns the name of a variable of the model.
@@ -99,7 +115,7 @@ func cleanPath(path []string) string {
 	var kept []string
 	for i, p := range path {
 		switch {
-		case p == "_functional", p == "_operations", p == "_layers", p == "_self_tracked_trackables":
+		case p == "_functional", p == "_operations", p == "_layers", p == "_self_tracked_trackables", p == "_variables":
 			continue
 		case i == len(path)-1:
 			p = strings.TrimPrefix(p, "_") // Dense keeps its kernel as _kernel
@@ -109,6 +125,10 @@ func cleanPath(path []string) string {
 	return strings.Join(kept, "/")
 }
 
+// longestSlot bounds the names of slots that are taken apart: those of hostile
+// checkpoints may have as many parts as bytes.
+const longestSlot = 1 << 10
+
 // optimizerName returns the name of what an optimizer keeps.
 func (n *namer) optimizerName(v value) string {
 	if s, ok := n.slots[v.node]; ok {
@@ -117,16 +137,42 @@ func (n *namer) optimizerName(v value) string {
 		}
 	}
 	o := n.g.owner[v.node]
-	if v.full != "" {
-		return n.g.optimizerPath(o) + "/" + v.full[strings.LastIndexByte(v.full, '/')+1:]
+	if v.full == "" {
+		return cleanPath(n.g.path(v.node))
 	}
-	return cleanPath(n.g.path(v.node))
+	of, name := n.slotOf(v.full)
+	if of != "" {
+		return n.g.optimizerPath(o) + "/" + of + "/" + name
+	}
+	return n.g.optimizerPath(o) + "/" + name
+}
+
+// slotOf takes the full name of what an optimizer keeps apart: the name of the variable
+// that it is for, "" for none, and its own. Keras 2.11 and later have Adam/m/d1/kernel,
+// Keras 3 has adafactor/d1_kernel_velocity.
+func (n *namer) slotOf(full string) (of, name string) {
+	_, own, _ := strings.Cut(full, "/")
+	if slot, variable, ok := strings.Cut(own, "/"); ok && len(own) <= longestSlot {
+		if of := n.mangled[mangle(variable)]; of != "" {
+			return of, slot
+		}
+	}
+	_, own = cutScope(full)
+	for at := strings.LastIndexByte(own, '_'); at > 0 && len(own) <= longestSlot; at = strings.LastIndexByte(own[:at], '_') {
+		if of := n.mangled[own[:at]]; of != "" {
+			return of, own[at+1:]
+		}
+	}
+	return "", own
 }
 
 // optimizerPath is an optimizer's name where it has one of its own: several
 // objects may refer to it. Else it is its path.
 func (g *graph) optimizerPath(i int) string {
 	name := g.local[i]
+	if parent := g.parents[i]; parent >= 0 && g.optimizers[parent] { // in a LossScaleOptimizer
+		return g.optimizerPath(parent) + "/" + g.class(i)
+	}
 	for other, is := range g.optimizers {
 		if is && other != i && g.local[other] == name {
 			return cleanPath(g.path(i))
@@ -136,6 +182,18 @@ func (g *graph) optimizerPath(i int) string {
 		return "optimizer" // the root
 	}
 	return cleanPath([]string{name})
+}
+
+// class is the scope of an optimizer's own variables.
+func (g *graph) class(i int) string {
+	if node, ok := g.child(i, "_iterations"); ok {
+		for _, a := range g.nodes[node].GetAttributes() {
+			if scope, _, ok := strings.Cut(a.GetFullName(), "/"); ok {
+				return scope
+			}
+		}
+	}
+	return g.local[i]
 }
 
 // withAttribute adds what of an object a value is, unless it is a variable's.
@@ -225,7 +283,7 @@ func (g *graph) numberedSlots(stored map[string]bool) map[string]string {
 func (g *graph) slotName(at, of int, list string) string {
 	full := g.nodes[at].GetAttributes()[0].GetFullName()
 	if a := g.nodes[of].GetAttributes(); len(a) == 1 {
-		mangled := "/" + strings.ReplaceAll(a[0].GetFullName(), "/", "_") + "_"
+		mangled := "/" + mangle(a[0].GetFullName()) + "_"
 		if _, name, ok := strings.Cut(full, mangled); ok && name != "" {
 			return name
 		}
@@ -246,7 +304,7 @@ func (g *graph) modelScope(values []value) string {
 	}
 	layers := g.layers()
 	if len(layers) == 0 {
-		return commonScope(values)
+		return commonScope(g.ofModel(values))
 	}
 	scope, sure := "", false
 	filled := 0 // layers
@@ -292,20 +350,33 @@ func (g *graph) scopeOf(layer int, full map[int]string) (scope string, own bool)
 	return scope, own
 }
 
-// commonScope is modelScope for an export of a Keras model, which has a list of
-// variables and no layers: the common scope is the model's where there are
-// several in it that a wrapper of one layer, such as Bidirectional, does not have.
+// ofModel returns the values of a Keras model's variables, without those that only
+// optimizers and tf.train.Checkpoint have.
+func (g *graph) ofModel(values []value) []value {
+	if !g.isKeras() {
+		return values
+	}
+	return slices.DeleteFunc(slices.Clone(values), func(v value) bool {
+		return g.owner[v.node] >= 0 && !g.isTrained(v.node) || !strings.Contains(v.full, "/")
+	})
+}
+
+// commonScope is modelScope where there is no list of layers, as in an export of a Keras
+// model and in a subclassed one: the common scope is the model's where there are several
+// in it that a wrapper of one layer, such as Bidirectional, does not have.
 func commonScope(values []value) string {
 	scope := ""
 	within := make(map[string]bool)
 	for _, v := range values {
 		first, rest, _ := strings.Cut(v.full, "/")
 		second, _, deep := strings.Cut(rest, "/")
-		if !deep || scope != "" && scope != first+"/" || strings.HasPrefix(second, "forward_") || strings.HasPrefix(second, "backward_") {
+		if scope != "" && scope != first+"/" || strings.HasPrefix(second, "forward_") || strings.HasPrefix(second, "backward_") {
 			return ""
 		}
 		scope = first + "/"
-		within[second] = true
+		if deep { // else it is the model's own
+			within[second] = true
+		}
 	}
 	if len(within) < 2 {
 		return ""

@@ -24,6 +24,7 @@ package names
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -61,6 +62,8 @@ type Table struct {
 	variable, keras map[string]string // by key
 	numbered        map[string]string // by key: names of kind KerasFile that are not those of Keras
 	paths           map[string]string // by key
+	places          map[string]string // by key: my_layer/0
+	trained         map[string]bool   // keys that are paths through an optimizer to the model's own variables
 	keys            map[string]string // by any other name
 	order           map[string]int    // of keys, in layers' order
 	isKeras         bool
@@ -106,16 +109,25 @@ func ofFile(r ckptfmt.Reader) *Table {
 }
 
 func newTable(g *graph, stored map[string]bool) *Table {
-	values := g.values(stored)
+	slots := g.slots()
+	values := g.withScopes(g.values(stored), slots)
 	t := &Table{
-		variable: unique(values, stored, fullName), keras: g.kerasNames(values, stored),
+		variable: unique(values, stored, fullName), keras: g.kerasNames(values, slots, stored),
 		order: make(map[string]int, len(values)), isKeras: g.isKeras(), numbered: g.numberedSlots(stored),
 		paths: unique(values, stored, objectPath),
 	}
+	t.places = g.places(values, t.keras)
+	t.trained = make(map[string]bool)
 	for i, v := range values {
 		t.order[v.key] = i
+		if strings.Contains("/"+v.key, "/_trainable_variables/") {
+			t.trained[v.key] = true
+		}
 	}
 	t.keys = make(map[string]string, 2*len(values))
+	for key, name := range t.places {
+		t.keys[name] = key
+	}
 	for _, v := range values { // the shorter names win
 		if path, _, ok := strings.Cut(v.key, attributes); ok {
 			t.keys[path] = v.key
@@ -222,6 +234,31 @@ func (t *Table) All(key string) []string {
 	}
 	return list
 }
+
+// Matched are the names of a key that patterns are matched with: [Table.All] without the
+// key of a model's variable if it is a path through the optimizer, such as
+// optimizer/_trainable_variables/0. A pattern for what begins with "optimizer" is not
+// meant for the model.
+func (t *Table) Matched(key string) []string {
+	list := t.All(key)
+	if !t.trained[key] || t.keras[key] == "" {
+		return list
+	}
+	return slices.DeleteFunc(list, func(name string) bool { return name == key || name == t.paths[key] })
+}
+
+// Aliases are [Table.All] and [Table.InFile].
+func (t *Table) Aliases(key string) []string {
+	list := t.All(key)
+	if name := t.InFile(key); name != "" {
+		list = append(list, name)
+	}
+	return list
+}
+
+// InFile returns the name that a file of Keras 3 has for a variable of a layer whose
+// class only the program knows, "" where it is not known: my_layer/0.
+func (t *Table) InFile(key string) string { return t.places[key] }
 
 // Place returns the position of a key in the order of the layers, and whether
 // the object graph has it.

@@ -3,6 +3,8 @@ package names
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,6 +78,71 @@ func TestKeras2(t *testing.T) {
 	slot, _ := table.Place("layer_with_weights-0/kernel/.OPTIMIZER_SLOT/optimizer/m" + value)
 	if last, _ := table.Place("layer_with_weights-1/kernel" + value); last > slot {
 		t.Errorf("the slot's place is %d, before the layer's %d", slot, last)
+	}
+}
+
+// A subclassed model of Keras 3 with two layers in a list, which has no object, one of its
+// own with a normalisation, and an optimizer within another that has no lists of slots.
+func TestNamesFromSlots(t *testing.T) {
+	table := tableOf(
+		&object{Children: refs("norm", 1, "scale", 2, "optimizer", 3, "save_counter", 20)},
+		&object{Children: refs("gamma", 4, "moving_mean", 5)},
+		variable("sub/scale", "scale"),
+		&object{Children: refs("_variables", 15, "_iterations", 14, "inner_optimizer", 6)},
+		variable("sub/gamma", "norm/gamma"), variable("sub/moving_mean", "norm/moving_mean"),
+		&object{Children: refs("_variables", 7, "_trainable_variables", 8, "_iterations", 9, "_velocities", 16)},
+		&object{Children: refs("0", 9, "1", 12, "2", 13, "3", 17)},
+		&object{Children: refs("0", 10, "1", 11, "2", 4, "3", 2)},
+		variable("adam/iteration", "iteration"),
+		variable("sub/w", "opt/_trainable_variables/0"), variable("sub/b", "opt/_trainable_variables/1"),
+		variable("adam/sub_blk_a_w_velocity", "v/1"), variable("adam/w", "optimizer/inner_optimizer/_variables/2"),
+		variable("loss_scale_optimizer/iteration", "outer"), &object{Children: refs("0", 14)},
+		&object{Children: refs("0", 12, "1", 18, "2", 19)},
+		variable("adam/w", "optimizer/inner_optimizer/_variables/3"),
+		variable("adam/sub_blk_a_b_velocity", "v/2"), variable("adam/sub_bn_gamma_velocity", "v/3"),
+		variable("save_counter", "save_counter"),
+	)
+	got := make(map[string]string)
+	for key, name := range table.keras {
+		got[strings.TrimSuffix(key, "/.ATTRIBUTES/VARIABLE_VALUE")] = name
+	}
+	want := map[string]string{
+		"opt/_trainable_variables/0": "blk_a/w", "opt/_trainable_variables/1": "blk_a/b", "norm/gamma": "bn/gamma", "norm/moving_mean": "bn/moving_mean", "scale": "scale",
+		"save_counter": "save_counter", "v/1": "optimizer/adam/blk_a/w/velocity", "v/2": "optimizer/adam/blk_a/b/velocity", "v/3": "optimizer/adam/bn/gamma/velocity",
+		"outer": "optimizer/iteration", "iteration": "optimizer/adam/iteration",
+		"optimizer/inner_optimizer/_variables/2": "optimizer/inner_optimizer/2", "optimizer/inner_optimizer/_variables/3": "optimizer/inner_optimizer/3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for key, name := range map[string]string{"opt/_trainable_variables/0": "blk_a/0", "opt/_trainable_variables/1": "blk_a/1", "norm/gamma": "bn/0", "norm/moving_mean": "bn/1", "scale": "0"} {
+		key += "/.ATTRIBUTES/VARIABLE_VALUE"
+		if trained := strings.HasPrefix(key, "opt/"); slices.Contains(table.Matched(key), key) == trained {
+			t.Errorf("patterns match %v", table.Matched(key))
+		}
+		if got := table.InFile(key); got != name || table.Key(name) != key || table.Key("sub/"+want[key[:max(strings.Index(key, "/.A"), 0)]]) != key {
+			t.Errorf("%s is %s in a file, want %s, which is %s", key, got, name, table.Key(name))
+		}
+	}
+}
+
+// Optimizers without lists of slots have the variables in the slots' names, as since Keras
+// 2.11, or what Keras 3 makes of them, if that can only be one.
+func TestNamesOfUnlistedSlots(t *testing.T) {
+	table := tableOf(
+		&object{Children: refs("a", 1, "b", 2, "c", 3, "optimizer", 4)},
+		variable("d1/kernel", "a"), variable("x_y/w", "b"), variable("x/y_w", "c"),
+		&object{Children: refs("_variables", 5, "_iterations", 6)}, &object{Children: refs("0", 6, "1", 7, "2", 8, "3", 9, "4", 10)},
+		variable("iteration", "i"), variable("Adam/m/d1/kernel", "1"), variable("adafactor/d1_kernel_velocity", "2"),
+		variable("adafactor/x_y_w_velocity", "3"), variable("adafactor/kernel", "4"),
+	)
+	for key, want := range map[string]string{
+		"i": "optimizer/iteration", "1": "optimizer/d1/kernel/m", "2": "optimizer/d1/kernel/velocity", "3": "optimizer/x_y_w_velocity",
+		"4": "optimizer/kernel",
+	} {
+		if got := table.Name(Auto, key+"/.ATTRIBUTES/VARIABLE_VALUE"); got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
 	}
 }
 

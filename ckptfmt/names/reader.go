@@ -71,7 +71,7 @@ func partner(key string, a, b map[string]bool, tableA, tableB *Table) (string, b
 	if a[key] {
 		return key, true
 	}
-	for _, name := range tableB.All(key) {
+	for _, name := range tableB.Aliases(key) {
 		same := tableA.Key(name)
 		if !a[same] || b[same] || name == tableB.numbered[key] && name == tableA.numbered[same] {
 			continue // where both have names, a number may mean two slots

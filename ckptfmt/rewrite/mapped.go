@@ -181,7 +181,7 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	used := make(map[string]bool)
 	for _, want := range whole(template.parts) {
 		name, found := "", false
-		for _, alias := range table.All(want.Name) {
+		for _, alias := range table.Aliases(want.Name) {
 			if _, found = have[alias]; found && alias != ObjectGraph {
 				name = alias
 				break

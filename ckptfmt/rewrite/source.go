@@ -134,6 +134,11 @@ func (s *Source) UseNames(kind names.Kind) error {
 		return nil
 	}
 	s.DropGraph()
+	for i, p := range s.parts {
+		if name := table.InFile(p.Name); kind == names.KerasFile && name != "" {
+			s.parts[i].Stored = name
+		}
+	}
 	return s.Rename(func(key string) string { return table.Name(kind, key) })
 }
 

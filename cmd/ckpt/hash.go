@@ -101,7 +101,7 @@ func chosen(c *cli.Context, table *names.Table) (func(name string) bool, error) 
 		return nil, err
 	}
 	return func(name string) bool {
-		all := table.All(table.Key(name))
+		all := table.Matched(table.Key(name))
 		return (len(only) == 0 || matchAny(only, all...)) && !matchAny(exclude, all...)
 	}, nil
 }

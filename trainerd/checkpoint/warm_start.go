@@ -118,6 +118,9 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, restore func(ses
 	if err != nil {
 		return nil, err
 	}
+	if len(vars) == 0 {
+		return nil, fmt.Errorf("warm start: none of the %d variables of the model is to get a value", len(left))
+	}
 	source, err := w.open()
 	if err != nil {
 		return nil, fmt.Errorf("warm start: %w", err)

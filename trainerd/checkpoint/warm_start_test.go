@@ -170,6 +170,10 @@ func TestWarmStartFails(t *testing.T) {
 	if _, err := w.Apply(t.Context(), sessiontest.OpSession{Session: newModel("hidden/w")}); err == nil || !strings.Contains(err.Error(), "does not take values") {
 		t.Errorf("a session without variables: %v", err)
 	}
+	none := WarmStart{Checkpoint: prefix, Take: func(string) bool { return false }}
+	if _, err := none.Plan(t.Context(), newModel("hidden/w")); err == nil || !strings.Contains(err.Error(), "none of the") {
+		t.Errorf("no variable is to be taken: %v", err)
+	}
 	sess := newModel("hidden/w")
 	if err := flipAll(t, prefix); err != nil {
 		t.Fatal(err)
