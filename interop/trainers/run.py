@@ -37,7 +37,7 @@ TRAINERS = [
     ("TF 1 Supervisor", "tf1_supervisor.py", ["tensorflow"], "own", "tf1", "model.ckpt-*", "loss", 150),
 ]
 
-STEPS_PER_KILL = 6  # at least, so that the training does not end before its kills are done
+STEPS_PER_KILL = 15  # at least, so that the training does not end before its kills are done
 
 # Prints the versions of packages, by the name of any of their distributions.
 VERSIONS = """

@@ -67,11 +67,21 @@ func (c *Checkpoint) at() int64 {
 	case !c.countsEpochs():
 		return c.Step
 	case c.record != nil && c.record.Reported > 0:
-		return c.record.Reported
+		return c.inReports(c.record.Reported)
 	case c.first.step > 0:
-		return c.first.step
+		return c.inReports(c.first.step)
 	}
 	return NoStep
+}
+
+// inReports returns the step of an epoch, which was found when a step had been reported.
+// If there are less than two for each epoch, the reports count epochs, too, and some may
+// have come before the checkpoint was found.
+func (c *Checkpoint) inReports(reported int64) int64 {
+	if reported < 2*c.Step {
+		return c.Step
+	}
+	return reported
 }
 
 // countsEpochs reports whether the number in the name is that of an epoch.

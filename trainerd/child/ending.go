@@ -73,6 +73,8 @@ func (r *run) enter(stage int) {
 			r.log.Warn("the program has not ended in time; killing it", "grace", r.grace())
 		}
 		r.checkSignal(r.attempt.process.kill())
+		// Those in sessions of their own would write on until their output is drained.
+		r.system().SignalAll(r.groupDir, r.system().Leftovers(r.groupDir), system.SigKill)
 		e.next = nil
 		return
 	}
@@ -157,7 +159,11 @@ func (e *SaveLostError) Error() string {
 // saveLost returns a [*SaveLostError] when a stop has lost steps. One that has neither
 // reported nor saved anything since its start may still have been loading, and lost none.
 func (r *run) saveLost(exit Exit) error {
-	if r.Checkpoints == "" || r.attempt.ending == nil || r.attempt.ending.saved || r.attempt.step < 0 && !r.attempt.saves || r.lost != nil {
+	e := r.attempt.ending
+	if r.Checkpoints == "" || e == nil || r.attempt.step < 0 && !r.attempt.saves || r.lost != nil {
+		return nil
+	}
+	if e.saved && (e.stage != killed || !r.trainedOn()) {
 		return nil
 	}
 	c, ok := r.store.newest(noCeiling)
@@ -167,11 +173,18 @@ func (r *run) saveLost(exit Exit) error {
 	if ok && r.coversAll(c) {
 		return nil
 	}
-	e := &SaveLostError{Step: r.attempt.step}
+	lost := &SaveLostError{Step: r.attempt.step}
 	if ok {
-		e.Newest, e.Saved = c.Path, c.at()
+		lost.Newest, lost.Saved = c.Path, c.at()
 	}
-	return e
+	return lost
+}
+
+// trainedOn reports whether a program that had to be killed has done more steps after its
+// last checkpoint: it has not taken the signal to end for one to save.
+func (r *run) trainedOn() bool {
+	c, ok := r.store.newest(noCeiling)
+	return r.attempt.step >= 0 && (!ok || r.lacksSteps(c, r.attempt.step-1))
 }
 
 // savedOnTerm reports whether a program that SIGTERM has ended has written a checkpoint

@@ -86,10 +86,10 @@ func TestStopLosesSaveInPlace(t *testing.T) {
 // whether they train.
 func TestStopOfSilentProgram(t *testing.T) {
 	for script, want := range map[string]bool{
-		"write ckpt-1;pause;say ready;sleep":         true,
-		"write ckpt-1;pause;say ready;polite ckpt-2": false,
-		"write ckpt-9;pause;say ready;sleep":         false, // it has done all
-		"say ready;sleep":                            false, // it may still be loading
+		"write ckpt-1;pause;say ready;sleep": true,
+		"write ckpt-1;pause;polite ckpt-2":   false,
+		"write ckpt-9;pause;say ready;sleep": false, // it has done all
+		"say ready;sleep":                    false, // it may still be loading
 	} {
 		sv, out := supervise(t, script)
 		sv.Steps = 9
@@ -120,6 +120,19 @@ type whenSaved struct {
 }
 
 func (w whenSaved) Saved(Checkpoint) { w.stop() }
+
+// TestStopOfDeafProgram has one that takes no notice of SIGTERM: it trains and saves until
+// it is killed, some steps after its last checkpoint.
+func TestStopOfDeafProgram(t *testing.T) {
+	sv, out := supervise(t, "")
+	sv.Grace = time.Second / 2
+	sv.Command = []string{"/bin/sh", "-c", `trap '' TERM; i=0; while :; do i=$((i+1)); echo step=$i; if [ $i = 1 ]; then echo ready; fi
+[ $((i%10)) = 5 ] && echo saved >"$TRAINERD_LOGDIR/ckpt-$((i/10*10))"; sleep 0.01; done`}
+	exit, err := stopAt(t, sv, out)
+	if _, lost := errors.AsType[*SaveLostError](err); exit.Cause != Stopped || !lost {
+		t.Errorf("Run = %+v, %v; want lost steps", exit, err)
+	}
+}
 
 // TestStopTellsProgramFirst has a launcher that ends its worker by its own means,
 // and a worker that would die of SIGTERM.

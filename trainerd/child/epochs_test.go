@@ -55,6 +55,17 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
+// TestEpochsOfReports has reports that count epochs, as the names do, and one of the next
+// epoch that has come before the checkpoint was found.
+func TestEpochsOfReports(t *testing.T) {
+	for reported, want := range map[int64]int64{10: 10, 11: 10, 400: 400} {
+		c := &Checkpoint{Step: 10, files: []string{"epoch_010"}, first: moment{step: reported}}
+		if got := c.at(); got != want {
+			t.Errorf("epoch 10, found at step %d: it is of step %d, want %d", reported, got, want)
+		}
+	}
+}
+
 // stopper stops a run at a line.
 type stopper struct {
 	*screen

@@ -127,3 +127,20 @@ func TestCutTwiceAtOnePlace(t *testing.T) {
 		r.quarantineDamaged(t.Context())
 	}
 }
+
+// TestShortSince has a checkpoint that is cut after the run that recorded it: what it and
+// others recorded says how long it was.
+func TestShortSince(t *testing.T) {
+	dir := t.TempDir()
+	for step := range knownSizes {
+		writeFile(t, filepath.Join(dir, fmt.Sprintf("w-%d.bin", step+1)), "weights of a fixed size")
+	}
+	s := openShelf(t, dir, "w-*")
+	s.refresh(true)
+	writeFile(t, filepath.Join(dir, "w-3.bin"), "weights")
+	s = openShelf(t, dir, "w-*")
+	s.readRecords()
+	if added, bad := s.refresh(true); len(added) != knownSizes-1 || len(bad) != 1 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+}

@@ -140,6 +140,7 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 func (s *checkpointStore) readRecords() (bad []error) {
 	all, bad := manifest.Records(s.root.Name())
 	for _, r := range all {
+		s.sizes.add(r) // a file may have been cut since
 		if len(r.Parts) > 0 {
 			s.records[keyOf(r.Parts[0])] = r
 			if markers := integrity.Markers(s.root, r.Parts); markers != nil {

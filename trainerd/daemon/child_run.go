@@ -156,6 +156,8 @@ func (w *childWatch) silence() string {
 func (w *childWatch) reportStopped(o RunOptions) {
 	text := "stopped" + w.at()
 	switch {
+	case w.follows && !w.reported: // the step that it has resumed from is not where it was stopped
+		text = "stopped"
 	case w.saved.Path != "" && w.saved.Step >= w.step:
 		text += ", and saved"
 	case w.saved.Path != "":

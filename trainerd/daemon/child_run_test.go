@@ -28,3 +28,17 @@ func TestChildWatchSays(t *testing.T) {
 		}
 	}
 }
+
+// TestChildWatchStops has the trainerds of two nodes: only the chief knows the step.
+func TestChildWatchStops(t *testing.T) {
+	for want, w := range map[string]childWatch{
+		"stopped\n":              {follows: true, step: 644},
+		"stopped at step 1128\n": {follows: true, step: 1128, reported: true},
+	} {
+		var text strings.Builder
+		w.reportStopped(RunOptions{Stderr: &text})
+		if text.String() != want {
+			t.Errorf("got %q, want %q", text.String(), want)
+		}
+	}
+}

@@ -48,6 +48,9 @@ func TestCauses(t *testing.T) {
 			{File: "checkpoint-30/rng_state.pth", Name: "cpu", Step: 30, MaxAbs: 2}, {File: "checkpoint-30/trainer_state.json", Name: "epoch", Step: 30, MaxAbs: 0.4},
 		}, nil, true, adam, "data order"},
 		"a random state that begins again": {10, 30, []Tensor{{File: "checkpoint-30/rng_state.pth", Name: "cpu", Step: 30, MaxAbs: 251}}, nil, true, adam, "random state"},
+		"a seed of the order":              {1, 21, []Tensor{{File: "c-30/state.pkl", Name: "seed", Step: 30, MaxAbs: 1}}, []Curve{{Tag: "loss", First: 21}}, true, adam, "shuffle seed"},
+		"a key of JAX":                     {1, 21, []Tensor{{File: "c-30.npz", Name: "key", Step: 30, MaxAbs: 1}}, []Curve{{Tag: "loss", First: 21}}, true, adam, "random state"},
+		"the steps of a scaler":            {1, 21, []Tensor{{File: "c-30.npz", Name: "good_steps", Step: 30, MaxAbs: 5}}, nil, true, adam, "loss scaler"},
 		"running statistics": {1, 21, []Tensor{
 			{File: "c-30.pt", Name: "net/1.running_mean", Step: 30, MaxAbs: 0.1}, {File: "c-30.pt", Name: "net/1.num_batches_tracked", Step: 30, MaxAbs: 20},
 		}, []Curve{{Tag: "val_loss", First: 30}}, true, norm, "running statistics (BatchNorm)"},

@@ -21,9 +21,9 @@ var (
 	partDropout   = &part{"dropout stream", regexp.MustCompile(`(?i)drop_?out`), false}
 	partBest      = &part{"stale best", regexp.MustCompile(`(?i)best|patience|early_stop|(?:^|[_/.])(?:num_)?bad(?:_epochs|_evals)?$|no_improve|since_improve`), true}
 	partEMA       = &part{"EMA of the weights", regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ema|swa|polyak|shadow)(?:$|[^a-z])|averaged|moving_avg|(?:model|net|weights?|params?)_?av(?:g|era)|(?:^|[^a-z_])(?:avg|average)_?(?:model|net|weights?|params?)|ExponentialMovingAverage`), true}
-	partScaler    = &part{"loss scaler", regexp.MustCompile(`(?i)scaler|loss_?scale|grad_?scale|growth_tracker|(?:^|[/_.])scale$`), false}
-	partShuffle   = &part{"shuffle seed", regexp.MustCompile(`(?i)shuffl|perm(?:$|utation|[/_.])|sampler`), false}
-	partRandom    = &part{"random state", regexp.MustCompile(`(?i)(?:^|[^a-z])rng|random|generator|mt19937|(?:^|[_/.])seed`), false}
+	partScaler    = &part{"loss scaler", regexp.MustCompile(`(?i)scaler|loss_?scale|grad_?scale|growth_tracker|(?:good|fin|skipped)_?steps|(?:^|[/_.])scale$`), false}
+	partShuffle   = &part{"shuffle seed", regexp.MustCompile(`(?i)shuffl|perm(?:$|utation|[/_.])|sampler|(?:^|[/.])(?:data|epoch)?_?seed$`), false}
+	partRandom    = &part{"random state", regexp.MustCompile(`(?i)(?:^|[^a-z])rng|random|generator|mt19937|(?:^|[_/.])seed|^(?:[a-z]+_)?keys?$`), false}
 	partSchedule  = &part{"schedule of the learning rate", regexp.MustCompile(`(?i)sched|learning_?rate|(?:^|[_/.])lr(?:$|[_/.])|warm_?up|last_epoch`), false}
 	partOptimizer = &part{"optimizer state (moments)", regexp.MustCompile(`(?i)exp_avg|moment|adam|optim|slot|velocity|rmsprop|adagrad|(?:^|[/_.])[mv](?:$|[/_.])|beta\d_power`), true}
 	partData      = &part{"data order", regexp.MustCompile(`(?i)cursor|position|(?:^|[_/.])pos$|offset|(?:^|[_/.])data|loader|(?:^|[_/.])(?:batch|sample|index|epoch|order|examples|seen)(?:$|/|_?(?:idx|index|pos|num|id|count|order))`), false}
