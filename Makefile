@@ -15,7 +15,8 @@ AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
 KILLS   ?= 10
-DEPTH   := ./internal/atomicfile ./ckptfmt ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention ./tfevents
+DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention
+COVERED := $(DEPTH) ./ckptfmt ./tfevents ./trainerd/checkpoint
 TRAINERS_VENV ?= $(BIN)/trainers-venv
 FOR     ?= 1h
 export INTEROP RETRY
@@ -160,7 +161,7 @@ mutants: ## plant small mistakes in PKG, and list those that no test of it finds
 
 cover: ## list the statements of PKG that no test of it runs, but for those excused (PKG=./ckptfmt/retention)
 	cd tools && go build -o ../$(BIN)/tools/uncovered ./uncovered
-	$(BIN)/tools/uncovered . $(if $(filter ./...,$(PKG)),$(DEPTH),$(PKG))
+	$(BIN)/tools/uncovered . $(if $(filter ./...,$(PKG)),$(COVERED),$(PKG))
 
 trainers: build ## kill nine real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
 	@interop/venv

@@ -123,6 +123,8 @@ type sliceLists struct {
 	r     *BundleReader
 	name  string
 	slice map[string]bool // of that tensor
+
+	damaged bool // its entry, which is said of the tensor itself
 }
 
 func (l *sliceLists) check(key []byte) error {
@@ -130,14 +132,12 @@ func (l *sliceLists) check(key []byte) error {
 	if l.slice == nil || name != l.name {
 		l.name, l.slice = name, make(map[string]bool)
 		e, err := l.r.lookup(name, []byte(name))
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return nil // what is said of the tensor itself
-		}
+		l.damaged = err != nil && !errors.Is(err, ErrNotFound)
 		for _, s := range e.slices {
 			l.slice[s.String()] = true
 		}
 	}
-	if !l.slice[s.String()] {
+	if !l.damaged && !l.slice[s.String()] {
 		return l.r.corruptEntry(key, fmt.Errorf("%w: tensor %q does not list this slice, so nothing reads it", ErrSlices, name))
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,8 +65,7 @@ func writeAB(fsys ckptfmt.FS, prefix string, names ...string) (err error) {
 func layOutAB(t *testing.T, over bool) string {
 	t.Helper()
 	dir, fsys := t.TempDir(), atomicfile.NoSync(nil)
-	err := errors.Join(writeAB(fsys, filepath.Join(dir, "from")), os.Mkdir(filepath.Join(dir, "temp"), 0o777),
-		writeAB(fsys, filepath.Join(dir, "temp", "part0"), "a"), writeAB(fsys, filepath.Join(dir, "temp", "part1"), "b"))
+	err := writeSources(fsys, dir)
 	if over {
 		err = errors.Join(err, writeAB(fsys, filepath.Join(dir, "to"), "old"))
 	}
@@ -75,6 +73,10 @@ func layOutAB(t *testing.T, over bool) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+func writeSources(fsys ckptfmt.FS, dir string) error {
+	return errors.Join(writeAB(fsys, filepath.Join(dir, "from")), writeAB(fsys, filepath.Join(dir, "temp", "part0"), "a"), writeAB(fsys, filepath.Join(dir, "temp", "part1"), "b"))
 }
 
 // whatIs returns the names of a checkpoint's tensors; "" where there is none.
@@ -172,5 +174,41 @@ func checkLeft(t *testing.T, when, dir string, failed error) {
 				t.Errorf("%s: %s is left", when, name)
 			}
 		}
+	}
+}
+
+// TestAnnouncedIsDurable cuts the power after each action that writes a checkpoint has
+// said that all is well: without a fault, and with each operation failing in turn. What
+// it has announced is there, whole.
+func TestAnnouncedIsDurable(t *testing.T) {
+	for what, action := range diskActions {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dst := filepath.Join(t.TempDir(), "disk")
+			for at := 0; ; at++ {
+				dir, fsys := t.TempDir(), faultfs.New(0)
+				if err := writeSources(fsys, dir); err != nil {
+					t.Fatal(err)
+				}
+				if at > 0 {
+					fsys.Break(at, faultfs.Fault{})
+				}
+				err := action(t.Context(), fsys, dir)
+				if at > 0 && fsys.Failed() == "" {
+					break
+				}
+				if err != nil {
+					continue
+				}
+				for state, err := range fsys.Crashes(fsys.Ops(), dir, dst) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := whatIs(t, filepath.Join(dst, "to")); got != "ab" {
+						t.Errorf("%s failed, %s: %q is there", fsys.Failed(), state, got)
+					}
+				}
+			}
+		})
 	}
 }

@@ -335,12 +335,18 @@ func TestIndexDamagedInTheMiddle(t *testing.T) {
 	inIndex("Parts", err)
 	_, err = r.LookupAll(t.Context(), nil)
 	inIndex("LookupAll", err)
-	var last string
-	for last, err = range r.Verify(t.Context()) {
+	said := 0
+	for name, err := range r.Verify(t.Context()) {
+		if err != nil {
+			inIndex("Verify", err)
+			said++
+		}
+		if (err != nil) != (name == "") {
+			t.Errorf("Verify says %v of %.20s", err != nil, name)
+		}
 	}
-	inIndex("Verify", err)
-	if last != "" {
-		t.Errorf("Verify says it of %.20s", last)
+	if said != 1 {
+		t.Errorf("Verify says it %d times", said)
 	}
 }
 
@@ -378,9 +384,11 @@ func TestWaysToReadWithoutASlice(t *testing.T) {
 			}
 		}
 	}
-	_, damaged, err := IntactParts(r)
-	if err != nil || len(damaged) != 2 || damaged[0].Name != "columns" || damaged[1].Name != "rows" {
-		t.Errorf("damaged %v, %v", damaged, err)
+	for range 20 { // in order, not by chance
+		_, damaged, err := IntactParts(r)
+		if err != nil || len(damaged) != 2 || damaged[0].Name != "columns" || damaged[1].Name != "rows" {
+			t.Fatalf("damaged %v, %v", damaged, err)
+		}
 	}
 }
 
@@ -412,5 +420,46 @@ func TestRunsFarApart(t *testing.T) {
 			t.Errorf("%s: %v, %v", fsys.Failed(), got, err)
 		}
 		r.Close()
+	}
+}
+
+// What the index has of a tensor counts once, and only where it belongs: the size of a
+// partitioned tensor is that of its slices; a slice that a whole tensor does not list
+// damages nothing else; damage to a tensor's own entry is not said of its slices too.
+func TestWhatIsSaidOfSlices(t *testing.T) {
+	prefix := partitioned(t)
+	entries := indexEntries(t, prefix)
+	for info, err := range openBundle(t, prefix, nil).Tensors() {
+		if err != nil || info.Name == "w" && info.Bytes != 32 {
+			t.Errorf("%+v, %v", info, err)
+		}
+	}
+	verdicts := func() (bad []string) {
+		for name, err := range openBundle(t, prefix, nil).Verify(t.Context()) {
+			if err != nil {
+				bad = append(bad, name)
+			}
+		}
+		return bad
+	}
+	stray := string(sliceKey("other", TensorSlice{[]int64{0}, []int64{1}}))
+	entries[stray] = (&bundleEntry{dtype: tfpb.DataType_DT_FLOAT, shape: []int64{1}, size: 4, crc: 1}).append(nil)
+	writeIndexFile(t, prefix, entries)
+	if _, damaged, err := IntactParts(openBundle(t, prefix, nil)); err != nil || len(damaged) > 0 {
+		t.Errorf("a stray slice damages %v, %v", damaged, err)
+	}
+	if bad := verdicts(); len(bad) != 1 || bad[0] != "other 0,1" {
+		t.Errorf("a stray slice: bad %q", bad)
+	}
+	delete(entries, stray)
+	entries["w"] = []byte{0xff}
+	writeIndexFile(t, prefix, entries)
+	if bad := verdicts(); len(bad) != 1 || bad[0] != "w" {
+		t.Errorf("a damaged entry: bad %q", bad)
+	}
+	delete(entries, "w")
+	writeIndexFile(t, prefix, entries)
+	if bad := verdicts(); len(bad) != 4 {
+		t.Errorf("no entry: bad %q", bad)
 	}
 }

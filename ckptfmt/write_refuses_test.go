@@ -321,6 +321,39 @@ func TestMergeWhole(t *testing.T) {
 	}
 }
 
+// stickyFS does not delete some files.
+type stickyFS struct {
+	atomicfile.FS
+	suffix string
+}
+
+func (f stickyFS) Remove(name string) error {
+	if strings.HasSuffix(name, f.suffix) {
+		return fs.ErrPermission
+	}
+	return f.FS.Remove(name)
+}
+
+// A merge whose inputs' indexes cannot be removed says so: the merged checkpoint is there,
+// and the indexes are left, of data files that are not.
+func TestMergeCannotRemoveInputs(t *testing.T) {
+	for _, dirs := range []bool{false, true} {
+		dir := t.TempDir()
+		from := []string{filepath.Join(dir, "temp", "a"), filepath.Join(dir, "temp", "b")}
+		if err := errors.Join(saveShard(nil, from[0], "v", 1), saveShard(nil, from[1], "w", 2)); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(dir, "m")
+		err := MergeBundles(t.Context(), from, to, &MergeOptions{FS: stickyFS{atomicfile.OrOS(nil), "a" + layout.IndexSuffix}, DeleteOldDirs: dirs})
+		if !errors.Is(err, fs.ErrPermission) || len(tensorNames(t, to)) != 4 {
+			t.Errorf("%v; merged %q", err, tensorNames(t, to))
+		}
+		if left := list(t, filepath.Join(dir, "temp")); !slices.Equal(left, []string{"a" + layout.IndexSuffix}) {
+			t.Errorf("left %q", left)
+		}
+	}
+}
+
 // A merge reads its inputs through its file system, as it writes them.
 func TestMergeReadsThroughItsFileSystem(t *testing.T) {
 	dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -94,7 +95,8 @@ func New(o *Options) (*Server, error) {
 	s.store = newStore(tfevents.DirFS(s.o.Logdir), s.o.MaxMemory/100*indexShare, s.o.Logger)
 	s.store.readers = s.o.Readers
 	s.grpc = grpc.NewServer(grpc.MaxSendMsgSize(maxAnswer), grpc.MaxRecvMsgSize(maxRequest),
-		grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(greeting))
+		grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(greeting),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 30 * time.Second})) // a client that is gone keeps no other waiting
 	s.grpc.RegisterService(&service, s)
 	return s, nil
 }

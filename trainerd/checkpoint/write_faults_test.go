@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,6 +113,28 @@ func (f *refuseRemove) Remove(name string) error {
 		return faultfs.ErrInjected
 	}
 	return f.FS.Remove(name)
+}
+
+// The shards of a save before, kept while it is overwritten, that cannot be deleted are an
+// error, and stay for the next attempt.
+func TestPreviousShardsCannotBeDeleted(t *testing.T) {
+	dir := t.TempDir()
+	pattern := filepath.Join(dir, "m-1-?????-of-00002")
+	for i := range 2 {
+		sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("m-1%s-%05d-of-00002", previousSuffix, i)), nil, 0o666))
+	}
+	disk := &refuseRemove{FS: atomicfile.OrOS(nil), name: "00001-of"}
+	s := &Saver{FS: disk, Format: FormatV1, Shards: 2}
+	if err := s.removePreviousShards(pattern); !errors.Is(err, faultfs.ErrInjected) {
+		t.Errorf("error %v", err)
+	}
+	if left := sessiontest.Files(t, dir, "*-00001-of-*"); len(left) != 1 {
+		t.Errorf("left %q", left)
+	}
+	disk.name = ""
+	if err := s.removePreviousShards(pattern); err != nil || len(sessiontest.Files(t, dir, "*")) > 0 {
+		t.Errorf("later: %v, left %q", err, sessiontest.Files(t, dir, "*"))
+	}
 }
 
 // An old checkpoint that cannot be deleted is listed until it can, and stays whole.

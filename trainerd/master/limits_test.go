@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +46,70 @@ func dial(t *testing.T, addr string) *remote.Client {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// countingListener counts the connections that are open.
+type countingListener struct {
+	net.Listener
+	open, most atomic.Int64
+}
+
+type countedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (l *countingListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if n := l.open.Add(1); n > l.most.Load() {
+		l.most.Store(n)
+	}
+	return countedConn{c, sync.OnceFunc(func() { l.open.Add(-1) })}, nil
+}
+
+func (c countedConn) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
+// TestStrangers opens more connections than a process may have files, and says nothing:
+// the files that the training needs are left, and a client that is there is served.
+func TestStrangers(t *testing.T) {
+	const most = 256
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &countingListener{Listener: ln}
+	s, served := master.New(nil), make(chan error, 1)
+	go func() { served <- s.Serve(counted) }()
+	defer func() {
+		s.Close()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	}()
+	sess := open(t, dial(t, "grpc://"+ln.Addr().String()), nil)
+	run(t, sess, "init", 1)
+	for range most + 20 {
+		conn, err := net.DialTimeout("tcp", ln.Addr().String(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	for deadline := time.Now().Add(time.Minute); counted.most.Load() < most; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections were accepted", counted.most.Load())
+		}
+	}
+	run(t, sess, "add", 1)
+	if n := counted.most.Load(); n != most {
+		t.Errorf("%d connections were open at once", n)
+	}
 }
 
 // TestClientGone ends the sessions of a client that went without closing them,

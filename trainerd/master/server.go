@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
@@ -19,6 +20,14 @@ import (
 
 // ServiceName is the name under which TensorFlow's servers register.
 const ServiceName = "tensorflow.MasterService"
+
+const (
+	// maxConns bounds the connections, more wait: each takes one of the files that the
+	// training needs to save. A client has one.
+	maxConns = 256
+	// greeting is how long a client may take to begin to speak HTTP/2.
+	greeting = 10 * time.Second
+)
 
 // Options changes how a Server works. The zero value and nil are valid.
 type Options struct {
@@ -63,7 +72,7 @@ func New(o *Options) *Server {
 		s.options.Runtime.Resources = &runtime.Resources{}
 	}
 	s.options.setDefaults()
-	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(s.options.MaxRequestBytes), grpc.MaxSendMsgSize(math.MaxInt32), grpc.WaitForHandlers(true),
+	s.grpc = grpc.NewServer(grpc.ConnectionTimeout(greeting), grpc.MaxRecvMsgSize(s.options.MaxRequestBytes), grpc.MaxSendMsgSize(math.MaxInt32), grpc.WaitForHandlers(true),
 		grpc.StatsHandler(clients{s}), grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 30 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))
 	s.grpc.RegisterService(&service, s)
@@ -92,7 +101,7 @@ func (o *Options) setDefaults() {
 // Serve serves clients that connect to ln, until Close. It closes ln. The
 // error is nil after Close.
 func (s *Server) Serve(ln net.Listener) error {
-	err := s.grpc.Serve(ln)
+	err := s.grpc.Serve(netutil.LimitListener(ln, maxConns))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
