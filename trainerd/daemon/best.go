@@ -151,11 +151,12 @@ func (b *bestCheckpoints) offer(ctx context.Context, sess session.Session, step 
 	if !ok || math.IsNaN(value) {
 		return nil
 	}
+	b.forgetRemoved()
 	c := bestCheckpoint{Step: step, Value: value, Name: fmt.Sprintf("%s-%d", b.base, step)}
 	if len(b.kept) >= b.keep && b.better(c, b.kept[b.keep-1]) > 0 {
 		return nil
 	}
-	if err := errors.Join(notALink(b.dir), atomicfile.MkdirAllSync(b.fsys, b.dir)); err != nil {
+	if err := b.makeDir(); err != nil {
 		return err
 	}
 	if err := b.save(ctx, sess, step, e); err != nil {
@@ -164,6 +165,23 @@ func (b *bestCheckpoints) offer(ctx context.Context, sess session.Session, step 
 	b.kept = append(slices.DeleteFunc(b.kept, func(k bestCheckpoint) bool { return k.Step == step }), c)
 	slices.SortFunc(b.kept, b.better)
 	return b.publish()
+}
+
+// forgetRemoved forgets what somebody has removed, perhaps with the whole logdir.
+func (b *bestCheckpoints) forgetRemoved() {
+	b.kept = slices.DeleteFunc(b.kept, func(k bestCheckpoint) bool {
+		_, err := ckptdir.Find(filepath.Join(b.dir, k.Name))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// makeDir makes the folder, but no logdir that was deleted: the lock does that, which
+// takes a folder that has come in its place for another's.
+func (b *bestCheckpoints) makeDir() error {
+	if _, err := os.Stat(filepath.Dir(b.dir)); err != nil {
+		return err
+	}
+	return errors.Join(notALink(b.dir), atomicfile.MkdirAllSync(b.fsys, b.dir))
 }
 
 // save writes the model with its evaluation in the manifest.
