@@ -28,6 +28,7 @@ from soak.trainings import train_here  # noqa: E402
 
 ROUNDS = {"job": train_here, "program": train_here, "cluster": train_on_servers}
 WEIGHTS = {"job": 5, "program": 4, "cluster": 1}  # a cluster takes as long as several others
+MOST_FAILURES = 10  # then it ends: they fill the disk
 
 
 def duration(text):
@@ -66,14 +67,13 @@ def main():
         signal.signal(number, interrupt)
     logging.disable(logging.WARNING)  # of TensorBoard, about restarts
     options.keep.mkdir(parents=True, exist_ok=True)
-    os.environ["TRAINERD_BIN_DIR"] = str(options.bin)
     worlds, began, count, failed = Worlds(options.bin.resolve()), time.monotonic(), 0, 0
     try:
-        while time.monotonic() - began < options.seconds and (options.seed is None or count == 0):
+        while time.monotonic() - began < options.seconds and failed < MOST_FAILURES and (options.seed is None or count == 0):
             seed = random.SystemRandom().randrange(1, 1 << 48) if options.seed is None else options.seed
             kind = options.kind or random.Random(seed).choices(*zip(*WEIGHTS.items()))[0]
             start = time.monotonic()
-            told, well = play(worlds, seed, kind, options.keep)
+            told, well = play(worlds, seed, kind, options.keep.resolve())
             print(f"{'ok  ' if well else 'FAIL'} {time.monotonic() - start:4.0f} s  {told}", flush=True)
             count, failed = count + 1, failed + (not well)
     except KeyboardInterrupt:

@@ -30,8 +30,9 @@ def train_here(place, dice):
     with judges.onlooker(place, dice) as shows:
         training.suffer()
         training.end()
-        found = judges.curves(place.logdir)
-        shows(found)
+        found = judges.curves(place.logdir, training.lossy)
+        if not training.lossy:
+            shows(found)
     training.judge(never, found)
     return f"{len(training.lives)} lives, step {training.announced()}"
 
@@ -165,9 +166,10 @@ class Training:
         self._forget()
 
     def damage(self):
-        """Kills trainerd, and changes a byte of the newest checkpoint; an older one must do."""
+        """Kills trainerd, and changes a byte of the newest checkpoint, if there is an older one."""
         self.kill()
-        if files := self._newest_files():
+        files = self._newest_files()
+        if files and len({announced for announced, _ in self.said() if announced}) > 1:
             victim = self.dice.choice(files)
             text = bytearray(victim.read_bytes())
             text[self.dice.randrange(len(text))] ^= 1 << self.dice.randrange(8)
@@ -177,12 +179,14 @@ class Training:
             self._forget()
 
     def _newest_files(self):
-        pattern = self.place.about.get("pattern")
+        """The files of the newest checkpoint, if it was announced: of another, no program's damage is known."""
+        step = self.announced()
         if self.place.kind == "job":
-            step = self.announced()
-            return [path for path in sorted(self.place.logdir.glob(f"*-{step}*")) if not path.suffix == ".json" and path.stat().st_size]
-        newest = max(self.place.logdir.glob(pattern), key=_step_of, default=None) if pattern else None
-        return [path for path in _files(newest) if path.stat().st_size] if newest else []
+            files = [path for path in self.place.logdir.glob(f"*-{step}*") if path.suffix != ".json"]
+        else:
+            newest = max(self.place.logdir.glob(self.place.about.get("pattern") or "no checkpoint"), key=_step_of, default=None)
+            files = _files(newest) if newest and _step_of(newest) == step else []
+        return [path for path in sorted(files) if path.stat().st_size]
 
     def _forget(self):
         self._forgotten = (len(self.lives) - 1, len(self.process.text))

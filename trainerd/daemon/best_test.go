@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -23,28 +24,36 @@ import (
 // offers gives bestCheckpoints one value after the other, at the steps 1, 2, ...
 func offers(t *testing.T, c *config.Config, first int64, values ...float64) {
 	t.Helper()
+	offer := newOffer(t, c, first)
+	for i, v := range values {
+		if err := offer(first+int64(i), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// newOffer returns what gives bestCheckpoints the value of a step.
+func newOffer(t *testing.T, c *config.Config, first int64) func(step int64, v float64) error {
+	t.Helper()
+	if err := os.MkdirAll(c.Logdir, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	j, err := newJob(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer j.close()
-	if err := os.MkdirAll(c.Logdir, 0o777); err != nil { // as a run does
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { j.close() })
 	s, err := j.probe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.sess.Close()
+	t.Cleanup(func() { s.sess.Close() })
 	b := newBestCheckpoints(j)
 	if err := b.begin(first); err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range values {
-		e := &evaluation{names: []string{"accuracy", "loss"}, values: []float64{v, v}}
-		if err := b.offer(t.Context(), s.sess, first+int64(i), e); err != nil {
-			t.Fatal(err)
-		}
+	return func(step int64, v float64) error {
+		return b.offer(t.Context(), s.sess, step, &evaluation{names: []string{"accuracy", "loss"}, values: []float64{v, v}})
 	}
 }
 
@@ -93,6 +102,7 @@ func TestBest(t *testing.T) {
 		{"more than come", []string{"eval.keep_best=9"}, []float64{.5, .7}, []int64{2, 1}},
 		{"less is better", []string{"eval.keep_best=2", "eval.metric=loss"}, []float64{.5, .7, .6, .4}, []int64{4, 1}},
 		{"less is better of anything", []string{"eval.keep_best=1", "eval.mode=min"}, []float64{.5, .7, .4}, []int64{3}},
+		{"equal but for the order of rows", []string{"eval.keep_best=1"}, []float64{.45454545454545453, .4545454545454546}, []int64{1}},
 		{"no numbers", []string{"eval.keep_best=1"}, []float64{nan, .1, nan}, []int64{2}},
 	}
 	for _, c := range tests {
@@ -126,6 +136,28 @@ func TestBestResumed(t *testing.T) {
 	defer j.close()
 	if err := newBestCheckpoints(j).begin(1); err == nil || !strings.Contains(err.Error(), "best.json: unexpected end of JSON input; remove it") {
 		t.Errorf("damaged record: got %v", err)
+	}
+}
+
+// TestBestOfRemovedLogdir removes the logdir with the best checkpoints. What comes after
+// that makes no logdir, and when there is one, worse evaluations are the best.
+func TestBestOfRemovedLogdir(t *testing.T) {
+	c := clustersConfig(t, "eval.keep_best=2")
+	offer := newOffer(t, c, 1)
+	if err := errors.Join(offer(1, .9), offer(2, .8), os.RemoveAll(c.Logdir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := offer(3, .4); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a logdir: %v", err)
+	}
+	if _, err := os.Stat(c.Logdir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the logdir was made: %v", err)
+	}
+	if err := errors.Join(os.Mkdir(c.Logdir, 0o777), offer(4, .3), offer(5, .5)); err != nil {
+		t.Fatal(err)
+	}
+	if got := keptSteps(t, c); !slices.Equal(got, []int64{5, 4}) {
+		t.Errorf("kept %v", got)
 	}
 }
 

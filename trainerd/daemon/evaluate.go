@@ -33,11 +33,12 @@ type evaluation struct {
 	values []float64
 }
 
-// value returns a metric.
+// value returns a metric as TensorBoard has it: equal evaluations may differ in the bits
+// beyond, by the order of the rows.
 func (e *evaluation) value(name string) (float64, bool) {
 	for i, n := range e.names {
 		if n == name {
-			return e.values[i], true
+			return float64(float32(e.values[i])), true
 		}
 	}
 	return 0, false
@@ -205,13 +206,13 @@ func (e *evaluator) measure(ctx context.Context, t *training, sess session.Sessi
 	writing := context.WithoutCancel(ctx)
 	t.show.evaluated(t.step, &result)
 	if t.sv.LogdirHeld() != nil {
-		return nil // the run ends, and what follows goes by the logdir's name
+		return nil // the run ends
 	}
 	return errors.Join(
-		e.record(ctx, "its points", func() error { return e.write(writing, t.step) }),
+		e.record(ctx, t.sv, "its points", func() error { return e.write(writing, t.step) }),
 		e.early.add(t.step, &result),
-		e.record(ctx, "early stopping", e.early.write),
-		e.record(ctx, "the best checkpoint", func() error { return e.best.offer(writing, sess, t.step, &result) }),
+		e.record(ctx, t.sv, "early stopping", e.early.write),
+		e.record(ctx, t.sv, "the best checkpoint", func() error { return e.best.offer(writing, sess, t.step, &result) }),
 	)
 }
 
@@ -223,9 +224,12 @@ const (
 
 // record has the disk keep what an evaluation has found. A disk that does not costs
 // that, not the training.
-func (e *evaluator) record(ctx context.Context, what string, write func() error) error {
+func (e *evaluator) record(ctx context.Context, sv *trainerd.Supervisor, what string, write func() error) error {
 	pause := firstRecordRetry
 	for attempt := 1; ; attempt++ {
+		if sv.LogdirHeld() != nil {
+			return nil // it was lost meanwhile, and what is written goes by its name
+		}
 		err := write()
 		if !isDiskFailure(err) {
 			return err

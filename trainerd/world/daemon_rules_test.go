@@ -15,7 +15,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/daemon"
-	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // judgeExit judges the exit code and the last words of a run by doc/exit-codes.md.
@@ -27,8 +26,6 @@ func (l *daemonLife) judgeExit(err error) error {
 		return err
 	case l.fault.Kill && l.fs.Failed() != "":
 		return nil // there is nobody whose code it would be
-	case l.homeless && is[*logdir.LostError](err):
-		return nil // a save that was under way made the folder, before the run saw that it was gone
 	case err != nil && l.fs.Failed() == "":
 		return broke("the run ends with exit code %d without a reason: %w", code, err)
 	case err != nil && l.event.name == "disk-error-at-stop" && l.stopped:
