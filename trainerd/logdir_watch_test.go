@@ -191,11 +191,14 @@ func (d *deletingFS) SyncDir(name string) error                { d.step(); retur
 // A logdir that is deleted at any moment of a save is made again by nobody but the
 // lock, so the run continues and ends with its checkpoint.
 func TestLogdirDeletedDuringSave(t *testing.T) {
-	for name, saver := range map[string]checkpoint.Saver{
-		"whole":      {},
-		"sharded":    {Shards: 2},
-		"V1":         {Format: checkpoint.FormatV1},
-		"V1 sharded": {Format: checkpoint.FormatV1, Shards: 2},
+	for name, form := range map[string]struct {
+		format checkpoint.Format
+		shards int
+	}{
+		"whole":      {checkpoint.FormatV2, 1},
+		"sharded":    {checkpoint.FormatV2, 2},
+		"V1":         {checkpoint.FormatV1, 1},
+		"V1 sharded": {checkpoint.FormatV1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; ; n++ {
@@ -204,7 +207,7 @@ func TestLogdirDeletedDuringSave(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := sessiontest.Counter()
 					sv := newSupervisor(m, dir, 2)
-					sv.Saver = &checkpoint.Saver{FS: disk, Shards: saver.Shards, Format: saver.Format}
+					sv.Saver = &checkpoint.Saver{FS: disk, Shards: form.shards, Format: form.format}
 					err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 						disk.armed = true
 						_, _ = sv.Save(ctx) // as it may be: it is the last one that counts

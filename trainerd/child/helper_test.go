@@ -65,6 +65,8 @@ func act(words []string) {
 			}
 			os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), name), []byte("weights"), 0o666)
 		}
+	case "intact": // a file that can be verified
+		os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), []byte(tensorsOf(1)), 0o666)
 	case "remove":
 		os.Remove(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]))
 	case "tear": // a file that is cut short
@@ -111,9 +113,9 @@ func act(words []string) {
 		fmt.Println("ready")
 		<-usr1
 		act([]string{"write", words[1]})
-	case "await": // a file below the logdir
+	case "await": // a file below the logdir, or what a pattern finds
 		for {
-			if _, err := os.Stat(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1])); err == nil {
+			if found, _ := filepath.Glob(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1])); len(found) > 0 {
 				return
 			}
 			time.Sleep(time.Millisecond)

@@ -43,7 +43,7 @@ type jobState struct {
 	Phase      phase  `json:"phase"`
 	Host       string `json:"host"`                 // of the chief
 	Checkpoint string `json:"checkpoint,omitempty"` // below the logdir, "" for none
-	Step       int64  `json:"step"`                 // of the checkpoint
+	Step       int64  `json:"step"`                 // of the checkpoint, NoStep where its name has none
 	Reason     string `json:"reason,omitempty"`     // why the job has failed
 }
 
@@ -134,7 +134,7 @@ func (r *run) publish(p phase, reason string) {
 	}
 	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason}
 	if c := r.attempt.given; c != nil {
-		j.Step = max(c.Step, 0)
+		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {
 			j.Checkpoint = filepath.ToSlash(below)
 		}

@@ -26,8 +26,9 @@
 // config of its own, and a model of TensorFlow's servers. They speak gRPC over a
 // network in memory, on which packets are late, hosts are cut off, refuse, or break
 // connections at one end or at both. Servers, processes and the chief's machine are
-// killed, frozen or stopped, one or several at a time, and come back. What is frozen
-// is the host and its servers: the timers of a process of trainerd run on.
+// killed, frozen or stopped, one or several at a time, and come back. The logdir is
+// removed. What is frozen is the host and its servers: the timers of a process of
+// trainerd run on.
 //
 // The rules:
 //
