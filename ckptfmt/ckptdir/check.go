@@ -52,7 +52,7 @@ func Check(dir string) ([]Problem, error) {
 	}
 	var found []Problem
 	for _, e := range entries {
-		if e.Type().IsRegular() && layout.IsTemp(e.Name()) || e.IsDir() && tempDirPattern.MatchString(e.Name()) {
+		if e.Type().IsRegular() && layout.IsTemp(e.Name()) || e.IsDir() && tempDirPattern().MatchString(e.Name()) {
 			found = append(found, Problem{ProblemTemp, filepath.Join(dir, e.Name()), errors.New("left by an unfinished save, or still being written")})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Checkpoint is a checkpoint found in a directory.
@@ -55,12 +55,12 @@ func (c *Checkpoint) published() []string {
 // them, and none is opened to find out that it is no V1 checkpoint.
 const eventsMark = ".tfevents."
 
-var v2FilePattern = regexp.MustCompile(`^(.+)(?:\.index|\.meta|\.manifest\.json|\.data-[0-9]{5,}-of-[0-9]{5,})$`)
+var v2FilePattern = lazyregexp.New(`^(.+)(?:\.index|\.meta|\.manifest\.json|\.data-[0-9]{5,}-of-[0-9]{5,})$`)
 
 // checkpointName returns the name of the checkpoint that a file belongs to,
 // and whether the file is the one that makes it a checkpoint.
 func checkpointName(dir, file string) (name string, main bool) {
-	if m := v2FilePattern.FindStringSubmatch(file); m != nil {
+	if m := v2FilePattern().FindStringSubmatch(file); m != nil {
 		return m[1], strings.HasSuffix(file, layout.IndexSuffix)
 	}
 	if layout.IsTemp(file) || !layout.IsTable(filepath.Join(dir, file)) {
@@ -225,14 +225,14 @@ func timeOf(stamp float64) (time.Time, bool) {
 }
 
 // stepPattern matches the step in a checkpoint's name.
-var stepPattern = regexp.MustCompile(`-([0-9]+)$`)
+var stepPattern = lazyregexp.New(`-([0-9]+)$`)
 
 // StepOf returns the number after the last dash of a checkpoint's name, or -1
 // if there is none. A checkpoint that is being overwritten has the step of its
 // name.
 func StepOf(prefix string) int64 {
 	name, _, _ := strings.Cut(filepath.Base(prefix), layout.ShardMark)
-	m := stepPattern.FindStringSubmatch(strings.TrimSuffix(name, layout.PreviousSuffix))
+	m := stepPattern().FindStringSubmatch(strings.TrimSuffix(name, layout.PreviousSuffix))
 	if m == nil {
 		return -1
 	}

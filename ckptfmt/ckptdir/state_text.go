@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -136,7 +136,7 @@ type stateParser struct {
 	tokenLine int
 }
 
-var tokenPattern = regexp.MustCompile(`^(?:[a-zA-Z_][0-9a-zA-Z_+-]*` + // identifier
+var tokenPattern = lazyregexp.New(`^(?:[a-zA-Z_][0-9a-zA-Z_+-]*` + // identifier
 	`|(?:[0-9+-]|\.[0-9])[0-9a-zA-Z_.+-]*` + // number
 	`|'[^'\n\\]*(?:\\.[^'\n\\]*)*(?:'|\\?$)` + // strings, which may lack their end
 	`|"[^"\n\\]*(?:\\.[^"\n\\]*)*(?:"|\\?$))`)
@@ -150,7 +150,7 @@ func (p *stateParser) next() {
 		return
 	}
 	rest := p.lines[p.line][p.col:]
-	p.token = tokenPattern.FindString(rest)
+	p.token = tokenPattern().FindString(rest)
 	if p.token == "" {
 		_, n := utf8.DecodeRuneInString(rest)
 		p.token = rest[:n]
@@ -288,29 +288,29 @@ func (p *stateParser) string() (string, error) {
 }
 
 var (
-	leadingZero = regexp.MustCompile(`^-?0[0-9]`)
-	infinity    = regexp.MustCompile(`(?i)^-?inf(?:inity)?f$`)
-	nan         = regexp.MustCompile(`(?i)^[+-]?nan$`)
+	leadingZero = lazyregexp.New(`^-?0[0-9]`)
+	infinity    = lazyregexp.New(`(?i)^-?inf(?:inity)?f$`)
+	nan         = lazyregexp.New(`(?i)^[+-]?nan$`)
 	// pythonFloat is what Python's float accepts of the tokens there are:
 	// digits may be grouped by single underscores.
-	pythonFloat = regexp.MustCompile(`(?i)^[+-]?(?:inf|infinity|nan|(?:\d(?:_?\d)*\.?(?:\d(?:_?\d)*)?|\.\d(?:_?\d)*)(?:e[+-]?\d(?:_?\d)*)?)$`)
+	pythonFloat = lazyregexp.New(`(?i)^[+-]?(?:inf|infinity|nan|(?:\d(?:_?\d)*\.?(?:\d(?:_?\d)*)?|\.\d(?:_?\d)*)(?:e[+-]?\d(?:_?\d)*)?)$`)
 )
 
 func (p *stateParser) double() (float64, error) {
 	text := p.token
-	if leadingZero.MatchString(text) {
+	if leadingZero().MatchString(text) {
 		return 0, fmt.Errorf("number %q begins with 0", text)
 	}
-	if !pythonFloat.MatchString(text) {
+	if !pythonFloat().MatchString(text) {
 		text = strings.TrimRight(text, "fF") // as in C: 1.5f
-		if infinity.MatchString(p.token) {
+		if infinity().MatchString(p.token) {
 			text = p.token[:len(p.token)-1] // its own f stays
 		}
 	}
-	if !pythonFloat.MatchString(text) {
+	if !pythonFloat().MatchString(text) {
 		return 0, fmt.Errorf("expected a number, found %q", p.token)
 	}
-	if nan.MatchString(text) {
+	if nan().MatchString(text) {
 		p.next()
 		return math.NaN(), nil
 	}

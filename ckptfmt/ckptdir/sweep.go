@@ -5,18 +5,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // tempDirPattern matches the directories in which the shards of a checkpoint
 // are written before they are merged; TensorFlow's Saver adds 32 digits.
-var tempDirPattern = regexp.MustCompile(`._temp(?:_[0-9a-f]{32})?$`)
+var tempDirPattern = lazyregexp.New(`._temp(?:_[0-9a-f]{32})?$`)
 
 // SweepTemps removes what crashes have left of unfinished checkpoints in a
 // directory: files that [layout.IsTemp] recognises, and directories of shards that
@@ -59,7 +59,7 @@ type sweep struct {
 func (s *sweep) entry(dir string, e fs.DirEntry) (gone bool, err error) {
 	name := filepath.Join(dir, e.Name())
 	switch {
-	case e.IsDir() && tempDirPattern.MatchString(e.Name()):
+	case e.IsDir() && tempDirPattern().MatchString(e.Name()):
 		return s.parts(name)
 	case e.Type().IsRegular() && layout.IsTemp(e.Name()) && s.old(e):
 		return s.remove(name)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
 	"github.com/trainerd/trainerd/internal/glob"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Names in the folder of a SavedModel.
@@ -24,7 +24,7 @@ const (
 	variables      = "variables" // a folder, and the prefix in it
 )
 
-var fileOfBundle = regexp.MustCompile(`\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})$`)
+var fileOfBundle = lazyregexp.New(`\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})$`)
 
 // Find returns what a name refers to: a prefix, a file, or a folder. The error is a
 // [*KindError] if it is something else, and matches [fs.ErrNotExist] if there is
@@ -52,7 +52,7 @@ func Find(name string) (File, error) {
 
 // prefixOfFile returns the prefix of the checkpoint that a file is part of.
 func prefixOfFile(name string) (string, bool) {
-	suffix := fileOfBundle.FindString(name)
+	suffix := fileOfBundle().FindString(name)
 	return strings.TrimSuffix(name, suffix), suffix != ""
 }
 

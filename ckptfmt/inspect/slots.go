@@ -1,16 +1,17 @@
 package inspect
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // slotSuffix is what TensorFlow's optimizers add to the name of a variable for
 // the values that they keep for it; with numbers from _1 on, for there may be
 // several of them. BERT's AdamWeightDecayOptimizer has adam_m and adam_v, LAMB has
 // lamb_m and lamb_v, and T5's Adafactor has kernel_slot_vr next to kernel.
-var slotSuffix = regexp.MustCompile(`(?:/(?:Momentum|Adam|AdamW|LazyAdam|RAdam|Nadam|AMSGrad|AdaMax|Adagrad|AdagradDA|ProximalAdagrad|` +
+var slotSuffix = lazyregexp.New(`(?:/(?:Momentum|Adam|AdamW|LazyAdam|RAdam|Nadam|AMSGrad|AdaMax|Adagrad|AdagradDA|ProximalAdagrad|` +
 	`Adadelta|RMSProp|Ftrl|AddSign|PowerSign|LARS|LARSOptimizer|LAMB|` +
 	`gradient_accumulator|gradient_squared_accumulator|adam_m|adam_v|lamb_m|lamb_v)(?:_[0-9]+)?|_slot_(?:m|v|vr|vc))$`)
 
@@ -36,7 +37,7 @@ func SlotsAmong(names []string) (isSlot func(name string) bool) {
 		if strings.Contains(name, slotMark) {
 			return true
 		}
-		if at := slotSuffix.FindStringIndex(name); at != nil && known[name[:at[0]]] {
+		if at := slotSuffix().FindStringIndex(name); at != nil && known[name[:at[0]]] {
 			return true
 		}
 		return slices.ContainsFunc(kerasSuffixes, func(s string) bool {

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dcp"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // maxListing bounds what is read of a file that lists others.
@@ -62,15 +62,15 @@ func (x *checker) checkIndexes(dir string, own, all []string) error {
 	return nil
 }
 
-var numberedShard = regexp.MustCompile(`^(.*?)-?(\d{5})-of-(\d{5})(\..*)$`)
+var numberedShard = lazyregexp.New(`^(.*?)-?(\d{5})-of-(\d{5})(\..*)$`)
 
 // checkNumbered looks whether of shards 00001-of-00003 all are there, and the
 // index that transformers writes after them.
 func checkNumbered(_ string, own, _ []string) error {
 	seen := map[string]int{}
 	for _, name := range own {
-		m := numberedShard.FindStringSubmatch(name)
-		if m == nil || bundleFile.MatchString(name) {
+		m := numberedShard().FindStringSubmatch(name)
+		if m == nil || bundleFile().MatchString(name) {
 			continue
 		}
 		seen[m[1]+"\x00"+m[3]+"\x00"+m[4]]++
@@ -88,7 +88,7 @@ func checkNumbered(_ string, own, _ []string) error {
 	return nil
 }
 
-var shardName = regexp.MustCompile(`__\d+_\d+\.distcp`)
+var shardName = lazyregexp.New(`__\d+_\d+\.distcp`)
 
 // checkDistributed looks for what torch.distributed.checkpoint writes last, and
 // for the files that it names.
@@ -103,7 +103,7 @@ func (x *checker) checkDistributed(dir string, own, _ []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range shardName.FindAll(b, -1) {
+	for _, name := range shardName().FindAll(b, -1) {
 		if !slices.Contains(own, string(name)) {
 			return fmt.Errorf("%s is missing, which .metadata names", name)
 		}
@@ -161,7 +161,7 @@ func (x *checker) checkLatest(dir string, own, all []string) error {
 }
 
 // deepspeedTag matches the folder of a step of DeepSpeed.
-var deepspeedTag = regexp.MustCompile(`^global_step(\d+)$`)
+var deepspeedTag = lazyregexp.New(`^global_step(\d+)$`)
 
 // checkParent looks into the file "latest" next to the folder of a step, which
 // DeepSpeed writes when all of its processes have saved theirs.
@@ -169,7 +169,7 @@ func (x *checker) checkParent(names []string) error {
 	if len(names) != 1 {
 		return nil
 	}
-	own := deepspeedTag.FindStringSubmatch(path.Base(names[0]))
+	own := deepspeedTag().FindStringSubmatch(path.Base(names[0]))
 	if own == nil {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (x *checker) checkParent(names []string) error {
 	if err != nil {
 		return nil // a program may do without
 	}
-	tag := deepspeedTag.FindStringSubmatch(strings.TrimSpace(string(b)))
+	tag := deepspeedTag().FindStringSubmatch(strings.TrimSpace(string(b)))
 	if tag == nil {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (x *checker) checkParent(names []string) error {
 	return nil
 }
 
-var deepspeedRank = regexp.MustCompile(`^(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_(\d+)_optim_states\.pt$`)
+var deepspeedRank = lazyregexp.New(`^(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_(\d+)_optim_states\.pt$`)
 
 // checkRanks looks for gaps in the files that the processes of DeepSpeed write,
 // one each.
@@ -197,7 +197,7 @@ func checkRanks(_ string, own, _ []string) error {
 	have := map[string]int{} // of a model-parallel rank
 	var ranks int
 	for _, name := range own {
-		m := deepspeedRank.FindStringSubmatch(name)
+		m := deepspeedRank().FindStringSubmatch(name)
 		if m == nil {
 			continue
 		}

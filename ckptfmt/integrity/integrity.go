@@ -29,11 +29,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // ErrUnmarked says that a folder lacks the file that the program writes last.
@@ -66,7 +66,7 @@ func Check(ctx context.Context, root *os.Root, names, markers []string) error {
 	}
 	x := &checker{ctx, root}
 	for _, name := range files {
-		if bundleFile.MatchString(name) {
+		if bundleFile().MatchString(name) {
 			continue // of a bundle, which is looked into as a whole
 		}
 		if err := x.checkFile(name); err != nil {
@@ -126,7 +126,7 @@ func Folders(names, files []string) (dirs []string) {
 }
 
 // bundleFile matches the end of the name of a file of a bundle.
-var bundleFile = regexp.MustCompile(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
+var bundleFile = lazyregexp.New(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
 
 // checkBundles verifies bundles of TensorFlow, with all their checksums. Files
 // named as those of a bundle without an index, which is written last, are
@@ -134,10 +134,10 @@ var bundleFile = regexp.MustCompile(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
 func (x *checker) checkBundles(files []string) error {
 	whole := map[string]bool{}
 	for _, name := range files {
-		if !bundleFile.MatchString(name) || strings.HasSuffix(name, ".meta") {
+		if !bundleFile().MatchString(name) || strings.HasSuffix(name, ".meta") {
 			continue
 		}
-		prefix := bundleFile.ReplaceAllString(name, "")
+		prefix := bundleFile().ReplaceAllString(name, "")
 		if whole[prefix] {
 			continue
 		}
@@ -191,7 +191,7 @@ func mayBeEmpty(name string) bool {
 }
 
 // tensorflowTemp matches what TensorFlow writes to before it renames or merges it.
-var tensorflowTemp = regexp.MustCompile(`(?:\.tempstate\d+|\.data-\d{5}-of-\d{5}_temp|_temp(?:_[0-9a-f]{32})?)$`)
+var tensorflowTemp = lazyregexp.New(`(?:\.tempstate\d+|\.data-\d{5}-of-\d{5}_temp|_temp(?:_[0-9a-f]{32})?)$`)
 
 // IsUnfinished reports whether a file or folder has a temporary name, as
 // programs use before a rename.
@@ -202,7 +202,7 @@ func IsUnfinished(name string) bool {
 				return true
 			}
 		}
-		if tensorflowTemp.MatchString(part) || strings.HasPrefix(part, "tmp-checkpoint-") || strings.Contains(part, ".orbax-checkpoint-tmp") || strings.Contains(part, ".tmp-") {
+		if tensorflowTemp().MatchString(part) || strings.HasPrefix(part, "tmp-checkpoint-") || strings.Contains(part, ".orbax-checkpoint-tmp") || strings.Contains(part, ".tmp-") {
 			return true
 		}
 	}

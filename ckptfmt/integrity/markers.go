@@ -4,32 +4,33 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Only the program knows which files a checkpoint has. What an intact one has got,
 // the next one should have, too: a process that is killed between two files leaves
 // one in which each file is intact.
 
-var digits = regexp.MustCompile(`\d+`)
+var digits = lazyregexp.New(`\d+`)
 
 // passing are extensions of files that come and go.
 var passing = []string{".log", ".out", ".err", ".lock", ".pid"}
 
 // rankHead ends what comes before the number of a process: each of several writes a
 // file of its own, and a checkpoint has those of all.
-var rankHead = regexp.MustCompile(`(?i)(?:rank|worker|shard|proc(?:ess)?|gpu|device|node)[-_=.]?$`)
+var rankHead = lazyregexp.New(`(?i)(?:rank|worker|shard|proc(?:ess)?|gpu|device|node)[-_=.]?$`)
 
 // General makes file names of different steps equal: it replaces numbers, except process
 // numbers, by "#".
 func General(name string) string {
 	var b strings.Builder
 	at := 0
-	for _, number := range digits.FindAllStringIndex(name, -1) {
+	for _, number := range digits().FindAllStringIndex(name, -1) {
 		b.WriteString(name[at:number[0]])
-		if rankHead.MatchString(name[:number[0]]) {
+		if rankHead().MatchString(name[:number[0]]) {
 			b.WriteString(name[number[0]:number[1]])
 		} else {
 			b.WriteByte('#')
@@ -56,7 +57,7 @@ func namesOf(names, files []string) (all []string) {
 		all = append(all, General(name))
 		for _, file := range files {
 			base := path.Base(file)
-			if path.Dir(file) == name && !digits.MatchString(base) && !slices.Contains(passing, path.Ext(base)) {
+			if path.Dir(file) == name && !digits().MatchString(base) && !slices.Contains(passing, path.Ext(base)) {
 				all = append(all, General(name)+"/"+base)
 			}
 		}

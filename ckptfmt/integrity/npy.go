@@ -2,21 +2,22 @@ package integrity
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 var (
-	arrayType  = regexp.MustCompile(`'descr': *'[<>|=]?([a-zA-Z])(\d+)(?:\[[^\]]*\])?'`) // <M8[ns]
-	arrayShape = regexp.MustCompile(`'shape': *\(([0-9, ]*)\)`)
+	arrayType  = lazyregexp.New(`'descr': *'[<>|=]?([a-zA-Z])(\d+)(?:\[[^\]]*\])?'`) // <M8[ns]
+	arrayShape = lazyregexp.New(`'shape': *\(([0-9, ]*)\)`)
 )
 
 // checkShape holds the bytes after the header of a .npy file against its type
 // and shape. A header that is longer than what was read, or of a type that has
 // no plain size, says nothing.
 func checkShape(header []byte, size int64) error {
-	kind, shape := arrayType.FindSubmatch(header), arrayShape.FindSubmatch(header)
+	kind, shape := arrayType().FindSubmatch(header), arrayShape().FindSubmatch(header)
 	if kind == nil || shape == nil {
 		return nil
 	}

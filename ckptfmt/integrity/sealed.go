@@ -36,11 +36,11 @@ func isSealedFolder(root *os.Root, dir string) bool {
 	switch {
 	case slices.ContainsFunc(lastFiles, has), slices.ContainsFunc(own, isMark), has("manifest.ocdbt") && has("_METADATA"):
 		return true
-	case deepspeedTag.MatchString(path.Base(dir)):
+	case deepspeedTag().MatchString(path.Base(dir)):
 		_, err := root.Lstat(path.Join(path.Dir(dir), "latest"))
 		return err == nil // else it would be damaged
 	}
-	return has(".metadata") && !slices.ContainsFunc(own, func(name string) bool { return name != ".metadata" && !shardName.MatchString(name) })
+	return has(".metadata") && !slices.ContainsFunc(own, func(name string) bool { return name != ".metadata" && !shardName().MatchString(name) })
 }
 
 // isMark reports whether a file says by its name that a checkpoint is complete.
@@ -62,7 +62,7 @@ func IsWhole(root *os.Root, names []string) bool {
 func IsWholeFile(root *os.Root, name string) bool {
 	base := path.Base(name)
 	switch ext := strings.ToLower(path.Ext(name)); {
-	case bundleFile.MatchString(name), shardName.MatchString(base), base == ".metadata", ext == ".safetensors", ext == ".json", mayBeEmpty(name):
+	case bundleFile().MatchString(name), shardName().MatchString(base), base == ".metadata", ext == ".safetensors", ext == ".json", mayBeEmpty(name):
 		return true
 	}
 	f, err := root.Open(name)

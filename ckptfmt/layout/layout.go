@@ -16,6 +16,7 @@ import (
 	"regexp"
 
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // The suffixes of a V2 checkpoint's files other than its data files.
@@ -25,7 +26,7 @@ const (
 	ManifestSuffix = ".manifest.json"
 )
 
-var dataSuffix = regexp.MustCompile(`^\.data-[0-9]{5,}-of-[0-9]{5,}$`)
+var dataSuffix = lazyregexp.New(`^\.data-[0-9]{5,}-of-[0-9]{5,}$`)
 
 // PreviousSuffix ends the prefix under which trainerd keeps a checkpoint while
 // another one is published under its name.
@@ -48,7 +49,7 @@ func PublishRank(suffix string) int {
 	case ManifestSuffix:
 		return 3
 	}
-	if dataSuffix.MatchString(suffix) {
+	if dataSuffix().MatchString(suffix) {
 		return 0
 	}
 	return -1

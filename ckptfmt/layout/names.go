@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/glob"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // IndexName returns the name of a bundle's index file.
@@ -54,13 +54,13 @@ func TempName(name string) string {
 	return name + tempMark + strconv.FormatUint(rand.Uint64(), 10)
 }
 
-var tempPattern = regexp.MustCompile(`\.tempstate[0-9]+$`)
+var tempPattern = lazyregexp.New(`\.tempstate[0-9]+$`)
 
 // IsTemp reports whether the last element of a path is a temporary name that
 // this package, or TensorFlow, gives to a checkpoint's file during a save. If
 // no writer is running, such a file was left by a crash.
 func IsTemp(base string) bool {
-	return atomicfile.IsTemp(base) || tempPattern.MatchString(base)
+	return atomicfile.IsTemp(base) || tempPattern().MatchString(base)
 }
 
 // Exists reports whether a checkpoint is stored under prefix: the index of a

@@ -10,11 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Sum is the SHA-256 that a file should have, according to another file near
@@ -140,7 +140,7 @@ func (x *sumFinder) inLists(full string) (Sum, bool) {
 
 // sumLine is a line of sha256sum: the sum, a blank, a blank or an asterisk, the
 // name; or what BSD prints: SHA256 (name) = sum.
-var sumLine = regexp.MustCompile(`^(?:\\?([0-9a-fA-F]{64})(?:[ \t]+\*?(.*))?|SHA256 \((.*)\) = ([0-9a-fA-F]{64}))$`)
+var sumLine = lazyregexp.New(`^(?:\\?([0-9a-fA-F]{64})(?:[ \t]+\*?(.*))?|SHA256 \((.*)\) = ([0-9a-fA-F]{64}))$`)
 
 // readSums reads a list of sums. Lines of another form are skipped: lists of
 // other sums may have the same name.
@@ -153,7 +153,7 @@ func readSums(name string) (map[string]Sum, error) {
 	sums := make(map[string]Sum)
 	lines := bufio.NewScanner(io.LimitReader(f, maxSize))
 	for lines.Scan() {
-		m := sumLine.FindStringSubmatch(strings.TrimRight(lines.Text(), "\r"))
+		m := sumLine().FindStringSubmatch(strings.TrimRight(lines.Text(), "\r"))
 		if m == nil {
 			continue
 		}
@@ -166,7 +166,7 @@ func readSums(name string) (map[string]Sum, error) {
 	return sums, nil
 }
 
-var sumAlone = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sumAlone = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // ofHub returns what the Hugging Face hub says of a large file: in its cache the
 // file is a link to one that has its sum for a name, in a folder of one's own the
@@ -174,7 +174,7 @@ var sumAlone = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // revision and before the time of the download.
 func ofHub(full string) (Sum, bool) {
 	if target, _ := filepath.EvalSymlinks(full); target != full {
-		if base := filepath.Base(target); sumAlone.MatchString(base) && filepath.Base(filepath.Dir(target)) == "blobs" {
+		if base := filepath.Base(target); sumAlone().MatchString(base) && filepath.Base(filepath.Dir(target)) == "blobs" {
 			return Sum{SHA256: base, Bytes: -1, Source: "its name in the cache of the Hugging Face hub"}, true
 		}
 	}
@@ -184,7 +184,7 @@ func ofHub(full string) (Sum, bool) {
 		return Sum{}, false
 	}
 	lines := strings.Split(string(b), "\n")
-	if len(lines) < 2 || !sumAlone.MatchString(strings.TrimSpace(lines[1])) {
+	if len(lines) < 2 || !sumAlone().MatchString(strings.TrimSpace(lines[1])) {
 		return Sum{}, false // a small file has the sum of Git
 	}
 	return Sum{SHA256: strings.TrimSpace(lines[1]), Bytes: -1, Source: note}, true

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -136,13 +137,13 @@ func (c *compiled) compileNames() error {
 }
 
 // reference is $1 in a template, as opposed to $1x: Go's has a longer name.
-var reference = regexp.MustCompile(`\$\$|\$\{?[0-9]+\}?`)
+var reference = lazyregexp.New(`\$\$|\$\{?[0-9]+\}?`)
 
 // template returns a template in which each reference is ${1}, and insists that
 // there are such groups.
 func (c *compiled) template(text string) (string, error) {
 	var missing string
-	text = reference.ReplaceAllStringFunc(text, func(r string) string {
+	text = reference().ReplaceAllStringFunc(text, func(r string) string {
 		if r == "$$" {
 			return r
 		}

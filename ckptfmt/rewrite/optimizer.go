@@ -2,11 +2,11 @@ package rewrite
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/keras"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -56,7 +56,7 @@ func (s *Source) OptimizerNames() ([]string, error) {
 
 // betaPower are the non-slot variables of TensorFlow's Adam and AdaMax, the
 // second optimizer's with a number.
-var betaPower = regexp.MustCompile(`(?:^|/)beta[12]_power(?:_[0-9]+)?$`)
+var betaPower = lazyregexp.New(`(?:^|/)beta[12]_power(?:_[0-9]+)?$`)
 
 // hyper are what Keras' optimizers call what they keep for themselves.
 var hyper = map[string]bool{
@@ -89,7 +89,7 @@ func OwnNames(names []string) func(name string) bool {
 	}
 	return func(name string) bool {
 		scope, leaf := splitName(name)
-		if betaPower.MatchString(scope+"/"+leaf) || hyper[leaf] && isOptimizer(scope) {
+		if betaPower().MatchString(scope+"/"+leaf) || hyper[leaf] && isOptimizer(scope) {
 			return true
 		}
 		if lossScale[leaf] && leaves[scope]["current_loss_scale"] && leaves[scope]["good_steps"] {

@@ -1,17 +1,17 @@
 package rewrite
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/metagraph"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // applyOp is an op by which an optimizer changes a variable, its first input.
-var applyOp = regexp.MustCompile(`^(?:Resource)?(?:Sparse)?Apply`)
+var applyOp = lazyregexp.New(`^(?:Resource)?(?:Sparse)?Apply`)
 
 // The inputs of a save op before the tensors to save.
 const (
@@ -53,7 +53,7 @@ func (s *Source) graphSlots() map[string]bool {
 func (g savedGraph) optimizerVariables() map[string]bool {
 	kept, trained := make(map[string]bool), make(map[string]bool)
 	for _, n := range g {
-		if !applyOp.MatchString(n.GetOp()) || len(n.GetInput()) == 0 {
+		if !applyOp().MatchString(n.GetOp()) || len(n.GetInput()) == 0 {
 			continue
 		}
 		trained[nodeOf(n.GetInput()[0])] = true

@@ -42,7 +42,7 @@ func allowed(name string) bool {
 	_, refused := refusedTensors[name]
 	_, storage := storageType(name)
 	_, dtype := dtypes[name]
-	return refused || storage || dtype || isInert(name) || isNumPy(name) || otherType.MatchString(name)
+	return refused || storage || dtype || isInert(name) || isNumPy(name) || otherType().MatchString(name)
 }
 
 // rules are those of state dicts. What is made has the memory of one maker.
@@ -213,7 +213,7 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		name, isGlobal := args[6].(pickle.Global)
 		e, ok := dtypes[string(name)]
 		switch {
-		case !isGlobal || !ok && !otherType.MatchString(string(name)):
+		case !isGlobal || !ok && !otherType().MatchString(string(name)):
 			return nil, fmt.Errorf("a tensor has no type")
 		case !ok:
 			return &refused{fmt.Sprintf("it is of %s, which TensorFlow and this package do not have", name)}, nil

@@ -50,9 +50,9 @@ package torch
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -138,7 +138,7 @@ var dtypes = func() map[string]*element {
 
 // otherType matches types that this package does not know, such as those of later
 // versions of torch: a tensor of one is listed, and is not read.
-var otherType = regexp.MustCompile(`^torch\.q?(?:u?int|float|bfloat|complex|bits)[0-9][0-9a-z_]*$`)
+var otherType = lazyregexp.New(`^torch\.q?(?:u?int|float|bfloat|complex|bits)[0-9][0-9a-z_]*$`)
 
 // DType returns the type with that name in a pickle, such as "torch.float32", if
 // TensorFlow has it.

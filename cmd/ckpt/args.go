@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // args returns a command's arguments if there are as many as it needs.
@@ -45,7 +45,7 @@ func nonEmpty(c *cli.Context, args []string) error {
 	return nil
 }
 
-var fileOfCheckpoint = regexp.MustCompile(`\.(?:index|meta|manifest\.json|pin|data-[0-9]{5}-of-[0-9]{5})$`)
+var fileOfCheckpoint = lazyregexp.New(`\.(?:index|meta|manifest\.json|pin|data-[0-9]{5}-of-[0-9]{5})$`)
 
 // find returns what an argument means. One that means nothing that is there is
 // taken for the prefix of a checkpoint.
@@ -62,7 +62,7 @@ func find(arg string) (formats.File, error) {
 	}
 	f, err := formats.Find(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		prefix := strings.TrimSuffix(arg, fileOfCheckpoint.FindString(arg))
+		prefix := strings.TrimSuffix(arg, fileOfCheckpoint().FindString(arg))
 		return formats.File{Kind: formats.Checkpoint, Path: prefix}, nil
 	}
 	return f, err

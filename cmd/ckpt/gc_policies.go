@@ -39,7 +39,7 @@ func gcPolicies(c *cli.Context, list []ckptdir.Checkpoint) ([]retention.Policy, 
 	}
 	var pins keepPinned
 	for _, pin := range c.StringSlice("pin") {
-		if m := fileOfCheckpoint.FindString(pin); m != "" {
+		if m := fileOfCheckpoint().FindString(pin); m != "" {
 			pin = strings.TrimSuffix(pin, m)
 		}
 		pins = append(pins, pin)

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -76,13 +76,13 @@ func explainRules(dir string, list []listed, stored []retention.Checkpoint) erro
 }
 
 // movedAside matches the folders of damaged checkpoints in damagedDir.
-var movedAside = regexp.MustCompile(`(^|/)` + damagedDir + `/[^/]+-[0-9]{8}T[0-9]{6}\.[0-9]{9}(/|$)`)
+var movedAside = lazyregexp.New(`(^|/)` + damagedDir + `/[^/]+-[0-9]{8}T[0-9]{6}\.[0-9]{9}(/|$)`)
 
 // inDamaged reports whether a directory is one that a damaged checkpoint was moved
 // to, or below it.
 func inDamaged(dir string) bool {
 	abs, err := filepath.Abs(dir)
-	return err == nil && movedAside.MatchString(filepath.ToSlash(abs))
+	return err == nil && movedAside().MatchString(filepath.ToSlash(abs))
 }
 
 // readMetrics notes the metrics of the model in a checkpoint, as its manifest or

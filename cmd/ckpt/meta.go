@@ -63,7 +63,7 @@ func metaFile(arg string) (string, error) {
 	if name := layout.MetaName(arg); isFile(name) {
 		return name, nil
 	}
-	if isFile(arg) && fileOfCheckpoint.FindString(arg) == "" {
+	if isFile(arg) && fileOfCheckpoint().FindString(arg) == "" {
 		return arg, noMetaGraph(arg)
 	}
 	prefix, err := prefixOf(arg)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // pattern is an expression that matches some part of a name, or, given as a
@@ -58,9 +60,9 @@ type renameRule struct {
 }
 
 // noGroups is an expression for templates that a name in quotes belongs to.
-var noGroups = regexp.MustCompile("")
+var noGroups = lazyregexp.New("")
 
-var groupReference = regexp.MustCompile(`\\([0-9])`)
+var groupReference = lazyregexp.New(`\\([0-9])`)
 
 // renames reads s/PATTERN/TEXT/ with any character for the slash, and returns
 // what applies them one after the other. As in sed the first match in a name
@@ -88,7 +90,7 @@ func (r renameRule) apply(name string) string {
 	case !r.matches(name):
 		return name
 	case r.re == nil:
-		return string(noGroups.ExpandString(nil, r.text, name, []int{0, len(name)}))
+		return string(noGroups().ExpandString(nil, r.text, name, []int{0, len(name)}))
 	case r.all:
 		return r.re.ReplaceAllString(name, r.text)
 	}
@@ -108,7 +110,7 @@ func parseRename(text string) (renameRule, error) {
 	if name, quoted := unquote(parts[1]); quoted {
 		return renameRule{p, strings.ReplaceAll(name, "$", "$$"), false}, nil
 	}
-	return renameRule{p, groupReference.ReplaceAllString(parts[1], "$${$1}"), flags == "g"}, nil
+	return renameRule{p, groupReference().ReplaceAllString(parts[1], "$${$1}"), flags == "g"}, nil
 }
 
 // splitRename splits s/PATTERN/TEXT/FLAGS. A delimiter after a backslash is an

@@ -7,9 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/urfave/cli/v2"
 
@@ -18,9 +18,9 @@ import (
 )
 
 // usualName matches the names that TensorFlow and its kin give their files.
-var usualName = regexp.MustCompile(`^events\.out\.tfevents\.\d{10}\..*[^~]$`)
+var usualName = lazyregexp.New(`^events\.out\.tfevents\.\d{10}\..*[^~]$`)
 
-var backupSuffix = regexp.MustCompile(`\.(bak|tmp|swp|old|orig|gz|zip|part)$`)
+var backupSuffix = lazyregexp.New(`\.(bak|tmp|swp|old|orig|gz|zip|part)$`)
 
 // fileTimes is when the events of a file happened, as they say. Zero times and
 // such that are no numbers do not count.
@@ -66,7 +66,7 @@ func (k *runChecker) checkFile(run tfevents.Run, name string) (*fileTimes, error
 	}
 	if base := filepath.Base(name); !tfevents.IsEventsFile(name) {
 		add(false, "is not read: its name does not contain \"tfevents\"")
-	} else if !usualName.MatchString(base) || backupSuffix.MatchString(base) {
+	} else if !usualName().MatchString(base) || backupSuffix().MatchString(base) {
 		add(false, "is read too, in the order of its name, because that contains \"tfevents\"; move copies out of the log directory")
 	}
 	f := fileChecker{seen: &seen, add: add}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
@@ -193,12 +193,12 @@ func runOf(c *cli.Context, paths []string) (*source, tfevents.Run, error) {
 }
 
 // datedName matches file names that begin with their time.
-var datedName = regexp.MustCompile(`^events\.out\.tfevents\.\d{10}\.`)
+var datedName = lazyregexp.New(`^events\.out\.tfevents\.\d{10}\.`)
 
 // orderByTime sorts paths by the time in their names, if all have one.
 func orderByTime(paths []string) {
 	for _, p := range paths {
-		if !datedName.MatchString(filepath.Base(p)) {
+		if !datedName().MatchString(filepath.Base(p)) {
 			return
 		}
 	}

@@ -12,18 +12,19 @@ import (
 
 const maskDelta = 0xa282ead8
 
-var table = crc32.MakeTable(crc32.Castagnoli)
+// table is made at the first use: a command that sums nothing starts sooner.
+func table() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Value returns the plain CRC-32C of b.
 func Value(b []byte) uint32 {
 	if len(b) <= shortLimit && hasShort {
 		return short(b)
 	}
-	return crc32.Checksum(b, table)
+	return crc32.Checksum(b, table())
 }
 
 // Extend returns the CRC-32C of the bytes that gave crc followed by b.
-func Extend(crc uint32, b []byte) uint32 { return crc32.Update(crc, table, b) }
+func Extend(crc uint32, b []byte) uint32 { return crc32.Update(crc, table(), b) }
 
 // Masked returns the masked CRC-32C of b: what the files store.
 func Masked(b []byte) uint32 { return Mask(Value(b)) }

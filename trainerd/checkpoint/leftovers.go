@@ -4,17 +4,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
 var (
-	dataFilePattern = regexp.MustCompile(`^(.+)\.data-[0-9]{5,}-of-[0-9]{5,}$`)
-	v1ShardPattern  = regexp.MustCompile(`^(.+)-[0-9]{5}-of-([0-9]{5})$`)
+	dataFilePattern = lazyregexp.New(`^(.+)\.data-[0-9]{5,}-of-[0-9]{5,}$`)
+	v1ShardPattern  = lazyregexp.New(`^(.+)-[0-9]{5}-of-([0-9]{5})$`)
 )
 
 // RemoveLeftovers removes files from a directory that nothing would ever use or
@@ -35,9 +35,9 @@ func (s *Saver) RemoveLeftovers(dir, basename string) error {
 		if !strings.Contains(e.Name(), "-of-") || !e.Type().IsRegular() {
 			continue // as the events of thousands of runs, which need no closer look
 		}
-		if m := dataFilePattern.FindStringSubmatch(e.Name()); m != nil {
+		if m := dataFilePattern().FindStringSubmatch(e.Name()); m != nil {
 			prefixes[filepath.Join(abs, m[1])] = true
-		} else if m := v1ShardPattern.FindStringSubmatch(e.Name()); m != nil && layout.IsTable(filepath.Join(abs, e.Name())) {
+		} else if m := v1ShardPattern().FindStringSubmatch(e.Name()); m != nil && layout.IsTable(filepath.Join(abs, e.Name())) {
 			prefixes[filepath.Join(abs, m[1]+layout.ShardMark+m[2])] = true
 		}
 	}

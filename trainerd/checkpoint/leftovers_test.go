@@ -24,7 +24,7 @@ func withFiles(t *testing.T, names ...string) string {
 	dir := sessiontest.MemoryDir(t)
 	for _, name := range names {
 		content := []byte("no checkpoint")
-		if v1ShardPattern.MatchString(name) {
+		if v1ShardPattern().MatchString(name) {
 			content = binary.LittleEndian.AppendUint64(content, sstable.Magic)
 		}
 		sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, name), content, 0o666))

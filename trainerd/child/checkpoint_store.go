@@ -96,7 +96,7 @@ func keyOf(name string) key {
 	if step := stepOfName(path.Base(name)); step != NoStep {
 		return key{step: step}
 	}
-	return key{NoStep, shardTail.ReplaceAllString(name, "")}
+	return key{NoStep, shardTail().ReplaceAllString(name, "")}
 }
 
 // checkpointStore is the checkpoints of the program in a logdir: a source of the

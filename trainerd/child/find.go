@@ -66,7 +66,7 @@ func (s *checkpointStore) names() []string {
 	names := slices.DeleteFunc(matches, isForeign)
 	dirs := map[string]bool{}
 	for _, name := range names {
-		if shardTail.MatchString(name) {
+		if shardTail().MatchString(name) {
 			dirs[path.Dir(name)] = true
 		}
 	}
@@ -77,8 +77,8 @@ func (s *checkpointStore) names() []string {
 		}
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
-			prefix := shardTail.ReplaceAllString(name, "")
-			if prefix != name && slices.ContainsFunc(matches, func(m string) bool { return shardTail.ReplaceAllString(m, "") == prefix }) {
+			prefix := shardTail().ReplaceAllString(name, "")
+			if prefix != name && slices.ContainsFunc(matches, func(m string) bool { return shardTail().ReplaceAllString(m, "") == prefix }) {
 				names = append(names, name)
 			}
 		}

@@ -3,13 +3,13 @@ package child
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
@@ -31,32 +31,32 @@ func isForeign(name string) bool {
 }
 
 var (
-	namedStep = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:global_?)?(?:step|iter(?:ation)?)[-_=]?(\d+)`)
-	numbers   = regexp.MustCompile(`\d+(?:\.\d+)*`)
-	shardTail = regexp.MustCompile(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
-	extension = regexp.MustCompile(`(?:\.[A-Za-z][A-Za-z0-9]*)+$`)
+	namedStep = lazyregexp.New(`(?i)(?:^|[^a-z])(?:global_?)?(?:step|iter(?:ation)?)[-_=]?(\d+)`)
+	numbers   = lazyregexp.New(`\d+(?:\.\d+)*`)
+	shardTail = lazyregexp.New(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
+	extension = lazyregexp.New(`(?:\.[A-Za-z][A-Za-z0-9]*)+$`)
 	// metricHead ends what comes before the value of a metric, versionHead before
 	// the number that distinguishes files of one name, or of one step.
-	metricHead  = regexp.MustCompile(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
-	versionHead = regexp.MustCompile(`(?i)(?:[-_.]v|rank[-_]?|shard[-_]?)$`)
+	metricHead  = lazyregexp.New(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
+	versionHead = lazyregexp.New(`(?i)(?:[-_.]v|rank[-_]?|shard[-_]?)$`)
 	// runFolder are names of folders that a program makes for each of its starts.
 	// epochNumber is a number that counts epochs.
-	epochNumber = regexp.MustCompile(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
-	runFolder   = regexp.MustCompile(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
+	epochNumber = lazyregexp.New(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
+	runFolder   = lazyregexp.New(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
 )
 
 // stepEnd returns the part of a base name up to the end of its step, and the
 // step's digits: what the name calls a step, else the last number that is no
 // metric, decimal or version.
 func stepEnd(base string) (head, digits string) {
-	stem := shardTail.ReplaceAllString(base, "")
-	if m := namedStep.FindStringSubmatchIndex(stem); m != nil {
+	stem := shardTail().ReplaceAllString(base, "")
+	if m := namedStep().FindStringSubmatchIndex(stem); m != nil {
 		return stem[:m[3]], stem[m[2]:m[3]]
 	}
-	stem = extension.ReplaceAllString(stem, "")
-	for _, at := range slices.Backward(numbers.FindAllStringIndex(stem, -1)) {
+	stem = extension().ReplaceAllString(stem, "")
+	for _, at := range slices.Backward(numbers().FindAllStringIndex(stem, -1)) {
 		before, number := stem[:at[0]], stem[at[0]:at[1]]
-		if !strings.Contains(number, ".") && !metricHead.MatchString(before) && !versionHead.MatchString(before) {
+		if !strings.Contains(number, ".") && !metricHead().MatchString(before) && !versionHead().MatchString(before) {
 			return stem[:at[1]], number
 		}
 	}
@@ -67,7 +67,7 @@ func stepEnd(base string) (head, digits string) {
 // for none.
 func runOf(name string) (run string) {
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
-		if runFolder.MatchString(part) {
+		if runFolder().MatchString(part) {
 			run += part + "/"
 		}
 	}
@@ -77,7 +77,7 @@ func runOf(name string) (run string) {
 // countsEpochs reports whether the number in a base name is that of an epoch.
 func countsEpochs(base string) bool {
 	head, digits := stepEnd(base)
-	return digits != "" && epochNumber.MatchString(head)
+	return digits != "" && epochNumber().MatchString(head)
 }
 
 // StepOf returns the step in the name of a file or folder, [NoStep] for none.
@@ -97,7 +97,7 @@ func stepOfName(base string) int64 {
 // all begin with up to the step, or the first.
 func nameOf(files []string) string {
 	first := files[0]
-	if len(files) == 1 && !shardTail.MatchString(first) {
+	if len(files) == 1 && !shardTail().MatchString(first) {
 		return first
 	}
 	head, _ := stepEnd(path.Base(first))

@@ -51,7 +51,7 @@ func (s *checkpointStore) isBetweenFiles(c Checkpoint) bool {
 // isPart reports whether an alternative means a file, or the bundle that it is of.
 func isPart(part, name string) bool {
 	whole, _ := path.Match(part, name)
-	bundle, _ := path.Match(part, shardTail.ReplaceAllString(name, ""))
+	bundle, _ := path.Match(part, shardTail().ReplaceAllString(name, ""))
 	return whole || bundle
 }
 
@@ -93,7 +93,7 @@ func (s *checkpointStore) nameOf(files []string) string {
 	for _, part := range s.parts {
 		for _, f := range files {
 			if isPart(part, f) {
-				return strings.TrimSuffix(f, shardTail.FindString(f))
+				return strings.TrimSuffix(f, shardTail().FindString(f))
 			}
 		}
 	}

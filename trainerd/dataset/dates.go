@@ -3,9 +3,10 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // ISODate is the name of the date layout of ISO 8601 and RFC 3339: 2026-01-31,
@@ -27,11 +28,11 @@ const Duration = "duration"
 // durationLayout means [Duration]; no layout of package time is like it.
 const durationLayout = "h:m:s"
 
-var durationForm = regexp.MustCompile(`^(-?)([0-9]{1,6}):([0-5]?[0-9])(?::([0-5]?[0-9](?:\.[0-9]{1,9})?))?$`)
+var durationForm = lazyregexp.New(`^(-?)([0-9]{1,6}):([0-5]?[0-9])(?::([0-5]?[0-9](?:\.[0-9]{1,9})?))?$`)
 
 // parseDuration returns the time that is a length of time after 1970 began.
 func parseDuration(field string) (time.Time, error) {
-	m := durationForm.FindStringSubmatch(field)
+	m := durationForm().FindStringSubmatch(field)
 	if m == nil {
 		return time.Time{}, errors.New("no hours and minutes")
 	}

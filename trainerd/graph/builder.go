@@ -168,7 +168,7 @@ func (b *Builder) nodeName(s NodeSpec) string {
 
 func (b *Builder) check(n *Node) {
 	switch {
-	case !nodeNames.MatchString(n.Name()):
+	case !nodeNames().MatchString(n.Name()):
 		b.Fail("node %q (%s): not a name that TensorFlow accepts", n.Name(), n.Op())
 	case b.byName[n.Name()] != nil:
 		b.Fail("node %s (%s): there is a node of this name", n.Name(), n.Op())

@@ -2,9 +2,10 @@ package graph
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // TensorName is a reference to a node or one of its outputs, as graphs,
@@ -17,7 +18,7 @@ type TensorName struct {
 }
 
 // nodeNames is what TensorFlow accepts as a node's name.
-var nodeNames = regexp.MustCompile(`^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$`)
+var nodeNames = lazyregexp.New(`^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$`)
 
 // maxOutputs bounds the output number that a name may carry.
 const maxOutputs = 1 << 20

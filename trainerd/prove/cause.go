@@ -48,7 +48,7 @@ func (e *evidence) collect() {
 		e.begin = e.restarts[n-1].first
 	}
 	for _, t := range e.Difference.Tensors {
-		if t.Name == "" && !holdsState.MatchString(t.File) && t.File == "" {
+		if t.Name == "" && !holdsState().MatchString(t.File) && t.File == "" {
 			continue // the last checkpoint is of another step
 		}
 		if p := t.part(); e.seen[p] == "" {
@@ -71,14 +71,14 @@ func (e *evidence) collect() {
 // evaluation. Where there is no other curve, the evaluation's stand for the training.
 func (e *evidence) split() (training, evaluated []Curve) {
 	for _, c := range e.Difference.Curves {
-		if evaluates.MatchString(c.Tag) {
+		if evaluates().MatchString(c.Tag) {
 			evaluated = append(evaluated, c)
 		} else {
 			training = append(training, c)
 		}
 	}
 	for tag := range e.reference.curves {
-		if !evaluates.MatchString(tag) && partOf(path.Base(tag)) == partWeights {
+		if !evaluates().MatchString(tag) && partOf(path.Base(tag)) == partWeights {
 			return training, evaluated
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // counts are names of numbers in checkpoints that each update of the weights raises
 // by one.
-var counts = regexp.MustCompile(`(?i)(?:^|[/_.])(?:step|steps|iteration|iterations|iter|count|t|last_epoch|num_batches_tracked)$`)
+var counts = lazyregexp.New(`(?i)(?:^|[/_.])(?:step|steps|iteration|iterations|iter|count|t|last_epoch|num_batches_tracked)$`)
 
 // byCounters reads what the counters of a checkpoint say, which need no reports: one
 // that differs by one has seen a step twice, or not at all; the optimizer's, when it
@@ -24,7 +25,7 @@ func (e *evidence) byCounters() []Cause {
 		if t.Step != e.Difference.Tensors[0].Step {
 			break // the later ones follow
 		}
-		if !counts.MatchString(t.Name) || p != partOptimizer && p != partNorm {
+		if !counts().MatchString(t.Name) || p != partOptimizer && p != partNorm {
 			continue
 		}
 		where := fmt.Sprintf("%s of %s: %s", t.Name, t.File, t.Reason)
@@ -49,7 +50,7 @@ func (e *evidence) older() []Cause {
 		if t.Step != e.Difference.Tensors[0].Step {
 			break // the later ones follow
 		}
-		if p := t.part(); !counts.MatchString(t.Name) || p != partOptimizer && p != partSchedule {
+		if p := t.part(); !counts().MatchString(t.Name) || p != partOptimizer && p != partSchedule {
 			continue
 		}
 		if counters > 0 && t.MaxAbs != lag {
@@ -67,7 +68,7 @@ func (e *evidence) older() []Cause {
 // restoredCounter reports whether the optimizer counts its updates in the checkpoints,
 // and counts the same: then it was restored.
 func (e *evidence) restoredCounter() bool {
-	return e.restored(func(t *Tensor) bool { return counts.MatchString(t.Name) && t.part() == partOptimizer })
+	return e.restored(func(t *Tensor) bool { return counts().MatchString(t.Name) && t.part() == partOptimizer })
 }
 
 // restoredRandom reports whether the checkpoints have a random state that is the same.
@@ -95,7 +96,7 @@ func (e *evidence) restored(kind func(*Tensor) bool) bool {
 // checkpoint.
 func (e *evidence) besides(file string) []string {
 	files, dir := []string{file}, path.Dir(file)
-	if !numbers.MatchString(path.Base(dir)) {
+	if !numbers().MatchString(path.Base(dir)) {
 		return files // it has those of other steps, too
 	}
 	entries, err := os.ReadDir(filepath.Join(e.reference.logdir, dir))
@@ -103,7 +104,7 @@ func (e *evidence) besides(file string) []string {
 		return files
 	}
 	for _, entry := range entries {
-		if name := path.Join(dir, entry.Name()); name != file && (holdsState.MatchString(name) || pickle.MatchString(name)) && !notState.MatchString(entry.Name()) {
+		if name := path.Join(dir, entry.Name()); name != file && (holdsState().MatchString(name) || pickle().MatchString(name)) && !notState().MatchString(entry.Name()) {
 			files = append(files, name)
 		}
 	}

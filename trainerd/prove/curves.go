@@ -7,11 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/glob"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -44,7 +44,7 @@ func (c *Curve) from() int64 {
 }
 
 // ofTheClock are curves that depend on how fast a run is.
-var ofTheClock = regexp.MustCompile(`(?i)(?:^|[/_. -])(?:time|times|secs?|seconds|ms|dt|eta|mfu|fps|wall|clock|elapsed|runtime|speed|throughput|memory|mem|gpu|cpu|tok|tokens|samples|examples|steps?|it)(?:$|[/_. -])(?:.*(?:sec|/s|per|second|device)|$)|per_sec|/sec|_per_s|(?:^|[/_. -])(?:time|secs?|seconds|ms|dt|eta|mfu|fps|elapsed|runtime)(?:$|[/_. -])`)
+var ofTheClock = lazyregexp.New(`(?i)(?:^|[/_. -])(?:time|times|secs?|seconds|ms|dt|eta|mfu|fps|wall|clock|elapsed|runtime|speed|throughput|memory|mem|gpu|cpu|tok|tokens|samples|examples|steps?|it)(?:$|[/_. -])(?:.*(?:sec|/s|per|second|device)|$)|per_sec|/sec|_per_s|(?:^|[/_. -])(?:time|secs?|seconds|ms|dt|eta|mfu|fps|elapsed|runtime)(?:$|[/_. -])`)
 
 // curves are the values by step of each tag.
 type curves map[string]map[int64]float64
@@ -57,7 +57,7 @@ func curvesIn(logdir string) curves {
 	for _, run := range runs {
 		for _, s := range tfevents.ReadRun(root, run, nil).Series {
 			tag := path.Join(run.Name, s.Tag)
-			if ofTheClock.MatchString(s.Tag) {
+			if ofTheClock().MatchString(s.Tag) {
 				continue
 			}
 			for p := range s.Points() {

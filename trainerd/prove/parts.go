@@ -5,54 +5,56 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // part is a part of the state of a training.
 type part struct {
 	name string
 	// words are in the names of its tensors and curves.
-	words *regexp.Regexp
+	words func() *regexp.Regexp
 	// depends says that it is another when the weights are.
 	depends bool
 }
 
 // The parts of a state, by name. A name belongs to the first whose words it has.
 var (
-	partDropout   = &part{"dropout stream", regexp.MustCompile(`(?i)drop_?out`), false}
-	partBest      = &part{"stale best", regexp.MustCompile(`(?i)best|patience|early_stop|(?:^|[_/.])(?:num_)?bad(?:_epochs|_evals)?$|no_improve|since_improve`), true}
-	partEMA       = &part{"EMA of the weights", regexp.MustCompile(`(?i)(?:^|[^a-z])(?:ema|swa|polyak|shadow)(?:$|[^a-z])|averaged|moving_avg|(?:model|net|weights?|params?)_?av(?:g|era)|(?:^|[^a-z_])(?:avg|average)_?(?:model|net|weights?|params?)|ExponentialMovingAverage`), true}
-	partScaler    = &part{"loss scaler", regexp.MustCompile(`(?i)scaler|loss_?scale|grad_?scale|growth_tracker|(?:good|fin|skipped)_?steps|(?:^|[/_.])scale$`), false}
-	partShuffle   = &part{"shuffle seed", regexp.MustCompile(`(?i)shuffl|perm(?:$|utation|[/_.])|sampler|(?:^|[/.])(?:data|epoch)?_?seed$`), false}
-	partRandom    = &part{"random state", regexp.MustCompile(`(?i)(?:^|[^a-z])rng|random|generator|mt19937|(?:^|[_/.])seed|^(?:[a-z]+_)?keys?$`), false}
-	partSchedule  = &part{"schedule of the learning rate", regexp.MustCompile(`(?i)sched|learning_?rate|(?:^|[_/.])lr(?:$|[_/.])|warm_?up|last_epoch`), false}
-	partOptimizer = &part{"optimizer state (moments)", regexp.MustCompile(`(?i)exp_avg|moment|adam|optim|slot|velocity|rmsprop|adagrad|(?:^|[/_.])[mv](?:$|[/_.])|beta\d_power`), true}
-	partData      = &part{"data order", regexp.MustCompile(`(?i)cursor|position|(?:^|[_/.])pos$|offset|(?:^|[_/.])data|loader|(?:^|[_/.])(?:batch|sample|index|epoch|order|examples|seen)(?:$|/|_?(?:idx|index|pos|num|id|count|order))`), false}
-	partStep      = &part{"step off by one", regexp.MustCompile(`(?i)(?:^|[/_.])(?:global_?)?(?:step|iteration|iter)s?$`), false}
-	partNorm      = &part{"running statistics (BatchNorm)", regexp.MustCompile(`(?i)running_(?:mean|var)|moving_(?:mean|var)|num_batches_tracked|batch_?stats`), true}
-	partAccum     = &part{"gradients that are added up", regexp.MustCompile(`(?i)accum\w*grad|grad\w*accum|acc_?grads?(?:$|[/_.])`), false}
-	partWeights   = &part{"weights", regexp.MustCompile(``), true}
+	partDropout   = &part{"dropout stream", lazyregexp.New(`(?i)drop_?out`), false}
+	partBest      = &part{"stale best", lazyregexp.New(`(?i)best|patience|early_stop|(?:^|[_/.])(?:num_)?bad(?:_epochs|_evals)?$|no_improve|since_improve`), true}
+	partEMA       = &part{"EMA of the weights", lazyregexp.New(`(?i)(?:^|[^a-z])(?:ema|swa|polyak|shadow)(?:$|[^a-z])|averaged|moving_avg|(?:model|net|weights?|params?)_?av(?:g|era)|(?:^|[^a-z_])(?:avg|average)_?(?:model|net|weights?|params?)|ExponentialMovingAverage`), true}
+	partScaler    = &part{"loss scaler", lazyregexp.New(`(?i)scaler|loss_?scale|grad_?scale|growth_tracker|(?:good|fin|skipped)_?steps|(?:^|[/_.])scale$`), false}
+	partShuffle   = &part{"shuffle seed", lazyregexp.New(`(?i)shuffl|perm(?:$|utation|[/_.])|sampler|(?:^|[/.])(?:data|epoch)?_?seed$`), false}
+	partRandom    = &part{"random state", lazyregexp.New(`(?i)(?:^|[^a-z])rng|random|generator|mt19937|(?:^|[_/.])seed|^(?:[a-z]+_)?keys?$`), false}
+	partSchedule  = &part{"schedule of the learning rate", lazyregexp.New(`(?i)sched|learning_?rate|(?:^|[_/.])lr(?:$|[_/.])|warm_?up|last_epoch`), false}
+	partOptimizer = &part{"optimizer state (moments)", lazyregexp.New(`(?i)exp_avg|moment|adam|optim|slot|velocity|rmsprop|adagrad|(?:^|[/_.])[mv](?:$|[/_.])|beta\d_power`), true}
+	partData      = &part{"data order", lazyregexp.New(`(?i)cursor|position|(?:^|[_/.])pos$|offset|(?:^|[_/.])data|loader|(?:^|[_/.])(?:batch|sample|index|epoch|order|examples|seen)(?:$|/|_?(?:idx|index|pos|num|id|count|order))`), false}
+	partStep      = &part{"step off by one", lazyregexp.New(`(?i)(?:^|[/_.])(?:global_?)?(?:step|iteration|iter)s?$`), false}
+	partNorm      = &part{"running statistics (BatchNorm)", lazyregexp.New(`(?i)running_(?:mean|var)|moving_(?:mean|var)|num_batches_tracked|batch_?stats`), true}
+	partAccum     = &part{"gradients that are added up", lazyregexp.New(`(?i)accum\w*grad|grad\w*accum|acc_?grads?(?:$|[/_.])`), false}
+	partWeights   = &part{"weights", lazyregexp.New(``), true}
 
 	parts = []*part{partDropout, partBest, partNorm, partEMA, partScaler, partShuffle, partRandom, partSchedule, partOptimizer, partAccum, partData, partStep, partWeights}
 )
 
 func partOf(name string) *part {
-	i := slices.IndexFunc(parts, func(p *part) bool { return p.words.MatchString(name) })
+	i := slices.IndexFunc(parts, func(p *part) bool { return p.words().MatchString(name) })
 	return parts[i]
 }
 
 // ofOptimizer are the names under which torch's optimizers keep what they know of a
 // parameter.
-var ofOptimizer = regexp.MustCompile(`(?:^|[/_.])state[/_.]\d+[/_.]\w+$`)
+var ofOptimizer = lazyregexp.New(`(?:^|[/_.])state[/_.]\d+[/_.]\w+$`)
 
 // part returns which part of the state a tensor belongs to: by its name, or by that
 // of its file.
 func (t *Tensor) part() *part {
-	if stepIn(t.File) < 0 && partBest.words.MatchString(t.File) {
+	if stepIn(t.File) < 0 && partBest.words().MatchString(t.File) {
 		return partBest // a copy of the state at a step that the program has chosen
 	}
 	base := path.Base(t.File)
 	inFile := partOf(strings.TrimSuffix(base, path.Ext(base)))
-	if p := partOf(t.Name); p == partStep && (inFile == partOptimizer || ofOptimizer.MatchString(t.Name)) {
+	if p := partOf(t.Name); p == partStep && (inFile == partOptimizer || ofOptimizer().MatchString(t.Name)) {
 		return partOptimizer // it counts its updates
 	} else if p != partWeights && t.Name != "" {
 		return p
@@ -65,13 +67,13 @@ func (t *Tensor) part() *part {
 
 // plainSGD is an optimizer without state, unless it has one of stateful.
 var (
-	plainSGD = regexp.MustCompile(`(?i)\bsgd\b`)
-	stateful = regexp.MustCompile(`(?i)adam|momentum|velocity|rmsprop|adagrad|adafactor|adadelta|\blamb\b|\blion\b|muon`)
+	plainSGD = lazyregexp.New(`(?i)\bsgd\b`)
+	stateful = lazyregexp.New(`(?i)adam|momentum|velocity|rmsprop|adagrad|adafactor|adadelta|\blamb\b|\blion\b|muon`)
 )
 
 // mentionsMoments reports whether the script has an optimizer with a state.
 func (e *evidence) mentionsMoments() bool {
-	return e.mentions(partOptimizer) && (stateful.MatchString(e.source) || !plainSGD.MatchString(e.source))
+	return e.mentions(partOptimizer) && (stateful().MatchString(e.source) || !plainSGD().MatchString(e.source))
 }
 
 func (e *evidence) mentions(p *part) bool {
@@ -81,19 +83,19 @@ func (e *evidence) mentions(p *part) bool {
 
 // evaluates are the tags of curves that an evaluation reports: they follow what it uses,
 // and change nothing.
-var evaluates = regexp.MustCompile(`(?i)(?:^|[/_. -])(?:val|valid|validation|eval|evaluation|test|dev)(?:$|[/_. -])`)
+var evaluates = lazyregexp.New(`(?i)(?:^|[/_. -])(?:val|valid|validation|eval|evaluation|test|dev)(?:$|[/_. -])`)
 
 // sourceWords are in scripts that have a part.
-var sourceWords = map[*part]*regexp.Regexp{
+var sourceWords = map[*part]func() *regexp.Regexp{
 	partDropout:   partDropout.words,
-	partShuffle:   regexp.MustCompile(`(?i)shuffle|permutation|randperm|sampler`),
-	partRandom:    regexp.MustCompile(`(?i)\brandom\.|\brng\b|np\.random|torch\.rand|noise|gauss|normal\(|augment|subsample|colsample|bagging|fraction`),
-	partNorm:      regexp.MustCompile(`(?i)batch_?norm`),
+	partShuffle:   lazyregexp.New(`(?i)shuffle|permutation|randperm|sampler`),
+	partRandom:    lazyregexp.New(`(?i)\brandom\.|\brng\b|np\.random|torch\.rand|noise|gauss|normal\(|augment|subsample|colsample|bagging|fraction`),
+	partNorm:      lazyregexp.New(`(?i)batch_?norm`),
 	partEMA:       partEMA.words,
-	partAccum:     regexp.MustCompile(`(?i)accum`),
-	partData:      regexp.MustCompile(`(?i)loader|dataset|\bdata\b|batch|iter\(`),
-	partSchedule:  regexp.MustCompile(`(?i)sched|warm_?up|cosine|lr_?decay|lr_lambda`),
-	partOptimizer: regexp.MustCompile(`(?i)adam|momentum|velocity|optim`),
+	partAccum:     lazyregexp.New(`(?i)accum`),
+	partData:      lazyregexp.New(`(?i)loader|dataset|\bdata\b|batch|iter\(`),
+	partSchedule:  lazyregexp.New(`(?i)sched|warm_?up|cosine|lr_?decay|lr_lambda`),
+	partOptimizer: lazyregexp.New(`(?i)adam|momentum|velocity|optim`),
 }
 
 // lineWith returns the first line of the source that has a part, without comments
@@ -104,7 +106,7 @@ func (e *evidence) lineWith(p *part) (string, bool) {
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "from ") {
 			continue
 		}
-		if sourceWords[p].MatchString(line) {
+		if sourceWords[p]().MatchString(line) {
 			return line[:min(len(line), 80)], true
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"io"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Verdict is the result of a proof.
@@ -203,7 +204,7 @@ func firstTensor(all []Tensor, cause string) *Tensor {
 }
 
 // aboutTime are names of numbers that say when something was.
-var aboutTime = regexp.MustCompile(`(?i)_at\b|time|date|clock|sec|uuid|host|pid`)
+var aboutTime = lazyregexp.New(`(?i)_at\b|time|date|clock|sec|uuid|host|pid`)
 
 // qualify says what a verdict "same" does not cover.
 func (r *Report) qualify(p *proof) {
@@ -246,7 +247,7 @@ func (r *Report) qualify(p *proof) {
 	if len(r.Reports) > 0 {
 		note("the checkpoints are the same; these curves have points at other steps after a restart, or another first one, as means do: %s", strings.Join(r.Reports, ", "))
 	}
-	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime.MatchString(name) }); weights && r.Verdict == Same {
+	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime().MatchString(name) }); weights && r.Verdict == Same {
 		r.Verdict = Nondeterministic
 		note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
 	}

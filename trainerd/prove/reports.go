@@ -3,8 +3,9 @@ package prove
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // A program that reports every tenth step says less about a restart than one that
@@ -17,7 +18,7 @@ func (o *outcome) steps() (all []int64) {
 	var others []int64
 	for tag, points := range o.curves {
 		for step := range points {
-			if evaluates.MatchString(tag) {
+			if evaluates().MatchString(tag) {
 				others = append(others, step)
 			} else {
 				all = append(all, step)
@@ -125,10 +126,10 @@ func (r *Result) forgiveReports(reference curves) (tags []string) {
 
 // closingMeans are the tags of losses over a whole training, as transformers' Trainer
 // reports one when it ends.
-var closingMeans = regexp.MustCompile(`(?i)(?:^|[/_. -])(?:train|training|mean|avg|average)[/_. -]?loss$`)
+var closingMeans = lazyregexp.New(`(?i)(?:^|[/_. -])(?:train|training|mean|avg|average)[/_. -]?loss$`)
 
 // isClosingMean reports whether a curve is a single mean over the steps since the
 // program has started.
 func isClosingMean(c Curve, points map[int64]float64) bool {
-	return len(points) == 1 && c.Differ == 1 && len(c.Extra) == 0 && closingMeans.MatchString(c.Tag) && !evaluates.MatchString(c.Tag)
+	return len(points) == 1 && c.Differ == 1 && len(c.Extra) == 0 && closingMeans().MatchString(c.Tag) && !evaluates().MatchString(c.Tag)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/trainerd/control"
 )
 
@@ -166,9 +166,9 @@ func (p *proof) start(ctx context.Context, o *outcome) (*session, error) {
 }
 
 var (
-	startedLine  = regexp.MustCompile(`msg=started pid=(\d+) attempt=\d+ checkpoint=(\S+)`)
-	restoredLine = regexp.MustCompile(`msg="restored; training continues" step=(\d+)`)
-	freshLine    = regexp.MustCompile(`msg="training from the beginning"`)
+	startedLine  = lazyregexp.New(`msg=started pid=(\d+) attempt=\d+ checkpoint=(\S+)`)
+	restoredLine = lazyregexp.New(`msg="restored; training continues" step=(\d+)`)
+	freshLine    = lazyregexp.New(`msg="training from the beginning"`)
 )
 
 // maxTail bounds the lines of output that are kept.
@@ -191,14 +191,14 @@ func (s *session) note(line string) {
 		s.lines = s.lines[1:]
 	}
 	s.whole = s.whole || strings.HasPrefix(line, "job is complete")
-	if found := restoredLine.FindStringSubmatch(line); found != nil {
+	if found := restoredLine().FindStringSubmatch(line); found != nil {
 		s.at, _ = strconv.ParseInt(found[1], 10, 64)
 		s.ready = true
 	}
-	if freshLine.MatchString(line) {
+	if freshLine().MatchString(line) {
 		s.at, s.ready = 0, true
 	}
-	if found := startedLine.FindStringSubmatch(line); found != nil {
+	if found := startedLine().FindStringSubmatch(line); found != nil {
 		pid, _ := strconv.Atoi(found[1])
 		s.pids, s.ready = append(s.pids, pid), true
 		if s.given = found[2] != "none"; !s.given {

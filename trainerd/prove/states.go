@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/ckptfmt/pickled"
 	"github.com/trainerd/trainerd/internal/braces"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Tensor is a tensor that differs between two runs.
@@ -38,19 +38,19 @@ type Tensor struct {
 
 // key is the same in checkpoints of other steps.
 func (t *Tensor) key() string {
-	return numbers.ReplaceAllString(t.File, "*") + "\x00" + t.Name
+	return numbers().ReplaceAllString(t.File, "*") + "\x00" + t.Name
 }
 
-var numbers = regexp.MustCompile(`\d+`)
+var numbers = lazyregexp.New(`\d+`)
 
 // holdsState are names of files that have tensors.
-var holdsState = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index)$`)
+var holdsState = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index)$`)
 
 // pickle are endings of files that hold tensors if the pattern means them.
-var pickle = regexp.MustCompile(`(?i)\.(?:pkl|pickle)$`)
+var pickle = lazyregexp.New(`(?i)\.(?:pkl|pickle)$`)
 
 // notState are names of files that are no state of a training.
-var notState = regexp.MustCompile(`(?i)tfevents|^trainerd\.|^run-report|manifest|\.tmp|\.part$|~$|\.log$|\.data-\d+-of-\d+$|\.meta$|\.pin$|^checkpoint$|\.pbtxt$`)
+var notState = lazyregexp.New(`(?i)tfevents|^trainerd\.|^run-report|manifest|\.tmp|\.part$|~$|\.log$|\.data-\d+-of-\d+$|\.meta$|\.pin$|^checkpoint$|\.pbtxt$`)
 
 // statesIn returns the files below a logdir that hold the state of the training.
 func statesIn(logdir, pattern string) (names []string) {
@@ -61,7 +61,7 @@ func statesIn(logdir, pattern string) (names []string) {
 			return nil
 		case d.IsDir() && (name == "damaged" || name != "." && strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
-		case d.Type().IsRegular() && !notState.MatchString(d.Name()) && (holdsState.MatchString(d.Name()) || matches(pattern, name)):
+		case d.Type().IsRegular() && !notState().MatchString(d.Name()) && (holdsState().MatchString(d.Name()) || matches(pattern, name)):
 			names = append(names, name)
 		}
 		return nil
@@ -88,7 +88,7 @@ func stepIn(name string) int64 {
 	for ; name != "."; name = path.Dir(name) {
 		base := path.Base(name)
 		base = strings.TrimSuffix(base, path.Ext(base))
-		if found := numbers.FindAllString(base, -1); len(found) > 0 {
+		if found := numbers().FindAllString(base, -1); len(found) > 0 {
 			step, err := strconv.ParseInt(found[len(found)-1], 10, 64)
 			if err == nil {
 				return step
@@ -283,7 +283,7 @@ func damageNewest(logdir, pattern string) string {
 			return nil
 		}
 		base := d.Name()
-		if shard := strings.Contains(base, ".data-"); !shard && (notState.MatchString(base) || !holdsState.MatchString(base) && !matches(pattern, name)) || strings.Contains(base, "best") {
+		if shard := strings.Contains(base, ".data-"); !shard && (notState().MatchString(base) || !holdsState().MatchString(base) && !matches(pattern, name)) || strings.Contains(base, "best") {
 			return nil
 		}
 		info, err := d.Info()

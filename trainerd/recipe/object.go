@@ -3,14 +3,15 @@ package recipe
 import (
 	"math"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // objectToken is a part of an object of JSON, or of a dict of Python: a string, a
 // number, a bracket, or a word such as None or tensor.
-var objectToken = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[-+]?(?i:nan|inf(?:inity)?)\b|[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[{}\[\]():,]|\w[\w.]*`)
+var objectToken = lazyregexp.New(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[-+]?(?i:nan|inf(?:inity)?)\b|[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[{}\[\]():,]|\w[\w.]*`)
 
 // stepNames are the keys that mean the step, the surest first.
 var stepNames = []string{"global_step", "step", "_step", "num_updates", "num_timesteps", "total_timesteps", "timesteps", "n_iter", "iteration", "iter", "iters", "it", "update", "updates", "round", "batch"}
@@ -37,7 +38,7 @@ type objectReader struct {
 // both. It is false when no key says where the training is.
 func (m *match) addObject(text string) bool {
 	r := objectReader{m: m, isKey: true, rank: len(stepNames)}
-	for _, token := range objectToken.FindAllString(text, -1) {
+	for _, token := range objectToken().FindAllString(text, -1) {
 		r.take(token)
 	}
 	return r.inPlace

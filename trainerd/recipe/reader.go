@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Point is the contents of a line: numbers at a step.
@@ -81,10 +83,10 @@ func (r *Recipe) NewReader(step int64) *Reader {
 
 // escapes are the sequences by which a program colours its lines and moves the
 // cursor.
-var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[\b\x00]+")
+var escapes = lazyregexp.New("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[\b\x00]+")
 
 // origin is what loguru says of the place in the source that has written a line.
-var origin = regexp.MustCompile(`(?:^|[\s|])[\w.]+:[\w<>.]+:\d+ - `)
+var origin = lazyregexp.New(`(?:^|[\s|])[\w.]+:[\w<>.]+:\d+ - `)
 
 // Read reads a line. It returns the point that the line completes, nil for none;
 // its numbers may come from an earlier line.
@@ -93,7 +95,7 @@ func (r *Reader) Read(text string) *Point {
 		return nil
 	}
 	blank := text != ""
-	text = strings.TrimSpace(origin.ReplaceAllString(escapes.ReplaceAllString(text, ""), " "))
+	text = strings.TrimSpace(origin().ReplaceAllString(escapes().ReplaceAllString(text, ""), " "))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if found, taken := r.table.read(text); found != nil {
@@ -210,14 +212,14 @@ func (m *match) value(name string, v float64) {
 
 var (
 	// grouped is a number whose thousands are set apart by commas or underscores.
-	grouped = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}(?:[,_]\d{3})+(?:\.|[eE]|$)`)
+	grouped = lazyregexp.New(`^[-+]?[1-9]\d{0,2}(?:[,_]\d{3})+(?:\.|[eE]|$)`)
 	// decimalComma is a number of a country where the comma is the decimal point.
-	decimalComma = regexp.MustCompile(`^[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE]|$)`)
+	decimalComma = lazyregexp.New(`^[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE]|$)`)
 )
 
 // parseNumber reads a number as people and locales write it.
 func parseNumber(text string) (float64, bool) {
-	if !grouped.MatchString(text) && decimalComma.MatchString(text) {
+	if !grouped().MatchString(text) && decimalComma().MatchString(text) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, ".", ""), ",", ".")
 	}
 	v, err := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "").Replace(text), 64)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // table reads progress that is printed as a table. There are two kinds. In one the
@@ -37,23 +39,23 @@ const (
 
 var (
 	// rowBar is a progress bar after a row.
-	rowBar = regexp.MustCompile(`:\s*\d+%[\s|].*$`)
+	rowBar = lazyregexp.New(`:\s*\d+%[\s|].*$`)
 	// rule is a line that is drawn below a heading, or around a box.
-	rule = regexp.MustCompile(`^[-=+|: ┌┬┐└┴┘├┼┤─━]*[-=─━]{3}[-=+|: ┌┬┐└┴┘├┼┤─━]*$`)
+	rule = lazyregexp.New(`^[-=+|: ┌┬┐└┴┘├┼┤─━]*[-=─━]{3}[-=+|: ┌┬┐└┴┘├┼┤─━]*$`)
 	// columnGap sets apart columns whose names have spaces.
-	columnGap = regexp.MustCompile(`\t+ *|  +`)
+	columnGap = lazyregexp.New(`\t+ *|  +`)
 	// columnName is what the heading of a column looks like.
-	columnName = regexp.MustCompile(`^(?:#|[A-Za-z][\w./@()' %:#-]*)$`)
+	columnName = lazyregexp.New(`^(?:#|[A-Za-z][\w./@()' %:#-]*)$`)
 	// hasNumber is what a name with its number looks like.
-	hasNumber = regexp.MustCompile(`[ :=][-+]?\d`)
+	hasNumber = lazyregexp.New(`[ :=][-+]?\d`)
 	// measured are words of headings for what a training is judged by.
-	measured = regexp.MustCompile(`(?i)loss|acc|reward|return|error|cost|perplexity|ppl|mse|mae|auc|f1|bleu|psnr|iou|elbo|nll|score|bpc|fid|wer|fitness|deviance`)
+	measured = lazyregexp.New(`(?i)loss|acc|reward|return|error|cost|perplexity|ppl|mse|mae|auc|f1|bleu|psnr|iou|elbo|nll|score|bpc|fid|wer|fitness|deviance`)
 	// cell is a number, a mark for a missing one, or a time.
-	cell = regexp.MustCompile(`^(?:[-+]?(?:\d[\d.,:]*|\.\d+)(?:[eE][-+]?\d+)?(?:[%a-zA-Z/]{0,4})|[-+]?(?i:nan|inf)|-+|(?i:n/?a|none))$`)
+	cell = lazyregexp.New(`^(?:[-+]?(?:\d[\d.,:]*|\.\d+)(?:[eE][-+]?\d+)?(?:[%a-zA-Z/]{0,4})|[-+]?(?i:nan|inf)|-+|(?i:n/?a|none))$`)
 	// ofAll is a count with the number of all.
-	ofAll = regexp.MustCompile(`^(\d+)/\d+$`)
+	ofAll = lazyregexp.New(`^(\d+)/\d+$`)
 	// plainNumber is a cell that is a number alone, or one of percent.
-	plainNumber = regexp.MustCompile(`^` + number + `%?$`)
+	plainNumber = lazyregexp.New(`^` + number + `%?$`)
 )
 
 // epochNames are the names of a column with epochs.
@@ -79,11 +81,11 @@ func (t *table) read(text string) (m *match, taken bool) {
 	if t == nil {
 		return nil, false
 	}
-	if rule.MatchString(text) {
+	if rule().MatchString(text) {
 		return t.endBox(), true
 	}
 	line := &tableLine
-	if bare := rowBar.ReplaceAllString(text, ""); bare != text {
+	if bare := rowBar().ReplaceAllString(text, ""); bare != text {
 		text, line = bare, &tableBar
 	}
 	if cells := barred(text); len(cells) == boxWidth && t.addToBox(cells) {
@@ -112,8 +114,8 @@ func (t *table) heading(text string) {
 	case cells != nil:
 	case strings.Contains(text, ","):
 		cells, comma = strings.Split(text, ","), true
-	case columnGap.MatchString(text):
-		cells = columnGap.Split(text, -1)
+	case columnGap().MatchString(text):
+		cells = columnGap().Split(text, -1)
 	default:
 		cells = strings.Fields(text)
 	}
@@ -123,10 +125,10 @@ func (t *table) heading(text string) {
 	place, measures := -1, false
 	for i, name := range cells {
 		cells[i] = strings.Trim(strings.TrimSpace(name), `"`)
-		if !columnName.MatchString(cells[i]) || cell.MatchString(cells[i]) || hasNumber.MatchString(cells[i]) {
+		if !columnName().MatchString(cells[i]) || cell().MatchString(cells[i]) || hasNumber().MatchString(cells[i]) {
 			return
 		}
-		measures = measures || measured.MatchString(cells[i])
+		measures = measures || measured().MatchString(cells[i])
 		if rankOf(cells[i]) >= 0 && (place < 0 || rankOf(cells[i]) < rankOf(cells[place])) {
 			place = i
 		}
@@ -161,10 +163,10 @@ func (t *table) row(text string, line *Line) *match {
 		switch {
 		case i == t.place && !m.at(t.names[i], text):
 			return nil
-		case i == t.place, rankOf(t.names[i]) >= 0 && ofAll.MatchString(text):
-		case text != "" && !cell.MatchString(text):
+		case i == t.place, rankOf(t.names[i]) >= 0 && ofAll().MatchString(text):
+		case text != "" && !cell().MatchString(text):
 			return nil
-		case rankOf(t.names[i]) < 0 && plainNumber.MatchString(text):
+		case rankOf(t.names[i]) < 0 && plainNumber().MatchString(text):
 			m.add(t.names[i], strings.TrimSuffix(text, "%"))
 		}
 	}
@@ -176,7 +178,7 @@ func (t *table) row(text string, line *Line) *match {
 
 // at takes where the training is from a cell; it is false if that has no count.
 func (m *match) at(name, text string) bool {
-	if found := ofAll.FindStringSubmatch(text); found != nil {
+	if found := ofAll().FindStringSubmatch(text); found != nil {
 		text = found[1]
 	}
 	n := whole(strings.TrimSuffix(text, ".0"))
@@ -191,7 +193,7 @@ func (m *match) at(name, text string) bool {
 // addToBox takes a line of a box; it is false for one that is none.
 func (t *table) addToBox(cells []string) bool {
 	name, text := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
-	if !columnName.MatchString(name) || text != "" && columnName.MatchString(text) && !cell.MatchString(text) {
+	if !columnName().MatchString(name) || text != "" && columnName().MatchString(text) && !cell().MatchString(text) {
 		return false
 	}
 	switch {
@@ -211,7 +213,7 @@ func (t *table) addToBox(cells []string) bool {
 		t.box.placeBy(name, text)
 		return true
 	}
-	if plainNumber.MatchString(text) && !slices.Contains(tableLine.Drop, name) {
+	if plainNumber().MatchString(text) && !slices.Contains(tableLine.Drop, name) {
 		t.box.add(t.group+name, strings.TrimSuffix(text, "%"))
 	}
 	return true

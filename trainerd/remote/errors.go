@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc/status"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -118,13 +118,13 @@ func reviseCode(code tfpb.Code, message string) tfpb.Code {
 
 // lostBetween begins the part of a server whose step the cluster gave up, in a
 // message that is made of several.
-var lostBetween = regexp.MustCompile(`(?m)^(ABORTED|UNAVAILABLE): From /job:`)
+var lostBetween = lazyregexp.New(`(?m)^(ABORTED|UNAVAILABLE): From /job:`)
 
 // causeOfCancel returns the code of a step that nobody here has cancelled. When
 // a server fails the others cancel their parts of the step, and whichever
 // answers first gives the code to the whole.
 func causeOfCancel(message string) tfpb.Code {
-	if m := lostBetween.FindStringSubmatch(message); m != nil {
+	if m := lostBetween().FindStringSubmatch(message); m != nil {
 		return tfpb.Code(tfpb.Code_value[m[1]])
 	}
 	if strings.Contains(message, "RecvFromRemoteAsync is cancelled") {
@@ -138,8 +138,8 @@ func causeOfCancel(message string) tfpb.Code {
 // partitionNode is the name of a copy of a node made when the graph was divided
 // among devices.
 var (
-	transferNode  = regexp.MustCompile(`^_(?:recv|send|arg|retval)_(.+)_\d+$`)
-	partitionNode = regexp.MustCompile(`^(.+)_S\d+$`)
+	transferNode  = lazyregexp.New(`^_(?:recv|send|arg|retval)_(.+)_\d+$`)
+	partitionNode = lazyregexp.New(`^(.+)_S\d+$`)
 )
 
 // find returns the graph's node of that name.
@@ -148,11 +148,11 @@ func (o opTypes) find(name string) (string, bool) {
 		if _, ok := o[name]; ok {
 			return name, true
 		}
-		if m := partitionNode.FindStringSubmatch(name); m != nil {
+		if m := partitionNode().FindStringSubmatch(name); m != nil {
 			name = m[1]
 			continue
 		}
-		m := transferNode.FindStringSubmatch(name)
+		m := transferNode().FindStringSubmatch(name)
 		if m == nil {
 			return "", false
 		}
@@ -167,18 +167,18 @@ var (
 	// nodeMark is how TensorFlow points at a node: {{node NAME}}. Before 1.14
 	// it was [[Node: NAME = Op[attributes](inputs)]], and a server that knows
 	// the place of definition writes [[node NAME (defined at ...)]].
-	nodeMark = regexp.MustCompile(`\{\{node ([^{}\s]+)\}\}|\[\[Node: (\S+) = (\w+)|\[\[node ([^\s\[\]]+)`)
+	nodeMark = lazyregexp.New(`\{\{node ([^{}\s]+)\}\}|\[\[Node: (\S+) = (\w+)|\[\[node ([^\s\[\]]+)`)
 	// nodeLine is a line that holds nothing but such marks.
-	nodeLine = regexp.MustCompile(`^\[\[.*\]\]$`)
+	nodeLine = lazyregexp.New(`^\[\[.*\]\]$`)
 	// nodePrefix are marks before the message.
-	nodePrefix = regexp.MustCompile(`^(\{\{(function_)?node [^{}]*\}\}\s*)+`)
+	nodePrefix = lazyregexp.New(`^(\{\{(function_)?node [^{}]*\}\}\s*)+`)
 	// wireLine is a line about the call between two servers. What it says of
 	// the failure is in the lines before it too.
-	wireLine = regexp.MustCompile(`^(Additional GRPC error information|:UNKNOWN:|:\{"created")`)
+	wireLine = lazyregexp.New(`^(Additional GRPC error information|:UNKNOWN:|:\{"created")`)
 	// rule is the line around a message that is made of several: one for each
 	// server that failed, which begins with its code.
-	rule     = regexp.MustCompile(`^=+$`)
-	codeLine = regexp.MustCompile(`^[A-Z_]+: `)
+	rule     = lazyregexp.New(`^=+$`)
+	codeLine = lazyregexp.New(`^[A-Z_]+: `)
 )
 
 // parseMessage takes the failed node out of a message of TensorFlow, and makes
@@ -190,35 +190,35 @@ func parseMessage(message string, ops opTypes) (node, op, rest string) {
 	var known, several bool
 	for line := range strings.SplitSeq(message, "\n") {
 		line = strings.TrimSpace(line)
-		if line == "" || wireLine.MatchString(line) {
+		if line == "" || wireLine().MatchString(line) {
 			continue
 		}
-		if rule.MatchString(line) {
+		if rule().MatchString(line) {
 			several = true
 			continue
 		}
 		if !known {
 			node, op, known = nodeIn(line, ops, node, op)
 		}
-		if nodeLine.MatchString(line) {
+		if nodeLine().MatchString(line) {
 			continue
 		}
 		switch {
 		case text.Len() == 0:
-		case several && codeLine.MatchString(line):
+		case several && codeLine().MatchString(line):
 			text.WriteString("; ")
 		default:
 			text.WriteString(" ")
 		}
 		text.WriteString(line)
 	}
-	return node, op, nodePrefix.ReplaceAllString(text.String(), "")
+	return node, op, nodePrefix().ReplaceAllString(text.String(), "")
 }
 
 // nodeIn returns the first node in line that is in the graph, which makes it
 // known; or else the given one; or else the first of line.
 func nodeIn(line string, ops opTypes, node, op string) (_, _ string, known bool) {
-	for _, m := range nodeMark.FindAllStringSubmatch(line, -1) {
+	for _, m := range nodeMark().FindAllStringSubmatch(line, -1) {
 		name := m[1] + m[2] + m[4]
 		if own, ok := ops.find(name); ok {
 			return own, ops[own], true

@@ -3,16 +3,16 @@ package savedmodel
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // A SavedModel is written into a folder next to where it is to be, which a killed
 // process leaves. Its writer holds a lock of it, so that the next one can tell those
 // that are nobody's and remove them. Where folders cannot be locked, they stay.
-var stagingName = regexp.MustCompile(`^\..+\.tmp-[0-9]+$`)
+var stagingName = lazyregexp.New(`^\..+\.tmp-[0-9]+$`)
 
 // staging is a folder that is being written.
 type staging struct {
@@ -52,7 +52,7 @@ func sweepStaging(parent string) {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(parent, e.Name())
-		if !e.IsDir() || !stagingName.MatchString(e.Name()) || !isStaging(dir) {
+		if !e.IsDir() || !stagingName().MatchString(e.Name()) || !isStaging(dir) {
 			continue
 		}
 		if lock, state := lockFolder(dir); state == lockHeld {

@@ -2,14 +2,14 @@ package cluster
 
 import (
 	"crypto/rand"
-	"regexp"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // inputOp matches the ops that hold what is left of an input.
-var inputOp = regexp.MustCompile(`^(?:(?:FIFO|PaddingFIFO|RandomShuffle|Priority)Queue|\w*Reader|Barrier|Iterator|OneShotIterator)(?:V2)?$`)
+var inputOp = lazyregexp.New(`^(?:(?:FIFO|PaddingFIFO|RandomShuffle|Priority)Queue|\w*Reader|Barrier|Iterator|OneShotIterator)(?:V2)?$`)
 
 // ownInputs gives the queues, readers and iterators of a worker a container of
 // their own. Servers keep them when a session ends, closed and half read; a
@@ -19,7 +19,7 @@ var inputOp = regexp.MustCompile(`^(?:(?:FIFO|PaddingFIFO|RandomShuffle|Priority
 func ownInputs(def *tfpb.GraphDef, worker string) {
 	container := attr.String("trainerd-" + rand.Text())
 	for _, n := range def.GetNode() {
-		if !inputOp.MatchString(n.GetOp()) || isShared(n, worker) || len(n.GetAttr()["container"].GetS()) > 0 {
+		if !inputOp().MatchString(n.GetOp()) || isShared(n, worker) || len(n.GetAttr()["container"].GetS()) > 0 {
 			continue
 		}
 		if n.Attr == nil {
@@ -31,7 +31,7 @@ func ownInputs(def *tfpb.GraphDef, worker string) {
 
 // isShared reports whether other workers use the same queue, or reader.
 func isShared(n *tfpb.NodeDef, worker string) bool {
-	s := server.FindString(n.GetDevice())
+	s := server().FindString(n.GetDevice())
 	return len(n.GetAttr()["shared_name"].GetS()) > 0 || s != "" && s != worker
 }
 
@@ -45,7 +45,7 @@ func (t *Task) sharedCancels(def *tfpb.GraphDef) map[string]bool {
 	}
 	shared := make(map[string]bool)
 	for _, n := range def.GetNode() {
-		shared[n.GetName()] = inputOp.MatchString(n.GetOp()) && isShared(n, worker(t.config.Cluster))
+		shared[n.GetName()] = inputOp().MatchString(n.GetOp()) && isShared(n, worker(t.config.Cluster))
 	}
 	cancels := make(map[string]bool)
 	for _, q := range runners {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/remote"
@@ -84,14 +84,14 @@ func (t *Task) newWatch(s *target.Session, servers []string) *watch {
 }
 
 // server matches the part of a device that names its server.
-var server = regexp.MustCompile(`^/job:[^/]+(/replica:\d+)?/task:\d+`)
+var server = lazyregexp.New(`^/job:[^/]+(/replica:\d+)?/task:\d+`)
 
 // addPings adds to a graph a node that does nothing for each server that the
 // graph names. It returns these.
 func addPings(def *tfpb.GraphDef) []string {
 	var servers []string
 	for _, n := range def.GetNode() {
-		if s := server.FindString(n.GetDevice()); s != "" && !slices.Contains(servers, s) {
+		if s := server().FindString(n.GetDevice()); s != "" && !slices.Contains(servers, s) {
 			servers = append(servers, s)
 		}
 	}

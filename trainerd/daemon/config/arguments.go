@@ -2,10 +2,11 @@ package config
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // longestArgument is how long a value may be that is still a hyperparameter.
@@ -15,10 +16,10 @@ var (
 	// scriptNames end the names of what an interpreter or a launcher runs.
 	scriptNames = []string{".py", ".sh", ".bash", ".jl", ".r", ".lua", ".js", ".rb", ".pl"}
 	// option is a word that names an argument; -0.5 is none.
-	option = regexp.MustCompile(`^--?([A-Za-z][\w.-]*)(?:=(.*))?$`)
+	option = lazyregexp.New(`^--?([A-Za-z][\w.-]*)(?:=(.*))?$`)
 	// assignment is an argument as hydra and others write it.
-	assignment = regexp.MustCompile(`^\+{0,2}([A-Za-z][\w.]*)=(.*)$`)
-	secret     = regexp.MustCompile(`(?i)key|token|secret|password|passwd|credential`)
+	assignment = lazyregexp.New(`^\+{0,2}([A-Za-z][\w.]*)=(.*)$`)
+	secret     = lazyregexp.New(`(?i)key|token|secret|password|passwd|credential`)
 )
 
 // argumentsOf returns the arguments of a command that have names, as in "--lr 0.1",
@@ -29,21 +30,21 @@ func argumentsOf(command []string) map[string]any {
 	words := afterScript(command)
 	all := make(map[string]any)
 	add := func(name, value string) {
-		if !secret.MatchString(name) && len(value) <= longestArgument {
+		if !secret().MatchString(name) && len(value) <= longestArgument {
 			all[name] = argument(value)
 		}
 	}
 	for i, word := range words {
-		if m := assignment.FindStringSubmatch(word); m != nil {
+		if m := assignment().FindStringSubmatch(word); m != nil {
 			add(m[1], m[2])
 			continue
 		}
-		m := option.FindStringSubmatch(word)
+		m := option().FindStringSubmatch(word)
 		switch {
 		case m == nil:
 		case strings.Contains(word, "="):
 			add(m[1], m[2])
-		case i+1 < len(words) && !option.MatchString(words[i+1]) && !assignment.MatchString(words[i+1]):
+		case i+1 < len(words) && !option().MatchString(words[i+1]) && !assignment().MatchString(words[i+1]):
 			add(m[1], words[i+1])
 		default:
 			add(m[1], "true")

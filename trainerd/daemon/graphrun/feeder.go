@@ -3,13 +3,13 @@ package graphrun
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/fileerr"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/internal/npy"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 )
@@ -104,7 +104,7 @@ func (f *feeder) addFile(g *graphFile, assignment string) error {
 }
 
 // feedKeys is what a bundle of feeds has as keys.
-var feedKeys = regexp.MustCompile(`^step_([0-9]{3,9})/(.+)$`)
+var feedKeys = lazyregexp.New(`^step_([0-9]{3,9})/(.+)$`)
 
 // maxFeedSteps bounds the steps that a key may count, for a damaged one.
 const maxFeedSteps = 1 << 24
@@ -126,7 +126,7 @@ func (f *feeder) index(g *graphFile) error {
 }
 
 func (f *feeder) addKey(g *graphFile, info ckptfmt.TensorInfo) error {
-	match := feedKeys.FindStringSubmatch(info.Name)
+	match := feedKeys().FindStringSubmatch(info.Name)
 	if match == nil {
 		return errors.New("the key is not of the form step_000/PLACEHOLDER")
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/internal/opdef"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/internal/spelling"
@@ -103,10 +103,10 @@ func (g *graphFile) fetched(flag, name string) (string, error) {
 }
 
 // opsWithoutValue matches the common ops that have no output.
-var opsWithoutValue = regexp.MustCompile(`^(NoOp|Assert|SaveV2|MergeV2Checkpoints|Assign(Add|Sub)?VariableOp|Resource(Sparse)?Apply.*|ResourceScatter.*|` +
+var opsWithoutValue = lazyregexp.New(`^(NoOp|Assert|SaveV2|MergeV2Checkpoints|Assign(Add|Sub)?VariableOp|Resource(Sparse)?Apply.*|ResourceScatter.*|` +
 	`Queue(Enqueue|EnqueueMany|Close)(V2)?|InitializeTable.*|LookupTableImport(V2)?)$`)
 
-func hasNoValue(op string) bool { return opsWithoutValue.MatchString(op) }
+func hasNoValue(op string) bool { return opsWithoutValue().MatchString(op) }
 
 // op returns the name of the node that a user may have named by its output.
 func (g *graphFile) op(flag, name string) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/trainerd/child"
 )
 
@@ -26,18 +27,18 @@ var (
 	// besides are words in the names of what accompanies a model.
 	besides = wordsOf("optim(?:izer)? opt adam sched(?:uler)? ema rng random scaler meta trainer sampler disc(?:riminator)? critic d head")
 	// stateFile are names of files that may hold a part of a checkpoint, next to others.
-	stateFile = regexp.MustCompile(`(?i)\.(?:json|ya?ml|toml|state|opt|optim|dat|mat|rdata|rda|ser|pt2?)$`)
-	letters   = regexp.MustCompile(`[A-Za-z][a-z]*|[A-Z]+`)
+	stateFile = lazyregexp.New(`(?i)\.(?:json|ya?ml|toml|state|opt|optim|dat|mat|rdata|rda|ser|pt2?)$`)
+	letters   = lazyregexp.New(`[A-Za-z][a-z]*|[A-Z]+`)
 )
 
-func wordsOf(list string) *regexp.Regexp {
-	return regexp.MustCompile(`^(?i:` + strings.ReplaceAll(list, " ", "|") + `)$`)
+func wordsOf(list string) func() *regexp.Regexp {
+	return lazyregexp.New(`^(?i:` + strings.ReplaceAll(list, " ", "|") + `)$`)
 }
 
 // hasWord reports whether one of the words in a name is of a list.
-func hasWord(list *regexp.Regexp, name string) bool {
+func hasWord(list func() *regexp.Regexp, name string) bool {
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
-	return slices.ContainsFunc(letters.FindAllString(stem, -1), list.MatchString)
+	return slices.ContainsFunc(letters().FindAllString(stem, -1), list().MatchString)
 }
 
 // isOutput reports whether a file is a product of the training and not its state, by
@@ -87,21 +88,21 @@ func companions(main group, changed []string) (found []group) {
 
 // patternOf returns a name with * for its numbers, below its folder.
 func patternOf(name string) string {
-	base := bundleTail.ReplaceAllString(filepath.Base(name), "")
+	base := bundleTail().ReplaceAllString(filepath.Base(name), "")
 	return filepath.Join(filepath.Dir(name), starred(base))
 }
 
 // mayAccompany reports whether a file may belong to the checkpoints of a pattern.
 func mayAccompany(pattern, name string) bool {
 	base := filepath.Base(name)
-	if filepath.Dir(name) != filepath.Dir(pattern) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
+	if filepath.Dir(name) != filepath.Dir(pattern) || unfinished().MatchString(base) || isOutput(name) || hasWord(record, base) {
 		return false
 	}
 	hasStep := child.StepOf(name) != child.NoStep
 	if strings.Contains(filepath.Base(pattern), "*") {
-		return hasStep && (checkpointFile.MatchString(base) || stateFile.MatchString(base))
+		return hasStep && (checkpointFile().MatchString(base) || stateFile().MatchString(base))
 	}
-	return !hasStep && checkpointFile.MatchString(base) && hasWord(resumable, base) && hasWord(resumable, filepath.Base(pattern))
+	return !hasStep && checkpointFile().MatchString(base) && hasWord(resumable, base) && hasWord(resumable, filepath.Base(pattern))
 }
 
 // sameSteps reports whether files come at the same steps, but for the newest, of which

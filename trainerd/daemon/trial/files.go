@@ -6,12 +6,12 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/braces"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/trainerd/child"
 )
 
@@ -78,23 +78,23 @@ func (s snapshot) since(before snapshot) []string {
 
 var (
 	// checkpointFile are names of files that hold tensors, or a model.
-	checkpointFile = regexp.MustCompile(`(?i)\.(?:pt|pth|ckpt|bin|zip|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
+	checkpointFile = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|bin|zip|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
 	// checkpointFolder are names of folders that are a checkpoint each.
-	checkpointFolder = regexp.MustCompile(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?|(?:.*[^a-z])?(?:it|round|update)[-_=]?)\d+$|^\d+$`)
+	checkpointFolder = lazyregexp.New(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?|(?:.*[^a-z])?(?:it|round|update)[-_=]?)\d+$|^\d+$`)
 	// unfinished are names that a program writes to before it renames the file.
-	unfinished = regexp.MustCompile(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
-	numbers    = regexp.MustCompile(`\d+`)
+	unfinished = lazyregexp.New(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
+	numbers    = lazyregexp.New(`\d+`)
 	// sheet are endings of names of tables.
-	sheet = regexp.MustCompile(`(?i)\.(?:csv|tsv|xlsx?|parquet|arrow)$`)
+	sheet = lazyregexp.New(`(?i)\.(?:csv|tsv|xlsx?|parquet|arrow)$`)
 	// numbered are endings of names whose number is that of a format.
-	numbered = regexp.MustCompile(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
+	numbered = lazyregexp.New(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
 	// sequel is a name with a number as a program gives it to one file of its state
 	// after another, whatever the form of that is. epoch_1.csv may be what it found out.
-	sequel = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer)[-_.=]?\d+(?:[-_.T=]\d+)*(?:\.[a-z0-9]{1,8})?$`)
+	sequel = lazyregexp.New(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer)[-_.=]?\d+(?:[-_.T=]\d+)*(?:\.[a-z0-9]{1,8})?$`)
 	// store is a folder for the state of a training: what is numbered there is such.
-	store = regexp.MustCompile(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|snapshots?|weights|saves?|states?|backups?|restarts?)$`)
+	store = lazyregexp.New(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|snapshots?|weights|saves?|states?|backups?|restarts?)$`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.
-	bundleTail = regexp.MustCompile(`\.(?:index|meta|data-\d+-of-\d+)$`)
+	bundleTail = lazyregexp.New(`\.(?:index|meta|data-\d+-of-\d+)$`)
 )
 
 // savedIn returns what among changed files are checkpoints, nil for nothing. lists
@@ -173,25 +173,25 @@ func checkpointOf(name string, dirs ...string) (root, base string) {
 		}
 		parts := strings.Split(filepath.ToSlash(rel), "/")
 		for i := range len(parts) - 1 {
-			if checkpointFolder.MatchString(parts[i]) && !strings.HasPrefix(parts[i], "version_") {
+			if checkpointFolder().MatchString(parts[i]) && !strings.HasPrefix(parts[i], "version_") {
 				return filepath.Join(abs, filepath.Join(parts[:i]...)), parts[i]
 			}
 		}
 		break
 	}
 	base = filepath.Base(name)
-	if !checkpointFile.MatchString(base) || unfinished.MatchString(base) || isOutput(name) {
+	if !checkpointFile().MatchString(base) || unfinished().MatchString(base) || isOutput(name) {
 		return "", ""
 	}
-	return filepath.Dir(name), bundleTail.ReplaceAllString(base, "")
+	return filepath.Dir(name), bundleTail().ReplaceAllString(base, "")
 }
 
 // isSequel reports whether a file is one of several of a state, by their names or that
 // of their folder. It is asked where no name says more: one file alone may be anything.
 func isSequel(name string, changed []string) bool {
 	base := filepath.Base(name)
-	isState := sequel.MatchString(base) || numbers.MatchString(base) && store.MatchString(filepath.Base(filepath.Dir(name)))
-	if !isState || sheet.MatchString(base) || unfinished.MatchString(base) || isOutput(name) || hasWord(record, base) {
+	isState := sequel().MatchString(base) || numbers().MatchString(base) && store().MatchString(filepath.Base(filepath.Dir(name)))
+	if !isState || sheet().MatchString(base) || unfinished().MatchString(base) || isOutput(name) || hasWord(record, base) {
 		return false
 	}
 	alike := func(other string) bool { return other != name && patternOf(other) == patternOf(name) }
@@ -200,8 +200,8 @@ func isSequel(name string, changed []string) bool {
 
 // starred returns a base name with * for its numbers, but for that of its format.
 func starred(base string) string {
-	format := numbered.FindString(base)
-	return numbers.ReplaceAllString(strings.TrimSuffix(base, format), "*") + format
+	format := numbered().FindString(base)
+	return numbers().ReplaceAllString(strings.TrimSuffix(base, format), "*") + format
 }
 
 // newest are words in the names of files that a program replaces at each save.
@@ -228,8 +228,8 @@ func rank(pattern string) int {
 func everyRun(pattern string) string {
 	parts := strings.Split(pattern, "/")
 	for i, part := range parts[:len(parts)-1] {
-		if runFolder.MatchString(part) {
-			parts[i] = numbers.ReplaceAllString(part, "*")
+		if runFolder().MatchString(part) {
+			parts[i] = numbers().ReplaceAllString(part, "*")
 		}
 	}
 	return strings.Join(parts, "/")

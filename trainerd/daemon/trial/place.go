@@ -2,17 +2,18 @@ package trial
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // storeFolder are names of folders that hold nothing but checkpoints, and runFolder
 // of those that a program makes for each of its starts. The logdir is above them:
 // curves are elsewhere, and the next start has another folder.
 var (
-	storeFolder = regexp.MustCompile(`(?i)^(?:checkpoints?|ckpts?|weights|snapshots?|step_ckpts|saved?(?:_models?)?|models?)$`)
-	runFolder   = regexp.MustCompile(`^version_\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
+	storeFolder = lazyregexp.New(`(?i)^(?:checkpoints?|ckpts?|weights|snapshots?|step_ckpts|saved?(?:_models?)?|models?)$`)
+	runFolder   = lazyregexp.New(`^version_\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
 )
 
 // places are what the choice of a logdir depends on.
@@ -44,7 +45,7 @@ func (p places) logdirOf(pattern string) string {
 	if p.filled && len(parts) > 1 || p.filled && p.lists {
 		parts = parts[:len(parts)-1]
 	}
-	for len(parts) > 1 && (storeFolder.MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts[1:], runFolder.MatchString)) {
+	for len(parts) > 1 && (storeFolder().MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts[1:], runFolder().MatchString)) {
 		parts = parts[:len(parts)-1]
 	}
 	return filepath.Join(p.dir, filepath.Join(parts...))
@@ -63,7 +64,7 @@ func onlyIn(folder string, groups []group, changed []string) bool {
 		}
 		first, _, inside := strings.Cut(rel, string(filepath.Separator))
 		switch {
-		case inside && checkpointFolder.MatchString(first), !inside && checkpointFile.MatchString(first):
+		case inside && checkpointFolder().MatchString(first), !inside && checkpointFile().MatchString(first):
 		case slices.ContainsFunc(groups, func(g group) bool { return slices.Contains(g.names, name) }):
 		default:
 			return false
@@ -74,7 +75,7 @@ func onlyIn(folder string, groups []group, changed []string) bool {
 
 // listing matches what scripts look at all names of a folder with: in Python, the
 // shell, JavaScript, Ruby, R, Julia and Go.
-var listing = regexp.MustCompile(`\b(?:listdir|scandir|iterdir|readdir|readdirSync|ReadDir|list\.files|os\.walk)\b|\bDir\.(?:children|entries)\b|[/"']\*["']|\w/\*(?:[\s);|]|$)|\$\((?:ls|find)\b`)
+var listing = lazyregexp.New(`\b(?:listdir|scandir|iterdir|readdir|readdirSync|ReadDir|list\.files|os\.walk)\b|\bDir\.(?:children|entries)\b|[/"']\*["']|\w/\*(?:[\s);|]|$)|\$\((?:ls|find)\b`)
 
 // lists reports whether a program's source looks at all that is in a folder.
-func lists(source string) bool { return listing.MatchString(source) }
+func lists(source string) bool { return listing().MatchString(source) }

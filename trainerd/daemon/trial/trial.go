@@ -13,12 +13,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
@@ -164,7 +164,7 @@ func (f *Findings) findResume() {
 }
 
 // newestWord are values of an argument that have a program look for its newest checkpoint.
-var newestWord = regexp.MustCompile(`(?i)^(?:auto(?:matic)?|latest|last|newest|true|yes|1)$`)
+var newestWord = lazyregexp.New(`(?i)^(?:auto(?:matic)?|latest|last|newest|true|yes|1)$`)
 
 // resumesByFlag reports whether the command line has the argument that makes the program
 // resume already, other than with the name of one checkpoint: given twice, it may be an
@@ -177,9 +177,9 @@ func (f *Findings) resumesByFlag() bool {
 	for i, word := range f.Command {
 		value, joined := strings.CutPrefix(word, flag+"=")
 		switch {
-		case joined && newestWord.MatchString(value), word == flag && !takesValue:
+		case joined && newestWord().MatchString(value), word == flag && !takesValue:
 			return true
-		case word == flag && i+1 < len(f.Command) && newestWord.MatchString(f.Command[i+1]):
+		case word == flag && i+1 < len(f.Command) && newestWord().MatchString(f.Command[i+1]):
 			return true
 		}
 	}
