@@ -38,6 +38,7 @@ func appendGraph(b []byte, g *tfpb.GraphDef) []byte {
 		b = protowire.AppendTag(b, 1, protowire.BytesType)
 		b = appendPrefixed(b, func(b []byte) []byte { return appendNode(b, n) })
 	}
+	//lint:ignore SA1019 old graphs have a version
 	rest := &tfpb.GraphDef{Library: g.GetLibrary(), Version: g.GetVersion(), Versions: g.GetVersions(), DebugInfo: g.GetDebugInfo()}
 	rest.ProtoReflect().SetUnknown(g.ProtoReflect().GetUnknown())
 	return appendGenerated(b, rest)

@@ -42,12 +42,6 @@ func (l *daemonLife) judgeExit(err error) error {
 	return l.judgeStop()
 }
 
-// is reports whether an error of type E is in err's tree.
-func is[E error](err error) bool {
-	_, is := errors.AsType[E](err)
-	return is
-}
-
 // judgeComplete wants the step of the undisturbed training.
 func (l *daemonLife) judgeComplete() error {
 	if l.step != 0 && l.step != l.trace.last {
