@@ -32,7 +32,7 @@ type defect struct {
 var defects = []*defect{
 	{name: "files are not synced", seed: 9, disk: faultfs.NoSync.Over},
 	{name: "directories are not synced", seed: 7, disk: faultfs.NoDirSync.Over},
-	{name: "files are written in place", seed: 431, disk: faultfs.InPlace.Over},
+	{name: "files are written in place", seed: 612, disk: faultfs.InPlace.Over},
 	{name: "errors of the disk are ignored", seed: 19, disk: faultfs.IgnoreErrors.Over},
 	{name: "temporary files are left", seed: 11, disk: func(fsys atomicfile.FS) atomicfile.FS { return removing{fsys, keepTemps} }},
 	{name: "a rotation removes one too many", seed: 13, disk: func(fsys atomicfile.FS) atomicfile.FS { return removing{fsys, removeAnother} }},
