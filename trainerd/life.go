@@ -440,7 +440,7 @@ func (sv *Supervisor) closeWriter(r *run) error {
 	if r.writer == nil {
 		return nil
 	}
-	err := r.events.FinishOvertaking(context.Background())
+	err := r.events.Finish(context.Background())
 	if sv.KeepSummaryWriter {
 		sv.kept = r.writer
 		return errors.Join(err, r.events.Flush(context.Background()))

@@ -1,8 +1,9 @@
 // Package eventlog writes the events of a run whose disk may fail.
 //
-// A full disk must not end a training. A [Log] drops events that it cannot
-// write, with one line in the program's log for each failure, and begins a new
-// file after a pause. The pause doubles with each failure up to a limit.
+// A full disk must not end a training. Summaries that a [Log] cannot write wait in
+// memory, up to a limit, with one line in the program's log for each failure, until a
+// new file can be begun: after a pause that doubles with each failure, or by Close.
+// Other events are dropped, but for START.
 //
 // A Log may be used by several goroutines.
 package eventlog
@@ -15,8 +16,11 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // Pauses between attempts to write events after a failure.
@@ -25,16 +29,21 @@ const (
 	maxRetry   = 5 * time.Minute
 )
 
+// maxWaiting limits the memory of summaries that wait for a file: some 200,000 scalars.
+const maxWaiting = 16 << 20
+
 // Log writes events through a FileWriter. Its Add methods fail if ctx ends, if
 // the event is invalid, and after Close, but not because of the disk.
 type Log struct {
 	writer *tfevents.FileWriter
 	log    *slog.Logger
 
-	reopening chan struct{} // has room for the one that begins a new file, for which others wait
+	reopening chan struct{} // has room for the one that begins a new file
 
 	mu           sync.Mutex
 	broken       bool
+	waiting      []point // for a file, the first added first
+	waitingSize  int
 	dropped      int   // since the file broke
 	totalDropped int64 // since New
 	retryAt      time.Time
@@ -51,6 +60,19 @@ type start struct {
 	step  int64
 }
 
+// point is a summary that waits for a file.
+type point struct {
+	at      time.Time
+	summary *tfpb.Summary
+	step    int64
+}
+
+// size returns how much memory it takes, about.
+func (p point) size() int {
+	const overhead = 64
+	return proto.Size(p.summary) + overhead
+}
+
 // New returns a Log that writes through w and reports failures to log.
 func New(w *tfevents.FileWriter, log *slog.Logger) *Log {
 	return &Log{writer: w, log: log, reopening: make(chan struct{}, 1)}
@@ -64,7 +86,12 @@ func (l *Log) AddSummary(ctx context.Context, s *tfpb.Summary, step int64) error
 	if err := l.overtakeSummary(ctx, s, step); err != nil {
 		return err
 	}
-	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSummary(ctx, s, step) })
+	return l.addSummary(ctx, s, step)
+}
+
+func (l *Log) addSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
+	write := func(w *tfevents.FileWriter) error { return w.AddSummary(ctx, s, step) }
+	return l.add(ctx, write, func() point { return point{time.Now(), proto.CloneOf(s), step} })
 }
 
 // AddScalar writes a point of a curve.
@@ -72,7 +99,8 @@ func (l *Log) AddScalar(ctx context.Context, tag string, value float64, step int
 	if err := l.overtakeScalar(ctx, tag, step, scalarMetadata); err != nil {
 		return err
 	}
-	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddScalar(ctx, tag, value, step) })
+	write := func(w *tfevents.FileWriter) error { return w.AddScalar(ctx, tag, value, step) }
+	return l.add(ctx, write, func() point { return scalar(time.Now(), tag, value, step) })
 }
 
 // AddScalarAt writes a point of a curve with the given time.
@@ -80,7 +108,12 @@ func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value f
 	if err := l.overtakeScalar(ctx, tag, step, scalarMetadata); err != nil {
 		return err
 	}
-	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddScalarAt(ctx, at, tag, value, step) })
+	write := func(w *tfevents.FileWriter) error { return w.AddScalarAt(ctx, at, tag, value, step) }
+	return l.add(ctx, write, func() point { return scalar(at, tag, value, step) })
+}
+
+func scalar(at time.Time, tag string, value float64, step int64) point {
+	return point{at, summary.New(summary.Scalar(tag, value)), step}
 }
 
 // AddSession writes a change of the session's state, with its checkpoint, if
@@ -89,7 +122,8 @@ func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStat
 	event := &tfpb.SessionLog{Status: status, CheckpointPath: checkpoint}
 	if status == tfpb.SessionLog_START {
 		l.putStart(&start{event, step})
-		return l.Add(ctx, func(*tfevents.FileWriter) error { return nil })
+		_, err := l.try(ctx, func(*tfevents.FileWriter) error { return nil })
+		return err
 	}
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSessionLog(ctx, event, step) })
 }
@@ -110,18 +144,20 @@ func (l *Log) takeStart() *start {
 
 // Flush returns when all events added so far are in the file.
 func (l *Log) Flush(ctx context.Context) error {
-	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.Flush(ctx) })
+	_, err := l.try(ctx, func(w *tfevents.FileWriter) error { return w.Flush(ctx) })
+	return err
 }
 
 // Sync is Flush, and makes the file durable.
 func (l *Log) Sync(ctx context.Context) error {
-	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
+	_, err := l.try(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
+	return err
 }
 
-// Close closes the file. A failure that was already reported is not returned
-// again.
+// Close closes the file, after Finish. A failure that was already reported is not
+// returned again.
 func (l *Log) Close() error {
-	err := l.FinishOvertaking(context.Background())
+	err := l.Finish(context.Background())
 	if closeErr := l.writer.Close(); err == nil {
 		err = closeErr
 	}
@@ -133,45 +169,94 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Add writes events that have no method of their own. It counts as one event.
+// Add writes events that have no method of their own. It counts as one event, and is
+// dropped if there is no file.
 func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error) error {
-	if !l.usable() {
-		return nil
-	}
-	if s := l.takeStart(); s != nil {
-		if err := l.writer.AddSessionLog(ctx, s.event, s.step); err != nil {
-			l.putStart(s)
-			return l.tolerate(ctx, err)
-		}
-	}
-	return l.tolerate(ctx, write(l.writer))
+	return l.add(ctx, write, nil)
 }
 
-// tolerate notes a failure of the disk, and returns other errors.
-func (l *Log) tolerate(ctx context.Context, err error) error {
-	var failure *fs.PathError
-	if ctx.Err() == nil && errors.As(err, &failure) {
+// add writes an event. If that cannot be done, what late makes of it waits, or it is
+// dropped where late is nil.
+func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error, late func() point) error {
+	for {
+		if late != nil && l.wait(late) {
+			l.usable(ctx) // a new file begins with it
+			return nil
+		}
+		if written, err := l.try(ctx, write); written {
+			return err
+		}
+		if late == nil {
+			l.drop()
+			return nil
+		}
+	}
+}
+
+// try calls write, unless there is no file, and notes a failure of the disk.
+func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error) (written bool, err error) {
+	if !l.usable(ctx) {
+		return false, nil
+	}
+	if err = l.putStartFirst(ctx); err == nil {
+		err = write(l.writer)
+	}
+	if isFailure(ctx, err) {
 		l.failed(err)
+		return false, nil
+	}
+	return true, err
+}
+
+// wait has a summary wait for a file, unless there is one.
+func (l *Log) wait(late func() point) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.broken {
+		return false
+	}
+	p := late()
+	if size := p.size(); l.waitingSize+size <= maxWaiting {
+		l.waiting, l.waitingSize = append(l.waiting, p), l.waitingSize+size
+		return true
+	}
+	l.dropped++
+	l.totalDropped++
+	return true
+}
+
+// putStartFirst writes the START that waits, if one does.
+func (l *Log) putStartFirst(ctx context.Context) error {
+	s := l.takeStart()
+	if s == nil {
 		return nil
+	}
+	err := l.writer.AddSessionLog(ctx, s.event, s.step)
+	if err != nil {
+		l.putStart(s)
 	}
 	return err
 }
 
-// usable reports whether events can be written, and counts one as dropped if
-// not.
-func (l *Log) usable() bool {
+// isFailure reports whether an error is one of the disk.
+func isFailure(ctx context.Context, err error) bool {
+	_, failure := errors.AsType[*fs.PathError](err)
+	return failure && ctx.Err() == nil
+}
+
+// usable reports whether events can be written. One caller at a time begins a new file;
+// the events of others join those that it writes first.
+func (l *Log) usable(ctx context.Context) bool {
 	if !l.isBroken() {
 		return true
 	}
-	l.reopening <- struct{}{}
-	defer func() { <-l.reopening }()
-	if !l.isBroken() || l.reopen() {
-		return true
+	select {
+	case l.reopening <- struct{}{}:
+		defer func() { <-l.reopening }()
+		return !l.isBroken() || l.isTime() && l.reopen(ctx)
+	default:
+		return false
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.drop()
-	return false
 }
 
 func (l *Log) isBroken() bool {
@@ -180,8 +265,10 @@ func (l *Log) isBroken() bool {
 	return l.broken
 }
 
-// drop counts an event that is not written. The caller holds l.mu.
+// drop counts an event that is not written.
 func (l *Log) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.dropped++
 	l.totalDropped++
 }
@@ -196,20 +283,29 @@ func (l *Log) Dropped() int64 {
 func (l *Log) failed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop()
 	if l.broken {
 		return // another goroutine was first
 	}
 	l.broken = true
 	l.pause = min(max(2*l.pause, firstRetry), maxRetry)
 	l.retryAt = time.Now().Add(l.pause)
-	l.log.Error("events file cannot be written; events are dropped until it can", "err", err, "retry_in", l.pause)
+	l.log.Error("events file cannot be written; curves wait in memory until it can", "err", err, "retry_in", l.pause)
 }
 
 func (l *Log) isTime() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !time.Now().Before(l.retryAt)
+}
+
+// Finish is for the end of a session: it tries once more to write what waits, and drops
+// the overtaken points of tags that may never be written again.
+func (l *Log) Finish(ctx context.Context) error {
+	l.mu.Lock()
+	l.retryAt = time.Time{}
+	l.mu.Unlock()
+	l.usable(ctx)
+	return l.finishOvertaking(ctx)
 }
 
 // Renew has a new file begun with the next event: the current one was deleted.
@@ -227,21 +323,70 @@ func (l *Log) Restart(step int64) {
 	l.putStart(&start{&tfpb.SessionLog{Status: tfpb.SessionLog_START}, step})
 }
 
-// reopen begins a new file when it is time to try again. The caller has the room in
+// reopen begins a new file, with START and what waits. The caller has the room in
 // l.reopening, and not l.mu: the disk may take long.
-func (l *Log) reopen() bool {
-	if !l.isTime() {
-		return false
-	}
+func (l *Log) reopen(ctx context.Context) bool {
 	l.writer.Close() // fails with what was logged already
 	err := l.writer.Reopen()
+	if err == nil {
+		err = l.putStartFirst(ctx)
+	}
+	for late := 0; err == nil; {
+		points := l.late()
+		if points == nil {
+			l.log.Info("began a new events file", "late", late, "dropped", l.mended())
+			return true
+		}
+		if err = l.writeLate(ctx, points); err == nil {
+			l.forget(points)
+			late += len(points)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil {
-		l.retryAt = time.Now().Add(l.pause)
-		return false
+	l.retryAt = time.Now().Add(l.pause)
+	return false
+}
+
+// late returns what waits. Where nothing does, later events can be written at once.
+func (l *Log) late() []point {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = len(l.waiting) > 0
+	return l.waiting
+}
+
+// mended returns how many events were dropped since the file broke.
+func (l *Log) mended() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.dropped
+	l.dropped = 0
+	return n
+}
+
+// writeLate writes what has waited.
+func (l *Log) writeLate(ctx context.Context, points []point) error {
+	for _, p := range points {
+		err := l.writer.AddSummaryAt(ctx, p.at, p.summary, p.step)
+		if isFailure(ctx, err) || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			l.log.Error("event is dropped", "step", p.step, "err", err)
+		}
 	}
-	l.log.Info("began a new events file", "dropped", l.dropped)
-	l.broken, l.dropped = false, 0
-	return true
+	return l.writer.Flush(ctx)
+}
+
+// forget drops the first of what waits: the file has it.
+func (l *Log) forget(points []point) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range points {
+		l.waitingSize -= p.size()
+	}
+	if l.waiting = l.waiting[len(points):]; len(l.waiting) == 0 {
+		l.waiting = nil
+	}
 }

@@ -41,25 +41,72 @@ func TestLogSurvivesFailure(t *testing.T) {
 			t.Errorf("%d log lines; want one for all failures:\n%s", n, lines)
 		}
 		time.Sleep(firstRetry)
-		mustNoErr(t, l.AddScalar(ctx, "a", 1, 3)) // tries, and fails in the background
-		w.Flush(ctx)
+		mustNoErr(t, l.AddScalar(ctx, "a", 1, 3)) // tries, and fails
 		mustNoErr(t, l.AddScalar(ctx, "a", 1, 4))
+		mustNoErr(t, l.AddScalarAt(ctx, time.Unix(7, 0), "a", 1, 5))
 		mustNoErr(t, os.Remove(dir))
 		mustNoErr(t, os.Mkdir(dir, 0o777))
 		time.Sleep(2 * firstRetry)
-		mustNoErr(t, l.AddScalar(ctx, "a", 1, 5))
+		mustNoErr(t, l.AddScalar(ctx, "a", 1, 6))
 		mustNoErr(t, w.Close())
-		wantLog(t, lines, "began a new events file", "dropped=3")
-		if n := l.Dropped(); n != 4 { // one of them in the second failure
-			t.Errorf("dropped %d in all, want 4", n)
+		wantLog(t, lines, "began a new events file", "late=4", "dropped=3")
+		if n := l.Dropped(); n != 3 {
+			t.Errorf("dropped %d in all, want 3", n)
 		}
-		if got := points(t, dir); !slices.Equal(got, []string{"a(5)"}) {
-			t.Errorf("points %v; want a(5)", got)
+		if got := points(t, dir); !slices.Equal(got, []string{"a(3)", "a(4)", "a(5)", "a(6)"}) {
+			t.Errorf("points %v; want a(3) to a(6)", got)
 		}
-		if err := l.AddScalar(ctx, "a", 1, 6); !errors.Is(err, tfrecord.ErrClosed) {
+		if err := l.AddScalar(ctx, "a", 1, 7); !errors.Is(err, tfrecord.ErrClosed) {
 			t.Errorf("after Close: %v; want ErrClosed", err)
 		}
 	})
+}
+
+// A disk that fails for a moment, in a run that ends before the next attempt to write:
+// Close makes one more, and the curve is there.
+func TestCloseWritesWhatWaits(t *testing.T) {
+	for at := 1; at <= 4; at++ {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			fsys := faultfs.NewFault(faultfs.Fault{At: at, Err: syscall.ENOSPC})
+			w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: fsys})
+			if err != nil {
+				return // there is no Log yet
+			}
+			log, _ := newLog()
+			l := New(w, log)
+			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 0))
+			var want []string
+			for step := int64(1); step <= 5; step++ {
+				mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+				mustNoErr(t, l.Flush(t.Context()))
+				want = append(want, fmt.Sprintf("loss(%d)", step))
+			}
+			mustNoErr(t, l.Close())
+			if got := points(t, dir); !slices.Equal(got, want) && !slices.Equal(got, want[1:]) { // one was in the buffer
+				t.Errorf("operation %d fails (%s): points %v", at, fsys.Failed(), got)
+			}
+		})
+	}
+}
+
+// What waits has a limit.
+func TestWaitingIsLimited(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logdir")
+	w, err := tfevents.NewFileWriter(dir, nil)
+	mustNoErr(t, err)
+	mustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
+	log, _ := newLog()
+	l := New(w, log)
+	mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
+	large := summary.New(summary.Text("text", strings.Repeat("x", maxWaiting/4)))
+	for step := range int64(6) {
+		mustNoErr(t, l.AddSummary(t.Context(), large, step))
+	}
+	if n := l.Dropped(); n != 1+3 {
+		t.Errorf("dropped %d, want 4", n)
+	}
+	l.Close()
 }
 
 func TestLogRefusesBadSummary(t *testing.T) {

@@ -38,10 +38,9 @@ func (l *Log) Overtake(from int64) {
 	l.overtaking = overtaking{from, old}
 }
 
-// FinishOvertaking drops the overtaken points of what was not written since the resume,
-// by this Log or another. It is for the end of a session: such a tag may never be
-// written again. Close does it too.
-func (l *Log) FinishOvertaking(ctx context.Context) error {
+// finishOvertaking drops the overtaken points of what was not written since the resume,
+// by this Log or another.
+func (l *Log) finishOvertaking(ctx context.Context) error {
 	l.mu.Lock()
 	from, tags := l.overtaking.from, slices.Sorted(maps.Keys(l.overtaking.old))
 	l.overtaking.old = nil
@@ -122,7 +121,7 @@ func (l *Log) overtakeScalar(ctx context.Context, tag string, step int64, m *tfp
 // dropFrom writes a value that holds nothing.
 func (l *Log) dropFrom(ctx context.Context, tag string, from int64, m *tfpb.SummaryMetadata) error {
 	nothing := &tfpb.Summary_Value{Tag: tag, Metadata: proto.CloneOf(m)}
-	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSummary(ctx, summary.New(nothing), from) })
+	return l.addSummary(ctx, summary.New(nothing), from)
 }
 
 // overtakeSummary drops what the scalars of a summary overtake.
