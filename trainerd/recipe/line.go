@@ -43,7 +43,13 @@ type Line struct {
 	form   *regexp.Regexp
 	needs  *regexp.Regexp
 	pairs  []*regexp.Regexp
-	named  map[string]int // groups that are numbers with their name
+	named  []namedGroup
+}
+
+// namedGroup is a group of a form that is a number with its name.
+type namedGroup struct {
+	name string
+	at   int
 }
 
 // Where the step of a line comes from.
@@ -94,10 +100,10 @@ func (l *Line) compile(recipe string) (err error) {
 	if !slices.Contains([]string{stepOfLine, stepOfNext, stepOfLast, stepByCount, stepOfEpoch}, l.Step) {
 		return fault(`step: want "next", "last", "count" or "epoch", got %q`, l.Step)
 	}
-	l.named = map[string]int{}
+	l.named = nil
 	for i, name := range l.form.SubexpNames() {
 		if name != "" && !slices.Contains(places, name) {
-			l.named[strings.ReplaceAll(name, "__", "/")] = i
+			l.named = append(l.named, namedGroup{strings.ReplaceAll(name, "__", "/"), i})
 		}
 	}
 	if l.Object && l.form.SubexpIndex("values") < 0 {

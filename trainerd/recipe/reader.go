@@ -170,8 +170,8 @@ func (l *Line) match(text string) *match {
 	if l.Object && !m.addObject(group("values")) {
 		return nil
 	}
-	for name, i := range l.named {
-		m.add(name, found[i])
+	for _, g := range l.named {
+		m.add(g.name, found[g.at])
 	}
 	for _, p := range l.pairsIn() {
 		for _, pair := range p.FindAllStringSubmatch(group("values"), -1) {
