@@ -210,17 +210,17 @@ func (d failingDisk) Rename(from, to string) error { return cmp.Or(d.check(), d.
 func (d failingDisk) SyncDir(name string) error    { return cmp.Or(d.check(), d.FS.SyncDir(name)) }
 
 // TestStopOnBadDisk has a program that saves at a stop, while the disk takes nothing from
-// trainerd: the checkpoint is there, so no steps are lost, and the run says so.
+// trainerd: what cannot be made durable is no checkpoint to promise, and stays where it is.
 func TestStopOnBadDisk(t *testing.T) {
-	sv, out := supervise(t, "write ckpt-1;onsignal ckpt-3 steps 1 3;sleep")
+	sv, out := supervise(t, "write ckpt-1;await trainerd.manifests;onsignal ckpt-3 steps 1 3;sleep")
 	broken := new(atomic.Bool)
-	sv.SaveSignal, sv.Grace, sv.FS = syscall.SIGUSR1, patience, failingDisk{atomicfile.OrOS(nil), broken}
+	sv.SaveSignal, sv.Grace, sv.FS = syscall.SIGUSR1, time.Second, failingDisk{atomicfile.OrOS(nil), broken}
 	sv.Observer = whenSaved{nobody{}, func() { broken.Store(true) }}
 	exit, err := stopAt(t, sv, out)
-	if lost, is := errors.AsType[*SaveLostError](err); is || exit.Cause != Stopped {
-		t.Errorf("Run = %+v, %v (%v)", exit, err, lost)
+	if lost, is := errors.AsType[*SaveLostError](err); !is || lost.Saved != 1 || exit.Cause != Stopped {
+		t.Errorf("Run = %+v, %v; want that the steps after 1 are lost", exit, err)
 	}
-	if got := checkpointsIn(t, sv.Logdir); !slices.Contains(got, "ckpt-3") {
+	if got := checkpointsIn(t, sv.Logdir); !slices.Equal(got, []string{"ckpt-1", "ckpt-3"}) {
 		t.Errorf("checkpoints %v", got)
 	}
 }
