@@ -34,7 +34,7 @@ func TestNodesCheckpoints(t *testing.T) {
 				sv.Retention = []retention.Policy{retention.Last(1), retention.Best{Metric: "loss", N: 1}}
 			}, "15", []string{"ckpt-15", "ckpt-5"}, nil},
 		{"damaged newest", "write ckpt-5;steps 1 5;tear ckpt-9.safetensors;exit 1", func(*Supervisor) {}, "5", []string{"ckpt-5"}, []string{"ckpt-9.safetensors"}},
-		{"one name, overwritten by half", "steps 1 5;intact ckpt-last.safetensors;await trainerd.copies/*/*;steps 6 6;tear ckpt-last.safetensors;exit 1",
+		{"one name, overwritten by half", "steps 1 5;intact ckpt-last.safetensors;await trainerd.manifests/name-ckpt-last*;steps 6 6;tear ckpt-last.safetensors;exit 1",
 			func(*Supervisor) {}, "", []string{"ckpt-last.safetensors"}, []string{"ckpt-last.safetensors"}},
 		{"damaged newest of all", "steps 1 9;tear ckpt-9.safetensors;exit 1", func(*Supervisor) {}, "", nil, []string{"ckpt-9.safetensors"}},
 	} {
