@@ -122,8 +122,7 @@ func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStat
 	event := &tfpb.SessionLog{Status: status, CheckpointPath: checkpoint}
 	if status == tfpb.SessionLog_START {
 		l.putStart(&start{event, step})
-		_, err := l.try(ctx, func(*tfevents.FileWriter) error { return nil })
-		return err
+		return l.try(ctx, func(*tfevents.FileWriter) error { return nil })
 	}
 	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSessionLog(ctx, event, step) })
 }
@@ -144,14 +143,12 @@ func (l *Log) takeStart() *start {
 
 // Flush returns when all events added so far are in the file.
 func (l *Log) Flush(ctx context.Context) error {
-	_, err := l.try(ctx, func(w *tfevents.FileWriter) error { return w.Flush(ctx) })
-	return err
+	return l.try(ctx, func(w *tfevents.FileWriter) error { return w.Flush(ctx) })
 }
 
 // Sync is Flush, and makes the file durable.
 func (l *Log) Sync(ctx context.Context) error {
-	_, err := l.try(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
-	return err
+	return l.try(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
 }
 
 // Close closes the file, after Finish. A failure that was already reported is not
@@ -183,21 +180,30 @@ func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error,
 			l.usable(ctx) // a new file begins with it
 			return nil
 		}
-		if written, err := l.try(ctx, write); written {
-			return err
+		if !l.usable(ctx) {
+			if late == nil {
+				l.drop()
+				return nil
+			}
+			continue // it can wait now
 		}
-		if late == nil {
-			l.drop()
-			return nil
+		if written, err := l.write(ctx, write); written || late == nil {
+			return err
 		}
 	}
 }
 
-// try calls write, unless there is no file, and notes a failure of the disk.
-func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error) (written bool, err error) {
+// try calls write, unless there is no file.
+func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error) error {
 	if !l.usable(ctx) {
-		return false, nil
+		return nil
 	}
+	_, err := l.write(ctx, write)
+	return err
+}
+
+// write calls write, and notes a failure of the disk.
+func (l *Log) write(ctx context.Context, write func(w *tfevents.FileWriter) error) (written bool, err error) {
 	if err = l.putStartFirst(ctx); err == nil {
 		err = write(l.writer)
 	}
@@ -280,7 +286,9 @@ func (l *Log) Dropped() int64 {
 	return l.totalDropped
 }
 
+// failed notes that the file is broken. What its buffer held is lost: one event at least.
 func (l *Log) failed(err error) {
+	l.drop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken {
@@ -304,8 +312,20 @@ func (l *Log) Finish(ctx context.Context) error {
 	l.mu.Lock()
 	l.retryAt = time.Time{}
 	l.mu.Unlock()
-	l.usable(ctx)
+	if !l.usable(ctx) {
+		l.giveUp()
+		return nil
+	}
 	return l.finishOvertaking(ctx)
+}
+
+// giveUp drops what waits.
+func (l *Log) giveUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropped += len(l.waiting)
+	l.totalDropped += int64(len(l.waiting))
+	l.waiting, l.waitingSize = nil, 0
 }
 
 // Renew has a new file begun with the next event: the current one was deleted.
