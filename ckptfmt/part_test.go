@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // writeParts copies a checkpoint part by part.
@@ -111,5 +112,40 @@ func TestAddPartWithWrongLength(t *testing.T) {
 		if err := w.Finish(); err == nil {
 			t.Errorf("%d bytes for 8 were published", n)
 		}
+	}
+}
+
+// orderedParts is a PartList that knows its order.
+type orderedParts struct {
+	PartList
+	byName []int32
+}
+
+func (p orderedParts) ByName() []int32 { return p.byName }
+
+// TestForeignPart has a tensor of a type that TensorFlow lacks: it is listed by the
+// type's name and copied as bytes, and no slice of it is cut, and no bundle holds it.
+func TestForeignPart(t *testing.T) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader([]byte{1, 2})), nil }
+	foreign := Part{Name: "b", Full: []int64{4}, Shape: []int64{4}, Slice: FullSlice(1), Open: open, Foreign: "F4", Bytes: 2}
+	list := ListOf([]Part{foreign, WholePart("a", tfpb.DataType_DT_INT8, []int64{2}, open)})
+	r, err := NewPartListReader(orderedParts{list, []int32{1, 0}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := r.Info("b")
+	if err != nil || info.TypeName() != "F4" || foreign.TypeName() != "F4" {
+		t.Errorf("Info = %+v, %v", info, err)
+	}
+	if _, err := r.LookupSlice("b", FullSlice(1)); !errors.Is(err, ErrType) {
+		t.Errorf("a slice of it: %v", err)
+	}
+	w, err := CreateBundle(filepath.Join(t.TempDir(), "m"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.AddPart(foreign); !errors.Is(err, ErrType) {
+		t.Errorf("in a bundle: %v", err)
 	}
 }

@@ -173,3 +173,22 @@ func TestMkdirAllSyncLinkToNowhere(t *testing.T) {
 		}
 	}
 }
+
+// A folder that is gone is not made again, nor what is above it; what is below it is.
+func TestWithoutMaking(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a", "b")
+	fsys := atomicfile.WithoutMaking(nil, dir)
+	if err := atomicfile.MkdirAllSync(fsys, filepath.Join(dir, "c")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the folder: %v", err)
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o777), atomicfile.MkdirAllSync(fsys, filepath.Join(dir, "c"))); err != nil {
+		t.Errorf("within the folder: %v", err)
+	}
+	if err := fsys.Mkdir(dir); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a folder that is there: %v", err)
+	}
+	if err := fsys.Mkdir(filepath.Join(root, "other")); err != nil {
+		t.Errorf("next to it: %v", err)
+	}
+}

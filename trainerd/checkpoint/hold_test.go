@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,14 +40,14 @@ func TestSnapshotHoldsSteps(t *testing.T) {
 	h := &holder{Session: sess}
 	saver := &Saver{}
 	cut, err := saver.Snapshot(t.Context(), h, session.DefaultGlobalStep)
-	if err != nil || h.held != 1 || h.released != 0 {
+	if err != nil || h.held != 1 || h.released != 0 || !cut.HoldsSteps() {
 		t.Fatalf("held %d times, released %d times, %v", h.held, h.released, err)
 	}
 	for range 2 {
 		cut.Close()
 	}
-	if h.released != 1 {
-		t.Errorf("released %d times", h.released)
+	if h.released != 1 || cut.HoldsSteps() || cut.Held() <= 0 {
+		t.Errorf("released %d times, held for %v", h.released, cut.Held())
 	}
 	if _, err := saver.Snapshot(t.Context(), h, "no_such_step"); err == nil || h.held != 2 || h.released != 2 {
 		t.Errorf("without a step: %v; held %d times, released %d times", err, h.held, h.released)
@@ -54,6 +55,24 @@ func TestSnapshotHoldsSteps(t *testing.T) {
 	h.err = errors.New("a step does not end")
 	if _, err := saver.Snapshot(t.Context(), h, session.DefaultGlobalStep); !errors.Is(err, h.err) || h.held != 2 {
 		t.Errorf("cannot be held: %v", err)
+	}
+}
+
+// A snapshot whose folder is there does not make it again if it is deleted meanwhile.
+func TestSaveWithoutFolder(t *testing.T) {
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](7, 8)})
+	saver := &Saver{}
+	for _, exists := range []bool{false, true} {
+		cut, err := saver.Snapshot(t.Context(), sess, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut.DirExists = exists
+		prefix := filepath.Join(t.TempDir(), "gone", "model.ckpt")
+		if _, err := saver.Write(t.Context(), cut, prefix, 1); errors.Is(err, fs.ErrNotExist) != exists || err != nil && !exists {
+			t.Errorf("with DirExists %v: %v", exists, err)
+		}
+		cut.Close()
 	}
 }
 
