@@ -132,7 +132,7 @@ func (f slowSyncs) SyncDir(name string) error {
 	return f.FS.SyncDir(name)
 }
 
-// Steps continue while the disk is synced, whoever writes the checkpoint.
+// Steps continue while the disk is synced, whether the server or the client writes the checkpoint.
 func TestKindsSlowDiskHoldsNoSteps(t *testing.T) {
 	for _, k := range kinds {
 		if k.blind {

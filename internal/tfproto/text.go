@@ -240,7 +240,7 @@ func appendQuoted(b, s []byte, keepUTF8 bool) []byte {
 	return append(b, '"')
 }
 
-// isPlain reports whether a character of a string stands for itself.
+// isPlain reports whether a character of a string needs no escape.
 func isPlain(c byte) bool {
 	return c >= ' ' && c < 0x7f && c != '"' && c != '\'' && c != '\\'
 }

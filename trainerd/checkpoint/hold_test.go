@@ -76,7 +76,7 @@ func TestSaveWithoutFolder(t *testing.T) {
 	}
 }
 
-// A warm start from a checkpoint of which a tensor lacks a part says so of the tensor.
+// A warm start from a checkpoint in which a tensor lacks a part says so of the tensor.
 func TestWarmStartFromIncompleteTensor(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "model.ckpt")
 	w, err := ckptfmt.CreateBundle(prefix, nil)

@@ -120,10 +120,10 @@ func (s *checkpointStore) linkFile(from, to string) error {
 	if err := s.mkdirAll(path.Dir(to)); err != nil {
 		return err
 	}
-	if l, ok := s.disk.(atomicfile.Linker); ok && l.Link(s.abs(from), s.abs(to)) == nil {
-		return s.disk.SyncDir(s.abs(path.Dir(to)))
+	if err := atomicfile.Link(s.disk, s.abs(from), s.abs(to)); err != nil {
+		return err
 	}
-	return s.copyFile(from, to)
+	return s.disk.SyncDir(s.abs(path.Dir(to)))
 }
 
 // sweepCopies removes copies that no record names.

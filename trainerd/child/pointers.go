@@ -85,13 +85,8 @@ func (s *checkpointStore) addSymlinks(links map[string]string, dir string) {
 		if entry.Type()&fs.ModeSymlink == 0 {
 			continue
 		}
-		name := path.Join(dir, entry.Name())
-		text, err := s.root.Readlink(name)
-		if err != nil {
-			continue
-		}
 		for _, c := range s.known {
-			if _, ok := s.aliasOf(c, name, s.target(name, text), text); ok {
+			if _, ok := s.symlinkTo(c, path.Join(dir, entry.Name())); ok {
 				links[c.Path] = entry.Name()
 			}
 		}
@@ -117,11 +112,7 @@ func (s *checkpointStore) infosOf(c Checkpoint) map[string]fs.FileInfo {
 func (s *checkpointStore) linkTo(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
 	switch {
 	case entry.Type()&fs.ModeSymlink != 0:
-		text, err := s.root.Readlink(name)
-		if err != nil {
-			return alias{}, false
-		}
-		return s.aliasOf(c, name, s.target(name, text), text)
+		return s.symlinkTo(c, name)
 	case !entry.Type().IsRegular() || own[name] != nil || s.means([]string{name}):
 		return alias{}, false // it is the checkpoint, or another
 	}
@@ -135,6 +126,15 @@ func (s *checkpointStore) linkTo(c Checkpoint, own map[string]fs.FileInfo, name 
 		}
 	}
 	return alias{}, false
+}
+
+// symlinkTo returns the alias that a symbolic link is, if it is to a checkpoint.
+func (s *checkpointStore) symlinkTo(c Checkpoint, name string) (alias, bool) {
+	text, err := s.root.Readlink(name)
+	if err != nil {
+		return alias{}, false
+	}
+	return s.aliasOf(c, name, s.target(name, text), text)
 }
 
 // target returns what a symbolic link is to, as a name below the logdir.

@@ -102,7 +102,7 @@ func isNewer(a, b Checkpoint) bool {
 
 // quarantineDamaged moves damaged checkpoints aside before a start.
 func (r *run) quarantineDamaged(ctx context.Context) {
-	moved := false
+	movedAny := false
 	for _, c := range r.store.newestDamaged() {
 		m, err := r.store.quarantine(c, time.Now())
 		switch {
@@ -111,14 +111,14 @@ func (r *run) quarantineDamaged(ctx context.Context) {
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
 			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", m.dir)
-			moved = true
+			movedAny = true
 			r.bringBack(ctx, c)
 			if err := r.store.repoint(c, m.names); err != nil {
 				r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", err)
 			}
 		}
 	}
-	if moved { // it may have been what a move that failed had left of one of several files
+	if movedAny { // it may have been what a move that failed had left of one of several files
 		r.bringBackGone(ctx)
 	}
 }

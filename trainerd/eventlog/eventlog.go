@@ -226,8 +226,7 @@ func (l *Log) wait(late func() point) bool {
 		l.waiting, l.waitingSize = append(l.waiting, p), l.waitingSize+size
 		return true
 	}
-	l.dropped++
-	l.totalDropped++
+	l.countDropped(1)
 	return true
 }
 
@@ -275,8 +274,13 @@ func (l *Log) isBroken() bool {
 func (l *Log) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropped++
-	l.totalDropped++
+	l.countDropped(1)
+}
+
+// countDropped is drop for n events. The caller holds l.mu.
+func (l *Log) countDropped(n int) {
+	l.dropped += n
+	l.totalDropped += int64(n)
 }
 
 // Dropped returns how many events could not be written.
@@ -288,9 +292,9 @@ func (l *Log) Dropped() int64 {
 
 // failed notes that the file is broken. What its buffer held is lost: one event at least.
 func (l *Log) failed(err error) {
-	l.drop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.countDropped(1)
 	if l.broken {
 		return // another goroutine was first
 	}
@@ -323,8 +327,7 @@ func (l *Log) Finish(ctx context.Context) error {
 func (l *Log) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropped += len(l.waiting)
-	l.totalDropped += int64(len(l.waiting))
+	l.countDropped(len(l.waiting))
 	l.waiting, l.waitingSize = nil, 0
 }
 

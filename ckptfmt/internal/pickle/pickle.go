@@ -11,7 +11,7 @@ import (
 	"math/bits"
 )
 
-// Limits of what a pickle makes, of which few bytes can ask for very much: of values,
+// Limits of what a pickle makes, whose few bytes can ask for very much: of values,
 // unless its rules have another; of memory for each of its bytes, and what it may have in
 // any case; of values on the stack, also with a part for each so many bytes; of marks on
 // the stack, where Python leaves one for each list, dict or tuple that another is in.

@@ -73,7 +73,7 @@ func TestCutPickle(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded has pickles of which each byte asks for a value that nothing
+// TestMemoryIsBounded has pickles whose every byte asks for a value that nothing
 // holds, or that is held.
 func TestMemoryIsBounded(t *testing.T) {
 	const size = 1 << 19

@@ -110,7 +110,7 @@ func TestConvolutions(t *testing.T) {
 		{batch: 4, h: 11, w: 13, cin: 14, cout: 12, kh: 7, kw: 7, sh: 1, sw: 1, dilation: 1, top: 3, bottom: 3, left: 3, right: 3},
 		{batch: 3, h: 12, w: 15, cin: 13, cout: 17, kh: 6, kw: 3, sh: 1, sw: 1, dilation: 1, top: 6, bottom: 1, left: 4, right: 2},
 		{batch: 3, h: 12, w: 15, cin: 13, cout: 17, kh: 3, kw: 5, sh: 1, sw: 1, dilation: 1, top: 1, left: 2},
-		// Images, and outputs, of few channels: strides, padding beyond the kernel, images of which only some lines are done at once.
+		// Images, and outputs, of few channels: strides, padding beyond the kernel, images that are done some lines at a time.
 		{batch: 3, h: 28, w: 27, cin: 3, cout: 24, kh: 5, kw: 5, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 2, left: 1, right: 2},
 		{batch: 2, h: 12, w: 13, cin: 8, cout: 17, kh: 3, kw: 4, sh: 1, sw: 3, dilation: 1, left: 2, right: 1},
 		{batch: 2, h: 50, w: 40, cin: 20, cout: 3, kh: 5, kw: 7, sh: 1, sw: 1, dilation: 1, top: 6, bottom: 1, left: 3, right: 8},
