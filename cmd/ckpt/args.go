@@ -23,7 +23,7 @@ import (
 func args(c *cli.Context, names ...string) ([]string, error) {
 	got := c.Args().Slice()
 	if len(got) != len(names) {
-		return nil, usagef("%s takes %s; `ckpt %s --help` shows the options", c.Command.Name, strings.Join(names, " "), c.Command.Name)
+		return nil, usagef("%s takes %s", c.Command.Name, strings.Join(names, " "))
 	}
 	return got, nonEmpty(c, got)
 }
@@ -32,7 +32,7 @@ func args(c *cli.Context, names ...string) ([]string, error) {
 func manyArgs(c *cli.Context, least int, names string) ([]string, error) {
 	got := c.Args().Slice()
 	if len(got) < least {
-		return nil, usagef("%s takes %s; `ckpt %s --help` shows the options", c.Command.Name, names, c.Command.Name)
+		return nil, usagef("%s takes %s", c.Command.Name, names)
 	}
 	return got, nonEmpty(c, got)
 }

@@ -55,7 +55,7 @@ func mvCommand() *cli.Command {
 				return err
 			}
 			if isDir(a[0]) || isDir(a[1]) {
-				return usagef("mv takes the names of checkpoints, not directories; `ckpt help mv` shows how")
+				return usagef("mv takes the names of checkpoints, not directories")
 			}
 			from, err := prefixOf(a[0])
 			if err != nil {

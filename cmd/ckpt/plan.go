@@ -91,7 +91,7 @@ func planAction(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("meta") == c.IsSet("against") {
-		return usagef("plan takes one of --meta and --against; `ckpt help plan` shows how")
+		return usagef("plan takes one of --meta and --against")
 	}
 	want, err := wantedVariables(c)
 	if err != nil {

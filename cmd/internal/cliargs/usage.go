@@ -44,7 +44,7 @@ func OnUsageError(c *cli.Context, err error, _ bool) error {
 }
 
 // AnswerUsageErrors makes the app, its commands and theirs answer wrong command
-// lines by [OnUsageError]. They lose the command "help"
+// lines by [OnUsageError], those that a command itself finds wrong too. They lose the command "help"
 // that the package gives each, since an argument may be of that name.
 func AnswerUsageErrors(app *cli.App) {
 	app.OnUsageError = OnUsageError
@@ -54,6 +54,20 @@ func AnswerUsageErrors(app *cli.App) {
 func answerUsageErrors(commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError, c.HideHelpCommand = OnUsageError, true
+		if c.Action != nil {
+			c.Action = withHelp(c.Action)
+		}
 		answerUsageErrors(c.Subcommands)
+	}
+}
+
+// withHelp names the help in the usage errors of an action.
+func withHelp(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		err := action(c)
+		if _, ok := errors.AsType[*UsageError](err); ok {
+			return OnUsageError(c, err, false)
+		}
+		return err
 	}
 }
