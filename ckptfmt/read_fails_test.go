@@ -463,3 +463,18 @@ func TestWhatIsSaidOfSlices(t *testing.T) {
 		t.Errorf("no entry: bad %q", bad)
 	}
 }
+
+// A slice whose entry cannot be read is damage of the tensor that lists it.
+func TestDamagedEntryOfSlice(t *testing.T) {
+	prefix := partitioned(t)
+	entries := indexEntries(t, prefix)
+	for key := range entries {
+		if key != "" && key != "w" {
+			entries[key] = []byte{0xff}
+		}
+	}
+	writeIndexFile(t, prefix, entries)
+	if got, err := openBundle(t, prefix, nil).Lookup("w"); !errors.As(err, new(*CorruptError)) || errors.Is(err, ErrNotFound) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
