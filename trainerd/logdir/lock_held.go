@@ -143,7 +143,8 @@ func (l *Lock) otherIn(dir string) Holder {
 }
 
 // mend makes the lock file again if it is not the one that is locked. The lock
-// is lost if another process has written its name there.
+// is lost if another process has written its name there. Where the folder is being
+// removed, its file may be first.
 func (l *Lock) mend() *LostError {
 	if l.isAt(l.dir) {
 		if h := l.otherIn(l.dir); h.PID != 0 {
@@ -151,7 +152,11 @@ func (l *Lock) mend() *LostError {
 		}
 		return nil
 	}
-	if err := l.relock(); err != nil {
+	err := l.relock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.lose()
+	case err != nil:
 		return &LostError{Logdir: l.dir, Err: err}
 	}
 	l.log.Warn("the lock file was removed while the run needs it; the logdir is locked again", "file", filepath.Join(l.dir, LockFile))

@@ -181,3 +181,34 @@ func TestLockOfTheSameNumber(t *testing.T) {
 		}
 	}
 }
+
+// A logdir is removed while the lock is being checked, its files first: it is made again,
+// whatever was gone at each moment.
+func TestLogdirIsRemovedDuringCheck(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logdir")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := Acquire(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 100 {
+		removed := make(chan struct{})
+		go func() {
+			defer close(removed)
+			for os.RemoveAll(dir) != nil { // the lock file was made again in it
+			}
+		}()
+		for lock.Remade() <= n {
+			if err := lock.Held(); err != nil {
+				<-removed
+				t.Fatal(err)
+			}
+		}
+		<-removed
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+}
