@@ -3,9 +3,13 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -18,10 +22,10 @@ type logdirWatch struct {
 	sv   *Supervisor
 	lock *logdir.Lock
 
-	mu     sync.Mutex
-	place  string // where the logdir is by now; "" for nowhere
-	remade int    // how often it was made again
-	lost   error
+	mu       sync.Mutex
+	place    string // where the logdir is by now; "" for nowhere
+	relocked int    // how often its lock file was made again
+	lost     error
 }
 
 // newHome returns the home of a run that has locked the logdir.
@@ -35,35 +39,51 @@ func (h *logdirWatch) dir() (string, error) {
 	if h.lock == nil {
 		return h.place, nil
 	}
-	err := h.lock.Held()
-	remade := h.lock.Remade()
+	place, relocked, err := h.look()
+	if relocked && h.sv.OnRelock != nil {
+		h.sv.OnRelock()
+	}
+	return place, err
+}
+
+// look is dir, and reports whether the lock file was made again since the last look.
+func (h *logdirWatch) look() (place string, relocked bool, err error) {
+	err = h.lock.Held()
+	times := h.lock.Relocked()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case err != nil && h.lost == nil:
 		h.leave(err)
-	case remade > h.remade:
-		h.remade = remade
+	case times > h.relocked:
+		h.relocked, relocked = times, true
 		h.renew()
 	}
 	if h.place == "" {
-		return "", h.lost
+		return "", relocked, h.lost
 	}
-	return h.place, nil
+	return h.place, relocked, nil
 }
 
-// renew begins again in a logdir without anything.
+// renew forgets what is gone with the lock file. The caller holds h.mu.
 func (h *logdirWatch) renew() {
 	r := h.sv.current()
 	if r == nil {
 		return
 	}
 	if r.checkpoints != nil {
-		r.checkpoints.moveTo("", "")
+		dir := h.lock.Dir()
+		r.checkpoints.moveTo(dir, dir) // those that exist
 	}
-	if r.events != nil {
+	if r.events != nil && !hasEvents(r.events.Dir()) {
 		r.events.Restart(r.stepsDone.Load() + 2) // the points of the step that is being made may be there
 	}
+}
+
+// hasEvents reports whether a folder has events files, or cannot be read.
+func hasEvents(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return tfevents.IsEventsFile(e.Name()) })
 }
 
 // leave has the run end, after it has saved where that is safe. The caller holds

@@ -32,6 +32,9 @@ func lossOfLogdir(t *testing.T, dir string, save bool, harm func()) (log string,
 		logger, lines := sessiontest.NewLog()
 		sv.Logger = logger
 		sv.Saver = &checkpoint.Saver{MaxToKeep: 2}
+		sv.OnRelock = func() {
+			sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, "own"), nil, 0o666))
+		}
 		err = sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			if err := stepsTo(m, sv, 3)(ctx, s); err != nil {
 				return err
@@ -87,6 +90,27 @@ func TestLogdirIsLost(t *testing.T) {
 					t.Errorf("log %s", log)
 				}
 				step3(dir)
+				if n := len(sessiontest.Files(t, dir, "*tfevents*")); n != 1 {
+					t.Errorf("%d events files; want the old one", n)
+				}
+			})
+			t.Run("emptied", func(t *testing.T) {
+				dir := in("emptied")
+				_, err := lossOfLogdir(t, dir, save, func() {
+					for _, name := range sessiontest.Files(t, dir, "*") {
+						sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, name)))
+					}
+				})
+				sessiontest.MustNoErr(t, err)
+				step3(dir)
+				for _, name := range []string{"own", "*tfevents*"} {
+					if len(sessiontest.Files(t, dir, name)) != 1 {
+						t.Errorf("no new %s in %v", name, sessiontest.Files(t, dir, "*"))
+					}
+				}
+				if state, err := ckptdir.ReadState(dir, nil); err != nil || len(state.GetAllModelCheckpointPaths()) != 1 {
+					t.Errorf("the state file has more than there is: %v, %v", state, err)
+				}
 			})
 			t.Run("lock file removed, and another run", func(t *testing.T) {
 				dir := in("taken")
@@ -142,8 +166,10 @@ func TestLogdirIsLost(t *testing.T) {
 					t.Errorf("log %s", log)
 				}
 				step3(dir)
-				if len(sessiontest.Files(t, dir, "*tfevents*")) != 1 {
-					t.Errorf("no new events file in %v", sessiontest.Files(t, dir, "*"))
+				for _, name := range []string{"own", "*tfevents*"} {
+					if len(sessiontest.Files(t, dir, name)) != 1 {
+						t.Errorf("no new %s in %v", name, sessiontest.Files(t, dir, "*"))
+					}
 				}
 			})
 			t.Run("deleted, and something in its place", func(t *testing.T) {

@@ -118,6 +118,10 @@ type Supervisor struct {
 	// OnSave, if not nil, is called after each checkpoint is durable, within the
 	// save: it must not call Save.
 	OnSave func(SavedCheckpoint)
+	// OnRelock, if not nil, is called when the lock file was deleted during the run, as a
+	// rule with all else in the logdir, and the logdir has been locked again: for files
+	// that the program keeps in it. It may be called within a save.
+	OnRelock func()
 	// Listeners are called before and after each save, and may end the run.
 	Listeners []CheckpointListener
 

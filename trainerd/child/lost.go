@@ -4,9 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 // isLost reports whether the logdir has just been lost. That is so once.
@@ -20,30 +23,52 @@ func (r *run) isLost() bool {
 	return r.lost != nil
 }
 
-// follow opens what is in the logdir again if that was deleted and made again.
+// follow makes again what was deleted with the lock file: the whole logdir, or what was
+// in it.
 func (r *run) follow() {
-	now, err := os.Stat(r.logdir)
-	if err != nil {
+	times := r.lock.Relocked()
+	if times == r.relocked || r.reopenLogdir() != nil {
 		return
 	}
-	if before, err := r.root.Stat("."); err == nil && os.SameFile(before, now) {
+	r.relocked = times
+	r.prompter.covered = NoStep // the program may be asked for what it had
+	r.keepConfig()
+	dir := r.events.Dir()
+	if hasOwnEvents(dir) {
 		return
+	}
+	if dir != r.logdir {
+		r.store.mkdirAll(ownRun) // without it the log reports that events cannot be written
+	}
+	r.events.Renew()
+	r.events.session(r.ectx, tfpb.SessionLog_START, "", max(r.attempt.step, 0)+1)
+}
+
+// reopenLogdir opens the logdir if it is another folder by now.
+func (r *run) reopenLogdir() error {
+	now, err := os.Stat(r.logdir)
+	if err != nil {
+		return err
+	}
+	if before, err := r.root.Stat("."); err == nil && os.SameFile(before, now) {
+		return nil
 	}
 	root, err := os.OpenRoot(r.logdir)
 	if err != nil {
-		return
+		return err
 	}
 	r.endRefresh()
 	r.root.Close()
 	r.root, r.store = root, r.newStore(root)
-	r.prompter.covered = NoStep // the program may be asked for what it had
-	r.keepConfig()
-	r.events.Close() // what it had is gone
-	if r.events, err = r.openEvents(); err != nil {
-		r.lost = err
-		return
-	}
-	r.events.session(r.ectx, tfpb.SessionLog_START, "", max(r.attempt.step, 0)+1)
+	return nil
+}
+
+// hasOwnEvents reports whether a folder has events files of trainerd.
+func hasOwnEvents(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return tfevents.IsEventsFile(e.Name()) && strings.HasSuffix(e.Name(), ownSuffix)
+	})
 }
 
 // leave ends the program, which writes by the logdir's name: at once where that

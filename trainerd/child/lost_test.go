@@ -65,37 +65,52 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A program whose logdir was deleted is asked at a stop for what it had saved, and the
-// config of the run is there again.
+// A program whose logdir was deleted, or emptied, is asked at a stop for what it had
+// saved, and the config of the run and its events are there again.
 func TestLogdirDeleted(t *testing.T) {
-	sv, out := supervise(t, "onsignal ckpt-2 steps 1 2;onsignal ckpt-2")
-	sv.SaveSignal, sv.Config = syscall.SIGUSR1, []byte("# a config\n")
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := sv.Run(ctx)
-		done <- err
-	}()
-	out.await(t, "ready")
-	if _, err := sv.Save(ctx); err != nil {
-		t.Fatal(err)
-	}
-	out.await(t, "ready")
-	for os.RemoveAll(sv.Logdir) != nil {
-		// The run has written something meanwhile.
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(sv.Logdir, ConfigName)); err == nil || time.Now().After(deadline) {
-			break
-		}
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	for _, name := range []string{"ckpt-2", ConfigName} {
-		if _, err := os.Stat(filepath.Join(sv.Logdir, name)); err != nil {
-			t.Error(err)
-		}
+	for name, remove := range map[string]func(t *testing.T, dir string){
+		"deleted": func(_ *testing.T, dir string) {
+			for os.RemoveAll(dir) != nil {
+				// The run has written something meanwhile.
+			}
+		},
+		"emptied": func(t *testing.T, dir string) {
+			entries, err := os.ReadDir(dir)
+			must(t, err)
+			for _, e := range entries {
+				must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sv, out := supervise(t, "onsignal ckpt-2 steps 1 2;onsignal ckpt-2")
+			sv.SaveSignal, sv.Config = syscall.SIGUSR1, []byte("# a config\n")
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := sv.Run(ctx)
+				done <- err
+			}()
+			out.await(t, "ready")
+			if _, err := sv.Save(ctx); err != nil {
+				t.Fatal(err)
+			}
+			out.await(t, "ready")
+			remove(t, sv.Logdir)
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+				if _, err := os.Stat(filepath.Join(sv.Logdir, ConfigName)); err == nil || time.Now().After(deadline) {
+					break
+				}
+			}
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			for _, name := range []string{"ckpt-2", ConfigName, "events.out.tfevents.*"} {
+				if found, err := filepath.Glob(filepath.Join(sv.Logdir, name)); err != nil || len(found) != 1 {
+					t.Errorf("%s: %v, %v", name, found, err)
+				}
+			}
+		})
 	}
 }

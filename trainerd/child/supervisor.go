@@ -215,6 +215,7 @@ type run struct {
 	rewinds                rewinds
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
+	relocked               int              // how often the lock file was made again
 	attempt                attempt
 }
 

@@ -29,8 +29,9 @@ func (j *job) keepConfig() {
 	}
 }
 
-// keepAgain writes what a run keeps in its logdir besides checkpoints and events, if
-// that was deleted and made again.
+// keepAgain writes what a run keeps in its logdir besides checkpoints and events, if it
+// was deleted: at once, because workers that have no session yet wait for the run's ID,
+// and the next save may wait for them.
 func (j *job) keepAgain() {
 	if _, err := os.Stat(filepath.Join(j.config.Logdir, keptConfig)); errors.Is(err, fs.ErrNotExist) {
 		j.keepConfig()

@@ -93,8 +93,8 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {
 		show.saved(s.Step)
 		o.Monitor.Saved(s)
-		j.keepAgain()
 	}
+	t.sv.OnRelock = j.keepAgain
 	t.sv.Listeners = t.eval.listeners()
 	o.Monitor.Count(t.stats)
 	err = t.sv.Run(ctx, t.run)

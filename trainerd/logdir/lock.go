@@ -66,12 +66,12 @@ type Lock struct {
 	info   fs.FileInfo // of the folder
 	taken  bool        // from a process that has died
 
-	mu     sync.Mutex // guards what follows
-	file   *os.File
-	holder Holder // what this process has written into the file
-	remove bool   // the file's existence is the lock
-	remade int    // how often the logdir was made again
-	lost   *LostError
+	mu       sync.Mutex // guards what follows
+	file     *os.File
+	holder   Holder // what this process has written into the file
+	remove   bool   // the file's existence is the lock
+	relocked int    // how often the file was made again
+	lost     *LostError
 }
 
 func thisProcess() (Holder, error) {

@@ -60,7 +60,7 @@ func (l *Lock) hold(dir string) error {
 
 // Held checks whether the lock still keeps others out of the logdir. A deleted
 // lock file or logdir that nobody else has taken is created again, with a line
-// in the log; [Lock.Remade] counts those logdirs. The error is a [*LostError],
+// in the log; [Lock.Relocked] counts them. The error is a [*LostError],
 // the same one from then on; anything that cannot be checked counts as
 // unchanged.
 func (l *Lock) Held() error {
@@ -78,14 +78,18 @@ func (l *Lock) Held() error {
 	return nil
 }
 
-// Remade returns how often the logdir was created again after it was deleted.
-func (l *Lock) Remade() int {
+// Dir returns the logdir, as an absolute path.
+func (l *Lock) Dir() string { return l.dir }
+
+// Relocked returns how often the lock file was created again, in a logdir that is still
+// there or in one that was made again. What else was in the logdir is then often gone, too.
+func (l *Lock) Relocked() int {
 	if l == nil {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.remade
+	return l.relocked
 }
 
 // look is Held for a lock that was not lost before.
@@ -181,6 +185,7 @@ func (l *Lock) relock() error {
 	}
 	unlockClose(l.file) // nobody can find it any more
 	l.file, l.holder, l.remove = again.file, again.holder, again.remove
+	l.relocked++
 	return nil
 }
 
@@ -203,7 +208,6 @@ func (l *Lock) lose() *LostError {
 		lost.Err = errors.Join(lost.Err, err)
 		return lost
 	}
-	l.remade++
 	l.log.Error("logdir was deleted, with its checkpoints and events; it is made again", "logdir", l.dir)
 	return nil
 }

@@ -193,14 +193,14 @@ func TestLogdirIsRemovedDuringCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 100 {
+	for range 100 {
 		removed := make(chan struct{})
 		go func() {
 			defer close(removed)
 			for os.RemoveAll(dir) != nil { // the lock file was made again in it
 			}
 		}()
-		for lock.Remade() <= n {
+		for before := lock.Relocked(); lock.Relocked() == before; {
 			if err := lock.Held(); err != nil {
 				<-removed
 				t.Fatal(err)

@@ -86,7 +86,7 @@ func TestCallOfAnEarlierGeneration(t *testing.T) {
 }
 
 // TestRunIDKept removes the logdir of a run whose model is on the servers: a new session
-// of the chief adopts it all the same, once the chief has saved.
+// of the chief adopts it all the same.
 func TestRunIDKept(t *testing.T) {
 	t.Parallel()
 	built, err := model.Build(model.Config{Family: "softmax", Inputs: 2, Classes: 2})
