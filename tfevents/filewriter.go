@@ -127,7 +127,8 @@ func defaultInt(n, byDefault int) int {
 // reuse its arguments. Calls wait only while the queue is full, and then no
 // longer than their context allows. If the file cannot be written, every later
 // call returns the error; nothing is written after a record that may be
-// incomplete. Close and Reopen continue with a new file.
+// incomplete. Close and Reopen continue with a new file, which begins with what
+// was added and is not in the old one.
 //
 // The file's name sorts after those of all events files in the directory.
 // TensorBoard reads them in that order and follows only the last one, so one
@@ -138,20 +139,21 @@ type FileWriter struct {
 	o      FileWriterOptions
 	create func(at time.Time) (f atomicfile.File, seconds int64, err error)
 
-	mu       sync.Mutex
-	active   batch               // what is added goes here
-	spare    []byte              // the buffer that is not in use
-	busy     bool                // a batch is with the goroutine
-	over     int                 // events added since active reached BufferSize
-	room     chan struct{}       // closed when busy ends; nil when nobody waits
-	seen     map[string]struct{} // tags whose metadata the current file has
-	tags     tagCache
-	lastTime time.Time // the last time of the clock, and what it is in an event
-	lastWall float64
-	file     fileState
-	dropped  int64
-	closed   bool
-	err      error
+	mu        sync.Mutex
+	active    batch               // what is added goes here
+	spare     []byte              // the buffer that is not in use
+	busy      bool                // a batch is with the goroutine
+	over      int                 // events added since active reached BufferSize
+	room      chan struct{}       // closed when busy ends; nil when nobody waits
+	seen      map[string]struct{} // tags whose metadata the current file has
+	tags      tagCache
+	lastTime  time.Time // the last time of the clock, and what it is in an event
+	lastWall  float64
+	file      fileState
+	dropped   int64
+	closed    bool
+	err       error
+	unwritten []byte // records that were added and that the file lacks, since err
 
 	handed  chan batch    // to the goroutine; nil when there is none
 	stopped chan struct{} // closed when the goroutine has ended
@@ -205,17 +207,23 @@ func NewFileWriter(logdir string, o *FileWriterOptions) (*FileWriter, error) {
 
 // begin does what a writer does before its first event.
 func (w *FileWriter) begin() error {
-	ctx := context.Background()
 	if w.o.PurgeStep != nil {
-		return w.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, *w.o.PurgeStep)
+		return w.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_START}, *w.o.PurgeStep)
 	}
-	if w.o.Form == TF1 {
+	return w.beginFile(nil)
+}
+
+// beginFile begins a file with records. In the form TF1 there is none before its first
+// event.
+func (w *FileWriter) beginFile(records []byte) error {
+	if w.o.Form == TF1 && len(records) == 0 {
 		return nil
 	}
 	w.mu.Lock()
 	w.startFile(w.o.Now())
+	w.appendRecords(records)
 	w.mu.Unlock()
-	return w.Flush(ctx)
+	return w.Flush(context.Background())
 }
 
 // Dir returns the log directory.
@@ -234,6 +242,18 @@ func (w *FileWriter) Queued() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return int64(len(w.active.buf))
+}
+
+// Unwritten returns how many events a failure has kept out of the file, so that they are
+// in memory only until Reopen writes them into the next.
+func (w *FileWriter) Unwritten() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for records := w.unwritten; len(records) > 0; n++ {
+		records = records[recordLen(records):]
+	}
+	return n
 }
 
 // Flush returns when all events added so far are in the file.
@@ -269,7 +289,8 @@ func (w *FileWriter) Close() error {
 }
 
 // Reopen makes a closed writer usable again, with a new file. It does nothing
-// to an open one. An error that ended the old file is forgotten.
+// to an open one. An error that ended the old file is forgotten, and what the old
+// file lacks is in the new one: all that was added by a call without an error.
 func (w *FileWriter) Reopen() error {
 	w.mu.Lock()
 	if !w.closed {
@@ -283,15 +304,16 @@ func (w *FileWriter) Reopen() error {
 	}
 	w.mu.Lock()
 	reopened := w.closed // another call may have been faster
+	unwritten := w.unwritten
 	if reopened {
-		w.closed, w.err, w.stopped = false, nil, nil
+		w.closed, w.err, w.stopped, w.unwritten = false, nil, nil, nil
 		w.active, w.file, w.over = batch{}, fileState{}, 0
 	}
 	w.mu.Unlock()
 	if !reopened {
 		return nil
 	}
-	return w.begin()
+	return w.beginFile(unwritten)
 }
 
 // closedError distinguishes a use after Close from one after a failure.

@@ -50,7 +50,31 @@ func TestFileWriterErrorReachesEveryCaller(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close of the reopened writer: %v", err)
 		}
-		if got, want := steps(t, f.data), []int64{1, 4}; !slices.Equal(got, want) {
+		if got, want := steps(t, f.data), []int64{1, 2, 4}; !slices.Equal(got, want) {
+			t.Errorf("steps %v, want %v", got, want)
+		}
+	})
+}
+
+// What waited for a write that failed is in the next file.
+func TestFileWriterReopenHasWhatWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("no space left on device")
+		f := &fakeFile{gate: make(chan struct{})}
+		w := newFakeWriter(t, f, &FileWriterOptions{BufferSize: -1})
+		mustAdd(t, w, 1)
+		synctest.Wait()
+		mustAdd(t, w, 2, 3)
+		f.setError(full)
+		close(f.gate)
+		if err := w.Close(); !errors.Is(err, full) || w.Unwritten() != 3 {
+			t.Errorf("Close = %v, %d events unwritten; want 3", err, w.Unwritten())
+		}
+		f.setError(nil)
+		if err := errors.Join(w.Reopen(), w.Close()); err != nil || w.Unwritten() != 0 {
+			t.Errorf("%v, %d events unwritten", err, w.Unwritten())
+		}
+		if got, want := steps(t, f.data), []int64{1, 2, 3}; !slices.Equal(got, want) {
 			t.Errorf("steps %v, want %v", got, want)
 		}
 	})

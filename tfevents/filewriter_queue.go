@@ -157,11 +157,12 @@ func (w *FileWriter) hasWork() bool {
 	return len(w.active.buf) > 0 || len(w.active.files) > 0 || w.active.urgent() && w.handed != nil
 }
 
-// discard forgets what was added.
+// discard forgets what was added, but for Reopen.
 func (w *FileWriter) discard() {
 	if w.active.done != nil {
 		close(w.active.done)
 	}
+	w.keep(w.active.buf)
 	w.active = batch{buf: w.active.buf[:0]}
 }
 
@@ -218,6 +219,33 @@ func (w *FileWriter) drop() bool {
 	w.dropped += int64(dropped)
 	w.over = max(0, w.over-dropped)
 	return dropped > 0
+}
+
+// keep notes records for Reopen, but for changes of the run's state: the calls that
+// added those fail.
+func (w *FileWriter) keep(records []byte) {
+	var heads HeadScanner
+	for len(records) > 0 {
+		n := recordLen(records)
+		if head, err := heads.Scan(records[tfrecord.HeaderSize : n-tfrecord.FooterSize]); err != nil || head.Kind != "session_log" {
+			w.unwritten = append(w.unwritten, records[:n]...)
+		}
+		records = records[n:]
+	}
+}
+
+// appendRecords adds records that wait no longer than others.
+func (w *FileWriter) appendRecords(records []byte) {
+	for len(records) > 0 {
+		n := recordLen(records)
+		start := len(w.active.buf)
+		w.active.buf = append(w.active.buf, records[:n]...)
+		w.file.bytes += int64(n)
+		if w.o.Overflow != Block {
+			w.active.recs = append(w.active.recs, queued{start: start})
+		}
+		records = records[n:]
+	}
 }
 
 // recordLen returns the length of the record at the front of b.

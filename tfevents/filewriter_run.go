@@ -41,24 +41,26 @@ func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}, waited *t
 				w.ended(out.close())
 				return
 			}
-			w.finished(b, out.write(b))
+			written, err := out.write(b)
+			w.finished(b, written, err)
 		case <-over:
 			w.flushWaiting()
 		}
 	}
 }
 
-// finished takes note that the goroutine has written b, or failed to.
-func (w *FileWriter) finished(b batch, err error) {
+// finished takes note that the goroutine has written b, or what of it.
+func (w *FileWriter) finished(b batch, written int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.busy = false
+	if err != nil {
+		w.keep(b.buf[wholeRecords(b.buf, written):])
+		w.setError(err)
+	}
 	// One large image must not keep its memory for the rest of a long run.
 	if cap(b.buf) <= 4*max(w.o.BufferSize, DefaultBufferSize) {
 		w.spare = b.buf
-	}
-	if err != nil {
-		w.setError(err)
 	}
 	if b.done != nil {
 		close(b.done)
@@ -101,25 +103,33 @@ type output struct {
 	dirSynced bool
 }
 
-func (o *output) write(b batch) error {
+// write returns how many bytes of the batch are in files.
+func (o *output) write(b batch) (written int, err error) {
 	tfrecord.Sum(b.buf) // here, not in the call that adds an event: it is half of that work
-	pos := 0
 	for _, start := range b.files {
-		if err := o.writeBytes(b.buf[pos:start.pos]); err != nil {
-			return err
+		n, err := o.writeBytes(b.buf[written:start.pos])
+		if written += n; err == nil {
+			err = o.open(start.at)
 		}
-		if err := o.open(start.at); err != nil {
-			return err
+		if err != nil {
+			return written, err
 		}
-		pos = start.pos
 	}
-	if err := o.writeBytes(b.buf[pos:]); err != nil {
-		return err
+	n, err := o.writeBytes(b.buf[written:])
+	written += n
+	if err == nil && (b.sync || o.w.o.Sync == SyncAlways) {
+		err = o.sync()
 	}
-	if b.sync || o.w.o.Sync == SyncAlways {
-		return o.sync()
+	return written, err
+}
+
+// wholeRecords returns where the record ends that is the last of those wholly in buf[:n].
+func wholeRecords(buf []byte, n int) int {
+	end := 0
+	for end < n && end+recordLen(buf[end:]) <= n {
+		end += recordLen(buf[end:])
 	}
-	return nil
+	return end
 }
 
 // open ends the current file, if any, and begins the next.
@@ -140,18 +150,19 @@ func (o *output) open(at time.Time) error {
 	if at.Unix() != seconds {
 		at = time.Unix(seconds, 0)
 	}
-	return o.writeBytes(appendEventRecord(nil, o.w.o.Form.firstEvent(at)))
+	_, err = o.writeBytes(appendEventRecord(nil, o.w.o.Form.firstEvent(at)))
+	return err
 }
 
-func (o *output) writeBytes(b []byte) error {
+func (o *output) writeBytes(b []byte) (int, error) {
 	if len(b) == 0 {
-		return nil
+		return 0, nil
 	}
 	n, err := o.f.Write(b)
 	if err == nil && n < len(b) {
 		err = &fs.PathError{Op: "write", Path: o.w.dir, Err: io.ErrShortWrite}
 	}
-	return err
+	return n, err
 }
 
 // sync makes the file durable, and its name too.

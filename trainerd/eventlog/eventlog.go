@@ -1,9 +1,9 @@
 // Package eventlog writes the events of a run whose disk may fail.
 //
-// A full disk must not end a training. Summaries that a [Log] cannot write wait in
-// memory, up to a limit, with one line in the program's log for each failure, until a
-// new file can be begun: after a pause that doubles with each failure, or by Close.
-// Other events are dropped, but for START.
+// A full disk must not end a training. Summaries and STARTs that a [Log] cannot write
+// wait in memory, up to a limit, with one line in the program's log for each failure,
+// until a new file can be begun: after a pause that doubles with each failure, or by
+// Close. Other events are dropped.
 //
 // A Log may be used by several goroutines.
 package eventlog
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ type Log struct {
 
 	mu           sync.Mutex
 	broken       bool
-	waiting      []point // for a file, the first added first
+	waiting      []late // for a file, the first added first
 	waitingSize  int
 	dropped      int   // since the file broke
 	totalDropped int64 // since New
@@ -50,27 +51,23 @@ type Log struct {
 	pause        time.Duration
 
 	overtaking overtaking
-	start      *start // nil once a file holds it
 }
 
-// start is a SessionLog START. It shows readers which points are superseded, so it is
-// never dropped: what cannot be written now comes first once the disk has room.
-type start struct {
-	event *tfpb.SessionLog
-	step  int64
-}
-
-// point is a summary that waits for a file.
-type point struct {
+// late is an event that waits for a file: a summary or, without one, a SessionLog START.
+type late struct {
 	at      time.Time
 	summary *tfpb.Summary
 	step    int64
 }
 
+// isStart reports whether the event is a START. It shows readers which points are
+// superseded, so it is never dropped.
+func (e late) isStart() bool { return e.summary == nil }
+
 // size returns how much memory it takes, about.
-func (p point) size() int {
+func (e late) size() int {
 	const overhead = 64
-	return proto.Size(p.summary) + overhead
+	return proto.Size(e.summary) + overhead
 }
 
 // New returns a Log that writes through w and reports failures to log.
@@ -91,7 +88,7 @@ func (l *Log) AddSummary(ctx context.Context, s *tfpb.Summary, step int64) error
 
 func (l *Log) addSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
 	write := func(w *tfevents.FileWriter) error { return w.AddSummary(ctx, s, step) }
-	return l.add(ctx, write, func() point { return point{time.Now(), proto.CloneOf(s), step} })
+	return l.add(ctx, write, func() late { return late{time.Now(), proto.CloneOf(s), step} })
 }
 
 // AddScalar writes a point of a curve.
@@ -100,7 +97,7 @@ func (l *Log) AddScalar(ctx context.Context, tag string, value float64, step int
 		return err
 	}
 	write := func(w *tfevents.FileWriter) error { return w.AddScalar(ctx, tag, value, step) }
-	return l.add(ctx, write, func() point { return scalar(time.Now(), tag, value, step) })
+	return l.add(ctx, write, func() late { return scalar(time.Now(), tag, value, step) })
 }
 
 // AddScalarAt writes a point of a curve with the given time.
@@ -109,36 +106,22 @@ func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value f
 		return err
 	}
 	write := func(w *tfevents.FileWriter) error { return w.AddScalarAt(ctx, at, tag, value, step) }
-	return l.add(ctx, write, func() point { return scalar(at, tag, value, step) })
+	return l.add(ctx, write, func() late { return scalar(at, tag, value, step) })
 }
 
-func scalar(at time.Time, tag string, value float64, step int64) point {
-	return point{at, summary.New(summary.Scalar(tag, value)), step}
+func scalar(at time.Time, tag string, value float64, step int64) late {
+	return late{at, summary.New(summary.Scalar(tag, value)), step}
 }
 
 // AddSession writes a change of the session's state, with its checkpoint, if
 // any.
 func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStatus, checkpoint string, step int64) error {
 	event := &tfpb.SessionLog{Status: status, CheckpointPath: checkpoint}
+	write := func(w *tfevents.FileWriter) error { return w.AddSessionLog(ctx, event, step) }
 	if status == tfpb.SessionLog_START {
-		l.putStart(&start{event, step})
-		return l.try(ctx, func(*tfevents.FileWriter) error { return nil })
+		return l.add(ctx, write, func() late { return late{step: step} })
 	}
-	return l.Add(ctx, func(w *tfevents.FileWriter) error { return w.AddSessionLog(ctx, event, step) })
-}
-
-func (l *Log) putStart(s *start) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.start = s
-}
-
-func (l *Log) takeStart() *start {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.start
-	l.start = nil
-	return s
+	return l.Add(ctx, write)
 }
 
 // Flush returns when all events added so far are in the file.
@@ -172,23 +155,22 @@ func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error)
 	return l.add(ctx, write, nil)
 }
 
-// add writes an event. If that cannot be done, what late makes of it waits, or it is
-// dropped where late is nil.
-func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error, late func() point) error {
+// add writes an event. If that cannot be done, what wait makes of it waits, or it is
+// dropped where wait is nil.
+func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error, wait func() late) error {
 	for {
-		if late != nil && l.wait(late) {
+		if wait != nil && l.wait(wait) {
 			l.usable(ctx) // a new file begins with it
 			return nil
 		}
-		if !l.usable(ctx) {
-			if late == nil {
-				l.drop()
-				return nil
+		if l.usable(ctx) {
+			if written, err := l.write(ctx, write); written {
+				return err
 			}
-			continue // it can wait now
 		}
-		if written, err := l.write(ctx, write); written || late == nil {
-			return err
+		if wait == nil {
+			l.drop()
+			return nil
 		}
 	}
 }
@@ -204,43 +186,45 @@ func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error)
 
 // write calls write, and notes a failure of the disk.
 func (l *Log) write(ctx context.Context, write func(w *tfevents.FileWriter) error) (written bool, err error) {
-	if err = l.putStartFirst(ctx); err == nil {
-		err = write(l.writer)
-	}
-	if isFailure(ctx, err) {
+	if err = write(l.writer); isFailure(ctx, err) {
 		l.failed(err)
 		return false, nil
 	}
 	return true, err
 }
 
-// wait has a summary wait for a file, unless there is one.
-func (l *Log) wait(late func() point) bool {
+// wait has an event wait for a file, unless there is one.
+func (l *Log) wait(event func() late) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.broken {
-		return false
+	if l.broken {
+		l.queue(event())
 	}
-	p := late()
-	if size := p.size(); l.waitingSize+size <= maxWaiting {
-		l.waiting, l.waitingSize = append(l.waiting, p), l.waitingSize+size
-		return true
-	}
-	l.countDropped(1)
-	return true
+	return l.broken
 }
 
-// putStartFirst writes the START that waits, if one does.
-func (l *Log) putStartFirst(ctx context.Context) error {
-	s := l.takeStart()
-	if s == nil {
-		return nil
+// queue adds to what waits. The caller holds l.mu.
+func (l *Log) queue(e late) {
+	size := e.size()
+	switch {
+	case e.isStart():
+		l.supersede(e.step)
+	case l.waitingSize+size > maxWaiting:
+		l.countDropped(1)
+		return
 	}
-	err := l.writer.AddSessionLog(ctx, s.event, s.step)
-	if err != nil {
-		l.putStart(s)
-	}
-	return err
+	l.waiting, l.waitingSize = append(l.waiting, e), l.waitingSize+size
+}
+
+// supersede forgets what waits and a START at that step drops. The caller holds l.mu.
+func (l *Log) supersede(step int64) {
+	l.waiting = slices.DeleteFunc(l.waiting, func(e late) bool {
+		if e.step < step {
+			return false
+		}
+		l.waitingSize -= e.size()
+		return true
+	})
 }
 
 // isFailure reports whether an error is one of the disk.
@@ -290,11 +274,10 @@ func (l *Log) Dropped() int64 {
 	return l.totalDropped
 }
 
-// failed notes that the file is broken. What its buffer held is lost: one event at least.
+// failed notes that the file is broken. The writer keeps what it lacks for the next.
 func (l *Log) failed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.countDropped(1)
 	if l.broken {
 		return // another goroutine was first
 	}
@@ -327,7 +310,7 @@ func (l *Log) Finish(ctx context.Context) error {
 func (l *Log) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.countDropped(len(l.waiting))
+	l.countDropped(len(l.waiting) + l.writer.Unwritten())
 	l.waiting, l.waitingSize = nil, 0
 }
 
@@ -335,34 +318,37 @@ func (l *Log) giveUp() {
 func (l *Log) Renew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.broken, l.retryAt = true, time.Time{}
+	l.renew()
 }
+
+func (l *Log) renew() { l.broken, l.retryAt = true, time.Time{} }
 
 // Restart is Renew for a folder that was deleted and made again. The new file begins
 // with START, at a step that has no points yet: TensorBoard's Python loader ignores the
 // first of a run, which must not be that of a later resume.
 func (l *Log) Restart(step int64) {
-	l.Renew()
-	l.putStart(&start{&tfpb.SessionLog{Status: tfpb.SessionLog_START}, step})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renew()
+	l.queue(late{step: step})
 }
 
-// reopen begins a new file, with START and what waits. The caller has the room in
-// l.reopening, and not l.mu: the disk may take long.
+// reopen begins a new file, with what waits. The caller has the room in l.reopening, and
+// not l.mu: the disk may take long.
 func (l *Log) reopen(ctx context.Context) bool {
 	l.writer.Close() // fails with what was logged already
+	written := l.writer.Unwritten()
 	err := l.writer.Reopen()
-	if err == nil {
-		err = l.putStartFirst(ctx)
-	}
-	for late := 0; err == nil; {
-		points := l.late()
-		if points == nil {
-			l.log.Info("began a new events file", "late", late, "dropped", l.mended())
-			return true
+	for err == nil {
+		if e, ok := l.next(); ok {
+			if err = l.writeLate(ctx, e); err == nil {
+				l.forget(e)
+				written++
+			}
+			continue
 		}
-		if err = l.writeLate(ctx, points); err == nil {
-			l.forget(points)
-			late += len(points)
+		if err = l.writer.Flush(ctx); err == nil && l.mend(written) {
+			return true
 		}
 	}
 	l.mu.Lock()
@@ -371,45 +357,46 @@ func (l *Log) reopen(ctx context.Context) bool {
 	return false
 }
 
-// late returns what waits. Where nothing does, later events can be written at once.
-func (l *Log) late() []point {
+// next returns the first event that waits, if one does.
+func (l *Log) next() (e late, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.broken = len(l.waiting) > 0
-	return l.waiting
+	if len(l.waiting) == 0 {
+		return late{}, false
+	}
+	return l.waiting[0], true
 }
 
-// mended returns how many events were dropped since the file broke.
-func (l *Log) mended() int {
+// mend has later events written at once, unless one waits by now. It reports whether it did.
+func (l *Log) mend(written int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.dropped
-	l.dropped = 0
-	return n
+	if len(l.waiting) > 0 {
+		return false
+	}
+	l.log.Info("began a new events file", "late", written, "dropped", l.dropped)
+	l.broken, l.dropped, l.waiting = false, 0, nil
+	return true
 }
 
 // writeLate writes what has waited.
-func (l *Log) writeLate(ctx context.Context, points []point) error {
-	for _, p := range points {
-		err := l.writer.AddSummaryAt(ctx, p.at, p.summary, p.step)
-		if isFailure(ctx, err) || ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			l.log.Error("event is dropped", "step", p.step, "err", err)
-		}
+func (l *Log) writeLate(ctx context.Context, e late) error {
+	if e.isStart() {
+		return l.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, e.step)
 	}
-	return l.writer.Flush(ctx)
+	err := l.writer.AddSummaryAt(ctx, e.at, e.summary, e.step)
+	if err == nil || isFailure(ctx, err) || ctx.Err() != nil {
+		return err
+	}
+	l.log.Error("event is dropped", "step", e.step, "err", err)
+	return nil
 }
 
-// forget drops the first of what waits: the file has it.
-func (l *Log) forget(points []point) {
+// forget drops the first event that waits, if it is still e: the file has it.
+func (l *Log) forget(e late) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, p := range points {
-		l.waitingSize -= p.size()
-	}
-	if l.waiting = l.waiting[len(points):]; len(l.waiting) == 0 {
-		l.waiting = nil
+	if len(l.waiting) > 0 && l.waiting[0] == e {
+		l.waiting, l.waitingSize = l.waiting[1:], l.waitingSize-e.size()
 	}
 }

@@ -94,8 +94,66 @@ func TestCloseWritesWhatWaits(t *testing.T) {
 			want = append(want, fmt.Sprintf("loss(%d)", step))
 		}
 		mustNoErr(t, l.Close())
-		if got := points(t, dir); !slices.Equal(got, want) && !slices.Equal(got, want[1:]) { // one was in the buffer
-			t.Errorf("points %v", got)
+		if got := points(t, dir); !slices.Equal(got, want) || l.Dropped() != 0 {
+			t.Errorf("points %v, %d dropped", got, l.Dropped())
+		}
+	})
+}
+
+// A disk that fails twice: what was written of what waits is not written again.
+func TestWaitingIsWrittenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		fsys := faultfs.New(0)
+		w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: fsys, BufferSize: -1})
+		mustNoErr(t, err)
+		log, _ := newLog()
+		l := New(w, log)
+		var want []int64
+		add := func(steps int) {
+			for range steps {
+				want = append(want, int64(len(want)))
+				mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, int64(len(want)-1)))
+				synctest.Wait()
+			}
+		}
+		add(2)
+		for wait := range 4 { // the disk fails for good with the waiting point of that number
+			fsys.Heal()
+			fsys.Break(1, faultfs.Fault{Lasting: true, Err: syscall.ENOSPC})
+			add(5)
+			fsys.Heal()
+			fsys.Break(2+wait, faultfs.Fault{Lasting: true, Err: syscall.ENOSPC})
+			time.Sleep(maxRetry)
+			add(1)
+		}
+		fsys.Heal()
+		mustNoErr(t, l.Close())
+		if got := curve(t, dir, tfevents.PurgeExact); !slices.Equal(got, want) || l.Dropped() != 0 {
+			t.Errorf("steps %v, %d dropped", got, l.Dropped())
+		}
+	})
+}
+
+// A training that begins again while nothing can be written leaves one curve.
+func TestStartDropsWhatWaits(t *testing.T) {
+	onFullDisk(t, func(t *testing.T, dir string, l *Log) {
+		start := func(at, last int64) {
+			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", at))
+			for step := at; step <= last; step++ {
+				mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+				mustNoErr(t, l.Flush(t.Context()))
+			}
+		}
+		start(1, 9)
+		start(4, 8)
+		start(6, 7)
+		start(5, 6)
+		mustNoErr(t, l.Close())
+		for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
+			if steps := curve(t, dir, mode); !slices.Equal(steps, []int64{1, 2, 3, 4, 5, 6}) {
+				t.Errorf("mode %d: steps %v, want 1 to 6", mode, steps)
+			}
 		}
 	})
 }
@@ -131,6 +189,18 @@ func TestLogRefusesBadSummary(t *testing.T) {
 	if lines.String() != "" {
 		t.Errorf("log: %s", lines)
 	}
+}
+
+// curve returns the steps of the losses in a folder that a loader shows.
+func curve(t *testing.T, dir string, loader tfevents.Purge) (steps []int64) {
+	t.Helper()
+	fsys := os.DirFS(dir)
+	runs, err := tfevents.FindRuns(fsys, ".")
+	mustNoErr(t, err)
+	for p := range tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: loader}).Lookup("loss").Points() {
+		steps = append(steps, p.Step)
+	}
+	return steps
 }
 
 // points returns the points of all curves in a folder, as "tag(step)".
@@ -262,15 +332,8 @@ func TestRestartInFreshFolder(t *testing.T) {
 	l = begin(8)
 	add(l, 8, 8)
 	mustNoErr(t, l.Close())
-	fsys := os.DirFS(dir)
-	runs, err := tfevents.FindRuns(fsys, ".")
-	mustNoErr(t, err)
 	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
-		var steps []int64
-		for p := range tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode}).Lookup("loss").Points() {
-			steps = append(steps, p.Step)
-		}
-		if !slices.Equal(steps, []int64{6, 7, 8}) {
+		if steps := curve(t, dir, mode); !slices.Equal(steps, []int64{6, 7, 8}) {
 			t.Errorf("mode %d: steps %v, want 6 to 8", mode, steps)
 		}
 	}
